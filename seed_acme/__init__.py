@@ -1,0 +1,1 @@
+"""SEED RL on TensorFlow 2, Reverb, Sonnet and Launchpad."""

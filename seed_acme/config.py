@@ -1,0 +1,272 @@
+"""Configuration of an experiment: frozen dataclasses, composed in `configs/*.py`.
+
+Nothing here reads a flag or a file (see `programs/cli.py` and `run_directory.py`). The
+runtime's own defaults live here, an agent's in its `config.py`; each in one line only.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal, Union
+
+from seed_acme import types
+
+Setting = Union[bool, int, float, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvironmentConfig:
+  """Which environment, and its settings.
+
+  id: `catch`, `memory_chain`, a gym id (`CartPole-v1` or `gym:CartPole-v1`),
+    `gymnasium:CartPole-v1`, or `package.module:factory`, your own function
+    `factory(seed, **settings)` that returns a dm_env, gym or gymnasium environment.
+  settings: keyword arguments of the environment, `rows 10 columns 5` on the command line.
+  """
+  id: str
+  settings: dict[str, Setting] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfig:
+  """Torso -> core -> heads.
+
+  torso: `mlp`, `nature_cnn`, `impala_resnet`, or `package.module:Class`, your own
+    Sonnet module from an observation to features.
+  mlp_sizes: units of each hidden layer of the `mlp` torso.
+  torso_output_size: units of the last layer of the two convolutional torsos.
+  core: what carries state from row to row.
+  core_size: units of the recurrent core.
+  previous_action_input, previous_reward_input: feed them to the core (action one-hot,
+    reward clipped to [-1, 1]).
+  module: `package.module:factory` of a whole network, `factory(spec, config)`; the
+    other fields are then only passed on.
+  """
+  torso: str = 'mlp'
+  mlp_sizes: tuple[int, ...] = (64, 64)
+  torso_output_size: int = 256
+  core: Literal['none', 'lstm', 'gru'] = 'none'
+  core_size: int = 256
+  previous_action_input: bool = False
+  previous_reward_input: bool = False
+  module: str = ''
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerConfig:
+  """Gradient step. `schedule` runs over `total_steps` of the experiment.
+
+  max_gradient_norm: global norm above which gradients are scaled down; 0 = off.
+  """
+  name: Literal['adam', 'rmsprop'] = 'adam'
+  learning_rate: float = 3e-4
+  schedule: Literal['constant', 'linear'] = 'constant'  # linear: down to 0
+  adam_beta1: float = 0.9
+  adam_beta2: float = 0.999
+  rmsprop_decay: float = 0.99
+  rmsprop_momentum: float = 0.0
+  epsilon: float = 1e-7
+  max_gradient_norm: float = 40.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AgentConfig:
+  """What the runtime asks of every agent's configuration.
+
+  agent: its name in `agents/registry.py`.
+  unroll_length: transitions in an unroll, T.
+  overlap: extra rows at the head of an unroll, shared with the previous one (burn-in).
+  batch_size: unrolls in one update, B.
+  """
+  agent: str
+  unroll_length: int
+  overlap: int
+  batch_size: int
+  optimizer: OptimizerConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayConfig:
+  """The Reverb side.
+
+  queue_size: unrolls that a FIFO table holds before it blocks the actors.
+  unrolls_per_item: unrolls stored as one Reverb item, which costs less for small
+    observations; divides the batch size. Prioritized replay needs 1.
+  writer_backlog: finished unrolls waiting for the writer before actors wait; 0 = one batch.
+  separate_process: give Reverb a node of its own.
+  port: 0 = any free one.
+  """
+  queue_size: int = 256
+  unrolls_per_item: int = 1
+  writer_backlog: int = 0
+  separate_process: bool = False
+  port: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class InferenceConfig:
+  """The batched inference server.
+
+  batch_size: rows at which a batch is run at once; 0 = half of all environments with
+    two environment groups, all of them with one.
+  timeout_ms: a smaller batch is run after this long.
+  publish_period: updates between two publications of the weights.
+  """
+  batch_size: int = 0
+  timeout_ms: float = 5.0
+  publish_period: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class ActorConfig:
+  """Actors and their supervisors.
+
+  environment_groups: 2 = step one half while the other half's actions are computed.
+  max_failures: consecutive failures of one actor's worker before the run ends.
+  connect_timeout_s: how long a worker waits for the server, also after a broken stream.
+  """
+  environment_groups: Literal[1, 2] = 2
+  max_failures: int = 3
+  connect_timeout_s: float = 60.0
+
+
+@dataclasses.dataclass(frozen=True)
+class TransportConfig:
+  """How requests travel.
+
+  kind: `grpc` sends flat arrays and unpickles nothing; `courier` is Launchpad's own,
+    for trusted networks only.
+  host: address that the learner binds. port: 0 = any free one.
+  """
+  kind: Literal['grpc', 'courier'] = 'grpc'
+  host: str = '127.0.0.1'
+  port: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckpointConfig:
+  """period_s: seconds between checkpoints. keep: how many of the newest stay."""
+  period_s: float = 60.0
+  keep: int = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnerConfig:
+  """Process of the learner.
+
+  tensorflow_threads: threads of one TensorFlow operation; 1 costs the fewest
+    CPU-seconds on small networks; 0 = TensorFlow's choice.
+  log_period_s: seconds between two rows of the logs.
+  """
+  tensorflow_threads: int = 1
+  log_period_s: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExperimentConfig:
+  """One experiment.
+
+  name: of the configuration; names the run folder.
+  total_steps: agent steps (unmasked transitions) after which the run ends.
+  max_wall_s: seconds after which it ends; 0 = no limit.
+  initial_checkpoint: run folder or checkpoint whose weights to start from; '' = none.
+  num_evaluation_environments: environments played greedily beside training.
+  """
+  name: str
+  seed: int = 1
+  num_actors: int = 2
+  environments_per_actor: int = 32
+  num_evaluation_environments: int = 0
+  total_steps: int = 1_000_000
+  max_wall_s: float = 0.0
+  initial_checkpoint: str = ''
+  environment: EnvironmentConfig
+  network: NetworkConfig = NetworkConfig()
+  agent: AgentConfig
+  replay: ReplayConfig = ReplayConfig()
+  inference: InferenceConfig = InferenceConfig()
+  actor: ActorConfig = ActorConfig()
+  transport: TransportConfig = TransportConfig()
+  learner: LearnerConfig = LearnerConfig()
+  checkpoint: CheckpointConfig = CheckpointConfig()
+
+
+def num_training_environments(config: ExperimentConfig) -> int:
+  """Training environments have ids 0 ... n-1, evaluation environments follow."""
+  return config.num_actors * config.environments_per_actor
+
+
+def num_environments(config: ExperimentConfig) -> int:
+  """All environments, training and evaluation."""
+  return num_training_environments(config) + config.num_evaluation_environments
+
+
+def inference_batch_size(config: ExperimentConfig) -> int:
+  """Rows at which the server runs a batch without waiting for the time-out."""
+  if config.inference.batch_size:
+    return config.inference.batch_size
+  return max(1, num_training_environments(config) // config.actor.environment_groups)
+
+
+def unroll_rows(agent: AgentConfig) -> int:
+  """L, the rows of an unroll."""
+  return agent.overlap + agent.unroll_length + 1
+
+
+def writer_backlog(config: ExperimentConfig) -> int:
+  """Finished unrolls that may wait for the replay writer."""
+  return config.replay.writer_backlog or config.agent.batch_size
+
+
+def validate(config: ExperimentConfig) -> None:
+  """Raises `types.UserError` for values that cannot work, naming value and fix."""
+  _check_counts(config)
+  agent, replay = config.agent, config.replay
+  if config.environments_per_actor % config.actor.environment_groups:
+    raise types.UserError(
+        f'environments_per_actor ({config.environments_per_actor}) is not a multiple of '
+        f'actor.environment_groups ({config.actor.environment_groups}): change one of them')
+  if agent.batch_size % replay.unrolls_per_item:
+    raise types.UserError(
+        f'agent.batch_size ({agent.batch_size}) is not a multiple of '
+        f'replay.unrolls_per_item ({replay.unrolls_per_item}): change one of them')
+  if replay.queue_size < agent.batch_size:
+    raise types.UserError(
+        f'replay.queue_size ({replay.queue_size}) is smaller than agent.batch_size '
+        f'({agent.batch_size}); the learner would wait for ever: raise replay.queue_size')
+  batch_size = inference_batch_size(config)
+  if batch_size > num_environments(config):
+    raise types.UserError(
+        f'inference.batch_size ({batch_size}) exceeds the number of environments '
+        f'({num_environments(config)}): lower it, or leave it 0')
+
+
+def _check_counts(config: ExperimentConfig) -> None:
+  at_least_one = {
+      'num_actors': config.num_actors,
+      'environments_per_actor': config.environments_per_actor,
+      'total_steps': config.total_steps,
+      'agent.unroll_length': config.agent.unroll_length,
+      'agent.batch_size': config.agent.batch_size,
+      'replay.unrolls_per_item': config.replay.unrolls_per_item,
+      'inference.publish_period': config.inference.publish_period,
+      'actor.max_failures': config.actor.max_failures,
+      'checkpoint.keep': config.checkpoint.keep,
+  }
+  at_least_zero = {
+      'num_evaluation_environments': config.num_evaluation_environments,
+      'max_wall_s': config.max_wall_s,
+      'seed': config.seed,
+      'agent.overlap': config.agent.overlap,
+      'replay.writer_backlog': config.replay.writer_backlog,
+      'replay.port': config.replay.port,
+      'transport.port': config.transport.port,
+      'inference.batch_size': config.inference.batch_size,
+      'inference.timeout_ms': config.inference.timeout_ms,
+      'agent.optimizer.learning_rate': config.agent.optimizer.learning_rate,
+      'agent.optimizer.max_gradient_norm': config.agent.optimizer.max_gradient_norm,
+  }
+  for bound, fields in ((1, at_least_one), (0, at_least_zero)):
+    for name, value in fields.items():
+      if not math.isfinite(value) or value < bound:
+        raise types.UserError(f'{name} ({value}) must be >= {bound}')

@@ -1,0 +1,84 @@
+"""Interfaces of the runtime. Every class of the runtime is written against these."""
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from seed_acme import types
+
+
+class VectorEnvironment(Protocol):
+  """E environments stepped as one. Called from one actor thread only.
+
+  After a LAST row the next `step` ignores the action and returns FIRST of a new
+  episode, for that environment alone: nobody calls `reset` between episodes.
+  """
+  num_environments: int
+  spec: types.EnvironmentSpec
+
+  def reset(self) -> types.VectorTimeStep:
+    """Starts all environments anew; every step_type is FIRST."""
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: nest of `[E, ...]` as `spec.action`."""
+
+  def close(self) -> None:
+    """Frees windows, processes and files."""
+
+
+class RecurrentNetwork(Protocol):
+  """A Sonnet module that acts (one row) and learns (many rows) with the same weights.
+
+  The core's state is replaced by the initial state wherever a row is FIRST, so that
+  `unroll` over rows equals stepping through them.
+  """
+  @property
+  def variables(self) -> tuple[Any, ...]:
+    """All variables, in an order that does not change."""
+
+  @property
+  def trainable_variables(self) -> tuple[Any, ...]:
+    """The variables that receive gradients."""
+
+  def initial_state(self, batch_size: Any) -> types.Nest:
+    """Zero state `[batch_size, ...]`; `()` for a feed-forward network."""
+
+  def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
+    """One row `[N, ...]` -> (prediction `[N, ...]`, new state `[N, ...]`)."""
+
+  def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
+    """Rows `[T, B, ...]` from state `[B, ...]` -> (predictions `[T, B, ...]`, last state)."""
+
+
+class InferenceChannel(Protocol):
+  """The actor's end of the transport, one per environment group and thread."""
+
+  def send(self, request: types.ActorRequest) -> None:
+    """Hands the request to the transport; returns at once."""
+
+  def receive(self, timeout_s: float) -> types.Nest | None:
+    """Actions `[E, ...]` for the last request; None if `timeout_s` ran out."""
+
+  def close(self) -> None:
+    """Ends the stream; a pending request is dropped."""
+
+
+class Logger(Protocol):
+  """Takes metrics `group/name`, keyed by the number of agent steps so far."""
+
+  def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
+    """Writes one row."""
+
+  def close(self) -> None:
+    """Flushes."""
+
+
+class UnrollSink(Protocol):
+  """Where finished unrolls go: replay's writer, or a list in a test."""
+
+  def has_room(self) -> bool:
+    """False while training environments have to wait (back-pressure)."""
+
+  def put(self, unrolls: types.Unroll) -> None:
+    """Takes K finished unrolls, leaves `[K, L, ...]`. Never blocks."""
+
+

@@ -1,0 +1,164 @@
+"""The records that cross the arrows of the program, one type per arrow.
+
+Alignment, once for the whole code base: **row t of an unroll holds what is known
+when action t is chosen** (action t-1, the reward and the discount that it brought,
+observation t) and the output computed from it (action t and what the network said).
+`seed_acme.ops.transitions` is the one place that shifts rows by one.
+
+Shapes are written without the leading batch axes unless they are given. `E` is the
+number of environments that step together, `N` of rows in one inference batch, `B` of
+unrolls in a training batch, `T` of transitions in an unroll, `L = overlap + T + 1`
+of its rows.
+
+This module imports neither TensorFlow nor Reverb: actors use it.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import dm_env
+from dm_env import specs as dm_specs
+import numpy as np
+
+# A nest of arrays or tensors: an array, or (named) tuples, lists and dicts of nests.
+Nest = Any
+
+FIRST = int(dm_env.StepType.FIRST)
+MID = int(dm_env.StepType.MID)
+LAST = int(dm_env.StepType.LAST)
+
+
+class VectorTimeStep(NamedTuple):
+  """What E environments return together: dm_env's TimeStep with a leading `[E]`.
+
+  step_type: `[E]` uint8, FIRST, MID or LAST.
+  reward: `[E]` float32, brought by the previous action; 0 at FIRST.
+  discount: `[E]` float32; 0 at LAST means terminated, > 0 at LAST means truncated;
+    1 at FIRST.
+  observation: nest of `[E, ...]`.
+  score: `[E]` float32, the reward that is reported to people. Equal to `reward`
+    unless the environment shapes its reward.
+  """
+  step_type: np.ndarray
+  reward: np.ndarray
+  discount: np.ndarray
+  observation: Nest
+  score: np.ndarray
+
+
+class ActorRequest(NamedTuple):
+  """Actor -> inference server: one time step of one environment group.
+
+  request_number: int64 scalar; 0, 1, 2 ... per group and run. A repeated number is
+    answered with the stored action; the environments are not stepped twice.
+  env_ids: `[E]` int32, global, unique.
+  run_ids: `[E]` int64, drawn anew each time the environments are built; a change
+    resets everything the server knows of that environment.
+  timestep: the group's `VectorTimeStep`.
+  """
+  request_number: int
+  env_ids: np.ndarray
+  run_ids: np.ndarray
+  timestep: VectorTimeStep
+
+
+class AgentInput(NamedTuple):
+  """What the network sees. `[N, ...]` when acting, `[T+1, B, ...]` when learning.
+
+  step_type uint8; reward, discount float32 (of the transition into this row);
+  previous_action as the action specification, zero at FIRST; observation nest.
+  """
+  step_type: Nest
+  reward: Nest
+  discount: Nest
+  previous_action: Nest
+  observation: Nest
+
+
+class AgentOutput(NamedTuple):
+  """What was computed from one row: the action taken and the network's prediction.
+
+  prediction is the agent's own record, `ActorCriticOutput` for example.
+  """
+  action: Nest
+  prediction: Nest
+
+
+class ActorCriticOutput(NamedTuple):
+  """policy_params: `[..., P]` parameters of the action distribution; value: `[...]`."""
+  policy_params: Nest
+  value: Nest
+
+
+class Unroll(NamedTuple):
+  """Server -> replay: consecutive rows of one environment.
+
+  initial_state: the recurrent state that entered row 0 (before any reset at FIRST).
+  inputs, outputs: `[L, ...]`.
+  policy_version: `[L]` int64, the version of the weights that computed each row.
+  """
+  initial_state: Nest
+  inputs: AgentInput
+  outputs: AgentOutput
+  policy_version: Nest
+
+
+class Sample(NamedTuple):
+  """Replay -> learner: B unrolls, time-major (`[L, B, ...]`; initial_state `[B, ...]`).
+
+  keys: `[B]` uint64 item keys; probabilities: `[B]` float64 of being sampled.
+  """
+  unroll: Unroll
+  keys: Nest
+  probabilities: Nest
+
+
+class LossOutput(NamedTuple):
+  """Loss -> learner.
+
+  loss: scalar. metrics: `{'group/name': scalar}`. priorities: `[B]`, or None where
+  the agent's replay has none.
+  """
+  loss: Nest
+  metrics: dict[str, Any]
+  priorities: Nest | None = None
+
+
+class Variables(NamedTuple):
+  """Learner -> inference: a published copy of the weights.
+
+  version: number of learner updates that made it. values: tensors in the order of
+  `network.variables`.
+  """
+  version: int
+  values: tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvironmentSpec:
+  """What one environment (not the vector of them) takes and gives.
+
+  observation, action: nests of `dm_env.specs.Array`. frames_per_step: environment
+  frames that one agent step lasts (action repeat).
+  """
+  observation: Nest
+  action: Nest
+  frames_per_step: int = 1
+
+
+def num_discrete_actions(spec: EnvironmentSpec) -> int:
+  """The number of actions; raises if the action is not a single discrete choice."""
+  action = spec.action
+  if isinstance(action, dm_specs.DiscreteArray):
+    return int(action.num_values)
+  raise UserError(
+      f'the environment takes actions {action!r}; this agent needs one discrete action '
+      '(dm_env.specs.DiscreteArray): choose another agent or discretise the actions')
+
+
+class UserError(Exception):
+  """Wrong input from outside (a flag, a level, a file): shown without a traceback.
+
+  The message states the bad value and the fix, in at most four lines.
+  """
