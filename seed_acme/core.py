@@ -50,16 +50,27 @@ class RecurrentNetwork(Protocol):
 
 
 class InferenceChannel(Protocol):
-  """The actor's end of the transport, one per environment group and thread."""
+  """The actor's end of the transport, one per environment group.
+
+  One request at a time: `send`, then `receive`. Used by one thread, except `close`.
+  """
 
   def send(self, request: types.ActorRequest) -> None:
     """Hands the request to the transport; returns at once."""
 
-  def receive(self, timeout_s: float) -> types.Nest | None:
-    """Actions `[E, ...]` for the last request; None if `timeout_s` ran out."""
+  def receive(self) -> types.Nest:
+    """Actions `[E, ...]` for the request sent last.
+
+    Raises `ChannelClosed` when the program ends, `wire.Refused` when the server did not
+    take the request, ConnectionError when the server stays away too long.
+    """
 
   def close(self) -> None:
-    """Ends the stream; a pending request is dropped."""
+    """Ends the stream, from any thread; a waiting `receive` raises `ChannelClosed`."""
+
+
+class ChannelClosed(Exception):
+  """The channel was closed, here or because the server ended its work."""
 
 
 class Logger(Protocol):

@@ -1,0 +1,114 @@
+"""The loss of the V-trace agent (Espeholt et al. 2018, sections 4.1 and 4.2)."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+import tree
+
+from seed_acme import core
+from seed_acme import types
+from seed_acme.agents.vtrace import config as vtrace_config
+from seed_acme.ops import distributions
+from seed_acme.ops import lagrange
+from seed_acme.ops import transitions as transitions_lib
+from seed_acme.ops import vtrace as vtrace_lib
+
+_MAX_REPORTED_LOG_RHO = 20.0  # keeps one hopeless ratio from turning the metric infinite
+
+
+class _EntropyTerms(NamedTuple):
+  """Scalars: the entropy bonus as a loss, the loss of its weight, and the weight."""
+  bonus: tf.Tensor
+  adjustment: tf.Tensor
+  weight: tf.Tensor
+
+
+def loss(
+    network: core.RecurrentNetwork, sample: types.Sample,
+    config: vtrace_config.VTraceConfig) -> types.LossOutput:
+  """Scalar loss of B unrolls of `overlap + T + 1` rows; every mean is over unmasked rows.
+
+    L = -mean(A_t log pi(a_t|x_t)) + value_cost 1/2 mean((v_t - V_t)^2)
+        - c_H mean(H(pi)) + kl_cost mean(log mu(a_t) - log pi(a_t))
+
+  with v_t, A_t of `ops.vtrace`, bootstrapped from V of the last row by this network, and c_H
+  fixed, or learnt if `target_entropy` is set.
+  """
+  inputs, outputs, state = _skip_overlap(network, sample.unroll, config.overlap)
+  _check_num_rows(inputs, config)
+  prediction, _ = network.unroll(inputs, state)
+  rewards, discounts, mask = transitions_lib.transitions(inputs, gamma=config.discount)
+  if config.max_abs_reward:
+    rewards = tf.clip_by_value(rewards, -config.max_abs_reward, config.max_abs_reward)
+  policy, values = distributions.CATEGORICAL, prediction.value
+  params, actions = prediction.policy_params[:-1], outputs.action[:-1]
+  behaviour_params = tf.stop_gradient(outputs.prediction.policy_params[:-1])
+  log_probs = policy.log_prob(params, actions)
+  log_rhos = transitions_lib.select(mask, log_probs - policy.log_prob(behaviour_params, actions))
+  targets, advantages = vtrace_lib.vtrace(
+      values, rewards, discounts, log_rhos, mask, lambda_=config.lambda_,
+      rho_clip=config.rho_clip, c_clip=config.c_clip, policy_rho_clip=config.policy_rho_clip)
+
+  def mean(x: tf.Tensor) -> tf.Tensor:
+    return transitions_lib.masked_mean(x, mask)
+
+  entropies = policy.entropy(params)
+  entropy = _entropy_terms(network, entropies, mask, config)
+  losses = {
+      'loss/policy': -mean(advantages * log_probs),
+      'loss/value': config.value_cost * 0.5 * mean(tf.square(targets - values[:-1])),
+      'loss/entropy': entropy.bonus,
+      'loss/entropy_adjustment': entropy.adjustment,
+      'loss/kl': config.kl_cost * mean(-log_rhos),
+  }
+  total = tf.add_n(list(losses.values()))
+  metrics = {
+      **losses,
+      'loss/total': total,
+      'policy/entropy': mean(entropies),
+      'policy/entropy_cost': entropy.weight,
+      'policy/kl_behaviour': mean(policy.kl(behaviour_params, params)),
+      'value/mean': mean(values[:-1]),
+      'value/target_mean': mean(targets),
+      'vtrace/rho_mean': mean(tf.exp(tf.minimum(log_rhos, _MAX_REPORTED_LOG_RHO))),
+      'vtrace/rho_clipped_share': mean(tf.cast(tf.exp(log_rhos) > config.rho_clip, tf.float32)),
+  }
+  return types.LossOutput(
+      loss=total, metrics={name: tf.stop_gradient(x) for name, x in metrics.items()})
+
+
+def _skip_overlap(
+    network: core.RecurrentNetwork, unroll: types.Unroll,
+    overlap: int) -> tuple[types.AgentInput, types.AgentOutput, types.Nest]:
+  """The rows that are learnt from, and the state that enters them, warmed by the others."""
+  if not overlap:
+    return unroll.inputs, unroll.outputs, unroll.initial_state
+  head = tree.map_structure(lambda x: x[:overlap], unroll.inputs)
+  _, state = network.unroll(head, unroll.initial_state)
+  inputs, outputs = tree.map_structure(lambda x: x[overlap:], (unroll.inputs, unroll.outputs))
+  return inputs, outputs, tf.nest.map_structure(tf.stop_gradient, state)
+
+
+def _check_num_rows(inputs: types.AgentInput, config: vtrace_config.VTraceConfig) -> None:
+  rows = inputs.step_type.shape[0]
+  if rows is not None and rows != config.unroll_length + 1:
+    raise ValueError(
+        f'the sample holds {rows + config.overlap} rows, but overlap ({config.overlap}) + '
+        f'unroll_length ({config.unroll_length}) + 1 are needed')
+
+
+def _entropy_terms(
+    network: Any, entropies: tf.Tensor, mask: tf.Tensor,
+    config: vtrace_config.VTraceConfig) -> _EntropyTerms:
+  """entropies, mask `[T, B]`. A target of 0 is a target: None alone means a fixed weight."""
+  mean_entropy = transitions_lib.masked_mean(entropies, mask)
+  if config.target_entropy is None:
+    weight = tf.constant(config.entropy_cost, tf.float32)
+    return _EntropyTerms(-weight * mean_entropy, tf.zeros([]), weight)
+  weight = lagrange.weight(network.entropy_parameter, speed=config.entropy_adjustment_speed)
+  # The mean of the difference, not the difference of means: an all-masked batch moves nothing.
+  excess = transitions_lib.masked_mean(entropies - config.target_entropy, mask)
+  return _EntropyTerms(
+      bonus=-tf.stop_gradient(weight) * mean_entropy,
+      adjustment=lagrange.adjustment_loss(weight, excess), weight=weight)

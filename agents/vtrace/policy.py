@@ -1,0 +1,27 @@
+"""How the V-trace agent acts: it samples, and is greedy in evaluation."""
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from seed_acme import types
+from seed_acme.agents.vtrace import config as vtrace_config
+from seed_acme.ops import distributions
+
+
+def num_uniforms(spec: types.EnvironmentSpec) -> int:
+  """Random numbers that one action takes."""
+  return distributions.CATEGORICAL.num_uniforms(spec)
+
+
+def select_actions(
+    prediction: types.ActorCriticOutput, uniforms: Any, is_greedy: Any,
+    config: vtrace_config.VTraceConfig) -> types.AgentOutput:
+  """prediction `[N, ...]`, uniforms `[N, 1]`, is_greedy `[N]` -> int32 actions `[N]`."""
+  del config
+  params = prediction.policy_params
+  sampled = distributions.CATEGORICAL.sample(params, uniforms)
+  greedy = distributions.CATEGORICAL.mode(params)
+  return types.AgentOutput(
+      action=tf.where(tf.cast(is_greedy, tf.bool), greedy, sampled), prediction=prediction)

@@ -1,0 +1,22 @@
+"""Catch with V-trace: the first run, half a minute on a laptop."""
+from seed_acme import config as config_lib
+from seed_acme.agents.vtrace import config as vtrace_config
+
+
+def experiment() -> config_lib.ExperimentConfig:
+  """Own numbers, chosen on 2 cores; 0.9 of return 1.0 is reached well within the budget."""
+  return config_lib.ExperimentConfig(
+      name='catch_vtrace',
+      num_actors=2,
+      environments_per_actor=32,
+      total_steps=500_000,  # agent steps
+      environment=config_lib.EnvironmentConfig(id='catch'),
+      network=config_lib.NetworkConfig(torso='mlp', mlp_sizes=(64, 64)),
+      agent=vtrace_config.VTraceConfig(
+          unroll_length=20,
+          batch_size=32,
+          entropy_cost=0.01,
+          optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
+      ),
+      replay=config_lib.ReplayConfig(queue_size=64, unrolls_per_item=8),
+  )

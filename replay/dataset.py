@@ -1,0 +1,92 @@
+"""Samples from Reverb: batched, time-major, fetched ahead."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import queue
+import threading
+
+import reverb
+import tensorflow as tf
+import tree
+
+from seed_acme import types
+from seed_acme.replay import tables
+
+
+def make_dataset(server_address: str, batch_size: int,
+                 unrolls_per_item: int) -> tf.data.Dataset:
+  """Yields `types.Sample` of `batch_size` unrolls, `[L, B, ...]`.
+
+  One worker: two iterators on a queue steal from each other. In one process with the
+  server, Reverb hands the tensors over without gRPC.
+  """
+  items_per_batch = batch_size // unrolls_per_item
+
+  def to_sample(item: reverb.ReplaySample) -> types.Sample:
+    merge = lambda x: tf.reshape(x, (batch_size, *x.shape[2:]))
+    unroll = tree.map_structure(merge, types.Unroll(*item.data))
+    time_major = lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank)))
+    return types.Sample(
+        unroll=types.Unroll(
+            initial_state=unroll.initial_state,
+            inputs=tree.map_structure(time_major, unroll.inputs),
+            outputs=tree.map_structure(time_major, unroll.outputs),
+            policy_version=time_major(unroll.policy_version)),
+        keys=tf.repeat(item.info.key, unrolls_per_item),
+        probabilities=tf.repeat(item.info.probability, unrolls_per_item))
+
+  dataset = reverb.TrajectoryDataset.from_table_signature(
+      server_address=server_address, table=tables.UNROLLS,
+      max_in_flight_samples_per_worker=max(2, items_per_batch),
+      num_workers_per_iterator=1)
+  options = tf.data.Options()
+  options.threading.private_threadpool_size = 1
+  options.threading.max_intra_op_parallelism = 1
+  options.deterministic = True
+  dataset = dataset.batch(items_per_batch, drop_remainder=True)
+  return dataset.map(to_sample).with_options(options)
+
+
+class Prefetcher:
+  """Fetches the next sample on its own thread, so that the trainer's wait can be ended.
+
+  The trainer's thread must see signals and the end of the program; a thread inside the
+  dataset's iterator sees neither.
+  """
+
+  def __init__(self, dataset: tf.data.Dataset, on_failure: Callable[[BaseException], None],
+               num_ahead: int = 1):
+    self._queue: queue.Queue[types.Sample] = queue.Queue(maxsize=num_ahead)
+    self._iterator: Iterator[types.Sample] = iter(dataset)
+    self._on_failure = on_failure
+    self._stopped = threading.Event()
+    self._thread = threading.Thread(target=self._run, name='prefetch', daemon=True)
+
+  def start(self) -> None:
+    self._thread.start()
+
+  def next(self, timeout_s: float) -> types.Sample | None:
+    """The next sample, or None after `timeout_s`."""
+    try:
+      return self._queue.get(timeout=timeout_s)
+    except queue.Empty:
+      return None
+
+  def _run(self) -> None:
+    try:
+      for sample in self._iterator:
+        while not self._stopped.is_set():
+          try:
+            self._queue.put(sample, timeout=0.5)
+            break
+          except queue.Full:
+            continue
+        if self._stopped.is_set():
+          return
+    except BaseException as error:  # noqa: BLE001: handed to the owner, who ends the node
+      if not self._stopped.is_set():
+        self._on_failure(error)
+
+  def stop(self) -> None:
+    """Does not wait for the thread: stopping the Reverb server is what wakes it."""
+    self._stopped.set()

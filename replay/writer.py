@@ -1,0 +1,126 @@
+"""Finished unrolls into Reverb, on a thread of its own, bounded."""
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+import threading
+
+import numpy as np
+import reverb
+import tree
+
+from seed_acme import timing
+from seed_acme import types
+from seed_acme.replay import tables
+
+_FLUSH_TIMEOUT_MS = 500  # how often a writer that waits for room looks for `stop`
+_ITEMS_IN_FLIGHT = 1  # items sent but not confirmed; a full table confirms none
+
+
+class ReplayWriter:
+  """Groups unrolls into items of `unrolls_per_item` and inserts them in order.
+
+  `put` never blocks. `has_room` turns false when `backlog` unrolls wait, and then the
+  inference server leaves training environments waiting: a full table slows actors down, it
+  never fills memory. At most `backlog` plus one unroll of every environment wait here.
+
+  The single-process program calls `write_item` itself; a distributed one calls `start`.
+  """
+
+  def __init__(self, client: reverb.Client, unrolls_per_item: int, backlog: int):
+    self._unrolls_per_item = unrolls_per_item
+    self._backlog = backlog
+    self._writer = client.trajectory_writer(num_keep_alive_refs=1)
+    self._condition = threading.Condition()
+    self._waiting: collections.deque[types.Unroll] = collections.deque()
+    self._num_waiting = 0
+    self._stopped = False
+    self._on_room: Callable[[], None] = lambda: None
+    self._on_failure: Callable[[BaseException], None] = lambda error: None
+    self._thread: threading.Thread | None = None
+    self.timer = timing.PhaseTimer()
+    self.num_inserted = 0  # unrolls, confirmed or in flight
+
+  def start(self, on_room: Callable[[], None],
+            on_failure: Callable[[BaseException], None]) -> None:
+    """on_room: called after each insertion, from the writer's thread."""
+    self._on_room, self._on_failure = on_room, on_failure
+    self._thread = threading.Thread(target=self._run, name='replay_writer', daemon=True)
+    self._thread.start()
+
+  def has_room(self) -> bool:
+    return self._num_waiting < self._backlog
+
+  def put(self, unrolls: types.Unroll) -> None:
+    with self._condition:
+      self._waiting.append(unrolls)
+      self._num_waiting += unrolls.policy_version.shape[0]
+      if self._num_waiting >= self._unrolls_per_item:
+        self._condition.notify()
+
+  def has_item(self) -> bool:
+    """Whether enough unrolls wait for one item."""
+    return self._num_waiting >= self._unrolls_per_item
+
+  def write_item(self) -> None:
+    """Inserts one item and waits until the table has taken it, or until `stop`."""
+    with self.timer.phase('insert'):
+      item = self._take_item()
+      self._writer.append(item)
+      self._writer.create_item(
+          tables.UNROLLS, priority=1.0,
+          trajectory=tree.map_structure(lambda column: column[-1], self._writer.history))
+    self._flush(_ITEMS_IN_FLIGHT if self._thread else 0)
+    self.num_inserted += self._unrolls_per_item
+
+  def _take_item(self) -> types.Unroll:
+    """The oldest `unrolls_per_item` unrolls as one nest, leaves `[U, ...]`."""
+    wanted = self._unrolls_per_item
+    parts: list[types.Unroll] = []
+    with self._condition:
+      self._num_waiting -= wanted
+      while wanted:
+        unrolls = self._waiting.popleft()
+        size = unrolls.policy_version.shape[0]
+        if size > wanted:
+          rest = tree.map_structure(lambda x: x[wanted:], unrolls)  # noqa: B023
+          self._waiting.appendleft(rest)
+          unrolls = tree.map_structure(lambda x: x[:wanted], unrolls)  # noqa: B023
+          size = wanted
+        parts.append(unrolls)
+        wanted -= size
+    if len(parts) == 1:
+      return parts[0]
+    return tree.map_structure(lambda *leaves: np.concatenate(leaves), *parts)
+
+  def _flush(self, num_in_flight: int) -> None:
+    with self.timer.phase('wait_for_room'):
+      while not self._stopped:
+        try:
+          self._writer.flush(block_until_num_items=num_in_flight, timeout_ms=_FLUSH_TIMEOUT_MS)
+          return
+        except reverb.DeadlineExceededError:
+          continue
+
+  def _run(self) -> None:
+    try:
+      while True:
+        with self._condition:
+          while not self._stopped and not self.has_item():
+            self._condition.wait()
+        if self._stopped:
+          return
+        self.write_item()
+        self._on_room()
+    except BaseException as error:  # noqa: BLE001: handed to the owner, who ends the node
+      if not self._stopped:
+        self._on_failure(error)
+
+  def stop(self) -> None:
+    """Ends the thread; what waits is dropped."""
+    with self._condition:
+      self._stopped = True
+      self._condition.notify_all()
+    if self._thread is not None:
+      self._thread.join()
+    self._writer.close()

@@ -1,0 +1,120 @@
+"""The actor: steps environments, asks the server for actions. No weights, no TensorFlow."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from seed_acme import core
+from seed_acme import timing
+from seed_acme import types
+from seed_acme.inference import wire
+
+
+class EnvironmentGroup:
+  """E environments that step together, and their channel to the server."""
+
+  def __init__(self, environment: core.VectorEnvironment, channel: core.InferenceChannel,
+               env_ids: np.ndarray, run_ids: np.ndarray):
+    """env_ids: `[E]` int32; run_ids: `[E]` int64, new for each time the group is built."""
+    self._environment = environment
+    self._channel = channel
+    self._env_ids = env_ids
+    self._run_ids = run_ids
+    self._request_number = 0
+
+  def reset(self) -> None:
+    """Starts the environments and asks for the first actions."""
+    self._send(self._environment.reset())
+
+  def receive(self) -> types.Nest:
+    """Waits for the actions that were asked for."""
+    return self._channel.receive()
+
+  def step(self, actions: types.Nest) -> None:
+    """Steps the environments and asks for the next actions."""
+    self._send(self._environment.step(actions))
+
+  def _send(self, timestep: types.VectorTimeStep) -> None:
+    self._channel.send(
+        types.ActorRequest(self._request_number, self._env_ids, self._run_ids, timestep))
+    self._request_number += 1
+
+  def close(self) -> None:
+    self._channel.close()
+    self._environment.close()
+
+
+class Actor:
+  """Steps its groups in turn: while one group's actions are computed, another steps.
+
+  One thread. Holds no weights and no recurrent state.
+  """
+
+  def __init__(self, groups: Sequence[EnvironmentGroup]):
+    self._groups = groups
+    self._started = False
+    self.timer = timing.PhaseTimer()
+    self.num_rows = 0  # requests answered, over all groups
+
+  def step(self) -> None:
+    """One step of every group."""
+    if not self._started:
+      self._started = True
+      with self.timer.phase('environment'):
+        for group in self._groups:
+          group.reset()
+    for group in self._groups:
+      with self.timer.phase('wait'):
+        actions = group.receive()
+      with self.timer.phase('environment'):
+        group.step(actions)
+      self.num_rows += 1
+
+  def run(self, should_stop: Callable[[], bool]) -> None:
+    """Until `should_stop()`, or until the server or `close` ends it."""
+    try:
+      while not should_stop():
+        self.step()
+    except core.ChannelClosed:
+      pass
+
+  def close(self) -> None:
+    """From any thread: a waiting `run` returns."""
+    for group in self._groups:
+      group.close()
+
+
+def group_env_ids(first: int, num_environments: int, num_groups: int) -> list[np.ndarray]:
+  """The env_ids of each group of one actor, `[E]` int32 each."""
+  ids = np.arange(first, first + num_environments, dtype=np.int32)
+  return np.split(ids, num_groups)
+
+
+def new_run_ids(seed: int | None, env_ids: np.ndarray) -> np.ndarray:
+  """`[E]` int64; from the operating system's entropy if seed is None."""
+  entropy = None if seed is None else [seed, int(env_ids[0])]
+  rng = np.random.default_rng(np.random.SeedSequence(entropy))
+  return rng.integers(1, 2**62, env_ids.size, dtype=np.int64)
+
+
+class LocalChannel:
+  """The single-process program's channel: the server is called where it stands."""
+
+  def __init__(self, step: Callable[[list[types.ActorRequest]], list[types.Nest]]):
+    """step: `InferenceServer.step`."""
+    self._step = step
+    self._request: types.ActorRequest | None = None
+
+  def send(self, request: types.ActorRequest) -> None:
+    self._request = request
+
+  def receive(self) -> types.Nest:
+    assert self._request is not None
+    reply = self._step([self._request])[0]
+    if hasattr(reply, 'reason'):
+      raise wire.Refused(reply.reason)
+    return reply
+
+  def close(self) -> None:
+    self._request = None

@@ -1,0 +1,117 @@
+"""Checkpoints: a folder of arrays and a record that vouches for them.
+
+`checkpoints/<updates>/arrays.npz` and `meta.json` with its SHA-256. The folder is written
+under another name and renamed when it is whole, so a kill at any moment leaves only whole
+checkpoints. Imports no TensorFlow: the front end checks a checkpoint before anything starts.
+"""
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+from typing import Any
+import zipfile
+
+import numpy as np
+
+from seed_acme import types
+
+_ARRAYS = 'arrays.npz'
+_META = 'meta.json'
+_FORMAT = 1
+_DIGITS = 12
+_PARTIAL = '.partial'
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+  """arrays: by name. meta: JSON values (counters, random state, number of resumptions)."""
+  path: pathlib.Path
+  arrays: dict[str, np.ndarray]
+  meta: dict[str, Any]
+
+
+def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
+         meta: dict[str, Any], keep: int) -> pathlib.Path:
+  """Writes `folder/<updates>` and drops all but the newest `keep`."""
+  path = folder / f'{updates:0{_DIGITS}d}'
+  partial = folder / f'{path.name}{_PARTIAL}'
+  shutil.rmtree(partial, ignore_errors=True)
+  partial.mkdir(parents=True)
+  with open(partial / _ARRAYS, 'wb') as file:
+    np.savez(file, **arrays)
+    _sync(file)
+  with open(partial / _META, 'w') as file:
+    json.dump({'format': _FORMAT, 'updates': updates, 'sha256': _digest(partial / _ARRAYS),
+               'meta': meta}, file)
+    _sync(file)
+  if path.exists():  # saved twice at the same update: the later one counts
+    shutil.rmtree(path)
+  os.rename(partial, path)
+  for old in _all(folder)[:-keep]:
+    shutil.rmtree(old)
+  return path
+
+
+def _sync(file: Any) -> None:
+  file.flush()
+  os.fsync(file.fileno())
+
+
+def _digest(path: pathlib.Path) -> str:
+  digest = hashlib.sha256()
+  with open(path, 'rb') as file:
+    while chunk := file.read(1 << 20):
+      digest.update(chunk)
+  return digest.hexdigest()
+
+
+def _all(folder: pathlib.Path) -> list[pathlib.Path]:
+  """Whole checkpoints, oldest first."""
+  if not folder.is_dir():
+    return []
+  return sorted(p for p in folder.iterdir() if p.name.isdigit() and p.is_dir())
+
+
+def newest(folder: pathlib.Path) -> pathlib.Path | None:
+  """The newest checkpoint, not checked; None if there is none."""
+  checkpoints = _all(folder)
+  return checkpoints[-1] if checkpoints else None
+
+
+def load(path: pathlib.Path) -> Checkpoint:
+  """Reads and checks; raises `types.UserError` naming what is wrong with the file."""
+  try:
+    record = json.loads((path / _META).read_text())
+    digest = _digest(path / _ARRAYS)
+    if record['format'] != _FORMAT:
+      raise types.UserError(f'{path} has format {record["format"]}, this version reads {_FORMAT}')
+    if digest != record['sha256']:
+      raise types.UserError(f'{path / _ARRAYS} is corrupt (its checksum differs); delete the '
+                            f'folder {path.name} to go on from the checkpoint before it')
+    with np.load(path / _ARRAYS, allow_pickle=False) as file:
+      arrays = {name: file[name] for name in file.files}
+    return Checkpoint(path, arrays, record['meta'])
+  except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    raise types.UserError(f'{path} is no readable checkpoint ({error}); delete the folder '
+                          f'{path.name} to go on from the one before it') from error
+
+
+def load_from(path: str) -> Checkpoint:
+  """Reads what a user names: a run folder or a checkpoint."""
+  return load(find(pathlib.Path(path)))
+
+
+def find(path: pathlib.Path) -> pathlib.Path:
+  """The checkpoint that a user means by a run folder, its `checkpoints`, or one itself."""
+  for folder in (path, path / 'checkpoints'):
+    if (folder / _META).is_file():
+      return folder
+    found = newest(folder)
+    if found is not None:
+      return found
+  raise types.UserError(f'no checkpoint in {path}: give a run folder that has one '
+                        '(they are written every checkpoint.period_s seconds and at the end)')

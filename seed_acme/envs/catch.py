@@ -1,0 +1,102 @@
+"""Catch: move a paddle under a falling ball. E boards stepped with a dozen numpy calls."""
+from __future__ import annotations
+
+from dm_env import specs as dm_specs
+import numpy as np
+
+from seed_acme import types
+
+NUM_ACTIONS = 3  # left, stay, right
+
+
+class Catch:
+  """A `core.VectorEnvironment`; called from one thread.
+
+  A board of `rows x columns` zeros, with ones at the ball and at the paddle. The ball
+  starts in the top row, in a random column, and falls one row a step; the paddle starts
+  in the middle of the bottom row and moves one column a step, as far as the walls. When
+  the ball arrives at the bottom the episode terminates with reward 1 if the paddle is
+  there, else -1 (every other reward is 0). An episode is `rows - 1` steps, the same for
+  all boards, so one counter of the ball's row serves all of them: they end together.
+
+  Observation `[rows * columns]` float32, row by row from the top; actions int32.
+  Time steps are read-only for the caller and stay valid: observations are allocated anew
+  each step, the constant arrays (a reward of zeros, say) are shared and write-protected.
+  """
+
+  def __init__(self, num_environments: int, seed: int, rows: int = 10, columns: int = 5):
+    for name, value, least in (
+        ('num_environments', num_environments, 1), ('rows', rows, 2), ('columns', columns, 1)):
+      _check_integer(name, value, least)
+    self.num_environments = num_environments
+    self.spec = types.EnvironmentSpec(
+        observation=dm_specs.BoundedArray(
+            (rows * columns,), np.float32, minimum=0, maximum=1, name='observation'),
+        action=dm_specs.DiscreteArray(NUM_ACTIONS, dtype=np.int32, name='action'))
+    self._rows, self._columns = rows, columns
+    self._random = np.random.default_rng(seed)
+    # Columns are counted from the left of each environment's own board.
+    self._paddle = np.zeros(num_environments, np.int64)
+    self._ball = np.zeros(num_environments, np.int64)
+    # Where each board's top and bottom row start in the flattened `[E * rows * columns]`.
+    self._top = np.arange(num_environments) * (rows * columns)
+    self._bottom = self._top + (rows - 1) * columns
+    self._row = rows - 1  # of the ball; at the bottom the next step starts an episode
+    self._step_types = {
+        kind: _constant(num_environments, kind, np.uint8)
+        for kind in (types.FIRST, types.MID, types.LAST)}
+    self._zeros = _constant(num_environments, 0, np.float32)
+    self._ones = _constant(num_environments, 1, np.float32)
+
+  def reset(self) -> types.VectorTimeStep:
+    """Abandons the episodes and starts new ones; the random stream goes on."""
+    self._row = 0
+    self._ball = self._random.integers(self._columns, size=self.num_environments)
+    self._paddle.fill(self._columns // 2)
+    return self._timestep(types.FIRST, self._zeros, self._ones)
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: `[E]` integers, 0 left, 1 stay, 2 right; not looked at after LAST.
+
+    ValueError for other actions or another shape.
+    """
+    if self._row == self._rows - 1:
+      return self.reset()
+    actions = np.asarray(actions)
+    if actions.shape != (self.num_environments,):
+      raise ValueError(f'actions of shape {actions.shape}: expected ({self.num_environments},)')
+    if actions.min() < 0 or actions.max() >= NUM_ACTIONS:
+      raise ValueError(f'actions {actions.tolist()}: expected 0 ... {NUM_ACTIONS - 1}')
+    self._row += 1
+    self._paddle += actions
+    self._paddle -= 1
+    # np.clip is three times as slow on arrays of this size.
+    np.maximum(self._paddle, 0, out=self._paddle)
+    np.minimum(self._paddle, self._columns - 1, out=self._paddle)
+    if self._row < self._rows - 1:
+      return self._timestep(types.MID, self._zeros, self._ones)
+    reward = np.where(self._paddle == self._ball, np.float32(1), np.float32(-1))
+    return self._timestep(types.LAST, reward, self._zeros)
+
+  def close(self) -> None:
+    """Nothing to free."""
+
+  def _timestep(
+      self, step_type: int, reward: np.ndarray, discount: np.ndarray) -> types.VectorTimeStep:
+    observation = np.zeros((self.num_environments, self._rows * self._columns), np.float32)
+    cells = observation.reshape(-1)
+    cells[self._top + self._ball + self._row * self._columns] = 1
+    cells[self._bottom + self._paddle] = 1
+    return types.VectorTimeStep(
+        self._step_types[step_type], reward, discount, observation, score=reward)
+
+
+def _check_integer(name: str, value: int, least: int) -> None:
+  if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+    raise types.UserError(f'catch: {name} ({value!r}) must be an integer >= {least}')
+
+
+def _constant(size: int, value: float, dtype: type) -> np.ndarray:
+  array = np.full(size, value, dtype)
+  array.setflags(write=False)
+  return array

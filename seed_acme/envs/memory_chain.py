@@ -1,0 +1,108 @@
+"""MemoryChain: a cue is shown once and must be repeated at the end of the episode."""
+from __future__ import annotations
+
+from dm_env import specs as dm_specs
+import numpy as np
+
+from seed_acme import types
+
+
+class MemoryChain:
+  """A `core.VectorEnvironment`; called from one thread.
+
+  Row 0 (FIRST) shows one of `num_cues` cues, drawn uniformly. Rows 1 ... `length` show
+  no cue; row `length` raises the query flag, and the action chosen there is compared
+  with the cue: row `length + 1` is LAST (terminated) with reward 1 if equal, else -1.
+  All other actions and rewards count for nothing (reward 0). An episode is `length + 1`
+  steps, the same in all environments: they end together.
+
+  Observation `[num_cues + 2]` float32: the cue one-hot (row 0 only), the time left
+  `1 - row / length` (0 at LAST), the query flag. Actions int32, one for each cue.
+
+  From row 1 on observations and rewards are equal for all cues, so a policy without
+  memory expects `chance_return`, whatever it does. The one way around: a memoryless
+  network that is fed its *previous action* can carry the cue from row to row in its
+  actions. Do not feed it to a baseline that is meant to have no memory.
+
+  Time steps are read-only for the caller and stay valid: observations are allocated anew
+  each step, the constant arrays are shared and write-protected.
+  """
+
+  def __init__(self, num_environments: int, seed: int, length: int = 10, num_cues: int = 2):
+    for name, value, least in (
+        ('num_environments', num_environments, 1), ('length', length, 1),
+        ('num_cues', num_cues, 2)):
+      _check_integer(name, value, least)
+    self.num_environments = num_environments
+    self.spec = types.EnvironmentSpec(
+        observation=dm_specs.BoundedArray(
+            (num_cues + 2,), np.float32, minimum=0, maximum=1, name='observation'),
+        action=dm_specs.DiscreteArray(num_cues, dtype=np.int32, name='action'))
+    self._length, self._num_cues = length, num_cues
+    self._random = np.random.default_rng(seed)
+    self._cue = np.zeros(num_environments, np.int64)
+    self._row = length + 1  # LAST: the next step starts an episode
+    # What every environment shows in a row, apart from the cue: `[length + 2, num_cues + 2]`.
+    self._blank = np.zeros((length + 2, num_cues + 2), np.float32)
+    self._blank[:-1, num_cues] = 1 - np.arange(length + 1) / length
+    self._blank[length, num_cues + 1] = 1
+    self._step_types = {
+        kind: _constant(num_environments, kind, np.uint8)
+        for kind in (types.FIRST, types.MID, types.LAST)}
+    self._zeros = _constant(num_environments, 0, np.float32)
+    self._ones = _constant(num_environments, 1, np.float32)
+
+  @property
+  def chance_return(self) -> float:
+    """Mean return of every policy without memory: `2 / num_cues - 1`."""
+    return 2 / self._num_cues - 1
+
+  def memory_score(self, mean_return: float) -> float:
+    """0 for a policy without memory, 1 for a perfect one (negative = worse than chance)."""
+    return (mean_return - self.chance_return) / (1 - self.chance_return)
+
+  def reset(self) -> types.VectorTimeStep:
+    """Abandons the episodes and starts new ones; the random stream goes on."""
+    self._row = 0
+    self._cue = self._random.integers(self._num_cues, size=self.num_environments)
+    return self._timestep(types.FIRST, self._zeros, self._ones)
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: `[E]` integers, the number of a cue; not looked at after LAST.
+
+    ValueError for other actions or another shape.
+    """
+    if self._row == self._length + 1:
+      return self.reset()
+    actions = np.asarray(actions)
+    if actions.shape != (self.num_environments,):
+      raise ValueError(f'actions of shape {actions.shape}: expected ({self.num_environments},)')
+    if actions.min() < 0 or actions.max() >= self._num_cues:
+      raise ValueError(f'actions {actions.tolist()}: expected 0 ... {self._num_cues - 1}')
+    self._row += 1
+    if self._row <= self._length:
+      return self._timestep(types.MID, self._zeros, self._ones)
+    reward = np.where(actions == self._cue, np.float32(1), np.float32(-1))
+    return self._timestep(types.LAST, reward, self._zeros)
+
+  def close(self) -> None:
+    """Nothing to free."""
+
+  def _timestep(
+      self, step_type: int, reward: np.ndarray, discount: np.ndarray) -> types.VectorTimeStep:
+    observation = np.repeat(self._blank[self._row:self._row + 1], self.num_environments, axis=0)
+    if self._row == 0:
+      observation[np.arange(self.num_environments), self._cue] = 1
+    return types.VectorTimeStep(
+        self._step_types[step_type], reward, discount, observation, score=reward)
+
+
+def _check_integer(name: str, value: int, least: int) -> None:
+  if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+    raise types.UserError(f'memory_chain: {name} ({value!r}) must be an integer >= {least}')
+
+
+def _constant(size: int, value: float, dtype: type) -> np.ndarray:
+  array = np.full(size, value, dtype)
+  array.setflags(write=False)
+  return array

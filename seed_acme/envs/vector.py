@@ -1,0 +1,201 @@
+"""E plain dm_env environments, stepped one after the other, as one `core.VectorEnvironment`."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+import contextlib
+from typing import Any
+
+import dm_env
+from dm_env import specs as dm_specs
+import numpy as np
+import tree
+
+from seed_acme import types
+
+_AFTER_FIRST = (types.MID, types.LAST)
+
+
+class VectorOfEnvironments:
+  """Steps E `dm_env.Environment`s in a loop; called from one thread, which owns them.
+
+  Observations keep the dtype of their specification, except float64, which becomes
+  float32 (values, bounds and specification). The same holds for actions on the way in;
+  the environment is handed its own dtype.
+
+  Two attributes of an environment are read if it has them, after each reset and step:
+  `last_score` (float), the reward to report to people where it differs from the reward
+  to learn from; and, once, `frames_per_step` (int).
+
+  Arrays of a returned time step are allocated anew each step; they belong to the caller.
+
+  What an environment returns is held against its own specification. `types.UserError`
+  names environment, field, what was expected and what came for: a reward, score or
+  observation that is NaN or infinite, a reward that is no scalar, a discount outside
+  [0, 1], an observation of another structure, shape or dtype, a step type out of order.
+  """
+
+  def __init__(self, environments: Sequence[dm_env.Environment], name: str):
+    """environments: at least one, all with equal specifications. name: for messages."""
+    if not environments:
+      raise types.UserError(f'{name}: num_environments (0) must be >= 1')
+    self._environments = list(environments)
+    self._name = name
+    self.num_environments = len(self._environments)
+    first = self._environments[0]
+    observation_spec, action_spec = first.observation_spec(), first.action_spec()
+    for index, environment in enumerate(self._environments[1:], start=1):
+      self._require_equal(index, 'observation_spec', observation_spec,
+                          environment.observation_spec())
+      self._require_equal(index, 'action_spec', action_spec, environment.action_spec())
+    self.spec = types.EnvironmentSpec(
+        observation=tree.map_structure(_narrow, observation_spec),
+        action=tree.map_structure(_narrow, action_spec),
+        frames_per_step=getattr(first, 'frames_per_step', 1))
+    self._has_score = hasattr(first, 'last_score')
+    self._action = _Nest(action_spec)
+    self._observation = _Nest(observation_spec)
+    self._fields = [
+        '/'.join(['observation', *map(str, path)])
+        for path, _ in tree.flatten_with_path(observation_spec)]
+    # (shape and dtype as the environment returns them, dtype as it is handed on)
+    self._leaves = [
+        (spec.shape, spec.dtype, _narrow(spec).dtype) for spec in tree.flatten(observation_spec)]
+    self._has_ended = [True] * self.num_environments
+
+  def reset(self) -> types.VectorTimeStep:
+    """Starts all environments anew; every step_type is FIRST."""
+    return self._collect(
+        [self._reset_one(index) for index in range(self.num_environments)])
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: nest of `[E, ...]` as `spec.action`; not looked at where the row was LAST.
+
+    ValueError for another structure or shape.
+    """
+    leaves = []
+    for leaf, spec in zip(self._action.flatten(actions), self._action.leaves):
+      # A copy: what an environment does with its action must not reach the caller's array.
+      leaf = np.array(leaf, spec.dtype)
+      if leaf.shape != (self.num_environments, *spec.shape):
+        raise ValueError(
+            f'actions of shape {leaf.shape}: expected {(self.num_environments, *spec.shape)}')
+      leaves.append(leaf)
+    return self._collect([
+        self._reset_one(index) if has_ended else
+        self._step_one(index, self._action.unflatten([leaf[index] for leaf in leaves]))
+        for index, has_ended in enumerate(self._has_ended)])
+
+  def close(self) -> None:
+    """Closes every environment, also when one of them raises."""
+    with contextlib.ExitStack() as stack:
+      for environment in self._environments:
+        stack.callback(environment.close)
+
+  def _reset_one(self, index: int) -> dm_env.TimeStep:
+    timestep = self._environments[index].reset()
+    if timestep.step_type != types.FIRST:
+      raise self._error(index, 'step_type of reset()', 'FIRST', timestep.step_type)
+    self._has_ended[index] = False
+    return timestep
+
+  def _step_one(self, index: int, action: types.Nest) -> dm_env.TimeStep:
+    timestep = self._environments[index].step(action)
+    if timestep.step_type not in _AFTER_FIRST:
+      raise self._error(index, 'step_type of step()', 'MID or LAST', timestep.step_type)
+    self._has_ended[index] = timestep.step_type == types.LAST
+    return timestep
+
+  def _collect(self, timesteps: list[dm_env.TimeStep]) -> types.VectorTimeStep:
+    # dm_env has None for reward and discount at FIRST.
+    is_first = [timestep.step_type == types.FIRST for timestep in timesteps]
+    reward = self._numbers('reward', [
+        0. if first else timestep.reward for first, timestep in zip(is_first, timesteps)])
+    discount = self._numbers('discount', [
+        1. if first else timestep.discount for first, timestep in zip(is_first, timesteps)])
+    if discount.min() < 0 or discount.max() > 1:
+      index = int(np.argmax((discount < 0) | (discount > 1)))
+      raise self._error(index, 'discount', 'a number in [0, 1]', discount[index])
+    score = reward.copy()
+    if self._has_score:
+      score = self._numbers(
+          'last_score', [environment.last_score for environment in self._environments])
+    return types.VectorTimeStep(
+        np.array([timestep.step_type for timestep in timesteps], np.uint8),
+        reward, discount, self._stack_observations(timesteps), score)
+
+  def _numbers(self, field: str, values: list[Any]) -> np.ndarray:
+    """`[E]` float32, all finite."""
+    # All at once first; one by one only to name the culprit. None becomes NaN.
+    if all(getattr(value, 'shape', ()) == () for value in values):
+      with contextlib.suppress(TypeError, ValueError):
+        numbers = np.array(values, np.float32)
+        if np.isfinite(numbers).all():
+          return numbers
+    index = [_is_finite_scalar(value) for value in values].index(False)
+    raise self._error(index, field, 'a finite scalar', repr(values[index]))
+
+  def _stack_observations(self, timesteps: list[dm_env.TimeStep]) -> types.Nest:
+    buffers = [
+        np.empty((self.num_environments, *shape), narrow) for shape, _, narrow in self._leaves]
+    for index, timestep in enumerate(timesteps):
+      try:
+        values = self._observation.flatten(timestep.observation)
+      except (TypeError, ValueError) as error:
+        raise self._error(
+            index, 'observation', 'the structure of observation_spec()', error) from error
+      for number, (value, (shape, dtype, _)) in enumerate(zip(values, self._leaves)):
+        value = np.asarray(value)
+        if value.shape != shape or value.dtype != dtype:
+          raise self._error(index, self._fields[number], f'{dtype} of shape {shape}',
+                            f'{value.dtype} of shape {value.shape}')
+        buffers[number][index] = value
+    for buffer, field in zip(buffers, self._fields):
+      if buffer.dtype.kind == 'f' and not np.isfinite(buffer).all():
+        index = int(np.argwhere(~np.isfinite(buffer))[0, 0])
+        raise self._error(index, field, 'finite numbers', buffer[index].tolist())
+    return self._observation.unflatten(buffers)
+
+  def _require_equal(self, index: int, field: str, expected: Any, got: Any) -> None:
+    # By text, which holds shape, dtype, name and bounds and works for every nest.
+    if repr(expected) != repr(got):
+      raise self._error(index, field, f'as in environment 0, {expected!r}', repr(got))
+
+  def _error(self, index: int, field: str, expected: str, got: Any) -> types.UserError:
+    return types.UserError(
+        f'environment {index} of {self._name}: {field}: expected {expected}, got {got}')
+
+
+class _Nest:
+  """Flattens and unflattens nests of one structure; a single array at no cost."""
+
+  def __init__(self, structure: types.Nest):
+    self.leaves = tree.flatten(structure)
+    self._structure = structure
+    self._is_array = isinstance(structure, dm_specs.Array)
+
+  def flatten(self, nest: types.Nest) -> list[Any]:
+    if self._is_array:
+      return [nest]
+    return tree.flatten_up_to(self._structure, nest, check_types=False)
+
+  def unflatten(self, leaves: list[Any]) -> types.Nest:
+    return leaves[0] if self._is_array else tree.unflatten_as(self._structure, leaves)
+
+
+def _is_finite_scalar(value: Any) -> bool:
+  try:
+    number = np.asarray(value, np.float32)
+  except (TypeError, ValueError):
+    return False
+  return number.shape == () and bool(np.isfinite(number))
+
+
+def _narrow(spec: dm_specs.Array) -> dm_specs.Array:
+  """The specification with float32 in place of float64."""
+  if spec.dtype != np.float64:
+    return spec
+  if isinstance(spec, dm_specs.BoundedArray):
+    return spec.replace(
+        dtype=np.float32, minimum=spec.minimum.astype(np.float32),
+        maximum=spec.maximum.astype(np.float32))
+  return spec.replace(dtype=np.float32)

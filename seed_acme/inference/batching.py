@@ -1,0 +1,187 @@
+"""Collects the requests of concurrent callers into batches."""
+from __future__ import annotations
+
+from collections.abc import Callable
+import queue
+import threading
+import time
+from typing import Union
+
+import numpy as np
+
+from seed_acme import types
+
+# What a caller gets back: the actions, the reason of a refusal, or STOPPED.
+Reply = Union[types.Nest, 'Refusal', 'Stopped']
+
+
+class Stopped:
+  """The server has finished its work: the caller should end, too."""
+
+
+STOPPED = Stopped()
+
+
+class Refusal:
+  """The request was not carried out; nothing of it was kept."""
+
+  def __init__(self, reason: str):
+    self.reason = reason
+
+
+class PendingRequest:
+  """A request that waits for its reply; made by a session, answered by the inference thread."""
+  __slots__ = ('request', 'is_training', 'arrived_s', '_reply')
+
+  def __init__(self, request: types.ActorRequest, is_training: bool):
+    self.request = request
+    self.is_training = is_training
+    self.arrived_s = time.perf_counter()
+    self._reply: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+
+  def answer(self, reply: Reply) -> None:
+    self._reply.put(reply)
+
+  def age_s(self) -> float:
+    return time.perf_counter() - self.arrived_s
+
+  def wait(self) -> Reply:
+    """Blocks until `answer`; `Batcher.close` answers everything that is left."""
+    return self._reply.get()
+
+
+class Batcher:
+  """Any number of callers in, batches out.
+
+  A batch is ready when `batch_size` rows wait, when the oldest of them has waited
+  `timeout_s`, or when every open caller waits, since then nobody else can come. So one
+  dead or slow actor costs the others at most `timeout_s`, never a stall.
+
+  Requests of training environments are held back while `accepts_training()` is false
+  (replay is full); evaluation requests pass.
+  """
+
+  def __init__(self, batch_size: int, timeout_s: float, accepts_training: Callable[[], bool]):
+    self._batch_size = batch_size
+    self._timeout_s = timeout_s
+    self._accepts_training = accepts_training
+    self._condition = threading.Condition()
+    self._pending: list[PendingRequest] = []
+    self._num_callers = 0
+    self._closed = False
+
+  def add_caller(self) -> None:
+    """A stream opened: it may send one request at a time."""
+    with self._condition:
+      self._num_callers += 1
+
+  def remove_caller(self, pending: PendingRequest | None) -> None:
+    """A stream ended; what it still had waiting is dropped."""
+    with self._condition:
+      self._num_callers -= 1
+      if pending is not None and pending in self._pending:
+        self._pending.remove(pending)
+        pending.answer(STOPPED)
+      self._condition.notify()
+
+  def submit(self, pending: PendingRequest) -> None:
+    """Called by sessions, from any thread."""
+    with self._condition:
+      if self._closed:
+        pending.answer(STOPPED)
+        return
+      self._pending.append(pending)
+      num_waiting = len(self._pending)
+      # Waking the inference thread costs more than this look.
+      if num_waiting == 1 or num_waiting >= self._num_callers or self._num_rows() >= self._batch_size:
+        self._condition.notify()
+
+  def _num_rows(self) -> int:
+    return sum(p.request.env_ids.size for p in self._pending)
+
+  def wake(self) -> None:
+    """Replay has room again: looks at the requests that were held back."""
+    with self._condition:
+      self._condition.notify()
+
+  def close(self) -> None:
+    """Answers everything that waits, and all that still comes, with STOPPED."""
+    with self._condition:
+      self._closed = True
+      pending, self._pending = self._pending, []
+      self._condition.notify_all()
+    for request in pending:
+      request.answer(STOPPED)
+
+  def next_batch(self, wait_s: float) -> list[PendingRequest]:
+    """The next batch, or an empty list after `wait_s` without one or after `close`."""
+    give_up = time.perf_counter() + wait_s
+    with self._condition:
+      while not self._closed:
+        eligible = self._eligible()
+        now = time.perf_counter()
+        ready_in = self._ready_in(eligible, now)
+        if ready_in <= 0:
+          return self._take(eligible)
+        if now >= give_up:
+          break
+        self._condition.wait(min(ready_in, give_up - now))
+    return []
+
+  def _eligible(self) -> list[PendingRequest]:
+    if self._accepts_training():
+      return self._pending
+    return [p for p in self._pending if not p.is_training]
+
+  def _ready_in(self, eligible: list[PendingRequest], now: float) -> float:
+    """Seconds until the batch should run; 0 = now; infinite = when something comes."""
+    if not eligible:
+      return float('inf')
+    num_rows = sum(p.request.env_ids.size for p in eligible)
+    if num_rows >= self._batch_size or len(self._pending) >= self._num_callers:
+      return 0.0
+    return eligible[0].arrived_s + self._timeout_s - now
+
+  def _take(self, eligible: list[PendingRequest]) -> list[PendingRequest]:
+    """The oldest requests that fit; one that is larger than a batch goes alone."""
+    batch: list[PendingRequest] = []
+    num_rows = 0
+    for pending in eligible:
+      size = pending.request.env_ids.size
+      if batch and num_rows + size > self._batch_size:
+        break
+      batch.append(pending)
+      num_rows += size
+    taken = set(map(id, batch))
+    self._pending = [p for p in self._pending if id(p) not in taken]
+    return batch
+
+
+def padded_size(num_rows: int, batch_size: int) -> int:
+  """The size a batch is padded to: powers of two from 8 on, and `batch_size` itself."""
+  size = 8
+  while size < num_rows:
+    size *= 2
+  return batch_size if num_rows <= batch_size < size else size
+
+
+def refuse_repeated_environments(requests: list[types.ActorRequest],
+                                 num_environments: int) -> list[Refusal | None]:
+  """A refusal for each request that names an environment twice, or one already in the batch."""
+  taken = np.zeros(num_environments, bool)
+  refusals: list[Refusal | None] = []
+  for request in requests:
+    env_ids = request.env_ids
+    if env_ids.size and (env_ids.min() < 0 or env_ids.max() >= num_environments):
+      refusals.append(Refusal(f'env_ids {env_ids.min()} ... {env_ids.max()} are outside '
+                              f'0 ... {num_environments - 1}'))
+      continue
+    if taken[env_ids].any() or np.unique(env_ids).size != env_ids.size:
+      repeated = env_ids[taken[env_ids]]
+      named = repeated[0] if repeated.size else env_ids[0]
+      refusals.append(Refusal(f'environment {named} is in this batch twice: '
+                              'two actors use the same env_id'))
+      continue
+    taken[env_ids] = True
+    refusals.append(None)
+  return refusals

@@ -1,0 +1,77 @@
+"""Returns and lengths of episodes, by environment."""
+from __future__ import annotations
+
+import collections
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from seed_acme import types
+
+WINDOW = 100  # episodes that the reported mean return covers
+
+
+class EpisodeSummary(NamedTuple):
+  """Means over `num_episodes` episodes; None where there are none.
+
+  score is the sum of the reported reward, return_ of the reward that trains; length is
+  in agent steps (transitions).
+  """
+  num_episodes: int
+  score: float | None
+  return_: float | None
+  length: float | None
+
+
+class EpisodeStatistics:
+  """Fed by the inference thread, read by the training loop and the logs."""
+
+  def __init__(self, num_environments: int):
+    self._score = np.zeros(num_environments, np.float64)
+    self._return = np.zeros(num_environments, np.float64)
+    self._length = np.zeros(num_environments, np.int64)
+    self._lock = threading.Lock()
+    self._window: collections.deque[tuple[float, float, int]] = collections.deque(maxlen=WINDOW)
+    self._recent: list[tuple[float, float, int]] = []
+
+  def reset(self, env_ids: np.ndarray) -> None:
+    """Drops the episodes these environments were in."""
+    self._score[env_ids] = 0
+    self._return[env_ids] = 0
+    self._length[env_ids] = 0
+
+  def add(self, env_ids: np.ndarray, step_type: np.ndarray, reward: np.ndarray,
+          score: np.ndarray) -> int:
+    """One row of each of these environments, `[N]` each; returns how many episodes ended."""
+    self._score[env_ids] += score
+    self._return[env_ids] += reward
+    self._length[env_ids] += step_type != types.FIRST
+    ended = env_ids[step_type == types.LAST]
+    if ended.size:
+      episodes = list(zip(self._score[ended].tolist(), self._return[ended].tolist(),
+                          self._length[ended].tolist()))
+      self.reset(ended)
+      with self._lock:
+        self._window.extend(episodes)
+        self._recent.extend(episodes)
+        del self._recent[:-10_000]  # nobody may be reading
+    return int(ended.size)
+
+  def summary(self) -> EpisodeSummary:
+    """The last `WINDOW` episodes."""
+    with self._lock:
+      return _summarise(list(self._window))
+
+  def take_recent(self) -> EpisodeSummary:
+    """The episodes that ended since the last call."""
+    with self._lock:
+      recent, self._recent = self._recent, []
+    return _summarise(recent)
+
+
+def _summarise(episodes: list[tuple[float, float, int]]) -> EpisodeSummary:
+  if not episodes:
+    return EpisodeSummary(0, None, None, None)
+  score, return_, length = np.mean(np.array(episodes, np.float64), axis=0).tolist()
+  return EpisodeSummary(len(episodes), score, return_, length)

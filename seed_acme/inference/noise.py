@@ -1,0 +1,36 @@
+"""Random numbers that depend on the environment and its row, not on the batch.
+
+A counter-based generator (SplitMix64's finaliser over a hash of the counters): the same
+seed, environment, run and row give the same numbers in whatever batch, order or process
+the row is computed. Numpy has no vectorised form with one key a row.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_SHIFT_30, _SHIFT_27, _SHIFT_31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_SHIFT_40 = np.uint64(40)
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
+  x = (x ^ (x >> _SHIFT_30)) * _MIX_1
+  x = (x ^ (x >> _SHIFT_27)) * _MIX_2
+  return x ^ (x >> _SHIFT_31)
+
+
+def uniforms(seed: int, env_ids: np.ndarray, run_ids: np.ndarray, row_numbers: np.ndarray,
+             num_uniforms: int) -> np.ndarray:
+  """`[N, num_uniforms]` float32 in (0, 1), of 24 random bits each.
+
+  env_ids, run_ids, row_numbers: `[N]` integers; together with seed they are the key.
+  """
+  with np.errstate(over='ignore'):  # the arithmetic is modulo 2^64 by design
+    key = _mix(np.uint64(seed) + _GOLDEN + env_ids.astype(np.uint64) * _MIX_1)
+    key = _mix(key ^ run_ids.astype(np.uint64))
+    key = _mix(key + row_numbers.astype(np.uint64) * _GOLDEN)
+    offsets = np.arange(1, num_uniforms + 1, dtype=np.uint64) * _GOLDEN
+    bits = _mix(key[:, None] + offsets) >> _SHIFT_40
+  return (bits.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-24)

@@ -1,0 +1,98 @@
+"""The network that acts: a copy of the learner's weights behind one graph function."""
+from __future__ import annotations
+
+from collections.abc import Callable
+import threading
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tree
+
+from seed_acme import core
+from seed_acme import types
+
+
+class PublishedVariables:
+  """The newest copy of the weights; written by the learner, read by the inference thread."""
+
+  def __init__(self) -> None:
+    self._lock = threading.Lock()
+    self._latest: types.Variables | None = None
+
+  def publish(self, variables: types.Variables) -> None:
+    with self._lock:
+      self._latest = variables
+
+  def latest(self) -> types.Variables | None:
+    with self._lock:
+      return self._latest
+
+
+class Policy:
+  """Computes actions for a batch. Owns its network; called from one thread only.
+
+  The weights change only between two batches, all together, and carry their version: a
+  read of variables that the learner is writing would mix two versions.
+  """
+
+  def __init__(self, spec: types.EnvironmentSpec, network: core.RecurrentNetwork,
+               select_actions: Callable[[types.Nest, Any, Any], types.AgentOutput],
+               num_uniforms: int, published: PublishedVariables):
+    """select_actions(prediction, uniforms `[N, num_uniforms]`, is_greedy) -> AgentOutput."""
+    self._spec = spec
+    self._network = network
+    self._published = published
+    self.num_uniforms = num_uniforms
+    self.version = -1  # older than any published one
+
+    def compute(inputs: types.AgentInput, state: types.Nest, uniforms: tf.Tensor,
+                is_greedy: tf.Tensor) -> tuple[types.AgentOutput, types.Nest]:
+      prediction, new_state = network(inputs, state)
+      output = select_actions(prediction, uniforms, is_greedy)
+      action = tree.map_structure(lambda a, s: tf.cast(a, s.dtype), output.action, spec.action)
+      return output._replace(action=action), new_state
+
+    def assign(values: tuple[tf.Tensor, ...]) -> None:
+      for variable, value in zip(network.variables, values):
+        variable.assign(value)
+
+    # Shapes are relaxed to [None, ...]: padding keeps them few, relaxing keeps one trace.
+    self._compute = tf.function(compute, experimental_relax_shapes=True)
+    self._assign = tf.function(assign)
+
+  def initial_state(self) -> types.Nest:
+    """The state of a new episode, numpy `[1, ...]`."""
+    return tree.map_structure(lambda x: x.numpy(), self._network.initial_state(1))
+
+  def refresh(self) -> None:
+    """Takes over the newest published weights, if there are newer ones."""
+    latest = self._published.latest()
+    if latest is not None and latest.version != self.version:
+      self._assign(latest.values)
+      self.version = latest.version
+
+  def __call__(self, inputs: types.AgentInput, state: types.Nest, uniforms: np.ndarray,
+               is_greedy: np.ndarray) -> tuple[types.AgentOutput, types.Nest]:
+    """Numpy `[N, ...]` in, numpy `[N, ...]` out: (actions and predictions, new state)."""
+    return tree.map_structure(
+        lambda x: x.numpy(), self._compute(inputs, state, uniforms, is_greedy))
+
+  def example_row(self) -> tuple[types.AgentInput, types.AgentOutput]:
+    """One row of an unroll, without batch axis: numpy arrays of the right shapes and dtypes."""
+    zeros = lambda array_spec: np.zeros((1, *array_spec.shape), array_spec.dtype)
+    inputs = types.AgentInput(
+        step_type=np.zeros(1, np.uint8), reward=np.zeros(1, np.float32),
+        discount=np.zeros(1, np.float32),
+        previous_action=tree.map_structure(zeros, self._spec.action),
+        observation=tree.map_structure(zeros, self._spec.observation))
+    outputs, _ = self(inputs, self.initial_state(),
+                      np.full((1, self.num_uniforms), 0.5, np.float32), np.zeros(1, bool))
+    return tree.map_structure(lambda x: x[0], (inputs, outputs))
+
+  def example_unroll(self, num_rows: int) -> types.Unroll:
+    """An unroll of `num_rows` rows, numpy, for signatures."""
+    repeat = lambda x: np.repeat(np.asarray(x)[None], num_rows, axis=0)
+    inputs, outputs = tree.map_structure(repeat, self.example_row())
+    return types.Unroll(tree.map_structure(lambda x: x[0], self.initial_state()), inputs, outputs,
+                        np.zeros(num_rows, np.int64))

@@ -1,0 +1,230 @@
+"""The central inference server: one batch of requests in, one batch of actions out."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import threading
+
+import numpy as np
+import tree
+
+from seed_acme import core
+from seed_acme import counting
+from seed_acme import timing
+from seed_acme import types
+from seed_acme.inference import batching
+from seed_acme.inference import episodes
+from seed_acme.inference import noise
+from seed_acme.inference import policy as policy_lib
+from seed_acme.inference import slots as slots_lib
+from seed_acme.inference import unrolls as unrolls_lib
+
+
+class _Rows:
+  """The rows of one batch, padded to `size`; rows from `num_rows` on touch nothing."""
+
+  def __init__(self, requests: Sequence[types.ActorRequest], size: int):
+    self.env_ids = np.concatenate([r.env_ids for r in requests]).astype(np.int64)
+    self.run_ids = np.concatenate([r.run_ids for r in requests])
+    self.num_rows = self.env_ids.size
+    self.request_numbers = np.repeat(
+        np.array([r.request_number for r in requests], np.int64),
+        [r.env_ids.size for r in requests])
+    self.timestep = tree.map_structure(
+        lambda *parts: _padded(parts, size), *[r.timestep for r in requests])
+
+
+def _padded(parts: Sequence[np.ndarray], size: int) -> np.ndarray:
+  num_rows = sum(part.shape[0] for part in parts)
+  if num_rows == size:
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+  rows = np.zeros((size, *parts[0].shape[1:]), parts[0].dtype)
+  np.concatenate(parts, out=rows[:num_rows])
+  return rows
+
+
+class InferenceServer:
+  """Resets, acts, remembers and hands on finished unrolls. Knows no algorithm and no RPC.
+
+  `step` is called from one thread: the inference thread of a distributed program, or the
+  loop of the single-process program.
+  """
+
+  def __init__(self, *, spec: types.EnvironmentSpec, policy: policy_lib.Policy,
+               num_training: int, num_environments: int, unroll_length: int, overlap: int,
+               batch_size: int, seed: int, sink: core.UnrollSink, counters: counting.Counters):
+    self._policy = policy
+    self._num_training = num_training
+    self._num_environments = num_environments
+    self._batch_size = batch_size
+    self._seed = seed
+    self._sink = sink
+    self._counters = counters
+    self._frames_per_step = spec.frames_per_step
+    self._overlap = overlap
+    initial_state = policy.initial_state()
+    self._slots = slots_lib.EnvironmentSlots(num_environments, spec.action, initial_state)
+    self._unrolls = unrolls_lib.UnrollAssembler(
+        num_training, unroll_length, overlap, policy.example_row(),
+        tree.map_structure(lambda x: x[0], initial_state))
+    self.training_episodes = episodes.EpisodeStatistics(num_environments)
+    self.evaluation_episodes = episodes.EpisodeStatistics(num_environments)
+    self.timer = timing.PhaseTimer()
+    self.batch_sizes = timing.Latencies()
+    self.latencies_s = timing.Latencies()
+
+  def step(self, requests: Sequence[types.ActorRequest]) -> list[batching.Reply]:
+    """A reply for each request, in order: actions `[E, ...]`, or a `Refusal`."""
+    replies: list[batching.Reply] = list(
+        batching.refuse_repeated_environments(list(requests), self._num_environments))
+    fresh: list[int] = []
+    for i, request in enumerate(requests):
+      if replies[i] is None:
+        replies[i] = self._answer_without_acting(request)
+        if replies[i] is None:
+          fresh.append(i)
+    if fresh:
+      actions = self._act([requests[i] for i in fresh])
+      start = 0
+      for i in fresh:
+        stop = start + requests[i].env_ids.size
+        replies[i] = tree.map_structure(lambda a: a[start:stop], actions)  # noqa: B023
+        start = stop
+    return replies
+
+  def _answer_without_acting(self, request: types.ActorRequest) -> batching.Reply | None:
+    """The stored action for a repeated number, a refusal for a wrong one, else None."""
+    env_ids = request.env_ids
+    is_new = self._slots.is_new_run(env_ids, request.run_ids)
+    if is_new.any():
+      if (request.timestep.step_type[is_new] != types.FIRST).any():
+        return batching.Refusal('the first row of a run is not FIRST: reset the environments '
+                                'whenever run_ids change')
+      return None
+    stored = self._slots.request_numbers[env_ids]
+    number = request.request_number
+    if (stored == number).all():
+      return tree.map_structure(lambda a: a[env_ids], self._slots.action)
+    if (stored != number - 1).any():
+      return batching.Refusal(f'request {number} does not follow request {stored.max()}')
+    return None
+
+  def _act(self, requests: list[types.ActorRequest]) -> types.Nest:
+    """Actions of all rows, `[N, ...]`."""
+    num_rows = sum(r.env_ids.size for r in requests)
+    with self.timer.phase('prepare'):
+      rows = _Rows(requests, batching.padded_size(num_rows, self._batch_size))
+      self._reset_new_runs(rows)
+      inputs, state, uniforms, is_greedy = self._policy_inputs(rows)
+    with self.timer.phase('inference'):
+      self._policy.refresh()
+      version = self._policy.version
+      padded_outputs, padded_state = self._policy(inputs, state, uniforms, is_greedy)
+    with self.timer.phase('unrolls'):
+      take = (lambda x: x) if is_greedy.size == num_rows else (lambda x: x[:num_rows])
+      inputs, outputs, entering, new_state = tree.map_structure(
+          take, (inputs, padded_outputs, state, padded_state))
+      self._slots.write(rows.env_ids, rows.request_numbers, outputs.action, new_state)
+      self._count_episodes(rows.env_ids, inputs, take(rows.timestep.score))
+      self._append(rows.env_ids, inputs, outputs, entering, version)
+    self.batch_sizes.add(num_rows)
+    return outputs.action
+
+  def _reset_new_runs(self, rows: _Rows) -> None:
+    is_new = self._slots.is_new_run(rows.env_ids, rows.run_ids)
+    if is_new.any():
+      env_ids = rows.env_ids[is_new]
+      self._slots.reset(env_ids, rows.run_ids[is_new])
+      self._unrolls.reset(env_ids[env_ids < self._num_training])
+      self.training_episodes.reset(env_ids)
+      self.evaluation_episodes.reset(env_ids)
+
+  def _policy_inputs(self, rows: _Rows) -> tuple[types.AgentInput, types.Nest, np.ndarray,
+                                                 np.ndarray]:
+    timestep, n = rows.timestep, rows.num_rows
+    size = timestep.step_type.shape[0]
+    ids = rows.env_ids
+    if size > n:  # padding reads the first row's slot and writes none
+      ids = np.concatenate([ids, np.full(size - n, ids[0])])
+    is_first = timestep.step_type == types.FIRST
+
+    def zero_at_first(x: np.ndarray) -> np.ndarray:
+      x[is_first] = 0
+      return x
+
+    inputs = types.AgentInput(
+        step_type=timestep.step_type,
+        reward=np.where(is_first, np.float32(0), timestep.reward),
+        discount=timestep.discount,
+        # The action sampled at LAST must not leak into the next episode.
+        previous_action=tree.map_structure(lambda a: zero_at_first(a[ids]), self._slots.action),
+        observation=timestep.observation)
+    state = tree.map_structure(lambda s: s[ids], self._slots.state)
+    uniforms = noise.uniforms(self._seed, ids, self._slots.run_ids[ids],
+                              self._slots.row_numbers[ids], self._policy.num_uniforms)
+    return inputs, state, uniforms, ids >= self._num_training
+
+  def _count_episodes(self, env_ids: np.ndarray, inputs: types.AgentInput,
+                      score: np.ndarray) -> None:
+    is_training = env_ids < self._num_training
+    score = np.where(inputs.step_type == types.FIRST, np.float32(0), score)
+    if is_training.any():
+      self._counters.add(episodes=self.training_episodes.add(
+          env_ids[is_training], inputs.step_type[is_training], inputs.reward[is_training],
+          score[is_training]))
+    if not is_training.all():
+      self.evaluation_episodes.add(
+          env_ids[~is_training], inputs.step_type[~is_training], inputs.reward[~is_training],
+          score[~is_training])
+
+  def _append(self, env_ids: np.ndarray, inputs: types.AgentInput, outputs: types.AgentOutput,
+              entering_state: types.Nest, version: int) -> None:
+    is_training = env_ids < self._num_training
+    if not is_training.all():
+      if not is_training.any():
+        return
+      env_ids = env_ids[is_training]
+      inputs, outputs, entering_state = tree.map_structure(
+          lambda x: x[is_training], (inputs, outputs, entering_state))
+    finished = self._unrolls.append(env_ids, inputs, outputs, entering_state, version)
+    if finished is not None:
+      num_steps = unrolls_lib.num_steps(finished, self._overlap)
+      self._counters.add(agent_steps=num_steps, frames=num_steps * self._frames_per_step)
+      self._sink.put(finished)
+
+
+class InferenceThread:
+  """Runs `server.step` on the batches of a batcher until `stop`."""
+
+  def __init__(self, server: InferenceServer, batcher: batching.Batcher,
+               on_failure: Callable[[BaseException], None]):
+    """on_failure: called once, from this thread, with whatever ended it early."""
+    self._server = server
+    self._batcher = batcher
+    self._on_failure = on_failure
+    self._stop = threading.Event()
+    self._thread = threading.Thread(target=self._run, name='inference', daemon=True)
+
+  def start(self) -> None:
+    self._thread.start()
+
+  def stop(self) -> None:
+    """Refuses what waits, and ends the thread."""
+    self._stop.set()
+    self._batcher.close()
+    self._thread.join()
+
+  def _run(self) -> None:
+    try:
+      while not self._stop.is_set():
+        with self._server.timer.phase('wait'):
+          batch = self._batcher.next_batch(wait_s=0.5)
+        if batch:
+          replies = self._server.step([pending.request for pending in batch])
+          with self._server.timer.phase('reply'):
+            for pending, reply in zip(batch, replies):
+              pending.answer(reply)
+              self._server.latencies_s.add(pending.age_s())
+    except BaseException as error:  # noqa: BLE001: handed to the owner, who ends the node
+      self._on_failure(error)
+    finally:
+      self._batcher.close()

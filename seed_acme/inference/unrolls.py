@@ -1,0 +1,106 @@
+"""Assembles rows into overlapping unrolls, for all environments at once."""
+from __future__ import annotations
+
+import numpy as np
+import tree
+
+from seed_acme import types
+
+
+class UnrollAssembler:
+  """Rows in, finished unrolls of `overlap + unroll_length + 1` rows out.
+
+  Two unrolls of one environment that follow each other share `overlap + 1` rows: the
+  last row of a loss part is the first row of the next. An unroll's `initial_state` is the
+  state that entered its own row 0, so it is kept when that row arrives, which is
+  `overlap` rows before the previous unroll ends, or several unrolls before.
+
+  Before an environment's first row stand `overlap` rows of padding typed LAST, which the
+  mask excludes; the first real row is FIRST and resets the state.
+
+  Used by the inference thread only.
+  """
+
+  def __init__(self, num_environments: int, unroll_length: int, overlap: int,
+               row_example: tuple[types.AgentInput, types.AgentOutput],
+               state_example: types.Nest):
+    """row_example: nest of arrays of one row without batch axis; state_example likewise."""
+    self._num_rows = overlap + unroll_length + 1
+    self._overlap = overlap
+    self._unroll_length = unroll_length
+    self._row_structure = (*row_example, np.zeros((), np.int64))  # + policy_version
+    self._rows = [
+        np.zeros((num_environments, self._num_rows, *np.shape(x)), np.asarray(x).dtype)
+        for x in tree.flatten(self._row_structure)
+    ]
+    # Unroll k of a run starts at row k T - overlap of the run. The states that entered
+    # those rows wait here, in place k modulo the number of unrolls that can be under way.
+    self._num_kept = overlap // unroll_length + 2
+    self._kept_states = tree.map_structure(
+        lambda x: np.zeros((num_environments, self._num_kept, *np.shape(x)),
+                           np.asarray(x).dtype), state_example)
+    self._is_recurrent = bool(tree.flatten(state_example))
+    self._row_number = np.zeros(num_environments, np.int64)  # of the run
+    self._unroll_number = np.zeros(num_environments, np.int64)  # of the run
+    self._index = np.zeros(num_environments, np.int64)
+    self.reset(np.arange(num_environments))
+
+  def reset(self, env_ids: np.ndarray) -> None:
+    """Drops the partial unrolls of these environments; their next row starts a run."""
+    self._index[env_ids] = self._overlap
+    for buffer in self._rows:
+      buffer[env_ids, :self._overlap] = 0
+    step_type = self._unflatten(self._rows)[0].step_type
+    step_type[env_ids, :self._overlap] = types.LAST
+    self._row_number[env_ids] = 0
+    self._unroll_number[env_ids] = 0
+    # Unrolls that start in the padding: zeros enter it, and FIRST resets what comes out.
+    tree.map_structure(lambda kept: kept.__setitem__(env_ids, 0), self._kept_states)
+
+  def append(self, env_ids: np.ndarray, inputs: types.AgentInput, outputs: types.AgentOutput,
+             entering_state: types.Nest, policy_version: int) -> types.Unroll | None:
+    """Adds one row of each environment, leaves `[N, ...]`; env_ids `[N]` unique.
+
+    entering_state: the state before the row, before any reset at FIRST.
+    Returns the unrolls that these rows finished, leaves `[K, L, ...]`, or None.
+    """
+    index = self._index[env_ids]
+    versions = np.broadcast_to(np.int64(policy_version), env_ids.shape)
+    for buffer, rows in zip(self._rows, tree.flatten((inputs, outputs, versions))):
+      buffer[env_ids, index] = rows
+    if self._is_recurrent:
+      self._keep_states(env_ids, entering_state)
+    self._row_number[env_ids] += 1
+    index = index + 1
+    self._index[env_ids] = index
+    finished = env_ids[index == self._num_rows]
+    return self._take(finished) if finished.size else None
+
+  def _keep_states(self, env_ids: np.ndarray, entering_state: types.Nest) -> None:
+    """Keeps the state that enters this row where the row starts an unroll."""
+    unroll_number, row = np.divmod(self._row_number[env_ids] + self._overlap, self._unroll_length)
+    starts = row == 0
+    if starts.any():
+      place = (env_ids[starts], unroll_number[starts] % self._num_kept)
+      tree.map_structure(lambda kept, state: kept.__setitem__(place, state[starts]),
+                         self._kept_states, entering_state)
+
+  def _take(self, env_ids: np.ndarray) -> types.Unroll:
+    finished = [buffer[env_ids] for buffer in self._rows]  # fancy indexing copies
+    place = (env_ids, self._unroll_number[env_ids] % self._num_kept)
+    initial_state = tree.map_structure(lambda kept: kept[place], self._kept_states)
+    shared = self._overlap + 1
+    for buffer, rows in zip(self._rows, finished):
+      buffer[env_ids, :shared] = rows[:, -shared:]
+    self._unroll_number[env_ids] += 1
+    self._index[env_ids] = shared
+    inputs, outputs, policy_version = self._unflatten(finished)
+    return types.Unroll(initial_state, inputs, outputs, policy_version)
+
+  def _unflatten(self, leaves: list[np.ndarray]) -> types.Nest:
+    return tree.unflatten_as(self._row_structure, leaves)
+
+
+def num_steps(unrolls: types.Unroll, overlap: int) -> int:
+  """Agent steps in finished unrolls: transitions of the loss part that start at no LAST row."""
+  return int(np.count_nonzero(unrolls.inputs.step_type[:, overlap:-1] != types.LAST))

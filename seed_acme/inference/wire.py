@@ -1,0 +1,180 @@
+"""Flat arrays on the wire: a message is the bytes of a fixed list of arrays, nothing else.
+
+Both ends derive the same list of fields from the environment's specification and compare
+them once, when a stream opens. Nothing is unpickled, so a message cannot run code.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import tree
+
+from seed_acme import core
+from seed_acme import types
+
+PROTOCOL = 1
+_ALIGNMENT = 8  # bytes; decoded arrays are views, and unaligned views are slow
+_OK, _REFUSED, _STOPPED = 0, 1, 2
+_STATUS = np.dtype('<i8')
+
+
+class Field(NamedTuple):
+  """One array of a message."""
+  name: str
+  dtype: str
+  shape: tuple[int, ...]
+
+
+class ArrayCodec:
+  """Encodes arrays of fixed shapes and dtypes as one `bytes`, and back as views."""
+
+  def __init__(self, fields: Sequence[Field]):
+    self.fields = tuple(fields)
+    self._dtypes = [np.dtype(field.dtype) for field in self.fields]
+    self._offsets: list[int] = []
+    self._padding: list[bytes] = []
+    offset = 0
+    for field, dtype in zip(self.fields, self._dtypes):
+      self._offsets.append(offset)
+      size = int(np.prod(field.shape, dtype=np.int64)) * dtype.itemsize
+      padding = -size % _ALIGNMENT
+      self._padding.append(b'\0' * padding)
+      offset += size + padding
+    self.num_bytes = offset
+
+  def encode(self, arrays: Sequence[np.ndarray]) -> bytes:
+    """Arrays in field order; raises ValueError where one differs from its field."""
+    parts: list[Any] = []
+    for field, dtype, padding, array in zip(self.fields, self._dtypes, self._padding, arrays):
+      if array.shape != field.shape or array.dtype != dtype:
+        raise ValueError(
+            f'{field.name} is {array.dtype}{list(array.shape)}, '
+            f'the specification says {dtype}{list(field.shape)}')
+      parts.append(array.tobytes())
+      if padding:
+        parts.append(padding)
+    return b''.join(parts)
+
+  def decode(self, message: bytes) -> list[np.ndarray]:
+    """Read-only views into `message`; raises ValueError on a wrong length."""
+    if len(message) != self.num_bytes:
+      raise ValueError(f'a message of {len(message)} bytes, expected {self.num_bytes}')
+    return [
+        np.frombuffer(message, dtype, int(np.prod(field.shape, dtype=np.int64)), offset)
+        .reshape(field.shape)
+        for field, dtype, offset in zip(self.fields, self._dtypes, self._offsets)
+    ]
+
+
+def _leaf_fields(prefix: str, spec: types.Nest, num_environments: int) -> list[Field]:
+  return [
+      Field('/'.join((prefix, *map(str, path))), np.dtype(leaf.dtype).str,
+            (num_environments, *leaf.shape))
+      for path, leaf in tree.flatten_with_path(spec)
+  ]
+
+
+class GroupCodec:
+  """Requests and replies of one environment group of E environments."""
+
+  def __init__(self, spec: types.EnvironmentSpec, num_environments: int):
+    self._spec = spec
+    size = (num_environments,)
+    self.num_environments = num_environments
+    self._request = ArrayCodec([
+        Field('request_number', '<i8', ()),
+        Field('run_ids', '<i8', size),
+        Field('env_ids', '<i4', size),
+        Field('step_type', '|u1', size),
+        Field('reward', '<f4', size),
+        Field('discount', '<f4', size),
+        Field('score', '<f4', size),
+        *_leaf_fields('observation', spec.observation, num_environments),
+    ])
+    self._reply = ArrayCodec(_leaf_fields('action', spec.action, num_environments))
+
+  def hello(self, env_ids: np.ndarray) -> bytes:
+    """What the actor says when it opens a stream; the server answers with `check_hello`."""
+    return json.dumps({
+        'protocol': PROTOCOL,
+        'env_ids': env_ids.tolist(),
+        'fields': self._all_fields(),
+    }).encode()
+
+  def _all_fields(self) -> list[list[Any]]:
+    return [[f.name, f.dtype, list(f.shape)] for f in self._request.fields + self._reply.fields]
+
+  @staticmethod
+  def check_hello(hello: bytes, spec: types.EnvironmentSpec,
+                  max_environments: int) -> tuple[GroupCodec, frozenset[int]]:
+    """The server's codec for this actor, and its env_ids.
+
+    Raises ValueError naming the first difference."""
+    try:
+      said = json.loads(hello)
+      protocol, their_fields = said['protocol'], list(said['fields'])
+      env_ids = frozenset(map(int, said['env_ids']))
+    except (ValueError, KeyError, TypeError) as error:
+      raise ValueError('the first message of the stream is no greeting of an actor') from error
+    if protocol != PROTOCOL:
+      raise ValueError(f'the actor speaks protocol {protocol}, the server {PROTOCOL}: '
+                       'install the same version of seed_acme on both')
+    if not env_ids or min(env_ids) < 0 or max(env_ids) >= max_environments:
+      raise ValueError(f'the group has env_ids {sorted(env_ids)[:4]} ...; they must lie in '
+                       f'0 ... {max_environments - 1}')
+    codec = GroupCodec(spec, len(env_ids))
+    our_fields = codec._all_fields()
+    for theirs, ours in zip(their_fields, our_fields):
+      if theirs != ours:
+        raise ValueError(f'the actor sends {theirs}, the server expects {ours}: '
+                         'both must build the same environment')
+    if len(their_fields) != len(our_fields):
+      raise ValueError(f'the actor has {len(their_fields)} fields, the server {len(our_fields)}')
+    return codec, env_ids
+
+  def encode_request(self, request: types.ActorRequest) -> bytes:
+    timestep = request.timestep
+    return self._request.encode([
+        np.asarray(request.request_number, np.int64), request.run_ids, request.env_ids,
+        timestep.step_type, timestep.reward, timestep.discount, timestep.score,
+        *tree.flatten(timestep.observation),
+    ])
+
+  def decode_request(self, message: bytes) -> types.ActorRequest:
+    number, run_ids, env_ids, step_type, reward, discount, score, *observation = (
+        self._request.decode(message))
+    return types.ActorRequest(
+        request_number=int(number), env_ids=env_ids, run_ids=run_ids,
+        timestep=types.VectorTimeStep(
+            step_type=step_type, reward=reward, discount=discount, score=score,
+            observation=tree.unflatten_as(self._spec.observation, observation)))
+
+  def encode_actions(self, actions: types.Nest) -> bytes:
+    """A reply is a status word and then either the actions or the text of a refusal."""
+    return _STATUS.type(_OK).tobytes() + self._reply.encode(tree.flatten(actions))
+
+  def decode_reply(self, message: bytes) -> types.Nest:
+    """Actions `[E, ...]`; raises `Refused` with the server's words, or ChannelClosed."""
+    status = int(np.frombuffer(message, _STATUS, 1)[0])
+    if status == _STOPPED:
+      raise core.ChannelClosed
+    if status != _OK:
+      raise Refused(message[_STATUS.itemsize:].decode())
+    return tree.unflatten_as(self._spec.action, self._reply.decode(message[_STATUS.itemsize:]))
+
+
+def encode_refusal(text: str) -> bytes:
+  """The reply that `GroupCodec.decode_reply` raises as `Refused`."""
+  return _STATUS.type(_REFUSED).tobytes() + text.encode()
+
+
+def encode_stopped() -> bytes:
+  """The reply that ends an actor: the server has finished its work."""
+  return _STATUS.type(_STOPPED).tobytes()
+
+
+class Refused(Exception):
+  """The server did not take a request; the text says why."""

@@ -1,0 +1,23 @@
+"""Several loggers behind one."""
+from __future__ import annotations
+
+from typing import Sequence
+
+from seed_acme import core
+
+
+class CompositeLogger:
+  """Hands every row to each logger in turn, in the caller's thread."""
+
+  def __init__(self, loggers: Sequence[core.Logger]):
+    self._loggers = tuple(loggers)
+
+  def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
+    """Writes one row everywhere."""
+    for logger in self._loggers:
+      logger.write(agent_steps, metrics)
+
+  def close(self) -> None:
+    """Closes each."""
+    for logger in self._loggers:
+      logger.close()

@@ -1,0 +1,94 @@
+"""Torso, core and heads put together as a `core.RecurrentNetwork`."""
+from __future__ import annotations
+
+from typing import Any
+
+from dm_env import specs as dm_specs
+import sonnet as snt
+import tensorflow as tf
+import tree
+
+from seed_acme import types
+from seed_acme.networks import cores
+from seed_acme.networks import heads as heads_lib
+from seed_acme.networks import torsos
+
+
+class ActorCritic(snt.Module):
+  """Torso -> core -> heads, for one row or for many.
+
+  Built by `networks.build`; called by the inference server (one row) and by the loss (many),
+  each on its own copy. Torso and heads see all rows at once; only the core goes row by row.
+  """
+
+  def __init__(
+      self, torso: torsos.Torso, core: cores.Core, heads: heads_lib.ActorCriticHeads, *,
+      action_spec: types.Nest, previous_action_input: bool, previous_reward_input: bool,
+      name: str = 'actor_critic'):
+    super().__init__(name=name)
+    self._torso = torso
+    self._core = core
+    self._heads = heads
+    self._action_spec = action_spec
+    self._previous_action_input = previous_action_input
+    self._previous_reward_input = previous_reward_input
+
+  def initial_state(self, batch_size: Any) -> types.Nest:
+    """Zero state `[batch_size, ...]` of the core."""
+    return self._core.initial_state(batch_size)
+
+  def __call__(
+      self, inputs: types.AgentInput,
+      state: types.Nest) -> tuple[types.ActorCriticOutput, types.Nest]:
+    """One row `[N, ...]` and state `[N, ...]` -> prediction `[N, ...]`, new state."""
+    is_first = _is_first(inputs)
+    output, state = self._core(self._features(inputs, is_first), is_first, state)
+    return self._heads(output), state
+
+  def unroll(
+      self, inputs: types.AgentInput,
+      state: types.Nest) -> tuple[types.ActorCriticOutput, types.Nest]:
+    """Rows `[T, B, ...]` and state `[B, ...]` -> predictions `[T, B, ...]`, last state."""
+    is_first = _is_first(inputs)
+    rows = tree.map_structure(_merge_time_and_batch, inputs)
+    features = _split_like(self._features(rows, tf.reshape(is_first, [-1])), is_first)
+    outputs, state = self._core.unroll(features, is_first, state)
+    predictions = self._heads(_merge_time_and_batch(outputs))
+    return tf.nest.map_structure(lambda x: _split_like(x, is_first), predictions), state
+
+  def _features(self, inputs: types.AgentInput, is_first: tf.Tensor) -> tf.Tensor:
+    """What enters the core, `[N, F]`."""
+    parts = [self._torso(inputs.observation)]
+    if self._previous_reward_input:
+      parts.append(tf.clip_by_value(torsos.as_float(inputs.reward), -1.0, 1.0)[:, tf.newaxis])
+    if self._previous_action_input:
+      specs, actions = tree.flatten(self._action_spec), tree.flatten(inputs.previous_action)
+      parts.extend(_encode_action(*pair) for pair in zip(specs, actions))
+    # At FIRST there is no previous action: not even action 0, and no reward, may be told.
+    first = is_first[:, tf.newaxis]
+    parts[1:] = [tf.where(first, tf.zeros_like(x), x) for x in parts[1:]]
+    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)
+
+
+def _encode_action(spec: dm_specs.Array, action: tf.Tensor) -> tf.Tensor:
+  """`[N, ...]` -> `[N, A]`: one-hot if discrete, else the flat numbers."""
+  if isinstance(spec, dm_specs.DiscreteArray):
+    return tf.one_hot(tf.cast(action, tf.int32), spec.num_values)
+  return tf.reshape(tf.cast(action, tf.float32), [-1, max(1, spec.generate_value().size)])
+
+
+def _is_first(inputs: types.AgentInput) -> tf.Tensor:
+  step_type = tf.convert_to_tensor(inputs.step_type)
+  return tf.equal(step_type, tf.cast(types.FIRST, step_type.dtype))
+
+
+def _merge_time_and_batch(x: Any) -> tf.Tensor:
+  """`[T, B, ...]` -> `[T*B, ...]`."""
+  x = tf.convert_to_tensor(x)
+  return tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], axis=0))
+
+
+def _split_like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+  """`[T*B, ...]` -> `[T, B, ...]`, T and B of `rows`."""
+  split = tf.reshape(x, tf.concat([tf.shape(rows)[:2], tf.shape(x)[1:]], axis=0))
+  return tf.ensure_shape(split, rows.shape[:2].concatenate(x.shape[1:]))

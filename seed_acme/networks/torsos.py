@@ -1,0 +1,133 @@
+"""From an observation to features: everything before the recurrent core.
+
+A torso maps a nest of `[N, ...]` to `[N, F]`. Weights are drawn uniformly with variance
+2 / (fan_in + fan_out) and biases are 0, as Keras does and unlike Sonnet's own default.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import sonnet as snt
+import tensorflow as tf
+import tree
+
+from seed_acme import types
+
+
+def weight_initializer() -> snt.initializers.Initializer:
+  """Glorot and Bengio 2010: uniform, variance 2 / (fan_in + fan_out)."""
+  return snt.initializers.VarianceScaling(1.0, 'fan_avg', 'uniform')
+
+
+def linear(output_size: int, name: str) -> snt.Linear:
+  """A dense layer with the initialisers of this package."""
+  return snt.Linear(
+      output_size, w_init=weight_initializer(), b_init=snt.initializers.Zeros(), name=name)
+
+
+def _conv(channels: int, size: int, stride: int, padding: str, name: str) -> snt.Conv2D:
+  return snt.Conv2D(
+      channels, size, stride, padding=padding, w_init=weight_initializer(),
+      b_init=snt.initializers.Zeros(), name=name)
+
+
+def as_float(x: tf.Tensor) -> tf.Tensor:
+  """float32 of any shape; uint8, an image, is scaled from [0, 255] to [0, 1]."""
+  scaled = tf.cast(x, tf.float32)
+  return scaled * (1.0 / 255.0) if x.dtype == tf.uint8 else scaled
+
+
+class MLP(snt.Module):
+  """Dense layers with ReLU after each. A nested observation is flattened and concatenated."""
+
+  def __init__(self, sizes: Sequence[int], name: str = 'mlp'):
+    super().__init__(name=name)
+    self._layers = [linear(size, f'linear_{i}') for i, size in enumerate(sizes)]
+
+  def __call__(self, observation: types.Nest) -> tf.Tensor:
+    """Nest of `[N, ...]` -> `[N, F]`; dicts in the order of their sorted keys."""
+    parts = [snt.flatten(as_float(tf.convert_to_tensor(x))) if len(x.shape) > 1
+             else as_float(tf.convert_to_tensor(x))[:, tf.newaxis]
+             for x in tree.flatten(observation)]
+    features = parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)
+    for layer in self._layers:
+      features = tf.nn.relu(layer(features))
+    return features
+
+
+class NatureCNN(snt.Module):
+  """Three convolutions and a dense layer (Mnih et al. 2015, Methods, "Model architecture")."""
+
+  def __init__(self, output_size: int, name: str = 'nature_cnn'):
+    super().__init__(name=name)
+    self._convolutions = [
+        _conv(32, 8, 4, 'VALID', 'conv_0'),
+        _conv(64, 4, 2, 'VALID', 'conv_1'),
+        _conv(64, 3, 1, 'VALID', 'conv_2'),
+    ]
+    self._output = linear(output_size, 'output')
+
+  def __call__(self, observation: types.Nest) -> tf.Tensor:
+    """`[N, height, width, channels]` -> `[N, output_size]`; 84 x 84 in the paper."""
+    features = _single_image(observation, 'nature_cnn')
+    for convolution in self._convolutions:
+      features = tf.nn.relu(convolution(features))
+    return tf.nn.relu(self._output(snt.flatten(features)))
+
+
+class _ResidualBlock(snt.Module):
+  """x + conv(relu(conv(relu(x)))), 3x3, same size."""
+
+  def __init__(self, channels: int, name: str):
+    super().__init__(name=name)
+    self._first = _conv(channels, 3, 1, 'SAME', 'conv_0')
+    self._second = _conv(channels, 3, 1, 'SAME', 'conv_1')
+
+  def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    return x + self._second(tf.nn.relu(self._first(tf.nn.relu(x))))
+
+
+class _ResidualStack(snt.Module):
+  """3x3 convolution, 3x3 max-pooling with stride 2, two residual blocks."""
+
+  def __init__(self, channels: int, name: str):
+    super().__init__(name=name)
+    self._input = _conv(channels, 3, 1, 'SAME', 'conv')
+    self._blocks = [_ResidualBlock(channels, f'block_{i}') for i in range(2)]
+
+  def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    x = tf.nn.max_pool2d(self._input(x), 3, 2, 'SAME')
+    for block in self._blocks:
+      x = block(x)
+    return x
+
+
+class ImpalaResNet(snt.Module):
+  """The deep residual network (Espeholt et al. 2018, figure 3, right)."""
+
+  def __init__(self, output_size: int, name: str = 'impala_resnet'):
+    super().__init__(name=name)
+    self._stacks = [_ResidualStack(c, f'stack_{i}') for i, c in enumerate((16, 32, 32))]
+    self._output = linear(output_size, 'output')
+
+  def __call__(self, observation: types.Nest) -> tf.Tensor:
+    """`[N, height, width, channels]` -> `[N, output_size]`; 72 x 96 in the paper."""
+    features = _single_image(observation, 'impala_resnet')
+    for stack in self._stacks:
+      features = stack(features)
+    return tf.nn.relu(self._output(snt.flatten(tf.nn.relu(features))))
+
+
+def _single_image(observation: types.Nest, torso: str) -> tf.Tensor:
+  """The only array of the observation as float `[N, height, width, channels]`."""
+  leaves = tree.flatten(observation)
+  shapes = [tuple(x.shape[1:]) for x in leaves]
+  if len(leaves) != 1 or len(shapes[0]) not in (2, 3):
+    raise types.UserError(
+        f"network.torso '{torso}' needs one image [height, width(, channels)], but the "
+        f'observation holds arrays of shapes {shapes}: choose mlp, or your own torso')
+  image = as_float(tf.convert_to_tensor(leaves[0]))
+  return image[..., tf.newaxis] if len(shapes[0]) == 2 else image
+
+
+Torso = Callable[[types.Nest], tf.Tensor]

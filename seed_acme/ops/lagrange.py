@@ -1,0 +1,60 @@
+"""A positive weight that learns to hold a quantity at its target, here the entropy.
+
+The weight is exp(k p) with one trainable number p, so that a step of the optimiser changes it
+by a factor; k is the speed. |k p| <= 20 keeps it within [2e-9, 5e8].
+"""
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+from seed_acme import types
+
+_MAX_LOG_WEIGHT = 20.0
+
+
+def initial_parameter(weight: float, *, speed: float) -> float:
+  """p = log(weight) / k, clipped to [-20/k, 20/k]; 0 has no logarithm and is refused."""
+  if not (math.isfinite(speed) and speed > 0):
+    raise types.UserError(f'entropy_adjustment_speed ({speed}) must be > 0')
+  if not (math.isfinite(weight) and weight > 0):
+    raise types.UserError(
+        f'entropy_cost ({weight}) must be > 0 when target_entropy is set: it is the weight '
+        'that adjustment starts from, by factors. A small one, such as 1e-5, will do')
+  bound = _MAX_LOG_WEIGHT / speed
+  return min(max(math.log(weight) / speed, -bound), bound)
+
+
+def weight(parameter: tf.Tensor, *, speed: float) -> tf.Tensor:
+  """Scalar exp(k p), p clipped to [-20/k, 20/k].
+
+  Outside the bounds only a gradient that leads back inside passes: a plain clip would hold p
+  there for ever, and an unclipped gradient would carry it ever further out.
+  """
+  return tf.exp(speed * _clip_with_way_back(parameter, _MAX_LOG_WEIGHT / speed))
+
+
+def adjustment_loss(weight_: tf.Tensor, excess: tf.Tensor) -> tf.Tensor:
+  """Scalar whose gradient lowers the weight while the quantity exceeds its target.
+
+  weight_: scalar c = exp(k p). excess: scalar mean(x - target), no gradient passes into it.
+
+    L = c * stop_gradient(mean(x - target)),  dL/dp = k c mean(x - target)
+  """
+  return weight_ * tf.stop_gradient(excess)
+
+
+def _clip_with_way_back(x: tf.Tensor, bound: float) -> tf.Tensor:
+
+  @tf.custom_gradient
+  def clip(x):
+
+    def gradient(upstream):
+      outward = tf.logical_or(
+          tf.logical_and(x > bound, upstream < 0), tf.logical_and(x < -bound, upstream > 0))
+      return tf.where(outward, tf.zeros_like(upstream), upstream)
+
+    return tf.clip_by_value(x, -bound, bound), gradient
+
+  return clip(tf.convert_to_tensor(x))

@@ -1,0 +1,21 @@
+"""How a setting changes over the run."""
+from __future__ import annotations
+
+from seed_acme import types
+
+
+def scheduled_value(schedule: str, initial: float, steps: int, total_steps: int) -> float:
+  """The value after `steps` of `total_steps` agent steps. Plain numbers, no tensors.
+
+  schedule: `constant`, or `linear`: down to 0 at the end of the run, and 0 after it.
+
+    linear: initial * (1 - steps / total_steps)
+  """
+  if total_steps < 1:
+    raise ValueError(f'total_steps ({total_steps}) must be >= 1')
+  if schedule == 'constant':
+    return initial
+  if schedule == 'linear':
+    fraction = min(max(steps / total_steps, 0.0), 1.0)
+    return initial * (1.0 - fraction)
+  raise types.UserError(f"schedule ('{schedule}') must be 'constant' or 'linear'")

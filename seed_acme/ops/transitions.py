@@ -1,0 +1,60 @@
+"""From rows to transitions: the only shift by one, and the mask, of the code base."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from seed_acme import types
+from seed_acme.ops import shapes
+
+
+class Transitions(NamedTuple):
+  """What action t led to, `[T, B]` each, from `T+1` rows.
+
+  rewards: r_t = reward[t+1]. discounts: d_t = gamma * discount[t+1].
+  mask: bool, False where row t is LAST: LAST -> FIRST is no transition.
+  """
+  rewards: tf.Tensor
+  discounts: tf.Tensor
+  mask: tf.Tensor
+
+
+def transitions(inputs: types.AgentInput, *, gamma: float) -> Transitions:
+  """Reads `T+1` rows `[T+1, B]` as T transitions.
+
+  step_type, reward and discount of row t belong to the transition *into* row t, so action
+  t's result is in row t+1. Masked rewards and discounts are 0, whatever the rows held.
+
+    r_t = reward[t+1],  d_t = gamma * discount[t+1],  m_t = (step_type[t] != LAST)
+  """
+  step_type = tf.convert_to_tensor(inputs.step_type)
+  reward, discount = shapes.as_float(inputs.reward), shapes.as_float(inputs.discount)
+  for name, x in (('step_type', step_type), ('reward', reward), ('discount', discount)):
+    shapes.check_rank(name, x, 2)
+    if not x.shape.is_compatible_with(step_type.shape):
+      raise ValueError(f'{name} has shape {x.shape}, but step_type has {step_type.shape}')
+  if step_type.shape[0] is not None and step_type.shape[0] < 2:
+    raise ValueError(f'{step_type.shape[0]} rows hold no transition: at least 2 are needed')
+  mask = tf.not_equal(step_type[:-1], tf.cast(types.LAST, step_type.dtype))
+  return Transitions(
+      rewards=select(mask, reward[1:]), discounts=select(mask, gamma * discount[1:]), mask=mask)
+
+
+def select(mask: Any, x: Any) -> tf.Tensor:
+  """`x` where `mask`, else 0, in the value and in the gradient; `x` may be NaN elsewhere.
+
+  Not a product, because 0 * NaN is NaN. A gradient stays clean only if the selection
+  comes before the operation that could turn NaN or infinite: select its inputs too.
+  """
+  x = shapes.as_float(x)
+  return tf.where(tf.cast(mask, tf.bool), x, tf.zeros_like(x))
+
+
+def masked_mean(x: Any, mask: Any) -> tf.Tensor:
+  """Scalar sum(m x) / sum(m) over equal shapes; 0, with zero gradient, if all is masked."""
+  x, mask = shapes.as_float(x), tf.cast(mask, tf.bool)
+  if not x.shape.is_compatible_with(mask.shape):
+    raise ValueError(f'x has shape {x.shape}, but mask has {mask.shape}')
+  count = tf.reduce_sum(tf.cast(mask, tf.float32))
+  return tf.reduce_sum(select(mask, x)) / tf.maximum(count, 1.0)

@@ -1,0 +1,55 @@
+"""V-trace, the off-policy correction of IMPALA (Espeholt et al. 2018, arXiv 1802.01561)."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from seed_acme.ops import recursion
+from seed_acme.ops import shapes
+from seed_acme.ops import transitions as transitions_lib
+
+
+class VTraceOutput(NamedTuple):
+  """`[T, B]` each, without gradient.
+
+  targets: v_t. advantages: A_t, already weighted by the clipped importance ratio w_t.
+  """
+  targets: tf.Tensor
+  advantages: tf.Tensor
+
+
+def vtrace(
+    values: Any, rewards: Any, discounts: Any, log_rhos: Any, mask: Any, *, lambda_: float,
+    rho_clip: float, c_clip: float, policy_rho_clip: float) -> VTraceOutput:
+  """V-trace targets and policy-gradient advantages (Espeholt et al. 2018, eq. 1, sec. 4.2).
+
+  values: `[T+1, B]` V(x_t) of the learner; the last row only bootstraps.
+  rewards, discounts: `[T, B]` result of action t; discount 0 = terminated.
+  log_rhos: `[T, B]` log pi(a_t|x_t) - log mu(a_t|x_t), learner over behaviour.
+  mask: `[T, B]` False where row t is LAST; such rows pass no error backwards, have target
+    V_t and advantage 0, and their reward, discount and ratio may be NaN.
+  lambda_: multiplies c_t. *_clip: upper bounds of the ratios.
+
+    rho_t = min(rho_clip, pi/mu),  c_t = lambda min(c_clip, pi/mu),  w_t = min(policy_clip, pi/mu)
+    e_t = m_t [ rho_t (r_t + d_t V_{t+1} - V_t) + d_t c_t e_{t+1} ],  e_T = 0
+    v_t = V_t + e_t,  v_T = V_T,  A_t = m_t w_t (r_t + d_t v_{t+1} - V_t)
+
+  Returns targets `[T, B]` and advantages `[T, B]`, both without gradient.
+  """
+  values, mask = shapes.as_float(values), tf.cast(mask, tf.bool)
+  rewards, discounts, log_rhos = (
+      transitions_lib.select(mask, x) for x in (rewards, discounts, log_rhos))
+  shapes.check_transitions(
+      values, rewards=rewards, discounts=discounts, log_rhos=log_rhos, mask=mask)
+  v_t, v_tp1 = values[:-1], values[1:]
+  ratios = tf.exp(log_rhos)
+  errors = tf.minimum(ratios, rho_clip) * (rewards + discounts * v_tp1 - v_t)
+  decays = discounts * lambda_ * tf.minimum(ratios, c_clip)  # 0 where masked, as discounts are
+  corrections = recursion.backward_sums(transitions_lib.select(mask, errors), decays)
+  targets = v_t + corrections
+  next_targets = tf.concat([targets[1:], values[-1:]], axis=0)
+  advantages = tf.minimum(ratios, policy_rho_clip) * (rewards + discounts * next_targets - v_t)
+  return VTraceOutput(
+      targets=tf.stop_gradient(targets),
+      advantages=tf.stop_gradient(transitions_lib.select(mask, advantages)))

@@ -1,0 +1,188 @@
+"""The training loop around a learner: update, count, publish, log, checkpoint, stop.
+
+The same object serves the single-process and the distributed program.
+"""
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from seed_acme import checkpoint
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import counting
+from seed_acme import learner as learner_lib
+from seed_acme import run_directory
+from seed_acme import timing
+from seed_acme import types
+from seed_acme.inference import episodes as episodes_lib
+from seed_acme.inference import policy as policy_lib
+from seed_acme.inference import server as server_lib
+from seed_acme.loggers import csv_file
+
+FINISHED, STOPPED = 'finished', 'stopped'
+
+
+class TrainingLoop:
+  """Owns the learner's side of a run and its files. One thread, the learner's.
+
+  It writes status.json, metrics.csv, TensorBoard events and checkpoints; the summary
+  is written by whoever launched the run, from the last status.
+  """
+
+  def __init__(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, *,
+               learner: learner_lib.Learner, server: server_lib.InferenceServer,
+               published: policy_lib.PublishedVariables, counters: counting.Counters,
+               csv: csv_file.CsvLogger, logger: core.Logger):
+    """csv is the part of `logger` that is cut back when a run resumes."""
+    self._config = config
+    self._run = run
+    self._learner = learner
+    self._server = server
+    self._published = published
+    self._counters = counters
+    self._csv = csv
+    self._logger = logger
+    self._metrics = _MetricMeans()
+    self._lag_sum, self._lag_max, self._num_lags = 0.0, 0.0, 0
+    self._logged = counters.snapshot()
+    self._logged_at_s = self._saved_at_s = time.monotonic()
+    self.resumptions = 0
+    self.timer = timing.PhaseTimer()
+
+  def restore(self) -> None:
+    """Resumes from the newest checkpoint of the run, or starts from `initial_checkpoint`."""
+    path = checkpoint.newest(self._run.checkpoints)
+    if path is not None:
+      saved = checkpoint.load(path)
+      counts = counting.Counts(**saved.meta['counts'])
+      self._learner.restore(saved.arrays, counts.updates)
+      self._counters.restore(counts)
+      self._csv.truncate_after(counts.agent_steps)
+      self.resumptions = saved.meta['resumptions'] + 1
+    else:
+      if self._config.initial_checkpoint:
+        self._learner.warm_start(checkpoint.load_from(self._config.initial_checkpoint).arrays)
+      self._csv.truncate_after(-1)  # rows of a run that was killed before its first checkpoint
+    self._logged = self._counters.snapshot()
+    self._published.publish(self._learner.variables())
+    self.save()
+
+  def train(self, sample: types.Sample) -> None:
+    """One update, and whatever is due after it."""
+    with self.timer.phase('gradient'):
+      update = self._learner.step(sample, self._counters.snapshot().agent_steps)
+    with self.timer.phase('publish'):
+      if self._learner.num_updates % self._config.inference.publish_period == 0:
+        self._published.publish(update.variables)
+    self._counters.add(updates=1, trained_steps=update.trained_steps)
+    self._metrics.add(update.metrics)
+    self._lag_sum += update.metrics['learner/policy_lag']
+    self._lag_max = max(self._lag_max, update.metrics['learner/policy_lag_max'])
+    self._num_lags += 1
+    self.do_what_is_due()
+
+  def do_what_is_due(self) -> None:
+    """Logs and saves if their periods have passed; also called while no sample comes."""
+    now = time.monotonic()
+    if now - self._logged_at_s >= self._config.learner.log_period_s:
+      with self.timer.phase('log'):
+        self.log('running')
+    if now - self._saved_at_s >= self._config.checkpoint.period_s:
+      with self.timer.phase('checkpoint'):
+        self.save()
+
+  def is_finished(self) -> bool:
+    """Whether the budget of steps or of seconds is used up."""
+    counts = self._counters.snapshot()
+    max_wall_s = self._config.max_wall_s
+    return (counts.agent_steps >= self._config.total_steps
+            or bool(max_wall_s) and counts.wall_s >= max_wall_s)
+
+  def finish(self, status: str) -> None:
+    """Last checkpoint and last row; status is FINISHED or STOPPED."""
+    self.save()
+    self.log(status)
+    self._logger.close()
+
+  def save(self) -> None:
+    """Writes a checkpoint of this moment."""
+    self._saved_at_s = time.monotonic()
+    counts = self._counters.snapshot()
+    checkpoint.save(
+        self._run.checkpoints, counts.updates, self._learner.save(),
+        {'counts': counts._asdict(), 'resumptions': self.resumptions},
+        keep=self._config.checkpoint.keep)
+
+  def log(self, status: str) -> None:
+    """Writes one row of metrics and status.json."""
+    now = time.monotonic()
+    counts = self._counters.snapshot()
+    elapsed_s = max(1e-9, now - self._logged_at_s)
+    steps_per_s = (counts.agent_steps - self._logged.agent_steps) / elapsed_s
+    training = self._server.training_episodes
+    recent, window = training.take_recent(), training.summary()
+    evaluation = self._server.evaluation_episodes.summary()
+    metrics = {
+        **{name: float(value) for name, value in counts._asdict().items()
+           if name != 'agent_steps'},
+        'time/steps_per_s': steps_per_s,
+        'time/updates_per_s': (counts.updates - self._logged.updates) / elapsed_s,
+        **_episode_metrics('episode', recent),
+        **_episode_metrics('evaluation', evaluation),
+        **self._metrics.take(),
+    }
+    if window.score is not None:
+      metrics['episode/return_last_100'] = window.score
+    self._logger.write(counts.agent_steps, metrics)
+    self._write_status(status, counts, steps_per_s, window, evaluation)
+    self._logged, self._logged_at_s = counts, now
+
+  def _write_status(self, status: str, counts: counting.Counts, steps_per_s: float,
+                    window: episodes_lib.EpisodeSummary,
+                    evaluation: episodes_lib.EpisodeSummary) -> None:
+    record: dict[str, Any] = {
+        'status': status,
+        'time_s': time.time(),
+        **counts._asdict(),
+        'total_steps': self._config.total_steps,
+        'steps_per_s': steps_per_s,
+        'episode_return': window.score,
+        'episode_return_last_100': window.score,
+        'evaluation_return': evaluation.score,
+        'policy_lag_mean': self._lag_sum / self._num_lags if self._num_lags else None,
+        'policy_lag_max': self._lag_max if self._num_lags else None,
+        'resumptions': self.resumptions,
+        'seconds': {
+            'learner': self.timer.snapshot(),
+            'inference': self._server.timer.snapshot(),
+        },
+        'inference_batch_size': self._server.batch_sizes.summary(),
+        'inference_latency_s': self._server.latencies_s.summary(),
+    }
+    run_directory.write_json(self._run.status, record)
+
+
+class _MetricMeans:
+  """Mean of each metric over the updates since the last row of the log."""
+
+  def __init__(self) -> None:
+    self._sums: dict[str, float] = {}
+    self._count = 0
+
+  def add(self, metrics: dict[str, float]) -> None:
+    for name, value in metrics.items():
+      self._sums[name] = self._sums.get(name, 0.0) + value
+    self._count += 1
+
+  def take(self) -> dict[str, float]:
+    means = {name: total / self._count for name, total in self._sums.items()}
+    self._sums, self._count = {}, 0
+    return means
+
+
+def _episode_metrics(group: str, episodes: episodes_lib.EpisodeSummary) -> dict[str, float]:
+  if episodes.score is None or episodes.return_ is None or episodes.length is None:
+    return {}
+  return {f'{group}/return': episodes.score, f'{group}/training_return': episodes.return_,
+          f'{group}/length': episodes.length}

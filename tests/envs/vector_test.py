@@ -1,0 +1,209 @@
+"""VectorOfEnvironments: contract, hand-made rows, and every complaint."""
+import dm_env
+from dm_env import specs as dm_specs
+import numpy as np
+import pytest
+
+from seed_acme import types
+from seed_acme.envs import vector
+from seed_acme.testing import environment_contract
+from seed_acme.testing import environments
+
+ZEROS = np.zeros(2, np.int32)
+
+
+class NestedContractTest(environment_contract.EnvironmentContract):
+
+  def make_environment(self, num_environments, seed):
+    return vector.VectorOfEnvironments(
+        [environments.NestedEnvironment(1000 * seed + i) for i in range(num_environments)],
+        'nested')
+
+
+class ScriptedContractTest(environment_contract.EnvironmentContract):
+  is_random = False
+
+  def make_environment(self, num_environments, seed):
+    return vector.VectorOfEnvironments(
+        [environments.ScriptedEnvironment(seed, (2, 5, 1)) for _ in range(num_environments)],
+        'scripted')
+
+
+class Faulty(environments.ScriptedEnvironment):
+  """Right in its first row; `fault` replaces fields of the rows after it."""
+
+  def __init__(self, fault=None, first_fault=None):
+    super().__init__(episode_lengths=(5,))
+    self._fault, self._first_fault = fault or {}, first_fault or {}
+
+  def reset(self):
+    return super().reset()._replace(**self._first_fault)
+
+  def step(self, action):
+    return super().step(action)._replace(**self._fault)
+
+
+def two(second):
+  return vector.VectorOfEnvironments([environments.ScriptedEnvironment(), second], 'pair')
+
+
+def test_each_environment_ends_and_restarts_alone():
+  environment = vector.VectorOfEnvironments(
+      [environments.ScriptedEnvironment(episode_lengths=(2,)),
+       environments.ScriptedEnvironment(episode_lengths=(3,), last_discount=0.5)], 'pair')
+  rows = [environment.reset()] + [environment.step(ZEROS) for _ in range(5)]
+  np.testing.assert_array_equal(
+      [row.step_type for row in rows], [[0, 0], [1, 1], [2, 1], [0, 2], [1, 0], [2, 1]])
+  np.testing.assert_array_equal(
+      [row.reward for row in rows], [[0, 0], [1, 1], [2, 2], [0, 3], [1, 0], [2, 1]])
+  np.testing.assert_array_equal(
+      [row.discount for row in rows], [[1, 1], [1, 1], [0, 1], [1, 0.5], [1, 1], [0, 1]])
+  np.testing.assert_array_equal(rows[4].observation, [[1, 1], [1, 0]])
+
+
+def test_each_environment_gets_its_own_action():
+  inner = [environments.ScriptedEnvironment(), environments.ScriptedEnvironment()]
+  environment = vector.VectorOfEnvironments(inner, 'pair')
+  environment.reset()
+  for actions in ((0, 1), (1, 1), (1, 0), (1, 1)):  # the fourth meets LAST
+    environment.step(np.array(actions))
+  assert inner[0].actions == [0, 1, 1]
+  assert inner[1].actions == [1, 1, 0]
+
+
+def test_float64_becomes_float32_and_other_dtypes_stay():
+  environment = vector.VectorOfEnvironments([environments.NestedEnvironment()], 'nested')
+  spec = environment.spec
+  assert spec.observation['joints']['position'].dtype == np.float32
+  assert spec.observation['camera'].dtype == np.uint8
+  assert spec.action['force'].dtype == np.float32
+  assert spec.action['force'].minimum.dtype == np.float32
+  assert environment.reset().observation['joints']['position'].dtype == np.float32
+
+
+def test_environment_gets_its_own_action_dtype():
+  received = []
+
+  class Recording(environments.NestedEnvironment):
+
+    def step(self, action):
+      received.append(action)
+      return super().step(action)
+
+  environment = vector.VectorOfEnvironments([Recording()], 'nested')
+  environment.reset()
+  environment.step({'button': np.array([2], np.int64), 'force': np.full((1, 2), 0.5, np.float32)})
+  assert received[0]['force'].dtype == np.float64
+  assert received[0]['button'].dtype == np.int32
+  assert received[0]['button'] == 2
+
+
+def test_score_is_the_reward_unless_the_environment_has_its_own():
+  environment = vector.VectorOfEnvironments([environments.NestedEnvironment(3)], 'nested')
+  environment.reset()
+  row = environment.step({'button': np.array([0]), 'force': np.zeros((1, 2))})
+  assert row.score[0] < 0
+  np.testing.assert_allclose(row.reward, row.score / 2)
+  assert environment.spec.frames_per_step == 4
+  plain = two(environments.ScriptedEnvironment())
+  plain.reset()
+  np.testing.assert_array_equal(plain.step(ZEROS).score, [1, 1])
+  assert plain.spec.frames_per_step == 1
+
+
+@pytest.mark.parametrize(('fault', 'message'), [
+    ({'reward': np.nan}, r'environment 1 of pair: reward: expected a finite scalar, got nan'),
+    ({'reward': np.inf}, r'reward: expected a finite scalar, got inf'),
+    ({'reward': None}, r'reward: expected a finite scalar, got None'),
+    ({'reward': np.ones(1)}, r'reward: expected a finite scalar, got array\(\[1\.\]\)'),
+    ({'reward': 'high'}, r"reward: expected a finite scalar, got 'high'"),
+    ({'discount': 1.5}, r'discount: expected a number in \[0, 1\], got 1\.5'),
+    ({'discount': None}, r'discount: expected a finite scalar, got None'),
+    ({'observation': np.zeros(3, np.float32)},
+     r'observation: expected float32 of shape \(2,\), got float32 of shape \(3,\)'),
+    ({'observation': np.zeros(2)}, r'observation: expected float32 .* got float64'),
+    ({'observation': np.array([0, np.nan], np.float32)},
+     r'observation: expected finite numbers, got \[0\.0, nan\]'),
+    ({'step_type': dm_env.StepType.FIRST}, r'step_type of step\(\): expected MID or LAST'),
+])
+def test_wrong_values_are_named(fault, message):
+  environment = two(Faulty(fault))
+  environment.reset()
+  with pytest.raises(types.UserError, match=message):
+    environment.step(ZEROS)
+
+
+def test_wrong_first_row_is_named():
+  with pytest.raises(types.UserError, match=r'environment 1 of pair: step_type of reset\(\)'):
+    two(Faulty(first_fault={'step_type': dm_env.StepType.MID})).reset()
+
+
+def test_wrong_nested_observation_is_named_with_its_path():
+  class WrongCamera(environments.NestedEnvironment):
+
+    def _observation(self):
+      return {**super()._observation(), 'camera': np.zeros((4, 4), np.uint8)}
+
+  class NoJoints(environments.NestedEnvironment):
+
+    def _observation(self):
+      return {'camera': super()._observation()['camera']}
+
+  with pytest.raises(types.UserError, match=r'nested: observation/camera: expected uint8'):
+    vector.VectorOfEnvironments([WrongCamera()], 'nested').reset()
+  with pytest.raises(types.UserError, match=r'the structure of observation_spec\(\), got .*joints'):
+    vector.VectorOfEnvironments([NoJoints()], 'nested').reset()
+
+
+@pytest.mark.parametrize('field', ['reward', 'observation'])
+def test_nan_environment_is_caught_at_its_step(field):
+  environment = vector.VectorOfEnvironments(
+      [environments.NanEnvironment(nan_at_step=2, field=field)], 'nan')
+  environment.reset()
+  environment.step(np.zeros(1, np.int32))
+  with pytest.raises(types.UserError, match=f'environment 0 of nan: {field}'):
+    environment.step(np.zeros(1, np.int32))
+
+
+def test_exceptions_of_an_environment_pass_through():
+  environment = two(environments.RaisingEnvironment(raise_at_step=2))
+  environment.reset()
+  environment.step(ZEROS)
+  with pytest.raises(RuntimeError, match='scripted failure at step 2'):
+    environment.step(ZEROS)
+
+
+def test_unequal_specifications_are_refused():
+  class Wider(environments.ScriptedEnvironment):
+
+    def action_spec(self):
+      return dm_specs.DiscreteArray(7, dtype=np.int32, name='action')
+
+  with pytest.raises(types.UserError, match=r'environment 1 of pair: action_spec: .*num_values=7'):
+    two(Wider())
+
+
+@pytest.mark.parametrize('actions', [np.zeros(3, np.int32), np.zeros((2, 1), np.int32)])
+def test_actions_of_a_wrong_shape_are_refused(actions):
+  environment = two(environments.ScriptedEnvironment())
+  environment.reset()
+  with pytest.raises(ValueError, match=r'expected \(2,\)'):
+    environment.step(actions)
+
+
+def test_close_reaches_every_environment_though_one_raises():
+  class BadClose(environments.ScriptedEnvironment):
+
+    def close(self):
+      raise OSError('window is gone')
+
+  inner = [environments.ScriptedEnvironment(), BadClose(), environments.ScriptedEnvironment()]
+  with pytest.raises(OSError, match='window is gone'):
+    vector.VectorOfEnvironments(inner, 'trio').close()
+  assert inner[0].is_closed
+  assert inner[2].is_closed
+
+
+def test_no_environment_is_refused():
+  with pytest.raises(types.UserError, match=r'num_environments \(0\)'):
+    vector.VectorOfEnvironments([], 'none')

@@ -1,0 +1,12 @@
+"""CompositeLogger hands on to all."""
+from seed_acme.loggers import composite, csv_file
+
+
+def test_every_logger_gets_every_row(tmp_path):
+  paths = [tmp_path / 'a.csv', tmp_path / 'b.csv']
+  logger = composite.CompositeLogger([csv_file.CsvLogger(path) for path in paths])
+  logger.write(1, {'x': 2.0})
+  logger.write(2, {'x': 3.0})
+  logger.close()
+  for path in paths:
+    assert csv_file.read(path) == {'agent_steps': [1, 2], 'x': [2, 3]}

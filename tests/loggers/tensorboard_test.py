@@ -1,0 +1,59 @@
+"""Event files, read back with TensorBoard's own reader."""
+import re
+
+import pytest
+
+from seed_acme.loggers import tensorboard
+
+
+def _scalars(folder, tag):
+  from tensorboard.backend.event_processing import event_accumulator
+  from tensorboard.util import tensor_util
+  events = event_accumulator.EventAccumulator(str(folder), size_guidance={'tensors': 0})
+  events.Reload()
+  return [(event.step, float(tensor_util.make_ndarray(event.tensor_proto)))
+          for event in events.Tensors(tag)]
+
+
+def _age(folder):
+  """Renames the event file as if it had been opened a thousand seconds earlier."""
+  (path,) = folder.iterdir()
+  earlier = re.sub(r'(?<=tfevents.)\d+', lambda found: str(int(found[0]) - 1000), path.name)
+  path.rename(path.with_name(earlier))
+
+
+def test_scalars_are_keyed_by_agent_steps(tmp_path):
+  logger = tensorboard.TensorBoardLogger(tmp_path)
+  logger.write(100, {'loss/policy': 0.5, 'episode/return': 1.0})
+  logger.write(2**33, {'loss/policy': 0.25})
+  logger.close()
+  assert _scalars(tmp_path, 'loss/policy') == [(100, 0.5), (2**33, 0.25)]
+  assert _scalars(tmp_path, 'episode/return') == [(100, 1.0)]
+
+
+def test_rows_are_readable_before_closing(tmp_path):
+  logger = tensorboard.TensorBoardLogger(tmp_path)
+  logger.write(1, {'a': 2.0})
+  assert _scalars(tmp_path, 'a') == [(1, 2.0)]
+  logger.close()
+
+
+def test_text_is_kept(tmp_path):
+  logger = tensorboard.TensorBoardLogger(tmp_path)
+  logger.write_text('config', '{\n  "seed": 1\n}')
+  logger.close()
+  assert any(b'"seed": 1' in path.read_bytes() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('resumed_at, expected', [
+    (20, [(10, 1.0), (20, 1.0), (25, 2.0)]), (0, [(25, 2.0)])])
+def test_a_resumed_run_hides_the_points_after_its_checkpoint(tmp_path, resumed_at, expected):
+  killed = tensorboard.TensorBoardLogger(tmp_path)
+  for steps in (10, 20, 30):
+    killed.write(steps, {'a': 1.0})
+  killed.close()
+  _age(tmp_path)
+  resumed = tensorboard.TensorBoardLogger(tmp_path, resumed_at=resumed_at)
+  resumed.write(25, {'a': 2.0})
+  resumed.close()
+  assert _scalars(tmp_path, 'a') == expected

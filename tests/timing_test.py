@@ -1,0 +1,148 @@
+"""Phase timers on a made-up clock; latency summaries against exact values."""
+import threading
+
+import numpy as np
+import pytest
+
+from seed_acme import timing
+
+
+class _Clock:
+
+  def __init__(self):
+    self.now = 0.0
+
+  def __call__(self):
+    return self.now
+
+  def pass_s(self, seconds):
+    self.now += seconds
+
+
+@pytest.fixture(name='clock')
+def _clock():
+  return _Clock()
+
+
+def test_phases_and_the_rest_add_up_to_the_elapsed_time(clock):
+  timer = timing.PhaseTimer(clock)
+  clock.pass_s(1)
+  with timer.phase('step'):
+    clock.pass_s(2)
+  timer.start('wait')
+  clock.pass_s(4)
+  timer.stop()
+  clock.pass_s(1)
+  assert timer.snapshot() == {'other': 2.0, 'step': 2.0, 'wait': 4.0}
+  assert timer.shares() == {'other': 0.25, 'step': 0.25, 'wait': 0.5}
+
+
+def test_an_inner_phase_interrupts_the_outer_one(clock):
+  timer = timing.PhaseTimer(clock)
+  with timer.phase('outer'):
+    clock.pass_s(1)
+    with timer.phase('inner'):
+      clock.pass_s(10)
+    clock.pass_s(2)
+  clock.pass_s(5)
+  assert timer.snapshot() == {'outer': 3.0, 'inner': 10.0, 'other': 5.0}
+
+
+def test_the_same_phase_within_itself(clock):
+  timer = timing.PhaseTimer(clock)
+  with timer.phase('a'):
+    clock.pass_s(1)
+    with timer.phase('a'):
+      clock.pass_s(1)
+    clock.pass_s(1)
+  clock.pass_s(7)
+  assert timer.snapshot() == {'a': 3.0, 'other': 7.0}
+
+
+def test_an_exception_ends_its_phase(clock):
+  timer = timing.PhaseTimer(clock)
+  with pytest.raises(KeyError):
+    with timer.phase('a'):
+      clock.pass_s(1)
+      raise KeyError
+  clock.pass_s(2)
+  assert timer.snapshot() == {'a': 1.0, 'other': 2.0}
+
+
+def test_a_phase_under_way_is_seen(clock):
+  timer = timing.PhaseTimer(clock)
+  timer.start('wait')
+  clock.pass_s(3)
+  assert timer.snapshot()['wait'] == 3.0
+  clock.pass_s(2)
+  assert timer.snapshot()['wait'] == 5.0
+
+
+def test_reset_keeps_the_running_phase(clock):
+  timer = timing.PhaseTimer(clock)
+  timer.start('wait')
+  clock.pass_s(3)
+  timer.reset()
+  clock.pass_s(1)
+  assert timer.snapshot() == {'other': 0.0, 'wait': 1.0}
+
+
+def test_merge_difference_and_shares():
+  first, second = {'a': 1.0, 'b': 2.0}, {'a': 3.0, 'c': 4.0}
+  assert timing.merge(first, second) == {'a': 4.0, 'b': 2.0, 'c': 4.0}
+  assert timing.merge() == {}
+  assert timing.difference({'a': 5.0, 'b': 1.0}, {'a': 2.0}) == {'a': 3.0, 'b': 1.0}
+  assert timing.shares({'a': 0.0}) == {'a': 0.0}
+
+
+def test_another_thread_reads_consistent_snapshots():
+  timer = timing.PhaseTimer()
+  stop = threading.Event()
+
+  def work():
+    while not stop.is_set():
+      with timer.phase('a'):
+        pass
+
+  thread = threading.Thread(target=work)
+  thread.start()
+  try:
+    totals = [sum(timer.snapshot().values()) for _ in range(3000)]
+  finally:
+    stop.set()
+    thread.join()
+  # The total is the elapsed time: a torn snapshot would lose or double a phase.
+  assert all(later >= earlier for earlier, later in zip(totals, totals[1:]))
+
+
+def test_latencies_are_exact_below_the_capacity():
+  latencies = timing.Latencies(capacity=100)
+  latencies.add(np.arange(1, 100))
+  latencies.add(100)
+  summary = latencies.summary()
+  assert summary['count'] == 100 and summary['mean'] == 50.5 and summary['max'] == 100.0
+  assert summary['p95'] == pytest.approx(np.percentile(np.arange(1, 101), 95))
+
+
+@pytest.mark.parametrize('chunk', [1, 7, 5000])
+def test_the_percentile_of_a_long_stream_is_that_of_the_whole_stream(chunk):
+  latencies = timing.Latencies(capacity=1000, seed=3)
+  stream = np.arange(20000.0)  # rising: a sample of only the head or the tail is far off
+  for i in range(0, len(stream), chunk):
+    latencies.add(stream[i:i + chunk])
+  summary = latencies.summary()
+  assert summary['count'] == 20000 and summary['mean'] == pytest.approx(stream.mean())
+  assert summary['max'] == 19999.0
+  assert summary['p95'] == pytest.approx(19000, abs=500)  # 3.6 standard errors
+
+
+def test_latencies_empty_and_reset():
+  latencies = timing.Latencies()
+  zeros = {'count': 0, 'mean': 0.0, 'p95': 0.0, 'max': 0.0}
+  assert latencies.summary() == zeros
+  latencies.add([])
+  assert latencies.summary() == zeros
+  latencies.add(-2.0)
+  assert latencies.summary()['max'] == -2.0
+  latencies.reset()
+  assert latencies.summary() == zeros
