@@ -1,1 +1,14 @@
 """SEED RL on TensorFlow 2, Reverb, Sonnet and Launchpad."""
+import os as _os
+
+_FOLDER = _os.path.dirname(_os.path.abspath(__file__))
+# Folders of the repository's root, parts of this package by symbolic links.
+_LINKED = ('agents', 'configs', 'programs', 'replay')
+
+for _name in _LINKED:
+  if not _os.path.isdir(_os.path.join(_FOLDER, _name)):
+    raise ImportError(
+        f'{_os.path.join(_FOLDER, _name)} should be a symbolic link to ../{_name} and is not: '
+        'this copy lost its links (some zip tools and file systems turn them into text files).\n'
+        'Clone the repository with git on a Linux file system, after '
+        '`git config --global core.symlinks true`.')

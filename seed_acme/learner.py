@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import sonnet as snt
 import tensorflow as tf
+import tree
 
 from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme import graph_function
 from seed_acme import types
 from seed_acme.ops import schedules
 
@@ -51,7 +53,7 @@ class Learner:
                                       dtype=tf.float32, name='learning_rate')
     self._optimizer = make_optimizer(config.optimizer, self._learning_rate)
     self._metric_names: list[str] = []
-    self._train = tf.function(self._train_step)
+    self._train: graph_function.GraphFunction | None = None  # traced for the first sample
     self.num_updates = 0
     # The slots of the optimiser appear with its first step; a checkpoint needs them now.
     self._optimizer.apply([tf.zeros_like(v) for v in network.trainable_variables],
@@ -67,9 +69,12 @@ class Learner:
     optimizer = self._config.optimizer
     learning_rate = schedules.scheduled_value(optimizer.schedule, optimizer.learning_rate,
                                               agent_steps, self._total_steps)
-    numbers, priorities, values = self._train(
-        sample, tf.constant(learning_rate, tf.float32),
-        tf.constant(self.num_updates, tf.int64))
+    arguments = (sample, np.float32(learning_rate), np.int64(self.num_updates))
+    if self._train is None:
+      self._train = graph_function.GraphFunction(
+          self._train_step, tree.map_structure(
+              lambda x: tf.TensorSpec(x.shape, x.dtype), arguments))
+    numbers, priorities, values = self._train(*arguments)
     numbers = numbers.numpy()
     metrics = dict(zip(self._metric_names, numbers.tolist()))
     if not np.isfinite(numbers).all():
@@ -81,7 +86,7 @@ class Learner:
     self.num_updates += 1
     trained_steps = int(metrics.pop('learner/trained_steps'))
     return Update(metrics=metrics, trained_steps=trained_steps,
-                  priorities=None if priorities is None else priorities.numpy(),
+                  priorities=priorities[0].numpy() if priorities else None,
                   variables=types.Variables(self.num_updates, values))
 
   def variables(self) -> types.Variables:
@@ -115,7 +120,8 @@ class Learner:
     self._metric_names = list(metrics)
     numbers = tf.stack([tf.cast(x, tf.float32) for x in metrics.values()])
     # Reads after the assignments above; later updates copy before they write.
-    return numbers, output.priorities, tuple(tf.identity(v) for v in self._network.variables)
+    priorities = () if output.priorities is None else (output.priorities,)
+    return numbers, priorities, tuple(tf.identity(v) for v in self._network.variables)
 
   def save(self) -> dict[str, np.ndarray]:
     """Everything a checkpoint holds of the learner, by name."""

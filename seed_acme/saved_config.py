@@ -15,7 +15,8 @@ import typing
 from typing import Any, TypeVar
 
 from seed_acme import config as config_lib
-from seed_acme import run_directory, types
+from seed_acme import run_directory
+from seed_acme import types
 
 _TYPE = 'type'
 _TYPE_NAME = re.compile(r'[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*')

@@ -46,7 +46,7 @@ class PhaseTimer:
     """Ends the running phase: what follows is `other`."""
     return self.start(OTHER)
 
-  def phase(self, name: str) -> '_Phase':
+  def phase(self, name: str) -> _Phase:
     """`with timer.phase('gradient'): ...`; afterwards the outer phase goes on."""
     context = self._phases.get(name)
     if context is None:

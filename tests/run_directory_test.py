@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from seed_acme import run_directory, types
+from seed_acme import run_directory
+from seed_acme import types
 
 
 def test_new_folders_never_coincide_and_have_the_layout(tmp_path):

@@ -6,7 +6,8 @@ import math
 import pytest
 
 from seed_acme import config as config_lib
-from seed_acme import saved_config, types
+from seed_acme import saved_config
+from seed_acme import types
 from seed_acme.agents.vtrace import config as vtrace_config
 
 

@@ -274,7 +274,6 @@ def _import(package: str) -> Any:
       pass
     else:
       notices.notices.clear()
-  # The filters that the packages install for themselves at import go with the context.
+  # Both packages add a filter of warnings at import; here it goes with the context.
   with warnings.catch_warnings():
-    warnings.simplefilter('ignore', DeprecationWarning)
     return importlib.import_module(package)

@@ -140,9 +140,10 @@ class VectorOfEnvironments:
     for index, timestep in enumerate(timesteps):
       try:
         values = self._observation.flatten(timestep.observation)
-      except (TypeError, ValueError) as error:
+      except (KeyError, TypeError, ValueError) as error:
         raise self._error(
-            index, 'observation', 'the structure of observation_spec()', error) from error
+            index, 'observation', f'the structure of observation_spec(), {self._observation}',
+            _Nest(timestep.observation)) from error
       for number, (value, (shape, dtype, _)) in enumerate(zip(values, self._leaves)):
         value = np.asarray(value)
         if value.shape != shape or value.dtype != dtype:
@@ -172,6 +173,9 @@ class _Nest:
     self.leaves = tree.flatten(structure)
     self._structure = structure
     self._is_array = isinstance(structure, dm_specs.Array)
+
+  def __str__(self) -> str:
+    return str(tree.map_structure(lambda leaf: type(leaf).__name__, self._structure))
 
   def flatten(self, nest: types.Nest) -> list[Any]:
     if self._is_array:

@@ -10,6 +10,7 @@ import tensorflow as tf
 import tree
 
 from seed_acme import core
+from seed_acme import graph_function
 from seed_acme import types
 
 
@@ -53,13 +54,17 @@ class Policy:
       action = tree.map_structure(lambda a, s: tf.cast(a, s.dtype), output.action, spec.action)
       return output._replace(action=action), new_state
 
-    def assign(values: tuple[tf.Tensor, ...]) -> None:
+    def assign(values: tuple[tf.Tensor, ...]) -> tuple[()]:
       for variable, value in zip(network.variables, values):
         variable.assign(value)
+      return ()
 
-    # Shapes are relaxed to [None, ...]: padding keeps them few, relaxing keeps one trace.
-    self._compute = tf.function(compute, experimental_relax_shapes=True)
-    self._assign = tf.function(assign)
+    self._compute = graph_function.GraphFunction(
+        compute, graph_function.batch_specs((
+            self._example_inputs(), self.initial_state(),
+            np.zeros((1, num_uniforms), np.float32), np.zeros(1, bool))))
+    self._assign = graph_function.GraphFunction(
+        assign, (tuple(tf.TensorSpec(v.shape, v.dtype) for v in network.variables),))
 
   def initial_state(self) -> types.Nest:
     """The state of a new episode, numpy `[1, ...]`."""
@@ -78,14 +83,17 @@ class Policy:
     return tree.map_structure(
         lambda x: x.numpy(), self._compute(inputs, state, uniforms, is_greedy))
 
-  def example_row(self) -> tuple[types.AgentInput, types.AgentOutput]:
-    """One row of an unroll, without batch axis: numpy arrays of the right shapes and dtypes."""
+  def _example_inputs(self) -> types.AgentInput:
     zeros = lambda array_spec: np.zeros((1, *array_spec.shape), array_spec.dtype)
-    inputs = types.AgentInput(
+    return types.AgentInput(
         step_type=np.zeros(1, np.uint8), reward=np.zeros(1, np.float32),
         discount=np.zeros(1, np.float32),
         previous_action=tree.map_structure(zeros, self._spec.action),
         observation=tree.map_structure(zeros, self._spec.observation))
+
+  def example_row(self) -> tuple[types.AgentInput, types.AgentOutput]:
+    """One row of an unroll, without batch axis: numpy arrays of the right shapes and dtypes."""
+    inputs = self._example_inputs()
     outputs, _ = self(inputs, self.initial_state(),
                       np.full((1, self.num_uniforms), 0.5, np.float32), np.zeros(1, bool))
     return tree.map_structure(lambda x: x[0], (inputs, outputs))

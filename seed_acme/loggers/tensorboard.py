@@ -8,15 +8,13 @@ from typing import Any
 class TensorBoardLogger:
   """Writes scalars over agent steps. One thread of a process that has TensorFlow anyway.
 
-  resumed_at: agent steps of the checkpoint that a resumed run starts from; TensorBoard then
-    drops the points that the killed run had written after it. None for a new run.
+  A resumed run writes a second event file into the same folder. Where its steps overlap
+  those of the killed run, TensorBoard shows the newer points and drops the older ones.
   """
 
-  def __init__(self, folder: str | os.PathLike[str], resumed_at: int | None = None):
+  def __init__(self, folder: str | os.PathLike[str]):
     import tensorflow as tf  # pylint: disable=import-outside-toplevel
     self._summary = tf.summary
-    if resumed_at is not None:
-      _purge_after(tf, os.fspath(folder), resumed_at)
     self._writer: Any = tf.summary.create_file_writer(os.fspath(folder))
 
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
@@ -35,17 +33,3 @@ class TensorBoardLogger:
   def close(self) -> None:
     """Flushes and closes the event file."""
     self._writer.close()
-
-
-def _purge_after(tf: Any, folder: str, agent_steps: int) -> None:
-  """Writes the event that tells TensorBoard that a run started again at a step.
-
-  Only the writer of TensorFlow 1 can write it, and that only inside a graph. TensorBoard
-  reads event files in the order of their names, `<seconds>.<host>.<pid>...`: the suffix
-  puts this one before the file that the new run opens in the same second.
-  """
-  with tf.Graph().as_default():
-    writer = tf.compat.v1.summary.FileWriter(folder, filename_suffix='.0.resumed')
-    start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
-    writer.add_session_log(start, global_step=agent_steps + 1)
-    writer.close()

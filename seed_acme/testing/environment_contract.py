@@ -1,7 +1,7 @@
 """What every `core.VectorEnvironment` promises, as tests to inherit.
 
 ```
-class MyEnvironmentTest(environment_contract.EnvironmentContract):
+class TestMyEnvironment(environment_contract.EnvironmentContract):
 
   def make_environment(self, num_environments, seed):
     return my_environment.MyEnvironment(num_environments, seed)

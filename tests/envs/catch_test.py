@@ -9,14 +9,14 @@ from seed_acme.testing import environment_contract
 LEFT, STAY, RIGHT = 0, 1, 2
 
 
-class CatchContractTest(environment_contract.EnvironmentContract):
+class TestCatchContract(environment_contract.EnvironmentContract):
   has_seed_per_environment = False  # one stream for all boards
 
   def make_environment(self, num_environments, seed):
     return catch.Catch(num_environments, seed)
 
 
-class SmallCatchContractTest(environment_contract.EnvironmentContract):
+class TestSmallCatchContract(environment_contract.EnvironmentContract):
   has_seed_per_environment = False
 
   def make_environment(self, num_environments, seed):

@@ -7,14 +7,14 @@ from seed_acme.envs import memory_chain
 from seed_acme.testing import environment_contract
 
 
-class MemoryChainContractTest(environment_contract.EnvironmentContract):
+class TestMemoryChainContract(environment_contract.EnvironmentContract):
   has_seed_per_environment = False  # one stream for all
 
   def make_environment(self, num_environments, seed):
     return memory_chain.MemoryChain(num_environments, seed)
 
 
-class ShortMemoryChainContractTest(environment_contract.EnvironmentContract):
+class TestShortMemoryChainContract(environment_contract.EnvironmentContract):
   has_seed_per_environment = False
 
   def make_environment(self, num_environments, seed):

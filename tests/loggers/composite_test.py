@@ -1,5 +1,6 @@
 """CompositeLogger hands on to all."""
-from seed_acme.loggers import composite, csv_file
+from seed_acme.loggers import composite
+from seed_acme.loggers import csv_file
 
 
 def test_every_logger_gets_every_row(tmp_path):

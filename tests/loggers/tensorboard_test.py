@@ -1,8 +1,4 @@
 """Event files, read back with TensorBoard's own reader."""
-import re
-
-import pytest
-
 from seed_acme.loggers import tensorboard
 
 
@@ -13,13 +9,6 @@ def _scalars(folder, tag):
   events.Reload()
   return [(event.step, float(tensor_util.make_ndarray(event.tensor_proto)))
           for event in events.Tensors(tag)]
-
-
-def _age(folder):
-  """Renames the event file as if it had been opened a thousand seconds earlier."""
-  (path,) = folder.iterdir()
-  earlier = re.sub(r'(?<=tfevents.)\d+', lambda found: str(int(found[0]) - 1000), path.name)
-  path.rename(path.with_name(earlier))
 
 
 def test_scalars_are_keyed_by_agent_steps(tmp_path):
@@ -44,16 +33,3 @@ def test_text_is_kept(tmp_path):
   logger.close()
   assert any(b'"seed": 1' in path.read_bytes() for path in tmp_path.iterdir())
 
-
-@pytest.mark.parametrize('resumed_at, expected', [
-    (20, [(10, 1.0), (20, 1.0), (25, 2.0)]), (0, [(25, 2.0)])])
-def test_a_resumed_run_hides_the_points_after_its_checkpoint(tmp_path, resumed_at, expected):
-  killed = tensorboard.TensorBoardLogger(tmp_path)
-  for steps in (10, 20, 30):
-    killed.write(steps, {'a': 1.0})
-  killed.close()
-  _age(tmp_path)
-  resumed = tensorboard.TensorBoardLogger(tmp_path, resumed_at=resumed_at)
-  resumed.write(25, {'a': 2.0})
-  resumed.close()
-  assert _scalars(tmp_path, 'a') == expected

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Makes the virtual environment (argument 1, .venv unless given) and installs the project
+# into it, editable, with the versions of constraints.txt.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+venv=${1:-.venv}
+log=$venv/install.log
+
+# An environment of another Python, or of one that is gone, is made anew.
+if ! "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 10))' 2> /dev/null
+then
+  python=$(bash scripts/find_python.sh)
+  echo "Making $venv with $python"
+  "$python" -m venv --clear "$venv"
+fi
+
+# One line that renews itself on a terminal, one line in twenty packages elsewhere.
+show_progress() {
+  local live=0
+  [[ -t 1 ]] && live=1
+  awk -v live="$live" '
+    /^ *(Collecting|Building wheel for|Installing collected)/ {
+      if ($1 == "Collecting") { count++; what = "package " count ": " $2 }
+      else if ($1 == "Building") { what = "building " $4 }
+      else { what = "unpacking " count " packages" }
+      if (live) { printf "\r  %s\033[K", what; fflush() }
+      else if ($1 != "Collecting" || count % 20 == 1) { print "  " what; fflush() }
+    }
+    END { if (live) printf "\r\033[K" }'
+}
+
+echo 'Installing (about 600 MB on the first machine-wide run, a few minutes)'
+# The build environments of pip take their versions from the same file.
+if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
+    --disable-pip-version-check --progress-bar off --editable '.[dev,gym,gymnasium]' \
+    2>&1 | tee "$log" | show_progress
+then
+  echo "The installation failed; the end of $log:" >&2
+  tail -n 12 "$log" >&2
+  exit 1
+fi
+echo "Installed into $venv"

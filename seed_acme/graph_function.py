@@ -1,0 +1,48 @@
+"""A graph function over nests, traced once, with a cheap call."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+import tree
+
+from seed_acme import types
+
+
+class GraphFunction:
+  """`function(*arguments)` compiled for the shapes of `specs`.
+
+  `tf.function` looks at the whole nest of its arguments on every call to see whether it has
+  to trace again, which costs several times what a small network costs. The shapes of a run do
+  not change, so this traces once and calls the concrete function with flat tensors.
+  """
+
+  def __init__(self, function: Callable[..., types.Nest], specs: tuple[types.Nest, ...]):
+    """specs: a nest of `tf.TensorSpec` for each argument; None dimensions may vary."""
+    self._specs = specs
+    self._output_structure: types.Nest = None
+
+    def flat_function(*flat: tf.Tensor) -> list[tf.Tensor]:
+      output = function(*tree.unflatten_as(specs, flat))
+      # Nests of tensors do not outlive the trace; only their structure is kept.
+      self._output_structure = tree.map_structure(lambda _: None, output)
+      return tree.flatten(output)
+
+    # Placeholders are named by position: paths of nests are no valid names for TensorFlow.
+    flat_specs = [tf.TensorSpec(spec.shape, spec.dtype, name=f'argument_{i}')
+                  for i, spec in enumerate(tree.flatten(specs))]
+    self._function = tf.function(flat_function, input_signature=flat_specs)
+    self._concrete = self._function.get_concrete_function()
+
+  def __call__(self, *arguments: types.Nest) -> types.Nest:
+    """Arguments as the specs, numpy or tensors; raises where a shape or dtype differs."""
+    flat = [tf.convert_to_tensor(x) for x in tree.flatten(arguments)]
+    output: list[Any] = self._concrete(*flat)
+    return tree.unflatten_as(self._output_structure, output)
+
+
+def batch_specs(example: types.Nest) -> types.Nest:
+  """TensorSpecs of an example with its first dimension left open."""
+  return tree.map_structure(
+      lambda x: tf.TensorSpec((None, *x.shape[1:]), x.dtype), example)

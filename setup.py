@@ -1,0 +1,55 @@
+"""Packaging. `agents`, `replay`, `programs` and `configs` join through symbolic links."""
+import pathlib
+
+import setuptools
+
+_ROOT = pathlib.Path(__file__).parent
+
+# The only set of TensorFlow, Reverb and Launchpad that works together is pinned exactly;
+# exact versions of everything else are in constraints.txt.
+INSTALL_REQUIRES = [
+    'absl-py>=1.0',
+    'cloudpickle>=2.0',
+    'dm-env>=1.6',
+    'dm-launchpad==0.5.1',
+    'dm-reverb==0.7.2',
+    'dm-sonnet==2.0.2',
+    'dm-tree>=0.1.7',
+    'grpcio>=1.50,<2',
+    'matplotlib>=3.5',
+    'numpy>=1.22,<1.24',
+    'packaging>=21',
+    'protobuf>=3.19,<3.20',
+    'psutil>=5.9',
+    'setuptools<81',  # TensorBoard 2.8 imports pkg_resources, which later ones lack
+    'tensorboard==2.8.0',
+    'tensorflow-cpu==2.8.4',
+    'tyro>=0.9',
+]
+EXTRAS_REQUIRE = {
+    'gym': ['gym>=0.21,<0.27'],
+    'gymnasium': ['gymnasium>=0.29'],
+    'dev': ['mypy>=1.10', 'pytest>=8', 'pytest-timeout>=2.3', 'ruff>=0.6'],
+}
+
+if __name__ == '__main__':
+  readme = _ROOT / 'README.md'
+  setuptools.setup(
+      name='seed_acme',
+      version='0.1.0',
+      description='SEED RL on TensorFlow 2, Reverb, Sonnet and Launchpad',
+      long_description=readme.read_text(encoding='utf-8') if readme.exists() else '',
+      long_description_content_type='text/markdown',
+      license='Apache-2.0',
+      python_requires='>=3.10,<3.11',
+      packages=setuptools.find_packages(include=['seed_acme', 'seed_acme.*']),
+      package_data={'seed_acme': ['py.typed']},
+      install_requires=INSTALL_REQUIRES,
+      extras_require=EXTRAS_REQUIRE,
+      entry_points={'console_scripts': ['seed-acme = seed_acme.programs.cli:main']},
+      classifiers=[
+          'License :: OSI Approved :: Apache Software License',
+          'Operating System :: POSIX :: Linux',
+          'Programming Language :: Python :: 3.10',
+      ],
+  )

@@ -1,0 +1,316 @@
+"""GymEnvironment: both packages, the old interface, spaces, endings, seeds."""
+import subprocess
+import sys
+import types as python_types
+
+import dm_env
+from dm_env import specs as dm_specs
+import numpy as np
+import pytest
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.envs import gym_adapter
+from seed_acme.envs import registry
+from seed_acme.envs import vector
+from seed_acme.testing import environment_contract
+
+PACKAGES = ('gym', 'gymnasium')
+
+
+def import_package(package):
+  if package == 'gym':
+    # Empties gym's notice on stderr, as the adapter does before it imports gym.
+    pytest.importorskip('gym_notices.notices').notices.clear()
+  return pytest.importorskip(package)
+
+
+@pytest.fixture(params=PACKAGES)
+def package(request):
+  import_package(request.param)
+  return request.param
+
+
+class TestGymCartPoleContract(environment_contract.EnvironmentContract):
+  package = 'gym'
+
+  def make_environment(self, num_environments, seed):
+    import_package(self.package)
+    config = config_lib.EnvironmentConfig(f'{self.package}:CartPole-v1')
+    return registry.make(config, num_environments, seed)
+
+
+class TestGymnasiumCartPoleContract(TestGymCartPoleContract):
+  package = 'gymnasium'
+
+
+class OldStyle:
+  """The interface before gym 0.26: reset returns the observation, step four values."""
+
+  def __init__(self, spaces, episode_length=3, is_truncated=None):
+    self.observation_space = spaces.Box(-1000, 1000, (2,), np.float32)
+    self.action_space = spaces.Discrete(2)
+    self._episode_length, self._is_truncated = episode_length, is_truncated
+    self._random = np.random.default_rng(0)
+    self._row = 0
+    self.seeds = []
+
+  def seed(self, seed):
+    self.seeds.append(seed)
+    self._random = np.random.default_rng(seed)
+
+  def reset(self):
+    self._row = 0
+    self._noise = self._random.normal()
+    return np.array([0, self._noise])  # float64, as many old environments
+
+  def step(self, action):
+    self._row += 1
+    done = self._row == self._episode_length
+    info = {} if self._is_truncated is None or not done else {
+        'TimeLimit.truncated': self._is_truncated}
+    return np.array([self._row, self._noise]), 1, done, info
+
+  def close(self):
+    pass
+
+
+class TestOldStyleContract(environment_contract.EnvironmentContract):
+
+  def make_environment(self, num_environments, seed):
+    spaces = import_package('gym').spaces
+    seeds = registry.environment_seeds(seed, num_environments)
+    return vector.VectorOfEnvironments(
+        [gym_adapter.GymEnvironment(OldStyle(spaces), one, 'old') for one in seeds], 'old')
+
+
+class Scripted:
+  """The interface since gym 0.26, with given spaces, observations and endings."""
+
+  def __init__(self, observation_space, action_space, observation, endings=((False, False),)):
+    self.observation_space, self.action_space = observation_space, action_space
+    self._observation, self._endings = observation, list(endings)
+    self.actions, self.resets, self.is_closed = [], [], False
+
+  def reset(self, *, seed=None, options=None):
+    self.resets.append(seed)
+    return self._observation, {}
+
+  def step(self, action):
+    self.actions.append(action)
+    return (self._observation, 2.0, *self._endings[len(self.actions) - 1], {})
+
+  def close(self):
+    self.is_closed = True
+
+
+def balance(observation):
+  """Keeps CartPole up for 500 steps: push to where the pole falls."""
+  _, velocity, angle, angular_velocity = observation
+  return int(angle + 0.5 * angular_velocity + 0.05 * velocity > 0)
+
+
+def test_cartpole_truncation_at_500_keeps_its_discount(package):
+  environment = gym_adapter.make(package, 'CartPole-v1', 1, {})
+  timestep, steps = environment.reset(), 0
+  while not timestep.last():
+    timestep = environment.step(balance(timestep.observation))
+    steps += 1
+  assert steps == 500
+  assert timestep.discount == 1
+  assert environment.step(0).first()
+
+
+def test_cartpole_falling_terminates(package):
+  environment = gym_adapter.make(package, 'CartPole-v1', 1, {})
+  timestep, steps = environment.reset(), 0
+  while not timestep.last():
+    timestep = environment.step(1)
+    steps += 1
+  assert 5 < steps < 20
+  assert timestep.discount == 0
+  assert timestep.reward == 1
+
+
+def test_make_passes_settings_on(package):
+  environment = gym_adapter.make(package, 'CartPole-v1', 1, {'max_episode_steps': 2})
+  environment.reset()
+  assert environment.step(0).mid()
+  timestep = environment.step(1)
+  assert timestep.last()
+  assert timestep.discount == 1
+
+
+def test_the_packages_own_checker_is_off_unless_asked_for(package, monkeypatch):
+  asked = []
+  real_make = sys.modules[package].make
+  monkeypatch.setattr(sys.modules[package], 'make', lambda level, **settings: (
+      asked.append(settings), real_make(level, **settings))[1])
+  gym_adapter.make(package, 'CartPole-v1', 1, {})
+  gym_adapter.make(package, 'CartPole-v1', 1, {'disable_env_checker': False})
+  assert asked == [{'disable_env_checker': True}, {'disable_env_checker': False}]
+
+
+@pytest.mark.parametrize(('ending', 'step_type', 'discount'), [
+    ((False, False), dm_env.StepType.MID, 1),
+    ((True, False), dm_env.StepType.LAST, 0),
+    ((False, True), dm_env.StepType.LAST, 1),
+    ((True, True), dm_env.StepType.LAST, 0),
+    ((np.bool_(False), np.bool_(True)), dm_env.StepType.LAST, 1),
+])
+def test_endings(ending, step_type, discount):
+  spaces = import_package('gymnasium').spaces
+  inner = Scripted(spaces.Discrete(2), spaces.Discrete(2), 0, [ending])
+  environment = gym_adapter.GymEnvironment(inner, 1, 'scripted')
+  environment.reset()
+  timestep = environment.step(0)
+  assert (timestep.step_type, timestep.discount, timestep.reward) == (step_type, discount, 2)
+
+
+@pytest.mark.parametrize(('is_truncated', 'discount'), [(None, 0), (False, 0), (True, 1)])
+def test_old_interface_endings(is_truncated, discount):
+  inner = OldStyle(import_package('gym').spaces, is_truncated=is_truncated)
+  environment = gym_adapter.GymEnvironment(inner, 1, 'old')
+  rows = [environment.reset()] + [environment.step(0) for _ in range(4)]
+  assert [int(row.step_type) for row in rows] == [0, 1, 1, 2, 0]
+  assert rows[3].discount == discount
+  assert rows[3].observation[0] == 3
+  assert rows[0].observation.dtype == np.float32
+
+
+def test_seeded_at_the_first_reset_only():
+  spaces = import_package('gymnasium').spaces
+  inner = Scripted(spaces.Discrete(2), spaces.Discrete(2), 0, [(True, False)] * 2)
+  environment = gym_adapter.GymEnvironment(inner, 77, 'scripted')
+  environment.step(0)
+  environment.step(0)
+  environment.step(0)
+  environment.reset()
+  assert inner.resets == [77, None, None]
+  old = OldStyle(import_package('gym').spaces)
+  environment = gym_adapter.GymEnvironment(old, 78, 'old')
+  environment.reset()
+  environment.reset()
+  assert old.seeds == [78]
+
+
+def test_old_environment_inside_a_wrapper_that_takes_anything_is_seeded():
+  old = OldStyle(import_package('gym').spaces)
+  wrapper = python_types.SimpleNamespace(
+      observation_space=old.observation_space, action_space=old.action_space, unwrapped=old,
+      reset=lambda **kwargs: old.reset(**kwargs), seed=old.seed, step=old.step)
+  gym_adapter.GymEnvironment(wrapper, 5, 'wrapped').reset()
+  assert old.seeds == [5]
+
+
+def test_discrete_start_is_hidden(package):
+  spaces = import_package(package).spaces
+  inner = Scripted(spaces.Discrete(5, start=10), spaces.Discrete(3, start=-1), 12,
+                   [(False, False)])
+  environment = gym_adapter.GymEnvironment(inner, 1, 'scripted')
+  assert environment.action_spec() == dm_specs.DiscreteArray(3, dtype=np.int32)
+  assert environment.observation_spec() == dm_specs.DiscreteArray(5, dtype=np.int32)
+  observation = environment.reset().observation
+  assert (observation, observation.dtype) == (2, np.int32)
+  environment.step(np.int32(0))
+  assert inner.actions == [-1]
+
+
+def test_multi_spaces(package):
+  spaces = import_package(package).spaces
+  inner = Scripted(spaces.MultiBinary(3), spaces.MultiDiscrete([2, 4]), np.ones(3, np.int8),
+                   [(False, False)])
+  environment = gym_adapter.GymEnvironment(inner, 1, 'scripted')
+  observation_spec, action_spec = environment.observation_spec(), environment.action_spec()
+  assert (observation_spec.shape, observation_spec.dtype) == ((3,), np.int8)
+  assert (observation_spec.minimum, observation_spec.maximum) == (0, 1)
+  np.testing.assert_array_equal(action_spec.maximum, [1, 3])
+  observation_spec.validate(environment.reset().observation)
+  environment.step(np.array([1, 3], action_spec.dtype))
+  assert inner.action_space.contains(inner.actions[0])
+
+
+def test_multi_discrete_start_is_hidden():
+  spaces = import_package('gymnasium').spaces
+  space = spaces.MultiDiscrete([2, 4], start=[5, -5])
+  inner = Scripted(space, space, np.array([6, -2]), [(False, False)])
+  environment = gym_adapter.GymEnvironment(inner, 1, 'scripted')
+  np.testing.assert_array_equal(environment.reset().observation, [1, 3])
+  np.testing.assert_array_equal(environment.observation_spec().maximum, [1, 3])
+  environment.step(np.array([0, 1]))
+  np.testing.assert_array_equal(inner.actions[0], [5, -4])
+
+
+def test_dict_and_tuple_spaces(package):
+  spaces = import_package(package).spaces
+  box = spaces.Box(np.array([-1, -2], np.float32), np.array([1, 2], np.float32))
+  space = spaces.Dict({
+      'pair': spaces.Tuple((spaces.Discrete(3, start=1), box)), 'flag': spaces.MultiBinary(1)})
+  value = {'pair': (2, np.array([0.5, 1.5])), 'flag': np.array([1], np.int8)}
+  inner = Scripted(space, space, value, [(False, False)])
+  environment = gym_adapter.GymEnvironment(inner, 1, 'scripted')
+  spec = environment.observation_spec()
+  np.testing.assert_array_equal(spec['pair'][1].minimum, [-1, -2])
+  observation = environment.reset().observation
+  assert observation['pair'][0] == 1
+  np.testing.assert_array_equal(observation['pair'][1], np.array([0.5, 1.5], np.float32))
+  environment.step({'pair': (np.int32(2), np.zeros(2, np.float32)), 'flag': np.zeros(1, np.int8)})
+  assert inner.actions[0]['pair'][0] == 3
+  assert space.contains(inner.actions[0])
+  rows = vector.VectorOfEnvironments([environment], 'scripted').reset()
+  assert rows.observation['pair'][1].shape == (1, 2)
+
+
+def test_tuple_observation_of_the_old_interface_is_not_taken_for_an_info():
+  spaces = import_package('gym').spaces
+  old = OldStyle(spaces)
+  old.observation_space = spaces.Tuple((spaces.Discrete(2), spaces.Dict({'a': spaces.Discrete(2)})))
+  old.reset = lambda: (1, {'a': 0})
+  observation = gym_adapter.GymEnvironment(old, 1, 'old').reset().observation
+  assert observation == (1, {'a': 0})
+
+
+def test_unsupported_space_names_where_it_is():
+  spaces = import_package('gymnasium').spaces
+  inner = Scripted(spaces.Dict({'said': spaces.Text(5)}), spaces.Discrete(2), {})
+  with pytest.raises(types.UserError, match=r'talk: observation space/said Text.*not supported'):
+    gym_adapter.GymEnvironment(inner, 1, 'talk')
+
+
+def test_observation_of_another_kind_is_refused():
+  spaces = import_package('gymnasium').spaces
+  inner = Scripted(spaces.Box(0, 255, (2,), np.uint8), spaces.Discrete(2), np.zeros(2))
+  with pytest.raises(types.UserError, match='expected uint8, got float64'):
+    gym_adapter.GymEnvironment(inner, 1, 'float image').reset()
+
+
+def test_step_of_another_length_is_refused():
+  spaces = import_package('gymnasium').spaces
+  inner = Scripted(spaces.Discrete(2), spaces.Discrete(2), 0, [(True,)])
+  inner.step = lambda action: (0, 1.0, True)
+  environment = gym_adapter.GymEnvironment(inner, 1, 'short')
+  environment.reset()
+  with pytest.raises(types.UserError, match=r'short: step\(\) returned 3 values'):
+    environment.step(0)
+
+
+def test_close_closes_the_environment():
+  spaces = import_package('gymnasium').spaces
+  inner = Scripted(spaces.Discrete(2), spaces.Discrete(2), 0)
+  gym_adapter.GymEnvironment(inner, 1, 'scripted').close()
+  assert inner.is_closed
+
+
+def test_output_stays_clean_and_the_users_filters_stay(package):
+  code = f'''
+import warnings
+from seed_acme.envs import gym_adapter
+before = list(warnings.filters)  # numpy has its own
+environment = gym_adapter.make({package!r}, 'CartPole-v1', 1, {{}})
+environment.reset()
+environment.step(1)
+assert warnings.filters == before, warnings.filters
+'''
+  done = subprocess.run(
+      [sys.executable, '-c', code], capture_output=True, text=True, check=False)
+  assert (done.returncode, done.stdout, done.stderr) == (0, '', '')

@@ -1,0 +1,103 @@
+"""The categorical distribution against plain numpy, and its sampling."""
+from dm_env import specs
+import numpy as np
+import pytest
+from scipy import stats
+import tensorflow as tf
+
+from seed_acme import types
+from seed_acme.ops import distributions
+
+CATEGORICAL = distributions.CATEGORICAL
+
+
+def _params(num_rows=6, num_actions=4, seed=0):
+  return np.random.default_rng(seed).normal(size=(num_rows, num_actions)).astype(np.float32)
+
+
+def _probabilities(params):
+  exponentials = np.exp(params.astype(np.float64))
+  return exponentials / exponentials.sum(-1, keepdims=True)
+
+
+def test_log_prob_entropy_and_kl_equal_their_definitions():
+  params, other = _params(), _params(seed=1)
+  p, q = _probabilities(params), _probabilities(other)
+  actions = np.array([0, 1, 2, 3, 0, 1])
+  np.testing.assert_allclose(
+      CATEGORICAL.log_prob(params, actions), np.log(p[np.arange(6), actions]), rtol=1e-5)
+  np.testing.assert_allclose(CATEGORICAL.entropy(params), stats.entropy(p, axis=-1), rtol=1e-5)
+  np.testing.assert_allclose(CATEGORICAL.kl(params, other), stats.entropy(p, q, axis=-1), rtol=1e-4)
+  np.testing.assert_array_equal(CATEGORICAL.mode(params), p.argmax(-1))
+
+
+def test_leading_axes_are_free():
+  params = _params().reshape(2, 3, 4)
+  actions = np.zeros((2, 3), np.int64)
+  assert CATEGORICAL.log_prob(params, actions).shape == (2, 3)
+  assert CATEGORICAL.entropy(params).shape == (2, 3)
+  assert CATEGORICAL.sample(params, np.full((2, 3, 1), 0.5)).shape == (2, 3)
+
+
+def test_extreme_params_stay_finite_with_their_gradients():
+  params = tf.constant([[1e4, -1e4, 0.0]])
+  with tf.GradientTape(persistent=True) as tape:
+    tape.watch(params)
+    numbers = [CATEGORICAL.entropy(params), CATEGORICAL.log_prob(params, [1]),
+               CATEGORICAL.kl(params, params)]
+  for number in numbers:
+    assert np.isfinite(number).all()
+    assert np.isfinite(tape.gradient(number, params)).all()
+
+
+def test_sampling_frequencies_are_the_probabilities():
+  params = np.float32([2.0, 0.0, -1.0, 1.0])
+  num_samples = 20_000
+  uniforms = np.random.default_rng(7).random((num_samples, 1), np.float32)
+  actions = CATEGORICAL.sample(np.tile(params, (num_samples, 1)), uniforms)
+  counts = np.bincount(actions, minlength=4)
+  expected = _probabilities(params) * num_samples
+  assert stats.chisquare(counts, expected).pvalue > 1e-3
+  # The test has teeth: frequencies of another policy fail it.
+  assert stats.chisquare(np.roll(counts, 1), expected).pvalue < 1e-9
+
+
+def test_sampling_inverts_the_distribution_function_by_hand():
+  params = np.log(np.float32([[0.25, 0.5, 0.25]]))
+  for uniform, action in ((0.0, 0), (0.24, 0), (0.26, 1), (0.74, 1), (0.76, 2), (0.99, 2)):
+    assert CATEGORICAL.sample(params, [[uniform]]).numpy().tolist() == [action]
+
+
+@pytest.mark.parametrize('uniform', [0.0, 1e-45, 1.0 - 2.0 ** -24, 1.0])
+def test_at_the_edges_no_impossible_action_is_taken(uniform):
+  rng = np.random.default_rng(3)
+  params = rng.normal(size=(500, 7)).astype(np.float32)
+  params[:, [0, 3, 6]] = -1e9  # probability exactly 0, first and last among them
+  actions = CATEGORICAL.sample(params, np.full((500, 1), uniform, np.float32)).numpy()
+  assert set(actions) <= {1, 2, 4, 5}
+  assert (actions == (1 if uniform < 0.5 else 5)).all()
+
+
+def test_many_actions_with_a_uniform_of_1_stay_in_range():
+  actions = CATEGORICAL.sample(_params(200, 1000), np.ones((200, 1), np.float32)).numpy()
+  assert actions.max() <= 999
+  assert actions.min() >= 990
+
+
+def test_sizes_come_from_the_specification():
+  spec = types.EnvironmentSpec(observation=None, action=specs.DiscreteArray(5))
+  assert (CATEGORICAL.num_params(spec), CATEGORICAL.num_uniforms(spec)) == (5, 1)
+  continuous = types.EnvironmentSpec(
+      observation=None, action=specs.BoundedArray((2,), np.float32, -1, 1))
+  for sizes in (CATEGORICAL.num_params, CATEGORICAL.num_uniforms):
+    with pytest.raises(types.UserError, match='one discrete action'):
+      sizes(continuous)
+
+
+def test_wrong_shapes_are_named():
+  with pytest.raises(ValueError, match='actions have shape'):
+    CATEGORICAL.log_prob(_params(), np.zeros(5, int))
+  with pytest.raises(ValueError, match='uniforms have shape'):
+    CATEGORICAL.sample(_params(), np.zeros(6))
+  with pytest.raises(ValueError, match='other_params have'):
+    CATEGORICAL.kl(_params(), _params(num_actions=3))

@@ -1,0 +1,68 @@
+"""The shift by one, the mask, and masked means."""
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seed_acme import types
+from seed_acme.ops import transitions
+
+FIRST, MID, LAST = types.FIRST, types.MID, types.LAST
+
+
+def _inputs(step_type, reward, discount):
+  column = lambda x, dtype: np.asarray(x, dtype)[:, None]
+  return types.AgentInput(
+      step_type=column(step_type, np.uint8), reward=column(reward, np.float32),
+      discount=column(discount, np.float32), previous_action=None, observation=None)
+
+
+def test_a_row_by_hand():
+  rows = _inputs(
+      [MID, LAST, FIRST, MID, LAST], [9.0, 1.0, 7.0, 2.0, 3.0], [1.0, 0.5, 1.0, 0.8, 0.0])
+  rewards, discounts, mask = transitions.transitions(rows, gamma=0.9)
+  np.testing.assert_array_equal(mask[:, 0], [True, False, True, True])
+  np.testing.assert_allclose(rewards[:, 0], [1.0, 0.0, 2.0, 3.0])
+  np.testing.assert_allclose(discounts[:, 0], [0.45, 0.0, 0.72, 0.0], rtol=1e-6)
+  assert rewards.dtype == discounts.dtype == tf.float32
+
+
+def test_what_a_masked_row_holds_is_not_read():
+  rows = _inputs([LAST, FIRST, MID], [0.0, np.nan, 2.0], [1.0, np.nan, 1.0])
+  rewards, discounts, _ = transitions.transitions(rows, gamma=0.5)
+  np.testing.assert_array_equal(rewards[:, 0], [0.0, 2.0])
+  np.testing.assert_array_equal(discounts[:, 0], [0.0, 0.5])
+
+
+def test_one_row_is_refused():
+  with pytest.raises(ValueError, match='at least 2'):
+    transitions.transitions(_inputs([MID], [0.0], [1.0]), gamma=0.9)
+
+
+def test_a_missing_batch_axis_is_refused():
+  rows = _inputs([MID, MID], [0.0, 0.0], [1.0, 1.0])
+  with pytest.raises(ValueError, match='reward has shape'):
+    transitions.transitions(rows._replace(reward=rows.reward[:, 0]), gamma=0.9)
+
+
+def test_masked_mean_counts_and_differentiates_unmasked_rows_only():
+  x = tf.constant([[1.0, np.nan], [4.0, np.inf]])
+  mask = np.array([[True, False], [True, False]])
+  with tf.GradientTape() as tape:
+    tape.watch(x)
+    mean = transitions.masked_mean(x, mask)
+  assert float(mean) == 2.5
+  np.testing.assert_array_equal(tape.gradient(mean, x), [[0.5, 0.0], [0.5, 0.0]])
+
+
+def test_masked_mean_of_nothing_is_zero_with_zero_gradient():
+  x = tf.constant([[np.nan, 2.0]])
+  with tf.GradientTape() as tape:
+    tape.watch(x)
+    mean = transitions.masked_mean(x, np.zeros((1, 2), bool))
+  assert float(mean) == 0.0
+  np.testing.assert_array_equal(tape.gradient(mean, x), [[0.0, 0.0]])
+
+
+def test_masked_mean_refuses_to_broadcast():
+  with pytest.raises(ValueError, match='mask has'):
+    transitions.masked_mean(np.zeros((3, 2), np.float32), np.ones((3, 1), bool))
