@@ -19,6 +19,7 @@ INSTALL_REQUIRES = [
     'matplotlib>=3.5',
     'numpy>=1.22,<1.24',
     'packaging>=21',
+    'portpicker>=1.5',
     'protobuf>=3.19,<3.20',
     'psutil>=5.9',
     'setuptools<81',  # TensorBoard 2.8 imports pkg_resources, which later ones lack

@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 
+import portpicker
+import reverb
 import tensorflow as tf
 
 from seed_acme import config as config_lib
@@ -23,6 +25,7 @@ from seed_acme.inference import server as server_lib
 from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
 from seed_acme.loggers import tensorboard
+from seed_acme.replay import tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,3 +91,18 @@ def make_training_loop(config: config_lib.ExperimentConfig, run: run_directory.R
   return training.TrainingLoop(
       config, run, learner=make_learner(config, acting), server=server,
       published=acting.published, counters=counters, csv=csv, logger=logger)
+
+
+def make_replay_server(config: config_lib.ExperimentConfig, acting: Acting,
+                       port: int) -> reverb.Server:
+  """Serves the agent's tables; port 0 picks a free one.
+
+  Raises `types.UserError` if the port is taken.
+  """
+  if port and not portpicker.is_port_free(port):
+    raise types.UserError(f'cannot listen on port {port}: it is in use; choose another '
+                          '--config.replay.port, or 0 for any free one')
+  return reverb.Server(
+      tables.make_tables(acting.agent.replay_spec(config.agent), config.replay.queue_size,
+                         config.replay.unrolls_per_item, acting.example_unroll(config)),
+      port=port or None)

@@ -16,7 +16,6 @@ from seed_acme import training
 from seed_acme.programs import actors
 from seed_acme.programs import build
 from seed_acme.replay import dataset as dataset_lib
-from seed_acme.replay import tables
 from seed_acme.replay import writer as writer_lib
 
 
@@ -42,11 +41,7 @@ class SingleProcess:
   def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory):
     self._config = config
     acting = build.make_acting(config)
-    example = acting.example_unroll(config)
-    self._replay = reverb.Server(
-        tables.make_tables(acting.agent.replay_spec(config.agent), config.replay.queue_size,
-                           config.replay.unrolls_per_item, example),
-        port=config.replay.port or None)
+    self._replay = build.make_replay_server(config, acting, config.replay.port)
     address = f'localhost:{self._replay.port}'
     self.writer = writer_lib.ReplayWriter(
         reverb.Client(address), config.replay.unrolls_per_item, config_lib.writer_backlog(config))

@@ -46,7 +46,7 @@ fail() {
     [[ -n $rejected ]] && printf '  Tried:\n%s' "$rejected"
     printf '%s\n' \
       '  Get one by any of these, then run the same command again:' \
-      '    Debian, Ubuntu   apt install python3.10 python3.10-venv libpython3.10' \
+      '    Ubuntu 22.04     apt install python3.10 python3.10-venv libpython3.10' \
       '    pyenv            PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install 3.10' \
       '    conda or mamba   conda create -n py310 python=3.10' \
       '    uv               uv python install 3.10' \

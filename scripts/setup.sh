@@ -22,14 +22,14 @@ show_progress() {
     /^ *(Collecting|Building wheel for|Installing collected)/ {
       if ($1 == "Collecting") { count++; what = "package " count ": " $2 }
       else if ($1 == "Building") { what = "building " $4 }
-      else { what = "unpacking " count " packages" }
+      else { what = "unpacking" }
       if (live) { printf "\r  %s\033[K", what; fflush() }
       else if ($1 != "Collecting" || count % 20 == 1) { print "  " what; fflush() }
     }
     END { if (live) printf "\r\033[K" }'
 }
 
-echo 'Installing (about 600 MB on the first machine-wide run, a few minutes)'
+echo 'Installing (1.3 GB on disk; a few minutes)'
 # The build environments of pip take their versions from the same file.
 if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
     --disable-pip-version-check --progress-bar off --editable '.[dev,gym,gymnasium]' \

@@ -40,6 +40,10 @@ class EnvironmentGroup:
         types.ActorRequest(self._request_number, self._env_ids, self._run_ids, timestep))
     self._request_number += 1
 
+  def interrupt(self) -> None:
+    """From any thread: a waiting `receive` raises `ChannelClosed`."""
+    self._channel.close()
+
   def close(self) -> None:
     self._channel.close()
     self._environment.close()
@@ -72,15 +76,20 @@ class Actor:
       self.num_rows += 1
 
   def run(self, should_stop: Callable[[], bool]) -> None:
-    """Until `should_stop()`, or until the server or `close` ends it."""
+    """Until `should_stop()`, or until the server or `interrupt` ends it."""
     try:
       while not should_stop():
         self.step()
     except core.ChannelClosed:
       pass
 
-  def close(self) -> None:
+  def interrupt(self) -> None:
     """From any thread: a waiting `run` returns."""
+    for group in self._groups:
+      group.interrupt()
+
+  def close(self) -> None:
+    """Closes channels and environments; from the actor's own thread."""
     for group in self._groups:
       group.close()
 

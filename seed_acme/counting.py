@@ -56,5 +56,7 @@ class Counters:
   def restore(self, counts: Counts) -> None:
     """Continues from `counts`; the time between saving and restoring is not counted."""
     with self._lock:
-      self._counts = Counts(*map(int, counts[:5]), float(counts.wall_s))
+      self._counts = Counts(
+          int(counts.agent_steps), int(counts.frames), int(counts.updates),
+          int(counts.episodes), int(counts.trained_steps), float(counts.wall_s))
       self._started = self._clock()

@@ -86,8 +86,8 @@ def _labels(paths: Sequence[pathlib.Path]) -> list[str]:
 
 def _draw(curves: Sequence[Curve]) -> Any:
   # Not pyplot: it keeps every figure, and chooses a window system.
-  from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-  from matplotlib.figure import Figure  # noqa: PLC0415
+  from matplotlib.backends.backend_agg import FigureCanvasAgg
+  from matplotlib.figure import Figure
   figure = Figure(figsize=(11, 4.6 + 0.2 * len(curves)), facecolor='white', layout='constrained')
   FigureCanvasAgg(figure)
   panels = figure.subplots(1, 2, sharey=True)
@@ -104,7 +104,7 @@ def _draw(curves: Sequence[Curve]) -> Any:
 
 
 def _dress(figure: Any, panels: Any, num_curves: int) -> None:
-  from matplotlib import ticker  # noqa: PLC0415
+  from matplotlib import ticker
   panels[0].set_ylabel('episode return', color=_INK)
   for panel, x_label in zip(panels, ('agent steps', 'wall time (minutes)')):
     panel.set_xlabel(x_label, color=_INK)

@@ -29,8 +29,8 @@ LATEST = 'latest'
 _LOCK_FILE = '.lock'
 # Everything a run puts into its folder. A folder that holds anything else is not ours.
 _OURS = frozenset({
-    _LOCK_FILE, 'config.json', 'status.json', 'summary.json', 'failure.json', 'metrics.csv',
-    'tensorboard', 'checkpoints', 'logs'})
+    _LOCK_FILE, 'config.json', 'status.json', 'summary.json', 'failure.json', 'addresses.json',
+    'metrics.csv', 'plot.png', 'tensorboard', 'checkpoints', 'logs'})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +62,16 @@ class RunDirectory:
   def metrics(self) -> pathlib.Path:
     """One row every `learner.log_period_s`."""
     return self.path / 'metrics.csv'
+
+  @property
+  def plot(self) -> pathlib.Path:
+    """Learning curve of a finished run."""
+    return self.path / 'plot.png'
+
+  @property
+  def addresses(self) -> pathlib.Path:
+    """Where the servers of a live run listen."""
+    return self.path / 'addresses.json'
 
   @property
   def logs(self) -> pathlib.Path:

@@ -49,6 +49,11 @@ class TrainingLoop:
     self._logged_at_s = self._saved_at_s = time.monotonic()
     self.resumptions = 0
     self.timer = timing.PhaseTimer()
+    self._timers = {'learner': self.timer, 'inference': server.timer}
+
+  def watch(self, name: str, timer: timing.PhaseTimer) -> None:
+    """Reports another thread's time in the status."""
+    self._timers[name] = timer
 
   def restore(self) -> None:
     """Resumes from the newest checkpoint of the run, or starts from `initial_checkpoint`."""
@@ -153,10 +158,7 @@ class TrainingLoop:
         'policy_lag_mean': self._lag_sum / self._num_lags if self._num_lags else None,
         'policy_lag_max': self._lag_max if self._num_lags else None,
         'resumptions': self.resumptions,
-        'seconds': {
-            'learner': self.timer.snapshot(),
-            'inference': self._server.timer.snapshot(),
-        },
+        'seconds': {name: timer.snapshot() for name, timer in self._timers.items()},
         'inference_batch_size': self._server.batch_sizes.summary(),
         'inference_latency_s': self._server.latencies_s.summary(),
     }

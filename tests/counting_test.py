@@ -1,5 +1,6 @@
 """Counters: adding, reading, restoring, many threads."""
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -65,6 +66,22 @@ def test_numpy_counts_become_python_integers():
   counters.add(agent_steps=np.int32(1))
   steps = counters.snapshot().agent_steps
   assert steps == 2**31 and type(steps) is int
+
+
+def test_two_adds_at_once_are_both_counted(monkeypatch):
+  def slow_counts(*values):
+    time.sleep(0.005)  # between reading the old counts and storing the new ones
+    return real(*values)
+
+  real = counting.Counts
+  counters = counting.Counters()
+  monkeypatch.setattr(counting, 'Counts', slow_counts)
+  threads = [threading.Thread(target=lambda: counters.add(updates=1)) for _ in range(8)]
+  for thread in threads:
+    thread.start()
+  for thread in threads:
+    thread.join()
+  assert counters.snapshot().updates == 8
 
 
 def test_adds_of_many_threads_are_all_counted_and_never_seen_apart():

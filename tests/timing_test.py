@@ -95,24 +95,42 @@ def test_merge_difference_and_shares():
   assert timing.shares({'a': 0.0}) == {'a': 0.0}
 
 
-def test_another_thread_reads_consistent_snapshots():
-  timer = timing.PhaseTimer()
-  stop = threading.Event()
+def test_a_phase_that_changes_while_a_snapshot_is_taken():
+  """The reader's own clock reading is where the owner gets in between."""
+  interruptions = iter([lambda: None, lambda: None, lambda: timer.start('b')])
+  clock = _Clock()
 
-  def work():
-    while not stop.is_set():
-      with timer.phase('a'):
-        pass
+  def read_clock():
+    clock.pass_s(1)
+    next(interruptions, lambda: None)()
+    return clock.now
 
-  thread = threading.Thread(target=work)
-  thread.start()
-  try:
-    totals = [sum(timer.snapshot().values()) for _ in range(3000)]
-  finally:
-    stop.set()
-    thread.join()
-  # The total is the elapsed time: a torn snapshot would lose or double a phase.
-  assert all(later >= earlier for earlier, later in zip(totals, totals[1:]))
+  timer = timing.PhaseTimer(read_clock)
+  timer.start('a')
+  seconds = timer.snapshot()
+  assert sum(seconds.values()) == clock.now - 1.0  # all time since construction, once
+
+
+class _SlowDict(dict):
+  """Lets a reader run in the middle of the owner's change of phase."""
+  reader = None
+
+  def __setitem__(self, name, seconds):
+    super().__setitem__(name, seconds)
+    if self.reader is not None and not self.reader.ident:
+      self.reader.start()
+      self.reader.join(timeout=0.2)
+
+
+def test_a_reader_in_the_middle_of_a_change_waits_for_its_end(clock):
+  timer = timing.PhaseTimer(clock)
+  snapshots = []
+  timer._seconds = seconds = _SlowDict(other=0.0)
+  seconds.reader = threading.Thread(target=lambda: snapshots.append(timer.snapshot()))
+  clock.pass_s(5)
+  timer.start('a')
+  seconds.reader.join()
+  assert snapshots == [{'other': 5.0, 'a': 0.0}]
 
 
 def test_latencies_are_exact_below_the_capacity():

@@ -97,6 +97,6 @@ def _check_integer(name: str, value: int, least: int) -> None:
 
 
 def _constant(size: int, value: float, dtype: type) -> np.ndarray:
-  array = np.full(size, value, dtype)
+  array: np.ndarray = np.full(size, value, dtype)
   array.setflags(write=False)
   return array

@@ -231,10 +231,10 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
     hint = f' (near: {", ".join(near)})' if near else ''
     raise types.UserError(f'unknown {package} environment {level!r}{hint}: {error}') from error
   accepted = _accepted_settings(gym, spec)
-  unknown = [] if accepted is None else [name for name in settings if name not in accepted]
-  if unknown:
-    raise types.UserError(f'{package} environment {level!r} has no setting {unknown[0]!r}: '
-                          f'expected one of {", ".join(accepted)}')
+  for name in settings:
+    if accepted is not None and name not in accepted:
+      raise types.UserError(f'{package} environment {level!r} has no setting {name!r}: '
+                            f'expected one of {", ".join(accepted)}')
 
 
 def known_levels(package: str) -> list[str]:

@@ -37,6 +37,10 @@ _OWN: dict[str, Callable[..., core.VectorEnvironment]] = {
     'catch': catch.Catch,
     'memory_chain': memory_chain.MemoryChain,
 }
+_DESCRIPTIONS = {
+    'catch': 'move a paddle under a falling ball',
+    'memory_chain': 'repeat at the end of the episode what was shown at its start',
+}
 _GYM_PACKAGES = ('gym', 'gymnasium')
 # An optional namespace or module, a name, and the version that every gym id ends in.
 _GYM_ID = re.compile(r'^([\w.-]+[:/])*[\w.-]+-v\d+$')
@@ -132,7 +136,7 @@ def known_environments() -> list[KnownEnvironments]:
   """What `EnvironmentConfig.id` may be. Imports no optional package."""
   listed = [
       KnownEnvironments(
-          name, _first_sentence(own), tuple(_settings(own, ('num_environments', 'seed'))),
+          name, _DESCRIPTIONS[name], tuple(_settings(own, ('num_environments', 'seed'))),
           is_available=True, install='')
       for name, own in _OWN.items()]
   for package in _GYM_PACKAGES:
@@ -235,7 +239,3 @@ def _known_ids() -> list[str]:
 def _near(name: str, names: Iterable[str]) -> str:
   near = difflib.get_close_matches(name, names, n=3)
   return f' (near: {", ".join(near)})' if near else ''
-
-
-def _first_sentence(documented: Any) -> str:
-  return inspect.getmodule(documented).__doc__.partition('\n')[0].partition('. ')[0].rstrip('.')

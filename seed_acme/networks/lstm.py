@@ -1,8 +1,9 @@
 """The LSTM core, with a backward pass of its own.
 
-Measured on one thread (MLP 64x64, LSTM 128, 21 rows of 256, oneDNN): nine tenths of what is
-left are matrix products at the machine's speed. Against automatic differentiation of the same
-loop this costs 6 to 11 % less and traces in half the time; `tf.while_loop` costs 80 % more.
+Measured on one thread (MLP 64x64, LSTM 128, 21 rows of 256 sequences, oneDNN on): 8.4
+CPU-microseconds a row forward and backward, of which 6.3 are matrix products at 100 GFLOP/s.
+Against automatic differentiation of the same loop that is 5 to 11 % less, and half the time
+to trace; `tf.while_loop` takes 16.
 """
 from __future__ import annotations
 

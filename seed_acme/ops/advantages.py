@@ -30,8 +30,9 @@ def gae(
   Returns targets `[T, B]` and advantages `[T, B]`, both without gradient.
   """
   values, mask = shapes.as_float(values), tf.cast(mask, tf.bool)
-  rewards, discounts = (transitions_lib.select(mask, x) for x in (rewards, discounts))
+  rewards, discounts = map(shapes.as_float, (rewards, discounts))
   shapes.check_transitions(values, rewards=rewards, discounts=discounts, mask=mask)
+  rewards, discounts = (transitions_lib.select(mask, x) for x in (rewards, discounts))
   v_t, v_tp1 = values[:-1], values[1:]
   errors = transitions_lib.select(mask, rewards + discounts * v_tp1 - v_t)
   advantages = recursion.backward_sums(errors, discounts * lambda_)

@@ -25,8 +25,9 @@ def nstep_returns(values: Any, rewards: Any, discounts: Any, mask: Any, *, n: in
   if n < 1:
     raise ValueError(f'n ({n}) must be >= 1')
   values, mask = shapes.as_float(values), tf.cast(mask, tf.bool)
-  rewards, discounts = (transitions_lib.select(mask, x) for x in (rewards, discounts))
+  rewards, discounts = map(shapes.as_float, (rewards, discounts))
   shapes.check_transitions(values, rewards=rewards, discounts=discounts, mask=mask)
+  rewards, discounts = (transitions_lib.select(mask, x) for x in (rewards, discounts))
   v_t, v_last = values[:-1], values[-1:]
   num_steps = values.shape[0]
   num_backups = n if num_steps is None else min(n, num_steps - 1)

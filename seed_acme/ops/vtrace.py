@@ -38,10 +38,11 @@ def vtrace(
   Returns targets `[T, B]` and advantages `[T, B]`, both without gradient.
   """
   values, mask = shapes.as_float(values), tf.cast(mask, tf.bool)
-  rewards, discounts, log_rhos = (
-      transitions_lib.select(mask, x) for x in (rewards, discounts, log_rhos))
+  rewards, discounts, log_rhos = map(shapes.as_float, (rewards, discounts, log_rhos))
   shapes.check_transitions(
       values, rewards=rewards, discounts=discounts, log_rhos=log_rhos, mask=mask)
+  rewards, discounts, log_rhos = (
+      transitions_lib.select(mask, x) for x in (rewards, discounts, log_rhos))
   v_t, v_tp1 = values[:-1], values[1:]
   ratios = tf.exp(log_rhos)
   errors = tf.minimum(ratios, rho_clip) * (rewards + discounts * v_tp1 - v_t)

@@ -130,6 +130,6 @@ def test_no_gradient_passes():
 def test_wrong_shapes_are_named():
   x = _random()
   with pytest.raises(ValueError, match='rewards has shape .*one row less than values'):
-    vtrace.vtrace(**{**x, 'rewards': x['rewards'][:, :1], 'mask': x['mask'][:, :1]}, **_CLIPS)
+    vtrace.vtrace(**{**x, 'rewards': x['rewards'][:, :1]}, **_CLIPS)
   with pytest.raises(ValueError, match='values has shape'):
     vtrace.vtrace(**{**x, 'values': x['values'][:, 0]}, **_CLIPS)

@@ -1,0 +1,47 @@
+"""Experiments by name (a module of this folder) or by path (a file of the user's)."""
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import pathlib
+import pkgutil
+
+from seed_acme import config as config_lib
+from seed_acme import configs
+from seed_acme import types
+
+
+def names() -> list[str]:
+  """All configurations that come with seed_acme."""
+  return sorted(module.name for module in pkgutil.iter_modules(configs.__path__)
+                if module.name != 'registry')
+
+
+def load(name_or_path: str) -> config_lib.ExperimentConfig:
+  """The experiment of that name, or of the Python file that defines `experiment()`."""
+  if name_or_path.endswith('.py') or '/' in name_or_path:
+    return _load_file(pathlib.Path(name_or_path))
+  if name_or_path not in names():
+    close = difflib.get_close_matches(name_or_path, names(), n=3)
+    hint = f'; did you mean {" or ".join(close)}?' if close else ''
+    raise types.UserError(f'unknown config {name_or_path!r}{hint}\n'
+                          f'known: {", ".join(names())}; or give the path of a .py file')
+  return importlib.import_module(f'seed_acme.configs.{name_or_path}').experiment()
+
+
+def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
+  if not path.is_file():
+    raise types.UserError(f'config file {path} does not exist')
+  spec = importlib.util.spec_from_file_location(path.stem, path)
+  assert spec is not None and spec.loader is not None
+  module = importlib.util.module_from_spec(spec)
+  try:
+    spec.loader.exec_module(module)
+    experiment = module.experiment()
+  except Exception as error:  # noqa: BLE001: the user's own code, told in one line
+    raise types.UserError(f'config file {path}: {type(error).__name__}: {error}') from error
+  if not isinstance(experiment, config_lib.ExperimentConfig):
+    raise types.UserError(f'config file {path}: experiment() returned '
+                          f'{type(experiment).__name__}, not an ExperimentConfig')
+  return experiment

@@ -1,0 +1,133 @@
+"""The actor's node: supervises the worker process that acts, and starts it anew when it dies.
+
+Launchpad restarts nothing: the first node that fails ends the program. So the node is thin
+and does not fail; what may fail, the environments, is in the worker.
+"""
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from seed_acme import config as config_lib
+from seed_acme import run_directory
+from seed_acme import types
+from seed_acme.programs import actor_worker
+from seed_acme.programs import node_start
+from seed_acme.programs import processes
+
+_POLL_S = 0.1
+_STOP_S = 5.0  # a worker that does not stop by then is killed
+# Failures are "in a row" unless the worker lived this long in between.
+_HEALTHY_S = 60.0
+
+
+def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
+        index: int, address: str) -> None:
+  """Main thread of the node. address: of the inference server."""
+  stop = node_start.enter()
+  name = f'actor/{index}'
+  if node_start.is_thread():
+    with processes.reported_failures(run_dir, name, 'launcher'):
+      _act_in_this_thread(config, token, index, address, stop)
+    return
+  with processes.reported_failures(run_dir, name, name):
+    Supervisor(config, run_dir, token, index, address).run(stop)
+
+
+def _act_in_this_thread(config: config_lib.ExperimentConfig, token: str, index: int,
+                        address: str, stop: threading.Event) -> None:
+  actor = actor_worker.make_remote_actor(config, index, attempt=0, address=address, token=token)
+
+  def interrupt_on_stop() -> None:
+    stop.wait()
+    actor.interrupt()
+
+  threading.Thread(target=interrupt_on_stop, daemon=True).start()
+  actor.run(stop.is_set)
+  actor.close()
+
+
+class Supervisor:
+  """Keeps one worker running until it ends by itself or `stop` is set.
+
+  Raises after `actor.max_failures` failures in a row, with the last one's reason.
+  """
+
+  def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
+               token: str, index: int, address: str):
+    self._config = config
+    self._run_dir = run_dir
+    self._token = token
+    self._index = index
+    self._address = address
+
+  def run(self, stop: threading.Event) -> None:
+    num_failures, attempt = 0, 0
+    while not stop.is_set():
+      started = time.monotonic()
+      report, code = self._run_worker(attempt, stop)
+      if code == 0 or stop.is_set():
+        return
+      attempt += 1
+      num_failures = 1 if time.monotonic() - started > _HEALTHY_S else num_failures + 1
+      print(f'actor/{self._index}: worker failed ({report["message"]}), '
+            f'failure {num_failures} of {self._config.actor.max_failures} in a row', flush=True)
+      if report['is_user_error']:
+        raise types.UserError(report['message'])
+      if num_failures >= self._config.actor.max_failures:
+        raise RuntimeError(f'the worker of actor/{self._index} failed {num_failures} times in a '
+                           f'row (actor.max_failures); the last time: {report["message"]}')
+
+  def _run_worker(self, attempt: int, stop: threading.Event) -> tuple[dict, int]:
+    """Runs a worker to its end; returns the reason of a failure and the exit code."""
+    read_fd, write_fd = os.pipe()
+    try:
+      worker = self._start_worker(attempt, write_fd)
+      os.close(write_fd)
+      while worker.poll() is None and not stop.wait(_POLL_S):
+        pass
+      if worker.poll() is None:
+        _stop_worker(worker)
+      with os.fdopen(read_fd, 'rb', closefd=False) as file:
+        said = file.read()
+    finally:
+      os.close(read_fd)
+    code = worker.returncode
+    if said:
+      return json.loads(said), code
+    reason = (f'killed by {signal.Signals(-code).name}' if code < 0 else f'exit code {code}')
+    return {'message': reason, 'is_user_error': False}, code
+
+  def _start_worker(self, attempt: int, report_fd: int) -> subprocess.Popen:
+    variables = {
+        **os.environ, **processes.environment('actor', os.getpid()),
+        # Environments are many small operations: threads of BLAS would only cost memory.
+        'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'MKL_NUM_THREADS': '1'}
+    worker = subprocess.Popen(
+        [sys.executable, '-m', 'seed_acme.programs.actor_worker'], stdin=subprocess.PIPE,
+        env=variables, pass_fds=(report_fd,))
+    spec = actor_worker.WorkerSpec(
+        config=self._config, run_dir=self._run_dir, index=self._index, attempt=attempt,
+        address=self._address, token=self._token, report_fd=report_fd)
+    assert worker.stdin is not None
+    try:
+      pickle.dump(spec, worker.stdin)
+      worker.stdin.close()
+    except BrokenPipeError:  # it died already; its exit code says how
+      pass
+    return worker
+
+
+def _stop_worker(worker: subprocess.Popen) -> None:
+  worker.terminate()
+  try:
+    worker.wait(_STOP_S)
+  except subprocess.TimeoutExpired:
+    worker.kill()
+    worker.wait()

@@ -1,0 +1,124 @@
+"""The learner's node: inference server, replay writer, training loop, in one process."""
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import launchpad as lp
+import reverb
+
+from seed_acme import config as config_lib
+from seed_acme import counting
+from seed_acme import run_directory
+from seed_acme import training
+from seed_acme.inference import batching
+from seed_acme.inference import server as server_lib
+from seed_acme.inference import sessions
+from seed_acme.inference import transports
+from seed_acme.programs import actors
+from seed_acme.programs import build
+from seed_acme.programs import node_start
+from seed_acme.programs import processes
+from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import writer as writer_lib
+
+_POLL_S = 0.2  # how soon the training loop notices a stop or a failure
+_SPARE_STREAMS = 16  # threads for streams that are being replaced
+
+
+def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
+        address: lp.Address, replay_address: str | None) -> None:
+  """Main thread of the node. replay_address: of a replay node; None = serve it here."""
+  stop = node_start.enter()
+  with processes.reported_failures(run_dir, 'learner/0', 'learner/0'):
+    processes.configure_tensorflow(config.learner.tensorflow_threads)
+    with contextlib.ExitStack() as cleanup:
+      node = LearnerNodeProcess(config, run_dir, token, address.resolve(), replay_address,
+                                cleanup)
+      status = node.train(stop)
+    if status == training.FINISHED:
+      lp.stop()
+
+
+class LearnerNodeProcess:
+  """Wires the parts and starts the threads; `cleanup` takes them down in reverse order.
+
+  Threads: the transport's only carry messages; one runs `InferenceServer.step`; one writes
+  replay; one fetches samples; the caller's trains.
+  """
+
+  def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
+               token: str, address: str, replay_address: str | None,
+               cleanup: contextlib.ExitStack):
+    self._failure: BaseException | None = None
+    acting = build.make_acting(config)
+    if replay_address is None:
+      replay = build.make_replay_server(config, acting, config.replay.port)
+      cleanup.callback(replay.stop)
+      replay_address = f'localhost:{replay.port}'
+    writer = writer_lib.ReplayWriter(
+        reverb.Client(replay_address), config.replay.unrolls_per_item,
+        config_lib.writer_backlog(config))
+    cleanup.callback(writer.stop)
+    counters = counting.Counters()
+    server = build.make_server(config, acting, writer, counters)
+    self.loop = build.make_training_loop(config, run_dir, acting, server, counters)
+    self.loop.watch('replay_writer', writer.timer)
+    self.loop.restore()
+    batcher = batching.Batcher(
+        config_lib.inference_batch_size(config), config.inference.timeout_ms / 1e3,
+        accepts_training=writer.has_room)
+    desk = sessions.SessionDesk(
+        batcher, acting.spec, config_lib.num_environments(config),
+        config_lib.num_training_environments(config), token)
+    host, _, port = address.rpartition(':')
+    num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
+    transport = transports.serve(config.transport, desk, int(port), num_streams + _SPARE_STREAMS)
+    inference = server_lib.InferenceThread(server, batcher, self._on_failure)
+    self._prefetcher = dataset_lib.Prefetcher(
+        dataset_lib.make_dataset(replay_address, config.agent.batch_size,
+                                 config.replay.unrolls_per_item), self._on_failure)
+    writer.start(on_room=batcher.wake, on_failure=self._on_failure)
+    self._prefetcher.start()
+    inference.start()
+    transport.start()
+    cleanup.callback(self._prefetcher.stop)
+    cleanup.callback(transport.stop)
+    cleanup.callback(inference.stop)  # first: it answers whoever still waits
+    run_directory.write_json(run_dir.addresses, {
+        'inference': f'{host}:{transport.port}', 'replay': replay_address})
+
+  def _on_failure(self, error: BaseException) -> None:
+    self._failure = self._failure or error
+
+  def train(self, stop: threading.Event) -> str:
+    """Until the budget is used up, `stop` is set or a thread fails."""
+    status = ''
+    while not status:
+      if self._failure is not None:
+        raise self._failure
+      if self.loop.is_finished():
+        status = training.FINISHED
+      elif stop.is_set():
+        status = training.STOPPED
+      else:
+        with self.loop.timer.phase('sample'):
+          sample = self._prefetcher.next(_POLL_S)
+        if sample is None:
+          self.loop.do_what_is_due()
+        else:
+          self.loop.train(sample)
+    self.loop.finish(status)
+    return status
+
+
+def serve_replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
+                 address: lp.Address) -> None:
+  """Main thread of a replay node of its own."""
+  stop = node_start.enter()
+  with processes.reported_failures(run_dir, 'replay/0', 'replay/0'):
+    processes.configure_tensorflow(num_threads=1)
+    port = lp.address.get_port_from_address(address.resolve())
+    server = build.make_replay_server(config, build.make_acting(config), port)
+    stop.wait()
+    server.stop()

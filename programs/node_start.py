@@ -1,0 +1,29 @@
+"""What every Launchpad node of ours does first, on its main thread."""
+from __future__ import annotations
+
+import threading
+
+import launchpad as lp
+from launchpad.launch import worker_manager
+
+from seed_acme.programs import processes
+
+# A node that has not stopped by then is killed; a checkpoint must not take longer.
+TERMINATION_NOTICE_S = 20
+
+
+def enter() -> threading.Event:
+  """Ties a node's process to its launcher; returns the event of the program's stop."""
+  if not is_thread():
+    processes.end_with_parent()
+    # The flag of this name does not reach children: Launchpad 0.5.1 cannot pass flags on
+    # where ml_collections is not installed.
+    manager = worker_manager.get_worker_manager()
+    manager._termination_notice_secs = TERMINATION_NOTICE_S
+  return lp.stop_event()
+
+
+def is_thread() -> bool:
+  """Whether all nodes are threads of the launcher (`local_mt`)."""
+  return lp.context.get_context().launch_type in (
+      lp.LaunchType.LOCAL_MULTI_THREADING, lp.LaunchType.TEST_MULTI_THREADING)

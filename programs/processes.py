@@ -1,0 +1,108 @@
+"""Every process of a run: which node it is, that it ends with its parent, how it fails.
+
+Imports neither Launchpad nor TensorFlow.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import ctypes
+import os
+import pathlib
+import signal
+import sys
+import traceback
+from typing import Any
+
+from seed_acme import run_directory
+from seed_acme import types
+
+NODE_VARIABLE = 'SEED_ACME_NODE'  # kind of node, for the account of CPU-seconds
+_PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid that a process must not outlive
+_PR_SET_PDEATHSIG = 1
+
+USER_ERROR_EXIT = 2
+FAILURE_EXIT = 1
+
+
+def environment(node: str, parent_pid: int) -> dict[str, str]:
+  """Environment variables that a node of this kind is started with."""
+  return {
+      NODE_VARIABLE: node,
+      _PARENT_VARIABLE: str(parent_pid),
+      # Set before TensorFlow loads; off by default in 2.8, and the cheapest speed there is.
+      'TF_ENABLE_ONEDNN_OPTS': os.environ.get('TF_ENABLE_ONEDNN_OPTS', '1'),
+      'TF_CPP_MIN_LOG_LEVEL': os.environ.get('TF_CPP_MIN_LOG_LEVEL', '2'),
+      'GRPC_VERBOSITY': os.environ.get('GRPC_VERBOSITY', 'ERROR'),
+      'GRPC_ENABLE_FORK_SUPPORT': '0',
+      'PYTHONUNBUFFERED': '1',
+  }
+
+
+def end_with_parent() -> None:
+  """Has the kernel kill this process when its parent ends, however that ends.
+
+  Call it on the main thread before heavy imports. Does nothing where no parent is set.
+  """
+  parent = os.environ.get(_PARENT_VARIABLE)
+  if not parent or not sys.platform.startswith('linux'):
+    return
+  ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+  if os.getppid() != int(parent):  # it ended before the call above
+    os._exit(FAILURE_EXIT)
+
+
+@contextlib.contextmanager
+def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> Iterator[None]:
+  """Writes the first failure of a run to failure.json, and raises SystemExit in its place.
+
+  node: `learner/0`, as the user sees it; log: its file within the run's logs. The traceback
+  goes to the node's own output.
+  """
+  try:
+    yield
+  except Exception as error:  # noqa: BLE001: reported, and the process ends
+    traceback.print_exc()
+    is_user_error = isinstance(error, types.UserError)
+    message = str(error) if is_user_error else f'{type(error).__name__}: {error}'
+    report_failure(run, node, message, log, is_user_error)
+    raise SystemExit(USER_ERROR_EXIT if is_user_error else FAILURE_EXIT) from error
+
+
+def report_failure(run: run_directory.RunDirectory, node: str, message: str, log: str,
+                   is_user_error: bool = False) -> None:
+  """Writes failure.json unless an earlier failure stands there: the first is the cause."""
+  if run.failure.exists():
+    return
+  run_directory.write_json(run.failure, {
+      'node': node, 'message': message, 'is_user_error': is_user_error,
+      'log': str(run.logs / log)})
+
+
+def clear_failure(run: run_directory.RunDirectory) -> None:
+  """Before a run starts or resumes."""
+  run.failure.unlink(missing_ok=True)
+
+
+def read_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
+  """The record that `report_failure` wrote, or None."""
+  return run_directory.read_json(run.failure) if run.failure.exists() else None
+
+
+def configure_tensorflow(num_threads: int) -> None:
+  """Threads of TensorFlow; before its first operation. 0 = TensorFlow's choice."""
+  import tensorflow as tf  # not at the top: actors and front ends import this module
+  if num_threads and not tf.config.threading.get_intra_op_parallelism_threads():
+    tf.config.threading.set_intra_op_parallelism_threads(num_threads)
+    tf.config.threading.set_inter_op_parallelism_threads(2)  # inference and training
+  for gpu in tf.config.list_physical_devices('GPU'):
+    tf.config.experimental.set_memory_growth(gpu, True)
+
+
+def is_alive(pid: int) -> bool:
+  """Whether a process runs (a zombie does not)."""
+  status = pathlib.Path(f'/proc/{pid}/stat')
+  try:
+    return status.read_text().rpartition(')')[2].split()[0] not in 'ZX'
+  except OSError:
+    return False

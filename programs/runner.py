@@ -1,0 +1,87 @@
+"""The launcher's process: `python -m seed_acme.programs.runner RUN_DIR LAUNCH_TYPE`.
+
+The front end (`training_run.py`) starts it in a session of its own, so that Ctrl-C
+reaches the front end alone, and asks it to stop by SIGTERM. It runs the configuration that
+lies in the run folder, and ends with 0, with 2 for wrong input, or with 1.
+"""
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from seed_acme import config as config_lib
+from seed_acme import run_directory
+from seed_acme import saved_config
+from seed_acme.programs import processes
+
+SINGLE_PROCESS, LOCAL_MT, LOCAL_MP = 'single_process', 'local_mt', 'local_mp'
+LAUNCH_TYPES = (LOCAL_MP, LOCAL_MT, SINGLE_PROCESS)
+LOG = 'launcher'
+
+
+def main(argv: list[str]) -> int:
+  """Runs to the end; the exit code is the run's."""
+  processes.end_with_parent()
+  run_dir = run_directory.RunDirectory(run_directory.pathlib.Path(argv[1]))
+  launch_type = argv[2]
+  if launch_type == SINGLE_PROCESS:
+    with processes.reported_failures(run_dir, 'single_process', LOG):
+      _run_single_process(saved_config.load(run_dir.config), run_dir)
+    return 0
+  with processes.reported_failures(run_dir, 'launcher', LOG):
+    config = saved_config.load(run_dir.config)
+  return _launch(config, run_dir, launch_type)
+
+
+def _run_single_process(config: config_lib.ExperimentConfig,
+                        run_dir: run_directory.RunDirectory) -> None:
+  stopped = False
+
+  def stop(*_: object) -> None:
+    nonlocal stopped
+    stopped = True
+
+  signal.signal(signal.SIGTERM, stop)
+  processes.configure_tensorflow(config.learner.tensorflow_threads)
+  from seed_acme.programs import single_process  # TensorFlow is configured before it loads
+  single_process.run(config, run_dir, should_stop=lambda: stopped)
+
+
+def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
+            launch_type: str) -> int:
+  os.environ['LAUNCHPAD_LOGGING_DIR'] = str(run_dir.logs)  # read when Launchpad is imported
+  import absl.flags
+  import launchpad as lp
+  from seed_acme.programs import distributed
+  from seed_acme.programs import node_start
+  with processes.reported_failures(run_dir, 'launcher', LOG):
+    program = distributed.make_program(config, run_dir)
+  absl.flags.FLAGS([sys.argv[0], f'--lp_termination_notice_secs={node_start.TERMINATION_NOTICE_S}'])
+  manager = lp.launch(program, launch_type=launch_type, terminal='output_to_files',
+                      local_resources=distributed.local_resources(os.getpid()))
+  # Launchpad's own failure text names no node, so the processes are looked at here.
+  workers = [(title, worker) for title, group in manager._active_workers.items()
+             for worker in group]
+  try:
+    manager.wait()
+  except BaseException as error:  # noqa: BLE001: SystemExit of a node's thread, too
+    for title, worker in workers:
+      code = getattr(worker, 'returncode', None)
+      if code:
+        reason = f'killed by {signal.Signals(-code).name}' if code < 0 else f'exit code {code}'
+        processes.report_failure(run_dir, title, f'the process was lost: {reason}', title)
+    processes.report_failure(run_dir, 'launcher', f'{type(error).__name__}: {error}', LOG)
+    failure = processes.read_failure(run_dir) or {}
+    _wait_for_the_others(manager)
+    return processes.USER_ERROR_EXIT if failure.get('is_user_error') else processes.FAILURE_EXIT
+  return 0
+
+
+def _wait_for_the_others(manager: object) -> None:
+  """The failure has set off the stop of the other nodes; ends when they have ended."""
+  manager.wait(raise_error=False)  # type: ignore[attr-defined]
+
+
+if __name__ == '__main__':
+  sys.exit(main(sys.argv))

@@ -1,0 +1,15 @@
+"""Agents by name."""
+import pytest
+
+from seed_acme import types
+from seed_acme.agents import registry
+
+
+def test_known_agents_are_found_under_the_name_of_their_configuration():
+  for name, agent in registry.AGENTS.items():
+    assert registry.get(name) is agent
+
+
+def test_an_unknown_name_is_answered_with_near_ones():
+  with pytest.raises(types.UserError, match=r"agent \('vtrac'\) is not known; did you mean vtrace"):
+    registry.get('vtrac')

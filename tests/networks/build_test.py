@@ -1,0 +1,148 @@
+"""From configuration to network: names, variables, the user's own modules, errors."""
+from dm_env import specs
+import numpy as np
+import pytest
+import sonnet as snt
+import tensorflow as tf
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.networks import build
+from seed_acme.networks import lstm
+from seed_acme.networks import torsos
+
+_SPEC = types.EnvironmentSpec(
+    observation=specs.Array((40, 40, 1), np.uint8), action=specs.DiscreteArray(3))
+
+
+class OwnTorso(snt.Module):
+  """A user's torso."""
+
+  def __init__(self):
+    super().__init__(name='own')
+    self._layer = snt.Linear(5)
+
+  def __call__(self, observation):
+    return self._layer(snt.flatten(tf.cast(observation, tf.float32)))
+
+
+class OwnNetwork(snt.Module):
+  """A user's network in twenty lines."""
+
+  def __init__(self, num_params):
+    super().__init__(name='own')
+    self._layer = snt.Linear(num_params + 1)
+
+  def initial_state(self, batch_size):
+    del batch_size
+    return ()
+
+  def __call__(self, inputs, state):
+    x = self._layer(snt.flatten(tf.cast(inputs.observation, tf.float32)))
+    return types.ActorCriticOutput(x[:, 1:], x[:, 0]), state
+
+  def unroll(self, inputs, state):
+    prediction, state = snt.BatchApply(self)(inputs, state)
+    return prediction, state
+
+
+class TwoOfAName(OwnNetwork):
+  """A user's mistake."""
+
+  def __init__(self, num_params):
+    super().__init__(num_params)
+    self._copy = tf.Variable(0.0, name='w')
+    self._other = tf.Variable(0.0, name='w')
+
+
+def own_network(spec, config):
+  """A user's factory."""
+  assert isinstance(config, config_lib.NetworkConfig)
+  return OwnNetwork(types.num_discrete_actions(spec))
+
+
+def two_of_a_name(spec, config):
+  """A user's factory that makes a mistake."""
+  del config
+  return TwoOfAName(types.num_discrete_actions(spec))
+
+
+def wrong_width(spec, config):
+  """A user's factory that makes a mistake."""
+  del spec, config
+  return OwnNetwork(7)
+
+
+@pytest.fixture(name='own_module')
+def _own_module(monkeypatch):
+  """This file, importable as `own_module`."""
+  module = type(np)('own_module')
+  for item in (OwnTorso, own_network, two_of_a_name, wrong_width):
+    setattr(module, item.__name__, item)
+  monkeypatch.setitem(__import__('sys').modules, 'own_module', module)
+
+
+def _make(**settings):
+  return build.make_actor_critic(config_lib.NetworkConfig(**settings), _SPEC, 3)
+
+
+_COMBINATIONS = [
+    {'torso': torso, 'core': core, 'core_size': 6, 'torso_output_size': 8,
+     'previous_action_input': previous, 'previous_reward_input': previous}
+    for torso, core, previous in (
+        ('mlp', 'none', False), ('mlp', 'lstm', True), ('nature_cnn', 'gru', True),
+        ('impala_resnet', 'lstm', True))]
+
+
+@pytest.mark.parametrize('settings', _COMBINATIONS)
+def test_all_variables_exist_at_once_in_a_stable_order_with_unique_names(settings):
+  network, again = _make(**settings), _make(**settings)
+  names = [v.name for v in network.variables]
+  assert len(set(names)) == len(names)
+  assert names == [v.name for v in again.variables]
+  inputs = tf.nest.map_structure(lambda x: tf.stack([x, x]), build.zero_inputs(_SPEC, 2))
+  network.unroll(inputs, network.initial_state(2))
+  assert names == [v.name for v in network.variables]
+
+
+def test_the_deep_network_of_the_paper_has_39_trainable_variables():
+  """The count that the original's own test pins down for its DMLab network."""
+  network = _make(**_COMBINATIONS[-1])
+  assert len(network.trainable_variables) == 39
+
+
+def test_previous_action_and_reward_widen_the_core():
+  network = _make(**_COMBINATIONS[1], mlp_sizes=(5,))
+  width = next(v.shape[0] for v in network.variables if v.name == 'lstm/w_x:0')
+  assert width == 5 + 1 + 3
+
+
+def test_a_user_s_torso_and_a_user_s_network(own_module):
+  network = _make(torso='own_module:OwnTorso', core='lstm', core_size=4)
+  assert 'own/linear/w:0' in [v.name for v in network.variables]
+  network = _make(module='own_module:own_network')
+  prediction, state = network(build.zero_inputs(_SPEC, 2), network.initial_state(2))
+  assert prediction.policy_params.shape == (2, 3)
+  assert state == ()
+
+
+@pytest.mark.parametrize('settings, message', [
+    ({'torso': 'natur_cnn'}, "network.torso ('natur_cnn') is not known; did you mean nature_cnn?"),
+    ({'torso': 'zzz'}, 'Choose one of mlp, nature_cnn, impala_resnet'),
+    ({'core': 'lstn'}, "network.core ('lstn') is not known; did you mean lstm?"),
+    ({'torso': 'own_module:OwnTors'}, "the module has no 'OwnTors'; did you mean OwnTorso?"),
+    ({'torso': 'no_such_module:X'}, "No module named 'no_such_module'"),
+    ({'module': 'own_module'}, 'must be written package.module:Name'),
+    ({'module': 'own_module:wrong_width'}, '((1, 7), (1,)) for one row; ((1, 3), (1,)) is needed'),
+    ({'module': 'own_module:two_of_a_name'}, "variables ['own/w:0'] share a name"),
+])
+def test_mistakes_are_answered_with_the_fix(own_module, settings, message):
+  with pytest.raises(types.UserError) as error:
+    _make(**settings)
+  assert message in str(error.value)
+  assert len(str(error.value).splitlines()) <= 4
+
+
+def test_registered_names_are_those_of_the_classes():
+  assert isinstance(build._TORSOS['mlp'](config_lib.NetworkConfig()), torsos.MLP)
+  assert isinstance(build._CORES['lstm'](config_lib.NetworkConfig()), lstm.LSTM)
