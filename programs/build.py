@@ -6,8 +6,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-import portpicker
-import reverb
 import tensorflow as tf
 
 from seed_acme import config as config_lib
@@ -25,7 +23,7 @@ from seed_acme.inference import server as server_lib
 from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
 from seed_acme.loggers import tensorboard
-from seed_acme.replay import tables
+from seed_acme.replay import server as replay_server
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,15 +92,8 @@ def make_training_loop(config: config_lib.ExperimentConfig, run: run_directory.R
 
 
 def make_replay_server(config: config_lib.ExperimentConfig, acting: Acting,
-                       port: int) -> reverb.Server:
-  """Serves the agent's tables; port 0 picks a free one.
-
-  Raises `types.UserError` if the port is taken.
-  """
-  if port and not portpicker.is_port_free(port):
-    raise types.UserError(f'cannot listen on port {port}: it is in use; choose another '
-                          '--config.replay.port, or 0 for any free one')
-  return reverb.Server(
-      tables.make_tables(acting.agent.replay_spec(config.agent), config.replay.queue_size,
-                         config.replay.unrolls_per_item, acting.example_unroll(config)),
-      port=port or None)
+                       port: int) -> replay_server.ReplayServer:
+  """Serves the agent's tables; port 0 picks a free one."""
+  return replay_server.ReplayServer(
+      acting.agent.replay_spec(config.agent), config.replay.queue_size,
+      config.replay.unrolls_per_item, acting.example_unroll(config), port)

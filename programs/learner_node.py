@@ -5,7 +5,6 @@ import contextlib
 import threading
 
 import launchpad as lp
-import reverb
 
 from seed_acme import config as config_lib
 from seed_acme import counting
@@ -55,9 +54,9 @@ class LearnerNodeProcess:
     if replay_address is None:
       replay = build.make_replay_server(config, acting, config.replay.port)
       cleanup.callback(replay.stop)
-      replay_address = f'localhost:{replay.port}'
+      replay_address = replay.address
     writer = writer_lib.ReplayWriter(
-        reverb.Client(replay_address), config.replay.unrolls_per_item,
+        replay_address, config.replay.unrolls_per_item,
         config_lib.writer_backlog(config))
     cleanup.callback(writer.stop)
     counters = counting.Counters()

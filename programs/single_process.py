@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import reverb
-
-from seed_acme import config as config_lib
 from seed_acme import actor as actor_lib
+from seed_acme import config as config_lib
 from seed_acme import counting
 from seed_acme import run_directory
 from seed_acme import training
@@ -42,15 +40,14 @@ class SingleProcess:
     self._config = config
     acting = build.make_acting(config)
     self._replay = build.make_replay_server(config, acting, config.replay.port)
-    address = f'localhost:{self._replay.port}'
     self.writer = writer_lib.ReplayWriter(
-        reverb.Client(address), config.replay.unrolls_per_item, config_lib.writer_backlog(config))
+        self._replay.address, config.replay.unrolls_per_item, config_lib.writer_backlog(config))
     counters = counting.Counters()
     self.server = build.make_server(config, acting, self.writer, counters)
     self.loop = build.make_training_loop(config, run_dir, acting, self.server, counters)
     self.loop.restore()
     self._samples = iter(dataset_lib.make_dataset(
-        address, config.agent.batch_size, config.replay.unrolls_per_item))
+        self._replay.address, config.agent.batch_size, config.replay.unrolls_per_item))
     self._num_queued = 0  # unrolls in the table, or on their way to the learner
     self.actors = [
         actors.make_actor(config, index, attempt=self.loop.resumptions,

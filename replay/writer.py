@@ -27,10 +27,10 @@ class ReplayWriter:
   The single-process program calls `write_item` itself; a distributed one calls `start`.
   """
 
-  def __init__(self, client: reverb.Client, unrolls_per_item: int, backlog: int):
+  def __init__(self, server_address: str, unrolls_per_item: int, backlog: int):
     self._unrolls_per_item = unrolls_per_item
     self._backlog = backlog
-    self._writer = client.trajectory_writer(num_keep_alive_refs=1)
+    self._writer = reverb.Client(server_address).trajectory_writer(num_keep_alive_refs=1)
     self._condition = threading.Condition()
     self._waiting: collections.deque[types.Unroll] = collections.deque()
     self._num_waiting = 0

@@ -102,8 +102,9 @@ def test_a_phase_that_changes_while_a_snapshot_is_taken():
 
   def read_clock():
     clock.pass_s(1)
+    now = clock.now
     next(interruptions, lambda: None)()
-    return clock.now
+    return now
 
   timer = timing.PhaseTimer(read_clock)
   timer.start('a')

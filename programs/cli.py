@@ -1,0 +1,311 @@
+"""The command line: `seed-acme COMMAND ...`. The only place that reads it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import re
+import sys
+from typing import Any, Literal, TypeVar
+
+import tyro
+
+from seed_acme import config as config_lib
+from seed_acme import run_directory
+from seed_acme import saved_config
+from seed_acme import types
+from seed_acme.configs import registry as configs
+from seed_acme.programs import processes
+
+_DEFAULT_CONFIG = 'catch_vtrace'
+_MAX_ERROR_LINES = 4
+_T = TypeVar('_T')
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainArguments:
+  """Train. `--config=NAME_OR_PATH` chooses the configuration (`seed-acme list`).
+
+  config: overrides, `--config.FIELD=VALUE`.
+  run_dir: folder of the run; one that holds a run is resumed. '' = runs/<config>/<time>.
+  launch: local_mp = Launchpad processes, local_mt = Launchpad threads, single_process.
+  max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
+  json: print the summary as JSON.
+  """
+  config: config_lib.ExperimentConfig
+  run_dir: str = ''
+  launch: Literal['local_mp', 'local_mt', 'single_process'] = 'local_mp'
+  max_restarts: int = 0
+  json: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateArguments:
+  """Play greedy episodes from the newest checkpoint of a run.
+
+  run_dir: folder of the run. episodes: how many. json: print the result as JSON.
+  """
+  run_dir: str
+  episodes: int = 100
+  json: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class PlotArguments:
+  """Draw return against steps and against wall time, several runs on one figure.
+
+  out: the picture to write.
+  """
+  run_dirs: tyro.conf.Positional[tuple[str, ...]]
+  out: str = 'plot.png'
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchArguments:
+  """Measure throughput and account for it. `--config=NAME_OR_PATH` chooses what is run.
+
+  seconds: length of the measured window. warmup_seconds: training before it.
+  bounds: also measure environment, inference and training alone. json: print JSON.
+  """
+  config: config_lib.ExperimentConfig
+  seconds: float = 30.0
+  warmup_seconds: float = 8.0
+  bounds: bool = True
+  json: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class ListArguments:
+  """Show configurations, agents and environments, and what is installed.
+
+  json: print JSON.
+  """
+  json: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class DoctorArguments:
+  """Say what of the stack is right or wrong on this machine, and how to mend it.
+
+  json: print JSON.
+  """
+  json: bool = False
+
+
+def train(argv: list[str]) -> int:
+  from seed_acme.loggers import terminal
+  from seed_acme.programs import training_run
+  name, rest = _take_config(argv)
+  run_dir = _peek(rest, '--run_dir')
+  if not name and run_dir and run_directory.RunDirectory(_path(run_dir)).holds_run():
+    base = saved_config.load(run_directory.RunDirectory(_path(run_dir)).config)
+  else:
+    base = configs.load(name or _DEFAULT_CONFIG)
+  arguments = _parse(TrainArguments, rest, 'train', TrainArguments(config=base))
+  folder = training_run.prepare(arguments.config, arguments.run_dir or None)
+  resumes = folder.holds_run()
+  if not arguments.json:
+    print(f'{"Resuming" if resumes else "Run"}: {_shown(folder.path)}\n'
+          f'TensorBoard: tensorboard --logdir={_shown(folder.tensorboard)}', flush=True)
+  progress = None if arguments.json else terminal.Progress()
+  outcome = training_run.run(
+      arguments.config, folder, launch=arguments.launch, max_restarts=arguments.max_restarts,
+      show=lambda text: print(text, file=sys.stderr), progress=progress)
+  if progress is not None:
+    progress.finish(outcome.summary)
+  if outcome.failure is not None:
+    print(training_run.failure_text(outcome.failure, folder), file=sys.stderr)
+  if arguments.json:
+    print(json.dumps(outcome.summary))
+  else:
+    _print_summary(outcome.summary, folder)
+  return outcome.exit_code
+
+
+def _print_summary(summary: dict[str, Any], folder: run_directory.RunDirectory) -> None:
+  mean_return = summary['episode_return_last_100']
+  shown_return = '-' if mean_return is None else f'{mean_return:.3g}'
+  print(f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
+        f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, '
+        f'return of the last 100: {shown_return}')
+  print(f'{summary["steps_per_s"]:,.0f} steps/s, {summary["steps_per_cpu_s"]:,.0f} steps per '
+        'CPU-second (all processes, start-up included)')
+  if folder.plot.exists():
+    print(f'Plot: {_shown(folder.plot)}')
+  print(f'Run: {_shown(folder.path)}\n'
+        f'Resume: seed-acme train --run_dir={_shown(folder.path)}')
+
+
+def evaluate(argv: list[str]) -> int:
+  arguments = _parse(EvaluateArguments, argv, 'evaluate')
+  os.environ.update({key: value for key, value in processes.environment('evaluate', 0).items()
+                     if key.startswith(('TF_', 'GRPC_'))})
+  from seed_acme.programs import evaluation
+  result = evaluation.evaluate(arguments.run_dir, arguments.episodes)
+  if arguments.json:
+    print(json.dumps(result))
+    return 0
+  error = result['return_standard_error']
+  print(f'{result["episodes"]} greedy episodes of the checkpoint at '
+        f'{result["checkpoint_agent_steps"]:,} steps: return {result["return_mean"]:.4g}'
+        f'{"" if error is None else f" +- {error:.2g} (standard error)"}, from '
+        f'{result["return_min"]:.4g} to {result["return_max"]:.4g}, '
+        f'{result["length_mean"]:.4g} steps long')
+  return 0
+
+
+def plot(argv: list[str]) -> int:
+  from seed_acme import plot as plot_lib
+  arguments = _parse(PlotArguments, argv, 'plot')
+  if not arguments.run_dirs:
+    raise types.UserError('plot needs at least one run folder: seed-acme plot runs/latest')
+  plot_lib.plot(list(arguments.run_dirs), arguments.out)
+  print(f'Plot: {arguments.out}')
+  return 0
+
+
+def bench(argv: list[str]) -> int:
+  from seed_acme.programs import bench as bench_lib
+  name, rest = _take_config(argv)
+  arguments = _parse(BenchArguments, rest, 'bench',
+                     BenchArguments(config=configs.load(name or 'bench_catch_mlp')))
+  result = bench_lib.bench(arguments.config, arguments.seconds, arguments.warmup_seconds,
+                           measures_bounds=arguments.bounds)
+  print(json.dumps(result) if arguments.json else bench_lib.describe(result))
+  return 0
+
+
+def list_everything(argv: list[str]) -> int:
+  from seed_acme.envs import registry as environments
+  arguments = _parse(ListArguments, argv, 'list')
+  loaded = {name: configs.load(name) for name in configs.names()}
+  agents = sorted({config.agent.agent for config in loaded.values()})
+  known = environments.known_environments()
+  if arguments.json:
+    print(json.dumps({'configs': list(loaded), 'agents': agents,
+                      'environments': [environment._asdict() for environment in known]}))
+    return 0
+  print('Configurations (seed-acme train --config=NAME):')
+  for name, config in loaded.items():
+    print(f'  {name:24} {config.agent.agent} on {config.environment.id}, '
+          f'{config.total_steps:,} steps')
+  print(f'Agents:\n  {", ".join(agents)}\nEnvironments (--config.environment.id=ID):')
+  for environment in known:
+    state = 'installed' if environment.is_available else f'missing: {environment.install}'
+    settings = f' (settings: {", ".join(environment.settings)})' if environment.settings else ''
+    print(f'  {environment.id:24} {environment.description}{settings} [{state}]')
+  return 0
+
+
+def doctor(argv: list[str]) -> int:
+  from seed_acme import doctor as doctor_lib
+  arguments = _parse(DoctorArguments, argv, 'doctor')
+  checks = doctor_lib.run()
+  print(doctor_lib.to_json(checks) if arguments.json else doctor_lib.to_text(checks))
+  return processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0
+
+
+_COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
+    'train': (train, 'train, or resume, a run'),
+    'evaluate': (evaluate, 'play greedy episodes from a checkpoint'),
+    'plot': (plot, 'draw learning curves of one or more runs'),
+    'bench': (bench, 'measure throughput and account for it'),
+    'list': (list_everything, 'configurations, agents, environments'),
+    'doctor': (doctor, 'check this machine and installation'),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+  """Exit code: 0, 1 after a failure, 2 after wrong input, 130 or 143 after a signal."""
+  argv = sys.argv[1:] if argv is None else argv
+  if not argv or argv[0] in ('-h', '--help', 'help'):
+    print('usage: seed-acme COMMAND [--help] ...\n')
+    print('\n'.join(f'  {name:10} {text}' for name, (_, text) in _COMMANDS.items()))
+    return 0 if argv else processes.USER_ERROR_EXIT
+  if argv[0] not in _COMMANDS:
+    print(f'error: unknown command {argv[0]!r}; known: {", ".join(_COMMANDS)}', file=sys.stderr)
+    return processes.USER_ERROR_EXIT
+  try:
+    return _COMMANDS[argv[0]][0](argv[1:])
+  except types.UserError as error:
+    lines = f'error: {error}'.splitlines()[:_MAX_ERROR_LINES]
+    print('\n'.join(lines), file=sys.stderr)
+    return processes.USER_ERROR_EXIT
+  except KeyboardInterrupt:
+    return 130
+  except BrokenPipeError:  # `seed-acme list | head`
+    sys.stderr.close()
+    return 0
+
+
+def _take_config(argv: list[str]) -> tuple[str, list[str]]:
+  """Takes `--config=NAME` or `--config NAME` out; `--config.FIELD` stays."""
+  name, rest = '', list(argv)
+  for i, argument in enumerate(argv):
+    if argument == '--config':
+      if i + 1 == len(argv):
+        raise types.UserError('--config needs a name or a path: seed-acme list shows the names')
+      return argv[i + 1], argv[:i] + argv[i + 2:]
+    if argument.startswith('--config='):
+      name = argument.partition('=')[2]
+      return name, argv[:i] + argv[i + 1:]
+  return name, rest
+
+
+def _peek(argv: list[str], flag: str) -> str:
+  """The value of a flag, before the rest can be parsed."""
+  for i, argument in enumerate(argv):
+    if argument.startswith(f'{flag}='):
+      return argument.partition('=')[2]
+    if argument == flag and i + 1 < len(argv):
+      return argv[i + 1]
+  return ''
+
+
+def _path(text: str) -> Any:
+  return run_directory.pathlib.Path(text).absolute()
+
+
+def _shown(path: Any) -> str:
+  """Relative to the working folder where that is shorter."""
+  relative = os.path.relpath(path)
+  return relative if len(relative) < len(str(path)) else str(path)
+
+
+def _parse(kind: type[_T], argv: list[str], command: str, default: _T | None = None) -> _T:
+  """Parses with tyro; its boxed error becomes a `UserError` of a few lines."""
+  errors = io.StringIO()
+  options: dict[str, Any] = {} if default is None else {'default': default}
+  try:
+    with contextlib.redirect_stderr(errors):
+      return tyro.cli(kind, args=argv, prog=f'seed-acme {command}', use_underscores=True,
+                      **options)
+  except SystemExit as exit_:
+    if not exit_.code:
+      raise
+    raise types.UserError(_plain_error(errors.getvalue(), command)) from None
+
+
+def _plain_error(boxed: str, command: str) -> str:
+  """The first sentence of the error and the near names, without the box."""
+  text = re.sub(r'\x1b\[[0-9;]*m', '', boxed)
+  lines = [line.strip('│╭╮╰╯─ ').strip() for line in text.splitlines()[1:]]
+  sections: list[list[str]] = [[]]
+  for raw, line in zip(text.splitlines()[1:], lines):
+    if '───' in raw:
+      sections.append([])
+    elif line:
+      sections[-1].append(line)
+  message = [' '.join(sections[0]) or 'wrong arguments']
+  near = [line for section in sections[1:] for line in section if line.startswith('--')]
+  if near and 'Unrecognized' in message[0]:
+    message.append('did you mean ' + ', '.join(near[:3]))
+  message.append(f'see: seed-acme {command} --help')
+  return '\n'.join(message)
+
+
+if __name__ == '__main__':
+  sys.exit(main())
