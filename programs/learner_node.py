@@ -62,7 +62,7 @@ class LearnerNodeProcess:
     counters = counting.Counters()
     server = build.make_server(config, acting, writer, counters)
     self.loop = build.make_training_loop(config, run_dir, acting, server, counters)
-    self.loop.watch('replay_writer', writer.timer)
+    self.loop.watch_writer(writer.timer, lambda: writer.num_inserted)
     self.loop.restore()
     batcher = batching.Batcher(
         config_lib.inference_batch_size(config), config.inference.timeout_ms / 1e3,

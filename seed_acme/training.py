@@ -4,6 +4,7 @@ The same object serves the single-process and the distributed program.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 import time
 from typing import Any
 
@@ -44,16 +45,19 @@ class TrainingLoop:
     self._csv = csv
     self._logger = logger
     self._metrics = _MetricMeans()
-    self._lag_sum, self._lag_max, self._num_lags = 0.0, 0.0, 0
+    self._policy_lag_max = 0.0
     self._logged = counters.snapshot()
     self._logged_at_s = self._saved_at_s = time.monotonic()
     self.resumptions = 0
     self.timer = timing.PhaseTimer()
     self._timers = {'learner': self.timer, 'inference': server.timer}
+    self._policy_lags = timing.Latencies()
+    self._num_inserted: Callable[[], int] = lambda: 0
 
-  def watch(self, name: str, timer: timing.PhaseTimer) -> None:
-    """Reports another thread's time in the status."""
-    self._timers[name] = timer
+  def watch_writer(self, timer: timing.PhaseTimer, num_inserted: Callable[[], int]) -> None:
+    """Reports the replay writer's time, and the unrolls it inserted, in the status."""
+    self._timers['replay_writer'] = timer
+    self._num_inserted = num_inserted
 
   def restore(self) -> None:
     """Resumes from the newest checkpoint of the run, or starts from `initial_checkpoint`."""
@@ -82,9 +86,8 @@ class TrainingLoop:
         self._published.publish(update.variables)
     self._counters.add(updates=1, trained_steps=update.trained_steps)
     self._metrics.add(update.metrics)
-    self._lag_sum += update.metrics['learner/policy_lag']
-    self._lag_max = max(self._lag_max, update.metrics['learner/policy_lag_max'])
-    self._num_lags += 1
+    self._policy_lags.add(update.metrics['learner/policy_lag'])
+    self._policy_lag_max = max(self._policy_lag_max, update.metrics['learner/policy_lag_max'])
     self.do_what_is_due()
 
   def do_what_is_due(self) -> None:
@@ -146,6 +149,7 @@ class TrainingLoop:
   def _write_status(self, status: str, counts: counting.Counts, steps_per_s: float,
                     window: episodes_lib.EpisodeSummary,
                     evaluation: episodes_lib.EpisodeSummary) -> None:
+    lag = self._policy_lags.summary()
     record: dict[str, Any] = {
         'status': status,
         'time_s': time.time(),
@@ -155,8 +159,10 @@ class TrainingLoop:
         'episode_return': window.score,
         'episode_return_last_100': window.score,
         'evaluation_return': evaluation.score,
-        'policy_lag_mean': self._lag_sum / self._num_lags if self._num_lags else None,
-        'policy_lag_max': self._lag_max if self._num_lags else None,
+        'policy_lag_mean': lag['mean'] if lag['count'] else None,
+        'policy_lag_p95': lag['p95'] if lag['count'] else None,
+        'policy_lag_max': self._policy_lag_max if lag['count'] else None,
+        'unrolls_inserted': self._num_inserted(),
         'resumptions': self.resumptions,
         'seconds': {name: timer.snapshot() for name, timer in self._timers.items()},
         'inference_batch_size': self._server.batch_sizes.summary(),

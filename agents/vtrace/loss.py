@@ -1,6 +1,7 @@
 """The loss of the V-trace agent (Espeholt et al. 2018, sections 4.1 and 4.2)."""
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -45,14 +46,11 @@ def loss(
   params, actions = prediction.policy_params[:-1], outputs.action[:-1]
   behaviour_params = tf.stop_gradient(outputs.prediction.policy_params[:-1])
   log_probs = policy.log_prob(params, actions)
-  log_rhos = transitions_lib.select(mask, log_probs - policy.log_prob(behaviour_params, actions))
+  log_rhos = log_probs - policy.log_prob(behaviour_params, actions)
   targets, advantages = vtrace_lib.vtrace(
       values, rewards, discounts, log_rhos, mask, lambda_=config.lambda_,
       rho_clip=config.rho_clip, c_clip=config.c_clip, policy_rho_clip=config.policy_rho_clip)
-
-  def mean(x: tf.Tensor) -> tf.Tensor:
-    return transitions_lib.masked_mean(x, mask)
-
+  mean = functools.partial(transitions_lib.masked_mean, mask=mask)
   entropies = policy.entropy(params)
   entropy = _entropy_terms(network, entropies, mask, config)
   losses = {
@@ -71,11 +69,21 @@ def loss(
       'policy/kl_behaviour': mean(policy.kl(behaviour_params, params)),
       'value/mean': mean(values[:-1]),
       'value/target_mean': mean(targets),
-      'vtrace/rho_mean': mean(tf.exp(tf.minimum(log_rhos, _MAX_REPORTED_LOG_RHO))),
-      'vtrace/rho_clipped_share': mean(tf.cast(tf.exp(log_rhos) > config.rho_clip, tf.float32)),
+      **_ratio_metrics(log_rhos, mask, config),
   }
   return types.LossOutput(
       loss=total, metrics={name: tf.stop_gradient(x) for name, x in metrics.items()})
+
+
+def _ratio_metrics(
+    log_rhos: tf.Tensor, mask: tf.Tensor,
+    config: vtrace_config.VTraceConfig) -> dict[str, tf.Tensor]:
+  """How far the learner's policy is from the one that acted; log_rhos, mask `[T, B]`."""
+  mean = functools.partial(transitions_lib.masked_mean, mask=mask)
+  return {
+      'vtrace/rho_mean': mean(tf.exp(tf.minimum(log_rhos, _MAX_REPORTED_LOG_RHO))),
+      'vtrace/rho_clipped_share': mean(tf.exp(log_rhos) > config.rho_clip),
+  }
 
 
 def _skip_overlap(

@@ -1,0 +1,207 @@
+"""Throughput of a configuration, with its account: where the CPU-seconds go, and the bound."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme import run_directory
+from seed_acme import saved_config
+from seed_acme import timing
+from seed_acme import types
+from seed_acme.programs import accounting
+from seed_acme.programs import processes
+from seed_acme.programs import runner as runner_lib
+from seed_acme.programs import training_run
+
+_POLL_S = 0.02
+_START_S = 120.0  # until the first update
+_MAX_DISAGREEMENT = 0.02  # between rows trained and rows inserted
+_ENDLESS = 10**15
+
+
+class BenchFailed(types.UserError):
+  """The figures would not be what they claim to be."""
+
+
+class _Reading(NamedTuple):
+  """One moment of the run: the learner's status, the CPU account, the actors' seconds."""
+  status: dict[str, Any]
+  cpu_s: dict[str, float]
+  actor_s: dict[str, float]
+
+
+def bench(config: config_lib.ExperimentConfig, seconds: float, warmup_seconds: float,
+          measures_bounds: bool) -> dict[str, Any]:
+  """Trains in Launchpad processes and measures a window of `seconds`; a JSON record.
+
+  Raises `BenchFailed` if rows trained and rows inserted differ by more than 2 %.
+  """
+  config = dataclasses.replace(
+      config, total_steps=_ENDLESS, max_wall_s=0.0, num_evaluation_environments=0,
+      checkpoint=dataclasses.replace(config.checkpoint, period_s=1e9),
+      learner=dataclasses.replace(config.learner, log_period_s=0.5))
+  with tempfile.TemporaryDirectory(prefix='seed_acme_bench_') as folder:
+    run_dir = training_run.prepare(config, os.path.join(folder, 'run'))
+    saved_config.save(config, run_dir.config)
+    with _launched(run_dir) as launcher:
+      account = accounting.CpuAccount(launcher.pid)
+      _wait_for_updates(run_dir, launcher)
+      time.sleep(warmup_seconds)
+      before = _read(config, run_dir, launcher, account)
+      time.sleep(seconds)
+      after = _read(config, run_dir, launcher, account)
+    result = _result(config, before, after)
+    if measures_bounds:
+      result['bound'] = _bound(run_dir, result)
+    return result
+
+
+@contextlib.contextmanager
+def _launched(run_dir: run_directory.RunDirectory) -> Iterator[subprocess.Popen]:
+  variables = {**os.environ, **processes.environment('launcher', os.getpid())}
+  with open(run_dir.logs / runner_lib.LOG, 'a') as log:
+    launcher = subprocess.Popen(
+        [sys.executable, '-m', 'seed_acme.programs.runner', str(run_dir.path),
+         runner_lib.LOCAL_MP], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables,
+        start_new_session=True)
+  try:
+    yield launcher
+  finally:
+    launcher.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      launcher.wait(20)
+    with contextlib.suppress(ProcessLookupError):
+      os.killpg(launcher.pid, signal.SIGKILL)
+    launcher.wait()
+
+
+def _wait_for_updates(run_dir: run_directory.RunDirectory, launcher: subprocess.Popen) -> None:
+  give_up = time.monotonic() + _START_S
+  while not training_run.read_status(run_dir).get('updates'):
+    _check_alive(run_dir, launcher)
+    if time.monotonic() > give_up:
+      raise BenchFailed(f'no update within {_START_S:g} s: run the same configuration with '
+                        'seed-acme train and look at its logs')
+    time.sleep(_POLL_S)
+
+
+def _check_alive(run_dir: run_directory.RunDirectory, launcher: subprocess.Popen) -> None:
+  if launcher.poll() is not None:
+    failure = processes.read_failure(run_dir)
+    raise BenchFailed(f'the run ended: {failure["message"] if failure else "no reason given"}')
+
+
+def _read(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
+          launcher: subprocess.Popen, account: accounting.CpuAccount) -> _Reading:
+  """The CPU account at the moment that a new status appears."""
+  last = training_run.read_status(run_dir)['time_s']
+  while True:
+    _check_alive(run_dir, launcher)
+    status = training_run.read_status(run_dir)
+    if status['time_s'] != last:
+      account.sample()
+      return _Reading(status, account.seconds(), _actor_seconds(config, run_dir))
+    time.sleep(_POLL_S)
+
+
+def _actor_seconds(config: config_lib.ExperimentConfig,
+                   run_dir: run_directory.RunDirectory) -> dict[str, float]:
+  paths = [run_dir.logs / f'actor_{i}_seconds.json' for i in range(config.num_actors)]
+  return timing.merge(*[run_directory.read_json(path) for path in paths if path.exists()])
+
+
+def _result(config: config_lib.ExperimentConfig, before: _Reading,
+            after: _Reading) -> dict[str, Any]:
+  change = {name: after.status[name] - before.status[name]
+            for name in ('trained_steps', 'updates', 'unrolls_inserted', 'time_s', 'episodes')}
+  cpu_s = {kind: after.cpu_s[kind] - before.cpu_s.get(kind, 0.0) for kind in after.cpu_s}
+  total_cpu_s, steps = sum(cpu_s.values()), change['trained_steps']
+  rows = change['updates'] * config.agent.batch_size * config.agent.unroll_length
+  inserted = change['unrolls_inserted'] * config.agent.unroll_length
+  if not steps or abs(rows - inserted) > _MAX_DISAGREEMENT * inserted:
+    raise BenchFailed(
+        f'{rows:,} rows were trained and {inserted:,} inserted in the window; they must agree '
+        f'within {_MAX_DISAGREEMENT:.0%}: choose a longer window (--seconds)')
+  return {
+      'config': config.name,
+      'window_s': change['time_s'],
+      'agent_steps': steps,
+      'steps_per_s': steps / change['time_s'],
+      'steps_per_cpu_s': steps / total_cpu_s,
+      'cores_in_use': total_cpu_s / change['time_s'],
+      'cpu_s': cpu_s,
+      'cpu_s_per_million_steps': {k: 1e6 * s / steps for k, s in cpu_s.items()},
+      'phase_shares': {
+          'actor': timing.shares(timing.difference(after.actor_s, before.actor_s)),
+          **{thread: timing.shares(timing.difference(seconds, before.status['seconds'][thread]))
+             for thread, seconds in after.status['seconds'].items()}},
+      'inference_batch_size': after.status['inference_batch_size'],
+      'inference_latency_ms': {name: 1e3 * value if name != 'count' else value
+                               for name, value in after.status['inference_latency_s'].items()},
+      'policy_lag': {name: after.status[f'policy_lag_{name}'] for name in ('mean', 'p95', 'max')},
+      'updates': change['updates'],
+      'rows_trained': rows,
+      'rows_inserted': inserted,
+      'steps_per_row': steps / rows,
+  }
+
+
+def _bound(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[str, Any]:
+  """CPU-seconds per million steps of the work alone, and the efficiency of the run."""
+  variables = {**os.environ, **processes.environment('bounds', os.getpid())}
+  rows = max(1, round(result['inference_batch_size']['mean']))
+  measured = subprocess.run(
+      [sys.executable, '-m', 'seed_acme.programs.bounds', str(run_dir.path), str(rows),
+       str(result['steps_per_row'])], env=variables, stdout=subprocess.PIPE, check=True,
+      stderr=subprocess.DEVNULL)
+  seconds = json.loads(measured.stdout)
+  total = sum(seconds.values())
+  return {
+      'cpu_s_per_million_steps': {name: 1e6 * value for name, value in seconds.items()},
+      'steps_per_cpu_s': 1 / total,
+      'efficiency': total * result['steps_per_cpu_s'],
+  }
+
+
+def describe(result: dict[str, Any]) -> str:
+  """The record as aligned text."""
+  lines = [
+      f'{result["config"]}: {result["steps_per_s"]:,.0f} agent steps/s, '
+      f'{result["steps_per_cpu_s"]:,.0f} agent steps per CPU-second, '
+      f'{result["cores_in_use"]:.2f} cores in use, window {result["window_s"]:.1f} s',
+      'CPU-seconds per million steps: ' + _listed(result['cpu_s_per_million_steps'], '.1f'),
+  ]
+  for thread, shares in result['phase_shares'].items():
+    lines.append(f'  {thread:14} ' + _listed(shares, '.0%'))
+  batch, latency, lag = (result[name] for name in (
+      'inference_batch_size', 'inference_latency_ms', 'policy_lag'))
+  lines += [
+      f'inference: batches of {batch["mean"]:.0f} rows (p95 {batch["p95"]:.0f}), '
+      f'latency {latency["mean"]:.1f} ms (p95 {latency["p95"]:.1f} ms)',
+      f'policy lag: {lag["mean"]:.1f} updates (p95 {lag["p95"]:.1f}, highest {lag["max"]:.0f})',
+      f'rows: {result["rows_trained"]:,} trained, {result["rows_inserted"]:,} inserted, '
+      f'{result["steps_per_row"]:.0%} of them agent steps',
+  ]
+  if 'bound' in result:
+    bound = result['bound']
+    lines.append(
+        f'bound: {bound["steps_per_cpu_s"]:,.0f} steps per CPU-second ('
+        + _listed(bound['cpu_s_per_million_steps'], '.1f')
+        + f' CPU-seconds per million steps); efficiency {bound["efficiency"]:.0%}')
+  return '\n'.join(lines)
+
+
+def _listed(values: dict[str, float], form: str) -> str:
+  ordered = sorted(values.items(), key=lambda item: -item[1])
+  return ', '.join(f'{name} {value:{form}}' for name, value in ordered if value > 0)
+
