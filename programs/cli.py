@@ -35,7 +35,7 @@ class TrainArguments:
   max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
   json: print the summary as JSON.
   """
-  config: config_lib.ExperimentConfig
+  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   run_dir: str = ''
   launch: Literal['local_mp', 'local_mt', 'single_process'] = 'local_mp'
   max_restarts: int = 0
@@ -70,7 +70,7 @@ class BenchArguments:
   seconds: length of the measured window. warmup_seconds: training before it.
   bounds: also measure environment, inference and training alone. json: print JSON.
   """
-  config: config_lib.ExperimentConfig
+  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   seconds: float = 30.0
   warmup_seconds: float = 8.0
   bounds: bool = True

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 import tree
 
+from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.agents.vtrace import config as vtrace_config
@@ -33,15 +34,11 @@ def loss(
     L = -mean(A_t log pi(a_t|x_t)) + value_cost 1/2 mean((v_t - V_t)^2)
         - c_H mean(H(pi)) + kl_cost mean(log mu(a_t) - log pi(a_t))
 
-  with v_t, A_t of `ops.vtrace`, bootstrapped from V of the last row by this network, and c_H
-  fixed, or learnt if `target_entropy` is set.
+  v_t, A_t: `ops.vtrace`, from V of this network, the last row included. c_H: fixed or learnt.
   """
-  inputs, outputs, state = _skip_overlap(network, sample.unroll, config.overlap)
-  _check_num_rows(inputs, config)
+  inputs, outputs, state = _skip_overlap(network, sample.unroll, config)
   prediction, _ = network.unroll(inputs, state)
-  rewards, discounts, mask = transitions_lib.transitions(inputs, gamma=config.discount)
-  if config.max_abs_reward:
-    rewards = tf.clip_by_value(rewards, -config.max_abs_reward, config.max_abs_reward)
+  rewards, discounts, mask = _transitions(inputs, config)
   policy, values = distributions.CATEGORICAL, prediction.value
   params, actions = prediction.policy_params[:-1], outputs.action[:-1]
   behaviour_params = tf.stop_gradient(outputs.prediction.policy_params[:-1])
@@ -88,8 +85,14 @@ def _ratio_metrics(
 
 def _skip_overlap(
     network: core.RecurrentNetwork, unroll: types.Unroll,
-    overlap: int) -> tuple[types.AgentInput, types.AgentOutput, types.Nest]:
+    config: vtrace_config.VTraceConfig) -> tuple[types.AgentInput, types.AgentOutput, types.Nest]:
   """The rows that are learnt from, and the state that enters them, warmed by the others."""
+  overlap, num_rows = config.overlap, unroll.inputs.step_type.shape[0]
+  wanted = config_lib.unroll_rows(config)
+  if num_rows not in (None, wanted):
+    raise ValueError(
+        f'the sample holds {num_rows} rows, but overlap ({overlap}) + unroll_length '
+        f'({config.unroll_length}) + 1 = {wanted} are needed')
   if not overlap:
     return unroll.inputs, unroll.outputs, unroll.initial_state
   head = tree.map_structure(lambda x: x[:overlap], unroll.inputs)
@@ -98,12 +101,14 @@ def _skip_overlap(
   return inputs, outputs, tf.nest.map_structure(tf.stop_gradient, state)
 
 
-def _check_num_rows(inputs: types.AgentInput, config: vtrace_config.VTraceConfig) -> None:
-  rows = inputs.step_type.shape[0]
-  if rows is not None and rows != config.unroll_length + 1:
-    raise ValueError(
-        f'the sample holds {rows + config.overlap} rows, but overlap ({config.overlap}) + '
-        f'unroll_length ({config.unroll_length}) + 1 are needed')
+def _transitions(
+    inputs: types.AgentInput, config: vtrace_config.VTraceConfig) -> transitions_lib.Transitions:
+  """Rows `[T+1, B]` -> transitions `[T, B]`, rewards clipped if the configuration says so."""
+  result = transitions_lib.transitions(inputs, gamma=config.discount)
+  bound = config.max_abs_reward
+  if not bound:
+    return result
+  return result._replace(rewards=tf.clip_by_value(result.rewards, -bound, bound))
 
 
 def _entropy_terms(
