@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +17,6 @@ from seed_acme import config as config_lib
 from seed_acme import run_directory
 from seed_acme import types
 from seed_acme.programs import actor_worker
-from seed_acme.programs import node_start
 from seed_acme.programs import processes
 
 _POLL_S = 0.1
@@ -27,21 +25,9 @@ _STOP_S = 5.0  # a worker that does not stop by then is killed
 _HEALTHY_S = 60.0
 
 
-def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
-        index: int, address: str) -> None:
-  """Main thread of the node. address: of the inference server."""
-  stop = node_start.enter()
-  name = f'actor/{index}'
-  if node_start.is_thread():
-    with processes.reported_failures(run_dir, name, 'launcher'):
-      _act_in_this_thread(config, token, index, address, stop)
-    return
-  with processes.reported_failures(run_dir, name, name):
-    Supervisor(config, run_dir, token, index, address).run(stop)
-
-
-def _act_in_this_thread(config: config_lib.ExperimentConfig, token: str, index: int,
-                        address: str, stop: threading.Event) -> None:
+def act_in_this_thread(config: config_lib.ExperimentConfig, token: str, index: int,
+                       address: str, stop: threading.Event) -> None:
+  """What a node does instead where all nodes are threads: acts, and fails with the run."""
   actor = actor_worker.make_remote_actor(config, index, attempt=0, address=address, token=token)
 
   def interrupt_on_stop() -> None:
@@ -53,10 +39,15 @@ def _act_in_this_thread(config: config_lib.ExperimentConfig, token: str, index: 
   actor.close()
 
 
+class WorkerFailed(Exception):
+  """A worker failed too often to be started again."""
+
+
 class Supervisor:
   """Keeps one worker running until it ends by itself or `stop` is set.
 
-  Raises after `actor.max_failures` failures in a row, with the last one's reason.
+  Raises `WorkerFailed` after `actor.max_failures` failures in a row, `types.UserError` for
+  wrong input, which no restart would mend.
   """
 
   def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
@@ -81,8 +72,8 @@ class Supervisor:
       if report['is_user_error']:
         raise types.UserError(report['message'])
       if num_failures >= self._config.actor.max_failures:
-        raise RuntimeError(f'the worker of actor/{self._index} failed {num_failures} times in a '
-                           f'row (actor.max_failures); the last time: {report["message"]}')
+        raise WorkerFailed(f'the worker failed {num_failures} times in a row '
+                           f'(actor.max_failures), the last time with {report["message"]}')
 
   def _run_worker(self, attempt: int, stop: threading.Event) -> tuple[dict, int]:
     """Runs a worker to its end; returns the reason of a failure and the exit code."""
@@ -94,15 +85,13 @@ class Supervisor:
         pass
       if worker.poll() is None:
         _stop_worker(worker)
-      with os.fdopen(read_fd, 'rb', closefd=False) as file:
-        said = file.read()
+      said = _written(read_fd)
     finally:
       os.close(read_fd)
     code = worker.returncode
     if said:
       return json.loads(said), code
-    reason = (f'killed by {signal.Signals(-code).name}' if code < 0 else f'exit code {code}')
-    return {'message': reason, 'is_user_error': False}, code
+    return {'message': processes.describe_exit(code), 'is_user_error': False}, code
 
   def _start_worker(self, attempt: int, report_fd: int) -> subprocess.Popen:
     variables = {
@@ -122,6 +111,16 @@ class Supervisor:
     except BrokenPipeError:  # it died already; its exit code says how
       pass
     return worker
+
+
+def _written(pipe_fd: int) -> bytes:
+  """What stands in the pipe now. Its end may never come: processes that the environments
+  started have inherited the other side, and may outlive a worker that was killed."""
+  os.set_blocking(pipe_fd, False)
+  try:
+    return os.read(pipe_fd, 1 << 16)
+  except BlockingIOError:
+    return b''
 
 
 def _stop_worker(worker: subprocess.Popen) -> None:

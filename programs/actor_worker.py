@@ -112,9 +112,8 @@ def main() -> int:
   except Exception as error:  # noqa: BLE001: reported to the supervisor
     traceback.print_exc()
     is_user_error = isinstance(error, types.UserError)
-    message = str(error) if is_user_error else f'{type(error).__name__}: {error}'
-    os.write(spec.report_fd, json.dumps(
-        {'message': message[:2000], 'is_user_error': is_user_error}).encode())
+    os.write(spec.report_fd, json.dumps({
+        'message': processes.describe(error)[:2000], 'is_user_error': is_user_error}).encode())
     return processes.USER_ERROR_EXIT if is_user_error else processes.FAILURE_EXIT
   return 0
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import signal
 import sys
 from typing import Any, Literal, TypeVar
 
@@ -97,6 +98,7 @@ class DoctorArguments:
 
 def train(argv: list[str]) -> int:
   from seed_acme.loggers import terminal
+  from seed_acme.programs import summary as summary_lib
   from seed_acme.programs import training_run
   name, rest = _take_config(argv)
   run_dir = _peek(rest, '--run_dir')
@@ -115,9 +117,12 @@ def train(argv: list[str]) -> int:
       arguments.config, folder, launch=arguments.launch, max_restarts=arguments.max_restarts,
       show=lambda text: print(text, file=sys.stderr), progress=progress)
   if progress is not None:
-    progress.finish(outcome.summary)
-  if outcome.failure is not None:
-    print(training_run.failure_text(outcome.failure, folder), file=sys.stderr)
+    progress.finish()
+  if outcome.failure is not None or outcome.exit_code in (
+      processes.FAILURE_EXIT, processes.USER_ERROR_EXIT):
+    print(summary_lib.failure_text(outcome.failure, folder), file=sys.stderr, flush=True)
+  if outcome.exit_code == processes.USER_ERROR_EXIT:
+    return outcome.exit_code
   if arguments.json:
     print(json.dumps(outcome.summary))
   else:
@@ -228,6 +233,8 @@ def main(argv: list[str] | None = None) -> int:
   if argv[0] not in _COMMANDS:
     print(f'error: unknown command {argv[0]!r}; known: {", ".join(_COMMANDS)}', file=sys.stderr)
     return processes.USER_ERROR_EXIT
+  sys.path.append(os.getcwd())  # where a user's own environment or network may lie
+  signal.signal(signal.SIGTERM, _terminated)  # a run that is under way has a better answer
   try:
     return _COMMANDS[argv[0]][0](argv[1:])
   except types.UserError as error:
@@ -235,10 +242,14 @@ def main(argv: list[str] | None = None) -> int:
     print('\n'.join(lines), file=sys.stderr)
     return processes.USER_ERROR_EXIT
   except KeyboardInterrupt:
-    return 130
+    return 128 + signal.SIGINT
   except BrokenPipeError:  # `seed-acme list | head`
     sys.stderr.close()
     return 0
+
+
+def _terminated(*_: object) -> None:
+  raise SystemExit(128 + signal.SIGTERM)
 
 
 def _take_config(argv: list[str]) -> tuple[str, list[str]]:

@@ -14,9 +14,8 @@ import portpicker
 
 from seed_acme import config as config_lib
 from seed_acme import run_directory
-from seed_acme.programs import actor_node
 from seed_acme.programs import actors
-from seed_acme.programs import learner_node
+from seed_acme.programs import nodes
 from seed_acme.programs import processes
 
 
@@ -76,15 +75,15 @@ def make_program(config: config_lib.ExperimentConfig,
   if config.replay.separate_process:
     with program.group('replay'):
       replay = program.add_node(_ServingNode(
-          learner_node.serve_replay, 'replay', 'localhost', config.replay.port,
+          nodes.replay, 'replay', 'localhost', config.replay.port,
           config=config, run_dir=run_dir))
   with program.group('learner'):
     learner = program.add_node(_ServingNode(
-        learner_node.run, 'inference', config.transport.host, config.transport.port,
+        nodes.learner, 'inference', config.transport.host, config.transport.port,
         config=config, run_dir=run_dir, token=token, replay_address=replay))
   with program.group('actor'):
     for index in range(actors.num_actor_nodes(config)):
-      program.add_node(lp.PyNode(actor_node.run, config, run_dir, token, index, learner))
+      program.add_node(lp.PyNode(nodes.actor, config, run_dir, token, index, learner))
   return program
 
 

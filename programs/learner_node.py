@@ -26,17 +26,15 @@ _SPARE_STREAMS = 16  # threads for streams that are being replaced
 
 
 def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
-        address: lp.Address, replay_address: str | None) -> None:
-  """Main thread of the node. replay_address: of a replay node; None = serve it here."""
-  stop = node_start.enter()
-  with processes.reported_failures(run_dir, 'learner/0', 'learner/0'):
-    processes.configure_tensorflow(config.learner.tensorflow_threads)
-    with contextlib.ExitStack() as cleanup:
-      node = LearnerNodeProcess(config, run_dir, token, address.resolve(), replay_address,
-                                cleanup)
-      status = node.train(stop)
-    if status == training.FINISHED:
-      lp.stop()
+        address: str, replay_address: str | None, stop: threading.Event) -> None:
+  """Main thread of the node, called by `nodes.learner`. address: `host:port` to serve on."""
+  processes.configure_tensorflow(config.learner.tensorflow_threads)
+  with contextlib.ExitStack() as cleanup:
+    # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
+    with processes.reported_failures(run_dir, 'learner/0', node_start.log('learner/0')):
+      node = LearnerNodeProcess(config, run_dir, token, address, replay_address, cleanup)
+      if node.train(stop) == training.FINISHED:
+        lp.stop()
 
 
 class LearnerNodeProcess:
@@ -111,13 +109,9 @@ class LearnerNodeProcess:
     return status
 
 
-def serve_replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-                 address: lp.Address) -> None:
-  """Main thread of a replay node of its own."""
-  stop = node_start.enter()
-  with processes.reported_failures(run_dir, 'replay/0', 'replay/0'):
-    processes.configure_tensorflow(num_threads=1)
-    port = lp.address.get_port_from_address(address.resolve())
-    server = build.make_replay_server(config, build.make_acting(config), port)
-    stop.wait()
-    server.stop()
+def serve_replay(config: config_lib.ExperimentConfig, port: int, stop: threading.Event) -> None:
+  """Main thread of a replay node of its own, called by `nodes.replay`."""
+  processes.configure_tensorflow(num_threads=1)
+  server = build.make_replay_server(config, build.make_acting(config), port)
+  stop.wait()
+  server.stop()

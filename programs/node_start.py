@@ -23,6 +23,11 @@ def enter() -> threading.Event:
   return lp.stop_event()
 
 
+def log(name: str) -> str:
+  """The file within the run's logs that the node of this name writes to."""
+  return processes.LAUNCHER if is_thread() else name
+
+
 def is_thread() -> bool:
   """Whether all nodes are threads of the launcher (`local_mt`)."""
   return lp.context.get_context().launch_type in (

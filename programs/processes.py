@@ -21,6 +21,7 @@ NODE_VARIABLE = 'SEED_ACME_NODE'  # kind of node, for the account of CPU-seconds
 _PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid that a process must not outlive
 _PR_SET_PDEATHSIG = 1
 
+LAUNCHER = 'launcher'  # node and log of the process that starts the others
 USER_ERROR_EXIT = 2
 FAILURE_EXIT = 1
 
@@ -64,15 +65,30 @@ def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> I
   except Exception as error:  # noqa: BLE001: reported, and the process ends
     traceback.print_exc()
     is_user_error = isinstance(error, types.UserError)
-    message = str(error) if is_user_error else f'{type(error).__name__}: {error}'
-    report_failure(run, node, message, log, is_user_error)
+    report_failure(run, node, describe(error), log, is_user_error)
     raise SystemExit(USER_ERROR_EXIT if is_user_error else FAILURE_EXIT) from error
 
 
+def describe(error: BaseException) -> str:
+  """The error in words; ours say everything themselves, others need the name of their type."""
+  if type(error).__module__.startswith('seed_acme.'):
+    return str(error)
+  return f'{type(error).__name__}: {error}'
+
+
+def describe_exit(code: int) -> str:
+  """How a process ended, by its return code."""
+  return f'killed by {signal.Signals(-code).name}' if code < 0 else f'exit code {code}'
+
+
 def report_failure(run: run_directory.RunDirectory, node: str, message: str, log: str,
-                   is_user_error: bool = False) -> None:
-  """Writes failure.json unless an earlier failure stands there: the first is the cause."""
-  if run.failure.exists():
+                   is_user_error: bool = False, is_cause: bool = False) -> None:
+  """Writes failure.json unless an earlier failure stands there: the first is the cause.
+
+  is_cause: this one is, whatever another node said first (of a connection it lost, say).
+  """
+  earlier = read_failure(run)
+  if earlier is not None and not (is_cause and earlier['node'] != node):
     return
   run_directory.write_json(run.failure, {
       'node': node, 'message': message, 'is_user_error': is_user_error,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import run_directory
@@ -17,7 +18,7 @@ from seed_acme.programs import processes
 
 SINGLE_PROCESS, LOCAL_MT, LOCAL_MP = 'single_process', 'local_mt', 'local_mp'
 LAUNCH_TYPES = (LOCAL_MP, LOCAL_MT, SINGLE_PROCESS)
-LOG = 'launcher'
+LOG = processes.LAUNCHER
 
 
 def main(argv: list[str]) -> int:
@@ -29,9 +30,8 @@ def main(argv: list[str]) -> int:
     with processes.reported_failures(run_dir, 'single_process', LOG):
       _run_single_process(saved_config.load(run_dir.config), run_dir)
     return 0
-  with processes.reported_failures(run_dir, 'launcher', LOG):
-    config = saved_config.load(run_dir.config)
-  return _launch(config, run_dir, launch_type)
+  with processes.reported_failures(run_dir, processes.LAUNCHER, LOG):
+    return _launch(saved_config.load(run_dir.config), run_dir, launch_type)
 
 
 def _run_single_process(config: config_lib.ExperimentConfig,
@@ -53,10 +53,13 @@ def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
   os.environ['LAUNCHPAD_LOGGING_DIR'] = str(run_dir.logs)  # read when Launchpad is imported
   import absl.flags
   import launchpad as lp
+
   from seed_acme.programs import distributed
   from seed_acme.programs import node_start
-  with processes.reported_failures(run_dir, 'launcher', LOG):
-    program = distributed.make_program(config, run_dir)
+  if launch_type == LOCAL_MT:
+    # On the main thread, while SIGTERM still ends this process at once.
+    from seed_acme.programs import learner_node  # noqa: F401
+  program = distributed.make_program(config, run_dir)
   absl.flags.FLAGS([sys.argv[0], f'--lp_termination_notice_secs={node_start.TERMINATION_NOTICE_S}'])
   manager = lp.launch(program, launch_type=launch_type, terminal='output_to_files',
                       local_resources=distributed.local_resources(os.getpid()))
@@ -66,21 +69,24 @@ def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
   try:
     manager.wait()
   except BaseException as error:  # noqa: BLE001: SystemExit of a node's thread, too
-    for title, worker in workers:
-      code = getattr(worker, 'returncode', None)
-      if code:
-        reason = f'killed by {signal.Signals(-code).name}' if code < 0 else f'exit code {code}'
-        processes.report_failure(run_dir, title, f'the process was lost: {reason}', title)
-    processes.report_failure(run_dir, 'launcher', f'{type(error).__name__}: {error}', LOG)
-    failure = processes.read_failure(run_dir) or {}
-    _wait_for_the_others(manager)
-    return processes.USER_ERROR_EXIT if failure.get('is_user_error') else processes.FAILURE_EXIT
-  return 0
+    _report_lost_processes(run_dir, workers)
+    processes.report_failure(run_dir, processes.LAUNCHER, processes.describe(error), LOG)
+    manager.wait(raise_error=False)  # the failure has set off the stop of the other nodes
+  # Launchpad takes no notice of nodes that fail while the program stops.
+  failure = processes.read_failure(run_dir)
+  if failure is None:
+    return 0
+  return processes.USER_ERROR_EXIT if failure['is_user_error'] else processes.FAILURE_EXIT
 
 
-def _wait_for_the_others(manager: object) -> None:
-  """The failure has set off the stop of the other nodes; ends when they have ended."""
-  manager.wait(raise_error=False)  # type: ignore[attr-defined]
+def _report_lost_processes(run_dir: run_directory.RunDirectory,
+                           workers: list[tuple[str, Any]]) -> None:
+  """Of the nodes that have ended by now, those that could not say why themselves."""
+  for title, worker in workers:
+    code = getattr(worker, 'returncode', None)
+    if code:
+      processes.report_failure(run_dir, title, 'the process was lost: '
+                               f'{processes.describe_exit(code)}', title, is_cause=code < 0)
 
 
 if __name__ == '__main__':

@@ -5,15 +5,16 @@ kill its whole tree, itself included, and somebody has to tell the user what hap
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 import contextlib
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from seed_acme import checkpoint
@@ -27,10 +28,12 @@ from seed_acme.loggers import terminal
 from seed_acme.programs import accounting
 from seed_acme.programs import processes
 from seed_acme.programs import runner as runner_lib
+from seed_acme.programs import summary as summary_lib
 
 _POLL_S = 0.1
 _SAMPLE_S = 1.0
-_STOP_S = 25.0  # then whatever is left is killed
+_STOP_S = 25.0  # after a stop or a failure; then whatever is left is killed
+_SAME_SIGNAL_S = 0.5  # a terminal and a wrapper may both send what the user sent once
 FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
 
 
@@ -38,7 +41,8 @@ class Outcome(NamedTuple):
   """How a run ended.
 
   exit_code: 0, 1 (failure), 2 (wrong input), 130 (Ctrl-C) or 143 (SIGTERM).
-  summary: what stands in summary.json. failure: as failure.json, or None.
+  summary: what stands in summary.json. failure: as failure.json, or None; a run that was
+  stopped may have one, too.
   """
   exit_code: int
   summary: dict[str, Any]
@@ -53,17 +57,32 @@ def prepare(config: config_lib.ExperimentConfig,
   """
   config_lib.validate(config)
   environments.check(config.environment)
-  if config.initial_checkpoint:
+  _check_ports(config)
+  newest = None
+  if path is not None:
+    existing = run_directory.RunDirectory(pathlib.Path(path).absolute())
+    if existing.holds_run():
+      saved_config.compare_for_resume(saved_config.load(existing.config), config)
+      newest = checkpoint.newest(existing.checkpoints)
+  if newest is not None:
+    checkpoint.load(newest)
+  elif config.initial_checkpoint:
     checkpoint.load_from(config.initial_checkpoint)
-  if path is None:
-    return run_directory.new(config.name)
-  existing = run_directory.RunDirectory(pathlib.Path(path).absolute())
-  if existing.holds_run():
-    saved_config.compare_for_resume(saved_config.load(existing.config), config)
-    newest = checkpoint.newest(existing.checkpoints)
-    if newest is not None:
-      checkpoint.load(newest)
-  return run_directory.create(path)
+  return run_directory.new(config.name) if path is None else run_directory.create(path)
+
+
+def _check_ports(config: config_lib.ExperimentConfig) -> None:
+  """The nodes check again; here a port in use is found before anything is written."""
+  for name, host, port in (('transport', config.transport.host, config.transport.port),
+                           ('replay', '', config.replay.port)):
+    with socket.socket() as probe:
+      probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+      try:
+        probe.bind((host, port))
+      except OSError as error:
+        mend = f'port, or {name}.port 0 for any free one' if port else 'host'
+        raise types.UserError(f'cannot listen on {host or "localhost"}:{port} '
+                              f'({error.strerror}): choose another {name}.{mend}') from None
 
 
 def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, *,
@@ -74,7 +93,7 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
   with run_directory.lock(run_dir):
     saved_config.save(config, run_dir.config)
     run_directory.point_latest(run_dir)
-    attempt = _Attempt(config, run_dir, launch, progress)
+    attempt = _Attempt(run_dir, launch, show, progress)
     with _signals_to(attempt.request_stop):
       for restart in range(max_restarts + 1):
         code = attempt.run()
@@ -91,58 +110,84 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
 class _Attempt:
   """Starts the launcher's process and watches it; may be run again after a failure."""
 
-  def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-               launch: str, progress: terminal.Progress | None):
-    self._config = config
+  def __init__(self, run_dir: run_directory.RunDirectory, launch: str,
+               show: Callable[[str], None], progress: terminal.Progress | None):
     self._run_dir = run_dir
     self._launch = launch
+    self._show = show
     self._progress = progress
     self._launcher: subprocess.Popen | None = None
     self._started_s = time.time()
+    self._ending_since_s: float | None = None  # since a stop or a failure
+    self._status: dict[str, Any] = {}  # of this attempt
     self.stop_signal: int | None = None
-    self._stop_asked_s = 0.0
     self.cpu_s: dict[str, float] = {}
-    self.status: dict[str, Any] = {}
 
   def request_stop(self, signal_number: int) -> None:
     """From the signal handler: the first asks, a second one kills."""
-    if self.stop_signal is not None:
+    now = time.monotonic()
+    if self.stop_signal is None:
+      self.stop_signal = signal_number
+      self._ending_since_s = now
+      if self._launcher is not None and self._launcher.poll() is None:
+        self._launcher.terminate()
+    elif self._ending_since_s is not None and now - self._ending_since_s > _SAME_SIGNAL_S:
       self._kill()
-    self.stop_signal = self.stop_signal or signal_number
-    self._stop_asked_s = time.monotonic()
-    if self._launcher is not None and self._launcher.poll() is None:
-      self._launcher.terminate()
 
   def run(self) -> int:
     """0, 1 or 2: the launcher's own exit code, or 1 if it was killed."""
     processes.clear_failure(self._run_dir)
-    self._started_s = time.time()
+    self._started_s, self._status, self._ending_since_s = time.time(), {}, None
     launcher = self._start()
     account = accounting.CpuAccount(launcher.pid)
-    next_sample_s = 0.0
     try:
-      while launcher.poll() is None:
-        if time.monotonic() >= next_sample_s:
-          next_sample_s = time.monotonic() + _SAMPLE_S
-          account.sample()
-        self._show_progress()
-        if self.stop_signal and time.monotonic() - self._stop_asked_s > _STOP_S:
-          self._kill()
-        time.sleep(_POLL_S)
+      self._watch(launcher, account)
     finally:
       self._kill()  # what the launcher may have left behind
       launcher.wait()
     self._show_progress()
     for kind, seconds in account.seconds().items():
       self.cpu_s[kind] = self.cpu_s.get(kind, 0.0) + seconds
-    if launcher.returncode < 0:
-      name = signal.Signals(-launcher.returncode).name
-      processes.report_failure(self._run_dir, 'launcher', f'killed by {name}', runner_lib.LOG)
-      return processes.FAILURE_EXIT
-    return launcher.returncode
+    return self._exit_code(launcher.returncode)
+
+  def _watch(self, launcher: subprocess.Popen, account: accounting.CpuAccount) -> None:
+    next_sample_s, has_told = 0.0, False
+    while launcher.poll() is None:
+      if time.monotonic() >= next_sample_s:
+        next_sample_s = time.monotonic() + _SAMPLE_S
+        account.sample()
+      self._show_progress()
+      if self.stop_signal and not has_told:
+        has_told = True
+        self._show('Stopping with a checkpoint; a second signal kills at once.')
+      if self._is_overdue():
+        processes.report_failure(
+            self._run_dir, processes.LAUNCHER,
+            f'the nodes did not end within {_STOP_S:g} s and were killed', runner_lib.LOG)
+        self._kill()
+      time.sleep(_POLL_S)
+
+  def _is_overdue(self) -> bool:
+    """Whether a stop or a failure is so long ago that the launcher must be stuck."""
+    now = time.monotonic()
+    if self._ending_since_s is None and self._run_dir.failure.exists():
+      self._ending_since_s = now
+    return self._ending_since_s is not None and now - self._ending_since_s > _STOP_S
+
+  def _exit_code(self, returned: int) -> int:
+    if returned >= 0:
+      return returned
+    # Launchpad kills its whole tree, itself included, when a node takes too long to end.
+    if self._status.get('status') == FINISHED and not self._run_dir.failure.exists():
+      return 0
+    if not self.stop_signal:
+      processes.report_failure(
+          self._run_dir, processes.LAUNCHER,
+          f'the process was lost: {processes.describe_exit(returned)}', runner_lib.LOG)
+    return processes.FAILURE_EXIT
 
   def _start(self) -> subprocess.Popen:
-    variables = {**os.environ, **processes.environment('launcher', os.getpid())}
+    variables = {**os.environ, **processes.environment(processes.LAUNCHER, os.getpid())}
     with open(self._run_dir.logs / runner_lib.LOG, 'a') as log:
       self._launcher = subprocess.Popen(
           [sys.executable, '-m', 'seed_acme.programs.runner', str(self._run_dir.path),
@@ -161,7 +206,7 @@ class _Attempt:
   def _show_progress(self) -> None:
     status = read_status(self._run_dir)
     if status and status['time_s'] >= self._started_s:
-      self.status = status
+      self._status = status
       if self._progress is not None:
         self._progress.update(status)
 
@@ -189,16 +234,18 @@ def _signals_to(handler: Callable[[int], None]) -> Iterator[None]:
 def _conclude(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
               attempt: _Attempt, code: int, failure: dict[str, Any] | None) -> Outcome:
   if attempt.stop_signal:
-    status, exit_code, failure = STOPPED, 128 + attempt.stop_signal, None
+    status, exit_code = STOPPED, 128 + attempt.stop_signal
   elif code == 0:
     status, exit_code = FINISHED, 0
   else:
     status, exit_code = FAILED, code
-  summary = summarise(config, read_status(run_dir), attempt.cpu_s, status, _earlier(run_dir))
-  if summary['agent_steps'] or exit_code == 0:
+  summary = summary_lib.summarise(
+      config, read_status(run_dir), attempt.cpu_s, status, _earlier(run_dir))
+  if exit_code != processes.USER_ERROR_EXIT:
     run_directory.write_json(run_dir.summary, summary)
-  if attempt.stop_signal is None and exit_code == 0:
-    plot.plot([str(run_dir.path)], str(run_dir.plot))
+  if exit_code == 0:
+    with contextlib.suppress(types.UserError):  # no episode has ended: there is no curve
+      plot.plot([str(run_dir.path)], str(run_dir.plot))
   return Outcome(exit_code, summary, failure)
 
 
@@ -207,41 +254,6 @@ def _earlier(run_dir: run_directory.RunDirectory) -> dict[str, float]:
   if not run_dir.summary.exists():
     return {}
   return run_directory.read_json(run_dir.summary).get('cpu_s', {})
-
-
-def summarise(config: config_lib.ExperimentConfig, status: dict[str, Any],
-              cpu_s: dict[str, float], how: str, earlier_cpu_s: dict[str, float]) -> dict[str, Any]:
-  """The record of summary.json.
-
-  cpu_s: CPU-seconds by kind of node, over all resumptions, starting up included.
-  """
-  kinds = {*cpu_s, *earlier_cpu_s}
-  cpu = {kind: cpu_s.get(kind, 0.0) + earlier_cpu_s.get(kind, 0.0) for kind in sorted(kinds)}
-  steps, wall_s = status.get('agent_steps', 0), status.get('wall_s', 0.0)
-  total_cpu_s = sum(cpu.values())
-  return {
-      'status': how,
-      'config': config.name,
-      'seed': config.seed,
-      **{name: status.get(name, 0) for name in (
-          'agent_steps', 'frames', 'updates', 'episodes', 'trained_steps', 'wall_s')},
-      'cpu_s': cpu,
-      'steps_per_s': steps / wall_s if wall_s else 0.0,
-      'steps_per_cpu_s': steps / total_cpu_s if total_cpu_s else 0.0,
-      **{name: status.get(name) for name in (
-          'episode_return_last_100', 'evaluation_return', 'policy_lag_mean', 'policy_lag_max')},
-  }
-
-
-def failure_text(failure: dict[str, Any] | None, run_dir: run_directory.RunDirectory) -> str:
-  """At most four lines: what, where, and where to look."""
-  if failure is None:
-    return f'error: the run ended without a reason; look into {run_dir.logs}'
-  if failure['is_user_error']:
-    return f'error: {failure["message"]}'
-  message = failure['message'].strip().splitlines() or ['']
-  return (f'error in {failure["node"]}: {message[0][:300]}\n'
-          f'log: {failure["log"]}')
 
 
 class TrainingFailed(Exception):
@@ -256,7 +268,7 @@ def train(config: config_lib.ExperimentConfig, run_dir: str | None = None,
                           f'{", ".join(runner_lib.LAUNCH_TYPES)}')
   run_folder = prepare(config, run_dir)
   outcome = run(config, run_folder, launch=launch, max_restarts=max_restarts)
-  text = failure_text(outcome.failure, run_folder)
+  text = summary_lib.failure_text(outcome.failure, run_folder)
   if outcome.exit_code == processes.USER_ERROR_EXIT:
     raise types.UserError(text.removeprefix('error: '))
   if outcome.exit_code == processes.FAILURE_EXIT:

@@ -114,11 +114,14 @@ class LocalChannel:
     """step: `InferenceServer.step`."""
     self._step = step
     self._request: types.ActorRequest | None = None
+    self._closed = False
 
   def send(self, request: types.ActorRequest) -> None:
     self._request = request
 
   def receive(self) -> types.Nest:
+    if self._closed:
+      raise core.ChannelClosed
     assert self._request is not None
     reply = self._step([self._request])[0]
     if hasattr(reply, 'reason'):
@@ -126,4 +129,4 @@ class LocalChannel:
     return reply
 
   def close(self) -> None:
-    self._request = None
+    self._closed = True

@@ -1,8 +1,8 @@
 """Checkpoints: a folder of arrays and a record that vouches for them.
 
-`checkpoints/<updates>/arrays.npz` and `meta.json` with its SHA-256. The folder is written
-under another name and renamed when it is whole, so a kill at any moment leaves only whole
-checkpoints. Imports no TensorFlow: the front end checks a checkpoint before anything starts.
+`checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both. The folder is
+written under another name and renamed when it is whole, and renamed again before it is deleted,
+so a kill at any moment leaves only whole checkpoints. Imports no TensorFlow: the front end checks a checkpoint before anything starts.
 """
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _ARRAYS = 'arrays.npz'
 _META = 'meta.json'
 _FORMAT = 1
 _DIGITS = 12
-_PARTIAL = '.partial'
+_PARTIAL = '.partial'  # being written or deleted
+_REPLACED = '.replaced'  # whole, until its successor at the same update is in place
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,21 +40,33 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
   """Writes `folder/<updates>` and drops all but the newest `keep`."""
   path = folder / f'{updates:0{_DIGITS}d}'
   partial = folder / f'{path.name}{_PARTIAL}'
-  shutil.rmtree(partial, ignore_errors=True)
+  for left in folder.glob(f'*{_PARTIAL}'):  # by a kill
+    shutil.rmtree(left)
   partial.mkdir(parents=True)
   with open(partial / _ARRAYS, 'wb') as file:
     np.savez(file, **arrays)
     _sync(file)
   with open(partial / _META, 'w') as file:
     json.dump({'format': _FORMAT, 'updates': updates, 'sha256': _digest(partial / _ARRAYS),
-               'meta': meta}, file)
+               'meta_sha256': _meta_digest(meta), 'meta': meta}, file)
     _sync(file)
+  replaced = folder / f'{path.name}{_REPLACED}'
   if path.exists():  # saved twice at the same update: the later one counts
-    shutil.rmtree(path)
+    if replaced.exists():
+      _remove(replaced)
+    os.rename(path, replaced)
   os.rename(partial, path)
+  if replaced.exists():
+    _remove(replaced)
   for old in _all(folder)[:-keep]:
-    shutil.rmtree(old)
+    _remove(old)
   return path
+
+
+def _remove(path: pathlib.Path) -> None:
+  partial = path.with_name(f'{path.name}{_PARTIAL}')
+  os.rename(path, partial)
+  shutil.rmtree(partial)
 
 
 def _sync(file: Any) -> None:
@@ -69,11 +82,16 @@ def _digest(path: pathlib.Path) -> str:
   return digest.hexdigest()
 
 
+def _meta_digest(meta: Any) -> str:
+  return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
+
+
 def _all(folder: pathlib.Path) -> list[pathlib.Path]:
   """Whole checkpoints, oldest first."""
   if not folder.is_dir():
     return []
-  return sorted(p for p in folder.iterdir() if p.name.isdigit() and p.is_dir())
+  whole = [p for p in folder.iterdir() if p.name.removesuffix(_REPLACED).isdigit() and p.is_dir()]
+  return sorted(whole, key=lambda p: (p.name.removesuffix(_REPLACED), p.suffix != _REPLACED))
 
 
 def newest(folder: pathlib.Path) -> pathlib.Path | None:
@@ -91,6 +109,9 @@ def load(path: pathlib.Path) -> Checkpoint:
       raise types.UserError(f'{path} has format {record["format"]}, this version reads {_FORMAT}')
     if digest != record['sha256']:
       raise types.UserError(f'{path / _ARRAYS} is corrupt (its checksum differs); delete the '
+                            f'folder {path.name} to go on from the checkpoint before it')
+    if _meta_digest(record['meta']) != record['meta_sha256']:
+      raise types.UserError(f'{path / _META} was changed (its checksum differs); delete the '
                             f'folder {path.name} to go on from the checkpoint before it')
     with np.load(path / _ARRAYS, allow_pickle=False) as file:
       arrays = {name: file[name] for name in file.files}

@@ -32,7 +32,8 @@ class GraphFunction:
     # Placeholders are named by position: paths of nests are no valid names for TensorFlow.
     flat_specs = [tf.TensorSpec(spec.shape, spec.dtype, name=f'argument_{i}')
                   for i, spec in enumerate(tree.flatten(specs))]
-    self._function = tf.function(flat_function, input_signature=flat_specs)
+    # Without autograph: it would bury what a loss or a network raises in a page of text.
+    self._function = tf.function(flat_function, input_signature=flat_specs, autograph=False)
     self._concrete = self._function.get_concrete_function()
 
   def __call__(self, *arguments: types.Nest) -> types.Nest:

@@ -168,7 +168,8 @@ def assign_variables(variables: dict[str, tf.Variable], arrays: dict[str, np.nda
 def _sample_metrics(sample: types.Sample, overlap: int,
                     num_updates: tf.Tensor) -> dict[str, tf.Tensor]:
   """Policy lag (updates between acting and learning) and count of the unmasked transitions."""
-  is_step = sample.unroll.inputs.step_type[overlap:-1] != types.LAST
+  step_type = sample.unroll.inputs.step_type[overlap:-1]
+  is_step = tf.not_equal(step_type, tf.cast(types.LAST, step_type.dtype))
   lag = tf.cast(num_updates - sample.unroll.policy_version[overlap:-1], tf.float32)
   zero = tf.zeros_like(lag)
   num_steps = tf.reduce_sum(tf.cast(is_step, tf.float32))

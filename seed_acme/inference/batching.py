@@ -92,8 +92,10 @@ class Batcher:
         return
       self._pending.append(pending)
       num_waiting = len(self._pending)
-      # Waking the inference thread costs more than this look.
-      if num_waiting == 1 or num_waiting >= self._num_callers or self._num_rows() >= self._batch_size:
+      # Waking the inference thread costs more than this look. An evaluation request may be
+      # the only one that is not held back.
+      if (num_waiting == 1 or not pending.is_training or num_waiting >= self._num_callers
+          or self._num_rows() >= self._batch_size):
         self._condition.notify()
 
   def _num_rows(self) -> int:
@@ -177,8 +179,8 @@ def refuse_repeated_environments(requests: list[types.ActorRequest],
                               f'0 ... {num_environments - 1}'))
       continue
     if taken[env_ids].any() or np.unique(env_ids).size != env_ids.size:
-      repeated = env_ids[taken[env_ids]]
-      named = repeated[0] if repeated.size else env_ids[0]
+      ids, counts = np.unique(env_ids, return_counts=True)
+      named = ids[taken[ids] | (counts > 1)][0]
       refusals.append(Refusal(f'environment {named} is in this batch twice: '
                               'two actors use the same env_id'))
       continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent import futures
 import queue
+import threading
 import time
 from typing import Any
 
@@ -27,6 +28,7 @@ _NO_LIMIT = -1
 _MESSAGE_OPTIONS = [
     ('grpc.max_send_message_length', _NO_LIMIT),
     ('grpc.max_receive_message_length', _NO_LIMIT),
+    ('grpc.enable_http_proxy', 0),  # gRPC would send even 127.0.0.1 through $http_proxy
 ]
 # Errors after which the same actor may try again: the network, not the request.
 _TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED,
@@ -92,6 +94,7 @@ class GrpcChannel:
     self._hello = codec.hello(env_ids)
     self._connect_timeout_s = connect_timeout_s
     self._closed = False
+    self._lock = threading.Lock()  # between `close` and opening a stream
     self._unanswered = b''
     self._channel: grpc.Channel | None = None
     self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -111,8 +114,9 @@ class GrpcChannel:
     return self._codec.decode_reply(reply)
 
   def close(self) -> None:
-    self._closed = True
-    self._disconnect()
+    with self._lock:
+      self._closed = True
+      self._disconnect()
 
   def _disconnect(self) -> None:
     self._outbox.put(None)
@@ -122,11 +126,14 @@ class GrpcChannel:
       self._channel.close()
 
   def _connect(self) -> bytes:
-    self._disconnect()
-    self._outbox = queue.SimpleQueue()
-    self._channel = grpc.insecure_channel(self._address, options=_MESSAGE_OPTIONS)
-    stream = self._channel.stream_stream(f'/{_SERVICE}/{_METHOD}')
-    self._replies = stream(iter(self._outbox.get, None), metadata=((_TOKEN_KEY, self._token),))
+    with self._lock:
+      if self._closed:  # while waiting for the next attempt
+        raise core.ChannelClosed
+      self._disconnect()
+      self._outbox = queue.SimpleQueue()
+      self._channel = grpc.insecure_channel(self._address, options=_MESSAGE_OPTIONS)
+      stream = self._channel.stream_stream(f'/{_SERVICE}/{_METHOD}')
+      self._replies = stream(iter(self._outbox.get, None), metadata=((_TOKEN_KEY, self._token),))
     self._outbox.put(self._hello)
     return next(self._replies)  # the welcome
 

@@ -12,7 +12,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFT_30, _SHIFT_27, _SHIFT_31 = np.uint64(30), np.uint64(27), np.uint64(31)
-_SHIFT_40 = np.uint64(40)
+_SHIFT_41 = np.uint64(41)
 
 
 def _mix(x: np.ndarray) -> np.ndarray:
@@ -23,7 +23,9 @@ def _mix(x: np.ndarray) -> np.ndarray:
 
 def uniforms(seed: int, env_ids: np.ndarray, run_ids: np.ndarray, row_numbers: np.ndarray,
              num_uniforms: int) -> np.ndarray:
-  """`[N, num_uniforms]` float32 in (0, 1), of 24 random bits each.
+  """`[N, num_uniforms]` float32 in (0, 1), of 23 random bits each.
+
+  With 24 bits, adding the half would round the largest number up to 1.
 
   env_ids, run_ids, row_numbers: `[N]` integers; together with seed they are the key.
   """
@@ -32,5 +34,5 @@ def uniforms(seed: int, env_ids: np.ndarray, run_ids: np.ndarray, row_numbers: n
     key = _mix(key ^ run_ids.astype(np.uint64))
     key = _mix(key + row_numbers.astype(np.uint64) * _GOLDEN)
     offsets = np.arange(1, num_uniforms + 1, dtype=np.uint64) * _GOLDEN
-    bits = _mix(key[:, None] + offsets) >> _SHIFT_40
-  return (bits.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-24)
+    bits = _mix(key[:, None] + offsets) >> _SHIFT_41
+  return (bits.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)

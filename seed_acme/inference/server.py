@@ -99,10 +99,9 @@ class InferenceServer:
       if (request.timestep.step_type[is_new] != types.FIRST).any():
         return batching.Refusal('the first row of a run is not FIRST: reset the environments '
                                 'whenever run_ids change')
-      return None
-    stored = self._slots.request_numbers[env_ids]
+    stored = self._slots.request_numbers[env_ids[~is_new]]
     number = request.request_number
-    if (stored == number).all():
+    if not is_new.any() and (stored == number).all():
       return tree.map_structure(lambda a: a[env_ids], self._slots.action)
     if (stored != number - 1).any():
       return batching.Refusal(f'request {number} does not follow request {stored.max()}')
@@ -214,6 +213,7 @@ class InferenceThread:
     self._thread.join()
 
   def _run(self) -> None:
+    batch: list[batching.PendingRequest] = []
     try:
       while not self._stop.is_set():
         with self._server.timer.phase('wait'):
@@ -228,3 +228,5 @@ class InferenceThread:
       self._on_failure(error)
     finally:
       self._batcher.close()
+      for pending in batch:  # taken from the batcher, but not answered if `step` raised
+        pending.answer(batching.STOPPED)

@@ -39,7 +39,7 @@ class Session:
       if self._closed:
         return wire.encode_stopped()
       self._pending = pending
-    self._batcher.submit(pending)
+      self._batcher.submit(pending)  # under the lock: `close` finds it there, or comes first
     reply = pending.wait()
     if isinstance(reply, batching.Stopped):
       return wire.encode_stopped()

@@ -47,6 +47,9 @@ class ArrayCodec:
 
   def encode(self, arrays: Sequence[np.ndarray]) -> bytes:
     """Arrays in field order; raises ValueError where one differs from its field."""
+    if len(arrays) != len(self.fields):
+      raise ValueError(f'{len(arrays)} arrays for {len(self.fields)} fields: '
+                       f'{", ".join(field.name for field in self.fields)}')
     parts: list[Any] = []
     for field, dtype, padding, array in zip(self.fields, self._dtypes, self._padding, arrays):
       if array.shape != field.shape or array.dtype != dtype:
@@ -117,7 +120,7 @@ class GroupCodec:
       said = json.loads(hello)
       protocol, their_fields = said['protocol'], list(said['fields'])
       env_ids = frozenset(map(int, said['env_ids']))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
       raise ValueError('the first message of the stream is no greeting of an actor') from error
     if protocol != PROTOCOL:
       raise ValueError(f'the actor speaks protocol {protocol}, the server {PROTOCOL}: '
@@ -125,6 +128,8 @@ class GroupCodec:
     if not env_ids or min(env_ids) < 0 or max(env_ids) >= max_environments:
       raise ValueError(f'the group has env_ids {sorted(env_ids)[:4]} ...; they must lie in '
                        f'0 ... {max_environments - 1}')
+    if len(env_ids) != len(said['env_ids']):
+      raise ValueError(f'the group has env_ids {said["env_ids"][:4]} ...: one of them twice')
     codec = GroupCodec(spec, len(env_ids))
     our_fields = codec._all_fields()
     for theirs, ours in zip(their_fields, our_fields):

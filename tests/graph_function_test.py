@@ -1,0 +1,93 @@
+"""Graph functions over nests: values, structures, tracing once, refusal of other shapes."""
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seed_acme import graph_function
+from seed_acme import types
+
+
+class _Pair(NamedTuple):
+  left: object
+  right: object
+
+
+def _spec(shape, dtype=tf.float32):
+  return tf.TensorSpec(shape, dtype)
+
+
+def test_nests_go_in_and_come_out_in_their_structure():
+
+  def function(pair, scalar):
+    return {'sum': pair.left + pair.right[0], 'rest': _Pair((), [scalar * 2, pair.right[1]])}
+
+  call = graph_function.GraphFunction(
+      function, (_Pair(_spec([3]), (_spec([3]), _spec([], tf.int64))), _spec([])))
+  output = call(_Pair(np.array([1, 2, 3], np.float32), (tf.constant([1.0, 1, 1]), np.int64(7))),
+                np.float32(2.5))
+  assert set(output) == {'sum', 'rest'}
+  np.testing.assert_array_equal(output['sum'], [2, 3, 4])
+  assert type(output['rest']) is _Pair
+  assert output['rest'].left == ()
+  assert [x.numpy() for x in output['rest'].right] == [5.0, 7]
+
+
+def test_it_is_traced_once_whatever_the_open_dimension():
+  traces = []
+
+  def function(x):
+    traces.append(x.shape)
+    return tf.reduce_sum(x, axis=1)
+
+  call = graph_function.GraphFunction(function, (_spec([None, 2]),))
+  for n in (1, 5, 3):
+    np.testing.assert_array_equal(call(np.ones((n, 2), np.float32)), np.full(n, 2))
+  assert len(traces) == 1
+
+
+@pytest.mark.parametrize('argument', [
+    np.ones((2, 4), np.float32), np.ones((3,), np.float32), np.ones((2, 3), np.float64),
+    np.ones((2, 3), np.int32)])
+def test_another_shape_or_dtype_is_refused(argument):
+  call = graph_function.GraphFunction(lambda x: x * 2, (_spec([None, 3]),))
+  with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError)):
+    call(argument)
+
+
+def test_a_wrong_number_of_leaves_is_refused():
+  call = graph_function.GraphFunction(lambda x: x[0], ((_spec([]), _spec([])),))
+  with pytest.raises((ValueError, TypeError)):
+    call((np.float32(1),))
+
+
+def test_side_effects_happen_once_a_call_and_output_may_be_empty():
+  variable = tf.Variable([1.0, 2.0])
+
+  def add(x):
+    variable.assign_add(x)
+    return ()
+
+  call = graph_function.GraphFunction(add, (_spec([2]),))
+  np.testing.assert_array_equal(variable, [1, 2])  # tracing runs nothing
+  assert call(np.array([1, 1], np.float32)) == ()
+  call(np.array([1, 1], np.float32))
+  np.testing.assert_array_equal(variable, [3, 4])
+
+
+def test_a_user_error_while_tracing_keeps_its_type_and_its_length():
+
+  def function(x):
+    raise types.UserError(f'no good: {x.shape}')
+
+  with pytest.raises(types.UserError) as error:
+    graph_function.GraphFunction(function, (_spec([3]),))
+  assert str(error.value) == 'no good: (3,)'
+
+
+def test_batch_specs_leave_the_first_dimension_open():
+  example = {'a': np.zeros((1, 4), np.uint8), 'b': (np.zeros(1, bool),)}
+  specs = graph_function.batch_specs(example)
+  assert specs['a'] == tf.TensorSpec((None, 4), tf.uint8)
+  assert specs['b'][0] == tf.TensorSpec((None,), tf.bool)

@@ -1,0 +1,67 @@
+"""Episode statistics against a slow reference."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seed_acme import types
+from seed_acme.inference import episodes
+
+
+def add(statistics: episodes.EpisodeStatistics, env_ids: list[int], step_types: list[int],
+        rewards: list[float], scores: list[float]) -> int:
+  return statistics.add(np.array(env_ids), np.array(step_types, np.uint8),
+                        np.array(rewards, np.float32), np.array(scores, np.float32))
+
+
+def test_sums_of_random_episodes_agree_with_lists():
+  random = np.random.default_rng(3)
+  statistics = episodes.EpisodeStatistics(6)
+  open_rows: list[list[tuple[float, float]]] = [[] for _ in range(6)]
+  has_ended = [True] * 6
+  expected = []
+  for _ in range(300):
+    env_ids = random.choice(6, random.integers(1, 7), replace=False).tolist()
+    step_types, rewards, scores, num_ended = [], [], [], 0
+    for env_id in env_ids:
+      is_first = has_ended[env_id]
+      is_last = not is_first and random.random() < 0.2
+      step_types.append(types.FIRST if is_first else types.LAST if is_last else types.MID)
+      reward, score = (0.0, 0.0) if is_first else random.integers(-9, 10, 2).tolist()
+      rewards.append(reward)
+      scores.append(score)
+      if not is_first:
+        open_rows[env_id].append((reward, score))
+      if is_last:
+        rows, open_rows[env_id] = open_rows[env_id], []
+        expected.append((sum(r for r, _ in rows), sum(s for _, s in rows), len(rows)))
+        num_ended += 1
+      has_ended[env_id] = is_last
+    assert add(statistics, env_ids, step_types, rewards, scores) == num_ended
+  assert len(expected) > episodes.WINDOW
+  for summary, wanted in ((statistics.summary(), expected[-episodes.WINDOW:]),
+                          (statistics.take_recent(), expected)):
+    return_, score, length = np.mean(wanted, axis=0)
+    assert summary.num_episodes == len(wanted)
+    assert summary.return_ == pytest.approx(return_)
+    assert summary.score == pytest.approx(score)
+    assert summary.length == pytest.approx(length)
+  assert statistics.take_recent() == episodes.EpisodeSummary(0, None, None, None)
+
+
+def test_nothing_ended_is_none():
+  statistics = episodes.EpisodeStatistics(1)
+  assert statistics.summary() == episodes.EpisodeSummary(0, None, None, None)
+  add(statistics, [0], [types.FIRST], [0], [0])
+  assert statistics.summary().score is None
+
+
+def test_reset_drops_the_open_episode_of_that_environment_alone():
+  statistics = episodes.EpisodeStatistics(2)
+  add(statistics, [0, 1], [types.FIRST] * 2, [0, 0], [0, 0])
+  add(statistics, [0, 1], [types.MID] * 2, [5, 5], [1, 1])
+  statistics.reset(np.array([0]))
+  add(statistics, [0], [types.FIRST], [0], [0])
+  add(statistics, [0, 1], [types.LAST] * 2, [2, 2], [3, 3])
+  summary = statistics.take_recent()
+  assert summary == episodes.EpisodeSummary(2, (3 + 4) / 2, (2 + 7) / 2, (1 + 2) / 2)

@@ -1,0 +1,205 @@
+"""UnrollAssembler: exact rows by hand, and any schedule against lists."""
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import pytest
+import tree
+
+from seed_acme import types
+from seed_acme.inference import unrolls as unrolls_lib
+
+PADDING = -1.0
+
+
+def row(number: float, step_type: int = types.MID) -> tuple[types.AgentInput, types.AgentOutput]:
+  """One row, every leaf made from its number."""
+  inputs = types.AgentInput(
+      step_type=np.uint8(step_type), reward=np.float32(number), discount=np.float32(1),
+      previous_action=np.int32(number), observation={'x': np.full((2,), number, np.float32)})
+  return inputs, types.AgentOutput(np.int32(number), types.ActorCriticOutput(
+      np.full(3, number, np.float32), np.float32(number)))
+
+
+def make_assembler(num_environments: int, unroll_length: int, overlap: int,
+                   is_recurrent: bool = True) -> unrolls_lib.UnrollAssembler:
+  state = (np.zeros(2, np.float32), np.zeros((), np.float32)) if is_recurrent else ()
+  return unrolls_lib.UnrollAssembler(num_environments, unroll_length, overlap, row(0), state)
+
+
+def append(assembler: unrolls_lib.UnrollAssembler, env_ids: list[int], numbers: list[float],
+           step_types: list[int] | None = None, version: int = 0,
+           is_recurrent: bool = True) -> types.Unroll | None:
+  """Appends row `numbers[i]` of `env_ids[i]`; its entering state is the number + 1000."""
+  step_types = step_types or [types.MID] * len(numbers)
+  rows = [row(n, s) for n, s in zip(numbers, step_types)]
+  inputs, outputs = (_stack([r[i] for r in rows]) for i in (0, 1))
+  entering = np.array(numbers, np.float32) + 1000
+  state = (np.repeat(entering[:, None], 2, axis=1), entering) if is_recurrent else ()
+  return assembler.append(np.array(env_ids, np.int64), inputs, outputs, state, version)
+
+
+def _stack(rows: list[types.Nest]) -> types.Nest:
+  return tree.map_structure(lambda *leaves: np.stack(leaves), *rows)
+
+
+def numbers_of(unrolls: types.Unroll, k: int = 0) -> list[float]:
+  """Row numbers of unroll k, `PADDING` for padding; every leaf has to agree."""
+  inputs, outputs = unrolls.inputs, unrolls.outputs
+  numbers = inputs.reward[k]
+  for leaf in (inputs.previous_action[k], inputs.observation['x'][k, :, 0],
+               inputs.observation['x'][k, :, 1], outputs.action[k], outputs.prediction.value[k],
+               outputs.prediction.policy_params[k, :, 2]):
+    np.testing.assert_array_equal(leaf, numbers)
+  # Padding is all zero but for its type; real rows are numbered from 1.
+  is_padding = numbers == 0
+  assert (inputs.step_type[k][is_padding] == types.LAST).all()
+  assert (inputs.discount[k][is_padding] == 0).all()
+  return np.where(is_padding, PADDING, numbers).tolist()
+
+
+P = PADDING
+# unroll_length, overlap, numbers appended ('reset' between) -> rows of each unroll, and the
+# number of the row whose entering state is its initial state (None = zeros).
+SCENARIOS = {
+    'overlap 0': (3, 0, [1, 2, 3, 4, 5, 6, 7],
+                  [[1, 2, 3, 4], [4, 5, 6, 7]], [1, 4]),
+    'overlap 1': (3, 1, [1, 2, 3, 4, 5, 6, 7],
+                  [[P, 1, 2, 3, 4], [3, 4, 5, 6, 7]], [None, 3]),
+    'overlap = length': (2, 2, [1, 2, 3, 4, 5],
+                         [[P, P, 1, 2, 3], [1, 2, 3, 4, 5]], [None, 1]),
+    'overlap > length': (2, 3, [1, 2, 3, 4, 5, 6, 7],
+                         [[P, P, P, 1, 2, 3], [P, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]],
+                         [None, None, 2]),
+    'length 1': (1, 0, [1, 2, 3], [[1, 2], [2, 3]], [1, 2]),
+    'length 1, overlap 2': (1, 2, [1, 2, 3, 4],
+                            [[P, P, 1, 2], [P, 1, 2, 3], [1, 2, 3, 4]], [None, None, 1]),
+    'unfinished': (3, 0, [1, 2, 3], [], []),
+    'restart mid-unroll': (3, 1, [1, 2, 3, 4, 5, 'reset', 11, 12, 13, 14, 15, 16, 17],
+                           [[P, 1, 2, 3, 4], [P, 11, 12, 13, 14], [13, 14, 15, 16, 17]],
+                           [None, None, 13]),
+    'restart before the first unroll': (3, 0, [1, 2, 'reset', 11, 12, 13, 14],
+                                        [[11, 12, 13, 14]], [11]),
+    'restart at the end of an unroll': (2, 1, [1, 2, 3, 'reset', 11, 12, 13],
+                                        [[P, 1, 2, 3], [P, 11, 12, 13]], [None, None]),
+}
+
+
+@pytest.mark.parametrize('name', SCENARIOS)
+@pytest.mark.parametrize('env_id', [0, 2])
+def test_scenario(name, env_id):
+  unroll_length, overlap, script, expected, expected_states = SCENARIOS[name]
+  assembler = make_assembler(3, unroll_length, overlap)
+  found, states = [], []
+  for number in script:
+    if number == 'reset':
+      assembler.reset(np.array([env_id]))
+      continue
+    finished = append(assembler, [env_id], [number])
+    if finished is not None:
+      assert finished.policy_version.shape == (1, overlap + unroll_length + 1)
+      found.append(numbers_of(finished))
+      states.append(finished.initial_state)
+  assert found == expected
+  for (vector, scalar), number in zip(states, expected_states):
+    wanted = 0 if number is None else 1000 + number
+    assert scalar.tolist() == [wanted] and vector.tolist() == [[wanted, wanted]]
+
+
+def test_finished_unrolls_come_in_the_order_of_the_batch():
+  assembler = make_assembler(4, 1, 0)
+  append(assembler, [3, 0, 2], [31, 1, 21])
+  finished = append(assembler, [2, 1, 3], [22, 11, 32])
+  assert [numbers_of(finished, k) for k in (0, 1)] == [[21, 22], [31, 32]]
+  assert finished.initial_state[1].tolist() == [1021, 1031]
+
+
+def test_a_finished_unroll_is_not_changed_by_what_follows():
+  assembler = make_assembler(1, 2, 1)
+  finished = [append(assembler, [0], [n]) for n in (1, 2, 3)][-1]
+  for n in range(4, 12):
+    append(assembler, [0], [n])
+  assembler.reset(np.array([0]))
+  assert numbers_of(finished) == [P, 1, 2, 3]
+  assert finished.initial_state[1].tolist() == [0]
+
+
+def test_every_row_keeps_its_own_policy_version():
+  assembler = make_assembler(1, 2, 1)
+  finished = [append(assembler, [0], [n], version=10 + n) for n in range(1, 6)]
+  assert finished[2].policy_version.tolist() == [[0, 11, 12, 13]]
+  assert finished[4].policy_version.tolist() == [[12, 13, 14, 15]]
+
+
+def test_a_feed_forward_network_has_no_initial_state():
+  assembler = make_assembler(1, 1, 0, is_recurrent=False)
+  append(assembler, [0], [1], is_recurrent=False)
+  finished = append(assembler, [0], [2], is_recurrent=False)
+  assert finished.initial_state == () and numbers_of(finished) == [1, 2]
+
+
+class _Reference:
+  """The definition, with lists: unroll k of a run is its rows kT - overlap ... (k+1)T."""
+
+  def __init__(self, unroll_length: int, overlap: int):
+    self._length, self._overlap = unroll_length, overlap
+    self._runs: dict[int, list[float]] = collections.defaultdict(list)
+
+  def append(self, env_id: int, number: float) -> tuple[list[float], float] | None:
+    run = self._runs[env_id]
+    run.append(number)
+    if len(run) == 1 or (len(run) - 1) % self._length:
+      return None
+    first = len(run) - 1 - self._length - self._overlap
+    rows = [run[i] if i >= 0 else PADDING for i in range(first, len(run))]
+    return rows, 1000 + run[first] if first >= 0 else 0.0
+
+  def reset(self, env_id: int) -> None:
+    self._runs[env_id] = []
+
+
+@pytest.mark.parametrize('unroll_length', [1, 2, 3, 5])
+@pytest.mark.parametrize('overlap', [0, 1, 2, 4, 5, 11])
+def test_any_schedule_agrees_with_the_definition(unroll_length, overlap):
+  random = np.random.default_rng([unroll_length, overlap])
+  num_environments = 5
+  assembler = make_assembler(num_environments, unroll_length, overlap)
+  reference = _Reference(unroll_length, overlap)
+  num_unrolls, number = 0, 0
+  for _ in range(150):
+    if random.random() < 0.08:
+      restarted = random.choice(num_environments, random.integers(1, 3), replace=False)
+      assembler.reset(restarted)
+      for env_id in restarted:
+        reference.reset(env_id)
+    env_ids = random.choice(num_environments, random.integers(1, num_environments + 1),
+                            replace=False).tolist()
+    numbers = list(range(number + 1, number + 1 + len(env_ids)))
+    number += len(env_ids)
+    expected = [x for x in map(reference.append, env_ids, numbers) if x is not None]
+    finished = append(assembler, env_ids, numbers)
+    assert (finished is None) == (not expected)
+    for k, (rows, state) in enumerate(expected):
+      assert numbers_of(finished, k) == rows
+      assert finished.initial_state[1][k] == state
+    num_unrolls += len(expected)
+  assert num_unrolls > 20
+
+
+F, M, L = types.FIRST, types.MID, types.LAST
+
+
+@pytest.mark.parametrize('overlap, step_types, expected', [
+    (0, [F, M, M, M], 3),
+    (0, [M, L, F, M], 2),  # the transition LAST -> FIRST is none
+    (0, [M, M, M, L], 3),  # a LAST at the end begins the next loss part
+    (0, [L, F, L, F], 1),
+    (2, [L, L, F, M], 1),  # padding is no step
+    (2, [M, L, F, M], 1),
+    (1, [M, L, F, M], 1),
+])
+def test_num_steps_counts_unmasked_transitions_of_the_loss_part(overlap, step_types, expected):
+  inputs = types.AgentInput(np.array([step_types, step_types], np.uint8), *[None] * 4)
+  unrolls = types.Unroll((), inputs, None, None)
+  assert unrolls_lib.num_steps(unrolls, overlap) == 2 * expected

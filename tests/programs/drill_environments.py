@@ -1,0 +1,75 @@
+"""Environments of a user, for the drills: copied into the working folder of a run."""
+import dataclasses
+import json
+import os
+import sys
+
+from dm_env import specs
+import numpy as np
+
+from seed_acme.envs import catch
+
+PID_SCALE = 2.0 ** -22  # a process id times this is exact in float32 and small
+
+
+class _Wrapped:
+  """Catch, with a hook on its time steps."""
+
+  def __init__(self, seed, num_environments):
+    self._catch = catch.Catch(num_environments, seed)
+    self.num_environments = num_environments
+    self.spec = self._catch.spec
+    self.num_steps = 0
+
+  def reset(self):
+    return self._changed(self._catch.reset())
+
+  def step(self, actions):
+    self.num_steps += 1
+    return self._changed(self._catch.step(actions))
+
+  def close(self):
+    self._catch.close()
+
+  def _changed(self, timestep):
+    return timestep
+
+
+class Marked(_Wrapped):
+  """The last number of an observation says which process made it."""
+
+  def __init__(self, seed, num_environments, report=''):
+    super().__init__(seed, num_environments)
+    board = self.spec.observation
+    self.spec = dataclasses.replace(self.spec, observation=specs.Array(
+        (board.shape[0] + 1,), np.float32, name='board_and_process'))
+    self._report = report
+
+  def _changed(self, timestep):
+    if self._report and self.num_steps == 100:
+      with open(self._report, 'w') as file:
+        json.dump(sorted(sys.modules), file)
+    mark = np.full((self.num_environments, 1), os.getpid() * PID_SCALE, np.float32)
+    return timestep._replace(observation=np.concatenate([timestep.observation, mark], axis=1))
+
+
+class Raising(_Wrapped):
+  """Raises at a step."""
+
+  def __init__(self, seed, num_environments, at_step=30):
+    super().__init__(seed, num_environments)
+    self._at_step = at_step
+
+  def _changed(self, timestep):
+    if self.num_steps >= self._at_step:
+      raise RuntimeError('the ball fell off the board')
+    return timestep
+
+
+class Poisoned(_Wrapped):
+  """Observations become NaN."""
+
+  def _changed(self, timestep):
+    if self.num_steps < 60:
+      return timestep
+    return timestep._replace(observation=np.full_like(timestep.observation, np.nan))

@@ -1,0 +1,16 @@
+"""Networks of a user, for the drills: copied into the working folder of a run."""
+import sonnet as snt
+import tensorflow as tf
+
+
+class CheckingTorso(snt.Module):
+  """Fails wherever it is shown a number that is not finite."""
+
+  def __init__(self, name=None):
+    super().__init__(name)
+    self._linear = snt.Linear(16)
+
+  def __call__(self, observation):
+    with tf.control_dependencies(
+        [tf.debugging.assert_all_finite(observation, 'the torso was shown NaN')]):
+      return self._linear(tf.identity(observation))

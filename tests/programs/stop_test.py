@@ -1,0 +1,97 @@
+"""Runs that are stopped, from the keyboard or by force: what they leave, and what they do not."""
+import os
+import signal
+
+import pytest
+
+from seed_acme import checkpoint
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+
+
+def _expect_stopped(run, code):
+  """Checks what a run that was asked to stop leaves behind."""
+  assert run.wait() == code, run.stderr
+  assert run.nodes() == []
+  assert run.summary()['status'] == 'stopped'
+  assert run.status()['status'] == 'stopped'
+  assert run.failure() is None
+  saved = checkpoint.load(checkpoint.newest(run.run_dir.checkpoints))
+  assert saved.meta['counts']['updates'] == run.summary()['updates'] == run.status()['updates']
+  assert 'Traceback' not in run.stderr + run.stdout
+  assert 'Stopping with a checkpoint' in run.stderr
+  return saved.meta['counts']
+
+
+@pytest.fixture(scope='module')
+def folder(runs):
+  return runs.folder()
+
+
+def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs, folder):
+  run = runs.train(runs.endless, '--config.checkpoint.period_s=1000', folder=folder)
+  run.wait_for_updates(20)
+  # As a terminal does it: the whole foreground process group.
+  os.killpg(run.process.pid, signal.SIGINT)
+  counts = _expect_stopped(run, 130)
+  assert counts['updates'] >= 20
+  assert 'Resume: seed-acme train --run_dir=run' in run.stdout
+
+  resumed = runs.start('train', '--run_dir=run', '--config.checkpoint.period_s=1000',
+                       folder=folder)
+  resumed.wait_for_updates(20, since=counts['updates'])
+  resumed.process.send_signal(signal.SIGTERM)
+  assert _expect_stopped(resumed, 143)['updates'] >= counts['updates'] + 20
+  assert resumed.status()['resumptions'] == 1
+
+
+def test_after_a_kill_of_the_front_end_no_process_is_left(runs, folder, until):
+  run = runs.train(runs.endless, run_dir='front_end', folder=folder)
+  run.wait_for_updates()
+  assert {'launcher', 'learner', 'actor_supervisor', 'actor'} <= {
+      process.environ()['SEED_ACME_NODE'] for process in run.nodes()}
+  run.process.kill()
+  until(lambda: not run.nodes(), 'the end of all processes', 30)
+
+
+def test_a_kill_of_the_launcher_ends_the_run_with_a_message(runs, folder):
+  run = runs.train(runs.endless, run_dir='front_end', folder=folder)
+  run.wait_for_node('launcher')
+  run.wait_for_updates(since=run.status().get('updates', 0))
+  run.wait_for_node('launcher').kill()
+  assert run.wait() == 1
+  assert run.nodes() == []
+  assert run.stderr.splitlines()[-2:] == [
+      'error in launcher: the process was lost: killed by SIGKILL',
+      f'log: {run.run_dir.logs / "launcher"}']
+  assert run.summary()['status'] == 'failed'
+
+
+@pytest.mark.parametrize('moment', ['launcher', 'learner'])
+def test_ctrl_c_while_the_processes_start(runs, folder, moment):
+  run = runs.train(runs.endless, run_dir=f'start_{moment}', folder=folder)
+  run.wait_for_node(moment)  # its imports take seconds
+  run.process.send_signal(signal.SIGINT)
+  assert run.wait() == 130
+  assert run.nodes() == []
+  assert run.summary()['status'] == 'stopped'
+  assert run.failure() is None
+  # The launcher may end so soon that there is no time for the message.
+  assert run.stderr in ('', 'Stopping with a checkpoint; a second signal kills at once.\n')
+
+
+def test_a_launcher_that_hangs_is_killed_after_a_second_ctrl_c(runs, folder, until):
+  run = runs.train(runs.endless, run_dir='hangs', folder=folder)
+  launcher = run.wait_for_node('launcher')
+  run.wait_for_node('learner')
+  launcher.suspend()
+  run.process.send_signal(signal.SIGINT)
+  until(lambda: 'Stopping' in run.stderr, 'the message')
+
+  def second_signal_works():
+    run.process.send_signal(signal.SIGINT)  # one within half a second counts as the same
+    return run.process.poll() is not None
+
+  until(second_signal_works, 'the end', 60)
+  assert run.wait() == 130
+  assert run.nodes() == []

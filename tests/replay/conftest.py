@@ -1,0 +1,54 @@
+"""What the tests of replay share: unrolls that can be told apart, and tables for them."""
+import numpy as np
+import pytest
+import tree
+
+from seed_acme import types
+from seed_acme.agents import base
+from seed_acme.replay import server as server_lib
+
+_NUM_ROWS = 3
+
+
+def _coded_unrolls(first, number):
+  """Unrolls `first` ... `first + number - 1`, leaves `[number, L, ...]`.
+
+  Every number says which unroll, row and field it stands in; `policy_version` is
+  `100 * unroll + row`.
+  """
+  index = np.arange(first, first + number)
+  code = index[:, None] * 100 + np.arange(_NUM_ROWS)  # [K, L]
+  deep = code[..., None] * 10 + np.arange(2)  # [K, L, 2]
+  inputs = types.AgentInput(
+      step_type=(code % 3).astype(np.uint8), reward=code.astype(np.float32),
+      discount=(code / 7).astype(np.float32), previous_action=(code + 1).astype(np.int32),
+      observation={'flat': deep.astype(np.float32),
+                   'image': np.repeat(deep[..., None] % 251, 4, axis=-1).astype(np.uint8)})
+  outputs = types.AgentOutput(
+      action=(code + 2).astype(np.int32),
+      prediction=types.ActorCriticOutput(
+          deep.astype(np.float32) + 0.5, code.astype(np.float32) - 0.5))
+  state = np.repeat(index[:, None], 4, axis=1).astype(np.float32)
+  return types.Unroll((state, -state), inputs, outputs, code.astype(np.int64))
+
+
+@pytest.fixture
+def coded_unrolls():
+  """`coded_unrolls(first, number)`: see above."""
+  return _coded_unrolls
+
+
+@pytest.fixture
+def serve():
+  """`serve(queue_size, unrolls_per_item)`: a queue for such unrolls, stopped after the test."""
+  servers = []
+
+  def start(queue_size, unrolls_per_item):
+    example = tree.map_structure(lambda x: x[0], _coded_unrolls(0, 1))
+    servers.append(server_lib.ReplayServer(
+        base.ReplaySpec('queue'), queue_size, unrolls_per_item, example, port=0))
+    return servers[-1]
+
+  yield start
+  for server in servers:
+    server.stop()

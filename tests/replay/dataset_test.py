@@ -1,0 +1,155 @@
+"""Samples from a real server: their values, their order, and how fetching ends."""
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tree
+
+from seed_acme import types
+from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import writer as writer_lib
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def _insert(server, unrolls_per_item, unrolls):
+  writer = writer_lib.ReplayWriter(server.address, unrolls_per_item, backlog=1000)
+  writer.put(unrolls)
+  while writer.has_item():
+    writer.write_item()
+  writer.stop()
+
+
+def _assert_is_time_major(sample, unrolls):
+  """sample against the inserted unrolls `[B, L, ...]`, element by element."""
+  num_unrolls, num_rows = unrolls.policy_version.shape
+  rows = [tree.flatten(x) for x in (sample.unroll[1:], unrolls[1:])]
+  for actual, wanted in zip(*rows):
+    assert actual.shape == (num_rows, num_unrolls, *wanted.shape[2:])
+    assert actual.dtype == tf.as_dtype(wanted.dtype)
+    actual = actual.numpy()
+    for b in range(num_unrolls):
+      for t in range(num_rows):
+        np.testing.assert_array_equal(actual[t, b], wanted[b, t])
+  for actual, wanted in zip(tree.flatten(sample.unroll.initial_state),
+                            tree.flatten(unrolls.initial_state)):
+    np.testing.assert_array_equal(actual, wanted)
+
+
+@pytest.mark.parametrize('unrolls_per_item', [1, 4, 16])
+def test_every_unroll_comes_once_in_order_time_major(serve, coded_unrolls, unrolls_per_item):
+  batch_size, num_batches = 16, 3
+  number = batch_size * num_batches
+  server = serve(queue_size=number, unrolls_per_item=unrolls_per_item)
+  _insert(server, unrolls_per_item, coded_unrolls(0, number))
+  samples = iter(dataset_lib.make_dataset(server.address, batch_size, unrolls_per_item))
+  keys = []
+  for i in range(num_batches):
+    sample = next(samples)
+    assert isinstance(sample, types.Sample)
+    _assert_is_time_major(sample, coded_unrolls(i * batch_size, batch_size))
+    assert sample.keys.shape == sample.probabilities.shape == (batch_size,)
+    assert (sample.keys.dtype, sample.probabilities.dtype) == (tf.uint64, tf.float64)
+    keys.extend(sample.keys.numpy().tolist())
+  # One key for each item, held by the unrolls that it brought.
+  by_item = np.reshape(np.array(keys, np.uint64), (-1, unrolls_per_item))
+  assert (by_item == by_item[:, :1]).all()
+  assert len(set(by_item[:, 0].tolist())) == number // unrolls_per_item
+
+
+def test_shapes_are_static(serve):
+  """The learner traces once, so batch size and rows have to be known."""
+  server = serve(queue_size=8, unrolls_per_item=2)
+  spec = dataset_lib.make_dataset(server.address, 4, 2).element_spec
+  assert all(leaf.shape.is_fully_defined() for leaf in tree.flatten(spec.unroll))
+
+
+def test_unrolls_inserted_while_it_is_read_keep_their_order(serve, coded_unrolls):
+  server = serve(queue_size=4, unrolls_per_item=2)
+  writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=1000)
+  writer.start(on_room=lambda: None, on_failure=lambda error: None)
+  writer.put(coded_unrolls(0, 40))
+  samples = iter(dataset_lib.make_dataset(server.address, 4, 2))
+  seen = [next(samples).unroll.policy_version[0].numpy() // 100 for _ in range(10)]
+  np.testing.assert_array_equal(np.concatenate(seen), np.arange(40))
+  writer.stop()
+
+
+def _threads():
+  return [thread for thread in threading.enumerate() if thread.name == 'prefetch']
+
+
+def _join_prefetchers():
+  for thread in _threads():
+    thread.join()
+
+
+def test_the_prefetcher_hands_on_samples_in_order_and_none_in_time(serve, coded_unrolls):
+  server = serve(queue_size=64, unrolls_per_item=2)
+  _insert(server, 2, coded_unrolls(0, 10))
+  failures = []
+  prefetcher = dataset_lib.Prefetcher(
+      dataset_lib.make_dataset(server.address, 4, 2), failures.append)
+  prefetcher.start()
+  for first in (0, 4):
+    sample = prefetcher.next(timeout_s=30)
+    _assert_is_time_major(sample, coded_unrolls(first, 4))
+  assert prefetcher.next(timeout_s=0.05) is None  # 2 unrolls are no batch
+  prefetcher.stop()
+  server.stop()
+  _join_prefetchers()
+  assert not failures
+
+
+@pytest.mark.parametrize('number', [2, 64])
+def test_the_prefetcher_stops_while_it_waits_for_data_or_for_the_trainer(
+    serve, coded_unrolls, number):
+  server = serve(queue_size=64, unrolls_per_item=2)
+  _insert(server, 2, coded_unrolls(0, number))
+  failures = []
+  prefetcher = dataset_lib.Prefetcher(
+      dataset_lib.make_dataset(server.address, 4, 2), failures.append)
+  prefetcher.start()
+  prefetcher.stop()
+  server.stop()
+  _join_prefetchers()
+  assert not failures
+
+
+def test_the_end_of_the_server_reaches_the_prefetchers_owner(serve):
+  server = serve(queue_size=64, unrolls_per_item=2)
+  failures = []
+  prefetcher = dataset_lib.Prefetcher(
+      dataset_lib.make_dataset(server.address, 4, 2), failures.append)
+  prefetcher.start()
+  server.stop()
+  _join_prefetchers()
+  assert len(failures) == 1
+  assert prefetcher.next(timeout_s=0.01) is None
+
+
+def test_a_dataset_that_ends_is_a_failure():
+  failures = []
+  prefetcher = dataset_lib.Prefetcher(tf.data.Dataset.range(2), failures.append, num_ahead=5)
+  prefetcher.start()
+  _join_prefetchers()
+  assert [prefetcher.next(1).numpy(), prefetcher.next(1).numpy()] == [0, 1]
+  assert len(failures) == 1
+  assert 'ended' in str(failures[0])
+
+
+def test_a_dataset_that_fails_hands_the_error_on():
+
+  def fail(x):
+    with tf.control_dependencies([tf.debugging.assert_less(x, 1, message='too far')]):
+      return tf.identity(x)
+
+  failures = []
+  prefetcher = dataset_lib.Prefetcher(
+      tf.data.Dataset.range(tf.constant(5, tf.int64)).map(fail), failures.append, num_ahead=5)
+  prefetcher.start()
+  _join_prefetchers()
+  assert prefetcher.next(1).numpy() == 0
+  assert len(failures) == 1
+  assert isinstance(failures[0], tf.errors.InvalidArgumentError)
