@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import pathlib
 import pkgutil
+import sys
 
 from seed_acme import config as config_lib
 from seed_acme import configs
@@ -36,11 +37,13 @@ def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
   spec = importlib.util.spec_from_file_location(path.stem, path)
   assert spec is not None and spec.loader is not None
   module = importlib.util.module_from_spec(spec)
+  sys.modules.setdefault(path.stem, module)  # dataclasses look there for their own module
   try:
     spec.loader.exec_module(module)
     experiment = module.experiment()
   except Exception as error:  # noqa: BLE001: the user's own code, told in one line
-    raise types.UserError(f'config file {path}: {type(error).__name__}: {error}') from error
+    reason = ' '.join(str(error).split())
+    raise types.UserError(f'config file {path}: {type(error).__name__}: {reason}') from error
   if not isinstance(experiment, config_lib.ExperimentConfig):
     raise types.UserError(f'config file {path}: experiment() returned '
                           f'{type(experiment).__name__}, not an ExperimentConfig')

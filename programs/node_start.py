@@ -1,6 +1,7 @@
 """What every Launchpad node of ours does first, on its main thread."""
 from __future__ import annotations
 
+import os
 import threading
 
 import launchpad as lp
@@ -14,6 +15,8 @@ TERMINATION_NOTICE_S = 20
 
 def enter() -> threading.Event:
   """Ties a node's process to its launcher; returns the event of the program's stop."""
+  # For users who launch the program themselves; `local_resources` sets more.
+  os.environ.setdefault('TF2_BEHAVIOR', '1')
   if not is_thread():
     processes.end_with_parent()
     # The flag of this name does not reach children: Launchpad 0.5.1 cannot pass flags on

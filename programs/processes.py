@@ -34,6 +34,9 @@ def environment(node: str, parent_pid: int) -> dict[str, str]:
       # Set before TensorFlow loads; off by default in 2.8, and the cheapest speed there is.
       'TF_ENABLE_ONEDNN_OPTS': os.environ.get('TF_ENABLE_ONEDNN_OPTS', '1'),
       'TF_CPP_MIN_LOG_LEVEL': os.environ.get('TF_CPP_MIN_LOG_LEVEL', '2'),
+      # Imported within absl's app.run, as in a Launchpad node, TensorFlow 2.8 would otherwise set
+      # up its context before it knows that it is version 2, and `==` on tensors compares identity.
+      'TF2_BEHAVIOR': '1',
       'GRPC_VERBOSITY': os.environ.get('GRPC_VERBOSITY', 'ERROR'),
       'GRPC_ENABLE_FORK_SUPPORT': '0',
       'PYTHONUNBUFFERED': '1',
@@ -73,7 +76,10 @@ def describe(error: BaseException) -> str:
   """The error in words; ours say everything themselves, others need the name of their type."""
   if type(error).__module__.startswith('seed_acme.'):
     return str(error)
-  return f'{type(error).__name__}: {error}'
+  text = str(error)
+  if text.startswith('Graph execution error'):  # TensorFlow: where it arose, then the reason
+    text = text.rpartition('\nNode: ')[2].partition('\n')[2] or text
+  return f'{type(error).__name__}: {text}'
 
 
 def describe_exit(code: int) -> str:

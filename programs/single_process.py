@@ -73,8 +73,9 @@ class SingleProcess:
       self._num_queued -= self._config.agent.batch_size
 
   def close(self) -> None:
-    """Stops replay and closes the environments."""
+    """Stops replay and closes the environments and the logs."""
     for actor in self.actors:
       actor.close()
+    self.loop.close()
     self.writer.stop()
     self._replay.stop()

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ _POLL_S = 0.1
 _SAMPLE_S = 1.0
 _STOP_S = 25.0  # after a stop or a failure; then whatever is left is killed
 _SAME_SIGNAL_S = 0.5  # a terminal and a wrapper may both send what the user sent once
+_ATTEMPT = 'attempt_'
 FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
 
 
@@ -79,10 +81,11 @@ def _check_ports(config: config_lib.ExperimentConfig) -> None:
       probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
       try:
         probe.bind((host, port))
-      except OSError as error:
+      except (OSError, OverflowError) as error:
         mend = f'port, or {name}.port 0 for any free one' if port else 'host'
-        raise types.UserError(f'cannot listen on {host or "localhost"}:{port} '
-                              f'({error.strerror}): choose another {name}.{mend}') from None
+        reason = getattr(error, 'strerror', None) or error
+        raise types.UserError(f'cannot listen on {host or "localhost"}:{port} ({reason}): '
+                              f'choose another {name}.{mend}') from None
 
 
 def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, *,
@@ -92,7 +95,8 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
   """Trains to the end, a signal or a failure that no restart is left for."""
   with run_directory.lock(run_dir):
     saved_config.save(config, run_dir.config)
-    run_directory.point_latest(run_dir)
+    if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
+      run_directory.point_latest(run_dir)
     attempt = _Attempt(run_dir, launch, show, progress)
     with _signals_to(attempt.request_stop):
       for restart in range(max_restarts + 1):
@@ -137,14 +141,17 @@ class _Attempt:
   def run(self) -> int:
     """0, 1 or 2: the launcher's own exit code, or 1 if it was killed."""
     processes.clear_failure(self._run_dir)
+    _set_earlier_logs_aside(self._run_dir)
     self._started_s, self._status, self._ending_since_s = time.time(), {}, None
-    launcher = self._start()
-    account = accounting.CpuAccount(launcher.pid)
-    try:
-      self._watch(launcher, account)
-    finally:
-      self._kill()  # what the launcher may have left behind
-      launcher.wait()
+    # Launchpad and Reverb leave temporary folders behind.
+    with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as folder:
+      launcher = self._start(folder)
+      account = accounting.CpuAccount(launcher.pid)
+      try:
+        self._watch(launcher, account)
+      finally:
+        self._kill()  # what the launcher may have left behind
+        launcher.wait()
     self._show_progress()
     for kind, seconds in account.seconds().items():
       self.cpu_s[kind] = self.cpu_s.get(kind, 0.0) + seconds
@@ -186,8 +193,9 @@ class _Attempt:
           f'the process was lost: {processes.describe_exit(returned)}', runner_lib.LOG)
     return processes.FAILURE_EXIT
 
-  def _start(self) -> subprocess.Popen:
-    variables = {**os.environ, **processes.environment(processes.LAUNCHER, os.getpid())}
+  def _start(self, temporary: str) -> subprocess.Popen:
+    variables = {**os.environ, 'TMPDIR': temporary,
+                 **processes.environment(processes.LAUNCHER, os.getpid())}
     with open(self._run_dir.logs / runner_lib.LOG, 'a') as log:
       self._launcher = subprocess.Popen(
           [sys.executable, '-m', 'seed_acme.programs.runner', str(self._run_dir.path),
@@ -209,6 +217,18 @@ class _Attempt:
       self._status = status
       if self._progress is not None:
         self._progress.update(status)
+
+
+def _set_earlier_logs_aside(run_dir: run_directory.RunDirectory) -> None:
+  """Into `logs/attempt_<n>`: the nodes overwrite the logs of an attempt that has failed."""
+  earlier = [path for path in run_dir.logs.iterdir() if not path.name.startswith(_ATTEMPT)]
+  if earlier:
+    number = 1
+    while (aside := run_dir.logs / f'{_ATTEMPT}{number}').exists():
+      number += 1
+    aside.mkdir()
+    for path in earlier:
+      path.rename(aside / path.name)
 
 
 def read_status(run_dir: run_directory.RunDirectory) -> dict[str, Any]:

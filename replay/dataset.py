@@ -83,10 +83,15 @@ class Prefetcher:
             continue
         if self._stopped.is_set():
           return
+      raise RuntimeError('the samples of the replay ended')
     except BaseException as error:  # noqa: BLE001: handed to the owner, who ends the node
       if not self._stopped.is_set():
         self._on_failure(error)
 
   def stop(self) -> None:
-    """Does not wait for the thread: stopping the Reverb server is what wakes it."""
+    """Ends the thread once it holds a sample, and does not wait for that.
+
+    Nothing wakes a thread that waits inside Reverb, not even the end of a server in this
+    process: it is a daemon and ends with the process.
+    """
     self._stopped.set()

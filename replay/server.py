@@ -24,5 +24,5 @@ class ReplayServer:
     self.address = f'localhost:{self._server.port}'
 
   def stop(self) -> None:
-    """Wakes everybody who waits for it with an error."""
+    """Ends the service. It wakes nobody within this process, who waits at the table itself."""
     self._server.stop()

@@ -29,7 +29,7 @@ class ReplayWriter:
 
   def __init__(self, server_address: str, unrolls_per_item: int, backlog: int):
     self._unrolls_per_item = unrolls_per_item
-    self._backlog = backlog
+    self._backlog = max(backlog, unrolls_per_item)  # with less no item would ever be whole
     self._writer = reverb.Client(server_address).trajectory_writer(num_keep_alive_refs=1)
     self._condition = threading.Condition()
     self._waiting: collections.deque[types.Unroll] = collections.deque()

@@ -5,8 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager import context
+from tensorflow.python.framework import constant_op
 import tree
 
+from seed_acme import nests
 from seed_acme import types
 
 
@@ -35,12 +38,26 @@ class GraphFunction:
     # Without autograph: it would bury what a loss or a network raises in a page of text.
     self._function = tf.function(flat_function, input_signature=flat_specs, autograph=False)
     self._concrete = self._function.get_concrete_function()
+    self._captured = self._concrete.captured_inputs
+    self._unflatten_output = nests.unflattener(self._output_structure)
 
   def __call__(self, *arguments: types.Nest) -> types.Nest:
-    """Arguments as the specs, numpy or tensors; raises where a shape or dtype differs."""
-    flat = [tf.convert_to_tensor(x) for x in tree.flatten(arguments)]
-    output: list[Any] = self._concrete(*flat)
-    return tree.unflatten_as(self._output_structure, output)
+    """Arguments as the specs, numpy or tensors; TensorFlow raises where a dtype differs."""
+    return self._unflatten_output(iter(self._call(arguments)))
+
+  def numpy(self, *arguments: types.Nest) -> types.Nest:
+    """As a call, but the result is numpy arrays, valid for ever and read-only."""
+    return self._unflatten_output(tensor.numpy() for tensor in self._call(arguments))
+
+  def _call(self, arguments: tuple[types.Nest, ...]) -> list[Any]:
+    flat = [x if isinstance(x, tf.Tensor) else _to_tensor(x) for x in tree.flatten(arguments)]
+    # What `self._concrete(*flat)` ends in, after looking at every argument again in Python:
+    # half of the cost of a call on a small network. TensorFlow's version is pinned.
+    return self._concrete._call_flat(flat, self._captured)
+
+
+def _to_tensor(array: Any) -> tf.Tensor:
+  return constant_op.convert_to_eager_tensor(array, context.context())
 
 
 def batch_specs(example: types.Nest) -> types.Nest:

@@ -4,6 +4,8 @@ Figures of several threads or processes are plain dicts of seconds that `merge` 
 """
 from __future__ import annotations
 
+import collections
+import math
 import threading
 import time
 from typing import Any, Callable, Mapping
@@ -114,52 +116,40 @@ def shares(snapshot: Mapping[str, float]) -> dict[str, float]:
 
 
 class Latencies:
-  """Mean, maximum and 95th percentile of a stream of values, in bounded memory.
+  """Mean and maximum of a stream of values, and the 95th percentile of the newest of them.
 
-  Mean and maximum are exact; the percentile comes from a uniform sample of `capacity`
-  values (reservoir sampling: Vitter 1985, algorithm R). Any thread may call it. The unit is
-  the caller's.
+  Any thread may call it. The unit is the caller's. `add` costs less than 1 µs, because it
+  stands in the path of every inference batch.
   """
 
-  def __init__(self, capacity: int = 4096, seed: int = 0):
-    self._capacity = capacity
-    self._seed = seed
+  def __init__(self, num_newest: int = 4096):
+    self._num_newest = num_newest
     self._lock = threading.Lock()
     self.reset()
 
   def reset(self) -> None:
     """Forgets everything."""
     with self._lock:
-      self._random = np.random.default_rng(self._seed)
-      self._kept = np.empty(self._capacity, np.float64)
+      self._newest: collections.deque[float] = collections.deque(maxlen=self._num_newest)
       self._count = 0
       self._sum = 0.0
-      self._maximum = 0.0
+      self._maximum = -math.inf
 
-  def add(self, values: Any) -> None:
-    """Takes one value or an array of them."""
-    array = np.asarray(values, np.float64).reshape(-1)
-    if not array.size:
-      return
+  def add(self, value: float) -> None:
+    """Takes one value."""
     with self._lock:
-      highest = float(array.max())
-      self._maximum = max(self._maximum, highest) if self._count else highest
-      self._sum += float(array.sum())
-      room = min(array.size, max(0, self._capacity - self._count))
-      self._kept[self._count:self._count + room] = array[:room]
-      rest = array[room:]
-      if rest.size:
-        first = self._count + room + 1
-        places = self._random.integers(0, np.arange(first, first + rest.size))
-        chosen = places < self._capacity
-        self._kept[places[chosen]] = rest[chosen]
-      self._count += array.size
+      self._newest.append(value)
+      self._count += 1
+      self._sum += value
+      if value > self._maximum:
+        self._maximum = value
 
   def summary(self) -> dict[str, float]:
     """`{'count', 'mean', 'p95', 'max'}`; all 0 before the first value."""
     with self._lock:
       if not self._count:
         return {'count': 0, 'mean': 0.0, 'p95': 0.0, 'max': 0.0}
-      kept = self._kept[:min(self._count, self._capacity)]
-      return {'count': self._count, 'mean': self._sum / self._count,
-              'p95': float(np.percentile(kept, 95)), 'max': self._maximum}
+      newest = list(self._newest)
+      count, total, maximum = self._count, self._sum, self._maximum
+    return {'count': count, 'mean': total / count, 'p95': float(np.percentile(newest, 95)),
+            'max': maximum}

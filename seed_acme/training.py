@@ -111,6 +111,10 @@ class TrainingLoop:
     """Last checkpoint and last row; status is FINISHED or STOPPED."""
     self.save()
     self.log(status)
+    self.close()
+
+  def close(self) -> None:
+    """Closes the logs, also of a run that failed; may be called twice."""
     self._logger.close()
 
   def save(self) -> None:
@@ -172,21 +176,26 @@ class TrainingLoop:
 
 
 class _MetricMeans:
-  """Mean of each metric over the updates since the last row of the log."""
+  """Mean of each metric over the updates since the last row of the log; `*_max`: maximum."""
 
   def __init__(self) -> None:
     self._sums: dict[str, float] = {}
+    self._maxima: dict[str, float] = {}
     self._count = 0
 
   def add(self, metrics: dict[str, float]) -> None:
     for name, value in metrics.items():
-      self._sums[name] = self._sums.get(name, 0.0) + value
+      if name.endswith('_max'):
+        self._maxima[name] = max(self._maxima.get(name, value), value)
+      else:
+        self._sums[name] = self._sums.get(name, 0.0) + value
     self._count += 1
 
   def take(self) -> dict[str, float]:
     means = {name: total / self._count for name, total in self._sums.items()}
-    self._sums, self._count = {}, 0
-    return means
+    maxima = self._maxima
+    self._sums, self._maxima, self._count = {}, {}, 0
+    return {**means, **maxima}
 
 
 def _episode_metrics(group: str, episodes: episodes_lib.EpisodeSummary) -> dict[str, float]:

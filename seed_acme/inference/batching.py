@@ -170,7 +170,7 @@ def padded_size(num_rows: int, batch_size: int) -> int:
 def refuse_repeated_environments(requests: list[types.ActorRequest],
                                  num_environments: int) -> list[Refusal | None]:
   """A refusal for each request that names an environment twice, or one already in the batch."""
-  taken = np.zeros(num_environments, bool)
+  is_taken = np.zeros(num_environments, bool)
   refusals: list[Refusal | None] = []
   for request in requests:
     env_ids = request.env_ids
@@ -178,12 +178,17 @@ def refuse_repeated_environments(requests: list[types.ActorRequest],
       refusals.append(Refusal(f'env_ids {env_ids.min()} ... {env_ids.max()} are outside '
                               f'0 ... {num_environments - 1}'))
       continue
-    if taken[env_ids].any() or np.unique(env_ids).size != env_ids.size:
-      ids, counts = np.unique(env_ids, return_counts=True)
-      named = ids[taken[ids] | (counts > 1)][0]
-      refusals.append(Refusal(f'environment {named} is in this batch twice: '
-                              'two actors use the same env_id'))
+    with_this = is_taken.copy()
+    with_this[env_ids] = True
+    if np.count_nonzero(with_this) != np.count_nonzero(is_taken) + env_ids.size:
+      refusals.append(Refusal(f'environment {_first_repeated(env_ids, is_taken)} is in this batch '
+                              'twice: two actors use the same env_id'))
       continue
-    taken[env_ids] = True
+    is_taken = with_this
     refusals.append(None)
   return refusals
+
+
+def _first_repeated(env_ids: np.ndarray, is_taken: np.ndarray) -> int:
+  unique, counts = np.unique(env_ids, return_counts=True)
+  return int(unique[(counts > 1) | is_taken[unique]][0])

@@ -6,9 +6,12 @@ can run code. Use it on trusted networks only; gRPC is the default.
 from __future__ import annotations
 
 from concurrent import futures
+import contextlib
+import datetime
 import itertools
 import threading
 import time
+from typing import Any
 
 import courier
 import numpy as np
@@ -20,6 +23,7 @@ from seed_acme.inference import sessions
 from seed_acme.inference import wire
 
 _POLL_S = 0.5
+_CLOSE_S = 1.0  # how long a channel waits for the server to hear that it closes
 _REPLY_TIMEOUT_S = 60.0  # courier reports a dead server only by running out of this
 
 
@@ -83,27 +87,55 @@ class CourierChannel:
     self._address = address
     self._connect_timeout_s = connect_timeout_s
     self._closed = False
-    self._reply: futures.Future[bytes] | None = None
-    self._client = courier.Client(address, call_timeout=max(_REPLY_TIMEOUT_S, connect_timeout_s))
-    opening = self._client.futures.open(codec.hello(env_ids), token)
+    self._reply: futures.Future | None = None
+    self._call_timeout = datetime.timedelta(seconds=max(_REPLY_TIMEOUT_S, connect_timeout_s))
+    self._client = courier.Client(address)
+    opening = self._call('open', codec.hello(env_ids), token)
     self._session_id, refusal = self._wait(opening)
     if refusal:
       raise wire.Refused(refusal)
 
   def send(self, request: types.ActorRequest) -> None:
     message = self._codec.encode_request(request)
-    self._reply = self._client.futures.answer(self._session_id, message)
+    self._reply = self._call('answer', self._session_id, message)
 
   def receive(self) -> types.Nest:
-    return self._codec.decode_reply(self._wait(self._reply))
+    assert self._reply is not None
+    reply = self._wait(self._reply)
+    if self._closed:  # the server may have refused, because the session is gone
+      raise core.ChannelClosed
+    return self._codec.decode_reply(reply)
 
   def close(self) -> None:
+    if self._closed:
+      return
     self._closed = True
+    closing = self._call('close', self._session_id)
+    futures.wait([closing], _CLOSE_S)  # the server answers what is under way, too
+    # A pending future would hold up the exit of the process.
+    closing.cancel()
     if self._reply is not None:
       self._reply.cancel()
-    self._client.futures.close(self._session_id).cancel()
 
-  def _wait(self, future: futures.Future) -> tuple[int, str] | bytes:
+  def _call(self, method: str, *arguments: Any) -> futures.Future:
+    """As `courier.Client.futures`, whose result would end the process by `std::terminate` if
+    it arrived after a `cancel`; here it is dropped."""
+    future: futures.Future = futures.Future()
+
+    def on_result(result: Any) -> None:
+      with contextlib.suppress(futures.InvalidStateError):
+        future.set_result(result)
+
+    def on_error(status: Any) -> None:
+      with contextlib.suppress(futures.InvalidStateError):
+        future.set_exception(ConnectionError(status.message()))
+
+    call = self._client._client.AsyncPyCall(
+        method, list(arguments), {}, on_result, on_error, True, self._call_timeout, False)
+    future.add_done_callback(lambda done: call.Cancel() if done.cancelled() else None)
+    return future
+
+  def _wait(self, future: futures.Future) -> Any:
     give_up = time.monotonic() + self._connect_timeout_s
     while True:
       try:

@@ -21,18 +21,21 @@ def _mix(x: np.ndarray) -> np.ndarray:
   return x ^ (x >> _SHIFT_31)
 
 
-def uniforms(seed: int, env_ids: np.ndarray, run_ids: np.ndarray, row_numbers: np.ndarray,
-             num_uniforms: int) -> np.ndarray:
-  """`[N, num_uniforms]` float32 in (0, 1), of 23 random bits each.
-
-  With 24 bits, adding the half would round the largest number up to 1.
-
-  env_ids, run_ids, row_numbers: `[N]` integers; together with seed they are the key.
-  """
+def stream_keys(seed: int, env_ids: np.ndarray, run_ids: np.ndarray) -> np.ndarray:
+  """`[N]` uint64, the key of each environment's stream in each of its runs."""
   with np.errstate(over='ignore'):  # the arithmetic is modulo 2^64 by design
     key = _mix(np.uint64(seed) + _GOLDEN + env_ids.astype(np.uint64) * _MIX_1)
-    key = _mix(key ^ run_ids.astype(np.uint64))
-    key = _mix(key + row_numbers.astype(np.uint64) * _GOLDEN)
-    offsets = np.arange(1, num_uniforms + 1, dtype=np.uint64) * _GOLDEN
-    bits = _mix(key[:, None] + offsets) >> _SHIFT_41
+    return _mix(key ^ run_ids.astype(np.uint64))
+
+
+def uniforms(keys: np.ndarray, row_numbers: np.ndarray, num_uniforms: int) -> np.ndarray:
+  """`[N, num_uniforms]` float32 in (0, 1), of 23 random bits each.
+
+  keys: `[N]` uint64 of `stream_keys`; row_numbers: `[N]` uint64, place in each stream.
+  With 24 bits, adding the half would round the largest number up to 1.
+  """
+  counters = row_numbers[:, None] * np.uint64(num_uniforms) + np.arange(
+      1, num_uniforms + 1, dtype=np.uint64)
+  # Two rounds: neighbouring counters differ in few bits, and one leaves traces of that.
+  bits = _mix(_mix(counters * _GOLDEN + keys[:, None])) >> _SHIFT_41
   return (bits.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)

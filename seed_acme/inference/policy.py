@@ -80,8 +80,7 @@ class Policy:
   def __call__(self, inputs: types.AgentInput, state: types.Nest, uniforms: np.ndarray,
                is_greedy: np.ndarray) -> tuple[types.AgentOutput, types.Nest]:
     """Numpy `[N, ...]` in, numpy `[N, ...]` out: (actions and predictions, new state)."""
-    return tree.map_structure(
-        lambda x: x.numpy(), self._compute(inputs, state, uniforms, is_greedy))
+    return self._compute.numpy(inputs, state, uniforms, is_greedy)
 
   def _example_inputs(self) -> types.AgentInput:
     zeros = lambda array_spec: np.zeros((1, *array_spec.shape), array_spec.dtype)

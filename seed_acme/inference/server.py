@@ -9,6 +9,7 @@ import tree
 
 from seed_acme import core
 from seed_acme import counting
+from seed_acme import nests
 from seed_acme import timing
 from seed_acme import types
 from seed_acme.inference import batching
@@ -29,7 +30,7 @@ class _Rows:
     self.request_numbers = np.repeat(
         np.array([r.request_number for r in requests], np.int64),
         [r.env_ids.size for r in requests])
-    self.timestep = tree.map_structure(
+    self.timestep = nests.map_arrays(
         lambda *parts: _padded(parts, size), *[r.timestep for r in requests])
 
 
@@ -56,13 +57,13 @@ class InferenceServer:
     self._num_training = num_training
     self._num_environments = num_environments
     self._batch_size = batch_size
-    self._seed = seed
     self._sink = sink
     self._counters = counters
     self._frames_per_step = spec.frames_per_step
     self._overlap = overlap
     initial_state = policy.initial_state()
-    self._slots = slots_lib.EnvironmentSlots(num_environments, spec.action, initial_state)
+    self._slots = slots_lib.EnvironmentSlots(
+        num_environments, spec.action, initial_state, seed)
     self._unrolls = unrolls_lib.UnrollAssembler(
         num_training, unroll_length, overlap, policy.example_row(),
         tree.map_structure(lambda x: x[0], initial_state))
@@ -87,7 +88,7 @@ class InferenceServer:
       start = 0
       for i in fresh:
         stop = start + requests[i].env_ids.size
-        replies[i] = tree.map_structure(lambda a: a[start:stop], actions)  # noqa: B023
+        replies[i] = nests.map_arrays(lambda a: a[start:stop], actions)  # noqa: B023
         start = stop
     return replies
 
@@ -117,14 +118,19 @@ class InferenceServer:
     with self.timer.phase('inference'):
       self._policy.refresh()
       version = self._policy.version
-      padded_outputs, padded_state = self._policy(inputs, state, uniforms, is_greedy)
+      outputs, new_state = self._policy(inputs, state, uniforms, is_greedy)
     with self.timer.phase('unrolls'):
-      take = (lambda x: x) if is_greedy.size == num_rows else (lambda x: x[:num_rows])
-      inputs, outputs, entering, new_state = tree.map_structure(
-          take, (inputs, padded_outputs, state, padded_state))
+      computed = (inputs, rows.timestep.score, outputs, state, new_state)
+      if is_greedy.size > num_rows:
+        computed = nests.map_arrays(lambda x: x[:num_rows], computed)
+      inputs, score, outputs, state, new_state = computed
+      score = np.where(inputs.step_type == types.FIRST, np.float32(0), score)
       self._slots.write(rows.env_ids, rows.request_numbers, outputs.action, new_state)
-      self._count_episodes(rows.env_ids, inputs, take(rows.timestep.score))
-      self._append(rows.env_ids, inputs, outputs, entering, version)
+      is_evaluation = is_greedy[:num_rows]
+      if not is_evaluation.any():
+        self._record(rows.env_ids, inputs, score, outputs, state, version)
+      else:
+        self._record_apart(is_evaluation, rows.env_ids, inputs, score, outputs, state, version)
     self.batch_sizes.add(num_rows)
     return outputs.action
 
@@ -155,35 +161,31 @@ class InferenceServer:
         reward=np.where(is_first, np.float32(0), timestep.reward),
         discount=timestep.discount,
         # The action sampled at LAST must not leak into the next episode.
-        previous_action=tree.map_structure(lambda a: zero_at_first(a[ids]), self._slots.action),
+        previous_action=nests.map_arrays(lambda a: zero_at_first(a[ids]), self._slots.action),
         observation=timestep.observation)
-    state = tree.map_structure(lambda s: s[ids], self._slots.state)
-    uniforms = noise.uniforms(self._seed, ids, self._slots.run_ids[ids],
-                              self._slots.row_numbers[ids], self._policy.num_uniforms)
+    state = nests.map_arrays(lambda s: s[ids], self._slots.state)
+    uniforms = noise.uniforms(self._slots.noise_keys[ids], self._slots.row_numbers[ids],
+                              self._policy.num_uniforms)
     return inputs, state, uniforms, ids >= self._num_training
 
-  def _count_episodes(self, env_ids: np.ndarray, inputs: types.AgentInput,
-                      score: np.ndarray) -> None:
-    is_training = env_ids < self._num_training
-    score = np.where(inputs.step_type == types.FIRST, np.float32(0), score)
+  def _record_apart(self, is_evaluation: np.ndarray, env_ids: np.ndarray,
+                    inputs: types.AgentInput, score: np.ndarray, outputs: types.AgentOutput,
+                    entering_state: types.Nest, version: int) -> None:
+    """Evaluation rows add to their own episodes only and never reach replay."""
+    self.evaluation_episodes.add(
+        env_ids[is_evaluation], inputs.step_type[is_evaluation], inputs.reward[is_evaluation],
+        score[is_evaluation])
+    is_training = ~is_evaluation
     if is_training.any():
-      self._counters.add(episodes=self.training_episodes.add(
-          env_ids[is_training], inputs.step_type[is_training], inputs.reward[is_training],
-          score[is_training]))
-    if not is_training.all():
-      self.evaluation_episodes.add(
-          env_ids[~is_training], inputs.step_type[~is_training], inputs.reward[~is_training],
-          score[~is_training])
+      self._record(*nests.map_arrays(
+          lambda x: x[is_training], (env_ids, inputs, score, outputs, entering_state)), version)
 
-  def _append(self, env_ids: np.ndarray, inputs: types.AgentInput, outputs: types.AgentOutput,
-              entering_state: types.Nest, version: int) -> None:
-    is_training = env_ids < self._num_training
-    if not is_training.all():
-      if not is_training.any():
-        return
-      env_ids = env_ids[is_training]
-      inputs, outputs, entering_state = tree.map_structure(
-          lambda x: x[is_training], (inputs, outputs, entering_state))
+  def _record(self, env_ids: np.ndarray, inputs: types.AgentInput, score: np.ndarray,
+              outputs: types.AgentOutput, entering_state: types.Nest, version: int) -> None:
+    """Adds training rows to their episodes and unrolls; hands on finished unrolls."""
+    num_ended = self.training_episodes.add(env_ids, inputs.step_type, inputs.reward, score)
+    if num_ended:
+      self._counters.add(episodes=num_ended)
     finished = self._unrolls.append(env_ids, inputs, outputs, entering_state, version)
     if finished is not None:
       num_steps = unrolls_lib.num_steps(finished, self._overlap)

@@ -4,7 +4,9 @@ from __future__ import annotations
 import numpy as np
 import tree
 
+from seed_acme import nests
 from seed_acme import types
+from seed_acme.inference import noise
 
 
 class EnvironmentSlots:
@@ -14,8 +16,10 @@ class EnvironmentSlots:
   to be on the host anyway when an unroll starts. Used by the inference thread only.
   """
 
-  def __init__(self, num_environments: int, action_spec: types.Nest, initial_state: types.Nest):
+  def __init__(self, num_environments: int, action_spec: types.Nest, initial_state: types.Nest,
+               seed: int):
     """initial_state: nest of `[1, ...]`, the state that a new episode starts from."""
+    self._seed = seed
     self._initial_state = tree.map_structure(lambda x: np.array(x)[0], initial_state)
     self.state = tree.map_structure(
         lambda x: np.repeat(x[None], num_environments, axis=0), self._initial_state)
@@ -24,7 +28,8 @@ class EnvironmentSlots:
     self.run_ids = np.zeros(num_environments, np.int64)
     self.is_known = np.zeros(num_environments, bool)
     self.request_numbers = np.full(num_environments, -1, np.int64)
-    self.row_numbers = np.zeros(num_environments, np.int64)
+    self.row_numbers = np.zeros(num_environments, np.uint64)
+    self.noise_keys = np.zeros(num_environments, np.uint64)
 
   def is_new_run(self, env_ids: np.ndarray, run_ids: np.ndarray) -> np.ndarray:
     """`[N]` bool: environments that (re)started since they were last seen."""
@@ -39,11 +44,12 @@ class EnvironmentSlots:
     self.is_known[env_ids] = True
     self.request_numbers[env_ids] = -1
     self.row_numbers[env_ids] = 0
+    self.noise_keys[env_ids] = noise.stream_keys(self._seed, env_ids, run_ids)
 
   def write(self, env_ids: np.ndarray, request_numbers: np.ndarray, action: types.Nest,
             state: types.Nest) -> None:
     """Stores what one batch computed; every leaf `[N, ...]`."""
-    tree.map_structure(lambda slot, rows: slot.__setitem__(env_ids, rows), self.state, state)
-    tree.map_structure(lambda slot, rows: slot.__setitem__(env_ids, rows), self.action, action)
+    nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.state, state)
+    nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.action, action)
     self.request_numbers[env_ids] = request_numbers
-    self.row_numbers[env_ids] += 1
+    self.row_numbers[env_ids] += np.uint64(1)

@@ -55,7 +55,8 @@ class Rig:
 
 
 def observation(env_ids: Sequence[int], number: int) -> np.ndarray:
-  return np.array([np.random.default_rng([abs(i), abs(number)]).normal(size=2) for i in env_ids], np.float32)
+  return np.array([np.random.default_rng([abs(i), abs(number)]).normal(size=2) for i in env_ids],
+                  np.float32)
 
 
 def request(env_ids: Sequence[int], number: int, step_types: int | Sequence[int] = M,

@@ -61,7 +61,7 @@ class Raising(_Wrapped):
     self._at_step = at_step
 
   def _changed(self, timestep):
-    if self.num_steps >= self._at_step:
+    if self.num_steps == self._at_step:
       raise RuntimeError('the ball fell off the board')
     return timestep
 

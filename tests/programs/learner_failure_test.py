@@ -94,6 +94,9 @@ def test_max_restarts_does_it_by_itself(drill):
   assert run.summary()['status'] == 'stopped'
   assert run.failure() is None
   assert drill['returns'][1] > 0.6
+  # The logs of both killed attempts are kept.
+  for attempt in ('attempt_1', 'attempt_2', '.'):
+    assert run.log(f'{attempt}/learner/0')
   # A policy that has learnt plays on as well as before, restart or not.
   assert np.nanmin(run.metrics()['episode/return'][-20:]) >= drill['returns'][1] / 2
 

@@ -165,15 +165,3 @@ def test_a_failure_ends_the_thread_and_reaches_its_owner(serve, coded_unrolls):
   _wait_until(lambda: failures)
   assert len(failures) == 1
   writer.stop()
-
-
-def test_the_end_of_the_server_reaches_the_owner(serve, coded_unrolls):
-  server = serve(queue_size=4, unrolls_per_item=2)
-  writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=8)
-  failures = []
-  writer.start(on_room=lambda: None, on_failure=failures.append)
-  writer.put(coded_unrolls(0, 20))
-  _wait_until(lambda: _num_items(server.address) == 2)
-  server.stop()
-  _wait_until(lambda: failures)
-  writer.stop()

@@ -1,0 +1,141 @@
+"""Wrong input: at most four lines with the fix, exit code 2, and not a file changed."""
+import os
+import pathlib
+import socket
+
+import pytest
+
+from seed_acme import run_directory
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope='module')
+def folder(runs):
+  """A working folder with a small finished run in it, `old`."""
+  folder = runs.folder()
+  run = runs.train('--config.total_steps=500', '--launch=single_process', run_dir='old',
+                   folder=folder)
+  assert run.wait() == 0, run.stderr
+  return folder
+
+
+def _expect_refusal(run, *words):
+  assert run.wait() == 2, run.stdout + run.stderr
+  lines = run.stderr.splitlines()
+  assert 1 <= len(lines) <= 4, run.stderr
+  assert lines[0].startswith('error: ')
+  assert 'Traceback' not in run.stderr + run.stdout
+  for word in words:
+    assert word in run.stderr, run.stderr
+  assert run.nodes() == []
+
+
+def _port_in_use(request):
+  holder = socket.socket()
+  request.addfinalizer(holder.close)
+  holder.bind(('127.0.0.1', 0))
+  holder.listen()
+  return holder.getsockname()[1]
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (['--config=catch_vtrac'], ['catch_vtrac', 'catch_vtrace']),
+    (['--config=missing.py'], ['missing.py', 'does not exist']),
+    (['--config.num_actor=3'], ['num_actor', '--config.num_actors']),
+    (['--config.num_actors=three'], ['num_actors', 'three']),
+    (['--config.num_actors=0'], ['num_actors', '>= 1']),
+    (['--config.environment.id=catsh'], ['catsh', 'catch']),
+    (['--config.environment.id=CartPole-v9'], ['CartPole-v9']),
+    (['--config.environment.id=nowhere:make'], ['nowhere']),
+    (['--config.environment.settings', 'row', '10'], ['row', 'rows']),
+    (['--config.transport.kind=http'], ['http', 'grpc']),
+    (['--config.transport.host=203.0.113.7'], ['203.0.113.7', 'transport.host']),
+    (['--config.transport.port=99999'], ['99999', 'transport.port']),
+    (['--config.initial_checkpoint=nothing'], ['nothing', 'no checkpoint']),
+    (['--launch=local'], ['local_mp']),
+    (['--run_dir=/proc/run'], ['/proc/run']),
+    (['--run_dir=old/config.json'], ['old/config.json']),
+])
+def test_wrong_arguments(runs, folder, digest, arguments, words):
+  before = digest(folder / 'old')
+  _expect_refusal(runs.start('train', *arguments, folder=folder), *words)
+  assert digest(folder / 'old') == before
+  assert not (folder / 'runs').exists()
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (['--config=memory_chain_vtrace'], ['memory_chain', '--run_dir']),
+    (['--config.seed=2'], ['seed: 1 -> 2']),
+    (['--config.total_steps=-5'], ['total_steps', '-5']),
+    (['--config.unknown=1'], ['unknown']),
+])
+def test_a_run_that_cannot_be_resumed_so(runs, folder, digest, arguments, words):
+  before = digest(folder / 'old')
+  _expect_refusal(runs.start('train', '--run_dir=old', *arguments, folder=folder), *words)
+  assert digest(folder / 'old') == before
+
+
+@pytest.mark.parametrize('part', ['transport', 'replay'])
+def test_a_port_in_use(runs, folder, digest, request, part):
+  before = digest(folder / 'old')
+  port = _port_in_use(request)
+  _expect_refusal(runs.start(
+      'train', '--run_dir=old', '--config.total_steps=1000', f'--config.{part}.port={port}',
+      folder=folder), str(port), f'{part}.port')
+  assert digest(folder / 'old') == before
+
+
+def test_a_folder_of_something_else(runs, folder):
+  (folder / 'thesis').mkdir()
+  (folder / 'thesis' / 'chapter.tex').write_text('all my work')
+  _expect_refusal(runs.train(run_dir='thesis', folder=folder), 'thesis', 'chapter.tex')
+  assert os.listdir(folder / 'thesis') == ['chapter.tex']
+
+
+def test_a_corrupt_checkpoint(runs, folder, digest):
+  for path in (folder / 'old' / 'checkpoints').glob('*/arrays.npz'):
+    path.write_bytes(path.read_bytes()[:-100])
+  before = digest(folder / 'old')
+  _expect_refusal(runs.start('train', '--run_dir=old', '--config.total_steps=1000',
+                             folder=folder), 'arrays.npz', 'corrupt')
+  _expect_refusal(runs.start('evaluate', '--run_dir=old', folder=folder), 'corrupt')
+  assert digest(folder / 'old') == before
+
+
+def test_a_run_that_is_being_trained(runs, folder, digest):
+  run = run_directory.create(folder / 'busy')
+  (folder / 'busy' / 'config.json').write_bytes((folder / 'old' / 'config.json').read_bytes())
+  before = digest(folder / 'busy' / 'logs')
+  with run_directory.lock(run):
+    _expect_refusal(runs.start('train', '--run_dir=busy', folder=folder), 'busy',
+                    f'process {os.getpid()}')
+  assert digest(folder / 'busy' / 'logs') == before
+
+
+def test_a_package_that_is_missing(runs, folder):
+  hidden = pathlib.Path(folder) / 'hidden'
+  hidden.mkdir()
+  (hidden / 'experiment.py').write_text(
+      'import importlib.util\n'
+      'find = importlib.util.find_spec\n'
+      'importlib.util.find_spec = (\n'
+      '    lambda name, *rest: None if name == "gymnasium" else find(name, *rest))\n'
+      'from seed_acme.configs import catch_vtrace\n'
+      'def experiment():\n'
+      '  return catch_vtrace.experiment()\n')
+  _expect_refusal(runs.start(
+      'train', '--config=hidden/experiment.py', '--config.environment.id=gymnasium:CartPole-v1',
+      folder=folder), 'gymnasium', 'pip install seed_acme[gymnasium]')
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (['evaluate', '--run_dir=nothing'], ['nothing', 'runs/latest']),
+    (['evaluate', '--run_dir=old', '--episodes=0'], ['episodes', '>= 1']),
+    (['evaluate'], ['run']),
+    (['plot'], ['runs/latest']),
+    (['plot', 'nothing'], ['nothing']),
+    (['trane'], ['trane', 'train']),
+])
+def test_wrong_arguments_of_the_other_commands(runs, folder, arguments, words):
+  _expect_refusal(runs.start(*arguments, folder=folder), *words)
