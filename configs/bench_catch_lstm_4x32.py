@@ -18,4 +18,5 @@ def experiment() -> config_lib.ExperimentConfig:
           optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
       ),
       replay=config_lib.ReplayConfig(queue_size=128, unrolls_per_item=16),
+      inference=config_lib.InferenceConfig(batch_size=128),  # rows: all environments
   )

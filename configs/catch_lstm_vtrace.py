@@ -4,7 +4,7 @@ from seed_acme.agents.vtrace import config as vtrace_config
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers, chosen on 2 cores; the size of the core is that of `bench_catch_lstm`."""
+  """Own numbers, those of `catch_vtrace`; the size of the core is that of `bench_catch_lstm`."""
   return config_lib.ExperimentConfig(
       name='catch_lstm_vtrace',
       num_actors=2,
@@ -19,10 +19,10 @@ def experiment() -> config_lib.ExperimentConfig:
           previous_action_input=True,
       ),
       agent=vtrace_config.VTraceConfig(
-          unroll_length=20,  # agent steps: two episodes of 10 rows
+          unroll_length=10,  # agent steps: one episode of 10 rows
           batch_size=16,
           entropy_cost=0.01,
-          optimizer=config_lib.OptimizerConfig(learning_rate=2e-3),
+          optimizer=config_lib.OptimizerConfig(learning_rate=3e-3),
       ),
       replay=config_lib.ReplayConfig(queue_size=32, unrolls_per_item=8),
   )

@@ -245,7 +245,7 @@ def main(argv: list[str] | None = None) -> int:
     return 128 + signal.SIGINT
   except BrokenPipeError:  # `seed-acme list | head`
     sys.stderr.close()
-    return 0
+    return 128 + signal.SIGPIPE
 
 
 def _terminated(*_: object) -> None:

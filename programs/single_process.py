@@ -42,9 +42,9 @@ class SingleProcess:
     self._replay = build.make_replay_server(config, acting, config.replay.port)
     self.writer = writer_lib.ReplayWriter(
         self._replay.address, config.replay.unrolls_per_item, config_lib.writer_backlog(config))
-    counters = counting.Counters()
-    self.server = build.make_server(config, acting, self.writer, counters)
-    self.loop = build.make_training_loop(config, run_dir, acting, self.server, counters)
+    self.counters = counting.Counters()
+    self.server = build.make_server(config, acting, self.writer, self.counters)
+    self.loop = build.make_training_loop(config, run_dir, acting, self.server, self.counters)
     self.loop.restore()
     self._samples = iter(dataset_lib.make_dataset(
         self._replay.address, config.agent.batch_size, config.replay.unrolls_per_item))

@@ -42,7 +42,8 @@ FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
 class Outcome(NamedTuple):
   """How a run ended.
 
-  exit_code: 0, 1 (failure), 2 (wrong input), 130 (Ctrl-C) or 143 (SIGTERM).
+  exit_code: 0, 1 (failure), 2 (wrong input), 130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody
+  reads the output).
   summary: what stands in summary.json. failure: as failure.json, or None; a run that was
   stopped may have one, too.
   """
@@ -216,7 +217,11 @@ class _Attempt:
     if status and status['time_s'] >= self._started_s:
       self._status = status
       if self._progress is not None:
-        self._progress.update(status)
+        try:
+          self._progress.update(status)
+        except BrokenPipeError:  # nobody reads any more, as in `seed-acme train | head`
+          self._progress = None
+          self.request_stop(signal.SIGPIPE)
 
 
 def _set_earlier_logs_aside(run_dir: run_directory.RunDirectory) -> None:

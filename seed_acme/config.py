@@ -107,8 +107,8 @@ class ReplayConfig:
 class InferenceConfig:
   """The batched inference server.
 
-  batch_size: rows at which a batch is run at once; 0 = half of all environments with
-    two environment groups, all of them with one.
+  batch_size: rows at which a batch is run at once; 0 = half of the training environments,
+    so that one half steps while the other half's actions are computed.
   timeout_ms: a smaller batch is run after this long.
   publish_period: updates between two publications of the weights.
   """
@@ -121,11 +121,13 @@ class InferenceConfig:
 class ActorConfig:
   """Actors and their supervisors.
 
-  environment_groups: 2 = step one half while the other half's actions are computed.
+  environment_groups: 2 = each actor steps one half of its environments while the other
+    half's actions are computed; pays where an actor has a core of its own and its
+    environments are slow (docs/performance.md).
   max_failures: consecutive failures of one actor's worker before the run ends.
   connect_timeout_s: how long a worker waits for the server, also after a broken stream.
   """
-  environment_groups: Literal[1, 2] = 2
+  environment_groups: Literal[1, 2] = 1
   max_failures: int = 3
   connect_timeout_s: float = 60.0
 
@@ -205,7 +207,8 @@ def inference_batch_size(config: ExperimentConfig) -> int:
   """Rows at which the server runs a batch without waiting for the time-out."""
   if config.inference.batch_size:
     return config.inference.batch_size
-  return max(1, num_training_environments(config) // config.actor.environment_groups)
+  num_groups = config.num_actors * config.actor.environment_groups
+  return num_training_environments(config) // min(2, num_groups)
 
 
 def unroll_rows(agent: AgentConfig) -> int:

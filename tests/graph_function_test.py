@@ -47,10 +47,8 @@ def test_it_is_traced_once_whatever_the_open_dimension():
   assert len(traces) == 1
 
 
-@pytest.mark.parametrize('argument', [
-    np.ones((2, 4), np.float32), np.ones((3,), np.float32), np.ones((2, 3), np.float64),
-    np.ones((2, 3), np.int32)])
-def test_another_shape_or_dtype_is_refused(argument):
+@pytest.mark.parametrize('argument', [np.ones((2, 3), np.float64), np.ones((2, 3), np.int32)])
+def test_another_dtype_is_refused(argument):
   call = graph_function.GraphFunction(lambda x: x * 2, (_spec([None, 3]),))
   with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError)):
     call(argument)

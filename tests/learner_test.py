@@ -55,11 +55,11 @@ def _linear_learner(total_steps=1000, overlap=0, **optimizer):
   return learner_lib.Learner(_Linear(), _linear_loss, config, total_steps)
 
 
-def _vtrace_learner(seed=1, **changes):
+def _vtrace_learner(seed=1, core='none', **changes):
   tf.random.set_seed(seed)
   config = _agent_config(**changes)
   network = agent.AGENT.make_network(
-      _SPEC, config_lib.NetworkConfig(mlp_sizes=(8,), core='lstm', core_size=6), config)
+      _SPEC, config_lib.NetworkConfig(mlp_sizes=(8,), core=core, core_size=6), config)
   loss = lambda network, sample: agent.AGENT.loss(network, sample, config)
   return learner_lib.Learner(network, loss, config, total_steps=1000)
 
@@ -248,13 +248,14 @@ def test_policy_lag_follows_the_updates():
   assert lags == [0, 1, 2]
 
 
-@pytest.mark.parametrize('target_entropy', [None, 0.5])
-def test_every_trainable_variable_changes(target_entropy):
-  learner = _vtrace_learner(target_entropy=target_entropy)
+@pytest.mark.parametrize('core, target_entropy, number', [
+    ('none', None, 6), ('none', 0.5, 7), ('lstm', 0.5, 10)])
+def test_every_trainable_variable_changes(core, target_entropy, number):
+  learner = _vtrace_learner(core=core, target_entropy=target_entropy)
   before = _values(learner)
   learner.step(_vtrace_sample(learner), agent_steps=0)
   names = [v.name for v in learner._network.trainable_variables]
-  assert len(names) == len(before) == (9 if target_entropy is None else 10)
+  assert len(names) == len(before) == number
   for name, old, new in zip(names, before, _values(learner)):
     assert (old != new).any(), name
 
@@ -322,7 +323,7 @@ _LEARNERS = {
     'adam': _vtrace_learner,
     'rmsprop': functools.partial(_vtrace_learner, optimizer=config_lib.OptimizerConfig(
         name='rmsprop', rmsprop_momentum=0.9, learning_rate=_RATE)),
-    'target_entropy': functools.partial(_vtrace_learner, target_entropy=0.3),
+    'lstm_target_entropy': functools.partial(_vtrace_learner, core='lstm', target_entropy=0.3),
 }
 
 

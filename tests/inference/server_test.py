@@ -12,6 +12,7 @@ import tree
 from seed_acme import counting
 from seed_acme import types
 from seed_acme.inference import batching
+from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
 
 pytestmark = pytest.mark.timeout(120)
@@ -329,14 +330,14 @@ def test_weights_are_swapped_between_batches_with_their_version(new_acting):
 def test_publishing_within_a_batch_takes_effect_in_the_next(new_acting, monkeypatch):
   acting = new_acting('none')
   rig = Rig(acting)
-  compute = acting.policy._compute
+  compute = policy_lib.Policy.__call__
   values = tuple(tf.zeros_like(v) for v in acting.network.variables)
 
-  def publish_and_compute(*arguments: Any) -> Any:
+  def publish_and_compute(policy: policy_lib.Policy, *arguments: Any) -> Any:
     acting.published.publish(types.Variables(8, values))
-    return compute(*arguments)
+    return compute(policy, *arguments)
 
-  monkeypatch.setattr(acting.policy, '_compute', publish_and_compute)
+  monkeypatch.setattr(policy_lib.Policy, '__call__', publish_and_compute)
   for number in range(4):
     rig.step(request([0], number, F if number == 0 else M))
   [unrolls] = rig.sink.unrolls

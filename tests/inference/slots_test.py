@@ -14,7 +14,7 @@ ACTION = {'button': dm_specs.DiscreteArray(3, dtype=np.int32), 'force': dm_specs
 @pytest.fixture
 def slots() -> slots_lib.EnvironmentSlots:
   initial_state = {'h': np.full((1, 3), 0.5, np.float32)}
-  return slots_lib.EnvironmentSlots(4, ACTION, initial_state)
+  return slots_lib.EnvironmentSlots(4, ACTION, initial_state, seed=1)
 
 
 def ids(*env_ids: int) -> np.ndarray:
@@ -69,8 +69,18 @@ def test_reset_forgets_the_named_rows_alone(slots):
   assert slots.row_numbers.tolist() == [1, 1, 0, 1]
 
 
+def test_every_run_of_every_environment_has_noise_of_its_own(slots):
+  slots.reset(ids(0, 1, 2, 3), ids(5, 5, 5, 5))
+  first = slots.noise_keys.copy()
+  slots.reset(ids(2), ids(6))
+  assert len({*first.tolist(), int(slots.noise_keys[2])}) == 5
+  np.testing.assert_array_equal(np.delete(first, 2), np.delete(slots.noise_keys, 2))
+  slots.reset(ids(2), ids(5))
+  np.testing.assert_array_equal(first, slots.noise_keys)
+
+
 def test_a_feed_forward_network_has_no_state():
-  slots = slots_lib.EnvironmentSlots(2, ACTION, ())
+  slots = slots_lib.EnvironmentSlots(2, ACTION, (), seed=1)
   slots.reset(ids(1), ids(3))
   slots.write(ids(1), ids(0), {'button': np.array([2], np.int32),
                                'force': np.ones((1, 2), np.float32)}, ())

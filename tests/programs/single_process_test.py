@@ -24,12 +24,12 @@ _MEASURED = ('wall_s', 'time/steps_per_s', 'time/updates_per_s')  # what a clock
 def _config(**changes):
   """Small, with a row of the log for every update."""
   config = registry.load('catch_vtrace')
-  small = dict(
-      num_actors=2, environments_per_actor=4, num_evaluation_environments=2, total_steps=_STEPS,
-      network=dataclasses.replace(config.network, mlp_sizes=(16,)),
-      agent=dataclasses.replace(config.agent, unroll_length=5, batch_size=4),
-      replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
-      learner=config_lib.LearnerConfig(log_period_s=0.0))
+  small = {
+      'num_actors': 2, 'environments_per_actor': 4, 'num_evaluation_environments': 2,
+      'total_steps': _STEPS, 'network': dataclasses.replace(config.network, mlp_sizes=(16,)),
+      'agent': dataclasses.replace(config.agent, unroll_length=5, batch_size=4),
+      'replay': config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
+      'learner': config_lib.LearnerConfig(log_period_s=0.0)}
   return dataclasses.replace(config, **{**small, **changes})
 
 
@@ -244,7 +244,8 @@ def test_memory_overlap_and_one_environment_group(tmp_path):
   config = _config()
   run = _run(
       tmp_path, total_steps=300,
-      network=dataclasses.replace(config.network, core='lstm', core_size=8), agent=dataclasses.replace(config.agent, overlap=7),
+      network=dataclasses.replace(config.network, core='lstm', core_size=8),
+      agent=dataclasses.replace(config.agent, overlap=7),
       actor=config_lib.ActorConfig(environment_groups=1))
   status = _status(run)
   assert status['agent_steps'] >= 300
