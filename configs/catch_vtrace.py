@@ -9,7 +9,7 @@ def experiment() -> config_lib.ExperimentConfig:
       name='catch_vtrace',
       num_actors=2,
       environments_per_actor=32,
-      total_steps=500_000,  # agent steps
+      total_steps=300_000,  # agent steps
       environment=config_lib.EnvironmentConfig(id='catch'),
       network=config_lib.NetworkConfig(torso='mlp', mlp_sizes=(64, 64)),
       agent=vtrace_config.VTraceConfig(

@@ -21,6 +21,7 @@ from seed_acme.programs import processes
 
 _POLL_S = 0.1
 _STOP_S = 5.0  # a worker that does not stop by then is killed
+_END_S = 15.0  # from the end of the server to the end of the program
 # Failures are "in a row" unless the worker lived this long in between.
 _HEALTHY_S = 60.0
 
@@ -44,7 +45,7 @@ class WorkerFailed(Exception):
 
 
 class Supervisor:
-  """Keeps one worker running until it ends by itself or `stop` is set.
+  """Keeps one worker running until `stop` is set.
 
   Raises `WorkerFailed` after `actor.max_failures` failures in a row, `types.UserError` for
   wrong input, which no restart would mend.
@@ -63,7 +64,9 @@ class Supervisor:
     while not stop.is_set():
       started = time.monotonic()
       report, code = self._run_worker(attempt, stop)
-      if code == 0 or stop.is_set():
+      if code == 0:  # the server has ended its work: so will the program
+        stop.wait(_END_S)
+      if stop.is_set():
         return
       attempt += 1
       num_failures = 1 if time.monotonic() - started > _HEALTHY_S else num_failures + 1

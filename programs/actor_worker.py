@@ -74,8 +74,8 @@ class _Reports:
       run_directory.write_json(self._path, self._actor.timer.snapshot())
 
 
-def run(spec: WorkerSpec) -> None:
-  """Acts until the server ends its work or SIGTERM."""
+def run(spec: WorkerSpec) -> bool:
+  """Acts until the server ends its work, or SIGTERM; returns whether it was SIGTERM."""
   stopped = False
   actor: actor_lib.Actor | None = None
 
@@ -101,21 +101,22 @@ def run(spec: WorkerSpec) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if actor is not None:
       actor.close()
+  return stopped
 
 
 def main() -> int:
-  """Exit code 0 when the server or SIGTERM ended it; else the reason is on `report_fd`."""
+  """Exit code 0 when the server ended its work, 143 after SIGTERM; after a failure 1 or 2, and
+  the reason is on `report_fd`."""
   processes.end_with_parent()
   spec: WorkerSpec = pickle.load(sys.stdin.buffer)  # from our own supervisor, not a network
   try:
-    run(spec)
+    return 128 + signal.SIGTERM if run(spec) else 0
   except Exception as error:  # noqa: BLE001: reported to the supervisor
     traceback.print_exc()
     is_user_error = isinstance(error, types.UserError)
     os.write(spec.report_fd, json.dumps({
         'message': processes.describe(error)[:2000], 'is_user_error': is_user_error}).encode())
     return processes.USER_ERROR_EXIT if is_user_error else processes.FAILURE_EXIT
-  return 0
 
 
 if __name__ == '__main__':

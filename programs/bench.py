@@ -1,6 +1,7 @@
 """Throughput of a configuration, with its account: where the CPU-seconds go, and the bound."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 import contextlib
 import dataclasses
 import json
@@ -10,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib

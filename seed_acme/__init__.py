@@ -12,3 +12,13 @@ for _name in _LINKED:
         'this copy lost its links (some zip tools and file systems turn them into text files).\n'
         'Clone the repository with git on a Linux file system, after '
         '`git config --global core.symlinks true`.')
+
+__all__ = ['evaluate', 'load_policy', 'make_program', 'train']
+
+
+def __getattr__(name: str) -> object:
+  # On use only: actors import this package and nothing behind these names.
+  if name in __all__:
+    from seed_acme.programs import api
+    return getattr(api, name)
+  raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

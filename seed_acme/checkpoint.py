@@ -2,7 +2,8 @@
 
 `checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both. The folder is
 written under another name and renamed when it is whole, and renamed again before it is deleted,
-so a kill at any moment leaves only whole checkpoints. Imports no TensorFlow: the front end checks a checkpoint before anything starts.
+so a kill at any moment leaves only whole checkpoints. Imports no TensorFlow: the front end
+checks a checkpoint before anything starts.
 """
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def _sample_metrics(sample: types.Sample, overlap: int,
 
 def make_optimizer(config: config_lib.OptimizerConfig,
                    learning_rate: tf.Variable) -> snt.Optimizer:
-  """Sonnet's optimiser; epsilon is added to the root of the corrected second moment."""
+  """Sonnet's optimiser. epsilon is added to the root of the second moment (Adam), or within it."""
   if config.name == 'rmsprop':
     return snt.optimizers.RMSProp(
         learning_rate, decay=config.rmsprop_decay, momentum=config.rmsprop_momentum,

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import threading
+from typing import NamedTuple
 
 import numpy as np
 import tree
@@ -41,6 +42,15 @@ def _padded(parts: Sequence[np.ndarray], size: int) -> np.ndarray:
   rows = np.zeros((size, *parts[0].shape[1:]), parts[0].dtype)
   np.concatenate(parts, out=rows[:num_rows])
   return rows
+
+
+class _ActedRows(NamedTuple):
+  """The rows of a batch and what came of them, `[N, ...]` each."""
+  is_evaluation: np.ndarray
+  inputs: types.AgentInput
+  score: np.ndarray
+  outputs: types.AgentOutput
+  entering_state: types.Nest
 
 
 class InferenceServer:
@@ -120,19 +130,13 @@ class InferenceServer:
       version = self._policy.version
       outputs, new_state = self._policy(inputs, state, uniforms, is_greedy)
     with self.timer.phase('unrolls'):
-      computed = (inputs, rows.timestep.score, outputs, state, new_state)
-      if is_greedy.size > num_rows:
-        computed = nests.map_arrays(lambda x: x[:num_rows], computed)
-      inputs, score, outputs, state, new_state = computed
-      score = np.where(inputs.step_type == types.FIRST, np.float32(0), score)
-      self._slots.write(rows.env_ids, rows.request_numbers, outputs.action, new_state)
-      is_evaluation = is_greedy[:num_rows]
-      if not is_evaluation.any():
-        self._record(rows.env_ids, inputs, score, outputs, state, version)
-      else:
-        self._record_apart(is_evaluation, rows.env_ids, inputs, score, outputs, state, version)
+      acted = _ActedRows(is_greedy, inputs, rows.timestep.score, outputs, state)
+      if is_greedy.size > num_rows:  # drops the padding
+        acted, new_state = nests.map_arrays(lambda x: x[:num_rows], (acted, new_state))
+      self._slots.write(rows.env_ids, rows.request_numbers, acted.outputs.action, new_state)
+      self._record(rows.env_ids, acted, version)
     self.batch_sizes.add(num_rows)
-    return outputs.action
+    return acted.outputs.action
 
   def _reset_new_runs(self, rows: _Rows) -> None:
     is_new = self._slots.is_new_run(rows.env_ids, rows.run_ids)
@@ -168,29 +172,36 @@ class InferenceServer:
                               self._policy.num_uniforms)
     return inputs, state, uniforms, ids >= self._num_training
 
-  def _record_apart(self, is_evaluation: np.ndarray, env_ids: np.ndarray,
-                    inputs: types.AgentInput, score: np.ndarray, outputs: types.AgentOutput,
-                    entering_state: types.Nest, version: int) -> None:
-    """Evaluation rows add to their own episodes only and never reach replay."""
-    self.evaluation_episodes.add(
-        env_ids[is_evaluation], inputs.step_type[is_evaluation], inputs.reward[is_evaluation],
-        score[is_evaluation])
-    is_training = ~is_evaluation
+  def _record(self, env_ids: np.ndarray, acted: _ActedRows, version: int) -> None:
+    """Rows to their episodes and unrolls; evaluation rows count apart and never reach replay."""
+    if not acted.is_evaluation.any():
+      self._record_training(env_ids, acted, version)
+      return
+    is_training = ~acted.is_evaluation
+    evaluated = nests.map_arrays(lambda x: x[acted.is_evaluation], acted)
+    _add_episodes(self.evaluation_episodes, env_ids[acted.is_evaluation], evaluated)
     if is_training.any():
-      self._record(*nests.map_arrays(
-          lambda x: x[is_training], (env_ids, inputs, score, outputs, entering_state)), version)
+      trained = nests.map_arrays(lambda x: x[is_training], acted)
+      self._record_training(env_ids[is_training], trained, version)
 
-  def _record(self, env_ids: np.ndarray, inputs: types.AgentInput, score: np.ndarray,
-              outputs: types.AgentOutput, entering_state: types.Nest, version: int) -> None:
-    """Adds training rows to their episodes and unrolls; hands on finished unrolls."""
-    num_ended = self.training_episodes.add(env_ids, inputs.step_type, inputs.reward, score)
+  def _record_training(self, env_ids: np.ndarray, acted: _ActedRows, version: int) -> None:
+    num_ended = _add_episodes(self.training_episodes, env_ids, acted)
     if num_ended:
       self._counters.add(episodes=num_ended)
-    finished = self._unrolls.append(env_ids, inputs, outputs, entering_state, version)
+    finished = self._unrolls.append(env_ids, acted.inputs, acted.outputs, acted.entering_state,
+                                    version)
     if finished is not None:
       num_steps = unrolls_lib.num_steps(finished, self._overlap)
       self._counters.add(agent_steps=num_steps, frames=num_steps * self._frames_per_step)
       self._sink.put(finished)
+
+
+def _add_episodes(statistics: episodes.EpisodeStatistics, env_ids: np.ndarray,
+                  acted: _ActedRows) -> int:
+  """Returns how many episodes ended. What an environment reports at FIRST is nobody's score."""
+  step_type = acted.inputs.step_type
+  score = np.where(step_type == types.FIRST, np.float32(0), acted.score)
+  return statistics.add(env_ids, step_type, acted.inputs.reward, score)
 
 
 class InferenceThread:

@@ -4,11 +4,9 @@ from seed_acme.loggers import tensorboard
 
 def _scalars(folder, tag):
   from tensorboard.backend.event_processing import event_accumulator
-  from tensorboard.util import tensor_util
-  events = event_accumulator.EventAccumulator(str(folder), size_guidance={'tensors': 0})
+  events = event_accumulator.EventAccumulator(str(folder), size_guidance={'scalars': 0})
   events.Reload()
-  return [(event.step, float(tensor_util.make_ndarray(event.tensor_proto)))
-          for event in events.Tensors(tag)]
+  return [(event.step, event.value) for event in events.Scalars(tag)]
 
 
 def test_scalars_are_keyed_by_agent_steps(tmp_path):

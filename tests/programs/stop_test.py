@@ -46,6 +46,15 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
   assert resumed.status()['resumptions'] == 1
 
 
+@pytest.mark.parametrize('launch', ['local_mt', 'single_process'])
+def test_sigterm_in_the_other_launch_types(runs, folder, launch):
+  run = runs.train(runs.endless, '--config.checkpoint.period_s=1000', f'--launch={launch}',
+                   run_dir=launch, folder=folder)
+  run.wait_for_updates(20)
+  run.process.send_signal(signal.SIGTERM)
+  assert _expect_stopped(run, 143)['updates'] >= 20
+
+
 def test_after_a_kill_of_the_front_end_no_process_is_left(runs, folder, until):
   run = runs.train(runs.endless, run_dir='front_end', folder=folder)
   run.wait_for_updates()
