@@ -123,15 +123,13 @@ def _actor_seconds(config: config_lib.ExperimentConfig,
 def _result(config: config_lib.ExperimentConfig, before: _Reading,
             after: _Reading) -> dict[str, Any]:
   change = {name: after.status[name] - before.status[name]
-            for name in ('trained_steps', 'updates', 'unrolls_inserted', 'time_s', 'episodes')}
+            for name in ('trained_steps', 'agent_steps', 'updates', 'unrolls_inserted', 'time_s', 'episodes')}
   cpu_s = {kind: after.cpu_s[kind] - before.cpu_s.get(kind, 0.0) for kind in after.cpu_s}
   total_cpu_s, steps = sum(cpu_s.values()), change['trained_steps']
   rows = change['updates'] * config.agent.batch_size * config.agent.unroll_length
   inserted = change['unrolls_inserted'] * config.agent.unroll_length
-  if not steps or abs(rows - inserted) > _MAX_DISAGREEMENT * inserted:
-    raise BenchFailed(
-        f'{rows:,} rows were trained and {inserted:,} inserted in the window; they must agree '
-        f'within {_MAX_DISAGREEMENT:.0%}: choose a longer window (--seconds)')
+  _check_agreement('rows', rows, 'inserted', inserted)
+  _check_agreement('agent steps', steps, 'acted', change['agent_steps'])
   return {
       'config': config.name,
       'window_s': change['time_s'],
@@ -156,6 +154,14 @@ def _result(config: config_lib.ExperimentConfig, before: _Reading,
   }
 
 
+def _check_agreement(what: str, trained: int, verb: str, other: int) -> None:
+  """Everything that is acted must be trained, once: nothing is counted that was not learnt."""
+  if not trained or abs(trained - other) > _MAX_DISAGREEMENT * other:
+    raise BenchFailed(
+        f'{trained:,} {what} were trained and {other:,} {verb} in the window; they must agree '
+        f'within {_MAX_DISAGREEMENT:.0%}: choose a longer window (--seconds)')
+
+
 def _bound(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[str, Any]:
   """CPU-seconds per million steps of the work alone, and the efficiency of the run."""
   variables = {**os.environ, **processes.environment('bounds', os.getpid())}
@@ -175,29 +181,27 @@ def _bound(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[
 
 def describe(result: dict[str, Any]) -> str:
   """The record as aligned text."""
-  lines = [
-      f'{result["config"]}: {result["steps_per_s"]:,.0f} agent steps/s, '
-      f'{result["steps_per_cpu_s"]:,.0f} agent steps per CPU-second, '
-      f'{result["cores_in_use"]:.2f} cores in use, window {result["window_s"]:.1f} s',
-      'CPU-seconds per million steps: ' + _listed(result['cpu_s_per_million_steps'], '.1f'),
-  ]
-  for thread, shares in result['phase_shares'].items():
-    lines.append(f'  {thread:14} ' + _listed(shares, '.0%'))
   batch, latency, lag = (result[name] for name in (
       'inference_batch_size', 'inference_latency_ms', 'policy_lag'))
-  lines += [
-      f'inference: batches of {batch["mean"]:.0f} rows (p95 {batch["p95"]:.0f}), '
-      f'latency {latency["mean"]:.1f} ms (p95 {latency["p95"]:.1f} ms)',
-      f'policy lag: {lag["mean"]:.1f} updates (p95 {lag["p95"]:.1f}, highest {lag["max"]:.0f})',
-      f'rows: {result["rows_trained"]:,} trained, {result["rows_inserted"]:,} inserted, '
-      f'{result["steps_per_row"]:.0%} of them agent steps',
+  lines = [
+      '{config}: {steps_per_s:,.0f} agent steps/s, {steps_per_cpu_s:,.0f} agent steps per '
+      'CPU-second, {cores_in_use:.2f} cores in use, window {window_s:.1f} s'.format(**result),
+      'CPU-seconds per million steps: ' + _listed(result['cpu_s_per_million_steps'], '.1f'),
+      'share of time:',
+      *(f'  {thread:14} ' + _listed(shares, '.0%')
+        for thread, shares in result['phase_shares'].items()),
+      'inference: batches of {mean:.0f} rows (p95 {p95:.0f}), '.format(**batch)
+      + 'latency {mean:.1f} ms (p95 {p95:.1f} ms)'.format(**latency),
+      'policy lag: {mean:.1f} updates (p95 {p95:.1f}, highest {max:.0f})'.format(**lag),
+      'rows: {rows_trained:,} trained, {rows_inserted:,} inserted, {steps_per_row:.0%} of them '
+      'agent steps'.format(**result),
   ]
   if 'bound' in result:
     bound = result['bound']
     lines.append(
-        f'bound: {bound["steps_per_cpu_s"]:,.0f} steps per CPU-second ('
+        'bound: {steps_per_cpu_s:,.0f} steps per CPU-second ('.format(**bound)
         + _listed(bound['cpu_s_per_million_steps'], '.1f')
-        + f' CPU-seconds per million steps); efficiency {bound["efficiency"]:.0%}')
+        + ' CPU-seconds per million steps); efficiency {efficiency:.0%}'.format(**bound))
   return '\n'.join(lines)
 
 

@@ -98,7 +98,7 @@ def test_max_restarts_does_it_by_itself(drill):
   for attempt in ('attempt_1', 'attempt_2', '.'):
     assert run.log(f'{attempt}/learner/0')
   # A policy that has learnt plays on as well as before, restart or not.
-  assert np.nanmin(run.metrics()['episode/return'][-20:]) >= drill['returns'][1] / 2
+  assert np.nanmean(run.metrics()['episode/return'][-20:]) >= drill['returns'][1] / 2
 
 
 def test_the_learner_is_killed_while_actors_wait_for_it(runs):

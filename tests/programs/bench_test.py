@@ -1,0 +1,80 @@
+"""The benchmark's account: a real short run, and figures that do not add up are refused."""
+import dataclasses
+import json
+
+import pytest
+
+from seed_acme.configs import registry
+from seed_acme.programs import bench
+from seed_acme.programs import cli
+
+
+@pytest.fixture(scope='module')
+def result(tmp_path_factory):
+  config = registry.load('bench_catch_mlp')
+  config = dataclasses.replace(
+      config, environments_per_actor=32, agent=dataclasses.replace(config.agent, batch_size=32),
+      replay=dataclasses.replace(config.replay, queue_size=64, unrolls_per_item=8))
+  return bench.bench(config, seconds=6.0, warmup_seconds=1.0, measures_bounds=True)
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(300)
+def test_the_account_adds_up(result):
+  assert result['agent_steps'] > 0
+  cpu_s = sum(result['cpu_s'].values())
+  assert result['steps_per_cpu_s'] == pytest.approx(result['agent_steps'] / cpu_s)
+  assert result['cores_in_use'] == pytest.approx(cpu_s / result['window_s'])
+  assert {'learner', 'actor', 'actor_supervisor', 'launcher'} <= set(result['cpu_s'])
+  # Catch: of 10 rows of an episode one is LAST, which starts no transition.
+  assert result['steps_per_row'] == pytest.approx(0.9, abs=0.02)
+  for shares in result['phase_shares'].values():
+    assert sum(shares.values()) == pytest.approx(1.0)
+  assert {'environment', 'wait'} <= set(result['phase_shares']['actor'])
+  assert {'inference', 'unrolls'} <= set(result['phase_shares']['inference'])
+  assert {'sample', 'gradient'} <= set(result['phase_shares']['learner'])
+  assert 'insert' in result['phase_shares']['replay_writer']
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(300)
+def test_the_bound_is_below_the_measured_cost(result):
+  bound = result['bound']
+  assert set(bound['cpu_s_per_million_steps']) == {'environment', 'inference', 'training'}
+  assert all(cost > 0 for cost in bound['cpu_s_per_million_steps'].values())
+  assert 0 < bound['efficiency'] < 1
+  json.dumps(result)
+  assert 'steps per CPU-second' in bench.describe(result)
+
+
+def _reading(config, trained, inserted, acted):
+  status = {'trained_steps': trained, 'agent_steps': acted, 'updates': trained // 640,
+            'unrolls_inserted': inserted, 'time_s': 1.0 if trained else 0.0, 'episodes': 0,
+            'seconds': {}, 'inference_batch_size': {}, 'inference_latency_s': {},
+            'policy_lag_mean': 0, 'policy_lag_p95': 0, 'policy_lag_max': 0}
+  return bench._Reading(status, {'learner': float(bool(trained))}, {})
+
+
+@pytest.mark.parametrize('inserted, acted, is_refused', [
+    (3200, 64000, False), (3250, 64000, False), (3300, 64000, True), (3100, 64000, True),
+    (3200, 66000, True), (3200, 62000, True)])
+def test_rows_that_were_not_trained_once_are_refused(inserted, acted, is_refused):
+  config = registry.load('catch_vtrace')
+  config = dataclasses.replace(config, agent=dataclasses.replace(
+      config.agent, batch_size=32, unroll_length=20))
+  before = _reading(config, 0, 0, 0)
+  after = _reading(config, 64000, inserted, acted)
+  if is_refused:
+    with pytest.raises(bench.BenchFailed, match='within 2%'):
+      bench._result(config, before, after)
+  else:
+    assert bench._result(config, before, after)['agent_steps'] == 64000
+
+
+def test_the_command_line_reaches_it(monkeypatch, capsys):
+  seen = {}
+  monkeypatch.setattr(bench, 'bench', lambda config, seconds, warmup, measures_bounds: seen.update(
+      name=config.name, seconds=seconds, bounds=measures_bounds) or {'config': config.name})
+  code = cli.main(['bench', '--config=bench_catch_lstm', '--seconds=3', '--no_bounds', '--json'])
+  assert code == 0 and seen == {'name': 'bench_catch_lstm', 'seconds': 3.0, 'bounds': False}
+  assert json.loads(capsys.readouterr().out) == {'config': 'bench_catch_lstm'}

@@ -1,0 +1,27 @@
+"""A Launchpad node imports TensorFlow inside absl's app.run; tensors must compare all the same."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+from seed_acme.programs import processes
+
+_SCRIPT = '''
+from absl import app
+
+def main(_):
+  import tensorflow as tf
+  unequal = tf.function(lambda x: tf.cast(x != 2, tf.int32), autograph=False)
+  print(unequal(tf.constant([1, 2, 3])).numpy().tolist())
+
+app.run(main)
+'''
+
+
+@pytest.mark.timeout(120)
+def test_tensors_compare_by_element_in_a_node():
+  variables = {**os.environ, **processes.environment('learner', os.getpid())}
+  output = subprocess.run([sys.executable, '-c', _SCRIPT], env=variables, check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+  assert output.strip() == '[1, 0, 1]'
