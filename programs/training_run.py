@@ -42,10 +42,9 @@ FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
 class Outcome(NamedTuple):
   """How a run ended.
 
-  exit_code: 0, 1 (failure), 2 (wrong input), 130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody
-  reads the output).
-  summary: what stands in summary.json. failure: as failure.json, or None; a run that was
-  stopped may have one, too.
+  exit_code: 0, 1 (failure), 2 (wrong input), 130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody reads
+  the output). summary: what stands in summary.json. failure: as failure.json, or None; a run
+  that was stopped may have one, too.
   """
   exit_code: int
   summary: dict[str, Any]
@@ -68,10 +67,18 @@ def prepare(config: config_lib.ExperimentConfig,
       saved_config.compare_for_resume(saved_config.load(existing.config), config)
       newest = checkpoint.newest(existing.checkpoints)
   if newest is not None:
-    checkpoint.load(newest)
+    _check_unfinished(config, checkpoint.load(newest))
   elif config.initial_checkpoint:
     checkpoint.load_from(config.initial_checkpoint)
   return run_directory.new(config.name) if path is None else run_directory.create(path)
+
+
+def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Checkpoint) -> None:
+  steps = newest.meta['counts']['agent_steps']
+  if steps >= config.total_steps:
+    raise types.UserError(
+        f'this run has made its {config.total_steps:,} steps ({steps:,}): '
+        'raise --config.total_steps to extend it')
 
 
 def _check_ports(config: config_lib.ExperimentConfig) -> None:

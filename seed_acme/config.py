@@ -224,6 +224,7 @@ def writer_backlog(config: ExperimentConfig) -> int:
 def validate(config: ExperimentConfig) -> None:
   """Raises `types.UserError` for values that cannot work, naming value and fix."""
   _check_counts(config)
+  _check_optimizer(config.agent.optimizer)
   agent, replay = config.agent, config.replay
   if config.environments_per_actor % config.actor.environment_groups:
     raise types.UserError(
@@ -244,6 +245,17 @@ def validate(config: ExperimentConfig) -> None:
         f'({num_environments(config)}): lower it, or leave it 0')
 
 
+def _check_optimizer(config: OptimizerConfig) -> None:
+  if not config.epsilon > 0:
+    raise types.UserError(f'agent.optimizer.epsilon ({config.epsilon}) must be > 0: the first '
+                          'update divides by it')
+  shares = {'adam_beta1': config.adam_beta1, 'adam_beta2': config.adam_beta2,
+            'rmsprop_decay': config.rmsprop_decay, 'rmsprop_momentum': config.rmsprop_momentum}
+  for name, value in shares.items():
+    if not 0 <= value < 1:
+      raise types.UserError(f'agent.optimizer.{name} ({value}) must be in [0, 1)')
+
+
 def _check_counts(config: ExperimentConfig) -> None:
   at_least_one = {
       'num_actors': config.num_actors,
@@ -260,6 +272,10 @@ def _check_counts(config: ExperimentConfig) -> None:
       'num_evaluation_environments': config.num_evaluation_environments,
       'max_wall_s': config.max_wall_s,
       'seed': config.seed,
+      'learner.log_period_s': config.learner.log_period_s,
+      'learner.tensorflow_threads': config.learner.tensorflow_threads,
+      'checkpoint.period_s': config.checkpoint.period_s,
+      'actor.connect_timeout_s': config.actor.connect_timeout_s,
       'agent.overlap': config.agent.overlap,
       'replay.writer_backlog': config.replay.writer_backlog,
       'replay.port': config.replay.port,

@@ -25,7 +25,13 @@ _TOKEN_KEY = 'seed-acme-token'
 _WELCOME = b'welcome'
 _RETRY_S = 0.5
 _NO_LIMIT = -1
+_KEEPALIVE_MS = 20_000  # an end that vanished without a word is noticed after twice this
 _MESSAGE_OPTIONS = [
+    ('grpc.keepalive_time_ms', _KEEPALIVE_MS),
+    ('grpc.keepalive_timeout_ms', _KEEPALIVE_MS),
+    ('grpc.keepalive_permit_without_calls', 1),
+    ('grpc.http2.max_pings_without_data', 0),
+    ('grpc.http2.min_ping_interval_without_data_ms', _KEEPALIVE_MS // 2),
     ('grpc.max_send_message_length', _NO_LIMIT),
     ('grpc.max_receive_message_length', _NO_LIMIT),
     ('grpc.enable_http_proxy', 0),  # gRPC would send even 127.0.0.1 through $http_proxy

@@ -24,7 +24,7 @@ def _pss(process):
 @pytest.fixture(scope='module')
 def finished(runs, until):
   """(the run, memory of the actor's worker and supervisor late in it, libraries of the worker)."""
-  # Two groups and an evaluation actor; in runs/ with `latest`, as users have it.
+  # With an evaluation actor; in runs/ with `latest`, as users have it.
   run = runs.start('train', *runs.small, f'--config.total_steps={_STEPS}',
                    '--config.environments_per_actor=32', '--config.agent.batch_size=16',
                    '--config.num_evaluation_environments=4', '--json')
@@ -50,7 +50,8 @@ def test_the_summary_is_whole_and_no_process_is_left(finished, one_json):
   assert _STEPS <= summary['agent_steps'] == summary['frames'] < _STEPS + 10_000
   assert summary['updates'] > 50
   assert summary['trained_steps'] <= summary['agent_steps']
-  assert summary['episodes'] >= summary['agent_steps'] // 9
+  # 9 steps an episode; of each environment the newest steps, and one episode, are under way.
+  assert abs(summary['episodes'] - summary['agent_steps'] / 9) <= 3 * 32
   assert set(summary['cpu_s']) >= {'actor', 'actor_supervisor', 'launcher', 'learner'}
   assert -1 <= summary['episode_return_last_100'] <= 1
   assert -1 <= summary['evaluation_return'] <= 1

@@ -40,7 +40,7 @@ def test_runs_at_the_same_time_do_not_disturb_each_other(runs):
 
 def test_threads_and_a_single_process_finish(runs):
   threads = runs.train(_BUDGET, '--launch=local_mt', '--config.num_evaluation_environments=2')
-  single = runs.train(_BUDGET, '--launch=single_process', '--config.actor.environment_groups=1',
+  single = runs.train(_BUDGET, '--launch=single_process', '--config.actor.environment_groups=2',
                       '--config.num_evaluation_environments=2')
   for run in (threads, single):
     summary = _expect_finished(run)
@@ -49,8 +49,8 @@ def test_threads_and_a_single_process_finish(runs):
     assert not (run.folder / 'runs').exists()
 
 
-def test_one_environment_group_and_a_wall_clock_limit_in_processes(runs):
-  run = runs.train(runs.endless, '--config.actor.environment_groups=1', '--config.max_wall_s=3')
+def test_two_environment_groups_and_a_wall_clock_limit_in_processes(runs):
+  run = runs.train(runs.endless, '--config.actor.environment_groups=2', '--config.max_wall_s=3')
   assert run.wait() == 0, run.stderr
   assert run.summary()['status'] == 'finished'
   assert run.summary()['wall_s'] >= 3
