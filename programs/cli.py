@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 from typing import Any, Literal, TypeVar
@@ -140,8 +141,13 @@ def _print_summary(summary: dict[str, Any], folder: run_directory.RunDirectory) 
         'CPU-second (all processes, start-up included)')
   if folder.plot.exists():
     print(f'Plot: {_shown(folder.plot)}')
-  print(f'Run: {_shown(folder.path)}\n'
-        f'Resume: seed-acme train --run_dir={_shown(folder.path)}')
+  program, path = _command('seed-acme'), _shown(folder.path)
+  print(f'Evaluate: {program} evaluate --run_dir={path}')
+  if summary['status'] == 'finished':
+    print(f'Extend: {program} train --run_dir={path} '
+          f'--config.total_steps={2 * summary["agent_steps"]}')
+  else:
+    print(f'Resume: {program} train --run_dir={path}')
 
 
 def evaluate(argv: list[str]) -> int:
@@ -278,6 +284,12 @@ def _peek(argv: list[str], flag: str) -> str:
 
 def _path(text: str) -> Any:
   return run_directory.pathlib.Path(text).absolute()
+
+
+def _command(name: str) -> str:
+  """How this installation's `name` is called from here: by name only if that finds it."""
+  installed = os.path.join(os.path.dirname(sys.executable), name)
+  return name if shutil.which(name) == installed else _shown(installed)
 
 
 def _shown(path: Any) -> str:
