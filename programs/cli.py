@@ -112,7 +112,8 @@ def train(argv: list[str]) -> int:
   resumes = folder.holds_run()
   if not arguments.json:
     print(f'{"Resuming" if resumes else "Run"}: {_shown(folder.path)}\n'
-          f'TensorBoard: {_command("tensorboard")} --logdir={_shown(folder.tensorboard)}', flush=True)
+          f'TensorBoard: {_command("tensorboard")} --logdir={_shown(folder.tensorboard)}',
+          flush=True)
   progress = None if arguments.json else terminal.Progress()
   outcome = training_run.run(
       arguments.config, folder, launch=arguments.launch, max_restarts=arguments.max_restarts,

@@ -147,7 +147,7 @@ def test_the_status_of_a_finished_run(first):
   assert -1 <= status['evaluation_return'] <= 1
   assert 0 <= status['policy_lag_mean'] <= status['policy_lag_max']
   assert status['resumptions'] == 0
-  assert status['inference_batch_size']['max'] == 2  # a group of one actor, or the evaluation's
+  assert status['inference_batch_size']['max'] == 4  # all environments of one actor
   assert {'gradient', 'publish', 'sample'} <= status['seconds']['learner'].keys()
   assert {'inference', 'unrolls'} <= status['seconds']['inference'].keys()
 
