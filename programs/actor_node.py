@@ -27,9 +27,9 @@ _HEALTHY_S = 60.0
 
 
 def act_in_this_thread(config: config_lib.ExperimentConfig, token: str, index: int,
-                       address: str, stop: threading.Event) -> None:
+                       attempt: int, address: str, stop: threading.Event) -> None:
   """What a node does instead where all nodes are threads: acts, and fails with the run."""
-  actor = actor_worker.make_remote_actor(config, index, attempt=0, address=address, token=token)
+  actor = actor_worker.make_remote_actor(config, index, attempt, address, token)
 
   def interrupt_on_stop() -> None:
     stop.wait()
@@ -52,7 +52,8 @@ class Supervisor:
   """
 
   def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-               token: str, index: int, address: str):
+               token: str, index: int, first_attempt: int, address: str):
+    self._first_attempt = first_attempt
     self._config = config
     self._run_dir = run_dir
     self._token = token
@@ -60,7 +61,7 @@ class Supervisor:
     self._address = address
 
   def run(self, stop: threading.Event) -> None:
-    num_failures, attempt = 0, 0
+    num_failures, attempt = 0, self._first_attempt
     while not stop.is_set():
       started = time.monotonic()
       report, code = self._run_worker(attempt, stop)

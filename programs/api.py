@@ -19,9 +19,11 @@ def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None
   """
   from seed_acme import saved_config
   from seed_acme.programs import distributed
+  from seed_acme.programs import processes
   from seed_acme.programs import training_run
   folder = training_run.prepare(config, run_dir)
   saved_config.save(config, folder.config)
+  processes.clear_failure(folder)
   return distributed.make_program(config, folder)
 
 

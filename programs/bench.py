@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -53,7 +52,7 @@ def bench(config: config_lib.ExperimentConfig, seconds: float, warmup_seconds: f
   with tempfile.TemporaryDirectory(prefix='seed_acme_bench_') as folder:
     run_dir = training_run.prepare(config, os.path.join(folder, 'run'))
     saved_config.save(config, run_dir.config)
-    with _launched(run_dir) as launcher:
+    with _launched(run_dir, folder) as launcher:
       account = accounting.CpuAccount(launcher.pid)
       _wait_for_updates(run_dir, launcher)
       time.sleep(warmup_seconds)
@@ -67,21 +66,15 @@ def bench(config: config_lib.ExperimentConfig, seconds: float, warmup_seconds: f
 
 
 @contextlib.contextmanager
-def _launched(run_dir: run_directory.RunDirectory) -> Iterator[subprocess.Popen]:
-  variables = {**os.environ, **processes.environment('launcher', os.getpid())}
-  with open(run_dir.logs / runner_lib.LOG, 'a') as log:
-    launcher = subprocess.Popen(
-        [sys.executable, '-m', 'seed_acme.programs.runner', str(run_dir.path),
-         runner_lib.LOCAL_MP], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables,
-        start_new_session=True)
+def _launched(run_dir: run_directory.RunDirectory, temporary: str) -> Iterator[subprocess.Popen]:
+  launcher = runner_lib.start(run_dir, runner_lib.LOCAL_MP, temporary)
   try:
     yield launcher
   finally:
     launcher.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
       launcher.wait(20)
-    with contextlib.suppress(ProcessLookupError):
-      os.killpg(launcher.pid, signal.SIGKILL)
+    runner_lib.kill(launcher)
     launcher.wait()
 
 
@@ -123,7 +116,7 @@ def _actor_seconds(config: config_lib.ExperimentConfig,
 def _result(config: config_lib.ExperimentConfig, before: _Reading,
             after: _Reading) -> dict[str, Any]:
   change = {name: after.status[name] - before.status[name]
-            for name in ('trained_steps', 'agent_steps', 'updates', 'unrolls_inserted', 'time_s', 'episodes')}
+            for name in ('trained_steps', 'agent_steps', 'updates', 'unrolls_inserted', 'time_s')}
   cpu_s = {kind: after.cpu_s[kind] - before.cpu_s.get(kind, 0.0) for kind in after.cpu_s}
   total_cpu_s, steps = sum(cpu_s.values()), change['trained_steps']
   rows = change['updates'] * config.agent.batch_size * config.agent.unroll_length

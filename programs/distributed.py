@@ -12,11 +12,14 @@ from launchpad.nodes import base as lp_base
 from launchpad.nodes.python import local_multi_processing
 import portpicker
 
+from seed_acme import checkpoint
 from seed_acme import config as config_lib
 from seed_acme import run_directory
 from seed_acme.programs import actors
 from seed_acme.programs import nodes
 from seed_acme.programs import processes
+
+_ATTEMPTS = 1000  # of an actor within one resumption, before seeds of environments recur
 
 
 class _FixedAddress(lp.address.AbstractAddressBuilder):
@@ -70,6 +73,7 @@ def make_program(config: config_lib.ExperimentConfig,
   """The graph. Raises `types.UserError` for a configuration that cannot work."""
   config_lib.validate(config)
   token = secrets.token_hex(16)
+  first_attempt = checkpoint.num_resumptions(run_dir.checkpoints) * _ATTEMPTS
   program = lp.Program(config.name)
   replay = None
   if config.replay.separate_process:
@@ -83,7 +87,8 @@ def make_program(config: config_lib.ExperimentConfig,
         config=config, run_dir=run_dir, token=token, replay_address=replay))
   with program.group('actor'):
     for index in range(actors.num_actor_nodes(config)):
-      program.add_node(lp.PyNode(nodes.actor, config, run_dir, token, index, learner))
+      program.add_node(lp.PyNode(
+          nodes.actor, config, run_dir, token, index, first_attempt, learner))
   return program
 
 

@@ -8,6 +8,7 @@ import launchpad as lp
 
 from seed_acme import config as config_lib
 from seed_acme import counting
+from seed_acme import graph_function
 from seed_acme import run_directory
 from seed_acme import training
 from seed_acme.inference import batching
@@ -33,7 +34,9 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
     with processes.reported_failures(run_dir, 'learner/0', node_start.log('learner/0')):
       node = LearnerNodeProcess(config, run_dir, token, address, replay_address, cleanup)
-      if node.train(stop) == training.FINISHED:
+      with graph_function.in_calling_thread():
+        status = node.train(stop)
+      if status == training.FINISHED:
         lp.stop()
 
 

@@ -39,12 +39,12 @@ def replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirect
 
 
 def actor(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
-          index: int, address: str) -> None:
-  """address: of the inference server."""
+          index: int, first_attempt: int, address: str) -> None:
+  """address: of the inference server. first_attempt: seeds of a resumed run differ by it."""
   stop = node_start.enter()
   name = f'actor/{index}'
   with processes.reported_failures(run_dir, name, node_start.log(name)):
     if node_start.is_thread():
-      actor_node.act_in_this_thread(config, token, index, address, stop)
+      actor_node.act_in_this_thread(config, token, index, first_attempt, address, stop)
     else:
-      actor_node.Supervisor(config, run_dir, token, index, address).run(stop)
+      actor_node.Supervisor(config, run_dir, token, index, first_attempt, address).run(stop)

@@ -6,8 +6,10 @@ lies in the run folder, and ends with 0, with 2 for wrong input, or with 1.
 """
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
 import sys
 from typing import Any
 
@@ -19,6 +21,26 @@ from seed_acme.programs import processes
 SINGLE_PROCESS, LOCAL_MT, LOCAL_MP = 'single_process', 'local_mt', 'local_mp'
 LAUNCH_TYPES = (LOCAL_MP, LOCAL_MT, SINGLE_PROCESS)
 LOG = processes.LAUNCHER
+
+
+def start(run_dir: run_directory.RunDirectory, launch_type: str,
+          temporary: str) -> subprocess.Popen:
+  """Starts this module as a process in a session of its own; it ends with its parent.
+
+  temporary: folder for what Launchpad and Reverb leave behind.
+  """
+  variables = {**os.environ, 'TMPDIR': temporary,
+               **processes.environment(processes.LAUNCHER, os.getpid())}
+  with open(run_dir.logs / LOG, 'a') as log:
+    return subprocess.Popen(
+        [sys.executable, '-m', __name__, str(run_dir.path), launch_type],
+        stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables, start_new_session=True)
+
+
+def kill(launcher: subprocess.Popen) -> None:
+  """Kills its whole process group; harmless after its end."""
+  with contextlib.suppress(ProcessLookupError):
+    os.killpg(launcher.pid, signal.SIGKILL)
 
 
 def main(argv: list[str]) -> int:

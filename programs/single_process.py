@@ -9,6 +9,7 @@ from collections.abc import Callable
 from seed_acme import actor as actor_lib
 from seed_acme import config as config_lib
 from seed_acme import counting
+from seed_acme import graph_function
 from seed_acme import run_directory
 from seed_acme import training
 from seed_acme.programs import actors
@@ -22,15 +23,20 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
   """Trains to the end of the budget; returns `training.FINISHED` or `training.STOPPED`."""
   program = SingleProcess(config, run_dir)
   try:
-    while not program.loop.is_finished():
-      if should_stop():
-        program.loop.finish(training.STOPPED)
-        return training.STOPPED
-      program.step()
-    program.loop.finish(training.FINISHED)
-    return training.FINISHED
+    with graph_function.in_calling_thread():
+      return _train(program, should_stop)
   finally:
     program.close()
+
+
+def _train(program: SingleProcess, should_stop: Callable[[], bool]) -> str:
+  while not program.loop.is_finished():
+    if should_stop():
+      program.loop.finish(training.STOPPED)
+      return training.STOPPED
+    program.step()
+  program.loop.finish(training.FINISHED)
+  return training.FINISHED
 
 
 class SingleProcess:

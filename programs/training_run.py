@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 import contextlib
-import os
 import pathlib
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -202,22 +200,14 @@ class _Attempt:
     return processes.FAILURE_EXIT
 
   def _start(self, temporary: str) -> subprocess.Popen:
-    variables = {**os.environ, 'TMPDIR': temporary,
-                 **processes.environment(processes.LAUNCHER, os.getpid())}
-    with open(self._run_dir.logs / runner_lib.LOG, 'a') as log:
-      self._launcher = subprocess.Popen(
-          [sys.executable, '-m', 'seed_acme.programs.runner', str(self._run_dir.path),
-           self._launch], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables,
-          start_new_session=True)  # Ctrl-C reaches this process alone
+    self._launcher = runner_lib.start(self._run_dir, self._launch, temporary)
     if self.stop_signal:
       self._launcher.terminate()
     return self._launcher
 
   def _kill(self) -> None:
-    """Kills the launcher's whole process group."""
     if self._launcher is not None:
-      with contextlib.suppress(ProcessLookupError):
-        os.killpg(self._launcher.pid, signal.SIGKILL)
+      runner_lib.kill(self._launcher)
 
   def _show_progress(self) -> None:
     status = read_status(self._run_dir)

@@ -122,6 +122,12 @@ def load(path: pathlib.Path) -> Checkpoint:
                           f'{path.name} to go on from the one before it') from error
 
 
+def num_resumptions(folder: pathlib.Path) -> int:
+  """How often the run whose checkpoints these are will have been resumed when it starts now."""
+  path = newest(folder)
+  return 0 if path is None else load(path).meta['resumptions'] + 1
+
+
 def load_from(path: str) -> Checkpoint:
   """Reads what a user names: a run folder or a checkpoint."""
   return load(find(pathlib.Path(path)))

@@ -19,19 +19,19 @@ def _optimizer(**fields):
 
 
 @pytest.mark.parametrize('fields, named', [
-    (dict(num_actors=0), r'num_actors \(0\)'),
-    (dict(total_steps=0), r'total_steps \(0\)'),
-    (dict(max_wall_s=float('nan')), r'max_wall_s \(nan\)'),
-    (dict(agent=vtrace_config.VTraceConfig(unroll_length=0)), r'agent.unroll_length \(0\)'),
-    (dict(agent=vtrace_config.VTraceConfig(overlap=-1)), r'agent.overlap \(-1\)'),
-    (dict(agent=_optimizer(epsilon=0.0)), r'agent.optimizer.epsilon \(0.0\)'),
-    (dict(agent=_optimizer(adam_beta2=1.0)), r'agent.optimizer.adam_beta2 \(1.0\)'),
-    (dict(agent=_optimizer(learning_rate=-1.0)), r'agent.optimizer.learning_rate \(-1.0\)'),
-    (dict(environments_per_actor=3, actor=config_lib.ActorConfig(environment_groups=2)),
+    ({'num_actors': 0}, r'num_actors \(0\)'),
+    ({'total_steps': 0}, r'total_steps \(0\)'),
+    ({'max_wall_s': float('nan')}, r'max_wall_s \(nan\)'),
+    ({'agent': vtrace_config.VTraceConfig(unroll_length=0)}, r'agent.unroll_length \(0\)'),
+    ({'agent': vtrace_config.VTraceConfig(overlap=-1)}, r'agent.overlap \(-1\)'),
+    ({'agent': _optimizer(epsilon=0.0)}, r'agent.optimizer.epsilon \(0.0\)'),
+    ({'agent': _optimizer(adam_beta2=1.0)}, r'agent.optimizer.adam_beta2 \(1.0\)'),
+    ({'agent': _optimizer(learning_rate=-1.0)}, r'agent.optimizer.learning_rate \(-1.0\)'),
+    ({'environments_per_actor': 3, 'actor': config_lib.ActorConfig(environment_groups=2)},
      r'environments_per_actor \(3\)'),
-    (dict(replay=config_lib.ReplayConfig(unrolls_per_item=5)), r'replay.unrolls_per_item \(5\)'),
-    (dict(replay=config_lib.ReplayConfig(queue_size=31)), r'replay.queue_size \(31\)'),
-    (dict(inference=config_lib.InferenceConfig(batch_size=65)), r'inference.batch_size \(65\)'),
+    ({'replay': config_lib.ReplayConfig(unrolls_per_item=5)}, r'replay.unrolls_per_item \(5\)'),
+    ({'replay': config_lib.ReplayConfig(queue_size=31)}, r'replay.queue_size \(31\)'),
+    ({'inference': config_lib.InferenceConfig(batch_size=65)}, r'inference.batch_size \(65\)'),
 ])
 def test_a_value_that_cannot_work_is_named(fields, named):
   with pytest.raises(types.UserError, match=named):

@@ -10,6 +10,7 @@ import tree
 
 from seed_acme import core
 from seed_acme import counting
+from seed_acme import graph_function
 from seed_acme import nests
 from seed_acme import timing
 from seed_acme import types
@@ -77,6 +78,7 @@ class InferenceServer:
     self._unrolls = unrolls_lib.UnrollAssembler(
         num_training, unroll_length, overlap, policy.example_row(),
         tree.map_structure(lambda x: x[0], initial_state))
+    self._unrecorded: tuple[np.ndarray, _ActedRows, int] | None = None
     self.training_episodes = episodes.EpisodeStatistics(num_environments)
     self.evaluation_episodes = episodes.EpisodeStatistics(num_environments)
     self.timer = timing.PhaseTimer()
@@ -84,7 +86,16 @@ class InferenceServer:
     self.latencies_s = timing.Latencies()
 
   def step(self, requests: Sequence[types.ActorRequest]) -> list[batching.Reply]:
-    """A reply for each request, in order: actions `[E, ...]`, or a `Refusal`."""
+    """`answer` and `record` in one."""
+    replies = self.answer(requests)
+    self.record()
+    return replies
+
+  def answer(self, requests: Sequence[types.ActorRequest]) -> list[batching.Reply]:
+    """A reply for each request, in order: actions `[E, ...]`, or a `Refusal`.
+
+    `record` must follow before the next call; actors step their environments meanwhile.
+    """
     replies: list[batching.Reply] = list(
         batching.refuse_repeated_environments(list(requests), self._num_environments))
     fresh: list[int] = []
@@ -118,6 +129,14 @@ class InferenceServer:
       return batching.Refusal(f'request {number} does not follow request {stored.max()}')
     return None
 
+  def record(self) -> None:
+    """Adds the answered rows to episodes and unrolls, and hands on finished unrolls."""
+    if self._unrecorded is not None:
+      env_ids, acted, version = self._unrecorded
+      self._unrecorded = None
+      with self.timer.phase('unrolls'):
+        self._record(env_ids, acted, version)
+
   def _act(self, requests: list[types.ActorRequest]) -> types.Nest:
     """Actions of all rows, `[N, ...]`."""
     num_rows = sum(r.env_ids.size for r in requests)
@@ -129,12 +148,12 @@ class InferenceServer:
       self._policy.refresh()
       version = self._policy.version
       outputs, new_state = self._policy(inputs, state, uniforms, is_greedy)
-    with self.timer.phase('unrolls'):
+    with self.timer.phase('prepare'):
       acted = _ActedRows(is_greedy, inputs, rows.timestep.score, outputs, state)
       if is_greedy.size > num_rows:  # drops the padding
         acted, new_state = nests.map_arrays(lambda x: x[:num_rows], (acted, new_state))
       self._slots.write(rows.env_ids, rows.request_numbers, acted.outputs.action, new_state)
-      self._record(rows.env_ids, acted, version)
+    self._unrecorded = (rows.env_ids, acted, version)
     self.batch_sizes.add(num_rows)
     return acted.outputs.action
 
@@ -205,7 +224,7 @@ def _add_episodes(statistics: episodes.EpisodeStatistics, env_ids: np.ndarray,
 
 
 class InferenceThread:
-  """Runs `server.step` on the batches of a batcher until `stop`."""
+  """Answers and records the batches of a batcher until `stop`."""
 
   def __init__(self, server: InferenceServer, batcher: batching.Batcher,
                on_failure: Callable[[BaseException], None]):
@@ -225,18 +244,26 @@ class InferenceThread:
     self._batcher.close()
     self._thread.join()
 
+  def _serve(self, batch: list[batching.PendingRequest]) -> None:
+    replies = self._server.answer([pending.request for pending in batch])
+    with self._server.timer.phase('reply'):
+      for pending, reply in zip(batch, replies):
+        pending.answer(reply)
+        self._server.latencies_s.add(pending.age_s())
+    self._server.record()  # while the actors step their environments
+
   def _run(self) -> None:
+    with graph_function.in_calling_thread():
+      self._serve_until_stopped()
+
+  def _serve_until_stopped(self) -> None:
     batch: list[batching.PendingRequest] = []
     try:
       while not self._stop.is_set():
         with self._server.timer.phase('wait'):
           batch = self._batcher.next_batch(wait_s=0.5)
         if batch:
-          replies = self._server.step([pending.request for pending in batch])
-          with self._server.timer.phase('reply'):
-            for pending, reply in zip(batch, replies):
-              pending.answer(reply)
-              self._server.latencies_s.add(pending.age_s())
+          self._serve(batch)
     except BaseException as error:  # noqa: BLE001: handed to the owner, who ends the node
       self._on_failure(error)
     finally:

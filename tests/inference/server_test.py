@@ -354,11 +354,14 @@ class BrokenServer:
     self._num_batches = 0
     self.timer, self.latencies_s = server.timer, server.latencies_s
 
-  def step(self, requests: list[types.ActorRequest]) -> list[batching.Reply]:
+  def answer(self, requests: list[types.ActorRequest]) -> list[batching.Reply]:
     self._num_batches += 1
     if self._num_batches == 2:
       raise RuntimeError('broken on purpose')
-    return self._server.step(requests)
+    return self._server.answer(requests)
+
+  def record(self) -> None:
+    self._server.record()
 
 
 def test_the_thread_answers_and_stops(acting):
@@ -395,3 +398,14 @@ def test_a_failure_reaches_the_owner_and_nobody_is_left_waiting(acting):
   assert [one._reply.get(timeout=30) for one in waiting[2:]] == [batching.STOPPED] * 4
   thread.stop()
   assert [str(error) for error in failures] == ['broken on purpose']
+
+
+def test_rows_are_recorded_after_they_are_answered(acting):
+  rig = Rig(acting('none'))
+  rig.server.answer([request([0], 0, F)])
+  before = rig.server.training_episodes.summary()
+  rig.server.record()
+  rig.server.record()  # a second call has nothing to do
+  rig.server.step([request([0], 1, L)])
+  assert before.num_episodes == 0
+  assert rig.server.training_episodes.summary().num_episodes == 1

@@ -36,7 +36,7 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
   os.killpg(run.process.pid, signal.SIGINT)
   counts = _expect_stopped(run, 130)
   assert counts['updates'] >= 20
-  assert 'Resume: seed-acme train --run_dir=run' in run.stdout
+  assert 'Resume: ' in run.stdout and 'seed-acme train --run_dir=run\n' in run.stdout
 
   resumed = runs.start('train', '--run_dir=run', '--config.checkpoint.period_s=1000',
                        folder=folder)
