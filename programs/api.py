@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seed_acme import config as config_lib
+from seed_acme.programs import processes
 
 if TYPE_CHECKING:
   import launchpad as lp
@@ -19,7 +20,6 @@ def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None
   """
   from seed_acme import saved_config
   from seed_acme.programs import distributed
-  from seed_acme.programs import processes
   from seed_acme.programs import training_run
   folder = training_run.prepare(config, run_dir)
   saved_config.save(config, folder.config)
@@ -39,11 +39,13 @@ def train(config: config_lib.ExperimentConfig, run_dir: str | None = None,
 
 def load_policy(run_dir: str, greedy: bool = True, seed: int = 0) -> evaluation.LoadedPolicy:
   """The policy of a run's newest checkpoint: observation in, action out."""
+  processes.set_tensorflow_defaults()
   from seed_acme.programs import evaluation
   return evaluation.load_policy(run_dir, greedy, seed)
 
 
 def evaluate(run_dir: str, num_episodes: int = 100, seed: int | None = None) -> dict[str, Any]:
   """Plays greedy episodes from a run's newest checkpoint; mean, standard error, length."""
+  processes.set_tensorflow_defaults()
   from seed_acme.programs import evaluation
   return evaluation.evaluate(run_dir, num_episodes, seed)

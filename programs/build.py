@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 
 import tensorflow as tf
 
@@ -13,6 +14,7 @@ from seed_acme import core
 from seed_acme import counting
 from seed_acme import learner as learner_lib
 from seed_acme import run_directory
+from seed_acme import saved_config
 from seed_acme import training
 from seed_acme import types
 from seed_acme.agents import base
@@ -85,7 +87,9 @@ def make_training_loop(config: config_lib.ExperimentConfig, run: run_directory.R
                        counters: counting.Counters) -> training.TrainingLoop:
   """The loop with its learner and its logs."""
   csv = csv_file.CsvLogger(run.metrics)
-  logger = composite.CompositeLogger([csv, tensorboard.TensorBoardLogger(run.tensorboard)])
+  events = tensorboard.TensorBoardLogger(run.tensorboard)
+  events.write_text('config', json.dumps(saved_config.to_json(config), indent=2))
+  logger = composite.CompositeLogger([csv, events])
   return training.TrainingLoop(
       config, run, learner=make_learner(config, acting), server=server,
       published=acting.published, counters=counters, csv=csv, logger=logger)

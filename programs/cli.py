@@ -2,16 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-import contextlib
 import dataclasses
-import io
 import json
 import os
-import re
 import shutil
 import signal
 import sys
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import tyro
 
@@ -20,11 +17,11 @@ from seed_acme import run_directory
 from seed_acme import saved_config
 from seed_acme import types
 from seed_acme.configs import registry as configs
+from seed_acme.programs import parsing
 from seed_acme.programs import processes
 
 _DEFAULT_CONFIG = 'catch_vtrace'
 _MAX_ERROR_LINES = 4
-_T = TypeVar('_T')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,13 +98,13 @@ def train(argv: list[str]) -> int:
   from seed_acme.loggers import terminal
   from seed_acme.programs import summary as summary_lib
   from seed_acme.programs import training_run
-  name, rest = _take_config(argv)
-  run_dir = _peek(rest, '--run_dir')
+  name, rest = parsing.take_config(argv)
+  run_dir = parsing.peek(rest, '--run_dir')
   if not name and run_dir and run_directory.RunDirectory(_path(run_dir)).holds_run():
     base = saved_config.load(run_directory.RunDirectory(_path(run_dir)).config)
   else:
     base = configs.load(name or _DEFAULT_CONFIG)
-  arguments = _parse(TrainArguments, rest, 'train', TrainArguments(config=base))
+  arguments = parsing.parse(TrainArguments, rest, 'train', TrainArguments(config=base))
   folder = training_run.prepare(arguments.config, arguments.run_dir or None)
   resumes = folder.holds_run()
   if not arguments.json:
@@ -152,9 +149,8 @@ def _print_summary(summary: dict[str, Any], folder: run_directory.RunDirectory) 
 
 
 def evaluate(argv: list[str]) -> int:
-  arguments = _parse(EvaluateArguments, argv, 'evaluate')
-  os.environ.update({key: value for key, value in processes.environment('evaluate', 0).items()
-                     if key.startswith(('TF_', 'GRPC_'))})
+  arguments = parsing.parse(EvaluateArguments, argv, 'evaluate')
+  processes.set_tensorflow_defaults()
   from seed_acme.programs import evaluation
   result = evaluation.evaluate(arguments.run_dir, arguments.episodes)
   if arguments.json:
@@ -171,7 +167,7 @@ def evaluate(argv: list[str]) -> int:
 
 def plot(argv: list[str]) -> int:
   from seed_acme import plot as plot_lib
-  arguments = _parse(PlotArguments, argv, 'plot')
+  arguments = parsing.parse(PlotArguments, argv, 'plot')
   if not arguments.run_dirs:
     raise types.UserError('plot needs at least one run folder: seed-acme plot runs/latest')
   plot_lib.plot(list(arguments.run_dirs), arguments.out)
@@ -181,8 +177,8 @@ def plot(argv: list[str]) -> int:
 
 def bench(argv: list[str]) -> int:
   from seed_acme.programs import bench as bench_lib
-  name, rest = _take_config(argv)
-  arguments = _parse(BenchArguments, rest, 'bench',
+  name, rest = parsing.take_config(argv)
+  arguments = parsing.parse(BenchArguments, rest, 'bench',
                      BenchArguments(config=configs.load(name or 'bench_catch_mlp')))
   result = bench_lib.bench(arguments.config, arguments.seconds, arguments.warmup_seconds,
                            measures_bounds=arguments.bounds)
@@ -192,7 +188,7 @@ def bench(argv: list[str]) -> int:
 
 def list_everything(argv: list[str]) -> int:
   from seed_acme.envs import registry as environments
-  arguments = _parse(ListArguments, argv, 'list')
+  arguments = parsing.parse(ListArguments, argv, 'list')
   loaded = {name: configs.load(name) for name in configs.names()}
   agents = sorted({config.agent.agent for config in loaded.values()})
   known = environments.known_environments()
@@ -214,7 +210,7 @@ def list_everything(argv: list[str]) -> int:
 
 def doctor(argv: list[str]) -> int:
   from seed_acme import doctor as doctor_lib
-  arguments = _parse(DoctorArguments, argv, 'doctor')
+  arguments = parsing.parse(DoctorArguments, argv, 'doctor')
   checks = doctor_lib.run()
   print(doctor_lib.to_json(checks) if arguments.json else doctor_lib.to_text(checks))
   return processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0
@@ -259,30 +255,6 @@ def _terminated(*_: object) -> None:
   raise SystemExit(128 + signal.SIGTERM)
 
 
-def _take_config(argv: list[str]) -> tuple[str, list[str]]:
-  """Takes `--config=NAME` or `--config NAME` out; `--config.FIELD` stays."""
-  name, rest = '', list(argv)
-  for i, argument in enumerate(argv):
-    if argument == '--config':
-      if i + 1 == len(argv):
-        raise types.UserError('--config needs a name or a path: seed-acme list shows the names')
-      return argv[i + 1], argv[:i] + argv[i + 2:]
-    if argument.startswith('--config='):
-      name = argument.partition('=')[2]
-      return name, argv[:i] + argv[i + 1:]
-  return name, rest
-
-
-def _peek(argv: list[str], flag: str) -> str:
-  """The value of a flag, before the rest can be parsed."""
-  for i, argument in enumerate(argv):
-    if argument.startswith(f'{flag}='):
-      return argument.partition('=')[2]
-    if argument == flag and i + 1 < len(argv):
-      return argv[i + 1]
-  return ''
-
-
 def _path(text: str) -> Any:
   return run_directory.pathlib.Path(text).absolute()
 
@@ -297,38 +269,6 @@ def _shown(path: Any) -> str:
   """Relative to the working folder where that is shorter."""
   relative = os.path.relpath(path)
   return relative if len(relative) < len(str(path)) else str(path)
-
-
-def _parse(kind: type[_T], argv: list[str], command: str, default: _T | None = None) -> _T:
-  """Parses with tyro; its boxed error becomes a `UserError` of a few lines."""
-  errors = io.StringIO()
-  options: dict[str, Any] = {} if default is None else {'default': default}
-  try:
-    with contextlib.redirect_stderr(errors):
-      return tyro.cli(kind, args=argv, prog=f'seed-acme {command}', use_underscores=True,
-                      **options)
-  except SystemExit as exit_:
-    if not exit_.code:
-      raise
-    raise types.UserError(_plain_error(errors.getvalue(), command)) from None
-
-
-def _plain_error(boxed: str, command: str) -> str:
-  """The first sentence of the error and the near names, without the box."""
-  text = re.sub(r'\x1b\[[0-9;]*m', '', boxed)
-  lines = [line.strip('│╭╮╰╯─ ').strip() for line in text.splitlines()[1:]]
-  sections: list[list[str]] = [[]]
-  for raw, line in zip(text.splitlines()[1:], lines):
-    if '───' in raw:
-      sections.append([])
-    elif line:
-      sections[-1].append(line)
-  message = [' '.join(sections[0]) or 'wrong arguments']
-  near = [line for section in sections[1:] for line in section if line.startswith('--')]
-  if near and 'Unrecognized' in message[0]:
-    message.append('did you mean ' + ', '.join(near[:3]))
-  message.append(f'see: seed-acme {command} --help')
-  return '\n'.join(message)
 
 
 if __name__ == '__main__':

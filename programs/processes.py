@@ -43,6 +43,13 @@ def environment(node: str, parent_pid: int) -> dict[str, str]:
   }
 
 
+def set_tensorflow_defaults() -> None:
+  """For a process that was not started with `environment`; before TensorFlow loads."""
+  for name, value in environment('', 0).items():
+    if name.startswith(('TF', 'GRPC_')):
+      os.environ.setdefault(name, value)
+
+
 def end_with_parent() -> None:
   """Has the kernel kill this process when its parent ends, however that ends.
 
@@ -78,7 +85,7 @@ def describe(error: BaseException) -> str:
     return str(error)
   text = str(error)
   if text.startswith('Graph execution error'):  # TensorFlow: where it arose, then the reason
-    text = text.rpartition('\nNode: ')[2].partition('\n')[2] or text
+    text = text.rpartition('\nNode: ')[2].partition('\n')[2] or text.partition('\n')[2].strip()
   return f'{type(error).__name__}: {text}'
 
 

@@ -30,7 +30,11 @@ _REPLACED = '.replaced'  # whole, until its successor at the same update is in p
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-  """arrays: by name. meta: JSON values (counters, random state, number of resumptions)."""
+  """arrays: by name. meta: JSON values, the counters and the number of resumptions.
+
+  The counters are also the place in every schedule. The number of resumptions is the random
+  state: all streams (environments, actions) are keyed by the seed, the run ids and it.
+  """
   path: pathlib.Path
   arrays: dict[str, np.ndarray]
   meta: dict[str, Any]

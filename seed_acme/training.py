@@ -201,5 +201,7 @@ class _MetricMeans:
 def _episode_metrics(group: str, episodes: episodes_lib.EpisodeSummary) -> dict[str, float]:
   if episodes.score is None or episodes.return_ is None or episodes.length is None:
     return {}
-  return {f'{group}/return': episodes.score, f'{group}/training_return': episodes.return_,
-          f'{group}/length': episodes.length}
+  metrics = {f'{group}/return': episodes.score, f'{group}/length': episodes.length}
+  if episodes.return_ != episodes.score:  # the environment shapes its reward
+    metrics[f'{group}/training_return'] = episodes.return_
+  return metrics

@@ -25,8 +25,11 @@ class TensorBoardLogger:
 
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
     """One point on the curve of each metric."""
-    values = [summary_pb2.Summary.Value(tag=name, simple_value=float(value))
-              for name, value in metrics.items()]
+    values = [
+        # Counters have no group of their own; alone, each would be a section of the page.
+        summary_pb2.Summary.Value(tag=name if '/' in name else f'counts/{name}',
+                                  simple_value=float(value))
+        for name, value in metrics.items()]
     self._add(int(agent_steps), summary_pb2.Summary(value=values))
 
   def write_text(self, name: str, text: str) -> None:

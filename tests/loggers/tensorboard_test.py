@@ -20,8 +20,8 @@ def test_scalars_are_keyed_by_agent_steps(tmp_path):
 
 def test_rows_are_readable_before_closing(tmp_path):
   logger = tensorboard.TensorBoardLogger(tmp_path)
-  logger.write(1, {'a': 2.0})
-  assert _scalars(tmp_path, 'a') == [(1, 2.0)]
+  logger.write(1, {'updates': 2.0})
+  assert _scalars(tmp_path, 'counts/updates') == [(1, 2.0)]
   logger.close()
 
 

@@ -93,7 +93,7 @@ def test_max_restarts_does_it_by_itself(drill):
   assert 'Restart 1 of 1 from the newest checkpoint: the process was lost' in run.stderr
   assert run.summary()['status'] == 'stopped'
   assert run.failure() is None
-  assert drill['returns'][1] > 0.6
+  assert drill['returns'][1] >= drill['returns'][0] / 2
   # The logs of both killed attempts are kept.
   for attempt in ('attempt_1', 'attempt_2', '.'):
     assert run.log(f'{attempt}/learner/0')
