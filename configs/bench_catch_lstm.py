@@ -17,5 +17,6 @@ def experiment() -> config_lib.ExperimentConfig:
           entropy_cost=0.01,
           optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
       ),
-      replay=config_lib.ReplayConfig(queue_size=512, unrolls_per_item=64),
+      replay=config_lib.ReplayConfig(queue_size=256, unrolls_per_item=64),
+      inference=config_lib.InferenceConfig(batch_size=512),  # rows: all environments
   )
