@@ -30,7 +30,7 @@ INSTALL_REQUIRES = [
 EXTRAS_REQUIRE = {
     'gym': ['gym>=0.21,<0.27'],
     'gymnasium': ['gymnasium>=0.29'],
-    'dev': ['mypy>=1.10', 'pytest>=8', 'pytest-timeout>=2.3', 'ruff>=0.6'],
+    'dev': ['mypy>=1.10', 'pytest>=8', 'pytest-timeout>=2.3', 'ruff>=0.6', 'scipy>=1.9'],
 }
 
 if __name__ == '__main__':
