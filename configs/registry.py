@@ -41,7 +41,7 @@ def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
   try:
     spec.loader.exec_module(module)
     experiment = module.experiment()
-  except Exception as error:  # noqa: BLE001 the user's own code, told in one line
+  except Exception as error:  # the user's own code, told in one line
     reason = ' '.join(str(error).split())
     raise types.UserError(f'config file {path}: {type(error).__name__}: {reason}') from error
   if not isinstance(experiment, config_lib.ExperimentConfig):

@@ -111,7 +111,7 @@ def main() -> int:
   spec: WorkerSpec = pickle.load(sys.stdin.buffer)  # from our own supervisor, not a network
   try:
     return 128 + signal.SIGTERM if run(spec) else 0
-  except Exception as error:  # noqa: BLE001 reported to the supervisor
+  except Exception as error:  # reported to the supervisor
     traceback.print_exc()
     is_user_error = isinstance(error, types.UserError)
     os.write(spec.report_fd, json.dumps({

@@ -72,7 +72,7 @@ def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> I
   """
   try:
     yield
-  except Exception as error:  # noqa: BLE001 reported, and the process ends
+  except Exception as error:  # reported, and the process ends
     traceback.print_exc()
     is_user_error = isinstance(error, types.UserError)
     report_failure(run, node, describe(error), log, is_user_error)

@@ -90,7 +90,7 @@ def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
              for worker in group]
   try:
     manager.wait()
-  except BaseException as error:  # noqa: BLE001 SystemExit of a node's thread, too
+  except BaseException as error:  # SystemExit of a node's thread, too
     _report_lost_processes(run_dir, workers)
     processes.report_failure(run_dir, processes.LAUNCHER, processes.describe(error), LOG)
     manager.wait(raise_error=False)  # the failure has set off the stop of the other nodes

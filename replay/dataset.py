@@ -84,7 +84,7 @@ class Prefetcher:
         if self._stopped.is_set():
           return
       raise RuntimeError('the samples of the replay ended')
-    except BaseException as error:  # noqa: BLE001 handed to the owner, who ends the node
+    except BaseException as error:  # handed to the owner, who ends the node
       if not self._stopped.is_set():
         self._on_failure(error)
 

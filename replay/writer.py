@@ -112,7 +112,7 @@ class ReplayWriter:
           return
         self.write_item()
         self._on_room()
-    except BaseException as error:  # noqa: BLE001 handed to the owner, who ends the node
+    except BaseException as error:  # handed to the owner, who ends the node
       if not self._stopped:
         self._on_failure(error)
 

@@ -264,7 +264,7 @@ class InferenceThread:
           batch = self._batcher.next_batch(wait_s=0.5)
         if batch:
           self._serve(batch)
-    except BaseException as error:  # noqa: BLE001 handed to the owner, who ends the node
+    except BaseException as error:  # handed to the owner, who ends the node
       self._on_failure(error)
     finally:
       self._batcher.close()
