@@ -85,7 +85,7 @@ def describe(error: BaseException) -> str:
     return str(error)
   text = str(error)
   if text.startswith('Graph execution error'):  # TensorFlow: where it arose, then the reason
-    text = text.rpartition('\nNode: ')[2].partition('\n')[2] or text.partition('\n')[2].strip()
+    text = text.rpartition('\nNode: ')[2].partition('\n')[2].strip()
   return f'{type(error).__name__}: {text}'
 
 
