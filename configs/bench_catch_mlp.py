@@ -13,9 +13,9 @@ def experiment() -> config_lib.ExperimentConfig:
       network=config_lib.NetworkConfig(torso='mlp', mlp_sizes=(64, 64)),
       agent=vtrace_config.VTraceConfig(
           unroll_length=20,  # agent steps
-          batch_size=256,
+          batch_size=512,
           entropy_cost=0.01,
           optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
       ),
-      replay=config_lib.ReplayConfig(queue_size=256, unrolls_per_item=64),
+      replay=config_lib.ReplayConfig(queue_size=512, unrolls_per_item=64),
   )
