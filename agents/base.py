@@ -1,4 +1,4 @@
-"""An agent is five functions and a registry entry; the runtime knows nothing else of it."""
+"""An agent is a record of functions and a registry entry; the runtime knows nothing else of it."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class ReplaySpec:
 
 @dataclasses.dataclass(frozen=True)
 class Agent:
-  """Five functions. `config` is always the agent's own configuration record.
+  """What the runtime asks of an agent. `config` is always the agent's own configuration record.
 
   make_network(spec, network_config, config) -> RecurrentNetwork.
   select_actions(prediction, uniforms, is_greedy, config) -> AgentOutput: prediction

@@ -20,7 +20,7 @@ def map_arrays(function: Callable[..., Any], nest: types.Nest, *others: types.Ne
   if isinstance(nest, np.ndarray):
     return function(nest, *others)
   if isinstance(nest, tuple):
-    parts = [map_arrays(function, *part) for part in zip(nest, *others)]
+    parts = [map_arrays(function, *part) for part in zip(nest, *others, strict=True)]
     return type(nest)(*parts) if hasattr(nest, '_fields') else tuple(parts)
   return tree.map_structure(function, nest, *others)
 
