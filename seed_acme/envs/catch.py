@@ -5,6 +5,7 @@ from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import types
+from seed_acme.envs import lockstep
 
 NUM_ACTIONS = 3  # left, stay, right
 
@@ -27,7 +28,7 @@ class Catch:
   def __init__(self, num_environments: int, seed: int, rows: int = 10, columns: int = 5):
     for name, value, least in (
         ('num_environments', num_environments, 1), ('rows', rows, 2), ('columns', columns, 1)):
-      _check_integer(name, value, least)
+      lockstep.check_integer('catch', name, value, least)
     self.num_environments = num_environments
     self.spec = types.EnvironmentSpec(
         observation=dm_specs.BoundedArray(
@@ -43,10 +44,10 @@ class Catch:
     self._bottom = self._top + (rows - 1) * columns
     self._row = rows - 1  # of the ball; at the bottom the next step starts an episode
     self._step_types = {
-        kind: _constant(num_environments, kind, np.uint8)
+        kind: lockstep.constant(num_environments, kind, np.uint8)
         for kind in (types.FIRST, types.MID, types.LAST)}
-    self._zeros = _constant(num_environments, 0, np.float32)
-    self._ones = _constant(num_environments, 1, np.float32)
+    self._zeros = lockstep.constant(num_environments, 0, np.float32)
+    self._ones = lockstep.constant(num_environments, 1, np.float32)
 
   def reset(self) -> types.VectorTimeStep:
     """Abandons the episodes and starts new ones; the random stream goes on."""
@@ -62,11 +63,7 @@ class Catch:
     """
     if self._row == self._rows - 1:
       return self.reset()
-    actions = np.asarray(actions)
-    if actions.shape != (self.num_environments,):
-      raise ValueError(f'actions of shape {actions.shape}: expected ({self.num_environments},)')
-    if actions.min() < 0 or actions.max() >= NUM_ACTIONS:
-      raise ValueError(f'actions {actions.tolist()}: expected 0 ... {NUM_ACTIONS - 1}')
+    actions = lockstep.check_actions(actions, self.num_environments, NUM_ACTIONS)
     self._row += 1
     self._paddle += actions
     self._paddle -= 1
@@ -89,14 +86,3 @@ class Catch:
     cells[self._bottom + self._paddle] = 1
     return types.VectorTimeStep(
         self._step_types[step_type], reward, discount, observation, score=reward)
-
-
-def _check_integer(name: str, value: int, least: int) -> None:
-  if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-    raise types.UserError(f'catch: {name} ({value!r}) must be an integer >= {least}')
-
-
-def _constant(size: int, value: float, dtype: type) -> np.ndarray:
-  array: np.ndarray = np.full(size, value, dtype)
-  array.setflags(write=False)
-  return array

@@ -5,6 +5,7 @@ from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import types
+from seed_acme.envs import lockstep
 
 
 class MemoryChain:
@@ -32,7 +33,7 @@ class MemoryChain:
     for name, value, least in (
         ('num_environments', num_environments, 1), ('length', length, 1),
         ('num_cues', num_cues, 2)):
-      _check_integer(name, value, least)
+      lockstep.check_integer('memory_chain', name, value, least)
     self.num_environments = num_environments
     self.spec = types.EnvironmentSpec(
         observation=dm_specs.BoundedArray(
@@ -47,10 +48,10 @@ class MemoryChain:
     self._blank[:-1, num_cues] = 1 - np.arange(length + 1) / length
     self._blank[length, num_cues + 1] = 1
     self._step_types = {
-        kind: _constant(num_environments, kind, np.uint8)
+        kind: lockstep.constant(num_environments, kind, np.uint8)
         for kind in (types.FIRST, types.MID, types.LAST)}
-    self._zeros = _constant(num_environments, 0, np.float32)
-    self._ones = _constant(num_environments, 1, np.float32)
+    self._zeros = lockstep.constant(num_environments, 0, np.float32)
+    self._ones = lockstep.constant(num_environments, 1, np.float32)
 
   @property
   def chance_return(self) -> float:
@@ -74,11 +75,7 @@ class MemoryChain:
     """
     if self._row == self._length + 1:
       return self.reset()
-    actions = np.asarray(actions)
-    if actions.shape != (self.num_environments,):
-      raise ValueError(f'actions of shape {actions.shape}: expected ({self.num_environments},)')
-    if actions.min() < 0 or actions.max() >= self._num_cues:
-      raise ValueError(f'actions {actions.tolist()}: expected 0 ... {self._num_cues - 1}')
+    actions = lockstep.check_actions(actions, self.num_environments, self._num_cues)
     self._row += 1
     if self._row <= self._length:
       return self._timestep(types.MID, self._zeros, self._ones)
@@ -95,14 +92,3 @@ class MemoryChain:
       observation[np.arange(self.num_environments), self._cue] = 1
     return types.VectorTimeStep(
         self._step_types[step_type], reward, discount, observation, score=reward)
-
-
-def _check_integer(name: str, value: int, least: int) -> None:
-  if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-    raise types.UserError(f'memory_chain: {name} ({value!r}) must be an integer >= {least}')
-
-
-def _constant(size: int, value: float, dtype: type) -> np.ndarray:
-  array: np.ndarray = np.full(size, value, dtype)
-  array.setflags(write=False)
-  return array

@@ -61,10 +61,7 @@ class GRU(snt.Module):
   @snt.once
   def _create(self, input_size: int) -> None:
     size = self._size
-    self._w_x = tf.Variable(
-        torsos.weight_initializer()([input_size, 3 * size], tf.float32), name='w_x')
-    self._w_h = tf.Variable(
-        snt.initializers.Orthogonal()([size, 3 * size], tf.float32), name='w_h')
+    self._w_x, self._w_h = gate_weights(input_size, size, num_gates=3)
     self._bias = tf.Variable(tf.zeros([3 * size]), name='bias')
     self._bias_h = tf.Variable(tf.zeros([size]), name='bias_h')
 
@@ -92,6 +89,15 @@ class GRU(snt.Module):
       output, state = self._step(x, first, state)
       outputs.append(output)
     return tf.stack(outputs), state
+
+
+def gate_weights(
+    input_size: int, size: int, num_gates: int) -> tuple[tf.Variable, tf.Variable]:
+  """Variables w_x `[F, gates H]`, started as in `torsos`, and w_h `[H, gates H]`, orthogonal."""
+  width = num_gates * size
+  return (
+      tf.Variable(torsos.weight_initializer()([input_size, width], tf.float32), name='w_x'),
+      tf.Variable(snt.initializers.Orthogonal()([size, width], tf.float32), name='w_h'))
 
 
 def reset_state(is_first: tf.Tensor, state: types.Nest) -> types.Nest:

@@ -13,7 +13,6 @@ import sonnet as snt
 import tensorflow as tf
 
 from seed_acme.networks import cores
-from seed_acme.networks import torsos
 
 
 class LSTMState(NamedTuple):
@@ -54,10 +53,7 @@ class LSTM(snt.Module):
   @snt.once
   def _create(self, input_size: int) -> None:
     size = self._size
-    self._w_x = tf.Variable(
-        torsos.weight_initializer()([input_size, 4 * size], tf.float32), name='w_x')
-    self._w_h = tf.Variable(
-        snt.initializers.Orthogonal()([size, 4 * size], tf.float32), name='w_h')
+    self._w_x, self._w_h = cores.gate_weights(input_size, size, num_gates=4)
     bias = tf.concat([tf.zeros([2 * size]), tf.ones([size]), tf.zeros([size])], axis=0)
     self._bias = tf.Variable(bias, name='bias')
 
