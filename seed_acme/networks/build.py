@@ -13,15 +13,17 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import core as core_lib
 from seed_acme import types
-from seed_acme.networks import actor_critic
 from seed_acme.networks import cores
+from seed_acme.networks import frame_stack
 from seed_acme.networks import heads
 from seed_acme.networks import lstm
+from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
 
 _TORSOS: dict[str, Callable[[config_lib.NetworkConfig], torsos.Torso]] = {
     'mlp': lambda config: torsos.MLP(config.mlp_sizes),
     'nature_cnn': lambda config: torsos.NatureCNN(config.torso_output_size),
+    'impala_shallow': lambda config: torsos.ImpalaShallow(config.torso_output_size),
     'impala_resnet': lambda config: torsos.ImpalaResNet(config.torso_output_size),
 }
 
@@ -39,17 +41,18 @@ def make_actor_critic(
 
   num_policy_params: P, width of the policy head.
   """
-  if config.module:
-    network = load_object(config.module, 'network.module')(spec, config)
-  else:
-    network = actor_critic.ActorCritic(
-        _make_torso(config), _lookup(_CORES, config.core, 'network.core')(config),
-        heads.ActorCriticHeads(num_policy_params), action_spec=spec.action,
-        previous_action_input=config.previous_action_input,
-        previous_reward_input=config.previous_reward_input)
-  prediction, _ = network(zero_inputs(spec, 1), network.initial_state(1))
-  _check_prediction(prediction, num_policy_params, config)
-  _check_names(network)
+  prediction_heads = heads.ActorCriticHeads(num_policy_params, config.head_sizes)
+  network = _make_network(config, spec, prediction_heads)
+  _create_and_check(network, config, spec, types.ActorCriticOutput((1, num_policy_params), (1,)))
+  return network
+
+
+def make_q_network(
+    config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> core_lib.RecurrentNetwork:
+  """As `make_actor_critic`, but predicts `types.QOutput`, one Q-value for every action."""
+  num_actions = types.num_discrete_actions(spec)
+  network = _make_network(config, spec, heads.DuelingHeads(num_actions, config.head_sizes))
+  _create_and_check(network, config, spec, types.QOutput((1, num_actions)))
   return network
 
 
@@ -86,6 +89,23 @@ def load_object(path: str, field: str) -> Any:
   return getattr(module, name)
 
 
+def _make_network(
+    config: config_lib.NetworkConfig, spec: types.EnvironmentSpec,
+    prediction_heads: heads.Heads) -> core_lib.RecurrentNetwork:
+  """The user's own network, or torso, core and these heads."""
+  if config.module:
+    return load_object(config.module, 'network.module')(spec, config)
+  network = torso_core_heads.TorsoCoreHeads(
+      _make_torso(config), _lookup(_CORES, config.core, 'network.core')(config),
+      prediction_heads, action_spec=spec.action,
+      previous_action_input=config.previous_action_input,
+      previous_reward_input=config.previous_reward_input,
+      previous_reward_bound=config.previous_reward_bound)
+  if config.frame_stack == 1:
+    return network
+  return frame_stack.FrameStack(network, config.frame_stack, spec.observation)
+
+
 def _make_torso(config: config_lib.NetworkConfig) -> torsos.Torso:
   if ':' in config.torso:
     return load_object(config.torso, 'network.torso')()
@@ -105,19 +125,26 @@ def _nearest(name: str, known: list[str]) -> str:
   return f'; did you mean {" or ".join(close)}?' if close else ''
 
 
-def _check_prediction(
-    prediction: Any, num_policy_params: int, config: config_lib.NetworkConfig) -> None:
-  """A user's module that answers in another form is told so here, not deep in a loss."""
+def _create_and_check(
+    network: core_lib.RecurrentNetwork, config: config_lib.NetworkConfig,
+    spec: types.EnvironmentSpec, needed: Any) -> None:
+  """needed: the record that the agent needs, with shapes `(1, ...)` in place of tensors.
+
+  A user's module that answers in another form is told so here, not deep in a loss.
+  """
+  prediction, _ = network(zero_inputs(spec, 1), network.initial_state(1))
   source = config.module or 'the network'
-  if not isinstance(prediction, types.ActorCriticOutput):
+  kind, fields = type(needed).__name__, needed._fields
+  if not isinstance(prediction, type(needed)):
     raise types.UserError(
         f'{source} returned {type(prediction).__name__}; this agent needs '
-        'seed_acme.types.ActorCriticOutput(policy_params, value)')
-  found = (tuple(prediction.policy_params.shape), tuple(prediction.value.shape))
-  if found != ((1, num_policy_params), (1,)):
+        f'seed_acme.types.{kind}({", ".join(fields)})')
+  found = tuple(tuple(x.shape) for x in prediction)
+  if found != tuple(needed):
     raise types.UserError(
-        f'{source} returned policy_params and value of shapes {found} for one row; '
-        f'{((1, num_policy_params), (1,))} is needed for these actions')
+        f'{source} returned {" and ".join(fields)} of shapes {found} for one row; '
+        f'{tuple(needed)} is needed for these actions')
+  _check_names(network)
 
 
 def _check_names(network: core_lib.RecurrentNetwork) -> None:

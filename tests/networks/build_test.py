@@ -46,6 +46,13 @@ class OwnNetwork(snt.Module):
     return prediction, state
 
 
+class OwnQNetwork(OwnNetwork):
+  """A user's network for an agent that learns Q-values."""
+
+  def __call__(self, inputs, state):
+    return types.QOutput(super().__call__(inputs, state)[0].policy_params), state
+
+
 class TwoOfAName(OwnNetwork):
   """A user's mistake."""
 
@@ -73,11 +80,23 @@ def wrong_width(spec, config):
   return OwnNetwork(7)
 
 
+def own_q_network(spec, config):
+  """A user's factory."""
+  del config
+  return OwnQNetwork(types.num_discrete_actions(spec))
+
+
+def wrong_q_width(spec, config):
+  """A user's factory that makes a mistake."""
+  del spec, config
+  return OwnQNetwork(7)
+
+
 @pytest.fixture(name='own_module')
 def _own_module(monkeypatch):
   """This file, importable as `own_module`."""
   module = type(np)('own_module')
-  for item in (OwnTorso, own_network, two_of_a_name, wrong_width):
+  for item in (OwnTorso, own_network, own_q_network, two_of_a_name, wrong_width, wrong_q_width):
     setattr(module, item.__name__, item)
   monkeypatch.setitem(__import__('sys').modules, 'own_module', module)
 
@@ -86,17 +105,23 @@ def _make(**settings):
   return build.make_actor_critic(config_lib.NetworkConfig(**settings), _SPEC, 3)
 
 
+def _make_q(**settings):
+  return build.make_q_network(config_lib.NetworkConfig(**settings), _SPEC)
+
+
 _COMBINATIONS = [
     {'torso': torso, 'core': core, 'core_size': 6, 'torso_output_size': 8,
      'previous_action_input': previous, 'previous_reward_input': previous}
     for torso, core, previous in (
         ('mlp', 'none', False), ('mlp', 'lstm', True), ('nature_cnn', 'gru', True),
-        ('impala_resnet', 'lstm', True))]
+        ('impala_shallow', 'none', True), ('impala_resnet', 'lstm', True))]
 
 
+@pytest.mark.parametrize('more', [{}, {'head_sizes': (5, 4), 'frame_stack': 3}])
 @pytest.mark.parametrize('settings', _COMBINATIONS)
-def test_all_variables_exist_at_once_in_a_stable_order_with_unique_names(settings):
-  network, again = _make(**settings), _make(**settings)
+@pytest.mark.parametrize('make', [_make, _make_q])
+def test_all_variables_exist_at_once_in_a_stable_order_with_unique_names(make, settings, more):
+  network, again = make(**settings, **more), make(**settings, **more)
   names = [v.name for v in network.variables]
   assert len(set(names)) == len(names)
   assert names == [v.name for v in again.variables]
@@ -117,6 +142,37 @@ def test_previous_action_and_reward_widen_the_core():
   assert width == 5 + 1 + 3
 
 
+def test_the_q_network_of_r2d2_has_the_sizes_of_the_paper():
+  spec = types.EnvironmentSpec(
+      observation=specs.Array((84, 84, 1), np.uint8), action=specs.DiscreteArray(18))
+  network = build.make_q_network(config_lib.NetworkConfig(
+      torso='nature_cnn', torso_output_size=512, core='lstm', core_size=512, head_sizes=(512,),
+      previous_action_input=True, previous_reward_input=True, frame_stack=4), spec)
+  shapes = {v.name: tuple(v.shape) for v in network.variables}
+  assert shapes['nature_cnn/conv_0/w:0'] == (8, 8, 4, 32)
+  assert shapes['lstm/w_x:0'] == (512 + 1 + 18, 4 * 512)
+  assert shapes['heads/value_hidden/linear_0/w:0'] == (512, 512)
+  assert shapes['heads/advantage/w:0'] == (512, 18)
+  assert len(shapes) == 8 + 3 + 4 + 3
+  prediction, state = network(build.zero_inputs(spec, 2), network.initial_state(2))
+  assert prediction.q_values.shape == (2, 18)
+  assert state.frames.shape == (2, 3, 84, 84)
+
+
+def test_a_user_s_q_network_is_taken_as_it_is(own_module):
+  network = _make_q(module='own_module:own_q_network', frame_stack=4)
+  prediction, state = network(build.zero_inputs(_SPEC, 2), network.initial_state(2))
+  assert prediction.q_values.shape == (2, 3)
+  assert state == ()
+
+
+def test_q_values_need_one_discrete_action():
+  spec = types.EnvironmentSpec(
+      observation=_SPEC.observation, action=specs.BoundedArray((2,), np.float32, -1, 1))
+  with pytest.raises(types.UserError, match='needs one discrete action'):
+    build.make_q_network(config_lib.NetworkConfig(), spec)
+
+
 def test_a_user_s_torso_and_a_user_s_network(own_module):
   network = _make(torso='own_module:OwnTorso', core='lstm', core_size=4)
   assert 'own/linear/w:0' in [v.name for v in network.variables]
@@ -128,12 +184,14 @@ def test_a_user_s_torso_and_a_user_s_network(own_module):
 
 @pytest.mark.parametrize('settings, message', [
     ({'torso': 'natur_cnn'}, "network.torso ('natur_cnn') is not known; did you mean nature_cnn?"),
-    ({'torso': 'zzz'}, 'Choose one of mlp, nature_cnn, impala_resnet'),
+    ({'torso': 'zzz'}, 'Choose one of mlp, nature_cnn, impala_shallow, impala_resnet'),
     ({'core': 'lstn'}, "network.core ('lstn') is not known; did you mean lstm?"),
     ({'torso': 'own_module:OwnTors'}, "the module has no 'OwnTors'; did you mean OwnTorso?"),
     ({'torso': 'no_such_module:X'}, "No module named 'no_such_module'"),
     ({'module': 'own_module'}, 'must be written package.module:Name'),
     ({'module': 'own_module:wrong_width'}, '((1, 7), (1,)) for one row; ((1, 3), (1,)) is needed'),
+    ({'module': 'own_module:own_q_network'},
+     'returned QOutput; this agent needs seed_acme.types.ActorCriticOutput(policy_params, value)'),
     ({'module': 'own_module:two_of_a_name'}, "variables ['own/w:0'] share a name"),
 ])
 def test_mistakes_are_answered_with_the_fix(own_module, settings, message):
@@ -141,6 +199,17 @@ def test_mistakes_are_answered_with_the_fix(own_module, settings, message):
     _make(**settings)
   assert message in str(error.value)
   assert len(str(error.value).splitlines()) <= 4
+
+
+@pytest.mark.parametrize('module, message', [
+    ('own_network',
+     'returned ActorCriticOutput; this agent needs seed_acme.types.QOutput(q_values)'),
+    ('wrong_q_width', 'returned q_values of shapes ((1, 7),) for one row; ((1, 3),) is needed'),
+])
+def test_a_user_s_network_must_answer_with_q_values(own_module, module, message):
+  with pytest.raises(types.UserError) as error:
+    _make_q(module=f'own_module:{module}')
+  assert message in str(error.value)
 
 
 def test_registered_names_are_those_of_the_classes():

@@ -14,17 +14,19 @@ from seed_acme.networks import heads as heads_lib
 from seed_acme.networks import torsos
 
 
-class ActorCritic(snt.Module):
+class TorsoCoreHeads(snt.Module):
   """Torso -> core -> heads, for one row or for many.
 
+  The heads decide what the prediction is: an actor-critic's, Q-values, or another record.
   Built by `networks.build`; called by the inference server (one row) and by the loss (many),
   each on its own copy. Torso and heads see all rows at once; only the core goes row by row.
   """
 
   def __init__(
-      self, torso: torsos.Torso, core: cores.Core, heads: heads_lib.ActorCriticHeads, *,
+      self, torso: torsos.Torso, core: cores.Core, heads: heads_lib.Heads, *,
       action_spec: types.Nest, previous_action_input: bool, previous_reward_input: bool,
-      name: str = 'actor_critic'):
+      previous_reward_bound: float, name: str = 'torso_core_heads'):
+    """previous_reward_bound: of what the core is told; 0 = the reward as it is."""
     super().__init__(name=name)
     self._torso = torso
     self._core = core
@@ -32,6 +34,7 @@ class ActorCritic(snt.Module):
     self._action_spec = action_spec
     self._previous_action_input = previous_action_input
     self._previous_reward_input = previous_reward_input
+    self._previous_reward_bound = previous_reward_bound
 
   def initial_state(self, batch_size: Any) -> types.Nest:
     """Zero state `[batch_size, ...]` of the core."""
@@ -39,7 +42,7 @@ class ActorCritic(snt.Module):
 
   def __call__(
       self, inputs: types.AgentInput,
-      state: types.Nest) -> tuple[types.ActorCriticOutput, types.Nest]:
+      state: types.Nest) -> tuple[types.Nest, types.Nest]:
     """One row `[N, ...]` and state `[N, ...]` -> prediction `[N, ...]`, new state."""
     is_first = _is_first(inputs)
     output, state = self._core(self._features(inputs, is_first), is_first, state)
@@ -47,7 +50,7 @@ class ActorCritic(snt.Module):
 
   def unroll(
       self, inputs: types.AgentInput,
-      state: types.Nest) -> tuple[types.ActorCriticOutput, types.Nest]:
+      state: types.Nest) -> tuple[types.Nest, types.Nest]:
     """Rows `[T, B, ...]` and state `[B, ...]` -> predictions `[T, B, ...]`, last state."""
     is_first = _is_first(inputs)
     rows = tree.map_structure(_merge_time_and_batch, inputs)
@@ -60,7 +63,7 @@ class ActorCritic(snt.Module):
     """What enters the core, `[N, F]`."""
     parts = [self._torso(inputs.observation)]
     if self._previous_reward_input:
-      parts.append(tf.clip_by_value(torsos.as_float(inputs.reward), -1.0, 1.0)[:, tf.newaxis])
+      parts.append(self._bounded(torsos.as_float(inputs.reward))[:, tf.newaxis])
     if self._previous_action_input:
       specs, actions = tree.flatten(self._action_spec), tree.flatten(inputs.previous_action)
       parts.extend(_encode_action(*pair) for pair in zip(specs, actions))
@@ -68,6 +71,10 @@ class ActorCritic(snt.Module):
     first = is_first[:, tf.newaxis]
     parts[1:] = [tf.where(first, tf.zeros_like(x), x) for x in parts[1:]]
     return parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)
+
+  def _bounded(self, reward: tf.Tensor) -> tf.Tensor:
+    bound = self._previous_reward_bound
+    return tf.clip_by_value(reward, -bound, bound) if bound else reward
 
 
 def _encode_action(spec: dm_specs.Array, action: tf.Tensor) -> tf.Tensor:

@@ -14,12 +14,20 @@ _SPEC = types.EnvironmentSpec(
 _ROWS, _BATCH = 7, 5
 
 
-def _network(core='lstm', previous=True):
+def _network(core='lstm', previous=True, **settings):
   tf.random.set_seed(2)
-  config = config_lib.NetworkConfig(
+  return build.make_actor_critic(_config(core, previous, **settings), _SPEC, 4)
+
+
+def _q_network(core='lstm', previous=True, **settings):
+  tf.random.set_seed(2)
+  return build.make_q_network(_config(core, previous, **settings), _SPEC)
+
+
+def _config(core, previous, **settings):
+  return config_lib.NetworkConfig(
       mlp_sizes=(8,), core=core, core_size=6, previous_action_input=previous,
-      previous_reward_input=previous)
-  return build.make_actor_critic(config, _SPEC, 4)
+      previous_reward_input=previous, **settings)
 
 
 def _inputs(seed=0, rows=_ROWS, batch_size=_BATCH):
@@ -97,12 +105,27 @@ def test_previous_action_and_reward_enter_when_asked_for():
       assert (difference > 0).all() == previous
 
 
-def test_previous_reward_is_clipped_to_1():
-  network = _network()
+@pytest.mark.parametrize('settings, bound', [({}, 1.0), ({'previous_reward_bound': 2.5}, 2.5)])
+@pytest.mark.parametrize('sign', [-1.0, 1.0])
+def test_previous_reward_is_clipped_to_its_bound(settings, bound, sign):
+  values = _values_of_rewards(settings, [sign * bound, sign * 50.0, sign * bound * 0.99])
+  np.testing.assert_array_equal(values[0], values[1])
+  assert np.abs(values[0] - values[2]).min() > 0
+
+
+def test_previous_reward_is_raw_with_bound_0():
+  """Without a core and hidden layers in the heads the value is linear in the reward."""
+  values = _values_of_rewards({'previous_reward_bound': 0.0, 'core': 'none'}, [0.0, 1.0, 50.0])
+  assert np.abs(values[1] - values[0]).min() > 0
+  np.testing.assert_allclose(values[2] - values[0], 50 * (values[1] - values[0]), rtol=1e-3)
+
+
+def _values_of_rewards(settings, rewards):
+  network = _network(**settings)
   row = _row(_inputs(), 0)._replace(step_type=tf.fill([_BATCH], tf.constant(1, tf.uint8)))
   state = _state(network)
-  _assert_close(network(row._replace(reward=tf.fill([_BATCH], 50.0)), state),
-                network(row._replace(reward=tf.fill([_BATCH], 1.0)), state), rtol=0)
+  return [network(row._replace(reward=tf.fill([_BATCH], x)), state)[0].value.numpy()
+          for x in rewards]
 
 
 def test_one_trace_serves_every_batch_size():
@@ -116,12 +139,39 @@ def test_one_trace_serves_every_batch_size():
 
 
 @pytest.mark.parametrize('core', ['none', 'lstm', 'gru'])
-def test_every_variable_gets_a_gradient(core):
-  network, inputs = _network(core), _inputs()
+@pytest.mark.parametrize('head_sizes', [(), (5, 7)])
+def test_every_variable_gets_a_gradient(core, head_sizes):
+  network, inputs = _network(core, head_sizes=head_sizes), _inputs()
   with tf.GradientTape() as tape:
     predictions, _ = network.unroll(inputs, network.initial_state(_BATCH))
     loss = (tf.reduce_sum(tf.nn.log_softmax(predictions.policy_params)[..., 0])
             + tf.reduce_sum(predictions.value ** 2))
+  _assert_all_get_gradients(tape, loss, network)
+
+
+def _assert_all_get_gradients(tape, loss, network):
   gradients = tape.gradient(loss, network.trainable_variables)
   for variable, gradient in zip(network.trainable_variables, gradients):
     assert np.abs(tf.convert_to_tensor(gradient)).max() > 0, variable.name
+
+
+@pytest.mark.parametrize('head_sizes', [(), (5, 7)])
+def test_every_variable_of_the_q_network_gets_a_gradient(head_sizes):
+  network, inputs = _q_network(head_sizes=head_sizes), _inputs()
+  with tf.GradientTape() as tape:
+    predictions, _ = network.unroll(inputs, network.initial_state(_BATCH))
+    loss = tf.reduce_sum(predictions.q_values[..., 0] ** 2)
+  _assert_all_get_gradients(tape, loss, network)
+
+
+@pytest.mark.parametrize('core', ['none', 'lstm', 'gru'])
+def test_unrolled_q_values_equal_steps(core):
+  network, inputs = _q_network(core), _inputs()
+  state = _state(network)
+  predictions, last = network.unroll(inputs, state)
+  assert isinstance(predictions, types.QOutput)
+  assert predictions.q_values.shape == (_ROWS, _BATCH, 4)
+  for t in range(_ROWS):
+    prediction, state = network(_row(inputs, t), state)
+    _assert_close(_row(predictions, t), prediction)
+  _assert_close(last, state)
