@@ -30,6 +30,9 @@ INSTALL_REQUIRES = [
 EXTRAS_REQUIRE = {
     'gym': ['gym>=0.21,<0.27'],
     'gymnasium': ['gymnasium>=0.29'],
+    # ale-py brings the games' ROMs; opencv-python from 4.12 on wants numpy 2.
+    'atari': ['ale-py>=0.12,<0.13', 'opencv-python>=4.8,<4.12'],
+    'video': ['imageio>=2.31', 'imageio-ffmpeg>=0.4.9'],
     'dev': ['mypy>=1.10', 'pytest>=8', 'pytest-timeout>=2.3', 'ruff>=0.6', 'scipy>=1.9'],
 }
 

@@ -32,7 +32,7 @@ show_progress() {
 echo 'Installing (1.3 GB on disk; a few minutes)'
 # The build environments of pip take their versions from the same file.
 if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
-    --disable-pip-version-check --progress-bar off --editable '.[dev,gym,gymnasium]' \
+    --disable-pip-version-check --progress-bar off --editable '.[dev,gym,gymnasium,atari,video]' \
     2>&1 | tee "$log" | show_progress
 then
   echo "The installation failed; the end of $log:" >&2

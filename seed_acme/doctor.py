@@ -36,7 +36,15 @@ _IMPORTS = {
         'assert float(tf.reduce_sum(tf.ones([2, 2]) @ tf.ones([2, 2]))) == 8\n'
         'print(json.dumps([d.name for d in tf.config.list_physical_devices("GPU")]))'),
 }
-_OPTIONAL = {'gym': 'gym', 'gymnasium': 'gymnasium'}  # module: extra of this package
+# module: (distribution, extra of this package)
+_OPTIONAL = {
+    'gym': ('gym', 'gym'),
+    'gymnasium': ('gymnasium', 'gymnasium'),
+    'ale_py': ('ale-py', 'atari'),
+    'cv2': ('opencv-python', 'atari'),
+    'imageio': ('imageio', 'video'),
+    'imageio_ffmpeg': ('imageio-ffmpeg', 'video'),
+}
 
 
 class Check(NamedTuple):
@@ -204,10 +212,10 @@ def _ports() -> list[Check]:
 
 def _optional() -> list[Check]:
   checks = []
-  for module, extra in _OPTIONAL.items():
+  for module, (distribution, extra) in _OPTIONAL.items():
     if importlib.util.find_spec(module) is None:
-      checks.append(Check(module, 'warning', 'not installed (optional)',
+      checks.append(Check(distribution, 'warning', 'not installed (optional)',
                           f'pip install -e ".[{extra}]" -c constraints.txt'))
     else:
-      checks.append(Check(module, 'ok', metadata.version(module)))
+      checks.append(Check(distribution, 'ok', metadata.version(distribution)))
   return checks

@@ -101,7 +101,8 @@ def test_what_the_package_imports_is_declared():
   setup = _setup()
   declared = {_normal(requirements.Requirement(line).name)
               for line in [*setup.INSTALL_REQUIRES, *setup.EXTRAS_REQUIRE['gym'],
-                           *setup.EXTRAS_REQUIRE['gymnasium']]}
+                           *setup.EXTRAS_REQUIRE['gymnasium'], *setup.EXTRAS_REQUIRE['atari'],
+                           *setup.EXTRAS_REQUIRE['video']]}
   own = set(sys.stdlib_module_names) | {'seed_acme'}
   assert not _offences(
       lambda path, name: _layer(path) not in ('tests', 'scripts')

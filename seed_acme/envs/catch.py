@@ -8,6 +8,8 @@ from seed_acme import types
 from seed_acme.envs import lockstep
 
 NUM_ACTIONS = 3  # left, stay, right
+_CELL_PIXELS = 16
+_BALL, _PADDLE = (255, 255, 255), (80, 160, 255)  # red, green, blue
 
 
 class Catch:
@@ -74,6 +76,13 @@ class Catch:
       return self._timestep(types.MID, self._zeros, self._ones)
     reward = np.where(self._paddle == self._ball, np.float32(1), np.float32(-1))
     return self._timestep(types.LAST, reward, self._zeros)
+
+  def render(self) -> np.ndarray:
+    """`[16 * rows, 16 * columns, 3]` uint8: board 0, a caught ball on top of the paddle."""
+    cells = np.zeros((self._rows, self._columns, 3), np.uint8)
+    cells[-1, self._paddle[0]] = _PADDLE
+    cells[self._row, self._ball[0]] = _BALL
+    return cells.repeat(_CELL_PIXELS, axis=0).repeat(_CELL_PIXELS, axis=1)
 
   def close(self) -> None:
     """Nothing to free."""

@@ -82,6 +82,22 @@ class GymEnvironment(dm_env.Environment):
   def action_spec(self) -> types.Nest:
     return self._action.spec
 
+  def render(self) -> np.ndarray:
+    """`[H, W, 3]` uint8. `types.UserError` if it cannot, or needs a package for it."""
+    inside = getattr(self._environment, 'unwrapped', self._environment)
+    # Before gym 0.26 the mode was an argument of every call.
+    is_old = _accepts(getattr(inside, 'render', lambda: None), 'mode')
+    try:
+      screen = self._environment.render(**({'mode': 'rgb_array'} if is_old else {}))
+    except Exception as error:
+      if not {'DependencyNotInstalled', 'NotImplementedError'} & _class_names(error):
+        raise
+      raise types.UserError(f'{self._name} cannot show its screen: {error}') from error
+    if isinstance(screen, np.ndarray):
+      return screen
+    raise types.UserError(f'{self._name} cannot show its screen, render() returned '
+                          f"{type(screen).__name__}: build it with render_mode='rgb_array'")
+
   def close(self) -> None:
     self._environment.close()
 
@@ -91,7 +107,7 @@ class GymEnvironment(dm_env.Environment):
       return self._environment.reset()
     # A wrapper takes **kwargs for the environment inside, so both ends are asked.
     inside = getattr(self._environment, 'unwrapped', self._environment)
-    if _accepts_seed(self._environment.reset) and _accepts_seed(inside.reset):
+    if _accepts(self._environment.reset, 'seed') and _accepts(inside.reset, 'seed'):
       return self._environment.reset(seed=seed)
     if callable(getattr(self._environment, 'seed', None)):
       self._environment.seed(seed)
@@ -193,19 +209,28 @@ def _class_names(value: Any) -> set[str]:
   return {cls.__name__ for cls in type(value).__mro__}
 
 
-def _accepts_seed(function: Callable[..., Any]) -> bool:
+def _accepts(function: Callable[..., Any], name: str) -> bool:
   parameters = inspect.signature(function).parameters.values()
-  return any(p.name == 'seed' or p.kind == p.VAR_KEYWORD for p in parameters)
+  return any(p.name == name or p.kind == p.VAR_KEYWORD for p in parameters)
 
 
-def make(package: str, level: str, seed: int, settings: dict[str, Any]) -> GymEnvironment:
+def make(
+    package: str, level: str, seed: int, settings: dict[str, Any], renders: bool = False
+) -> GymEnvironment:
   """One environment of an installed `package`, `gym` or `gymnasium`, by its id there.
 
   The package's own checker of environments is off unless the settings ask for it: it
   slows every step, fills the output with warnings, and `VectorOfEnvironments` checks.
-  `types.UserError` if the environment needs a package that is missing.
+  `types.UserError` if the environment needs a package that is missing, or is to render
+  (with `render_mode='rgb_array'`, unless the settings say otherwise) and has no such mode.
   """
   module = _import(package)
+  if renders:
+    settings = {'render_mode': 'rgb_array', **settings}
+    try:
+      check(package, level, settings)
+    except types.UserError as error:
+      raise types.UserError(f'no pictures of {level!r}: {error}') from error
   try:
     with warnings.catch_warnings():
       warnings.filterwarnings('ignore', message='.*Box bound precision lowered')

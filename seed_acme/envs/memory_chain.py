@@ -7,6 +7,8 @@ import numpy as np
 from seed_acme import types
 from seed_acme.envs import lockstep
 
+_CELL_PIXELS = 16
+
 
 class MemoryChain:
   """A `core.VectorEnvironment`; called from one thread.
@@ -82,13 +84,22 @@ class MemoryChain:
     reward = np.where(actions == self._cue, np.float32(1), np.float32(-1))
     return self._timestep(types.LAST, reward, self._zeros)
 
+  def render(self) -> np.ndarray:
+    """`[16, 16 * (num_cues + 2), 3]` uint8: observation 0 as a row of cells, 1 is white."""
+    grays = (255 * self._observation()[:1]).astype(np.uint8)
+    cells = grays.repeat(_CELL_PIXELS, axis=0).repeat(_CELL_PIXELS, axis=1)
+    return np.repeat(cells[:, :, None], 3, axis=2)
+
   def close(self) -> None:
     """Nothing to free."""
 
-  def _timestep(
-      self, step_type: int, reward: np.ndarray, discount: np.ndarray) -> types.VectorTimeStep:
+  def _observation(self) -> np.ndarray:
     observation = np.repeat(self._blank[self._row:self._row + 1], self.num_environments, axis=0)
     if self._row == 0:
       observation[np.arange(self.num_environments), self._cue] = 1
+    return observation
+
+  def _timestep(
+      self, step_type: int, reward: np.ndarray, discount: np.ndarray) -> types.VectorTimeStep:
     return types.VectorTimeStep(
-        self._step_types[step_type], reward, discount, observation, score=reward)
+        self._step_types[step_type], reward, discount, self._observation(), score=reward)

@@ -3,6 +3,7 @@
 The ids:
 
 * `catch`, `memory_chain`: seed_acme's own.
+* `atari:GAME`, `atari:MontezumaRevenge`: settings as in `atari.Settings`.
 * `gym:ID`, `gymnasium:ID`; a bare id that ends in a version (`CartPole-v1`,
   `ALE/Pong-v5`) is gym's.
 * `package.module:factory` or `package.module.factory`: your own function
@@ -14,6 +15,7 @@ The ids:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+import dataclasses
 import difflib
 import importlib
 import importlib.util
@@ -27,6 +29,9 @@ import numpy as np
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.envs import atari
+from seed_acme.envs import atari_games
+from seed_acme.envs import atari_vector
 from seed_acme.envs import catch
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import memory_chain
@@ -42,6 +47,8 @@ _DESCRIPTIONS = {
     'memory_chain': 'repeat at the end of the episode what was shown at its start',
 }
 _GYM_PACKAGES = ('gym', 'gymnasium')
+_ATARI = 'atari:'
+_ATARI_PACKAGES = ('ale_py', 'cv2')
 # An optional namespace or module, a name, and the version that every gym id ends in.
 _GYM_ID = re.compile(r'^([\w.-]+[:/])*[\w.-]+-v\d+$')
 _FACTORY = re.compile(r'^[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*$')
@@ -62,23 +69,41 @@ class KnownEnvironments(NamedTuple):
 
 
 def make(
-    config: config_lib.EnvironmentConfig, num_environments: int, seed: int
+    config: config_lib.EnvironmentConfig, num_environments: int, seed: int, *,
+    renders: bool = False,
 ) -> core.VectorEnvironment:
   """`num_environments` environments with seeds drawn from (seed, index).
 
-  So environment i behaves the same however many others there are, unless the id names a
-  natively vectorised one, which draws for all from one stream. Wrong ids and settings
-  raise `types.UserError`, as in `check`.
+  So environment i behaves the same however many others there are, unless it is natively
+  vectorised and draws for all from one stream (`catch`, `memory_chain`). Wrong ids and
+  settings raise `types.UserError`, as in `check`.
+
+  renders: the environment has a method `render() -> [H, W, 3]` uint8, which shows
+    environment 0 as it is now; `types.UserError` for one that cannot.
   """
   if num_environments < 1:
     raise types.UserError(f'num_environments ({num_environments}) must be >= 1')
   check(config)
+  environment = _make(config, num_environments, seed, renders)
+  if renders and not (hasattr(environment, 'render') and getattr(environment, 'can_render', True)):
+    environment.close()
+    raise types.UserError(
+        f'environment {config.id!r} cannot show its screen: give it a method '
+        'render() -> uint8 [H, W, 3], or do without pictures of it')
+  return environment
+
+
+def _make(
+    config: config_lib.EnvironmentConfig, num_environments: int, seed: int, renders: bool
+) -> core.VectorEnvironment:
   if config.id in _OWN:
     return _OWN[config.id](num_environments, seed, **config.settings)
+  if config.id.startswith(_ATARI):
+    return _make_atari(config, num_environments, seed, renders)
   package, level = _gym_level(config.id)
   if package:
     def make_one(one_seed: int) -> dm_env.Environment:
-      return gym_adapter.make(package, level, one_seed, config.settings)
+      return gym_adapter.make(package, level, one_seed, config.settings, renders)
   else:
     factory = _user_factory(config.id)
     if 'num_environments' in _parameters(factory):
@@ -88,6 +113,18 @@ def make(
       return _as_dm_env(config.id, factory(one_seed, **config.settings), one_seed)
   return vector.VectorOfEnvironments(
       [make_one(one_seed) for one_seed in environment_seeds(seed, num_environments)], config.id)
+
+
+def _make_atari(
+    config: config_lib.EnvironmentConfig, num_environments: int, seed: int, renders: bool
+) -> core.VectorEnvironment:
+  game, settings = _atari_game_and_settings(config)
+  seeds = environment_seeds(seed, num_environments)
+  if settings.vectorized and not renders:
+    return atari_vector.AtariVector(game, seeds, settings)
+  settings = dataclasses.replace(settings, vectorized=False, num_threads=1)
+  return vector.VectorOfEnvironments(
+      [atari.Atari(game, one_seed, settings) for one_seed in seeds], config.id)
 
 
 def environment_seeds(seed: int, num_environments: int) -> list[int]:
@@ -117,6 +154,8 @@ def check(config: config_lib.EnvironmentConfig) -> None:
     own = _OWN[config.id]
     _check_settings(config, own, skip=('num_environments', 'seed'))
     own(num_environments=1, seed=0, **config.settings).close()  # cheap, and checks the values
+  elif config.id.startswith(_ATARI):
+    _check_atari(config)
   elif package:
     if not _is_installed(package):
       raise types.UserError(
@@ -128,8 +167,23 @@ def check(config: config_lib.EnvironmentConfig) -> None:
   else:
     raise types.UserError(
         f'unknown environment {config.id!r}{_near(config.id, _known_ids())}: expected one of '
-        f'{", ".join(_OWN)}, a gym id with its version, gym:ID, gymnasium:ID, or '
+        f'{", ".join(_OWN)}, atari:GAME, a gym id with its version, gym:ID, gymnasium:ID, or '
         'package.module:factory')
+
+
+def _check_atari(config: config_lib.EnvironmentConfig) -> None:
+  for package in _ATARI_PACKAGES:
+    if not _is_installed(package):
+      raise types.UserError(
+          f'environment {config.id!r} needs {package}: pip install seed_acme[atari]')
+  _check_settings(config, atari.Settings, skip=())
+  game, _ = _atari_game_and_settings(config)
+  atari.rom_path(game)
+
+
+def _atari_game_and_settings(config: config_lib.EnvironmentConfig) -> tuple[str, atari.Settings]:
+  settings: dict[str, Any] = config.settings
+  return config.id[len(_ATARI):], atari.Settings(**settings)
 
 
 def known_environments() -> list[KnownEnvironments]:
@@ -139,6 +193,10 @@ def known_environments() -> list[KnownEnvironments]:
           name, _DESCRIPTIONS[name], tuple(_settings(own, ('num_environments', 'seed'))),
           is_available=True, install='')
       for name, own in _OWN.items()]
+  listed.append(KnownEnvironments(
+      f'{_ATARI}GAME', 'an Atari game, such as atari:MontezumaRevenge',
+      tuple(_settings(atari.Settings, ())), all(map(_is_installed, _ATARI_PACKAGES)),
+      'pip install seed_acme[atari]'))
   for package in _GYM_PACKAGES:
     listed.append(KnownEnvironments(
         f'{package}:ID', f'any environment registered with {package}', (),
@@ -228,7 +286,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _known_ids() -> list[str]:
-  ids = list(_OWN)
+  ids = [*_OWN, *(_ATARI + game for game in atari_games.GAMES)]
   for package in _GYM_PACKAGES:
     if _is_installed(package):
       levels = gym_adapter.known_levels(package)

@@ -85,6 +85,25 @@ class VectorOfEnvironments:
         self._step_one(index, self._action.unflatten([leaf[index] for leaf in leaves]))
         for index, has_ended in enumerate(self._has_ended)])
 
+  @property
+  def can_render(self) -> bool:
+    """Whether environment 0 has a method `render`."""
+    return callable(getattr(self._environments[0], 'render', None))
+
+  def render(self) -> np.ndarray:
+    """`[H, W, 3]` uint8: what environment 0 shows now. `types.UserError` if it cannot."""
+    if not self.can_render:
+      raise types.UserError(
+          f'{self._name} cannot show its screen: give the environment a method '
+          'render() -> uint8 [H, W, 3]')
+    screen = self._environments[0].render()
+    if not (isinstance(screen, np.ndarray) and screen.dtype == np.uint8
+            and screen.ndim == 3 and screen.shape[2] == 3):
+      got = (f'{screen.dtype} of shape {screen.shape}' if isinstance(screen, np.ndarray)
+             else type(screen).__name__)
+      raise self._error(0, 'render()', 'uint8 of shape [H, W, 3]', got)
+    return screen
+
   def close(self) -> None:
     """Closes every environment, also when one of them raises."""
     with contextlib.ExitStack() as stack:

@@ -1,0 +1,254 @@
+"""Atari 2600 games, one emulator an environment, over ale-py's `ALEInterface`.
+
+`atari_vector.py` steps many games in C++ threads and shows the same screens; both take
+`Settings`. ale_py and cv2 (extra `atari`) are imported when a game is loaded.
+"""
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+from typing import Any
+
+import dm_env
+from dm_env import specs as dm_specs
+import numpy as np
+
+from seed_acme import types
+
+# ale-py holds ROMs of these for two and four players only: its loader ends the process.
+_MULTIPLAYER_ROMS = frozenset({'combat', 'joust', 'maze_craze', 'warlords'})
+_FIRE = 1
+_NUM_ACTIONS = 18  # of the full set: 9 directions, without and with the button
+NOOP = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+  """Preprocessing as in Mnih et al. 2015, without end of episode at the loss of a life,
+  clipping of rewards or a press of the button at the start.
+
+  frames_per_step: emulator frames an action lasts; its rewards are summed. The screen is
+    the pixelwise maximum of the last two of these frames (sprites flicker at 30 Hz), with
+    `frames_per_step` 1 the one frame.
+  max_num_noops: an episode starts with 1 ... this many frames without action, uniformly
+    drawn; 0 = none.
+  repeat_action_probability: of each *frame* to play the previous frame's action instead
+    (sticky actions, Machado et al. 2018 use 0.25).
+  full_action_set: 18 actions for every game; False: those that do something in this one.
+  stack: screens in an observation, the newest in channel 0; zeros before the episode.
+  max_frames: an episode is truncated (LAST with discount 1) at the step that reaches this
+    many frames, no-ops not counted.
+  image_size: height and width in pixels.
+  vectorized: `atari_vector.AtariVector`, or one `Atari` an environment.
+  num_threads: of the emulators, if vectorized.
+  """
+  frames_per_step: int = 4
+  max_num_noops: int = 30
+  repeat_action_probability: float = 0.0
+  full_action_set: bool = True
+  stack: int = 1
+  max_frames: int = 108_000
+  image_size: int = 84
+  vectorized: bool = True
+  num_threads: int = 1
+
+  def __post_init__(self) -> None:
+    for name, least, most in (
+        ('frames_per_step', 1, 60), ('max_num_noops', 0, 1000), ('stack', 1, 16),
+        ('max_frames', 1, 10**9), ('image_size', 8, 512), ('num_threads', 1, 256)):
+      value = getattr(self, name)
+      if type(value) is not int or not least <= value <= most:
+        raise types.UserError(
+            f'atari: {name} ({value!r}) must be an integer from {least} to {most}')
+    for name in ('full_action_set', 'vectorized'):
+      if type(getattr(self, name)) is not bool:
+        raise types.UserError(f'atari: {name} ({getattr(self, name)!r}) must be True or False')
+    probability = self.repeat_action_probability
+    if type(probability) not in (int, float) or not 0 <= probability < 1:
+      raise types.UserError(
+          f'atari: repeat_action_probability ({probability!r}) must be a number in [0, 1): '
+          '0.25 for sticky actions, 0 without')
+    if self.num_threads > 1 and not self.vectorized:
+      raise types.UserError(
+          f'atari: num_threads ({self.num_threads}) needs vectorized=True; set it to 1')
+
+
+class Atari(dm_env.Environment):
+  """One game. Called from one thread.
+
+  Observation `screen` `[image_size, image_size, stack]` uint8, gray. Game over is LAST with
+  discount 0 and shows the last frame played, alone (the step may have been cut short);
+  `max_frames` is LAST with discount 1. Game over wins where both come together.
+  """
+
+  def __init__(self, game: str, seed: int, settings: Settings):
+    """game: `MontezumaRevenge`. seed: below 2**32. `types.UserError` for an unknown game."""
+    self._ale = load_game(game, seed, settings.repeat_action_probability)
+    self._resize = _import('cv2').resize
+    self._area = _import('cv2').INTER_AREA
+    self._settings = settings
+    self._codes = action_codes(self._ale, settings.full_action_set)
+    self._spec = environment_spec(len(self._codes), settings)
+    self._random = np.random.default_rng(seed)
+    height, width = self._ale.getScreenDims()
+    self._frame, self._previous = (np.empty((height, width), np.uint8) for _ in range(2))
+    self._num_frames = 0  # of this episode
+    self._has_ended = True
+    self._observation = self._blank()
+    self.frames_per_step = settings.frames_per_step
+
+  def reset(self) -> dm_env.TimeStep:
+    """FIRST of a new episode; random numbers go on."""
+    self._ale.reset_game()
+    if self._settings.max_num_noops:
+      for _ in range(self._random.integers(1, self._settings.max_num_noops, endpoint=True)):
+        self._ale.act(NOOP)
+        if self._ale.game_over():
+          self._ale.reset_game()
+    self._has_ended, self._num_frames = False, 0
+    self._observation = self._blank()
+    self._ale.getScreenGrayscale(self._frame)
+    return dm_env.restart(self._observe())
+
+  def step(self, action: types.Nest) -> dm_env.TimeStep:
+    """action: integer as `action_spec`. After LAST it is not looked at: an episode starts."""
+    if self._has_ended:
+      return self.reset()
+    if not 0 <= action < len(self._codes):
+      raise ValueError(f'action {action}: expected 0 ... {len(self._codes) - 1}')
+    reward, is_over = self._play(self._codes[action])
+    observation = self._observe()
+    self._num_frames += self.frames_per_step
+    self._has_ended = is_over or self._num_frames >= self._settings.max_frames
+    if is_over:
+      return dm_env.termination(reward, observation)
+    if self._has_ended:
+      return dm_env.truncation(reward, observation)
+    return dm_env.transition(reward, observation)
+
+  def observation_spec(self) -> dm_specs.BoundedArray:
+    return self._spec.observation
+
+  def action_spec(self) -> dm_specs.DiscreteArray:
+    return self._spec.action
+
+  def render(self) -> np.ndarray:
+    """`[height, width, 3]` uint8, the emulator's screen in colour (mostly 210 x 160)."""
+    return self._ale.getScreenRGB()
+
+  def _play(self, code: int) -> tuple[float, bool]:
+    """Plays one step, leaves its picture in `_frame`; returns (reward, game over)."""
+    reward = 0
+    for remaining in reversed(range(self.frames_per_step)):
+      reward += self._ale.act(code)
+      if self._ale.game_over():
+        self._ale.getScreenGrayscale(self._frame)
+        return float(reward), True
+      if remaining == 1:
+        self._ale.getScreenGrayscale(self._previous)
+    self._ale.getScreenGrayscale(self._frame)
+    if self.frames_per_step > 1:
+      np.maximum(self._frame, self._previous, out=self._frame)
+    return float(reward), False
+
+  def _observe(self) -> np.ndarray:
+    """`_frame` in front of the earlier screens, in an array of its own."""
+    observation = self._blank()
+    size = self._settings.image_size
+    observation[:, :, 0] = self._resize(self._frame, (size, size), interpolation=self._area)
+    observation[:, :, 1:] = self._observation[:, :, :-1]
+    self._observation = observation
+    # The caller may write into what it gets; with a stack the next step reads it again.
+    return observation.copy() if self._settings.stack > 1 else observation
+
+  def _blank(self) -> np.ndarray:
+    size = self._settings.image_size
+    return np.zeros((size, size, self._settings.stack), np.uint8)
+
+
+def environment_spec(num_actions: int, settings: Settings) -> types.EnvironmentSpec:
+  """Of both adapters."""
+  shape = (settings.image_size, settings.image_size, settings.stack)
+  return types.EnvironmentSpec(
+      observation=dm_specs.BoundedArray(shape, np.uint8, minimum=0, maximum=255, name='screen'),
+      action=dm_specs.DiscreteArray(num_actions, dtype=np.int32, name='action'),
+      frames_per_step=settings.frames_per_step)
+
+
+def load_game(game: str, seed: int, repeat_action_probability: float) -> Any:
+  """An `ale_py.ALEInterface` with `game` loaded; every option that matters is set.
+
+  seed: below 2**32; see `emulator_seed`.
+  """
+  ale_py = _import('ale_py')
+  path = rom_path(game)
+  ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # else a page for each game
+  ale = ale_py.ALEInterface()
+  ale.setInt('random_seed', emulator_seed(seed))
+  ale.setFloat('repeat_action_probability', repeat_action_probability)
+  ale.setInt('frame_skip', 1)
+  ale.setInt('max_num_frames_per_episode', 0)  # no limit of its own
+  ale.setBool('truncate_on_loss_of_life', False)
+  ale.setBool('color_averaging', False)
+  ale.loadROM(path)
+  return ale
+
+
+def emulator_seed(seed: int) -> int:
+  """The emulator's seed is a C++ int and a negative one means the time of day: 31 bits."""
+  return seed >> 1
+
+
+def rom_path(game: str) -> str:
+  """The file of `game`; `types.UserError` that names near games if there is none."""
+  roms = {_game_name(rom): rom for rom in _rom_names()}
+  if game not in roms:
+    # `pong` and `montezuma_revenge` are near, too.
+    plain = {name.lower(): name for name in roms}
+    near = difflib.get_close_matches(game.replace('_', '').lower(), plain, n=3)
+    hint = f' (near: {", ".join(plain[name] for name in near)})' if near else ''
+    raise types.UserError(
+        f'unknown Atari game {game!r}{hint}: expected a name such as MontezumaRevenge')
+  return str(importlib.import_module('ale_py.roms').get_rom_path(roms[game]))
+
+
+def known_games() -> list[str]:
+  """All games of the installed ale-py for one player, sorted; they include the 57."""
+  return sorted(map(_game_name, _rom_names()))
+
+
+def action_codes(ale: Any, full_action_set: bool) -> list[int]:
+  """The emulator's code of each action.
+
+  Where ale-py knows no button (Skiing has 9 actions), the full set has 18 actions all
+  the same: with the button is the same as without it.
+  """
+  if not full_action_set:
+    return [action.value for action in ale.getMinimalActionSet()]
+  legal = {action.value for action in ale.getLegalActionSet()}
+  without_button = {_FIRE: NOOP, **{code: code - 8 for code in range(10, _NUM_ACTIONS)}}
+  return [code if code in legal else without_button[code] for code in range(_NUM_ACTIONS)]
+
+
+def _rom_names() -> list[str]:
+  _import('ale_py')
+  names = importlib.import_module('ale_py.roms').get_all_rom_ids()
+  return [name for name in names if name not in _MULTIPLAYER_ROMS]
+
+
+def _game_name(rom: str) -> str:
+  """`up_n_down` -> `UpNDown`, as ale-py registers it with gymnasium."""
+  return rom.title().replace('_', '')
+
+
+def _import(module: str) -> Any:
+  """ale_py or cv2."""
+  try:
+    imported = importlib.import_module(module)
+  except ImportError as error:
+    raise types.UserError(
+        f'Atari games need {module}: pip install seed_acme[atari] ({error})') from error
+  if module == 'cv2':
+    imported.setNumThreads(1)  # a screen is too small to share out
+  return imported

@@ -1,0 +1,152 @@
+"""E Atari games stepped by ale-py in C++ threads, as one `core.VectorEnvironment`."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+import importlib
+from typing import Any
+
+import numpy as np
+
+from seed_acme import types
+from seed_acme.envs import atari
+from seed_acme.envs import lockstep
+
+# ale-py's own limit is not used, see `AtariVector`; more than `Settings.max_frames` may be.
+_NEVER = 2**30
+_GOES_ON = -1  # "seed" of a reset that leaves the random numbers alone
+
+
+class AtariVector:
+  """A `core.VectorEnvironment`; called from one thread, works with `num_threads` of its own.
+
+  Shows what `atari.Atari` shows, from ale-py's vector interface, the one that
+  `ale_py.AtariVectorEnv` wraps for gymnasium; it needs no gymnasium. Three of its habits
+  are made good here, one cannot be:
+
+  * It leaves a game in its last state when the frames run out, without a picture of it. So
+    its limit is switched off, steps are counted here, and the game is reset by hand.
+  * It draws 0 ... N - 1 no-ops, the papers 1 ... N. It is asked for 0 ... N, and starts
+    with 0 are drawn again.
+  * A wrong action kills one of its threads and the next step waits for ever: actions are
+    checked before.
+  * **At game over it takes no picture either: the screen of a terminated LAST row is an
+    earlier one** (mostly that of the row before). No agent learns from that screen, for
+    the discount is 0; who wants it takes `vectorized=False`.
+  """
+
+  def __init__(self, game: str, seeds: Sequence[int], settings: atari.Settings):
+    """seeds: one for each environment, below 2**32. `types.UserError`: an unknown game."""
+    path = atari.rom_path(game)
+    # One emulator tells what the vector does not: the action codes, and the frames that
+    # the start of this game takes before any no-op.
+    ale = atari.load_game(game, seeds[0], settings.repeat_action_probability)
+    ale.reset_game()
+    self._num_start_frames = ale.getEpisodeFrameNumber()
+    codes = atari.action_codes(ale, settings.full_action_set)
+    self._interface = _vector_interface(path, len(seeds), settings)
+    actions = self._interface.get_action_set()
+    position = {action.value: index for index, action in enumerate(actions)}
+    self._positions = np.array([position[code] for code in codes], np.int32)
+    self._settings = settings
+    self._seeds: list[int] = [atari.emulator_seed(seed) for seed in seeds]
+    self.num_environments = len(seeds)
+    self.spec = atari.environment_spec(len(codes), settings)
+    self._strength = np.ones(len(seeds), np.float32)  # of a paddle's turn, full
+    self._num_steps = np.zeros(len(seeds), np.int64)  # of each episode
+    self._step_types: np.ndarray = np.full(len(seeds), types.LAST, np.uint8)
+    self._is_truncated = np.zeros(len(seeds), bool)
+
+  def reset(self) -> types.VectorTimeStep:
+    """Abandons the episodes and starts new ones; random numbers go on."""
+    everyone = np.ones(self.num_environments, bool)
+    seeds = self._seeds or [_GOES_ON] * self.num_environments
+    self._seeds = []
+    screens, info = self._interface.reset(range(self.num_environments), seeds)
+    again = self._has_no_noops(everyone, info)
+    if again.any():
+      screens = self._restart(again)
+    zeros = np.zeros(self.num_environments, np.float32)
+    return self._timestep(everyone, zeros, ~everyone, screens)
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: `[E]` integers as `spec.action`; not looked at where the row was LAST.
+
+    ValueError for another shape or values outside the choices.
+    """
+    if self._seeds:
+      return self.reset()
+    actions = lockstep.check_actions(actions, self.num_environments, len(self._positions))
+    is_first = self._step_types == types.LAST
+    # Truncated games take a step that nobody sees, before they are reset: without action,
+    # so that what the caller sent does not move the game's random numbers.
+    positions = np.where(is_first, atari.NOOP, self._positions[actions])
+    self._interface.send(positions, self._strength)
+    screens, rewards, is_over, _, info = self._interface.recv()
+    again = self._is_truncated | self._has_no_noops(is_first, info)
+    if again.any():
+      screens = self._restart(again)
+    rewards = np.where(is_first, np.float32(0), rewards.astype(np.float32))
+    return self._timestep(is_first, rewards, is_over & ~is_first, screens)
+
+  def close(self) -> None:
+    """Ends the threads."""
+    self._interface = None
+
+  def _has_no_noops(self, is_first: np.ndarray, info: dict[str, np.ndarray]) -> np.ndarray:
+    """`[E]`: episodes that start without a no-op, though they should have one."""
+    if not self._settings.max_num_noops:
+      return np.zeros(self.num_environments, bool)
+    return is_first & (info['episode_frame_number'] <= self._num_start_frames)
+
+  def _restart(self, again: np.ndarray) -> np.ndarray:
+    """Resets some games, until each has a no-op; returns the screens of all."""
+    while True:
+      indices = np.flatnonzero(again)
+      screens, info = self._interface.reset(indices, [_GOES_ON] * len(indices))
+      again = self._has_no_noops(again, info)
+      if not again.any():
+        return screens
+
+  def _timestep(
+      self, is_first: np.ndarray, rewards: np.ndarray, is_over: np.ndarray, screens: np.ndarray
+  ) -> types.VectorTimeStep:
+    self._num_steps = np.where(is_first, 0, self._num_steps + 1)
+    num_frames = self._num_steps * self._settings.frames_per_step
+    self._is_truncated = ~is_over & (num_frames >= self._settings.max_frames)
+    is_last = is_over | self._is_truncated
+    self._step_types = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
+    if self._settings.stack == 1:
+      observation = screens.reshape(self.num_environments, *self.spec.observation.shape)
+    else:
+      # From [E, stack, H, W], the oldest first. The array is new each step: no other copy.
+      observation = np.ascontiguousarray(screens[:, ::-1].transpose(0, 2, 3, 1))
+    return types.VectorTimeStep(
+        self._step_types.astype(np.uint8), rewards, (~is_over).astype(np.float32), observation,
+        score=rewards.copy())
+
+
+def _vector_interface(path: str, num_environments: int, settings: atari.Settings) -> Any:
+  """Every option is given: the defaults clip rewards and press the button at the start."""
+  # From the compiled module: the package hands it out only where gymnasium is installed.
+  native = importlib.import_module('ale_py._ale_py')
+  return native.ALEVectorInterface(
+      rom_path=path,
+      num_envs=num_environments,
+      frame_skip=settings.frames_per_step,
+      stack_num=settings.stack,
+      img_height=settings.image_size,
+      img_width=settings.image_size,
+      grayscale=True,
+      maxpool=True,
+      noop_max=settings.max_num_noops + 1,  # draws less than this
+      use_fire_reset=False,
+      episodic_life=False,
+      life_loss_info=False,
+      reward_clipping=False,
+      max_episode_steps=_NEVER,
+      repeat_action_probability=settings.repeat_action_probability,
+      full_action_space=settings.full_action_set,
+      batch_size=0,  # all environments in each batch
+      num_threads=settings.num_threads,
+      thread_affinity_offset=-1,  # off: several actors would sit on the same core
+      autoreset_mode='NextStep')
