@@ -5,6 +5,7 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any, Literal
 
+from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 
@@ -13,9 +14,12 @@ from seed_acme import types
 class ReplaySpec:
   """The replay an agent wants, as data; `seed_acme.replay.tables` builds it.
 
-  kind: `queue` hands every unroll to the learner exactly once, in order.
+  kind: `queue` hands every unroll to the learner exactly once, in order; `uniform` and
+    `prioritized` keep `memory.replay_capacity` unrolls and draw from them with replacement.
+  memory: the numbers of the latter two, None for a queue.
   """
-  kind: Literal['queue']
+  kind: Literal['queue', 'uniform', 'prioritized']
+  memory: config_lib.ReplayAgentConfig | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,18 +27,21 @@ class Agent:
   """What the runtime asks of an agent. `config` is always the agent's own configuration record.
 
   make_network(spec, network_config, config) -> RecurrentNetwork.
-  select_actions(prediction, uniforms, is_greedy, config) -> AgentOutput: prediction
-    `[N, ...]` of the network, uniforms `[N, num_uniforms(spec)]` float32 in (0, 1),
-    is_greedy `[N]` bool, true for evaluation rows. Pure: all randomness is in
+  select_actions(prediction, exploration, config) -> AgentOutput: prediction `[N, ...]` of
+    the network, exploration a `types.Exploration`. Pure: all randomness is in its
     `uniforms`, so what one row does depends on no other row.
   replay_spec(config) -> ReplaySpec.
   loss(network, sample, config) -> LossOutput. Pure; sample is time-major.
-  initial_priorities(unrolls, config) -> `[K]`, or None where the replay has none.
+  initial_priorities(unrolls, config) -> `[K]`, of unrolls `[K, L, ...]` as they were acted;
+    None where the replay has no priorities.
+  after_update(network, num_updates, config): changes variables that no gradient does, a
+    target network for instance, after the num_updates-th update; None where there are none.
   num_uniforms(spec) -> random numbers that `select_actions` needs for one row.
   """
   make_network: Callable[[types.EnvironmentSpec, Any, Any], core.RecurrentNetwork]
-  select_actions: Callable[[types.Nest, Any, Any, Any], types.AgentOutput]
+  select_actions: Callable[[types.Nest, types.Exploration, Any], types.AgentOutput]
   replay_spec: Callable[[Any], ReplaySpec]
-  loss: Callable[[core.RecurrentNetwork, types.Sample, Any], types.LossOutput]
+  loss: Callable[[Any, types.Sample, Any], types.LossOutput]
   initial_priorities: Callable[[types.Unroll, Any], Any] | None
+  after_update: Callable[[Any, Any, Any], None] | None
   num_uniforms: Callable[[types.EnvironmentSpec], int]

@@ -5,9 +5,11 @@ import difflib
 
 from seed_acme import types
 from seed_acme.agents import base
+from seed_acme.agents.r2d2 import agent as r2d2
 from seed_acme.agents.vtrace import agent as vtrace
 
 AGENTS: dict[str, base.Agent] = {
+    'r2d2': r2d2.AGENT,
     'vtrace': vtrace.AGENT,
 }
 

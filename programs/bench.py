@@ -43,7 +43,8 @@ def bench(config: config_lib.ExperimentConfig, seconds: float, warmup_seconds: f
           measures_bounds: bool) -> dict[str, Any]:
   """Trains in Launchpad processes and measures a window of `seconds`; a JSON record.
 
-  Raises `BenchFailed` if rows trained and rows inserted differ by more than 2 %.
+  Raises `BenchFailed` if rows trained are not the rows inserted (times the replay ratio), to
+  2 % or to two batches, which a short window cannot tell apart.
   """
   config = dataclasses.replace(
       config, total_steps=_ENDLESS, max_wall_s=0.0, num_evaluation_environments=0,
@@ -118,11 +119,13 @@ def _result(config: config_lib.ExperimentConfig, before: _Reading,
   change = {name: after.status[name] - before.status[name]
             for name in ('trained_steps', 'agent_steps', 'updates', 'unrolls_inserted', 'time_s')}
   cpu_s = {kind: after.cpu_s[kind] - before.cpu_s.get(kind, 0.0) for kind in after.cpu_s}
-  total_cpu_s, steps = sum(cpu_s.values()), change['trained_steps']
-  rows = change['updates'] * config.agent.batch_size * config.agent.unroll_length
+  total_cpu_s, steps = sum(cpu_s.values()), change['agent_steps']
+  ratio = _replay_ratio(config)
+  batch_rows = config.agent.batch_size * config.agent.unroll_length
+  rows = change['updates'] * batch_rows
   inserted = change['unrolls_inserted'] * config.agent.unroll_length
-  _check_agreement('rows', rows, 'inserted', inserted)
-  _check_agreement('agent steps', steps, 'acted', change['agent_steps'])
+  _check_agreement('rows', rows, 'inserted', inserted, ratio, batch_rows)
+  _check_agreement('agent steps', change['trained_steps'], 'acted', steps, ratio, batch_rows)
   return {
       'config': config.name,
       'window_s': change['time_s'],
@@ -143,16 +146,27 @@ def _result(config: config_lib.ExperimentConfig, before: _Reading,
       'updates': change['updates'],
       'rows_trained': rows,
       'rows_inserted': inserted,
-      'steps_per_row': steps / rows,
+      'replay_ratio': ratio,
+      'steps_per_row': steps / inserted,
   }
 
 
-def _check_agreement(what: str, trained: int, verb: str, other: int) -> None:
-  """Everything that is acted must be trained, once: nothing is counted that was not learnt."""
-  if not trained or abs(trained - other) > _MAX_DISAGREEMENT * other:
+def _replay_ratio(config: config_lib.ExperimentConfig) -> float:
+  """How often each row is trained."""
+  agent = config.agent
+  return agent.replay_ratio if isinstance(agent, config_lib.ReplayAgentConfig) else 1.0
+
+
+def _check_agreement(what: str, trained: int, verb: str, other: int, ratio: float,
+                     batch_rows: int) -> None:
+  """Everything that is acted must be trained, `ratio` times: nothing counts that is not learnt."""
+  expected = ratio * other
+  allowed = max(_MAX_DISAGREEMENT * expected, 2 * batch_rows)
+  if not trained or trained < 2 * batch_rows or abs(trained - expected) > allowed:
+    times = '' if ratio == 1 else f', {ratio:g} of which are to be trained for each'
     raise BenchFailed(
-        f'{trained:,} {what} were trained and {other:,} {verb} in the window; they must agree '
-        f'within {_MAX_DISAGREEMENT:.0%}: choose a longer window (--seconds)')
+        f'{trained:,} {what} were trained and {other:,} {verb} in the window{times}; they must '
+        f'agree within {_MAX_DISAGREEMENT:.0%}: choose a longer window (--seconds)')
 
 
 def _bound(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[str, Any]:

@@ -63,9 +63,9 @@ def _inference(acting: build.Acting, num_rows: int) -> float:
   inputs = tree.map_structure(repeat, acting.policy.example_row()[0])
   state = tree.map_structure(lambda x: np.repeat(x, num_rows, axis=0),
                              acting.policy.initial_state())
-  uniforms = np.full((num_rows, acting.policy.num_uniforms), 0.5, np.float32)
-  is_greedy = np.zeros(num_rows, bool)
-  return _best(lambda: acting.policy(inputs, state, uniforms, is_greedy))
+  exploration = tree.map_structure(lambda x: np.repeat(x, num_rows, axis=0),
+                                   acting.policy.example_exploration())
+  return _best(lambda: acting.policy(inputs, state, exploration))
 
 
 def _training(config: config_lib.ExperimentConfig, acting: build.Acting) -> float:

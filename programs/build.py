@@ -25,7 +25,6 @@ from seed_acme.inference import server as server_lib
 from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
 from seed_acme.loggers import tensorboard
-from seed_acme.replay import server as replay_server
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +52,8 @@ def make_acting(config: config_lib.ExperimentConfig) -> Acting:
 
 
 def _select_actions(agent: base.Agent, config: config_lib.AgentConfig, prediction: types.Nest,
-                    uniforms: tf.Tensor, is_greedy: tf.Tensor) -> types.AgentOutput:
-  return agent.select_actions(prediction, uniforms, is_greedy, config)
+                    exploration: types.Exploration) -> types.AgentOutput:
+  return agent.select_actions(prediction, exploration, config)
 
 
 def make_learner(config: config_lib.ExperimentConfig, acting: Acting) -> learner_lib.Learner:
@@ -62,12 +61,20 @@ def make_learner(config: config_lib.ExperimentConfig, acting: Acting) -> learner
   tf.random.set_seed(config.seed)
   network = acting.agent.make_network(acting.spec, config.network, config.agent)
   loss = functools.partial(_loss, acting.agent, config.agent)
-  return learner_lib.Learner(network, loss, config.agent, config.total_steps)
+  after_update = acting.agent.after_update and functools.partial(
+      _after_update, acting.agent, config.agent)
+  return learner_lib.Learner(network, loss, config.agent, config.total_steps, after_update)
 
 
 def _loss(agent: base.Agent, config: config_lib.AgentConfig, network: core.RecurrentNetwork,
           sample: types.Sample) -> types.LossOutput:
   return agent.loss(network, sample, config)
+
+
+def _after_update(agent: base.Agent, config: config_lib.AgentConfig,
+                  network: core.RecurrentNetwork, num_updates: tf.Tensor) -> None:
+  assert agent.after_update is not None
+  agent.after_update(network, num_updates, config)
 
 
 def make_server(config: config_lib.ExperimentConfig, acting: Acting, sink: core.UnrollSink,
@@ -84,7 +91,8 @@ def make_server(config: config_lib.ExperimentConfig, acting: Acting, sink: core.
 
 def make_training_loop(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory,
                        acting: Acting, server: server_lib.InferenceServer,
-                       counters: counting.Counters) -> training.TrainingLoop:
+                       counters: counting.Counters,
+                       memory: core.ReplayMemory | None) -> training.TrainingLoop:
   """The loop with its learner and its logs."""
   csv = csv_file.CsvLogger(run.metrics)
   events = tensorboard.TensorBoardLogger(run.tensorboard)
@@ -92,12 +100,4 @@ def make_training_loop(config: config_lib.ExperimentConfig, run: run_directory.R
   logger = composite.CompositeLogger([csv, events])
   return training.TrainingLoop(
       config, run, learner=make_learner(config, acting), server=server,
-      published=acting.published, counters=counters, csv=csv, logger=logger)
-
-
-def make_replay_server(config: config_lib.ExperimentConfig, acting: Acting,
-                       port: int) -> replay_server.ReplayServer:
-  """Serves the agent's tables; port 0 picks a free one."""
-  return replay_server.ReplayServer(
-      acting.agent.replay_spec(config.agent), config.replay.queue_size,
-      config.replay.unrolls_per_item, acting.example_unroll(config), port)
+      published=acting.published, counters=counters, csv=csv, logger=logger, memory=memory)

@@ -117,7 +117,7 @@ class LoadedPolicy:
     self._spec = acting.spec
     self._policy: policy_lib.Policy = acting.policy
     self._policy.refresh()
-    self._is_greedy = np.array([is_greedy])
+    self._is_evaluation = np.array([is_greedy])
     self._random = np.random.default_rng(seed)
     self.reset()
 
@@ -142,8 +142,10 @@ class LoadedPolicy:
         previous_action=self._previous_action,
         observation=tree.map_structure(
             lambda spec, x: np.asarray(x, spec.dtype)[None], self._spec.observation, observation))
-    uniforms = self._random.random((1, self._policy.num_uniforms), np.float32)
-    output, self._state = self._policy(inputs, self._state, uniforms, self._is_greedy)
+    exploration = self._policy.example_exploration()._replace(
+        uniforms=self._random.random((1, self._policy.num_uniforms), np.float32),
+        is_evaluation=self._is_evaluation)
+    output, self._state = self._policy(inputs, self._state, exploration)
     self._previous_action = output.action
     self._is_first = False
     return tree.map_structure(lambda action: action[0], output.action)

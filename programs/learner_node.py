@@ -17,10 +17,10 @@ from seed_acme.inference import sessions
 from seed_acme.inference import transports
 from seed_acme.programs import actors
 from seed_acme.programs import build
+from seed_acme.programs import build_replay
 from seed_acme.programs import node_start
 from seed_acme.programs import processes
 from seed_acme.replay import dataset as dataset_lib
-from seed_acme.replay import writer as writer_lib
 
 _POLL_S = 0.2  # how soon the training loop notices a stop or a failure
 _SPARE_STREAMS = 16  # threads for streams that are being replaced
@@ -53,16 +53,15 @@ class LearnerNodeProcess:
     self._failure: BaseException | None = None
     acting = build.make_acting(config)
     if replay_address is None:
-      replay = build.make_replay_server(config, acting, config.replay.port)
+      replay = build_replay.make_server(config, run_dir, acting, config.replay.port)
       cleanup.callback(replay.stop)
       replay_address = replay.address
-    writer = writer_lib.ReplayWriter(
-        replay_address, config.replay.unrolls_per_item,
-        config_lib.writer_backlog(config))
+    writer = build_replay.make_writer(config, acting, replay_address)
     cleanup.callback(writer.stop)
     counters = counting.Counters()
     server = build.make_server(config, acting, writer, counters)
-    self.loop = build.make_training_loop(config, run_dir, acting, server, counters)
+    memory = build_replay.make_memory(config, acting, replay_address)
+    self.loop = build.make_training_loop(config, run_dir, acting, server, counters, memory)
     self.loop.watch_writer(writer.timer, lambda: writer.num_inserted)
     self.loop.restore()
     batcher = batching.Batcher(
@@ -78,6 +77,9 @@ class LearnerNodeProcess:
     self._prefetcher = dataset_lib.Prefetcher(
         dataset_lib.make_dataset(replay_address, config.agent.batch_size,
                                  config.replay.unrolls_per_item), self._on_failure)
+    if memory is not None:
+      memory.start(self._on_failure)
+      cleanup.callback(memory.stop)
     writer.start(on_room=batcher.wake, on_failure=self._on_failure)
     self._prefetcher.start()
     inference.start()
@@ -112,9 +114,10 @@ class LearnerNodeProcess:
     return status
 
 
-def serve_replay(config: config_lib.ExperimentConfig, port: int, stop: threading.Event) -> None:
+def serve_replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
+                 port: int, stop: threading.Event) -> None:
   """Main thread of a replay node of its own, called by `nodes.replay`."""
   processes.configure_tensorflow(num_threads=1)
-  server = build.make_replay_server(config, build.make_acting(config), port)
+  server = build_replay.make_server(config, run_dir, build.make_acting(config), port)
   stop.wait()
   server.stop()

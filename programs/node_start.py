@@ -9,8 +9,12 @@ from launchpad.launch import worker_manager
 
 from seed_acme.programs import processes
 
-# A node that has not stopped by then is killed; a checkpoint must not take longer.
-TERMINATION_NOTICE_S = 20
+_TERMINATION_NOTICE_S = 20
+
+
+def termination_notice_s() -> int:
+  """A node that has not stopped by then is killed; a checkpoint must not take longer."""
+  return _TERMINATION_NOTICE_S + processes.saving_seconds()
 
 
 def enter() -> threading.Event:
@@ -22,7 +26,7 @@ def enter() -> threading.Event:
     # The flag of this name does not reach children: Launchpad 0.5.1 cannot pass flags on
     # where ml_collections is not installed.
     manager = worker_manager.get_worker_manager()
-    manager._termination_notice_secs = TERMINATION_NOTICE_S
+    manager._termination_notice_secs = termination_notice_s()
   return lp.stop_event()
 
 

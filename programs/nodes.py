@@ -35,7 +35,8 @@ def replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirect
   with processes.reported_failures(run_dir, 'replay/0', node_start.log('replay/0')):
     with _LOADING:
       from seed_acme.programs import learner_node
-    learner_node.serve_replay(config, lp.address.get_port_from_address(address.resolve()), stop)
+    port = lp.address.get_port_from_address(address.resolve())
+    learner_node.serve_replay(config, run_dir, port, stop)
 
 
 def actor(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,

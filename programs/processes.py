@@ -18,6 +18,7 @@ from seed_acme import run_directory
 from seed_acme import types
 
 NODE_VARIABLE = 'SEED_ACME_NODE'  # kind of node, for the account of CPU-seconds
+SAVING_VARIABLE = 'SEED_ACME_SAVING_S'  # whole seconds that saving the replay memory may take
 _PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid that a process must not outlive
 _PR_SET_PDEATHSIG = 1
 
@@ -41,6 +42,11 @@ def environment(node: str, parent_pid: int) -> dict[str, str]:
       'GRPC_ENABLE_FORK_SUPPORT': '0',
       'PYTHONUNBUFFERED': '1',
   }
+
+
+def saving_seconds() -> int:
+  """How much longer than usual this run's nodes may take to end."""
+  return int(os.environ.get(SAVING_VARIABLE, '0'))
 
 
 def set_tensorflow_defaults() -> None:

@@ -7,6 +7,7 @@ lies in the run folder, and ends with 0, with 2 for wrong input, or with 1.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -24,13 +25,15 @@ LOG = processes.LAUNCHER
 
 
 def start(run_dir: run_directory.RunDirectory, launch_type: str,
-          temporary: str) -> subprocess.Popen:
+          temporary: str, saving_s: float = 0.0) -> subprocess.Popen:
   """Starts this module as a process in a session of its own; it ends with its parent.
 
-  temporary: folder for what Launchpad and Reverb leave behind.
+  temporary: folder for what Launchpad and Reverb leave behind. saving_s: how long saving the
+  replay memory may take.
   """
   variables = {**os.environ, 'TMPDIR': temporary,
-               **processes.environment(processes.LAUNCHER, os.getpid())}
+               **processes.environment(processes.LAUNCHER, os.getpid()),
+               processes.SAVING_VARIABLE: str(math.ceil(saving_s))}
   with open(run_dir.logs / LOG, 'a') as log:
     return subprocess.Popen(
         [sys.executable, '-m', __name__, str(run_dir.path), launch_type],
@@ -82,7 +85,8 @@ def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
     # On the main thread, while SIGTERM still ends this process at once.
     from seed_acme.programs import learner_node  # noqa: F401
   program = distributed.make_program(config, run_dir)
-  absl.flags.FLAGS([sys.argv[0], f'--lp_termination_notice_secs={node_start.TERMINATION_NOTICE_S}'])
+  absl.flags.FLAGS([sys.argv[0],
+                    f'--lp_termination_notice_secs={node_start.termination_notice_s()}'])
   manager = lp.launch(program, launch_type=launch_type, terminal='output_to_files',
                       local_resources=distributed.local_resources(os.getpid()))
   # Launchpad's own failure text names no node, so the processes are looked at here.

@@ -26,6 +26,7 @@ from seed_acme.envs import registry as environments
 from seed_acme.loggers import terminal
 from seed_acme.programs import accounting
 from seed_acme.programs import processes
+from seed_acme.programs import replay_size
 from seed_acme.programs import runner as runner_lib
 from seed_acme.programs import summary as summary_lib
 
@@ -103,7 +104,11 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
       run_directory.point_latest(run_dir)
-    attempt = _Attempt(run_dir, launch, show, progress)
+    num_bytes = replay_size.replay_bytes(config)
+    warning = replay_size.memory_warning(config, num_bytes)
+    if warning:
+      show(f'Warning: {warning}')
+    attempt = _Attempt(run_dir, launch, replay_size.saving_seconds(num_bytes), show, progress)
     with _signals_to(attempt.request_stop):
       for restart in range(max_restarts + 1):
         code = attempt.run()
@@ -120,15 +125,19 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
 class _Attempt:
   """Starts the launcher's process and watches it; may be run again after a failure."""
 
-  def __init__(self, run_dir: run_directory.RunDirectory, launch: str,
+  def __init__(self, run_dir: run_directory.RunDirectory, launch: str, saving_s: float,
                show: Callable[[str], None], progress: terminal.Progress | None):
+    """saving_s: how long saving the replay memory may take at the end."""
     self._run_dir = run_dir
     self._launch = launch
+    self._saving_s = saving_s
+    self._stop_s = _STOP_S + saving_s
     self._show = show
     self._progress = progress
     self._launcher: subprocess.Popen | None = None
     self._started_s = time.time()
     self._ending_since_s: float | None = None  # since a stop or a failure
+    self._num_notices = 0
     self._status: dict[str, Any] = {}  # of this attempt
     self.stop_signal: int | None = None
     self.cpu_s: dict[str, float] = {}
@@ -148,6 +157,8 @@ class _Attempt:
     """0, 1 or 2: the launcher's own exit code, or 1 if it was killed."""
     processes.clear_failure(self._run_dir)
     _set_earlier_logs_aside(self._run_dir)
+    self._run_dir.notices.unlink(missing_ok=True)
+    self._num_notices = 0
     self._started_s, self._status, self._ending_since_s = time.time(), {}, None
     # Launchpad and Reverb leave temporary folders behind.
     with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as folder:
@@ -158,6 +169,7 @@ class _Attempt:
       finally:
         self._kill()  # what the launcher may have left behind
         launcher.wait()
+    self._show_notices()
     self._show_progress()
     for kind, seconds in account.seconds().items():
       self.cpu_s[kind] = self.cpu_s.get(kind, 0.0) + seconds
@@ -169,6 +181,7 @@ class _Attempt:
       if time.monotonic() >= next_sample_s:
         next_sample_s = time.monotonic() + _SAMPLE_S
         account.sample()
+      self._show_notices()
       self._show_progress()
       if self.stop_signal and not has_told:
         has_told = True
@@ -176,7 +189,7 @@ class _Attempt:
       if self._is_overdue():
         processes.report_failure(
             self._run_dir, processes.LAUNCHER,
-            f'the nodes did not end within {_STOP_S:g} s and were killed', runner_lib.LOG)
+            f'the nodes did not end within {self._stop_s:g} s and were killed', runner_lib.LOG)
         self._kill()
       time.sleep(_POLL_S)
 
@@ -185,7 +198,7 @@ class _Attempt:
     now = time.monotonic()
     if self._ending_since_s is None and self._run_dir.failure.exists():
       self._ending_since_s = now
-    return self._ending_since_s is not None and now - self._ending_since_s > _STOP_S
+    return self._ending_since_s is not None and now - self._ending_since_s > self._stop_s
 
   def _exit_code(self, returned: int) -> int:
     if returned >= 0:
@@ -200,7 +213,7 @@ class _Attempt:
     return processes.FAILURE_EXIT
 
   def _start(self, temporary: str) -> subprocess.Popen:
-    self._launcher = runner_lib.start(self._run_dir, self._launch, temporary)
+    self._launcher = runner_lib.start(self._run_dir, self._launch, temporary, self._saving_s)
     if self.stop_signal:
       self._launcher.terminate()
     return self._launcher
@@ -208,6 +221,14 @@ class _Attempt:
   def _kill(self) -> None:
     if self._launcher is not None:
       runner_lib.kill(self._launcher)
+
+  def _show_notices(self) -> None:
+    """What a node wants the user to know without ending the run."""
+    if self._run_dir.notices.exists():
+      lines = self._run_dir.notices.read_text(encoding='utf-8').splitlines()
+      for line in lines[self._num_notices:]:
+        self._show(f'Notice: {line}')
+      self._num_notices = len(lines)
 
   def _show_progress(self) -> None:
     status = read_status(self._run_dir)

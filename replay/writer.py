@@ -4,6 +4,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable
 import threading
+import time
 
 import numpy as np
 import reverb
@@ -15,6 +16,9 @@ from seed_acme.replay import tables
 
 _FLUSH_TIMEOUT_MS = 500  # how often a writer that waits for room looks for `stop`
 _ITEMS_IN_FLIGHT = 1  # items sent but not confirmed; a full table confirms none
+_MIRROR_PERIOD_S = 1.0  # between two items of the table that is there to be looked at
+
+InitialPriorities = Callable[[types.Unroll], np.ndarray]
 
 
 class ReplayWriter:
@@ -27,7 +31,11 @@ class ReplayWriter:
   The single-process program calls `write_item` itself; a distributed one calls `start`.
   """
 
-  def __init__(self, server_address: str, unrolls_per_item: int, backlog: int):
+  def __init__(self, server_address: str, unrolls_per_item: int, backlog: int,
+               initial_priorities: InitialPriorities | None = None):
+    """initial_priorities: unrolls `[U, L, ...]` -> `[U]`; None gives all the same priority."""
+    self._initial_priorities = initial_priorities
+    self._next_mirrored_s = 0.0
     self._unrolls_per_item = unrolls_per_item
     self._backlog = max(backlog, unrolls_per_item)  # with less no item would ever be whole
     self._writer = reverb.Client(server_address).trajectory_writer(num_keep_alive_refs=1)
@@ -66,12 +74,26 @@ class ReplayWriter:
     """Inserts one item and waits until the table has taken it, or until `stop`."""
     with self.timer.phase('insert'):
       item = self._take_item()
+      priority = self._priority(item)
       self._writer.append(item)
-      self._writer.create_item(
-          tables.UNROLLS, priority=1.0,
-          trajectory=tree.map_structure(lambda column: column[-1], self._writer.history))
+      trajectory = tree.map_structure(lambda column: column[-1], self._writer.history)
+      self._writer.create_item(tables.UNROLLS, priority=priority, trajectory=trajectory)
+      now = time.monotonic()
+      if now >= self._next_mirrored_s:
+        self._next_mirrored_s = now + _MIRROR_PERIOD_S
+        self._writer.create_item(tables.MIRROR, priority=priority, trajectory=trajectory)
     self._flush(_ITEMS_IN_FLIGHT if self._thread else 0)
     self.num_inserted += self._unrolls_per_item
+
+  def _priority(self, item: types.Unroll) -> float:
+    if self._initial_priorities is None:
+      return 1.0
+    priority = float(np.mean(self._initial_priorities(item)))
+    if not np.isfinite(priority):
+      raise FloatingPointError(
+          f'the initial priority of an unroll is {priority}: the network that acts gave '
+          'values that are not finite')
+    return priority
 
   def _take_item(self) -> types.Unroll:
     """The oldest `unrolls_per_item` unrolls as one nest, leaves `[U, ...]`."""

@@ -1,6 +1,7 @@
 """Checkpoints: a folder of arrays and a record that vouches for them.
 
-`checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both. The folder is
+`checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both, and in the newest
+one `replay`, what Reverb wrote of the replay memory at the same moment. The folder is
 written under another name and renamed when it is whole, and renamed again before it is deleted,
 so a kill at any moment leaves only whole checkpoints. Imports no TensorFlow: the front end
 checks a checkpoint before anything starts.
@@ -22,6 +23,7 @@ from seed_acme import types
 
 _ARRAYS = 'arrays.npz'
 _META = 'meta.json'
+_REPLAY = 'replay'
 _FORMAT = 1
 _DIGITS = 12
 _PARTIAL = '.partial'  # being written or deleted
@@ -41,8 +43,11 @@ class Checkpoint:
 
 
 def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
-         meta: dict[str, Any], keep: int) -> pathlib.Path:
-  """Writes `folder/<updates>` and drops all but the newest `keep`."""
+         meta: dict[str, Any], keep: int, replay: pathlib.Path | None = None) -> pathlib.Path:
+  """Writes `folder/<updates>` and drops all but the newest `keep`.
+
+  replay: a folder on the same disk, which is moved in; older checkpoints lose theirs.
+  """
   path = folder / f'{updates:0{_DIGITS}d}'
   partial = folder / f'{path.name}{_PARTIAL}'
   for left in folder.glob(f'*{_PARTIAL}'):  # by a kill
@@ -55,6 +60,8 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
     json.dump({'format': _FORMAT, 'updates': updates, 'sha256': _digest(partial / _ARRAYS),
                'meta_sha256': _meta_digest(meta), 'meta': meta}, file)
     _sync(file)
+  if replay is not None:
+    os.rename(replay, partial / _REPLAY)
   replaced = folder / f'{path.name}{_REPLACED}'
   if path.exists():  # saved twice at the same update: the later one counts
     if replaced.exists():
@@ -65,7 +72,14 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
     _remove(replaced)
   for old in _all(folder)[:-keep]:
     _remove(old)
+  for old in _all(folder)[:-1]:
+    shutil.rmtree(old / _REPLAY, ignore_errors=True)
   return path
+
+
+def replay_folder(path: pathlib.Path) -> pathlib.Path:
+  """Where the replay memory of the checkpoint at `path` lies, if it has one."""
+  return path / _REPLAY
 
 
 def _remove(path: pathlib.Path) -> None:

@@ -31,14 +31,17 @@ class EnvironmentConfig:
 class NetworkConfig:
   """Torso -> core -> heads.
 
-  torso: `mlp`, `nature_cnn`, `impala_resnet`, or `package.module:Class`, your own
-    Sonnet module from an observation to features.
+  torso: `mlp`, `nature_cnn`, `impala_shallow`, `impala_resnet`, or `package.module:Class`,
+    your own Sonnet module from an observation to features.
   mlp_sizes: units of each hidden layer of the `mlp` torso.
-  torso_output_size: units of the last layer of the two convolutional torsos.
+  torso_output_size: units of the last layer of the convolutional torsos.
   core: what carries state from row to row.
   core_size: units of the recurrent core.
-  previous_action_input, previous_reward_input: feed them to the core (action one-hot,
-    reward clipped to [-1, 1]).
+  head_sizes: units of the hidden ReLU layers of each head; none by default.
+  previous_action_input, previous_reward_input: feed them to the core (action one-hot).
+  previous_reward_bound: the reward fed to the core is clipped to [-bound, bound]; 0 = as it is.
+  frame_stack: images that the torso sees as channels, the newest and those before it in the
+    episode; needs one image of one channel as the observation.
   module: `package.module:factory` of a whole network, `factory(spec, config)`; the
     other fields are then only passed on.
   """
@@ -49,6 +52,9 @@ class NetworkConfig:
   core_size: int = 256
   previous_action_input: bool = False
   previous_reward_input: bool = False
+  previous_reward_bound: float = 1.0
+  head_sizes: tuple[int, ...] = ()
+  frame_stack: int = 1
   module: str = ''
 
 
@@ -85,13 +91,34 @@ class AgentConfig:
   optimizer: OptimizerConfig
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReplayAgentConfig(AgentConfig):
+  """What every agent that learns from a replay memory adds.
+
+  replay: how unrolls are drawn; `uniform` ignores the two exponents.
+  replay_capacity: unrolls kept; the oldest go first.
+  replay_min_size: unrolls there must be before the first update.
+  replay_ratio: unrolls sampled for every unroll inserted, held by Reverb's rate limiter:
+    whoever is too far ahead, actors or learner, waits.
+  priority_exponent: alpha of P(i) = p_i^alpha / sum_j p_j^alpha.
+  importance_exponent: beta of w_i = (N P(i))^-beta / max w.
+  """
+  replay: Literal['prioritized', 'uniform']
+  replay_capacity: int
+  replay_min_size: int
+  replay_ratio: float
+  priority_exponent: float
+  importance_exponent: float
+
+
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
   """The Reverb side.
 
-  queue_size: unrolls that a FIFO table holds before it blocks the actors.
+  queue_size: unrolls that a FIFO table holds before it blocks the actors; unused by agents
+    with a replay memory, whose size is `agent.replay_capacity`.
   unrolls_per_item: unrolls stored as one Reverb item, which costs less for small
-    observations; divides the batch size. Prioritized replay needs 1.
+    observations; divides the batch size. A replay memory needs 1.
   writer_backlog: finished unrolls waiting for the writer before actors wait; 0 = one batch.
   separate_process: give Reverb a node of its own.
   port: 0 = any free one.
@@ -147,9 +174,14 @@ class TransportConfig:
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointConfig:
-  """period_s: seconds between checkpoints. keep: how many of the newest stay."""
+  """When and what is saved.
+
+  period_s: seconds between checkpoints. keep: how many of the newest stay.
+  replay: save the replay memory too, with the newest checkpoint only; a queue is never saved.
+  """
   period_s: float = 60.0
   keep: int = 3
+  replay: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -225,6 +257,8 @@ def validate(config: ExperimentConfig) -> None:
   """Raises `types.UserError` for values that cannot work, naming value and fix."""
   _check_counts(config)
   _check_optimizer(config.agent.optimizer)
+  if isinstance(config.agent, ReplayAgentConfig):
+    _check_replay_memory(config.agent, config.replay)
   agent, replay = config.agent, config.replay
   if config.environments_per_actor % config.actor.environment_groups:
     raise types.UserError(
@@ -234,7 +268,7 @@ def validate(config: ExperimentConfig) -> None:
     raise types.UserError(
         f'agent.batch_size ({agent.batch_size}) is not a multiple of '
         f'replay.unrolls_per_item ({replay.unrolls_per_item}): change one of them')
-  if replay.queue_size < agent.batch_size:
+  if replay.queue_size < agent.batch_size and not isinstance(agent, ReplayAgentConfig):
     raise types.UserError(
         f'replay.queue_size ({replay.queue_size}) is smaller than agent.batch_size '
         f'({agent.batch_size}); the learner would wait for ever: raise replay.queue_size')
@@ -243,6 +277,27 @@ def validate(config: ExperimentConfig) -> None:
     raise types.UserError(
         f'inference.batch_size ({batch_size}) exceeds the number of environments '
         f'({num_environments(config)}): lower it, or leave it 0')
+
+
+def _check_replay_memory(agent: ReplayAgentConfig, replay: ReplayConfig) -> None:
+  if replay.unrolls_per_item != 1:
+    raise types.UserError(
+        f'replay.unrolls_per_item ({replay.unrolls_per_item}) must be 1 for an agent with a '
+        'replay memory: each unroll is drawn by itself')
+  if agent.replay_min_size > agent.replay_capacity:
+    raise types.UserError(
+        f'agent.replay_min_size ({agent.replay_min_size}) exceeds agent.replay_capacity '
+        f'({agent.replay_capacity}); the learner would wait for ever: lower it')
+  for name, value in (('replay_min_size', agent.replay_min_size),
+                      ('replay_capacity', agent.replay_capacity)):
+    if value < 1:
+      raise types.UserError(f'agent.{name} ({value}) must be >= 1')
+  for name, exponent in (('priority_exponent', agent.priority_exponent),
+                         ('importance_exponent', agent.importance_exponent)):
+    if not (math.isfinite(exponent) and exponent >= 0):
+      raise types.UserError(f'agent.{name} ({exponent}) must be >= 0')
+  if not (math.isfinite(agent.replay_ratio) and agent.replay_ratio > 0):
+    raise types.UserError(f'agent.replay_ratio ({agent.replay_ratio}) must be > 0')
 
 
 def _check_optimizer(config: OptimizerConfig) -> None:
@@ -263,6 +318,8 @@ def _check_counts(config: ExperimentConfig) -> None:
       'total_steps': config.total_steps,
       'agent.unroll_length': config.agent.unroll_length,
       'agent.batch_size': config.agent.batch_size,
+      'network.frame_stack': config.network.frame_stack,
+      **{f'network.head_sizes[{i}]': n for i, n in enumerate(config.network.head_sizes)},
       'replay.unrolls_per_item': config.replay.unrolls_per_item,
       'inference.publish_period': config.inference.publish_period,
       'actor.max_failures': config.actor.max_failures,
@@ -277,6 +334,7 @@ def _check_counts(config: ExperimentConfig) -> None:
       'checkpoint.period_s': config.checkpoint.period_s,
       'actor.connect_timeout_s': config.actor.connect_timeout_s,
       'agent.overlap': config.agent.overlap,
+      'network.previous_reward_bound': config.network.previous_reward_bound,
       'replay.writer_backlog': config.replay.writer_backlog,
       'replay.port': config.replay.port,
       'transport.port': config.transport.port,

@@ -1,7 +1,10 @@
 """Interfaces of the runtime. Every class of the runtime is written against these."""
 from __future__ import annotations
 
+import pathlib
 from typing import Any, Protocol
+
+import numpy as np
 
 from seed_acme import types
 
@@ -81,6 +84,19 @@ class Logger(Protocol):
 
   def close(self) -> None:
     """Flushes."""
+
+
+class ReplayMemory(Protocol):
+  """What the training loop asks of a replay that keeps its unrolls."""
+
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    """keys `[B]` uint64, priorities `[B]`. Never blocks."""
+
+  def checkpoint(self) -> pathlib.Path:
+    """Writes its content into a folder, which the caller moves away.
+
+    Raises RuntimeError where it cannot be written.
+    """
 
 
 class UnrollSink(Protocol):

@@ -19,6 +19,7 @@ from seed_acme import types
 from seed_acme.ops import schedules
 
 Loss = Callable[[core.RecurrentNetwork, types.Sample], types.LossOutput]
+AfterUpdate = Callable[[core.RecurrentNetwork, tf.Tensor], None]
 
 
 class Update(NamedTuple):
@@ -44,9 +45,12 @@ class Learner:
   """
 
   def __init__(self, network: core.RecurrentNetwork, loss: Loss,
-               config: config_lib.AgentConfig, total_steps: int):
+               config: config_lib.AgentConfig, total_steps: int,
+               after_update: AfterUpdate | None = None):
+    """after_update(network, number of this update, int64 from 1): see `agents.base.Agent`."""
     self._network = network
     self._loss = loss
+    self._after_update = after_update
     self._config = config
     self._total_steps = total_steps
     self._learning_rate = tf.Variable(config.optimizer.learning_rate, trainable=False,
@@ -110,6 +114,8 @@ class Learner:
       gradients, _ = tf.clip_by_global_norm(gradients, max_norm, use_norm=norm)
     self._learning_rate.assign(learning_rate)
     self._optimizer.apply(gradients, variables)
+    if self._after_update is not None:
+      self._after_update(self._network, num_updates + 1)
     metrics = {
         **output.metrics,
         'loss/total': output.loss,

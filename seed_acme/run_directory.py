@@ -4,6 +4,7 @@
 runs/<config name>/<UTC time>/     (and runs/latest -> the newest)
   config.json      the resolved configuration        (saved_config.py)
   status.json      where the run is now, rewritten about once a second
+  notices.txt      what the user should know of this start, one line each
   summary.json     what a finished run reached       failure.json  why it ended badly
   metrics.csv      tensorboard/      checkpoints/      logs/  (one file a node)
 ```
@@ -30,7 +31,7 @@ _LOCK_FILE = '.lock'
 # Everything a run puts into its folder. A folder that holds anything else is not ours.
 _OURS = frozenset({
     _LOCK_FILE, 'config.json', 'status.json', 'summary.json', 'failure.json', 'addresses.json',
-    'metrics.csv', 'plot.png', 'tensorboard', 'checkpoints', 'logs'})
+    'notices.txt', 'metrics.csv', 'plot.png', 'tensorboard', 'checkpoints', 'logs'})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +70,11 @@ class RunDirectory:
     return self.path / 'plot.png'
 
   @property
+  def notices(self) -> pathlib.Path:
+    """What the nodes want the user to know, one line each."""
+    return self.path / 'notices.txt'
+
+  @property
   def addresses(self) -> pathlib.Path:
     """Where the servers of a live run listen."""
     return self.path / 'addresses.json'
@@ -84,9 +90,19 @@ class RunDirectory:
     return self.path / 'checkpoints'
 
   @property
+  def replay_in_progress(self) -> pathlib.Path:
+    """Where Reverb writes a checkpoint before it is moved into the learner's."""
+    return self.checkpoints / 'replay_in_progress'
+
+  @property
   def tensorboard(self) -> pathlib.Path:
     """Folder of event files."""
     return self.path / 'tensorboard'
+
+  def add_notice(self, text: str) -> None:
+    """Tells the user, through the front end, without ending the run. One line."""
+    with open(self.notices, 'a', encoding='utf-8') as file:
+      file.write(' '.join(text.split()) + '\n')
 
   def holds_run(self) -> bool:
     """True where a run was started before, so that starting again resumes it."""

@@ -44,6 +44,7 @@ MAY_CHANGE_ON_RESUME = frozenset({
     'learner.log_period_s',
     'checkpoint.period_s',
     'checkpoint.keep',
+    'checkpoint.replay',
 })
 
 

@@ -5,8 +5,11 @@ The same object serves the single-process and the distributed program.
 from __future__ import annotations
 
 from collections.abc import Callable
+import pathlib
 import time
 from typing import Any
+
+import numpy as np
 
 from seed_acme import checkpoint
 from seed_acme import config as config_lib
@@ -34,8 +37,12 @@ class TrainingLoop:
   def __init__(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, *,
                learner: learner_lib.Learner, server: server_lib.InferenceServer,
                published: policy_lib.PublishedVariables, counters: counting.Counters,
-               csv: csv_file.CsvLogger, logger: core.Logger):
-    """csv is the part of `logger` that is cut back when a run resumes."""
+               csv: csv_file.CsvLogger, logger: core.Logger,
+               memory: core.ReplayMemory | None):
+    """csv is the part of `logger` that is cut back when a run resumes.
+
+    memory: None for a queue, which has no priorities and is not saved.
+    """
     self._config = config
     self._run = run
     self._learner = learner
@@ -44,6 +51,7 @@ class TrainingLoop:
     self._counters = counters
     self._csv = csv
     self._logger = logger
+    self._memory = memory
     self._metrics = _MetricMeans()
     self._policy_lag_max = 0.0
     self._logged = counters.snapshot()
@@ -84,6 +92,8 @@ class TrainingLoop:
     with self.timer.phase('publish'):
       if self._learner.num_updates % self._config.inference.publish_period == 0:
         self._published.publish(update.variables)
+    if self._memory is not None and update.priorities is not None:
+      self._memory.update_priorities(np.asarray(sample.keys), update.priorities)
     self._counters.add(updates=1, trained_steps=update.trained_steps)
     self._metrics.add(update.metrics)
     self._policy_lags.add(update.metrics['learner/policy_lag'])
@@ -124,7 +134,18 @@ class TrainingLoop:
     checkpoint.save(
         self._run.checkpoints, counts.updates, self._learner.save(),
         {'counts': counts._asdict(), 'resumptions': self.resumptions},
-        keep=self._config.checkpoint.keep)
+        keep=self._config.checkpoint.keep, replay=self._save_replay())
+
+  def _save_replay(self) -> pathlib.Path | None:
+    """What is learnt must not be lost because the memory, the larger part, finds no room."""
+    if self._memory is None or not self._config.checkpoint.replay:
+      return None
+    try:
+      return self._memory.checkpoint()
+    except RuntimeError as error:
+      self._run.add_notice(f'the replay memory was not saved ({error}); the weights are. Make '
+                           'room on the disk, or set checkpoint.replay=False')
+      return None
 
   def log(self, status: str) -> None:
     """Writes one row of metrics and status.json."""

@@ -91,6 +91,24 @@ class ActorCriticOutput(NamedTuple):
   value: Nest
 
 
+class QOutput(NamedTuple):
+  """q_values: `[..., A]`, on the scale the network was trained on (R2D2: rescaled)."""
+  q_values: Nest
+
+
+class Exploration(NamedTuple):
+  """Inference server -> `select_actions`: everything random or particular about a row.
+
+  uniforms: `[N, U]` float32 in (0, 1), keyed by seed, environment, run and row.
+  place: `[N]` float32 in [0, 1], where the environment stands among the training
+    environments: 0 the first, 1 the last, so that each may explore differently.
+  is_evaluation: `[N]` bool, true for rows of evaluation environments.
+  """
+  uniforms: Nest
+  place: Nest
+  is_evaluation: Nest
+
+
 class Unroll(NamedTuple):
   """Server -> replay: consecutive rows of one environment.
 

@@ -136,7 +136,7 @@ def test_every_field_that_may_change_exists_and_is_let_through(name):
   value = experiment
   for part in name.split('.'):
     value = getattr(value, part)
-  other = {bool: True, str: 'courier', int: 77, float: 77.0}[type(value)]
+  other = {bool: not value, str: 'courier', int: 77, float: 77.0}[type(value)]
   assert other != value
   saved_config.compare_for_resume(experiment, _with(experiment, name, other))
 

@@ -20,4 +20,5 @@ AGENT = base.Agent(
     replay_spec=replay_spec,
     loss=loss.loss,
     initial_priorities=None,
+    after_update=None,
     num_uniforms=policy.num_uniforms)

@@ -5,11 +5,10 @@ import functools
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-import tree
 
-from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.agents import burn_in
 from seed_acme.agents.vtrace import config as vtrace_config
 from seed_acme.ops import distributions
 from seed_acme.ops import lagrange
@@ -36,7 +35,8 @@ def loss(
 
   v_t, A_t: `ops.vtrace`, from V of this network, the last row included. c_H: fixed or learnt.
   """
-  inputs, outputs, state = _skip_overlap(network, sample.unroll, config)
+  inputs, outputs = burn_in.learnt_rows(sample.unroll, config)
+  state = burn_in.entering_state(network, sample.unroll, config)
   prediction, _ = network.unroll(inputs, state)
   rewards, discounts, mask = _transitions(inputs, config)
   policy, values = distributions.CATEGORICAL, prediction.value
@@ -81,24 +81,6 @@ def _ratio_metrics(
       'vtrace/rho_mean': mean(tf.exp(tf.minimum(log_rhos, _MAX_REPORTED_LOG_RHO))),
       'vtrace/rho_clipped_share': mean(tf.exp(log_rhos) > config.rho_clip),
   }
-
-
-def _skip_overlap(
-    network: core.RecurrentNetwork, unroll: types.Unroll,
-    config: vtrace_config.VTraceConfig) -> tuple[types.AgentInput, types.AgentOutput, types.Nest]:
-  """The rows that are learnt from, and the state that enters them, warmed by the others."""
-  overlap, num_rows = config.overlap, unroll.inputs.step_type.shape[0]
-  wanted = config_lib.unroll_rows(config)
-  if num_rows not in (None, wanted):
-    raise ValueError(
-        f'the sample holds {num_rows} rows, but overlap ({overlap}) + unroll_length '
-        f'({config.unroll_length}) + 1 = {wanted} are needed')
-  if not overlap:
-    return unroll.inputs, unroll.outputs, unroll.initial_state
-  head = tree.map_structure(lambda x: x[:overlap], unroll.inputs)
-  _, state = network.unroll(head, unroll.initial_state)
-  inputs, outputs = tree.map_structure(lambda x: x[overlap:], (unroll.inputs, unroll.outputs))
-  return inputs, outputs, tf.nest.map_structure(tf.stop_gradient, state)
 
 
 def _transitions(

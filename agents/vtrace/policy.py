@@ -1,8 +1,6 @@
 """How the V-trace agent acts: it samples, and is greedy in evaluation."""
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
 from seed_acme import types
@@ -16,12 +14,13 @@ def num_uniforms(spec: types.EnvironmentSpec) -> int:
 
 
 def select_actions(
-    prediction: types.ActorCriticOutput, uniforms: Any, is_greedy: Any,
+    prediction: types.ActorCriticOutput, exploration: types.Exploration,
     config: vtrace_config.VTraceConfig) -> types.AgentOutput:
-  """prediction `[N, ...]`, uniforms `[N, 1]`, is_greedy `[N]` -> int32 actions `[N]`."""
+  """prediction `[N, ...]`, exploration `[N, ...]` -> int32 actions `[N]`."""
   del config
   params = prediction.policy_params
-  sampled = distributions.CATEGORICAL.sample(params, uniforms)
+  sampled = distributions.CATEGORICAL.sample(params, exploration.uniforms)
   greedy = distributions.CATEGORICAL.mode(params)
   return types.AgentOutput(
-      action=tf.where(tf.cast(is_greedy, tf.bool), greedy, sampled), prediction=prediction)
+      action=tf.where(tf.cast(exploration.is_evaluation, tf.bool), greedy, sampled),
+      prediction=prediction)

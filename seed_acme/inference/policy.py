@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import threading
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -38,19 +37,19 @@ class Policy:
   """
 
   def __init__(self, spec: types.EnvironmentSpec, network: core.RecurrentNetwork,
-               select_actions: Callable[[types.Nest, Any, Any], types.AgentOutput],
+               select_actions: Callable[[types.Nest, types.Exploration], types.AgentOutput],
                num_uniforms: int, published: PublishedVariables):
-    """select_actions(prediction, uniforms `[N, num_uniforms]`, is_greedy) -> AgentOutput."""
+    """num_uniforms: U, of `types.Exploration`."""
     self._spec = spec
     self._network = network
     self._published = published
     self.num_uniforms = num_uniforms
     self.version = -1  # older than any published one
 
-    def compute(inputs: types.AgentInput, state: types.Nest, uniforms: tf.Tensor,
-                is_greedy: tf.Tensor) -> tuple[types.AgentOutput, types.Nest]:
+    def compute(inputs: types.AgentInput, state: types.Nest,
+                exploration: types.Exploration) -> tuple[types.AgentOutput, types.Nest]:
       prediction, new_state = network(inputs, state)
-      output = select_actions(prediction, uniforms, is_greedy)
+      output = select_actions(prediction, exploration)
       action = tree.map_structure(lambda a, s: tf.cast(a, s.dtype), output.action, spec.action)
       return output._replace(action=action), new_state
 
@@ -61,8 +60,7 @@ class Policy:
 
     self._compute = graph_function.GraphFunction(
         compute, graph_function.batch_specs((
-            self._example_inputs(), self.initial_state(),
-            np.zeros((1, num_uniforms), np.float32), np.zeros(1, bool))))
+            self._example_inputs(), self.initial_state(), self.example_exploration())))
     self._assign = graph_function.GraphFunction(
         assign, (tuple(tf.TensorSpec(v.shape, v.dtype) for v in network.variables),))
 
@@ -77,10 +75,16 @@ class Policy:
       self._assign(latest.values)
       self.version = latest.version
 
-  def __call__(self, inputs: types.AgentInput, state: types.Nest, uniforms: np.ndarray,
-               is_greedy: np.ndarray) -> tuple[types.AgentOutput, types.Nest]:
+  def __call__(self, inputs: types.AgentInput, state: types.Nest,
+               exploration: types.Exploration) -> tuple[types.AgentOutput, types.Nest]:
     """Numpy `[N, ...]` in, numpy `[N, ...]` out: (actions and predictions, new state)."""
-    return self._compute.numpy(inputs, state, uniforms, is_greedy)
+    return self._compute.numpy(inputs, state, exploration)
+
+  def example_exploration(self) -> types.Exploration:
+    """Of one row, `[1, ...]`, of the first training environment."""
+    return types.Exploration(
+        uniforms=np.full((1, self.num_uniforms), 0.5, np.float32),
+        place=np.zeros(1, np.float32), is_evaluation=np.zeros(1, bool))
 
   def _example_inputs(self) -> types.AgentInput:
     zeros = lambda array_spec: np.zeros((1, *array_spec.shape), array_spec.dtype)
@@ -93,8 +97,7 @@ class Policy:
   def example_row(self) -> tuple[types.AgentInput, types.AgentOutput]:
     """One row of an unroll, without batch axis: numpy arrays of the right shapes and dtypes."""
     inputs = self._example_inputs()
-    outputs, _ = self(inputs, self.initial_state(),
-                      np.full((1, self.num_uniforms), 0.5, np.float32), np.zeros(1, bool))
+    outputs, _ = self(inputs, self.initial_state(), self.example_exploration())
     return tree.map_structure(lambda x: x[0], (inputs, outputs))
 
   def example_unroll(self, num_rows: int) -> types.Unroll:

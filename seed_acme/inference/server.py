@@ -72,6 +72,8 @@ class InferenceServer:
     self._counters = counters
     self._frames_per_step = spec.frames_per_step
     self._overlap = overlap
+    self._place = np.minimum(
+        np.arange(num_environments) / max(1, num_training - 1), 1).astype(np.float32)
     initial_state = policy.initial_state()
     self._slots = slots_lib.EnvironmentSlots(
         num_environments, spec.action, initial_state, seed)
@@ -143,14 +145,14 @@ class InferenceServer:
     with self.timer.phase('prepare'):
       rows = _Rows(requests, batching.padded_size(num_rows, self._batch_size))
       self._reset_new_runs(rows)
-      inputs, state, uniforms, is_greedy = self._policy_inputs(rows)
+      inputs, state, exploration = self._policy_inputs(rows)
     with self.timer.phase('inference'):
       self._policy.refresh()
       version = self._policy.version
-      outputs, new_state = self._policy(inputs, state, uniforms, is_greedy)
+      outputs, new_state = self._policy(inputs, state, exploration)
     with self.timer.phase('prepare'):
-      acted = _ActedRows(is_greedy, inputs, rows.timestep.score, outputs, state)
-      if is_greedy.size > num_rows:  # drops the padding
+      acted = _ActedRows(exploration.is_evaluation, inputs, rows.timestep.score, outputs, state)
+      if acted.is_evaluation.size > num_rows:  # drops the padding
         acted, new_state = nests.map_arrays(lambda x: x[:num_rows], (acted, new_state))
       self._slots.write(rows.env_ids, rows.request_numbers, acted.outputs.action, new_state)
     self._unrecorded = (rows.env_ids, acted, version)
@@ -166,8 +168,8 @@ class InferenceServer:
       self.training_episodes.reset(env_ids)
       self.evaluation_episodes.reset(env_ids)
 
-  def _policy_inputs(self, rows: _Rows) -> tuple[types.AgentInput, types.Nest, np.ndarray,
-                                                 np.ndarray]:
+  def _policy_inputs(
+      self, rows: _Rows) -> tuple[types.AgentInput, types.Nest, types.Exploration]:
     timestep, n = rows.timestep, rows.num_rows
     size = timestep.step_type.shape[0]
     ids = rows.env_ids
@@ -187,9 +189,11 @@ class InferenceServer:
         previous_action=nests.map_arrays(lambda a: zero_at_first(a[ids]), self._slots.action),
         observation=timestep.observation)
     state = nests.map_arrays(lambda s: s[ids], self._slots.state)
-    uniforms = noise.uniforms(self._slots.noise_keys[ids], self._slots.row_numbers[ids],
-                              self._policy.num_uniforms)
-    return inputs, state, uniforms, ids >= self._num_training
+    exploration = types.Exploration(
+        uniforms=noise.uniforms(self._slots.noise_keys[ids], self._slots.row_numbers[ids],
+                                self._policy.num_uniforms),
+        place=self._place[ids], is_evaluation=ids >= self._num_training)
+    return inputs, state, exploration
 
   def _record(self, env_ids: np.ndarray, acted: _ActedRows, version: int) -> None:
     """Rows to their episodes and unrolls; evaluation rows count apart and never reach replay."""

@@ -1,0 +1,44 @@
+"""Configuration of the R2D2 agent (Kapturowski et al. 2019, as SEED RL runs it)."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+from seed_acme import config as config_lib
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class R2D2Config(config_lib.ReplayAgentConfig):
+  """Defaults are the paper's (Espeholt et al. 2019, appendix A.3) where it differs from the code.
+
+  discount: gamma per agent step.
+  num_bootstrap_steps: n of the n-step target.
+  target_period: updates between two copies of the network into the target network.
+  rescaling_epsilon: of h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x; the network predicts h(Q).
+  max_priority_share: eta of p = eta max_t |e_t| + (1 - eta) mean_t |e_t|.
+  epsilon_base, epsilon_exponent: environment i of N acts at random with probability
+    base^(1 + exponent i / (N - 1)).
+  evaluation_epsilon: the same in evaluation environments.
+  max_abs_reward: rewards are clipped to this in the loss; 0 = off.
+  """
+  agent: str = 'r2d2'
+  unroll_length: int = 80
+  overlap: int = 40  # burn-in
+  batch_size: int = 64
+  optimizer: config_lib.OptimizerConfig = config_lib.OptimizerConfig(
+      learning_rate=1e-4, epsilon=1e-3, max_gradient_norm=80.0)
+  replay: Literal['prioritized', 'uniform'] = 'prioritized'
+  replay_capacity: int = 100_000
+  replay_min_size: int = 5_000
+  replay_ratio: float = 0.75
+  priority_exponent: float = 0.9
+  importance_exponent: float = 0.6
+  discount: float = 0.997
+  num_bootstrap_steps: int = 5
+  target_period: int = 2_500
+  rescaling_epsilon: float = 1e-3
+  max_priority_share: float = 0.9
+  epsilon_base: float = 0.4
+  epsilon_exponent: float = 7.0
+  evaluation_epsilon: float = 1e-3
+  max_abs_reward: float = 0.0

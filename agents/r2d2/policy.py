@@ -1,0 +1,36 @@
+"""How R2D2 acts: greedily, or at random with a probability that each environment has for itself."""
+from __future__ import annotations
+
+import tensorflow as tf
+
+from seed_acme import types
+from seed_acme.agents.r2d2 import config as r2d2_config
+
+
+def num_uniforms(spec: types.EnvironmentSpec) -> int:
+  """Whether to act at random, and which action."""
+  types.num_discrete_actions(spec)  # raises where there is none
+  return 2
+
+
+def select_actions(
+    prediction: types.QOutput, exploration: types.Exploration,
+    config: r2d2_config.R2D2Config) -> types.AgentOutput:
+  """prediction `[N, A]`, exploration `[N, ...]` -> int32 actions `[N]`."""
+  q_values = prediction.q_values
+  num_actions = tf.shape(q_values)[-1]
+  explore, which = tf.unstack(tf.convert_to_tensor(exploration.uniforms), axis=-1)
+  random = tf.cast(which * tf.cast(num_actions, tf.float32), tf.int32)
+  greedy = tf.argmax(q_values, axis=-1, output_type=tf.int32)
+  action = tf.where(explore < epsilons(exploration, config), random, greedy)
+  return types.AgentOutput(action=action, prediction=prediction)
+
+
+def epsilons(exploration: types.Exploration, config: r2d2_config.R2D2Config) -> tf.Tensor:
+  """`[N]` probabilities of a random action (Horgan et al. 2018, section 4).
+
+    epsilon_i = base^(1 + exponent i / (N - 1)), and evaluation_epsilon in evaluation
+  """
+  training = tf.pow(config.epsilon_base, 1.0 + config.epsilon_exponent * exploration.place)
+  return tf.where(
+      tf.cast(exploration.is_evaluation, tf.bool), config.evaluation_epsilon, training)

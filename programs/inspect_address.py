@@ -1,0 +1,87 @@
+"""Which Reverb server a user means, and whether anything listens there at all.
+
+Imports neither Reverb nor TensorFlow, which take seconds: wrong input is answered before.
+"""
+from __future__ import annotations
+
+import ipaddress
+import pathlib
+import queue
+import re
+import socket
+import threading
+
+from seed_acme import run_directory
+from seed_acme import types
+
+_MAX_PORT = 65535
+
+
+def parse(text: str) -> tuple[str, int]:
+  """`host:port` or `[IPv6]:port`; raises `UserError`."""
+  match = re.fullmatch(r'(\[(?P<v6>[^\[\]]+)\]|(?P<name>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})',
+                       text)
+  if match is None or not 1 <= int(match['port']) <= _MAX_PORT:
+    raise types.UserError(
+        f'{text!r} is no HOST:PORT: write it as localhost:8000 or [::1]:8000, '
+        f'with a port from 1 to {_MAX_PORT}')
+  if match['v6'] is not None:
+    try:
+      ipaddress.IPv6Address(match['v6'])
+    except ValueError:
+      raise types.UserError(f'{match["v6"]!r} in brackets is no IPv6 address: write [::1]:8000'
+                            ) from None
+  return match['v6'] or match['name'], int(match['port'])
+
+
+def of_run(path: str) -> str:
+  """The address of a live run's replay server; `UserError` if the run is over."""
+  run = run_directory.open_existing(path)
+  where = f'the run {path}'
+  if not run.addresses.is_file():
+    raise types.UserError(f'{where} has no addresses.json: its servers have not started yet, or '
+                          'it trains in one process; wait, or give --server=HOST:PORT')
+  _check_lives(run, where)
+  found = run_directory.read_json(run.addresses)
+  address = found.get('replay') if isinstance(found, dict) else None
+  if not isinstance(address, str):
+    raise types.UserError(f'{run.addresses} names no replay server: give --server=HOST:PORT')
+  return address
+
+
+def _check_lives(run: run_directory.RunDirectory, where: str) -> None:
+  """By the records that end a run: another program may listen on its port by now."""
+  for record in (run.summary, run.failure):
+    if _written_s(record) > _written_s(run.addresses):
+      raise types.UserError(f'{where} has ended ({record.name} is newer than addresses.json), and '
+                            'its replay with it: resume it, or give --server=HOST:PORT')
+
+
+def _written_s(path: pathlib.Path) -> float:
+  try:
+    return path.stat().st_mtime
+  except FileNotFoundError:
+    return 0.0
+
+
+def check_listens(address: str, timeout_s: float) -> None:
+  """Opens and closes a connection; raises `UserError` if that fails or takes longer."""
+  host, port = parse(address)
+  outcome: queue.Queue[str] = queue.Queue()
+
+  def connect() -> None:  # its own thread: the look-up of a name knows no time-out
+    try:
+      socket.create_connection((host, port), timeout_s).close()
+    except (OSError, UnicodeError) as error:
+      outcome.put(getattr(error, 'strerror', None) or str(error))
+    else:
+      outcome.put('')
+
+  threading.Thread(target=connect, name='probe', daemon=True).start()
+  try:
+    reason = outcome.get(timeout=timeout_s)
+  except queue.Empty:
+    reason = f'no answer within {timeout_s:g} s'
+  if reason:
+    raise types.UserError(f'no server at {address} ({reason}): check the address, and that the '
+                          'program behind it still runs')
