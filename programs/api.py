@@ -44,8 +44,12 @@ def load_policy(run_dir: str, greedy: bool = True, seed: int = 0) -> evaluation.
   return evaluation.load_policy(run_dir, greedy, seed)
 
 
-def evaluate(run_dir: str, num_episodes: int = 100, seed: int | None = None) -> dict[str, Any]:
-  """Plays greedy episodes from a run's newest checkpoint; mean, standard error, length."""
+def evaluate(run_dir: str, num_episodes: int = 100, seed: int | None = None,
+             video: str = '') -> dict[str, Any]:
+  """Plays greedy episodes from a run's newest checkpoint; mean, standard error, length.
+
+  video: file, .mp4 or .gif, that shows one more episode; '' = none.
+  """
   processes.set_tensorflow_defaults()
   from seed_acme.programs import evaluation
-  return evaluation.evaluate(run_dir, num_episodes, seed)
+  return evaluation.evaluate(run_dir, num_episodes, seed, video)

@@ -12,6 +12,7 @@ from seed_acme import checkpoint
 from seed_acme import config as config_lib
 from seed_acme import graph_function
 from seed_acme import run_directory
+from seed_acme import types
 from seed_acme.programs import build
 from seed_acme.replay import memory as memory_lib
 from seed_acme.replay import server as server_lib
@@ -50,8 +51,11 @@ def _saved_replay(config: config_lib.ExperimentConfig,
     return None, ''
   if not config.checkpoint.replay:
     return None, 'checkpoint.replay is False'
-  folder = checkpoint.replay_folder(newest)
-  if folder.is_dir():
+  try:
+    folder = checkpoint.replay_folder(newest)
+  except types.UserError as error:
+    return None, str(error)
+  if folder is not None:
     return folder, ''
   return None, (f'checkpoint {newest.name} has none: only the newest checkpoint keeps it, and a '
                 'full disk or checkpoint.replay=False leaves it out')

@@ -42,17 +42,6 @@ class TrainArguments:
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluateArguments:
-  """Play greedy episodes from the newest checkpoint of a run.
-
-  run_dir: folder of the run. episodes: how many. json: print the result as JSON.
-  """
-  run_dir: str
-  episodes: int = 100
-  json: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
 class PlotArguments:
   """Draw return against steps and against wall time, several runs on one figure.
 
@@ -140,7 +129,7 @@ def _print_summary(summary: dict[str, Any], folder: run_directory.RunDirectory) 
   if folder.plot.exists():
     print(f'Plot: {_shown(folder.plot)}')
   program, path = _command('seed-acme'), _shown(folder.path)
-  print(f'Evaluate: {program} evaluate --run_dir={path}')
+  print(f'Evaluate: {program} evaluate {path}')
   if summary['status'] == 'finished':
     print(f'Extend: {program} train --run_dir={path} '
           f'--config.total_steps={2 * summary["agent_steps"]}')
@@ -149,20 +138,9 @@ def _print_summary(summary: dict[str, Any], folder: run_directory.RunDirectory) 
 
 
 def evaluate(argv: list[str]) -> int:
-  arguments = parsing.parse(EvaluateArguments, argv, 'evaluate')
-  processes.set_tensorflow_defaults()
-  from seed_acme.programs import evaluation
-  result = evaluation.evaluate(arguments.run_dir, arguments.episodes)
-  if arguments.json:
-    print(json.dumps(result))
-    return 0
-  error = result['return_standard_error']
-  print(f'{result["episodes"]} greedy episodes of the checkpoint at '
-        f'{result["checkpoint_agent_steps"]:,} steps: return {result["return_mean"]:.4g}'
-        f'{"" if error is None else f" +- {error:.2g} (standard error)"}, from '
-        f'{result["return_min"]:.4g} to {result["return_max"]:.4g}, '
-        f'{result["length_mean"]:.4g} steps long')
-  return 0
+  from seed_acme.programs import evaluate_command
+  return evaluate_command.evaluate(parsing.parse(
+      evaluate_command.EvaluateArguments, argv, 'evaluate'))
 
 
 def plot(argv: list[str]) -> int:
@@ -216,10 +194,17 @@ def doctor(argv: list[str]) -> int:
   return processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0
 
 
+def inspect(argv: list[str]) -> int:
+  from seed_acme.programs import inspect_command
+  return inspect_command.inspect(parsing.parse(
+      inspect_command.InspectArguments, inspect_command.with_watch_period(argv), 'inspect'))
+
+
 _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
     'train': (train, 'train, or resume, a run'),
-    'evaluate': (evaluate, 'play greedy episodes from a checkpoint'),
+    'evaluate': (evaluate, 'play greedy episodes from checkpoints, on video too'),
     'plot': (plot, 'draw learning curves of one or more runs'),
+    'inspect': (inspect, 'look into a replay server: sizes, rates, who waits, items'),
     'bench': (bench, 'measure throughput and account for it'),
     'list': (list_everything, 'configurations, agents, environments'),
     'doctor': (doctor, 'check this machine and installation'),

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # takes seconds, and this module needs none of its code
   from seed_acme.replay import inspection
   from seed_acme.replay import rate_limit
 
+INDENT = 12 * ' '  # of what stands beside the labels
 UNKNOWN = ('Unknown to Reverb\'s figures: priority, age and samples of single items; '
            '--sample=N draws some.')
 
@@ -33,8 +34,8 @@ def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
                        f'({table.num_unique_samples / limiter.inserts:.0%}) were sampled'))
   lines += [
       _line('age', _age_words(table, rates)),
-      _line('episodes', f'{table.num_episodes:,} with items here, '
-            f'{table.num_deleted_episodes:,} gone')]
+      _line('episodes', f'{table.num_episodes:,} have items here; the last item '
+            f'of one left {table.num_deleted_episodes:,} times')]
   if table.leaves is None:
     return [*lines, _line('items', 'no signature: --sample=N shows what they hold')]
   width = max((len(leaf.name) for leaf in table.leaves), default=0)
@@ -55,7 +56,7 @@ def _size_words(limiter: rate_limit.Limiter) -> str:
 
 
 def _line(label: str, text: str) -> str:
-  return f'  {label:10}{text}'
+  return f'  {label}'.ljust(len(INDENT)) + text
 
 
 def limiter_words(limiter: rate_limit.Limiter) -> str:

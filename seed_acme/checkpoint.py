@@ -56,12 +56,13 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
   with open(partial / _ARRAYS, 'wb') as file:
     np.savez(file, **arrays)
     _sync(file)
-  with open(partial / _META, 'w') as file:
-    json.dump({'format': _FORMAT, 'updates': updates, 'sha256': _digest(partial / _ARRAYS),
-               'meta_sha256': _meta_digest(meta), 'meta': meta}, file)
-    _sync(file)
   if replay is not None:
     os.rename(replay, partial / _REPLAY)
+  with open(partial / _META, 'w') as file:
+    json.dump({'format': _FORMAT, 'updates': updates, 'sha256': _digest(partial / _ARRAYS),
+               'replay_bytes': _sizes(partial / _REPLAY),
+               'meta_sha256': _meta_digest(meta), 'meta': meta}, file)
+    _sync(file)
   replaced = folder / f'{path.name}{_REPLACED}'
   if path.exists():  # saved twice at the same update: the later one counts
     if replaced.exists():
@@ -77,9 +78,25 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
   return path
 
 
-def replay_folder(path: pathlib.Path) -> pathlib.Path:
-  """Where the replay memory of the checkpoint at `path` lies, if it has one."""
-  return path / _REPLAY
+def replay_folder(path: pathlib.Path) -> pathlib.Path | None:
+  """Where the replay memory of the checkpoint at `path` lies; None if it has none.
+
+  Raises `types.UserError` if its files have other sizes than when they were saved: Reverb
+  itself reads a file that was cut short without complaint.
+  """
+  folder = path / _REPLAY
+  if not folder.is_dir():
+    return None
+  expected = json.loads((path / _META).read_text())['replay_bytes']
+  if _sizes(folder) != expected:
+    raise types.UserError(f'{folder} is not whole: it holds {_sizes(folder)} bytes, and '
+                          f'{expected} were saved')
+  return folder
+
+
+def _sizes(folder: pathlib.Path) -> dict[str, int]:
+  """Bytes of every file in a folder, which may be missing."""
+  return {path.name: path.stat().st_size for path in sorted(folder.glob('*'))}
 
 
 def _remove(path: pathlib.Path) -> None:

@@ -109,7 +109,7 @@ def _check_seed_acme(arguments, monkeypatch):
         networks.load_object(config.network.torso, 'network.torso')
     raise _Parsed
 
-  for module, name in ((training_run, 'prepare'), (bench, 'bench'), (evaluation, 'evaluate'),
+  for module, name in ((training_run, 'prepare'), (bench, 'bench'), (evaluation, 'evaluate_runs'),
                        (plot_lib, 'plot')):
     monkeypatch.setattr(module, name, begin)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)

@@ -82,7 +82,8 @@ class _Run:
     self.csv = csv_file.CsvLogger(self.folder.metrics)
     self.loop = training.TrainingLoop(
         self.config, self.folder, learner=self.learner, server=self.server,
-        published=self.published, counters=self.counters, csv=self.csv, logger=self.csv)
+        published=self.published, counters=self.counters, csv=self.csv, logger=self.csv,
+        memory=None)
     self.opened.append(self)
 
   def end_episodes(self, statistics, scores):

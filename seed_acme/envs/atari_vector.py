@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+import functools
 import importlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,14 +37,10 @@ class AtariVector:
 
   def __init__(self, game: str, seeds: Sequence[int], settings: atari.Settings):
     """seeds: one for each environment, below 2**32. `types.UserError`: an unknown game."""
-    path = atari.rom_path(game)
-    # One emulator tells what the vector does not: the action codes, and the frames that
-    # the start of this game takes before any no-op.
-    ale = atari.load_game(game, seeds[0], settings.repeat_action_probability)
-    ale.reset_game()
-    self._num_start_frames = ale.getEpisodeFrameNumber()
-    codes = atari.action_codes(ale, settings.full_action_set)
-    self._interface = _vector_interface(path, len(seeds), settings)
+    self._interface = _vector_interface(atari.rom_path(game), len(seeds), settings)
+    facts = _game_facts(game)
+    self._num_start_frames = facts.num_start_frames
+    codes = facts.full_codes if settings.full_action_set else facts.minimal_codes
     actions = self._interface.get_action_set()
     position = {action.value: index for index, action in enumerate(actions)}
     self._positions = np.array([position[code] for code in codes], np.int32)
@@ -123,6 +120,27 @@ class AtariVector:
     return types.VectorTimeStep(
         self._step_types.astype(np.uint8), rewards, (~is_over).astype(np.float32), observation,
         score=rewards.copy())
+
+
+class _GameFacts(NamedTuple):
+  """What the vector interface does not tell.
+
+  num_start_frames: frames that the start of an episode takes before any no-op.
+  full_codes, minimal_codes: see `atari.action_codes`.
+  """
+  num_start_frames: int
+  full_codes: list[int]
+  minimal_codes: list[int]
+
+
+@functools.cache
+def _game_facts(game: str) -> _GameFacts:
+  # Loading a game takes 0.1 s, and nothing of this depends on the seed.
+  ale = atari.load_game(game, seed=0, repeat_action_probability=0.0)
+  ale.reset_game()
+  return _GameFacts(
+      ale.getEpisodeFrameNumber(), atari.action_codes(ale, full_action_set=True),
+      atari.action_codes(ale, full_action_set=False))
 
 
 def _vector_interface(path: str, num_environments: int, settings: atari.Settings) -> Any:

@@ -6,6 +6,7 @@ functions at the end, which build an environment from an id, import the one they
 from __future__ import annotations
 
 from collections.abc import Callable
+import contextlib
 import difflib
 import importlib
 import inspect
@@ -221,8 +222,7 @@ def make(
 
   The package's own checker of environments is off unless the settings ask for it: it
   slows every step, fills the output with warnings, and `VectorOfEnvironments` checks.
-  `types.UserError` if the environment needs a package that is missing, or is to render
-  (with `render_mode='rgb_array'`, unless the settings say otherwise) and has no such mode.
+  `types.UserError` if it needs a missing package, or is to render and has no render_mode.
   """
   module = _import(package)
   if renders:
@@ -293,12 +293,8 @@ def _missing_package(package: str, level: str, error: Exception) -> types.UserEr
 def _import(package: str) -> Any:
   # gym prints a notice to stderr at import, from a table that can be emptied.
   if package == 'gym':
-    try:
-      notices = importlib.import_module('gym_notices.notices')
-    except ImportError:
-      pass
-    else:
-      notices.notices.clear()
+    with contextlib.suppress(ImportError):
+      importlib.import_module('gym_notices.notices').notices.clear()
   # Both packages add a filter of warnings at import; here it goes with the context.
   with warnings.catch_warnings():
     return importlib.import_module(package)

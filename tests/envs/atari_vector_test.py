@@ -20,18 +20,11 @@ def make(game, seed=1, num_environments=1, **settings):
 
 
 class TestAtariVectorContract(environment_contract.EnvironmentContract):
-  num_steps = 40
+  num_steps = 20
 
   def make_environment(self, num_environments, seed):
-    return make('Breakout', seed, num_environments, max_frames=30, repeat_action_probability=0.25)
-
-
-class TestThreadedStackedContract(environment_contract.EnvironmentContract):
-  num_steps = 40
-
-  def make_environment(self, num_environments, seed):
-    return make('Pong', seed, num_environments, max_frames=10, frames_per_step=1, stack=4,
-                num_threads=2, image_size=42)
+    return make('Breakout', seed, num_environments, max_frames=20, stack=2, image_size=42,
+                max_num_noops=8, repeat_action_probability=0.25, num_threads=2)
 
 
 def test_the_registry_chooses_the_adapter():
@@ -61,61 +54,65 @@ def reference(game, actions, frames_per_step):
   return rows
 
 
-# Random play ends these games within so many steps.
-@pytest.mark.parametrize(('game', 'frames_per_step', 'num_steps'), [
-    ('Breakout', 1, 1500), ('Breakout', 2, 700), ('Breakout', 4, 400),
-    ('Seaquest', 1, 3500), ('Seaquest', 2, 1800), ('Seaquest', 4, 700),
-    ('Pong', 1, 700), ('Pong', 4, 1500), ('BeamRider', 4, 500)])
-def test_both_adapters_equal_a_plain_loop(game, frames_per_step, num_steps):
+# Random play ends most of these games within so many steps.
+@pytest.mark.parametrize(('game', 'frames_per_step', 'num_steps', 'ends'), [
+    ('Breakout', 1, 1000, True), ('Breakout', 2, 600, True), ('Breakout', 4, 300, True),
+    ('Seaquest', 4, 700, True), ('Pong', 1, 300, False), ('Pong', 4, 1500, True)])
+def test_both_adapters_equal_a_plain_loop(game, frames_per_step, num_steps, ends):
   actions = np.random.default_rng(2).integers(18, size=num_steps)
   expected = reference(game, actions, frames_per_step)
-  ends = expected[-1][2]
-  assert ends or game == 'BeamRider' or (game, frames_per_step) == ('Pong', 1)
-  num_changes = sum((a[0] != b[0]).any() for a, b in zip(expected, expected[1:]))
-  assert num_changes > len(expected) / 2, 'the screen must not stand still'
+  assert expected[-1][2] == ends
   for vectorized in (True, False):
-    environment = make(game, num_environments=2, frames_per_step=frames_per_step,
-                       max_num_noops=0, vectorized=vectorized)
+    environment = make(game, frames_per_step=frames_per_step, max_num_noops=0,
+                       vectorized=vectorized)
     rows = [environment.reset()]
-    rows += [environment.step(np.repeat(action, 2)) for action in actions[:len(expected) - 1]]
+    rows += [environment.step(np.array([action])) for action in actions[:len(expected) - 1]]
     for number, ((screen, reward, is_over), row) in enumerate(zip(expected, rows, strict=True)):
       where = f'row {number}, vectorized={vectorized}'
-      assert (row.reward == reward).all(), where
-      assert (row.discount == (not is_over)).all(), where
       kind = types.FIRST if number == 0 else types.LAST if is_over else types.MID
-      assert (row.step_type == kind).all(), where
+      assert (row.step_type, row.reward, row.discount) == (kind, reward, not is_over), where
       # ale-py's vector takes no picture when the game is over.
       if not (is_over and vectorized):
-        np.testing.assert_array_equal(row.observation[..., 0], [screen, screen], where)
+        np.testing.assert_array_equal(row.observation[0, :, :, 0], screen, where)
     if ends:
-      row = environment.step(np.array([5, 7]))
-      assert (row.step_type == types.FIRST).all()
-      np.testing.assert_array_equal(row.observation[..., 0], [expected[0][0]] * 2)
+      row = environment.step(np.array([5]))
+      assert row.step_type == types.FIRST
+      np.testing.assert_array_equal(row.observation[0, :, :, 0], expected[0][0])
     environment.close()
 
 
 @pytest.mark.parametrize('vectorized', [True, False])
 @pytest.mark.parametrize('frames_per_step', [1, 2, 4])
 def test_the_screen_moves_at_every_step(vectorized, frames_per_step):
-  # The shooting ship of DemonAttack, or one of its demons, moves every frame.
-  environment = make('Breakout', frames_per_step=frames_per_step, max_num_noops=0,
+  # Cars that drive whatever is played.
+  environment = make('Freeway', frames_per_step=frames_per_step, max_num_noops=0,
                      vectorized=vectorized)
-  rows = [environment.reset()]
-  for step in range(120):
-    # The paddle goes to and fro, four frames at least each way.
-    rows.append(environment.step(np.array([3 if step // 16 % 2 else 4])))
+  environment.reset()
+  for _ in range(30):
+    environment.step(np.zeros(1, int))
+  rows = [environment.step(np.zeros(1, int)) for _ in range(60)]
   environment.close()
-  moved = [(a.observation != b.observation).any() for a, b in zip(rows, rows[1:])]
-  assert np.mean(moved[20:]) > 0.6
-  # And most screens are new, not one of two that take turns.
-  assert len(np.unique([row.observation for row in rows], axis=0)) > 15
+  for before, after in zip(rows, rows[1:]):
+    assert (before.observation != after.observation).any()
+
+
+@pytest.mark.parametrize('game', [
+    'Berzerk', 'DoubleDunk', 'NameThisGame', 'Skiing'])
+def test_games_with_an_unusual_start_or_without_a_button(game):
+  """ale-py plays frames of its own at the start of the first three; Skiing has 9 actions."""
+  settings = {'frames_per_step': 2, 'max_num_noops': 0}
+  environments = [make(game, vectorized=vectorized, **settings) for vectorized in (True, False)]
+  environment_contract.assert_equal_rows(*[one.reset() for one in environments])
+  for action in (*range(18), 1, 1, 10, 11, 17):
+    environment_contract.assert_equal_rows(
+        *[one.step(np.array([action])) for one in environments])
 
 
 @pytest.mark.parametrize('stack', [1, 3])
 def test_both_adapters_agree_on_stacks_sizes_and_truncations(stack):
   settings = {'max_num_noops': 0, 'max_frames': 50, 'stack': stack, 'image_size': 50,
               'full_action_set': False}
-  environments = [make('SpaceInvaders', 1, 3, vectorized=vectorized, **settings)
+  environments = [make('SpaceInvaders', 1, 2, vectorized=vectorized, **settings)
                   for vectorized in (True, False)]
   random = np.random.default_rng(3)
   rows = [environment.reset() for environment in environments]
@@ -124,24 +121,24 @@ def test_both_adapters_agree_on_stacks_sizes_and_truncations(stack):
     environment_contract.assert_equal_rows(*rows)
     ends += (rows[0].step_type == types.LAST).sum()
     assert (rows[0].discount == 1).all()
-    actions = random.integers(6, size=3)
+    actions = random.integers(6, size=2)
     rows = [environment.step(actions) for environment in environments]
-  assert ends == 3 * (100 // 14)  # 13 steps, and the step back to FIRST
+  assert ends == 2 * (100 // 14)  # 13 steps, and the step back to FIRST
 
 
 @pytest.mark.parametrize('vectorized', [True, False])
 def test_sticky_actions_come_from_the_same_seeds(vectorized):
   """With ale-py's random numbers, so both adapters have the same ones without no-ops."""
   settings = {'max_num_noops': 0, 'repeat_action_probability': 0.25}
-  environment = make('Breakout', 5, 3, vectorized=vectorized, **settings)
+  environment = make('Breakout', 5, 2, vectorized=vectorized, **settings)
   singles = [atari.Atari('Breakout', seed, atari.Settings(vectorized=False, **settings))
-             for seed in registry.environment_seeds(5, 3)]
+             for seed in registry.environment_seeds(5, 2)]
   environment.reset()
   for single in singles:
     single.reset()
   random = np.random.default_rng(4)
   for _ in range(100):
-    actions = random.integers(18, size=3)
+    actions = random.integers(18, size=2)
     row = environment.step(actions)
     expected = [single.step(action) for single, action in zip(singles, actions)]
     np.testing.assert_array_equal(row.observation, [one.observation for one in expected])
@@ -151,13 +148,13 @@ def test_sticky_actions_come_from_the_same_seeds(vectorized):
 def test_a_terminated_game_and_a_truncated_one_start_anew_beside_one_that_goes_on():
   """Breakout's 5 lives, lost at different times; the limit cuts between the ends."""
   settings = {'max_num_noops': 0, 'max_frames': 700}
-  environments = [make('Breakout', 1, 6, vectorized=vectorized, **settings)
+  environments = [make('Breakout', 1, 3, vectorized=vectorized, **settings)
                   for vectorized in (True, False)]
   random = np.random.default_rng(6)
   rows = [environment.reset() for environment in environments]
   discounts = []
-  for _ in range(500):
-    actions = random.integers(18, size=6)
+  for _ in range(360):
+    actions = random.integers(18, size=3)
     rows = [environment.step(actions) for environment in environments]
     is_over = (rows[0].step_type == types.LAST) & (rows[0].discount == 0)
     for field in ('step_type', 'reward', 'discount', 'score'):
@@ -167,47 +164,51 @@ def test_a_terminated_game_and_a_truncated_one_start_anew_beside_one_that_goes_o
   assert set(discounts) == {0, 1}, 'no termination or no truncation among the ends'
 
 
+class Counting:
+  """Stands before the emulators and notes how many frames each had at its last start."""
+
+  def __init__(self, interface, num_environments):
+    self._interface = interface
+    self.frames = np.zeros(num_environments, int)
+
+  def __getattr__(self, name):
+    return getattr(self._interface, name)
+
+  def reset(self, indices, seeds):
+    screens, info = self._interface.reset(indices, seeds)
+    self.frames[indices] = info['episode_frame_number'][indices]
+    return screens, info
+
+
 @pytest.mark.parametrize(('game', 'num_start_frames'), [('Breakout', 0), ('YarsRevenge', 7)])
 def test_noops_are_1_to_n(game, num_start_frames):
-  """Counted by the emulators, at the first start, at a reset and after a truncation."""
-  environment = make(game, 1, 12, max_num_noops=3, max_frames=4)
+  """At the first start, at resets, and after truncations."""
+  environment = make(game, 1, 4, max_num_noops=3, max_frames=4)
+  environment._interface = counting = Counting(environment._interface, 4)
   counts = []
-  interface, reset = environment._interface, environment.reset
-
-  class Spy:
-
-    def __getattr__(self, name):
-      return getattr(interface, name)
-
-    def reset(self, indices, seeds):
-      screens, info = interface.reset(indices, seeds)
-      frames[indices] = np.array(info['episode_frame_number'])[indices]
-      return screens, info
-
-  environment._interface, frames = Spy(), np.zeros(12, int)
-  for _ in range(10):
-    reset()
-    counts += list(frames - num_start_frames)
-    for _ in range(2):
-      environment.step(np.zeros(12, int))
-    counts += list(frames - num_start_frames)
+  for _ in range(12):
+    environment.reset()
+    counts += list(counting.frames - num_start_frames)
+    for _ in range(2):  # to LAST and on to FIRST
+      environment.step(np.zeros(4, int))
+    counts += list(counting.frames - num_start_frames)
   assert set(counts) == {1, 2, 3}
-  # 240 draws of 3: a standard deviation is 7.3.
-  assert min(counts.count(count) for count in (1, 2, 3)) > 80 - 30
+  # 96 draws of 3: a standard deviation is 4.6.
+  assert min(counts.count(count) for count in (1, 2, 3)) > 32 - 19
 
 
-@pytest.mark.parametrize('actions', [[0, 18], [-1, 0], [0], [[0, 1]]])
-def test_wrong_actions_are_refused_before_they_hang_a_thread(actions):
+def test_wrong_actions_are_refused_before_they_hang_a_thread():
   environment = make('Pong', 1, 2)
   environment.reset()
-  with pytest.raises(ValueError, match='expected'):
-    environment.step(np.array(actions))
+  for actions in ([0, 18], [-1, 0], [0], [[0, 1]]):
+    with pytest.raises(ValueError, match='expected'):
+      environment.step(np.array(actions))
   assert (environment.step(np.zeros(2, int)).step_type == types.MID).all()
 
 
 def test_episodes_of_other_seeds_and_later_ones_differ():
   def first_screens(seed):
-    environment = make('Seaquest', seed, 6)
+    environment = make('Seaquest', seed, 2)
     return [environment.reset().observation for _ in range(3)]
 
   one, same, other = first_screens(1), first_screens(1), first_screens(2)

@@ -83,7 +83,7 @@ def test_the_files_of_the_run(finished):
 
 def test_evaluate_and_plot_read_it(finished, runs, one_json):
   run, _, _ = finished
-  evaluation = runs.start('evaluate', '--run_dir=runs/latest', '--episodes=30', '--json',
+  evaluation = runs.start('evaluate', 'runs/latest', '--episodes=30', '--json',
                           folder=run.folder)
   figure = runs.start('plot', 'runs/latest', '--out=figure.png', folder=run.folder)
   assert evaluation.wait() == 0, evaluation.stderr

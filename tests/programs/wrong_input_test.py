@@ -99,7 +99,7 @@ def test_a_corrupt_checkpoint(runs, folder, digest):
   before = digest(folder / 'old')
   _expect_refusal(runs.start('train', '--run_dir=old', '--config.total_steps=1000',
                              folder=folder), 'arrays.npz', 'corrupt')
-  _expect_refusal(runs.start('evaluate', '--run_dir=old', folder=folder), 'corrupt')
+  _expect_refusal(runs.start('evaluate', 'old', folder=folder), 'corrupt')
   assert digest(folder / 'old') == before
 
 
@@ -130,9 +130,9 @@ def test_a_package_that_is_missing(runs, folder):
 
 
 @pytest.mark.parametrize('arguments, words', [
-    (['evaluate', '--run_dir=nothing'], ['nothing', 'runs/latest']),
-    (['evaluate', '--run_dir=old', '--episodes=0'], ['episodes', '>= 1']),
-    (['evaluate'], ['run']),
+    (['evaluate', 'nothing'], ['nothing', 'runs/latest']),
+    (['evaluate', 'old', '--episodes=0'], ['episodes', '>= 1']),
+    (['evaluate'], ['runs/latest']),
     (['plot'], ['runs/latest']),
     (['plot', 'nothing'], ['nothing']),
     (['trane'], ['trane', 'train']),

@@ -1,0 +1,168 @@
+"""What a Reverb server says of its tables, ours or anybody's. Changes nothing on the server.
+
+`server_info` knows counts, sizes and settings. It knows no priority, no age and no number of
+samples of any item: those come with samples only (`inspection_sample`).
+"""
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any, NamedTuple
+
+import reverb
+import tree
+
+from seed_acme import types
+from seed_acme.replay import rate_limit
+from seed_acme.replay import tables as tables_lib
+
+
+class NoAnswer(types.UserError):
+  """The server does not answer, or not as Reverb does."""
+
+
+class Leaf(NamedTuple):
+  """One array of an item. shape: None where it is not fixed; dtype: NumPy's name."""
+  name: str
+  shape: tuple[int | None, ...] | None
+  dtype: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+  """One table at one moment.
+
+  sampler, remover: in words, with parameters. leaves: None without a signature.
+  num_episodes: that items in the table refer to; num_deleted_episodes: times that the last
+    item of an episode left, several for an episode that goes on.
+  num_unique_samples: inserted items that were sampled at least once, gone ones included.
+  inserts_waited_s, samples_waited_s: time, since the table was made, in which a call of that
+    kind stood before the rate limiter; Reverb tells no number of waiting calls.
+  is_fifo: items leave in the order they came, and by no other way.
+  """
+  name: str
+  sampler: str
+  remover: str
+  limiter: rate_limit.Limiter
+  leaves: tuple[Leaf, ...] | None
+  num_episodes: int
+  num_deleted_episodes: int
+  num_unique_samples: int
+  inserts_waited_s: float
+  samples_waited_s: float
+  is_fifo: bool
+
+  @property
+  def is_harmless_to_sample(self) -> bool:
+    """Our table for looking: nothing waits for its samples, and they remove nothing."""
+    limiter = self.limiter
+    return (self.name == tables_lib.MIRROR and limiter.max_times_sampled < 1
+            and not limiter.bounds_samples and not limiter.bounds_inserts)
+
+  @property
+  def holds_unrolls(self) -> bool:
+    """Whether its items are our `types.Unroll`, leaves `[U, L, ...]`."""
+    ranks = {leaf.name: leaf.shape and len(leaf.shape) for leaf in self.leaves or ()}
+    return ranks.get('policy_version') == 2 and ranks.get('inputs/step_type') == 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+  """All tables of a server, by name. time_s: monotonic clock of this process."""
+  tables: dict[str, Table]
+  time_s: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Rates:
+  """Between two snapshots of one table; all but `interval_s` None where its counts began anew.
+
+  inserts_waiting, samples_waiting: share of the time in which such a call was kept waiting.
+  """
+  interval_s: float
+  inserts_per_s: float | None = None
+  samples_per_s: float | None = None
+  inserts_waiting: float | None = None
+  samples_waiting: float | None = None
+
+
+class Server:
+  """A client that only looks. Main thread; every call ends within `timeout_s`, and then raises
+  `NoAnswer`."""
+
+  def __init__(self, address: str, timeout_s: int):
+    """address: `host:port`, an IPv6 host in brackets."""
+    self.address = address
+    self._timeout_s = timeout_s
+    self._client = reverb.Client(address)
+
+  def snapshot(self) -> Snapshot:
+    try:
+      infos = self._client.server_info(timeout=self._timeout_s)
+    except (reverb.ReverbError, RuntimeError) as error:
+      raise NoAnswer(
+          f'{self.address} does not answer as a Reverb server within {self._timeout_s} s: '
+          'check the address, and that the program behind it still runs') from error
+    time_s = time.monotonic()
+    return Snapshot({name: _table(infos[name]) for name in sorted(infos)}, time_s)
+
+
+def rates(before: Snapshot, after: Snapshot, name: str) -> Rates:
+  """Of the table `name`, which is in `after`."""
+  interval_s = max(1e-9, after.time_s - before.time_s)
+  old, new = before.tables.get(name), after.tables[name]
+  if (old is None or new.limiter.inserts < old.limiter.inserts
+      or new.limiter.samples < old.limiter.samples):
+    return Rates(interval_s)  # the table was reset, or the server restarted
+  share = lambda waited_s: min(1.0, max(0.0, waited_s / interval_s))
+  return Rates(
+      interval_s, (new.limiter.inserts - old.limiter.inserts) / interval_s,
+      (new.limiter.samples - old.limiter.samples) / interval_s,
+      share(new.inserts_waited_s - old.inserts_waited_s),
+      share(new.samples_waited_s - old.samples_waited_s))
+
+
+def _table(info: Any) -> Table:
+  """From `reverb.reverb_types.TableInfo`."""
+  limiter, worker = info.rate_limiter_info, info.table_worker_time
+  fifo = 'fifo'
+  is_fifo = info.remover_options.WhichOneof('distribution') == fifo and (
+      info.max_times_sampled < 1 or info.max_times_sampled == 1
+      and info.sampler_options.WhichOneof('distribution') == fifo)
+  return Table(
+      name=info.name, sampler=_selector(info.sampler_options),
+      remover=_selector(info.remover_options),
+      limiter=rate_limit.Limiter(
+          samples_per_insert=limiter.samples_per_insert,
+          min_size_to_sample=limiter.min_size_to_sample, min_diff=limiter.min_diff,
+          max_diff=limiter.max_diff, inserts=limiter.insert_stats.completed,
+          samples=limiter.sample_stats.completed, size=info.current_size,
+          max_size=info.max_size, max_times_sampled=max(0, info.max_times_sampled)),
+      leaves=None if info.signature is None else _leaves(info.signature),
+      num_episodes=info.num_episodes, num_deleted_episodes=info.num_deleted_episodes,
+      num_unique_samples=info.num_unique_samples,
+      # Reverb names what the waiting call waits for: an insert waits for samples.
+      inserts_waited_s=worker.waiting_for_sampling_ms / 1e3,
+      samples_waited_s=worker.waiting_for_inserts_ms / 1e3,
+      is_fifo=is_fifo)
+
+
+def _selector(options: Any) -> str:
+  """A sampler or remover in words; options: `KeyDistributionOptions`."""
+  kind = options.WhichOneof('distribution')
+  if kind == 'prioritized':
+    return f'prioritized (exponent {options.prioritized.priority_exponent:g})'
+  if kind == 'heap':
+    return f'heap ({"lowest" if options.heap.min_heap else "highest"} priority first)'
+  return kind or 'unknown'
+
+
+def _leaves(signature: Any) -> tuple[Leaf, ...]:
+  """In the order of Reverb's columns, named by the specification or by the path in the nest."""
+  specs = tree.flatten_with_path(signature)
+  names = [spec.name or '' for _, spec in specs]
+  if len(set(names)) < len(names) or not all(names):
+    names = ['/'.join(map(str, path)) or f'leaf_{i}' for i, (path, _) in enumerate(specs)]
+  return tuple(
+      Leaf(name, None if spec.shape.rank is None else tuple(spec.shape.as_list()),
+           spec.dtype.name) for name, (_, spec) in zip(names, specs))

@@ -1,0 +1,307 @@
+"""`seed-acme evaluate`: several runs, human-normalised scores, video, progress."""
+import dataclasses
+import importlib
+import io
+import json
+
+import numpy as np
+import pytest
+
+from seed_acme import config as config_lib
+from seed_acme import run_directory
+from seed_acme import saved_config
+from seed_acme import training
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.envs import atari_games
+from seed_acme.programs import cli
+from seed_acme.programs import evaluate_command
+from seed_acme.programs import evaluation
+from seed_acme.programs import single_process
+from seed_acme.programs import video
+
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.filterwarnings('ignore::ResourceWarning'),  # imageio's reader of GIFs
+]
+
+_GAME_FRAMES = 120  # an episode of Atari ends after 30 steps
+
+
+@pytest.fixture(autouse=True)
+def _signals(monkeypatch):
+  monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+
+
+def _train(folder, name, environment, agent_changes, **network_changes):
+  """A run that has learnt nothing worth the name, but has a checkpoint."""
+  config = registry.load(name)
+  config = dataclasses.replace(
+      config, environment=environment, num_actors=1, environments_per_actor=2,
+      num_evaluation_environments=0, total_steps=40,
+      network=dataclasses.replace(config.network, **network_changes),
+      agent=dataclasses.replace(config.agent, unroll_length=5, batch_size=2, **agent_changes),
+      replay=config_lib.ReplayConfig(queue_size=4))
+  run = run_directory.create(folder)
+  saved_config.save(config, run.config)
+  assert single_process.run(config, run) == training.FINISHED
+  return folder
+
+
+@pytest.fixture(scope='module', name='catch')
+def _catch(tmp_path_factory):
+  return _train(tmp_path_factory.mktemp('runs') / 'catch', 'catch_vtrace',
+                config_lib.EnvironmentConfig('catch'), {}, mlp_sizes=(8,))
+
+
+@pytest.fixture(scope='module', name='drill')
+def _drill(tmp_path_factory):
+  """An environment of a user's, which has no render()."""
+  return _train(tmp_path_factory.mktemp('runs') / 'drill', 'catch_vtrace',
+                config_lib.EnvironmentConfig('seed_acme.testing.environments:ScriptedEnvironment'),
+                {}, mlp_sizes=(8,))
+
+
+def _atari(folder, game):
+  settings = {'max_frames': _GAME_FRAMES, 'full_action_set': False}
+  return _train(folder, 'atari_vtrace_small',
+                config_lib.EnvironmentConfig(f'atari:{game}', settings), {},
+                torso_output_size=8)
+
+
+@pytest.fixture(scope='module', name='pong')
+def _pong(tmp_path_factory):
+  pytest.importorskip('ale_py')
+  return _atari(tmp_path_factory.mktemp('runs') / 'pong', 'Pong')
+
+
+@pytest.fixture(scope='module', name='boxing')
+def _boxing(tmp_path_factory):
+  pytest.importorskip('ale_py')
+  return _atari(tmp_path_factory.mktemp('runs') / 'boxing', 'Boxing')
+
+
+def _evaluate(capsys, *arguments):
+  assert cli.main(['evaluate', *map(str, arguments)]) == 0
+  return capsys.readouterr()
+
+
+def _refusal(capsys, *arguments):
+  assert cli.main(['evaluate', *map(str, arguments)]) == 2
+  output = capsys.readouterr()
+  assert output.out == ''
+  assert len(output.err.splitlines()) <= 4
+  return output.err
+
+
+def test_one_run_is_one_record(catch, capsys):
+  record = json.loads(_evaluate(capsys, catch, '--episodes=7', '--json').out)
+  assert (record['episodes'], record['length_mean'], record['environment']) == (7, 9, 'catch')
+  assert record['human_normalized_score'] is None
+  assert 'video' not in record
+  text = _evaluate(capsys, catch, '--episodes=1').out
+  assert text.startswith('1 greedy episode of the checkpoint at ')
+  assert 'uman-normalised' not in text
+
+
+def test_64_atari_games_at_once_and_their_human_normalized_score(pong, capsys):
+  record = json.loads(_evaluate(capsys, pong, '--episodes=64', '--json').out)
+  assert record['episodes'] == 64
+  assert record['length_mean'] == _GAME_FRAMES / 4
+  # Random plays -20.7 and a human 14.6.
+  expected = (record['return_mean'] + 20.7) / (14.6 + 20.7)
+  assert record['human_normalized_score'] == pytest.approx(expected)
+  assert -21 <= record['return_min'] <= record['return_max'] <= 21
+
+
+def test_several_runs_and_the_mean_over_games(pong, boxing, catch, capsys):
+  runs = (pong, boxing, catch)
+  record = json.loads(_evaluate(capsys, *runs, '--episodes=2', '--json').out)
+  assert [run['environment'] for run in record['runs']] == ['atari:Pong', 'atari:Boxing', 'catch']
+  scores = [run['human_normalized_score'] for run in record['runs']]
+  assert scores[2] is None and scores[0] != scores[1]
+  assert record['human_normalized']['games'] == 2
+  assert record['human_normalized']['mean'] == pytest.approx((scores[0] + scores[1]) / 2)
+  lines = _evaluate(capsys, *runs, '--episodes=2').out.splitlines()
+  assert [line.partition(':')[0] for line in lines[:3]] == [str(run) for run in runs]
+  assert lines[3].startswith('Human-normalised over 2 of 57 games')
+  assert f'mean {record["human_normalized"]["mean"]:.3f}' in lines[3]
+
+
+def test_several_runs_without_atari_have_no_mean_over_games(catch, capsys):
+  record = json.loads(_evaluate(capsys, catch, catch, '--episodes=1', '--json').out)
+  assert len(record['runs']) == 2 and record['human_normalized'] is None
+
+
+def test_runs_of_one_game_are_averaged_before_mean_and_median():
+  records = [{'environment': f'atari:{game}', 'human_normalized_score': score}
+             for game, score in (('Pong', 0.0), ('Pong', 1.0), ('Alien', 2.0), ('Qbert', 6.5))]
+  records.append({'environment': 'atari:Adventure', 'human_normalized_score': None})
+  summary = evaluation.human_normalized_summary(records)
+  assert summary == {'mean': 3.0, 'median': 2.0, 'games': 3}
+  assert summary['games'] <= len(atari_games.GAMES)
+
+
+def _read(path):
+  imageio = pytest.importorskip('imageio.v2')
+  with imageio.get_reader(path) as reader:
+    return np.stack([frame[..., :3] for frame in reader]), reader.get_meta_data()
+
+
+def test_a_video_of_atari(pong, tmp_path, capsys):
+  path = tmp_path / 'new' / 'pong.mp4'
+  output = _evaluate(capsys, pong, '--episodes=1', f'--video={path}').out
+  frames, about = _read(path)
+  assert frames.shape == (1 + _GAME_FRAMES / 4, 420, 320, 3)
+  assert about['fps'] == 60 / 4
+  change = np.abs(np.diff(frames.astype(int), axis=0)).max(axis=(1, 2, 3))
+  assert (change > 50).sum() >= 20, 'the picture hardly moves'
+  assert np.ptp(frames[0].astype(int), axis=-1).max() > 50, 'the picture is gray'
+  assert f'Video: {path}, an episode with return ' in output
+  assert 'in 30 steps, 31 frames at 15 a second' in output
+  assert [entry.name for entry in path.parent.iterdir()] == ['pong.mp4']
+
+
+def test_the_return_is_that_of_the_episode_shown(catch, tmp_path, capsys):
+  path = tmp_path / 'catch.mp4'
+  record = json.loads(
+      _evaluate(capsys, catch, '--episodes=1', f'--video={path}', '--json').out)['video']
+  frames, _ = _read(path)
+  assert (record['frames'], record['length'], record['is_cut']) == (10, 9, False)
+  assert frames.shape == (10, 640, 320, 3)
+  # In the last picture the white ball is on the bottom row; caught, it hides the blue paddle.
+  red, _, blue = (frames[-1, -32:, :, i].astype(int) for i in range(3))
+  has_missed = (blue - red > 60).any()
+  assert record['return'] == (-1 if has_missed else 1)
+
+
+def test_an_episode_that_does_not_end_is_cut_and_a_gif_works(pong, tmp_path, capsys):
+  path = tmp_path / 'pong.gif'
+  arguments = (pong, '--episodes=1', f'--video={path}', '--max_video_steps=12')
+  assert 'in 12 steps, cut here (--max_video_steps)' in _evaluate(capsys, *arguments).out
+  frames, _ = _read(path)
+  assert frames.shape[1:] == (420, 320, 3)
+  assert 3 <= len(frames) <= 13  # of equal ones in a row a GIF shows one, for longer
+
+
+def test_a_gif_ends_where_memory_would(catch, tmp_path, capsys, monkeypatch):
+  monkeypatch.setattr(video, 'MAX_GIF_FRAMES', 4)
+  output = _evaluate(capsys, catch, '--episodes=1', f'--video={tmp_path / "catch.gif"}').out
+  assert 'cut here (a .gif holds no more), 4 frames' in output
+
+
+@pytest.mark.parametrize('name, words', [
+    ('a.avi', ['a.avi', '.mp4 or .gif']),
+    ('episode', ['episode', '.mp4 or .gif']),
+    ('taken/a.mp4', ['taken/a.mp4', 'permissions']),
+    ('folder.mp4', ['folder.mp4', 'folder']),
+])
+def test_a_video_that_cannot_be_written_is_refused_before_any_play(
+    catch, tmp_path, capsys, monkeypatch, name, words):
+  monkeypatch.setattr(evaluation, '_timesteps', None)  # any play would fail
+  (tmp_path / 'taken').write_text('a file')
+  (tmp_path / 'folder.mp4').mkdir()
+  message = _refusal(capsys, catch, f'--video={tmp_path / name}')
+  for word in words:
+    assert word in message
+
+
+@pytest.mark.parametrize('package', ['imageio', 'imageio_ffmpeg'])
+def test_a_missing_package_names_the_extra(catch, tmp_path, capsys, monkeypatch, package):
+  monkeypatch.setattr(evaluation, '_timesteps', None)
+  really = importlib.import_module
+
+  def without(name, *rest):
+    if name == package:
+      raise ImportError(f'No module named {name!r}')
+    return really(name, *rest)
+
+  monkeypatch.setattr(video.importlib, 'import_module', without)
+  message = _refusal(capsys, catch, f'--video={tmp_path / "a.mp4"}')
+  assert package in message and 'pip install seed_acme[video]' in message
+
+
+def test_an_environment_without_a_screen_is_refused_before_any_play(
+    drill, tmp_path, capsys, monkeypatch):
+  monkeypatch.setattr(evaluation, '_timesteps', None)
+  assert 'cannot show its screen' in _refusal(capsys, drill, f'--video={tmp_path / "a.mp4"}')
+  assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_no_run_is_refused_before_the_others_are_played(
+    catch, tmp_path, capsys, monkeypatch):
+  monkeypatch.setattr(evaluation, '_timesteps', None)
+  assert 'absent' in _refusal(capsys, catch, tmp_path / 'absent')
+
+
+@pytest.mark.parametrize('arguments, word', [
+    (('--episodes=0',), 'episodes (0)'), (('--max_video_steps=0',), 'max_video_steps (0)'),
+    (('--run_dir=runs/latest',), '--run_dir')])
+def test_wrong_arguments(catch, capsys, arguments, word):
+  assert word in _refusal(capsys, catch, *arguments)
+
+
+def test_no_run_is_refused(capsys):
+  assert 'seed-acme evaluate runs/latest' in _refusal(capsys)
+
+
+def test_a_failure_leaves_the_old_video_alone(tmp_path):
+  pytest.importorskip('imageio_ffmpeg')
+  path = tmp_path / 'a.mp4'
+  path.write_text('the old one')
+  screen = np.zeros((20, 20, 3), np.uint8)
+  writer = video.Writer(path)
+  with pytest.raises(KeyboardInterrupt), writer.open(15.0):
+    writer.add(screen)
+    raise KeyboardInterrupt
+  writer = video.Writer(path)
+  with pytest.raises(types.UserError, match=r'from \[20, 20, 3\] to \[10, 20, 3\]'), (
+      writer.open(15.0)):
+    writer.add(screen)
+    writer.add(screen[:10])
+  assert path.read_text() == 'the old one'
+  assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize('size, enlarged', [
+    ((210, 160), (420, 320)), ((400, 600), (400, 600)), ((321, 333), (322, 334)),
+    ((16, 96), (208, 1248)), ((1, 3000), (2, 3000)), ((107, 107), (322, 322))])
+def test_pictures_are_enlarged_by_a_whole_number_to_even_sides(size, enlarged):
+  screen = np.random.default_rng(1).integers(0, 256, (*size, 3), np.uint8)
+  result = video.enlarge(screen)
+  assert result.shape[:2] == enlarged
+  factor = enlarged[0] // size[0]
+  if size == (1, 3000):
+    factor = 1
+  np.testing.assert_array_equal(
+      result[:factor * size[0]:factor, :factor * size[1]:factor], screen)
+
+
+def test_progress_is_a_line_every_ten_seconds():
+  now_s, stream = [100.0], io.StringIO()
+  progress = evaluate_command.Progress(stream, clock=lambda: now_s[0])
+  for second in (103, 109.9, 110, 115, 119.9, 121):
+    now_s[0] = second
+    progress(f'at {second}')
+  assert stream.getvalue().splitlines() == ['at 110, 0:10 gone', 'at 121, 0:21 gone']
+
+
+def test_progress_tells_of_episodes_and_steps(catch):
+  told = []
+  evaluation.evaluate(str(catch), num_episodes=3, progress=told.append)
+  assert told[0] == f'{catch}: 0 of 3 episodes, 0 steps'
+  assert told[-1] == f'{catch}: 3 of 3 episodes, 27 steps'
+
+
+def test_progress_goes_to_stderr_and_not_beside_json(catch, capsys, monkeypatch):
+  monkeypatch.setattr(evaluate_command, '_PROGRESS_PERIOD_S', 0.0)
+  assert '5 of 5 episodes' in _evaluate(capsys, catch, '--episodes=5').err
+  assert 'episodes' not in _evaluate(capsys, catch, '--episodes=5', '--json').err
+
+
+def test_an_interrupt_ends_with_130_and_no_word(catch, capsys, monkeypatch):
+  def interrupted(*_):
+    raise KeyboardInterrupt
+  monkeypatch.setattr(evaluation, '_play', interrupted)
+  assert cli.main(['evaluate', str(catch)]) == 130
+  assert capsys.readouterr() == ('', '')

@@ -1,0 +1,159 @@
+"""A replay memory survives its run, or the user is told why not."""
+import dataclasses
+import shutil
+
+import pytest
+import reverb
+
+from seed_acme import checkpoint
+from seed_acme import config as config_lib
+from seed_acme import run_directory
+from seed_acme import training
+from seed_acme.configs import registry
+from seed_acme.programs import replay_size
+from seed_acme.programs import single_process
+from seed_acme.replay import tables
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def _config(total_steps, ratio=1.0, **changes):
+  config = registry.load('catch_r2d2')
+  agent = dataclasses.replace(
+      config.agent, unroll_length=6, overlap=3, batch_size=4, replay_min_size=10,
+      replay_capacity=200, replay_ratio=ratio, **changes)
+  return dataclasses.replace(
+      config, total_steps=total_steps, num_actors=1, environments_per_actor=4,
+      network=dataclasses.replace(config.network, mlp_sizes=(8,), core_size=8, head_sizes=()),
+      agent=agent)
+
+
+@pytest.fixture
+def start():
+  """`start(config, run)`: a program that is closed after the test."""
+  programs = []
+
+  def make(config, run):
+    programs.append(single_process.SingleProcess(config, run))
+    return programs[-1]
+
+  yield make
+  for program in programs:
+    program.close()
+
+
+def _play(program, total_steps):
+  while program.counters.snapshot().agent_steps < total_steps:
+    program.step()
+
+
+def _info(program):
+  info = reverb.Client(program._replay.address).server_info()[tables.UNROLLS]
+  limiter = info.rate_limiter_info
+  return info.current_size, limiter.insert_stats.completed, limiter.sample_stats.completed
+
+
+@pytest.fixture
+def saved(start, tmp_path):
+  """A run that was stopped after 400 steps, and what its table held."""
+  run = run_directory.create(tmp_path / 'run')
+  program = start(_config(10_000), run)
+  _play(program, 400)
+  program.loop.finish(training.STOPPED)
+  return run, _info(program)
+
+
+def test_size_and_counts_go_on(start, saved):
+  run, info = saved
+  program = start(_config(10_000), run)
+  assert not run.notices.exists()
+  assert _info(program) == info
+  assert info[0] == info[1] > 50
+  _play(program, 600)
+  assert _info(program)[0] > info[0]
+
+
+@pytest.mark.parametrize('spoil, reason', [
+    (lambda folder: shutil.rmtree(folder), 'has none'),
+    (lambda folder: (folder / 'chunks.tfrecord').write_bytes(
+        (folder / 'chunks.tfrecord').read_bytes()[:-100]), 'not whole'),
+    (lambda folder: (folder / 'chunks.tfrecord').write_bytes(
+        b'x' * (folder / 'chunks.tfrecord').stat().st_size), 'corrupted')])
+def test_what_cannot_be_restored_is_told_and_the_run_goes_on(start, saved, spoil, reason):
+  run, _ = saved
+  spoil(checkpoint.newest(run.checkpoints) / 'replay')
+  program = start(_config(10_000), run)
+  assert _info(program)[0] == 0
+  assert program.loop.resumptions == 1
+  (notice,) = run.notices.read_text().splitlines()
+  assert 'starts empty' in notice
+  assert reason in notice
+  _play(program, 600)
+  assert program.counters.snapshot().updates > 0
+
+
+def test_only_the_newest_checkpoint_keeps_the_memory(saved):
+  run, _ = saved
+  folders = sorted(path for path in run.checkpoints.iterdir() if path.name.isdigit())
+  assert len(folders) == 2
+  assert [(path / 'replay').is_dir() for path in folders] == [False, True]
+  assert not list(run.replay_in_progress.iterdir())
+
+
+def test_a_memory_that_finds_no_room_loses_no_weights(start, tmp_path):
+  run = run_directory.create(tmp_path / 'run')
+  program = start(_config(10_000), run)
+  _play(program, 200)
+
+  def fail():
+    raise RuntimeError('No space left on device')
+
+  program._memory.checkpoint = fail
+  program.loop.save()
+  newest = checkpoint.newest(run.checkpoints)
+  assert checkpoint.load(newest).meta['counts']['agent_steps'] >= 200
+  assert checkpoint.replay_folder(newest) is None
+  assert 'No space left' in run.notices.read_text()
+
+
+@pytest.mark.parametrize('ratio', [0.5, 1.0, 3.0])
+def test_updates_follow_the_replay_ratio(start, tmp_path, ratio):
+  program = start(_config(10_000, ratio), run_directory.create(tmp_path / 'run'))
+  _play(program, 900)
+  updates = program.counters.snapshot().updates
+  expected = ratio * (_info(program)[1] - 10) / 4
+  assert updates == pytest.approx(expected, abs=1 + ratio)
+
+
+def test_uniform_replay_is_a_setting(start, tmp_path):
+  program = start(_config(10_000, replay='uniform'), run_directory.create(tmp_path / 'run'))
+  _play(program, 300)
+  assert program.counters.snapshot().updates > 0
+  assert not program._memory._waiting  # no priority is kept for it
+
+
+def test_short_memory_is_told_with_a_capacity_that_fits():
+  config = registry.load('atari_r2d2')
+  needed = replay_size.replay_bytes(config)
+  assert needed == 100_000 * 121 * 84 * 84  # 85 GB
+  warning = replay_size.memory_warning(config, needed, available=10**10)
+  assert '85.4 GB' in warning
+  capacity = int(warning.partition('replay_capacity=')[2].split()[0])
+  fitting = dataclasses.replace(
+      config, agent=dataclasses.replace(config.agent, replay_capacity=capacity))
+  needed = replay_size.replay_bytes(fitting)
+  assert 0.7 * 10**10 < needed < 0.8 * 10**10
+  assert not replay_size.memory_warning(fitting, needed, available=10**10)
+  assert replay_size.replay_bytes(registry.load('catch_vtrace')) == 0
+
+
+@pytest.mark.parametrize('changes, text', [
+    ({'replay_ratio': 0.0}, 'replay_ratio'), ({'replay_ratio': float('nan')}, 'replay_ratio'),
+    ({'replay_min_size': 201}, 'replay_min_size'), ({'replay_capacity': 0}, 'replay_'),
+    ({'priority_exponent': -1.0}, 'priority_exponent'),
+    ({'importance_exponent': float('inf')}, 'importance_exponent')])
+def test_a_memory_that_cannot_work_is_refused(changes, text):
+  config = _config(100)
+  config = dataclasses.replace(config, agent=dataclasses.replace(config.agent, **changes))
+  with pytest.raises(config_lib.types.UserError, match=text):
+    config_lib.validate(config)

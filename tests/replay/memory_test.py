@@ -1,0 +1,201 @@
+"""The replay memory: what is drawn how often, priorities by key, and what survives a restart."""
+import threading
+
+import numpy as np
+import pytest
+import reverb
+from scipy import stats
+import tree
+
+from seed_acme.agents import base
+from seed_acme.agents.r2d2 import config as r2d2_config
+from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import memory as memory_lib
+from seed_acme.replay import server as server_lib
+from seed_acme.replay import tables
+from seed_acme.replay import writer as writer_lib
+
+pytestmark = pytest.mark.timeout(120)
+_SIZE = 12
+
+
+def _config(size=_SIZE, **changes):
+  """Takes `size` unrolls and then gives out twice 10,000."""
+  values = {'batch_size': 4, 'replay_capacity': 100, 'replay_min_size': size, 'replay_ratio': 1e4}
+  return r2d2_config.R2D2Config(**{**values, **changes})
+
+
+@pytest.fixture
+def start(coded_unrolls):
+  """`start(config, **kwargs)`: a server with a memory for coded unrolls."""
+  servers = []
+  example = tree.map_structure(lambda x: x[0], coded_unrolls(0, 1))
+
+  def make(config, **arguments):
+    servers.append(server_lib.ReplayServer(
+        base.ReplaySpec(config.replay, config), 1, 1, example, port=0, **arguments))
+    return servers[-1]
+
+  yield make
+  for server in servers:
+    server.stop()
+
+
+def _write(server, unrolls, priorities=None):
+  number = unrolls.policy_version.shape[0]
+  waiting = iter(priorities if priorities is not None else [1.0] * number)
+  writer = writer_lib.ReplayWriter(
+      server.address, 1, backlog=number, initial_priorities=lambda _: np.array([next(waiting)]))
+  writer.put(unrolls)
+  for _ in range(number):
+    writer.write_item()
+  writer.stop()
+
+
+def _draw(server, number):
+  """Keys, codes of the unrolls, and the infos of that many draws."""
+  client = reverb.Client(server.address)
+  samples = list(client.sample(tables.UNROLLS, number, emit_timesteps=False))
+  codes = [int(np.asarray(sample.data[-1]).ravel()[0]) // 100 for sample in samples]
+  return np.array([s.info.key for s in samples], np.uint64), np.array(codes), [
+      s.info for s in samples]
+
+
+def _p_value(codes, priorities, exponent):
+  expected = priorities ** exponent / np.sum(priorities ** exponent)
+  counts = np.bincount(codes, minlength=len(priorities))
+  return stats.chisquare(counts, expected * len(codes)).pvalue
+
+
+@pytest.mark.parametrize('kind', ['prioritized', 'uniform'])
+def test_unrolls_are_drawn_as_often_as_their_priorities_say(start, coded_unrolls, kind):
+  priorities = np.arange(1.0, _SIZE + 1)
+  server = start(_config(replay=kind))
+  _write(server, coded_unrolls(0, _SIZE), priorities)
+  _, codes, infos = _draw(server, 4000)
+  exponent = {'prioritized': 0.9, 'uniform': 0.0}[kind]
+  assert _p_value(codes, priorities, exponent) > 1e-6
+  other = {'prioritized': 0.0, 'uniform': 0.9}[kind]
+  assert _p_value(codes, priorities, other) < 1e-6  # the test can tell them apart
+  expected = priorities ** exponent / np.sum(priorities ** exponent)
+  np.testing.assert_allclose(
+      [info.probability for info in infos], expected[codes], rtol=1e-5)
+
+
+def test_new_priorities_decide_what_is_drawn_from_then_on(start, coded_unrolls):
+  server = start(_config())
+  _write(server, coded_unrolls(0, _SIZE))
+  keys, codes, _ = _draw(server, 300)
+  assert set(codes) == set(range(_SIZE))
+  memory = memory_lib.ReplayMemory(server.address, has_priorities=True)
+  priorities = np.linspace(0.5, 4, _SIZE)
+  memory.update_priorities(keys, np.full(keys.size, 99.0))
+  memory.update_priorities(keys, priorities[codes])  # the newest counts
+  memory.update_priorities(np.array([12345], np.uint64), np.array([1e9]))  # long gone
+  memory.flush()
+  _, codes, infos = _draw(server, 4000)
+  assert _p_value(codes, priorities, 0.9) > 1e-6
+  assert {info.priority for info in infos} == set(priorities)
+
+
+def test_uniform_replay_keeps_no_priorities(start, coded_unrolls):
+  server = start(_config(3, replay='uniform'))
+  _write(server, coded_unrolls(0, 3))
+  keys, _, _ = _draw(server, 10)
+  memory = memory_lib.ReplayMemory(server.address, has_priorities=False)
+  memory.update_priorities(keys, np.full(keys.size, 7.0))
+  memory.flush()
+  assert {info.priority for info in _draw(server, 10)[2]} == {1.0}
+
+
+def test_the_learner_never_waits_for_priorities_and_hears_of_failures(start, coded_unrolls):
+  server = start(_config(2))
+  _write(server, coded_unrolls(0, 2))
+  memory = memory_lib.ReplayMemory(server.address, has_priorities=True)
+  keys, _, _ = _draw(server, 8)
+  memory._client.mutate_priorities = None  # whatever is wrong with the server
+  failed = threading.Event()
+  memory.start(lambda error: failed.set())
+  memory.update_priorities(keys, np.ones(8))  # returns all the same
+  assert failed.wait(30)
+  memory.stop()
+
+
+def test_inserts_wait_for_the_learner_and_the_learner_for_the_minimum_size(start, coded_unrolls):
+  config = _config(replay_ratio=1.0, replay_min_size=10)
+  server = start(config)
+  writer = writer_lib.ReplayWriter(server.address, 1, backlog=64)
+  failures = []
+  writer.put(coded_unrolls(0, 60))
+  client = reverb.Client(server.address)
+  with pytest.raises(Exception, match='(?i)timeout|deadline'):
+    list(client.sample(tables.UNROLLS, 1, rate_limiter_timeout_ms=100))
+  writer.start(on_room=lambda: None, on_failure=failures.append)
+  limit = 10 + 2 * config.batch_size  # inserts exceed samples by the minimum and two batches
+  pause = threading.Event()
+  while client.server_info()[tables.UNROLLS].current_size < limit:
+    pause.wait(0.01)
+  pause.wait(0.5)
+  assert client.server_info()[tables.UNROLLS].current_size == limit
+  writer.stop()
+  assert not failures
+
+
+def test_samples_keep_the_ratio_to_inserts(start, coded_unrolls):
+  config = _config(replay_ratio=2.0, replay_min_size=20, batch_size=20)
+  server = start(config)
+  writer = writer_lib.ReplayWriter(server.address, 1, backlog=5000)
+  failures = []
+  writer.start(on_room=lambda: None, on_failure=failures.append)
+  writer.put(coded_unrolls(0, 5000))
+  samples = iter(dataset_lib.make_dataset(server.address, config.batch_size, 1))
+  for _ in range(450):
+    sample = next(samples)
+  assert sample.keys.shape == (20,)
+  inserted, sampled = memory_lib.ReplayMemory(server.address, True).counts()
+  assert sampled / (inserted - config.replay_min_size) == pytest.approx(2.0, rel=0.02)
+  writer.stop()
+  assert not failures
+
+
+def _checkpoint(server, folder):
+  path = memory_lib.ReplayMemory(server.address, True).checkpoint()
+  path.rename(folder)
+  return folder
+
+
+def test_a_checkpoint_brings_back_unrolls_priorities_and_counts(start, coded_unrolls, tmp_path):
+  server = start(_config(5), checkpoints=tmp_path / 'writing')
+  _write(server, coded_unrolls(0, 5), np.arange(1.0, 6))
+  before, _, _ = _draw(server, 40)
+  counts = memory_lib.ReplayMemory(server.address, True).counts()
+  saved = _checkpoint(server, tmp_path / 'saved')
+  server.stop()
+  restored = start(_config(5), checkpoints=tmp_path / 'writing', restore_from=saved)
+  assert memory_lib.ReplayMemory(restored.address, True).counts() == counts == (5, 40)
+  keys, codes, infos = _draw(restored, 40)
+  assert set(before) == set(keys)
+  np.testing.assert_array_equal([info.priority for info in infos], codes + 1.0)
+
+
+def _spoil_content(folder):
+  content = bytearray((folder / 'chunks.tfrecord').read_bytes())
+  content[len(content) // 2] ^= 255
+  (folder / 'chunks.tfrecord').write_bytes(content)
+
+
+@pytest.mark.parametrize('spoil', [
+    _spoil_content, lambda folder: (folder / 'DONE').unlink()])
+def test_a_spoilt_checkpoint_is_refused(start, coded_unrolls, tmp_path, spoil):
+  server = start(_config(5), checkpoints=tmp_path / 'writing')
+  _write(server, coded_unrolls(0, 5))
+  saved = _checkpoint(server, tmp_path / 'saved')
+  spoil(saved)
+  with pytest.raises(server_lib.CannotRestore):
+    start(_config(5), checkpoints=tmp_path / 'writing', restore_from=saved)
+
+
+def test_a_priority_that_is_not_finite_ends_the_writer_with_its_reason(start, coded_unrolls):
+  server = start(_config())
+  with pytest.raises(FloatingPointError, match='nan'):
+    _write(server, coded_unrolls(0, 1), [np.nan])
