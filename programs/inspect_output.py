@@ -34,8 +34,8 @@ def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
                        f'({table.num_unique_samples / limiter.inserts:.0%}) were sampled'))
   lines += [
       _line('age', _age_words(table, rates)),
-      _line('episodes', f'{table.num_episodes:,} have items here; the last item '
-            f'of one left {table.num_deleted_episodes:,} times')]
+      _line('episodes', f'{table.num_episodes:,} with items here; '
+            f'{table.num_deleted_episodes:,} times the last item of one left')]
   if table.leaves is None:
     return [*lines, _line('items', 'no signature: --sample=N shows what they hold')]
   width = max((len(leaf.name) for leaf in table.leaves), default=0)

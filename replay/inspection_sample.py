@@ -72,8 +72,10 @@ def draw(address: str, table: inspection.Table, num_items: int, timeout_s: float
 
 
 def _nothing_comes(table: inspection.Table, when: str) -> str:
-  return (f'table {table.name} let no sample out {when} (it holds {table.limiter.size} items, '
-          f'of which it needs {table.limiter.min_size_to_sample}): try again once more '
+  size, least = table.limiter.size, table.limiter.min_size_to_sample
+  reason = (f'it holds {size} items, of which it needs {least}' if size < least else
+            f'of its {size} items as many were sampled as its rate limiter admits')
+  return (f'table {table.name} let no sample out {when} ({reason}): try again once more '
           'is inserted')
 
 

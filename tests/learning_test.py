@@ -77,6 +77,24 @@ def test_memory_chain_is_not_learnt_without_a_memory(tmp_path):
   assert _memory_score(tmp_path) <= 0.3
 
 
+def test_catch_is_learnt_with_r2d2_from_prioritized_replay(tmp_path):
+  config = registry.load('catch_r2d2')
+  _train(config, tmp_path, target=2.0, max_steps=config.total_steps)
+  assert evaluation.evaluate(str(tmp_path), num_episodes=200)['return_mean'] >= 0.9
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize('name', ['catch_r2d2', 'memory_chain_r2d2'])
+@pytest.mark.parametrize('kind', ['prioritized', 'uniform'])
+@pytest.mark.parametrize('seed', [1, 2, 3])
+def test_r2d2_learns_from_either_replay(tmp_path, name, kind, seed):
+  config = registry.load(name)
+  config = dataclasses.replace(
+      config, seed=seed, agent=dataclasses.replace(config.agent, replay=kind))
+  _train(config, tmp_path, target=2.0, max_steps=config.total_steps)
+  assert evaluation.evaluate(str(tmp_path), num_episodes=200)['return_mean'] >= 0.9
+
+
 @pytest.mark.learning
 def test_memory_chain_at_the_whole_budget_of_its_configuration(tmp_path):
   config = registry.load('memory_chain_vtrace')

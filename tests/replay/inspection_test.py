@@ -300,6 +300,14 @@ def test_an_empty_table_is_an_error_and_leaves_no_request_behind(serve, has_sign
   assert served.table().limiter.samples == 0
 
 
+def test_a_table_whose_ratio_is_used_up_says_so(serve):
+  served = serve(_table(_limiters.SampleToInsertRatio(1.0, 2, 2.0)))
+  served.insert(3)
+  served.sample(_MANY)
+  with pytest.raises(types.UserError, match='of its 3 items as many .* rate limiter admits'):
+    inspection_sample.draw(served.address, served.table(), 1, timeout_s=0.2)
+
+
 def test_items_of_several_steps_under_a_signature_of_one(serve):
   """What writers of the old kind insert, and the dataset refuses."""
   served = serve(_table(_limiters.MinSize(1)))

@@ -1,0 +1,50 @@
+"""At equal weights, what is replayed is what was acted: state, burn-in, frames and Q values."""
+import dataclasses
+
+import numpy as np
+import pytest
+import tree
+
+from seed_acme import config as config_lib
+from seed_acme import run_directory
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.programs import single_process
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.mark.parametrize('overlap', [0, 1, 7, 40])
+def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
+  config = registry.load('catch_r2d2')
+  agent = dataclasses.replace(
+      config.agent, unroll_length=12, overlap=overlap, batch_size=4, replay_min_size=8,
+      optimizer=config_lib.OptimizerConfig(learning_rate=0.0))
+  config = dataclasses.replace(
+      config, total_steps=10**6, num_actors=1, environments_per_actor=4, agent=agent)
+  program = single_process.SingleProcess(config, run_directory.create(tmp_path / 'run'))
+  unrolls, put = [], program.writer.put
+
+  def put_and_keep(finished):
+    unrolls.extend(tree.map_structure(lambda x: np.copy(x[k]), finished)
+                   for k in range(finished.policy_version.shape[0]))
+    put(finished)
+
+  program.writer.put = put_and_keep
+  while len(unrolls) < 40:
+    program.step()
+  network = program.loop._learner._network.online
+  batch = tree.map_structure(lambda *leaves: np.stack(leaves, axis=1), *unrolls)
+  state = tree.map_structure(lambda *leaves: np.stack(leaves),
+                             *[unroll.initial_state for unroll in unrolls])
+  replayed = network.unroll(batch.inputs, state)[0].q_values.numpy()
+  acted = batch.outputs.prediction.q_values
+  program.close()
+  # Padding stands before a run's first row, which is the first FIRST row.
+  first = np.argmax(batch.inputs.step_type == types.FIRST, axis=0)
+  is_padded = np.array([not unroll.inputs.observation[0].any() for unroll in unrolls])
+  is_real = np.arange(len(acted))[:, None] >= np.where(is_padded, first, 0)
+  assert is_real[overlap:].all()
+  np.testing.assert_allclose(replayed[is_real], acted[is_real], rtol=0, atol=1e-5)
+  assert np.ptp(acted[is_real]) > 0.05
+  assert (batch.inputs.step_type == types.LAST)[overlap:].any()  # across the ends of episodes
