@@ -14,6 +14,7 @@ import portpicker
 
 from seed_acme import checkpoint
 from seed_acme import config as config_lib
+from seed_acme import config_validation
 from seed_acme import run_directory
 from seed_acme.programs import actors
 from seed_acme.programs import nodes
@@ -71,7 +72,7 @@ class _ServingNode(lp.PyNode):
 def make_program(config: config_lib.ExperimentConfig,
                  run_dir: run_directory.RunDirectory) -> lp.Program:
   """The graph. Raises `types.UserError` for a configuration that cannot work."""
-  config_lib.validate(config)
+  config_validation.validate(config)
   token = secrets.token_hex(16)
   first_attempt = checkpoint.num_resumptions(run_dir.checkpoints) * _ATTEMPTS
   program = lp.Program(config.name)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from seed_acme import checkpoint
 from seed_acme import config as config_lib
+from seed_acme import config_validation
 from seed_acme import plot
 from seed_acme import run_directory
 from seed_acme import saved_config
@@ -56,7 +57,7 @@ def prepare(config: config_lib.ExperimentConfig,
 
   Raises `types.UserError` before anything is written.
   """
-  config_lib.validate(config)
+  config_validation.validate(config)
   environments.check(config.environment)
   _check_ports(config)
   newest = None

@@ -4,6 +4,7 @@ import dataclasses
 import pytest
 
 from seed_acme import config as config_lib
+from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.agents.vtrace import config as vtrace_config
 
@@ -35,11 +36,11 @@ def _optimizer(**fields):
 ])
 def test_a_value_that_cannot_work_is_named(fields, named):
   with pytest.raises(types.UserError, match=named):
-    config_lib.validate(_experiment(**fields))
+    config_validation.validate(_experiment(**fields))
 
 
 def test_defaults_work():
-  config_lib.validate(_experiment())
+  config_validation.validate(_experiment())
 
 
 @pytest.mark.parametrize('num_actors, groups, expected', [

@@ -23,6 +23,7 @@ import tree
 
 import seed_acme
 from seed_acme import config as config_lib
+from seed_acme import config_validation
 from seed_acme import plot as plot_lib
 from seed_acme import saved_config
 from seed_acme import types
@@ -103,7 +104,7 @@ def _check_seed_acme(arguments, monkeypatch):
   """The real command line, up to where the work would begin; `list` and `doctor` really run."""
   def begin(config, *args, **kwargs):
     if isinstance(config, config_lib.ExperimentConfig):
-      config_lib.validate(config)
+      config_validation.validate(config)
       environments.check(config.environment)
       if ':' in config.network.torso:
         networks.load_object(config.network.torso, 'network.torso')
@@ -334,7 +335,7 @@ def test_the_custom_agent_learns_from_a_sample(shown_files, monkeypatch):
   config = dataclasses.replace(configs.load('catch_vtrace'),
                                agent=a2c.A2CConfig(unroll_length=4, batch_size=2),
                                replay=config_lib.ReplayConfig(unrolls_per_item=1))
-  config_lib.validate(config)
+  config_validation.validate(config)
   acting = build.make_acting(config)
   learner = build.make_learner(config, acting)
   before = learner.variables().values

@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from seed_acme import config as config_lib
+from seed_acme import config_validation
 from seed_acme import saved_config
 from seed_acme import types
 from seed_acme.configs import registry
@@ -41,7 +41,7 @@ def test_names_are_the_files_of_the_folder():
 def test_a_configuration_is_valid_and_can_be_saved(name, tmp_path):
   experiment = registry.load(name)
   assert experiment.name == name
-  config_lib.validate(experiment)
+  config_validation.validate(experiment)
   environments.check(experiment.environment)
   saved_config.save(experiment, tmp_path / 'config.json')
   assert saved_config.load(tmp_path / 'config.json') == experiment

@@ -6,9 +6,10 @@ import pytest
 import reverb
 
 from seed_acme import checkpoint
-from seed_acme import config as config_lib
+from seed_acme import config_validation
 from seed_acme import run_directory
 from seed_acme import training
+from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs import replay_size
 from seed_acme.programs import single_process
@@ -155,5 +156,5 @@ def test_short_memory_is_told_with_a_capacity_that_fits():
 def test_a_memory_that_cannot_work_is_refused(changes, text):
   config = _config(100)
   config = dataclasses.replace(config, agent=dataclasses.replace(config.agent, **changes))
-  with pytest.raises(config_lib.types.UserError, match=text):
-    config_lib.validate(config)
+  with pytest.raises(types.UserError, match=text):
+    config_validation.validate(config)

@@ -26,8 +26,8 @@ def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
   unrolls, put = [], program.writer.put
 
   def put_and_keep(finished):
-    unrolls.extend(tree.map_structure(lambda x: np.copy(x[k]), finished)
-                   for k in range(finished.policy_version.shape[0]))
+    unrolls.extend(tree.map_structure(lambda x: np.copy(x[k]), finished)  # noqa: B023
+                   for k in range(len(finished.policy_version)))
     put(finished)
 
   program.writer.put = put_and_keep
