@@ -207,6 +207,89 @@ def test_find_says_where_there_is_none(tmp_path):
     assert str(path) in str(error.value)
 
 
+def _replay(folder, content=b'first'):
+  """As Reverb leaves it: a folder beside the checkpoints, with files in it."""
+  folder.mkdir(parents=True)
+  (folder / 'chunks.tfrecord').write_bytes(content)
+  (folder / 'DONE').touch()
+  return folder
+
+
+def _save_with_replay(folder, updates, content, keep=3):
+  replay = _replay(folder / 'replay_in_progress' / '2020', content)
+  return checkpoint.save(folder, updates, _ARRAYS, _META, keep, replay)
+
+
+def _content(path):
+  folder = checkpoint.replay_folder(path)
+  return folder and (folder / 'chunks.tfrecord').read_bytes()
+
+
+def test_a_replay_memory_moves_in_and_older_checkpoints_lose_theirs(tmp_path):
+  paths = [_save_with_replay(tmp_path, i, b'%d' % i, keep=2) for i in range(3)]
+  assert _names(tmp_path) == [paths[1].name, paths[2].name, 'replay_in_progress']
+  assert not list((tmp_path / 'replay_in_progress').iterdir())
+  assert _content(paths[1]) is None
+  assert _content(paths[2]) == b'2'
+  for path in paths[1:]:
+    assert checkpoint.load(path).meta == _META
+  assert checkpoint.newest(tmp_path) == paths[2]
+
+
+def test_a_second_save_at_the_same_update_has_the_second_memory(tmp_path):
+  _save_with_replay(tmp_path, 7, b'first')
+  path = _save_with_replay(tmp_path, 7, b'second')
+  assert _content(path) == b'second'
+  assert _names(tmp_path) == [path.name, 'replay_in_progress']
+  assert _content(_save(tmp_path, 7)) is None
+
+
+def test_a_checkpoint_without_a_memory_takes_it_from_the_older_ones_too(tmp_path):
+  """Else a run would resume with a memory that is older than its weights."""
+  older = _save_with_replay(tmp_path, 1, b'first')
+  newer = _save(tmp_path, 2)
+  assert _content(older) is _content(newer) is None
+
+
+def test_a_kill_before_the_rename_leaves_the_older_memory(tmp_path, monkeypatch):
+  older = _save_with_replay(tmp_path, 1, b'first')
+  rename = os.rename
+
+  def killed(source, target):
+    if pathlib.Path(source).name.endswith('.partial'):
+      raise KeyboardInterrupt
+    rename(source, target)
+
+  monkeypatch.setattr(os, 'rename', killed)
+  with pytest.raises(KeyboardInterrupt):
+    _save_with_replay(tmp_path, 2, b'second')
+  monkeypatch.undo()
+  assert checkpoint.newest(tmp_path) == older
+  assert _content(older) == b'first'
+  newest = _save_with_replay(tmp_path, 3, b'third')
+  assert _names(tmp_path) == [older.name, newest.name, 'replay_in_progress']
+  assert _content(newest) == b'third'
+
+
+@pytest.mark.parametrize('spoil', [
+    lambda folder: (folder / 'chunks.tfrecord').write_bytes(b'fir'),
+    lambda folder: (folder / 'chunks.tfrecord').write_bytes(b''),
+    lambda folder: (folder / 'chunks.tfrecord').unlink(),
+    lambda folder: (folder / 'DONE').unlink(),
+    lambda folder: (folder / 'more').touch(),
+    lambda folder: (folder.parent / 'meta.json').write_bytes(b'{'),
+    lambda folder: (folder.parent / 'meta.json').write_text('{}'),
+    lambda folder: (folder.parent / 'meta.json').unlink(),
+])
+def test_a_memory_that_is_not_whole_is_refused_by_name(tmp_path, spoil):
+  path = _save_with_replay(tmp_path, 1, b'first')
+  spoil(path / 'replay')
+  with pytest.raises(types.UserError) as error:
+    checkpoint.replay_folder(path)
+  assert str(path) in str(error.value)
+  assert len(str(error.value).splitlines()) <= 4
+
+
 def test_imports_no_tensorflow():
   code = ('import sys; from seed_acme import checkpoint; '
           'sys.exit(any(m in sys.modules for m in ("tensorflow", "reverb", "sonnet")))')

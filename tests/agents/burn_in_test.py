@@ -1,8 +1,6 @@
 """Which rows are learnt from, and the state that enters them."""
 from __future__ import annotations
 
-import dataclasses
-
 from dm_env import specs
 import numpy as np
 import pytest
@@ -97,8 +95,3 @@ def test_no_gradient_flows_through_the_burn_in():
     total = tf.add_n([tf.reduce_sum(x) for x in tf.nest.flatten(state)])
   sources = (*network.trainable_variables, *tf.nest.flatten(unroll.initial_state))
   assert all(g is None for g in tape.gradient(total, sources))
-
-
-def test_every_agents_configuration_will_do():
-  config = dataclasses.replace(_config(2), agent='another')
-  assert burn_in.learnt_rows(_unroll(_network(), 2 + _T + 1), config)[0].reward[0, 0] == 2

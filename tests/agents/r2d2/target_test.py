@@ -90,7 +90,8 @@ def test_it_acts_and_unrolls_as_the_online_network():
   for whole, part in ((network(row, ()), network.online(row, ())),
                       (network.unroll(inputs, ()), network.online.unroll(inputs, ()))):
     np.testing.assert_array_equal(whole[0].q_values, part[0].q_values)
-  assert (network.target(row, ())[0].q_values.numpy() != network(row, ())[0].q_values).any()
+  of_target, of_both = network.target(row, ())[0], network(row, ())[0]
+  assert (of_target.q_values.numpy() != of_both.q_values.numpy()).any()
 
 
 def test_what_acts_gets_the_target_too_and_in_the_same_order():
