@@ -87,7 +87,11 @@ def replay_folder(path: pathlib.Path) -> pathlib.Path | None:
   folder = path / _REPLAY
   if not folder.is_dir():
     return None
-  expected = json.loads((path / _META).read_text())['replay_bytes']
+  try:
+    expected = json.loads((path / _META).read_text())['replay_bytes']
+  except (OSError, ValueError, KeyError, TypeError) as error:
+    raise types.UserError(f'{path / _META} does not tell what {folder.name} held '
+                          f'({type(error).__name__}: {error})') from error
   if _sizes(folder) != expected:
     raise types.UserError(f'{folder} is not whole: it holds {_sizes(folder)} bytes, and '
                           f'{expected} were saved')
