@@ -27,8 +27,8 @@ class Agent:
   """What the runtime asks of an agent. `config` is always the agent's own configuration record.
 
   make_network(spec, network_config, config) -> RecurrentNetwork.
-  select_actions(prediction, exploration, config) -> AgentOutput: prediction `[N, ...]` of
-    the network, exploration a `types.Exploration`. Pure: all randomness is in its
+  select_actions(spec, prediction, exploration, config) -> AgentOutput: prediction `[N, ...]`
+    of the network, exploration a `types.Exploration`. Pure: all randomness is in its
     `uniforms`, so what one row does depends on no other row.
   replay_spec(config) -> ReplaySpec.
   loss(network, sample, config) -> LossOutput. Pure; sample is time-major.
@@ -39,7 +39,8 @@ class Agent:
   num_uniforms(spec) -> random numbers that `select_actions` needs for one row.
   """
   make_network: Callable[[types.EnvironmentSpec, Any, Any], core.RecurrentNetwork]
-  select_actions: Callable[[types.Nest, types.Exploration, Any], types.AgentOutput]
+  select_actions: Callable[
+      [types.EnvironmentSpec, types.Nest, types.Exploration, Any], types.AgentOutput]
   replay_spec: Callable[[Any], ReplaySpec]
   loss: Callable[[Any, types.Sample, Any], types.LossOutput]
   initial_priorities: Callable[[types.Unroll, Any], Any] | None

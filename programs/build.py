@@ -46,14 +46,14 @@ def make_acting(config: config_lib.ExperimentConfig) -> Acting:
   agent = registry.get(config.agent.agent)
   published = policy_lib.PublishedVariables()
   network = agent.make_network(spec, config.network, config.agent)
-  select_actions = functools.partial(_select_actions, agent, config.agent)
+  select_actions = functools.partial(_select_actions, agent, spec, config.agent)
   policy = policy_lib.Policy(spec, network, select_actions, agent.num_uniforms(spec), published)
   return Acting(spec, agent, policy, published)
 
 
-def _select_actions(agent: base.Agent, config: config_lib.AgentConfig, prediction: types.Nest,
-                    exploration: types.Exploration) -> types.AgentOutput:
-  return agent.select_actions(prediction, exploration, config)
+def _select_actions(agent: base.Agent, spec: types.EnvironmentSpec, config: config_lib.AgentConfig,
+                    prediction: types.Nest, exploration: types.Exploration) -> types.AgentOutput:
+  return agent.select_actions(spec, prediction, exploration, config)
 
 
 def make_learner(config: config_lib.ExperimentConfig, acting: Acting) -> learner_lib.Learner:

@@ -14,9 +14,10 @@ def num_uniforms(spec: types.EnvironmentSpec) -> int:
 
 
 def select_actions(
-    prediction: types.QOutput, exploration: types.Exploration,
+    spec: types.EnvironmentSpec, prediction: types.QOutput, exploration: types.Exploration,
     config: r2d2_config.R2D2Config) -> types.AgentOutput:
   """prediction `[N, A]`, exploration `[N, ...]` -> int32 actions `[N]`."""
+  del spec
   q_values = prediction.q_values
   num_actions = tf.shape(q_values)[-1]
   explore, which = tf.unstack(tf.convert_to_tensor(exploration.uniforms), axis=-1)

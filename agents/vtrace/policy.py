@@ -14,10 +14,10 @@ def num_uniforms(spec: types.EnvironmentSpec) -> int:
 
 
 def select_actions(
-    prediction: types.ActorCriticOutput, exploration: types.Exploration,
-    config: vtrace_config.VTraceConfig) -> types.AgentOutput:
+    spec: types.EnvironmentSpec, prediction: types.ActorCriticOutput,
+    exploration: types.Exploration, config: vtrace_config.VTraceConfig) -> types.AgentOutput:
   """prediction `[N, ...]`, exploration `[N, ...]` -> int32 actions `[N]`."""
-  del config
+  del spec, config
   params = prediction.policy_params
   sampled = distributions.CATEGORICAL.sample(params, exploration.uniforms)
   greedy = distributions.CATEGORICAL.mode(params)

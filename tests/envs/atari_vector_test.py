@@ -162,6 +162,17 @@ def test_a_terminated_game_and_a_truncated_one_start_anew_beside_one_that_goes_o
   assert set(discounts) == {0, 1}, 'no termination or no truncation among the ends'
 
 
+def test_the_hidden_step_of_a_truncated_game_brings_no_reward():
+  environment = make('Skiing', 1, 2, max_num_noops=0, max_frames=40)  # points for each moment
+  environment.reset()
+  rows = [environment.step(np.zeros(2, int)) for _ in range(33)]
+  is_first = np.array([row.step_type for row in rows]) == types.FIRST
+  rewards = np.array([row.reward for row in rows])
+  assert is_first.sum() == 2 * 3
+  assert (rewards[~is_first] != 0).mean() > 0.5
+  assert (rewards[is_first] == 0).all()
+
+
 class Counting:
   """Stands before the emulators and notes how many frames each had at its last start."""
 

@@ -36,8 +36,8 @@ def make_acting(kind: str) -> Acting:
           mlp_sizes=(8,), core=kind, core_size=6, previous_action_input=True,
           previous_reward_input=True), spec, num_policy_params=2)
   published = policy_lib.PublishedVariables()
-  policy = policy_lib.Policy(
-      spec, network, functools.partial(vtrace_policy.select_actions, config=None), 1, published)
+  select_actions = functools.partial(vtrace_policy.select_actions, spec, config=None)
+  policy = policy_lib.Policy(spec, network, select_actions, 1, published)
   random = np.random.default_rng(7)
   published.publish(types.Variables(3, tuple(
       tf.constant(random.normal(0, 0.7, v.shape), v.dtype) for v in network.variables)))

@@ -37,18 +37,19 @@ def test_each_training_environment_has_its_own_epsilon_and_evaluation_a_small_on
 def test_actions_are_random_below_epsilon_and_greedy_above_it():
   prediction = types.QOutput(np.float32([[0, 5, 1]] * 4))
   uniforms = [[0.39, 0.0], [0.39, 0.5], [0.39, np.float32(1 - 2.0**-24)], [0.41, 0.0]]
-  output = agent.AGENT.select_actions(prediction, _exploration(uniforms), _CONFIG)
+  output = agent.AGENT.select_actions(None, prediction, _exploration(uniforms), _CONFIG)
   np.testing.assert_array_equal(output.action, [0, 1, 2, 1])
   assert output.prediction is prediction
   evaluated = agent.AGENT.select_actions(
-      prediction, _exploration(uniforms, is_evaluation=True), _CONFIG)
+      None, prediction, _exploration(uniforms, is_evaluation=True), _CONFIG)
   np.testing.assert_array_equal(evaluated.action, [1] * 4)
 
 
 def test_the_share_of_random_actions_is_epsilon():
   uniforms = np.random.default_rng(1).random((20_000, 2), np.float32)
   prediction = types.QOutput(np.tile(np.float32([[0, 0, 9]]), (20_000, 1)))
-  action = agent.AGENT.select_actions(prediction, _exploration(uniforms), _CONFIG).action.numpy()
+  output = agent.AGENT.select_actions(None, prediction, _exploration(uniforms), _CONFIG)
+  action = output.action.numpy()
   assert np.mean(action != 2) == pytest.approx(0.4 * 2 / 3, abs=0.015)
   assert np.mean(action == 0) == pytest.approx(0.4 / 3, abs=0.012)
 

@@ -25,7 +25,7 @@ def _exploration(uniforms, place=0.0, is_evaluation=False):
 
 def _act(q_values, exploration, config=_CONFIG):
   return agent.AGENT.select_actions(
-      types.QOutput(np.asarray(q_values, np.float32)), exploration, config)
+      None, types.QOutput(np.asarray(q_values, np.float32)), exploration, config)
 
 
 @pytest.mark.parametrize('number', [2, 5, 610])

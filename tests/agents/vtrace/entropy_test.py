@@ -35,8 +35,8 @@ def _play(network, uniforms, config):
   flat = tf.nest.map_structure(
       lambda x: tf.reshape(x, [shape[0] * _B, *x.shape[2:]]), prediction)
   output = agent.AGENT.select_actions(
-      flat, types.Exploration(uniforms, tf.zeros(len(uniforms)), tf.zeros(len(uniforms), tf.bool)),
-      config)
+      None, flat, types.Exploration(
+          uniforms, tf.zeros(len(uniforms)), tf.zeros(len(uniforms), tf.bool)), config)
   actions = tf.reshape(output.action, shape)
   reward = tf.cast(actions == 0, tf.float32)
   reward = tf.concat([tf.zeros([1, _B]), reward[:-1]], axis=0)  # into the row after the action

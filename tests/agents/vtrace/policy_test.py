@@ -17,7 +17,7 @@ def _prediction():
 def test_greedy_rows_take_the_mode_and_the_others_what_their_uniform_says():
   prediction = _prediction()
   output = agent.AGENT.select_actions(
-      prediction, types.Exploration(
+      None, prediction, types.Exploration(
           uniforms=np.float32([[0.1], [0.1], [0.9], [0.9]]), place=np.zeros(4, np.float32),
           is_evaluation=np.array([True, False] * 2)), _CONFIG)
   np.testing.assert_array_equal(output.action, [1, 0, 1, 2])
