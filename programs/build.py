@@ -22,6 +22,7 @@ from seed_acme.agents import registry
 from seed_acme.envs import registry as environments
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import step_quota
 from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
 from seed_acme.loggers import tensorboard
@@ -80,13 +81,17 @@ def _after_update(agent: base.Agent, config: config_lib.AgentConfig,
 def make_server(config: config_lib.ExperimentConfig, acting: Acting, sink: core.UnrollSink,
                 counters: counting.Counters) -> server_lib.InferenceServer:
   """The inference server, handing finished unrolls to `sink`."""
+  quota = None
+  if config.inference.strictly_on_policy:
+    quota = step_quota.StepQuota(
+        config_lib.num_training_environments(config), config_lib.unrolls_per_update(config))
   return server_lib.InferenceServer(
       spec=acting.spec, policy=acting.policy,
       num_training=config_lib.num_training_environments(config),
       num_environments=config_lib.num_environments(config),
       unroll_length=config.agent.unroll_length, overlap=config.agent.overlap,
       batch_size=config_lib.inference_batch_size(config), seed=config.seed, sink=sink,
-      counters=counters)
+      counters=counters, quota=quota)
 
 
 def make_training_loop(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory,

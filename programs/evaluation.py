@@ -159,7 +159,7 @@ def _timesteps(config: config_lib.ExperimentConfig, acting: build.Acting,
   server = server_lib.InferenceServer(
       spec=acting.spec, policy=acting.policy, num_training=0, num_environments=size,
       unroll_length=config.agent.unroll_length, overlap=config.agent.overlap, batch_size=size,
-      seed=seed, sink=_NoReplay(), counters=counting.Counters())
+      seed=seed, sink=_NoReplay(), counters=counting.Counters(), quota=None)
   ids = np.arange(size, dtype=np.int32)
   run_ids = actor_lib.new_run_ids(seed, ids)
   timestep = environment.reset()

@@ -66,7 +66,8 @@ class LearnerNodeProcess:
     self.loop.restore()
     batcher = batching.Batcher(
         config_lib.inference_batch_size(config), config.inference.timeout_ms / 1e3,
-        accepts_training=writer.has_room)
+        accepts_training=writer.has_room, holds=server.holds)
+    acting.published.watch(batcher.wake)
     desk = sessions.SessionDesk(
         batcher, acting.spec, config_lib.num_environments(config),
         config_lib.num_training_environments(config), token)

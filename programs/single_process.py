@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from seed_acme import actor as actor_lib
 from seed_acme import config as config_lib
 from seed_acme import counting
 from seed_acme import graph_function
 from seed_acme import run_directory
 from seed_acme import training
+from seed_acme import types
 from seed_acme.programs import actors
 from seed_acme.programs import build
 from seed_acme.programs import build_replay
@@ -107,18 +110,33 @@ class SingleProcess:
     self._turns: _QueueTurns | _MemoryTurns = (
         _QueueTurns(config) if self._memory is None else _MemoryTurns(
             config, *self._memory.counts()))
-    self.actors = [
-        actors.make_actor(config, index, attempt=self.loop.resumptions,
-                          run_seed=config.seed + self.loop.resumptions,
-                          connect=lambda env_ids: actor_lib.LocalChannel(self.server.step))
-        for index in range(actors.num_actor_nodes(config))]
+    self._channels: list[list[actor_lib.LocalChannel]] = []
+    self.actors = [self._make_actor(index) for index in range(actors.num_actor_nodes(config))]
+
+  def _make_actor(self, index: int) -> actor_lib.Actor:
+    channels: list[actor_lib.LocalChannel] = []
+
+    def connect(_: np.ndarray) -> actor_lib.LocalChannel:
+      channels.append(actor_lib.LocalChannel(self.server.step))
+      return channels[-1]
+
+    self._channels.append(channels)
+    return actors.make_actor(
+        self._config, index, attempt=self.loop.resumptions,
+        run_seed=self._config.seed + self.loop.resumptions, connect=connect)
 
   def step(self) -> None:
-    """One step of every actor, then all the updates that the queue has data for."""
-    for actor in self.actors:
-      actor.step()
+    """One step of every actor that need not wait, then all the updates there is data for."""
+    for actor, channels in zip(self.actors, self._channels):
+      # All are asked: what a request finishes is handed on when it is held.
+      held = [self._holds(channel.waiting()) for channel in channels]
+      if not any(held):
+        actor.step()
       while self.writer.has_item():
         self._write_one_item()
+
+  def _holds(self, request: types.ActorRequest | None) -> bool:
+    return request is not None and self.server.holds(request)
 
   def _write_one_item(self) -> None:
     if self._turns.may_insert():

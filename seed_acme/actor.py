@@ -128,5 +128,9 @@ class LocalChannel:
       raise wire.Refused(reply.reason)
     return reply
 
+  def waiting(self) -> types.ActorRequest | None:
+    """The request sent last; None before the first."""
+    return self._request
+
   def close(self) -> None:
     self._closed = True

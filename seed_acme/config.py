@@ -135,10 +135,14 @@ class InferenceConfig:
     so that one half steps while the other half's actions are computed.
   timeout_ms: a smaller batch is run after this long.
   publish_period: updates between two publications of the weights.
+  strictly_on_policy: every update learns from rows that were acted with the weights it starts
+    from, and all environments give it as many: they wait while the learner trains.
+    `agent.batch_size` must be a multiple of the number of training environments.
   """
   batch_size: int = 0
   timeout_ms: float = 5.0
   publish_period: int = 1
+  strictly_on_policy: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,8 +189,9 @@ class CheckpointConfig:
 class LearnerConfig:
   """Process of the learner.
 
-  tensorflow_threads: threads of one TensorFlow operation; 1 costs the fewest
-    CPU-seconds on small networks; 0 = TensorFlow's choice.
+  tensorflow_threads: threads of TensorFlow's operations; 1 costs the fewest CPU-seconds on
+    small networks. Inference and training share them, so convolutions want 2 (the Atari
+    configurations): docs/performance.md. 0 = TensorFlow's choice.
   log_period_s: seconds between two rows of the logs.
   """
   tensorflow_threads: int = 1
@@ -243,6 +248,11 @@ def inference_batch_size(config: ExperimentConfig) -> int:
 def unroll_rows(agent: AgentConfig) -> int:
   """L, the rows of an unroll."""
   return agent.overlap + agent.unroll_length + 1
+
+
+def unrolls_per_update(config: ExperimentConfig) -> int:
+  """Unrolls that each training environment gives to a strictly on-policy update."""
+  return config.agent.batch_size // num_training_environments(config)
 
 
 def writer_backlog(config: ExperimentConfig) -> int:

@@ -26,11 +26,30 @@ def validate(config: config_lib.ExperimentConfig) -> None:
     raise types.UserError(
         f'replay.queue_size ({replay.queue_size}) is smaller than agent.batch_size '
         f'({agent.batch_size}); the learner would wait for ever: raise replay.queue_size')
+  if config.inference.strictly_on_policy:
+    _check_strictly_on_policy(config)
   batch_size = config_lib.inference_batch_size(config)
   if batch_size > config_lib.num_environments(config):
     raise types.UserError(
         f'inference.batch_size ({batch_size}) exceeds the number of environments '
         f'({config_lib.num_environments(config)}): lower it, or leave it 0')
+
+
+def _check_strictly_on_policy(config: config_lib.ExperimentConfig) -> None:
+  num_environments = config_lib.num_training_environments(config)
+  if isinstance(config.agent, config_lib.ReplayAgentConfig):
+    raise types.UserError(
+        'inference.strictly_on_policy (True) needs an agent that learns each unroll once; '
+        f'{config.agent.agent} learns from a memory: set it to False')
+  if config.agent.batch_size % num_environments:
+    raise types.UserError(
+        f'agent.batch_size ({config.agent.batch_size}) is not a multiple of the number of '
+        f'training environments ({num_environments}), as inference.strictly_on_policy needs: '
+        'change num_actors, environments_per_actor or agent.batch_size')
+  if config.inference.publish_period != 1:
+    raise types.UserError(
+        f'inference.publish_period ({config.inference.publish_period}) must be 1 with '
+        'inference.strictly_on_policy: actors wait for every update')
 
 
 def _check_replay_memory(agent: config_lib.ReplayAgentConfig,

@@ -1,6 +1,7 @@
 """The learner: loss -> gradients -> clip -> apply -> a copy of the weights to publish.
 
-One class for all agents; what an agent adds is its loss.
+One class for all agents; what an agent adds is its loss. `multi_pass_learner` goes over a
+sample more than once.
 """
 from __future__ import annotations
 
@@ -70,28 +71,30 @@ class Learner:
 
     Raises `NonFiniteError` naming the first metric that is not finite.
     """
-    optimizer = self._config.optimizer
-    learning_rate = schedules.scheduled_value(optimizer.schedule, optimizer.learning_rate,
-                                              agent_steps, self._total_steps)
-    arguments = (sample, np.float32(learning_rate), np.int64(self.num_updates))
+    arguments = (sample, self._scheduled_rate(agent_steps), np.int64(self.num_updates))
     if self._train is None:
-      self._train = graph_function.GraphFunction(
-          self._train_step, tree.map_structure(
-              lambda x: tf.TensorSpec(x.shape, x.dtype), arguments))
+      self._train = compiled(self._train_step, arguments)
     numbers, priorities, values = self._train(*arguments)
-    numbers = numbers.numpy()
-    metrics = dict(zip(self._metric_names, numbers.tolist()))
-    if not np.isfinite(numbers).all():
-      bad = [name for name, value in metrics.items() if not np.isfinite(value)]
-      raise NonFiniteError(
-          f'{", ".join(bad[:3])} became {metrics[bad[0]]} in update {self.num_updates + 1}: '
-          'lower agent.optimizer.learning_rate or agent.optimizer.max_gradient_norm, '
-          'or look for extreme rewards and observations')
+    metrics = dict(zip(self._metric_names, numbers.numpy().tolist()))
+    self._check_finite(metrics)
     self.num_updates += 1
     trained_steps = int(metrics.pop('learner/trained_steps'))
     return Update(metrics=metrics, trained_steps=trained_steps,
                   priorities=priorities[0].numpy() if priorities else None,
                   variables=types.Variables(self.num_updates, values))
+
+  def _scheduled_rate(self, agent_steps: int) -> np.float32:
+    optimizer = self._config.optimizer
+    return np.float32(schedules.scheduled_value(
+        optimizer.schedule, optimizer.learning_rate, agent_steps, self._total_steps))
+
+  def _check_finite(self, metrics: dict[str, float]) -> None:
+    bad = [name for name, value in metrics.items() if not np.isfinite(value)]
+    if bad:
+      raise NonFiniteError(
+          f'{", ".join(bad[:3])} became {metrics[bad[0]]} in update {self.num_updates + 1}: '
+          'lower agent.optimizer.learning_rate or agent.optimizer.max_gradient_norm, '
+          'or look for extreme rewards and observations')
 
   def variables(self) -> types.Variables:
     """A copy of the weights as they are."""
@@ -100,9 +103,24 @@ class Learner:
 
   def _train_step(self, sample: types.Sample, learning_rate: tf.Tensor,
                   num_updates: tf.Tensor) -> tuple[tf.Tensor, Any, tuple[tf.Tensor, ...]]:
+    metrics, priorities = self._gradient_step(sample, learning_rate)
+    if self._after_update is not None:
+      self._after_update(self._network, num_updates + 1)
+    metrics = {**metrics, **sample_metrics(sample, self._config.overlap, num_updates)}
+    self._metric_names = list(metrics)
+    # Reads after the assignments above; later updates copy before they write.
+    return (stacked(metrics), () if priorities is None else (priorities,),
+            tuple(tf.identity(v) for v in self._network.variables))
+
+  def _gradient_step(self, batch: types.Nest,
+                     learning_rate: tf.Tensor) -> tuple[dict[str, tf.Tensor], Any]:
+    """In a graph: loss, gradients, clip, apply. Returns metrics and priorities or None.
+
+    batch: what the loss takes, a `types.Sample` or a part of a prepared one.
+    """
     variables = self._network.trainable_variables
     with tf.GradientTape() as tape:
-      output = self._loss(self._network, sample)
+      output = self._loss(self._network, batch)
     gradients = tape.gradient(output.loss, variables)
     unused = [v.name for v, g in zip(variables, gradients) if g is None]
     if unused:
@@ -114,20 +132,13 @@ class Learner:
       gradients, _ = tf.clip_by_global_norm(gradients, max_norm, use_norm=norm)
     self._learning_rate.assign(learning_rate)
     self._optimizer.apply(gradients, variables)
-    if self._after_update is not None:
-      self._after_update(self._network, num_updates + 1)
     metrics = {
         **output.metrics,
         'loss/total': output.loss,
         'learner/gradient_norm': norm,
         'learner/learning_rate': learning_rate,
-        **_sample_metrics(sample, self._config.overlap, num_updates),
     }
-    self._metric_names = list(metrics)
-    numbers = tf.stack([tf.cast(x, tf.float32) for x in metrics.values()])
-    # Reads after the assignments above; later updates copy before they write.
-    priorities = () if output.priorities is None else (output.priorities,)
-    return numbers, priorities, tuple(tf.identity(v) for v in self._network.variables)
+    return metrics, output.priorities
 
   def save(self) -> dict[str, np.ndarray]:
     """Everything a checkpoint holds of the learner, by name."""
@@ -147,6 +158,18 @@ class Learner:
     for i, variable in enumerate(self._optimizer.variables):
       named[f'optimizer/{i:03d}/{variable.name}'] = variable
     return named
+
+
+def compiled(function: Callable[..., types.Nest],
+             arguments: tuple[types.Nest, ...]) -> graph_function.GraphFunction:
+  """`function` traced for arguments of these shapes."""
+  return graph_function.GraphFunction(
+      function, tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments))
+
+
+def stacked(metrics: dict[str, tf.Tensor]) -> tf.Tensor:
+  """`[M]` float32: one tensor is cheaper to fetch than M."""
+  return tf.stack([tf.cast(x, tf.float32) for x in metrics.values()])
 
 
 def network_variables(network: core.RecurrentNetwork) -> dict[str, tf.Variable]:
@@ -171,8 +194,8 @@ def assign_variables(variables: dict[str, tf.Variable], arrays: dict[str, np.nda
     variable.assign(arrays[name])
 
 
-def _sample_metrics(sample: types.Sample, overlap: int,
-                    num_updates: tf.Tensor) -> dict[str, tf.Tensor]:
+def sample_metrics(sample: types.Sample, overlap: int,
+                   num_updates: tf.Tensor) -> dict[str, tf.Tensor]:
   """Policy lag (updates between acting and learning) and count of the unmasked transitions."""
   step_type = sample.unroll.inputs.step_type[overlap:-1]
   is_step = tf.not_equal(step_type, tf.cast(types.LAST, step_type.dtype))

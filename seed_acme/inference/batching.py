@@ -61,7 +61,12 @@ class Batcher:
   (replay is full); evaluation requests pass.
   """
 
-  def __init__(self, batch_size: int, timeout_s: float, accepts_training: Callable[[], bool]):
+  def __init__(self, batch_size: int, timeout_s: float, accepts_training: Callable[[], bool],
+               holds: Callable[[types.ActorRequest], bool]):
+    """holds(request): whether this one has to wait; asked again after each `wake`, by the
+    thread that takes the batches.
+    """
+    self._holds = holds
     self._batch_size = batch_size
     self._timeout_s = timeout_s
     self._accepts_training = accepts_training
@@ -102,7 +107,7 @@ class Batcher:
     return sum(p.request.env_ids.size for p in self._pending)
 
   def wake(self) -> None:
-    """Replay has room again: looks at the requests that were held back."""
+    """Replay has room again, or weights are new: looks at the requests that were held back."""
     with self._condition:
       self._condition.notify()
 
@@ -132,7 +137,7 @@ class Batcher:
 
   def _eligible(self) -> list[PendingRequest]:
     if self._accepts_training():
-      return self._pending
+      return [p for p in self._pending if not self._holds(p.request)]
     return [p for p in self._pending if not p.is_training]
 
   def _ready_in(self, eligible: list[PendingRequest], now: float) -> float:

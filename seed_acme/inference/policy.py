@@ -19,10 +19,16 @@ class PublishedVariables:
   def __init__(self) -> None:
     self._lock = threading.Lock()
     self._latest: types.Variables | None = None
+    self._on_publish: Callable[[], None] = lambda: None
+
+  def watch(self, on_publish: Callable[[], None]) -> None:
+    """on_publish: called after each publication, from the learner's thread."""
+    self._on_publish = on_publish
 
   def publish(self, variables: types.Variables) -> None:
     with self._lock:
       self._latest = variables
+    self._on_publish()
 
   def latest(self) -> types.Variables | None:
     with self._lock:
@@ -74,6 +80,11 @@ class Policy:
     if latest is not None and latest.version != self.version:
       self._assign(latest.values)
       self.version = latest.version
+
+  def newest_version(self) -> int:
+    """Of the published weights, whether taken over already or not; -1 before the first."""
+    latest = self._published.latest()
+    return -1 if latest is None else latest.version
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest,
                exploration: types.Exploration) -> tuple[types.AgentOutput, types.Nest]:

@@ -19,6 +19,7 @@ from seed_acme.inference import episodes
 from seed_acme.inference import noise
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import slots as slots_lib
+from seed_acme.inference import step_quota
 from seed_acme.inference import unrolls as unrolls_lib
 
 
@@ -63,7 +64,10 @@ class InferenceServer:
 
   def __init__(self, *, spec: types.EnvironmentSpec, policy: policy_lib.Policy,
                num_training: int, num_environments: int, unroll_length: int, overlap: int,
-               batch_size: int, seed: int, sink: core.UnrollSink, counters: counting.Counters):
+               batch_size: int, seed: int, sink: core.UnrollSink, counters: counting.Counters,
+               quota: step_quota.StepQuota | None):
+    """quota: None = environments never wait for the learner, see `holds`."""
+    self._quota = quota
     self._policy = policy
     self._num_training = num_training
     self._num_environments = num_environments
@@ -77,8 +81,10 @@ class InferenceServer:
     initial_state = policy.initial_state()
     self._slots = slots_lib.EnvironmentSlots(
         num_environments, spec.action, initial_state, seed)
+    example_row = policy.example_row()
+    self._example_outputs = example_row[1]
     self._unrolls = unrolls_lib.UnrollAssembler(
-        num_training, unroll_length, overlap, policy.example_row(),
+        num_training, unroll_length, overlap, example_row,
         tree.map_structure(lambda x: x[0], initial_state))
     self._unrecorded: tuple[np.ndarray, _ActedRows, int] | None = None
     self.training_episodes = episodes.EpisodeStatistics(num_environments)
@@ -114,6 +120,35 @@ class InferenceServer:
         replies[i] = nests.map_arrays(lambda a: a[start:stop], actions)  # noqa: B023
         start = stop
     return replies
+
+  def holds(self, request: types.ActorRequest) -> bool:
+    """Strictly on-policy steps: whether the request has to wait for the next weights.
+
+    Its row finishes the last unroll that the update under way takes from these
+    environments. The unroll is handed on with it at once, with zeros for what is computed
+    from the row, which no loss reads in a last row. The row is acted on when the new weights
+    are there, as the first of the next unroll. Call it again until then.
+    """
+    env_ids = request.env_ids
+    if self._quota is None or not env_ids.size or env_ids[0] >= self._num_training:
+      return False
+    is_new_run = self._slots.is_new_run(env_ids, request.run_ids).any()
+    stored = self._slots.request_numbers[env_ids]
+    if not is_new_run and (stored != request.request_number - 1).any():
+      return False  # repeated or wrong: answered without acting
+    self._quota.renew(self._policy.newest_version())
+    if self._quota.is_used_up(env_ids):
+      return True
+    is_end = (not is_new_run and self._quota.is_last(env_ids)
+              and bool(self._unrolls.is_last_row(env_ids).all()))
+    if is_end:
+      rows = _Rows([request], env_ids.size)
+      inputs, state, _ = self._policy_inputs(rows)
+      outputs = nests.map_arrays(
+          lambda x: np.zeros((env_ids.size, *np.shape(x)), x.dtype), self._example_outputs)
+      self._append(env_ids, inputs, outputs, state, self._policy.version)
+      self._unrolls.rewind(env_ids)
+    return is_end
 
   def _answer_without_acting(self, request: types.ActorRequest) -> batching.Reply | None:
     """The stored action for a repeated number, a refusal for a wrong one, else None."""
@@ -211,8 +246,14 @@ class InferenceServer:
     num_ended = _add_episodes(self.training_episodes, env_ids, acted)
     if num_ended:
       self._counters.add(episodes=num_ended)
-    finished = self._unrolls.append(env_ids, acted.inputs, acted.outputs, acted.entering_state,
-                                    version)
+    self._append(env_ids, acted.inputs, acted.outputs, acted.entering_state, version)
+
+  def _append(self, env_ids: np.ndarray, inputs: types.AgentInput, outputs: types.AgentOutput,
+              entering_state: types.Nest, version: int) -> None:
+    """Rows to the unrolls of training environments; hands on those that are finished by them."""
+    if self._quota is not None:
+      self._quota.add(env_ids[self._unrolls.is_last_row(env_ids)])
+    finished = self._unrolls.append(env_ids, inputs, outputs, entering_state, version)
     if finished is not None:
       num_steps = unrolls_lib.num_steps(finished, self._overlap)
       self._counters.add(agent_steps=num_steps, frames=num_steps * self._frames_per_step)

@@ -77,6 +77,15 @@ class UnrollAssembler:
     finished = env_ids[index == self._num_rows]
     return self._take(finished) if finished.size else None
 
+  def is_last_row(self, env_ids: np.ndarray) -> np.ndarray:
+    """`[N]` bool: whether the next row of each of these environments finishes an unroll."""
+    return self._index[env_ids] == self._num_rows - 1
+
+  def rewind(self, env_ids: np.ndarray) -> None:
+    """The next row replaces the last one, which stays as the end of the unroll it finished."""
+    self._index[env_ids] -= 1
+    self._row_number[env_ids] -= 1
+
   def _keep_states(self, env_ids: np.ndarray, entering_state: types.Nest) -> None:
     """Keeps the state that enters this row where the row starts an unroll."""
     unroll_number, row = np.divmod(self._row_number[env_ids] + self._overlap, self._unroll_length)

@@ -31,7 +31,7 @@ class Rig:
 
   def __init__(self, batch_size: int = 4, timeout_s: float = NEVER_S, num_callers: int = 100):
     self.has_room = True
-    self.batcher = batching.Batcher(batch_size, timeout_s, lambda: self.has_room)
+    self.batcher = batching.Batcher(batch_size, timeout_s, lambda: self.has_room, lambda _: False)
     for _ in range(num_callers):
       self.batcher.add_caller()
 

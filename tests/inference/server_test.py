@@ -14,6 +14,7 @@ from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import step_quota
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -37,14 +38,15 @@ class Sink:
 class Rig:
   """A server with its sink and counters. Requests are made by hand."""
 
-  def __init__(self, acting: Any, batch_size: int = 8, seed: int = 1, unroll_length: int = 3):
+  def __init__(self, acting: Any, batch_size: int = 8, seed: int = 1, unroll_length: int = 3,
+               quota: step_quota.StepQuota | None = None):
     self.acting = acting
     self.sink = Sink()
     self.counters = counting.Counters()
     self.server = server_lib.InferenceServer(
         spec=acting.spec, policy=acting.policy, num_training=NUM_TRAINING,
         num_environments=NUM_ENVIRONMENTS, unroll_length=unroll_length, overlap=1,
-        batch_size=batch_size, seed=seed, sink=self.sink, counters=self.counters)
+        batch_size=batch_size, seed=seed, sink=self.sink, counters=self.counters, quota=quota)
 
   def step(self, *requests: types.ActorRequest) -> list[batching.Reply]:
     return self.server.step(requests)
@@ -366,7 +368,7 @@ class BrokenServer:
 
 def test_the_thread_answers_and_stops(acting):
   rig = Rig(acting('none'))
-  batcher = batching.Batcher(1, 0.0, lambda: True)
+  batcher = batching.Batcher(1, 0.0, lambda: True, lambda _: False)
   batcher.add_caller()
   failures: list[BaseException] = []
   thread = server_lib.InferenceThread(rig.server, batcher, failures.append)
@@ -384,7 +386,7 @@ def test_the_thread_answers_and_stops(acting):
 
 def test_a_failure_reaches_the_owner_and_nobody_is_left_waiting(acting):
   rig = Rig(acting('none'))
-  batcher = batching.Batcher(2, 0.0, lambda: True)
+  batcher = batching.Batcher(2, 0.0, lambda: True, lambda _: False)
   failures: list[BaseException] = []
   thread = server_lib.InferenceThread(BrokenServer(rig.server), batcher, failures.append)
   for _ in range(3):

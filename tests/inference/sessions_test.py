@@ -36,7 +36,7 @@ class Rig:
 
   def __init__(self) -> None:
     self.has_room = True
-    self.batcher = batching.Batcher(1, 0.0, lambda: self.has_room)
+    self.batcher = batching.Batcher(1, 0.0, lambda: self.has_room, lambda _: False)
     self.desk = sessions.SessionDesk(self.batcher, SPEC, 10, 6, 'secret')
     self._pool = futures.ThreadPoolExecutor(8)
 

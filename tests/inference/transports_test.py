@@ -67,7 +67,7 @@ class Rig:
     self.kind, self.spec, self.token, self.port = kind, spec, token, port
     self.has_room = True
     self.answer = answer
-    self.batcher = batching.Batcher(16, 0.001, lambda: self.has_room)
+    self.batcher = batching.Batcher(16, 0.001, lambda: self.has_room, lambda _: False)
     self.desk = sessions.SessionDesk(self.batcher, spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, token)
     self.transport: transports.TransportServer | None = None
     self._pool = futures.ThreadPoolExecutor(16)
@@ -418,7 +418,8 @@ def test_a_request_repeated_after_a_broken_stream_steps_once(acting, cut):
   made = acting('lstm')
   server = server_lib.InferenceServer(
       spec=made.spec, policy=made.policy, num_training=4, num_environments=4, unroll_length=5,
-      overlap=0, batch_size=4, seed=1, sink=_Discard(), counters=counting.Counters())
+      overlap=0, batch_size=4, seed=1, sink=_Discard(), counters=counting.Counters(),
+      quota=None)
   lock = threading.Lock()
 
   def answer(one: types.ActorRequest) -> batching.Reply:

@@ -99,7 +99,7 @@ def play(acting, unroll_length: int, overlap: int, num_rounds: int) -> _Played:
   server = server_lib.InferenceServer(
       spec=acting.spec, policy=acting.policy, num_training=6, num_environments=6,
       unroll_length=unroll_length, overlap=overlap, batch_size=6, seed=1, sink=sink,
-      counters=counters)
+      counters=counters, quota=None)
   groups = [_Group([0, 1]), _Group([4, 2, 3]), _Group([5])]
   for i in range(num_rounds):
     # Different paces, so that the environments get out of phase; padding in most batches.
