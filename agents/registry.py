@@ -5,10 +5,12 @@ import difflib
 
 from seed_acme import types
 from seed_acme.agents import base
+from seed_acme.agents.on_policy import agent as on_policy
 from seed_acme.agents.r2d2 import agent as r2d2
 from seed_acme.agents.vtrace import agent as vtrace
 
 AGENTS: dict[str, base.Agent] = {
+    'on_policy': on_policy.AGENT,
     'r2d2': r2d2.AGENT,
     'vtrace': vtrace.AGENT,
 }

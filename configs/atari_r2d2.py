@@ -25,5 +25,7 @@ def experiment() -> config_lib.ExperimentConfig:
       ),
       agent=r2d2_config.R2D2Config(),
       inference=config_lib.InferenceConfig(batch_size=64),
+      # With one thread its convolutions and those of inference take turns on that thread.
+      learner=config_lib.LearnerConfig(tensorflow_threads=2),
       checkpoint=config_lib.CheckpointConfig(period_s=1800.0),
   )

@@ -35,5 +35,7 @@ def experiment() -> config_lib.ExperimentConfig:
           target_period=500,
           optimizer=config_lib.OptimizerConfig(learning_rate=3e-4, epsilon=1e-3),
       ),
+      # With one thread its convolutions and those of inference take turns on that thread.
+      learner=config_lib.LearnerConfig(tensorflow_threads=2),
       checkpoint=config_lib.CheckpointConfig(period_s=300.0),
   )

@@ -36,5 +36,7 @@ def experiment() -> config_lib.ExperimentConfig:
           ),
       ),
       replay=config_lib.ReplayConfig(queue_size=64),
+      # With one thread its convolutions and those of inference take turns on that thread.
+      learner=config_lib.LearnerConfig(tensorflow_threads=2),
       checkpoint=config_lib.CheckpointConfig(period_s=600.0),
   )

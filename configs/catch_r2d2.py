@@ -22,7 +22,7 @@ def experiment() -> config_lib.ExperimentConfig:
           replay_min_size=100,
           replay_ratio=4.0,
           discount=0.99,
-          target_period=100,
-          optimizer=config_lib.OptimizerConfig(learning_rate=1e-3, epsilon=1e-3),
+          target_period=50,
+          optimizer=config_lib.OptimizerConfig(learning_rate=3e-3, epsilon=1e-3),
       ),
   )

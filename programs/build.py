@@ -13,6 +13,7 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import counting
 from seed_acme import learner as learner_lib
+from seed_acme import multi_pass_learner
 from seed_acme import run_directory
 from seed_acme import saved_config
 from seed_acme import training
@@ -62,6 +63,10 @@ def make_learner(config: config_lib.ExperimentConfig, acting: Acting) -> learner
   tf.random.set_seed(config.seed)
   network = acting.agent.make_network(acting.spec, config.network, config.agent)
   loss = functools.partial(_loss, acting.agent, config.agent)
+  if acting.agent.passes is not None:
+    return multi_pass_learner.MultiPassLearner(
+        network, loss, config.agent, config.total_steps, acting.agent.passes(config.agent),
+        config.seed, config.learner.xla)
   after_update = acting.agent.after_update and functools.partial(
       _after_update, acting.agent, config.agent)
   return learner_lib.Learner(network, loss, config.agent, config.total_steps, after_update)

@@ -34,7 +34,11 @@ class NetworkConfig:
   torso_output_size: units of the last layer of the convolutional torsos.
   core: what carries state from row to row.
   core_size: units of the recurrent core.
-  head_sizes: units of the hidden ReLU layers of each head; none by default.
+  head_sizes: units of the hidden layers of each head; none by default.
+  activation, initializer: of the dense layers in the `mlp` torso and in the heads, the
+    convolutional torsos being those of their papers. `orthogonal` has gain sqrt(2), or 1 with
+    tanh; the last layers have the gains policy_head_gain and value_head_gain.
+  separate_value_network: an actor-critic's value has a torso and a core of its own.
   previous_action_input, previous_reward_input: feed them to the core (action one-hot).
   previous_reward_bound: the reward fed to the core is clipped to [-bound, bound]; 0 = as it is.
   frame_stack: images that the torso sees as channels, the newest and those before it in the
@@ -51,6 +55,11 @@ class NetworkConfig:
   previous_reward_input: bool = False
   previous_reward_bound: float = 1.0
   head_sizes: tuple[int, ...] = ()
+  activation: Literal['relu', 'tanh', 'swish', 'elu'] = 'relu'
+  initializer: Literal['glorot_uniform', 'orthogonal'] = 'glorot_uniform'
+  policy_head_gain: float = 1.0
+  value_head_gain: float = 1.0
+  separate_value_network: bool = False
   frame_stack: int = 1
   module: str = ''
 
@@ -193,9 +202,12 @@ class LearnerConfig:
     small networks. Inference and training share them, so convolutions want 2 (the Atari
     configurations): docs/performance.md. 0 = TensorFlow's choice.
   log_period_s: seconds between two rows of the logs.
+  xla: compile the gradient step of an agent that makes several passes. Nearly twice as fast on
+    small dense networks; recurrent cores cannot be compiled.
   """
   tensorflow_threads: int = 1
   log_period_s: float = 1.0
+  xla: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

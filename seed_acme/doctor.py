@@ -42,6 +42,8 @@ _OPTIONAL = {
     'gymnasium': ('gymnasium', 'gymnasium'),
     'ale_py': ('ale-py', 'atari'),
     'cv2': ('opencv-python', 'atari'),
+    'mujoco': ('mujoco', 'mujoco'),
+    'dm_control': ('dm_control', 'dm_control'),
     'imageio': ('imageio', 'video'),
     'imageio_ffmpeg': ('imageio-ffmpeg', 'video'),
 }

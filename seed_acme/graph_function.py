@@ -1,11 +1,12 @@
 """A graph function over nests, traced once, with a cheap call."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import contextlib
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.framework import constant_op
 import tree
@@ -22,8 +23,12 @@ class GraphFunction:
   not change, so this traces once and calls the concrete function with flat tensors.
   """
 
-  def __init__(self, function: Callable[..., types.Nest], specs: tuple[types.Nest, ...]):
-    """specs: a nest of `tf.TensorSpec` for each argument; None dimensions may vary."""
+  def __init__(self, function: Callable[..., types.Nest], specs: tuple[types.Nest, ...],
+               xla: bool = False):
+    """specs: a nest of `tf.TensorSpec` for each argument; None dimensions may vary.
+
+    xla: compile to few large kernels; seconds at the first call.
+    """
     self._specs = specs
     self._output_structure: types.Nest = None
 
@@ -37,7 +42,8 @@ class GraphFunction:
     flat_specs = [tf.TensorSpec(spec.shape, spec.dtype, name=f'argument_{i}')
                   for i, spec in enumerate(tree.flatten(specs))]
     # Without autograph: it would bury what a loss or a network raises in a page of text.
-    self._function = tf.function(flat_function, input_signature=flat_specs, autograph=False)
+    self._function = tf.function(flat_function, input_signature=flat_specs, autograph=False,
+                                 jit_compile=xla or None)
     self._concrete = self._function.get_concrete_function()
     self._captured = self._concrete.captured_inputs
     self._unflatten_output = nests.unflattener(self._output_structure)
@@ -67,7 +73,8 @@ def batch_specs(example: types.Nest) -> types.Nest:
       lambda x: tf.TensorSpec((None, *x.shape[1:]), x.dtype), example)
 
 
-def in_calling_thread() -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def in_calling_thread() -> Iterator[None]:
   """Within it, graph functions called by this thread run on this thread, op after op.
 
   TensorFlow otherwise hands each call to a pool and waits: two changes of thread, which cost
@@ -75,5 +82,17 @@ def in_calling_thread() -> contextlib.AbstractContextManager[None]:
   several threads. With a GPU, whose ops are asynchronous, nothing is changed.
   """
   if tf.config.list_physical_devices('GPU'):
-    return contextlib.nullcontext()
-  return tf.experimental.function_executor_type('SINGLE_THREADED_EXECUTOR')
+    yield
+    return
+  before = context.context().function_call_options
+  config = tf.compat.v1.ConfigProto.FromString(before.config_proto_serialized)
+  # TensorFlow rewrites long sums of large tensors (residual networks, gradients of shared
+  # weights) into reference variables, to save memory; this executor knows no references.
+  config.graph_options.rewrite_options.memory_optimization = (
+      rewriter_config_pb2.RewriterConfig.NO_MEM_OPT)
+  context.context().function_call_options = context.FunctionCallOptions(
+      executor_type='SINGLE_THREADED_EXECUTOR', config_proto=config)
+  try:
+    yield
+  finally:
+    context.context().function_call_options = before

@@ -160,11 +160,11 @@ class Learner:
     return named
 
 
-def compiled(function: Callable[..., types.Nest],
-             arguments: tuple[types.Nest, ...]) -> graph_function.GraphFunction:
+def compiled(function: Callable[..., types.Nest], arguments: tuple[types.Nest, ...],
+             xla: bool = False) -> graph_function.GraphFunction:
   """`function` traced for arguments of these shapes."""
   return graph_function.GraphFunction(
-      function, tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments))
+      function, tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments), xla)
 
 
 def stacked(metrics: dict[str, tf.Tensor]) -> tf.Tensor:

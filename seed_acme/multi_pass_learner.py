@@ -45,11 +45,16 @@ class MultiPassLearner(learner_lib.Learner):
   """
 
   def __init__(self, network: core.RecurrentNetwork, loss: learner_lib.Loss,
-               config: config_lib.AgentConfig, total_steps: int, passes: Passes, seed: int):
-    """loss(network, minibatch), of what `passes.take` gives. seed: of the shuffling."""
+               config: config_lib.AgentConfig, total_steps: int, passes: Passes, seed: int,
+               xla: bool):
+    """loss(network, minibatch), of what `passes.take` gives. seed: of the shuffling.
+
+    xla: of the gradient step.
+    """
     super().__init__(network, loss, config, total_steps)
     self._passes = passes
     self._seed = seed
+    self._xla = xla
     self._prepare: dict[bool, graph_function.GraphFunction] = {}
     self._learn: graph_function.GraphFunction | None = None
     self._finish: graph_function.GraphFunction | None = None
@@ -87,7 +92,7 @@ class MultiPassLearner(learner_lib.Learner):
     """One gradient step; its metrics, not fetched yet."""
     arguments = (prepared, indices, rate)
     if self._learn is None:
-      self._learn = learner_lib.compiled(self._learn_step, arguments)
+      self._learn = learner_lib.compiled(self._learn_step, arguments, self._xla)
     return self._learn(*arguments)
 
   def _learn_step(self, prepared: types.Nest, indices: tf.Tensor,

@@ -4,6 +4,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from seed_acme import graph_function
 from seed_acme import types
@@ -89,3 +90,27 @@ def test_batch_specs_leave_the_first_dimension_open():
   specs = graph_function.batch_specs(example)
   assert specs['a'] == tf.TensorSpec((None, 4), tf.uint8)
   assert specs['b'][0] == tf.TensorSpec((None,), tf.bool)
+
+
+def test_a_long_sum_of_large_tensors_runs_in_the_calling_thread():
+  """TensorFlow would make reference variables of it, which that executor does not know."""
+
+  def add(x):
+    total = x
+    for i in range(8):
+      total = total + tf.nn.relu(x * float(i))
+    return total
+
+  call = graph_function.GraphFunction(add, (_spec([640, 21, 21, 32]),))
+  with graph_function.in_calling_thread():
+    output = call(np.ones([640, 21, 21, 32], np.float32))
+  np.testing.assert_array_equal(output, 1 + sum(range(8)))
+
+
+def test_the_calling_threads_executor_is_set_back():
+  executor = lambda: context.context().function_call_options.executor_type
+  before = executor()
+  with pytest.raises(KeyError), graph_function.in_calling_thread():
+    assert executor() == 'SINGLE_THREADED_EXECUTOR'
+    raise KeyError
+  assert executor() == before

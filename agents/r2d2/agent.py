@@ -21,4 +21,5 @@ AGENT = base.Agent(
     loss=loss.loss,
     initial_priorities=loss.initial_priorities,
     after_update=learner.after_update,
+    passes=None,
     num_uniforms=policy.num_uniforms)

@@ -21,4 +21,5 @@ AGENT = base.Agent(
     loss=loss.loss,
     initial_priorities=None,
     after_update=None,
+    passes=None,
     num_uniforms=policy.num_uniforms)

@@ -39,14 +39,16 @@ def loss(
   state = burn_in.entering_state(network, sample.unroll, config)
   prediction, _ = network.unroll(inputs, state)
   rewards, discounts, mask = _transitions(inputs, config)
-  policy, values = distributions.CATEGORICAL, prediction.value
-  params, actions = prediction.policy_params[:-1], outputs.action[:-1]
+  values, actions = prediction.value, outputs.action[:-1]
+  params = prediction.policy_params[:-1]
+  policy = distributions.Categorical(params.shape[-1])
   behaviour_params = tf.stop_gradient(outputs.prediction.policy_params[:-1])
   log_probs = policy.log_prob(params, actions)
   log_rhos = log_probs - policy.log_prob(behaviour_params, actions)
   targets, advantages = vtrace_lib.vtrace(
       values, rewards, discounts, log_rhos, mask, lambda_=config.lambda_,
-      rho_clip=config.rho_clip, c_clip=config.c_clip, policy_rho_clip=config.policy_rho_clip)
+      rho_clip=config.rho_clip, c_clip=config.c_clip, policy_rho_clip=config.policy_rho_clip,
+      advantage_lambda=1.0)
   mean = functools.partial(transitions_lib.masked_mean, mask=mask)
   entropies = policy.entropy(params)
   entropy = _entropy_terms(network, entropies, mask, config)

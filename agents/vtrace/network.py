@@ -11,7 +11,6 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.agents.vtrace import config as vtrace_config
 from seed_acme.networks import build
-from seed_acme.ops import distributions
 from seed_acme.ops import lagrange
 
 
@@ -19,12 +18,13 @@ def make_network(
     spec: types.EnvironmentSpec, network_config: config_lib.NetworkConfig,
     config: vtrace_config.VTraceConfig) -> core.RecurrentNetwork:
   """With `target_entropy` set the network also holds the parameter of the entropy weight."""
-  num_params = distributions.CATEGORICAL.num_params(spec)
+  num_params = types.num_discrete_actions(spec)
   network = build.make_actor_critic(network_config, spec, num_params)
   if config.target_entropy is None:
     return network
   parameter = lagrange.initial_parameter(
-      config.entropy_cost, speed=config.entropy_adjustment_speed)
+      config.entropy_cost, speed=config.entropy_adjustment_speed,
+      weight_name='agent.entropy_cost', speed_name='agent.entropy_adjustment_speed')
   return EntropyWeightedNetwork(network, parameter)
 
 

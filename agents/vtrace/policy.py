@@ -10,7 +10,8 @@ from seed_acme.ops import distributions
 
 def num_uniforms(spec: types.EnvironmentSpec) -> int:
   """Random numbers that one action takes."""
-  return distributions.CATEGORICAL.num_uniforms(spec)
+  types.num_discrete_actions(spec)  # raises where there is none
+  return 1
 
 
 def select_actions(
@@ -19,8 +20,9 @@ def select_actions(
   """prediction `[N, ...]`, exploration `[N, ...]` -> int32 actions `[N]`."""
   del spec, config
   params = prediction.policy_params
-  sampled = distributions.CATEGORICAL.sample(params, exploration.uniforms)
-  greedy = distributions.CATEGORICAL.mode(params)
+  policy = distributions.Categorical(params.shape[-1])
+  sampled = policy.sample(params, exploration.uniforms)
+  greedy = policy.mode(params)
   return types.AgentOutput(
       action=tf.where(tf.cast(exploration.is_evaluation, tf.bool), greedy, sampled),
       prediction=prediction)

@@ -18,6 +18,10 @@ from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import types
+from seed_acme.envs import action_scaling
+from seed_acme.envs import mujoco_setup
+
+_MID = dm_env.StepType.MID
 
 
 class GymEnvironment(dm_env.Environment):
@@ -71,11 +75,11 @@ class GymEnvironment(dm_env.Environment):
           'terminated, truncated, info (or observation, reward, done, info)')
     observation = self._observation.read(observation)
     self._has_ended = bool(terminated or truncated)
+    if not self._has_ended:
+      return dm_env.TimeStep(_MID, reward, 1.0, observation)
     if terminated:
       return dm_env.termination(reward, observation)
-    if truncated:
-      return dm_env.truncation(reward, observation)
-    return dm_env.transition(reward, observation)
+    return dm_env.truncation(reward, observation)
 
   def observation_spec(self) -> types.Nest:
     return self._observation.spec
@@ -88,9 +92,14 @@ class GymEnvironment(dm_env.Environment):
     inside = getattr(self._environment, 'unwrapped', self._environment)
     # Before gym 0.26 the mode was an argument of every call.
     is_old = _accepts(getattr(inside, 'render', lambda: None), 'mode')
+    is_mujoco = mujoco_setup.is_mujoco(inside)
+    if is_mujoco:
+      mujoco_setup.choose_backend()
     try:
       screen = self._environment.render(**({'mode': 'rgb_array'} if is_old else {}))
     except Exception as error:
+      if is_mujoco:
+        raise mujoco_setup.no_pictures(self._name, error) from error
       if not {'DependencyNotInstalled', 'NotImplementedError'} & _class_names(error):
         raise
       raise types.UserError(f'{self._name} cannot show its screen: {error}') from error
@@ -163,18 +172,18 @@ def _multi_binary(space: Any, where: str) -> _Converter:
 
 
 def _array_converter(spec: dm_specs.Array, start: Any, where: str) -> _Converter:
-  has_start = bool(np.any(start))
+  has_start, dtype = bool(np.any(start)), spec.dtype
 
   def read(value: Any) -> np.ndarray:
     value = np.asarray(value)
-    if value.dtype != spec.dtype:
-      if not np.can_cast(value.dtype, spec.dtype, 'same_kind'):
-        raise types.UserError(f'{where}: expected {spec.dtype}, got {value.dtype}')
-      value = value.astype(spec.dtype)
+    if value.dtype != dtype:
+      if not np.can_cast(value.dtype, dtype, 'same_kind'):
+        raise types.UserError(f'{where}: expected {dtype}, got {value.dtype}')
+      value = value.astype(dtype)
     return value - start if has_start else value
 
   def write(value: Any) -> np.ndarray:
-    value = np.asarray(value, spec.dtype)
+    value = np.asarray(value, dtype)
     return value + start if has_start else value
 
   return _Converter(spec, read, write)
@@ -237,6 +246,10 @@ def make(
       environment = module.make(level, **{'disable_env_checker': True, **settings})
   except (ImportError, module.error.DependencyNotInstalled) as error:
     raise _missing_package(package, level, error) from error
+  except TypeError as error:  # an environment with **kwargs hands them on, unseen by `check`
+    if 'keyword argument' not in str(error):
+      raise
+    raise types.UserError(f'{package} environment {level!r} with {settings}: {error}') from error
   return GymEnvironment(environment, seed, level)
 
 
@@ -255,11 +268,12 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
     near = difflib.get_close_matches(registered, known_levels(package), n=3)
     hint = f' (near: {", ".join(near)})' if near else ''
     raise types.UserError(f'unknown {package} environment {level!r}{hint}: {error}') from error
+  mujoco_setup.check_level(package, level, spec.entry_point)
   accepted = _accepted_settings(gym, spec)
   for name in settings:
     if accepted is not None and name not in accepted:
       raise types.UserError(f'{package} environment {level!r} has no setting {name!r}: '
-                            f'expected one of {", ".join(accepted)}')
+                            f'expected one of {", ".join([*accepted, *action_scaling.NAMES])}')
 
 
 def known_levels(package: str) -> list[str]:

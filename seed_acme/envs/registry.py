@@ -2,24 +2,25 @@
 
 The ids:
 
-* `catch`, `memory_chain`: seed_acme's own.
+* `catch`, `memory_chain`, `toy`, `toy_memory`: seed_acme's own.
 * `atari:GAME`, `atari:MontezumaRevenge`: settings as in `atari.Settings`.
 * `gym:ID`, `gymnasium:ID`; a bare id that ends in a version (`CartPole-v1`,
   `ALE/Pong-v5`) is gym's.
+* `dm_control:DOMAIN/TASK`, `dm_control:cheetah/run`.
 * `package.module:factory` or `package.module.factory`: your own function
   `factory(seed, **settings)`, called once for each environment with a seed of its own;
   it returns a dm_env, gym or gymnasium environment. If it has a parameter
   `num_environments` it is called once, `factory(seed, num_environments=E, **settings)`,
   and returns a `core.VectorEnvironment`.
+
+All but `catch`, `memory_chain` and Atari also take the settings of `action_scaling`.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+import contextlib
 import dataclasses
-import difflib
-import importlib
 import importlib.util
-import inspect
 import re
 from typing import Any, NamedTuple
 
@@ -29,26 +30,38 @@ import numpy as np
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.envs import action_scaling
 from seed_acme.envs import atari
 from seed_acme.envs import atari_games
 from seed_acme.envs import atari_vector
 from seed_acme.envs import catch
+from seed_acme.envs import dm_control_adapter
+from seed_acme.envs import factories
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import memory_chain
+from seed_acme.envs import settings as settings_lib
+from seed_acme.envs import toy
 from seed_acme.envs import vector
 
 # Natively vectorised: `(num_environments, seed, **settings)`.
 _OWN: dict[str, Callable[..., core.VectorEnvironment]] = {
     'catch': catch.Catch,
     'memory_chain': memory_chain.MemoryChain,
+    'toy': toy.Toy,
+    'toy_memory': toy.ToyMemory,
 }
 _DESCRIPTIONS = {
     'catch': 'move a paddle under a falling ball',
     'memory_chain': 'repeat at the end of the episode what was shown at its start',
+    'toy': 'answer with the vector shown; continuous actions',
+    'toy_memory': 'answer with the vector shown some rows ago; continuous actions',
 }
+_OF_OWN = ('num_environments', 'seed')  # parameters that are no settings
+_OWN_WITH_FLOAT_ACTIONS = ('toy', 'toy_memory')
 _GYM_PACKAGES = ('gym', 'gymnasium')
 _ATARI = 'atari:'
 _ATARI_PACKAGES = ('ale_py', 'cv2')
+_DM_CONTROL = 'dm_control:'
 # An optional namespace or module, a name, and the version that every gym id ends in.
 _GYM_ID = re.compile(r'^([\w.-]+[:/])*[\w.-]+-v\d+$')
 _FACTORY = re.compile(r'^[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*$')
@@ -58,7 +71,7 @@ class KnownEnvironments(NamedTuple):
   """A line of `seed-acme list`.
 
   id: as in `EnvironmentConfig`; ID stands for the name within a package.
-  settings: names of the accepted settings, empty where they depend on ID.
+  settings: names of the accepted settings; without those that depend on ID.
   is_available: whether what it needs is installed. install: the command that does it.
   """
   id: str
@@ -75,7 +88,7 @@ def make(
   """`num_environments` environments with seeds drawn from (seed, index).
 
   So environment i behaves the same however many others there are, unless it is natively
-  vectorised and draws for all from one stream (`catch`, `memory_chain`). Wrong ids and
+  vectorised and draws for all from one stream (those of seed_acme's own). Wrong ids and
   settings raise `types.UserError`, as in `check`.
 
   renders: the environment has a method `render() -> [H, W, 3]` uint8, which shows
@@ -96,23 +109,40 @@ def make(
 def _make(
     config: config_lib.EnvironmentConfig, num_environments: int, seed: int, renders: bool
 ) -> core.VectorEnvironment:
-  if config.id in _OWN:
-    return _OWN[config.id](num_environments, seed, **config.settings)
   if config.id.startswith(_ATARI):
     return _make_atari(config, num_environments, seed, renders)
-  package, level = _gym_level(config.id)
-  if package:
+  if config.id in _OWN and config.id not in _OWN_WITH_FLOAT_ACTIONS:
+    return _OWN[config.id](num_environments, seed, **config.settings)
+  actions, settings = action_scaling.split(config.id, config.settings)
+  if config.id in _OWN:
+    own = _OWN[config.id](num_environments, seed, **settings)
+    # Their actions are within [-1, 1] as they are, and checked there.
+    return action_scaling.wrap(own, actions, config.id) if actions.action_bins else own
+  return action_scaling.wrap(
+      _make_foreign(config.id, settings, num_environments, seed, renders), actions, config.id)
+
+
+def _make_foreign(
+    environment_id: str, settings: dict[str, Any], num_environments: int, seed: int, renders: bool
+) -> core.VectorEnvironment:
+  package, level = _gym_level(environment_id)
+  if environment_id.startswith(_DM_CONTROL):
     def make_one(one_seed: int) -> dm_env.Environment:
-      return gym_adapter.make(package, level, one_seed, config.settings, renders)
+      return dm_control_adapter.make(
+          environment_id[len(_DM_CONTROL):], one_seed, settings, renders)
+  elif package:
+    def make_one(one_seed: int) -> dm_env.Environment:
+      return gym_adapter.make(package, level, one_seed, settings, renders)
   else:
-    factory = _user_factory(config.id)
-    if 'num_environments' in _parameters(factory):
-      return _require_vector(config.id, factory(
-          seed, num_environments=num_environments, **config.settings))
+    factory = factories.find(environment_id, _known_ids)
+    if 'num_environments' in settings_lib.parameters(factory):
+      return factories.require_vector(environment_id, factory(
+          seed, num_environments=num_environments, **settings))
     def make_one(one_seed: int) -> dm_env.Environment:
-      return _as_dm_env(config.id, factory(one_seed, **config.settings), one_seed)
+      return factories.as_dm_env(environment_id, factory(one_seed, **settings), one_seed)
   return vector.VectorOfEnvironments(
-      [make_one(one_seed) for one_seed in environment_seeds(seed, num_environments)], config.id)
+      [make_one(one_seed) for one_seed in environment_seeds(seed, num_environments)],
+      environment_id)
 
 
 def _make_atari(
@@ -151,32 +181,41 @@ def check(config: config_lib.EnvironmentConfig) -> None:
   """
   package, level = _gym_level(config.id)
   if config.id in _OWN:
-    own = _OWN[config.id]
-    _check_settings(config, own, skip=('num_environments', 'seed'))
-    own(num_environments=1, seed=0, **config.settings).close()  # cheap, and checks the values
+    _check_own(config)
   elif config.id.startswith(_ATARI):
     _check_atari(config)
+  elif config.id.startswith(_DM_CONTROL):
+    _require(config.id, 'dm_control', 'dm_control')
+    _, settings = action_scaling.split(config.id, config.settings)
+    dm_control_adapter.check(config.id[len(_DM_CONTROL):], settings)
   elif package:
-    if not _is_installed(package):
-      raise types.UserError(
-          f'environment {config.id!r} needs {package}: pip install seed_acme[{package}]')
-    gym_adapter.check(package, level, config.settings)
+    _require(config.id, package, package)
+    _, settings = action_scaling.split(config.id, config.settings)
+    gym_adapter.check(package, level, settings)
   elif _FACTORY.match(config.id):
-    factory = _user_factory(config.id)
-    _check_settings(config, factory, skip=('num_environments', 'seed'))
+    factories.check(config, factories.find(config.id, _known_ids))
+    action_scaling.split(config.id, config.settings)
   else:
     raise types.UserError(
-        f'unknown environment {config.id!r}{_near(config.id, _known_ids())}: expected one of '
-        f'{", ".join(_OWN)}, atari:GAME, a gym id with its version, gym:ID, gymnasium:ID, or '
-        'package.module:factory')
+        f'unknown environment {config.id!r}{settings_lib.near(config.id, _known_ids())}: expected '
+        f'one of {", ".join(_OWN)}, atari:GAME, a gym id with its version, gym:ID, gymnasium:ID, '
+        'dm_control:DOMAIN/TASK, or package.module:factory')
+
+
+def _check_own(config: config_lib.EnvironmentConfig) -> None:
+  own, settings = _OWN[config.id], config.settings
+  also: tuple[str, ...] = ()
+  if config.id in _OWN_WITH_FLOAT_ACTIONS:
+    also = action_scaling.NAMES
+    _, settings = action_scaling.split(config.id, settings)
+  settings_lib.check(config, own, skip=_OF_OWN, also=also)
+  own(num_environments=1, seed=0, **settings).close()  # cheap, and checks the values
 
 
 def _check_atari(config: config_lib.EnvironmentConfig) -> None:
   for package in _ATARI_PACKAGES:
-    if not _is_installed(package):
-      raise types.UserError(
-          f'environment {config.id!r} needs {package}: pip install seed_acme[atari]')
-  _check_settings(config, atari.Settings, skip=())
+    _require(config.id, package, 'atari')
+  settings_lib.check(config, atari.Settings, skip=())
   game, _ = _atari_game_and_settings(config)
   atari.rom_path(game)
 
@@ -188,21 +227,29 @@ def _atari_game_and_settings(config: config_lib.EnvironmentConfig) -> tuple[str,
 
 def known_environments() -> list[KnownEnvironments]:
   """What `EnvironmentConfig.id` may be. Imports no optional package."""
+  of_actions = action_scaling.NAMES
   listed = [
       KnownEnvironments(
-          name, _DESCRIPTIONS[name], tuple(_settings(own, ('num_environments', 'seed'))),
+          name, _DESCRIPTIONS[name], (
+              *settings_lib.names(own, _OF_OWN),
+              *(of_actions if name in _OWN_WITH_FLOAT_ACTIONS else ())),
           is_available=True, install='')
       for name, own in _OWN.items()]
   listed.append(KnownEnvironments(
       f'{_ATARI}GAME', 'an Atari game, such as atari:MontezumaRevenge',
-      tuple(_settings(atari.Settings, ())), all(map(_is_installed, _ATARI_PACKAGES)),
+      tuple(settings_lib.names(atari.Settings)), all(map(_is_installed, _ATARI_PACKAGES)),
       'pip install seed_acme[atari]'))
   for package in _GYM_PACKAGES:
     listed.append(KnownEnvironments(
-        f'{package}:ID', f'any environment registered with {package}', (),
-        _is_installed(package), f'pip install seed_acme[{package}]'))
+        f'{package}:ID', f'any environment registered with {package}; takes its settings too',
+        of_actions, _is_installed(package), f'pip install seed_acme[{package}]'))
   listed.append(KnownEnvironments(
-      'package.module:factory', 'your own factory(seed, **settings)', (), True, ''))
+      f'{_DM_CONTROL}DOMAIN/TASK', "a task of dm_control's suite, such as dm_control:cheetah/run",
+      (*dm_control_adapter.SETTINGS, *of_actions), _is_installed('dm_control'),
+      'pip install seed_acme[dm_control]'))
+  listed.append(KnownEnvironments(
+      'package.module:factory', 'your own factory(seed, **settings); takes its settings too',
+      of_actions, True, ''))
   return listed
 
 
@@ -214,71 +261,10 @@ def _gym_level(environment_id: str) -> tuple[str, str]:
   return ('gym', environment_id) if _GYM_ID.match(environment_id) else ('', '')
 
 
-def _user_factory(environment_id: str) -> Callable[..., Any]:
-  separator = ':' if ':' in environment_id else '.'
-  path, _, name = environment_id.rpartition(separator)
-  try:
-    module = importlib.import_module(path)
-  except ImportError as error:
+def _require(environment_id: str, package: str, extra: str) -> None:
+  if not _is_installed(package):
     raise types.UserError(
-        f'environment {environment_id!r}: cannot import {path!r}: {error}'
-        f'{_near(environment_id, _known_ids())}') from error
-  factory = getattr(module, name, None)
-  if not callable(factory):
-    functions = [key for key, value in vars(module).items() if callable(value)]
-    raise types.UserError(
-        f'environment {environment_id!r}: {path} has no function {name!r}'
-        f'{_near(name, functions)}')
-  return factory
-
-
-def _as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Environment:
-  if isinstance(environment, dm_env.Environment) or hasattr(environment, 'observation_spec'):
-    return environment
-  # gym's vectors have both spaces too, but steps that end apart are not dm_env's.
-  if hasattr(environment, 'observation_space') and not hasattr(environment, 'num_envs'):
-    return gym_adapter.GymEnvironment(environment, seed, environment_id)
-  raise types.UserError(
-      f'{environment_id} returned {type(environment).__name__}: expected a dm_env, gym or '
-      'gymnasium environment (for a core.VectorEnvironment give the factory a parameter '
-      'num_environments)')
-
-
-def _require_vector(environment_id: str, environment: Any) -> core.VectorEnvironment:
-  if hasattr(environment, 'num_environments') and hasattr(environment, 'spec'):
-    return environment
-  raise types.UserError(
-      f'{environment_id} has a parameter num_environments but returned '
-      f'{type(environment).__name__}: expected a core.VectorEnvironment')
-
-
-def _check_settings(
-    config: config_lib.EnvironmentConfig, function: Callable[..., Any], skip: Iterable[str]
-) -> None:
-  kinds = {parameter.kind for parameter in _parameters(function).values()}
-  accepted = _settings(function, skip)
-  unknown = [name for name in config.settings if name not in accepted]
-  if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
-    raise types.UserError(
-        f'environment {config.id!r} has no setting {unknown[0]!r}: expected '
-        f'{", ".join(accepted) or "none"}')
-  missing = [
-      name for name, parameter in list(_parameters(function).items())[1:]
-      if name in accepted and parameter.default is parameter.empty
-      and name not in config.settings]
-  if missing:
-    raise types.UserError(f'environment {config.id!r} needs the setting {missing[0]!r}')
-
-
-def _settings(function: Callable[..., Any], skip: Iterable[str]) -> list[str]:
-  return [
-      name for name, parameter in _parameters(function).items()
-      if name not in skip and parameter.kind in (
-          parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)]
-
-
-def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-  return dict(inspect.signature(function).parameters)
+        f'environment {environment_id!r} needs {package}: pip install seed_acme[{extra}]')
 
 
 def _is_installed(package: str) -> bool:
@@ -291,9 +277,7 @@ def _known_ids() -> list[str]:
     if _is_installed(package):
       levels = gym_adapter.known_levels(package)
       ids += levels if package == 'gym' else [f'{package}:{level}' for level in levels]
+  if _is_installed('dm_control'):
+    with contextlib.suppress(types.UserError):  # what it says of drawing is for its own ids
+      ids += [_DM_CONTROL + level for level in dm_control_adapter.known_levels()]
   return ids
-
-
-def _near(name: str, names: Iterable[str]) -> str:
-  near = difflib.get_close_matches(name, names, n=3)
-  return f' (near: {", ".join(near)})' if near else ''

@@ -1,7 +1,7 @@
 """E plain dm_env environments, stepped one after the other, as one `core.VectorEnvironment`."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 import contextlib
 from typing import Any
 
@@ -13,6 +13,7 @@ import tree
 from seed_acme import types
 
 _AFTER_FIRST = (types.MID, types.LAST)
+_SCALARS = frozenset((float, int, np.float32, np.float64))
 
 
 class VectorOfEnvironments:
@@ -20,7 +21,8 @@ class VectorOfEnvironments:
 
   Observations keep the dtype of their specification, except float64, which becomes
   float32 (values, bounds and specification). The same holds for actions on the way in;
-  the environment is handed its own dtype.
+  the environment is handed its own dtype. Bounds of float64 actions that float32 has not
+  are rounded inwards, so that no action within the specification is outside theirs.
 
   Two attributes of an environment are read if it has them, after each reset and step:
   `last_score` (float), the reward to report to people where it differs from the reward
@@ -49,11 +51,11 @@ class VectorOfEnvironments:
       self._require_equal(index, 'action_spec', action_spec, environment.action_spec())
     self.spec = types.EnvironmentSpec(
         observation=tree.map_structure(_narrow, observation_spec),
-        action=tree.map_structure(_narrow, action_spec),
+        action=tree.map_structure(_narrow_inwards, action_spec),
         frames_per_step=getattr(first, 'frames_per_step', 1))
     self._has_score = hasattr(first, 'last_score')
-    self._action = _Nest(action_spec)
-    self._observation = _Nest(observation_spec)
+    self._action = Structure(action_spec)
+    self._observation = Structure(observation_spec)
     self._fields = [
         '/'.join(['observation', *map(str, path)])
         for path, _ in tree.flatten_with_path(observation_spec)]
@@ -61,11 +63,13 @@ class VectorOfEnvironments:
     self._leaves = [
         (spec.shape, spec.dtype, _narrow(spec).dtype) for spec in tree.flatten(observation_spec)]
     self._has_ended = [True] * self.num_environments
+    self._any_ended = True  # any(_has_ended)
+    self._all_mid = [dm_env.StepType.MID] * self.num_environments
 
   def reset(self) -> types.VectorTimeStep:
     """Starts all environments anew; every step_type is FIRST."""
-    return self._collect(
-        [self._reset_one(index) for index in range(self.num_environments)])
+    self._has_ended, self._any_ended = [True] * self.num_environments, True
+    return self._collect([environment.reset() for environment in self._environments])
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
     """actions: nest of `[E, ...]` as `spec.action`; not looked at where the row was LAST.
@@ -81,9 +85,9 @@ class VectorOfEnvironments:
             f'actions of shape {leaf.shape}: expected {(self.num_environments, *spec.shape)}')
       leaves.append(leaf)
     return self._collect([
-        self._reset_one(index) if has_ended else
-        self._step_one(index, self._action.unflatten([leaf[index] for leaf in leaves]))
-        for index, has_ended in enumerate(self._has_ended)])
+        environment.reset() if has_ended else environment.step(action)
+        for environment, has_ended, action in zip(
+            self._environments, self._has_ended, self._action.rows(leaves))])
 
   @property
   def can_render(self) -> bool:
@@ -110,42 +114,50 @@ class VectorOfEnvironments:
       for environment in self._environments:
         stack.callback(environment.close)
 
-  def _reset_one(self, index: int) -> dm_env.TimeStep:
-    timestep = self._environments[index].reset()
-    if timestep.step_type != types.FIRST:
-      raise self._error(index, 'step_type of reset()', 'FIRST', timestep.step_type)
-    self._has_ended[index] = False
-    return timestep
-
-  def _step_one(self, index: int, action: types.Nest) -> dm_env.TimeStep:
-    timestep = self._environments[index].step(action)
-    if timestep.step_type not in _AFTER_FIRST:
-      raise self._error(index, 'step_type of step()', 'MID or LAST', timestep.step_type)
-    self._has_ended[index] = timestep.step_type == types.LAST
-    return timestep
-
   def _collect(self, timesteps: list[dm_env.TimeStep]) -> types.VectorTimeStep:
-    # dm_env has None for reward and discount at FIRST.
-    is_first = [timestep.step_type == types.FIRST for timestep in timesteps]
-    reward = self._numbers('reward', [
-        0. if first else timestep.reward for first, timestep in zip(is_first, timesteps)])
-    discount = self._numbers('discount', [
-        1. if first else timestep.discount for first, timestep in zip(is_first, timesteps)])
-    if discount.min() < 0 or discount.max() > 1:
-      index = int(np.argmax((discount < 0) | (discount > 1)))
-      raise self._error(index, 'discount', 'a number in [0, 1]', discount[index])
+    step_types = [timestep.step_type for timestep in timesteps]
+    if self._any_ended or step_types != self._all_mid:
+      self._check_step_types(step_types)
+    rewards = [timestep.reward for timestep in timesteps]
+    discounts = [timestep.discount for timestep in timesteps]
+    if types.FIRST in step_types:  # dm_env has None for reward and discount there
+      for index, step_type in enumerate(step_types):
+        if step_type == types.FIRST:
+          rewards[index], discounts[index] = 0., 1.
+    reward = self._numbers('reward', rewards)
+    discount = self._discounts(discounts)
     score = reward.copy()
     if self._has_score:
       score = self._numbers(
           'last_score', [environment.last_score for environment in self._environments])
     return types.VectorTimeStep(
-        np.array([timestep.step_type for timestep in timesteps], np.uint8),
-        reward, discount, self._stack_observations(timesteps), score)
+        np.array(step_types, np.uint8), reward, discount, self._stack_observations(timesteps),
+        score)
+
+  def _check_step_types(self, step_types: list[dm_env.StepType]) -> None:
+    """Holds them against `_has_ended`, whose turn to change it is then."""
+    for index, (step_type, has_ended) in enumerate(zip(step_types, self._has_ended)):
+      if has_ended and step_type != types.FIRST:
+        raise self._error(index, 'step_type of reset()', 'FIRST', step_type)
+      if not has_ended and step_type not in _AFTER_FIRST:
+        raise self._error(index, 'step_type of step()', 'MID or LAST', step_type)
+    self._has_ended = [step_type == types.LAST for step_type in step_types]
+    self._any_ended = any(self._has_ended)
+
+  def _discounts(self, values: list[Any]) -> np.ndarray:
+    """`[E]` float32, all in [0, 1]."""
+    if _are_scalars(values) and values.count(1.0) == len(values):  # almost always
+      return np.ones(len(values), np.float32)
+    discount = self._numbers('discount', values)
+    if discount.min() < 0 or discount.max() > 1:
+      index = int(np.argmax((discount < 0) | (discount > 1)))
+      raise self._error(index, 'discount', 'a number in [0, 1]', discount[index])
+    return discount
 
   def _numbers(self, field: str, values: list[Any]) -> np.ndarray:
     """`[E]` float32, all finite."""
     # All at once first; one by one only to name the culprit. None becomes NaN.
-    if all(getattr(value, 'shape', ()) == () for value in values):
+    if _are_scalars(values) or all(getattr(value, 'shape', ()) == () for value in values):
       with contextlib.suppress(TypeError, ValueError):
         numbers = np.array(values, np.float32)
         if np.isfinite(numbers).all():
@@ -154,26 +166,31 @@ class VectorOfEnvironments:
     raise self._error(index, field, 'a finite scalar', repr(values[index]))
 
   def _stack_observations(self, timesteps: list[dm_env.TimeStep]) -> types.Nest:
-    buffers = [
-        np.empty((self.num_environments, *shape), narrow) for shape, _, narrow in self._leaves]
+    rows = []
     for index, timestep in enumerate(timesteps):
       try:
-        values = self._observation.flatten(timestep.observation)
+        rows.append(self._observation.flatten(timestep.observation))
       except (KeyError, TypeError, ValueError) as error:
         raise self._error(
             index, 'observation', f'the structure of observation_spec(), {self._observation}',
-            _Nest(timestep.observation)) from error
-      for number, (value, (shape, dtype, _)) in enumerate(zip(values, self._leaves)):
-        value = np.asarray(value)
-        if value.shape != shape or value.dtype != dtype:
-          raise self._error(index, self._fields[number], f'{dtype} of shape {shape}',
-                            f'{value.dtype} of shape {value.shape}')
-        buffers[number][index] = value
-    for buffer, field in zip(buffers, self._fields):
-      if buffer.dtype.kind == 'f' and not np.isfinite(buffer).all():
-        index = int(np.argwhere(~np.isfinite(buffer))[0, 0])
-        raise self._error(index, field, 'finite numbers', buffer[index].tolist())
-    return self._observation.unflatten(buffers)
+            Structure(timestep.observation)) from error
+    return self._observation.unflatten(
+        [self._stack(number, column) for number, column in enumerate(zip(*rows))])
+
+  def _stack(self, number: int, values: Iterable[Any]) -> np.ndarray:
+    """Leaf `number` of all environments as `[E, ...]`, all finite."""
+    shape, dtype, narrow = self._leaves[number]
+    buffer = np.empty((self.num_environments, *shape), narrow)
+    for index, value in enumerate(values):
+      value = np.asarray(value)
+      if value.shape != shape or value.dtype != dtype:
+        raise self._error(index, self._fields[number], f'{dtype} of shape {shape}',
+                          f'{value.dtype} of shape {value.shape}')
+      buffer[index] = value
+    if narrow.kind == 'f' and not np.isfinite(buffer).all():
+      index = int(np.argwhere(~np.isfinite(buffer))[0, 0])
+      raise self._error(index, self._fields[number], 'finite numbers', buffer[index].tolist())
+    return buffer
 
   def _require_equal(self, index: int, field: str, expected: Any, got: Any) -> None:
     # By text, which holds shape, dtype, name and bounds and works for every nest.
@@ -185,7 +202,7 @@ class VectorOfEnvironments:
         f'environment {index} of {self._name}: {field}: expected {expected}, got {got}')
 
 
-class _Nest:
+class Structure:
   """Flattens and unflattens nests of one structure; a single array at no cost."""
 
   def __init__(self, structure: types.Nest):
@@ -201,8 +218,17 @@ class _Nest:
       return [nest]
     return tree.flatten_up_to(self._structure, nest, check_types=False)
 
-  def unflatten(self, leaves: list[Any]) -> types.Nest:
+  def unflatten(self, leaves: Sequence[Any]) -> types.Nest:
     return leaves[0] if self._is_array else tree.unflatten_as(self._structure, leaves)
+
+  def rows(self, leaves: list[np.ndarray]) -> Iterable[types.Nest]:
+    """One nest for each index of the leading axis, which all leaves share."""
+    return leaves[0] if self._is_array else map(self.unflatten, zip(*leaves))
+
+
+def _are_scalars(values: list[Any]) -> bool:
+  """Whether all are of the usual types of numbers; others may be scalars too."""
+  return _SCALARS.issuperset(map(type, values))
 
 
 def _is_finite_scalar(value: Any) -> bool:
@@ -222,3 +248,14 @@ def _narrow(spec: dm_specs.Array) -> dm_specs.Array:
         dtype=np.float32, minimum=spec.minimum.astype(np.float32),
         maximum=spec.maximum.astype(np.float32))
   return spec.replace(dtype=np.float32)
+
+
+def _narrow_inwards(spec: dm_specs.Array) -> dm_specs.Array:
+  """As `_narrow`, for actions: what is within the new bounds is within the old ones."""
+  narrow = _narrow(spec)
+  if narrow is spec or not isinstance(spec, dm_specs.BoundedArray):
+    return narrow
+  low, high = narrow.minimum, narrow.maximum
+  return narrow.replace(
+      minimum=np.where(low < spec.minimum, np.nextafter(low, np.float32(np.inf)), low),
+      maximum=np.where(high > spec.maximum, np.nextafter(high, np.float32(-np.inf)), high))

@@ -17,11 +17,12 @@ from seed_acme.networks import cores
 from seed_acme.networks import frame_stack
 from seed_acme.networks import heads
 from seed_acme.networks import lstm
+from seed_acme.networks import separate
 from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
 
 _TORSOS: dict[str, Callable[[config_lib.NetworkConfig], torsos.Torso]] = {
-    'mlp': lambda config: torsos.MLP(config.mlp_sizes),
+    'mlp': lambda config: torsos.MLP(config.mlp_sizes, style=_style(config)),
     'nature_cnn': lambda config: torsos.NatureCNN(config.torso_output_size),
     'impala_shallow': lambda config: torsos.ImpalaShallow(config.torso_output_size),
     'impala_resnet': lambda config: torsos.ImpalaResNet(config.torso_output_size),
@@ -41,8 +42,19 @@ def make_actor_critic(
 
   num_policy_params: P, width of the policy head.
   """
-  prediction_heads = heads.ActorCriticHeads(num_policy_params, config.head_sizes)
-  network = _make_network(config, spec, prediction_heads)
+  style = _style(config)
+  if config.separate_value_network and not config.module:
+    parts = []
+    for name, size, gain in (('policy', num_policy_params, config.policy_head_gain),
+                             ('value', 1, config.value_head_gain)):
+      with tf.name_scope(name):
+        parts.append(_make_network(
+            config, spec, heads.DenseHead(size, config.head_sizes, style, gain, 'head')))
+    network: core_lib.RecurrentNetwork = separate.SeparateActorCritic(*parts)
+  else:
+    network = _make_network(config, spec, heads.ActorCriticHeads(
+        num_policy_params, config.head_sizes, style, config.policy_head_gain,
+        config.value_head_gain))
   _create_and_check(network, config, spec, types.ActorCriticOutput((1, num_policy_params), (1,)))
   return network
 
@@ -51,9 +63,14 @@ def make_q_network(
     config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> core_lib.RecurrentNetwork:
   """As `make_actor_critic`, but predicts `types.QOutput`, one Q-value for every action."""
   num_actions = types.num_discrete_actions(spec)
-  network = _make_network(config, spec, heads.DuelingHeads(num_actions, config.head_sizes))
+  network = _make_network(config, spec, heads.DuelingHeads(
+      num_actions, config.head_sizes, _style(config)))
   _create_and_check(network, config, spec, types.QOutput((1, num_actions)))
   return network
+
+
+def _style(config: config_lib.NetworkConfig) -> torsos.DenseStyle:
+  return torsos.DenseStyle(config.activation, config.initializer)
 
 
 def zero_inputs(spec: types.EnvironmentSpec, batch_size: int) -> types.AgentInput:

@@ -1,11 +1,14 @@
 """From an observation to features: everything before the recurrent core.
 
-A torso maps a nest of `[N, ...]` to `[N, F]`. Weights are drawn uniformly with variance
-2 / (fan_in + fan_out) and biases are 0, as Keras does and unlike Sonnet's own default.
+A torso maps a nest of `[N, ...]` to `[N, F]`. Unless `DenseStyle` says otherwise, weights are
+drawn uniformly with variance 2 / (fan_in + fan_out) and biases are 0, as Keras does and unlike
+Sonnet's own default.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import math
+from typing import NamedTuple
 
 import sonnet as snt
 import tensorflow as tf
@@ -13,17 +16,44 @@ import tree
 
 from seed_acme import types
 
-
-def weight_initializer() -> snt.initializers.Initializer:
-  """Glorot and Bengio 2010: uniform, variance 2 / (fan_in + fan_out)."""
-  return snt.initializers.VarianceScaling(1.0, 'fan_avg', 'uniform')
+_ACTIVATIONS = {'relu': tf.nn.relu, 'tanh': tf.tanh, 'swish': tf.nn.swish, 'elu': tf.nn.elu}
 
 
-def linear(output_size: int, name: str, with_bias: bool = True) -> snt.Linear:
+def weight_initializer(
+    kind: str = 'glorot_uniform', gain: float = 1.0) -> snt.initializers.Initializer:
+  """Glorot and Bengio 2010 (uniform, variance gain^2 2 / (fan_in + fan_out)), or `orthogonal`:
+  gain times a matrix with orthonormal rows or columns (Saxe et al. 2014).
+  """
+  if kind == 'orthogonal':
+    return snt.initializers.Orthogonal(gain)
+  return snt.initializers.VarianceScaling(gain * gain, 'fan_avg', 'uniform')
+
+
+def linear(output_size: int, name: str, with_bias: bool = True,
+           w_init: snt.initializers.Initializer | None = None) -> snt.Linear:
   """A dense layer with the initialisers of this package."""
   return snt.Linear(
-      output_size, with_bias, w_init=weight_initializer(),
+      output_size, with_bias, w_init=w_init or weight_initializer(),
       b_init=snt.initializers.Zeros() if with_bias else None, name=name)
+
+
+class DenseStyle(NamedTuple):
+  """Activation and initialiser of dense layers, as in `NetworkConfig`."""
+  activation: str = 'relu'
+  initializer: str = 'glorot_uniform'
+
+  def activate(self, x: tf.Tensor) -> tf.Tensor:
+    """Elementwise."""
+    return _ACTIVATIONS[self.activation](x)
+
+  def hidden_initializer(self) -> snt.initializers.Initializer:
+    """Orthogonal layers before a rectifier make up for the half that it sets to 0."""
+    keeps_all = self.initializer == 'glorot_uniform' or self.activation == 'tanh'
+    return weight_initializer(self.initializer, 1.0 if keeps_all else math.sqrt(2.0))
+
+  def output_initializer(self, gain: float) -> snt.initializers.Initializer:
+    """Of the last layer of a head."""
+    return weight_initializer(self.initializer, gain)
 
 
 def _conv(channels: int, size: int, stride: int, padding: str, name: str) -> snt.Conv2D:
@@ -39,11 +69,15 @@ def as_float(x: tf.Tensor) -> tf.Tensor:
 
 
 class MLP(snt.Module):
-  """Dense layers with ReLU after each. A nested observation is flattened and concatenated."""
+  """Dense layers, each activated. A nested observation is flattened and concatenated."""
 
-  def __init__(self, sizes: Sequence[int], name: str = 'mlp'):
+  def __init__(self, sizes: Sequence[int], name: str = 'mlp',
+               style: DenseStyle | None = None):
     super().__init__(name=name)
-    self._layers = [linear(size, f'linear_{i}') for i, size in enumerate(sizes)]
+    style = style or DenseStyle()
+    self._style = style
+    self._layers = [linear(size, f'linear_{i}', w_init=style.hidden_initializer())
+                    for i, size in enumerate(sizes)]
 
   def __call__(self, observation: types.Nest) -> tf.Tensor:
     """Nest of `[N, ...]` -> `[N, F]`; dicts in the order of their sorted keys."""
@@ -52,7 +86,7 @@ class MLP(snt.Module):
              for x in tree.flatten(observation)]
     features = parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)
     for layer in self._layers:
-      features = tf.nn.relu(layer(features))
+      features = self._style.activate(layer(features))
     return features
 
 

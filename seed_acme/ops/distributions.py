@@ -1,13 +1,14 @@
-"""Action distributions as functions of their parameters.
+"""Action distributions as functions of their parameters: what they are, and the categorical one.
 
 A distribution holds no tensors: it maps `params`, what the policy head puts out, to numbers.
 Sampling takes its random numbers as an argument, so that what one row does depends on no
-other row of the batch.
+other row of the batch. `ops.action_distributions` chooses one for an environment.
 """
 from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
 import tensorflow as tf
 
 from seed_acme import types
@@ -19,41 +20,45 @@ _MAX_UNIFORM = 1.0 - 2.0 ** -22
 
 
 class Distribution(Protocol):
-  """`params` are `[..., P]` and float32; results drop the last axis."""
+  """`params` are `[..., P]` and float32; numbers come back as `[...]`, actions as `[..., *A]`.
 
-  def num_params(self, spec: types.EnvironmentSpec) -> int:
-    """P, for the actions of this environment."""
+  A is the shape of one action, () for a single discrete one; a nest of actions is a nest of
+  such arrays.
 
-  def num_uniforms(self, spec: types.EnvironmentSpec) -> int:
-    """U, the random numbers that one sample takes."""
+  num_params: P.
+  num_uniforms: U, the random numbers that one sample takes.
+  is_std: `[P]` bool, the params that are passed through a standard deviation function. A policy
+    may want to start them, or to learn them, in another way than the rest.
+  """
+  num_params: int
+  num_uniforms: int
+  is_std: np.ndarray
 
-  def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
-    """`[...]` log p(a), in nats."""
+  def log_prob(self, params: Any, actions: types.Nest) -> tf.Tensor:
+    """`[...]` log p(a), in nats; of a density where actions are continuous."""
 
   def entropy(self, params: Any) -> tf.Tensor:
-    """`[...]` H(p), in nats."""
+    """`[...]` H(p), in nats; differential, so possibly negative, where actions are continuous."""
 
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
     """`[...]` KL(p || other), in nats."""
 
-  def mode(self, params: Any) -> tf.Tensor:
-    """The likeliest action of each row."""
+  def mode(self, params: Any) -> types.Nest:
+    """The one action of each row that stands for p: what to do in evaluation."""
 
-  def sample(self, params: Any, uniforms: Any) -> tf.Tensor:
+  def sample(self, params: Any, uniforms: Any) -> types.Nest:
     """One action a row from uniforms `[..., U]` in [0, 1]."""
 
 
 class Categorical:
   """One of P actions; params are unnormalised log-probabilities (logits)."""
 
-  def num_params(self, spec: types.EnvironmentSpec) -> int:
-    """P, the number of actions."""
-    return types.num_discrete_actions(spec)
-
-  def num_uniforms(self, spec: types.EnvironmentSpec) -> int:
-    """One: the inverse of the distribution function takes a single number."""
-    types.num_discrete_actions(spec)
-    return 1
+  def __init__(self, num_actions: int):
+    if num_actions < 1:
+      raise ValueError(f'num_actions ({num_actions}) must be at least 1')
+    self.num_params = num_actions
+    self.num_uniforms = 1  # the inverse of the distribution function takes a single number
+    self.is_std = np.zeros([num_actions], bool)
 
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
     """params `[..., P]`, actions `[...]` integers in [0, P) -> `[...]`.
@@ -61,29 +66,29 @@ class Categorical:
       log p(a) = z_a - log sum_k exp z_k
     """
     params, actions = shapes.as_float(params), tf.cast(actions, tf.int32)
-    if not params.shape[:-1].is_compatible_with(actions.shape):
-      raise ValueError(
-          f'actions have shape {actions.shape}, but params {params.shape} need '
-          f'{params.shape[:-1]}')
+    shapes.check_params(params, self.num_params)
+    shapes.check_event('actions', actions, params, ())
     return -tf.nn.sparse_softmax_cross_entropy_with_logits(labels=actions, logits=params)
 
   def entropy(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[...]`,  H = -sum_k p_k log p_k."""
-    log_probs = tf.nn.log_softmax(shapes.as_float(params))
+    params = shapes.as_float(params)
+    shapes.check_params(params, self.num_params)
+    log_probs = tf.nn.log_softmax(params)
     return -tf.reduce_sum(tf.exp(log_probs) * log_probs, axis=-1)
 
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
     """params, other_params `[..., P]` -> `[...]`,  KL = sum_k p_k (log p_k - log q_k)."""
     params, other_params = shapes.as_float(params), shapes.as_float(other_params)
-    if not params.shape.is_compatible_with(other_params.shape):
-      raise ValueError(
-          f'params have shape {params.shape}, but other_params have {other_params.shape}')
+    shapes.check_params(params, self.num_params, other_params)
     log_p, log_q = tf.nn.log_softmax(params), tf.nn.log_softmax(other_params)
     return tf.reduce_sum(tf.exp(log_p) * (log_p - log_q), axis=-1)
 
   def mode(self, params: Any) -> tf.Tensor:
-    """params `[..., P]` -> `[...]` int32; the first of equals."""
-    return tf.argmax(shapes.as_float(params), axis=-1, output_type=tf.int32)
+    """params `[..., P]` -> `[...]` int32, the likeliest action; the first of equals."""
+    params = shapes.as_float(params)
+    shapes.check_params(params, self.num_params)
+    return tf.argmax(params, axis=-1, output_type=tf.int32)
 
   def sample(self, params: Any, uniforms: Any) -> tf.Tensor:
     """params `[..., P]`, uniforms `[..., 1]` -> `[...]` int32, by the inverse CDF.
@@ -95,13 +100,8 @@ class Categorical:
     close to 1 but not at 1.
     """
     params, uniforms = shapes.as_float(params), shapes.as_float(uniforms)
-    wanted = params.shape[:-1].concatenate([1])
-    if not wanted.is_compatible_with(uniforms.shape):
-      raise ValueError(
-          f'uniforms have shape {uniforms.shape}, but params {params.shape} need {wanted}')
+    shapes.check_params(params, self.num_params)
+    shapes.check_event('uniforms', uniforms, params, [1])
     cumulative = tf.cumsum(tf.nn.softmax(params), axis=-1)
     thresholds = tf.minimum(uniforms, _MAX_UNIFORM) * cumulative[..., -1:]
     return tf.reduce_sum(tf.cast(cumulative <= thresholds, tf.int32), axis=-1)
-
-
-CATEGORICAL = Categorical()

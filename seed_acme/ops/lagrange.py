@@ -1,4 +1,4 @@
-"""A positive weight that learns to hold a quantity at its target, here the entropy.
+"""A positive weight that learns to hold a quantity at its target: the entropy, a KL.
 
 The weight is exp(k p) with one trainable number p, so that a step of the optimiser changes it
 by a factor; k is the speed. |k p| <= 20 keeps it within [2e-9, 5e8].
@@ -14,14 +14,18 @@ from seed_acme import types
 _MAX_LOG_WEIGHT = 20.0
 
 
-def initial_parameter(weight: float, *, speed: float) -> float:
-  """p = log(weight) / k, clipped to [-20/k, 20/k]; 0 has no logarithm and is refused."""
+def initial_parameter(weight: float, *, speed: float, weight_name: str,
+                      speed_name: str) -> float:
+  """p = log(weight) / k, clipped to [-20/k, 20/k]; 0 has no logarithm and is refused.
+
+  *_name: of the settings, for messages.
+  """
   if not (math.isfinite(speed) and speed > 0):
-    raise types.UserError(f'entropy_adjustment_speed ({speed}) must be > 0')
+    raise types.UserError(f'{speed_name} ({speed}) must be > 0')
   if not (math.isfinite(weight) and weight > 0):
     raise types.UserError(
-        f'entropy_cost ({weight}) must be > 0 when target_entropy is set: it is the weight '
-        'that adjustment starts from, by factors. A small one, such as 1e-5, will do')
+        f'{weight_name} ({weight}) must be > 0 when it is learnt to meet a target: it is the '
+        'weight that adjustment starts from, by factors. A small one, such as 1e-5, will do')
   bound = _MAX_LOG_WEIGHT / speed
   return min(max(math.log(weight) / speed, -bound), bound)
 

@@ -1,6 +1,7 @@
 """Shape checks that name the argument and the shape it should have had."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -31,3 +32,19 @@ def check_transitions(values: tf.Tensor, **transitions: tf.Tensor) -> None:
       raise ValueError(
           f'{name} has shape {x.shape}, but {wanted} is needed: one row less than values '
           f'{values.shape}, whose last row only bootstraps')
+
+
+def check_params(params: tf.Tensor, num_params: int, other_params: tf.Tensor | None = None) -> None:
+  """Raises ValueError unless params are `[..., num_params]`, and other_params of the same shape."""
+  if params.shape.rank == 0 or not params.shape[-1:].is_compatible_with([num_params]):
+    raise ValueError(f'params have shape {params.shape}, but [..., {num_params}] is needed')
+  if other_params is not None and not params.shape.is_compatible_with(other_params.shape):
+    raise ValueError(
+        f'params have shape {params.shape}, but other_params have {other_params.shape}')
+
+
+def check_event(name: str, x: tf.Tensor, params: tf.Tensor, event_shape: Sequence[int]) -> None:
+  """Raises ValueError unless `x` is `[..., *event_shape]` where params are `[..., P]`."""
+  wanted = params.shape[:-1].concatenate(list(event_shape))
+  if not wanted.is_compatible_with(x.shape):
+    raise ValueError(f'{name} have shape {x.shape}, but params {params.shape} need {wanted}')

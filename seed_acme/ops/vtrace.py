@@ -21,7 +21,8 @@ class VTraceOutput(NamedTuple):
 
 def vtrace(
     values: Any, rewards: Any, discounts: Any, log_rhos: Any, mask: Any, *, lambda_: float,
-    rho_clip: float, c_clip: float, policy_rho_clip: float) -> VTraceOutput:
+    rho_clip: float, c_clip: float, policy_rho_clip: float | None,
+    advantage_lambda: float) -> VTraceOutput:
   """V-trace targets and policy-gradient advantages (Espeholt et al. 2018, eq. 1, sec. 4.2).
 
   values: `[T+1, B]` V(x_t) of the learner; the last row only bootstraps.
@@ -29,11 +30,14 @@ def vtrace(
   log_rhos: `[T, B]` log pi(a_t|x_t) - log mu(a_t|x_t), learner over behaviour.
   mask: `[T, B]` False where row t is LAST; such rows pass no error backwards, have target
     V_t and advantage 0, and their reward, discount and ratio may be NaN.
-  lambda_: multiplies c_t. *_clip: upper bounds of the ratios.
+  lambda_: multiplies c_t. *_clip: upper bounds of the ratios; policy_rho_clip None leaves the
+    advantages unweighted (w_t = 1), for policy losses that weigh them anew in every pass.
+  advantage_lambda: l below; 1 in the paper, lambda gives advantages of the form of GAE.
 
     rho_t = min(rho_clip, pi/mu),  c_t = lambda min(c_clip, pi/mu),  w_t = min(policy_clip, pi/mu)
     e_t = m_t [ rho_t (r_t + d_t V_{t+1} - V_t) + d_t c_t e_{t+1} ],  e_T = 0
-    v_t = V_t + e_t,  v_T = V_T,  A_t = m_t w_t (r_t + d_t v_{t+1} - V_t)
+    v_t = V_t + e_t,  v_T = V_T
+    A_t = m_t w_t (r_t + d_t [V_{t+1} + l (v_{t+1} - V_{t+1})] - V_t)
 
   Returns targets `[T, B]` and advantages `[T, B]`, both without gradient.
   """
@@ -50,7 +54,11 @@ def vtrace(
   corrections = recursion.backward_sums(transitions_lib.select(mask, errors), decays)
   targets = v_t + corrections
   next_targets = tf.concat([targets[1:], values[-1:]], axis=0)
-  advantages = tf.minimum(ratios, policy_rho_clip) * (rewards + discounts * next_targets - v_t)
+  if advantage_lambda != 1.0:
+    next_targets = v_tp1 + advantage_lambda * (next_targets - v_tp1)
+  advantages = rewards + discounts * next_targets - v_t
+  if policy_rho_clip is not None:
+    advantages *= tf.minimum(ratios, policy_rho_clip)
   return VTraceOutput(
       targets=tf.stop_gradient(targets),
       advantages=tf.stop_gradient(transitions_lib.select(mask, advantages)))

@@ -7,10 +7,12 @@ import pytest
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.envs import action_scaling
 from seed_acme.envs import catch
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import memory_chain
 from seed_acme.envs import registry
+from seed_acme.envs import toy
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
 
@@ -97,6 +99,9 @@ class TestDottedFactoryContract(environment_contract.EnvironmentContract):
     ('catch', catch.Catch, {}, 50),
     ('catch', catch.Catch, {'rows': 4, 'columns': 3}, 12),
     ('memory_chain', memory_chain.MemoryChain, {'num_cues': 6}, 8),
+    ('toy', toy.Toy, {'size': 5}, 7),
+    ('toy_memory', toy.ToyMemory, {'delay': 5}, 5),
+    ('toy', action_scaling.ScaledActions, {'action_bins': 3}, 5),
     (f'{FAKES}:TruncatingEnvironment', vector.VectorOfEnvironments, {'episode_length': 3}, 1),
     (f'{FAKES}.TruncatingEnvironment', vector.VectorOfEnvironments, {}, 1),
 ])
@@ -187,6 +192,8 @@ def test_what_a_user_factory_returns_is_checked(user_module, name, message):
 @pytest.mark.parametrize(('environment_id', 'settings', 'message'), [
     ('cach', {}, r"unknown environment 'cach' \(near: catch\)"),
     ('memorychain', {}, r'near: memory_chain'),
+    ('toymemory', {}, r'near: toy_memory'),
+    ('toy', {'len': 3}, r"no setting 'len': expected size, length, rescale_actions, action_bins"),
     ('', {}, r"unknown environment ''"),
     ('catch:', {}, r'unknown environment'),
     ('catch', {'row': 3}, r"'catch' has no setting 'row': expected rows, columns"),
@@ -255,6 +262,12 @@ def test_listing_names_settings():
   listed = {known.id: known for known in registry.known_environments()}
   assert listed['catch'].settings == ('rows', 'columns')
   assert listed['memory_chain'].settings == ('length', 'num_cues')
+  assert listed['toy'].settings[:2] == ('size', 'length')
+  assert listed['toy_memory'].settings[:3] == ('size', 'delay', 'num_vectors')
+  assert listed['dm_control:DOMAIN/TASK'].settings[0] == 'time_limit'
+  for name in ('toy', 'toy_memory', 'gym:ID', 'gymnasium:ID', 'dm_control:DOMAIN/TASK',
+               'package.module:factory'):
+    assert listed[name].settings[-4:] == action_scaling.NAMES
   assert all(known.description for known in listed.values())
 
 
@@ -282,7 +295,7 @@ environment = registry.make(config.EnvironmentConfig('catch'), 2, 1)
 environment.reset()
 environment.step(np.ones(2, np.int32))
 heavy = ['tensorflow', 'reverb', 'sonnet', 'launchpad', 'gym', 'gymnasium', 'bsuite', 'pandas',
-         'scipy', 'matplotlib']
+         'scipy', 'matplotlib', 'mujoco', 'dm_control', 'OpenGL']
 print([name for name in heavy if name in sys.modules])
 '''
   done = subprocess.run(

@@ -81,6 +81,23 @@ def test_float64_becomes_float32_and_other_dtypes_stay():
   assert environment.reset().observation['joints']['position'].dtype == np.float32
 
 
+def test_narrowed_action_bounds_stay_inside_and_exact_ones_stay():
+  low, high = np.array([-0.1, -0.8, -1.0]), np.array([0.7, 1.1, 1e300])
+
+  class Odd(environments.ScriptedEnvironment):
+
+    def action_spec(self):
+      return dm_specs.BoundedArray((3,), np.float64, low, high)
+
+  spec = vector.VectorOfEnvironments([Odd()], 'odd').spec.action
+  assert spec.minimum.dtype == spec.maximum.dtype == np.float32
+  assert (spec.minimum >= low).all() and (spec.maximum <= high).all()
+  np.testing.assert_allclose(spec.minimum, low, rtol=2e-7)
+  np.testing.assert_allclose(spec.maximum[:2], high[:2], rtol=2e-7)
+  assert spec.minimum[2] == -1
+  assert np.isfinite(spec.maximum).all()
+
+
 def test_environment_gets_its_own_action_dtype():
   received = []
 

@@ -4,8 +4,10 @@ import pytest
 import tensorflow as tf
 
 from seed_acme.networks import heads
+from seed_acme.networks import torsos
 
 _ROWS, _FEATURES, _ACTIONS = 6, 5, 4
+_STYLE = torsos.DenseStyle()
 
 
 def _features():
@@ -34,7 +36,7 @@ def _mlp(weights, name, sizes):
 
 @pytest.mark.parametrize('sizes', [(), (7,), (7, 3)])
 def test_dueling_heads_equal_their_equation(sizes):
-  output, weights = _run_with_random_weights(heads.DuelingHeads(_ACTIONS, sizes))
+  output, weights = _run_with_random_weights(heads.DuelingHeads(_ACTIONS, sizes, _STYLE))
   assert 'advantage/b' not in weights and 'value/b' in weights
   value, advantage = _mlp(weights, 'value', sizes), _mlp(weights, 'advantage', sizes)
   assert not weights  # nothing else is trained
@@ -47,7 +49,7 @@ def test_dueling_heads_equal_their_equation(sizes):
 
 @pytest.mark.parametrize('sizes', [(), (7,), (7, 3)])
 def test_actor_critic_heads_equal_their_definition(sizes):
-  output, weights = _run_with_random_weights(heads.ActorCriticHeads(3, sizes))
+  output, weights = _run_with_random_weights(heads.ActorCriticHeads(3, sizes, _STYLE, 1.0, 1.0))
   policy, value = _mlp(weights, 'policy', sizes), _mlp(weights, 'value', sizes)
   assert not weights
   np.testing.assert_allclose(output.policy_params, policy, rtol=1e-4, atol=1e-4)
@@ -56,7 +58,7 @@ def test_actor_critic_heads_equal_their_definition(sizes):
 
 
 def test_actor_critic_heads_without_hidden_layers_have_the_names_of_old_checkpoints():
-  module = heads.ActorCriticHeads(3, ())
+  module = heads.ActorCriticHeads(3, (), _STYLE, 1.0, 1.0)
   module(_features())
   assert [v.name for v in module.variables] == [
       'heads/policy/b:0', 'heads/policy/w:0', 'heads/value/b:0', 'heads/value/w:0']

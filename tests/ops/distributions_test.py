@@ -1,14 +1,12 @@
 """The categorical distribution against plain numpy, and its sampling."""
-from dm_env import specs
 import numpy as np
 import pytest
 from scipy import stats
 import tensorflow as tf
 
-from seed_acme import types
 from seed_acme.ops import distributions
 
-CATEGORICAL = distributions.CATEGORICAL
+CATEGORICAL = distributions.Categorical(4)
 
 
 def _params(num_rows=6, num_actions=4, seed=0):
@@ -40,7 +38,7 @@ def test_leading_axes_are_free():
 
 
 def test_extreme_params_stay_finite_with_their_gradients():
-  params = tf.constant([[1e4, -1e4, 0.0]])
+  params = tf.constant([[1e4, -1e4, 0.0, 0.0]])
   with tf.GradientTape(persistent=True) as tape:
     tape.watch(params)
     numbers = [CATEGORICAL.entropy(params), CATEGORICAL.log_prob(params, [1]),
@@ -63,9 +61,9 @@ def test_sampling_frequencies_are_the_probabilities():
 
 
 def test_sampling_inverts_the_distribution_function_by_hand():
-  params = np.log(np.float32([[0.25, 0.5, 0.25]]))
+  params, categorical = np.log(np.float32([[0.25, 0.5, 0.25]])), distributions.Categorical(3)
   for uniform, action in ((0.0, 0), (0.24, 0), (0.26, 1), (0.74, 1), (0.76, 2), (0.99, 2)):
-    assert CATEGORICAL.sample(params, [[uniform]]).numpy().tolist() == [action]
+    assert categorical.sample(params, [[uniform]]).numpy().tolist() == [action]
 
 
 @pytest.mark.parametrize('uniform', [0.0, 1e-45, 1.0 - 2.0 ** -24, 1.0])
@@ -73,25 +71,24 @@ def test_at_the_edges_no_impossible_action_is_taken(uniform):
   rng = np.random.default_rng(3)
   params = rng.normal(size=(500, 7)).astype(np.float32)
   params[:, [0, 3, 6]] = -1e9  # probability exactly 0, first and last among them
-  actions = CATEGORICAL.sample(params, np.full((500, 1), uniform, np.float32)).numpy()
+  uniforms = np.full((500, 1), uniform, np.float32)
+  actions = distributions.Categorical(7).sample(params, uniforms).numpy()
   assert set(actions) <= {1, 2, 4, 5}
   assert (actions == (1 if uniform < 0.5 else 5)).all()
 
 
 def test_many_actions_with_a_uniform_of_1_stay_in_range():
-  actions = CATEGORICAL.sample(_params(200, 1000), np.ones((200, 1), np.float32)).numpy()
+  categorical, uniforms = distributions.Categorical(1000), np.ones((200, 1), np.float32)
+  actions = categorical.sample(_params(200, 1000), uniforms).numpy()
   assert actions.max() <= 999
   assert actions.min() >= 990
 
 
-def test_sizes_come_from_the_specification():
-  spec = types.EnvironmentSpec(observation=None, action=specs.DiscreteArray(5))
-  assert (CATEGORICAL.num_params(spec), CATEGORICAL.num_uniforms(spec)) == (5, 1)
-  continuous = types.EnvironmentSpec(
-      observation=None, action=specs.BoundedArray((2,), np.float32, -1, 1))
-  for sizes in (CATEGORICAL.num_params, CATEGORICAL.num_uniforms):
-    with pytest.raises(types.UserError, match='one discrete action'):
-      sizes(continuous)
+def test_sizes():
+  assert (CATEGORICAL.num_params, CATEGORICAL.num_uniforms) == (4, 1)
+  np.testing.assert_array_equal(CATEGORICAL.is_std, [False] * 4)
+  with pytest.raises(ValueError, match='num_actions .0. must be at least 1'):
+    distributions.Categorical(0)
 
 
 def test_wrong_shapes_are_named():
@@ -101,3 +98,6 @@ def test_wrong_shapes_are_named():
     CATEGORICAL.sample(_params(), np.zeros(6))
   with pytest.raises(ValueError, match='other_params have'):
     CATEGORICAL.kl(_params(), _params(num_actions=3))
+  for call in (CATEGORICAL.entropy, CATEGORICAL.mode):
+    with pytest.raises(ValueError, match=r'params have shape .6, 3., but \[..., 4\] is needed'):
+      call(_params(num_actions=3))

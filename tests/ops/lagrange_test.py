@@ -7,16 +7,21 @@ from seed_acme import types
 from seed_acme.ops import lagrange
 
 
+def _initial(weight, speed):
+  return lagrange.initial_parameter(
+      weight, speed=speed, weight_name='a_weight', speed_name='a_speed')
+
+
 @pytest.mark.parametrize('speed', [0.5, 1.0, 10.0])
 @pytest.mark.parametrize('weight', [1e-5, 0.01, 1.0, 30.0])
 def test_starts_at_the_weight_it_is_given(weight, speed):
-  parameter = tf.constant(lagrange.initial_parameter(weight, speed=speed))
+  parameter = tf.constant(_initial(weight, speed))
   np.testing.assert_allclose(lagrange.weight(parameter, speed=speed), weight, rtol=1e-5)
 
 
 @pytest.mark.parametrize('weight, bound', [(1e-30, -20.0), (1e30, 20.0)])
 def test_the_start_is_kept_within_bounds(weight, bound):
-  assert lagrange.initial_parameter(weight, speed=4.0) == bound / 4.0
+  assert _initial(weight, 4.0) == bound / 4.0
 
 
 def _gradient(parameter, excess, speed=10.0):
@@ -49,10 +54,10 @@ def test_no_gradient_passes_into_the_excess():
 
 @pytest.mark.parametrize('weight', [0.0, -1.0, float('nan')])
 def test_a_weight_without_logarithm_is_refused(weight):
-  with pytest.raises(types.UserError, match='entropy_cost .* must be > 0'):
-    lagrange.initial_parameter(weight, speed=10.0)
+  with pytest.raises(types.UserError, match='a_weight .* must be > 0'):
+    _initial(weight, 10.0)
 
 
 def test_a_speed_of_0_is_refused():
-  with pytest.raises(types.UserError, match=r'entropy_adjustment_speed \(0.0\)'):
-    lagrange.initial_parameter(1.0, speed=0.0)
+  with pytest.raises(types.UserError, match=r'a_speed \(0.0\)'):
+    _initial(1.0, 0.0)

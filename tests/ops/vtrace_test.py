@@ -3,11 +3,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from seed_acme.ops import advantages as advantages_lib
 from seed_acme.ops import nstep
 from seed_acme.ops import vtrace
 
-_CLIPS = {'lambda_': 0.9, 'rho_clip': 1.1, 'c_clip': 0.8, 'policy_rho_clip': 1.3}
-_ON_POLICY = {'lambda_': 1.0, 'rho_clip': 1.0, 'c_clip': 1.0, 'policy_rho_clip': 1.0}
+_CLIPS = {'lambda_': 0.9, 'rho_clip': 1.1, 'c_clip': 0.8, 'policy_rho_clip': 1.3,
+          'advantage_lambda': 0.7}
+_ON_POLICY = {'lambda_': 1.0, 'rho_clip': 1.0, 'c_clip': 1.0, 'policy_rho_clip': 1.0,
+              'advantage_lambda': 1.0}
 
 
 def _random(num_steps=7, batch_size=4, seed=0, masked=True):
@@ -39,7 +42,7 @@ def _paper_targets(values, rewards, discounts, log_rhos, lambda_, rho_clip, c_cl
   return targets
 
 
-def _paper(x, lambda_, rho_clip, c_clip, policy_rho_clip):
+def _paper(x, lambda_, rho_clip, c_clip, policy_rho_clip, advantage_lambda):
   """Each stretch between masked rows on its own; a masked row keeps V, and no advantage."""
   num_steps, batch_size = x['rewards'].shape
   targets = x['values'][:-1].astype(np.float64)
@@ -51,27 +54,44 @@ def _paper(x, lambda_, rho_clip, c_clip, policy_rho_clip):
           x['values'][start:end + 1, b], x['rewards'][rows, b], x['discounts'][rows, b],
           x['log_rhos'][rows, b], lambda_, rho_clip, c_clip)
       start = end + 1
+  bootstraps = x['values'][1:]
   following = np.concatenate([targets[1:], x['values'][-1:]])
-  weights = np.minimum(policy_rho_clip, np.exp(x['log_rhos']))
+  following = bootstraps + advantage_lambda * (following - bootstraps)
+  weights = 1.0
+  if policy_rho_clip is not None:
+    weights = np.minimum(policy_rho_clip, np.exp(x['log_rhos']))
   advantages = weights * (x['rewards'] + x['discounts'] * following - x['values'][:-1])
   return targets, np.where(x['mask'], advantages, 0.0)
 
 
 @pytest.mark.parametrize('masked', [False, True])
 @pytest.mark.parametrize('seed', range(3))
-def test_equals_the_sum_of_the_paper(masked, seed):
+@pytest.mark.parametrize('policy_rho_clip', [1.3, None])
+def test_equals_the_sum_of_the_paper(masked, seed, policy_rho_clip):
   x = _random(seed=seed, masked=masked)
-  result = vtrace.vtrace(**x, **_CLIPS)
-  targets, advantages = _paper(x, **_CLIPS)
+  settings = {**_CLIPS, 'policy_rho_clip': policy_rho_clip}
+  result = vtrace.vtrace(**x, **settings)
+  targets, advantages = _paper(x, **settings)
   np.testing.assert_allclose(result.targets, targets, rtol=1e-5, atol=1e-5)
   np.testing.assert_allclose(result.advantages, advantages, rtol=1e-5, atol=1e-5)
+
+
+def test_on_policy_advantages_of_lambda_are_those_of_gae():
+  x = _random(seed=5, masked=True)
+  x['log_rhos'] = np.zeros_like(x['log_rhos'])
+  settings = {**_ON_POLICY, 'lambda_': 0.8, 'advantage_lambda': 0.8, 'policy_rho_clip': None}
+  result = vtrace.vtrace(**x, **settings)
+  expected = advantages_lib.gae(
+      x['values'], x['rewards'], x['discounts'], x['mask'], lambda_=0.8)
+  np.testing.assert_allclose(result.targets, expected.targets, rtol=1e-5, atol=1e-5)
+  np.testing.assert_allclose(result.advantages, expected.advantages, rtol=1e-5, atol=1e-5)
 
 
 def test_two_steps_by_hand():
   result = vtrace.vtrace(
       values=[[1.0], [2.0], [4.0]], rewards=[[1.0], [3.0]], discounts=[[0.5], [0.5]],
       log_rhos=np.log([[2.0], [0.5]]), mask=[[True], [True]], lambda_=1.0, rho_clip=1.0,
-      c_clip=1.0, policy_rho_clip=1.0)
+      c_clip=1.0, policy_rho_clip=1.0, advantage_lambda=1.0)
   # e_1 = 0.5 (3 + 2 - 2) = 1.5; e_0 = 1 (1 + 1 - 1) + 0.5 * 1 * 1.5 = 1.75.
   np.testing.assert_allclose(result.targets[:, 0], [2.75, 3.5], rtol=1e-6)
   # A_0 = 1 + 0.5 * 3.5 - 1; A_1 = 0.5 (3 + 0.5 * 4 - 2).

@@ -1,0 +1,143 @@
+"""Configuration of the on-policy agent: every choice of a policy-gradient method, as data.
+
+The choices are those of Andrychowicz et al. 2021, "What Matters In On-Policy Reinforcement
+Learning?". `presets` combines them into the algorithms people know.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+from seed_acme import config as config_lib
+
+
+@dataclasses.dataclass(frozen=True)
+class PenaltyConfig:
+  """One quantity x that is to be small.
+
+  weight: the loss has weight * mean(x). With a threshold, where the learnt weight starts.
+  threshold: hold mean(x) <= threshold by learning the weight; None = the weight is fixed.
+  speed: k of weight = exp(k p), p learnt.
+  """
+  weight: float = 0.0
+  threshold: float | None = None
+  speed: float = 1.0
+
+
+def is_active(penalty: PenaltyConfig) -> bool:
+  """Whether the loss has this term at all."""
+  return penalty.weight != 0 or penalty.threshold is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class NormalizationConfig:
+  """Running mean and standard deviation of the observations, and of the value targets.
+
+  statistics: `average` = over all there were; `ema` = with forgetting; `none` = off.
+  decay: share that the newest batch has in `ema`.
+  """
+  statistics: Literal['none', 'average', 'ema'] = 'none'
+  decay: float = 0.01
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OnPolicyConfig(config_lib.AgentConfig):
+  """Defaults are a plain PPO with clipping, one choice a field.
+
+  batch_size: unrolls in one update. Weights reach inference once an update, after all epochs.
+  num_epochs: passes over the batch in one update.
+  minibatch_of, minibatch_size: what a gradient step learns from; 0 = the whole batch.
+    Transitions need a network without recurrent core.
+  recompute_advantages: with the weights of the moment, before each epoch or minibatch.
+  discount, lambda_: gamma per agent step, and the trace decay of `gae` and `vtrace`.
+  advantage: estimator. num_bootstrap_steps: of `nstep`. rho_clip, c_clip: of `vtrace`.
+  normalize_advantages: to mean 0 and standard deviation 1 within a minibatch.
+  advantage_offset: added afterwards. keep_advantages: the rest is left out of the policy loss.
+  policy_loss: see `policy_losses`; its settings follow. ppo_lower_bound: `linear` clips the
+    ratio to [1 - epsilon, 1 + epsilon], `reciprocal`, the original, to [1/(1 + epsilon), ...].
+  vmpo_form: `paper`, or `original` with its weights, scale and temperature loss.
+  value_loss: `mse` has no factor 1/2. value_clip: PPO's clipping of the value's change, in
+    units of normalised values; 0 = off. value_cost multiplies the loss.
+  entropy: of x = -H(policy). kl_to_behaviour: KL(policy || behaviour), kl_from_behaviour:
+    KL(behaviour || policy), kl_from_reference: KL(reference || policy), the reference having
+    all parameters 0.
+  penalties_in_rewards: weight * x of each step is taken from its reward as well; `added` is
+    the original's sign.
+  max_abs_reward: rewards are clipped to this (0 = off), then multiplied by reward_scale.
+  observations, observation_clip: normalised, then clipped to [-clip, clip].
+  values: value targets are normalised (van Hasselt et al. 2016, PopArt). value_compensation:
+    the outputs are preserved when the statistics change. popart_order: statistics are renewed
+    before targets are normalised (paper), or after (original).
+  action_distribution, std_function, initial_std, min_std, state_independent_std: of
+    continuous actions.
+  """
+  agent: str = 'on_policy'
+  unroll_length: int = 16
+  overlap: int = 0
+  batch_size: int = 128
+  optimizer: config_lib.OptimizerConfig = config_lib.OptimizerConfig(max_gradient_norm=0.5)
+  num_epochs: int = 1
+  minibatch_of: Literal['transitions', 'unrolls'] = 'unrolls'
+  minibatch_size: int = 0
+  recompute_advantages: Literal['never', 'epoch', 'minibatch'] = 'never'
+  discount: float = 0.99
+  lambda_: float = 0.95
+  advantage: Literal['gae', 'vtrace', 'nstep'] = 'gae'
+  num_bootstrap_steps: int = 5
+  rho_clip: float = 1.0
+  c_clip: float = 1.0
+  normalize_advantages: bool = False
+  advantage_offset: float = 0.0
+  keep_advantages: Literal['all', 'positive', 'top_half'] = 'all'
+  policy_loss: Literal[
+      'ppo', 'vpg', 'vtrace', 'awr', 'vmpo', 'repeat_positive', 'behaviour_cloning'] = 'ppo'
+  ppo_epsilon: float = 0.2
+  ppo_lower_bound: Literal['linear', 'reciprocal'] = 'linear'
+  policy_rho_clip: float = 1.0
+  awr_beta: float = 1.0
+  awr_max_weight: float = 20.0
+  vmpo_epsilon: float = 0.01
+  vmpo_initial_temperature: float = 1.0
+  vmpo_speed: float = 10.0
+  vmpo_form: Literal['paper', 'original'] = 'paper'
+  value_loss: Literal['mse', 'huber'] = 'mse'
+  huber_delta: float = 1.0
+  value_clip: float = 0.0
+  value_cost: float = 1.0
+  entropy: PenaltyConfig = PenaltyConfig()
+  kl_to_behaviour: PenaltyConfig = PenaltyConfig()
+  kl_from_behaviour: PenaltyConfig = PenaltyConfig()
+  kl_from_reference: PenaltyConfig = PenaltyConfig()
+  penalties_in_rewards: Literal['none', 'subtracted', 'added'] = 'none'
+  max_abs_reward: float = 0.0
+  reward_scale: float = 1.0
+  observations: NormalizationConfig = NormalizationConfig()
+  observation_clip: float = 10.0
+  values: NormalizationConfig = NormalizationConfig()
+  value_compensation: bool = True
+  popart_order: Literal['statistics_first', 'targets_first'] = 'statistics_first'
+  action_distribution: Literal['tanh_normal', 'clipped_normal', 'deterministic_tanh'] = (
+      'tanh_normal')
+  std_function: Literal['softplus', 'safe_exp'] = 'softplus'
+  initial_std: float = 1.0
+  min_std: float = 1e-3
+  state_independent_std: bool = False
+
+
+def penalties(config: OnPolicyConfig) -> dict[str, PenaltyConfig]:
+  """The active ones by name."""
+  every = {name: getattr(config, name) for name in (
+      'entropy', 'kl_to_behaviour', 'kl_from_behaviour', 'kl_from_reference')}
+  return {name: penalty for name, penalty in every.items() if is_active(penalty)}
+
+
+def num_elements(config: OnPolicyConfig) -> int:
+  """Unrolls or transitions in one update."""
+  if config.minibatch_of == 'unrolls':
+    return config.batch_size
+  return config.batch_size * config.unroll_length
+
+
+def minibatch_size(config: OnPolicyConfig) -> int:
+  """Unrolls or transitions in one gradient step."""
+  return config.minibatch_size or num_elements(config)

@@ -1,0 +1,129 @@
+"""What the on-policy agent learns from, and in how many passes."""
+from __future__ import annotations
+
+import functools
+
+import tensorflow as tf
+import tree
+
+from seed_acme import multi_pass_learner
+from seed_acme import types
+from seed_acme.agents import burn_in
+from seed_acme.agents.on_policy import advantages as advantages_lib
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import network as network_lib
+from seed_acme.agents.on_policy import penalties as penalties_lib
+from seed_acme.ops import transitions as transitions_lib
+
+
+def passes(config: on_policy_config.OnPolicyConfig) -> multi_pass_learner.Passes:
+  """Epochs and minibatches. Raises `types.UserError` for sizes that do not divide."""
+  num_elements = on_policy_config.num_elements(config)
+  size = on_policy_config.minibatch_size(config)
+  if num_elements % size:
+    raise types.UserError(
+        f'agent.minibatch_size ({size}) does not divide the {num_elements} {config.minibatch_of} '
+        'of an update: change it, agent.batch_size or agent.unroll_length')
+  if config.recompute_advantages == 'minibatch' and config.minibatch_of == 'transitions':
+    raise types.UserError(
+        "agent.recompute_advantages ('minibatch') needs whole unrolls: set agent.minibatch_of "
+        "'unrolls', or recompute each 'epoch'")
+  return multi_pass_learner.Passes(
+      num_epochs=config.num_epochs, num_minibatches=num_elements // size,
+      num_elements=num_elements, prepare=functools.partial(prepare, config=config),
+      prepares_each_epoch=config.recompute_advantages == 'epoch',
+      take=functools.partial(take, config=config),
+      finish=functools.partial(finish, config=config))
+
+
+def prepare(network: network_lib.OnPolicyNetwork, sample: types.Sample, is_first: bool,
+            config: on_policy_config.OnPolicyConfig) -> loss_lib.Minibatch:
+  """The whole batch, with advantages and targets by the weights as they are.
+
+  The statistics of the values change before the first pass only.
+  """
+  inputs, outputs = burn_in.learnt_rows(sample.unroll, config)
+  state = burn_in.entering_state(network, sample.unroll, config)
+  prediction, _ = network.unroll(inputs, state)
+  params, values = prediction.policy_params[:-1], prediction.value
+  actions = tree.map_structure(lambda x: x[:-1], outputs.action)
+  behaviour = types.ActorCriticOutput(*tree.map_structure(lambda x: x[:-1], outputs.prediction))
+  log_rhos = (network.distribution.log_prob(params, actions)
+              - network.distribution.log_prob(behaviour.policy_params, actions))
+  steps = _steps(network, inputs, params, behaviour.policy_params, config)
+  estimates = advantages_lib.estimate(values, steps, log_rhos, config)
+  targets, advantages, behaviour_values = _in_learnt_units(
+      network, estimates, behaviour.value, steps.mask, is_first, config)
+  batch = loss_lib.Minibatch(
+      inputs=inputs, initial_state=state, actions=actions,
+      behaviour_params=behaviour.policy_params, behaviour_values=behaviour_values,
+      rewards=steps.rewards, discounts=steps.discounts, mask=steps.mask, targets=targets,
+      advantages=advantages)
+  return batch if config.minibatch_of == 'unrolls' else _as_transitions(batch)
+
+
+def _steps(network: network_lib.OnPolicyNetwork, inputs: types.AgentInput, params: tf.Tensor,
+           behaviour_params: tf.Tensor,
+           config: on_policy_config.OnPolicyConfig) -> transitions_lib.Transitions:
+  """`[T, B]` with rewards as they are learnt."""
+  steps = transitions_lib.transitions(inputs, gamma=config.discount)
+  penalties = tf.zeros_like(steps.rewards)
+  if config.penalties_in_rewards != 'none':
+    quantities = penalties_lib.quantities(network.distribution, params, behaviour_params, config)
+    penalties = penalties_lib.in_rewards(quantities, network.penalty_weights(), steps.rewards)
+  rewards = advantages_lib.rewards_to_learn(steps.rewards, penalties, config)
+  return steps._replace(rewards=transitions_lib.select(steps.mask, rewards))
+
+
+def _in_learnt_units(
+    network: network_lib.OnPolicyNetwork, estimates: advantages_lib.Estimates,
+    behaviour_values: tf.Tensor, mask: tf.Tensor, is_first: bool,
+    config: on_policy_config.OnPolicyConfig) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+  """Targets, advantages and values when acting, `[T, B]`, in the units values are learnt in."""
+
+  def normalized() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    return (network.normalized_value(estimates.targets),
+            estimates.advantages / network.value_std(),
+            network.normalized_value(behaviour_values))
+
+  if network.values is None or not is_first:
+    return normalized()
+  if config.popart_order == 'targets_first':
+    result = normalized()
+    network.values.update(estimates.targets, mask)
+    return result
+  network.values.update(estimates.targets, mask)
+  return normalized()
+
+
+def _as_transitions(batch: loss_lib.Minibatch) -> loss_lib.Minibatch:
+  """Time-major leaves -> `[T*B, ...]`; the last row of an unroll starts no transition."""
+  merge = lambda x: tf.reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
+  inputs = tree.map_structure(lambda x: x[:-1], batch.inputs)
+  return tree.map_structure(merge, batch._replace(inputs=inputs, initial_state=()))
+
+
+def take(batch: loss_lib.Minibatch, indices: tf.Tensor,
+         config: on_policy_config.OnPolicyConfig) -> loss_lib.Minibatch:
+  """The transitions or unrolls `indices` `[M]` of a prepared batch."""
+  axis = 0 if config.minibatch_of == 'transitions' else 1
+  state = tree.map_structure(lambda x: tf.gather(x, indices), batch.initial_state)
+  taken = tree.map_structure(
+      lambda x: tf.gather(x, indices, axis=axis), batch._replace(initial_state=()))
+  return taken._replace(initial_state=state)
+
+
+def finish(network: network_lib.OnPolicyNetwork, sample: types.Sample,
+           config: on_policy_config.OnPolicyConfig) -> dict[str, tf.Tensor]:
+  """Observation statistics take in the batch only now: within an update, and in the ratio of
+  policy and behaviour, nothing but gradients is to change what the network says.
+  """
+  inputs, _ = burn_in.learnt_rows(sample.unroll, config)
+  mask = transitions_lib.transitions(inputs, gamma=config.discount).mask
+  if network.observations is not None:
+    network.observations.update(tree.map_structure(lambda x: x[:-1], inputs.observation), mask)
+  if network.values is None:
+    return {}
+  return {'value/normalizer_mean': network.values.mean(),
+          'value/normalizer_std': network.values.std()}

@@ -1,0 +1,118 @@
+"""The loss of the on-policy agent on one minibatch."""
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from seed_acme import types
+from seed_acme.agents.on_policy import advantages as advantages_lib
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import network as network_lib
+from seed_acme.agents.on_policy import penalties as penalties_lib
+from seed_acme.agents.on_policy import policy_losses
+from seed_acme.ops import transitions as transitions_lib
+
+_MAX_REPORTED_LOG_RATIO = 20.0  # keeps one hopeless ratio from turning the metric infinite
+
+
+class Minibatch(NamedTuple):
+  """M transitions, leaves `[M, ...]`, or M unrolls, time-major `[T, M, ...]`.
+
+  inputs: the rows that actions were chosen in, of unrolls `[T+1, M, ...]`. initial_state:
+  `[M, ...]`, `()` for transitions. actions, behaviour_params: of these rows. The rest is the
+  result: rewards as they are learnt, discounts and mask of `ops.transitions`; value targets and
+  values when acting in the units that values are learnt in; advantages.
+  """
+  inputs: types.AgentInput
+  initial_state: types.Nest
+  actions: types.Nest
+  behaviour_params: tf.Tensor
+  behaviour_values: tf.Tensor
+  rewards: tf.Tensor
+  discounts: tf.Tensor
+  mask: tf.Tensor
+  targets: tf.Tensor
+  advantages: tf.Tensor
+
+
+def loss(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
+         config: on_policy_config.OnPolicyConfig) -> types.LossOutput:
+  """Scalar: policy loss + value_cost * value loss + penalties; means over unmasked steps."""
+  distribution, mask = network.distribution, minibatch.mask
+  params, values, bootstrap = _predicted(network, minibatch, config)
+  log_prob = distribution.log_prob(params, minibatch.actions)
+  behaviour_params = tf.stop_gradient(minibatch.behaviour_params)
+  log_ratio = log_prob - distribution.log_prob(behaviour_params, minibatch.actions)
+  targets, advantages = minibatch.targets, minibatch.advantages
+  if config.recompute_advantages == 'minibatch':
+    assert bootstrap is not None
+    steps = transitions_lib.Transitions(minibatch.rewards, minibatch.discounts, mask)
+    estimates = advantages_lib.estimate(bootstrap, steps, log_ratio, config)
+    targets = network.normalized_value(estimates.targets)
+    advantages = estimates.advantages / network.value_std()
+  policy = policy_losses.policy_loss(
+      log_prob, log_ratio, advantages, mask, network.temperature(), config)
+  value = value_loss(network.normalized_value(values), tf.stop_gradient(targets),
+                     minibatch.behaviour_values, mask, config)
+  quantities = penalties_lib.quantities(distribution, params, behaviour_params, config)
+  penalty = penalties_lib.terms(quantities, network.penalty_weights(), mask, config)
+  losses = {
+      'loss/policy': policy.loss,
+      'loss/value': config.value_cost * value,
+      'loss/penalties': penalty.loss,
+      'loss/adjustment': policy.adjustment + penalty.adjustment,
+  }
+  mean = functools.partial(transitions_lib.masked_mean, mask=mask)
+  metrics = {
+      **losses,
+      **penalty.metrics,
+      'policy/entropy': mean(distribution.entropy(params)),
+      'policy/kl_behaviour': mean(distribution.kl(behaviour_params, params)),
+      'policy/ratio_mean': mean(tf.exp(tf.minimum(log_ratio, _MAX_REPORTED_LOG_RATIO))),
+      'policy/ratio_clipped_share': mean(
+          tf.abs(log_ratio) > tf.math.log(1.0 + config.ppo_epsilon)),
+      'value/mean': mean(values),
+  }
+  temperature = network.temperature()
+  if temperature is not None:
+    metrics['policy/temperature'] = temperature
+  return types.LossOutput(
+      loss=tf.add_n(list(losses.values())),
+      metrics={name: tf.stop_gradient(x) for name, x in metrics.items()})
+
+
+def _predicted(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
+               config: on_policy_config.OnPolicyConfig
+               ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
+  """Policy params and values of the steps, and, of unrolls, all values `[T+1, M]`."""
+  if config.minibatch_of == 'transitions':
+    prediction, _ = network(minibatch.inputs, minibatch.initial_state)
+    return prediction.policy_params, prediction.value, None
+  prediction, _ = network.unroll(minibatch.inputs, minibatch.initial_state)
+  return prediction.policy_params[:-1], prediction.value[:-1], prediction.value
+
+
+def value_loss(values: tf.Tensor, targets: tf.Tensor, behaviour_values: tf.Tensor,
+               mask: tf.Tensor, config: on_policy_config.OnPolicyConfig) -> tf.Tensor:
+  """Scalar mean of l(V), all `[...]` in the units that values are learnt in.
+
+    mse: l = (target - V)^2.  huber: e^2/2 up to |e| = delta, then delta (|e| - delta/2).
+    clipped: max( l(V), l(V_old + clip(V - V_old, -c, c)) )
+  """
+  values, targets, behaviour_values = (
+      transitions_lib.select(mask, x) for x in (values, targets, behaviour_values))
+
+  def losses(predicted: tf.Tensor) -> tf.Tensor:
+    errors = targets - predicted
+    if config.value_loss == 'mse':
+      return tf.square(errors)
+    delta, absolute = config.huber_delta, tf.abs(errors)
+    return tf.where(absolute <= delta, 0.5 * tf.square(errors), delta * (absolute - 0.5 * delta))
+
+  result = losses(values)
+  if config.value_clip:
+    change = tf.clip_by_value(values - behaviour_values, -config.value_clip, config.value_clip)
+    result = tf.maximum(result, losses(behaviour_values + change))
+  return transitions_lib.masked_mean(result, mask)

@@ -1,0 +1,155 @@
+"""The network of the on-policy agent: an actor-critic, its statistics and its learnt weights."""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import sonnet as snt
+import tensorflow as tf
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.networks import build
+from seed_acme.networks import running_statistics
+from seed_acme.ops import action_distributions
+from seed_acme.ops import distributions
+from seed_acme.ops import lagrange
+from seed_acme.ops import std_functions
+
+_TEMPERATURE = 'temperature'
+
+
+def make_network(
+    spec: types.EnvironmentSpec, network_config: config_lib.NetworkConfig,
+    config: on_policy_config.OnPolicyConfig) -> OnPolicyNetwork:
+  """Raises `types.UserError` for choices that do not go together."""
+  if config.minibatch_of == 'transitions' and network_config.core != 'none':
+    raise types.UserError(
+        f"agent.minibatch_of ('transitions') needs network.core 'none', not "
+        f"'{network_config.core}', whose state runs along an unroll: choose 'unrolls'")
+  distribution = make_distribution(spec, config)
+  inner = build.make_actor_critic(network_config, spec, distribution.num_params)
+  return OnPolicyNetwork(inner, distribution, spec, config)
+
+
+def make_distribution(spec: types.EnvironmentSpec,
+                      config: on_policy_config.OnPolicyConfig) -> distributions.Distribution:
+  """Of the environment's actions, as configured where they are continuous."""
+  make_std = {'softplus': std_functions.softplus, 'safe_exp': std_functions.safe_exp}
+  std = make_std[config.std_function](std_at_zero=config.initial_std, min_std=config.min_std)
+  return action_distributions.make(
+      spec.action, continuous=config.action_distribution, std=std)
+
+
+def _decay(config: on_policy_config.NormalizationConfig) -> float | None:
+  return config.decay if config.statistics == 'ema' else None
+
+
+class OnPolicyNetwork(snt.Module):
+  """An inner actor-critic with normalised observations and values.
+
+  Beside it: learnt weights of penalties and V-MPO's temperature, each exp(k p) with a
+  trainable p, so that the one optimiser, the checkpoints and the published copies carry them.
+
+  Its prediction's value is in units of the reward.
+  """
+
+  def __init__(self, inner: core.RecurrentNetwork, distribution: distributions.Distribution,
+               spec: types.EnvironmentSpec, config: on_policy_config.OnPolicyConfig,
+               name: str = 'on_policy'):
+    super().__init__(name=name)
+    self._inner = inner
+    self.distribution = distribution
+    self._config = config
+    self.observations: running_statistics.ObservationNormalizer | None = None
+    if config.observations.statistics != 'none':
+      self.observations = running_statistics.ObservationNormalizer(
+          spec.observation, _decay(config.observations), config.observation_clip)
+    self.values: running_statistics.ValueNormalizer | None = None
+    if config.values.statistics != 'none':
+      self.values = running_statistics.ValueNormalizer(
+          _decay(config.values), config.value_compensation)
+    self._free_std = None
+    if config.state_independent_std and distribution.is_std.any():
+      self._free_std = tf.Variable(tf.zeros([distribution.num_params]), name='free_std')
+    self._parameters = _weight_parameters(config)
+
+  @property
+  def variables(self) -> tuple[tf.Variable, ...]:
+    """The inner network's, in its order, then those of this class."""
+    statistics = [part.variables for part in (self.observations, self.values) if part is not None]
+    return (*self._inner.variables, *self._own_trainable(), *sum(statistics, ()))
+
+  @property
+  def trainable_variables(self) -> tuple[tf.Variable, ...]:
+    """The inner network's, in its order, then those of this class."""
+    return (*self._inner.trainable_variables, *self._own_trainable())
+
+  def _own_trainable(self) -> list[tf.Variable]:
+    free = [] if self._free_std is None else [self._free_std]
+    return free + list(self._parameters.values())
+
+  def initial_state(self, batch_size: Any) -> types.Nest:
+    """As the inner network."""
+    return self._inner.initial_state(batch_size)
+
+  def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
+    """One row `[N, ...]`, see `core.RecurrentNetwork`."""
+    prediction, state = self._inner(self._normalized(inputs), state)
+    return self._finished(prediction), state
+
+  def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
+    """Rows `[T, B, ...]`, see `core.RecurrentNetwork`."""
+    prediction, state = self._inner.unroll(self._normalized(inputs), state)
+    return self._finished(prediction), state
+
+  def _normalized(self, inputs: types.AgentInput) -> types.AgentInput:
+    if self.observations is None:
+      return inputs
+    return inputs._replace(observation=self.observations(inputs.observation))
+
+  def _finished(self, prediction: types.ActorCriticOutput) -> types.ActorCriticOutput:
+    params, value = prediction
+    if self._free_std is not None:
+      params = tf.where(self.distribution.is_std, self._free_std, params)
+    return types.ActorCriticOutput(params, value if self.values is None else
+                                   self.values.value(value))
+
+  def normalized_value(self, value: tf.Tensor) -> tf.Tensor:
+    """`[...]` in units of the reward -> in those that the value is learnt in."""
+    return value if self.values is None else self.values.normalize(value)
+
+  def value_std(self) -> tf.Tensor:
+    """Scalar that advantages are divided by."""
+    return tf.ones([]) if self.values is None else self.values.std()
+
+  def penalty_weights(self) -> dict[str, tf.Tensor]:
+    """Scalars by name; gradients flow into the learnt ones."""
+    return {
+        name: tf.constant(penalty.weight) if penalty.threshold is None else
+        lagrange.weight(self._parameters[name], speed=penalty.speed)
+        for name, penalty in on_policy_config.penalties(self._config).items()}
+
+  def temperature(self) -> tf.Tensor | None:
+    """Scalar eta of V-MPO; None for other policy losses."""
+    if _TEMPERATURE not in self._parameters:
+      return None
+    return lagrange.weight(self._parameters[_TEMPERATURE], speed=self._config.vmpo_speed)
+
+
+def _weight_parameters(config: on_policy_config.OnPolicyConfig) -> dict[str, tf.Variable]:
+  """p of every learnt weight."""
+  values = {
+      name: lagrange.initial_parameter(
+          penalty.weight, speed=penalty.speed, weight_name=f'agent.{name}.weight',
+          speed_name=f'agent.{name}.speed')
+      for name, penalty in on_policy_config.penalties(config).items()
+      if penalty.threshold is not None}
+  if config.policy_loss == 'vmpo':
+    values[_TEMPERATURE] = lagrange.initial_parameter(
+        config.vmpo_initial_temperature, speed=config.vmpo_speed,
+        weight_name='agent.vmpo_initial_temperature', speed_name='agent.vmpo_speed')
+  make = functools.partial(tf.Variable, dtype=tf.float32)
+  return {name: make(value, name=f'{name}_parameter') for name, value in values.items()}

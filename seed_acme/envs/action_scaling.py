@@ -1,0 +1,212 @@
+"""Float actions as the agent meets them: rescaled to [-1, 1], or as a choice of N values.
+
+Every environment with a bounded float action takes these settings beside its own; their
+names are reserved (`NAMES`), the environment never sees them.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any, Literal, get_args
+
+from dm_env import specs as dm_specs
+import numpy as np
+
+from seed_acme import core
+from seed_acme import types
+from seed_acme.envs import vector
+
+Spacing = Literal['linear', 'log']
+# Actions outside [-1, 1] by no more than this are rounding errors and clipped.
+TOLERANCE = 1e-5
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+  """What becomes of the bounded float actions of an environment.
+
+  rescale_actions: the agent acts in [-1, 1] and the environment gets
+    `low + (a + 1) / 2 * (high - low)`; False: the agent acts within the environment's bounds.
+  action_bins: N >= 2: each dimension becomes a choice among the N values of `value_table`,
+    which are then rescaled; 0: actions stay continuous.
+  action_spacing: of the N values: equal distances, or magnitudes that grow exponentially.
+  action_ratio: of the largest magnitude to the smallest that is not 0; for 'log'.
+  """
+  rescale_actions: bool = True
+  action_bins: int = 0
+  action_spacing: Spacing = 'linear'
+  action_ratio: float = 30.0  # seed_rl's mujoco/env.py
+
+
+NAMES = tuple(field.name for field in dataclasses.fields(Settings))
+
+
+def split(environment_id: str, settings: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
+  """(the settings of this module, the environment's own); `types.UserError` for bad values."""
+  ours = {name: value for name, value in settings.items() if name in NAMES}
+  _check(environment_id, ours)
+  own = {name: value for name, value in settings.items() if name not in NAMES}
+  return Settings(**ours), own
+
+
+def _check(environment_id: str, ours: dict[str, Any]) -> None:
+  def refuse(name: str, fix: str) -> None:
+    raise types.UserError(f'environment {environment_id!r}: {name} ({ours[name]!r}) {fix}')
+
+  if not isinstance(ours.get('rescale_actions', True), bool):
+    refuse('rescale_actions', 'must be True or False')
+  bins = ours.get('action_bins', 0)
+  if isinstance(bins, bool) or not isinstance(bins, int) or (bins < 2 and bins != 0):
+    refuse('action_bins', 'must be an integer >= 2, or 0 for continuous actions')
+  if ours.get('action_spacing', 'linear') not in get_args(Spacing):
+    refuse('action_spacing', f'must be one of {", ".join(get_args(Spacing))}')
+  ratio = ours.get('action_ratio', 30.0)
+  if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 1 < ratio < np.inf:
+    refuse('action_ratio', 'must be a number > 1')
+  for name in ('action_spacing', 'action_ratio'):
+    if name in ours and not bins:
+      refuse(name, 'does nothing without action_bins: set action_bins, the number of values')
+  if 'action_ratio' in ours and ours.get('action_spacing') != 'log':
+    refuse('action_ratio', 'is for action_spacing log only: set that, or leave it out')
+  if bins and not ours.get('rescale_actions', True):
+    refuse('rescale_actions', 'does nothing with action_bins: leave one of them out')
+
+
+def value_table(settings: Settings) -> np.ndarray:
+  """`[N]` float64, rising and symmetric about 0: the value of each choice within [-1, 1].
+
+  linear: `-1 + 2 i / (N - 1)`. log: `-m` and `m` for the magnitudes
+  `m = ratio ** (-j / (k - 1))`, j = 0 ... k - 1, k = N // 2 (m = 1 if k is 1), and 0 between
+  them if N is odd.
+  """
+  bins = settings.action_bins
+  if settings.action_spacing == 'linear':
+    return np.linspace(-1, 1, bins)
+  magnitudes = np.geomspace(1, 1 / settings.action_ratio, bins // 2)
+  return np.concatenate([-magnitudes, [0.0] * (bins % 2), magnitudes[::-1]])
+
+
+def wrap(
+    environment: core.VectorEnvironment, settings: Settings, name: str) -> core.VectorEnvironment:
+  """The environment behind `ScaledActions`, or itself if there is nothing to do.
+
+  `types.UserError` if its actions are to become choices and none is float, or one has no
+  bounds. Without `action_bins`, unbounded float actions stay as they are.
+  """
+  leaves = vector.Structure(environment.spec.action).leaves
+  kinds = [_kind(leaf) for leaf in leaves]
+  if settings.action_bins:
+    fix = None
+    if 'float' in kinds:
+      fix = 'give it finite bounds, in a wrapper of your own'
+    elif 'bounded' not in kinds:
+      fix = 'leave action_bins out'
+    if fix:
+      environment.close()
+      raise types.UserError(
+          f'environment {name!r}: action_bins ({settings.action_bins}) needs bounded float '
+          f'actions, it takes {environment.spec.action!r}: {fix}')
+  elif not settings.rescale_actions or 'bounded' not in kinds:
+    return environment
+  return ScaledActions(environment, settings)
+
+
+class ScaledActions:
+  """A `core.VectorEnvironment` whose bounded float actions are replaced, see `Settings`.
+
+  Rescaled actions are float32 in [-1, 1]. Choices are int32, 0 ... N - 1, in the shape of the
+  action (a `DiscreteArray` for a scalar one). Other leaves of the action pass as they are.
+  Called from one thread, as the environment inside, which belongs to it.
+  """
+
+  def __init__(self, environment: core.VectorEnvironment, settings: Settings):
+    self._environment = environment
+    self._structure = vector.Structure(environment.spec.action)
+    self.num_environments = environment.num_environments
+    converters = [_converter(leaf, settings) for leaf in self._structure.leaves]
+    self.spec = dataclasses.replace(environment.spec, action=self._structure.unflatten(
+        [spec for spec, _ in converters]))
+    self._convert = [convert for _, convert in converters]
+
+  def reset(self) -> types.VectorTimeStep:
+    return self._environment.reset()
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: nest of `[E, ...]` as `spec.action`.
+
+    ValueError for another shape, or values outside [-1, 1] or the choices, after LAST too.
+    """
+    return self._environment.step(self._structure.unflatten([
+        convert(leaf) for convert, leaf in zip(
+            self._convert, self._structure.flatten(actions))]))
+
+  @property
+  def can_render(self) -> bool:
+    """Whether the environment inside has a screen to show."""
+    return hasattr(self._environment, 'render') and getattr(self._environment, 'can_render', True)
+
+  def render(self) -> np.ndarray:
+    """`[H, W, 3]` uint8, from the environment inside."""
+    inside: Any = self._environment
+    return inside.render()
+
+  def close(self) -> None:
+    self._environment.close()
+
+
+def unit_actions(actions: Any) -> np.ndarray:
+  """Float actions, clipped to [-1, 1]; ValueError if one is outside by more than rounding."""
+  actions = np.asarray(actions)
+  largest = np.abs(actions).max()
+  if largest <= 1:
+    return actions
+  if not largest <= 1 + TOLERANCE:  # also for NaN
+    raise ValueError(f'actions {actions.tolist()}: expected numbers in [-1, 1]')
+  return np.clip(actions, -1, 1)
+
+
+def _kind(spec: dm_specs.Array) -> str:
+  """'bounded' or unbounded 'float', or 'other'. One bound missing is unbounded."""
+  if not np.issubdtype(spec.dtype, np.floating):
+    return 'other'
+  is_bounded = isinstance(spec, dm_specs.BoundedArray) and (
+      np.isfinite(spec.minimum).all() and np.isfinite(spec.maximum).all())
+  return 'bounded' if is_bounded else 'float'
+
+
+def _converter(
+    spec: dm_specs.Array, settings: Settings
+) -> tuple[dm_specs.Array, Callable[[Any], np.ndarray]]:
+  """For one leaf: the specification that the agent sees, and `[E, ...]` from it to `spec`."""
+  if not (isinstance(spec, dm_specs.BoundedArray) and _kind(spec) == 'bounded'):
+    return spec, np.asarray
+  low, high = (np.broadcast_to(bound, spec.shape).astype(np.float64)
+               for bound in (spec.minimum, spec.maximum))
+  centre, half, dtype = (low + high) / 2, (high - low) / 2, spec.dtype
+
+  def rescale(unit: np.ndarray) -> np.ndarray:
+    # Rounding must not lead out of the bounds.
+    values = centre + unit.astype(np.float64) * half
+    return np.minimum(np.maximum(values, low), high).astype(dtype)
+
+  bins = settings.action_bins
+  if not bins:
+    is_same = (low == -1).all() and (high == 1).all()
+    shown = dm_specs.BoundedArray(
+        spec.shape, np.float32, np.full(spec.shape, -1), np.full(spec.shape, 1), spec.name)
+    if is_same:
+      return shown, lambda actions: unit_actions(actions).astype(dtype, copy=False)
+    return shown, lambda actions: rescale(unit_actions(actions))
+  table = value_table(settings)
+
+  def look_up(actions: Any) -> np.ndarray:
+    actions = np.asarray(actions)
+    if actions.dtype.kind not in 'iu' or actions.min() < 0 or actions.max() >= bins:
+      raise ValueError(f'actions {actions.tolist()}: expected integers 0 ... {bins - 1}')
+    return rescale(table[actions])
+
+  if not spec.shape:
+    return dm_specs.DiscreteArray(bins, np.int32, spec.name), look_up
+  return dm_specs.BoundedArray(
+      spec.shape, np.int32, np.zeros(spec.shape), np.full(spec.shape, bins - 1),
+      spec.name), look_up

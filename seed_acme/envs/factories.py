@@ -1,0 +1,70 @@
+"""The user's own `factory(seed, **settings)`: found by its dotted path, its result checked."""
+from __future__ import annotations
+
+from collections.abc import Callable
+import importlib
+from typing import Any
+
+import dm_env
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.envs import action_scaling
+from seed_acme.envs import gym_adapter
+from seed_acme.envs import settings as settings_lib
+
+
+def find(environment_id: str, known_ids: Callable[[], list[str]]) -> Callable[..., Any]:
+  """The function at `package.module:name` or `package.module.name`.
+
+  known_ids: asked if the module does not exist, for near names.
+  """
+  separator = ':' if ':' in environment_id else '.'
+  path, _, name = environment_id.rpartition(separator)
+  try:
+    module = importlib.import_module(path)
+  except ImportError as error:
+    raise types.UserError(
+        f'environment {environment_id!r}: cannot import {path!r}: {error}'
+        f'{settings_lib.near(environment_id, known_ids())}') from error
+  factory = getattr(module, name, None)
+  if not callable(factory):
+    functions = [key for key, value in vars(module).items() if callable(value)]
+    raise types.UserError(
+        f'environment {environment_id!r}: {path} has no function {name!r}'
+        f'{settings_lib.near(name, functions)}')
+  return factory
+
+
+def check(config: config_lib.EnvironmentConfig, factory: Callable[..., Any]) -> None:
+  """Raises `types.UserError` for settings that the factory does not take, or cannot get."""
+  reserved = [name for name in settings_lib.names(factory) if name in action_scaling.NAMES]
+  if reserved:
+    raise types.UserError(
+        f'environment {config.id!r}: the factory has a parameter {reserved[0]!r}, but '
+        f'{", ".join(action_scaling.NAMES)} are settings of seed_acme itself: rename it')
+  settings_lib.check(
+      config, factory, skip=('num_environments', 'seed'), also=action_scaling.NAMES)
+
+
+def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Environment:
+  """What a factory returned, behind the gym adapter if it is of gym's family."""
+  if isinstance(environment, dm_env.Environment) or hasattr(environment, 'observation_spec'):
+    return environment
+  # gym's vectors have both spaces too, but steps that end apart are not dm_env's.
+  if hasattr(environment, 'observation_space') and not hasattr(environment, 'num_envs'):
+    return gym_adapter.GymEnvironment(environment, seed, environment_id)
+  raise types.UserError(
+      f'{environment_id} returned {type(environment).__name__}: expected a dm_env, gym or '
+      'gymnasium environment (for a core.VectorEnvironment give the factory a parameter '
+      'num_environments)')
+
+
+def require_vector(environment_id: str, environment: Any) -> core.VectorEnvironment:
+  """What a factory with `num_environments` returned; `types.UserError` if it is no vector."""
+  if hasattr(environment, 'num_environments') and hasattr(environment, 'spec'):
+    return environment
+  raise types.UserError(
+      f'{environment_id} has a parameter num_environments but returned '
+      f'{type(environment).__name__}: expected a core.VectorEnvironment')

@@ -1,0 +1,58 @@
+"""What gym's, gymnasium's and dm_control's MuJoCo environments need around them.
+
+Imports none of these packages.
+"""
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from typing import Any
+
+from seed_acme import types
+
+BACKEND_VARIABLE = 'MUJOCO_GL'
+BACKEND = 'egl'  # draws without a display, on a GPU or in software
+_OLD_LEVEL = re.compile(r'-v[23]$')  # these need mujoco_py, which nobody maintains
+
+
+def choose_backend() -> None:
+  """Draw with EGL unless the environment variable says otherwise.
+
+  Without a choice the packages try a window first, which a server does not have.
+  """
+  os.environ.setdefault(BACKEND_VARIABLE, BACKEND)
+
+
+def no_pictures(name: str, error: Exception) -> types.UserError:
+  """The complaint about a backend that is missing or does not work here."""
+  backend = os.environ.get(BACKEND_VARIABLE, '')
+  return types.UserError(
+      f'{name} cannot show its screen with {BACKEND_VARIABLE}={backend}: {error}. Set '
+      f'{BACKEND_VARIABLE} to egl (Debian: apt-get install libegl1) or osmesa (libosmesa6), or '
+      'do without pictures of it')
+
+
+def check_level(package: str, level: str, entry_point: Any) -> None:
+  """Raises `types.UserError` for a MuJoCo level of gym or gymnasium that cannot be built.
+
+  entry_point: of its registration, a dotted path or a function.
+  """
+  # gymnasium registers a function, `_raise_mujoco_py_error`, in place of the old levels.
+  path = (entry_point if isinstance(entry_point, str)
+          else f'{entry_point.__module__}.{getattr(entry_point, "__name__", "")}')
+  if not (path.startswith(f'{package}.envs.') and 'mujoco' in path):
+    return
+  if _OLD_LEVEL.search(level) and not (
+      package == 'gym' and importlib.util.find_spec('mujoco_py')):
+    raise types.UserError(
+        f'{package} environment {level!r} needs mujoco_py, which is no longer maintained: take '
+        f'{_OLD_LEVEL.sub("-v4", level)!r}')
+  if not importlib.util.find_spec('mujoco'):
+    raise types.UserError(
+        f'{package} environment {level!r} needs mujoco: pip install seed_acme[mujoco]')
+
+
+def is_mujoco(environment: Any) -> bool:
+  """Whether an environment of gym or gymnasium is one of their MuJoCo ones."""
+  return any(cls.__name__ in ('MujocoEnv', 'BaseMujocoEnv') for cls in type(environment).__mro__)

@@ -1,0 +1,51 @@
+"""Settings of an environment held against the parameters of what builds it."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+import difflib
+import inspect
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme import types
+
+
+def check(
+    config: config_lib.EnvironmentConfig, function: Callable[..., Any], skip: Iterable[str],
+    also: Iterable[str] = ()) -> None:
+  """Raises `types.UserError` for a setting that is not accepted, or one that is missing.
+
+  skip: parameters that are no settings. also: settings that others take care of.
+  """
+  kinds = {parameter.kind for parameter in parameters(function).values()}
+  accepted = [*names(function, skip), *also]
+  unknown = [name for name in config.settings if name not in accepted]
+  if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
+    raise types.UserError(
+        f'environment {config.id!r} has no setting {unknown[0]!r}: expected '
+        f'{", ".join(accepted) or "none"}')
+  missing = [
+      name for name, parameter in list(parameters(function).items())[1:]
+      if name in accepted and parameter.default is parameter.empty
+      and name not in config.settings]
+  if missing:
+    raise types.UserError(f'environment {config.id!r} needs the setting {missing[0]!r}')
+
+
+def names(function: Callable[..., Any], skip: Iterable[str] = ()) -> list[str]:
+  """Parameters that can be given by name, without those to skip."""
+  return [
+      name for name, parameter in parameters(function).items()
+      if name not in skip and parameter.kind in (
+          parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)]
+
+
+def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+  """As `inspect.signature` has them."""
+  return dict(inspect.signature(function).parameters)
+
+
+def near(name: str, choices: Iterable[str], prefix: str = '') -> str:
+  """` (near: a, b)` for a message, each with the prefix, or nothing if none is."""
+  found = [prefix + choice for choice in difflib.get_close_matches(name, choices, n=3)]
+  return f' (near: {", ".join(found)})' if found else ''

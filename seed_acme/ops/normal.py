@@ -1,0 +1,145 @@
+"""The Normal distribution of independent numbers, and its form clipped to [-1, 1]."""
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from seed_acme.ops import shapes
+from seed_acme.ops import std_functions
+from seed_acme.ops import straight_through
+
+# |mean| <= 1e6 and 1e-6 <= std <= 1e6: within these no square, quotient or gradient of the
+# formulas below leaves float32. Gradients pass as if there were no bounds.
+_LARGEST = 1e6
+_SMALLEST_STD = 1e-6
+_MIN_UNIFORM = 2.0 ** -24  # the quantiles 0 and 1 are infinite; these two are -5.3 and 5.3
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+_FAR = 10.0  # from here on erfc in float32 comes near its smallest number
+
+
+class Normal(NamedTuple):
+  """`[..., D]` each."""
+  mean: tf.Tensor
+  std: tf.Tensor
+
+
+class DiagonalNormal:
+  """D independent Normal numbers, without bounds.
+
+  params are D means, then D parameters that `std_function` makes standard deviations of; P = 2D
+  and U = D.
+  """
+
+  def __init__(self, num_actions: int, std_function: std_functions.StdFunction):
+    if num_actions < 1:
+      raise ValueError(f'num_actions ({num_actions}) must be at least 1')
+    self._num_actions = num_actions
+    self._std_function = std_function
+    self.num_params = 2 * num_actions
+    self.num_uniforms = num_actions
+    self.is_std = np.repeat([False, True], num_actions)
+
+  def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
+    """params `[..., 2D]`, actions `[..., D]` -> `[...]`, the log of the density.
+
+      log p(a) = sum_i -1/2 ((a_i - mean_i) / std_i)^2 - log std_i - 1/2 log 2 pi
+    """
+    normal = self.normal(params)
+    actions = self.checked('actions', actions, params)
+    return tf.reduce_sum(log_density(normal, actions), axis=-1)
+
+  def entropy(self, params: Any) -> tf.Tensor:
+    """params `[..., 2D]` -> `[...]`,  H = sum_i log std_i + 1/2 log(2 pi e)."""
+    return tf.reduce_sum(entropy(self.normal(params)), axis=-1)
+
+  def kl(self, params: Any, other_params: Any) -> tf.Tensor:
+    """params, other_params `[..., 2D]` -> `[...]`.
+
+      KL = sum_i 1/2 (r_i^2 - 1) - log r_i + 1/2 ((mean_i - mean'_i) / std'_i)^2,
+      r_i = std_i / std'_i
+    """
+    params, other_params = shapes.as_float(params), shapes.as_float(other_params)
+    shapes.check_params(params, self.num_params, other_params)
+    p, q = self.normal(params), self.normal(other_params)
+    log_ratio = tf.math.log(p.std) - tf.math.log(q.std)
+    # expm1 keeps the difference of two nearly equal policies, which r^2 - 1 would round away.
+    spread = 0.5 * tf.math.expm1(2.0 * log_ratio) - log_ratio
+    return tf.reduce_sum(spread + 0.5 * tf.square((p.mean - q.mean) / q.std), axis=-1)
+
+  def mode(self, params: Any) -> tf.Tensor:
+    """params `[..., 2D]` -> `[..., D]`, the means."""
+    return self.normal(params).mean
+
+  def sample(self, params: Any, uniforms: Any) -> tf.Tensor:
+    """params `[..., 2D]`, uniforms `[..., D]` -> `[..., D]`, differentiable in params.
+
+      a = mean + std z,  z the u-quantile of the standard Normal, |z| <= 5.3
+    """
+    normal = self.normal(params)
+    uniforms = self.checked('uniforms', uniforms, params)
+    quantiles = tf.math.ndtri(tf.clip_by_value(uniforms, _MIN_UNIFORM, 1.0 - _MIN_UNIFORM))
+    return normal.mean + normal.std * quantiles
+
+  def normal(self, params: Any) -> Normal:
+    """params `[..., 2D]` -> means and standard deviations `[..., D]`, bounded as said above."""
+    params = shapes.as_float(params)
+    shapes.check_params(params, self.num_params)
+    mean, std_params = tf.split(params, 2, axis=-1)
+    return Normal(
+        straight_through.clip(mean, -_LARGEST, _LARGEST),
+        straight_through.clip(self._std_function(std_params), _SMALLEST_STD, _LARGEST))
+
+  def checked(self, name: str, x: Any, params: Any) -> tf.Tensor:
+    """`x` as float32; ValueError unless it is `[..., D]` for params `[..., 2D]`."""
+    x = shapes.as_float(x)
+    shapes.check_event(name, x, shapes.as_float(params), [self._num_actions])
+    return x
+
+
+class ClippedNormal(DiagonalNormal):
+  """Normal numbers clipped to [-1, 1] on their way to the environment.
+
+  log_prob is the density of the Normal *before* clipping, taken at the clipped action, as in
+  SEED RL: the mass beyond each bound is not gathered on it. Entropy and KL are the Normal's
+  too. So the ratio of two policies at a bound is an approximation, and the entropy has no upper
+  bound; TanhNormal has neither fault.
+  """
+
+  def mode(self, params: Any) -> tf.Tensor:
+    """params `[..., 2D]` -> `[..., D]`, clip(mean)."""
+    return tf.clip_by_value(super().mode(params), -1.0, 1.0)
+
+  def sample(self, params: Any, uniforms: Any) -> tf.Tensor:
+    """params `[..., 2D]`, uniforms `[..., D]` -> `[..., D]`, clip(mean + std z)."""
+    return tf.clip_by_value(super().sample(params, uniforms), -1.0, 1.0)
+
+
+def log_density(normal: Normal, x: tf.Tensor) -> tf.Tensor:
+  """normal, x `[..., D]` -> `[..., D]`, of each number apart."""
+  z = (x - normal.mean) / normal.std
+  return -0.5 * tf.square(z) - tf.math.log(normal.std) - _HALF_LOG_2PI
+
+
+def entropy(normal: Normal) -> tf.Tensor:
+  """`[..., D]` -> `[..., D]` in nats, of each number apart."""
+  return tf.math.log(normal.std) + (0.5 + _HALF_LOG_2PI)
+
+
+def log_cdf(z: tf.Tensor) -> tf.Tensor:
+  """Any shape -> log P(Z <= z) of a standard Normal, finite with its gradient for |z| <= 1e13.
+
+    z > -10:  log(erfc(-z / sqrt 2) / 2)
+    else:     -z^2/2 - log(-z sqrt(2 pi)) + log(1 - 1/z^2 + 3/z^4 - 15/z^6)
+
+  The second is the asymptotic series (Abramowitz and Stegun 1964, 26.2.12), off by less than
+  1.1e-6 there.
+  """
+  near, far = tf.maximum(z, -_FAR), tf.minimum(z, -_FAR)
+  log_near = tf.math.log(0.5 * tf.math.erfc(-near * math.sqrt(0.5)))
+  w = 1.0 / tf.square(far)
+  series = tf.math.log1p(-w * (1.0 - w * (3.0 - w * 15.0)))
+  log_far = -0.5 * tf.square(far) - tf.math.log(-far) - _HALF_LOG_2PI + series
+  return tf.where(z > -_FAR, log_near, log_far)

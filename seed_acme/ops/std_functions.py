@@ -1,0 +1,63 @@
+"""From an unbounded parameter to a standard deviation, elementwise.
+
+Each is shifted so that parameter 0, about what a fresh policy head puts out, gives a chosen
+standard deviation.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+import math
+
+import tensorflow as tf
+
+from seed_acme import types
+from seed_acme.ops import shapes
+from seed_acme.ops import straight_through
+
+StdFunction = Callable[[tf.Tensor], tf.Tensor]
+
+_MAX_EXPONENT = 15.0  # of `safe_exp`, as in SEED RL: e^15 is 3.3e6, e^-15 is 3.1e-7
+
+
+def softplus(*, std_at_zero: float, min_std: float) -> StdFunction:
+  """Any shape -> standard deviations; close to linear above 1, so no step changes them by much.
+
+    std(s) = log(1 + exp(s + c)) + min_std,  c such that std(0) = std_at_zero
+  """
+  above_min = _above_min(std_at_zero, min_std)
+  shift = above_min + math.log(-math.expm1(-above_min))  # the inverse of log(1 + e^c)
+
+  def std(s: tf.Tensor) -> tf.Tensor:
+    return tf.nn.softplus(shapes.as_float(s) + shift) + min_std
+
+  return std
+
+
+def safe_exp(*, std_at_zero: float, min_std: float) -> StdFunction:
+  """Any shape -> standard deviations; a step of the parameter changes them by a factor.
+
+    std(s) = exp(clip(s + c, -15, 15)) + min_std,  c such that std(0) = std_at_zero
+
+  The gradient is exp(clip(s + c)) outside the clip as well: a parameter that has gone too far
+  can come back.
+  """
+  above_min = _above_min(std_at_zero, min_std)
+  shift = math.log(above_min)
+  if abs(shift) > _MAX_EXPONENT:
+    raise types.UserError(
+        f'std_at_zero ({std_at_zero}) less min_std ({min_std}) must be between '
+        f'{math.exp(-_MAX_EXPONENT):.1e} and {math.exp(_MAX_EXPONENT):.1e} for safe_exp')
+
+  def std(s: tf.Tensor) -> tf.Tensor:
+    exponent = straight_through.clip(shapes.as_float(s) + shift, -_MAX_EXPONENT, _MAX_EXPONENT)
+    return tf.exp(exponent) + min_std
+
+  return std
+
+
+def _above_min(std_at_zero: float, min_std: float) -> float:
+  if not (math.isfinite(min_std) and min_std >= 0):
+    raise types.UserError(f'min_std ({min_std}) must be >= 0')
+  if not (math.isfinite(std_at_zero) and std_at_zero > min_std):
+    raise types.UserError(f'std_at_zero ({std_at_zero}) must be greater than min_std ({min_std})')
+  return std_at_zero - min_std

@@ -1,0 +1,108 @@
+"""Distributions of actions that are nests or arrays of any rank, built from simpler ones."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+import math
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tree
+
+from seed_acme import types
+from seed_acme.ops import distributions
+from seed_acme.ops import shapes
+
+
+class Joint:
+  """Independent parts of a nested action, such as (arm, gripper).
+
+  parts: a nest of distributions, shaped as the action. Params and uniforms are those of the
+  parts one after the other, in dm-tree's order: tuples as they stand, dicts by sorted key.
+  """
+
+  def __init__(self, parts: types.Nest):
+    self._parts = parts
+    self._leaves: list[distributions.Distribution] = tree.flatten(parts)
+    if not self._leaves:
+      raise ValueError(f'parts ({parts!r}) must hold at least one distribution')
+    self.num_params = sum(part.num_params for part in self._leaves)
+    self.num_uniforms = sum(part.num_uniforms for part in self._leaves)
+    self.is_std = np.concatenate([part.is_std for part in self._leaves])
+
+  def log_prob(self, params: Any, actions: types.Nest) -> tf.Tensor:
+    """params `[..., P]`, nest of actions `[..., *A_i]` -> `[...]`, the sum over the parts."""
+    leaves = tree.flatten_up_to(self._parts, actions, check_types=False)
+    return tf.add_n([part.log_prob(part_params, leaf) for part, part_params, leaf in zip(
+        self._leaves, self._split_params(params), leaves)])
+
+  def entropy(self, params: Any) -> tf.Tensor:
+    """params `[..., P]` -> `[...]`, the sum over the parts."""
+    return tf.add_n([part.entropy(part_params) for part, part_params in zip(
+        self._leaves, self._split_params(params))])
+
+  def kl(self, params: Any, other_params: Any) -> tf.Tensor:
+    """params, other_params `[..., P]` -> `[...]`, the sum over the parts."""
+    return tf.add_n([part.kl(part_params, part_others) for part, part_params, part_others in zip(
+        self._leaves, self._split_params(params), self._split_params(other_params))])
+
+  def mode(self, params: Any) -> types.Nest:
+    """params `[..., P]` -> nest of `[..., *A_i]`."""
+    return tree.unflatten_as(self._parts, [part.mode(part_params) for part, part_params in zip(
+        self._leaves, self._split_params(params))])
+
+  def sample(self, params: Any, uniforms: Any) -> types.Nest:
+    """params `[..., P]`, uniforms `[..., U]` -> nest of `[..., *A_i]`."""
+    params, uniforms = shapes.as_float(params), shapes.as_float(uniforms)
+    shapes.check_event('uniforms', uniforms, params, [self.num_uniforms])
+    part_uniforms = tf.split(uniforms, [part.num_uniforms for part in self._leaves], axis=-1)
+    return tree.unflatten_as(self._parts, [
+        part.sample(part_params, numbers) for part, part_params, numbers in zip(
+            self._leaves, self._split_params(params), part_uniforms)])
+
+  def _split_params(self, params: Any) -> list[tf.Tensor]:
+    params = shapes.as_float(params)
+    shapes.check_params(params, self.num_params)
+    return tf.split(params, [part.num_params for part in self._leaves], axis=-1)
+
+
+class Reshaped:
+  """A distribution of vectors `[n]` as one of arrays of another shape with n numbers, row-major."""
+
+  def __init__(self, distribution: distributions.Distribution, action_shape: Sequence[int]):
+    self._distribution = distribution
+    self._action_shape = tuple(action_shape)
+    self.num_params = distribution.num_params
+    self.num_uniforms = distribution.num_uniforms
+    self.is_std = distribution.is_std
+
+  def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
+    """params `[..., P]`, actions `[..., *shape]` -> `[...]`."""
+    params, actions = shapes.as_float(params), tf.convert_to_tensor(actions)
+    shapes.check_event('actions', actions, params, self._action_shape)
+    vectors = _reshape(actions, len(self._action_shape), [math.prod(self._action_shape)])
+    return self._distribution.log_prob(params, vectors)
+
+  def entropy(self, params: Any) -> tf.Tensor:
+    """params `[..., P]` -> `[...]`."""
+    return self._distribution.entropy(params)
+
+  def kl(self, params: Any, other_params: Any) -> tf.Tensor:
+    """params, other_params `[..., P]` -> `[...]`."""
+    return self._distribution.kl(params, other_params)
+
+  def mode(self, params: Any) -> tf.Tensor:
+    """params `[..., P]` -> `[..., *shape]`."""
+    return _reshape(self._distribution.mode(params), 1, self._action_shape)
+
+  def sample(self, params: Any, uniforms: Any) -> tf.Tensor:
+    """params `[..., P]`, uniforms `[..., U]` -> `[..., *shape]`."""
+    return _reshape(self._distribution.sample(params, uniforms), 1, self._action_shape)
+
+
+def _reshape(x: tf.Tensor, old_rank: int, new_shape: Sequence[int]) -> tf.Tensor:
+  """The last `old_rank` axes become `new_shape`; the leading ones may be unknown when traced."""
+  leading_rank = x.shape.rank - old_rank
+  result = tf.reshape(x, tf.concat([tf.shape(x)[:leading_rank], list(new_shape)], axis=0))
+  result.set_shape(x.shape[:leading_rank].concatenate(list(new_shape)))
+  return result
