@@ -21,5 +21,4 @@ def experiment() -> config_lib.ExperimentConfig:
       ),
       replay=config_lib.ReplayConfig(queue_size=32, unrolls_per_item=8),
       inference=config_lib.InferenceConfig(strictly_on_policy=True),
-      learner=config_lib.LearnerConfig(xla=True),
   )

@@ -1,6 +1,5 @@
 """CartPole with V-trace."""
 from seed_acme import config as config_lib
-from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import presets
 
 
@@ -16,14 +15,15 @@ def experiment() -> config_lib.ExperimentConfig:
           mlp_sizes=(64, 64), activation='tanh', initializer='orthogonal',
           policy_head_gain=0.01, separate_value_network=True),
       agent=presets.vtrace(
-          unroll_length=32, batch_size=8,  # 256 transitions an update
+          unroll_length=32, batch_size=16,  # 512 transitions an update
+          minibatch_size=8, num_epochs=4,
           lambda_=0.95,
           value_cost=0.25,
-          entropy=on_policy_config.PenaltyConfig(weight=0.01),
+          normalize_advantages=True,
           optimizer=config_lib.OptimizerConfig(
-              learning_rate=1e-3, schedule='linear', max_gradient_norm=0.5),
+              learning_rate=2e-3, schedule='linear', max_gradient_norm=0.5),
       ),
-      replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=8),
+      replay=config_lib.ReplayConfig(queue_size=16, unrolls_per_item=8),
       inference=config_lib.InferenceConfig(strictly_on_policy=True),
       learner=config_lib.LearnerConfig(xla=True),
   )

@@ -203,7 +203,7 @@ class LearnerConfig:
     configurations): docs/performance.md. 0 = TensorFlow's choice.
   log_period_s: seconds between two rows of the logs.
   xla: compile the gradient step of an agent that makes several passes. Nearly twice as fast on
-    small dense networks; recurrent cores cannot be compiled.
+    small dense networks; recurrent cores cannot be compiled, and V-MPO takes minutes.
   """
   tensorflow_threads: int = 1
   log_period_s: float = 1.0

@@ -98,6 +98,12 @@ TABLE = (
     Row(_R2D2, 'network.head_sizes', (512,), 'code', 'dueling, of value and advantage each'),
     Row(_VTRACE, 'network.head_sizes', (), 'code', 'one dense layer each'),
     Row(_ALL, 'network.mlp_sizes', (64, 64), 'own', 'not used by these torsos'),
+    Row(_R2D2, 'network.activation', 'relu', 'code', 'of the hidden layers of the heads'),
+    Row(_VTRACE, 'network.activation', 'relu', 'own', 'not used without hidden layers'),
+    Row(_ALL, 'network.initializer', 'glorot_uniform', 'code', "Keras's default"),
+    Row(_ALL, 'network.policy_head_gain', 1.0, 'own', 'as the initializer says'),
+    Row(_ALL, 'network.value_head_gain', 1.0, 'own', 'as the initializer says'),
+    Row(_ALL, 'network.separate_value_network', False, 'code'),
     Row(_ALL, 'network.module', '', 'own', 'none'),
     # The optimiser.
     Row(_R2D2, 'agent.optimizer.name', 'adam', 'code'),
