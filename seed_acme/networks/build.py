@@ -43,14 +43,15 @@ def make_actor_critic(
   num_policy_params: P, width of the policy head.
   """
   style = _style(config)
+  network: core_lib.RecurrentNetwork
   if config.separate_value_network and not config.module:
-    parts = []
-    for name, size, gain in (('policy', num_policy_params, config.policy_head_gain),
-                             ('value', 1, config.value_head_gain)):
-      with tf.name_scope(name):
-        parts.append(_make_network(
-            config, spec, heads.DenseHead(size, config.head_sizes, style, gain, 'head')))
-    network: core_lib.RecurrentNetwork = separate.SeparateActorCritic(*parts)
+    with tf.name_scope('policy'):
+      policy = _make_network(config, spec, heads.DenseHead(
+          num_policy_params, config.head_sizes, style, config.policy_head_gain, 'head'))
+    with tf.name_scope('value'):
+      value = _make_network(config, spec, heads.DenseHead(
+          1, config.head_sizes, style, config.value_head_gain, 'head'))
+    network = separate.SeparateActorCritic(policy, value)
   else:
     network = _make_network(config, spec, heads.ActorCriticHeads(
         num_policy_params, config.head_sizes, style, config.policy_head_gain,

@@ -1,0 +1,92 @@
+"""The five presets learn CartPole and continuous actions; only a memory solves ToyMemory.
+
+Budgets are counted in agent steps and are those of the configurations unless said otherwise.
+The numbers beside them are those of seeds 1, 2 and 3.
+"""
+import dataclasses
+
+import pytest
+
+from seed_acme import config as config_lib
+from seed_acme import graph_function
+from seed_acme import run_directory
+from seed_acme import saved_config
+from seed_acme.configs import registry
+from seed_acme.envs import toy
+from seed_acme.programs import single_process
+
+pytestmark = pytest.mark.timeout(1200)
+
+_PRESETS = ('vpg', 'ppo', 'vtrace', 'awr', 'vmpo')
+# ToyMemory without a memory is trained for more than the memory needs.
+_TOY_STEPS = 60_000
+_TOY_MEMORY_STEPS = 300_000
+
+
+def _train(config, folder, target, max_steps):
+  """Trains until the mean of the last 100 episodes reaches `target`; returns the best mean."""
+  run = run_directory.create(folder)
+  saved_config.save(config, run.config)
+  program = single_process.SingleProcess(config, run)
+  best = -float('inf')
+  with graph_function.in_calling_thread():
+    while best < target and program.counters.snapshot().agent_steps < max_steps:
+      program.step()
+      window = program.server.training_episodes.summary()
+      if window.num_episodes >= 100:
+        best = max(best, window.score)
+  program.close()
+  return best
+
+
+def _cartpole(preset, seed):
+  return dataclasses.replace(registry.load(f'cartpole_{preset}'), seed=seed)
+
+
+def _toy(preset):
+  """The preset's CartPole configuration on a vector to be copied: continuous actions."""
+  config = _cartpole(preset, seed=1)
+  return dataclasses.replace(
+      config, environment=config_lib.EnvironmentConfig(id='toy', settings={'size': 2}),
+      agent=dataclasses.replace(config.agent, state_independent_std=True))
+
+
+@pytest.mark.parametrize('preset', _PRESETS)
+def test_the_preset_learns_cartpole(tmp_path, preset):
+  config = _cartpole(preset, seed=1)
+  assert _train(config, tmp_path, target=400, max_steps=config.total_steps) >= 400
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize('preset', _PRESETS)
+@pytest.mark.parametrize('seed', [1, 2, 3])
+def test_the_preset_learns_cartpole_with_every_seed(tmp_path, preset, seed):
+  config = _cartpole(preset, seed)
+  assert _train(config, tmp_path, target=400, max_steps=config.total_steps) >= 400
+
+
+@pytest.mark.parametrize('preset', _PRESETS)
+def test_the_preset_learns_continuous_actions(tmp_path, preset):
+  """Far above random (-3), and above what can be had without looking (0); the best is 3."""
+  environment = toy.Toy(1, 0, size=2)
+  assert (environment.random_return, environment.chance_return) == (-3.0, 0.0)
+  assert _train(_toy(preset), tmp_path, target=2.0, max_steps=_TOY_STEPS) >= 2.0
+
+
+def test_toy_memory_is_solved_with_a_recurrent_core(tmp_path):
+  config = registry.load('toy_memory_ppo')
+  assert _train(config, tmp_path, target=0.8, max_steps=_TOY_MEMORY_STEPS) >= 0.8
+
+
+def test_toy_memory_is_not_solved_without_one(tmp_path):
+  config = registry.load('toy_memory_ppo')
+  config = dataclasses.replace(config, network=dataclasses.replace(config.network, core='none'))
+  best = _train(config, tmp_path, target=0.8, max_steps=_TOY_MEMORY_STEPS // 2)
+  assert best <= 0.15  # at best 0, but for the luck of 100 episodes
+
+
+@pytest.mark.learning
+def test_pendulum_is_learnt(tmp_path):
+  """Random play has about -1,200."""
+  config = registry.load('pendulum_ppo')
+  assert _train(config, tmp_path, target=-400, max_steps=config.total_steps) >= -400
