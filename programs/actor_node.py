@@ -14,6 +14,7 @@ import threading
 import time
 
 from seed_acme import config as config_lib
+from seed_acme import core
 from seed_acme import run_directory
 from seed_acme import types
 from seed_acme.programs import actor_worker
@@ -21,7 +22,6 @@ from seed_acme.programs import processes
 
 _POLL_S = 0.1
 _STOP_S = 5.0  # a worker that does not stop by then is killed
-_END_S = 15.0  # from the end of the server to the end of the program
 # Failures are "in a row" unless the worker lived this long in between.
 _HEALTHY_S = 60.0
 
@@ -47,8 +47,9 @@ class WorkerFailed(Exception):
 class Supervisor:
   """Keeps one worker running until `stop` is set.
 
-  Raises `WorkerFailed` after `actor.max_failures` failures in a row, `types.UserError` for
-  wrong input, which no restart would mend.
+  Ends, too, when the worker hears that the run is over. Raises `WorkerFailed` after
+  `actor.max_failures` failures in a row, `types.UserError` for wrong input, which no restart
+  would mend, and `core.ServerLost` where the server stays away.
   """
 
   def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
@@ -64,23 +65,26 @@ class Supervisor:
     num_failures, attempt = 0, self._first_attempt
     while not stop.is_set():
       started = time.monotonic()
-      report, code = self._run_worker(attempt, stop)
-      if code == 0:  # the server has ended its work: so will the program
-        stop.wait(_END_S)
-      if stop.is_set():
+      end, message = self._run_worker(attempt, stop)
+      if stop.is_set() or end is actor_worker.End.OVER:
         return
+      if end is actor_worker.End.WRONG_INPUT:
+        raise types.UserError(message)
+      if end is actor_worker.End.SERVER_LOST:
+        raise core.ServerLost(message)
       attempt += 1
+      if end is actor_worker.End.SERVER_RESTARTED:
+        print(f'actor/{self._index}: {message}: the environments begin anew', flush=True)
+        continue
       num_failures = 1 if time.monotonic() - started > _HEALTHY_S else num_failures + 1
-      print(f'actor/{self._index}: worker failed ({report["message"]}), '
+      print(f'actor/{self._index}: worker failed ({message}), '
             f'failure {num_failures} of {self._config.actor.max_failures} in a row', flush=True)
-      if report['is_user_error']:
-        raise types.UserError(report['message'])
       if num_failures >= self._config.actor.max_failures:
         raise WorkerFailed(f'the worker failed {num_failures} times in a row '
-                           f'(actor.max_failures), the last time with {report["message"]}')
+                           f'(actor.max_failures), the last time with {message}')
 
-  def _run_worker(self, attempt: int, stop: threading.Event) -> tuple[dict, int]:
-    """Runs a worker to its end; returns the reason of a failure and the exit code."""
+  def _run_worker(self, attempt: int, stop: threading.Event) -> tuple[actor_worker.End, str]:
+    """Runs a worker to its end; returns how it ended and why."""
     read_fd, write_fd = os.pipe()
     try:
       worker = self._start_worker(attempt, write_fd)
@@ -92,10 +96,10 @@ class Supervisor:
       said = _written(read_fd)
     finally:
       os.close(read_fd)
-    code = worker.returncode
     if said:
-      return json.loads(said), code
-    return {'message': processes.describe_exit(code), 'is_user_error': False}, code
+      report = json.loads(said)
+      return actor_worker.End(report['end']), report['message']
+    return actor_worker.End.FAILED, processes.describe_exit(worker.returncode)
 
   def _start_worker(self, attempt: int, report_fd: int) -> subprocess.Popen:
     variables = {

@@ -6,7 +6,9 @@ Imports no TensorFlow, Reverb, Sonnet or Launchpad: it costs its environments an
 from __future__ import annotations
 
 import dataclasses
+import enum
 import json
+import logging
 import os
 import pickle
 import signal
@@ -28,6 +30,15 @@ from seed_acme.programs import actors
 from seed_acme.programs import processes
 
 _REPORT_PERIOD_S = 1.0
+
+
+class End(enum.Enum):
+  """How a worker ended, as its supervisor has to know it."""
+  OVER = 'over'  # with the run
+  FAILED = 'failed'
+  WRONG_INPUT = 'wrong_input'  # no new start would mend it
+  SERVER_LOST = 'server_lost'  # and waited for in vain
+  SERVER_RESTARTED = 'server_restarted'  # nobody's fault: begin anew
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +86,7 @@ class _Reports:
 
 
 def run(spec: WorkerSpec) -> bool:
-  """Acts until the server ends its work, or SIGTERM; returns whether it was SIGTERM."""
+  """Acts until the run is over, or SIGTERM; returns whether it was SIGTERM."""
   stopped = False
   actor: actor_lib.Actor | None = None
 
@@ -95,6 +106,10 @@ def run(spec: WorkerSpec) -> bool:
       return stopped
 
     actor.run(should_stop)
+  except core.ChannelTaken:
+    raise types.UserError(
+        f'another actor has taken over the environments of actor/{spec.index}: '
+        'give every actor of a run another --index') from None
   except core.ChannelClosed:
     pass
   finally:
@@ -105,18 +120,32 @@ def run(spec: WorkerSpec) -> bool:
 
 
 def main() -> int:
-  """Exit code 0 when the server ended its work, 143 after SIGTERM; after a failure 1 or 2, and
-  the reason is on `report_fd`."""
+  """Exit code 0 when the run is over, 143 after SIGTERM, 1 or 2 after a failure; but for
+  SIGTERM the end is on `report_fd`, too."""
   processes.end_with_parent()
   spec: WorkerSpec = pickle.load(sys.stdin.buffer)  # from our own supervisor, not a network
+  logging.basicConfig(format=f'actor/{spec.index}: %(message)s', level=logging.WARNING)
   try:
-    return 128 + signal.SIGTERM if run(spec) else 0
+    if run(spec):
+      return 128 + signal.SIGTERM
+    _report(spec, End.OVER, '')
+    return 0
   except Exception as error:  # reported to the supervisor
-    traceback.print_exc()
-    is_user_error = isinstance(error, types.UserError)
-    os.write(spec.report_fd, json.dumps({
-        'message': processes.describe(error)[:2000], 'is_user_error': is_user_error}).encode())
-    return processes.USER_ERROR_EXIT if is_user_error else processes.FAILURE_EXIT
+    end = _end(error)
+    if end is End.FAILED:
+      traceback.print_exc()
+    _report(spec, end, processes.describe(error)[:2000])
+    return processes.USER_ERROR_EXIT if end is End.WRONG_INPUT else processes.FAILURE_EXIT
+
+
+def _report(spec: WorkerSpec, end: End, message: str) -> None:
+  os.write(spec.report_fd, json.dumps({'end': end.value, 'message': message}).encode())
+
+
+def _end(error: Exception) -> End:
+  ends = {types.UserError: End.WRONG_INPUT, core.ServerLost: End.SERVER_LOST,
+          core.ServerRestarted: End.SERVER_RESTARTED}
+  return next((end for kind, end in ends.items() if isinstance(error, kind)), End.FAILED)
 
 
 if __name__ == '__main__':

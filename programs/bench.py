@@ -175,8 +175,12 @@ def _bound(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[
   rows = max(1, round(result['inference_batch_size']['mean']))
   measured = subprocess.run(
       [sys.executable, '-m', 'seed_acme.programs.bounds', str(run_dir.path), str(rows),
-       str(result['steps_per_row'])], env=variables, stdout=subprocess.PIPE, check=True,
-      stderr=subprocess.DEVNULL)
+       str(result['steps_per_row']), str(result['replay_ratio'])], env=variables,
+      capture_output=True, text=True)
+  if measured.returncode:
+    lines = measured.stderr.strip().splitlines()
+    reason = lines[-1] if lines else processes.describe_exit(measured.returncode)
+    raise BenchFailed(f'the bound could not be measured: {reason}; --no_bounds leaves it out')
   seconds = json.loads(measured.stdout)
   total = sum(seconds.values())
   return {

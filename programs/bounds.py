@@ -1,4 +1,6 @@
-"""What the work of a run costs when nothing is around it: `python -m ...bounds RUN_DIR ROWS`.
+"""What the work of a run costs when nothing is around it.
+
+`python -m ...bounds RUN_DIR ROWS_PER_BATCH STEPS_PER_ROW REPLAY_RATIO`, see `measure`.
 
 CPU-seconds per agent step of environment stepping, inference and training, each alone in one
 process at the run's own batch sizes, best of three: the bound that `bench` measures against.
@@ -16,6 +18,7 @@ import tensorflow as tf
 import tree
 
 from seed_acme import config as config_lib
+from seed_acme import graph_function
 from seed_acme import run_directory
 from seed_acme import saved_config
 from seed_acme import types
@@ -28,21 +31,24 @@ _TRIES = 3
 _MIN_S = 1.0  # of CPU time in one try
 
 
-def measure(config: config_lib.ExperimentConfig, rows_per_batch: int,
-            steps_per_row: float) -> dict[str, float]:
+def measure(config: config_lib.ExperimentConfig, rows_per_batch: int, steps_per_row: float,
+            replay_ratio: float) -> dict[str, float]:
   """CPU-seconds per agent step by kind of work.
 
   rows_per_batch: mean size of the run's inference batches. steps_per_row: share of rows
-  that start a transition (the others are LAST).
+  that start a transition (the others are LAST). replay_ratio: how often each is trained.
   """
   acting = build.make_acting(config)
   group = config.environments_per_actor // actors.num_groups(config, 0)
   batch_size = config.agent.batch_size
+  environment = _environment(config, acting, group) / group
+  with graph_function.in_calling_thread():  # as the run does
+    inference = _inference(acting, rows_per_batch) / rows_per_batch
+    training = _training(config, acting) / (batch_size * config.agent.unroll_length)
   return {
-      'environment': _environment(config, acting, group) / (group * steps_per_row),
-      'inference': _inference(acting, rows_per_batch) / (rows_per_batch * steps_per_row),
-      'training': _training(config, acting) / (
-          batch_size * config.agent.unroll_length * steps_per_row),
+      'environment': environment / steps_per_row,
+      'inference': inference / steps_per_row,
+      'training': training * replay_ratio / steps_per_row,
   }
 
 
@@ -70,19 +76,25 @@ def _inference(acting: build.Acting, num_rows: int) -> float:
 
 def _training(config: config_lib.ExperimentConfig, acting: build.Acting) -> float:
   learner = build.make_learner(config, acting)
+  sample = _sample(config, acting)
+  return _best(lambda: learner.step(sample, agent_steps=0))
+
+
+def _sample(config: config_lib.ExperimentConfig, acting: build.Acting) -> types.Sample:
+  """A batch of unrolls of zeros, without an end of an episode, drawn uniformly."""
   unroll = acting.example_unroll(config)
   size = config.agent.batch_size
   batch = lambda x: tf.constant(np.repeat(np.asarray(x)[None], size, axis=0))
   time_major = lambda x: tf.constant(np.repeat(np.asarray(x)[:, None], size, axis=1))
   step_type = np.full_like(unroll.inputs.step_type, types.MID)
-  sample = types.Sample(
+  return types.Sample(
       unroll=types.Unroll(
           tree.map_structure(batch, unroll.initial_state),
           tree.map_structure(time_major, unroll.inputs._replace(step_type=step_type)),
           tree.map_structure(time_major, unroll.outputs),
           time_major(unroll.policy_version)),
-      keys=tf.zeros([size], tf.uint64), probabilities=tf.zeros([size], tf.float64))
-  return _best(lambda: learner.step(sample, agent_steps=0))
+      keys=tf.zeros([size], tf.uint64),
+      probabilities=tf.fill([size], tf.constant(1 / size, tf.float64)))
 
 
 def _best(work: Callable[[], object]) -> float:
@@ -103,7 +115,7 @@ def main(argv: list[str]) -> int:
   run = run_directory.RunDirectory(pathlib.Path(argv[1]))
   config = saved_config.load(run.config)
   processes.configure_tensorflow(config.learner.tensorflow_threads)
-  print(json.dumps(measure(config, int(argv[2]), float(argv[3]))))
+  print(json.dumps(measure(config, int(argv[2]), *map(float, argv[3:]))))
   return 0
 
 

@@ -17,6 +17,7 @@ from seed_acme import run_directory
 from seed_acme import saved_config
 from seed_acme import types
 from seed_acme.configs import registry as configs
+from seed_acme.programs import cloud
 from seed_acme.programs import parsing
 from seed_acme.programs import processes
 
@@ -29,16 +30,22 @@ class TrainArguments:
   """Train. `--config=NAME_OR_PATH` chooses the configuration (`seed-acme list`).
 
   config: overrides, `--config.FIELD=VALUE`.
-  run_dir: folder of the run; one that holds a run is resumed. '' = runs/<config>/<time>.
-  launch: local_mp = Launchpad processes, local_mt = Launchpad threads, single_process.
+  run_dir: folder of the run, gs://BUCKET/FOLDER too; one that holds a run is resumed.
+  '' = runs/<config>/<time>, of vertex_ai the same in its bucket.
+  launch: local_mp = Launchpad processes, local_mt = Launchpad threads, single_process,
+  vertex_ai = a job on Google's Vertex AI (docs/scaling.md).
   max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
   json: print the summary as JSON.
+  dry_run: of vertex_ai, write what would be sent to the folder --out and start nothing.
   """
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   run_dir: str = ''
-  launch: Literal['local_mp', 'local_mt', 'single_process'] = 'local_mp'
+  launch: Literal['local_mp', 'local_mt', 'single_process', 'vertex_ai'] = 'local_mp'
   max_restarts: int = 0
   json: bool = False
+  dry_run: bool = False
+  out: str = ''
+  cloud: cloud.CloudConfig = cloud.CloudConfig()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,57 +91,40 @@ class DoctorArguments:
 
 
 def train(argv: list[str]) -> int:
-  from seed_acme.loggers import terminal
-  from seed_acme.programs import summary as summary_lib
-  from seed_acme.programs import training_run
+  from seed_acme.programs import bucket_run
+  from seed_acme.programs import vertex_command
   name, rest = parsing.take_config(argv)
   run_dir = parsing.peek(rest, '--run_dir')
-  if not name and run_dir and run_directory.RunDirectory(_path(run_dir)).holds_run():
-    base = saved_config.load(run_directory.RunDirectory(_path(run_dir)).config)
+  if parsing.peek(rest, '--launch') == vertex_command.LAUNCH:  # its run is not worked on here
+    return _train(name, rest, run_dir, None)
+  with bucket_run.opened(run_dir) as run:
+    return _train(name, rest, run_dir, run)
+
+
+def _train(name: str, rest: list[str], run_dir: str,
+           run: run_directory.RunDirectory | None) -> int:
+  from seed_acme.programs import train_command
+  from seed_acme.programs import vertex_command
+  if not name and run is not None and run.holds_run():
+    base = saved_config.load(run.config)
   else:
     base = configs.load(name or _DEFAULT_CONFIG)
   arguments = parsing.parse(TrainArguments, rest, 'train', TrainArguments(config=base))
-  folder = training_run.prepare(arguments.config, arguments.run_dir or None)
-  resumes = folder.holds_run()
-  if not arguments.json:
-    print(f'{"Resuming" if resumes else "Run"}: {_shown(folder.path)}\n'
-          f'TensorBoard: {_command("tensorboard")} --logdir={_shown(folder.tensorboard)}',
-          flush=True)
-  progress = None if arguments.json else terminal.Progress()
-  outcome = training_run.run(
-      arguments.config, folder, launch=arguments.launch, max_restarts=arguments.max_restarts,
-      show=lambda text: print(text, file=sys.stderr), progress=progress)
-  if progress is not None:
-    progress.finish()
-  if outcome.failure is not None or outcome.exit_code in (
-      processes.FAILURE_EXIT, processes.USER_ERROR_EXIT):
-    print(summary_lib.failure_text(outcome.failure, folder), file=sys.stderr, flush=True)
-  if outcome.exit_code == processes.USER_ERROR_EXIT:
-    return outcome.exit_code
-  if arguments.json:
-    print(json.dumps(outcome.summary))
-  else:
-    _print_summary(outcome.summary, folder)
-  return outcome.exit_code
-
-
-def _print_summary(summary: dict[str, Any], folder: run_directory.RunDirectory) -> None:
-  mean_return = summary['episode_return_last_100']
-  shown_return = '-' if mean_return is None else f'{mean_return:.3g}'
-  print(f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
-        f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, '
-        f'return of the last 100: {shown_return}')
-  print(f'{summary["steps_per_s"]:,.0f} steps/s, {summary["steps_per_cpu_s"]:,.0f} steps per '
-        'CPU-second (all processes, start-up included)')
-  if folder.plot.exists():
-    print(f'Plot: {_shown(folder.plot)}')
-  program, path = _command('seed-acme'), _shown(folder.path)
-  print(f'Evaluate: {program} evaluate {path}')
-  if summary['status'] == 'finished':
-    print(f'Extend: {program} train --run_dir={path} '
-          f'--config.total_steps={2 * summary["agent_steps"]}')
-  else:
-    print(f'Resume: {program} train --run_dir={path}')
+  if arguments.launch == vertex_command.LAUNCH:
+    if arguments.max_restarts or arguments.json:
+      raise types.UserError('--max_restarts and --json are not for --launch=vertex_ai, which '
+                            'restarts nodes by itself: leave them out')
+    if run_dir and not name:
+      raise types.UserError('--launch=vertex_ai with --run_dir needs --config=NAME_OR_PATH, the '
+                            'same as before')
+    return vertex_command.train(vertex_command.Request(
+        arguments.config, arguments.cloud, arguments.run_dir, arguments.dry_run, arguments.out,
+        _command('seed-acme')))
+  if arguments.dry_run or arguments.out or arguments.cloud != cloud.CloudConfig():
+    raise types.UserError('--dry_run, --out and --cloud.… are for --launch=vertex_ai: add it, or '
+                          'leave them out')
+  return train_command.train(arguments.config, run, train_command.Options(
+      arguments.launch, arguments.max_restarts, arguments.json, _command))
 
 
 def evaluate(argv: list[str]) -> int:
@@ -153,6 +143,19 @@ def plot(argv: list[str]) -> int:
   return 0
 
 
+def sweep(argv: list[str]) -> int:
+  from seed_acme.programs import sweep_command
+  name, rest = parsing.take_config(argv)
+  saved = sweep_command.saved_plan(parsing.peek(rest, '--out'))
+  base = configs.load(name or _DEFAULT_CONFIG) if name or saved is None else saved.base
+  arguments = parsing.parse(sweep_command.SweepArguments, rest, 'sweep',
+                            sweep_command.SweepArguments(config=base))
+  if not name and saved is None and not arguments.report:
+    raise types.UserError('sweep needs --config=NAME_OR_PATH, or --out=DIR with a sweep to resume')
+  return sweep_command.sweep(
+      arguments, parsing.overridden(rest), saved, _command('seed-acme'))
+
+
 def bench(argv: list[str]) -> int:
   from seed_acme.programs import bench as bench_lib
   name, rest = parsing.take_config(argv)
@@ -162,6 +165,28 @@ def bench(argv: list[str]) -> int:
                            measures_bounds=arguments.bounds)
   print(json.dumps(result) if arguments.json else bench_lib.describe(result))
   return 0
+
+
+def node(argv: list[str]) -> int:
+  from seed_acme.programs import node_command
+  name, rest = parsing.take_config(argv)
+  base = configs.load(name or _DEFAULT_CONFIG)
+  arguments = parsing.parse(node_command.NodeArguments, rest, 'node',
+                            node_command.NodeArguments(role=tyro.MISSING, config=base))
+  if not name:
+    raise types.UserError('node needs --config=NAME_OR_PATH, the same on every host')
+  return node_command.node(arguments, base)
+
+
+def manifest(argv: list[str]) -> int:
+  from seed_acme.programs import manifest_command
+  name, rest = parsing.take_config(argv)
+  base = configs.load(name or _DEFAULT_CONFIG)
+  arguments = parsing.parse(manifest_command.ManifestArguments, rest, 'manifest',
+                            manifest_command.ManifestArguments(config=base))
+  if not name:
+    raise types.UserError('manifest needs --config=NAME_OR_PATH')
+  return manifest_command.manifest(arguments)
 
 
 def list_everything(argv: list[str]) -> int:
@@ -203,7 +228,10 @@ def inspect(argv: list[str]) -> int:
 _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
     'train': (train, 'train, or resume, a run'),
     'evaluate': (evaluate, 'play greedy episodes from checkpoints, on video too'),
+    'sweep': (sweep, 'run combinations of settings over several seeds: one table, two figures'),
     'plot': (plot, 'draw learning curves of one or more runs'),
+    'node': (node, 'run one node of a run on this host, the others on other hosts'),
+    'manifest': (manifest, 'write the Kubernetes objects that start all nodes of a run'),
     'inspect': (inspect, 'look into a replay server: sizes, rates, who waits, items'),
     'bench': (bench, 'measure throughput and account for it'),
     'list': (list_everything, 'configurations, agents, environments'),
@@ -238,10 +266,6 @@ def main(argv: list[str] | None = None) -> int:
 
 def _terminated(*_: object) -> None:
   raise SystemExit(128 + signal.SIGTERM)
-
-
-def _path(text: str) -> Any:
-  return run_directory.pathlib.Path(text).absolute()
 
 
 def _command(name: str) -> str:

@@ -16,14 +16,15 @@ from seed_acme import checkpoint
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import run_directory
+from seed_acme.inference import membership
 from seed_acme.programs import actors
 from seed_acme.programs import nodes
 from seed_acme.programs import processes
 
-_ATTEMPTS = 1000  # of an actor within one resumption, before seeds of environments recur
+INFERENCE, REPLAY = 'inference', 'replay'  # names of addresses
 
 
-class _FixedAddress(lp.address.AbstractAddressBuilder):
+class FixedAddress(lp.address.AbstractAddressBuilder):
   """An address known before the launch."""
 
   def __init__(self, address: str):
@@ -66,25 +67,32 @@ class _ServingNode(lp.PyNode):
       super().bind_addresses(**kwargs)
       return
     port = self._port or portpicker.pick_unused_port()
-    self._address.bind(_FixedAddress(f'{self._host}:{port}'))
+    self._address.bind(FixedAddress(f'{self._host}:{port}'))
 
 
-def make_program(config: config_lib.ExperimentConfig,
-                 run_dir: run_directory.RunDirectory) -> lp.Program:
-  """The graph. Raises `types.UserError` for a configuration that cannot work."""
+def make_program(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
+                 token: str | None = None, first_attempt: int | None = None) -> lp.Program:
+  """The graph. Raises `types.UserError` for a configuration that cannot work.
+
+  token: what the nodes show each other; None draws one for this launch. first_attempt: how often
+  actors were started before; None counts the resumptions of the run in `run_dir`.
+  """
   config_validation.validate(config)
-  token = secrets.token_hex(16)
-  first_attempt = checkpoint.num_resumptions(run_dir.checkpoints) * _ATTEMPTS
+  if token is None:
+    token = secrets.token_hex(16)
+  if first_attempt is None:
+    first_attempt = (checkpoint.num_resumptions(run_dir.checkpoints)
+                     * membership.STARTS_BETWEEN_RESUMPTIONS)
   program = lp.Program(config.name)
   replay = None
   if config.replay.separate_process:
     with program.group('replay'):
       replay = program.add_node(_ServingNode(
-          nodes.replay, 'replay', 'localhost', config.replay.port,
+          nodes.replay, REPLAY, 'localhost', config.replay.port,
           config=config, run_dir=run_dir))
   with program.group('learner'):
     learner = program.add_node(_ServingNode(
-        nodes.learner, 'inference', config.transport.host, config.transport.port,
+        nodes.learner, INFERENCE, config.transport.host, config.transport.port,
         config=config, run_dir=run_dir, token=token, replay_address=replay))
   with program.group('actor'):
     for index in range(actors.num_actor_nodes(config)):

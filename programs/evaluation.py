@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import itertools
 import math
-import pathlib
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -56,7 +55,7 @@ def load_acting(run_dir: str) -> tuple[config_lib.ExperimentConfig, build.Acting
   """The configuration of a run, and its policy with the weights of its newest checkpoint."""
   run = run_directory.open_existing(run_dir)
   config = saved_config.load(run.config)
-  saved = checkpoint.load(checkpoint.find(pathlib.Path(run_dir)))
+  saved = checkpoint.load(checkpoint.find(run.path))
   acting = build.make_acting(config)
   network = acting.agent.make_network(acting.spec, config.network, config.agent)
   named = learner_lib.network_variables(network)
@@ -93,7 +92,7 @@ def evaluate(run_dir: str, num_episodes: int, seed: int | None = None, video: st
   recorded = _record(config, acting, writer, max_video_steps, seed, show) if writer else None
   scores, lengths = _play(config, acting, num_episodes, seed, show)
   record: dict[str, Any] = {
-      'run_dir': str(pathlib.Path(run_dir).resolve()),
+      'run_dir': run_directory.open_existing(run_dir).name,
       'environment': config.environment.id,
       'checkpoint_updates': saved.meta['counts']['updates'],
       'checkpoint_agent_steps': saved.meta['counts']['agent_steps'],

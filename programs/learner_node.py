@@ -3,8 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-
-import launchpad as lp
+from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import counting
@@ -12,18 +11,22 @@ from seed_acme import graph_function
 from seed_acme import run_directory
 from seed_acme import training
 from seed_acme.inference import batching
+from seed_acme.inference import membership as membership_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import sessions
 from seed_acme.inference import transports
 from seed_acme.programs import actors
 from seed_acme.programs import build
 from seed_acme.programs import build_replay
+from seed_acme.programs import node_settings
 from seed_acme.programs import node_start
 from seed_acme.programs import processes
 from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import server as server_of_replay
 
 _POLL_S = 0.2  # how soon the training loop notices a stop or a failure
-_SPARE_STREAMS = 16  # threads for streams that are being replaced
+_SPARE_STREAMS = 16  # threads for streams that are being replaced, and for nodes that join
+_GOODBYE_S = 10.0  # until every actor has heard that the run is over
 
 
 def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
@@ -33,11 +36,14 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
     with processes.reported_failures(run_dir, 'learner/0', node_start.log('learner/0')):
+      if replay_address is not None and not server_of_replay.wait_until_up(
+          replay_address, config.actor.connect_timeout_s, stop):
+        return
       node = LearnerNodeProcess(config, run_dir, token, address, replay_address, cleanup)
       with graph_function.in_calling_thread():
         status = node.train(stop)
       if status == training.FINISHED:
-        lp.stop()
+        node_start.end_program()
 
 
 class LearnerNodeProcess:
@@ -51,6 +57,7 @@ class LearnerNodeProcess:
                token: str, address: str, replay_address: str | None,
                cleanup: contextlib.ExitStack):
     self._failure: BaseException | None = None
+    self._status = ''
     acting = build.make_acting(config)
     if replay_address is None:
       replay = build_replay.make_server(config, run_dir, acting, config.replay.port)
@@ -73,11 +80,16 @@ class LearnerNodeProcess:
         config_lib.num_training_environments(config), token)
     host, _, port = address.rpartition(':')
     num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
-    transport = transports.serve(config.transport, desk, int(port), num_streams + _SPARE_STREAMS)
+    membership = membership_lib.Membership(node_settings.by_kind(config), self.loop.resumptions)
+    transport = transports.serve(
+        config.transport, desk, int(port), num_streams + _SPARE_STREAMS, membership)
+    self.loop.watch_actors(lambda: _actor_records(config, desk))
     inference = server_lib.InferenceThread(server, batcher, self._on_failure)
     self._prefetcher = dataset_lib.Prefetcher(
-        dataset_lib.make_dataset(replay_address, config.agent.batch_size,
-                                 config.replay.unrolls_per_item), self._on_failure)
+        dataset_lib.make_dataset(
+            replay_address, config.agent.batch_size, config.replay.unrolls_per_item,
+            config.replay.prefetch_batches),
+        self._on_failure, config.replay.prefetch_batches)
     if memory is not None:
       memory.start(self._on_failure)
       cleanup.callback(memory.stop)
@@ -87,12 +99,23 @@ class LearnerNodeProcess:
     transport.start()
     cleanup.callback(self._prefetcher.stop)
     cleanup.callback(transport.stop)
-    cleanup.callback(inference.stop)  # first: it answers whoever still waits
+    cleanup.callback(inference.stop)  # before: it answers whoever still waits
+    cleanup.callback(self._dismiss, inference, desk, membership)
     run_directory.write_json(run_dir.addresses, {
         'inference': f'{host}:{transport.port}', 'replay': replay_address})
 
   def _on_failure(self, error: BaseException) -> None:
     self._failure = self._failure or error
+
+  def _dismiss(self, inference: server_lib.InferenceThread, desk: sessions.SessionDesk,
+               membership: membership_lib.Membership) -> None:
+    """After a finished run, tells the other nodes and waits until they have heard it. After any
+    other end they wait for the learner to come back."""
+    if self._status == training.FINISHED:
+      desk.end_run()
+      inference.stop()
+      desk.wait_until_all_left(_GOODBYE_S)
+      membership.end_run(_GOODBYE_S)
 
   def train(self, stop: threading.Event) -> str:
     """Until the budget is used up, `stop` is set or a thread fails."""
@@ -112,7 +135,20 @@ class LearnerNodeProcess:
         else:
           self.loop.train(sample)
     self.loop.finish(status)
+    self._status = status
     return status
+
+
+def _actor_records(config: config_lib.ExperimentConfig,
+                   desk: sessions.SessionDesk) -> list[dict[str, Any]]:
+  """Of each actor, for the status: whether it is connected, and rows answered."""
+  connected, answered = desk.is_connected(), desk.num_answered()
+  records = []
+  for index in range(actors.num_actor_nodes(config)):
+    first, number = actors.env_id_range(config, index)
+    its = slice(first, first + number)
+    records.append({'is_connected': bool(connected[its].all()), 'rows': int(answered[its].sum())})
+  return records
 
 
 def serve_replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,

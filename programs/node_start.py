@@ -30,6 +30,18 @@ def enter() -> threading.Event:
   return lp.stop_event()
 
 
+def is_elsewhere() -> bool:
+  """Whether Launchpad has started this node on a host of its own, without a launcher."""
+  return lp.context.get_context().launch_type is lp.LaunchType.VERTEX_AI
+
+
+def end_program() -> None:
+  """Called by the learner of a finished run. Elsewhere it tells the others itself and ends with
+  0, by which Vertex AI calls the job a success; Launchpad's stop would cancel it."""
+  if not is_elsewhere():
+    lp.stop()
+
+
 def log(name: str) -> str:
   """The file within the run's logs that the node of this name writes to."""
   return processes.LAUNCHER if is_thread() else name

@@ -27,6 +27,13 @@ def take_config(argv: list[str]) -> tuple[str, list[str]]:
   return name, rest
 
 
+def overridden(argv: list[str]) -> set[str]:
+  """Dotted names of the fields that `--config.FIELD` gives."""
+  prefix = '--config.'
+  return {argument.removeprefix(prefix).partition('=')[0].replace('-', '_')
+          for argument in argv if argument.startswith(prefix)}
+
+
 def peek(argv: list[str], flag: str) -> str:
   """The value of a flag, before the rest can be parsed."""
   for i, argument in enumerate(argv):

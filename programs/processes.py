@@ -44,6 +44,13 @@ def environment(node: str, parent_pid: int) -> dict[str, str]:
   }
 
 
+def environment_elsewhere(node: str, saving_s: int) -> dict[str, str]:
+  """As `environment`, of a node on a host of its own, where it has no parent of ours."""
+  variables = environment(node, 0)
+  del variables[_PARENT_VARIABLE]
+  return {**variables, SAVING_VARIABLE: str(saving_s)}
+
+
 def saving_seconds() -> int:
   """How much longer than usual this run's nodes may take to end."""
   return int(os.environ.get(SAVING_VARIABLE, '0'))
@@ -79,8 +86,9 @@ def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> I
   try:
     yield
   except Exception as error:  # reported, and the process ends
-    traceback.print_exc()
     is_user_error = isinstance(error, types.UserError)
+    if not is_user_error:
+      traceback.print_exc()
     report_failure(run, node, describe(error), log, is_user_error)
     raise SystemExit(USER_ERROR_EXIT if is_user_error else FAILURE_EXIT) from error
 

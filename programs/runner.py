@@ -21,6 +21,7 @@ from seed_acme.programs import processes
 
 SINGLE_PROCESS, LOCAL_MT, LOCAL_MP = 'single_process', 'local_mt', 'local_mp'
 LAUNCH_TYPES = (LOCAL_MP, LOCAL_MT, SINGLE_PROCESS)
+_CLUSTER = 'cluster:'  # and the path of the cluster file: the learner alone, as a process
 LOG = processes.LAUNCHER
 
 
@@ -38,6 +39,11 @@ def start(run_dir: run_directory.RunDirectory, launch_type: str,
     return subprocess.Popen(
         [sys.executable, '-m', __name__, str(run_dir.path), launch_type],
         stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables, start_new_session=True)
+
+
+def cluster_launch(path: str) -> str:
+  """The launch type of a learner whose other nodes are on other hosts."""
+  return _CLUSTER + path
 
 
 def kill(launcher: subprocess.Popen) -> None:
@@ -84,7 +90,14 @@ def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
   if launch_type == LOCAL_MT:
     # On the main thread, while SIGTERM still ends this process at once.
     from seed_acme.programs import learner_node  # noqa: F401
-  program = distributed.make_program(config, run_dir)
+  if launch_type.startswith(_CLUSTER):
+    from seed_acme.programs import cluster as cluster_lib
+    from seed_acme.programs import cluster_program
+    cluster = cluster_lib.load(launch_type.removeprefix(_CLUSTER))
+    program = cluster_program.make_part(config, run_dir, cluster, 'learner')
+    launch_type = LOCAL_MP
+  else:
+    program = distributed.make_program(config, run_dir)
   absl.flags.FLAGS([sys.argv[0],
                     f'--lp_termination_notice_secs={node_start.termination_notice_s()}'])
   manager = lp.launch(program, launch_type=launch_type, terminal='output_to_files',

@@ -60,17 +60,24 @@ def prepare(config: config_lib.ExperimentConfig,
   config_validation.validate(config)
   environments.check(config.environment)
   _check_ports(config)
-  newest = None
   if path is not None:
-    existing = run_directory.RunDirectory(pathlib.Path(path).absolute())
-    if existing.holds_run():
-      saved_config.compare_for_resume(saved_config.load(existing.config), config)
-      newest = checkpoint.newest(existing.checkpoints)
+    check_resume(config, run_directory.RunDirectory(pathlib.Path(path).absolute()))
+    return run_directory.create(path)
+  if config.initial_checkpoint:
+    checkpoint.load_from(config.initial_checkpoint)
+  return run_directory.new(config.name)
+
+
+def check_resume(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> None:
+  """Raises `types.UserError` where what is there, if anything, cannot go on with `config`."""
+  newest = None
+  if run.holds_run():
+    saved_config.compare_for_resume(saved_config.load(run.config), config)
+    newest = checkpoint.newest(run.checkpoints)
   if newest is not None:
     _check_unfinished(config, checkpoint.load(newest))
   elif config.initial_checkpoint:
     checkpoint.load_from(config.initial_checkpoint)
-  return run_directory.new(config.name) if path is None else run_directory.create(path)
 
 
 def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Checkpoint) -> None:
@@ -110,7 +117,7 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
     if warning:
       show(f'Warning: {warning}')
     attempt = _Attempt(run_dir, launch, replay_size.saving_seconds(num_bytes), show, progress)
-    with _signals_to(attempt.request_stop):
+    with signals_to(attempt.request_stop):
       for restart in range(max_restarts + 1):
         code = attempt.run()
         failure = processes.read_failure(run_dir)
@@ -261,7 +268,7 @@ def read_status(run_dir: run_directory.RunDirectory) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _signals_to(handler: Callable[[int], None]) -> Iterator[None]:
+def signals_to(handler: Callable[[int], None]) -> Iterator[None]:
   """Ctrl-C and SIGTERM call `handler` instead; only the main thread can have that."""
   if threading.current_thread() is not threading.main_thread():
     yield
@@ -284,7 +291,7 @@ def _conclude(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDir
   else:
     status, exit_code = FAILED, code
   summary = summary_lib.summarise(
-      config, read_status(run_dir), attempt.cpu_s, status, _earlier(run_dir))
+      config, read_status(run_dir), attempt.cpu_s, status, earlier_cpu_seconds(run_dir))
   if exit_code != processes.USER_ERROR_EXIT:
     run_directory.write_json(run_dir.summary, summary)
   if exit_code == 0:
@@ -293,8 +300,8 @@ def _conclude(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDir
   return Outcome(exit_code, summary, failure)
 
 
-def _earlier(run_dir: run_directory.RunDirectory) -> dict[str, float]:
-  """CPU-seconds before this resumption."""
+def earlier_cpu_seconds(run_dir: run_directory.RunDirectory) -> dict[str, float]:
+  """CPU-seconds before this resumption, by kind of node."""
   if not run_dir.summary.exists():
     return {}
   return run_directory.read_json(run_dir.summary).get('cpu_s', {})

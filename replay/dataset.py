@@ -13,14 +13,17 @@ from seed_acme import types
 from seed_acme.replay import tables
 
 
-def make_dataset(server_address: str, batch_size: int,
-                 unrolls_per_item: int) -> tf.data.Dataset:
+def make_dataset(server_address: str, batch_size: int, unrolls_per_item: int,
+                 prefetch_batches: int) -> tf.data.Dataset:
   """Yields `types.Sample` of `batch_size` unrolls, `[L, B, ...]`.
 
   One worker: two iterators on a queue steal from each other. In one process with the
   server, Reverb hands the tensors over without gRPC.
+
+  prefetch_batches: of the `Prefetcher`; with 0, Reverb takes items one by one as well.
   """
   items_per_batch = batch_size // unrolls_per_item
+  items_under_way = max(2, items_per_batch) if prefetch_batches else 1
 
   def to_sample(item: reverb.ReplaySample) -> types.Sample:
     merge = lambda x: tf.reshape(x, (batch_size, *x.shape[2:]))
@@ -37,12 +40,12 @@ def make_dataset(server_address: str, batch_size: int,
 
   dataset = reverb.TrajectoryDataset.from_table_signature(
       server_address=server_address, table=tables.UNROLLS,
-      max_in_flight_samples_per_worker=max(2, items_per_batch),
-      num_workers_per_iterator=1)
+      max_in_flight_samples_per_worker=items_under_way, num_workers_per_iterator=1)
   options = tf.data.Options()
   options.threading.private_threadpool_size = 1
   options.threading.max_intra_op_parallelism = 1
   options.deterministic = True
+  options.experimental_optimization.map_parallelization = False  # it would map a batch ahead
   dataset = dataset.batch(items_per_batch, drop_remainder=True)
   return dataset.map(to_sample).with_options(options)
 
@@ -55,10 +58,13 @@ class Prefetcher:
   """
 
   def __init__(self, dataset: tf.data.Dataset, on_failure: Callable[[BaseException], None],
-               num_ahead: int = 1):
-    self._queue: queue.Queue[types.Sample] = queue.Queue(maxsize=num_ahead)
+               num_ahead: int):
+    """num_ahead: samples fetched that nobody asked for yet; 0 = each when it is asked for."""
+    self._queue: queue.SimpleQueue[types.Sample] = queue.SimpleQueue()
     self._iterator: Iterator[types.Sample] = iter(dataset)
     self._on_failure = on_failure
+    self._wanted = threading.Semaphore(num_ahead)  # samples to fetch
+    self._has_asked = False  # for the sample that `next` returns
     self._stopped = threading.Event()
     self._thread = threading.Thread(target=self._run, name='prefetch', daemon=True)
 
@@ -66,32 +72,36 @@ class Prefetcher:
     self._thread.start()
 
   def next(self, timeout_s: float) -> types.Sample | None:
-    """The next sample, or None after `timeout_s`."""
+    """The next sample, or None after `timeout_s`; it then comes with a later call."""
+    if not self._has_asked:
+      self._has_asked = True
+      self._wanted.release()
     try:
-      return self._queue.get(timeout=timeout_s)
+      sample = self._queue.get(timeout=timeout_s)
     except queue.Empty:
       return None
+    self._has_asked = False
+    return sample
 
   def _run(self) -> None:
     try:
-      for sample in self._iterator:
-        while not self._stopped.is_set():
-          try:
-            self._queue.put(sample, timeout=0.5)
-            break
-          except queue.Full:
-            continue
+      while True:
+        self._wanted.acquire()
         if self._stopped.is_set():
           return
-      raise RuntimeError('the samples of the replay ended')
+        sample = next(self._iterator, None)
+        if sample is None:
+          raise RuntimeError('the samples of the replay ended')
+        self._queue.put(sample)
     except BaseException as error:  # handed to the owner, who ends the node
       if not self._stopped.is_set():
         self._on_failure(error)
 
   def stop(self) -> None:
-    """Ends the thread once it holds a sample, and does not wait for that.
+    """Ends the thread, once it holds a sample if it fetches one, and does not wait for that.
 
     Nothing wakes a thread that waits inside Reverb, not even the end of a server in this
     process: it is a daemon and ends with the process.
     """
     self._stopped.set()
+    self._wanted.release()

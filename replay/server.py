@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import pathlib
 import shutil
+import threading
+import time
 
 import portpicker
 import reverb
@@ -10,6 +12,9 @@ import reverb
 from seed_acme import types
 from seed_acme.agents import base
 from seed_acme.replay import tables
+
+_ANSWER_S = 1
+_RETRY_S = 0.2
 
 
 class CannotRestore(Exception):
@@ -44,6 +49,23 @@ class ReplayServer:
   def stop(self) -> None:
     """Ends the service. It wakes nobody within this process, who waits at the table itself."""
     self._server.stop()
+
+
+def wait_until_up(address: str, timeout_s: float, stop: threading.Event) -> bool:
+  """Returns True when a server at `address` answers, False on `stop`; after `timeout_s` raises
+  ConnectionError."""
+  client = reverb.Client(address)
+  give_up = time.monotonic() + timeout_s
+  while not stop.is_set():
+    try:
+      client.server_info(timeout=_ANSWER_S)
+      return True
+    except (reverb.DeadlineExceededError, RuntimeError) as error:
+      if time.monotonic() > give_up:
+        raise ConnectionError(f'no replay server at {address} for {timeout_s:g} s '
+                              '(actor.connect_timeout_s)') from error
+      stop.wait(_RETRY_S)
+  return False
 
 
 def _checkpointer(folder: pathlib.Path | None, restore_from: pathlib.Path | None

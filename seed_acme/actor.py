@@ -80,6 +80,8 @@ class Actor:
     try:
       while not should_stop():
         self.step()
+    except core.ChannelTaken:
+      raise
     except core.ChannelClosed:
       pass
 

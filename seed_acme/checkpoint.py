@@ -14,11 +14,13 @@ import json
 import os
 import pathlib
 import shutil
+import tempfile
 from typing import Any
 import zipfile
 
 import numpy as np
 
+from seed_acme import bucket
 from seed_acme import types
 
 _ARRAYS = 'arrays.npz'
@@ -71,9 +73,9 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
   os.rename(partial, path)
   if replaced.exists():
     _remove(replaced)
-  for old in _all(folder)[:-keep]:
+  for old in all_whole(folder)[:-keep]:
     _remove(old)
-  for old in _all(folder)[:-1]:
+  for old in all_whole(folder)[:-1]:
     shutil.rmtree(old / _REPLAY, ignore_errors=True)
   return path
 
@@ -126,7 +128,7 @@ def _meta_digest(meta: Any) -> str:
   return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
 
 
-def _all(folder: pathlib.Path) -> list[pathlib.Path]:
+def all_whole(folder: pathlib.Path) -> list[pathlib.Path]:
   """Whole checkpoints, oldest first."""
   if not folder.is_dir():
     return []
@@ -136,7 +138,7 @@ def _all(folder: pathlib.Path) -> list[pathlib.Path]:
 
 def newest(folder: pathlib.Path) -> pathlib.Path | None:
   """The newest checkpoint, not checked; None if there is none."""
-  checkpoints = _all(folder)
+  checkpoints = all_whole(folder)
   return checkpoints[-1] if checkpoints else None
 
 
@@ -168,8 +170,12 @@ def num_resumptions(folder: pathlib.Path) -> int:
 
 
 def load_from(path: str) -> Checkpoint:
-  """Reads what a user names: a run folder or a checkpoint."""
-  return load(find(pathlib.Path(path)))
+  """Reads what a user names: a run folder or a checkpoint, in a bucket too."""
+  if not bucket.is_url(path):
+    return load(find(pathlib.Path(path)))
+  from seed_acme import mirror  # which stands above this module
+  with tempfile.TemporaryDirectory(prefix='seed_acme_') as folder:
+    return load(mirror.fetch_checkpoint(path, pathlib.Path(folder)))
 
 
 def find(path: pathlib.Path) -> pathlib.Path:

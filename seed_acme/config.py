@@ -126,12 +126,16 @@ class ReplayConfig:
   unrolls_per_item: unrolls stored as one Reverb item, which costs less for small
     observations; divides the batch size. A replay memory needs 1.
   writer_backlog: finished unrolls waiting for the writer before actors wait; 0 = one batch.
+  prefetch_batches: batches made ready for the learner ahead, while Reverb has a further one
+    under way. 0 = a batch is made when it is asked for, while Reverb has one item under way:
+    the least policy lag.
   separate_process: give Reverb a node of its own.
   port: 0 = any free one.
   """
   queue_size: int = 256
   unrolls_per_item: int = 1
   writer_backlog: int = 0
+  prefetch_batches: int = 1
   separate_process: bool = False
   port: int = 0
 

@@ -110,6 +110,7 @@ def _check_counts(config: config_lib.ExperimentConfig) -> None:
       'agent.overlap': config.agent.overlap,
       'network.previous_reward_bound': config.network.previous_reward_bound,
       'replay.writer_backlog': config.replay.writer_backlog,
+      'replay.prefetch_batches': config.replay.prefetch_batches,
       'replay.port': config.replay.port,
       'transport.port': config.transport.port,
       'inference.batch_size': config.inference.batch_size,

@@ -65,7 +65,8 @@ class InferenceChannel(Protocol):
     """Actions `[E, ...]` for the request sent last.
 
     Raises `ChannelClosed` when the program ends, `wire.Refused` when the server did not
-    take the request, ConnectionError when the server stays away too long.
+    take the request, `ServerLost` when the server stays away too long, `ServerRestarted` when
+    another one has taken its place.
     """
 
   def close(self) -> None:
@@ -74,6 +75,23 @@ class InferenceChannel(Protocol):
 
 class ChannelClosed(Exception):
   """The channel was closed, here or because the server ended its work."""
+
+
+class ChannelTaken(ChannelClosed):
+  """Another actor has opened the same environments and goes on with them."""
+
+
+class ServerPaused(ChannelClosed):
+  """The server goes away before the run is over; another may take its place."""
+
+
+class ServerLost(ConnectionError):
+  """No server was to be had for as long as the configuration allows."""
+
+
+class ServerRestarted(Exception):
+  """Another server process answers than before: what this actor has under way means nothing
+  to it, so the environments have to begin anew."""
 
 
 class Logger(Protocol):

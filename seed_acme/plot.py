@@ -15,7 +15,7 @@ from seed_acme.loggers import csv_file
 RETURN = 'episode/return'
 # Okabe and Ito's palette: told apart also by people who see few colours.
 _COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
-_INK, _FAINT = '#333333', '#DDDDDD'
+INK, _FAINT = '#333333', '#DDDDDD'
 
 
 class Curve(NamedTuple):
@@ -35,14 +35,7 @@ def plot(run_dirs: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
     raise types.UserError('no run to plot: give at least one run folder, such as runs/latest')
   labels = _labels([pathlib.Path(path).resolve() for path in run_dirs])
   curves = [read_curve(path, label) for path, label in zip(run_dirs, labels)]
-  figure = _draw(curves)
-  target = pathlib.Path(out)
-  try:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=150)
-  except (OSError, ValueError) as error:
-    raise types.UserError(f'cannot write the plot {target}: {error}') from error
-  return target
+  return write(_draw(curves), out)
 
 
 def read_curve(path: str | os.PathLike[str], label: str) -> Curve:
@@ -84,41 +77,76 @@ def _labels(paths: Sequence[pathlib.Path]) -> list[str]:
   return labels if len(set(labels)) == len(labels) else [str(path) for path in paths]
 
 
-def _draw(curves: Sequence[Curve]) -> Any:
-  # Not pyplot: it keeps every figure, and chooses a window system.
+def new_figure(width: float, height: float) -> Any:
+  """An empty white figure, inches. Not pyplot's: it keeps every figure and chooses a window."""
   from matplotlib.backends.backend_agg import FigureCanvasAgg
   from matplotlib.figure import Figure
-  figure = Figure(figsize=(11, 4.6 + 0.2 * len(curves)), facecolor='white', layout='constrained')
+  figure = Figure(figsize=(width, height), facecolor='white', layout='constrained')
   FigureCanvasAgg(figure)
+  return figure
+
+
+def line_style(i: int) -> tuple[str, str]:
+  """Style and colour of the i-th line, the same on every figure; 21 of them differ."""
+  return ('-', '--', ':')[i // len(_COLOURS) % 3], _COLOURS[i % len(_COLOURS)]
+
+
+def dress(panel: Any, x_label: str) -> None:
+  """What all panels have in common."""
+  panel.set_xlabel(x_label, color=INK)
+  panel.grid(color=_FAINT, linewidth=0.7)
+  panel.set_axisbelow(True)
+  panel.tick_params(colors=INK, length=0, labelleft=True)
+  for side, spine in panel.spines.items():
+    spine.set_visible(side in ('left', 'bottom'))
+    spine.set_color('#999999')
+
+
+def count_steps(panel: Any) -> None:
+  """Steps on the x axis as `200k`."""
+  from matplotlib import ticker
+  panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
+
+
+def title(figure: Any, text: str) -> None:
+  """Above all panels, from the left."""
+  figure.suptitle(text, color=INK, fontsize=12, x=0.01, ha='left')
+
+
+def legend(figure: Any, panel: Any, num_columns: int) -> None:
+  """Below all panels, the labels of one of them."""
+  handles, labels = panel.get_legend_handles_labels()
+  figure.legend(handles, labels, loc='outside lower left', ncols=num_columns,
+                frameon=False, fontsize=9, labelcolor=INK)
+
+
+def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
+  """In the format of the suffix of `out`; `UserError` for a bad `out`."""
+  target = pathlib.Path(out)
+  try:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=150)
+  except (OSError, ValueError) as error:
+    raise types.UserError(f'cannot write the plot {target}: {error}') from error
+  return target
+
+
+def _draw(curves: Sequence[Curve]) -> Any:
+  figure = new_figure(11, 4.6 + 0.2 * len(curves))
   panels = figure.subplots(1, 2, sharey=True)
   for i, curve in enumerate(curves):
-    colour = _COLOURS[i % len(_COLOURS)]
-    style = ('-', '--', ':')[i // len(_COLOURS) % 3]
+    style, colour = line_style(i)
     for panel, x in zip(panels, (curve.steps, curve.minutes)):
       panel.plot(x, curve.returns, color=colour, alpha=0.22, linewidth=0.9)
       marker = 'o' if len(x) == 1 else None  # a line of one point is invisible
       panel.plot(x, smooth(curve.returns), style, color=colour, linewidth=2.0, marker=marker,
                  label=curve.label, solid_capstyle='round')
-  _dress(figure, panels, len(curves))
-  return figure
-
-
-def _dress(figure: Any, panels: Any, num_curves: int) -> None:
-  from matplotlib import ticker
-  panels[0].set_ylabel('episode return', color=_INK)
+  panels[0].set_ylabel('episode return', color=INK)
   for panel, x_label in zip(panels, ('agent steps', 'wall time (minutes)')):
-    panel.set_xlabel(x_label, color=_INK)
+    dress(panel, x_label)
     panel.set_xlim(left=0)
     panel.margins(x=0.02)
-    panel.grid(color=_FAINT, linewidth=0.7)
-    panel.set_axisbelow(True)
-    panel.tick_params(colors=_INK, length=0, labelleft=True)
-    for side, spine in panel.spines.items():
-      spine.set_visible(side in ('left', 'bottom'))
-      spine.set_color('#999999')
-  panels[0].xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
-  figure.suptitle('Return of training episodes: every row of the log, and smoothed', color=_INK,
-                  fontsize=12, x=0.01, ha='left')
-  handles, labels = panels[0].get_legend_handles_labels()
-  figure.legend(handles, labels, loc='outside lower left', ncols=min(num_curves, 3),
-                frameon=False, fontsize=9, labelcolor=_INK)
+  count_steps(panels[0])
+  title(figure, 'Return of training episodes: every row of the log, and smoothed')
+  legend(figure, panels[0], min(len(curves), 3))
+  return figure

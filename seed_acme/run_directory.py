@@ -12,6 +12,7 @@ Imports no TensorFlow: the front end and the actors use it.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 import contextlib
 import dataclasses
 import datetime
@@ -23,6 +24,7 @@ import pathlib
 import re
 from typing import Any, Iterator
 
+from seed_acme import bucket as bucket_lib
 from seed_acme import types
 
 ROOT = 'runs'
@@ -36,8 +38,17 @@ _OURS = frozenset({
 
 @dataclasses.dataclass(frozen=True)
 class RunDirectory:
-  """Paths of one run; holds no open file and may be sent to other processes."""
+  """Paths of one run; holds no open file and may be sent to other processes.
+
+  bucket: URL of the folder that this one is copied to (`mirror.py`); '' = it is the run itself.
+  """
   path: pathlib.Path
+  bucket: str = ''
+
+  @property
+  def name(self) -> str:
+    """Where the run is, as people are told."""
+    return self.bucket or str(self.path)
 
   @property
   def config(self) -> pathlib.Path:
@@ -110,7 +121,12 @@ class RunDirectory:
 
 
 def new(name: str, root: str | os.PathLike[str] = ROOT) -> RunDirectory:
-  """Makes `root/<name>/<UTC time>`, a folder that nobody else got, and returns it.
+  """Makes `root/<name>/<UTC time>` with the layout of a run, and returns it."""
+  return create(new_folder(name, root))
+
+
+def new_folder(name: str, root: str | os.PathLike[str]) -> pathlib.Path:
+  """Makes `root/<name>/<UTC time>`, an empty folder that nobody else got, and returns it.
 
   Two programs that start in the same second get different folders.
   """
@@ -130,7 +146,7 @@ def new(name: str, root: str | os.PathLike[str] = ROOT) -> RunDirectory:
       except FileExistsError:
         number += 1
       else:
-        return create(path)
+        return path
 
 
 def create(path: str | os.PathLike[str]) -> RunDirectory:
@@ -155,9 +171,17 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
 
 
 def open_existing(path: str | os.PathLike[str]) -> RunDirectory:
-  """The run folder at `path` (symbolic links followed); `UserError` if it is none."""
-  folder = pathlib.Path(path).resolve()
-  run = RunDirectory(folder)
+  """The run folder at `path` (symbolic links followed); `UserError` if it is none.
+
+  Of one in a bucket a copy of what it takes to read it, which lasts as long as this process.
+  """
+  url = os.fspath(path) if bucket_lib.is_url(path) else ''
+  if url:
+    from seed_acme import mirror  # which stands above this module, and loads TensorFlow
+    folder = mirror.fetch_for_reading(url)
+  else:
+    folder = pathlib.Path(path).resolve()
+  run = RunDirectory(folder, bucket=url)
   if not folder.is_dir():
     raise types.UserError(f'{path} is no folder: give the folder of a run, such as runs/latest')
   if not run.holds_run():
@@ -193,7 +217,15 @@ def lock(run: RunDirectory) -> Iterator[None]:
   A process forked from this one keeps the lock as long as it lives; a process started
   with `subprocess` does not have it.
   """
-  path = run.path / _LOCK_FILE
+  with lock_file(run.path / _LOCK_FILE, lambda holder: (
+      f'run_dir {run.path} is being trained by another program (process {holder}): '
+      'wait for it or stop it, or choose another --run_dir')):
+    yield
+
+
+@contextlib.contextmanager
+def lock_file(path: pathlib.Path, complaint: Callable[[str], str]) -> Iterator[None]:
+  """As `lock`, on any file. complaint: what to say where process `holder` has it."""
   with _user_error(path, 'write'):
     handle = open(path, 'a+', encoding='utf-8')
   with handle:
@@ -202,9 +234,7 @@ def lock(run: RunDirectory) -> Iterator[None]:
     except BlockingIOError:
       handle.seek(0)
       holder = handle.read().strip() or 'unknown'
-      raise types.UserError(
-          f'run_dir {run.path} is being trained by another program (process {holder}): '
-          'wait for it or stop it, or choose another --run_dir') from None
+      raise types.UserError(complaint(holder)) from None
     handle.truncate(0)
     handle.write(f'{os.getpid()}\n')
     handle.flush()
@@ -214,12 +244,13 @@ def lock(run: RunDirectory) -> Iterator[None]:
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-  """Writes `value` so that readers see the old file or the new one, never a part.
+  """As `write_text`; NaN and infinities, which JSON does not have, are written as null."""
+  write_text(path, json.dumps(_finite(value), indent=2, allow_nan=False) + '\n')
 
-  NaN and infinities, which JSON does not have, are written as null.
-  """
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+  """Writes `text` so that readers see the old file or the new one, never a part."""
   target = pathlib.Path(path)
-  text = json.dumps(_finite(value), indent=2, allow_nan=False) + '\n'
   temporary = target.with_name(f'.{target.name}.{os.getpid()}')
   with _user_error(target, 'write'):
     try:

@@ -33,6 +33,7 @@ MAY_CHANGE_ON_RESUME = frozenset({
     'num_evaluation_environments',
     'replay.port',
     'replay.separate_process',
+    'replay.prefetch_batches',
     'inference.batch_size',
     'inference.timeout_ms',
     'actor.max_failures',
@@ -97,17 +98,23 @@ def from_json(value: Any) -> Any:
 def compare_for_resume(
     saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig) -> None:
   """Raises `UserError` naming the fields that differ and may not (MAY_CHANGE_ON_RESUME)."""
-  before, after = _flatten(saved), _flatten(new)
-  differing = [
-      f'{name}: {_short(before.get(name, "absent"))} -> {_short(after.get(name, "absent"))}'
-      for name in sorted(before.keys() | after.keys())
-      if name not in MAY_CHANGE_ON_RESUME and not _below_changed_type(name, before, after)
-      and before.get(name, _ABSENT) != after.get(name, _ABSENT)]
+  differing = differences(saved, new)
   if differing:
     raise types.UserError(
         'this run was started with other values (saved -> now):\n  '
         + ('\n  ' if len(differing) <= 2 else '; ').join(differing)
         + '\nset them back to continue this run, or choose a new --run_dir')
+
+
+def differences(
+    saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig) -> list[str]:
+  """`name: saved -> new` of every field that differs and is not in MAY_CHANGE_ON_RESUME."""
+  before, after = _flatten(saved), _flatten(new)
+  return [
+      f'{name}: {_short(before.get(name, "absent"))} -> {_short(after.get(name, "absent"))}'
+      for name in sorted(before.keys() | after.keys())
+      if name not in MAY_CHANGE_ON_RESUME and not _below_changed_type(name, before, after)
+      and before.get(name, _ABSENT) != after.get(name, _ABSENT)]
 
 
 class _Absent:

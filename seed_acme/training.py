@@ -61,11 +61,16 @@ class TrainingLoop:
     self._timers = {'learner': self.timer, 'inference': server.timer}
     self._policy_lags = timing.Latencies()
     self._num_inserted: Callable[[], int] = lambda: 0
+    self._actors: Callable[[], list[dict[str, Any]]] = list
 
   def watch_writer(self, timer: timing.PhaseTimer, num_inserted: Callable[[], int]) -> None:
     """Reports the replay writer's time, and the unrolls it inserted, in the status."""
     self._timers['replay_writer'] = timer
     self._num_inserted = num_inserted
+
+  def watch_actors(self, records: Callable[[], list[dict[str, Any]]]) -> None:
+    """Reports a record of every actor in the status."""
+    self._actors = records
 
   def restore(self) -> None:
     """Resumes from the newest checkpoint of the run, or starts from `initial_checkpoint`."""
@@ -189,6 +194,7 @@ class TrainingLoop:
         'policy_lag_max': self._policy_lag_max if lag['count'] else None,
         'unrolls_inserted': self._num_inserted(),
         'resumptions': self.resumptions,
+        'actors': self._actors(),
         'seconds': {name: timer.snapshot() for name, timer in self._timers.items()},
         'inference_batch_size': self._server.batch_sizes.summary(),
         'inference_latency_s': self._server.latencies_s.summary(),

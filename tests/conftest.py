@@ -1,5 +1,14 @@
-"""Settings that have to stand before TensorFlow is loaded, for every test."""
+"""Settings that have to stand before TensorFlow is loaded, for every test; a storage service."""
+import json
 import os
+import pathlib
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+import urllib.parse
+
+import pytest
 
 for _name, _value in {
     'TF_CPP_MIN_LOG_LEVEL': '2',
@@ -9,3 +18,37 @@ for _name, _value in {
     'GRPC_VERBOSITY': 'ERROR',
 }.items():
   os.environ.setdefault(_name, _value)
+
+
+class Storage(NamedTuple):
+  """A stand-in for Google Cloud Storage. environment: variables of whoever is to use it."""
+  environment: dict[str, str]
+  objects: pathlib.Path
+
+  def path(self, url: str) -> pathlib.Path:
+    """The file in which an object lies."""
+    bucket, _, name = url.removeprefix('gs://').partition('/')
+    return self.objects / bucket / urllib.parse.quote(name, safe='')
+
+  def names(self, url: str) -> list[str]:
+    """Of the objects below a folder, relative to it."""
+    bucket, _, prefix = url.removeprefix('gs://').partition('/')
+    found = (urllib.parse.unquote(path.name) for path in (self.objects / bucket).glob('[!.]*'))
+    return sorted(name.removeprefix(f'{prefix}/') for name in found
+                  if name.startswith(f'{prefix}/') and not name.endswith('/'))
+
+
+@pytest.fixture(scope='session')
+def storage(tmp_path_factory):
+  """Serves gs:// to TensorFlow in processes that have its environment variables."""
+  folder = tmp_path_factory.mktemp('storage')
+  script = pathlib.Path(__file__).with_name('fake_gcs.py')
+  server = subprocess.Popen([sys.executable, script, folder])
+  variables = folder / 'environment.json'
+  give_up = time.monotonic() + 60
+  while not variables.exists():
+    assert server.poll() is None and time.monotonic() < give_up, 'the storage does not start'
+    time.sleep(0.05)
+  yield Storage(json.loads(variables.read_text()), folder / 'objects')
+  server.kill()
+  server.wait()

@@ -102,7 +102,7 @@ def test_what_the_package_imports_is_declared():
   declared = {_normal(requirements.Requirement(line).name)
               for line in [*setup.INSTALL_REQUIRES, *setup.EXTRAS_REQUIRE['gym'],
                            *setup.EXTRAS_REQUIRE['gymnasium'], *setup.EXTRAS_REQUIRE['atari'],
-                           *setup.EXTRAS_REQUIRE['video']]}
+                           *setup.EXTRAS_REQUIRE['video'], *setup.EXTRAS_REQUIRE['vertex']]}
   own = set(sys.stdlib_module_names) | {'seed_acme'}
   assert not _offences(
       lambda path, name: _layer(path) not in ('tests', 'scripts')

@@ -35,6 +35,8 @@ from seed_acme.programs import bench
 from seed_acme.programs import build
 from seed_acme.programs import cli
 from seed_acme.programs import evaluation
+from seed_acme.programs import inspect_command
+from seed_acme.programs import sweep_schedule
 from seed_acme.programs import training_run
 
 _ROOT = pathlib.Path(__file__).parent.parent
@@ -108,10 +110,13 @@ def _check_seed_acme(arguments, monkeypatch):
       environments.check(config.environment)
       if ':' in config.network.torso:
         networks.load_object(config.network.torso, 'network.torso')
+    if isinstance(config, inspect_command.InspectArguments):
+      inspect_command._check(config)
     raise _Parsed
 
   for module, name in ((training_run, 'prepare'), (bench, 'bench'), (evaluation, 'evaluate_runs'),
-                       (plot_lib, 'plot')):
+                       (plot_lib, 'plot'), (sweep_schedule, 'Scheduler'),
+                       (inspect_command, 'inspect')):
     monkeypatch.setattr(module, name, begin)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
   try:
@@ -169,7 +174,9 @@ def test_command(command, monkeypatch, shown_files):
     'seed-acme train --config.agent.discout=1', 'seed-acme train --config.num_actors=many',
     'seed-acme train --config.num_actors=0', 'seed-acme evaluate --episodes=1', 'seed-acme plot',
     'seed-acme train --config=gym_vtrace --config.environment.id=nowhere:make',
-    'seed-acme train --config.network.torso=gated:Nothing', 'tensorboard runs', 'python x.py'])
+    'seed-acme train --config.network.torso=gated:Nothing', 'seed-acme inspect',
+    'seed-acme inspect --server=localhost', 'seed-acme inspect --run_dir=runs/latest --save=x',
+    'tensorboard runs', 'python x.py'])
 def test_a_wrong_command_is_found(line, monkeypatch, shown_files):
   with pytest.raises((AssertionError, types.UserError)):
     _check_command(tuple(line.split()), monkeypatch)

@@ -148,6 +148,6 @@ class CourierChannel:
           raise core.ChannelClosed from None
         if time.monotonic() > give_up:
           future.cancel()
-          raise ConnectionError(
+          raise core.ServerLost(
               f'no answer from the inference server at {self._address} for '
               f'{self._connect_timeout_s:g} s (actor.connect_timeout_s)') from None

@@ -4,25 +4,35 @@ A transport moves bytes and knows none of this; there are two of them (gRPC, cou
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 import hmac
+import secrets
 import threading
+import time
+
+import numpy as np
 
 from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import wire
+
+_POLL_S = 0.02
 
 
 class Session:
   """One environment group of one actor. `answer` blocks its calling thread."""
 
   def __init__(self, batcher: batching.Batcher, codec: wire.GroupCodec, env_ids: frozenset[int],
-               num_training: int):
+               num_training: int, run_is_over: Callable[[], bool]):
     self.env_ids = env_ids
+    self.num_answered = 0
     self._batcher = batcher
     self._codec = codec
     self._is_training = min(env_ids) < num_training
+    self._run_is_over = run_is_over
     self._pending: batching.PendingRequest | None = None
     self._closed = False
+    self._taken = False
     self._lock = threading.Lock()
     batcher.add_caller()
 
@@ -37,24 +47,34 @@ class Session:
     pending = batching.PendingRequest(request, self._is_training)
     with self._lock:
       if self._closed:
-        return wire.encode_stopped()
+        return self._ending()
       self._pending = pending
       self._batcher.submit(pending)  # under the lock: `close` finds it there, or comes first
     reply = pending.wait()
     if isinstance(reply, batching.Stopped):
-      return wire.encode_stopped()
+      return self._ending()
     if isinstance(reply, batching.Refusal):
       return wire.encode_refusal(reply.reason)
+    self.num_answered += 1
     return self._codec.encode_actions(reply)
 
-  def close(self) -> None:
-    """The actor went away, or another took over its environments. Safe to call twice."""
+  def _ending(self) -> bytes:
+    if self._taken:
+      return wire.encode_taken()
+    return wire.encode_stopped() if self._run_is_over() else wire.encode_paused()
+
+  def close(self, taken: bool = False) -> None:
+    """The actor went away, or (taken) another opened its environments. Safe to call twice."""
     with self._lock:
       if self._closed:
         return
-      self._closed = True
+      self._closed, self._taken = True, taken
       pending = self._pending
     self._batcher.remove_caller(pending)
+
+  @property
+  def is_open(self) -> bool:
+    return not self._closed
 
 
 class SessionDesk:
@@ -70,6 +90,9 @@ class SessionDesk:
     self._token = token
     self._lock = threading.Lock()
     self._sessions: list[Session] = []
+    self._answered_before = np.zeros(num_environments, np.int64)  # in sessions that are gone
+    self._run_is_over = False
+    self.instance = secrets.token_hex(8)  # tells this process from one that takes its place
 
   def is_admitted(self, token: str) -> bool:
     """Whether the caller belongs to this run; compares in constant time."""
@@ -82,10 +105,40 @@ class SessionDesk:
     was replaced after being cut off.
     """
     codec, env_ids = wire.GroupCodec.check_hello(hello, self._spec, self._num_environments)
-    session = Session(self._batcher, codec, env_ids, self._num_training)
+    session = Session(self._batcher, codec, env_ids, self._num_training,
+                      lambda: self._run_is_over)
     with self._lock:
       replaced = [s for s in self._sessions if s.env_ids & env_ids]
       self._sessions = [s for s in self._sessions if not s.env_ids & env_ids] + [session]
+      for old in replaced:
+        self._answered_before[list(old.env_ids)] += old.num_answered
     for old in replaced:
-      old.close()
+      old.close(taken=True)
     return session
+
+  def end_run(self) -> None:
+    """From now on actors are told that the run is over, and end. Without this, when the batcher
+    closes they are told of a pause, and wait for the server that takes this one's place."""
+    self._run_is_over = True
+
+  def wait_until_all_left(self, timeout_s: float) -> None:
+    """Returns when no stream is open any more, or after `timeout_s`."""
+    give_up = time.monotonic() + timeout_s
+    while self.is_connected().any() and time.monotonic() < give_up:
+      time.sleep(_POLL_S)
+
+  def is_connected(self) -> np.ndarray:
+    """`[environments]` bool: whether a stream of its actor is open."""
+    connected = np.zeros(self._num_environments, bool)
+    with self._lock:
+      for session in self._sessions:
+        connected[list(session.env_ids)] = session.is_open
+    return connected
+
+  def num_answered(self) -> np.ndarray:
+    """`[environments]` int64: rows answered so far."""
+    with self._lock:
+      number = self._answered_before.copy()
+      for session in self._sessions:
+        number[list(session.env_ids)] += session.num_answered
+    return number

@@ -7,6 +7,7 @@ import numpy as np
 
 from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme.inference import membership as membership_lib
 from seed_acme.inference import sessions
 from seed_acme.inference import wire
 
@@ -23,13 +24,16 @@ class TransportServer(Protocol):
 
 
 def serve(config: config_lib.TransportConfig, desk: sessions.SessionDesk, port: int,
-          max_streams: int) -> TransportServer:
-  """The server's end. Raises `types.UserError` if the port cannot be had."""
+          max_streams: int, membership: membership_lib.Membership) -> TransportServer:
+  """The server's end. Raises `types.UserError` if the port cannot be had.
+
+  membership: for nodes that are started one by one, which courier does not serve.
+  """
   if config.kind == 'courier':
     from seed_acme.inference import courier_transport
     return courier_transport.CourierServer(desk, config.host, port, max_streams)
   from seed_acme.inference import grpc_transport
-  return grpc_transport.GrpcServer(desk, config.host, port, max_streams)
+  return grpc_transport.GrpcServer(desk, config.host, port, max_streams, membership)
 
 
 def connect(kind: str, address: str, token: str, codec: wire.GroupCodec, env_ids: np.ndarray,

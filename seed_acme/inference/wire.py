@@ -17,8 +17,10 @@ from seed_acme import types
 
 PROTOCOL = 1
 _ALIGNMENT = 8  # bytes; decoded arrays are views, and unaligned views are slow
-_OK, _REFUSED, _STOPPED = 0, 1, 2
+_OK, _REFUSED, _STOPPED, _PAUSED, _TAKEN = 0, 1, 2, 3, 4
 _STATUS = np.dtype('<i8')
+_ENDS: dict[int, type[core.ChannelClosed]] = {
+    _STOPPED: core.ChannelClosed, _PAUSED: core.ServerPaused, _TAKEN: core.ChannelTaken}
 
 
 class Field(NamedTuple):
@@ -162,10 +164,11 @@ class GroupCodec:
     return _STATUS.type(_OK).tobytes() + self._reply.encode(tree.flatten(actions))
 
   def decode_reply(self, message: bytes) -> types.Nest:
-    """Actions `[E, ...]`; raises `Refused` with the server's words, or ChannelClosed."""
+    """Actions `[E, ...]`; raises `Refused` with the server's words, or ChannelClosed, the
+    exact kind of it."""
     status = int(np.frombuffer(message, _STATUS, 1)[0])
-    if status == _STOPPED:
-      raise core.ChannelClosed
+    if status in _ENDS:
+      raise _ENDS[status]
     if status != _OK:
       raise Refused(message[_STATUS.itemsize:].decode())
     return tree.unflatten_as(self._spec.action, self._reply.decode(message[_STATUS.itemsize:]))
@@ -177,8 +180,18 @@ def encode_refusal(text: str) -> bytes:
 
 
 def encode_stopped() -> bytes:
-  """The reply that ends an actor: the server has finished its work."""
+  """The reply that ends an actor: the run is over."""
   return _STATUS.type(_STOPPED).tobytes()
+
+
+def encode_paused() -> bytes:
+  """The reply of a server that ends before the run is over."""
+  return _STATUS.type(_PAUSED).tobytes()
+
+
+def encode_taken() -> bytes:
+  """The reply to an actor whose environments another one has opened since."""
+  return _STATUS.type(_TAKEN).tobytes()
 
 
 class Refused(Exception):

@@ -6,10 +6,9 @@ import os
 import shutil
 import sys
 import time
-from typing import Any, Callable, Mapping, TextIO
+from typing import Any, Callable, Mapping, Sequence, TextIO
 
 _BAR_CELLS = 24
-_PLAIN_PERIOD_S = 10.0
 _CLEAR_TO_END = '\x1b[K'
 
 
@@ -18,8 +17,10 @@ class Progress:
 
   `update` and `finish` take the run's status: `agent_steps`, `total_steps`, `updates`,
   `steps_per_s`, `wall_s` and `episode_return` (mean of the last 100 episodes), each of
-  which may be None or absent while it is unknown.
+  which may be None or absent while it is unknown. The progress of something else overrides
+  `live` and `plain`.
   """
+  plain_period_s = 10.0
 
   def __init__(self, stream: TextIO | None = None,
                clock: Callable[[], float] = time.monotonic):
@@ -33,10 +34,18 @@ class Progress:
   def update(self, status: Mapping[str, Any]) -> None:
     """Shows the status; on a plain output at most one line in ten seconds."""
     if self._live:
-      self._draw(live_line(status, shutil.get_terminal_size().columns, self._cells))
+      self._draw(self.live(status, shutil.get_terminal_size().columns, self._cells))
     elif self._clock() >= self._next_plain:
-      self._next_plain = self._clock() + _PLAIN_PERIOD_S
-      self._print(plain_line(status))
+      self._next_plain = self._clock() + self.plain_period_s
+      self._print(self.plain(status))
+
+  def live(self, status: Mapping[str, Any], columns: int, cells: str) -> str:
+    """The line on a terminal of so many columns."""
+    return live_line(status, columns, cells)
+
+  def plain(self, status: Mapping[str, Any]) -> str:
+    """The line elsewhere."""
+    return plain_line(status)
 
   def message(self, text: str) -> None:
     """Prints text above the progress line."""
@@ -55,8 +64,8 @@ class Progress:
         self._stream.write('\n')
         self._stream.flush()
         self._last_text = ''
-    elif status is not None and plain_line(status) != self._last_text:
-      self._print(plain_line(status))
+    elif status is not None and self.plain(status) != self._last_text:
+      self._print(self.plain(status))
 
   def _draw(self, text: str) -> None:
     self._last_text = text
@@ -74,9 +83,12 @@ def live_line(status: Mapping[str, Any], columns: int, cells: str = '#-') -> str
 
   cells: the characters of a full and of an empty cell, and of the parts in between.
   """
-  share = _share(status)
-  parts = [f'{share:4.0%}', *_figures(status), _time_left(status)]
-  text = '  '.join(part for part in parts if part)
+  return with_bar(_share(status), [*_figures(status), _time_left(status)], columns, cells)
+
+
+def with_bar(share: float, parts: Sequence[str], columns: int, cells: str) -> str:
+  """A bar, the share it shows, and the parts that are not empty."""
+  text = '  '.join(part for part in (f'{share:4.0%}', *parts) if part)
   bar_cells = min(_BAR_CELLS, columns - len(text) - 2)
   if bar_cells >= 4:
     text = f'{_bar(share, bar_cells, cells)} {text}'

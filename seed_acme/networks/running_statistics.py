@@ -73,6 +73,7 @@ class RunningStatistics(snt.Module):
       variable.assign(tf.where(is_empty, variable, value))
 
 
+@snt.allow_empty_variables  # where no array of the observation is a float
 class ObservationNormalizer(snt.Module):
   """(x - mean) / std, clipped, for every float array of the observation; others pass."""
 

@@ -22,6 +22,7 @@ from seed_acme import counting
 from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import grpc_transport
+from seed_acme.inference import membership as membership_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import sessions
 from seed_acme.inference import transports
@@ -34,6 +35,7 @@ SPEC = types.EnvironmentSpec(
 NUM_ENVIRONMENTS = 64
 GUARD_S = 60.0  # against a hang; nothing takes this long
 ABSENT_S = 0.2  # `connect_timeout_s` where nobody will answer
+NOTICED_S = 12.0  # keepalive takes 5 s; the rest is for a busy machine
 
 Answer = Callable[[types.ActorRequest], batching.Reply]
 
@@ -69,6 +71,7 @@ class Rig:
     self.answer = answer
     self.batcher = batching.Batcher(16, 0.001, lambda: self.has_room, lambda _: False)
     self.desk = sessions.SessionDesk(self.batcher, spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, token)
+    self.membership = membership_lib.Membership({'actor': {'seed': '1'}, 'replay': {}}, 2)
     self.transport: transports.TransportServer | None = None
     self._pool = futures.ThreadPoolExecutor(16)
     self._is_over = False
@@ -77,7 +80,7 @@ class Rig:
 
   def start(self) -> Rig:
     self.transport = transports.serve(
-        config_lib.TransportConfig(kind=self.kind), self.desk, self.port, 32)
+        config_lib.TransportConfig(kind=self.kind), self.desk, self.port, 32, self.membership)
     self.port = self.transport.port
     self.transport.start()
     return self
@@ -109,6 +112,13 @@ class Rig:
 
   def num_waiting(self) -> int:
     return len(self.batcher._pending)
+
+  def reopen(self) -> None:
+    """Another server takes the place of one that has ended, as after a restart."""
+    self.batcher = batching.Batcher(16, 0.001, lambda: True, lambda _: False)
+    self.desk = sessions.SessionDesk(
+        self.batcher, self.spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, self.token)
+    self.start()
 
   def stop_transport(self) -> None:
     if self.transport is not None:
@@ -268,17 +278,22 @@ class TransportContract:
     one = request(np.array([0, 1], np.int32), 3)
     np.testing.assert_array_equal(ask(new, one), own_number(one))
 
-  def test_the_end_of_the_server_ends_its_actors(self, rig):
+  def test_the_end_of_the_run_ends_its_actors(self, rig):
     rig.hold()
     waiting, idle = rig.connect(0), rig.connect(1)
     waiting.send(request(np.array([0], np.int32), 0))
     receiving = rig.background(waiting.receive)
     eventually(lambda: rig.num_waiting() == 1)
+    rig.desk.end_run()
     rig.batcher.close()
     with pytest.raises(core.ChannelClosed):
       receiving.result(GUARD_S)
     with pytest.raises(core.ChannelClosed):
       ask(idle, request(np.array([1], np.int32), 0))
+    waiting.close()
+    idle.close()
+    rig.desk.wait_until_all_left(GUARD_S)
+    assert not rig.desk.is_connected().any()
     rig.stop_transport()
 
   def test_a_port_in_use_is_the_users_error(self, rig, make_rig):
@@ -352,6 +367,39 @@ class TestGrpc(TransportContract):
     with pytest.raises(core.ChannelClosed):
       ask(channel, request(np.array([0], np.int32), 0))
 
+  def test_actors_of_a_server_that_ends_before_the_run_go_on_with_the_next_one(self, rig):
+    rig.hold()
+    channel, idle = rig.connect(0), rig.connect(1)
+    one = request(np.array([0], np.int32), 5)
+    channel.send(one)
+    receiving = rig.background(channel.receive)
+    eventually(lambda: rig.num_waiting() == 1)
+    rig.batcher.close()  # and no `end_run`
+    time.sleep(0.7)  # longer than a retry, which is told the same
+    assert not receiving.done()
+    rig.stop_transport()
+    rig.reopen()
+    with pytest.raises(core.ServerRestarted, match=str(rig.port)):
+      receiving.result(GUARD_S)
+    with pytest.raises(core.ServerRestarted, match=str(rig.port)):
+      ask(idle, request(np.array([1], np.int32), 0))
+
+  def test_the_loser_of_a_fight_for_environments_is_told_so(self, rig):
+    old = rig.connect(0, 1)
+    rig.connect(1)
+    with pytest.raises(core.ChannelTaken):
+      ask(old, request(np.array([0, 1], np.int32), 0))
+
+  def test_rows_and_connections_are_counted_over_reconnections(self, rig):
+    for number in range(3):
+      channel = rig.connect(3, 5)
+      ask(channel, request(np.array([3, 5], np.int32), number))
+      assert np.flatnonzero(rig.desk.is_connected()).tolist() == [3, 5]
+      channel.close()
+      eventually(lambda: not rig.desk.is_connected().any())
+    answered = rig.desk.num_answered()
+    assert answered[[3, 5]].tolist() == [3, 3] and answered.sum() == 6
+
   def test_a_server_that_stays_away_is_an_error(self, rig):
     channel = rig.connect(0, timeout_s=ABSENT_S)
     rig.stop_transport()
@@ -359,14 +407,97 @@ class TestGrpc(TransportContract):
       ask(channel, request(np.array([0], np.int32), 0))
 
 
+class TestJoin:
+  """Nodes that are started by themselves."""
+
+  @pytest.fixture
+  def rig(self) -> Iterator[Rig]:
+    one = Rig('grpc').start()
+    yield one
+    one.stop()
+
+  def member(self, rig: Rig, node: str = 'actor/0', token: str = 'secret',
+             timeout_s: float = GUARD_S, **settings: str) -> grpc_transport.GrpcMember:
+    return grpc_transport.GrpcMember(
+        f'127.0.0.1:{rig.port}', token, membership_lib.hello(node, settings), timeout_s)
+
+  def test_starts_are_counted_by_node_and_resumption(self, rig):
+    starts = [self.member(rig, node, seed='1').join() for node in ('actor/0', 'actor/1', 'actor/0')]
+    assert starts == [2000, 2000, 2001]
+
+  @pytest.mark.parametrize('change, words', [
+      ({'token': 'wrong'}, 'token'), ({'seed': '2'}, "seed is 2, the learner's 1"),
+      ({'seed': '1', 'more': 'x'}, "more is x, the learner's absent"),
+      ({}, "seed is absent, the learner's 1"), ({'node': 'driver/0'}, 'no node driver/0')])
+  def test_a_node_that_does_not_fit_is_refused(self, rig, change, words):
+    with pytest.raises(wire.Refused, match=words):
+      self.member(rig, **change).join()
+
+  def test_a_learner_that_does_not_come_is_an_error(self, rig):
+    rig.stop_transport()
+    with pytest.raises(core.ServerLost, match='connect_timeout_s.*refused'):
+      self.member(rig, timeout_s=ABSENT_S, seed='1').join()
+
+  def test_who_stays_hears_of_the_end_even_after_a_broken_connection(self, rig):
+    proxy = CuttingProxy(rig.port)
+    staying = grpc_transport.GrpcMember(
+        f'127.0.0.1:{proxy.port}', 'secret', membership_lib.hello('replay/0', {}), GUARD_S)
+    staying.join()
+    waiting = rig.background(staying.wait_for_end)
+    eventually(lambda: rig.membership._num_staying == 1)
+    proxy.cut()
+    eventually(lambda: proxy.num_connections == 2 and rig.membership._num_staying == 1)
+    assert not waiting.done()
+    rig.membership.end_run(GUARD_S)
+    waiting.result(GUARD_S)
+    proxy.close()
+
+  def test_the_end_does_not_wait_for_ever_for_who_does_not_listen(self, rig):
+    membership = rig.membership
+    staying = rig.background(membership.stay().wait_until_over)
+    eventually(lambda: membership._num_staying == 1)
+    membership._num_staying += 1  # another one, that never answers
+    membership.end_run(ABSENT_S)
+    assert staying.result(GUARD_S) and membership._num_staying == 1
+
+
+@pytest.mark.parametrize('end', ['server', 'client'])
+def test_a_connection_that_falls_silent_is_noticed_within_seconds(end):
+  with contextlib.ExitStack() as stack:
+    rig = Rig('grpc').start()
+    stack.callback(rig.stop)
+    proxy = CuttingProxy(rig.port)
+    stack.callback(proxy.close)
+    channel = rig.connect(0, port=proxy.port)
+    one = request(np.array([0], np.int32), 0)
+    ask(channel, one)
+    if end == 'client':
+      rig.hold()
+      channel.send(one)
+      receiving = rig.background(channel.receive)
+      eventually(lambda: rig.num_waiting() == 1)
+    proxy.fall_silent()
+    started = time.monotonic()
+    if end == 'client':
+      eventually(lambda: proxy.num_connections == 2 and rig.num_waiting() == 1)
+      rig.release()
+      np.testing.assert_array_equal(receiving.result(GUARD_S), own_number(one))
+    else:  # whose client is busy with its environments
+      eventually(lambda: not rig.desk.is_connected().any())
+      assert proxy.num_connections == 1
+    assert time.monotonic() - started < NOTICED_S
+
+
 class CuttingProxy:
-  """Forwards TCP to a port; can hold back what the server says, and cut every connection."""
+  """Forwards TCP to a port; can hold back what the server says, cut every connection, and drop
+  all that is sent over those there are while new ones work."""
 
   def __init__(self, port: int):
     self._to = port
     self._listener = socket.create_server(('127.0.0.1', 0))
     self.port = self._listener.getsockname()[1]
     self._sockets: list[socket.socket] = []
+    self._silent: set[socket.socket] = set()
     self.lets_replies_pass = threading.Event()
     self.lets_replies_pass.set()
     self.num_connections = 0
@@ -388,7 +519,11 @@ class CuttingProxy:
       while data := source.recv(65536):
         if gate is not None:
           gate.wait()
-        target.sendall(data)
+        if source not in self._silent:
+          target.sendall(data)
+
+  def fall_silent(self) -> None:
+    self._silent.update(self._sockets)
 
   def cut(self) -> None:
     cut, self._sockets = self._sockets, []

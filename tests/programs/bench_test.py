@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from seed_acme import run_directory
 from seed_acme.configs import registry
 from seed_acme.programs import bench
+from seed_acme.programs import bounds
+from seed_acme.programs import build
 from seed_acme.programs import cli
 
 
@@ -78,3 +81,35 @@ def test_the_command_line_reaches_it(monkeypatch, capsys):
   code = cli.main(['bench', '--config=bench_catch_lstm', '--seconds=3', '--no_bounds', '--json'])
   assert code == 0 and seen == {'name': 'bench_catch_lstm', 'seconds': 3.0, 'bounds': False}
   assert json.loads(capsys.readouterr().out) == {'config': 'bench_catch_lstm'}
+
+
+@pytest.mark.parametrize('name', ['catch_vtrace', 'catch_r2d2'])
+def test_the_made_up_sample_can_be_learnt_from(name):
+  config = registry.load(name)
+  acting = build.make_acting(config)
+  learner = build.make_learner(config, acting)
+  sample = bounds._sample(config, acting)
+  for _ in range(3):
+    update = learner.step(sample, agent_steps=0)  # raises where something is not finite
+  assert update.trained_steps == config.agent.batch_size * config.agent.unroll_length
+
+
+def test_training_counts_as_often_as_the_replay_ratio_says(monkeypatch):
+  for name in ('_environment', '_inference', '_training'):
+    monkeypatch.setattr(bounds, name, lambda *_: 640.0)
+  config = registry.load('catch_r2d2')
+  costs = [bounds.measure(config, 64, 0.5, ratio) for ratio in (1.0, 3.0)]
+  assert costs[0] == {'environment': 80.0, 'inference': 20.0, 'training': 2.0}
+  assert costs[1] == {**costs[0], 'training': 6.0}
+
+
+@pytest.mark.parametrize('code, reason', [
+    ('import sys; print("Traceback", file=sys.stderr); sys.exit("no such thing")', 'no such thing'),
+    ('import os; os.kill(os.getpid(), 9)', 'killed by SIGKILL')])
+def test_a_bound_that_cannot_be_measured_is_one_line(monkeypatch, tmp_path, code, reason):
+  run = bench.subprocess.run
+  monkeypatch.setattr(bench.subprocess, 'run', lambda command, **settings: run(
+      [command[0], '-c', code], **settings))
+  figures = {'inference_batch_size': {'mean': 8.2}, 'steps_per_row': 1.0, 'replay_ratio': 1.0}
+  with pytest.raises(bench.BenchFailed, match=f'^the bound could not .*{reason}; --no_bounds'):
+    bench._bound(run_directory.create(tmp_path / 'run'), figures)

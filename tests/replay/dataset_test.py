@@ -2,14 +2,17 @@
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
+import reverb
 import tensorflow as tf
 import tree
 
 from seed_acme import types
 from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import tables
 from seed_acme.replay import writer as writer_lib
 
 pytestmark = pytest.mark.timeout(60)
@@ -45,7 +48,8 @@ def test_every_unroll_comes_once_in_order_time_major(serve, coded_unrolls, unrol
   number = batch_size * num_batches
   server = serve(queue_size=number, unrolls_per_item=unrolls_per_item)
   _insert(server, unrolls_per_item, coded_unrolls(0, number))
-  samples = iter(dataset_lib.make_dataset(server.address, batch_size, unrolls_per_item))
+  samples = iter(dataset_lib.make_dataset(
+      server.address, batch_size, unrolls_per_item, prefetch_batches=1))
   keys = []
   for i in range(num_batches):
     sample = next(samples)
@@ -63,7 +67,7 @@ def test_every_unroll_comes_once_in_order_time_major(serve, coded_unrolls, unrol
 def test_shapes_are_static(serve):
   """The learner traces once, so batch size and rows have to be known."""
   server = serve(queue_size=8, unrolls_per_item=2)
-  spec = dataset_lib.make_dataset(server.address, 4, 2).element_spec
+  spec = dataset_lib.make_dataset(server.address, 4, 2, 1).element_spec
   assert all(leaf.shape.is_fully_defined() for leaf in tree.flatten(spec.unroll))
 
 
@@ -72,7 +76,7 @@ def test_unrolls_inserted_while_it_is_read_keep_their_order(serve, coded_unrolls
   writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=1000)
   writer.start(on_room=lambda: None, on_failure=lambda error: None)
   writer.put(coded_unrolls(0, 40))
-  samples = iter(dataset_lib.make_dataset(server.address, 4, 2))
+  samples = iter(dataset_lib.make_dataset(server.address, 4, 2, 1))
   seen = [next(samples).unroll.policy_version[0].numpy() // 100 for _ in range(10)]
   np.testing.assert_array_equal(np.concatenate(seen), np.arange(40))
   writer.stop()
@@ -92,7 +96,7 @@ def test_the_prefetcher_hands_on_samples_in_order_and_none_in_time(serve, coded_
   _insert(server, 2, coded_unrolls(0, 10))
   failures = []
   prefetcher = dataset_lib.Prefetcher(
-      dataset_lib.make_dataset(server.address, 4, 2), failures.append)
+      dataset_lib.make_dataset(server.address, 4, 2, 1), failures.append, num_ahead=1)
   prefetcher.start()
   for first in (0, 4):
     sample = prefetcher.next(timeout_s=30)
@@ -109,9 +113,87 @@ def test_the_prefetcher_stops_while_it_waits_for_the_trainer(serve, coded_unroll
   _insert(server, 2, coded_unrolls(0, 64))
   failures = []
   prefetcher = dataset_lib.Prefetcher(
-      dataset_lib.make_dataset(server.address, 4, 2), failures.append)
+      dataset_lib.make_dataset(server.address, 4, 2, 1), failures.append, num_ahead=1)
   prefetcher.start()
   assert prefetcher.next(timeout_s=30) is not None
+  prefetcher.stop()
+  _join_prefetchers()
+  assert not failures
+
+
+class _Countable:
+  """Numbers from 0, as an iterator that says how far it is and can be held up."""
+
+  def __init__(self):
+    self.number = 0
+    self.may_go_on = threading.Event()
+    self.may_go_on.set()
+
+  def __iter__(self):
+    return self
+
+  def __next__(self):
+    self.may_go_on.wait()
+    self.number += 1
+    return self.number - 1
+
+
+@pytest.mark.parametrize('num_ahead', [0, 1, 3])
+def test_the_prefetcher_is_ahead_by_so_many_samples_exactly(num_ahead):
+  samples = _Countable()
+  prefetcher = dataset_lib.Prefetcher(samples, print, num_ahead)
+  prefetcher.start()
+  for number in range(5):
+    _until(lambda: samples.number >= number + num_ahead)  # noqa: B023
+    time.sleep(0.01)  # it has time to do too much
+    assert samples.number == number + num_ahead
+    assert prefetcher.next(timeout_s=30) == number
+  prefetcher.stop()
+  _join_prefetchers()
+
+
+def test_who_asks_again_after_a_time_out_asks_for_the_same_sample():
+  samples = _Countable()
+  samples.may_go_on.clear()
+  prefetcher = dataset_lib.Prefetcher(samples, print, num_ahead=0)
+  prefetcher.start()
+  assert [prefetcher.next(timeout_s=0.001) for _ in range(4)] == [None] * 4
+  samples.may_go_on.set()
+  assert prefetcher.next(timeout_s=30) == 0
+  prefetcher.stop()
+  _join_prefetchers()
+  assert samples.number == 1
+
+
+def _until(is_so):
+  give_up = time.monotonic() + 30
+  while not is_so():
+    assert time.monotonic() < give_up
+    time.sleep(0.002)
+
+
+@pytest.mark.parametrize('prefetch_batches, items_ahead', [(0, 1), (1, 2 + 2), (3, 6 + 2)])
+def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
+    serve, coded_unrolls, prefetch_batches, items_ahead):
+  """Items of two unrolls, two a batch. Reverb itself is an item or a batch ahead."""
+  server = serve(queue_size=64, unrolls_per_item=2)
+  _insert(server, 2, coded_unrolls(0, 64))
+  client = reverb.Client(server.address)
+
+  def num_taken():
+    return 32 - client.server_info()[tables.UNROLLS].current_size
+
+  failures = []
+  prefetcher = dataset_lib.Prefetcher(
+      dataset_lib.make_dataset(server.address, 4, 2, prefetch_batches), failures.append,
+      prefetch_batches)
+  prefetcher.start()
+  for number in range(3):
+    _until(lambda: num_taken() >= 2 * number + items_ahead)  # noqa: B023
+    time.sleep(0.05)  # it has time to do too much
+    assert num_taken() == 2 * number + items_ahead
+    sample = prefetcher.next(timeout_s=30)
+    _assert_is_time_major(sample, coded_unrolls(4 * number, 4))
   prefetcher.stop()
   _join_prefetchers()
   assert not failures
@@ -127,7 +209,7 @@ rows = np.zeros(3, np.float32)
 example = types.Unroll((), types.AgentInput(*[rows] * 5), types.AgentOutput(rows, rows),
                        np.zeros(3, np.int64))
 replay = server.ReplayServer(base.ReplaySpec('queue'), 8, 2, example, port=0)
-prefetcher = dataset.Prefetcher(dataset.make_dataset(replay.address, 4, 2), print)
+prefetcher = dataset.Prefetcher(dataset.make_dataset(replay.address, 4, 2, 1), print, num_ahead=1)
 prefetcher.start()
 assert prefetcher.next(timeout_s=0.5) is None
 prefetcher.stop()

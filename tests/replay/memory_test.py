@@ -148,7 +148,7 @@ def test_samples_keep_the_ratio_to_inserts(start, coded_unrolls):
   failures = []
   writer.start(on_room=lambda: None, on_failure=failures.append)
   writer.put(coded_unrolls(0, 5000))
-  samples = iter(dataset_lib.make_dataset(server.address, config.batch_size, 1))
+  samples = iter(dataset_lib.make_dataset(server.address, config.batch_size, 1, 1))
   for _ in range(450):
     sample = next(samples)
   assert sample.keys.shape == (20,)

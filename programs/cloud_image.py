@@ -1,0 +1,44 @@
+"""The Dockerfile of a node's image on Vertex AI: what stands between its FROM and its entry.
+
+The base images are those of `Dockerfile` and `Dockerfile.gpu`; a test holds them together.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+# Debian 11: glibc 2.31, as Ubuntu 20.04, so that the GPU image can have the same interpreter.
+PYTHON_IMAGE = 'python:3.10-slim-bullseye'
+# TensorFlow 2.8 wants CUDA 11.2 and cuDNN 8.1.
+CUDA_IMAGE = 'nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04'
+APP = 'app'  # folder of the code, in the build context and below / in the image
+# What Python and its modules link against and an image of CUDA lacks; both distributions call
+# these the same.
+_LIBRARIES_OF_PYTHON = ('ca-certificates', 'libbz2-1.0', 'libexpat1', 'libffi7', 'liblzma5',
+                        'libncursesw6', 'libreadline8', 'libsqlite3-0', 'libssl1.1', 'zlib1g')
+_LIBRARIES = ('libegl1', 'libgl1', 'libglib2.0-0')  # of OpenCV and MuJoCo
+
+
+class Image(NamedTuple):
+  """base: of FROM. instructions: lines that follow it."""
+  base: str
+  instructions: tuple[str, ...]
+
+
+def make(has_accelerator: bool, environment: Mapping[str, str]) -> Image:
+  """The image of a kind of node; environment: variables that it runs with."""
+  libraries = _LIBRARIES + (_LIBRARIES_OF_PYTHON if has_accelerator else ())
+  install = ('RUN apt-get update && apt-get install -y --no-install-recommends '
+             f'{" ".join(sorted(libraries))} && rm -rf /var/lib/apt/lists/*')
+  python = ((f'COPY --from={PYTHON_IMAGE} /usr/local /usr/local', 'RUN ldconfig')
+            if has_accelerator else ())
+  return Image(CUDA_IMAGE if has_accelerator else PYTHON_IMAGE, (
+      'ENV DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8',
+      '# hadolint ignore=DL3008',  # a distribution keeps no old versions to pin
+      install,
+      *python,
+      f'WORKDIR /{APP}',
+      f'COPY {APP}/requirements.txt requirements.txt',
+      'RUN python -m pip install --no-cache-dir -r requirements.txt',
+      f'COPY {APP}/ ./',
+      *(f'ENV {name}="{value}"' for name, value in sorted(environment.items()))))

@@ -1,0 +1,159 @@
+"""What goes into an image: a clean copy of the package, and the exact versions to install.
+
+The versions are those that run here. Where the environment was made with constraints.txt, as
+`make setup` does it, they are those of that file.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+import importlib.metadata
+import os
+import pathlib
+import re
+import shutil
+
+from packaging import requirements as requirements_lib
+
+import seed_acme
+from seed_acme import config as config_lib
+from seed_acme import types
+
+PACKAGE = 'seed_acme'
+_SUFFIXES = ('.py', '.typed')
+_CPU_TENSORFLOW, _GPU_TENSORFLOW = 'tensorflow-cpu', 'tensorflow'
+_ALWAYS = ('google-auth',)  # of tensorflow's file system, which finds the credentials itself
+# Of an environment's id, the extra of setup.py that brings what it needs.
+_EXTRAS = {'atari': 'atari', 'gymnasium': 'gymnasium', 'gym': 'gym', 'dm_control': 'dm_control'}
+_SKIPPED = ('.*', '__pycache__', '*.pyc', '*.egg-info', 'runs', 'build', 'dist', 'node_modules')
+_MAX_CODE_BYTES = 100_000_000
+
+
+def stage_package(folder: pathlib.Path) -> None:
+  """Copies the package, links followed: Python files and markers, nothing else."""
+  root = pathlib.Path(seed_acme.__file__).parent
+  for path, folders, names in os.walk(root, followlinks=True):
+    folders[:] = sorted(name for name in folders if not name.startswith(('.', '__pycache__')))
+    target = folder / PACKAGE / pathlib.Path(path).relative_to(root)
+    chosen = [name for name in sorted(names) if name.endswith(_SUFFIXES)]
+    if chosen:
+      target.mkdir(parents=True, exist_ok=True)
+    for name in chosen:
+      shutil.copyfile(pathlib.Path(path) / name, target / name)
+
+
+def check_code(code: str) -> None:
+  """Raises `types.UserError` for a folder of the user's that cannot go into an image."""
+  folder = pathlib.Path(code)
+  if (folder / PACKAGE).exists():
+    raise types.UserError(f'--cloud.code={code} holds {PACKAGE} itself: give a folder with your '
+                          'own modules only')
+  skipped = shutil.ignore_patterns(*_SKIPPED)
+  size = 0
+  for path, folders, names in os.walk(folder):
+    ignored = skipped(path, [*folders, *names])
+    folders[:] = [name for name in folders if name not in ignored]
+    size += sum((pathlib.Path(path) / name).stat().st_size
+                for name in names if name not in ignored)
+    if size > _MAX_CODE_BYTES:
+      raise types.UserError(f'--cloud.code={code} holds more than {_MAX_CODE_BYTES // 10**6} MB: '
+                            'give a folder with your own modules only')
+
+
+def stage_code(code: str, folder: pathlib.Path) -> None:
+  """Copies the user's own modules beside the package; `check_code` has passed."""
+  shutil.copytree(code, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_SKIPPED))
+
+
+def requirements(config: config_lib.ExperimentConfig, code: str, more: str,
+                 has_accelerator: bool) -> list[str]:
+  """The lines of requirements.txt: `name==version` of all that is needed, then the user's.
+
+  Raises `types.UserError` for a module of the user's that would not be in the image.
+  """
+  wanted = [PACKAGE, *(f'{PACKAGE}[{extra}]' for extra in _extras(config))]
+  wanted += _of_user_modules(config, code)
+  pins = _closure([*wanted, *_ALWAYS])
+  pins.pop(_normal(PACKAGE))
+  if has_accelerator:
+    pins[_GPU_TENSORFLOW] = pins.pop(_CPU_TENSORFLOW)
+  lines = [f'{name}=={version}' for name, version in sorted(pins.items())]
+  if more:
+    lines += pathlib.Path(more).read_text(encoding='utf-8').splitlines()
+  return lines
+
+
+def _extras(config: config_lib.ExperimentConfig) -> list[str]:
+  id_ = config.environment.id
+  kind = id_.partition(':')[0]
+  extras = [_EXTRAS[kind]] if kind in _EXTRAS else []
+  if not extras and re.search(r'-v\d+$', id_):
+    extras = ['gym']
+  return [*extras, *(['mujoco'] if _is_installed('mujoco') and extras in (['gym'], ['gymnasium'])
+                     else [])]
+
+
+def _of_user_modules(config: config_lib.ExperimentConfig, code: str) -> list[str]:
+  """Distributions of the modules that the configuration names by dotted path."""
+  wanted = []
+  by_module = importlib.metadata.packages_distributions()
+  for field, path in (('environment.id', config.environment.id),
+                      ('network.torso', config.network.torso),
+                      ('network.module', config.network.module)):
+    module = path.partition(':')[0]
+    if not re.search(r'[.:]', path) or module in _EXTRAS or re.search(r'-v\d+$', path):
+      continue
+    top = module.partition('.')[0]
+    if top == PACKAGE or code and _has_module(pathlib.Path(code), top):
+      continue
+    if top not in by_module:
+      raise types.UserError(f'{field}={path}: {top} is on this machine only; give the folder it '
+                            'lies in with --cloud.code=FOLDER, and it goes into the images')
+    wanted += by_module[top]
+  return wanted
+
+
+def _has_module(folder: pathlib.Path, name: str) -> bool:
+  return (folder / f'{name}.py').is_file() or (folder / name).is_dir()
+
+
+def _closure(wanted: Iterable[str]) -> dict[str, str]:
+  """Installed versions of these distributions and of all they need."""
+  pins: dict[str, str] = {}
+  seen: set[str] = set()
+  waiting = list(wanted)
+  while waiting:
+    requirement = requirements_lib.Requirement(waiting.pop())
+    key = f'{_normal(requirement.name)}[{",".join(sorted(requirement.extras))}]'
+    if key in seen:
+      continue
+    seen.add(key)
+    try:
+      found = importlib.metadata.distribution(requirement.name)
+    except importlib.metadata.PackageNotFoundError:
+      raise types.UserError(f'{requirement.name} is needed in the images and not installed here: '
+                            'pip install it, or make setup') from None
+    known = {_normal(extra) for extra in found.metadata.get_all('Provides-Extra') or ()}
+    for extra in requirement.extras:
+      if _normal(extra) not in known:
+        raise types.UserError(f'{requirement.name} is installed without its extra {extra}: pip '
+                              f'install {requirement.name}[{extra}] again, or make setup')
+    pins[_normal(requirement.name)] = found.version
+    waiting += [line for line in found.requires or () if _applies(line, requirement.extras)]
+  return pins
+
+
+def _applies(line: str, extras: set[str]) -> bool:
+  marker = requirements_lib.Requirement(line).marker
+  return marker is None or any(marker.evaluate({'extra': extra}) for extra in (*extras, ''))
+
+
+def _is_installed(name: str) -> bool:
+  try:
+    importlib.metadata.distribution(name)
+  except importlib.metadata.PackageNotFoundError:
+    return False
+  return True
+
+
+def _normal(name: str) -> str:
+  return re.sub(r'[-_.]+', '-', name).lower()

@@ -1,0 +1,210 @@
+"""Grids of a sweep: text or a JSON file -> for each swept field the values it takes.
+
+```
+agent.optimizer.learning_rate=1e-3,3e-4 network.mlp_sizes=[64,64],[128]
+```
+is a product of two fields. A value in brackets stands for several words, those that would follow
+`--config.FIELD` on the command line: a tuple's items, or the names and values of settings.
+Every value is parsed as that override would be.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+import dataclasses
+import difflib
+import json
+import pathlib
+import re
+from typing import Any, NamedTuple
+
+import tyro
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.programs import parsing
+
+_NEXT_VALUE = re.compile(r',(?:\[([^\[\]]*)\]|([^\s,\[\]]+))(?=,|$)')  # words in brackets, or one
+_FIELD = re.compile(r'[A-Za-z_][\w.]*')
+_EXAMPLE = "such as 'agent.discount=0.99,0.995 network.mlp_sizes=[64,64],[128]'"
+_NOT_SWEPT = {'seed': 'use --seeds=N, which counts up from --config.seed',
+              'name': 'it names the folder; use --config.name'}
+Product = dict[str, tuple[Any, ...]]  # values by field
+
+
+class _Value(NamedTuple):
+  """A value as the words of the command line, before they are parsed."""
+  words: tuple[str, ...]
+  is_bracketed: bool = False
+
+  def __str__(self) -> str:
+    return f'[{",".join(self.words)}]' if self.is_bracketed else self.words[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Override:
+  """What one value is parsed into."""
+  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
+
+
+def parse(grids: Sequence[str], base: config_lib.ExperimentConfig) -> list[Product]:
+  """The products of all grids, each a text or the path of a `.json` file.
+
+  Raises `UserError` for what is no grid, unknown fields, and values that do not fit.
+  """
+  products = [product for grid in grids for product in _read(grid)]
+  known = field_names(base)
+  return [{field: _values(field, values, base, known) for field, values in product.items()}
+          for product in products]
+
+
+def field_names(config: Any, path: str = '') -> list[str]:
+  """Dotted names of all fields that hold a value, not a record."""
+  names = []
+  for field in dataclasses.fields(config):
+    value, name = getattr(config, field.name), f'{path}{field.name}'
+    names += field_names(value, f'{name}.') if dataclasses.is_dataclass(value) else [name]
+  return names
+
+
+def get(config: Any, name: str) -> Any:
+  """The value of a field by its dotted name."""
+  for part in name.split('.'):
+    config = getattr(config, part)
+  return config
+
+
+def replace(config: Any, name: str, value: Any) -> Any:
+  """The configuration with another value in one field."""
+  head, _, rest = name.partition('.')
+  return dataclasses.replace(
+      config, **{head: replace(getattr(config, head), rest, value) if rest else value})
+
+
+def text(value: Any) -> str:
+  """A value as it is written in a grid: `0.001`, `[64,64]`, `[rows,10]`."""
+  if isinstance(value, dict):
+    value = tuple(word for item in value.items() for word in item)
+  if isinstance(value, tuple):
+    return f'[{",".join(map(str, value))}]'
+  return str(value)
+
+
+def _read(grid: str) -> Iterator[dict[str, list[_Value]]]:
+  """The products of one text or file."""
+  if not grid.endswith('.json'):
+    yield _split(grid)
+    return
+  content = _load(grid)
+  for product in content if isinstance(content, list) else [content]:
+    if not isinstance(product, dict) or not product:
+      raise types.UserError(f'--grid file {grid} must hold {{"FIELD": [VALUE, ...], ...}} or a '
+                            f'list of such, not {_shown(product)}')
+    for field, values in product.items():
+      if not isinstance(values, list) or not values:
+        raise types.UserError(f'--grid file {grid}: {field} needs a list of values, '
+                              f'not {_shown(values)}')
+    yield {field: [_json_value(grid, field, value) for value in values]
+           for field, values in product.items()}
+
+
+def _load(path: str) -> Any:
+  try:
+    return json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
+  except OSError as error:
+    raise types.UserError(f'cannot read the --grid file {path}: {error.strerror}') from None
+  except ValueError as error:
+    raise types.UserError(f'--grid file {path} is no JSON: {error}') from None
+
+
+def _json_value(grid: str, field: str, value: Any) -> _Value:
+  items = [word for item in value.items() for word in item] if isinstance(value, dict) else value
+  is_bracketed = isinstance(items, list)
+  words = items if isinstance(items, list) else [items]
+  if any(isinstance(word, (list, dict)) for word in words):
+    raise types.UserError(f'--grid file {grid}: {field} has {_shown(value)}, a list within a '
+                          'list: give scalars, lists of scalars or objects of them')
+  return _Value(tuple(map(str, words)), is_bracketed)
+
+
+def _shown(value: Any) -> str:
+  shown = json.dumps(value)
+  return shown if len(shown) <= 60 else f'{shown[:57]}...'
+
+
+def _split(grid: str) -> dict[str, list[_Value]]:
+  """Fields apart at spaces outside of brackets, values apart at commas outside of brackets."""
+  found: dict[str, list[_Value]] = {}
+  for part in re.findall(r'(?:\[[^\]]*\]?|[^\s\[])+', grid):
+    field, equals, values = part.partition('=')
+    if not equals or not _FIELD.fullmatch(field):
+      raise types.UserError(f'--grid has {part!r}, which is neither a .json file nor '
+                            f'FIELD=VALUE,VALUE without spaces, {_EXAMPLE}')
+    if field in found:
+      raise types.UserError(f'--grid has {field} twice: give all its values at once, or a second '
+                            '--grid')
+    found[field] = _split_values(field, values)
+  if not found:
+    raise types.UserError(f'--grid {grid!r} is empty: give FIELD=VALUE,VALUE, {_EXAMPLE}')
+  return found
+
+
+def _split_values(field: str, values: str) -> list[_Value]:
+  found: list[_Value] = []
+  rest = f',{values}'
+  while rest:
+    match = _NEXT_VALUE.match(rest)
+    if not match:
+      bad = rest[1:].partition(',')[0]
+      wrong = f'{bad!r} is no value' if bad else 'a value is missing'
+      raise types.UserError(f'--grid has {field}={values}, where {wrong}: give VALUE,VALUE without '
+                            'spaces, and a tuple as [64,64]')
+    inner, word = match.groups()
+    found.append(_Value((word,)) if inner is None else
+                 _Value(tuple(re.findall(r'[^\s,]+', inner)), is_bracketed=True))
+    rest = rest[match.end():]
+  return found
+
+
+def _values(field: str, values: list[_Value], base: config_lib.ExperimentConfig,
+            known: Sequence[str]) -> tuple[Any, ...]:
+  if field in _NOT_SWEPT:
+    raise types.UserError(f'--grid cannot hold {field!r}: {_NOT_SWEPT[field]}')
+  if field not in known:
+    raise types.UserError(f'--grid: {base.name} has no field {field!r}; {_near(field, known)}')
+  parsed: list[Any] = []
+  for given in values:
+    value = _parse_value(field, given, base)
+    if any(text(value) == text(other) for other in parsed):
+      hint = ': a tuple is written [64,64]' if isinstance(value, tuple) else ''
+      raise types.UserError(f'--grid has {field}={given} twice{hint}')
+    parsed.append(value)
+  return tuple(parsed)
+
+
+def _near(field: str, known: Sequence[str]) -> str:
+  inside = [name for name in known if name.startswith(f'{field}.')]
+  last = field.rpartition('.')[2]
+  same_end = [name for name in known if name.rpartition('.')[2] == last]
+  near = inside or same_end or difflib.get_close_matches(field, known, n=3, cutoff=0.8)
+  near = near or [name for name in known
+                  if difflib.get_close_matches(last, [name.rpartition('.')[2]], cutoff=0.7)]
+  return (f'did you mean {", ".join(near[:3])}?' if near
+          else 'seed-acme train --help shows all fields')
+
+
+def _parse_value(field: str, given: _Value, base: config_lib.ExperimentConfig) -> Any:
+  current = get(base, field)
+  if given.is_bracketed and isinstance(current, (bool, int, float, str)):
+    raise types.UserError(
+        f'--grid has {field}={given}: this field takes one value, and several to try are written '
+        f'without brackets, {field}={",".join(given.words)}')
+  flag = f'--config.{field}'
+  argv = [flag, *given.words] if given.is_bracketed else [f'{flag}={given}']
+  try:
+    parsed = parsing.parse(_Override, argv, 'sweep', _Override(config=base))
+  except types.UserError as error:
+    reason = str(error).splitlines()[0].removeprefix(f'Error parsing {flag}: ')
+    reason = reason.partition('. Got errors')[0]
+    hint = '; a tuple is written [64,64]' if isinstance(current, tuple) else ''
+    raise types.UserError(f'--grid has {field}={given}: {reason}{hint}') from None
+  return get(parsed.config, field)

@@ -1,0 +1,262 @@
+"""A run folder kept in a bucket: worked on in a local one, copied from a thread of its own.
+
+Everything else reads and writes local files, with the renames, links and locks that an object
+store lacks. What counts after a preemption is the copy in the bucket, which has the same layout:
+
+* A checkpoint is copied with `meta.json` last and deleted with it first, so one without is no
+  checkpoint. Nothing is written over one: saved again at the same update, it goes to the other
+  of two names, `000000000042` and `000000000042.again`, and the first is deleted then.
+* Other files replace those in the bucket whole. A file of n MB is sent at most every n seconds.
+* `lock.json` is a lease (`lease.py`), kept up by a thread of its own: a copy may take long.
+"""
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable
+import functools
+import os
+import pathlib
+import shutil
+import tempfile
+import threading
+import time
+from typing import NamedTuple
+
+from seed_acme import bucket
+from seed_acme import checkpoint
+from seed_acme import lease
+from seed_acme import run_directory
+from seed_acme import types
+
+PERIOD_S = 10.0
+_GIVE_UP_S = 900.0  # without one round that went through
+_LOCK = 'lock.json'
+_CHECKPOINTS = 'checkpoints'
+_AGAIN = '.again'
+_BYTES_PER_S = 1e6  # of one file, on average
+_FETCHED = ('config.json', 'summary.json', 'metrics.csv')
+_OF_AN_ATTEMPT = ('failure.json', 'notices.txt')  # void as soon as another one starts
+_META = 'meta.json'
+
+
+class _Sent(NamedTuple):
+  """What is known of a file that was copied."""
+  state: tuple[int, int]  # size and time of change
+  at_s: float
+
+
+def fetch(url: str, path: pathlib.Path, with_replay: bool = True) -> run_directory.RunDirectory:
+  """Makes the local folder of a run at `path`, with what resuming or reading it needs."""
+  run = run_directory.RunDirectory(path, bucket=url)
+  for folder in (run.logs, run.checkpoints, run.tensorboard):
+    folder.mkdir(parents=True, exist_ok=True)
+  for name in _FETCHED:
+    bucket.download(bucket.join(url, name), path / name)
+  whole = _whole_checkpoints(url)
+  if whole:
+    _fetch_checkpoint(bucket.join(url, _CHECKPOINTS, whole[-1]), run.checkpoints, with_replay)
+  return run
+
+
+@functools.cache
+def fetch_for_reading(url: str) -> pathlib.Path:
+  """A copy of the run that lasts as long as this process; without the replay memory."""
+  folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
+  atexit.register(shutil.rmtree, folder, ignore_errors=True)
+  return fetch(url, folder, with_replay=False).path
+
+
+def fetch_checkpoint(url: str, folder: pathlib.Path) -> pathlib.Path:
+  """Copies the checkpoint that a user means by the URL of a run or of a checkpoint."""
+  if bucket.read_bytes(bucket.join(url, _META)) is None:
+    whole = _whole_checkpoints(url)
+    if not whole:
+      raise types.UserError(f'no checkpoint in {url}: give a run folder that has one')
+    url = bucket.join(url, _CHECKPOINTS, whole[-1])
+  return _fetch_checkpoint(url, folder, with_replay=False)
+
+
+def _fetch_checkpoint(url: str, folder: pathlib.Path, with_replay: bool) -> pathlib.Path:
+  name = url.rpartition('/')[2].removesuffix(_AGAIN)
+  partial = folder / f'{name}.partial'
+  for part in bucket.files_below(url):
+    if with_replay or '/' not in part:
+      (partial / part).parent.mkdir(parents=True, exist_ok=True)
+      if not bucket.download(bucket.join(url, part), partial / part):
+        raise bucket.BucketError(f'cannot read {bucket.join(url, part)}: it is gone; try again')
+  os.rename(partial, folder / name)
+  return folder / name
+
+
+def _whole_checkpoints(url: str) -> list[str]:
+  """Names of the folders below `checkpoints` that may be read, oldest first."""
+  folder = bucket.join(url, _CHECKPOINTS)
+  found = [name for name in bucket.names(folder) if name.removesuffix(_AGAIN).isdigit()]
+  return [name for name in found if _META in bucket.names(bucket.join(folder, name))]
+
+
+class Mirror:
+  """Copies a run's local folder to its bucket, from `start` to `stop`, on a thread of its own.
+
+  on_round: called on that thread after each round. on_failure: called on a thread of ours if the
+  bucket was out of reach for long or another program took the folder over; the run must end.
+  """
+
+  def __init__(self, run: run_directory.RunDirectory, *, period_s: float = PERIOD_S,
+               on_round: Callable[[], None] = lambda: None,
+               on_failure: Callable[[Exception], None] = lambda error: None):
+    self._run = run
+    self._url = run.bucket
+    self._on_round = on_round
+    self._on_failure = on_failure
+    self._period_s = period_s
+    self._sent: dict[str, _Sent] = {}
+    self._checkpoint_state: tuple[str, int, int] | None = None
+    self._lease = lease.Lease(bucket.join(self._url, _LOCK), period_s)
+    self._stop = threading.Event()
+    self._threads = [threading.Thread(target=run, name='mirror', daemon=True)
+                     for run in (self._copy_on, self._renew_on)]
+
+  def start(self) -> None:
+    """Takes the lease, fetches the run and starts copying. Raises `types.UserError`."""
+    self._lease.acquire()
+    try:
+      fetch(self._url, self._run.path)
+      for name in _OF_AN_ATTEMPT:
+        bucket.delete(bucket.join(self._url, name))
+    except BaseException:
+      self._lease.release()
+      raise
+    for path in self._files():  # they came from there
+      self._sent[self._name(path)] = _Sent(_state(path), 0.0)
+    newest = checkpoint.newest(self._run.checkpoints)
+    self._checkpoint_state = None if newest is None else _checkpoint_state(newest)
+    for thread in self._threads:
+      thread.start()
+
+  def stop(self) -> None:
+    """Copies what is left and lets go of the lease; raises what prevents it."""
+    self._end_threads()
+    self._lease.renew()
+    self._copy(is_last=True)
+    self._lease.release()
+
+  def abandon(self) -> None:
+    """Instead of `stop` where nothing is to be copied any more."""
+    self._end_threads()
+    self._lease.release()
+
+  def _end_threads(self) -> None:
+    self._stop.set()
+    for thread in self._threads:
+      thread.join()
+
+  def _copy_on(self) -> None:
+    last_s = time.monotonic()
+    while not self._stop.wait(self._period_s):
+      try:
+        self._copy(is_last=False)
+        last_s = time.monotonic()
+      except (bucket.BucketError, OSError) as error:
+        print(f'bucket: {error}', flush=True)
+        if time.monotonic() - last_s > _GIVE_UP_S:
+          self._on_failure(error)
+          return
+      self._on_round()
+
+  def _renew_on(self) -> None:
+    while not self._stop.wait(self._period_s):
+      try:
+        self._lease.renew()
+      except lease.TakenOver as error:
+        self._on_failure(error)
+        return
+      except bucket.BucketError:  # the other thread meets the same, and counts how long
+        continue
+
+  def _copy(self, is_last: bool) -> None:
+    newest = checkpoint.newest(self._run.checkpoints)
+    if newest is not None:
+      self._copy_checkpoint(newest)
+    now = time.monotonic()
+    present = set()
+    for path in self._files():
+      name = self._name(path)
+      present.add(name)
+      try:
+        self._copy_file(path, name, now, is_last)
+      except FileNotFoundError:
+        continue  # it was moved meanwhile
+    for name in set(self._sent) - present:
+      bucket.delete(bucket.join(self._url, name))
+      del self._sent[name]
+
+  def _copy_file(self, path: pathlib.Path, name: str, now: float, is_last: bool) -> None:
+    state, sent = _state(path), self._sent.get(name)
+    if sent is not None:
+      if sent.state == state:
+        return
+      if not is_last and now - sent.at_s < state[0] / _BYTES_PER_S:
+        return
+    bucket.upload(path, bucket.join(self._url, name))
+    self._sent[name] = _Sent(state, now)
+
+  def _files(self) -> list[pathlib.Path]:
+    """All but checkpoints and what is being written."""
+    return [path for path in sorted(self._run.path.rglob('*'))
+            if path.is_file() and not path.name.startswith('.')
+            and path.relative_to(self._run.path).parts[0] != _CHECKPOINTS]
+
+  def _name(self, path: pathlib.Path) -> str:
+    return path.relative_to(self._run.path).as_posix()
+
+  def _copy_checkpoint(self, newest: pathlib.Path) -> None:
+    """Of hard links to its files: the loop may delete it meanwhile."""
+    frozen = self._run.checkpoints / '.sending'
+    shutil.rmtree(frozen, ignore_errors=True)
+    try:
+      state = _checkpoint_state(newest)
+      if state == self._checkpoint_state:
+        return
+      shutil.copytree(newest, frozen, copy_function=os.link)
+    except (FileNotFoundError, shutil.Error):  # it was deleted meanwhile: a newer one is whole
+      return
+    folder = bucket.join(self._url, _CHECKPOINTS)
+    name = newest.name.partition('.')[0]
+    there = bucket.names(folder)
+    target = f'{name}{_AGAIN}' if name in there else name
+    _delete_checkpoint(bucket.join(folder, target))
+    parts = sorted((path for path in frozen.rglob('*') if path.is_file()),
+                   key=lambda path: path.name == _META)
+    for path in parts:
+      bucket.upload(path, bucket.join(folder, target, path.relative_to(frozen).as_posix()))
+    shutil.rmtree(frozen)
+    self._checkpoint_state = state
+    self._delete_old_checkpoints(folder, target)
+
+  def _delete_old_checkpoints(self, folder: str, newest: str) -> None:
+    """As many stay as there are here; the replay memory in the newest one only, as here."""
+    update = newest.removesuffix(_AGAIN)
+    old = [name for name in _whole_checkpoints(self._url)
+           if name.removesuffix(_AGAIN) != update]
+    num_here = len(checkpoint.all_whole(self._run.checkpoints))
+    kept = old[max(0, len(old) - max(0, num_here - 1)):]
+    for name in bucket.names(folder):
+      if name != newest and name not in kept:
+        _delete_checkpoint(bucket.join(folder, name))
+    for name in kept:
+      bucket.delete_folder(bucket.join(folder, name, 'replay'))
+
+
+def _delete_checkpoint(url: str) -> None:
+  bucket.delete(bucket.join(url, _META))
+  bucket.delete_folder(url)
+
+
+def _state(path: pathlib.Path) -> tuple[int, int]:
+  status = path.stat()
+  return status.st_size, status.st_mtime_ns
+
+
+def _checkpoint_state(path: pathlib.Path) -> tuple[str, int, int]:
+  return (path.name.partition('.')[0], *_state(path / _META))

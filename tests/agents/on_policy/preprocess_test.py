@@ -1,0 +1,70 @@
+"""What becomes of advantages before the policy loss: normalisation, offset, choice."""
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seed_acme.agents.on_policy import policy_losses
+
+_ADVANTAGES = np.float32([4.0, -1.0, 2.0, -3.0, 0.5, 7.0])
+_MASK = np.array([True, True, False, True, True, False])
+
+
+def _run(config, advantages=_ADVANTAGES, mask=_MASK):
+  advantages, mask = policy_losses.preprocess(tf.constant(advantages), tf.constant(mask), config)
+  return advantages.numpy(), mask.numpy()
+
+
+def test_off_by_default(make_config):
+  advantages, mask = _run(make_config())
+  np.testing.assert_array_equal(advantages, _ADVANTAGES)
+  np.testing.assert_array_equal(mask, _MASK)
+
+
+def test_normalisation_is_over_the_unmasked_ones(make_config):
+  advantages, mask = _run(make_config(normalize_advantages=True))
+  kept = _ADVANTAGES[_MASK].astype(np.float64)
+  np.testing.assert_allclose(advantages[_MASK], (kept - kept.mean()) / kept.std(), rtol=1e-5)
+  assert not advantages[~_MASK].any()
+  np.testing.assert_array_equal(mask, _MASK)
+
+
+def test_normalisation_of_equal_advantages_is_0_and_not_infinite(make_config):
+  advantages, _ = _run(make_config(normalize_advantages=True), np.full(6, 3.25, np.float32))
+  np.testing.assert_array_equal(advantages, np.zeros(6))
+
+
+def test_the_offset_comes_after_the_normalisation(make_config):
+  plain, _ = _run(make_config(normalize_advantages=True))
+  shifted, _ = _run(make_config(normalize_advantages=True, advantage_offset=0.75))
+  np.testing.assert_allclose(shifted[_MASK], plain[_MASK] + 0.75, rtol=1e-6)
+
+
+@pytest.mark.parametrize('offset, expected', [(0.0, [0, 4]), (1.5, [0, 1, 4]), (-0.5, [0])])
+def test_positive_ones_are_those_above_0_with_the_offset(offset, expected, make_config):
+  """0.5 - 0.5 is not positive."""
+  _, mask = _run(make_config(keep_advantages='positive', advantage_offset=offset))
+  np.testing.assert_array_equal(np.flatnonzero(mask), expected)
+
+
+def test_the_top_half_is_of_the_unmasked_ones(make_config):
+  _, mask = _run(make_config(keep_advantages='top_half', normalize_advantages=True))
+  np.testing.assert_array_equal(np.flatnonzero(mask), [0, 4])
+
+
+@pytest.mark.parametrize('keep, kept', [('all', [0, 1, 3, 4]), ('positive', [0, 4])])
+def test_the_loss_is_the_mean_over_those_that_are_kept(keep, kept, make_config):
+  """By VPG's definition, of those alone: not a mean in which the others count as 0."""
+  config = make_config(policy_loss='vpg', keep_advantages=keep)
+  log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
+  loss = policy_losses.policy_loss(
+      tf.constant(log_prob), tf.constant(log_prob), tf.constant(_ADVANTAGES), tf.constant(_MASK),
+      None, config).loss
+  np.testing.assert_allclose(loss, -np.mean((_ADVANTAGES * log_prob)[kept]), rtol=1e-6)
+
+
+def test_nothing_positive_is_0(make_config):
+  config = make_config(policy_loss='vpg', keep_advantages='positive')
+  log_prob = tf.constant(_ADVANTAGES)
+  loss = policy_losses.policy_loss(
+      log_prob, log_prob, -tf.abs(log_prob), tf.constant(_MASK), None, config).loss
+  assert loss == 0.0

@@ -1,0 +1,240 @@
+"""Running mean and standard deviation, normalised observations, PopArt."""
+import collections
+
+from dm_env import specs
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seed_acme.networks import running_statistics
+
+
+def _batches(number=20, shape=(3,), seed=0):
+  """(rows, mask) of unequal sizes, with NaN where masked; some are all masked."""
+  rng = np.random.default_rng(seed)
+  result = []
+  for i in range(number):
+    size = int(rng.integers(1, 12))
+    rows = rng.normal(5.0 * (i - 8), 1.0 + i, (size, *shape))
+    mask = rng.random(size) < (0.0 if i in (0, 7) else 0.7)
+    rows[~mask] = np.nan
+    result.append((rows.astype(np.float32), mask))
+  return result
+
+
+def _statistics(shape=(3,), decay=None):
+  return running_statistics.RunningStatistics(shape, decay, 'statistics')
+
+
+def _assert_close(statistics, mean, std, rtol=1e-5):
+  np.testing.assert_allclose(statistics.mean(), mean, rtol=rtol, atol=1e-6)
+  np.testing.assert_allclose(statistics.std(), std, rtol=rtol)
+
+
+@pytest.mark.parametrize('shape', [(), (3,), (2, 2)])
+def test_the_average_is_over_all_unmasked_rows_there_were(shape):
+  statistics, seen = _statistics(shape), np.zeros((0, *shape))
+  for rows, mask in _batches(shape=shape):
+    statistics.update(tf.constant(rows), tf.constant(mask))
+    seen = np.concatenate([seen, rows[mask].astype(np.float64)])
+    if len(seen) > 1:
+      _assert_close(statistics, seen.mean(axis=0), seen.std(axis=0))
+  assert len(seen) > 50
+
+
+@pytest.mark.parametrize('decay', [0.01, 0.3, 1.0])
+def test_forgetting_equals_a_slow_loop_over_weighted_moments(decay):
+  """Batch i of n has the weight beta (1 - beta)^(n - i), divided by the sum of these."""
+  statistics, moments = _statistics(decay=decay), []
+  for rows, mask in _batches():
+    statistics.update(tf.constant(rows), tf.constant(mask))
+    if mask.any():
+      kept = rows[mask].astype(np.float64)
+      moments.append((kept.mean(axis=0), kept.var(axis=0)))
+    if len(moments) > 1:
+      weights = (1 - decay) ** np.arange(len(moments))[::-1].astype(np.float64)
+      weighted = lambda x: np.tensordot(weights / weights.sum(), x, 1)  # noqa: B023
+      means, variances = (np.stack(x) for x in zip(*moments))
+      variance = weighted(variances + (means - weighted(means)) ** 2)
+      _assert_close(statistics, weighted(means), np.maximum(1e-6, np.sqrt(variance)))
+
+
+@pytest.mark.parametrize('decay', [None, 0.1])
+def test_before_the_first_update_nothing_is_changed_by_it(decay):
+  statistics = _statistics(decay=decay)
+  for _ in range(2):
+    np.testing.assert_array_equal(statistics.mean(), np.zeros(3))
+    np.testing.assert_array_equal(statistics.std(), np.ones(3))
+    statistics.update(tf.fill([4, 3], np.nan), tf.fill([4], False))  # all masked: no update
+
+
+@pytest.mark.parametrize('decay', [None, 0.1])
+def test_the_first_batch_is_not_mixed_with_the_zeros_before_it(decay):
+  statistics = _statistics(decay=decay)
+  rows = np.float32([[1, 2, 3], [3, 2, 7]])
+  statistics.update(tf.constant(rows), tf.fill([2], True))
+  _assert_close(statistics, [2, 2, 5], [1, 1e-6, 2])
+
+
+def test_the_standard_deviation_stays_within_its_bounds():
+  statistics = _statistics()
+  statistics.update(tf.constant([[4.0, -3e9, 1.0], [4.0, 3e9, 2.0]]), tf.fill([2], True))
+  np.testing.assert_allclose(statistics.std(), [1e-6, 1e6, 0.5], rtol=1e-6)
+
+
+def test_the_mean_still_moves_after_1e8_rows():
+  """One batch of 1,000 in 1e8 moves it by 1e-5, half of the step of float32 at 100, so that a
+  mean kept in float32 would stand still. 2,000 batches are 1 - exp(-0.02) of the way from
+  100 to 101."""
+  statistics = _statistics(())
+  start = {'statistics/mean:0': 100.0, 'statistics/variance:0': 1.0, 'statistics/weight:0': 1e8}
+  for variable in statistics.variables:
+    variable.assign(start[variable.name])
+  in_float32 = np.float32(100)
+  update = tf.function(lambda: statistics.update(tf.fill([1000], 100.3), tf.fill([1000], True)))
+  for i in range(2000):
+    update()
+    in_float32 += np.float32(1000 / (1e8 + 1000 * (i + 1))) * (np.float32(100.3) - in_float32)
+  share = 2e6 / (1e8 + 2e6)
+  assert in_float32 == 100
+  np.testing.assert_allclose(statistics.mean() - 100.0, 0.3 * share, rtol=1e-2)
+
+
+def test_a_large_mean_does_not_eat_the_variance():
+  """Sums of squares would: 1e6^2 leaves float32 nothing of a variance of 1."""
+  rng, statistics = np.random.default_rng(0), _statistics(())
+  rows = (1e6 + rng.normal(0, 3, (50, 20))).astype(np.float32)
+  for batch in rows:
+    statistics.update(tf.constant(batch), tf.fill([20], True))
+  np.testing.assert_allclose(statistics.std(), rows.astype(np.float64).std(), rtol=1e-5)
+
+
+def test_no_variable_is_trainable_and_names_are_unique():
+  for module in (
+      running_statistics.ObservationNormalizer(
+          {'a': specs.Array((2,), np.float32), 'b': specs.Array((), np.float64)}, None, 5.0),
+      running_statistics.ValueNormalizer(0.1, True)):
+    assert not any(v.trainable for v in module.variables)
+    counts = collections.Counter(v.name for v in module.variables)
+    assert max(counts.values()) == 1 and len(counts) >= 5
+
+
+_NESTED = {
+    'speed': specs.Array((2,), np.float64), 'image': specs.Array((4, 4), np.uint8),
+    'pair': (specs.Array((), np.float32), specs.Array((), np.int32))}
+
+
+def _observations(rng, *shape):
+  return {
+      'speed': rng.normal([3.0, -5.0], [2.0, 0.1], (*shape, 2)),
+      'image': rng.integers(0, 256, (*shape, 4, 4)).astype(np.uint8),
+      'pair': (rng.normal(100.0, 50.0, shape).astype(np.float32),
+               rng.integers(0, 9, shape).astype(np.int32))}
+
+
+def test_floats_are_normalised_integers_pass_and_the_nest_is_kept():
+  rng = np.random.default_rng(0)
+  normalizer = running_statistics.ObservationNormalizer(_NESTED, None, clip=2.0)
+  observation, mask = _observations(rng, 5, 3), rng.random((5, 3)) < 0.6
+  observation['speed'][~mask] = np.nan
+  normalizer.update(tf.nest.map_structure(tf.constant, observation), tf.constant(mask))
+  other = _observations(rng, 7)
+  result = normalizer(tf.nest.map_structure(tf.constant, other))
+  tf.nest.assert_same_structure(result, other)
+  for actual, raw, seen in ((result['speed'], other['speed'], observation['speed'][mask]),
+                            (result['pair'][0], other['pair'][0], observation['pair'][0][mask])):
+    expected = (raw - seen.mean(axis=0)) / seen.std(axis=0)
+    assert actual.dtype == tf.float32
+    np.testing.assert_allclose(actual, np.clip(expected, -2, 2), rtol=1e-3, atol=1e-3)
+    assert (np.abs(expected) > 2).any() and (np.abs(expected) < 2).any()
+  np.testing.assert_array_equal(result['image'], other['image'])
+  np.testing.assert_array_equal(result['pair'][1], other['pair'][1])
+  assert result['image'].dtype == tf.uint8
+
+
+def test_an_observation_of_integers_alone_has_no_statistics():
+  normalizer = running_statistics.ObservationNormalizer(specs.Array((2,), np.uint8), None, 5.0)
+  observation = tf.constant([[[3, 200]]], tf.uint8)
+  normalizer.update(observation, tf.constant([[True]]))
+  np.testing.assert_array_equal(normalizer(observation), observation)
+  assert normalizer.variables == ()
+
+
+def test_a_fresh_normaliser_only_clips():
+  normalizer = running_statistics.ObservationNormalizer(specs.Array((2,), np.float32), None, 10.0)
+  np.testing.assert_array_equal(
+      normalizer(tf.constant([[0.5, -30.0]])), np.float32([[0.5, -10.0]]))
+
+
+_OUTPUTS = np.float32([-3.0, -0.2, 0.0, 1.5, 40.0])
+
+
+def _targets(i, rng):
+  """Of a size that changes by a factor of 3,000 and wanders."""
+  scale = 10.0 ** (2 * np.sin(i / 7) - 0.5)
+  return rng.normal(scale * np.cos(i / 3), scale, 16).astype(np.float32)
+
+
+@pytest.mark.parametrize('decay', [None, 0.05])
+def test_with_compensation_the_values_are_preserved_over_many_updates(decay):
+  rng = np.random.default_rng(0)
+  normalizer = running_statistics.ValueNormalizer(decay, compensates=True)
+  before, stds = normalizer.value(_OUTPUTS).numpy(), []
+  np.testing.assert_array_equal(before, _OUTPUTS)
+  for i in range(200):
+    normalizer.update(tf.constant(_targets(i, rng)), tf.fill([16], True))
+    stds.append(float(normalizer.std()))
+  np.testing.assert_allclose(normalizer.value(_OUTPUTS), before, rtol=1e-4, atol=1e-4)
+  assert max(stds) / min(stds) > 3
+
+
+def test_each_compensation_equals_the_equations():
+  """V = sigma (a x + b) + m; a' = (sigma / sigma') a, b' = (m - m' + sigma b) / sigma'."""
+  rng = np.random.default_rng(0)
+  normalizer = running_statistics.ValueNormalizer(0.2, compensates=True)
+  a, b, mean, std = 1.0, 0.0, 0.0, 1.0
+  for i in range(5):
+    normalizer.update(tf.constant(_targets(i, rng)), tf.fill([16], True))
+    new_mean, new_std = float(normalizer.mean()), float(normalizer.std())
+    a, b = std / new_std * a, (mean - new_mean + std * b) / new_std
+    mean, std = new_mean, new_std
+    normalized = normalizer.normalize(normalizer.value(_OUTPUTS))
+    np.testing.assert_allclose(normalized, a * _OUTPUTS + b, rtol=1e-4, atol=1e-4)
+  assert abs(a - 1) > 0.1 and abs(b) > 0.1
+
+
+def test_without_compensation_the_normalised_outputs_stay_and_the_values_move():
+  rng = np.random.default_rng(0)
+  normalizer = running_statistics.ValueNormalizer(None, compensates=False)
+  for i in range(5):
+    targets = _targets(i, rng)
+    normalizer.update(tf.constant(targets), tf.fill([16], True))
+    np.testing.assert_allclose(
+        normalizer.normalize(normalizer.value(_OUTPUTS)), _OUTPUTS, rtol=1e-4, atol=1e-4)
+  np.testing.assert_allclose(
+      normalizer.value(_OUTPUTS), normalizer.std() * _OUTPUTS + normalizer.mean(), rtol=1e-6)
+  assert np.abs(normalizer.value(_OUTPUTS) - _OUTPUTS).max() > 1
+
+
+def test_values_are_in_units_of_the_reward_and_normalising_is_the_inverse():
+  normalizer = running_statistics.ValueNormalizer(None, compensates=False)
+  normalizer.update(tf.constant([[90.0, np.nan], [110.0, 100.0]]),
+                    tf.constant([[True, False], [True, True]]))
+  np.testing.assert_allclose(normalizer.mean(), 100.0)
+  np.testing.assert_allclose(normalizer.std(), np.sqrt(200 / 3), rtol=1e-6)
+  np.testing.assert_allclose(
+      normalizer.value([0.0, 1.0]), [100.0, 100 + np.sqrt(200 / 3)], rtol=1e-6)
+  np.testing.assert_allclose(
+      normalizer.normalize(normalizer.value(_OUTPUTS)), _OUTPUTS, rtol=1e-4, atol=1e-5)
+
+
+def test_updates_are_the_same_in_a_graph():
+  """Values are read before they are assigned, whatever order the graph runs in."""
+  eager, graph = (running_statistics.ValueNormalizer(0.1, compensates=True) for _ in range(2))
+  update = tf.function(graph.update)
+  for i in range(6):
+    targets = tf.constant(_targets(i, np.random.default_rng(i)))
+    eager.update(targets, tf.fill([16], True))
+    update(targets, tf.fill([16], True))
+  for a, b in zip(eager.variables, graph.variables):
+    np.testing.assert_allclose(a, b, rtol=1e-6)

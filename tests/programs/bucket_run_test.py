@@ -1,0 +1,85 @@
+"""Runs kept in gs://, by TensorFlow's own client, against a stand-in for the storage."""
+import json
+import shutil
+
+import pytest
+
+from seed_acme import run_directory
+
+_URL = 'gs://bucket/runs/one'
+_ALONE = ('--launch=single_process', '--config.num_actors=1')
+
+
+@pytest.fixture(autouse=True)
+def _environment(storage, monkeypatch, tmp_path):
+  for name, value in storage.environment.items():
+    monkeypatch.setenv(name, value)
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+
+
+@pytest.mark.scale
+@pytest.mark.timeout(900)
+def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
+  first = runs.train(*_ALONE, runs.endless, run_dir=_URL)
+
+  def checkpoints():
+    return [name for name in storage.names(_URL) if name.endswith('/meta.json')
+            and not name.startswith('checkpoints/000000000000')]
+
+  until(lambda: checkpoints() or first.check_runs(), 'a checkpoint in the bucket', 400)
+  second = runs.train(*_ALONE, runs.endless, run_dir=_URL)
+  assert second.wait(400) == 2
+  assert 'is being trained by another program' in second.stderr
+  first.kill_everything()
+  assert not (first.folder / 'runs').exists() and not (first.folder / 'gs:').exists()
+  saved = max(json.loads(storage.path(f'{_URL}/{name}').read_text())['updates']
+              for name in checkpoints())
+  assert saved > 0
+  storage.path(f'{_URL}/lock.json').unlink()  # or its successor waits until it looks dead
+  shutil.rmtree(tmp_path)
+  tmp_path.mkdir()
+  steps = json.loads(storage.path(f'{_URL}/status.json').read_text())['agent_steps']
+  successor = runs.train(*_ALONE, f'--config.total_steps={steps + 20_000}', run_dir=_URL)
+  assert successor.wait(400) == 0, successor.stderr
+  assert f'Resuming: {_URL}' in successor.stdout
+  assert f'--logdir={_URL}/tensorboard' in successor.stdout
+  status = json.loads(storage.path(f'{_URL}/status.json').read_text())
+  assert status['status'] == 'finished' and status['resumptions'] == 1
+  assert status['updates'] > saved
+  assert {'config.json', 'metrics.csv', 'summary.json'} <= set(storage.names(_URL))
+  assert 'lock.json' not in storage.names(_URL)
+  assert not list(tmp_path.iterdir()), 'the local copy stays behind'
+  _check_is_read(runs, storage)
+
+
+def _check_is_read(runs, storage):
+  evaluated = runs.start('evaluate', _URL, '--episodes=2', '--json')
+  plotted = runs.start('plot', _URL, '--out=curve.png')
+  assert evaluated.wait(400) == 0, evaluated.stderr
+  record = json.loads(evaluated.stdout)
+  assert record['run_dir'] == _URL and record['episodes'] == 2
+  assert plotted.wait(400) == 0, plotted.stderr
+  assert (plotted.folder / 'curve.png').exists()
+
+
+def test_a_bucket_that_refuses_is_wrong_input(runs):
+  run = runs.train(*_ALONE, run_dir='gs://forbidden/run')
+  assert run.wait(400) == 2
+  error = run.stderr.strip().splitlines()[-1]
+  assert error.startswith('error: cannot read gs://forbidden/run/lock.json: ')
+  assert 'gcloud auth application-default login' in error
+
+
+def test_a_bucket_without_credentials_is_refused_at_once(runs, monkeypatch, tmp_path):
+  monkeypatch.delenv('GOOGLE_AUTH_TOKEN_FOR_TESTING')
+  monkeypatch.setenv('GOOGLE_APPLICATION_CREDENTIALS', str(tmp_path / 'absent.json'))
+  run = runs.train(*_ALONE, run_dir=_URL)
+  assert run.wait(400) == 2
+  assert run.stderr.strip() == (
+      f'error: --run_dir={_URL} needs credentials of Google Cloud, and '
+      f'GOOGLE_APPLICATION_CREDENTIALS={tmp_path}/absent.json is no file: run unset '
+      'GOOGLE_APPLICATION_CREDENTIALS && gcloud auth application-default login')
+
+
+def test_the_folder_of_a_local_run_has_no_bucket(tmp_path):
+  assert run_directory.create(tmp_path / 'run').name == str(tmp_path / 'run')
