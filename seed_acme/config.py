@@ -96,6 +96,12 @@ class AgentConfig:
   batch_size: int
   optimizer: OptimizerConfig
 
+  def check(self) -> None:
+    """Raises `types.UserError` for values of the agent's own that cannot work.
+
+    Called before anything is started.
+    """
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReplayAgentConfig(AgentConfig):

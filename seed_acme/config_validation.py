@@ -11,6 +11,7 @@ def validate(config: config_lib.ExperimentConfig) -> None:
   """Raises `types.UserError` for values that cannot work, naming value and fix."""
   _check_counts(config)
   _check_optimizer(config.agent.optimizer)
+  config.agent.check()
   if isinstance(config.agent, config_lib.ReplayAgentConfig):
     _check_replay_memory(config.agent, config.replay)
   agent, replay = config.agent, config.replay

@@ -6,9 +6,11 @@ Learning?". `presets` combines them into the algorithms people know.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Literal
 
 from seed_acme import config as config_lib
+from seed_acme import types
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,6 +125,11 @@ class OnPolicyConfig(config_lib.AgentConfig):
   min_std: float = 1e-3
   state_independent_std: bool = False
 
+  def check(self) -> None:
+    """See the base class."""
+    _check_passes(self)
+    _check_ranges(self)
+
 
 def penalties(config: OnPolicyConfig) -> dict[str, PenaltyConfig]:
   """The active ones by name."""
@@ -141,3 +148,41 @@ def num_elements(config: OnPolicyConfig) -> int:
 def minibatch_size(config: OnPolicyConfig) -> int:
   """Unrolls or transitions in one gradient step."""
   return config.minibatch_size or num_elements(config)
+
+
+def _check_passes(config: OnPolicyConfig) -> None:
+  elements, size = num_elements(config), minibatch_size(config)
+  if config.num_epochs < 1:
+    raise types.UserError(f'agent.num_epochs ({config.num_epochs}) must be >= 1')
+  if size < 0 or elements % size:
+    raise types.UserError(
+        f'agent.minibatch_size ({size}) does not divide the {elements} {config.minibatch_of} '
+        'of an update: change it, agent.batch_size or agent.unroll_length')
+  if config.recompute_advantages == 'minibatch' and config.minibatch_of == 'transitions':
+    raise types.UserError(
+        "agent.recompute_advantages ('minibatch') needs whole unrolls: set agent.minibatch_of "
+        "'unrolls', or recompute each 'epoch'")
+
+
+def _check_ranges(config: OnPolicyConfig) -> None:
+  """Bounds are inclusive but for those of `above_zero`."""
+  above_zero = (
+      'ppo_epsilon', 'policy_rho_clip', 'awr_beta', 'awr_max_weight', 'vmpo_epsilon',
+      'vmpo_initial_temperature', 'vmpo_speed', 'huber_delta', 'observation_clip', 'rho_clip',
+      'c_clip', 'reward_scale', 'initial_std')
+  for name in above_zero:
+    value = getattr(config, name)
+    if not (math.isfinite(value) and value > 0):
+      raise types.UserError(f'agent.{name} ({value}) must be > 0')
+  for name in ('value_clip', 'value_cost', 'max_abs_reward', 'min_std'):
+    value = getattr(config, name)
+    if not (math.isfinite(value) and value >= 0):
+      raise types.UserError(f'agent.{name} ({value}) must be >= 0')
+  shares = {'discount': config.discount, 'lambda_': config.lambda_,
+            'observations.decay': config.observations.decay, 'values.decay': config.values.decay}
+  for name, value in shares.items():
+    if not 0 <= value <= 1:
+      raise types.UserError(f'agent.{name} ({value}) must be in [0, 1]')
+  if config.num_bootstrap_steps < 1:
+    raise types.UserError(
+        f'agent.num_bootstrap_steps ({config.num_bootstrap_steps}) must be >= 1')

@@ -19,16 +19,9 @@ from seed_acme.ops import transitions as transitions_lib
 
 def passes(config: on_policy_config.OnPolicyConfig) -> multi_pass_learner.Passes:
   """Epochs and minibatches. Raises `types.UserError` for sizes that do not divide."""
+  config.check()
   num_elements = on_policy_config.num_elements(config)
   size = on_policy_config.minibatch_size(config)
-  if num_elements % size:
-    raise types.UserError(
-        f'agent.minibatch_size ({size}) does not divide the {num_elements} {config.minibatch_of} '
-        'of an update: change it, agent.batch_size or agent.unroll_length')
-  if config.recompute_advantages == 'minibatch' and config.minibatch_of == 'transitions':
-    raise types.UserError(
-        "agent.recompute_advantages ('minibatch') needs whole unrolls: set agent.minibatch_of "
-        "'unrolls', or recompute each 'epoch'")
   return multi_pass_learner.Passes(
       num_epochs=config.num_epochs, num_minibatches=num_elements // size,
       num_elements=num_elements, prepare=functools.partial(prepare, config=config),

@@ -43,7 +43,9 @@ def loss(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
   distribution, mask = network.distribution, minibatch.mask
   params, values, bootstrap = _predicted(network, minibatch, config)
   log_prob = distribution.log_prob(params, minibatch.actions)
-  behaviour_params = tf.stop_gradient(minibatch.behaviour_params)
+  # What was stored in masked rows may be anything; 0 keeps it out of gradients.
+  behaviour_params = tf.stop_gradient(
+      transitions_lib.select(mask[..., tf.newaxis], minibatch.behaviour_params))
   log_ratio = log_prob - distribution.log_prob(behaviour_params, minibatch.actions)
   targets, advantages = minibatch.targets, minibatch.advantages
   if config.recompute_advantages == 'minibatch':

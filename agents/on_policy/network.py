@@ -25,12 +25,13 @@ def make_network(
     spec: types.EnvironmentSpec, network_config: config_lib.NetworkConfig,
     config: on_policy_config.OnPolicyConfig) -> OnPolicyNetwork:
   """Raises `types.UserError` for choices that do not go together."""
-  if config.minibatch_of == 'transitions' and network_config.core != 'none':
-    raise types.UserError(
-        f"agent.minibatch_of ('transitions') needs network.core 'none', not "
-        f"'{network_config.core}', whose state runs along an unroll: choose 'unrolls'")
   distribution = make_distribution(spec, config)
   inner = build.make_actor_critic(network_config, spec, distribution.num_params)
+  if config.minibatch_of == 'transitions' and tf.nest.flatten(inner.initial_state(1)):
+    raise types.UserError(
+        "agent.minibatch_of ('transitions') needs a network without memory, and this one "
+        f"(network.core '{network_config.core}', network.frame_stack "
+        f"{network_config.frame_stack}) has a state that runs along an unroll: choose 'unrolls'")
   return OnPolicyNetwork(inner, distribution, spec, config)
 
 

@@ -31,7 +31,8 @@ def _one(value, target, behaviour, config):
 
 
 def _expected(values, targets, behaviour, mask, config):
-  return np.mean([_one(values[i], targets[i], behaviour[i], config) for i in zip(*np.nonzero(mask))])
+  return np.mean([
+      _one(values[i], targets[i], behaviour[i], config) for i in zip(*np.nonzero(mask))])
 
 
 def _run(values, targets, behaviour, mask, config, gradients):

@@ -1,0 +1,193 @@
+"""The on-policy network: gradients, memory, free deviations, learnt weights, names."""
+import collections
+
+from dm_env import specs
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seed_acme import types
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import learner
+from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import presets
+
+_KINDS = ['discrete', 'continuous', 'multi_discrete', 'nested']
+_PRESETS = ['vpg', 'ppo', 'vtrace', 'awr', 'vmpo']
+_AVERAGE = on_policy_config.NormalizationConfig('average')
+Penalty = on_policy_config.PenaltyConfig
+
+
+def _preset(name, **fields):
+  return getattr(presets, name)(**{
+      'unroll_length': 6, 'batch_size': 4, 'minibatch_size': 0, 'discount': 0.9, **fields})
+
+
+def _loss_gradients(network, sample, config, gradients):
+  batch = learner.prepare(network, sample, True, config)
+  _, found = gradients(
+      lambda: loss_lib.loss(network, batch, config).loss, network.trainable_variables)
+  return dict(zip((v.name for v in network.trainable_variables), found))
+
+
+@pytest.mark.parametrize('kind', _KINDS)
+@pytest.mark.parametrize('name', _PRESETS)
+def test_every_trainable_variable_gets_a_gradient(
+    name, kind, make_network, make_sample, gradients):
+  """Of the free deviations, the entries of params that are none get 0, there being one for each.
+  The policy head's entries of deviations then get 0 instead."""
+  config = _preset(
+      name, values=_AVERAGE, observations=_AVERAGE, state_independent_std=True,
+      entropy=Penalty(weight=0.1, threshold=-0.3), kl_to_behaviour=Penalty(weight=0.1))
+  network = make_network(config, kind, separate_value_network=True)
+  sample = make_sample(network, config, kind, lag=0.3)
+  found = _loss_gradients(network, sample, config, gradients)
+  for variable, gradient in found.items():
+    assert gradient is not None and np.isfinite(gradient).all(), variable
+    assert np.abs(gradient).max() > 0, variable
+  is_std = network.distribution.is_std
+  free = [g for variable, g in found.items() if variable.endswith('free_std:0')]
+  assert len(free) == int(is_std.any())
+  for gradient in free:
+    assert gradient[is_std].all() and not gradient[~is_std].any()
+    [head] = [g for variable, g in found.items() if variable.endswith('head/output/w:0')
+              and g.shape[-1] == len(is_std)]
+    assert not head[:, is_std].any() and head[:, ~is_std].any()
+
+
+@pytest.mark.parametrize('core', ['none', 'lstm'])
+@pytest.mark.parametrize('separate', [False, True])
+def test_unrolling_equals_stepping(separate, core, make_config, make_network, make_sample):
+  config = make_config(values=_AVERAGE, observations=_AVERAGE, state_independent_std=True)
+  network = make_network(
+      config, 'continuous', core=core, separate_value_network=separate,
+      previous_action_input=True)
+  sample = make_sample(network, config, 'continuous')
+  learner.prepare(network, sample, True, config)  # statistics that change something
+  learner.finish(network, sample, config)
+  inputs, state = sample.unroll.inputs, sample.unroll.initial_state
+  assert (inputs.step_type[1:] == types.FIRST).any()
+  predictions, last = network.unroll(inputs, state)
+  for t in range(len(inputs.step_type)):
+    row = tf.nest.map_structure(lambda x: tf.constant(x[t]), inputs)  # noqa: B023
+    prediction, state = network(row, state)
+    for a, b in zip(prediction, predictions):
+      np.testing.assert_allclose(a, b[t], rtol=1e-5, atol=1e-6)
+  for a, b in zip(tf.nest.flatten(state), tf.nest.flatten(last)):
+    np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def _params(network, observation):
+  shape = observation.shape[:1]
+  inputs = types.AgentInput(
+      tf.fill(shape, tf.constant(types.MID, tf.uint8)), tf.zeros(shape), tf.ones(shape),
+      tf.zeros([*shape, 2]), observation)
+  return network(inputs, ())[0].policy_params.numpy()
+
+
+@pytest.mark.parametrize('free', [False, True])
+def test_free_deviations_do_not_depend_on_the_observation(free, make_config, make_network):
+  network = make_network(make_config(state_independent_std=free, initial_std=0.6), 'continuous')
+  params = _params(network, tf.random.stateless_normal([5, 4], [1, 2]))
+  spread = np.ptp(params, axis=0)
+  assert (spread[:2] > 0.01).all(), 'the means depend on it'
+  assert (spread[2:] > 0.01).all() == (not free)
+  if free:
+    assert not spread[2:].any()
+    [variable] = [v for v in network.trainable_variables if 'free_std' in v.name]
+    variable.assign([9.0, 9.0, 0.0, 1.0])  # of the means nothing may be taken from it
+    moved = _params(network, tf.random.stateless_normal([5, 4], [1, 2]))
+    np.testing.assert_array_equal(moved[:, :2], params[:, :2])
+    std = network.distribution.normal(moved).std.numpy()
+    np.testing.assert_allclose(std[:, 0], 0.6, rtol=1e-5)
+    assert (std[:, 1] > 0.7).all()
+
+
+def test_discrete_actions_have_no_free_deviations(make_config, make_network):
+  network = make_network(make_config(state_independent_std=True), 'discrete')
+  assert not [v for v in network.variables if 'free_std' in v.name]
+
+
+def _full(make_config, **fields):
+  return make_config(
+      policy_loss='vmpo', values=_AVERAGE, observations=_AVERAGE, state_independent_std=True,
+      entropy=Penalty(weight=0.2, threshold=-0.5), kl_to_behaviour=Penalty(weight=0.4),
+      kl_from_behaviour=Penalty(weight=3.0, threshold=0.1, speed=2.0),
+      vmpo_initial_temperature=0.7, **fields)
+
+
+def test_learnt_weights_start_where_they_are_told(make_config, make_network):
+  network = make_network(_full(make_config), 'continuous')
+  weights = network.penalty_weights()
+  assert list(weights) == ['entropy', 'kl_to_behaviour', 'kl_from_behaviour']
+  np.testing.assert_allclose(list(weights.values()), [0.2, 0.4, 3.0], rtol=1e-5)
+  np.testing.assert_allclose(network.temperature(), 0.7, rtol=1e-5)
+  assert make_network(make_config()).temperature() is None
+  assert make_network(make_config()).penalty_weights() == {}
+
+
+def test_gradients_flow_into_learnt_weights_only(make_config, make_network, gradients):
+  network = make_network(_full(make_config), 'continuous')
+  parameters = [v for v in network.trainable_variables if 'parameter' in v.name]
+  assert sorted(v.name.split('/')[-1] for v in parameters) == [
+      'entropy_parameter:0', 'kl_from_behaviour_parameter:0', 'temperature_parameter:0']
+  _, found = gradients(lambda: tf.add_n(list(network.penalty_weights().values())), parameters)
+  by_name = {v.name.split('/')[-1]: g for v, g in zip(parameters, found)}
+  np.testing.assert_allclose(by_name['entropy_parameter:0'], 0.2, rtol=1e-5)
+  np.testing.assert_allclose(by_name['kl_from_behaviour_parameter:0'], 2.0 * 3.0, rtol=1e-5)
+  assert by_name['temperature_parameter:0'] is None
+
+
+@pytest.mark.parametrize('separate', [False, True])
+def test_names_are_unique_and_every_variable_is_carried(separate, make_config, make_network):
+  network = make_network(
+      _full(make_config), 'continuous', core='lstm', separate_value_network=separate)
+  names = collections.Counter(v.name for v in network.variables)
+  assert max(names.values()) == 1
+  found = {
+      v.ref() for module in (network, *network.submodules) for v in vars(module).values()
+      if isinstance(v, tf.Variable)}
+  assert found <= {v.ref() for v in network.variables}
+  trainable = [v.name for v in network.variables if v.trainable]
+  assert sorted(trainable) == sorted(v.name for v in network.trainable_variables)
+
+
+def test_a_copy_of_the_variables_says_the_same(make_config, make_network, make_sample):
+  """Statistics and learnt weights are among what is published."""
+  config = _full(make_config)
+  one, two = (make_network(config, 'continuous', seed=seed) for seed in (1, 2))
+  sample = make_sample(one, config, 'continuous')
+  learner.prepare(one, sample, True, config)
+  learner.finish(one, sample, config)
+  say = lambda network: network.unroll(sample.unroll.inputs, ())[0]
+  assert np.abs(say(one).value - say(two).value).max() > 0.01
+  for source, target in zip(one.variables, two.variables):
+    target.assign(tf.identity(source))
+  for a, b in zip(say(one), say(two)):
+    np.testing.assert_array_equal(a, b)
+
+
+def test_normalised_observations_need_no_float_among_them(make_config, make_network):
+  network = make_network(
+      make_config(observations=_AVERAGE), observation=specs.Array((4,), np.uint8))
+  assert len(network.variables) == len(network.trainable_variables)
+
+
+@pytest.mark.parametrize('settings, name', [
+    ({'core': 'lstm'}, 'lstm'), ({'core': 'gru', 'separate_value_network': True}, 'gru'),
+    ({'frame_stack': 2}, 'frame_stack')])
+def test_transitions_need_a_network_without_memory(settings, name, make_config, make_network):
+  observation = specs.Array((4, 4), np.uint8)
+  make_network(make_config(minibatch_of='unrolls'), observation=observation, **settings)
+  with pytest.raises(types.UserError, match="minibatch_of .*'unrolls'") as error:
+    make_network(make_config(minibatch_of='transitions'), observation=observation, **settings)
+  assert name in str(error.value)
+
+
+def test_a_deterministic_policy_acts_but_has_no_loss(make_config, make_network, make_sample):
+  config = make_config(action_distribution='deterministic_tanh')
+  network = make_network(config, 'continuous')
+  sample = make_sample(network, config, 'continuous')
+  assert sample.unroll.outputs.action.shape == (7, 4, 2)
+  with pytest.raises(types.UserError, match='deterministic_tanh policy has no log-prob'):
+    learner.prepare(network, sample, True, config)

@@ -1,0 +1,150 @@
+"""Normalised values in the learner: units, the two orders, with and without compensation."""
+import dataclasses
+
+import numpy as np
+import pytest
+
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import learner
+from seed_acme.agents.on_policy import loss as loss_lib
+
+_AVERAGE = on_policy_config.NormalizationConfig('average')
+
+
+@pytest.fixture
+def make(make_config, make_network, make_sample):
+  """A network whose statistics have seen one sample, and another sample of other rewards."""
+
+  def make(**fields):
+    config = make_config(values=_AVERAGE, **fields)
+    network = make_network(config)
+    learner.prepare(network, make_sample(network, config, seed=1), True, config)
+    sample = make_sample(network, config, seed=2, lag=0.2)
+    inputs = sample.unroll.inputs
+    inputs = inputs._replace(reward=40 + 10 * inputs.reward)
+    return network, sample._replace(unroll=sample.unroll._replace(inputs=inputs)), config
+
+  return make
+
+
+def _values(network, sample):
+  return network.unroll(sample.unroll.inputs, ())[0].value.numpy()
+
+
+def _raw(network, sample, config):
+  """Targets, advantages and behaviour values in units of the reward, without normalisation."""
+  plain = dataclasses.replace(config, values=on_policy_config.NormalizationConfig())
+  batch = learner.prepare(_Plain(network), sample, True, plain)
+  return batch.targets.numpy(), batch.advantages.numpy(), batch.behaviour_values, batch.mask.numpy()
+
+
+class _Plain:
+  """The network without what the learner asks of normalised values."""
+  values = None
+
+  def __init__(self, network):
+    self.unroll, self.distribution = network.unroll, network.distribution
+
+  def normalized_value(self, value):
+    return value
+
+  def value_std(self):
+    return 1.0
+
+
+@pytest.mark.parametrize('order', ['statistics_first', 'targets_first'])
+@pytest.mark.parametrize('compensates', [True, False])
+def test_the_two_orders_differ_in_the_statistics_that_normalise(order, compensates, make):
+  network, sample, config = make(popart_order=order, value_compensation=compensates)
+  targets, advantages, behaviour, mask = _raw(network, sample, config)
+  old = float(network.values.mean()), float(network.values.std())
+  batch = learner.prepare(network, sample, True, config)
+  new = float(network.values.mean()), float(network.values.std())
+  assert abs(new[0] - old[0]) > 1 and abs(new[1] - old[1]) > 1
+  mean, std = new if order == 'statistics_first' else old
+  np.testing.assert_allclose(batch.targets, (targets - mean) / std, rtol=1e-3, atol=1e-4)
+  np.testing.assert_allclose(batch.advantages, advantages / std, rtol=1e-3, atol=1e-4)
+  np.testing.assert_allclose(batch.behaviour_values, (behaviour - mean) / std, rtol=1e-3, atol=1e-4)
+  assert 3 < mask.sum() < mask.size
+
+
+def test_statistics_are_those_of_the_unmasked_targets(make_config, make_network, make_sample):
+  config = make_config(values=_AVERAGE)
+  network = make_network(config)
+  sample = make_sample(network, config)
+  targets, _, _, mask = _raw(network, sample, config)
+  learner.prepare(network, sample, True, config)
+  np.testing.assert_allclose(network.values.mean(), targets[mask].mean(), rtol=1e-5)
+  np.testing.assert_allclose(network.values.std(), targets[mask].std(), rtol=1e-5)
+
+
+def test_only_the_first_pass_changes_the_statistics(make):
+  network, sample, config = make()
+  for is_first in (False, True, False):
+    before = [np.array(v) for v in network.values.variables]
+    learner.prepare(network, sample, is_first, config)
+    same = all(np.array_equal(a, b) for a, b in zip(before, network.values.variables))
+    assert same == (not is_first)
+
+
+def test_with_compensation_the_predicted_values_stay_in_units_of_the_reward(make):
+  network, sample, config = make(value_compensation=True)
+  before = _values(network, sample)
+  learner.prepare(network, sample, True, config)
+  np.testing.assert_allclose(_values(network, sample), before, rtol=1e-3, atol=1e-3)
+
+
+def test_without_compensation_they_move_with_the_statistics(make):
+  network, sample, config = make(value_compensation=False)
+  before, mean, std = _values(network, sample), network.values.mean(), network.values.std()
+  learner.prepare(network, sample, True, config)
+  expected = (before - mean) / std * network.values.std() + network.values.mean()
+  np.testing.assert_allclose(_values(network, sample), expected, rtol=1e-3, atol=1e-3)
+  assert np.abs(expected - before).max() > 1
+
+
+@pytest.mark.parametrize('of', ['transitions', 'unrolls'])
+def test_the_value_loss_is_in_normalised_units(of, make, gradients):
+  """And its gradient with respect to the last bias is that of the network's own output."""
+  network, sample, config = make(minibatch_of=of, value_compensation=False)
+  targets, _, _, mask = _raw(network, sample, config)
+  batch = learner.prepare(network, sample, True, config)
+  metrics = loss_lib.loss(network, batch, config).metrics
+  mean, std = network.values.mean().numpy(), network.values.std().numpy()
+  outputs = ((_values(network, sample)[:-1] - mean) / std).reshape(targets.shape)
+  errors = ((targets - mean) / std - outputs)[mask]
+  np.testing.assert_allclose(metrics['loss/value'], np.mean(errors ** 2), rtol=1e-3)
+  [bias] = [v for v in network.trainable_variables if v.name.endswith('heads/value/b:0')]
+  _, [gradient] = gradients(lambda: loss_lib.loss(network, batch, config).loss, [bias])
+  np.testing.assert_allclose(gradient, [-2 * np.mean(errors)], rtol=1e-3)
+
+
+def test_the_loss_recomputes_in_the_same_units(make):
+  """Advantages of `minibatch` are those of `never` while the weights are the same."""
+  losses = []
+  for recompute in ('never', 'minibatch'):
+    network, sample, config = make(recompute_advantages=recompute)
+    batch = learner.prepare(network, sample, True, config)
+    metrics = loss_lib.loss(network, batch, config).metrics
+    losses.append([metrics['loss/policy'], metrics['loss/value']])
+  np.testing.assert_allclose(*losses, rtol=1e-3)
+
+
+def test_a_clipped_change_of_the_value_is_counted_from_the_value_when_acting(make):
+  """With compensation nothing has changed before the first gradient step: a clip is no clip.
+  Then the last bias moves all values by 0.5 of a deviation towards their targets."""
+  losses = {}
+  for clip in (0.0, 0.05):
+    network, sample, config = make(value_clip=clip)
+    outputs = sample.unroll.outputs
+    outputs = outputs._replace(
+        prediction=outputs.prediction._replace(value=_values(network, sample)))
+    sample = sample._replace(unroll=sample.unroll._replace(outputs=outputs))
+    batch = learner.prepare(network, sample, True, config)
+    losses[clip] = [loss_lib.loss(network, batch, config).metrics['loss/value'].numpy()]
+    [bias] = [v for v in network.variables if v.name.endswith('heads/value/b:0')]
+    [scale] = [v for v in network.variables if v.name.endswith('values/scale:0')]
+    bias.assign_add([0.5 / scale.numpy()])
+    losses[clip].append(loss_lib.loss(network, batch, config).metrics['loss/value'].numpy())
+  np.testing.assert_allclose(losses[0.0][0], losses[0.05][0], rtol=1e-3)
+  assert losses[0.0][1] < losses[0.05][1] < losses[0.0][0]
