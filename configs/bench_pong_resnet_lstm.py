@@ -21,6 +21,6 @@ def experiment() -> config_lib.ExperimentConfig:
           optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
       ),
       replay=config_lib.ReplayConfig(queue_size=64),
-      # With one thread its convolutions and those of inference take turns on that thread.
+      # With one thread, convolutions of training and of inference take turns on it.
       learner=config_lib.LearnerConfig(tensorflow_threads=2),
   )

@@ -5,6 +5,8 @@ import psutil
 
 from seed_acme.programs import processes
 
+_OTHER = 'other'
+
 
 class CpuAccount:
   """Adds up user and system time of a process and all below it.
@@ -26,8 +28,8 @@ class CpuAccount:
     for process in found:
       try:
         key = (process.pid, process.create_time())
-        if key not in self._kinds:
-          self._kinds[key] = process.environ().get(processes.NODE_VARIABLE, 'other')
+        if self._kinds.get(key, _OTHER) == _OTHER:  # also what has not yet become its program
+          self._kinds[key] = process.environ().get(processes.NODE_VARIABLE, _OTHER)
         times = process.cpu_times()
         self._seconds[key] = times.user + times.system
       except (psutil.NoSuchProcess, psutil.AccessDenied):

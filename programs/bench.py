@@ -147,7 +147,7 @@ def _result(config: config_lib.ExperimentConfig, before: _Reading,
       'rows_trained': rows,
       'rows_inserted': inserted,
       'replay_ratio': ratio,
-      'steps_per_row': steps / inserted,
+      'steps_per_row': min(1.0, steps / inserted),  # more where the window cuts a burst of unrolls
   }
 
 

@@ -5,17 +5,19 @@ The versions are those that run here. Where the environment was made with constr
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 import importlib.metadata
 import os
 import pathlib
 import re
 import shutil
+from typing import Any
 
 from packaging import requirements as requirements_lib
 
 import seed_acme
 from seed_acme import config as config_lib
+from seed_acme import saved_config
 from seed_acme import types
 
 PACKAGE = 'seed_acme'
@@ -24,6 +26,8 @@ _CPU_TENSORFLOW, _GPU_TENSORFLOW = 'tensorflow-cpu', 'tensorflow'
 _ALWAYS = ('google-auth',)  # of tensorflow's file system, which finds the credentials itself
 # Of an environment's id, the extra of setup.py that brings what it needs.
 _EXTRAS = {'atari': 'atari', 'gymnasium': 'gymnasium', 'gym': 'gym', 'dm_control': 'dm_control'}
+_OF_EXTRA = re.compile(rf'({"|".join(_EXTRAS)}):|.*-v\d+$')  # ids that are no modules
+_MODULE = re.compile(r'[A-Za-z_]\w*([.:][A-Za-z_]\w*)+')
 _SKIPPED = ('.*', '__pycache__', '*.pyc', '*.egg-info', 'runs', 'build', 'dist', 'node_modules')
 _MAX_CODE_BYTES = 100_000_000
 
@@ -93,23 +97,40 @@ def _extras(config: config_lib.ExperimentConfig) -> list[str]:
 
 
 def _of_user_modules(config: config_lib.ExperimentConfig, code: str) -> list[str]:
-  """Distributions of the modules that the configuration names by dotted path."""
+  """Distributions of the modules that the configuration names, `package.module:name`."""
   wanted = []
-  by_module = importlib.metadata.packages_distributions()
-  for field, path in (('environment.id', config.environment.id),
-                      ('network.torso', config.network.torso),
-                      ('network.module', config.network.module)):
-    module = path.partition(':')[0]
-    if not re.search(r'[.:]', path) or module in _EXTRAS or re.search(r'-v\d+$', path):
-      continue
-    top = module.partition('.')[0]
+  for field, path in sorted(_named_modules(saved_config.to_json(config), '')):
+    top = re.split('[.:]', path)[0]
     if top == PACKAGE or code and _has_module(pathlib.Path(code), top):
       continue
-    if top not in by_module:
+    distribution = _distribution_of(top)
+    if distribution is None:
       raise types.UserError(f'{field}={path}: {top} is on this machine only; give the folder it '
                             'lies in with --cloud.code=FOLDER, and it goes into the images')
-    wanted += by_module[top]
+    wanted.append(distribution)
   return wanted
+
+
+def _named_modules(value: Any, field: str) -> Iterator[tuple[str, str]]:
+  if isinstance(value, dict):
+    for name, item in value.items():
+      yield from _named_modules(item, f'{field}.{name}'.removeprefix('.'))
+  elif isinstance(value, list):
+    for item in value:
+      yield from _named_modules(item, field)
+  elif isinstance(value, str) and not _OF_EXTRA.match(value):
+    # An environment may be named with a dot in place of the colon.
+    if _MODULE.fullmatch(value) and (':' in value or field == 'environment.id'):
+      yield field, value
+
+
+def _distribution_of(module: str) -> str | None:
+  """What was installed to bring this top-level module."""
+  for distribution in importlib.metadata.distributions():
+    for file in distribution.files or ():
+      if file.parts[0] in (module, f'{module}.py'):
+        return distribution.metadata['Name']
+  return None
 
 
 def _has_module(folder: pathlib.Path, name: str) -> bool:

@@ -16,7 +16,10 @@ def check_listens(cluster: cluster_lib.Cluster) -> None:
   host, port = cluster_lib.split(cluster.listen)
   where = f'cluster file {cluster.path}: '
   mend = f'or add "listen": "0.0.0.0:{port}"'
-  name = host.strip('[]')
+  if host.startswith('['):
+    raise types.UserError(f'{where}the learner cannot listen on {host} alone: add "listen": '
+                          f'"0.0.0.0:{port}", which takes IPv6, too')
+  name = host
   addresses = _look_up(name, where)
   if not _is_address(name) and name != 'localhost' and all(
       ipaddress.ip_address(address).is_loopback for _, address in addresses):

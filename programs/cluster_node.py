@@ -3,7 +3,7 @@ in this process.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import contextlib
 import logging
 import os
@@ -144,7 +144,7 @@ class _Node:
 
 
 @contextlib.contextmanager
-def _local_folder():
+def _local_folder() -> Iterator[run_directory.RunDirectory]:
   """A run folder that nobody else sees, for what nodes write into theirs."""
   with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as path:
     folder = run_directory.RunDirectory(pathlib.Path(path))

@@ -27,7 +27,7 @@ def make_part(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDir
 
 def _bind(program: lp.Program, cluster: cluster_lib.Cluster) -> None:
   """What Launchpad does with addresses that it has drawn."""
-  known = {distributed.INFERENCE: cluster.learner, distributed.REPLAY: cluster.replay}
+  known = {distributed.INFERENCE: cluster.learner, distributed.REPLAY: cluster.replay or ''}
   for node in program.get_all_nodes():
     for address in node.addresses:
       address.bind(distributed.FixedAddress(known[address.name]))

@@ -19,12 +19,14 @@ from seed_acme import run_directory
 from seed_acme import types
 from seed_acme.envs import registry as environments
 from seed_acme.programs import actors
+from seed_acme.programs import bucket_run
 from seed_acme.programs import cluster as cluster_lib
 from seed_acme.programs import cluster_host
 from seed_acme.programs import cluster_progress
 from seed_acme.programs import processes
 from seed_acme.programs import runner
 from seed_acme.programs import summary as summary_lib
+from seed_acme.programs import train_command
 from seed_acme.programs import training_run
 
 ROLES = ('learner', 'replay', 'actor')
@@ -38,7 +40,8 @@ class NodeArguments:
   config: overrides, `--config.FIELD=VALUE`.
   cluster: JSON file with the addresses of all nodes (docs/scaling.md).
   index: which actor, from 0; can be left out where the cluster file lists this host once.
-  run_dir: of the learner; one that holds a run is resumed. '' = runs/<config>/<cluster file>.
+  run_dir: of the learner, gs://BUCKET/FOLDER too; one that holds a run is resumed.
+    '' = runs/<config>/<cluster file>.
   max_restarts: of the learner: times that a failed run is resumed by itself.
   json: the learner prints its summary as JSON.
   """
@@ -98,10 +101,17 @@ def _run_learner(arguments: NodeArguments, config: config_lib.ExperimentConfig,
   cluster_host.check_listens(cluster)
   path = arguments.run_dir or str(
       pathlib.Path(run_directory.ROOT) / config.name / pathlib.Path(cluster.path).stem)
-  folder = training_run.prepare(config, path)
+  with bucket_run.opened(path) as run:
+    assert run is not None
+    folder = dataclasses.replace(training_run.prepare(config, str(run.path)), bucket=run.bucket)
+    return _run_learner_in(folder, arguments, config, cluster)
+
+
+def _run_learner_in(folder: run_directory.RunDirectory, arguments: NodeArguments,
+                    config: config_lib.ExperimentConfig, cluster: cluster_lib.Cluster) -> int:
   progress = None
   if not arguments.json:
-    print(f'{"Resuming" if folder.holds_run() else "Run"}: {folder.path}\n'
+    print(f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}\n'
           f'Learner for {actors.num_actor_nodes(config)} actors at {cluster.learner}, '
           f'listening on {cluster.listen}', flush=True)
     progress = cluster_progress.ClusterProgress()
@@ -128,7 +138,7 @@ def _summary_text(summary: dict, folder: run_directory.RunDirectory) -> str:
           f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, return of the '
           f'last 100: {"-" if mean_return is None else format(mean_return, ".3g")}\n')
   if summary['status'] == training_run.FINISHED:
-    return f'{text}Evaluate: seed-acme evaluate {folder.path}'
+    return f'{text}Evaluate: seed-acme evaluate {train_command.shown(folder)}'
   return f'{text}Resume: the same command again; the actors wait for it'
 
 

@@ -6,6 +6,7 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
+from seed_acme.agents.r2d2 import config as r2d2_config
 from seed_acme.agents.vtrace import config as vtrace_config
 
 
@@ -32,6 +33,8 @@ def _optimizer(**fields):
      r'environments_per_actor \(3\)'),
     ({'replay': config_lib.ReplayConfig(unrolls_per_item=5)}, r'replay.unrolls_per_item \(5\)'),
     ({'replay': config_lib.ReplayConfig(queue_size=31)}, r'replay.queue_size \(31\)'),
+    ({'replay': config_lib.ReplayConfig(prefetch_batches=-1)},
+     r'replay.prefetch_batches \(-1\)'),
     ({'inference': config_lib.InferenceConfig(batch_size=65)}, r'inference.batch_size \(65\)'),
 ])
 def test_a_value_that_cannot_work_is_named(fields, named):
@@ -41,6 +44,41 @@ def test_a_value_that_cannot_work_is_named(fields, named):
 
 def test_defaults_work():
   config_validation.validate(_experiment())
+
+
+def _strict(batch_size=32, publish_period=1, agent=None, **fields):
+  """Two actors of eight environments."""
+  return _experiment(
+      agent=agent or vtrace_config.VTraceConfig(batch_size=batch_size), num_actors=2,
+      environments_per_actor=8, **fields, inference=config_lib.InferenceConfig(
+          strictly_on_policy=True, publish_period=publish_period))
+
+
+@pytest.mark.parametrize('batch_size, num_unrolls', [(16, 1), (32, 2), (80, 5)])
+def test_strictly_on_policy_every_environment_gives_as_many_unrolls(batch_size, num_unrolls):
+  config = _strict(batch_size)
+  config_validation.validate(config)
+  assert config_lib.unrolls_per_update(config) == num_unrolls
+
+
+@pytest.mark.parametrize('fields, named', [
+    ({'batch_size': 24}, r'agent.batch_size \(24\).*training environments \(16\)'),
+    ({'batch_size': 8}, r'agent.batch_size \(8\).*training environments \(16\)'),
+    ({'publish_period': 2}, r'inference.publish_period \(2\) must be 1'),
+    ({'agent': r2d2_config.R2D2Config(batch_size=32)},
+     r'inference.strictly_on_policy \(True\).*r2d2 learns from a memory'),
+])
+def test_what_cannot_be_strictly_on_policy_is_named_and_allowed_otherwise(fields, named):
+  config = _strict(**fields)
+  with pytest.raises(types.UserError, match=named) as error:
+    config_validation.validate(config)
+  assert len(str(error.value).splitlines()) <= 4
+  config_validation.validate(dataclasses.replace(config, inference=dataclasses.replace(
+      config.inference, strictly_on_policy=False)))
+
+
+def test_evaluation_environments_give_nothing_to_an_update():
+  config_validation.validate(_strict(batch_size=16, num_evaluation_environments=3))
 
 
 @pytest.mark.parametrize('num_actors, groups, expected', [

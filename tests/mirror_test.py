@@ -118,11 +118,15 @@ def test_saving_again_at_an_update_never_leaves_none(make, url, tmp_path, monkey
   _save(run, 10, 1, keep=1)
   _wait_for(lambda: bucket.files_below(url).count(f'{_CHECKPOINTS}/{10:012d}/meta.json'))
   seen = []
-  for name in ('upload', 'delete', 'delete_folder'):
-    def watched(*arguments, call=getattr(bucket, name)):
+
+  def look_before(call):
+    def watched(*arguments):
       seen.append(_value_after_loss(url, tmp_path / f'look{len(seen)}'))
       call(*arguments)
-    monkeypatch.setattr(bucket, name, watched)
+    return watched
+
+  for name in ('upload', 'delete', 'delete_folder'):
+    monkeypatch.setattr(bucket, name, look_before(getattr(bucket, name)))
   _save(run, 10, 2, keep=1)
   copier.stop()
   assert None not in seen and seen[0] == 1 and seen[-1] == 2

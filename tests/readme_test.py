@@ -34,6 +34,7 @@ from seed_acme.networks import build as networks
 from seed_acme.programs import bench
 from seed_acme.programs import build
 from seed_acme.programs import cli
+from seed_acme.programs import cluster as cluster_lib
 from seed_acme.programs import evaluation
 from seed_acme.programs import inspect_command
 from seed_acme.programs import sweep_schedule
@@ -42,7 +43,7 @@ from seed_acme.programs import training_run
 _ROOT = pathlib.Path(__file__).parent.parent
 _PAGES = [_ROOT / 'README.md', _ROOT / 'CHANGELOG.md', *sorted((_ROOT / 'docs').glob('*.md'))]
 _NAMES = [str(page.relative_to(_ROOT)) for page in _PAGES]
-_LANGUAGES = ('bash', 'python', 'text')
+_LANGUAGES = ('bash', 'json', 'python', 'text')
 _FENCE = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r'!?\[[^\]]*\]\(([^)\s]+)\)')
 _CODE = re.compile(r'`([^`\n]+)`')
@@ -115,7 +116,7 @@ def _check_seed_acme(arguments, monkeypatch):
     raise _Parsed
 
   for module, name in ((training_run, 'prepare'), (bench, 'bench'), (evaluation, 'evaluate_runs'),
-                       (plot_lib, 'plot'), (sweep_schedule, 'Scheduler'),
+                       (plot_lib, 'plot'), (cluster_lib, 'load'), (sweep_schedule, 'Scheduler'),
                        (inspect_command, 'inspect')):
     monkeypatch.setattr(module, name, begin)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
@@ -162,6 +163,16 @@ def test_every_block_has_a_language(page):
   assert len(fences) % 2 == 0, 'a block is not closed'
   for opening in fences[::2]:
     assert opening[3:] in _LANGUAGES, f'{opening}: expected one of {_LANGUAGES}'
+
+
+def test_the_cluster_files_that_are_shown_are_good(tmp_path, monkeypatch):
+  monkeypatch.setenv('SEED_ACME_TOKEN', 'a-token-of-the-run')
+  (tmp_path / 'token').write_text('a-token-of-the-run')
+  shown = _blocks('json')
+  for block in shown:
+    (tmp_path / 'cluster.json').write_text(block.text)
+    assert cluster_lib.load(str(tmp_path / 'cluster.json')).actors
+  assert shown
 
 
 @pytest.mark.parametrize('command', sorted(set(_commands())), ids=lambda c: ' '.join(c[1])[:60])

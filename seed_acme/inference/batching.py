@@ -74,6 +74,7 @@ class Batcher:
     self._pending: list[PendingRequest] = []
     self._num_callers = 0
     self._closed = False
+    self._nothing_to_run = True  # when `next_batch` looked last; all that waits may be held back
 
   def add_caller(self) -> None:
     """A stream opened: it may send one request at a time."""
@@ -96,10 +97,9 @@ class Batcher:
         pending.answer(STOPPED)
         return
       self._pending.append(pending)
-      num_waiting = len(self._pending)
-      # Waking the inference thread costs more than this look. An evaluation request may be
-      # the only one that is not held back.
-      if (num_waiting == 1 or not pending.is_training or num_waiting >= self._num_callers
+      # Waking the inference thread costs more than this look. Where it waits for the time-out
+      # of an older request, this one need not wake it.
+      if (self._nothing_to_run or len(self._pending) >= self._num_callers
           or self._num_rows() >= self._batch_size):
         self._condition.notify()
 
@@ -126,6 +126,7 @@ class Batcher:
     with self._condition:
       while not self._closed:
         eligible = self._eligible()
+        self._nothing_to_run = not eligible
         now = time.perf_counter()
         ready_in = self._ready_in(eligible, now)
         if ready_in <= 0:

@@ -130,8 +130,10 @@ class InferenceServer:
     are there, as the first of the next unroll. Call it again until then.
     """
     env_ids = request.env_ids
-    if self._quota is None or not env_ids.size or env_ids[0] >= self._num_training:
+    if self._quota is None or not env_ids.size:
       return False
+    if batching.refuse_repeated_environments([request], self._num_training)[0] is not None:
+      return False  # evaluation, or environments that `answer` refuses
     is_new_run = self._slots.is_new_run(env_ids, request.run_ids).any()
     stored = self._slots.request_numbers[env_ids]
     if not is_new_run and (stored != request.request_number - 1).any():

@@ -1,20 +1,30 @@
-"""Policies shared by the tests of inference: tracing one takes longer than most tests."""
+"""What the tests of inference share: policies, because tracing one takes longer than most
+tests, a thread that waits for a batch, and a server whose environments wait for the learner.
+"""
 from __future__ import annotations
 
-from collections.abc import Callable
+import collections
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 import functools
-from typing import NamedTuple
+import threading
+from typing import Any, NamedTuple
 
 from dm_env import specs as dm_specs
 import numpy as np
 import pytest
 import tensorflow as tf
+import tree
 
 from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme import counting
 from seed_acme import types
 from seed_acme.agents.vtrace import policy as vtrace_policy
+from seed_acme.inference import batching
 from seed_acme.inference import policy as policy_lib
+from seed_acme.inference import server as server_lib
+from seed_acme.inference import step_quota
 from seed_acme.networks import build
 
 
@@ -55,3 +65,160 @@ def acting() -> Callable[[str], Acting]:
 def new_acting() -> Callable[[str], Acting]:
   """`new_acting('none')`, one of the test's own."""
   return make_acting
+
+
+class InBackground:
+  """`next_batch` in a thread that is known to wait; notifications are counted, not timed."""
+  _NEVER_S = 1000.0
+  _COMES_S = 30.0  # a hang guard, not a deadline
+
+  def __init__(self, batcher: batching.Batcher):
+    condition = batcher._condition
+    waits = threading.Semaphore(0)
+    original = condition.wait
+
+    def wait(timeout: float) -> bool:
+      waits.release()
+      return original(timeout)
+
+    condition.wait = wait
+    self._waits = waits
+    pool = futures.ThreadPoolExecutor(1)
+    self._future = pool.submit(batcher.next_batch, self._NEVER_S)
+    pool.shutdown(wait=False)
+    self.until_it_waits()
+
+  def until_it_waits(self) -> None:
+    assert self._waits.acquire(timeout=self._COMES_S)
+
+  def result(self) -> list[batching.PendingRequest]:
+    return self._future.result(self._COMES_S)
+
+
+@pytest.fixture
+def in_background() -> Iterator[Callable[[batching.Batcher], InBackground]]:
+  """`in_background(batcher)`; a thread that still waits after the test is let go."""
+  batchers = []
+
+  def start(batcher: batching.Batcher) -> InBackground:
+    batchers.append(batcher)
+    return InBackground(batcher)
+
+  yield start
+  for batcher in batchers:
+    batcher.close()
+
+
+class _Sink:
+  """Keeps what it is given, one environment each."""
+
+  def __init__(self) -> None:
+    self.unrolls: list[types.Unroll] = []
+
+  def has_room(self) -> bool:
+    return True
+
+  def put(self, unrolls: types.Unroll) -> None:
+    for k in range(unrolls.policy_version.shape[0]):
+      self.unrolls.append(tree.map_structure(lambda x: np.copy(x[k]), unrolls))  # noqa: B023
+
+
+class StrictRig:
+  """A server with a quota and weights of version 0; requests are asked about as the batcher does.
+
+  Training environments are 0 ... 3, evaluation 4 and 5.
+  """
+  num_training, num_environments = 4, 6
+
+  def __init__(self, acting: Acting, unroll_length: int = 3, overlap: int = 0,
+               unrolls_per_update: int = 1):
+    self.acting = acting
+    self.sink = _Sink()
+    self.counters = counting.Counters()
+    self.server = server_lib.InferenceServer(
+        spec=acting.spec, policy=acting.policy, num_training=self.num_training,
+        num_environments=self.num_environments, unroll_length=unroll_length, overlap=overlap,
+        batch_size=4, seed=1, sink=self.sink, counters=self.counters,
+        quota=step_quota.StepQuota(self.num_training, unrolls_per_update))
+    self.publish(0)
+
+  def publish(self, version: int) -> None:
+    self.acting.published.publish(types.Variables(version, self._weights(version)))
+
+  def _weights(self, version: int) -> tuple[tf.Tensor, ...]:
+    random = np.random.default_rng([17, version])
+    return tuple(tf.constant(random.normal(0, 0.7, v.shape), v.dtype)
+                 for v in self.acting.network.variables)
+
+  def ask(self, request: types.ActorRequest) -> Any:
+    """The reply, or None where the request is held."""
+    return None if self.server.holds(request) else self.server.step([request])[0]
+
+  def step(self, group: Group, times: int = 1) -> None:
+    """Steps of a group that is not held."""
+    for _ in range(times):
+      actions = self.ask(group.request)
+      assert actions is not None
+      group.answered(actions)
+
+  def predict(self, version: int, inputs: types.AgentInput, state: types.Nest) -> Any:
+    """(prediction, new state) of the weights of a version, numpy `[N, ...]`."""
+    for variable, value in zip(self.acting.network.variables, self._weights(version)):
+      variable.assign(value)
+    self.acting.policy.version = -1  # the network is the policy's own: it takes over anew
+    return tree.map_structure(lambda x: x.numpy(), self.acting.network(inputs, state))
+
+
+class Group:
+  """Environments that step together, with random episodes; remembers rows by (env_id, run)."""
+
+  def __init__(self, env_ids: Sequence[int]):
+    self.env_ids = np.array(env_ids, np.int32)
+    self.rows: dict[tuple[int, int], list[types.Nest]] = collections.defaultdict(list)
+    self._random = np.random.default_rng(self.env_ids)
+    self._run = 0
+    self.restart()
+
+  def restart(self) -> None:
+    self._run += 1
+    self._number = 0
+    self._has_ended = np.ones(self.env_ids.size, bool)
+    self._make_request()
+
+  def _make_request(self) -> None:
+    n = self.env_ids.size
+    going_on = np.where(self._random.random(n) < 0.2, types.LAST, types.MID)
+    step_types = np.where(self._has_ended, types.FIRST, going_on).astype(np.uint8)
+    normal = lambda *shape: self._random.normal(size=shape).astype(np.float32)
+    self.request = types.ActorRequest(
+        self._number, self.env_ids, self.env_ids + np.int64(1000 * self._run),
+        types.VectorTimeStep(step_types, normal(n), np.ones(n, np.float32), normal(n, 2),
+                             normal(n)))
+
+  def answered(self, actions: np.ndarray) -> None:
+    """The environments step."""
+    step = self.request.timestep
+    for i, env_id in enumerate(self.env_ids.tolist()):
+      self.rows[env_id, self._run].append((step.observation[i].tolist(), int(step.step_type[i]),
+                                           int(actions[i])))
+    self._has_ended = step.step_type == types.LAST
+    self._number += 1
+    self._make_request()
+
+
+@pytest.fixture(scope='session')
+def strict_rig() -> type[StrictRig]:
+  """`strict_rig(acting, unroll_length=3, overlap=0, unrolls_per_update=1)`"""
+  return StrictRig
+
+
+@pytest.fixture(scope='session')
+def make_group() -> type[Group]:
+  """`make_group([0, 1])`"""
+  return Group
+
+
+@pytest.fixture(scope='session')
+def learning() -> Callable[[str], Acting]:
+  """`learning('lstm')`, whose weights a `StrictRig` publishes; the same one for all of them."""
+  return functools.cache(make_acting)

@@ -139,6 +139,84 @@ def test_a_feed_forward_network_has_no_initial_state():
   assert finished.initial_state == () and numbers_of(finished) == [1, 2]
 
 
+@pytest.mark.parametrize('overlap', [0, 3])
+def test_is_last_row_tells_which_environments_finish_an_unroll_with_their_next(overlap):
+  assembler = make_assembler(3, 2, overlap)
+  every = np.arange(3)
+  found = []
+  for number in range(1, 6):
+    append(assembler, [0], [number])
+    if number > 1:
+      append(assembler, [2], [number])
+    found.append(assembler.is_last_row(every).tolist())
+  assert found == [[False, False, False], [True, False, False], [False, False, True],
+                   [True, False, False], [False, False, True]]
+  assembler.reset(np.array([2]))
+  assert assembler.is_last_row(np.array([2, 0])).tolist() == [False, False]
+
+
+# Rows after the rewound ones, of the unrolls that follow; and whose states they start from.
+REWOUND = {
+    0: ([[1, 2, 3], [13, 4, 5], [15, 6, 7]], [1, 13, 15]),
+    1: ([[P, 1, 2, 3], [2, 13, 4, 5], [4, 15, 6, 7]], [None, 2, 4]),
+    3: ([[P, P, P, 1, 2, 3], [P, 1, 2, 13, 4, 5], [2, 13, 4, 15, 6, 7]], [None, None, 2]),
+}
+
+
+@pytest.mark.parametrize('overlap', REWOUND)
+def test_after_rewind_the_next_row_replaces_the_last_of_what_follows_alone(overlap):
+  """Rows 3 and 5 end an unroll each, are rewound, and come again as 13 and 15."""
+  assembler = make_assembler(3, 2, overlap)
+  found, states = [], []
+  for number in (1, 2, 3, 13, 4, 5, 15, 6, 7):
+    append(assembler, [0], [100 + number])  # of other environments, never rewound
+    finished = append(assembler, [1], [number])
+    if finished is not None:
+      found.append(numbers_of(finished))
+      states.append(finished.initial_state[1].tolist()[0])
+      if number in (3, 5):
+        assembler.rewind(np.array([1]))
+        assert not assembler.is_last_row(np.array([1]))[0]
+  expected, expected_states = REWOUND[overlap]
+  assert found == expected
+  assert states == [0 if n is None else 1000 + n for n in expected_states]
+
+
+@pytest.mark.parametrize('overlap', [0, 3])
+def test_a_row_that_comes_again_with_its_state_leaves_no_trace_of_the_rewinding(overlap):
+  """The state that entered it is that of the row before, whoever computes it and when."""
+  plain, rewound = make_assembler(1, 2, overlap), make_assembler(1, 2, overlap)
+  env_ids = np.array([0])
+  num_unrolls = 0
+  for number in range(1, 12):
+    is_last = rewound.is_last_row(env_ids)[0]
+    expected = append(plain, [0], [number], version=number)
+    finished = append(rewound, [0], [number], version=-1 if is_last else number)
+    assert (finished is not None) == (expected is not None) == is_last
+    if finished is not None:
+      rewound.rewind(env_ids)
+      assert append(rewound, [0], [number], version=number) is None
+      assert numbers_of(finished) == numbers_of(expected)
+      tree.map_structure(np.testing.assert_array_equal, finished.initial_state,
+                         expected.initial_state)
+      assert finished.policy_version[0].tolist() == [
+          *expected.policy_version[0, :-1].tolist(), -1]
+      num_unrolls += 1
+  assert num_unrolls == 5
+
+
+def test_a_restart_after_rewinding_begins_with_padding():
+  assembler = make_assembler(1, 2, 1)
+  for number in (1, 2, 3):
+    append(assembler, [0], [number])
+  assembler.rewind(np.array([0]))
+  assembler.reset(np.array([0]))
+  finished = [append(assembler, [0], [number]) for number in (11, 12, 13)]
+  assert finished[:2] == [None, None]
+  assert numbers_of(finished[2]) == [P, 11, 12, 13]
+  assert finished[2].initial_state[1].tolist() == [0]
+
+
 class _Reference:
   """The definition, with lists: unroll k of a run is its rows kT - overlap ... (k+1)T."""
 

@@ -20,11 +20,10 @@ _GOOD = cloud_lib.CloudConfig(project='my-project-123', bucket='gs://my-bucket')
 
 
 def test_the_tables_are_what_xmanager_can_ask_for():
-  assert cloud_lib.MACHINES == {
-      name: (cpu, ram // xm.GiB)
-      for name, (cpu, ram) in xm_vertex._MACHINE_TYPE_TO_CPU_RAM.items()}
-  assert cloud_lib.A100_MACHINES == {
-      name: number for number, name in xm_vertex._A100_GPUS_TO_MACHINE_TYPE.items()}
+  known = xm_vertex._MACHINE_TYPE_TO_CPU_RAM
+  assert {name: (cpu, ram // xm.GiB) for name, (cpu, ram) in known.items()} == cloud_lib.MACHINES
+  with_a100 = xm_vertex._A100_GPUS_TO_MACHINE_TYPE
+  assert {name: number for number, name in with_a100.items()} == cloud_lib.A100_MACHINES
   assert {*cloud_lib.ACCELERATORS, 'A100'} == {str(gpu) for gpu in xm.GpuType}
 
 
@@ -127,11 +126,12 @@ def _with_environment(id_):
       registry.load('catch_vtrace'), environment=config_lib.EnvironmentConfig(id_))
 
 
-def test_modules_of_the_user_have_to_come_along(tmp_path):
-  config = _with_environment('my_world.catch:make')
+@pytest.mark.parametrize('id_', ['my_world.catch:make', 'my_world.catch.make', 'my_world:make'])
+def test_modules_of_the_user_have_to_come_along(tmp_path, id_):
+  config = _with_environment(id_)
   with pytest.raises(types.UserError) as caught:
     cloud_stage.requirements(config, '', '', has_accelerator=False)
-  assert str(caught.value).startswith('environment.id=my_world.catch:make: my_world is on this')
+  assert str(caught.value).startswith(f'environment.id={id_}: my_world is on this')
   assert '--cloud.code=FOLDER' in str(caught.value)
   (tmp_path / 'my_world').mkdir()
   cloud_stage.requirements(config, str(tmp_path), '', has_accelerator=False)

@@ -158,9 +158,13 @@ class TestHost:
   """What depends on the host."""
 
   def test_an_address_of_this_host_is_fine(self, load):
-    for listen in ('127.0.0.1:0', 'localhost:0', '0.0.0.0:0', '[::]:0'):
+    for listen in ('127.0.0.1:0', 'localhost:0', '0.0.0.0:0'):
       # Port 0 is not for cluster files, but here it is free in any case.
       cluster_host.check_listens(dataclasses.replace(load(), listen=listen))
+
+  def test_ipv6_is_listened_to_beside_ipv4_only(self, load):
+    with pytest.raises(types.UserError, match=r'\[::1\] alone.*"0.0.0.0:8000"'):
+      cluster_host.check_listens(load(learner='[::1]:8000'))
 
   def test_an_address_of_another_host_is_refused_with_the_way_out(self, load):
     with pytest.raises(types.UserError, match=r'203.0.113.7 is no address of this host.*"listen"'):

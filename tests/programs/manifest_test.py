@@ -1,4 +1,4 @@
-"""The Kubernetes manifest: valid by the schemas of Kubernetes, and right in what they do not see."""
+"""The Kubernetes manifest: valid by Kubernetes' own schemas, and right in what they do not see."""
 import dataclasses
 import json
 import re

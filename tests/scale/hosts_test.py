@@ -94,11 +94,11 @@ class Node:
     (folder / 'cluster.json').write_text(json.dumps(cluster))
     (folder / 'cluster.json').chmod(0o600)
     self._output = folder / f'{len(list(folder.glob("*.output")))}.output'
+    command = [_COMMAND, 'node', *arguments, *_SETTINGS]
     with open(self._output, 'w') as output:
       self.process = subprocess.Popen(
-          ['ip', 'netns', 'exec', network.hosts[host - 1], _COMMAND, 'node', *arguments, *_SETTINGS],
-          cwd=folder, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
-          start_new_session=True)
+          ['ip', 'netns', 'exec', network.hosts[host - 1], *command], cwd=folder, stdout=output,
+          stderr=output, stdin=subprocess.DEVNULL, start_new_session=True)
 
   @property
   def output(self):

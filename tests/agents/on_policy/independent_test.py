@@ -18,7 +18,7 @@ _N, _A = 200, 4
 
 @pytest.fixture(scope='module')
 def tf_agents():
-  """The few modules of it that are used here.
+  """The few modules of it that are used here, imported late: they take their time.
 
   It would import dm_control if it could, and so fix the way this process draws.
   """
@@ -26,13 +26,13 @@ def tf_agents():
   if before is False:
     sys.modules['dm_control'] = None
   try:
+    import tensorflow_probability as tfp
     from tf_agents.agents.ppo import ppo_agent
     from tf_agents.agents.ppo import ppo_clip_agent
     from tf_agents.networks import sequential
     from tf_agents.specs import tensor_spec
     from tf_agents.trajectories import time_step
     from tf_agents.utils import value_ops
-    import tensorflow_probability as tfp
   finally:
     if before is False:
       del sys.modules['dm_control']

@@ -25,8 +25,8 @@ def _estimates(values, log_rhos, inputs, config):
       if inputs.step_type[t, b] == types.LAST:
         advantage = error = 0.0
         continue
-      reward = config.reward_scale * np.clip(inputs.reward[t + 1, b], *(
-          (-config.max_abs_reward, config.max_abs_reward)))
+      bound = config.max_abs_reward
+      reward = config.reward_scale * min(max(inputs.reward[t + 1, b], -bound), bound)
       discount = config.discount * inputs.discount[t + 1, b]
       delta = reward + discount * values[t + 1, b] - values[t, b]
       if config.advantage == 'gae':
@@ -42,7 +42,7 @@ def _estimates(values, log_rhos, inputs, config):
 
 
 def _expected(network, sample, config):
-  """Losses by name. Statistics are those after `prepare`, which come before the targets."""
+  """Losses and other metrics by name, with the deviation of the values after `prepare`."""
   inputs, outputs = sample.unroll.inputs, sample.unroll.outputs
   prediction, _ = network.unroll(inputs, sample.unroll.initial_state)
   values = prediction.value.numpy().astype(np.float64)
@@ -53,9 +53,7 @@ def _expected(network, sample, config):
   log_rhos = log_prob - np.take_along_axis(log_mu, chosen, -1)[..., 0]
   estimates = _estimates(values, log_rhos, inputs, config)
   rows = list(estimates)
-  mean, std = (0.0, 1.0)
-  if config.values.statistics != 'none':
-    mean, std = float(network.values.mean()), float(network.values.std())
+  std = 1.0 if config.values.statistics == 'none' else float(network.values.std())
   advantages = np.array([estimates[row][1] for row in rows]) / std
   if config.normalize_advantages:
     advantages = (advantages - advantages.mean()) / advantages.std()

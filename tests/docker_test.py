@@ -1,0 +1,130 @@
+"""Dockerfiles and the compose file: linted, valid, and of one mind with the rest."""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+import yaml
+
+from seed_acme.programs import cloud_image
+from seed_acme.programs import cloud_stage
+from seed_acme.programs import cluster as cluster_lib
+
+_ROOT = pathlib.Path(__file__).parent.parent
+_BIN = pathlib.Path(sys.executable).parent
+_DOCKERFILES = ('Dockerfile', 'Dockerfile.gpu')
+
+
+def _hadolint(path):
+  return subprocess.run([_BIN / 'hadolint', '--no-color', '--config', '/dev/null', path],
+                        capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize('name', _DOCKERFILES)
+def test_hadolint_finds_nothing(name):
+  done = _hadolint(_ROOT / name)
+  assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
+
+
+def test_hadolint_would_find_something(tmp_path):
+  (tmp_path / 'Dockerfile').write_text('FROM debian:latest\nRUN cd /tmp && apt-get install x\n')
+  done = _hadolint(tmp_path / 'Dockerfile')
+  assert done.returncode != 0 and 'DL3007' in done.stdout and 'DL3008' in done.stdout
+
+
+@pytest.mark.parametrize('has_accelerator', [False, True])
+def test_hadolint_finds_nothing_in_the_images_of_vertex_ai(tmp_path, has_accelerator):
+  image = cloud_image.make(has_accelerator, {'A': '1'})
+  (tmp_path / 'Dockerfile').write_text('\n'.join([f'FROM {image.base}', *image.instructions, '']))
+  done = _hadolint(tmp_path / 'Dockerfile')
+  assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
+
+
+def _words(text):
+  return set(re.findall(r'[\w.+-]+', text))
+
+
+@pytest.mark.parametrize('name, has_accelerator', [('Dockerfile', False), ('Dockerfile.gpu', True)])
+def test_images_of_vertex_ai_have_the_same_base_and_libraries(name, has_accelerator):
+  text = (_ROOT / name).read_text()
+  image = cloud_image.make(has_accelerator, {})
+  assert f'\nFROM {image.base}\n' in text
+  [install] = [line for line in image.instructions if 'apt-get' in line]
+  assert _words(install) <= _words(text)
+  copies = [line for line in image.instructions if line.startswith('COPY --from')]
+  assert len(copies) == has_accelerator and all(line in text for line in copies)
+
+
+def _compose():
+  return yaml.safe_load((_ROOT / 'compose.yaml').read_text())
+
+
+def test_the_compose_file_fits_its_schema():
+  done = subprocess.run([_BIN / 'check-jsonschema', '--builtin-schema', 'vendor.compose-spec',
+                         _ROOT / 'compose.yaml'], capture_output=True, text=True, check=False)
+  assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_schema_would_refuse_something(tmp_path):
+  (tmp_path / 'compose.yaml').write_text('services:\n  a:\n    imag: b\n')
+  done = subprocess.run([_BIN / 'check-jsonschema', '--builtin-schema', 'vendor.compose-spec',
+                         tmp_path / 'compose.yaml'], capture_output=True, text=True, check=False)
+  assert done.returncode != 0
+
+
+def test_compose_builds_the_dockerfiles_that_there_are():
+  services = _compose()['services'].values()
+  used = {service['build'].get('dockerfile', 'Dockerfile') for service in services}
+  assert used == set(_DOCKERFILES)
+
+
+def test_the_nodes_of_compose_are_those_of_their_cluster_file(tmp_path, monkeypatch):
+  monkeypatch.setenv('SEED_ACME_TOKEN', 'a' * 32)
+  compose = _compose()
+  path = tmp_path / 'cluster.json'
+  path.write_text(compose['configs']['cluster']['content'])
+  cluster = cluster_lib.load(str(path))
+  nodes = {name: service for name, service in compose['services'].items()
+           if 'cluster' in service.get('profiles', ())}
+  assert {name for name, service in nodes.items() if 'learner' in service['command']} == {'learner'}
+  assert cluster_lib.split(cluster.learner)[0] == 'learner'
+  actors = [name for name, service in nodes.items() if 'actor' in service['command']]
+  assert list(cluster.actors) == actors
+  for index, name in enumerate(actors):
+    assert f'--index={index}' in nodes[name]['command'] and nodes[name]['hostname'] == name
+  for service in nodes.values():
+    assert f'--cluster={service["configs"][0]["target"]}' in service['command']
+
+
+def test_what_docker_sees_builds_the_whole_package(tmp_path):
+  """.dockerignore lets through what setup.py installs, links included."""
+  lines = (_ROOT / '.dockerignore').read_text().splitlines()
+  assert '*' in lines
+  context = tmp_path / 'context'
+  context.mkdir()
+  for line in lines:
+    if line.startswith('!'):
+      source, target = _ROOT / line[1:], context / line[1:]
+      if source.is_dir():
+        shutil.copytree(source, target, symlinks=True,
+                        ignore=shutil.ignore_patterns('__pycache__', '.*'))
+      else:
+        shutil.copy(source, target)
+  done = subprocess.run(
+      [sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation',
+       '--wheel-dir', tmp_path / 'out', context], capture_output=True, text=True, check=False)
+  assert done.returncode == 0, done.stderr
+  [wheel] = (tmp_path / 'out').glob('*.whl')
+  built = {name for name in zipfile.ZipFile(wheel).namelist() if '.dist-info/' not in name}
+  cloud_stage.stage_package(tmp_path / 'staged')
+  staged = {path.relative_to(tmp_path / 'staged').as_posix()
+            for path in (tmp_path / 'staged').rglob('*') if path.is_file()}
+  assert built == staged
+
+
+def test_the_content_of_the_cluster_file_is_json():
+  assert json.loads(_compose()['configs']['cluster']['content'])

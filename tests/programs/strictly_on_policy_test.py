@@ -1,0 +1,189 @@
+"""Strictly on-policy runs, whole: no lag, every step learnt once, weights change once an update."""
+import dataclasses
+import json
+import os
+
+import pytest
+
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import run_directory
+from seed_acme import training
+from seed_acme.configs import registry
+from seed_acme.inference import policy as policy_lib
+from seed_acme.loggers import csv_file
+from seed_acme.programs import single_process
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def _catch(**changes):
+  """V-trace on eight environments, of which each gives two unrolls to an update."""
+  config = registry.load('catch_vtrace')
+  small = {
+      'num_actors': 2, 'environments_per_actor': 4, 'num_evaluation_environments': 2,
+      'total_steps': 600, 'network': dataclasses.replace(config.network, mlp_sizes=(16,)),
+      'agent': dataclasses.replace(config.agent, unroll_length=5, batch_size=16),
+      'replay': config_lib.ReplayConfig(queue_size=16, unrolls_per_item=2),
+      'inference': config_lib.InferenceConfig(strictly_on_policy=True),
+      'learner': config_lib.LearnerConfig(log_period_s=0.0)}
+  return _valid(dataclasses.replace(config, **{**small, **changes}))
+
+
+def _ppo(**changes):
+  """The preset itself, smaller: two epochs of two minibatches on four environments."""
+  config = registry.load('cartpole_ppo')
+  assert config.inference.strictly_on_policy
+  small = {
+      'environments_per_actor': 4, 'total_steps': 300,
+      'network': dataclasses.replace(config.network, mlp_sizes=(8,)),
+      'agent': dataclasses.replace(config.agent, unroll_length=8, batch_size=4, minibatch_size=16,
+                                   num_epochs=2),
+      'replay': config_lib.ReplayConfig(queue_size=4, unrolls_per_item=4),
+      'learner': config_lib.LearnerConfig(log_period_s=0.0)}
+  return _valid(dataclasses.replace(config, **{**small, **changes}))
+
+
+def _valid(config):
+  config_validation.validate(config)
+  return config
+
+
+def _run(config, path, should_stop=lambda: False):
+  """(how it ended, status)"""
+  run = run_directory.create(path)
+  ended = single_process.run(config, run, should_stop)
+  return ended, json.loads(run.status.read_text())
+
+
+def _expect_no_lag(status):
+  assert status['policy_lag_mean'] == status['policy_lag_max'] == 0
+  assert status['trained_steps'] == status['agent_steps'] > 0
+
+
+@pytest.fixture(name='versions')
+def _versions(monkeypatch):
+  """The versions of the weights that act, each as it is taken over."""
+  seen = []
+  refresh = policy_lib.Policy.refresh
+
+  def refresh_and_note(policy):
+    before = policy.version
+    refresh(policy)
+    if policy.version != before:
+      seen.append(policy.version)
+
+  monkeypatch.setattr(policy_lib.Policy, 'refresh', refresh_and_note)
+  return seen
+
+
+@pytest.mark.parametrize('changes', [
+    {}, {'num_evaluation_environments': 0, 'actor': config_lib.ActorConfig(environment_groups=2)},
+    {'num_actors': 1, 'environments_per_actor': 16,
+     'network': config_lib.NetworkConfig(mlp_sizes=(8,), core='lstm', core_size=4)}],
+    ids=['two actors', 'two groups', 'lstm'])
+def test_a_single_process_has_no_lag_and_learns_every_step_once(tmp_path, versions, changes):
+  ended, status = _run(_catch(**changes), tmp_path)
+  assert ended == training.FINISHED and status['agent_steps'] >= 600
+  _expect_no_lag(status)
+  # Rows of Catch: one in ten is LAST and starts no step.
+  assert status['trained_steps'] == pytest.approx(0.9 * status['updates'] * 16 * 5, rel=0.05)
+  assert versions == list(range(versions[-1] + 1))
+  assert versions[-1] in (status['updates'] - 1, status['updates'])
+
+
+def test_overlapping_unrolls_have_no_lag_either(tmp_path):
+  agent = dataclasses.replace(_catch().agent, overlap=7)
+  _, status = _run(_catch(agent=agent), tmp_path)
+  _expect_no_lag(status)
+
+
+def test_without_it_there_is_lag(tmp_path):
+  """So the others can fail: here the queue holds an update's data while its weights change."""
+  _, status = _run(_catch(inference=config_lib.InferenceConfig()), tmp_path)
+  assert status['policy_lag_max'] > 0
+
+
+def test_several_passes_change_the_weights_that_act_once_an_update(tmp_path, versions):
+  config = _ppo()
+  ended, status = _run(config, tmp_path)
+  assert ended == training.FINISHED
+  _expect_no_lag(status)
+  assert status['updates'] > 6
+  assert versions == list(range(versions[-1] + 1))
+  assert versions[-1] in (status['updates'] - 1, status['updates'])
+  rows = csv_file.read(run_directory.RunDirectory(tmp_path).metrics)
+  assert set(rows['learner/gradient_steps'][:-1]) == {4}
+  assert set(rows['learner/policy_lag_max'][:-1]) == {0}
+
+
+def test_a_stopped_run_goes_on(tmp_path, versions):
+  asked = []
+
+  def should_stop():
+    asked.append(None)
+    return len(asked) > 50
+
+  ended, before = _run(_ppo(total_steps=10**6), tmp_path, should_stop)
+  assert ended == training.STOPPED and before['updates'] > 1
+  _expect_no_lag(before)
+  versions.clear()
+  ended, after = _run(_ppo(total_steps=before['agent_steps'] + 100), tmp_path)
+  assert ended == training.FINISHED and after['resumptions'] == 1
+  assert after['updates'] >= before['updates'] + 3
+  _expect_no_lag(after)
+  assert versions == list(range(before['updates'], versions[-1] + 1))
+
+
+_STRICT = ('--config.inference.strictly_on_policy=True', '--config.num_actors=2',
+           '--config.environments_per_actor=4', '--config.num_evaluation_environments=2')
+_STEPS_AN_UPDATE = 8 * 9  # at most: eight unrolls of nine
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(600)
+def test_processes_have_no_lag_through_a_lost_actor_a_stop_and_a_resumption(runs, until):
+  folder = runs.folder()
+  run = runs.train(*_STRICT, runs.endless, folder=folder)
+  run.wait_for_updates(5)
+  actor = run.wait_for_node('actor')
+  actor.kill()
+  until(lambda: not actor.is_running() or actor.status() == 'zombie', 'the end of the actor')
+  run.wait_for_updates(5, since=run.status()['updates'])
+  os.killpg(run.process.pid, 2)  # Ctrl-C
+  assert run.wait() == 130, run.stderr
+  before = run.status()
+  _expect_no_lag_in_processes(before)
+
+  steps = before['agent_steps'] + 10 * _STEPS_AN_UPDATE
+  resumed = runs.start('train', '--run_dir=run', f'--config.total_steps={steps}', folder=folder)
+  assert resumed.wait() == 0, resumed.stderr
+  after = resumed.status()
+  assert after['status'] == 'finished' and after['resumptions'] == 1
+  assert after['updates'] >= before['updates'] + 9
+  _expect_no_lag_in_processes(after)
+
+
+def _expect_no_lag_in_processes(status):
+  assert status['policy_lag_mean'] == status['policy_lag_max'] == 0
+  # The end may come between the unrolls of the last update and the update.
+  untrained = status['agent_steps'] - status['trained_steps']
+  assert 0 <= untrained <= (1 + status['resumptions']) * _STEPS_AN_UPDATE
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(600)
+def test_ppo_in_processes_with_replay_in_one_of_its_own(runs):
+  run = runs.start(
+      'train', '--config=cartpole_ppo', '--run_dir=run', '--config.total_steps=500',
+      '--config.network.mlp_sizes', '8', '--config.environments_per_actor=4',
+      '--config.agent.unroll_length=8', '--config.agent.batch_size=4',
+      '--config.agent.minibatch_size=16', '--config.agent.num_epochs=2',
+      '--config.replay.queue_size=4', '--config.replay.unrolls_per_item=4',
+      '--config.replay.separate_process=True', '--config.replay.prefetch_batches=0',
+      '--config.learner.xla=False')
+  assert run.wait() == 0, run.stderr
+  status = run.status()
+  assert status['policy_lag_mean'] == status['policy_lag_max'] == 0
+  assert status['agent_steps'] >= 500
+  assert 0 <= status['agent_steps'] - status['trained_steps'] <= 4 * 8
