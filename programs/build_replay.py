@@ -61,6 +61,17 @@ def _saved_replay(config: config_lib.ExperimentConfig,
                 'full disk or checkpoint.replay=False leaves it out')
 
 
+def take_over(config: config_lib.ExperimentConfig, acting: build.Acting,
+              server_address: str) -> None:
+  """For a learner whose replay has a node of its own, before anything is written.
+
+  The node may have outlived another learner. A memory is kept; what stands in a queue was acted
+  with weights that are gone, and is no whole update, as strictly on-policy steps need.
+  """
+  if acting.agent.replay_spec(config.agent).memory is None:
+    server_lib.empty_queue(server_address)
+
+
 def make_writer(config: config_lib.ExperimentConfig, acting: build.Acting,
                 server_address: str) -> writer_lib.ReplayWriter:
   """Computes initial priorities where the agent has them."""

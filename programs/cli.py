@@ -175,7 +175,7 @@ def node(argv: list[str]) -> int:
                             node_command.NodeArguments(role=tyro.MISSING, config=base))
   if not name:
     raise types.UserError('node needs --config=NAME_OR_PATH, the same on every host')
-  return node_command.node(arguments, base)
+  return node_command.node(arguments, parsing.overridden(rest))
 
 
 def manifest(argv: list[str]) -> int:

@@ -11,7 +11,7 @@ Imports neither TensorFlow, Reverb nor Launchpad.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 import dataclasses
 import difflib
 import json
@@ -138,21 +138,21 @@ def _short(value: Any) -> str:
   return text if len(text) <= 40 else text[:37] + '...'
 
 
-def with_cluster(config: config_lib.ExperimentConfig, before: config_lib.ExperimentConfig,
+def with_cluster(config: config_lib.ExperimentConfig, overridden: Collection[str],
                  cluster: Cluster, role: str) -> config_lib.ExperimentConfig:
   """The configuration of a node: addresses and the number of actors are the cluster file's.
 
-  before: without what the command line says. Raises `UserError` where that contradicts.
+  overridden: fields that the command line gives. Raises `UserError` where one contradicts.
   """
   if config.transport.kind != 'grpc':
     raise types.UserError(
         f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
         'anybody sends before it asks for the token; use --config.transport.kind=grpc')
-  if config.num_actors not in (before.num_actors, len(cluster.actors)):
+  if 'num_actors' in overridden and config.num_actors != len(cluster.actors):
     raise types.UserError(
         f'--config.num_actors={config.num_actors} contradicts cluster file {cluster.path}, '
         f'which has {len(cluster.actors)} actors: change "actors" there, on every host')
-  if config.transport != before.transport:
+  if {'transport.host', 'transport.port'}.intersection(overridden):
     raise types.UserError('--config.transport.host and port are given by the cluster file '
                           f'{cluster.path}: change "learner" or "listen" there')
   is_apart = cluster.replay is not None
@@ -161,8 +161,9 @@ def with_cluster(config: config_lib.ExperimentConfig, before: config_lib.Experim
                           f'"replay": "HOST:PORT" to the cluster file {cluster.path}')
   host, port = split(cluster.listen if role == 'learner' else cluster.learner)
   timeout_s = config.actor.connect_timeout_s
-  if timeout_s == config_lib.ActorConfig().connect_timeout_s:
-    timeout_s = max(timeout_s, _CONNECT_TIMEOUT_S)
+  if ('actor.connect_timeout_s' not in overridden
+      and timeout_s == config_lib.ActorConfig().connect_timeout_s):
+    timeout_s = _CONNECT_TIMEOUT_S
   replay_port = config.replay.port
   if cluster.replay is not None:
     replay_port = split(cluster.replay)[1] if role == 'replay' else 0

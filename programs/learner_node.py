@@ -63,6 +63,8 @@ class LearnerNodeProcess:
       replay = build_replay.make_server(config, run_dir, acting, config.replay.port)
       cleanup.callback(replay.stop)
       replay_address = replay.address
+    else:
+      build_replay.take_over(config, acting, replay_address)
     writer = build_replay.make_writer(config, acting, replay_address)
     cleanup.callback(writer.stop)
     counters = counting.Counters()
@@ -78,11 +80,8 @@ class LearnerNodeProcess:
     desk = sessions.SessionDesk(
         batcher, acting.spec, config_lib.num_environments(config),
         config_lib.num_training_environments(config), token)
-    host, _, port = address.rpartition(':')
-    num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
     membership = membership_lib.Membership(node_settings.by_kind(config), self.loop.resumptions)
-    transport = transports.serve(
-        config.transport, desk, int(port), num_streams + _SPARE_STREAMS, membership)
+    transport = _make_transport(config, desk, address, membership)
     self.loop.watch_actors(lambda: _actor_records(config, desk))
     inference = server_lib.InferenceThread(server, batcher, self._on_failure)
     self._prefetcher = dataset_lib.Prefetcher(
@@ -102,7 +101,7 @@ class LearnerNodeProcess:
     cleanup.callback(inference.stop)  # before: it answers whoever still waits
     cleanup.callback(self._dismiss, inference, desk, membership)
     run_directory.write_json(run_dir.addresses, {
-        'inference': f'{host}:{transport.port}', 'replay': replay_address})
+        'inference': f'{address.rpartition(":")[0]}:{transport.port}', 'replay': replay_address})
 
   def _on_failure(self, error: BaseException) -> None:
     self._failure = self._failure or error
@@ -137,6 +136,15 @@ class LearnerNodeProcess:
     self.loop.finish(status)
     self._status = status
     return status
+
+
+def _make_transport(config: config_lib.ExperimentConfig, desk: sessions.SessionDesk, address: str,
+                    membership: membership_lib.Membership) -> transports.TransportServer:
+  """With a thread for each stream of the actors, and some to spare."""
+  num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
+  port = int(address.rpartition(':')[2])
+  return transports.serve(
+      config.transport, desk, port, num_streams + _SPARE_STREAMS, membership)
 
 
 def _actor_records(config: config_lib.ExperimentConfig,

@@ -59,6 +59,17 @@ class ManifestArguments:
   retries: int = 6
 
 
+class _Dumper(yaml.SafeDumper):
+  """For people to read: files as blocks of lines, and nothing by reference."""
+
+  def ignore_aliases(self, data: object) -> bool:
+    return True
+
+
+_Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar(
+    'tag:yaml.org,2002:str', text, style='|' if '\n' in text else None))
+
+
 def manifest(arguments: ManifestArguments) -> int:
   """Checks, writes, and says what comes next; returns the exit code."""
   config = arguments.config
@@ -68,7 +79,7 @@ def manifest(arguments: ManifestArguments) -> int:
                           'use --config.transport.kind=grpc')
   deployment = _deployment(arguments, config)
   made = manifest_kubernetes.objects(config, deployment)
-  text = yaml.safe_dump_all(made, sort_keys=False, width=100)
+  text = yaml.dump_all(made, Dumper=_Dumper, sort_keys=False, width=100)
   if not arguments.out:
     print(text, end='')
     return 0

@@ -5,6 +5,7 @@ node runs in this process, writes to standard error, and keeps nothing.
 """
 from __future__ import annotations
 
+from collections.abc import Collection
 import dataclasses
 import json
 import pathlib
@@ -54,13 +55,13 @@ class NodeArguments:
   json: bool = False
 
 
-def node(arguments: NodeArguments, before: config_lib.ExperimentConfig) -> int:
-  """before: the configuration without what the command line says. Returns the exit code."""
+def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
+  """overridden: fields of the configuration that the command line gives. Returns the exit code."""
   if not arguments.cluster:
     raise types.UserError('node needs --cluster=FILE with the addresses of all nodes: see '
                           'docs/scaling.md')
   cluster = cluster_lib.load(arguments.cluster)
-  config = cluster_lib.with_cluster(arguments.config, before, cluster, arguments.role)
+  config = cluster_lib.with_cluster(arguments.config, overridden, cluster, arguments.role)
   config_validation.validate(config)
   environments.check(config.environment)
   if cluster.has_open_token:

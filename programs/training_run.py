@@ -26,6 +26,7 @@ from seed_acme import types
 from seed_acme.envs import registry as environments
 from seed_acme.loggers import terminal
 from seed_acme.programs import accounting
+from seed_acme.programs import bucket_run
 from seed_acme.programs import processes
 from seed_acme.programs import replay_size
 from seed_acme.programs import runner as runner_lib
@@ -317,11 +318,12 @@ def train(config: config_lib.ExperimentConfig, run_dir: str | None = None,
   if launch not in runner_lib.LAUNCH_TYPES:
     raise types.UserError(f'launch ({launch!r}) must be one of '
                           f'{", ".join(runner_lib.LAUNCH_TYPES)}')
-  run_folder = prepare(config, run_dir)
-  outcome = run(config, run_folder, launch=launch, max_restarts=max_restarts)
+  with bucket_run.opened(run_dir or '') as existing:
+    run_folder = prepare(config, None if existing is None else str(existing.path))
+    outcome = run(config, run_folder, launch=launch, max_restarts=max_restarts)
   text = summary_lib.failure_text(outcome.failure, run_folder)
   if outcome.exit_code == processes.USER_ERROR_EXIT:
     raise types.UserError(text.removeprefix('error: '))
   if outcome.exit_code == processes.FAILURE_EXIT:
     raise TrainingFailed(text)
-  return {**outcome.summary, 'run_dir': str(run_folder.path)}
+  return {**outcome.summary, 'run_dir': (existing or run_folder).name}

@@ -33,7 +33,7 @@ def needs(cloud: cloud_lib.CloudConfig,
           pools: Sequence[tuple[cloud_lib.Machine, int]]) -> list[Need]:
   """pools: machine and number of replicas of each."""
   has_docker = _has_docker()
-  return [credentials(), _docker(has_docker), _apis(cloud, has_docker), _repository(cloud),
+  return [credentials(), _docker(cloud, has_docker), _apis(cloud), _repository(cloud),
           *([_docker_login(cloud)] if has_docker else []), _bucket(cloud), _quota(cloud, pools)]
 
 
@@ -83,15 +83,15 @@ def _has_docker() -> bool:
     return False
 
 
-def _docker(has_docker: bool) -> Need:
+def _docker(cloud: cloud_lib.CloudConfig, has_docker: bool) -> Need:
   if has_docker:
     return Need('Docker', READY, 'images are built here', ())
-  return Need('Docker', MISSING, 'no engine answers here, so Cloud Build builds the images',
-              ('docker info',))
+  return Need('Docker', MISSING, 'no engine answers here; Cloud Build takes its place',
+              (f'gcloud services enable cloudbuild.googleapis.com --project={cloud.project}',))
 
 
-def _apis(cloud: cloud_lib.CloudConfig, has_docker: bool) -> Need:
-  names = ['aiplatform', 'artifactregistry', 'storage', *([] if has_docker else ['cloudbuild'])]
+def _apis(cloud: cloud_lib.CloudConfig) -> Need:
+  names = ['aiplatform', 'artifactregistry', 'storage']
   listed = ' '.join(f'{name}.googleapis.com' for name in names)
   return Need('APIs', UNCHECKED, ', '.join(names),
               (f'gcloud services enable {listed} --project={cloud.project}',))

@@ -51,6 +51,11 @@ class ReplayServer:
     self._server.stop()
 
 
+def empty_queue(address: str) -> None:
+  """Drops the unrolls that wait in a queue, for whoever else they were meant."""
+  reverb.Client(address).reset(tables.UNROLLS)
+
+
 def wait_until_up(address: str, timeout_s: float, stop: threading.Event) -> bool:
   """Returns True when a server at `address` answers, False on `stop`; after `timeout_s` raises
   ConnectionError."""

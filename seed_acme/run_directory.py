@@ -154,6 +154,9 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
 
   Raises `UserError` if it cannot be written, or holds files that are no run's.
   """
+  if bucket_lib.is_url(path):
+    raise types.UserError(f'{os.fspath(path)} is in a bucket, where this cannot work: give a local '
+                          'folder (seed-acme train and seed_acme.train take a bucket)')
   folder = pathlib.Path(path).absolute()
   with _user_error(folder, 'write into'):
     foreign = sorted(set(os.listdir(folder)) - _OURS) if folder.exists() else []

@@ -97,7 +97,8 @@ def test_what_the_package_imports_is_declared():
   """Third-party modules that we import come with the install, not by chance."""
   modules = {'absl': 'absl-py', 'dm_env': 'dm-env', 'tree': 'dm-tree', 'grpc': 'grpcio',
              'sonnet': 'dm-sonnet', 'tensorflow': 'tensorflow-cpu', 'reverb': 'dm-reverb',
-             'launchpad': 'dm-launchpad', 'courier': 'dm-launchpad'}
+             'launchpad': 'dm-launchpad', 'courier': 'dm-launchpad',
+             'google': 'google-cloud-aiplatform', 'yaml': 'pyyaml'}
   setup = _setup()
   declared = {_normal(requirements.Requirement(line).name)
               for line in [*setup.INSTALL_REQUIRES, *setup.EXTRAS_REQUIRE['gym'],

@@ -111,8 +111,8 @@ class TestWithCluster:
 
   def test_addresses_and_the_number_of_actors_are_the_files(self, base, load):
     cluster = load(actors=5, listen='0.0.0.0:9000')
-    learner = cluster_lib.with_cluster(base, base, cluster, 'learner')
-    actor = cluster_lib.with_cluster(base, base, cluster, 'actor')
+    learner = cluster_lib.with_cluster(base, (), cluster, 'learner')
+    actor = cluster_lib.with_cluster(base, (), cluster, 'actor')
     assert learner.num_actors == actor.num_actors == 5
     assert (learner.transport.host, learner.transport.port) == ('0.0.0.0', 9000)
     assert (actor.transport.host, actor.transport.port) == ('10.0.0.1', 8000)
@@ -120,7 +120,7 @@ class TestWithCluster:
 
   def test_replay_elsewhere_is_not_saved_and_only_its_own_node_takes_the_port(self, base, load):
     cluster = load(replay='10.0.0.9:8001')
-    made = {role: cluster_lib.with_cluster(base, base, cluster, role)
+    made = {role: cluster_lib.with_cluster(base, (), cluster, role)
             for role in ('learner', 'replay', 'actor')}
     assert all(c.replay.separate_process and not c.checkpoint.replay for c in made.values())
     assert [made[role].replay.port for role in made] == [0, 8001, 0]
@@ -128,13 +128,16 @@ class TestWithCluster:
   def test_nodes_wait_longer_than_processes_unless_told_how_long(self, base, load):
     wait = lambda seconds: dataclasses.replace(
         base, actor=dataclasses.replace(base.actor, connect_timeout_s=seconds))
-    for config, seconds in ((base, 600), (wait(5.0), 5), (wait(9000.0), 9000)):
-      node = cluster_lib.with_cluster(config, base, load(), 'actor')
+    field = 'actor.connect_timeout_s'
+    for config, overridden, seconds in (
+        (base, (), 600), (wait(5.0), (), 5), (wait(5.0), (field,), 5), (base, (field,), 60)):
+      node = cluster_lib.with_cluster(config, overridden, load(), 'actor')
       assert node.actor.connect_timeout_s == seconds
 
   def test_the_number_of_actors_may_be_said_twice_if_it_is_the_same(self, base, load):
     config = dataclasses.replace(base, num_actors=3)
-    assert cluster_lib.with_cluster(config, base, load(actors=3), 'actor').num_actors == 3
+    cluster = load(actors=3)
+    assert cluster_lib.with_cluster(config, {'num_actors'}, cluster, 'actor').num_actors == 3
 
   @pytest.mark.parametrize('change, words', [
       ({'num_actors': 7}, ['num_actors=7', 'has 2']),
@@ -149,7 +152,7 @@ class TestWithCluster:
     if group:
       part = {group: dataclasses.replace(getattr(base, group), **part)}
     with pytest.raises(types.UserError) as error:
-      cluster_lib.with_cluster(dataclasses.replace(base, **part), base, load(), 'learner')
+      cluster_lib.with_cluster(dataclasses.replace(base, **part), {name}, load(), 'learner')
     for word in words:
       assert word in str(error.value)
 

@@ -42,7 +42,7 @@ def make(capsys):
 @pytest.mark.parametrize('fields', [
     {}, {'storage': 'none'},
     {'namespace': 'learning', 'token_secret': 'mine', 'storage_class': 'fast', 'learner_gpus': 2},
-    {'config': 'atari_r2d2', 'overrides': ['--config.replay.separate_process=True']}],
+    {'config': 'catch_r2d2', 'overrides': ['--config.replay.separate_process=True']}],
     ids=['plain', 'no_volume', 'all_options', 'replay_apart'])
 def test_every_object_is_valid_by_the_schemas_of_kubernetes(make, version, fields):
   fields = dict(fields)
@@ -104,7 +104,7 @@ def test_the_nodes_read_what_the_manifest_holds(make, tmp_path, monkeypatch):
   assert cluster.replay == 'catch-vtrace-replay.catch-vtrace:8001'
   assert cluster.listen == '0.0.0.0:8000'
   for role in ('learner', 'replay', 'actor'):
-    assert cluster_lib.with_cluster(config, config, cluster, role).num_actors == 3
+    assert cluster_lib.with_cluster(config, (), cluster, role).num_actors == 3
   ports = {p['name']: p['port'] for p in made['Service', 'catch-vtrace']['spec']['ports']}
   assert ports == {'inference': 8000, 'replay': 8001}
 

@@ -81,6 +81,20 @@ def test_the_job_has_the_learners_pool_first(dry_run):
                         rf'catch-vtrace-{group}:\d{{8}}-\d{{6}}', image)
 
 
+def test_nodes_of_one_machine_type_are_pools_of_their_own_and_the_learner_is_first(
+    tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(signal, 'signal', lambda *_: None)
+  same = [f'--cloud.{kind}=n1-standard-4' for kind in ('learner', 'replay', 'actors')]
+  assert cli.main([*_VERTEX, *_CLOUD, *same, '--dry_run', '--out=out', '--config.num_actors=1',
+                   '--config.replay.separate_process=True']) == 0
+  assert re.findall(r'^Pool (\d): 1 x n1-standard-4: (\w+)', capsys.readouterr().out, re.M) == [
+      ('0', 'learner'), ('1', 'replay'), ('2', 'actors')]
+  pools = json.loads((tmp_path / 'out' / 'job.json').read_text())['workerPoolSpecs']
+  assert [re.search(r'-(\w+):', pool['containerSpec']['imageUri'])[1] for pool in pools] == [
+      'learner', 'replay', 'actor']
+
+
 def test_it_says_what_would_run_and_what_is_missing(dry_run):
   for text in ('Vertex AI, project my-project-123, region us-central1', f'Run: {_URL}',
                'Pool 0: 1 x n1-standard-8: learner',

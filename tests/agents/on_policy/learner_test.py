@@ -8,12 +8,14 @@ import tensorflow as tf
 import tree
 
 from seed_acme import config as config_lib
+from seed_acme import learner as learner_lib
 from seed_acme import multi_pass_learner
 from seed_acme import types
 from seed_acme.agents.on_policy import agent
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import presets
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 _OF = ['unrolls', 'transitions']
@@ -219,5 +221,28 @@ def test_observation_statistics_change_in_finish_alone(
   np.testing.assert_allclose(metrics['value/normalizer_std'], network.values.std())
 
 
-def test_the_agent_offers_these_passes(make_config):
-  assert agent.AGENT.passes(make_config(num_epochs=7)).num_epochs == 7
+@pytest.mark.parametrize('name', ['vpg', 'ppo', 'vtrace', 'awr', 'vmpo'])
+def test_an_update_of_the_agent_is_its_parts_in_order(name, make_network, make_sample):
+  """Two passes of one minibatch each, by hand and in the graphs of the learner."""
+  config = getattr(presets, name)(
+      unroll_length=6, batch_size=4, minibatch_size=0, num_epochs=2, values=_AVERAGE,
+      observations=_AVERAGE, optimizer=config_lib.OptimizerConfig(learning_rate=0.01))
+  networks = [make_network(config, 'nested') for _ in range(2)]
+  sample = make_sample(networks[0], config, 'nested', lag=0.2)
+  subject = multi_pass_learner.MultiPassLearner(
+      networks[0], lambda network, batch: agent.AGENT.loss(network, batch, config), config, 1000,
+      agent.AGENT.passes(config), seed=1, xla=False)
+  metrics = subject.step(sample, agent_steps=0).metrics
+  variables, losses = networks[1].trainable_variables, []
+  optimizer = learner_lib.make_optimizer(config.optimizer, tf.Variable(0.01))
+  batch = learner.prepare(networks[1], sample, True, config)
+  for _ in range(2):
+    with tf.GradientTape() as tape:
+      losses.append(loss_lib.loss(networks[1], batch, config).loss)
+    gradients, _ = tf.clip_by_global_norm(
+        tape.gradient(losses[-1], variables), config.optimizer.max_gradient_norm)
+    optimizer.apply(gradients, variables)
+  learner.finish(networks[1], sample, config)
+  np.testing.assert_allclose(metrics['loss/total'], np.mean(losses), rtol=1e-4)
+  for a, b in zip(networks[0].variables, networks[1].variables):
+    np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5, err_msg=a.name)

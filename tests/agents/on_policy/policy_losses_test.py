@@ -171,6 +171,14 @@ def test_the_reciprocal_bound_has_the_gradient_of_the_originals_mask(seed, make_
   np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-6)
 
 
+def test_an_advantage_of_0_is_not_repeated(make_config):
+  x = tf.constant([-1.0, -2.0, -4.0])
+  loss = policy_losses.policy_loss(
+      x, x, tf.constant([0.0, 3.0, -1.0]), tf.fill([3], True), None,
+      make_config(policy_loss='repeat_positive')).loss
+  np.testing.assert_allclose(loss, 2.0 / 3.0, rtol=1e-6)
+
+
 def test_a_hopeless_ratio_is_finite_in_value_and_gradient(make_config, gradients):
   for name in ('ppo', 'vtrace'):
     for log_ratio in (-200.0, 200.0):
