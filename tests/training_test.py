@@ -194,7 +194,7 @@ def test_status_before_anything_happened(tmp_path, clock):
       'status', 'time_s', 'agent_steps', 'frames', 'updates', 'episodes', 'trained_steps', 'wall_s',
       'total_steps', 'steps_per_s', 'episode_return', 'episode_return_last_100',
       'evaluation_return', 'policy_lag_mean', 'policy_lag_p95', 'policy_lag_max',
-      'unrolls_inserted', 'resumptions', 'seconds', 'inference_batch_size',
+      'unrolls_inserted', 'resumptions', 'actors', 'seconds', 'inference_batch_size',
       'inference_latency_s'}
   assert (status['status'], status['total_steps'], status['updates']) == ('running', 77, 0)
   for name in ('episode_return', 'evaluation_return', 'policy_lag_mean', 'policy_lag_p95',

@@ -68,7 +68,9 @@ def test_size_and_counts_go_on(start, saved):
   run, info = saved
   program = start(_config(10_000), run)
   assert not run.notices.exists()
-  assert _info(program) == info
+  size, inserts, samples = _info(program)
+  assert (size, inserts) == info[:2]
+  assert 0 <= samples - info[2] <= 8  # Reverb's own threads draw up to two batches ahead
   assert info[0] == info[1] > 50
   _play(program, 600)
   assert _info(program)[0] > info[0]
