@@ -36,7 +36,8 @@ EXTRAS_REQUIRE = {
     # Later versions of MuJoCo break gym's Hopper, Walker2d and Swimmer; an unpinned dm_control
     # brings the newest. gym's pictures of MuJoCo import imageio.
     'mujoco': ['gym>=0.26,<0.27', 'gymnasium>=1.0', 'imageio>=2.31', 'mujoco==2.3.3'],
-    'dm_control': ['dm_control==1.0.11', 'mujoco==2.3.3'],
+    # Not `dm_control`: of an extra with `_` pip before 23.3 installs nothing, and says nothing.
+    'dm-control': ['dm_control==1.0.11', 'mujoco==2.3.3'],
     'video': ['imageio>=2.31', 'imageio-ffmpeg>=0.4.9'],
     # `--launch=vertex_ai`. Launchpad 0.5.1 was written for this xmanager; the other bounds keep
     # pip from trying for an hour which of Google's packages still take protobuf 3.19.

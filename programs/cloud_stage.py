@@ -25,7 +25,7 @@ _SUFFIXES = ('.py', '.typed')
 _CPU_TENSORFLOW, _GPU_TENSORFLOW = 'tensorflow-cpu', 'tensorflow'
 _ALWAYS = ('google-auth',)  # of tensorflow's file system, which finds the credentials itself
 # Of an environment's id, the extra of setup.py that brings what it needs.
-_EXTRAS = {'atari': 'atari', 'gymnasium': 'gymnasium', 'gym': 'gym', 'dm_control': 'dm_control'}
+_EXTRAS = {'atari': 'atari', 'gymnasium': 'gymnasium', 'gym': 'gym', 'dm_control': 'dm-control'}
 _OF_EXTRA = re.compile(rf'({"|".join(_EXTRAS)}):|.*-v\d+$')  # ids that are no modules
 _MODULE = re.compile(r'[A-Za-z_]\w*([.:][A-Za-z_]\w*)+')
 _SKIPPED = ('.*', '__pycache__', '*.pyc', '*.egg-info', 'runs', 'build', 'dist', 'node_modules')

@@ -33,7 +33,7 @@ echo 'Installing (1.8 GB on disk; a few minutes)'
 # The build environments of pip take their versions from the same file.
 if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
     --disable-pip-version-check --progress-bar off \
-    --editable '.[dev,gym,gymnasium,atari,mujoco,dm_control,video,vertex]' 2>&1 | tee "$log" | show_progress
+    --editable '.[dev,gym,gymnasium,atari,mujoco,dm-control,video,vertex]' 2>&1 | tee "$log" | show_progress
 then
   echo "The installation failed; the end of $log:" >&2
   tail -n 12 "$log" >&2

@@ -43,7 +43,7 @@ _OPTIONAL = {
     'ale_py': ('ale-py', 'atari'),
     'cv2': ('opencv-python', 'atari'),
     'mujoco': ('mujoco', 'mujoco'),
-    'dm_control': ('dm_control', 'dm_control'),
+    'dm_control': ('dm_control', 'dm-control'),
     'imageio': ('imageio', 'video'),
     'imageio_ffmpeg': ('imageio-ffmpeg', 'video'),
 }

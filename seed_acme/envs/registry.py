@@ -185,7 +185,7 @@ def check(config: config_lib.EnvironmentConfig) -> None:
   elif config.id.startswith(_ATARI):
     _check_atari(config)
   elif config.id.startswith(_DM_CONTROL):
-    _require(config.id, 'dm_control', 'dm_control')
+    _require(config.id, 'dm_control', 'dm-control')
     _, settings = action_scaling.split(config.id, config.settings)
     dm_control_adapter.check(config.id[len(_DM_CONTROL):], settings)
   elif package:
@@ -246,7 +246,7 @@ def known_environments() -> list[KnownEnvironments]:
   listed.append(KnownEnvironments(
       f'{_DM_CONTROL}DOMAIN/TASK', "a task of dm_control's suite, such as dm_control:cheetah/run",
       (*dm_control_adapter.SETTINGS, *of_actions), _is_installed('dm_control'),
-      'pip install seed_acme[dm_control]'))
+      'pip install seed_acme[dm-control]'))
   listed.append(KnownEnvironments(
       'package.module:factory', 'your own factory(seed, **settings); takes its settings too',
       of_actions, True, ''))

@@ -32,20 +32,20 @@ def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
   assert 'is being trained by another program' in second.stderr
   first.kill_everything()
   assert not (first.folder / 'runs').exists() and not (first.folder / 'gs:').exists()
-  saved = max(json.loads(storage.path(f'{_URL}/{name}').read_text())['updates']
-              for name in checkpoints())
-  assert saved > 0
+  counts = max((json.loads(storage.path(f'{_URL}/{name}').read_text())['meta']['counts']
+                for name in checkpoints()), key=lambda counts: counts['updates'])
+  assert counts['updates'] > 0
   storage.path(f'{_URL}/lock.json').unlink()  # or its successor waits until it looks dead
   shutil.rmtree(tmp_path)
   tmp_path.mkdir()
-  steps = json.loads(storage.path(f'{_URL}/status.json').read_text())['agent_steps']
-  successor = runs.train(*_ALONE, f'--config.total_steps={steps + 20_000}', run_dir=_URL)
+  total = counts['agent_steps'] + 20_000
+  successor = runs.train(*_ALONE, f'--config.total_steps={total}', run_dir=_URL)
   assert successor.wait(400) == 0, successor.stderr
   assert f'Resuming: {_URL}' in successor.stdout
   assert f'--logdir={_URL}/tensorboard' in successor.stdout
   status = json.loads(storage.path(f'{_URL}/status.json').read_text())
   assert status['status'] == 'finished' and status['resumptions'] == 1
-  assert status['updates'] > saved
+  assert status['updates'] > counts['updates']
   assert {'config.json', 'metrics.csv', 'summary.json'} <= set(storage.names(_URL))
   assert 'lock.json' not in storage.names(_URL)
   assert not list(tmp_path.iterdir()), 'the local copy stays behind'

@@ -59,7 +59,7 @@ def dry_run(tmp_path_factory):
   done = subprocess.run(
       [pathlib.Path(sys.executable).with_name('seed-acme'), *_VERTEX, *_CLOUD, '--dry_run',
        f'--out={folder}', f'--run_dir={_URL}', '--config.num_actors=2',
-       '--config.environments_per_actor=8', '--config.num_evaluation_environments=2',
+       '--config.environments_per_actor=32', '--config.num_evaluation_environments=2',
        f'--config.total_steps={_STEPS}', '--config.checkpoint.period_s=1',
        '--cloud.learner=n1-standard-8'],
       cwd=folder.parent, capture_output=True, text=True, timeout=_HANG_S, check=False,
@@ -98,7 +98,7 @@ def test_nodes_of_one_machine_type_are_pools_of_their_own_and_the_learner_is_fir
 def test_it_says_what_would_run_and_what_is_missing(dry_run):
   for text in ('Vertex AI, project my-project-123, region us-central1', f'Run: {_URL}',
                'Pool 0: 1 x n1-standard-8: learner',
-               'Pool 1: 3 x n1-standard-4: actors, 8 environments each, 16 in all',
+               'Pool 1: 3 x n1-standard-4: actors, 32 environments each, 64 in all',
                'credentials [', 'APIs [not checked]',
                'gcloud services enable aiplatform.googleapis.com',
                'image repository [not checked]', 'gcloud artifacts repositories create seed-acme',
