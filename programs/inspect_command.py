@@ -9,9 +9,11 @@ import math
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -139,14 +141,30 @@ def _look_once(server: inspection.Server, arguments: InspectArguments) -> None:
 
 
 def _watch(server: inspection.Server, arguments: InspectArguments) -> None:
-  """Returns when the server is gone; Ctrl-C is the caller's to answer."""
+  """Returns when the server is gone; Ctrl-C is the caller's to answer.
+
+  The signal only sets a flag: an exception that strikes within a call into Reverb's library can
+  be lost there, and the window would go on for ever.
+  """
+  interrupted = threading.Event()
+  before_handler = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+  try:
+    _refresh(server, arguments, interrupted)
+  finally:
+    signal.signal(signal.SIGINT, before_handler)
+
+
+def _refresh(server: inspection.Server, arguments: InspectArguments,
+             interrupted: threading.Event) -> None:
+  """Raises KeyboardInterrupt once `interrupted` is set."""
   from seed_acme.replay import inspection
   before = server.snapshot()
   _select(before, arguments.table)
   redraws = sys.stdout.isatty() and not arguments.json
   pause_s = min(arguments.interval, arguments.watch)  # the first figures come soon
   while True:
-    time.sleep(pause_s)
+    if interrupted.wait(pause_s):
+      raise KeyboardInterrupt
     pause_s = arguments.watch
     try:
       after = server.snapshot()

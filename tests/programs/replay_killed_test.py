@@ -46,6 +46,14 @@ def _items_while_it_runs(run):
     return None
 
 
+def _saved_updates(run):
+  """Of the newest checkpoint of a live run; 0 while it is being replaced."""
+  try:
+    return int(checkpoint.newest(run.run_dir.checkpoints).name)
+  except (OSError, AttributeError):
+    return 0
+
+
 def _inspect(runs, folder, one_json):
   looked = runs.start('inspect', '--run_dir=run', '--table=unrolls', '--json', folder=folder)
   assert looked.wait() == 0, looked.stderr
@@ -59,8 +67,7 @@ def drill(runs, until, one_json):
   command = (*_R2D2, runs.endless)
   killed = runs.train(*command, folder=folder)
   earlier = until(lambda: _items_while_it_runs(killed) or killed.check_runs(), 'a saved memory')
-  saved_updates = lambda: int(checkpoint.newest(killed.run_dir.checkpoints).name)
-  until(lambda: saved_updates() >= _MIN_UPDATES or killed.check_runs(), 'a later one')
+  until(lambda: _saved_updates(killed) >= _MIN_UPDATES or killed.check_runs(), 'a later one')
   killed.wait_for_node('learner').send_signal(signal.SIGKILL)
   code = killed.wait()
   saved = _saved_items(killed)
