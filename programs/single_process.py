@@ -105,12 +105,12 @@ class SingleProcess:
     self.loop = build.make_training_loop(
         config, run_dir, acting, self.server, self.counters, self._memory)
     self.loop.restore()
-    self._samples = iter(dataset_lib.make_dataset(
-        self._replay.address, config.agent.batch_size, config.replay.unrolls_per_item,
-        config.replay.prefetch_batches))
     self._turns: _QueueTurns | _MemoryTurns = (
         _QueueTurns(config) if self._memory is None else _MemoryTurns(
             config, *self._memory.counts()))
+    self._samples = iter(dataset_lib.make_dataset(
+        self._replay.address, config.agent.batch_size, config.replay.unrolls_per_item,
+        config.replay.prefetch_batches))
     self._channels: list[list[actor_lib.LocalChannel]] = []
     self.actors = [self._make_actor(index) for index in range(actors.num_actor_nodes(config))]
 
