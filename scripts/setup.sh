@@ -29,7 +29,7 @@ show_progress() {
     END { if (live) printf "\r\033[K" }'
 }
 
-echo 'Installing (1.8 GB on disk; a few minutes)'
+echo 'Installing (2.4 GB on disk; a few minutes)'
 # The build environments of pip take their versions from the same file.
 if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
     --disable-pip-version-check --progress-bar off \

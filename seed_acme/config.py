@@ -15,8 +15,8 @@ Setting = Union[bool, int, float, str]
 class EnvironmentConfig:
   """Which environment, and its settings.
 
-  id: `catch`, `memory_chain`, a gym id (`CartPole-v1` or `gym:CartPole-v1`),
-    `gymnasium:CartPole-v1`, or `package.module:factory`, your own function
+  id: `catch`, `memory_chain`, `toy`, `toy_memory`, `atari:Pong`, a gym id (`CartPole-v1`,
+    `HalfCheetah-v4`, `gym:CartPole-v1`), `gymnasium:CartPole-v1`, `dm_control:cheetah/run`, or `package.module:factory`, your own function
     `factory(seed, **settings)` that returns a dm_env, gym or gymnasium environment.
   settings: keyword arguments of the environment, `rows 10 columns 5` on the command line.
   """
@@ -213,7 +213,7 @@ class LearnerConfig:
     configurations): docs/performance.md. 0 = TensorFlow's choice.
   log_period_s: seconds between two rows of the logs.
   xla: compile the gradient step of an agent that makes several passes. Nearly twice as fast on
-    small dense networks; recurrent cores cannot be compiled, and V-MPO takes minutes.
+    small dense networks; an LSTM cannot be compiled, and V-MPO takes minutes.
   """
   tensorflow_threads: int = 1
   log_period_s: float = 1.0

@@ -29,6 +29,9 @@ def validate(config: config_lib.ExperimentConfig) -> None:
         f'({agent.batch_size}); the learner would wait for ever: raise replay.queue_size')
   if config.inference.strictly_on_policy:
     _check_strictly_on_policy(config)
+  if config.learner.xla and config.network.core == 'lstm':
+    raise types.UserError("learner.xla (True) cannot compile network.core 'lstm', whose gradient "
+                          'is one fused operation: set it to False')
   batch_size = config_lib.inference_batch_size(config)
   if batch_size > config_lib.num_environments(config):
     raise types.UserError(

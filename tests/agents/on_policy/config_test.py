@@ -32,6 +32,14 @@ def test_a_wrong_value_is_named(field, value, said):
     config_validation.validate(config)
 
 
+def test_xla_with_an_lstm_is_refused():
+  config = registry.load('toy_memory_ppo')
+  config_validation.validate(config)
+  config = dataclasses.replace(config, learner=dataclasses.replace(config.learner, xla=True))
+  with pytest.raises(types.UserError, match=r'learner.xla \(True\) cannot compile'):
+    config_validation.validate(config)
+
+
 @pytest.mark.parametrize('preset', [
     presets.vpg, presets.ppo, presets.vtrace, presets.awr, presets.vmpo])
 def test_every_preset_is_accepted(preset):
