@@ -16,8 +16,9 @@ class EnvironmentConfig:
   """Which environment, and its settings.
 
   id: `catch`, `memory_chain`, `toy`, `toy_memory`, `atari:Pong`, a gym id (`CartPole-v1`,
-    `HalfCheetah-v4`, `gym:CartPole-v1`), `gymnasium:CartPole-v1`, `dm_control:cheetah/run`, or `package.module:factory`, your own function
-    `factory(seed, **settings)` that returns a dm_env, gym or gymnasium environment.
+    `HalfCheetah-v4`, `gym:CartPole-v1`), `gymnasium:CartPole-v1`, `dm_control:cheetah/run`, or
+    `package.module:factory`, your own function `factory(seed, **settings)` that returns a dm_env,
+    gym or gymnasium environment.
   settings: keyword arguments of the environment, `rows 10 columns 5` on the command line.
   """
   id: str
