@@ -82,16 +82,22 @@ def test_unrolls_inserted_while_it_is_read_keep_their_order(serve, coded_unrolls
   writer.stop()
 
 
-def _threads():
-  return [thread for thread in threading.enumerate() if thread.name == 'prefetch']
+@pytest.fixture
+def join_prefetchers():
+  """Waits for the threads of this test alone: another test's may wait in Reverb for ever."""
+  others = set(threading.enumerate())
+
+  def join():
+    for thread in set(threading.enumerate()) - others:
+      if thread.name == 'prefetch':
+        thread.join(timeout=60)
+        assert not thread.is_alive(), 'the prefetcher does not end'
+
+  return join
 
 
-def _join_prefetchers():
-  for thread in _threads():
-    thread.join()
-
-
-def test_the_prefetcher_hands_on_samples_in_order_and_none_in_time(serve, coded_unrolls):
+def test_the_prefetcher_hands_on_samples_in_order_and_none_in_time(
+    serve, coded_unrolls, join_prefetchers):
   server = serve(queue_size=64, unrolls_per_item=2)
   _insert(server, 2, coded_unrolls(0, 10))
   failures = []
@@ -104,11 +110,12 @@ def test_the_prefetcher_hands_on_samples_in_order_and_none_in_time(serve, coded_
   assert prefetcher.next(timeout_s=0.05) is None  # 2 unrolls are no batch
   prefetcher.stop()
   _insert(server, 2, coded_unrolls(10, 8))  # the thread wakes and sees that it is over
-  _join_prefetchers()
+  join_prefetchers()
   assert not failures
 
 
-def test_the_prefetcher_stops_while_it_waits_for_the_trainer(serve, coded_unrolls):
+def test_the_prefetcher_stops_while_it_waits_for_the_trainer(
+    serve, coded_unrolls, join_prefetchers):
   server = serve(queue_size=64, unrolls_per_item=2)
   _insert(server, 2, coded_unrolls(0, 64))
   failures = []
@@ -117,7 +124,7 @@ def test_the_prefetcher_stops_while_it_waits_for_the_trainer(serve, coded_unroll
   prefetcher.start()
   assert prefetcher.next(timeout_s=30) is not None
   prefetcher.stop()
-  _join_prefetchers()
+  join_prefetchers()
   assert not failures
 
 
@@ -139,7 +146,7 @@ class _Countable:
 
 
 @pytest.mark.parametrize('num_ahead', [0, 1, 3])
-def test_the_prefetcher_is_ahead_by_so_many_samples_exactly(num_ahead):
+def test_the_prefetcher_is_ahead_by_so_many_samples_exactly(num_ahead, join_prefetchers):
   samples = _Countable()
   prefetcher = dataset_lib.Prefetcher(samples, print, num_ahead)
   prefetcher.start()
@@ -149,10 +156,10 @@ def test_the_prefetcher_is_ahead_by_so_many_samples_exactly(num_ahead):
     assert samples.number == number + num_ahead
     assert prefetcher.next(timeout_s=30) == number
   prefetcher.stop()
-  _join_prefetchers()
+  join_prefetchers()
 
 
-def test_who_asks_again_after_a_time_out_asks_for_the_same_sample():
+def test_who_asks_again_after_a_time_out_asks_for_the_same_sample(join_prefetchers):
   samples = _Countable()
   samples.may_go_on.clear()
   prefetcher = dataset_lib.Prefetcher(samples, print, num_ahead=0)
@@ -161,7 +168,7 @@ def test_who_asks_again_after_a_time_out_asks_for_the_same_sample():
   samples.may_go_on.set()
   assert prefetcher.next(timeout_s=30) == 0
   prefetcher.stop()
-  _join_prefetchers()
+  join_prefetchers()
   assert samples.number == 1
 
 
@@ -174,7 +181,7 @@ def _until(is_so):
 
 @pytest.mark.parametrize('prefetch_batches, items_ahead', [(0, 1), (1, 2 + 2), (3, 6 + 2)])
 def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
-    serve, coded_unrolls, prefetch_batches, items_ahead):
+    serve, coded_unrolls, prefetch_batches, items_ahead, join_prefetchers):
   """Items of two unrolls, two a batch. Reverb itself is an item or a batch ahead."""
   server = serve(queue_size=64, unrolls_per_item=2)
   _insert(server, 2, coded_unrolls(0, 64))
@@ -195,7 +202,7 @@ def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
     sample = prefetcher.next(timeout_s=30)
     _assert_is_time_major(sample, coded_unrolls(4 * number, 4))
   prefetcher.stop()
-  _join_prefetchers()
+  join_prefetchers()
   assert not failures
 
 
@@ -224,17 +231,17 @@ def test_a_prefetcher_that_waits_for_data_does_not_hold_up_the_process():
   assert (result.returncode, result.stdout) == (0, 'over\n'), result.stderr
 
 
-def test_a_dataset_that_ends_is_a_failure():
+def test_a_dataset_that_ends_is_a_failure(join_prefetchers):
   failures = []
   prefetcher = dataset_lib.Prefetcher(tf.data.Dataset.range(2), failures.append, num_ahead=5)
   prefetcher.start()
-  _join_prefetchers()
+  join_prefetchers()
   assert [prefetcher.next(1).numpy(), prefetcher.next(1).numpy()] == [0, 1]
   assert len(failures) == 1
   assert 'ended' in str(failures[0])
 
 
-def test_a_dataset_that_fails_hands_the_error_on():
+def test_a_dataset_that_fails_hands_the_error_on(join_prefetchers):
 
   def fail(x):
     with tf.control_dependencies([tf.debugging.assert_less(x, np.int64(1))]):
@@ -244,7 +251,7 @@ def test_a_dataset_that_fails_hands_the_error_on():
   prefetcher = dataset_lib.Prefetcher(
       tf.data.Dataset.range(tf.constant(5, tf.int64)).map(fail), failures.append, num_ahead=5)
   prefetcher.start()
-  _join_prefetchers()
+  join_prefetchers()
   assert prefetcher.next(1).numpy() == 0
   assert len(failures) == 1
   assert isinstance(failures[0], tf.errors.InvalidArgumentError)
