@@ -15,7 +15,7 @@ from seed_acme import mirror as mirror_lib
 from seed_acme import run_directory
 from seed_acme import types
 from seed_acme.programs import processes
-from seed_acme.programs import vertex_missing
+from seed_acme.programs.vertex import missing as vertex_missing
 
 
 @contextlib.contextmanager

@@ -17,9 +17,9 @@ from seed_acme import run_directory
 from seed_acme import saved_config
 from seed_acme import types
 from seed_acme.configs import registry as configs
-from seed_acme.programs import cloud
 from seed_acme.programs import parsing
 from seed_acme.programs import processes
+from seed_acme.programs.vertex import cloud
 
 _DEFAULT_CONFIG = 'catch_vtrace'
 _MAX_ERROR_LINES = 4
@@ -92,7 +92,7 @@ class DoctorArguments:
 
 def train(argv: list[str]) -> int:
   from seed_acme.programs import bucket_run
-  from seed_acme.programs import vertex_command
+  from seed_acme.programs.vertex import command as vertex_command
   name, rest = parsing.take_config(argv)
   run_dir = parsing.peek(rest, '--run_dir')
   if parsing.peek(rest, '--launch') == vertex_command.LAUNCH:  # its run is not worked on here
@@ -104,7 +104,7 @@ def train(argv: list[str]) -> int:
 def _train(name: str, rest: list[str], run_dir: str,
            run: run_directory.RunDirectory | None) -> int:
   from seed_acme.programs import train_command
-  from seed_acme.programs import vertex_command
+  from seed_acme.programs.vertex import command as vertex_command
   if not name and run is not None and run.holds_run():
     base = saved_config.load(run.config)
   else:
@@ -144,7 +144,7 @@ def plot(argv: list[str]) -> int:
 
 
 def sweep(argv: list[str]) -> int:
-  from seed_acme.programs import sweep_command
+  from seed_acme.programs.sweep import command as sweep_command
   name, rest = parsing.take_config(argv)
   saved = sweep_command.saved_plan(parsing.peek(rest, '--out'))
   base = configs.load(name or _DEFAULT_CONFIG) if name or saved is None else saved.base
@@ -168,7 +168,7 @@ def bench(argv: list[str]) -> int:
 
 
 def node(argv: list[str]) -> int:
-  from seed_acme.programs import node_command
+  from seed_acme.programs.cluster import node_command
   name, rest = parsing.take_config(argv)
   base = configs.load(name or _DEFAULT_CONFIG)
   arguments = parsing.parse(node_command.NodeArguments, rest, 'node',
@@ -179,7 +179,7 @@ def node(argv: list[str]) -> int:
 
 
 def manifest(argv: list[str]) -> int:
-  from seed_acme.programs import manifest_command
+  from seed_acme.programs.cluster import manifest_command
   name, rest = parsing.take_config(argv)
   base = configs.load(name or _DEFAULT_CONFIG)
   arguments = parsing.parse(manifest_command.ManifestArguments, rest, 'manifest',
@@ -220,7 +220,7 @@ def doctor(argv: list[str]) -> int:
 
 
 def inspect(argv: list[str]) -> int:
-  from seed_acme.programs import inspect_command
+  from seed_acme.programs.inspection import command as inspect_command
   return inspect_command.inspect(parsing.parse(
       inspect_command.InspectArguments, inspect_command.with_watch_period(argv), 'inspect'))
 

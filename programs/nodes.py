@@ -54,7 +54,7 @@ def actor(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirecto
       actor_node.act_in_this_thread(config, token, index, first_attempt, address, stop)
       return
     if node_start.is_elsewhere():  # and may be started again there, which only the learner knows
-      from seed_acme.programs import vertex_node
+      from seed_acme.programs.vertex import node as vertex_node
       first_attempt = vertex_node.join(config, token, name, address)
     actor_node.Supervisor(config, folder, token, index, first_attempt, address).run(stop)
 
@@ -65,7 +65,7 @@ def _host_folder(
   """The run's folder itself, but for a node on a host of its own."""
   if not node_start.is_elsewhere():
     return contextlib.nullcontext(run_dir)
-  from seed_acme.programs import vertex_node
+  from seed_acme.programs.vertex import node as vertex_node
   return vertex_node.folder(run_dir, name)
 
 
@@ -74,5 +74,5 @@ def _bucket(config: config_lib.ExperimentConfig,
   """Keeps the run in its bucket where that is the only place for it."""
   if not node_start.is_elsewhere():
     return contextlib.nullcontext()
-  from seed_acme.programs import vertex_node
+  from seed_acme.programs.vertex import node as vertex_node
   return vertex_node.bucket(config, folder)

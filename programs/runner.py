@@ -91,9 +91,9 @@ def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
     # On the main thread, while SIGTERM still ends this process at once.
     from seed_acme.programs import learner_node  # noqa: F401
   if launch_type.startswith(_CLUSTER):
-    from seed_acme.programs import cluster as cluster_lib
-    from seed_acme.programs import cluster_program
-    cluster = cluster_lib.load(launch_type.removeprefix(_CLUSTER))
+    from seed_acme.programs.cluster import cluster_file
+    from seed_acme.programs.cluster import program as cluster_program
+    cluster = cluster_file.load(launch_type.removeprefix(_CLUSTER))
     program = cluster_program.make_part(config, run_dir, cluster, 'learner')
     launch_type = LOCAL_MP
   else:

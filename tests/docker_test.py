@@ -10,9 +10,9 @@ import zipfile
 import pytest
 import yaml
 
-from seed_acme.programs import cloud_image
-from seed_acme.programs import cloud_stage
-from seed_acme.programs import cluster as cluster_lib
+from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.vertex import image as cloud_image
+from seed_acme.programs.vertex import stage as cloud_stage
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _BIN = pathlib.Path(sys.executable).parent
@@ -87,11 +87,11 @@ def test_the_nodes_of_compose_are_those_of_their_cluster_file(tmp_path, monkeypa
   compose = _compose()
   path = tmp_path / 'cluster.json'
   path.write_text(compose['configs']['cluster']['content'])
-  cluster = cluster_lib.load(str(path))
+  cluster = cluster_file.load(str(path))
   nodes = {name: service for name, service in compose['services'].items()
            if 'cluster' in service.get('profiles', ())}
   assert {name for name, service in nodes.items() if 'learner' in service['command']} == {'learner'}
-  assert cluster_lib.split(cluster.learner)[0] == 'learner'
+  assert cluster_file.split(cluster.learner)[0] == 'learner'
   actors = [name for name, service in nodes.items() if 'actor' in service['command']]
   assert list(cluster.actors) == actors
   for index, name in enumerate(actors):

@@ -34,11 +34,11 @@ from seed_acme.networks import build as networks
 from seed_acme.programs import bench
 from seed_acme.programs import build
 from seed_acme.programs import cli
-from seed_acme.programs import cluster as cluster_lib
 from seed_acme.programs import evaluation
-from seed_acme.programs import inspect_command
-from seed_acme.programs import sweep_schedule
 from seed_acme.programs import training_run
+from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.inspection import command as inspect_command
+from seed_acme.programs.sweep import schedule as sweep_schedule
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _PAGES = [_ROOT / 'README.md', _ROOT / 'CHANGELOG.md', *sorted((_ROOT / 'docs').glob('*.md'))]
@@ -116,7 +116,7 @@ def _check_seed_acme(arguments, monkeypatch):
     raise _Parsed
 
   for module, name in ((training_run, 'prepare'), (bench, 'bench'), (evaluation, 'evaluate_runs'),
-                       (plot_lib, 'plot'), (cluster_lib, 'load'), (sweep_schedule, 'Scheduler'),
+                       (plot_lib, 'plot'), (cluster_file, 'load'), (sweep_schedule, 'Scheduler'),
                        (inspect_command, 'inspect')):
     monkeypatch.setattr(module, name, begin)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
@@ -171,7 +171,7 @@ def test_the_cluster_files_that_are_shown_are_good(tmp_path, monkeypatch):
   shown = _blocks('json')
   for block in shown:
     (tmp_path / 'cluster.json').write_text(block.text)
-    assert cluster_lib.load(str(tmp_path / 'cluster.json')).actors
+    assert cluster_file.load(str(tmp_path / 'cluster.json')).actors
   assert shown
 
 

@@ -1,0 +1,183 @@
+"""The cluster file: where the nodes of a run are that are started one by one, `seed-acme node`.
+
+```
+{"learner": "10.0.0.1:8000",   where the others reach it
+ "listen": "0.0.0.0:8000",     what it binds, where that differs
+ "replay": "10.0.0.1:8001",    only if replay is a node of its own
+ "actors": 2,                  or their hosts: ["10.0.0.2", "10.0.0.3"]
+ "token_file": "token"}        or "token", or "token_variable"
+```
+Imports neither TensorFlow, Reverb nor Launchpad.
+"""
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+import dataclasses
+import difflib
+import json
+import os
+import pathlib
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.programs.inspection import address as inspect_address
+
+_KEYS = ('learner', 'listen', 'replay', 'actors', 'token', 'token_file', 'token_variable')
+_TOKEN_KEYS = _KEYS[-3:]
+_MIN_TOKEN = 16  # characters
+_NEW_TOKEN = 'make one with: openssl rand -hex 16'
+# Where neither file nor command line says otherwise: another host takes longer to come (back)
+# than another process of this one.
+_CONNECT_TIMEOUT_S = 600.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+  """learner, listen, replay: `host:port`. actors: of each, its host, or '' if not said."""
+  path: str
+  learner: str
+  listen: str
+  replay: str | None
+  actors: tuple[str, ...]
+  token: str = dataclasses.field(repr=False)
+  has_open_token: bool = False  # it stands in a file that everybody on this host can read
+
+
+def load(path: str) -> Cluster:
+  """Reads and checks the file; `UserError` names the key and the fix."""
+  try:
+    value = json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
+  except OSError as error:
+    raise types.UserError(f'cannot read the cluster file {path}: {error.strerror or error}; give '
+                          'its path with --cluster') from None
+  except ValueError as error:
+    raise types.UserError(f'the cluster file {path} is not readable as JSON ({error})') from None
+  try:
+    return _parse(path, value)
+  except types.UserError as error:
+    raise types.UserError(f'cluster file {path}: {error}') from None
+
+
+def _parse(path: str, value: Any) -> Cluster:
+  if not isinstance(value, dict):
+    raise types.UserError(f'it holds {_short(value)}, no object with the keys {", ".join(_KEYS)}')
+  for key in value:
+    if key not in _KEYS:
+      close = difflib.get_close_matches(key, _KEYS, n=1)
+      raise types.UserError(f'unknown key {key!r}'
+                            + (f'; did you mean {close[0]!r}?' if close else '')
+                            + f'; known: {", ".join(_KEYS)}')
+  learner = _address(value, 'learner')
+  if learner is None:
+    raise types.UserError('it lacks "learner": "HOST:PORT", where actors reach the learner')
+  token, token_path = _token(value, pathlib.Path(path).parent)
+  secret = pathlib.Path(path) if 'token' in value else token_path
+  return Cluster(
+      path=path, learner=learner, listen=_address(value, 'listen') or learner,
+      replay=_address(value, 'replay'), actors=_actors(value), token=token,
+      has_open_token=secret is not None and bool(secret.stat().st_mode & 0o004))
+
+
+def _address(value: Mapping[str, Any], key: str) -> str | None:
+  address = value.get(key)
+  if address is None:
+    return None
+  if not isinstance(address, str):
+    raise types.UserError(f'{key} is {_short(address)}: write it as "HOST:PORT"')
+  try:
+    host, port = inspect_address.parse(address)
+  except types.UserError as error:
+    raise types.UserError(f'{key}: {error}') from None
+  return f'[{host}]:{port}' if ':' in host else f'{host}:{port}'
+
+
+def _actors(value: Mapping[str, Any]) -> tuple[str, ...]:
+  actors = value.get('actors')
+  if isinstance(actors, int) and not isinstance(actors, bool) and actors >= 1:
+    return ('',) * actors
+  if isinstance(actors, list) and actors and all(isinstance(a, str) and a for a in actors):
+    return tuple(actors)
+  raise types.UserError(f'actors is {_short(actors)}: give their number, 1 or more, or the list '
+                        'of their hosts')
+
+
+def _token(value: Mapping[str, Any], folder: pathlib.Path) -> tuple[str, pathlib.Path | None]:
+  """The token, and the file it stood in if it was one of its own."""
+  given = [key for key in _TOKEN_KEYS if key in value]
+  if len(given) != 1:
+    raise types.UserError(f'give exactly one of {", ".join(_TOKEN_KEYS)} (it has '
+                          f'{", ".join(given) or "none"}); {_NEW_TOKEN}')
+  key, source = given[0], value[given[0]]
+  if not isinstance(source, str) or not source:
+    raise types.UserError(f'{key} must be a text that is not empty')
+  if key == 'token':
+    return _checked(source, 'token'), None
+  if key == 'token_variable':
+    if source not in os.environ:
+      raise types.UserError(f'the environment variable {source} (token_variable) is not set')
+    return _checked(os.environ[source], f'the token in {source}'), None
+  path = folder / source
+  try:
+    return _checked(path.read_text(encoding='utf-8').strip(), f'the token in {path}'), path
+  except (OSError, UnicodeError) as error:
+    reason = getattr(error, 'strerror', None) or 'it is no text'
+    raise types.UserError(f'cannot read token_file {path}: {reason}') from None
+
+
+def _checked(token: str, where: str) -> str:
+  """Says nothing of the token itself."""
+  if len(token) < _MIN_TOKEN or not token.isascii() or not token.isprintable() or ' ' in token:
+    raise types.UserError(f'{where} has to be {_MIN_TOKEN} or more ASCII characters without '
+                          f'spaces; {_NEW_TOKEN}')
+  return token
+
+
+def _short(value: Any) -> str:
+  text = 'missing' if value is None else json.dumps(value)
+  return text if len(text) <= 40 else text[:37] + '...'
+
+
+def with_cluster(config: config_lib.ExperimentConfig, overridden: Collection[str],
+                 cluster: Cluster, role: str) -> config_lib.ExperimentConfig:
+  """The configuration of a node: addresses and the number of actors are the cluster file's.
+
+  overridden: fields that the command line gives. Raises `UserError` where one contradicts.
+  """
+  if config.transport.kind != 'grpc':
+    raise types.UserError(
+        f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
+        'anybody sends before it asks for the token; use --config.transport.kind=grpc')
+  if 'num_actors' in overridden and config.num_actors != len(cluster.actors):
+    raise types.UserError(
+        f'--config.num_actors={config.num_actors} contradicts cluster file {cluster.path}, '
+        f'which has {len(cluster.actors)} actors: change "actors" there, on every host')
+  if {'transport.host', 'transport.port'}.intersection(overridden):
+    raise types.UserError('--config.transport.host and port are given by the cluster file '
+                          f'{cluster.path}: change "learner" or "listen" there')
+  is_apart = cluster.replay is not None
+  if not is_apart and config.replay.separate_process:
+    raise types.UserError('replay.separate_process needs the address of the replay node: add '
+                          f'"replay": "HOST:PORT" to the cluster file {cluster.path}')
+  host, port = split(cluster.listen if role == 'learner' else cluster.learner)
+  timeout_s = config.actor.connect_timeout_s
+  if ('actor.connect_timeout_s' not in overridden
+      and timeout_s == config_lib.ActorConfig().connect_timeout_s):
+    timeout_s = _CONNECT_TIMEOUT_S
+  replay_port = config.replay.port
+  if cluster.replay is not None:
+    replay_port = split(cluster.replay)[1] if role == 'replay' else 0
+  replace = dataclasses.replace
+  return replace(
+      config, num_actors=len(cluster.actors),
+      transport=replace(config.transport, host=host, port=port),
+      actor=replace(config.actor, connect_timeout_s=timeout_s),
+      replay=replace(config.replay, separate_process=is_apart, port=replay_port),
+      # Reverb writes on the disk of the replay node, where the learner cannot fetch it.
+      checkpoint=replace(config.checkpoint, replay=config.checkpoint.replay and not is_apart))
+
+
+def split(address: str) -> tuple[str, int]:
+  """`host:port` apart; an IPv6 address keeps its brackets."""
+  host, _, port = address.rpartition(':')
+  return host, int(port)

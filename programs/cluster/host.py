@@ -1,0 +1,94 @@
+"""What a cluster file means on this host: whether it is the learner's, which actor it is."""
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+
+import psutil
+
+from seed_acme import types
+from seed_acme.programs.cluster import cluster_file
+
+
+def check_listens(cluster: cluster_file.Cluster) -> None:
+  """Raises `UserError` where the learner cannot listen, or nobody else could reach it."""
+  host, port = cluster_file.split(cluster.listen)
+  where = f'cluster file {cluster.path}: '
+  mend = f'or add "listen": "0.0.0.0:{port}"'
+  if host.startswith('['):
+    raise types.UserError(f'{where}the learner cannot listen on {host} alone: add "listen": '
+                          f'"0.0.0.0:{port}", which takes IPv6, too')
+  name = host
+  addresses = _look_up(name, where)
+  if not _is_address(name) and name != 'localhost' and all(
+      ipaddress.ip_address(address).is_loopback for _, address in addresses):
+    raise types.UserError(
+        f'{where}the name {name} means {addresses[0][1]} on this host (/etc/hosts), where no '
+        f'other host can reach it: write its address, {mend}')
+  failures = [_listening_failure(family, address, port) for family, address in addresses]
+  if None in failures:
+    return
+  error = failures[0]
+  assert error is not None
+  if error.errno == errno.EADDRNOTAVAIL:
+    raise types.UserError(f'{where}{host} is no address of this host: start the learner on the '
+                          f'host that has it, {mend}')
+  raise types.UserError(f'{where}cannot listen on {cluster.listen} ({error.strerror}): end what '
+                        'uses the port, or choose another one in the file, on every host')
+
+
+def _look_up(name: str, where: str) -> list[tuple[int, str]]:
+  """(family, address) of each address that the name has here."""
+  try:
+    found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+  except (OSError, UnicodeError) as error:
+    reason = getattr(error, 'strerror', None) or error
+    raise types.UserError(f'{where}the host {name} is unknown here ({reason}): check its name, or '
+                          'write its address') from None
+  return [(family, str(address[0])) for family, _, _, _, address in found]
+
+
+def _is_address(name: str) -> bool:
+  try:
+    ipaddress.ip_address(name)
+  except ValueError:
+    return False
+  return True
+
+
+def _listening_failure(family: int, address: str, port: int) -> OSError | None:
+  with socket.socket(family, socket.SOCK_STREAM) as probe:
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+      probe.bind((address, port))
+      probe.listen()
+    except OSError as error:
+      return error
+  return None
+
+
+def own_index(cluster: cluster_file.Cluster, number: int) -> int:
+  """The actor that this host is, by the list of actors' hosts; `UserError` if that is not one.
+
+  number: of actors, the one that plays the evaluation environments included.
+  """
+  if number == 1:
+    return 0
+  if not any(cluster.actors):
+    raise types.UserError(f'which actor is this? Give --index, 0 ... {number - 1}')
+  names = _own_names()
+  indices = [i for i, host in enumerate(cluster.actors) if host.lower() in names]
+  if len(indices) == 1:
+    return indices[0]
+  if indices:
+    raise types.UserError(f'actors {", ".join(map(str, indices))} of {cluster.path} are all on '
+                          'this host: start each with its --index')
+  raise types.UserError(f'none of the hosts under "actors" in {cluster.path} is this one '
+                        f'({socket.gethostname()}): give --index, 0 ... {number - 1}')
+
+
+def _own_names() -> set[str]:
+  addresses = {address.address.partition('%')[0].lower()
+               for of_interface in psutil.net_if_addrs().values() for address in of_interface}
+  return addresses | {socket.gethostname().lower(), socket.getfqdn().lower()}

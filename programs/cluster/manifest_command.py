@@ -1,0 +1,166 @@
+"""`seed-acme manifest`: writes what starts all nodes of a run on a cluster."""
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import re
+import secrets
+import sys
+from typing import Literal
+
+import tyro
+import yaml
+
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import types
+from seed_acme.programs import replay_size
+from seed_acme.programs.cluster import manifest_kubernetes
+
+_LABEL = r'[a-z]([-a-z0-9]*[a-z0-9])?'  # of DNS
+_MAX_NAME = 40  # characters; Kubernetes allows 63 with what we append
+_QUANTITY = r'[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?'
+_NO_VOLUME = 'none'
+
+
+@dataclasses.dataclass(frozen=True)
+class ManifestArguments:
+  """Write a Kubernetes manifest of a run: `kubectl apply -f FILE` starts it, `delete` ends it.
+  `--config=NAME_OR_PATH` chooses the configuration, which goes into the manifest.
+
+  config: overrides, `--config.FIELD=VALUE`.
+  image: container image with seed_acme installed, and with your own environment if any.
+  out: file to write; '' = standard output.
+  name: of the run, the beginning of all names in it; '' = the configuration's.
+  namespace: '' = the one that kubectl uses.
+  token_secret: Secret that holds the token under `token`; '' = a new one, in the manifest.
+  storage: size of the volume for the run folder; none = no volume, the folder is lost in the end.
+  storage_class: of the volume; '' = the cluster's own.
+  learner_gpus: number of `nvidia.com/gpu`. *_cpu, *_memory: requests, as Kubernetes writes them.
+  retries: new starts of a node after failures; a preempted one is started again in any case.
+  """
+  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
+  kind: Literal['kubernetes'] = 'kubernetes'
+  image: str = ''
+  out: str = ''
+  name: str = ''
+  namespace: str = ''
+  token_secret: str = ''
+  storage: str = '10Gi'
+  storage_class: str = ''
+  learner_cpu: str = '2'
+  learner_memory: str = '4Gi'
+  learner_gpus: int = 0
+  replay_cpu: str = '1'
+  replay_memory: str = '4Gi'
+  actor_cpu: str = '1'
+  actor_memory: str = '1Gi'
+  retries: int = 6
+
+
+class _Dumper(yaml.SafeDumper):
+  """For people to read: files as blocks of lines, and nothing by reference."""
+
+  def ignore_aliases(self, data: object) -> bool:
+    return True
+
+
+_Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar(
+    'tag:yaml.org,2002:str', text, style='|' if '\n' in text else None))
+
+
+def manifest(arguments: ManifestArguments) -> int:
+  """Checks, writes, and says what comes next; returns the exit code."""
+  config = arguments.config
+  config_validation.validate(config)
+  if config.transport.kind != 'grpc':
+    raise types.UserError(f'transport.kind={config.transport.kind} cannot be used between hosts: '
+                          'use --config.transport.kind=grpc')
+  deployment = _deployment(arguments, config)
+  made = manifest_kubernetes.objects(config, deployment)
+  text = yaml.dump_all(made, Dumper=_Dumper, sort_keys=False, width=100)
+  if not arguments.out:
+    print(text, end='')
+    return 0
+  _write(pathlib.Path(arguments.out), text)
+  jobs = [one['metadata']['name'] for one in made if one['kind'] == 'Job']
+  inside = f' -n {arguments.namespace}' if arguments.namespace else ''
+  secret = ('' if arguments.token_secret else
+            '; it holds the token of the run, so keep it as a secret')
+  print(f'{arguments.out}: {len(made)} objects, Jobs {_shortened(jobs)}{secret}\n'
+        f'Start: kubectl apply -f {arguments.out}\n'
+        f'Watch: kubectl logs{inside} -f job/{deployment.name}-learner\n'
+        f'End: kubectl delete -f {arguments.out}')
+  return 0
+
+
+def _shortened(names: list[str]) -> str:
+  return ', '.join(names if len(names) <= 4 else [*names[:3], '...', names[-1]])
+
+
+def _write(path: pathlib.Path, text: str) -> None:
+  """Readable for its owner alone: it may hold the token."""
+  try:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), 'w', encoding='utf-8') as file:
+      os.fchmod(file.fileno(), 0o600)
+      file.truncate(0)
+      file.write(text)
+  except OSError as error:
+    raise types.UserError(f'cannot write --out={path}: {error.strerror}') from None
+
+
+def _deployment(arguments: ManifestArguments,
+                config: config_lib.ExperimentConfig) -> manifest_kubernetes.Deployment:
+  name = arguments.name or config.name.lower().replace('_', '-').replace('.', '-')
+  if not re.fullmatch(_LABEL, name) or len(name) > _MAX_NAME:
+    raise types.UserError(f'--name={name}: use up to {_MAX_NAME} small letters, digits and -, '
+                          'with a letter first')
+  if arguments.namespace and not re.fullmatch(_LABEL, arguments.namespace):
+    raise types.UserError(f'--namespace={arguments.namespace} is no name of a namespace: use '
+                          'small letters, digits and -')
+  if not re.fullmatch(r'\S+', arguments.image):
+    raise types.UserError(f'--image={arguments.image!r}: name a container image with seed_acme, '
+                          'such as registry.example.org/seed-acme:0.1 (docs/scaling.md builds one)')
+  for flag in ('learner_gpus', 'retries'):
+    if getattr(arguments, flag) < 0:
+      raise types.UserError(f'--{flag}={getattr(arguments, flag)} must be >= 0')
+  saving_s = _saving_seconds(arguments, config)
+  resource = manifest_kubernetes.Resources
+  return manifest_kubernetes.Deployment(
+      name=name, namespace=arguments.namespace, image=arguments.image,
+      token_secret=arguments.token_secret or f'{name}-token',
+      token='' if arguments.token_secret else secrets.token_hex(16),
+      storage='' if arguments.storage == _NO_VOLUME else _quantity('storage', arguments),
+      storage_class=arguments.storage_class, retries=arguments.retries, saving_s=saving_s,
+      resources={
+          'learner': resource(_quantity('learner_cpu', arguments),
+                              _quantity('learner_memory', arguments), arguments.learner_gpus),
+          'replay': resource(_quantity('replay_cpu', arguments),
+                             _quantity('replay_memory', arguments)),
+          'actor': resource(_quantity('actor_cpu', arguments),
+                            _quantity('actor_memory', arguments))})
+
+
+def _quantity(flag: str, arguments: ManifestArguments) -> str:
+  value = getattr(arguments, flag)
+  if not re.fullmatch(_QUANTITY, value):
+    raise types.UserError(f'--{flag}={value} is no quantity of Kubernetes: write it as 2, 500m, '
+                          '4Gi')
+  return value
+
+
+def _saving_seconds(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> float:
+  """How long saving the replay memory may take; warns where the memory is too small for it."""
+  try:
+    num_bytes = replay_size.replay_bytes(config)
+  except types.UserError as error:  # the environment is in the image only
+    print(f'Warning: the size of a replay memory is not known here: {error}', file=sys.stderr)
+    return 0.0
+  if num_bytes:
+    role = 'replay' if config.replay.separate_process else 'learner'
+    print(f'Notice: a full replay memory takes up to {num_bytes / 2**30:.1f}Gi beside the rest: '
+          f'--{role}_memory={getattr(arguments, f"{role}_memory")}', file=sys.stderr)
+  if config.replay.separate_process or not config.checkpoint.replay:
+    return 0.0
+  return replay_size.saving_seconds(num_bytes)

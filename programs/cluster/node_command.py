@@ -1,0 +1,147 @@
+"""`seed-acme node ROLE`: one node of a run, here, in the foreground; the others elsewhere.
+
+The learner has a front end, a run folder and a summary, as `train` has. An actor or a replay
+node runs in this process, writes to standard error, and keeps nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Collection
+import dataclasses
+import json
+import pathlib
+import sys
+from typing import Literal
+
+import tyro
+
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import run_directory
+from seed_acme import types
+from seed_acme.envs import registry as environments
+from seed_acme.programs import actors
+from seed_acme.programs import bucket_run
+from seed_acme.programs import processes
+from seed_acme.programs import runner
+from seed_acme.programs import summary as summary_lib
+from seed_acme.programs import train_command
+from seed_acme.programs import training_run
+from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.cluster import host as cluster_host
+from seed_acme.programs.cluster import progress as cluster_progress
+
+ROLES = ('learner', 'replay', 'actor')
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeArguments:
+  """Run one node of a run on this host. `seed-acme node ROLE --cluster=cluster.json
+  --config=NAME_OR_PATH`, with the same cluster file and configuration on every host.
+
+  config: overrides, `--config.FIELD=VALUE`.
+  cluster: JSON file with the addresses of all nodes (docs/scaling.md).
+  index: which actor, from 0; can be left out where the cluster file lists this host once.
+  run_dir: of the learner, gs://BUCKET/FOLDER too; one that holds a run is resumed.
+    '' = runs/<config>/<cluster file>.
+  max_restarts: of the learner: times that a failed run is resumed by itself.
+  json: the learner prints its summary as JSON.
+  """
+  role: tyro.conf.Positional[Literal['learner', 'replay', 'actor']]
+  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
+  cluster: str = ''
+  index: int = -1
+  run_dir: str = ''
+  max_restarts: int = 0
+  json: bool = False
+
+
+def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
+  """overridden: fields of the configuration that the command line gives. Returns the exit code."""
+  if not arguments.cluster:
+    raise types.UserError('node needs --cluster=FILE with the addresses of all nodes: see '
+                          'docs/scaling.md')
+  cluster = cluster_file.load(arguments.cluster)
+  config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role)
+  config_validation.validate(config)
+  environments.check(config.environment)
+  if cluster.has_open_token:
+    _show(f'Warning: everybody on this host can read the token of {cluster.path}: chmod 600')
+  if arguments.role != 'actor' and arguments.index > 0:
+    raise types.UserError(f'--index={arguments.index}: there is one {arguments.role} only; '
+                          'leave it out')
+  if arguments.role == 'replay' and cluster.replay is None:
+    raise types.UserError(f'the cluster file {cluster.path} has no "replay": the learner serves '
+                          'it; add "replay": "HOST:PORT" for a node of its own')
+  if arguments.role == 'learner':
+    return _run_learner(arguments, config, cluster)
+  if arguments.run_dir:
+    raise types.UserError(f'--run_dir={arguments.run_dir}: the run folder is the learner\'s; '
+                          f'leave it out for {arguments.role}')
+  # Only now: Launchpad takes a second to load, and wrong input is answered before.
+  from seed_acme.programs.cluster import node as cluster_node
+  if arguments.role == 'replay':
+    return cluster_node.run_replay(config, cluster)
+  return cluster_node.run_actor(config, cluster, _actor_index(arguments, config, cluster))
+
+
+def _actor_index(arguments: NodeArguments, config: config_lib.ExperimentConfig,
+                 cluster: cluster_file.Cluster) -> int:
+  number = actors.num_actor_nodes(config)
+  if arguments.index == -1:
+    return cluster_host.own_index(cluster, number)
+  if not 0 <= arguments.index < number:
+    evaluates = (f' ({number - 1} plays the evaluation environments)'
+                 if config.num_evaluation_environments else '')
+    raise types.UserError(f'--index={arguments.index}: the actors of {cluster.path} are '
+                          f'0 ... {number - 1}{evaluates}')
+  return arguments.index
+
+
+def _run_learner(arguments: NodeArguments, config: config_lib.ExperimentConfig,
+                 cluster: cluster_file.Cluster) -> int:
+  cluster_host.check_listens(cluster)
+  path = arguments.run_dir or str(
+      pathlib.Path(run_directory.ROOT) / config.name / pathlib.Path(cluster.path).stem)
+  with bucket_run.opened(path) as run:
+    assert run is not None
+    folder = dataclasses.replace(training_run.prepare(config, str(run.path)), bucket=run.bucket)
+    return _run_learner_in(folder, arguments, config, cluster)
+
+
+def _run_learner_in(folder: run_directory.RunDirectory, arguments: NodeArguments,
+                    config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster) -> int:
+  progress = None
+  if not arguments.json:
+    print(f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}\n'
+          f'Learner for {actors.num_actor_nodes(config)} actors at {cluster.learner}, '
+          f'listening on {cluster.listen}', flush=True)
+    progress = cluster_progress.ClusterProgress()
+  if cluster.replay and arguments.config.checkpoint.replay:
+    _show('Notice: checkpoints hold weights and counters only: the replay memory stays on '
+          f'{cluster.replay}')
+  outcome = training_run.run(
+      config, folder, launch=runner.cluster_launch(cluster.path),
+      max_restarts=arguments.max_restarts, show=_show, progress=progress)
+  if progress is not None:
+    progress.finish()
+  if outcome.failure is not None or outcome.exit_code in (
+      processes.FAILURE_EXIT, processes.USER_ERROR_EXIT):
+    _show(summary_lib.failure_text(outcome.failure, folder))
+  if outcome.exit_code != processes.USER_ERROR_EXIT:
+    print(json.dumps(outcome.summary) if arguments.json
+          else _summary_text(outcome.summary, folder), flush=True)
+  return outcome.exit_code
+
+
+def _summary_text(summary: dict, folder: run_directory.RunDirectory) -> str:
+  mean_return = summary['episode_return_last_100']
+  text = (f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
+          f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, return of the '
+          f'last 100: {"-" if mean_return is None else format(mean_return, ".3g")}\n')
+  if summary['status'] == training_run.FINISHED:
+    return f'{text}Evaluate: seed-acme evaluate {train_command.shown(folder)}'
+  return f'{text}Resume: the same command again; the actors wait for it'
+
+
+def _show(text: str) -> None:
+  print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,33 @@
+"""One node of the graph that `distributed.make_program` builds, with the addresses of a cluster
+file: the other nodes are other processes, on other hosts.
+"""
+from __future__ import annotations
+
+import launchpad as lp
+
+from seed_acme import config as config_lib
+from seed_acme import run_directory
+from seed_acme.programs import distributed
+from seed_acme.programs.cluster import cluster_file
+
+
+def make_part(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
+              cluster: cluster_file.Cluster, role: str, index: int = 0,
+              first_attempt: int | None = None) -> lp.Program:
+  """A program of the one node `role/index`, its handles bound to where the others are.
+
+  Whoever launches it binds the node's own address, from the configuration.
+  """
+  whole = distributed.make_program(config, run_dir, cluster.token, first_attempt)
+  _bind(whole, cluster)
+  part = lp.Program(whole.name)
+  part.add_node(whole.groups[role][index], label=role)
+  return part
+
+
+def _bind(program: lp.Program, cluster: cluster_file.Cluster) -> None:
+  """What Launchpad does with addresses that it has drawn."""
+  known = {distributed.INFERENCE: cluster.learner, distributed.REPLAY: cluster.replay or ''}
+  for node in program.get_all_nodes():
+    for address in node.addresses:
+      address.bind(distributed.FixedAddress(known[address.name]))

@@ -1,0 +1,233 @@
+"""`seed-acme inspect`: what a Reverb server's tables hold and which side waits."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from seed_acme import types
+from seed_acme.programs import processes
+from seed_acme.programs.inspection import address as inspect_address
+from seed_acme.programs.inspection import items as inspect_items
+from seed_acme.programs.inspection import output as inspect_output
+
+if TYPE_CHECKING:  # takes seconds; wrong arguments are answered before
+  from seed_acme.replay import inspection
+
+_WATCH_S = 2.0  # refresh of a bare `--watch`
+_PROBE_TIMEOUT_S = 3.0  # to connect; a dead address is answered within 5 s
+_ANSWER_TIMEOUT_S = 3  # for the server's figures; whole seconds, as Reverb wants them
+_SAMPLE_TIMEOUT_S = 3.0  # that an item may wait for the rate limiter
+_CLEAR = '\x1b[H\x1b[2J'
+
+
+@dataclasses.dataclass(frozen=True)
+class InspectArguments:
+  """Look into a Reverb replay server, of a run or any other. Needs --server or --run_dir.
+
+  server: HOST:PORT, or [IPv6]:PORT. run_dir: folder of a live run, instead.
+  table: only this one. interval: seconds over which calls per second are measured.
+  watch: seconds between refreshes until Ctrl-C (`--watch` alone: 2); 0 looks once.
+  sample: number of items to draw and describe. save: folder for them (.npz) and their pictures.
+  consume: allow drawing where it changes the server's state (every table but a run's mirror).
+  json: print JSON; with --watch, one record a line.
+  """
+  server: str = ''
+  run_dir: str = ''
+  table: str = ''
+  interval: float = 1.0
+  watch: float = 0.0
+  sample: int = 0
+  save: str = ''
+  consume: bool = False
+  json: bool = False
+
+
+def with_watch_period(argv: list[str]) -> list[str]:
+  """Gives a bare `--watch` its period."""
+  return [f'--watch={_WATCH_S:g}'
+          if argument == '--watch' and (i + 1 == len(argv) or argv[i + 1].startswith('--'))
+          else argument for i, argument in enumerate(argv)]
+
+
+def inspect(arguments: InspectArguments) -> int:
+  """Returns the exit code; raises `UserError`."""
+  _check(arguments)
+  address = arguments.server or inspect_address.of_run(arguments.run_dir)
+  inspect_address.check_listens(address, _PROBE_TIMEOUT_S)
+  processes.set_tensorflow_defaults()
+  os.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # TensorFlow would take the GPU's memory
+  with _without_native_noise():
+    from seed_acme.replay import inspection
+    server = inspection.Server(address, _ANSWER_TIMEOUT_S)
+    if arguments.sample:
+      _show_items(server, arguments)
+      return 0
+    if not arguments.watch:
+      _look_once(server, arguments)
+      return 0
+    _watch(server, arguments)
+  print(f'error: the server at {address} is gone: it no longer answers', file=sys.stderr)
+  return processes.FAILURE_EXIT
+
+
+def _check(arguments: InspectArguments) -> None:
+  if bool(arguments.server) == bool(arguments.run_dir):
+    raise types.UserError('inspect needs one of --server=HOST:PORT and --run_dir=DIR: '
+                          'seed-acme inspect --run_dir=runs/latest')
+  if arguments.server:
+    inspect_address.parse(arguments.server)
+  for name, value, is_right in (
+      ('interval', arguments.interval, arguments.interval > 0),
+      ('watch', arguments.watch, arguments.watch >= 0),
+      ('sample', arguments.sample, arguments.sample >= 0)):
+    if not (is_right and math.isfinite(value)):
+      raise types.UserError(f'--{name}={value} is no sensible number: give one above 0')
+  if arguments.sample and arguments.watch:
+    raise types.UserError('--sample and --watch do not go together: leave one of them out')
+  if (arguments.save or arguments.consume) and not arguments.sample:
+    raise types.UserError(f'--{"save" if arguments.save else "consume"} is about items: '
+                          'say how many with --sample=N')
+
+
+def _select(snapshot: inspection.Snapshot, table: str) -> list[str]:
+  """Names of the tables to show."""
+  if table and table not in snapshot.tables:
+    raise types.UserError(f'there is no table {table!r}; the server has: '
+                          f'{", ".join(snapshot.tables) or "none"}')
+  return [table] if table else list(snapshot.tables)
+
+
+def _show_tables(before: inspection.Snapshot, after: inspection.Snapshot, address: str,
+                 arguments: InspectArguments, terminal: os.terminal_size | None = None) -> None:
+  """terminal: size of the one that is redrawn; what does not fit would spoil the picture."""
+  from seed_acme.replay import inspection
+  rows = [(after.tables[name], inspection.rates(before, after, name))
+          for name in _select(after, arguments.table)]
+  if arguments.json:
+    print(json.dumps({'server': address, 'time_s': time.time(), 'tables': {
+        table.name: inspect_output.table_record(table, rates) for table, rates in rows}}),
+          flush=True)
+    return
+  lines = [f'{address} at {time.strftime("%H:%M:%S")}']
+  for table, rates in rows:
+    lines += ['', *inspect_output.table_lines(table, rates)]
+  lines += ['', inspect_output.UNKNOWN]
+  if terminal is None:
+    print('\n'.join(lines), flush=True)
+    return
+  wrapped = [part for line in lines for part in textwrap.wrap(
+      line, terminal.columns - 1, subsequent_indent=inspect_output.INDENT) or ['']]
+  print(_CLEAR + '\n'.join(wrapped[:terminal.lines - 1]), flush=True)
+
+
+def _look_once(server: inspection.Server, arguments: InspectArguments) -> None:
+  before = server.snapshot()
+  _select(before, arguments.table)
+  time.sleep(arguments.interval)
+  _show_tables(before, server.snapshot(), server.address, arguments)
+
+
+def _watch(server: inspection.Server, arguments: InspectArguments) -> None:
+  """Returns when the server is gone; Ctrl-C is the caller's to answer.
+
+  The signal only sets a flag: an exception that strikes within a call into Reverb's library can
+  be lost there, and the window would go on for ever.
+  """
+  interrupted = threading.Event()
+  before_handler = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+  try:
+    _refresh(server, arguments, interrupted)
+  finally:
+    signal.signal(signal.SIGINT, before_handler)
+
+
+def _refresh(server: inspection.Server, arguments: InspectArguments,
+             interrupted: threading.Event) -> None:
+  """Raises KeyboardInterrupt once `interrupted` is set."""
+  from seed_acme.replay import inspection
+  before = server.snapshot()
+  _select(before, arguments.table)
+  redraws = sys.stdout.isatty() and not arguments.json
+  pause_s = min(arguments.interval, arguments.watch)  # the first figures come soon
+  while True:
+    if interrupted.wait(pause_s):
+      raise KeyboardInterrupt
+    pause_s = arguments.watch
+    try:
+      after = server.snapshot()
+    except inspection.NoAnswer:
+      return
+    size = shutil.get_terminal_size() if redraws else None
+    _show_tables(before, after, server.address, arguments, size)
+    if not redraws and not arguments.json:
+      print(flush=True)  # between two blocks
+    before = after
+
+
+def _show_items(server: inspection.Server, arguments: InspectArguments) -> None:
+  from seed_acme.replay import inspection_sample
+  table = _table_to_sample(server.snapshot(), arguments)
+  items = inspection_sample.draw(server.address, table, arguments.sample, _SAMPLE_TIMEOUT_S)
+  try:
+    files = inspection_sample.save(items, pathlib.Path(arguments.save)) if arguments.save else []
+    sheets = inspect_items.write_sheets(
+        table, items, pathlib.Path(arguments.save) if arguments.save else pathlib.Path())
+  except OSError as error:
+    raise types.UserError(f'cannot write {error.filename or arguments.save}: '
+                          f'{error.strerror or error}; choose another --save') from error
+  if arguments.json:
+    print(json.dumps(inspect_items.sample_record(table, items, sheets, files)))
+  else:
+    print('\n'.join(inspect_items.sample_lines(table, items, sheets, files)))
+
+
+def _table_to_sample(snapshot: inspection.Snapshot,
+                     arguments: InspectArguments) -> inspection.Table:
+  """The mirror where there is one; what drawing would change needs `--consume`."""
+  names = _select(snapshot, arguments.table)
+  harmless = [name for name in names if snapshot.tables[name].is_harmless_to_sample]
+  if harmless and not arguments.consume:
+    return snapshot.tables[harmless[0]]
+  if not arguments.consume:
+    which = f'table {names[0]}' if len(names) == 1 else 'this server, which has no mirror table,'
+    raise types.UserError(f'sampling {which} would change its state (items may leave it, inserts '
+                          'may be admitted): add --consume if that is right')
+  if len(names) != 1:
+    raise types.UserError(f'--consume needs --table=NAME, one of: {", ".join(names)}')
+  return snapshot.tables[names[0]]
+
+
+@contextlib.contextmanager
+def _without_native_noise() -> Iterator[None]:
+  """Keeps what C++ libraries log off stderr; shown after all if something unforeseen happens."""
+  sys.stderr.flush()
+  real = os.dup(2)
+  is_expected = False
+  with tempfile.TemporaryFile() as log:
+    os.dup2(log.fileno(), 2)
+    try:
+      yield
+      is_expected = True
+    except (types.UserError, KeyboardInterrupt, SystemExit, BrokenPipeError):
+      is_expected = True
+      raise
+    finally:
+      sys.stderr.flush()
+      os.dup2(real, 2)
+      os.close(real)
+      if not is_expected:
+        log.seek(0)
+        sys.stderr.write(log.read().decode(errors='replace'))

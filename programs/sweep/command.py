@@ -1,0 +1,229 @@
+"""`seed-acme sweep`: combinations of settings, several seeds each, one table and two figures."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import sys
+import time
+from typing import Literal
+
+import tyro
+
+from seed_acme import checkpoint
+from seed_acme import config as config_lib
+from seed_acme import run_directory
+from seed_acme import types
+from seed_acme.programs import processes
+from seed_acme.programs.sweep import figures as sweep_figures
+from seed_acme.programs.sweep import grid as sweep_grid
+from seed_acme.programs.sweep import plan as sweep_plan
+from seed_acme.programs.sweep import results as sweep_results
+from seed_acme.programs.sweep import schedule as sweep_schedule
+from seed_acme.programs.sweep import state as sweep_state
+
+ROOT = os.path.join(run_directory.ROOT, 'sweeps')
+_LOCK_FILE = '.lock'
+_MAX_LISTED = 20  # combinations, and failures
+_MAX_REASON = 200  # characters
+_FIGURES_SHARE = 0.05  # of the time may go into drawing while runs are under way
+_SINGLE_PROCESS = 'single_process'
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepArguments:
+  """Run combinations of settings, several seeds each. `--config=NAME_OR_PATH` is what they vary.
+
+  config: overrides of all runs, `--config.FIELD=VALUE`; seeds count up from `--config.seed`.
+  grid: 'FIELD=VALUE,VALUE FIELD=VALUE,VALUE', the product of all fields, a tuple as [64,64]; or a
+    .json file {"FIELD": [VALUE, ...], ...}. Several --grid are run one after the other.
+  seeds: runs of each combination.
+  out: folder of the sweep; one that holds a sweep is resumed, or extended by more values and
+    seeds, with all that is not given as it was. '' = runs/sweeps/<config>/<time>.
+  jobs: runs at a time; 0 = half of the cores, at least one.
+  launch: how each run is launched; single_process costs the least for many small runs.
+  report: only rewrite tables and figures from the runs that are there.
+  json: print the table as JSON.
+  """
+  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
+  grid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+  seeds: int = 0
+  out: str = ''
+  jobs: int = 0
+  launch: Literal['single_process', 'local_mp'] = 'single_process'
+  report: bool = False
+  json: bool = False
+
+
+def saved_plan(out: str) -> sweep_plan.Plan | None:
+  """The plan of the folder that `--out` names; None where no sweep is."""
+  path = pathlib.Path(out).absolute()
+  return sweep_plan.load(path) if out and (path / sweep_plan.FILE).is_file() else None
+
+
+def sweep(arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Plan | None,
+          command: str) -> int:
+  """Returns the exit code; raises `UserError` before anything is started.
+
+  overridden: the fields given by --config.FIELD. saved: of `saved_plan(arguments.out)`. command:
+  how `seed-acme` is called from here.
+  """
+  plan = _plan(arguments, overridden, saved)
+  if arguments.report:
+    if saved is None:
+      raise types.UserError('--report needs --out=DIR, the folder of a sweep, not '
+                            f'{arguments.out!r}')
+    results = sweep_results.read(plan, pathlib.Path(arguments.out).absolute(), {})
+    _write(results)
+    _show(results, arguments.json)
+    return 0
+  jobs = _jobs(arguments, plan)
+  with _folder(arguments.out, plan) as out:
+    sweep_plan.save(plan, out)
+    return _run(plan, out, arguments, jobs, f'{command} sweep --out={os.path.relpath(out)}')
+
+
+def _plan(arguments: SweepArguments, overridden: set[str],
+          saved: sweep_plan.Plan | None) -> sweep_plan.Plan:
+  products = sweep_grid.parse(arguments.grid, arguments.config)
+  twice = sorted(overridden & {field for product in products for field in product})
+  if twice:
+    raise types.UserError(f'{twice[0]} is given by --config.{twice[0]} and in --grid: keep one')
+  if saved is not None:
+    return sweep_plan.make(arguments.config, products or saved.products(),
+                           arguments.seeds or saved.num_seeds, saved)
+  if not arguments.seeds and not arguments.report:
+    raise types.UserError('sweep needs --seeds=N, the runs of each combination; intervals need 2')
+  return sweep_plan.make(arguments.config, products, arguments.seeds or 1)
+
+
+def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
+  """Checks what all runs share, too."""
+  if arguments.jobs < 0:
+    raise types.UserError(f'--jobs ({arguments.jobs}) must be >= 1, or 0 for half of the cores')
+  jobs = arguments.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
+  for combination in plan.combinations:
+    config = combination.config
+    for name, port in (('replay', config.replay.port), ('transport', config.transport.port)):
+      if port and jobs > 1:
+        raise types.UserError(f'{name}.port ({port}) cannot serve {jobs} runs at a time: set it '
+                              'to 0 for any free port, or --jobs=1')
+  for path in {combination.config.initial_checkpoint for combination in plan.combinations} - {''}:
+    checkpoint.load_from(path)
+  return jobs
+
+
+@contextlib.contextmanager
+def _folder(out: str, plan: sweep_plan.Plan) -> Iterator[pathlib.Path]:
+  """The folder of the sweep, made where it is missing, and held for this program."""
+  path = pathlib.Path(out).absolute() if out else run_directory.new_folder(plan.base.name, ROOT)
+  try:
+    path.mkdir(parents=True, exist_ok=True)
+    foreign = sorted(name for name in os.listdir(path) if name != _LOCK_FILE)
+  except OSError as error:
+    raise types.UserError(f'cannot use --out={out}: {error.strerror}; give a folder that can be '
+                          'written') from None
+  if foreign and not (path / sweep_plan.FILE).is_file():
+    raise types.UserError(f'--out={out} holds files that belong to no sweep '
+                          f'({", ".join(foreign[:3])}): choose an empty or a new folder')
+  with run_directory.lock_file(path / _LOCK_FILE, lambda holder: (
+      f'the sweep in {path} is being run by another program (process {holder}): wait for it or '
+      'stop it, or choose another --out')):
+    yield path
+
+
+def _run(plan: sweep_plan.Plan, out: pathlib.Path, arguments: SweepArguments, jobs: int,
+         resume: str) -> int:
+  if arguments.launch != _SINGLE_PROCESS:
+    resume += f' --launch={arguments.launch}'
+  if arguments.jobs:
+    resume += f' --jobs={arguments.jobs}'
+  names = sweep_plan.short_names(plan.fields())
+  runs = plan.runs(out)
+  scheduler = sweep_schedule.Scheduler(
+      runs, names, jobs=jobs, launch=arguments.launch,
+      progress=None if arguments.json else sweep_schedule.Progress(),
+      after_run=_writer(plan, out))
+  if not arguments.json:
+    print(_heading(plan, out, runs, jobs, scheduler.num_left) + f'Resume: {resume}', flush=True)
+  scheduler.run()
+  results = sweep_results.read(plan, out, scheduler.failures)
+  _write(results)
+  _show(results, arguments.json)
+  _tell_failures(results)
+  if not arguments.json and scheduler.num_left:
+    print(f'Resume: {resume}')
+  if scheduler.stop_signal is not None:
+    return 128 + scheduler.stop_signal
+  return processes.FAILURE_EXIT if scheduler.failures else 0
+
+
+def _heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: list[sweep_plan.Run], jobs: int,
+             num_left: int) -> str:
+  names = sweep_plan.short_names(plan.fields())
+  labels = [sweep_plan.label(c.settings, names) for c in plan.combinations]
+  listed = [f'  {label}\n' for label in labels[:_MAX_LISTED]]
+  if len(labels) > _MAX_LISTED:
+    listed.append(f'  and {len(labels) - _MAX_LISTED} more\n')
+  first, last = plan.base.seed, plan.base.seed + plan.num_seeds - 1
+  seeds = _count(plan.num_seeds, 'seed') + (f' ({first} to {last})' if last > first else '')
+  already = f', {len(runs) - num_left} of them finished' if num_left < len(runs) else ''
+  return (f'Sweep: {os.path.relpath(out)}\n{"".join(listed)}'
+          f'{_count(len(labels), "combination")} x {seeds} = {_count(len(runs), "run")}{already}; '
+          f'{jobs} at a time (--jobs)\n')
+
+
+def _count(number: int, what: str) -> str:
+  return f'{number:,} {what}{"" if number == 1 else "s"}'
+
+
+def _writer(plan: sweep_plan.Plan,
+            out: pathlib.Path) -> Callable[[dict[pathlib.Path, str]], None]:
+  """Rewrites the tables; the figures, too, unless that would cost too much of the time."""
+  draw_next_s = 0.0
+
+  def write(failures: dict[pathlib.Path, str]) -> None:
+    nonlocal draw_next_s
+    results = sweep_results.read(plan, out, failures)
+    start_s = time.monotonic()
+    if start_s >= draw_next_s:
+      sweep_figures.write(results)
+      end_s = time.monotonic()
+      draw_next_s = end_s + (end_s - start_s) / _FIGURES_SHARE
+    sweep_results.write_tables(results)
+
+  return write
+
+
+def _write(results: sweep_results.Results) -> None:
+  sweep_figures.write(results)
+  sweep_results.write_tables(results)
+
+
+def _show(results: sweep_results.Results, as_json: bool) -> None:
+  if as_json:
+    print(json.dumps({'out': str(results.out), 'runs': sweep_results.count(results),
+                      'table': sweep_results.records(results)}))
+    return
+  print(f'{sweep_results.describe_count(results)}:')
+  print(sweep_results.text_table(results, _MAX_LISTED))
+  written = [name for name in (
+      sweep_results.TABLE_TEXT, sweep_results.TABLE, sweep_results.RUNS, sweep_results.CURVES,
+      sweep_results.SETTINGS) if (results.out / name).exists()]
+  print(f'Written to {os.path.relpath(results.out)}: {", ".join(written)}')
+
+
+def _tell_failures(results: sweep_results.Results) -> None:
+  failed = [(run, state) for run, state in results.runs if state.status == sweep_state.FAILED]
+  if failed:
+    sys.stdout.flush()
+    names = sweep_plan.short_names(results.plan.fields())
+    print(f'error: {len(failed)} of {_count(len(results.runs), "run")} failed', file=sys.stderr)
+    for run, state in failed[:_MAX_LISTED]:
+      reason = ' '.join(state.message.split())[:_MAX_REASON]
+      log = os.path.relpath(sweep_schedule.log_path(run))
+      print(f'  {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: {reason} '
+            f'(log: {log})', file=sys.stderr)

@@ -1,0 +1,91 @@
+"""From the results of a sweep to its figures."""
+from __future__ import annotations
+
+from collections.abc import Callable
+import contextlib
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from seed_acme import intervals
+from seed_acme import plot
+from seed_acme import sweep_plot
+from seed_acme import types
+from seed_acme.programs.sweep import grid as sweep_grid
+from seed_acme.programs.sweep import plan as sweep_plan
+from seed_acme.programs.sweep import results as sweep_results
+from seed_acme.programs.sweep import state as sweep_state
+
+
+def write(results: sweep_results.Results) -> list[pathlib.Path]:
+  """The figures that there is something to show in; each file is replaced in one step."""
+  written = []
+  groups = _groups(results)
+  if groups:
+    note = (f'the best {sweep_plot.MAX_CURVES} of {len(groups)} combinations'
+            if len(groups) > sweep_plot.MAX_CURVES else '')
+    written.append(_replace(results.out / sweep_results.CURVES, lambda path: (
+        sweep_plot.draw_curves(groups[:sweep_plot.MAX_CURVES], note, path))))
+  panels = _panels(results)
+  if panels:
+    written.append(_replace(results.out / sweep_results.SETTINGS, lambda path: (
+        sweep_plot.draw_settings(panels, path))))
+  return written
+
+
+def _replace(path: pathlib.Path, draw: Callable[[pathlib.Path], object]) -> pathlib.Path:
+  partial = path.with_name(f'.{os.getpid()}.{path.name}')
+  draw(partial)
+  os.replace(partial, path)
+  return path
+
+
+def _groups(results: sweep_results.Results) -> list[sweep_plot.Group]:
+  """The finished runs of each combination that have a curve, the best combination first."""
+  names = sweep_plan.short_names(results.plan.fields())
+  curves: dict[str, list[plot.Curve]] = {}
+  for run, state in results.runs:
+    if state.status == sweep_state.FINISHED:
+      with contextlib.suppress(types.UserError):  # no episode has ended
+        curve = plot.read_curve(run.run_dir.path, str(run.seed))
+        curves.setdefault(run.combination.slug, []).append(curve)
+  return [
+      sweep_plot.Group(_label(row, names), curves[row.combination.slug])
+      for row in results.rows if row.combination.slug in curves]
+
+
+def _label(row: sweep_results.Row, names: dict[str, str]) -> str:
+  label = sweep_plan.label(row.combination.settings, names)
+  if not row.returns.size:
+    return label
+  interval = intervals.of_mean(row.returns)
+  spread = '' if np.isnan(interval.low) else f' ± {interval.high - interval.mean:.2g}'
+  seeds = 'seed' if row.returns.size == 1 else 'seeds'
+  return f'{label}: {interval.mean:.3g}{spread} ({row.returns.size} {seeds})'
+
+
+def _panels(results: sweep_results.Results) -> list[sweep_plot.Panel]:
+  """Of each field the combinations that its grid has set; one that takes one value says nothing."""
+  returns_of = {row.combination.slug: row.returns for row in results.rows}
+  panels = []
+  for field, name in sweep_plan.short_names(results.plan.fields()).items():
+    values: dict[str, Any] = {}
+    returns: dict[str, list[np.ndarray]] = {}
+    for combination in results.plan.combinations:
+      if field in combination.settings:
+        value = combination.settings[field]
+        values[sweep_grid.text(value)] = value
+        returns.setdefault(sweep_grid.text(value), []).append(returns_of[combination.slug])
+    pooled = {text: np.concatenate(found) for text, found in returns.items()}
+    if len(values) > 1 and any(found.size for found in pooled.values()):
+      order = sorted(values, key=lambda text: _order(values[text]))
+      panels.append(sweep_plot.Panel(name, order, [pooled[text] for text in order]))
+  return panels
+
+
+def _order(value: Any) -> tuple[bool, float]:
+  """Numbers by size, everything else behind them, as the grid has it."""
+  is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+  return not is_number, float(value) if is_number else 0.0

@@ -1,0 +1,223 @@
+"""What a sweep consists of: combinations of settings, seeds, the folder of each run.
+
+```
+runs/sweeps/<config name>/<UTC time>/   or --out
+  sweep.json                            this plan
+  <combination>/seed_<n>/               the folder of a run; its output is seed_<n>.log
+  table.csv  table.md  runs.csv  curves.png  settings.png
+```
+Two combinations are the same if their resolved configurations are, however they were written.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+import dataclasses
+import hashlib
+import itertools
+import json
+import math
+import pathlib
+import re
+from typing import Any, NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import run_directory
+from seed_acme import saved_config
+from seed_acme import types
+from seed_acme.envs import registry as environments
+from seed_acme.programs.sweep import grid as sweep_grid
+
+FILE = 'sweep.json'
+_FORMAT = 1
+_MAX_RUNS = 10_000  # more is a slip of the pen: each takes seconds
+_MAX_SLUG = 100  # characters; file systems allow 255 bytes
+_NO_SETTINGS = 'base'  # slug and label of the one combination of a sweep without a grid
+
+
+class Combination(NamedTuple):
+  """One choice of values.
+
+  slug: its folder. settings: the swept fields that it was given, by dotted name. config: the
+  resolved configuration, with the seed of the base.
+  """
+  slug: str
+  settings: dict[str, Any]
+  config: config_lib.ExperimentConfig
+
+
+class Run(NamedTuple):
+  """A combination with a seed, and where it runs."""
+  combination: Combination
+  seed: int
+  config: config_lib.ExperimentConfig
+  run_dir: run_directory.RunDirectory
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+  """All of a sweep: every combination with the seeds base.seed ... base.seed + num_seeds - 1."""
+  base: config_lib.ExperimentConfig
+  combinations: tuple[Combination, ...]
+  num_seeds: int
+
+  def runs(self, out: pathlib.Path) -> list[Run]:
+    """Seed by seed, so that a sweep that was cut short compares all combinations."""
+    return [
+        Run(combination, seed, dataclasses.replace(combination.config, seed=seed),
+            run_directory.RunDirectory(out / combination.slug / f'seed_{seed}'))
+        for seed in range(self.base.seed, self.base.seed + self.num_seeds)
+        for combination in self.combinations]
+
+  def products(self) -> list[sweep_grid.Product]:
+    """Grids that make these combinations."""
+    return [{field: (value,) for field, value in combination.settings.items()}
+            for combination in self.combinations]
+
+  def fields(self) -> list[str]:
+    """The swept fields, in the order of the grids."""
+    return list(dict.fromkeys(field for combination in self.combinations
+                              for field in combination.settings))
+
+
+def make(base: config_lib.ExperimentConfig, products: Sequence[sweep_grid.Product],
+         num_seeds: int, saved: Plan | None = None) -> Plan:
+  """The union of the products; without one, the base alone.
+
+  saved: the plan that lies in the folder; its combinations keep their slugs, and have to be
+  among the new ones. Raises `UserError` for what cannot run or does not extend `saved`.
+  """
+  if num_seeds < 1:
+    raise types.UserError(f'--seeds ({num_seeds}) must be >= 1: the runs of each combination')
+  num_runs = num_seeds * sum(math.prod(map(len, product.values())) for product in products)
+  if num_runs > _MAX_RUNS:
+    raise types.UserError(f'--grid and --seeds make {num_runs:,} runs, more than {_MAX_RUNS:,}: '
+                          'give fewer values, or several sweeps')
+  chosen: dict[str, tuple[dict[str, Any], config_lib.ExperimentConfig]] = {}
+  for settings in _settings(products):
+    config = _with(settings, base)
+    known = chosen.get(_key(config), ({}, config))[0]
+    chosen[_key(config)] = ({**known, **settings}, config)
+  slugs = {_key(_with(old.settings, base)): old.slug
+           for old in (saved.combinations if saved else ())}
+  _add_slugs(slugs, {key: settings for key, (settings, _) in chosen.items()})
+  plan = Plan(base, tuple(Combination(slugs[key], settings, config)
+                          for key, (settings, config) in chosen.items()), num_seeds)
+  _validate(plan)
+  if saved is not None:
+    _check_extends(plan, saved)
+  return plan
+
+
+def save(plan: Plan, out: pathlib.Path) -> None:
+  """Writes it into the folder of the sweep, atomically."""
+  run_directory.write_json(out / FILE, {
+      'format': _FORMAT, 'num_seeds': plan.num_seeds,
+      'config': saved_config.to_json(plan.base),
+      'combinations': [{'slug': combination.slug,
+                        'settings': saved_config.to_json(combination.settings)}
+                       for combination in plan.combinations]})
+
+
+def load(out: pathlib.Path) -> Plan:
+  """Reads the plan of a folder; `UserError` names what is wrong with it."""
+  path = out / FILE
+  record = run_directory.read_json(path)
+  try:
+    if record['format'] != _FORMAT:
+      raise types.UserError(f'format {record["format"]}, this version reads {_FORMAT}')
+    base = saved_config.from_json(record['config'])
+    combinations = []
+    for saved in record['combinations']:
+      settings = saved_config.from_json(saved['settings'])
+      combinations.append(Combination(saved['slug'], settings, _with(settings, base)))
+    return Plan(base, tuple(combinations), int(record['num_seeds']))
+  except types.UserError as error:
+    raise types.UserError(f'{path}: {error}') from None
+  except (KeyError, TypeError, ValueError, AttributeError) as error:
+    raise types.UserError(f'{path} is damaged ({type(error).__name__}: {error}): restore it, or '
+                          'choose another --out') from None
+
+
+def short_names(fields: Iterable[str]) -> dict[str, str]:
+  """The last part of each dotted name, where that tells them apart."""
+  fields = list(fields)
+  last = [field.rpartition('.')[2] for field in fields]
+  return {field: name if last.count(name) == 1 else field for field, name in zip(fields, last)}
+
+
+def label(settings: dict[str, Any], names: dict[str, str]) -> str:
+  """`learning_rate=0.001, lambda_=0.9`; names: by field."""
+  return ', '.join(f'{names[field]}={sweep_grid.text(value)}'
+                   for field, value in settings.items()) or _NO_SETTINGS
+
+
+def _settings(products: Sequence[sweep_grid.Product]) -> Iterable[dict[str, Any]]:
+  for product in products or [{}]:
+    for values in itertools.product(*product.values()):
+      yield dict(zip(product, values))
+
+
+def _key(config: config_lib.ExperimentConfig) -> str:
+  return json.dumps(saved_config.to_json(config), sort_keys=True)
+
+
+def _with(settings: dict[str, Any],
+          config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
+  for field, value in settings.items():
+    config = sweep_grid.replace(config, field, value)
+  return config
+
+
+def _add_slugs(slugs: dict[str, str], settings: dict[str, dict[str, Any]]) -> None:
+  """Adds a folder name for each key that has none; slugs, settings: by key of the config."""
+  names = short_names(dict.fromkeys(field for one in settings.values() for field in one))
+  fresh = {key: _slug(one, names) for key, one in settings.items() if key not in slugs}
+  wanted = [*slugs.values(), *fresh.values()]
+  for key, slug in fresh.items():
+    if wanted.count(slug) > 1 or len(slug) > _MAX_SLUG:
+      digest = hashlib.sha256(label(settings[key], names).encode()).hexdigest()[:8]
+      slug = f'{slug[:_MAX_SLUG - len(digest) - 1]}-{digest}'
+    slugs[key] = slug
+
+
+def _slug(settings: dict[str, Any], names: dict[str, str]) -> str:
+  parts = []
+  for field, value in settings.items():
+    shown = re.sub(r'[^\w.+-]+', '-', sweep_grid.text(value).strip('[]'))
+    parts.append(f'{names[field]}={shown or "empty"}')
+  return ','.join(parts) or _NO_SETTINGS
+
+
+def _validate(plan: Plan) -> None:
+  names = short_names(plan.fields())
+  checked = []
+  for combination in plan.combinations:
+    try:
+      config_validation.validate(combination.config)
+      if combination.config.environment not in checked:  # which may take seconds
+        environments.check(combination.config.environment)
+        checked.append(combination.config.environment)
+    except types.UserError as error:
+      where = f'{label(combination.settings, names)}: ' if combination.settings else ''
+      raise types.UserError(f'{where}{error}') from None
+
+
+def _check_extends(plan: Plan, saved: Plan) -> None:
+  differing = saved_config.differences(saved.base, plan.base)
+  if plan.base.total_steps < saved.base.total_steps:
+    differing.append(f'total_steps: {saved.base.total_steps} -> {plan.base.total_steps}')
+  if differing:
+    raise types.UserError(
+        f'the sweep in --out was started with other values (saved -> now): {"; ".join(differing)}; '
+        'set them back, or choose another --out')
+  if plan.num_seeds < saved.num_seeds:
+    raise types.UserError(f'the sweep in --out has {saved.num_seeds} seeds: --seeds '
+                          f'({plan.num_seeds}) cannot be fewer; raise it, or choose another --out')
+  slugs = {combination.slug for combination in plan.combinations}
+  lost = [combination for combination in saved.combinations if combination.slug not in slugs]
+  if lost:
+    shown = label(lost[0].settings, short_names(saved.fields()))
+    raise types.UserError(
+        f'the sweep in --out has combinations that this grid lacks ({len(lost)}, such as {shown}): '
+        'add their values to --grid, or choose another --out')

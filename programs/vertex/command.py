@@ -1,0 +1,196 @@
+"""`seed-acme train --launch=vertex_ai`: checks, stages, says what it is, and hands it in."""
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import math
+import os
+import pathlib
+import tempfile
+from typing import TYPE_CHECKING, NamedTuple
+
+from seed_acme import bucket
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import mirror
+from seed_acme import run_directory
+from seed_acme import types
+from seed_acme.envs import registry as environments
+from seed_acme.programs import actors
+from seed_acme.programs import processes
+from seed_acme.programs import replay_size
+from seed_acme.programs import training_run
+from seed_acme.programs.vertex import cloud as cloud_lib
+from seed_acme.programs.vertex import image as cloud_image
+from seed_acme.programs.vertex import missing as vertex_missing
+from seed_acme.programs.vertex import stage as cloud_stage
+
+if TYPE_CHECKING:
+  from seed_acme.programs.vertex import job as vertex_job  # which loads xmanager
+
+LAUNCH = 'vertex_ai'
+_KINDS = {'learner': 'learner', 'replay': 'replay', 'actor': 'actor_supervisor'}
+_DRY_RUNS = 'dry_runs'
+
+
+class Request(NamedTuple):
+  """What `TrainArguments` says. out: folder that a dry run writes; '' = a new one."""
+  config: config_lib.ExperimentConfig
+  cloud: cloud_lib.CloudConfig
+  run_dir: str
+  is_dry_run: bool
+  out: str
+  program: str  # how seed-acme is called from here
+
+
+def train(request: Request) -> int:
+  """Returns the exit code once the job is handed in; it runs on without this machine."""
+  cloud_lib.check(request.cloud)
+  config = cloud_lib.with_cloud(request.config)
+  config_validation.validate(config)
+  environments.check(config.environment)
+  url = _run_url(request)
+  if request.cloud.code:
+    cloud_stage.check_code(request.cloud.code)
+  groups = ['learner', *(['replay'] if config.replay.separate_process else []), 'actor']
+  machines = {group: machine for group, machine in cloud_lib.machines(request.cloud).items()
+              if group in groups}
+  requirements = {
+      group: cloud_stage.requirements(config, request.cloud.code, request.cloud.requirements,
+                                      bool(machine.accelerator))
+      for group, machine in machines.items()}
+  if importlib.util.find_spec('xmanager') is None:
+    raise types.UserError('--launch=vertex_ai needs xmanager: pip install seed_acme[vertex]')
+  needs = vertex_missing.needs(request.cloud, [
+      (machine, actors.num_actor_nodes(config) if group == 'actor' else 1)
+      for group, machine in machines.items()])
+  if request.is_dry_run:
+    return _dry_run(request, config, url, machines, requirements, needs)
+  missing = vertex_missing.blocking(needs)
+  if missing is not None:
+    raise types.UserError(f'{missing.name}: {missing.why}; run: {" && ".join(missing.commands)} '
+                          '(--dry_run needs none)')
+  _check_resume(config, url)
+  return _launch(request, config, url, machines, requirements)
+
+
+def _dry_run(request: Request, config: config_lib.ExperimentConfig, url: str,
+             machines: dict[str, cloud_lib.Machine], requirements: dict[str, list[str]],
+             needs: list[vertex_missing.Need]) -> int:
+  folder = _out_folder(request, config.name)
+  job = _stage(request, config, url, machines, requirements, folder)
+  _describe(job, request, config, url)
+  print(f'Job specification: {_shown(job.path)}\n'
+        'Image contexts: ' + ', '.join(_shown(pool.context) for pool in job.pools))
+  print('Nothing was built, sent or started. To run it for real, leave out --dry_run; it takes:')
+  for need in needs:
+    print(f'  {need.name} [{need.state}]: {need.why}')
+    for command in need.commands:
+      if need.state != vertex_missing.READY:
+        print(f'    {command}')
+  return 0
+
+
+def _launch(request: Request, config: config_lib.ExperimentConfig, url: str,
+            machines: dict[str, cloud_lib.Machine], requirements: dict[str, list[str]]) -> int:
+  from seed_acme.programs.vertex import submit as vertex_submit  # which loads xmanager
+  with tempfile.TemporaryDirectory(prefix='seed-acme-') as folder:
+    job = _stage(request, config, url, machines, requirements, pathlib.Path(folder))
+    _describe(job, request, config, url)
+    name, page = vertex_submit.submit(job, request.cloud)
+  cloud, number = request.cloud, name.rpartition('/')[2]
+  of_job = f'{number} --region={cloud.region} --project={cloud.project}'
+  print(f'Job: {name}\n{page}\n'
+        f'Logs: gcloud ai custom-jobs stream-logs {of_job}\n'
+        f'Stop: gcloud ai custom-jobs cancel {of_job}\n'
+        f'TensorBoard: tensorboard --logdir={bucket.join(url, "tensorboard")}\n'
+        f'Evaluate: {request.program} evaluate {url}\n'
+        f'Resume, after a preemption too: the same command with --run_dir={url}')
+  return 0
+
+
+def _run_url(request: Request) -> str:
+  cloud = request.cloud
+  if not request.run_dir:
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return bucket.join(cloud.bucket, request.config.name, now.strftime('%Y%m%d-%H%M%SZ'))
+  if not request.run_dir.startswith('gs://'):
+    raise types.UserError(f'--run_dir={request.run_dir} is not in a bucket, where the nodes could '
+                          f'reach it: give {bucket.join(cloud.bucket, "FOLDER")}, or leave it out')
+  return request.run_dir.rstrip('/')
+
+
+def _check_resume(config: config_lib.ExperimentConfig, url: str) -> None:
+  """What the learner would refuse after minutes of waiting for its machine."""
+  processes.set_tensorflow_defaults()
+  with tempfile.TemporaryDirectory(prefix='seed_acme_') as folder:
+    run = mirror.fetch(url, pathlib.Path(folder), with_replay=False)
+    training_run.check_resume(config, run)
+
+
+def _out_folder(request: Request, name: str) -> pathlib.Path:
+  if not request.out:
+    return run_directory.new_folder(name, _DRY_RUNS)
+  folder = pathlib.Path(request.out).absolute()
+  if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    raise types.UserError(f'--out={request.out} is there already: choose a new or an empty folder')
+  folder.mkdir(parents=True, exist_ok=True)
+  return folder
+
+
+def _stage(request: Request, config: config_lib.ExperimentConfig, url: str,
+           machines: dict[str, cloud_lib.Machine], requirements: dict[str, list[str]],
+           folder: pathlib.Path) -> vertex_job.Job:
+  """The graph, and of each of its groups the code, the requirements and the image."""
+  from seed_acme.programs import distributed  # loads Launchpad
+  from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
+  run = run_directory.RunDirectory(pathlib.Path('run'), bucket=url)
+  program = distributed.make_program(config, run, first_attempt=0)
+  vertex_job.check_program(program)
+  saving_s = math.ceil(replay_size.saving_seconds(replay_size.replay_bytes(config)))
+  with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
+    parts = {}
+    for group, machine in machines.items():
+      code = pathlib.Path(scratch) / group
+      cloud_stage.stage_package(code)
+      if request.cloud.code:
+        cloud_stage.stage_code(request.cloud.code, code)
+      lines = code.with_suffix('.txt')
+      lines.write_text('\n'.join(requirements[group]) + '\n', encoding='utf-8')
+      environment = processes.environment_elsewhere(_KINDS[group], saving_s)
+      parts[group] = vertex_job.Part(
+          machine, cloud_image.make(bool(machine.accelerator), environment), code, lines)
+    return vertex_job.stage(program, request.cloud, parts, folder)
+
+
+def _describe(job: vertex_job.Job, request: Request, config: config_lib.ExperimentConfig,
+              url: str) -> None:
+  print(f'Vertex AI, project {request.cloud.project}, region {request.cloud.region}\nRun: {url}')
+  for index, pool in enumerate(job.pools):
+    what = pool.group
+    if pool.group == 'actor':
+      what = (f'actors, {config.environments_per_actor} environments each, '
+              f'{config_lib.num_training_environments(config)} in all')
+      if config.num_evaluation_environments:
+        what += f'; the last one {config.num_evaluation_environments} for evaluation'
+    print(f'Pool {index}: {pool.replicas} x {pool.machine}: {what}\n  {pool.image}')
+  learner = job.pools[0].machine
+  holder = next((pool.machine for pool in job.pools if pool.group == 'replay'), learner)
+  if holder.ram_gib:
+    warning = replay_size.memory_warning(
+        config, replay_size.replay_bytes(config), available=holder.ram_gib << 30)
+    if warning:
+      print(f'Warning: on {holder.type} {warning}')
+  for pool in job.pools:
+    if pool.machine.num_accelerators > 1:
+      print(f'Notice: the {pool.group} uses one of its {pool.machine.num_accelerators} '
+            f'{pool.machine.accelerator}')
+    if pool.machine.accelerator and pool.group != 'learner':
+      print(f'Notice: only your own environments can use the {pool.machine.accelerator} of the '
+            f'{pool.group} nodes; they run no network')
+
+
+def _shown(path: pathlib.Path) -> str:
+  relative = os.path.relpath(path)
+  return relative if len(relative) < len(str(path)) else str(path)
+

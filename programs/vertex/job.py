@@ -1,0 +1,280 @@
+"""The program on Vertex AI: Launchpad's own launcher, and xmanager's, make the job's description.
+
+They run here as they are, up to where they would ask an account, Docker or the network; there
+they meet stand-ins that write down what was asked. So a dry run is the launch itself without
+its last step, which is `vertex_submit.py`. Importing this needs xmanager.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import contextlib
+import copy
+import datetime
+import json
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import types as python_types
+from typing import Any, NamedTuple
+
+from absl import flags
+import launchpad as lp
+from launchpad.nodes.python import xm_docker
+from xmanager import xm
+from xmanager import xm_local  # noqa: F401 - before its own parts, which import each other
+from xmanager.cloud import auth
+from xmanager.cloud import build_image
+from xmanager.cloud import docker_lib
+from xmanager.cloud import vertex as xm_vertex
+from xmanager.xm_local.storage import database
+
+from seed_acme import types
+from seed_acme.programs.vertex import cloud as cloud_lib
+from seed_acme.programs.vertex import image as cloud_image
+
+LEARNER = 'learner'
+_MAX_KINDS = 4  # worker pools of a job
+_JOB, _LOG = 'job.json', 'launch.log'
+
+
+class Pool(NamedTuple):
+  """Of the job: its replicas are the nodes of one group, each a container of one image.
+
+  context: folder that the image is built from.
+  """
+  group: str
+  replicas: int
+  machine: cloud_lib.Machine
+  image: str
+  context: pathlib.Path
+
+
+class Job(NamedTuple):
+  """display_name, specs: as aiplatform.CustomJob takes them. path: the specification as JSON,
+  as `gcloud ai custom-jobs create --config` takes it."""
+  display_name: str
+  specs: list[Any]
+  pools: tuple[Pool, ...]
+  path: pathlib.Path
+
+
+class Part(NamedTuple):
+  """What the nodes of a group need. code: folder with what they import; requirements: file."""
+  machine: cloud_lib.Machine
+  image: cloud_image.Image
+  code: pathlib.Path
+  requirements: pathlib.Path
+
+
+def check_program(program: lp.Program) -> None:
+  """Raises `types.UserError` for a graph that Vertex AI cannot run."""
+  kinds = list(program.groups)
+  if len(kinds) > _MAX_KINDS:
+    raise types.UserError(f'the program has {len(kinds)} kinds of node ({", ".join(kinds)}); '
+                          f'Vertex AI takes at most {_MAX_KINDS}: put nodes that need the same '
+                          'machine into one group')
+  if len(program.groups.get(LEARNER, ())) != 1:
+    raise types.UserError(f'the program needs a group {LEARNER!r} of one node, by which Vertex AI '
+                          f'reports the job; it has {", ".join(kinds) or "no nodes"}')
+  for kind, nodes in program.groups.items():
+    if any(len(node.addresses) > 1 for node in nodes):
+      raise types.UserError(f'a node of the group {kind!r} has several addresses; on Vertex AI a '
+                            'node has one port: split it')
+
+
+def stage(program: lp.Program, cloud: cloud_lib.CloudConfig, parts: Mapping[str, Part],
+          folder: pathlib.Path) -> Job:
+  """Writes the image contexts and the job's specification into an empty folder.
+
+  parts: by group of the program, which `check_program` has passed."""
+  program = _learner_first(program)
+  stand_in = _StandIn(program, cloud, parts, folder)
+  xm_resources = {group: xm_docker.DockerConfig(
+      code_directory=str(part.code), docker_requirements=str(part.requirements),
+      hw_requirements=_job_requirements(part.machine)) for group, part in parts.items()}
+  if not flags.FLAGS.is_parsed():
+    flags.FLAGS(sys.argv[:1])
+  with open(folder / _LOG, 'w', encoding='utf-8') as log, stand_in.installed(), \
+       contextlib.redirect_stdout(log):
+    lp.launch(program, launch_type=lp.LaunchType.VERTEX_AI, xm_resources=xm_resources)
+  assert stand_in.job is not None
+  return _write_job(stand_in.job, stand_in.pools, cloud, folder)
+
+
+def _learner_first(program: lp.Program) -> lp.Program:
+  """The same nodes; the first group of one node becomes pool 0, which stands for the job."""
+  ordered = lp.Program(program.name)
+  for group in sorted(program.groups, key=lambda group: group != LEARNER):
+    for node in program.groups[group]:
+      ordered.add_node(node, group)
+  return ordered
+
+
+def _job_requirements(machine: cloud_lib.Machine) -> xm.JobRequirements:
+  accelerators = ({machine.accelerator.lower(): machine.num_accelerators}
+                  if machine.accelerator else {})
+  if not machine.cpu:  # xmanager finds the machine by its accelerators
+    return xm.JobRequirements(**accelerators)
+  return xm.JobRequirements(cpu=machine.cpu, ram=machine.ram_gib * xm.GiB, **accelerators)
+
+
+def _write_job(recorded: _RecordedJob, pools: list[Pool], cloud: cloud_lib.CloudConfig,
+               folder: pathlib.Path) -> Job:
+  specs = recorded.arguments['worker_pool_specs']
+  spec: dict[str, Any] = {'workerPoolSpecs': [
+      type(pool).to_dict(pool, use_integers_for_enums=False, preserving_proto_field_name=False,
+                         including_default_value_fields=False) for pool in specs]}
+  if cloud.service_account:
+    spec['serviceAccount'] = cloud.service_account
+  path = folder / _JOB
+  path.write_text(json.dumps(spec, indent=2) + '\n', encoding='utf-8')
+  return Job(recorded.arguments['display_name'], specs, tuple(pools), path)
+
+
+class _RecordedJob:
+  """In place of aiplatform.CustomJob: keeps what it was made with, and runs nothing."""
+  resource_name = 'not submitted'
+
+  def __init__(self, **arguments: Any):
+    self.arguments = arguments
+
+  def run(self, **arguments: Any) -> None:
+    """Would submit the job."""
+
+  def wait_for_resource_creation(self) -> None:
+    """There is nothing to wait for."""
+
+  def _dashboard_uri(self) -> str:
+    return self.resource_name
+
+
+class _Nothing:
+  """In place of a module or an object whose calls are to have no effect."""
+
+  def __getattr__(self, name: str) -> Any:
+    return lambda *args, **kwargs: None
+
+
+class _StandIn:
+  """What Launchpad and xmanager meet in place of the outside."""
+
+  def __init__(self, program: lp.Program, cloud: cloud_lib.CloudConfig,
+               parts: Mapping[str, Part], folder: pathlib.Path):
+    self._program = program
+    self._cloud = cloud
+    self._parts = parts
+    self._folder = folder
+    self._tag = datetime.datetime.now(datetime.timezone.utc).strftime('%Y%m%d-%H%M%S')
+    self._group_of = {id(node): group for group, nodes in program.groups.items()
+                      for node in nodes}
+    self._to_executables = xm_docker.to_docker_executables
+    self._image_of: dict[str, str] = {}  # by folder of the code
+    self.pools: list[Pool] = []
+    self.job: _RecordedJob | None = None
+
+  @contextlib.contextmanager
+  def installed(self) -> Iterator[None]:
+    """Puts the stand-ins into Launchpad and xmanager, and takes them out again."""
+    platform = python_types.SimpleNamespace(
+        init=lambda **_: None, CustomJob=self._make_job)
+    client = None
+
+    def get_client() -> Any:
+      nonlocal client
+      client = client or xm_vertex.Client(self._cloud.project, self._cloud.region)
+      return client
+
+    with contextlib.ExitStack() as stack:
+      scratch = stack.enter_context(_scratch_folder())
+      for module, name, value in (
+          (xm_docker, 'to_docker_executables', self._make_container),
+          (auth, 'get_project_name', lambda: self._cloud.project),
+          (auth, 'get_service_account', lambda: self._cloud.service_account),
+          (auth, 'get_bucket', lambda: cloud_lib.bucket_name(self._cloud)),
+          (build_image, 'build_by_dockerfile', self._keep_context),
+          (build_image, '_get_image_name', lambda container: self._image_of[container.path]),
+          (docker_lib, 'is_docker_installed', lambda: False),
+          (xm_vertex, 'aiplatform', platform),
+          (xm_vertex, 'client', get_client),
+          (database, 'database', _Nothing),
+          # What they leave behind lands where it is deleted.
+          (tempfile, 'tempdir', scratch)):
+        stack.enter_context(_replaced(module, name, value))
+      for number in (signal.SIGINT, signal.SIGQUIT):  # which Launchpad takes
+        stack.callback(signal.signal, number, signal.getsignal(number))
+      yield
+
+  def _make_job(self, **arguments: Any) -> _RecordedJob:
+    self.job = _RecordedJob(**arguments)
+    return self.job
+
+  def _make_container(self, nodes: list[Any], label: str, docker_config: Any) -> Any:
+    """As Launchpad makes it, with our image, and nodes that need no xmanager in it."""
+    group = self._group_of[id(nodes[0])]
+    part = self._parts[group]
+    contexts = [node._launch_context for node in nodes]
+    for node in nodes:  # their launch configuration is of a type of xmanager's
+      node._launch_context = copy.copy(node._launch_context)
+      node._launch_context._launch_config = None
+    try:
+      [(container, requirements)] = self._to_executables(nodes, label, docker_config)
+    finally:
+      for node, context in zip(nodes, contexts):
+        node._launch_context = context
+    app = pathlib.Path(container.path).with_name(f'{label}-{cloud_image.APP}') / cloud_image.APP
+    app.parent.mkdir()
+    shutil.move(container.path, app)
+    self._image_of[str(app)] = self._image_name(group)
+    self.pools.append(Pool(group, len(nodes), part.machine, self._image_of[str(app)],
+                           self._folder / group))
+    return [(xm.PythonContainer(
+        path=str(app), base_image=part.image.base, entrypoint=xm.CommandList(
+            [f'exec {command}' for command in container.entrypoint.commands]),  # it hears SIGTERM
+        docker_instructions=list(part.image.instructions)), requirements)]
+
+  def _image_name(self, group: str) -> str:
+    cloud = self._cloud
+    name = ''.join(c if c.isalnum() else '-' for c in f'{self._program.name}-{group}'.lower())
+    return (f'{registry(cloud)}/{cloud.project.replace(":", "/")}/{cloud.repository}/'
+            f'{name.strip("-")}:{self._tag}')
+
+  def _keep_context(self, path: str, dockerfile: str, image_name: str, *_: Any,
+                    **__: Any) -> str:
+    [pool] = [pool for pool in self.pools if pool.image == image_name]
+    shutil.copytree(path, pool.context)
+    return image_name
+
+
+def registry(cloud: cloud_lib.CloudConfig) -> str:
+  """Host of the images."""
+  return f'{cloud.region}-docker.pkg.dev'
+
+
+@contextlib.contextmanager
+def _scratch_folder() -> Iterator[str]:
+  """Without `_` in its path, which Launchpad would draw names for ever to avoid."""
+  parents = [path for path in (tempfile.gettempdir(), '/tmp', '/var/tmp', '/dev/shm')
+             if '_' not in path and os.access(path, os.W_OK)]
+  if not parents:
+    raise types.UserError(f'no temporary folder without "_" in its path ({tempfile.gettempdir()}):'
+                          ' set TMPDIR to one')
+  path = os.path.join(parents[0], f'seed-acme-{secrets.token_hex(8)}')
+  os.mkdir(path, mode=0o700)
+  try:
+    yield path
+  finally:
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
+  before = getattr(module, name)
+  setattr(module, name, value)
+  try:
+    yield
+  finally:
+    setattr(module, name, before)

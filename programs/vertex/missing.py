@@ -1,0 +1,143 @@
+"""What it takes to run a job on Vertex AI for real, and the command that gives each part.
+
+Nothing here asks the network: what only an account can tell is reported as not checked.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+from typing import NamedTuple
+
+from seed_acme.programs.vertex import cloud as cloud_lib
+
+READY, MISSING, UNCHECKED = 'ready', 'missing', 'not checked'
+_DOCKER_S = 10.0
+_CREDENTIALS = 'credentials'
+_TOKEN = 'GOOGLE_AUTH_TOKEN_FOR_TESTING'  # of TensorFlow's own
+_QUOTA = 'aiplatform.googleapis.com/custom_model_training'
+
+
+class Need(NamedTuple):
+  """name: what. state: READY, MISSING or UNCHECKED. why: in words. commands: that give it."""
+  name: str
+  state: str
+  why: str
+  commands: tuple[str, ...]
+
+
+def needs(cloud: cloud_lib.CloudConfig,
+          pools: Sequence[tuple[cloud_lib.Machine, int]]) -> list[Need]:
+  """pools: machine and number of replicas of each."""
+  has_docker = _has_docker()
+  return [credentials(), _docker(cloud, has_docker), _apis(cloud), _repository(cloud),
+          *([_docker_login(cloud)] if has_docker else []), _bucket(cloud), _quota(cloud, pools)]
+
+
+def blocking(found: list[Need]) -> Need | None:
+  """What is known to be missing and cannot be done without."""
+  return next((need for need in found
+               if need.state == MISSING and need.name == _CREDENTIALS), None)
+
+
+def credentials() -> Need:
+  """Where Google's libraries, and TensorFlow, would find them."""
+  command = ('gcloud auth application-default login',)
+  if os.environ.get(_TOKEN):
+    return Need(_CREDENTIALS, READY, _TOKEN, command)
+  given = os.environ.get('GOOGLE_APPLICATION_CREDENTIALS')
+  if given:
+    if pathlib.Path(given).is_file():
+      return Need(_CREDENTIALS, READY, f'GOOGLE_APPLICATION_CREDENTIALS={given}', command)
+    return Need(_CREDENTIALS, MISSING, f'GOOGLE_APPLICATION_CREDENTIALS={given} is no file',
+                ('unset GOOGLE_APPLICATION_CREDENTIALS', *command))
+  folder = os.environ.get('CLOUDSDK_CONFIG') or str(pathlib.Path.home() / '.config' / 'gcloud')
+  path = pathlib.Path(folder) / 'application_default_credentials.json'
+  if path.is_file():
+    return Need(_CREDENTIALS, READY, str(path), command)
+  if _is_google_machine():
+    return Need(_CREDENTIALS, READY, 'those of this Google Cloud machine', command)
+  return Need(_CREDENTIALS, MISSING, f'there is no {path}', command)
+
+
+def _is_google_machine() -> bool:
+  if os.environ.get('GCE_METADATA_HOST'):
+    return True
+  try:
+    product = pathlib.Path('/sys/class/dmi/id/product_name').read_text(encoding='utf-8')
+  except OSError:
+    return False
+  return product.startswith('Google')
+
+
+def _has_docker() -> bool:
+  if shutil.which('docker') is None:
+    return False
+  try:
+    return subprocess.run(['docker', 'info'], capture_output=True, timeout=_DOCKER_S,
+                          check=False).returncode == 0
+  except (OSError, subprocess.TimeoutExpired):
+    return False
+
+
+def _docker(cloud: cloud_lib.CloudConfig, has_docker: bool) -> Need:
+  if has_docker:
+    return Need('Docker', READY, 'images are built here', ())
+  return Need('Docker', MISSING, 'no engine answers here; Cloud Build takes its place',
+              (f'gcloud services enable cloudbuild.googleapis.com --project={cloud.project}',))
+
+
+def _apis(cloud: cloud_lib.CloudConfig) -> Need:
+  names = ['aiplatform', 'artifactregistry', 'storage']
+  listed = ' '.join(f'{name}.googleapis.com' for name in names)
+  return Need('APIs', UNCHECKED, ', '.join(names),
+              (f'gcloud services enable {listed} --project={cloud.project}',))
+
+
+def _repository(cloud: cloud_lib.CloudConfig) -> Need:
+  command = (f'gcloud artifacts repositories create {cloud.repository} '
+             f'--repository-format=docker --location={cloud.region} --project={cloud.project}')
+  return Need('image repository', UNCHECKED, f'{cloud.repository} in {cloud.region}', (command,))
+
+
+def _docker_login(cloud: cloud_lib.CloudConfig) -> Need:
+  host = f'{cloud.region}-docker.pkg.dev'
+  command = (f'gcloud auth configure-docker {host}',)
+  folder = os.environ.get('DOCKER_CONFIG') or str(pathlib.Path.home() / '.docker')
+  try:
+    settings = json.loads((pathlib.Path(folder) / 'config.json').read_text(encoding='utf-8'))
+  except (OSError, ValueError):
+    settings = {}
+  is_known = host in settings.get('credHelpers', {}) or host in settings.get('auths', {})
+  return Need('Docker login', READY if is_known else MISSING, host, command)
+
+
+def _bucket(cloud: cloud_lib.CloudConfig) -> Need:
+  url = f'gs://{cloud_lib.bucket_name(cloud)}'
+  create = (f'gcloud storage buckets create {url} --location={cloud.region} '
+            f'--project={cloud.project}')
+  commands = [create]
+  if cloud.service_account:
+    commands.append(f'gcloud storage buckets add-iam-policy-binding {url} '
+                    f'--member=serviceAccount:{cloud.service_account} '
+                    '--role=roles/storage.objectAdmin')
+  return Need('bucket', UNCHECKED, f'{url}, and that the nodes may write to it', tuple(commands))
+
+
+def _quota(cloud: cloud_lib.CloudConfig,
+           pools: Sequence[tuple[cloud_lib.Machine, int]]) -> Need:
+  wanted: dict[str, int] = {}
+  for machine, replicas in pools:
+    if machine.cpu:
+      wanted['cpus'] = wanted.get('cpus', 0) + machine.cpu * replicas
+    if machine.accelerator:
+      name = f'nvidia_{machine.accelerator.lower()}_gpus'
+      wanted[name] = wanted.get(name, 0) + machine.num_accelerators * replicas
+  command = ('gcloud alpha services quota list --service=aiplatform.googleapis.com '
+             f'--consumer=projects/{cloud.project} --filter=metric={_QUOTA}_')
+  listed = ', '.join(f'{name} >= {number}' for name, number in wanted.items())
+  return Need('quota', UNCHECKED, f'{listed} for custom training in {cloud.region}',
+              tuple(command + name for name in wanted))

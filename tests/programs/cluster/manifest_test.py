@@ -1,0 +1,205 @@
+"""The Kubernetes manifest: valid by Kubernetes' own schemas, and right in what they do not see."""
+import dataclasses
+import json
+import re
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.programs import cli
+from seed_acme.programs import parsing
+from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.cluster import manifest_command
+
+_VERSIONS = ('1.31', '1.34', kubernetes_validate.latest_version())
+_IMAGE = 'registry.example.org/seed-acme:0.1'
+
+
+def _arguments(*overrides, config='catch_vtrace', **fields):
+  base = manifest_command.ManifestArguments(config=registry.load(config), image=_IMAGE)
+  parsed = parsing.parse(manifest_command.ManifestArguments, list(overrides), 'manifest', base)
+  return dataclasses.replace(parsed, **fields)
+
+
+@pytest.fixture
+def make(capsys):
+  """The objects of a manifest, by (kind, name)."""
+
+  def objects(*overrides, **fields):
+    assert manifest_command.manifest(_arguments(*overrides, **fields)) == 0
+    made = list(yaml.safe_load_all(capsys.readouterr().out))
+    by_name = {(one['kind'], one['metadata']['name']): one for one in made}
+    assert len(by_name) == len(made)
+    return by_name
+
+  return objects
+
+
+@pytest.mark.parametrize('version', _VERSIONS)
+@pytest.mark.parametrize('fields', [
+    {}, {'storage': 'none'},
+    {'namespace': 'learning', 'token_secret': 'mine', 'storage_class': 'fast', 'learner_gpus': 2},
+    {'config': 'catch_r2d2', 'overrides': ['--config.replay.separate_process=True']}],
+    ids=['plain', 'no_volume', 'all_options', 'replay_apart'])
+def test_every_object_is_valid_by_the_schemas_of_kubernetes(make, version, fields):
+  fields = dict(fields)
+  for one in make(*fields.pop('overrides', []), **fields).values():
+    kubernetes_validate.validate(one, version, strict=True)
+
+
+def test_the_schemas_do_find_a_mistake(make):
+  job = make()['Job', 'catch-vtrace-learner']
+  job['spec']['template']['spec']['hostnam'] = job['spec']['template']['spec'].pop('hostname')
+  with pytest.raises(kubernetes_validate.ValidationError):
+    kubernetes_validate.validate(job, _VERSIONS[-1], strict=True)
+
+
+def _pod(job):
+  return job['spec']['template']['spec']
+
+
+def _container(job):
+  [container] = _pod(job)['containers']
+  return container
+
+
+def test_there_is_one_job_for_each_node_and_names_lead_to_it(make):
+  made = make('--config.num_actors=3', '--config.num_evaluation_environments=2', namespace='lab')
+  jobs = {name: one for (kind, name), one in made.items() if kind == 'Job'}
+  assert list(jobs) == ['catch-vtrace-learner', *(f'catch-vtrace-actor-{i}' for i in range(4))]
+  service = made['Service', 'catch-vtrace']
+  assert service['spec']['clusterIP'] == 'None' and service['spec']['publishNotReadyAddresses']
+  for name, job in jobs.items():
+    pod = _pod(job)
+    assert (pod['hostname'], pod['subdomain']) == (name, 'catch-vtrace')
+    labels = job['spec']['template']['metadata']['labels']
+    assert service['spec']['selector'].items() <= labels.items()
+    assert job['metadata']['namespace'] == 'lab' and len(name) <= 63
+    role = 'learner' if name.endswith('learner') else 'actor'
+    container = _container(job)
+    assert container['image'] == _IMAGE and container['command'] == ['seed-acme']
+    assert container['args'][:2] == ['node', role]
+    index = [a for a in container['args'] if a.startswith('--index=')]
+    assert index == ([] if role == 'learner' else [f'--index={name[-1]}'])
+
+
+def test_the_nodes_read_what_the_manifest_holds(make, tmp_path, monkeypatch):
+  """Cluster file, configuration and token, exactly as a pod would find them."""
+  made = make('--config.num_actors=3', '--config.agent.discount=0.5',
+              '--config.replay.separate_process=True')
+  for name, text in made['ConfigMap', 'catch-vtrace']['data'].items():
+    (tmp_path / name).write_text(text)
+  token = made['Secret', 'catch-vtrace-token']['stringData']['token']
+  container = _container(made['Job', 'catch-vtrace-actor-1'])
+  assert container['env'] == [{'name': 'SEED_ACME_TOKEN', 'valueFrom': {
+      'secretKeyRef': {'name': 'catch-vtrace-token', 'key': 'token'}}}]
+  monkeypatch.setenv('SEED_ACME_TOKEN', token)
+  cluster = cluster_file.load(str(tmp_path / 'cluster.json'))
+  config = registry.load(str(tmp_path / 'config.json'))
+  assert config.agent.discount == 0.5 and cluster.token == token and len(cluster.actors) == 3
+  assert cluster.learner == 'catch-vtrace-learner.catch-vtrace:8000'
+  assert cluster.replay == 'catch-vtrace-replay.catch-vtrace:8001'
+  assert cluster.listen == '0.0.0.0:8000'
+  for role in ('learner', 'replay', 'actor'):
+    assert cluster_file.with_cluster(config, (), cluster, role).num_actors == 3
+  ports = {p['name']: p['port'] for p in made['Service', 'catch-vtrace']['spec']['ports']}
+  assert ports == {'inference': 8000, 'replay': 8001}
+
+
+def test_a_preempted_node_starts_again_and_wrong_input_does_not(make):
+  for (kind, _), job in make('--config.replay.separate_process=True', retries=9).items():
+    if kind == 'Job':
+      rules = job['spec']['podFailurePolicy']['rules']
+      assert [rule['action'] for rule in rules] == ['Ignore', 'FailJob']
+      assert rules[0]['onPodConditions'][0]['type'] == 'DisruptionTarget'
+      assert rules[1]['onExitCodes'] == {
+          'containerName': _container(job)['name'], 'operator': 'In', 'values': [2]}
+      assert _pod(job)['restartPolicy'] == 'Never'  # as a policy of failures demands
+      assert job['spec']['backoffLimit'] == 9
+
+
+def test_the_learner_keeps_its_run_and_gets_the_accelerators(make):
+  made = make(storage='20Gi', storage_class='fast', learner_gpus=1, learner_cpu='3500m',
+              learner_memory='12Gi', actor_cpu='7')
+  learner = made['Job', 'catch-vtrace-learner']
+  assert _container(learner)['resources'] == {
+      'requests': {'cpu': '3500m', 'memory': '12Gi'}, 'limits': {'nvidia.com/gpu': 1}}
+  actor = _container(made['Job', 'catch-vtrace-actor-0'])
+  assert actor['resources'] == {'requests': {'cpu': '7', 'memory': '1Gi'}}
+  claim = made['PersistentVolumeClaim', 'catch-vtrace']['spec']
+  assert claim['resources']['requests']['storage'] == '20Gi'
+  assert claim['storageClassName'] == 'fast'
+  mount = next(m for m in _container(learner)['volumeMounts'] if m['name'] == 'runs')
+  run_dir = next(a for a in _container(learner)['args'] if a.startswith('--run_dir='))
+  assert run_dir == f'--run_dir={mount["mountPath"]}/catch-vtrace'
+  volume = next(v for v in _pod(learner)['volumes'] if v['name'] == 'runs')
+  assert volume['persistentVolumeClaim'] == {'claimName': 'catch-vtrace'}
+  lost = make(storage='none')
+  assert ('PersistentVolumeClaim', 'catch-vtrace') not in lost
+  assert {'name': 'runs', 'emptyDir': {}} in _pod(lost['Job', 'catch-vtrace-learner'])['volumes']
+
+
+def test_time_to_save_a_replay_memory_is_left_before_a_kill(make):
+  seconds = {config: _pod(make(config=config, name='x')['Job', 'x-learner'])
+             ['terminationGracePeriodSeconds'] for config in ('catch_vtrace', 'atari_r2d2')}
+  assert seconds['catch_vtrace'] == 60 < 300 < seconds['atari_r2d2']
+
+
+def test_a_token_of_ones_own_stands_nowhere(make):
+  made = make(token_secret='mine')
+  assert not any(kind == 'Secret' for kind, _ in made)
+  secret = _container(made['Job', 'catch-vtrace-learner'])['env'][0]['valueFrom']['secretKeyRef']
+  assert secret == {'name': 'mine', 'key': 'token'}
+
+
+def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
+  tokens = set()
+  path = tmp_path / 'run.yaml'
+  path.write_text('x' * 100_000)
+  path.chmod(0o644)
+  for _ in range(2):
+    assert manifest_command.manifest(_arguments(out=str(path))) == 0
+    [secret] = [one for one in yaml.safe_load_all(path.read_text()) if one['kind'] == 'Secret']
+    tokens.add(secret['stringData']['token'])
+    out = capsys.readouterr().out
+    assert f'kubectl apply -f {path}' in out and secret['stringData']['token'] not in out
+  assert len(tokens) == 2 and all(re.fullmatch('[0-9a-f]{32}', token) for token in tokens)
+  assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize('fields, words', [
+    ({'image': ''}, ['--image', 'docs/scaling.md']),
+    ({'image': 'two words'}, ['--image', 'two words']),
+    ({'name': 'Big_Name'}, ['--name=Big_Name', 'small letters']),
+    ({'name': 'x' * 41}, ['--name', '40']),
+    ({'namespace': 'a b'}, ['--namespace=a b']),
+    ({'storage': '10 GB'}, ['--storage=10 GB', '4Gi']),
+    ({'learner_memory': 'much'}, ['--learner_memory=much']),
+    ({'learner_gpus': -1}, ['--learner_gpus=-1', '>= 0']),
+    ({'out': '/proc/none/run.yaml'}, ['/proc/none/run.yaml']),
+    ({'overrides': ['--config.transport.kind=courier']}, ['courier', 'grpc']),
+    ({'overrides': ['--config.num_actors=0']}, ['num_actors', '>= 1'])])
+def test_wrong_input_is_one_clear_line(fields, words):
+  fields = dict(fields)
+  with pytest.raises(types.UserError) as error:
+    manifest_command.manifest(_arguments(*fields.pop('overrides', []), **fields))
+  assert all(word in str(error.value) for word in words), str(error.value)
+  assert len(str(error.value).splitlines()) == 1
+
+
+def test_from_the_command_line(capsys, tmp_path):
+  assert cli.main(['manifest', '--config=catch_vtrace', f'--image={_IMAGE}', '--kind=nomad']) == 2
+  assert 'nomad' in capsys.readouterr().err
+  assert cli.main(['manifest', f'--image={_IMAGE}']) == 2
+  assert '--config' in capsys.readouterr().err
+  path = tmp_path / 'run.yaml'
+  assert cli.main(['manifest', '--config=catch_vtrace', f'--image={_IMAGE}', f'--out={path}',
+                   '--config.num_actors=16']) == 0
+  assert 'catch-vtrace-actor-0, catch-vtrace-actor-1, ..., catch-vtrace-actor-15' in (
+      capsys.readouterr().out)
+  settings = next(one for one in yaml.safe_load_all(path.read_text())
+                  if one['kind'] == 'ConfigMap')['data']
+  assert json.loads(settings['cluster.json'])['actors'] == 16

@@ -1,0 +1,185 @@
+"""What --cloud.… accepts, and what goes into an image."""
+import dataclasses
+import pathlib
+import re
+
+import pytest
+from xmanager import xm
+from xmanager import xm_local  # noqa: F401 - before its own parts, which import each other
+from xmanager.cloud import vertex as xm_vertex
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.programs.vertex import cloud as cloud_lib
+from seed_acme.programs.vertex import image as cloud_image
+from seed_acme.programs.vertex import stage as cloud_stage
+
+_ROOT = pathlib.Path(__file__).parents[3]
+_GOOD = cloud_lib.CloudConfig(project='my-project-123', bucket='gs://my-bucket')
+
+
+def test_the_tables_are_what_xmanager_can_ask_for():
+  known = xm_vertex._MACHINE_TYPE_TO_CPU_RAM
+  assert {name: (cpu, ram // xm.GiB) for name, (cpu, ram) in known.items()} == cloud_lib.MACHINES
+  with_a100 = xm_vertex._A100_GPUS_TO_MACHINE_TYPE
+  assert {name: number for number, name in with_a100.items()} == cloud_lib.A100_MACHINES
+  assert {*cloud_lib.ACCELERATORS, 'A100'} == {str(gpu) for gpu in xm.GpuType}
+
+
+@pytest.mark.parametrize('text, expected', [
+    ('n1-standard-8', ('n1-standard-8', 8, 30, '', 0)),
+    ('n1-standard-8+1xT4', ('n1-standard-8', 8, 30, 'T4', 1)),
+    ('N1-highmem-32+2xnvidia_tesla_t4', ('n1-highmem-32', 32, 208, 'T4', 2)),
+    ('n1-standard-4+V100', ('n1-standard-4', 4, 15, 'V100', 1)),
+    ('a2-highgpu-1g', ('a2-highgpu-1g', 0, 0, 'A100', 1)),
+    ('a2-highgpu-2g+2xA100', ('a2-highgpu-2g', 0, 0, 'A100', 2)),
+])
+def test_machines_by_name(text, expected):
+  assert cloud_lib.parse_machine(text, '--cloud.learner') == expected
+
+
+@pytest.mark.parametrize('text, expected', [
+    ('n1-standrad-8', "unknown machine type 'n1-standrad-8' (did you mean n1-standard-8"),
+    ('e2-standard-4', 'unknown machine type'),
+    ('', 'unknown machine type'),
+    ('n1-standard-8+1xL4', "unknown accelerator 'L4' (did you mean T4"),
+    ('n1-standard-8+', "'' is no NUMBERxACCELERATOR"),
+    ('n1-standard-8+3xT4', 'takes 1 or 2 or 4 T4, not 3: write n1-standard-8+1xT4'),
+    ('n1-standard-64+1xV100', 'takes 8 V100, not 1: write n1-standard-64+8xV100'),
+    ('n1-standard-64+4xP100', 'n1-standard-64 takes no P100'),
+    ('n1-standard-8+2xA100', 'A100 come with machines of their own: write a2-highgpu-2g'),
+    ('a2-highgpu-1g+1xT4', 'a2-highgpu-1g comes with 1 A100 and takes no others'),
+])
+def test_machines_that_there_are_not(text, expected):
+  with pytest.raises(types.UserError) as caught:
+    cloud_lib.parse_machine(text, '--cloud.learner')
+  assert str(caught.value).startswith(f'--cloud.learner={text}: ')
+  assert expected in str(caught.value) and '\n' not in str(caught.value)
+
+
+@pytest.mark.parametrize('change, expected', [
+    ({'project': ''}, 'needs --cloud.project=PROJECT_ID'),
+    ({'project': 'My Project'}, "--cloud.project='My Project' is not of the right form"),
+    ({'bucket': ''}, 'needs --cloud.bucket=gs://NAME'),
+    ({'bucket': 'my-bucket'}, "--cloud.bucket='my-bucket' is not of the right form: write gs://"),
+    ({'bucket': 's3://my-bucket'}, 'write gs://NAME'),
+    ({'region': 'Iowa'}, "--cloud.region='Iowa'"),
+    ({'repository': 'Seed_Acme'}, "--cloud.repository='Seed_Acme'"),
+    ({'actors': 'n1'}, '--cloud.actors=n1: unknown machine type'),
+    ({'replay': 'n1'}, '--cloud.replay=n1: unknown machine type'),
+    ({'code': '/absent'}, '--cloud.code=/absent is no folder'),
+    ({'requirements': '/absent'}, '--cloud.requirements=/absent is no file'),
+])
+def test_wrong_settings_are_named(change, expected):
+  cloud_lib.check(_GOOD)
+  with pytest.raises(types.UserError) as caught:
+    cloud_lib.check(dataclasses.replace(_GOOD, **change))
+  assert expected in str(caught.value) and '\n' not in str(caught.value)
+
+
+def test_nodes_on_hosts_of_their_own_need_another_configuration():
+  config = registry.load('catch_vtrace')
+  changed = cloud_lib.with_cloud(config)
+  assert changed.transport.host == '0.0.0.0' and changed.actor.connect_timeout_s == 600
+  patient = dataclasses.replace(config, actor=config_lib.ActorConfig(connect_timeout_s=5))
+  assert cloud_lib.with_cloud(patient).actor.connect_timeout_s == 5
+  apart = dataclasses.replace(config, replay=config_lib.ReplayConfig(separate_process=True))
+  assert changed.checkpoint.replay and not cloud_lib.with_cloud(apart).checkpoint.replay
+  courier = dataclasses.replace(config, transport=config_lib.TransportConfig(kind='courier'))
+  with pytest.raises(types.UserError, match='use --config.transport.kind=grpc'):
+    cloud_lib.with_cloud(courier)
+
+
+def _pins(lines):
+  return {re.sub(r'[-_.]+', '-', line.partition('==')[0]).lower(): line.partition('==')[2]
+          for line in lines if '==' in line and not line.startswith('#')}
+
+
+@pytest.mark.parametrize('name, brings', [
+    ('catch_vtrace', 'dm-reverb'), ('atari_vtrace', 'ale-py'), ('cartpole_vtrace', 'gym')])
+def test_requirements_are_the_versions_of_constraints_txt(name, brings):
+  wanted = _pins(cloud_stage.requirements(registry.load(name), '', '', has_accelerator=False))
+  constraints = _pins((_ROOT / 'constraints.txt').read_text().splitlines())
+  assert brings in wanted
+  assert wanted.items() <= constraints.items()
+  assert not {'pytest', 'ruff', 'xmanager', 'seed-acme'} & wanted.keys()
+
+
+def test_a_learner_with_an_accelerator_has_the_other_tensorflow():
+  config = registry.load('catch_vtrace')
+  plain = _pins(cloud_stage.requirements(config, '', '', has_accelerator=False))
+  wanted = _pins(cloud_stage.requirements(config, '', '', has_accelerator=True))
+  assert wanted.pop('tensorflow') == plain.pop('tensorflow-cpu')
+  assert wanted == plain
+
+
+def test_more_requirements_of_the_user_follow(tmp_path):
+  (tmp_path / 'more.txt').write_text('my-simulator==1.0\n')
+  lines = cloud_stage.requirements(
+      registry.load('catch_vtrace'), '', str(tmp_path / 'more.txt'), has_accelerator=False)
+  assert lines[-1] == 'my-simulator==1.0'
+
+
+def _with_environment(id_):
+  return dataclasses.replace(
+      registry.load('catch_vtrace'), environment=config_lib.EnvironmentConfig(id_))
+
+
+@pytest.mark.parametrize('id_', ['my_world.catch:make', 'my_world.catch.make', 'my_world:make'])
+def test_modules_of_the_user_have_to_come_along(tmp_path, id_):
+  config = _with_environment(id_)
+  with pytest.raises(types.UserError) as caught:
+    cloud_stage.requirements(config, '', '', has_accelerator=False)
+  assert str(caught.value).startswith(f'environment.id={id_}: my_world is on this')
+  assert '--cloud.code=FOLDER' in str(caught.value)
+  (tmp_path / 'my_world').mkdir()
+  cloud_stage.requirements(config, str(tmp_path), '', has_accelerator=False)
+
+
+def test_modules_that_are_installed_come_with_their_distribution():
+  lines = cloud_stage.requirements(
+      _with_environment('scipy.optimize:rosen'), '', '', has_accelerator=False)
+  assert 'scipy' in _pins(lines)
+
+
+def test_the_staged_package_is_clean_and_whole(tmp_path):
+  cloud_stage.stage_package(tmp_path)
+  staged = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob('*')
+            if path.is_file()}
+  assert {'seed_acme/agents/vtrace/loss.py', 'seed_acme/programs/cli.py',
+          'seed_acme/replay/writer.py', 'seed_acme/configs/catch_vtrace.py',
+          'seed_acme/py.typed'} <= staged
+  assert all(name.endswith(('.py', '.typed')) for name in staged)
+  assert not any(path.is_symlink() for path in tmp_path.rglob('*'))
+
+
+def test_code_of_the_user_is_staged_without_what_is_not_code(tmp_path):
+  code = tmp_path / 'code'
+  for name in ('my_world/catch.py', 'data.json', '.git/config', '.venv/lib.py', 'runs/a/config',
+               'my_world/__pycache__/catch.pyc'):
+    (code / name).parent.mkdir(parents=True, exist_ok=True)
+    (code / name).write_text('')
+  cloud_stage.check_code(str(code))
+  cloud_stage.stage_code(str(code), tmp_path / 'stage')
+  staged = {path.relative_to(tmp_path / 'stage').as_posix()
+            for path in (tmp_path / 'stage').rglob('*') if path.is_file()}
+  assert staged == {'my_world/catch.py', 'data.json'}
+
+
+def test_code_that_cannot_go_into_an_image_is_refused(tmp_path, monkeypatch):
+  with pytest.raises(types.UserError, match='holds seed_acme itself'):
+    cloud_stage.check_code(str(_ROOT))
+  monkeypatch.setattr(cloud_stage, '_MAX_CODE_BYTES', 10)
+  (tmp_path / 'data').write_text('12345678901')
+  with pytest.raises(types.UserError, match='holds more than'):
+    cloud_stage.check_code(str(tmp_path))
+
+
+def test_the_image_with_an_accelerator_has_cuda_and_the_same_python():
+  plain = cloud_image.make(False, {'A': '1'})
+  cuda = cloud_image.make(True, {'A': '1'})
+  assert plain.base == cloud_image.PYTHON_IMAGE and cuda.base == cloud_image.CUDA_IMAGE
+  assert f'COPY --from={cloud_image.PYTHON_IMAGE} /usr/local /usr/local' in cuda.instructions
+  for image in (plain, cuda):
+    assert image.instructions[-1] == 'ENV A="1"'
