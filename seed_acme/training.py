@@ -80,6 +80,8 @@ class TrainingLoop:
       counts = counting.Counts(**saved.meta['counts'])
       self._learner.restore(saved.arrays, counts.updates)
       self._counters.restore(counts)
+      for kind, statistics in self._episodes().items():
+        statistics.restore(saved.meta.get('episodes', {}).get(kind, []))
       self._csv.truncate_after(counts.agent_steps)
       self.resumptions = saved.meta['resumptions'] + 1
     else:
@@ -138,8 +140,13 @@ class TrainingLoop:
     counts = self._counters.snapshot()
     checkpoint.save(
         self._run.checkpoints, counts.updates, self._learner.save(),
-        {'counts': counts._asdict(), 'resumptions': self.resumptions},
+        {'counts': counts._asdict(), 'resumptions': self.resumptions,
+         'episodes': {kind: statistics.window() for kind, statistics in self._episodes().items()}},
         keep=self._config.checkpoint.keep, replay=self._save_replay())
+
+  def _episodes(self) -> dict[str, episodes_lib.EpisodeStatistics]:
+    return {'training': self._server.training_episodes,
+            'evaluation': self._server.evaluation_episodes}
 
   def _save_replay(self) -> pathlib.Path | None:
     """What is learnt must not be lost because the memory, the larger part, finds no room."""

@@ -283,6 +283,24 @@ def test_a_resumed_run_goes_on_from_the_checkpoint_and_cuts_later_rows(tmp_path,
   assert run.status()['resumptions'] == 1
 
 
+def test_the_return_of_the_last_100_goes_on_over_a_resumption(tmp_path, clock):
+  killed = _Run(tmp_path, clock)
+  killed.loop.restore()
+  for _ in range(30):  # of these 120 the first 20 are out of the window
+    killed.end_episodes(killed.server.training_episodes, [1.0, 2.0, 3.0, 4.0])
+  killed.end_episodes(killed.server.evaluation_episodes, [6.0])
+  killed.loop.save()
+  run = _Run(tmp_path, clock)
+  run.loop.restore()
+  run.loop.log('running')
+  assert run.status()['episode_return_last_100'] == 2.5
+  assert run.status()['evaluation_return'] == 6
+  assert 'episode/return' not in run.rows()  # none ended since
+  run.end_episodes(run.server.training_episodes, [7.0] * 4)
+  run.loop.log('running')
+  assert run.status()['episode_return_last_100'] == (24 * 10 + 28) / 100
+
+
 def test_every_resumption_is_counted_though_no_update_was_made(tmp_path, clock):
   """So that environments and run ids differ from those of the attempt before."""
   _trained(tmp_path, clock, 3).loop.save()

@@ -60,8 +60,18 @@ class EpisodeStatistics:
 
   def summary(self) -> EpisodeSummary:
     """The last `WINDOW` episodes."""
+    return _summarise(self.window())
+
+  def window(self) -> list[tuple[float, float, int]]:
+    """(score, return, length) of the last `WINDOW` episodes: what a checkpoint stores."""
     with self._lock:
-      return _summarise(list(self._window))
+      return list(self._window)
+
+  def restore(self, window: list[tuple[float, float, int]]) -> None:
+    """Continues from the `window` of a checkpoint; the open episodes are not in it."""
+    with self._lock:
+      self._window.clear()
+      self._window.extend((score, return_, length) for score, return_, length in window)
 
   def take_recent(self) -> EpisodeSummary:
     """The episodes that ended since the last call."""
