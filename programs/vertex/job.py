@@ -2,7 +2,7 @@
 
 They run here as they are, up to where they would ask an account, Docker or the network; there
 they meet stand-ins that write down what was asked. So a dry run is the launch itself without
-its last step, which is `vertex_submit.py`. Importing this needs xmanager.
+its last step, which is `submit.py`. Importing this needs xmanager.
 """
 from __future__ import annotations
 

@@ -243,7 +243,8 @@ def test_the_last_step_builds_pushes_and_hands_in_what_was_staged(dry_run, monke
 # The real launch but for its last step.
 _LAUNCH = '''
 import sys
-from seed_acme.programs import cli, vertex_submit
+from seed_acme.programs import cli
+from seed_acme.programs.vertex import submit as vertex_submit
 vertex_submit.submit = lambda job, cloud: (
     f'projects/1/locations/{cloud.region}/customJobs/{len(job.pools)}00', 'https://page')
 sys.exit(cli.main(sys.argv[1:]))
