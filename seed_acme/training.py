@@ -82,12 +82,12 @@ class TrainingLoop:
       self._counters.restore(counts)
       for kind, statistics in self._episodes().items():
         statistics.restore(saved.meta.get('episodes', {}).get(kind, []))
-      self._csv.truncate_after(counts.agent_steps)
+      self._csv.truncate_after(counts.agent_steps, counts.updates)
       self.resumptions = saved.meta['resumptions'] + 1
     else:
       if self._config.initial_checkpoint:
         self._learner.warm_start(checkpoint.load_from(self._config.initial_checkpoint).arrays)
-      self._csv.truncate_after(-1)  # rows of a run that was killed before its first checkpoint
+      self._csv.truncate_after(-1, -1)  # rows of a run that was killed before its first checkpoint
     self._logged = self._counters.snapshot()
     self._published.publish(self._learner.variables())
     self.save()

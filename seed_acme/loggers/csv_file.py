@@ -42,15 +42,17 @@ class CsvLogger:
     self._file.write(_line([row.get(name, '') for name in self._columns]))
     self._file.flush()
 
-  def truncate_after(self, agent_steps: int) -> None:
-    """Drops the rows after a checkpoint that was taken at `agent_steps`."""
+  def truncate_after(self, agent_steps: int, updates: int) -> None:
+    """Drops the rows after a checkpoint: those with more agent steps, or with more updates."""
     if not self._path.exists():
       return
     columns, rows = _parse(self._path)
     if not rows:
       return
-    key = columns.index(KEY)
-    kept = [row for row in rows if int(row[key]) <= agent_steps]
+    bounds = {columns.index(name): bound for name, bound in
+              ((KEY, agent_steps), ('updates', updates)) if name in columns}
+    kept = [row for row in rows
+            if all(float(row[i] or 0) <= bound for i, bound in bounds.items())]
     if len(kept) < len(rows):
       self._rewrite(columns, kept)
 

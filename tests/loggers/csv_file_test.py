@@ -71,7 +71,7 @@ def test_a_torn_header_starts_anew(path, open_logger, text):
   path.write_text(text)
   assert not csv_file.read(path)
   logger = open_logger()
-  logger.truncate_after(3)
+  logger.truncate_after(3, 0)
   logger.write(5, {'a': 5})
   assert path.read_text() == 'agent_steps,a\n5,5\n'
 
@@ -80,18 +80,27 @@ def test_truncate_after_cuts_the_rows_behind_a_checkpoint(path, open_logger):
   logger = open_logger()
   for steps in (10, 20, 30, 40):
     logger.write(steps, {'a': steps})
-  logger.truncate_after(30)
+  logger.truncate_after(30, 0)
   assert csv_file.read(path)['agent_steps'] == [10, 20, 30]
   logger.write(35, {'a': 1.0})
-  logger.truncate_after(29)
+  logger.truncate_after(29, 0)
   logger.write(36, {'a': 1.0})
   assert csv_file.read(path)['agent_steps'] == [10, 20, 36]
-  logger.truncate_after(0)
+  logger.truncate_after(0, 0)
   assert csv_file.read(path) == {'agent_steps': [], 'a': []}
 
 
+def test_truncate_after_cuts_a_later_update_at_the_same_step(path, open_logger):
+  """Updates go on while the actors are held up."""
+  logger = open_logger()
+  for steps, updates in ((10, 1), (20, 2), (20, 3), (30, 3)):
+    logger.write(steps, {'updates': updates})
+  logger.truncate_after(20, 2)
+  assert csv_file.read(path) == {'agent_steps': [10, 20], 'updates': [1, 2]}
+
+
 def test_truncating_a_file_that_is_not_there(path, open_logger):
-  open_logger().truncate_after(3)
+  open_logger().truncate_after(3, 0)
   assert not path.exists()
 
 

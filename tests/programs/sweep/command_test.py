@@ -12,6 +12,7 @@ from seed_acme.programs.sweep import schedule as sweep_schedule
 
 _GRID = '--grid=agent.optimizer.learning_rate=1e-3,1e-2'
 _SEEDS = ('seed_1', 'seed_2')
+_STEPS = 30_000  # so many that both runs of a pair are still at it when they are killed
 _SLUGS = ('learning_rate=0.001', 'learning_rate=0.01')
 _HANG_S = 450.0  # four runs, two at a time; a minute where nobody else uses the machine
 _processes = [pytest.mark.processes, pytest.mark.timeout(600)]
@@ -46,7 +47,7 @@ def _table(run, name='table.csv'):
 def interrupted(runs, until):
   """A sweep that was stopped, then killed, and the updates that its first runs had made."""
   folder = runs.folder()
-  arguments = (_GRID, '--seeds=2', '--config.total_steps=8000')
+  arguments = (_GRID, '--seeds=2', f'--config.total_steps={_STEPS}')
   run = _sweep(runs, folder, *arguments)
   _wait_for_updates(run, until, 'seed_1')
   os.killpg(run.process.pid, signal.SIGINT)
@@ -90,7 +91,7 @@ class TestInterruptedSweep:
       for seed, resumptions in zip(_SEEDS, (2, 0)):
         status = run_directory.read_json(_run_dir(run, slug, seed).status)
         assert (status['status'], status['resumptions']) == ('finished', resumptions)
-        assert status['agent_steps'] >= 8_000
+        assert status['agent_steps'] >= _STEPS
     assert [row['seeds'] for row in _table(run)] == ['2', '2']
     assert {row['status'] for row in _table(run, 'runs.csv')} == {'finished'}
     for name in ('table.md', 'curves.png', 'settings.png'):
