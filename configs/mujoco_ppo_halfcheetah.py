@@ -1,11 +1,13 @@
 """HalfCheetah with PPO, the tuned numbers of the original's MuJoCo configuration."""
+import math
+
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """`mujoco/gin/ppo.gin` and `gcp/train_mujoco.sh` of SEED RL; steps and environments are own."""
+  """`mujoco/gin/ppo.gin` and `gcp/train_mujoco.sh` of SEED RL; docs/agents.md says what differs."""
   return config_lib.ExperimentConfig(
       name='mujoco_ppo_halfcheetah',
       num_actors=1,
@@ -14,7 +16,8 @@ def experiment() -> config_lib.ExperimentConfig:
       environment=config_lib.EnvironmentConfig(id='HalfCheetah-v4'),
       network=config_lib.NetworkConfig(
           mlp_sizes=(64, 64), activation='tanh', initializer='orthogonal',
-          policy_head_gain=0.01, value_head_gain=1.0, separate_value_network=True),
+          hidden_gain=math.sqrt(2.0), policy_head_gain=0.01, value_head_gain=1.0,
+          separate_value_network=True),
       agent=presets.ppo(
           unroll_length=16, batch_size=128,  # 2,048 transitions an update
           minibatch_size=64, num_epochs=10, discount=0.99, lambda_=0.95, ppo_epsilon=0.2,

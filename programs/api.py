@@ -45,11 +45,11 @@ def load_policy(run_dir: str, greedy: bool = True, seed: int = 0) -> evaluation.
 
 
 def evaluate(run_dir: str, num_episodes: int = 100, seed: int | None = None,
-             video: str = '') -> dict[str, Any]:
-  """Plays greedy episodes from a run's newest checkpoint; mean, standard error, length.
+             video: str = '', greedy: bool = True) -> dict[str, Any]:
+  """Plays episodes from a run's newest checkpoint; mean, standard error, length.
 
-  video: file, .mp4 or .gif, that shows one more episode; '' = none.
+  video: file, .mp4 or .gif, that shows one more episode; '' = none. greedy: False = as in training.
   """
   processes.set_tensorflow_defaults()
   from seed_acme.programs import evaluation
-  return evaluation.evaluate(run_dir, num_episodes, seed, video)
+  return evaluation.evaluate(run_dir, num_episodes, seed, video, greedy=greedy)

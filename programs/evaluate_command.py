@@ -1,4 +1,4 @@
-"""`seed-acme evaluate`: greedy episodes of one or more runs, in words or as JSON."""
+"""`seed-acme evaluate`: episodes of one or more runs, in words or as JSON."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,15 +21,17 @@ _PROGRESS_PERIOD_S = 10.0
 
 @dataclasses.dataclass(frozen=True)
 class EvaluateArguments:
-  """Play greedy episodes from the newest checkpoint of one or more runs.
+  """Play episodes from the newest checkpoint of one or more runs.
 
   run_dirs: folders of the runs. episodes: how many of each.
+  sampled: act as in training, with actions drawn from the policy, instead of greedily.
   video: show one more episode of the first run in this file, .mp4 or .gif.
   max_video_steps: agent steps after which the video is cut.
   json: print one record; of several runs {"runs": [...], "human_normalized": ...}.
   """
   run_dirs: tyro.conf.Positional[tuple[str, ...]]
   episodes: int = 100
+  sampled: bool = False
   video: str = ''
   max_video_steps: int = video_lib.MAX_STEPS
   json: bool = False
@@ -60,7 +62,7 @@ def evaluate(arguments: EvaluateArguments) -> int:
   from seed_acme.programs import evaluation  # takes seconds; wrong arguments are answered before
   records = evaluation.evaluate_runs(
       arguments.run_dirs, arguments.episodes, arguments.video, arguments.max_video_steps,
-      None if arguments.json else Progress(sys.stderr))
+      None if arguments.json else Progress(sys.stderr), greedy=not arguments.sampled)
   summary = evaluation.human_normalized_summary(records)
   if arguments.json:
     print(json.dumps(records[0] if len(records) == 1 else
@@ -79,8 +81,9 @@ def evaluate(arguments: EvaluateArguments) -> int:
 def describe(record: dict[str, Any]) -> str:
   """One line on a record of `evaluation.evaluate`."""
   error, human = record['return_standard_error'], record['human_normalized_score']
+  kind = 'greedy' if record['greedy'] else 'sampled'
   return (
-      f'{record["episodes"]:,} greedy episode{"s" if record["episodes"] > 1 else ""} of the '
+      f'{record["episodes"]:,} {kind} episode{"s" if record["episodes"] > 1 else ""} of the '
       'checkpoint at '
       f'{record["checkpoint_agent_steps"]:,} steps: return {record["return_mean"]:.4g}'
       f'{"" if error is None else f" +- {error:.2g} (standard error)"}, from '

@@ -41,13 +41,13 @@ class _RenderingEnvironment(core.VectorEnvironment, Protocol):
 
 
 class _NoReplay:
-  """The sink of an evaluation: its rows are never collected."""
+  """The sink of an evaluation: nothing is kept of what is played."""
 
   def has_room(self) -> bool:
     return True
 
   def put(self, unrolls: types.Unroll) -> None:
-    raise AssertionError('an evaluation environment finished an unroll')
+    del unrolls
 
 
 def load_acting(run_dir: str) -> tuple[config_lib.ExperimentConfig, build.Acting,
@@ -67,9 +67,8 @@ def load_acting(run_dir: str) -> tuple[config_lib.ExperimentConfig, build.Acting
 
 def evaluate(run_dir: str, num_episodes: int, seed: int | None = None, video: str = '',
              max_video_steps: int = video_lib.MAX_STEPS,
-             progress: Progress | None = None) -> dict[str, Any]:
-  """Plays `num_episodes` greedy episodes (R2D2: with its evaluation epsilon) from the newest
-  checkpoint.
+             progress: Progress | None = None, greedy: bool = True) -> dict[str, Any]:
+  """Plays `num_episodes` episodes from the newest checkpoint.
 
   Every environment plays the same number of episodes, so that short ones do not crowd out
   long ones. Returns a JSON record: mean, standard error, minimum and maximum of the return
@@ -78,6 +77,8 @@ def evaluate(run_dir: str, num_episodes: int, seed: int | None = None, video: st
 
   video: file for one more episode, '' = none; the record then has `video`. max_video_steps:
   agent steps after which it is cut.
+  greedy: the likeliest action (R2D2: with its evaluation epsilon); False = as in training, drawn
+  from the policy (R2D2: with the epsilon of each environment).
   """
   _check_counts(num_episodes, max_video_steps)
   writer = video_lib.Writer(video) if video else None
@@ -89,14 +90,16 @@ def evaluate(run_dir: str, num_episodes: int, seed: int | None = None, video: st
       progress(f'{run_dir}: {text}')
 
   # First, for all that can be wrong with it is then found before the long part.
-  recorded = _record(config, acting, writer, max_video_steps, seed, show) if writer else None
-  scores, lengths = _play(config, acting, num_episodes, seed, show)
+  recorded = (_record(config, acting, writer, max_video_steps, seed, show, greedy)
+              if writer else None)
+  scores, lengths = _play(config, acting, num_episodes, seed, show, greedy)
   record: dict[str, Any] = {
       'run_dir': run_directory.open_existing(run_dir).name,
       'environment': config.environment.id,
       'checkpoint_updates': saved.meta['counts']['updates'],
       'checkpoint_agent_steps': saved.meta['counts']['agent_steps'],
       'episodes': num_episodes,
+      'greedy': greedy,
       'return_mean': float(np.mean(scores)),
       'return_standard_error': (
           float(np.std(scores, ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None),
@@ -110,14 +113,15 @@ def evaluate(run_dir: str, num_episodes: int, seed: int | None = None, video: st
 
 def evaluate_runs(run_dirs: Sequence[str], num_episodes: int, video: str = '',
                   max_video_steps: int = video_lib.MAX_STEPS,
-                  progress: Progress | None = None) -> list[dict[str, Any]]:
+                  progress: Progress | None = None, greedy: bool = True) -> list[dict[str, Any]]:
   """`evaluate` of each run in turn; the video shows the first.
 
   A folder that is no run, or has no checkpoint, is refused before any episode is played.
   """
   for run_dir in run_dirs:
     checkpoint.find(run_directory.open_existing(run_dir).path)
-  return [evaluate(run_dir, num_episodes, None, '' if i else video, max_video_steps, progress)
+  return [evaluate(run_dir, num_episodes, None, '' if i else video, max_video_steps, progress,
+                   greedy)
           for i, run_dir in enumerate(run_dirs)]
 
 
@@ -151,12 +155,13 @@ def _check_counts(num_episodes: int, max_video_steps: int) -> None:
 
 
 def _timesteps(config: config_lib.ExperimentConfig, acting: build.Acting,
-               environment: core.VectorEnvironment, seed: int
+               environment: core.VectorEnvironment, seed: int, greedy: bool
                ) -> Iterator[types.VectorTimeStep]:
-  """What the environments return when they are driven as evaluation environments are."""
+  """What the environments return when they are driven as evaluation or training ones are."""
   size = environment.num_environments
   server = server_lib.InferenceServer(
-      spec=acting.spec, policy=acting.policy, num_training=0, num_environments=size,
+      spec=acting.spec, policy=acting.policy, num_training=0 if greedy else size,
+      num_environments=size,
       unroll_length=config.agent.unroll_length, overlap=config.agent.overlap, batch_size=size,
       seed=seed, sink=_NoReplay(), counters=counting.Counters(), quota=None)
   ids = np.arange(size, dtype=np.int32)
@@ -169,7 +174,7 @@ def _timesteps(config: config_lib.ExperimentConfig, acting: build.Acting,
 
 
 def _play(config: config_lib.ExperimentConfig, acting: build.Acting, num_episodes: int,
-          seed: int, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
+          seed: int, progress: Progress, greedy: bool) -> tuple[np.ndarray, np.ndarray]:
   """Scores and lengths of exactly `num_episodes` episodes."""
   size = min(num_episodes, _MAX_ENVIRONMENTS)
   quotas = np.array([len(part) for part in np.array_split(np.arange(num_episodes), size)])
@@ -178,7 +183,7 @@ def _play(config: config_lib.ExperimentConfig, acting: build.Acting, num_episode
   lengths: list[int] = []
   num_steps = 0
   with contextlib.closing(environments.make(config.environment, size, seed)) as environment:
-    for timestep in _timesteps(config, acting, environment, seed):
+    for timestep in _timesteps(config, acting, environment, seed, greedy):
       is_first = timestep.step_type == types.FIRST
       score = np.where(is_first, 0.0, score + timestep.score)
       length = np.where(is_first, 0, length + 1)
@@ -194,8 +199,8 @@ def _play(config: config_lib.ExperimentConfig, acting: build.Acting, num_episode
 
 
 def _record(config: config_lib.ExperimentConfig, acting: build.Acting,
-            writer: video_lib.Writer, max_steps: int, seed: int, progress: Progress
-            ) -> dict[str, Any]:
+            writer: video_lib.Writer, max_steps: int, seed: int, progress: Progress,
+            greedy: bool) -> dict[str, Any]:
   """Plays one episode into the video; what the JSON record says of it."""
   made = cast(_RenderingEnvironment,
               environments.make(config.environment, 1, seed, renders=True))
@@ -204,7 +209,8 @@ def _record(config: config_lib.ExperimentConfig, acting: build.Acting,
     frames_per_s = _ATARI_FRAMES_PER_S / made.spec.frames_per_step
   score, num_steps, has_ended = 0.0, 0, False
   with contextlib.closing(made) as environment, writer.open(frames_per_s):
-    for number, timestep in enumerate(_timesteps(config, acting, environment, seed)):
+    for number, timestep in enumerate(
+        _timesteps(config, acting, environment, seed, greedy)):
       num_steps = number
       score += float(timestep.score[0]) if number else 0.0
       writer.add(environment.render())

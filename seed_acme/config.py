@@ -37,8 +37,10 @@ class NetworkConfig:
   core_size: units of the recurrent core.
   head_sizes: units of the hidden layers of each head; none by default.
   activation, initializer: of the dense layers in the `mlp` torso and in the heads, the
-    convolutional torsos being those of their papers. `orthogonal` has gain sqrt(2), or 1 with
-    tanh; the last layers have the gains policy_head_gain and value_head_gain.
+    convolutional torsos being those of their papers.
+  hidden_gain: factor of the first weights of these hidden layers. 0 = by what follows: sqrt(2)
+    for `orthogonal` before anything but tanh, else 1.
+  policy_head_gain, value_head_gain: the same of the last layers.
   separate_value_network: an actor-critic's value has a torso and a core of its own.
   previous_action_input, previous_reward_input: feed them to the core (action one-hot).
   previous_reward_bound: the reward fed to the core is clipped to [-bound, bound]; 0 = as it is.
@@ -58,6 +60,7 @@ class NetworkConfig:
   head_sizes: tuple[int, ...] = ()
   activation: Literal['relu', 'tanh', 'swish', 'elu'] = 'relu'
   initializer: Literal['glorot_uniform', 'orthogonal'] = 'glorot_uniform'
+  hidden_gain: float = 0.0
   policy_head_gain: float = 1.0
   value_head_gain: float = 1.0
   separate_value_network: bool = False

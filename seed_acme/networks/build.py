@@ -71,7 +71,7 @@ def make_q_network(
 
 
 def _style(config: config_lib.NetworkConfig) -> torsos.DenseStyle:
-  return torsos.DenseStyle(config.activation, config.initializer)
+  return torsos.DenseStyle(config.activation, config.initializer, config.hidden_gain)
 
 
 def zero_inputs(spec: types.EnvironmentSpec, batch_size: int) -> types.AgentInput:

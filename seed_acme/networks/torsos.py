@@ -38,18 +38,22 @@ def linear(output_size: int, name: str, with_bias: bool = True,
 
 
 class DenseStyle(NamedTuple):
-  """Activation and initialiser of dense layers, as in `NetworkConfig`."""
+  """Activation, initialiser and gain of hidden dense layers, as in `NetworkConfig`."""
   activation: str = 'relu'
   initializer: str = 'glorot_uniform'
+  hidden_gain: float = 0.0
 
   def activate(self, x: tf.Tensor) -> tf.Tensor:
     """Elementwise."""
     return _ACTIVATIONS[self.activation](x)
 
   def hidden_initializer(self) -> snt.initializers.Initializer:
-    """Orthogonal layers before a rectifier make up for the half that it sets to 0."""
+    """Of the gain that is set; else orthogonal layers before a rectifier make up for the half
+    that it sets to 0.
+    """
     keeps_all = self.initializer == 'glorot_uniform' or self.activation == 'tanh'
-    return weight_initializer(self.initializer, 1.0 if keeps_all else math.sqrt(2.0))
+    gain = self.hidden_gain or (1.0 if keeps_all else math.sqrt(2.0))
+    return weight_initializer(self.initializer, gain)
 
   def output_initializer(self, gain: float) -> snt.initializers.Initializer:
     """Of the last layer of a head."""

@@ -101,6 +101,7 @@ TABLE = (
     Row(_R2D2, 'network.activation', 'relu', 'code', 'of the hidden layers of the heads'),
     Row(_VTRACE, 'network.activation', 'relu', 'own', 'not used without hidden layers'),
     Row(_ALL, 'network.initializer', 'glorot_uniform', 'code', "Keras's default"),
+    Row(_ALL, 'network.hidden_gain', 0.0, 'own', 'as the initializer says'),
     Row(_ALL, 'network.policy_head_gain', 1.0, 'own', 'as the initializer says'),
     Row(_ALL, 'network.value_head_gain', 1.0, 'own', 'as the initializer says'),
     Row(_ALL, 'network.separate_value_network', False, 'code'),

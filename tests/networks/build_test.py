@@ -215,3 +215,26 @@ def test_a_user_s_network_must_answer_with_q_values(own_module, module, message)
 def test_registered_names_are_those_of_the_classes():
   assert isinstance(build._TORSOS['mlp'](config_lib.NetworkConfig()), torsos.MLP)
   assert isinstance(build._CORES['lstm'](config_lib.NetworkConfig()), lstm.LSTM)
+
+
+@pytest.mark.parametrize('settings, hidden', [
+    ({'activation': 'tanh'}, 1.0), ({'activation': 'relu'}, 2.0 ** 0.5),
+    ({'activation': 'tanh', 'hidden_gain': 2.0 ** 0.5}, 2.0 ** 0.5),
+    ({'activation': 'relu', 'hidden_gain': 0.5}, 0.5)])
+def test_orthogonal_layers_have_the_gains_of_the_configuration(settings, hidden):
+  network = _make(torso='mlp', mlp_sizes=(8, 8), head_sizes=(8,), initializer='orthogonal',
+                  policy_head_gain=0.01, value_head_gain=3.0, **settings)
+  for variable in network.variables:
+    if variable.name.endswith('/w:0'):
+      last = {'heads/policy/w:0': 0.01, 'heads/value/w:0': 3.0}
+      expected = last.get(variable.name, hidden)
+      found = np.linalg.svd(variable.numpy(), compute_uv=False)
+      np.testing.assert_allclose(found, expected, rtol=1e-4, err_msg=variable.name)
+
+
+def test_the_hidden_gain_scales_glorot_weights_too():
+  tf.random.set_seed(0)
+  networks = [_make(torso='mlp', mlp_sizes=(400,), hidden_gain=gain) for gain in (0.0, 3.0)]
+  plain, scaled = (
+      next(v for v in network.variables if v.name.endswith('linear_0/w:0')) for network in networks)
+  np.testing.assert_allclose(np.std(scaled) / np.std(plain), 3.0, rtol=0.02)

@@ -1,4 +1,5 @@
 """`seed-acme evaluate`: several runs, human-normalised scores, video, progress."""
+import collections
 import dataclasses
 import importlib
 import io
@@ -13,6 +14,7 @@ from seed_acme import saved_config
 from seed_acme import training
 from seed_acme.configs import registry
 from seed_acme.envs import atari_games
+from seed_acme.inference import server as server_lib
 from seed_acme.programs import cli
 from seed_acme.programs import evaluate_command
 from seed_acme.programs import evaluation
@@ -101,6 +103,27 @@ def test_one_run_is_one_record(catch, capsys):
   text = _evaluate(capsys, catch, '--episodes=1').out
   assert text.startswith('1 greedy episode of the checkpoint at ')
   assert 'uman-normalised' not in text
+
+
+@pytest.mark.parametrize('sampled', [False, True])
+def test_greedy_episodes_have_one_action_an_observation_and_sampled_ones_more(
+    catch, capsys, monkeypatch, sampled):
+  actions = collections.defaultdict(set)
+
+  class Server(server_lib.InferenceServer):
+
+    def step(self, requests):
+      answers = super().step(requests)
+      for observation, action in zip(requests[0].timestep.observation, answers[0]):
+        actions[observation.tobytes()].add(int(action))
+      return answers
+
+  monkeypatch.setattr(evaluation.server_lib, 'InferenceServer', Server)
+  arguments = (catch, '--episodes=30', *(['--sampled'] if sampled else []))
+  assert json.loads(_evaluate(capsys, *arguments, '--json').out)['greedy'] is not sampled
+  assert (max(map(len, actions.values())) > 1) == sampled
+  word = 'sampled' if sampled else 'greedy'
+  assert _evaluate(capsys, *arguments).out.startswith(f'30 {word} episodes of the checkpoint')
 
 
 def test_64_atari_games_at_once_and_their_human_normalized_score(pong, capsys):
