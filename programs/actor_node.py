@@ -61,13 +61,16 @@ class Supervisor:
     self._index = index
     self._address = address
 
-  def run(self, stop: threading.Event) -> None:
+  def run(self, stop: threading.Event) -> bool:
+    """Whether the run is over, or only this node was stopped."""
     num_failures, attempt = 0, self._first_attempt
     while not stop.is_set():
       started = time.monotonic()
       end, message = self._run_worker(attempt, stop)
-      if stop.is_set() or end is actor_worker.End.OVER:
-        return
+      if end is actor_worker.End.OVER:
+        return True
+      if stop.is_set():
+        break
       if end is actor_worker.End.WRONG_INPUT:
         raise types.UserError(message)
       if end is actor_worker.End.SERVER_LOST:
@@ -82,6 +85,7 @@ class Supervisor:
       if num_failures >= self._config.actor.max_failures:
         raise WorkerFailed(f'the worker failed {num_failures} times in a row '
                            f'(actor.max_failures), the last time with {message}')
+    return False
 
   def _run_worker(self, attempt: int, stop: threading.Event) -> tuple[actor_worker.End, str]:
     """Runs a worker to its end; returns how it ended and why."""

@@ -55,7 +55,7 @@ def bench(config: config_lib.ExperimentConfig, seconds: float, warmup_seconds: f
     saved_config.save(config, run_dir.config)
     with _launched(run_dir, folder) as launcher:
       account = accounting.CpuAccount(launcher.pid)
-      _wait_for_updates(run_dir, launcher)
+      _wait_for_updates(config, run_dir, launcher)
       time.sleep(warmup_seconds)
       before = _read(config, run_dir, launcher, account)
       time.sleep(seconds)
@@ -79,14 +79,25 @@ def _launched(run_dir: run_directory.RunDirectory, temporary: str) -> Iterator[s
     launcher.wait()
 
 
-def _wait_for_updates(run_dir: run_directory.RunDirectory, launcher: subprocess.Popen) -> None:
+def _wait_for_updates(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
+                      launcher: subprocess.Popen) -> None:
   give_up = time.monotonic() + _START_S
-  while not training_run.read_status(run_dir).get('updates'):
+  while not (status := training_run.read_status(run_dir)).get('updates'):
     _check_alive(run_dir, launcher)
     if time.monotonic() > give_up:
-      raise BenchFailed(f'no update within {_START_S:g} s: run the same configuration with '
-                        'seed-acme train and look at its logs')
+      raise BenchFailed(_no_update(config, status.get('unrolls_inserted', 0)))
     time.sleep(_POLL_S)
+
+
+def _no_update(config: config_lib.ExperimentConfig, num_inserted: int) -> str:
+  """Why a run that goes on has not learnt anything yet."""
+  agent = config.agent
+  if isinstance(agent, config_lib.ReplayAgentConfig) and num_inserted < agent.replay_min_size:
+    return (f'no update within {_START_S:g} s: the first one needs {agent.replay_min_size:,} '
+            f'unrolls of {agent.unroll_length} steps in the memory, and {num_inserted:,} are '
+            'there: lower --config.agent.replay_min_size')
+  return (f'no update within {_START_S:g} s: run the same configuration with seed-acme train and '
+          'look at its logs')
 
 
 def _check_alive(run_dir: run_directory.RunDirectory, launcher: subprocess.Popen) -> None:

@@ -15,6 +15,7 @@ from seed_acme import mirror as mirror_lib
 from seed_acme import run_directory
 from seed_acme import types
 from seed_acme.programs import processes
+from seed_acme.programs import summary as summary_lib
 from seed_acme.programs.vertex import missing as vertex_missing
 
 
@@ -32,8 +33,8 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
   if path.startswith(bucket.GOOGLE):
     _require_credentials(path)
   scratch = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
+  run = run_directory.RunDirectory(scratch / 'run', bucket=path.rstrip('/'))
   try:
-    run = run_directory.RunDirectory(scratch / 'run', bucket=path.rstrip('/'))
     mirror = mirror_lib.Mirror(run, on_failure=_end_this_process)
     mirror.start()
     with closing(mirror):
@@ -43,6 +44,8 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
       print(f'error: the run is whole in {scratch / "run"} only', file=sys.stderr, flush=True)
       scratch = pathlib.Path()
     raise
+  except types.UserError as error:
+    raise types.UserError(summary_lib.as_known(str(error), run)) from error
   finally:
     if scratch != pathlib.Path():
       shutil.rmtree(scratch, ignore_errors=True)

@@ -23,7 +23,7 @@ def make_server(config: config_lib.ExperimentConfig, run: run_directory.RunDirec
                 acting: build.Acting, port: int) -> server_lib.ReplayServer:
   """Serves the agent's tables on `port` (0 = any free one).
 
-  They start with what the newest checkpoint of the run holds of them.
+  They start with what the checkpoints of the run hold of them, the newest that has a memory.
   Where the replay memory cannot be restored the run goes on with an empty one, and says why.
   """
   spec = acting.agent.replay_spec(config.agent)
@@ -35,9 +35,14 @@ def make_server(config: config_lib.ExperimentConfig, run: run_directory.RunDirec
   restore_from, reason = _saved_replay(config, run)
   if restore_from is not None:
     try:
-      return serve(checkpoints=run.replay_in_progress, restore_from=restore_from)
+      server = serve(checkpoints=run.replay_in_progress, restore_from=restore_from)
     except server_lib.CannotRestore as error:
       reason = str(error)
+    else:
+      if reason:
+        run.add_notice(f'the replay memory is that of checkpoint {restore_from.parent.name}, older '
+                       f'than the weights, because {reason}')
+      return server
   if reason:
     run.add_notice(f'the replay memory starts empty, because {reason}')
   return serve(checkpoints=run.replay_in_progress)
@@ -45,20 +50,23 @@ def make_server(config: config_lib.ExperimentConfig, run: run_directory.RunDirec
 
 def _saved_replay(config: config_lib.ExperimentConfig,
                   run: run_directory.RunDirectory) -> tuple[pathlib.Path | None, str]:
-  """The newest checkpoint's replay, or None and why there is none ('' in a new run)."""
-  newest = checkpoint.newest(run.checkpoints)
-  if newest is None:
-    return None, ''
-  if not config.checkpoint.replay:
+  """The replay saved last, or None; and why it is not the newest checkpoint's ('' if it is, and
+  in a new run)."""
+  saved = checkpoint.all_whole(run.checkpoints)
+  if saved and not config.checkpoint.replay:
     return None, 'checkpoint.replay is False'
-  try:
-    folder = checkpoint.replay_folder(newest)
-  except types.UserError as error:
-    return None, str(error)
-  if folder is not None:
-    return folder, ''
-  return None, (f'checkpoint {newest.name} has none: only the newest checkpoint keeps it, and a '
-                'full disk or checkpoint.replay=False leaves it out')
+  reason = ''
+  for path in reversed(saved):
+    try:
+      folder = checkpoint.replay_folder(path)
+    except types.UserError as error:
+      reason = reason or str(error)
+      continue
+    if folder is not None:
+      return folder, reason
+    reason = reason or (f'checkpoint {path.name} has none: a full disk or checkpoint.replay=False '
+                        'leaves it out')
+  return None, reason
 
 
 def take_over(config: config_lib.ExperimentConfig, acting: build.Acting,

@@ -119,7 +119,7 @@ def _train(name: str, rest: list[str], run_dir: str,
                             'same as before')
     return vertex_command.train(vertex_command.Request(
         arguments.config, arguments.cloud, arguments.run_dir, arguments.dry_run, arguments.out,
-        _command('seed-acme')))
+        _command('seed-acme'), (f'--config={name or _DEFAULT_CONFIG}', *rest)))
   if arguments.dry_run or arguments.out or arguments.cloud != cloud.CloudConfig():
     raise types.UserError('--dry_run, --out and --cloud.… are for --launch=vertex_ai: add it, or '
                           'leave them out')

@@ -13,11 +13,10 @@ from seed_acme import training
 from seed_acme.inference import batching
 from seed_acme.inference import membership as membership_lib
 from seed_acme.inference import server as server_lib
-from seed_acme.inference import sessions
-from seed_acme.inference import transports
 from seed_acme.programs import actors
 from seed_acme.programs import build
 from seed_acme.programs import build_replay
+from seed_acme.programs import farewell
 from seed_acme.programs import node_settings
 from seed_acme.programs import node_start
 from seed_acme.programs import processes
@@ -25,25 +24,30 @@ from seed_acme.replay import dataset as dataset_lib
 from seed_acme.replay import server as server_of_replay
 
 _POLL_S = 0.2  # how soon the training loop notices a stop or a failure
-_SPARE_STREAMS = 16  # threads for streams that are being replaced, and for nodes that join
 _GOODBYE_S = 10.0  # until every actor has heard that the run is over
 
 
 def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
-        address: str, replay_address: str | None, stop: threading.Event) -> None:
-  """Main thread of the node, called by `nodes.learner`. address: `host:port` to serve on."""
+        address: str, replay_address: str | None, stop: threading.Event) -> bool:
+  """Main thread of the node; returns whether the run is over, or only this node was stopped.
+
+  address: `host:port` to serve on.
+  """
   processes.configure_tensorflow(config.learner.tensorflow_threads)
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
     with processes.reported_failures(run_dir, 'learner/0', node_start.log('learner/0')):
       if replay_address is not None and not server_of_replay.wait_until_up(
           replay_address, config.actor.connect_timeout_s, stop):
-        return
+        return False
       node = LearnerNodeProcess(config, run_dir, token, address, replay_address, cleanup)
       with graph_function.in_calling_thread():
         status = node.train(stop)
       if status == training.FINISHED:
+        if node_start.has_several_hosts():
+          node.wait_for_absent(stop)
         node_start.end_program()
+  return status == training.FINISHED
 
 
 class LearnerNodeProcess:
@@ -56,6 +60,8 @@ class LearnerNodeProcess:
   def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
                token: str, address: str, replay_address: str | None,
                cleanup: contextlib.ExitStack):
+    self._config = config
+    self._run_dir = run_dir
     self._failure: BaseException | None = None
     self._status = ''
     acting = build.make_acting(config)
@@ -77,13 +83,15 @@ class LearnerNodeProcess:
         config_lib.inference_batch_size(config), config.inference.timeout_ms / 1e3,
         accepts_training=writer.has_room, holds=server.holds)
     acting.published.watch(batcher.wake)
-    desk = sessions.SessionDesk(
+    self._desk = farewell.Desk(
         batcher, acting.spec, config_lib.num_environments(config),
         config_lib.num_training_environments(config), token)
-    membership = membership_lib.Membership(node_settings.by_kind(config), self.loop.resumptions)
-    transport = _make_transport(config, desk, address, membership)
-    self.loop.watch_actors(lambda: _actor_records(config, desk))
-    inference = server_lib.InferenceThread(server, batcher, self._on_failure)
+    self._membership = membership_lib.Membership(
+        node_settings.by_kind(config), self.loop.resumptions)
+    transport = farewell.make_transport(
+        config, self._desk, int(address.rpartition(':')[2]), self._membership)
+    self.loop.watch_actors(lambda: _actor_records(config, self._desk))
+    self._inference = server_lib.InferenceThread(server, batcher, self._on_failure)
     self._prefetcher = dataset_lib.Prefetcher(
         dataset_lib.make_dataset(
             replay_address, config.agent.batch_size, config.replay.unrolls_per_item,
@@ -94,27 +102,36 @@ class LearnerNodeProcess:
       cleanup.callback(memory.stop)
     writer.start(on_room=batcher.wake, on_failure=self._on_failure)
     self._prefetcher.start()
-    inference.start()
+    self._inference.start()
     transport.start()
     cleanup.callback(self._prefetcher.stop)
     cleanup.callback(transport.stop)
-    cleanup.callback(inference.stop)  # before: it answers whoever still waits
-    cleanup.callback(self._dismiss, inference, desk, membership)
+    cleanup.callback(self._inference.stop)  # before: it answers whoever still waits
+    cleanup.callback(self._dismiss)
     run_directory.write_json(run_dir.addresses, {
         'inference': f'{address.rpartition(":")[0]}:{transport.port}', 'replay': replay_address})
 
   def _on_failure(self, error: BaseException) -> None:
     self._failure = self._failure or error
 
-  def _dismiss(self, inference: server_lib.InferenceThread, desk: sessions.SessionDesk,
-               membership: membership_lib.Membership) -> None:
+  def wait_for_absent(self, stop: threading.Event) -> None:
+    """After a finished run: tells the actors, and waits for those that have taken part and are
+    away. Before Launchpad ends this node, which gives it little time."""
+    self._desk.end_run()
+    self._inference.stop()
+    self._desk.wait_until_heard(
+        self._desk.has_come, farewell.PATIENCE_S, stop, lambda missing: self._run_dir.add_notice(
+            f'{farewell.absent_actors(self._config, missing)} cannot be told that the run is over: '
+            f'waiting for up to {farewell.PATIENCE_S:g} s'))
+
+  def _dismiss(self) -> None:
     """After a finished run, tells the other nodes and waits until they have heard it. After any
     other end they wait for the learner to come back."""
     if self._status == training.FINISHED:
-      desk.end_run()
-      inference.stop()
-      desk.wait_until_all_left(_GOODBYE_S)
-      membership.end_run(_GOODBYE_S)
+      self._desk.end_run()
+      self._inference.stop()
+      self._desk.wait_until_all_left(_GOODBYE_S)
+      self._membership.end_run(_GOODBYE_S)
 
   def train(self, stop: threading.Event) -> str:
     """Until the budget is used up, `stop` is set or a thread fails."""
@@ -138,17 +155,8 @@ class LearnerNodeProcess:
     return status
 
 
-def _make_transport(config: config_lib.ExperimentConfig, desk: sessions.SessionDesk, address: str,
-                    membership: membership_lib.Membership) -> transports.TransportServer:
-  """With a thread for each stream of the actors, and some to spare."""
-  num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
-  port = int(address.rpartition(':')[2])
-  return transports.serve(
-      config.transport, desk, port, num_streams + _SPARE_STREAMS, membership)
-
-
 def _actor_records(config: config_lib.ExperimentConfig,
-                   desk: sessions.SessionDesk) -> list[dict[str, Any]]:
+                   desk: farewell.Desk) -> list[dict[str, Any]]:
   """Of each actor, for the status: whether it is connected, and rows answered."""
   connected, answered = desk.is_connected(), desk.num_answered()
   records = []

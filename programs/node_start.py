@@ -10,6 +10,7 @@ from launchpad.launch import worker_manager
 from seed_acme.programs import processes
 
 _TERMINATION_NOTICE_S = 20
+_HOSTS_VARIABLE = 'SEED_ACME_HOSTS'  # set where this program is one node of a run on several
 
 
 def termination_notice_s() -> int:
@@ -33,6 +34,16 @@ def enter() -> threading.Event:
 def is_elsewhere() -> bool:
   """Whether Launchpad has started this node on a host of its own, without a launcher."""
   return lp.context.get_context().launch_type is lp.LaunchType.VERTEX_AI
+
+
+def mark_several_hosts() -> None:
+  """Called by the launcher of one node, before it starts that; the others are on other hosts."""
+  os.environ[_HOSTS_VARIABLE] = '1'
+
+
+def has_several_hosts() -> bool:
+  """Whether the other nodes are on hosts of their own, where no launcher ends them."""
+  return is_elsewhere() or _HOSTS_VARIABLE in os.environ
 
 
 def end_program() -> None:

@@ -5,7 +5,6 @@ tied to its launcher and hears SIGTERM before the seconds that loading it takes.
 """
 from __future__ import annotations
 
-import contextlib
 import threading
 
 import launchpad as lp
@@ -23,24 +22,29 @@ def learner(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
             address: lp.Address, replay_address: str | None) -> None:
   """replay_address: of a replay node; None = the learner serves replay itself."""
   stop = node_start.enter()
-  with _host_folder(run_dir, 'learner/0') as folder:
-    with processes.reported_failures(folder, 'learner/0', node_start.log('learner/0')):
-      with _LOADING:
-        from seed_acme.programs import learner_node
-    with _bucket(config, folder):
-      learner_node.run(config, folder, token, address.resolve(), replay_address, stop)
+  if node_start.is_elsewhere():
+    from seed_acme.programs.vertex import node as vertex_node
+    vertex_node.learner(config, run_dir, token, address.resolve(), replay_address, stop)
+    return
+  with processes.reported_failures(run_dir, 'learner/0', node_start.log('learner/0')):
+    with _LOADING:
+      from seed_acme.programs import learner_node
+  learner_node.run(config, run_dir, token, address.resolve(), replay_address, stop)
 
 
 def replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
            address: lp.Address) -> None:
   """Replay in a process of its own."""
   stop = node_start.enter()
-  with _host_folder(run_dir, 'replay/0') as folder:
-    with processes.reported_failures(folder, 'replay/0', node_start.log('replay/0')):
-      with _LOADING:
-        from seed_acme.programs import learner_node
-      port = lp.address.get_port_from_address(address.resolve())
-      learner_node.serve_replay(config, folder, port, stop)
+  port = lp.address.get_port_from_address(address.resolve())
+  if node_start.is_elsewhere():
+    from seed_acme.programs.vertex import node as vertex_node
+    vertex_node.replay(config, run_dir, port, stop)
+    return
+  with processes.reported_failures(run_dir, 'replay/0', node_start.log('replay/0')):
+    with _LOADING:
+      from seed_acme.programs import learner_node
+    learner_node.serve_replay(config, run_dir, port, stop)
 
 
 def actor(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
@@ -48,31 +52,12 @@ def actor(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirecto
   """address: of the inference server. first_attempt: seeds of a resumed run differ by it."""
   stop = node_start.enter()
   name = f'actor/{index}'
-  with _host_folder(run_dir, name) as folder, processes.reported_failures(
-      folder, name, node_start.log(name)):
+  if node_start.is_elsewhere():  # and may be started again there, which only the learner knows
+    from seed_acme.programs.vertex import node as vertex_node
+    vertex_node.actor(config, run_dir, token, index, address, stop)
+    return
+  with processes.reported_failures(run_dir, name, node_start.log(name)):
     if node_start.is_thread():
       actor_node.act_in_this_thread(config, token, index, first_attempt, address, stop)
       return
-    if node_start.is_elsewhere():  # and may be started again there, which only the learner knows
-      from seed_acme.programs.vertex import node as vertex_node
-      first_attempt = vertex_node.join(config, token, name, address)
-    actor_node.Supervisor(config, folder, token, index, first_attempt, address).run(stop)
-
-
-def _host_folder(
-    run_dir: run_directory.RunDirectory, name: str
-) -> contextlib.AbstractContextManager[run_directory.RunDirectory]:
-  """The run's folder itself, but for a node on a host of its own."""
-  if not node_start.is_elsewhere():
-    return contextlib.nullcontext(run_dir)
-  from seed_acme.programs.vertex import node as vertex_node
-  return vertex_node.folder(run_dir, name)
-
-
-def _bucket(config: config_lib.ExperimentConfig,
-            folder: run_directory.RunDirectory) -> contextlib.AbstractContextManager[None]:
-  """Keeps the run in its bucket where that is the only place for it."""
-  if not node_start.is_elsewhere():
-    return contextlib.nullcontext()
-  from seed_acme.programs.vertex import node as vertex_node
-  return vertex_node.bucket(config, folder)
+    actor_node.Supervisor(config, run_dir, token, index, first_attempt, address).run(stop)

@@ -11,25 +11,48 @@ import psutil
 import tree
 
 from seed_acme import config as config_lib
+from seed_acme import types
 from seed_acme.envs import registry as environments
 
 _SAVING_BYTES_PER_S = 20e6  # slower than any disk that a checkpoint is meant for
 _SHARE_OF_MEMORY = 0.8  # the rest is for weights, activations and the actors
-_CGROUP_LIMIT = pathlib.Path('/sys/fs/cgroup/memory.max')
+_CGROUP = pathlib.Path('/sys/fs/cgroup')
+_RECLAIMABLE = 'inactive_file'  # pages of files, which a container gives up before it is full
+# Of a row, beside observation, action (the one before and this one) and Q values: step type,
+# reward, discount, version of the weights.
+_ROW_BYTES = 1 + 4 + 4 + 8
+_FLOAT_BYTES = 4
+_CORE_STATES = {'none': 0, 'gru': 1, 'lstm': 2}  # vectors that a core carries
 
 
 def replay_bytes(config: config_lib.ExperimentConfig) -> int:
-  """Bytes of the observations in a full replay memory; 0 with a queue.
+  """Bytes of the unrolls in a full replay memory; 0 with a queue.
 
-  Upper end: Reverb compresses, which helps with plain screens and not with rich ones. Builds
-  one environment, for its specification.
+  Upper end: Reverb compresses, which helps with plain screens and not with rich ones. The
+  recurrent state of a network of the user's own (`network.module`) is not known here. Builds one
+  environment, for its specification.
   """
   if not isinstance(config.agent, config_lib.ReplayAgentConfig):
     return 0
-  observation = environments.environment_spec(config.environment).observation
-  row = sum(int(np.prod(leaf.shape, dtype=np.int64)) * np.dtype(leaf.dtype).itemsize
-            for leaf in tree.flatten(observation))
-  return config.agent.replay_capacity * config_lib.unroll_rows(config.agent) * row
+  spec = environments.environment_spec(config.environment)
+  observation = _spec_bytes(spec.observation)
+  row = (observation + 2 * _spec_bytes(spec.action) + _ROW_BYTES
+         + types.num_discrete_actions(spec) * _FLOAT_BYTES)
+  unroll = config_lib.unroll_rows(config.agent) * row + _state_bytes(config.network, observation)
+  return config.agent.replay_capacity * unroll
+
+
+def _state_bytes(network: config_lib.NetworkConfig, observation: int) -> int:
+  """Of the recurrent state that an unroll starts with: the core's, and earlier screens."""
+  if network.module:
+    return 0
+  return (_CORE_STATES[network.core] * network.core_size * _FLOAT_BYTES
+          + (network.frame_stack - 1) * observation)
+
+
+def _spec_bytes(spec: types.Nest) -> int:
+  return sum(int(np.prod(leaf.shape, dtype=np.int64)) * np.dtype(leaf.dtype).itemsize
+             for leaf in tree.flatten(spec))
 
 
 def saving_seconds(num_bytes: int) -> float:
@@ -46,18 +69,23 @@ def memory_warning(config: config_lib.ExperimentConfig, num_bytes: int,
   room = int(_SHARE_OF_MEMORY * (available_memory() if available is None else available))
   if num_bytes <= room or not isinstance(config.agent, config_lib.ReplayAgentConfig):
     return ''
-  capacity = config.agent.replay_capacity
+  capacity, least = config.agent.replay_capacity, config.agent.replay_min_size
+  fitting = _rounded(capacity * room // num_bytes)
+  settings = f'--config.agent.replay_capacity={fitting}'
+  if fitting < least:  # as large a part of the memory as before
+    settings += f' --config.agent.replay_min_size={_rounded(fitting * least // capacity)}'
   return (f'a full replay memory of {capacity:,} unrolls takes up to {_gigabytes(num_bytes)}, and '
-          f'{_gigabytes(room)} are free for it here: '
-          f'--config.agent.replay_capacity={_rounded(capacity * room // num_bytes)} fits')
+          f'{_gigabytes(room)} are free for it here: {settings} fits')
 
 
 def available_memory() -> int:
   """Bytes that may still be taken: of the machine, or of the container if that is less."""
   available = psutil.virtual_memory().available
   try:
-    return min(available, int(_CGROUP_LIMIT.read_text()))
-  except (OSError, ValueError):  # no control group, or no limit ('max')
+    limit, used = (int((_CGROUP / f'memory.{name}').read_text()) for name in ('max', 'current'))
+    figures = dict(line.split() for line in (_CGROUP / 'memory.stat').read_text().splitlines())
+    return max(0, min(available, limit - used + int(figures[_RECLAIMABLE])))
+  except (OSError, ValueError, KeyError):  # no control group, or no limit ('max')
     return available
 
 

@@ -96,6 +96,7 @@ def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
     cluster = cluster_file.load(launch_type.removeprefix(_CLUSTER))
     program = cluster_program.make_part(config, run_dir, cluster, 'learner')
     launch_type = LOCAL_MP
+    node_start.mark_several_hosts()
   else:
     program = distributed.make_program(config, run_dir)
   absl.flags.FLAGS([sys.argv[0],

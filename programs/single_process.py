@@ -98,6 +98,7 @@ class SingleProcess:
     self._config = config
     acting = build.make_acting(config)
     self._replay = build_replay.make_server(config, run_dir, acting, config.replay.port)
+    run_directory.write_json(run_dir.addresses, {'replay': self._replay.address})
     self.writer = build_replay.make_writer(config, acting, self._replay.address)
     self._memory = build_replay.make_memory(config, acting, self._replay.address)
     self.counters = counting.Counters()

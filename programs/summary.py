@@ -1,18 +1,32 @@
-"""What a run says at its end: the record of summary.json, and the text of a failure."""
+"""What a run says at its end: summary.json and the plot, and the text of a failure."""
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
+from seed_acme import checkpoint
 from seed_acme import config as config_lib
+from seed_acme import plot
 from seed_acme import run_directory
+from seed_acme import types
+from seed_acme.programs import processes
+
+FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
 
 
-def summarise(config: config_lib.ExperimentConfig, status: dict[str, Any],
-              cpu_s: dict[str, float], how: str, earlier_cpu_s: dict[str, float]) -> dict[str, Any]:
-  """The record of summary.json.
+def read_status(run: run_directory.RunDirectory) -> dict[str, Any]:
+  """The last status of the training loop; empty before the first."""
+  return run_directory.read_json(run.status) if run.status.exists() else {}
 
-  cpu_s: CPU-seconds by kind of node, over all resumptions, starting up included.
+
+def summarise(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory,
+              cpu_s: dict[str, float], how: str) -> dict[str, Any]:
+  """The record of summary.json, from the last status.
+
+  cpu_s: CPU-seconds of this start by kind of node, starting up included; the record has those
+  of earlier ones, too.
   """
+  status, earlier_cpu_s = read_status(run), _earlier_cpu_seconds(run)
   kinds = {*cpu_s, *earlier_cpu_s}
   cpu = {kind: cpu_s.get(kind, 0.0) + earlier_cpu_s.get(kind, 0.0) for kind in sorted(kinds)}
   steps, wall_s = status.get('agent_steps', 0), status.get('wall_s', 0.0)
@@ -31,12 +45,64 @@ def summarise(config: config_lib.ExperimentConfig, status: dict[str, Any],
   }
 
 
-def failure_text(failure: dict[str, Any] | None, run_dir: run_directory.RunDirectory) -> str:
-  """At most four lines: what, where, and where to look."""
+def _earlier_cpu_seconds(run: run_directory.RunDirectory) -> dict[str, float]:
+  """Before this start, by kind of node."""
+  if not run.summary.exists():
+    return {}
+  return run_directory.read_json(run.summary).get('cpu_s', {})
+
+
+def write(run: run_directory.RunDirectory, summary: dict[str, Any]) -> None:
+  """summary.json, and the learning curve of a finished run."""
+  run_directory.write_json(run.summary, summary)
+  if summary['status'] == FINISHED:
+    with contextlib.suppress(types.UserError):  # no episode has ended: there is no curve
+      plot.plot([str(run.path)], str(run.plot))
+
+
+def complete(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory,
+             last: checkpoint.Checkpoint) -> dict[str, Any]:
+  """The summary of a run that had made its steps before this start, with what else its end did
+  not come to write. last: its last checkpoint, which is written before the last status."""
+  counts, status = last.meta['counts'], read_status(run)
+  if status.get('status') != FINISHED or status['agent_steps'] < counts['agent_steps']:
+    status = {**status, **counts, 'status': FINISHED}
+    run_directory.write_json(run.status, status)
+  if run.summary.exists():
+    summary = run_directory.read_json(run.summary)
+    if (summary['status'] == FINISHED and summary['agent_steps'] == status['agent_steps']
+        and run.plot.exists()):
+      return summary
+  summary = summarise(config, run, {}, FINISHED)
+  write(run, summary)
+  return summary
+
+
+def failure_text(failure: dict[str, Any] | None, run: run_directory.RunDirectory) -> str:
+  """At most four lines: what, where, and where to look. failure: of `known_failure`."""
   if failure is None:
-    return f'error: the run ended without a reason; look into {run_dir.logs}'
+    logs = as_known(str(run.logs), run)
+    return f'error: the run ended without a reason; look into {logs}'
   if failure['is_user_error']:
     return '\n'.join(f'error: {failure["message"]}'.splitlines()[:4])
   message = failure['message'].strip().splitlines() or ['']
   return (f'error in {failure["node"]}: {message[0][:300]}\n'
           f'log: {failure["log"]}')
+
+
+def known_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
+  """What failure.json tells, if it is there. Of a run in a bucket it names, afterwards, where
+  things are there, and no longer in the local copy that the nodes have worked on."""
+  failure = processes.read_failure(run)
+  if failure is None:
+    return None
+  known = {name: as_known(value, run) if isinstance(value, str) else value
+           for name, value in failure.items()}
+  if known != failure:
+    run_directory.write_json(run.failure, known)
+  return known
+
+
+def as_known(text: str, run: run_directory.RunDirectory) -> str:
+  """A text about a run, in which its local copy is called by the run's own name."""
+  return text.replace(str(run.path), run.bucket) if run.bucket else text

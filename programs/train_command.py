@@ -29,9 +29,8 @@ class Options:
 def train(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory | None,
           options: Options) -> int:
   """run: the folder that `--run_dir` names; None = a new one. Returns the exit code."""
-  folder = training_run.prepare(config, None if run is None else str(run.path))
-  if run is not None:
-    folder = dataclasses.replace(folder, bucket=run.bucket)
+  path, bucket = (str(run.path), run.bucket) if run else (None, '')
+  folder = training_run.prepare(config, path, bucket)
   if not options.prints_json:
     tensorboard = shown(folder).rstrip('/') + '/tensorboard'
     print(f'{"Resuming" if folder.holds_run() else "Run"}: {shown(folder)}\n'

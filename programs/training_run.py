@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 import contextlib
+import dataclasses
 import pathlib
 import signal
 import socket
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from seed_acme import checkpoint
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import plot
+from seed_acme import mirror
 from seed_acme import run_directory
 from seed_acme import saved_config
 from seed_acme import types
@@ -36,8 +37,8 @@ _POLL_S = 0.1
 _SAMPLE_S = 1.0
 _STOP_S = 25.0  # after a stop or a failure; then whatever is left is killed
 _SAME_SIGNAL_S = 0.5  # a terminal and a wrapper may both send what the user sent once
-_ATTEMPT = 'attempt_'
-FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
+FINISHED, STOPPED, FAILED = summary_lib.FINISHED, summary_lib.STOPPED, summary_lib.FAILED
+read_status = summary_lib.read_status
 
 
 class Outcome(NamedTuple):
@@ -52,18 +53,27 @@ class Outcome(NamedTuple):
   failure: dict[str, Any] | None
 
 
-def prepare(config: config_lib.ExperimentConfig,
-            path: str | None) -> run_directory.RunDirectory:
+class RunFinished(types.UserError):
+  """A run that is to go on has used up its budget. last: its last checkpoint."""
+
+  def __init__(self, message: str, last: checkpoint.Checkpoint):
+    super().__init__(message)
+    self.last = last
+
+
+def prepare(config: config_lib.ExperimentConfig, path: str | None,
+            bucket: str = '') -> run_directory.RunDirectory:
   """Makes the run folder, or checks that `path` can be resumed with this configuration.
 
-  Raises `types.UserError` before anything is written.
+  bucket: where the run is if `path` is a copy. Raises `types.UserError` before anything is written,
+  `RunFinished` where nothing is left to do.
   """
   config_validation.validate(config)
   environments.check(config.environment)
   _check_ports(config)
   if path is not None:
     check_resume(config, run_directory.RunDirectory(pathlib.Path(path).absolute()))
-    return run_directory.create(path)
+    return dataclasses.replace(run_directory.create(path), bucket=bucket)
   if config.initial_checkpoint:
     checkpoint.load_from(config.initial_checkpoint)
   return run_directory.new(config.name)
@@ -82,11 +92,15 @@ def check_resume(config: config_lib.ExperimentConfig, run: run_directory.RunDire
 
 
 def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Checkpoint) -> None:
-  steps = newest.meta['counts']['agent_steps']
+  steps, wall_s = newest.meta['counts']['agent_steps'], newest.meta['counts']['wall_s']
   if steps >= config.total_steps:
-    raise types.UserError(
+    raise RunFinished(
         f'this run has made its {config.total_steps:,} steps ({steps:,}): '
-        'raise --config.total_steps to extend it')
+        'raise --config.total_steps to extend it', newest)
+  if config.max_wall_s and wall_s >= config.max_wall_s:
+    raise RunFinished(
+        f'this run has had its {config.max_wall_s:g} seconds ({wall_s:.0f}): '
+        'raise --config.max_wall_s to extend it', newest)
 
 
 def _check_ports(config: config_lib.ExperimentConfig) -> None:
@@ -121,7 +135,7 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
     with signals_to(attempt.request_stop):
       for restart in range(max_restarts + 1):
         code = attempt.run()
-        failure = processes.read_failure(run_dir)
+        failure = summary_lib.known_failure(run_dir)
         may_restart = (code == processes.FAILURE_EXIT and not attempt.stop_signal
                        and restart < max_restarts)
         if not may_restart:
@@ -253,19 +267,15 @@ class _Attempt:
 
 def _set_earlier_logs_aside(run_dir: run_directory.RunDirectory) -> None:
   """Into `logs/attempt_<n>`: the nodes overwrite the logs of an attempt that has failed."""
-  earlier = [path for path in run_dir.logs.iterdir() if not path.name.startswith(_ATTEMPT)]
+  earlier = [path for path in run_dir.logs.iterdir()
+             if not path.name.startswith(mirror.ATTEMPT)]
   if earlier:
     number = 1
-    while (aside := run_dir.logs / f'{_ATTEMPT}{number}').exists():
+    while (aside := run_dir.logs / f'{mirror.ATTEMPT}{number}').exists():
       number += 1
     aside.mkdir()
     for path in earlier:
       path.rename(aside / path.name)
-
-
-def read_status(run_dir: run_directory.RunDirectory) -> dict[str, Any]:
-  """The last status of the training loop; empty before the first."""
-  return run_directory.read_json(run_dir.status) if run_dir.status.exists() else {}
 
 
 @contextlib.contextmanager
@@ -291,21 +301,10 @@ def _conclude(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDir
     status, exit_code = FINISHED, 0
   else:
     status, exit_code = FAILED, code
-  summary = summary_lib.summarise(
-      config, read_status(run_dir), attempt.cpu_s, status, earlier_cpu_seconds(run_dir))
+  summary = summary_lib.summarise(config, run_dir, attempt.cpu_s, status)
   if exit_code != processes.USER_ERROR_EXIT:
-    run_directory.write_json(run_dir.summary, summary)
-  if exit_code == 0:
-    with contextlib.suppress(types.UserError):  # no episode has ended: there is no curve
-      plot.plot([str(run_dir.path)], str(run_dir.plot))
+    summary_lib.write(run_dir, summary)
   return Outcome(exit_code, summary, failure)
-
-
-def earlier_cpu_seconds(run_dir: run_directory.RunDirectory) -> dict[str, float]:
-  """CPU-seconds before this resumption, by kind of node."""
-  if not run_dir.summary.exists():
-    return {}
-  return run_directory.read_json(run_dir.summary).get('cpu_s', {})
 
 
 class TrainingFailed(Exception):
@@ -319,11 +318,12 @@ def train(config: config_lib.ExperimentConfig, run_dir: str | None = None,
     raise types.UserError(f'launch ({launch!r}) must be one of '
                           f'{", ".join(runner_lib.LAUNCH_TYPES)}')
   with bucket_run.opened(run_dir or '') as existing:
-    run_folder = prepare(config, None if existing is None else str(existing.path))
+    path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')
+    run_folder = prepare(config, path, bucket)
     outcome = run(config, run_folder, launch=launch, max_restarts=max_restarts)
   text = summary_lib.failure_text(outcome.failure, run_folder)
   if outcome.exit_code == processes.USER_ERROR_EXIT:
     raise types.UserError(text.removeprefix('error: '))
   if outcome.exit_code == processes.FAILURE_EXIT:
     raise TrainingFailed(text)
-  return {**outcome.summary, 'run_dir': (existing or run_folder).name}
+  return {**outcome.summary, 'run_dir': run_folder.name}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from seed_acme import extras
 from seed_acme import types
 
 MAX_STEPS = 27_000  # agent steps; a game of Atari at its limit of 108,000 frames is as long
@@ -112,7 +113,7 @@ def _import_packages(suffix: str) -> None:
       module = importlib.import_module(package)
     except ImportError as error:
       raise types.UserError(
-          f'a video needs {package}: pip install seed_acme[video] ({error})') from error
+          f'a video needs {package}: {extras.install_command("video")} ({error})') from error
     if package == 'imageio_ffmpeg':
       try:
         module.get_ffmpeg_exe()

@@ -1,7 +1,8 @@
 """What a Reverb server says of its tables, ours or anybody's. Changes nothing on the server.
 
 `server_info` knows counts, sizes and settings. It knows no priority, no age and no number of
-samples of any item: those come with samples only (`inspection_sample`).
+samples of any item: those come with samples (`inspection_sample`) and with checkpoints of the
+memory (`saved_items`).
 """
 from __future__ import annotations
 
@@ -96,12 +97,14 @@ class Server:
     self._timeout_s = timeout_s
     self._client = reverb.Client(address)
 
-  def snapshot(self) -> Snapshot:
+  def snapshot(self, timeout_s: int | None = None) -> Snapshot:
+    """timeout_s: of this one; None = the usual."""
+    timeout_s = timeout_s or self._timeout_s
     try:
-      infos = self._client.server_info(timeout=self._timeout_s)
+      infos = self._client.server_info(timeout=timeout_s)
     except (reverb.ReverbError, RuntimeError) as error:
       raise NoAnswer(
-          f'{self.address} does not answer as a Reverb server within {self._timeout_s} s: '
+          f'{self.address} does not answer as a Reverb server within {timeout_s} s: '
           'check the address, and that the program behind it still runs') from error
     time_s = time.monotonic()
     return Snapshot({name: _table(infos[name]) for name in sorted(infos)}, time_s)

@@ -67,7 +67,10 @@ class ReplayMemory:
     RuntimeError where it cannot be written, on a full disk for instance.
     """
     self.flush()
-    return pathlib.Path(self._client.checkpoint())
+    try:
+      return pathlib.Path(self._client.checkpoint())
+    except (IndexError, ValueError, OSError) as error:  # a full disk is an IndexError to Reverb
+      raise RuntimeError(str(error)) from error
 
   def _run(self) -> None:
     try:

@@ -1,10 +1,10 @@
 """Checkpoints: a folder of arrays and a record that vouches for them.
 
-`checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both, and in the newest
-one `replay`, what Reverb wrote of the replay memory at the same moment. The folder is
-written under another name and renamed when it is whole, and renamed again before it is deleted,
-so a kill at any moment leaves only whole checkpoints. Imports no TensorFlow: the front end
-checks a checkpoint before anything starts.
+`checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both, and in one of them
+`replay`, what Reverb wrote of the replay memory at the same moment: the newest one, but where the
+memory was not saved with it. The folder is written under another name and renamed when it is whole,
+and renamed again before it is deleted, so a kill at any moment leaves only whole checkpoints.
+Imports no TensorFlow: the front end checks a checkpoint before anything starts.
 """
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
          meta: dict[str, Any], keep: int, replay: pathlib.Path | None = None) -> pathlib.Path:
   """Writes `folder/<updates>` and drops all but the newest `keep`.
 
-  replay: a folder on the same disk, which is moved in; older checkpoints lose theirs.
+  replay: a folder on the same disk, which is moved in; older checkpoints lose theirs. Without one,
+  the memory saved last stays where it is, however old, and with this update if it was saved at it.
   """
   path = folder / f'{updates:0{_DIGITS}d}'
   partial = folder / f'{path.name}{_PARTIAL}'
@@ -58,14 +59,16 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
   with open(partial / _ARRAYS, 'wb') as file:
     np.savez(file, **arrays)
     _sync(file)
+  replaced = folder / f'{path.name}{_REPLACED}'
   if replay is not None:
     os.rename(replay, partial / _REPLAY)
+  else:
+    _keep_replay(path if path.exists() else replaced, partial)
   with open(partial / _META, 'w') as file:
     json.dump({'format': _FORMAT, 'updates': updates, 'sha256': _digest(partial / _ARRAYS),
                'replay_bytes': _sizes(partial / _REPLAY),
                'meta_sha256': _meta_digest(meta), 'meta': meta}, file)
     _sync(file)
-  replaced = folder / f'{path.name}{_REPLACED}'
   if path.exists():  # saved twice at the same update: the later one counts
     if replaced.exists():
       _remove(replaced)
@@ -73,11 +76,40 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
   os.rename(partial, path)
   if replaced.exists():
     _remove(replaced)
-  for old in all_whole(folder)[:-keep]:
-    _remove(old)
-  for old in all_whole(folder)[:-1]:
-    shutil.rmtree(old / _REPLAY, ignore_errors=True)
+  _drop_old(folder, keep)
   return path
+
+
+def _drop_old(folder: pathlib.Path, keep: int) -> None:
+  """All but the newest `keep` and the one that has the newest memory; older ones lose theirs."""
+  whole = all_whole(folder)
+  with_replay = [path for path in whole if (path / _REPLAY).is_dir()]
+  for old in with_replay[:-1]:
+    shutil.rmtree(old / _REPLAY, ignore_errors=True)
+  for old in whole[:-keep]:
+    if old not in with_replay[-1:]:
+      _remove(old)
+
+
+def _keep_replay(old: pathlib.Path, new: pathlib.Path) -> None:
+  """Gives a checkpoint the memory of the one that it replaces, unless that is not whole.
+
+  By hard links, or copies where the disk has none, so that either of them is whole if the other
+  is not written or deleted.
+  """
+  try:
+    replay = replay_folder(old)
+  except types.UserError:
+    return
+  if replay is not None:
+    shutil.copytree(replay, new / _REPLAY, copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
+  try:
+    os.link(source, target)
+  except OSError:
+    shutil.copy2(source, target)
 
 
 def replay_folder(path: pathlib.Path) -> pathlib.Path | None:

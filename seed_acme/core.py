@@ -110,6 +110,9 @@ class ReplayMemory(Protocol):
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
     """keys `[B]` uint64, priorities `[B]`. Never blocks."""
 
+  def counts(self) -> tuple[int, int]:
+    """Unrolls inserted and sampled so far, over all resumptions that restored it."""
+
   def checkpoint(self) -> pathlib.Path:
     """Writes its content into a folder, which the caller moves away.
 

@@ -21,10 +21,13 @@ from typing import Any, Literal, NamedTuple
 
 from packaging import requirements
 
+from seed_acme import extras
+
 State = Literal['ok', 'warning', 'wrong']
 _GIB = 2**30
 _IMPORT_TIMEOUT_S = 120.0  # TensorFlow takes 3 to 6 s, ten times that on a cold disk
-_REINSTALL = 'run `make setup` again, or `pip install -e . -c constraints.txt` in a new .venv'
+_REINSTALL = ('run `make setup` again, or `PIP_CONSTRAINT=constraints.txt pip install -e .` in '
+              'a new .venv')
 # Smallest program that shows the library at work; the last line printed is shown.
 _IMPORTS = {
     'launchpad': 'import launchpad as lp; lp.Program("doctor"); print("imports")',
@@ -217,7 +220,7 @@ def _optional() -> list[Check]:
   for module, (distribution, extra) in _OPTIONAL.items():
     if importlib.util.find_spec(module) is None:
       checks.append(Check(distribution, 'warning', 'not installed (optional)',
-                          f'pip install -e ".[{extra}]" -c constraints.txt'))
+                          extras.install_command(extra)))
     else:
       checks.append(Check(distribution, 'ok', metadata.version(distribution)))
   return checks

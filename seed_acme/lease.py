@@ -30,13 +30,15 @@ class Lease:
     self._url = url
     self._period_s = period_s
     self._owner = uuid.uuid4().hex
+    # Name of the Vertex AI job this is; '' elsewhere.
+    self._job = os.environ.get('CLOUD_ML_JOB_ID', '')
     self._beat = 0
 
   def acquire(self) -> None:
     """Raises `types.UserError` if somebody else's record moves."""
     found = self._read()
     # A job that is started again by Vertex AI finds the record of its own dead learner.
-    if found is not None and not (found['job'] and found['job'] == _job()):
+    if found is not None and not (found['job'] and found['job'] == self._job):
       deadline = time.monotonic() + _STALE_PERIODS * self._period_s
       while time.monotonic() < deadline:
         time.sleep(self._period_s / 2)
@@ -71,7 +73,7 @@ class Lease:
   def _write(self) -> None:
     self._beat += 1
     bucket.write_bytes(self._url, json.dumps({
-        'owner': self._owner, 'beat': self._beat, 'job': _job(),
+        'owner': self._owner, 'beat': self._beat, 'job': self._job,
         'host': socket.gethostname()}).encode())
 
   def _read(self) -> dict[str, Any] | None:
@@ -80,8 +82,3 @@ class Lease:
       return None if content is None else json.loads(content)
     except ValueError:  # torn, where files do not appear whole
       return {'owner': '', 'beat': content.hex() if content else '', 'job': '', 'host': 'unknown'}
-
-
-def _job() -> str:
-  """Name of the Vertex AI job this is; '' elsewhere."""
-  return os.environ.get('CLOUD_ML_JOB_ID', '')

@@ -7,6 +7,7 @@ store lacks. What counts after a preemption is the copy in the bucket, which has
   checkpoint. Nothing is written over one: saved again at the same update, it goes to the other
   of two names, `000000000042` and `000000000042.again`, and the first is deleted then.
 * Other files replace those in the bucket whole. A file of n MB is sent at most every n seconds.
+* Logs of an earlier start are moved to `logs/attempt_<n>` there, and are not fetched.
 * `lock.json` is a lease (`lease.py`), kept up by a thread of its own: a copy may take long.
 """
 from __future__ import annotations
@@ -32,11 +33,14 @@ PERIOD_S = 10.0
 _GIVE_UP_S = 900.0  # without one round that went through
 _LOCK = 'lock.json'
 _CHECKPOINTS = 'checkpoints'
+_REPLAY = 'replay'  # folder in a checkpoint
 _AGAIN = '.again'
 _BYTES_PER_S = 1e6  # of one file, on average
-_FETCHED = ('config.json', 'summary.json', 'metrics.csv')
+_FETCHED = ('config.json', 'status.json', 'summary.json', 'metrics.csv')
 _OF_AN_ATTEMPT = ('failure.json', 'notices.txt')  # void as soon as another one starts
 _META = 'meta.json'
+_LOGS = 'logs'
+ATTEMPT = 'attempt_'  # and a number: folder with the logs of an earlier start
 
 
 class _Sent(NamedTuple):
@@ -53,8 +57,11 @@ def fetch(url: str, path: pathlib.Path, with_replay: bool = True) -> run_directo
   for name in _FETCHED:
     bucket.download(bucket.join(url, name), path / name)
   whole = _whole_checkpoints(url)
-  if whole:
-    _fetch_checkpoint(bucket.join(url, _CHECKPOINTS, whole[-1]), run.checkpoints, with_replay)
+  wanted = set(whole[-1:])
+  if with_replay:
+    wanted.update(_with_replay(bucket.join(url, _CHECKPOINTS), whole)[-1:])
+  for name in sorted(wanted):
+    _fetch_checkpoint(bucket.join(url, _CHECKPOINTS, name), run.checkpoints, with_replay)
   return run
 
 
@@ -95,6 +102,11 @@ def _whole_checkpoints(url: str) -> list[str]:
   return [name for name in found if _META in bucket.names(bucket.join(folder, name))]
 
 
+def _with_replay(folder: str, names: list[str]) -> list[str]:
+  """Those of the checkpoints in `folder` that hold a replay memory."""
+  return [name for name in names if _REPLAY in bucket.names(bucket.join(folder, name))]
+
+
 class Mirror:
   """Copies a run's local folder to its bucket, from `start` to `stop`, on a thread of its own.
 
@@ -112,6 +124,7 @@ class Mirror:
     self._period_s = period_s
     self._sent: dict[str, _Sent] = {}
     self._checkpoint_state: tuple[str, int, int] | None = None
+    self._earlier_logs: list[tuple[str, str]] = []  # URLs: now, and when this start has logs
     self._lease = lease.Lease(bucket.join(self._url, _LOCK), period_s)
     self._stop = threading.Event()
     self._threads = [threading.Thread(target=run, name='mirror', daemon=True)
@@ -119,20 +132,37 @@ class Mirror:
 
   def start(self) -> None:
     """Takes the lease, fetches the run and starts copying. Raises `types.UserError`."""
-    self._lease.acquire()
     try:
+      self._lease.acquire()
       fetch(self._url, self._run.path)
       for name in _OF_AN_ATTEMPT:
         bucket.delete(bucket.join(self._url, name))
+      self._earlier_logs = self._find_earlier_logs()
     except BaseException:
       self._lease.release()
       raise
-    for path in self._files():  # they came from there
-      self._sent[self._name(path)] = _Sent(_state(path), 0.0)
+    for name in _FETCHED:
+      if (self._run.path / name).exists():
+        self._sent[name] = _Sent(_state(self._run.path / name), 0.0)
     newest = checkpoint.newest(self._run.checkpoints)
     self._checkpoint_state = None if newest is None else _checkpoint_state(newest)
     for thread in self._threads:
       thread.start()
+
+  def _find_earlier_logs(self) -> list[tuple[str, str]]:
+    """Those of the last start, and where each is to go. Every `attempt_<n>` gets an empty folder
+    here, so that who counts them here goes on with the number that is due."""
+    url = bucket.join(self._url, _LOGS)
+    attempts = [name for name in bucket.names(url) if name.startswith(ATTEMPT)]
+    earlier = [name for name in bucket.files_below(url) if not name.startswith(ATTEMPT)]
+    if earlier:
+      number = 1
+      while f'{ATTEMPT}{number}' in attempts:
+        number += 1
+      attempts.append(f'{ATTEMPT}{number}')
+    for name in attempts:
+      (self._run.logs / name).mkdir(exist_ok=True)
+    return [(bucket.join(url, name), bucket.join(url, attempts[-1], name)) for name in earlier]
 
   def stop(self) -> None:
     """Copies what is left and lets go of the lease; raises what prevents it."""
@@ -180,7 +210,12 @@ class Mirror:
       self._copy_checkpoint(newest)
     now = time.monotonic()
     present = set()
-    for path in self._files():
+    files = self._files()
+    if any(self._run.logs in path.parents for path in files):
+      while self._earlier_logs:
+        bucket.rename(*self._earlier_logs[-1])
+        self._earlier_logs.pop()
+    for path in files:
       name = self._name(path)
       present.add(name)
       try:
@@ -235,17 +270,19 @@ class Mirror:
     self._delete_old_checkpoints(folder, target)
 
   def _delete_old_checkpoints(self, folder: str, newest: str) -> None:
-    """As many stay as there are here; the replay memory in the newest one only, as here."""
+    """As many stay as the run is to keep, though a start fetches fewer, and the one that has the
+    newest replay memory; the others lose theirs, as here."""
     update = newest.removesuffix(_AGAIN)
     old = [name for name in _whole_checkpoints(self._url)
            if name.removesuffix(_AGAIN) != update]
-    num_here = len(checkpoint.all_whole(self._run.checkpoints))
-    kept = old[max(0, len(old) - max(0, num_here - 1)):]
+    num_kept = run_directory.read_json(self._run.config)['checkpoint']['keep'] - 1
+    with_replay = _with_replay(folder, [*old, newest])
+    kept = {newest, *with_replay[-1:], *old[max(0, len(old) - num_kept):]}
     for name in bucket.names(folder):
-      if name != newest and name not in kept:
+      if name not in kept:
         _delete_checkpoint(bucket.join(folder, name))
-    for name in kept:
-      bucket.delete_folder(bucket.join(folder, name, 'replay'))
+    for name in kept.intersection(with_replay[:-1]):
+      bucket.delete_folder(bucket.join(folder, name, _REPLAY))
 
 
 def _delete_checkpoint(url: str) -> None:

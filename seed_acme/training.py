@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import pathlib
+import shutil
 import time
 from typing import Any
 
@@ -57,6 +58,7 @@ class TrainingLoop:
     self._logged = counters.snapshot()
     self._logged_at_s = self._saved_at_s = time.monotonic()
     self.resumptions = 0
+    self._begins_anew_at: int | None = None  # update at which an empty memory was resumed with
     self.timer = timing.PhaseTimer()
     self._timers = {'learner': self.timer, 'inference': server.timer}
     self._policy_lags = timing.Latencies()
@@ -84,13 +86,17 @@ class TrainingLoop:
         statistics.restore(saved.meta.get('episodes', {}).get(kind, []))
       self._csv.truncate_after(counts.agent_steps, counts.updates)
       self.resumptions = saved.meta['resumptions'] + 1
+      if self._memory is not None and not self._memory.counts()[0]:
+        self._begins_anew_at = counts.updates
     else:
       if self._config.initial_checkpoint:
         self._learner.warm_start(checkpoint.load_from(self._config.initial_checkpoint).arrays)
       self._csv.truncate_after(-1, -1)  # rows of a run that was killed before its first checkpoint
     self._logged = self._counters.snapshot()
     self._published.publish(self._learner.variables())
-    self.save()
+    # Counts the resumption. The memory of that checkpoint stays in it: saving it takes long, and
+    # what could not be restored would be gone.
+    self._save(None if path is not None else self._save_replay())
 
   def train(self, sample: types.Sample) -> None:
     """One update, and whatever is due after it."""
@@ -136,25 +142,33 @@ class TrainingLoop:
 
   def save(self) -> None:
     """Writes a checkpoint of this moment."""
+    self._save(self._save_replay())
+
+  def _save(self, replay: pathlib.Path | None) -> None:
     self._saved_at_s = time.monotonic()
     counts = self._counters.snapshot()
     checkpoint.save(
         self._run.checkpoints, counts.updates, self._learner.save(),
         {'counts': counts._asdict(), 'resumptions': self.resumptions,
          'episodes': {kind: statistics.window() for kind, statistics in self._episodes().items()}},
-        keep=self._config.checkpoint.keep, replay=self._save_replay())
+        keep=self._config.checkpoint.keep, replay=replay)
 
   def _episodes(self) -> dict[str, episodes_lib.EpisodeStatistics]:
     return {'training': self._server.training_episodes,
             'evaluation': self._server.evaluation_episodes}
 
   def _save_replay(self) -> pathlib.Path | None:
-    """What is learnt must not be lost because the memory, the larger part, finds no room."""
+    """What is learnt must not be lost because the memory, the larger part, finds no room; nor a
+    memory that was not restored, because the run ends before it has learnt from the new one."""
     if self._memory is None or not self._config.checkpoint.replay:
+      return None
+    if self._learner.num_updates == self._begins_anew_at:
       return None
     try:
       return self._memory.checkpoint()
     except RuntimeError as error:
+      for left in self._run.replay_in_progress.glob('*'):  # it would keep the disk full
+        shutil.rmtree(left, ignore_errors=True)
       self._run.add_notice(f'the replay memory was not saved ({error}); the weights are. Make '
                            'room on the disk, or set checkpoint.replay=False')
       return None

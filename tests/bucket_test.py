@@ -43,6 +43,13 @@ def test_files_go_there_and_come_back(root, tmp_path):
   assert (tmp_path / 'again').read_bytes() == b'one'
 
 
+def test_a_file_is_moved(root):
+  bucket.write_bytes(bucket.join(root, 'a', 'b'), b'text')
+  bucket.rename(bucket.join(root, 'a', 'b'), bucket.join(root, 'c', 'd', 'b'))
+  assert bucket.files_below(root) == ['c/d/b']
+  assert bucket.read_bytes(bucket.join(root, 'c', 'd', 'b')) == b'text'
+
+
 def test_a_file_is_replaced_whole(tmp_path):
   url = f'file://{tmp_path}/file'  # ram:// of TensorFlow 2.8 appends
   bucket.write_bytes(url, b'a longer text')

@@ -80,23 +80,26 @@ def test_a_partial_folder_is_ignored_and_cleared_away(tmp_path):
   assert _names(tmp_path) == ['000000000005', '000000000009']
 
 
+class Killed(BaseException):
+  """As if the process had ended."""
+
+
+def killing(module, name, wanted, calls):
+  """The function, but for its call that is the wanted-th of all that `calls` lists."""
+  real = getattr(module, name)
+
+  def call(*args, **kwargs):
+    calls.append(name)
+    if len(calls) == wanted:
+      raise Killed
+    return real(*args, **kwargs)
+
+  return call
+
+
 @pytest.mark.parametrize('updates', [6, 5])
 def test_a_kill_at_any_moment_leaves_a_whole_newest_checkpoint(tmp_path, monkeypatch, updates):
   """Every call that changes the folder fails in turn, as if the process had ended there."""
-
-  class Killed(BaseException):
-    pass
-
-  def killing(module, name, wanted):
-    real = getattr(module, name)
-
-    def call(*args, **kwargs):
-      calls.append(name)
-      if len(calls) == wanted:
-        raise Killed
-      return real(*args, **kwargs)
-
-    return call
 
   functions = [(os, 'rename'), (os, 'fsync'), (os, 'unlink'), (os, 'rmdir'), (np, 'savez'),
                (pathlib.Path, 'mkdir'), (json, 'dump')]
@@ -107,7 +110,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_newest_checkpoint(tmp_path, monkeyp
     calls: list[str] = []
     with monkeypatch.context() as patch:
       for module, name in functions:
-        patch.setattr(module, name, killing(module, name, wanted))
+        patch.setattr(module, name, killing(module, name, wanted, calls))
       try:
         _save(folder, updates, meta={'new': True}, keep=1)
       except Killed:
@@ -241,14 +244,59 @@ def test_a_second_save_at_the_same_update_has_the_second_memory(tmp_path):
   path = _save_with_replay(tmp_path, 7, b'second')
   assert _content(path) == b'second'
   assert _names(tmp_path) == [path.name, 'replay_in_progress']
+
+
+def test_a_second_save_without_a_memory_keeps_the_first(tmp_path):
+  """As a resumption saves, before it has learnt anything."""
+  first = _save_with_replay(tmp_path, 7, b'first') / 'replay' / 'chunks.tfrecord'
+  saved_s = first.stat().st_mtime_ns
+  path = _save(tmp_path, 7, meta={'resumptions': 3})
+  assert checkpoint.load(path).meta == {'resumptions': 3}
+  assert _content(path) == b'first'
+  assert (path / 'replay' / 'chunks.tfrecord').stat().st_mtime_ns == saved_s
+  path.rename(path.with_name(f'{path.name}.replaced'))  # a kill between two renames
+  assert _content(_save(tmp_path, 7)) == b'first'
+  assert _names(tmp_path) == [path.name, 'replay_in_progress']
+
+
+def test_a_memory_that_is_not_whole_is_not_vouched_for_by_a_second_save(tmp_path):
+  path = _save_with_replay(tmp_path, 7, b'first')
+  (path / 'replay' / 'chunks.tfrecord').write_bytes(b'fir')
   assert _content(_save(tmp_path, 7)) is None
 
 
-def test_a_checkpoint_without_a_memory_takes_it_from_the_older_ones_too(tmp_path):
-  """Else a run would resume with a memory that is older than its weights."""
+def test_checkpoints_without_a_memory_leave_the_last_one_alone(tmp_path):
+  """A full disk, which keeps the memory from being saved, must not cost the one there is."""
   older = _save_with_replay(tmp_path, 1, b'first')
-  newer = _save(tmp_path, 2)
-  assert _content(older) is _content(newer) is None
+  newer = [_save(tmp_path, updates, keep=2) for updates in (2, 3, 4, 5)]
+  assert _names(tmp_path) == [older.name, newer[2].name, newer[3].name, 'replay_in_progress']
+  assert _content(older) == b'first'
+  assert checkpoint.newest(tmp_path) == newer[3]
+  last = _save_with_replay(tmp_path, 6, b'second', keep=2)
+  assert _names(tmp_path) == [newer[3].name, last.name, 'replay_in_progress']
+  assert _content(last) == b'second'
+
+
+@pytest.mark.parametrize('updates', [6, 5])
+def test_a_kill_at_any_moment_leaves_a_memory(tmp_path, monkeypatch, updates):
+  """Whether the next save is of the same update or of a later one, and has no memory."""
+  for wanted in range(1, 50):
+    folder = tmp_path / str(wanted)
+    _save_with_replay(folder, 5, b'first', keep=1)
+    calls: list[str] = []
+    with monkeypatch.context() as patch:
+      for module, name in [(os, 'rename'), (os, 'link'), (os, 'unlink'), (os, 'rmdir')]:
+
+        patch.setattr(module, name, killing(module, name, wanted, calls))
+      try:
+        _save(folder, updates, keep=1)
+      except Killed:
+        pass
+      else:
+        break
+    memories = [_content(path) for path in checkpoint.all_whole(folder)]
+    assert b'first' in memories, calls
+  assert wanted > 1
 
 
 def test_a_kill_before_the_rename_leaves_the_older_memory(tmp_path, monkeypatch):

@@ -36,12 +36,22 @@ def test_hadolint_would_find_something(tmp_path):
   assert done.returncode != 0 and 'DL3007' in done.stdout and 'DL3008' in done.stdout
 
 
-@pytest.mark.parametrize('has_accelerator', [False, True])
-def test_hadolint_finds_nothing_in_the_images_of_vertex_ai(tmp_path, has_accelerator):
-  image = cloud_image.make(has_accelerator, {'A': '1'})
-  (tmp_path / 'Dockerfile').write_text('\n'.join([f'FROM {image.base}', *image.instructions, '']))
-  done = _hadolint(tmp_path / 'Dockerfile')
-  assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
+@pytest.mark.parametrize('name', _DOCKERFILES)
+def test_nothing_is_installed_in_a_distribution_whose_archive_is_closed(name):
+  """Of Debian 11 only the interpreter is taken, for the image of CUDA."""
+  bases = re.findall(r'^FROM (\S+)', (_ROOT / name).read_text(), re.MULTILINE)
+  assert bases in ([cloud_image.PYTHON_IMAGE], [cloud_image.CUDA_IMAGE])
+  assert cloud_image.PYTHON_IMAGE == 'python:3.10-slim-bookworm'
+  assert cloud_image.INTERPRETER_IMAGE not in bases
+
+
+def test_nvidias_own_archives_are_not_asked_for_packages():
+  for text in ((_ROOT / 'Dockerfile.gpu').read_text(),
+               '\n'.join(cloud_image.make(True, {}).instructions)):
+    run = next(part for part in text.split('RUN ') if 'apt-get update' in part)
+    removed = run.partition('apt-get update')[0]
+    assert removed.startswith('rm -f ') and 'sources.list.d/cuda*' in removed
+    assert 'sources.list.d/nvidia*' in removed
 
 
 def _words(text):

@@ -24,7 +24,7 @@ def url(tmp_path):
 
 @pytest.fixture
 def make(url, tmp_path):
-  """`make(name)`: a run in a local folder of that name, kept in the bucket, not started."""
+  """`make(name)`: a run on a host of that name, kept in the bucket, not started."""
   def make_one(name='host', **arguments):
     run = run_directory.RunDirectory(tmp_path / name, bucket=url)
     return run, mirror.Mirror(run, period_s=PERIOD_S, **arguments)
@@ -32,6 +32,7 @@ def make(url, tmp_path):
 
 
 def _save(run, updates, value, keep=3, replay=None):
+  run_directory.write_json(run.config, {'checkpoint': {'keep': keep}})
   checkpoint.save(run.checkpoints, updates, {'w': np.full(4, value)}, {'value': value}, keep,
                   replay)
 
@@ -146,6 +147,27 @@ def test_old_checkpoints_go_as_they_do_here(make, url):
   assert bucket.names(bucket.join(url, _CHECKPOINTS)) == [f'{4:012d}', f'{5:012d}']
 
 
+def test_a_start_that_fetched_one_checkpoint_keeps_as_many_as_are_to_be_kept(make, url):
+  run, copier = make()
+  copier.start()
+  for updates in (1, 2, 3):
+    _save(run, updates, updates)
+    name = f'{_CHECKPOINTS}/{updates:012d}/meta.json'
+    _wait_for(lambda name=name: bucket.files_below(url).count(name))
+  copier.stop()
+  other, again = make('other')
+  again.start()
+  assert [path.name for path in checkpoint.all_whole(other.checkpoints)] == [f'{3:012d}']
+  _save(other, 4, 4)
+  again.stop()
+  assert bucket.names(bucket.join(url, _CHECKPOINTS)) == [f'{i:012d}' for i in (2, 3, 4)]
+  third, again = make('third')
+  again.start()
+  _save(third, 5, 5, keep=1)  # which may change from one start to the next
+  again.stop()
+  assert bucket.names(bucket.join(url, _CHECKPOINTS)) == [f'{5:012d}']
+
+
 def test_only_the_newest_checkpoint_has_the_replay_memory(make, url, tmp_path):
   run, copier = make()
   copier.start()
@@ -164,6 +186,23 @@ def test_only_the_newest_checkpoint_has_the_replay_memory(make, url, tmp_path):
   assert checkpoint.replay_folder(without) is None
 
 
+def test_the_newest_replay_memory_stays_where_later_checkpoints_have_none(make, url, tmp_path):
+  run, copier = make()
+  copier.start()
+  for updates in (1, 2, 3, 4, 5):
+    if updates in (1, 2):
+      run.replay_in_progress.mkdir()
+      (run.replay_in_progress / 'chunks').write_text(str(updates))
+    _save(run, updates, updates, keep=2, replay=run.replay_in_progress if updates <= 2 else None)
+    name = f'{_CHECKPOINTS}/{updates:012d}/meta.json'
+    _wait_for(lambda name=name: bucket.files_below(url).count(name))
+  copier.stop()
+  assert bucket.names(bucket.join(url, _CHECKPOINTS)) == [f'{i:012d}' for i in (2, 4, 5)]
+  fetched = mirror.fetch(url, tmp_path / 'new').checkpoints
+  assert [path.name for path in checkpoint.all_whole(fetched)] == [f'{2:012d}', f'{5:012d}']
+  assert (checkpoint.replay_folder(fetched / f'{2:012d}') / 'chunks').read_text() == '2'
+
+
 def test_a_failure_is_void_in_the_next_attempt(make, url):
   run, copier = make()
   copier.start()
@@ -174,6 +213,40 @@ def test_a_failure_is_void_in_the_next_attempt(make, url):
   again.start()
   assert 'failure.json' not in bucket.files_below(url)
   again.stop()
+
+
+def _write_log(run, text):
+  path = run.logs / 'learner' / '0'
+  path.parent.mkdir(parents=True)
+  path.write_text(text)
+
+
+def test_logs_of_earlier_starts_are_kept_by_number(make, url):
+  for number in (1, 2, 3):
+    run, copier = make(f'host{number}')
+    if number == 3:  # by who writes its log before the run is fetched
+      _write_log(run, '3')
+    copier.start()
+    if number != 3:
+      _write_log(run, str(number))
+    earlier = [run.logs / f'attempt_{n}' for n in range(1, number)]
+    assert all(path.is_dir() and not list(path.iterdir()) for path in earlier)
+    copier.stop()
+  found = {name: bucket.read_bytes(bucket.join(url, name)) for name in bucket.files_below(url)}
+  assert found == {'logs/attempt_1/learner/0': b'1', 'logs/attempt_2/learner/0': b'2',
+                   'logs/learner/0': b'3'}
+
+
+def test_a_start_that_was_refused_moves_no_logs(make, url):
+  run, copier = make()
+  copier.start()
+  _write_log(run, 'log')
+  copier.stop()
+  for end in (mirror.Mirror.abandon, mirror.Mirror.stop):
+    _, again = make(f'other{end.__name__}')
+    again.start()
+    end(again)
+    assert bucket.files_below(url) == ['logs/learner/0']
 
 
 def test_large_files_are_sent_less_often(make, url, monkeypatch):
@@ -217,6 +290,56 @@ def test_a_job_that_is_started_again_need_not_wait(url, monkeypatch):
   lease.Lease(path, PERIOD_S).acquire()
   monkeypatch.setattr(lease.time, 'sleep', lambda _: pytest.fail('it waited'))
   lease.Lease(path, PERIOD_S).acquire()
+
+
+def test_another_job_takes_over_the_folder_of_one_that_is_gone(make, url, monkeypatch):
+  monkeypatch.setenv('CLOUD_ML_JOB_ID', '42')
+  told = threading.Event()
+  run, lost = make('of_42', on_failure=lambda error: told.set())
+  lost.start()
+  _save(run, 10, 1)
+  _wait_for(lambda: bucket.files_below(url).count(f'{_CHECKPOINTS}/{10:012d}/meta.json'))
+  _write_log(run, '42')
+  _wait_for(lambda: bucket.files_below(url).count('logs/learner/0'))
+  lost._end_threads()  # as its machine is; its record stays
+  record = bucket.join(url, 'lock.json')
+  assert json.loads(bucket.read_bytes(record))['job'] == '42'
+  monkeypatch.setenv('CLOUD_ML_JOB_ID', '43')
+  other, heir = make('of_43')
+  heir.start()
+  assert json.loads(bucket.read_bytes(record))['job'] == '43'
+  assert checkpoint.load(checkpoint.newest(other.checkpoints)).meta['value'] == 1
+  _save(other, 20, 2)
+  with pytest.raises(lease.TakenOver):  # if it was only cut off
+    lost.stop()
+  heir.stop()
+  assert bucket.names(bucket.join(url, _CHECKPOINTS)) == [f'{10:012d}', f'{20:012d}']
+  assert 'logs/learner/0' in bucket.files_below(url)
+  assert 'lock.json' not in bucket.files_below(url)
+
+
+def test_another_job_is_refused_while_the_first_lives(make, monkeypatch):
+  monkeypatch.setenv('CLOUD_ML_JOB_ID', '42')
+  _, first = make('of_42')
+  first.start()
+  monkeypatch.setenv('CLOUD_ML_JOB_ID', '43')
+  _, second = make('of_43')
+  with pytest.raises(types.UserError, match='is being trained by another program'):
+    second.start()
+  first.stop()
+
+
+def test_a_start_that_is_interrupted_gives_the_folder_back(make, url, monkeypatch):
+  _, copier = make()
+  monkeypatch.setattr(bucket, 'names', _interrupt)
+  with pytest.raises(SystemExit):
+    copier.start()
+  monkeypatch.undo()
+  assert 'lock.json' not in bucket.files_below(url)
+
+
+def _interrupt(*_):
+  raise SystemExit(143)
 
 
 def test_a_program_whose_folder_was_taken_is_told(make, url):

@@ -100,7 +100,7 @@ class _Run:
     return json.loads(self.folder.status.read_text())
 
   def saved_updates(self):
-    return sorted(int(path.name) for path in self.folder.checkpoints.iterdir())
+    return sorted(int(path.name) for path in self.folder.checkpoints.glob('[0-9]*'))
 
 
 @pytest.fixture
@@ -308,6 +308,80 @@ def test_every_resumption_is_counted_though_no_update_was_made(tmp_path, clock):
     run = _Run(tmp_path, clock)
     run.loop.restore()
     assert run.loop.resumptions == expected
+
+
+class _Memory:
+  """Of `size` unrolls; its checkpoint is `content`, or fails half-way."""
+
+  def __init__(self, run, size=0, content=b'', fails=False):
+    self._folder = run.folder.replay_in_progress / 'now'
+    self._size = size
+    self._content = content
+    self._fails = fails
+
+  def counts(self):
+    return self._size, 0
+
+  def update_priorities(self, keys, priorities):
+    raise NotImplementedError
+
+  def checkpoint(self):
+    self._folder.mkdir(parents=True)
+    (self._folder / 'chunks.tfrecord').write_bytes(self._content)
+    if self._fails:
+      raise RuntimeError('No space left on device')
+    return self._folder
+
+
+def _saved_memory(run):
+  """{updates: content} of the checkpoints that have one."""
+  folders = run.folder.checkpoints.glob('[0-9]*/replay')
+  return {int(folder.parent.name): (folder / 'chunks.tfrecord').read_bytes() for folder in folders}
+
+
+def _with_memory(path, clock, **memory):
+  run = _Run(path, clock)
+  run.loop._memory = _Memory(run, **memory)
+  run.loop.restore()
+  return run
+
+
+def test_a_memory_that_was_not_restored_is_kept_until_the_new_one_is_learnt_from(tmp_path, clock):
+  first = _with_memory(tmp_path, clock, content=b'good')
+  first.loop.train(1.0)
+  first.loop.finish(training.STOPPED)
+  assert _saved_memory(first) == {1: b'good'}
+  run = _with_memory(tmp_path, clock, size=0, content=b'begun anew')
+  assert run.loop.resumptions == 1
+  run.loop.save()
+  run.loop.finish(training.STOPPED)
+  assert _saved_memory(run) == {1: b'good'}
+  run = _with_memory(tmp_path, clock, size=0, content=b'begun anew')
+  assert run.loop.resumptions == 2
+  run.loop.train(1.0)
+  run.loop.save()
+  assert _saved_memory(run) == {2: b'begun anew'}
+
+
+def test_a_memory_that_was_restored_is_saved_with_what_came_in_since(tmp_path, clock):
+  first = _with_memory(tmp_path, clock, content=b'good')
+  first.loop.finish(training.STOPPED)
+  run = _with_memory(tmp_path, clock, size=5, content=b'good and more')
+  assert _saved_memory(run) == {0: b'good'}
+  run.loop.finish(training.STOPPED)
+  assert _saved_memory(run) == {0: b'good and more'}
+
+
+def test_a_disk_that_is_too_full_for_the_memory_keeps_the_last_one_and_no_leftovers(
+    tmp_path, clock):
+  run = _with_memory(tmp_path, clock, content=b'good')
+  run.loop._memory = _Memory(run, content=b'half', fails=True)
+  run.loop.train(1.0)
+  run.loop.save()
+  assert run.saved_updates() == [0, 1]
+  assert _saved_memory(run) == {0: b'good'}
+  assert not list(run.folder.replay_in_progress.iterdir())
+  assert 'No space left' in run.folder.notices.read_text()
 
 
 def test_a_run_killed_before_its_first_checkpoint_starts_anew(tmp_path, clock):

@@ -5,6 +5,7 @@ import dataclasses
 from typing import Literal
 
 from seed_acme import config as config_lib
+from seed_acme import ranges
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,3 +43,11 @@ class R2D2Config(config_lib.ReplayAgentConfig):
   epsilon_exponent: float = 7.0
   evaluation_epsilon: float = 1e-3
   max_abs_reward: float = 0.0
+
+  def check(self) -> None:
+    """See the base class."""
+    named = lambda *names: {f'agent.{name}': getattr(self, name) for name in names}
+    ranges.check_above_zero(named('num_bootstrap_steps', 'target_period'))
+    ranges.check_at_least_zero(named('rescaling_epsilon', 'epsilon_exponent', 'max_abs_reward'))
+    ranges.check_shares(named(
+        'discount', 'max_priority_share', 'epsilon_base', 'evaluation_epsilon'))

@@ -22,15 +22,23 @@ _LABEL = r'[a-z]([-a-z0-9]*[a-z0-9])?'  # of DNS
 _MAX_NAME = 40  # characters; Kubernetes allows 63 with what we append
 _QUANTITY = r'[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?'
 _NO_VOLUME = 'none'
+_SECRET = r'[a-z0-9]([-.a-z0-9]*[a-z0-9])?'
+_KEY_PART = r'[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?'
+_KEY = rf'(?P<key>({_SECRET}/)?{_KEY_PART})'
+_VALUE = rf'(?P<value>({_KEY_PART})?)'
+_SELECTOR = f'{_KEY}={_VALUE}'
+_TAINT = f'{_KEY}(={_VALUE})?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)'
 
 
 @dataclasses.dataclass(frozen=True)
 class ManifestArguments:
-  """Write a Kubernetes manifest of a run: `kubectl apply -f FILE` starts it, `delete` ends it.
+  """Write a Kubernetes manifest of a run, which `kubectl apply -f FILE` starts.
   `--config=NAME_OR_PATH` chooses the configuration, which goes into the manifest.
 
   config: overrides, `--config.FIELD=VALUE`.
-  image: container image with seed_acme installed, and with your own environment if any.
+  image: container image with seed_acme installed, and with your own environment if any; it must
+    run as a user that is not root. actor_image: of actors and replay node; '' = the same.
+  image_pull_secret: Secret with which the images are fetched; '' = none.
   out: file to write; '' = standard output.
   name: of the run, the beginning of all names in it; '' = the configuration's.
   namespace: '' = the one that kubectl uses.
@@ -38,11 +46,15 @@ class ManifestArguments:
   storage: size of the volume for the run folder; none = no volume, the folder is lost in the end.
   storage_class: of the volume; '' = the cluster's own.
   learner_gpus: number of `nvidia.com/gpu`. *_cpu, *_memory: requests, as Kubernetes writes them.
+  *_node_selector: labels of the machines, KEY=VALUE,... *_tolerations: taints that these may
+    have, KEY=VALUE:EFFECT,... or KEY:EFFECT,...
   retries: new starts of a node after failures; a preempted one is started again in any case.
   """
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   kind: Literal['kubernetes'] = 'kubernetes'
   image: str = ''
+  actor_image: str = ''
+  image_pull_secret: str = ''
   out: str = ''
   name: str = ''
   namespace: str = ''
@@ -52,10 +64,16 @@ class ManifestArguments:
   learner_cpu: str = '2'
   learner_memory: str = '4Gi'
   learner_gpus: int = 0
+  learner_node_selector: str = ''
+  learner_tolerations: str = ''
   replay_cpu: str = '1'
   replay_memory: str = '4Gi'
+  replay_node_selector: str = ''
+  replay_tolerations: str = ''
   actor_cpu: str = '1'
   actor_memory: str = '1Gi'
+  actor_node_selector: str = ''
+  actor_tolerations: str = ''
   retries: int = 6
 
 
@@ -88,10 +106,14 @@ def manifest(arguments: ManifestArguments) -> int:
   inside = f' -n {arguments.namespace}' if arguments.namespace else ''
   secret = ('' if arguments.token_secret else
             '; it holds the token of the run, so keep it as a secret')
+  lost = ', the run with its checkpoints, too' if deployment.storage else ''
   print(f'{arguments.out}: {len(made)} objects, Jobs {_shortened(jobs)}{secret}\n'
         f'Start: kubectl apply -f {arguments.out}\n'
         f'Watch: kubectl logs{inside} -f job/{deployment.name}-learner\n'
-        f'End: kubectl delete -f {arguments.out}')
+        f'Stop; the run stays, and goes on when this manifest, or a changed one, is applied:\n'
+        f'  kubectl delete jobs{inside} --cascade=foreground '
+        f'-l {manifest_kubernetes.INSTANCE_LABEL}={deployment.name}\n'
+        f'Remove everything{lost}: kubectl delete -f {arguments.out}')
   return 0
 
 
@@ -119,27 +141,57 @@ def _deployment(arguments: ManifestArguments,
   if arguments.namespace and not re.fullmatch(_LABEL, arguments.namespace):
     raise types.UserError(f'--namespace={arguments.namespace} is no name of a namespace: use '
                           'small letters, digits and -')
-  if not re.fullmatch(r'\S+', arguments.image):
-    raise types.UserError(f'--image={arguments.image!r}: name a container image with seed_acme, '
-                          'such as registry.example.org/seed-acme:0.1 (docs/scaling.md builds one)')
+  for flag in ('image', 'actor_image'):
+    image = getattr(arguments, flag)
+    if not re.fullmatch(r'\S+', image) and (image or flag == 'image'):
+      raise types.UserError(f'--{flag}={image!r}: name a container image with seed_acme, such as '
+                            'registry.example.org/seed-acme:0.1 (docs/scaling.md builds one)')
+  for flag in ('image_pull_secret', 'token_secret'):
+    secret = getattr(arguments, flag)
+    if secret and not re.fullmatch(_SECRET, secret):
+      raise types.UserError(f'--{flag}={secret} is no name of a Secret: use small letters, digits, '
+                            '- and .')
   for flag in ('learner_gpus', 'retries'):
     if getattr(arguments, flag) < 0:
       raise types.UserError(f'--{flag}={getattr(arguments, flag)} must be >= 0')
   saving_s = _saving_seconds(arguments, config)
-  resource = manifest_kubernetes.Resources
   return manifest_kubernetes.Deployment(
-      name=name, namespace=arguments.namespace, image=arguments.image,
+      name=name, namespace=arguments.namespace, image_pull_secret=arguments.image_pull_secret,
       token_secret=arguments.token_secret or f'{name}-token',
       token='' if arguments.token_secret else secrets.token_hex(16),
       storage='' if arguments.storage == _NO_VOLUME else _quantity('storage', arguments),
       storage_class=arguments.storage_class, retries=arguments.retries, saving_s=saving_s,
-      resources={
-          'learner': resource(_quantity('learner_cpu', arguments),
-                              _quantity('learner_memory', arguments), arguments.learner_gpus),
-          'replay': resource(_quantity('replay_cpu', arguments),
-                             _quantity('replay_memory', arguments)),
-          'actor': resource(_quantity('actor_cpu', arguments),
-                            _quantity('actor_memory', arguments))})
+      placements={role: _placement(role, arguments) for role in ('learner', 'replay', 'actor')})
+
+
+def _placement(role: str, arguments: ManifestArguments) -> manifest_kubernetes.Placement:
+  is_learner = role == 'learner'
+  selector = _pairs(f'{role}_node_selector', arguments, _SELECTOR, 'KEY=VALUE')
+  taints = _pairs(f'{role}_tolerations', arguments, _TAINT, 'KEY=VALUE:EFFECT or KEY:EFFECT, with '
+                  'the effect NoSchedule, PreferNoSchedule or NoExecute')
+  return manifest_kubernetes.Placement(
+      image=arguments.image if is_learner else arguments.actor_image or arguments.image,
+      cpu=_quantity(f'{role}_cpu', arguments), memory=_quantity(f'{role}_memory', arguments),
+      node_selector={found['key']: found['value'] for found in selector},
+      tolerations=tuple(_toleration(found) for found in taints),
+      gpus=arguments.learner_gpus if is_learner else 0)
+
+
+def _toleration(taint: re.Match[str]) -> manifest_kubernetes.Object:
+  """Of a taint as `kubectl taint` writes it; without a value, of every value."""
+  how = ({'operator': 'Exists'} if taint['value'] is None
+         else {'operator': 'Equal', 'value': taint['value']})
+  return {'key': taint['key'], **how, 'effect': taint['effect']}
+
+
+def _pairs(flag: str, arguments: ManifestArguments, pattern: str,
+           form: str) -> list[re.Match[str]]:
+  """The parts of a list with commas, each by the pattern."""
+  value = getattr(arguments, flag)
+  found = [re.fullmatch(pattern, part) for part in value.split(',')] if value else []
+  if None in found:
+    raise types.UserError(f'--{flag}={value}: write {form}; several with a comma between')
+  return [match for match in found if match]
 
 
 def _quantity(flag: str, arguments: ManifestArguments) -> str:

@@ -14,22 +14,30 @@ from seed_acme import saved_config
 from seed_acme.programs import actors
 
 Object = dict[str, Any]
+INSTANCE_LABEL = 'app.kubernetes.io/instance'  # every object has it, with the name of the run
 
 _INFERENCE_PORT, _REPLAY_PORT = 8000, 8001
 _RUN_DIR = '/runs'
 _SETTINGS_DIR = '/etc/seed-acme'
 _TOKEN_VARIABLE = 'SEED_ACME_TOKEN'
 _TOKEN_KEY = 'token'
+_GPU = 'nvidia.com/gpu'
 _WRONG_INPUT = 2  # exit code that no new start would mend
 _STOP_S = 60  # from SIGTERM to the end, without what a replay memory takes to be saved
 _GROUP = 1000  # owner of the volume, so that an image whose user is not root can write
 
 
 @dataclasses.dataclass(frozen=True)
-class Resources:
-  """What a node asks the scheduler for; gpus is a limit, too."""
+class Placement:
+  """What the pods of a role ask the scheduler for; gpus is a limit, too.
+
+  node_selector: labels that a machine must have. tolerations: as a pod's specification has them.
+  """
+  image: str
   cpu: str
   memory: str
+  node_selector: dict[str, str]
+  tolerations: tuple[Object, ...]
   gpus: int = 0
 
 
@@ -38,20 +46,22 @@ class Deployment:
   """Everything about the run that is not its configuration.
 
   name: of the run; all objects begin with it. token: '' = the Secret `token_secret` exists.
+  image_pull_secret: Secret of kind docker-registry; '' = the images are public, or the cluster
+    knows.
   storage: size of the volume claim; '' = a folder that is lost with the learner's pod.
   retries: of each node before its Job fails; a preemption is none. saving_s: how long saving
     the replay memory may take at the end.
   """
   name: str
   namespace: str
-  image: str
+  image_pull_secret: str
   token_secret: str
   token: str
   storage: str
   storage_class: str
   retries: int
   saving_s: float
-  resources: dict[str, Resources]  # by role
+  placements: dict[str, Placement]  # by role
 
 
 def objects(config: config_lib.ExperimentConfig, deployment: Deployment) -> list[Object]:
@@ -72,15 +82,16 @@ def objects(config: config_lib.ExperimentConfig, deployment: Deployment) -> list
   return made
 
 
-def _object(version: str, kind: str, deployment: Deployment, name: str, **fields: Any) -> Object:
-  metadata: Object = {'name': name, 'labels': _labels(deployment)}
+def _object(version: str, kind: str, deployment: Deployment, name: str, role: str = '',
+            **fields: Any) -> Object:
+  metadata: Object = {'name': name, 'labels': _labels(deployment, role)}
   if deployment.namespace:
     metadata['namespace'] = deployment.namespace
   return {'apiVersion': version, 'kind': kind, 'metadata': metadata, **fields}
 
 
 def _labels(deployment: Deployment, role: str = '') -> dict[str, str]:
-  labels = {'app.kubernetes.io/name': 'seed-acme', 'app.kubernetes.io/instance': deployment.name}
+  labels = {'app.kubernetes.io/name': 'seed-acme', INSTANCE_LABEL: deployment.name}
   return {**labels, 'app.kubernetes.io/component': role} if role else labels
 
 
@@ -132,7 +143,7 @@ def _job(config: config_lib.ExperimentConfig, deployment: Deployment, role: str,
   """One node. A pod that is lost is started anew, under the same name; wrong input is not."""
   name = f'{deployment.name}-{role}' + ('' if index is None else f'-{index}')
   only_wrong_input = {'containerName': role, 'operator': 'In', 'values': [_WRONG_INPUT]}
-  return _object('batch/v1', 'Job', deployment, name, spec={
+  return _object('batch/v1', 'Job', deployment, name, role, spec={
       'backoffLimit': deployment.retries,
       'podFailurePolicy': {'rules': [
           {'action': 'Ignore', 'onPodConditions': [{'type': 'DisruptionTarget',
@@ -162,24 +173,42 @@ def _pod(config: config_lib.ExperimentConfig, deployment: Deployment, role: str,
   if role == ('replay' if config.replay.separate_process else 'learner'):
     ports.append({'name': 'replay', 'containerPort': _REPLAY_PORT})
   secret = {'name': deployment.token_secret, 'key': _TOKEN_KEY}
+  placement = deployment.placements[role]
   container: Object = {
-      'name': role, 'image': deployment.image, 'command': ['seed-acme'], 'args': arguments,
+      'name': role, 'image': placement.image, 'command': ['seed-acme'], 'args': arguments,
       'env': [{'name': _TOKEN_VARIABLE, 'valueFrom': {'secretKeyRef': secret}}],
-      'resources': _resources(deployment.resources[role]), 'volumeMounts': mounts,
+      'resources': _resources(placement), 'volumeMounts': mounts,
       'securityContext': {'allowPrivilegeEscalation': False, 'capabilities': {'drop': ['ALL']}}}
   if ports:
     container['ports'] = ports
   return {
+      **_where(deployment, placement),
       'hostname': name, 'subdomain': deployment.name, 'restartPolicy': 'Never',
       'terminationGracePeriodSeconds': _STOP_S + (
           math.ceil(deployment.saving_s) if role == 'learner' else 0),
       'automountServiceAccountToken': False, 'enableServiceLinks': False,
-      'securityContext': {'fsGroup': _GROUP, 'seccompProfile': {'type': 'RuntimeDefault'}},
+      'securityContext': {'runAsNonRoot': True, 'fsGroup': _GROUP,
+                          'seccompProfile': {'type': 'RuntimeDefault'}},
       'containers': [container], 'volumes': volumes}
 
 
-def _resources(resources: Resources) -> Object:
-  made: Object = {'requests': {'cpu': resources.cpu, 'memory': resources.memory}}
-  if resources.gpus:
-    made['limits'] = {'nvidia.com/gpu': resources.gpus}
+def _where(deployment: Deployment, placement: Placement) -> Object:
+  """On which machines, and with whose leave to fetch the image."""
+  made: Object = {}
+  if deployment.image_pull_secret:
+    made['imagePullSecrets'] = [{'name': deployment.image_pull_secret}]
+  if placement.node_selector:
+    made['nodeSelector'] = placement.node_selector
+  tolerations = list(placement.tolerations)
+  if placement.gpus:  # machines with GPUs are commonly kept for pods that ask for them
+    tolerations.append({'key': _GPU, 'operator': 'Exists', 'effect': 'NoSchedule'})
+  if tolerations:
+    made['tolerations'] = tolerations
+  return made
+
+
+def _resources(placement: Placement) -> Object:
+  made: Object = {'requests': {'cpu': placement.cpu, 'memory': placement.memory}}
+  if placement.gpus:
+    made['limits'] = {_GPU: placement.gpus}
   return made

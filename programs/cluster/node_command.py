@@ -10,6 +10,7 @@ import dataclasses
 import json
 import pathlib
 import sys
+import threading
 from typing import Literal
 
 import tyro
@@ -21,6 +22,7 @@ from seed_acme import types
 from seed_acme.envs import registry as environments
 from seed_acme.programs import actors
 from seed_acme.programs import bucket_run
+from seed_acme.programs import farewell
 from seed_acme.programs import processes
 from seed_acme.programs import runner
 from seed_acme.programs import summary as summary_lib
@@ -104,8 +106,26 @@ def _run_learner(arguments: NodeArguments, config: config_lib.ExperimentConfig,
       pathlib.Path(run_directory.ROOT) / config.name / pathlib.Path(cluster.path).stem)
   with bucket_run.opened(path) as run:
     assert run is not None
-    folder = dataclasses.replace(training_run.prepare(config, str(run.path)), bucket=run.bucket)
+    try:
+      folder = training_run.prepare(config, str(run.path), run.bucket)
+    except training_run.RunFinished as error:
+      return _end_again(run, arguments, config, cluster, error)
     return _run_learner_in(folder, arguments, config, cluster)
+
+
+def _end_again(run: run_directory.RunDirectory, arguments: NodeArguments,
+               config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster,
+               reason: training_run.RunFinished) -> int:
+  """Of a run that was over: a scheduler has started the learner again, because it was lost after
+  its last checkpoint and before its end. Does what it did not come to."""
+  with run_directory.lock(run):
+    summary = summary_lib.complete(config, run, reason.last)
+    if not arguments.json:
+      print(f'Over: {reason}\nTelling the actors at {cluster.learner}, for up to '
+            f'{farewell.PATIENCE_S:g} s', flush=True)
+    farewell.serve(config, cluster.token, config.transport.port, threading.Event())
+  print(json.dumps(summary) if arguments.json else _summary_text(summary, run), flush=True)
+  return 0
 
 
 def _run_learner_in(folder: run_directory.RunDirectory, arguments: NodeArguments,

@@ -10,11 +10,16 @@ import queue
 import re
 import socket
 import threading
+import time
 
 from seed_acme import run_directory
 from seed_acme import types
 
 _MAX_PORT = 65535
+_NO_REVERB = 'something else answers there'
+# RFC 9113, sections 3.4 and 4.1: a preface, then a frame with settings, here none.
+_SETTINGS, _FRAME_TYPE, _FRAME_HEADER = 4, 3, 9
+_GREETING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes([0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0])
 
 
 def parse(text: str) -> tuple[str, int]:
@@ -39,8 +44,8 @@ def of_run(path: str) -> str:
   run = run_directory.open_existing(path)
   where = f'the run {path}'
   if not run.addresses.is_file():
-    raise types.UserError(f'{where} has no addresses.json: its servers have not started yet, or '
-                          'it trains in one process; wait, or give --server=HOST:PORT')
+    raise types.UserError(f'{where} has no addresses.json: its servers have not started yet; wait, '
+                          'or give --server=HOST:PORT')
   _check_lives(run, where)
   found = run_directory.read_json(run.addresses)
   address = found.get('replay') if isinstance(found, dict) else None
@@ -64,24 +69,40 @@ def _written_s(path: pathlib.Path) -> float:
     return 0.0
 
 
-def check_listens(address: str, timeout_s: float) -> None:
-  """Opens and closes a connection; raises `UserError` if that fails or takes longer."""
+def check_answers(address: str, timeout_s: float) -> None:
+  """Connects and waits for the first words of gRPC; raises `UserError` if that fails or takes
+  longer."""
   host, port = parse(address)
   outcome: queue.Queue[str] = queue.Queue()
+  give_up = time.monotonic() + timeout_s
 
   def connect() -> None:  # its own thread: the look-up of a name knows no time-out
     try:
-      socket.create_connection((host, port), timeout_s).close()
+      with socket.create_connection((host, port), timeout_s) as connection:
+        connection.settimeout(max(0.1, give_up - time.monotonic()))
+        outcome.put('' if _speaks_grpc(connection) else _NO_REVERB)
+    except TimeoutError:
+      outcome.put(f'no answer within {timeout_s:g} s')
     except (OSError, UnicodeError) as error:
       outcome.put(getattr(error, 'strerror', None) or str(error))
-    else:
-      outcome.put('')
 
   threading.Thread(target=connect, name='probe', daemon=True).start()
   try:
-    reason = outcome.get(timeout=timeout_s)
+    reason = outcome.get(timeout=timeout_s + 0.1)
   except queue.Empty:
     reason = f'no answer within {timeout_s:g} s'
   if reason:
-    raise types.UserError(f'no server at {address} ({reason}): check the address, and that the '
-                          'program behind it still runs')
+    raise types.UserError(f'no Reverb server at {address} ({reason}): check the address, and that '
+                          'the program behind it still runs')
+
+
+def _speaks_grpc(connection: socket.socket) -> bool:
+  """Whether the other side greets as HTTP/2 does, of which gRPC is made."""
+  connection.sendall(_GREETING)
+  answer = b''
+  while len(answer) < _FRAME_HEADER:
+    received = connection.recv(_FRAME_HEADER - len(answer))
+    if not received:
+      return False
+    answer += received
+  return answer[_FRAME_TYPE] == _SETTINGS

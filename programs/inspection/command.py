@@ -17,17 +17,20 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from seed_acme import run_directory
 from seed_acme import types
 from seed_acme.programs import processes
 from seed_acme.programs.inspection import address as inspect_address
 from seed_acme.programs.inspection import items as inspect_items
 from seed_acme.programs.inspection import output as inspect_output
+from seed_acme.programs.inspection import saved as saved_lib
 
 if TYPE_CHECKING:  # takes seconds; wrong arguments are answered before
   from seed_acme.replay import inspection
 
 _WATCH_S = 2.0  # refresh of a bare `--watch`
-_PROBE_TIMEOUT_S = 3.0  # to connect; a dead address is answered within 5 s
+_DEADLINE_S = 4.0  # for the first figures; who has none is told within 5 s, Python's start included
+_PROBE_TIMEOUT_S = 3.0  # of these, to connect and to see gRPC
 _ANSWER_TIMEOUT_S = 3  # for the server's figures; whole seconds, as Reverb wants them
 _SAMPLE_TIMEOUT_S = 3.0  # that an item may wait for the rate limiter
 _CLEAR = '\x1b[H\x1b[2J'
@@ -65,22 +68,33 @@ def with_watch_period(argv: list[str]) -> list[str]:
 def inspect(arguments: InspectArguments) -> int:
   """Returns the exit code; raises `UserError`."""
   _check(arguments)
+  deadline_s = time.monotonic() + _DEADLINE_S
   address = arguments.server or inspect_address.of_run(arguments.run_dir)
-  inspect_address.check_listens(address, _PROBE_TIMEOUT_S)
+  inspect_address.check_answers(address, _PROBE_TIMEOUT_S)
   processes.set_tensorflow_defaults()
   os.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # TensorFlow would take the GPU's memory
   with _without_native_noise():
     from seed_acme.replay import inspection
     server = inspection.Server(address, _ANSWER_TIMEOUT_S)
+    first = server.snapshot(_first_timeout_s(deadline_s - time.monotonic()))
+    names = _select(first, arguments.table)
     if arguments.sample:
-      _show_items(server, arguments)
+      _show_items(address, _table_to_sample(first, names, arguments), arguments)
       return 0
+    view = _View(server, saved_lib.Saved(
+        run_directory.open_existing(arguments.run_dir) if arguments.run_dir else None), arguments)
     if not arguments.watch:
-      _look_once(server, arguments)
+      time.sleep(arguments.interval)
+      view.show(first, server.snapshot())
       return 0
-    _watch(server, arguments)
+    _watch(view, first)
   print(f'error: the server at {address} is gone: it no longer answers', file=sys.stderr)
   return processes.FAILURE_EXIT
+
+
+def _first_timeout_s(left_s: float) -> int:
+  """How long to wait for the first figures: loading Reverb has taken of the time there was."""
+  return min(_ANSWER_TIMEOUT_S, max(1, int(left_s)))
 
 
 def _check(arguments: InspectArguments) -> None:
@@ -110,37 +124,43 @@ def _select(snapshot: inspection.Snapshot, table: str) -> list[str]:
   return [table] if table else list(snapshot.tables)
 
 
-def _show_tables(before: inspection.Snapshot, after: inspection.Snapshot, address: str,
-                 arguments: InspectArguments, terminal: os.terminal_size | None = None) -> None:
-  """terminal: size of the one that is redrawn; what does not fit would spoil the picture."""
-  from seed_acme.replay import inspection
-  rows = [(after.tables[name], inspection.rates(before, after, name))
-          for name in _select(after, arguments.table)]
-  if arguments.json:
-    print(json.dumps({'server': address, 'time_s': time.time(), 'tables': {
-        table.name: inspect_output.table_record(table, rates) for table, rates in rows}}),
-          flush=True)
-    return
-  lines = [f'{address} at {time.strftime("%H:%M:%S")}']
-  for table, rates in rows:
-    lines += ['', *inspect_output.table_lines(table, rates)]
-  lines += ['', inspect_output.UNKNOWN]
-  if terminal is None:
-    print('\n'.join(lines), flush=True)
-    return
-  wrapped = [part for line in lines for part in textwrap.wrap(
-      line, terminal.columns - 1, subsequent_indent=inspect_output.INDENT) or ['']]
-  print(_CLEAR + '\n'.join(wrapped[:terminal.lines - 1]), flush=True)
+@dataclasses.dataclass(frozen=True)
+class _View:
+  """A server's tables, with what a run's checkpoints know of their items."""
+  server: inspection.Server
+  saved: saved_lib.Saved
+  arguments: InspectArguments
+
+  def show(self, before: inspection.Snapshot, after: inspection.Snapshot,
+           terminal: os.terminal_size | None = None) -> None:
+    """terminal: size of the one that is redrawn; what does not fit would spoil the picture."""
+    from seed_acme.replay import inspection
+    address, saved = self.server.address, self.saved.look()
+    rows = [(after.tables[name], inspection.rates(before, after, name))
+            for name in _select(after, self.arguments.table)]
+    if self.arguments.json:
+      print(json.dumps({
+          'server': address, 'time_s': time.time(),
+          'items_unknown': None if saved else self.saved.reason,
+          'tables': {table.name: {**inspect_output.table_record(table, rates),
+                                  'items': saved_lib.record(saved, table.name)}
+                     for table, rates in rows}}), flush=True)
+      return
+    lines = [f'{address} at {time.strftime("%H:%M:%S")}']
+    for table, rates in rows:
+      lines += ['', *inspect_output.table_lines(table, rates)]
+      lines += saved_lib.lines(saved, table.name) if saved else []
+    if saved is None:
+      lines += ['', inspect_output.UNKNOWN.format(reason=self.saved.reason)]
+    if terminal is None:
+      print('\n'.join(lines), flush=True)
+      return
+    wrapped = [part for line in lines for part in textwrap.wrap(
+        line, terminal.columns - 1, subsequent_indent=inspect_output.INDENT) or ['']]
+    print(_CLEAR + '\n'.join(wrapped[:terminal.lines - 1]), flush=True)
 
 
-def _look_once(server: inspection.Server, arguments: InspectArguments) -> None:
-  before = server.snapshot()
-  _select(before, arguments.table)
-  time.sleep(arguments.interval)
-  _show_tables(before, server.snapshot(), server.address, arguments)
-
-
-def _watch(server: inspection.Server, arguments: InspectArguments) -> None:
+def _watch(view: _View, first: inspection.Snapshot) -> None:
   """Returns when the server is gone; Ctrl-C is the caller's to answer.
 
   The signal only sets a flag: an exception that strikes within a call into Reverb's library can
@@ -149,17 +169,15 @@ def _watch(server: inspection.Server, arguments: InspectArguments) -> None:
   interrupted = threading.Event()
   before_handler = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
   try:
-    _refresh(server, arguments, interrupted)
+    _refresh(view, first, interrupted)
   finally:
     signal.signal(signal.SIGINT, before_handler)
 
 
-def _refresh(server: inspection.Server, arguments: InspectArguments,
-             interrupted: threading.Event) -> None:
+def _refresh(view: _View, before: inspection.Snapshot, interrupted: threading.Event) -> None:
   """Raises KeyboardInterrupt once `interrupted` is set."""
   from seed_acme.replay import inspection
-  before = server.snapshot()
-  _select(before, arguments.table)
+  arguments = view.arguments
   redraws = sys.stdout.isatty() and not arguments.json
   pause_s = min(arguments.interval, arguments.watch)  # the first figures come soon
   while True:
@@ -167,20 +185,18 @@ def _refresh(server: inspection.Server, arguments: InspectArguments,
       raise KeyboardInterrupt
     pause_s = arguments.watch
     try:
-      after = server.snapshot()
+      after = view.server.snapshot()
     except inspection.NoAnswer:
       return
-    size = shutil.get_terminal_size() if redraws else None
-    _show_tables(before, after, server.address, arguments, size)
+    view.show(before, after, shutil.get_terminal_size() if redraws else None)
     if not redraws and not arguments.json:
       print(flush=True)  # between two blocks
     before = after
 
 
-def _show_items(server: inspection.Server, arguments: InspectArguments) -> None:
+def _show_items(address: str, table: inspection.Table, arguments: InspectArguments) -> None:
   from seed_acme.replay import inspection_sample
-  table = _table_to_sample(server.snapshot(), arguments)
-  items = inspection_sample.draw(server.address, table, arguments.sample, _SAMPLE_TIMEOUT_S)
+  items = inspection_sample.draw(address, table, arguments.sample, _SAMPLE_TIMEOUT_S)
   try:
     files = inspection_sample.save(items, pathlib.Path(arguments.save)) if arguments.save else []
     sheets = inspect_items.write_sheets(
@@ -189,15 +205,16 @@ def _show_items(server: inspection.Server, arguments: InspectArguments) -> None:
     raise types.UserError(f'cannot write {error.filename or arguments.save}: '
                           f'{error.strerror or error}; choose another --save') from error
   if arguments.json:
-    print(json.dumps(inspect_items.sample_record(table, items, sheets, files)))
+    print(json.dumps(inspect_items.sample_record(
+        table, items, arguments.sample, sheets, files)))
   else:
-    print('\n'.join(inspect_items.sample_lines(table, items, sheets, files)))
+    print('\n'.join(inspect_items.sample_lines(
+        table, items, arguments.sample, sheets, files)))
 
 
-def _table_to_sample(snapshot: inspection.Snapshot,
+def _table_to_sample(snapshot: inspection.Snapshot, names: list[str],
                      arguments: InspectArguments) -> inspection.Table:
   """The mirror where there is one; what drawing would change needs `--consume`."""
-  names = _select(snapshot, arguments.table)
   harmless = [name for name in names if snapshot.tables[name].is_harmless_to_sample]
   if harmless and not arguments.consume:
     return snapshot.tables[harmless[0]]

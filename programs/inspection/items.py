@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seed_acme.programs.inspection import distribution
 from seed_acme.programs.inspection import output as inspect_output
 from seed_acme.replay import contact_sheet
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:  # takes seconds; the caller has imported it by then
   from seed_acme.replay import inspection
   from seed_acme.replay import inspection_sample
 
-_NUM_BINS = 8
-_BAR = 30  # characters of the highest bar
+_STATE = 'initial_state/'
 _UNROLL_AXES = 2  # of our leaves before the observation's own: unrolls, rows
 
 Ranges = dict[str, 'inspection_sample.Range']
@@ -29,25 +29,36 @@ def item_ranges(items: Sequence[inspection_sample.Item]) -> list[Ranges]:
           for item in items]
 
 
-def sample_lines(table: inspection.Table, items: Sequence[inspection_sample.Item],
+def sample_lines(table: inspection.Table, items: Sequence[inspection_sample.Item], asked: int,
                  sheets: Sequence[pathlib.Path], files: Sequence[pathlib.Path]) -> list[str]:
-  """One line an item, then one line a leaf over all items."""
+  """One line an item, then one line a leaf over all items. asked: how many were wanted."""
   ranges = item_ranges(items)
   num_different = len({item.key for item in items})
   lines = [
-      f'{table.name}: {len(items)} drawn, {num_different} different', f'  {_meaning(table)}',
+      f'{table.name}: {len(items)} drawn, {num_different} different'
+      + _missing(table, items, asked),
+      f'  {_meaning(table)}',
       f'  {"key":>20}  {"priority":>10}  {"probability":>11}  {"sampled":>7}  {"NaN":>5}']
   for item, found in zip(items, ranges):
     num_nan = sum(leaf.num_nan for leaf in found.values())
     lines.append(f'  {item.key:20}  {item.priority:10.4g}  {item.probability:11.4g}  '
                  f'{item.times_sampled:7}  {num_nan:5}')
-  lines += ['', *_distribution('priority', [item.priority for item in items]),
-            *_distribution('times sampled', [item.times_sampled for item in items]), '']
+  lines += ['', *distribution.lines('priority', [item.priority for item in items]),
+            *distribution.lines('times sampled', [item.times_sampled for item in items]), '']
   lines += _leaf_lines(ranges)
   lines += ['', *(f'Pictures: {path} (rows: items, columns: time)' for path in sheets)]
   if files:
     lines.append(f'Items: {len(files)} files {files[0].parent}/item_*.npz')
   return lines if lines[-1] else lines[:-1]
+
+
+def _missing(table: inspection.Table, items: Sequence[inspection_sample.Item], asked: int) -> str:
+  """Why there are fewer items than were asked for, '' if there are not."""
+  if len(items) >= asked:
+    return ''
+  if table.is_harmless_to_sample:
+    return f' of the {asked} asked for: it holds {table.limiter.size}'
+  return f' of the {asked} asked for: it let no more out in time'
 
 
 def _meaning(table: inspection.Table) -> str:
@@ -57,18 +68,6 @@ def _meaning(table: inspection.Table) -> str:
     return ('of the newest items, about one a second; priority as inserted, sampled by '
             f'inspections only; {ages}')
   return f'as the table\'s own sampler draws; sampled counts this draw; {ages}'
-
-
-def _distribution(label: str, values: Sequence[float]) -> list[str]:
-  """A histogram of text, or one line where all are the same."""
-  low, high = min(values), max(values)
-  if not np.isfinite([low, high]).all() or low == high:
-    return [f'  {label}: all {low:g}' if low == high else f'  {label}: from {low:g} to {high:g}']
-  counts, edges = np.histogram(values, _NUM_BINS)
-  return [f'  {label}: median {np.median(values):.4g}'] + [
-      f'  {edges[i]:>10.4g} to {edges[i + 1]:>10.4g}  '
-      f'{"#" * int(np.ceil(_BAR * count / counts.max())):{_BAR}} {count}'
-      for i, count in enumerate(counts)]
 
 
 def _leaf_lines(ranges: Sequence[Ranges]) -> list[str]:
@@ -90,7 +89,7 @@ def _leaf_lines(ranges: Sequence[Ranges]) -> list[str]:
       for i, (text, width) in enumerate(zip(row, widths))) for row in rows]
 
 
-def sample_record(table: inspection.Table, items: Sequence[inspection_sample.Item],
+def sample_record(table: inspection.Table, items: Sequence[inspection_sample.Item], asked: int,
                   sheets: Sequence[pathlib.Path],
                   files: Sequence[pathlib.Path]) -> dict[str, Any]:
   """The same for JSON, leaves of every single item."""
@@ -98,6 +97,8 @@ def sample_record(table: inspection.Table, items: Sequence[inspection_sample.Ite
   return {
       'table': table.name,
       'meaning': _meaning(table),
+      'asked': asked,
+      'missing': _missing(table, items, asked).strip(),
       'items': [{
           'key': str(item.key),  # 64 bits: more than a JSON number holds everywhere
           'priority': finite(item.priority), 'probability': finite(item.probability),
@@ -116,11 +117,14 @@ def write_sheets(table: inspection.Table, items: Sequence[inspection_sample.Item
                  folder: pathlib.Path) -> list[pathlib.Path]:
   """A contact sheet of every leaf that holds images, `folder/inspect_<leaf>.png`.
 
-  Rows are items (their first unroll), columns time steps.
+  Rows are items (their first unroll), columns time steps. A recurrent state holds no pictures over
+  time: those in an unroll's, the newest first, are left out.
   """
   num_leading = _UNROLL_AXES if table.holds_unrolls else None
   paths = []
   for name in items[0].leaves:
+    if table.holds_unrolls and name.startswith(_STATE):
+      continue
     rows = [contact_sheet.image_frames(item.leaves[name], num_leading) for item in items
             if name in item.leaves]
     pictures = [frames for frames in rows if frames is not None]

@@ -10,8 +10,7 @@ if TYPE_CHECKING:  # takes seconds, and this module needs none of its code
   from seed_acme.replay import rate_limit
 
 INDENT = 12 * ' '  # of what stands beside the labels
-UNKNOWN = ('Unknown to Reverb\'s figures: priority, age and samples of single items; '
-           '--sample=N draws some.')
+UNKNOWN = ('Unknown: priority, age and samples of single items ({reason}); --sample=N draws some.')
 
 
 def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
@@ -47,7 +46,9 @@ def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
 def _use_words(max_times_sampled: int) -> str:
   if not max_times_sampled:
     return 'sampling removes nothing'
-  return f'an item leaves after {max_times_sampled} sample{"s" if max_times_sampled > 1 else ""}'
+  if max_times_sampled == 1:
+    return 'an item leaves after 1 sample, so none here was sampled'
+  return f'an item leaves after {max_times_sampled} samples'
 
 
 def _size_words(limiter: rate_limit.Limiter) -> str:

@@ -139,7 +139,7 @@ def check(cloud: CloudConfig) -> None:
   if not cloud.bucket:
     raise types.UserError('--launch=vertex_ai needs --cloud.bucket=gs://NAME, where logs and '
                           'checkpoints go: gcloud storage buckets list shows yours')
-  _match(cloud.bucket.rstrip('/'), _BUCKET, '--cloud.bucket', 'gs://NAME or gs://NAME/FOLDER')
+  checked_url(cloud.bucket, '--cloud.bucket')
   _match(cloud.region, _REGION, '--cloud.region', 'a region, such as us-central1')
   _match(cloud.repository, _REPOSITORY, '--cloud.repository', 'lower-case letters, digits and -')
   for flag in ('learner', 'actors', 'replay'):
@@ -150,6 +150,19 @@ def check(cloud: CloudConfig) -> None:
   if cloud.requirements and not pathlib.Path(cloud.requirements).is_file():
     raise types.UserError(f'--cloud.requirements={cloud.requirements} is no file: give one with a '
                           'requirement a line')
+
+
+def check_replay(cloud: CloudConfig, config: config_lib.ExperimentConfig) -> None:
+  """Raises `types.UserError` if a machine is named for a node that the run does not have."""
+  if cloud.replay != CloudConfig().replay and not config.replay.separate_process:
+    raise types.UserError(f'--cloud.replay={cloud.replay}: the learner holds the replay of this '
+                          'run: add --config.replay.separate_process=True, or leave it out')
+
+
+def checked_url(url: str, flag: str) -> str:
+  """A folder of a bucket, without a slash at its end."""
+  _match(url.rstrip('/'), _BUCKET, flag, 'gs://NAME or gs://NAME/FOLDER')
+  return url.rstrip('/')
 
 
 def _match(value: str, pattern: re.Pattern[str], flag: str, form: str) -> None:

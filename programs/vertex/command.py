@@ -6,12 +6,14 @@ import importlib.util
 import math
 import os
 import pathlib
+import shlex
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
 from seed_acme import bucket
 from seed_acme import config as config_lib
 from seed_acme import config_validation
+from seed_acme import extras
 from seed_acme import mirror
 from seed_acme import run_directory
 from seed_acme import types
@@ -26,6 +28,8 @@ from seed_acme.programs.vertex import missing as vertex_missing
 from seed_acme.programs.vertex import stage as cloud_stage
 
 if TYPE_CHECKING:
+  import launchpad as lp
+
   from seed_acme.programs.vertex import job as vertex_job  # which loads xmanager
 
 LAUNCH = 'vertex_ai'
@@ -41,11 +45,15 @@ class Request(NamedTuple):
   is_dry_run: bool
   out: str
   program: str  # how seed-acme is called from here
+  arguments: tuple[str, ...]  # with which it is called, after `train`
 
 
 def train(request: Request) -> int:
   """Returns the exit code once the job is handed in; it runs on without this machine."""
+  if request.out and not request.is_dry_run:
+    raise types.UserError(f'--out={request.out} is for --dry_run: add it, or leave --out out')
   cloud_lib.check(request.cloud)
+  cloud_lib.check_replay(request.cloud, request.config)
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
   environments.check(config.environment)
@@ -60,25 +68,37 @@ def train(request: Request) -> int:
                                       bool(machine.accelerator))
       for group, machine in machines.items()}
   if importlib.util.find_spec('xmanager') is None:
-    raise types.UserError('--launch=vertex_ai needs xmanager: pip install seed_acme[vertex]')
+    raise types.UserError('--launch=vertex_ai needs xmanager: in the checkout, make setup, or '
+                          f'{extras.install_command("vertex")}')
+  program = _program(config, url)
   needs = vertex_missing.needs(request.cloud, [
       (machine, actors.num_actor_nodes(config) if group == 'actor' else 1)
       for group, machine in machines.items()])
   if request.is_dry_run:
-    return _dry_run(request, config, url, machines, requirements, needs)
+    return _dry_run(request, config, url, program, machines, requirements, needs)
   missing = vertex_missing.blocking(needs)
   if missing is not None:
     raise types.UserError(f'{missing.name}: {missing.why}; run: {" && ".join(missing.commands)} '
                           '(--dry_run needs none)')
   _check_resume(config, url)
-  return _launch(request, config, url, machines, requirements)
+  return _launch(request, config, url, program, machines, requirements)
+
+
+def _program(config: config_lib.ExperimentConfig, url: str) -> lp.Program:
+  """The graph; `UserError` if Vertex AI cannot run it."""
+  from seed_acme.programs import distributed  # loads Launchpad
+  from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
+  run = run_directory.RunDirectory(pathlib.Path('run'), bucket=url)
+  program = distributed.make_program(config, run, first_attempt=0)
+  vertex_job.check_program(program)
+  return program
 
 
 def _dry_run(request: Request, config: config_lib.ExperimentConfig, url: str,
-             machines: dict[str, cloud_lib.Machine], requirements: dict[str, list[str]],
-             needs: list[vertex_missing.Need]) -> int:
+             program: lp.Program, machines: dict[str, cloud_lib.Machine],
+             requirements: dict[str, list[str]], needs: list[vertex_missing.Need]) -> int:
   folder = _out_folder(request, config.name)
-  job = _stage(request, config, url, machines, requirements, folder)
+  job = _stage(request, config, program, machines, requirements, folder)
   _describe(job, request, config, url)
   print(f'Job specification: {_shown(job.path)}\n'
         'Image contexts: ' + ', '.join(_shown(pool.context) for pool in job.pools))
@@ -92,10 +112,11 @@ def _dry_run(request: Request, config: config_lib.ExperimentConfig, url: str,
 
 
 def _launch(request: Request, config: config_lib.ExperimentConfig, url: str,
-            machines: dict[str, cloud_lib.Machine], requirements: dict[str, list[str]]) -> int:
+            program: lp.Program, machines: dict[str, cloud_lib.Machine],
+            requirements: dict[str, list[str]]) -> int:
   from seed_acme.programs.vertex import submit as vertex_submit  # which loads xmanager
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as folder:
-    job = _stage(request, config, url, machines, requirements, pathlib.Path(folder))
+    job = _stage(request, config, program, machines, requirements, pathlib.Path(folder))
     _describe(job, request, config, url)
     name, page = vertex_submit.submit(job, request.cloud)
   cloud, number = request.cloud, name.rpartition('/')[2]
@@ -105,8 +126,15 @@ def _launch(request: Request, config: config_lib.ExperimentConfig, url: str,
         f'Stop: gcloud ai custom-jobs cancel {of_job}\n'
         f'TensorBoard: tensorboard --logdir={bucket.join(url, "tensorboard")}\n'
         f'Evaluate: {request.program} evaluate {url}\n'
-        f'Resume, after a preemption too: the same command with --run_dir={url}')
+        f'Resume, after a preemption too: the same command with --run_dir={url}\n'
+        f'  {_again(request, url)}')
   return 0
+
+
+def _again(request: Request, url: str) -> str:
+  """The command that goes on with this run."""
+  run_dir = [] if request.run_dir else [f'--run_dir={url}']
+  return shlex.join([request.program, 'train', *request.arguments, *run_dir])
 
 
 def _run_url(request: Request) -> str:
@@ -117,7 +145,7 @@ def _run_url(request: Request) -> str:
   if not request.run_dir.startswith('gs://'):
     raise types.UserError(f'--run_dir={request.run_dir} is not in a bucket, where the nodes could '
                           f'reach it: give {bucket.join(cloud.bucket, "FOLDER")}, or leave it out')
-  return request.run_dir.rstrip('/')
+  return cloud_lib.checked_url(request.run_dir, '--run_dir')
 
 
 def _check_resume(config: config_lib.ExperimentConfig, url: str) -> None:
@@ -138,15 +166,11 @@ def _out_folder(request: Request, name: str) -> pathlib.Path:
   return folder
 
 
-def _stage(request: Request, config: config_lib.ExperimentConfig, url: str,
+def _stage(request: Request, config: config_lib.ExperimentConfig, program: lp.Program,
            machines: dict[str, cloud_lib.Machine], requirements: dict[str, list[str]],
            folder: pathlib.Path) -> vertex_job.Job:
   """The graph, and of each of its groups the code, the requirements and the image."""
-  from seed_acme.programs import distributed  # loads Launchpad
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
-  run = run_directory.RunDirectory(pathlib.Path('run'), bucket=url)
-  program = distributed.make_program(config, run, first_attempt=0)
-  vertex_job.check_program(program)
   saving_s = math.ceil(replay_size.saving_seconds(replay_size.replay_bytes(config)))
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
     parts = {}

@@ -7,15 +7,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-# Debian 11: glibc 2.31, as Ubuntu 20.04, so that the GPU image can have the same interpreter.
-PYTHON_IMAGE = 'python:3.10-slim-bullseye'
+PYTHON_IMAGE = 'python:3.10-slim-bookworm'
 # TensorFlow 2.8 wants CUDA 11.2 and cuDNN 8.1.
 CUDA_IMAGE = 'nvidia/cuda:11.2.2-cudnn8-runtime-ubuntu20.04'
+# Whose interpreter the image of CUDA gets. Debian 11 has glibc 2.31, as Ubuntu 20.04; nothing can
+# be installed in it any more, its archive is closed.
+INTERPRETER_IMAGE = 'python:3.10-slim-bullseye'
 APP = 'app'  # folder of the code, in the build context and below / in the image
 # What Python and its modules link against and an image of CUDA lacks; both distributions call
 # these the same.
 _LIBRARIES_OF_PYTHON = ('ca-certificates', 'libbz2-1.0', 'libexpat1', 'libffi7', 'liblzma5',
                         'libncursesw6', 'libreadline8', 'libsqlite3-0', 'libssl1.1', 'zlib1g')
+# The keys of Nvidia's own archives were changed since, and nothing is wanted from there.
+_WITHOUT_NVIDIA = 'rm -f /etc/apt/sources.list.d/cuda* /etc/apt/sources.list.d/nvidia* && '
+_PIN = '^[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+$'
+_PINS = f'/{APP}/pins.txt'
 _LIBRARIES = ('libegl1', 'libgl1', 'libglib2.0-0')  # of OpenCV and MuJoCo
 
 
@@ -28,9 +34,10 @@ class Image(NamedTuple):
 def make(has_accelerator: bool, environment: Mapping[str, str]) -> Image:
   """The image of a kind of node; environment: variables that it runs with."""
   libraries = _LIBRARIES + (_LIBRARIES_OF_PYTHON if has_accelerator else ())
-  install = ('RUN apt-get update && apt-get install -y --no-install-recommends '
+  install = (f'RUN {_WITHOUT_NVIDIA if has_accelerator else ""}apt-get update '
+             '&& apt-get install -y --no-install-recommends '
              f'{" ".join(sorted(libraries))} && rm -rf /var/lib/apt/lists/*')
-  python = ((f'COPY --from={PYTHON_IMAGE} /usr/local /usr/local', 'RUN ldconfig')
+  python = ((f'COPY --from={INTERPRETER_IMAGE} /usr/local /usr/local', 'RUN ldconfig')
             if has_accelerator else ())
   return Image(CUDA_IMAGE if has_accelerator else PYTHON_IMAGE, (
       'ENV DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8',
@@ -39,6 +46,9 @@ def make(has_accelerator: bool, environment: Mapping[str, str]) -> Image:
       *python,
       f'WORKDIR /{APP}',
       f'COPY {APP}/requirements.txt requirements.txt',
+      # The exact versions hold for what pip installs to build a source distribution, too.
+      f"RUN grep -E '{_PIN}' requirements.txt > {_PINS}",
+      f'ENV PIP_CONSTRAINT={_PINS}',
       'RUN python -m pip install --no-cache-dir -r requirements.txt',
       f'COPY {APP}/ ./',
       *(f'ENV {name}="{value}"' for name, value in sorted(environment.items()))))

@@ -16,7 +16,7 @@ from seed_acme.programs.vertex import cloud as cloud_lib
 
 READY, MISSING, UNCHECKED = 'ready', 'missing', 'not checked'
 _DOCKER_S = 10.0
-_CREDENTIALS = 'credentials'
+_CREDENTIALS, _LOGIN = 'credentials', 'Docker login'
 _TOKEN = 'GOOGLE_AUTH_TOKEN_FOR_TESTING'  # of TensorFlow's own
 _QUOTA = 'aiplatform.googleapis.com/custom_model_training'
 
@@ -32,15 +32,16 @@ class Need(NamedTuple):
 def needs(cloud: cloud_lib.CloudConfig,
           pools: Sequence[tuple[cloud_lib.Machine, int]]) -> list[Need]:
   """pools: machine and number of replicas of each."""
-  has_docker = _has_docker()
-  return [credentials(), _docker(cloud, has_docker), _apis(cloud), _repository(cloud),
-          *([_docker_login(cloud)] if has_docker else []), _bucket(cloud), _quota(cloud, pools)]
+  builds_here = has_docker()
+  return [credentials(), _docker(builds_here), _apis(cloud), _repository(cloud),
+          _docker_login(cloud) if builds_here else _cloud_build(cloud), _bucket(cloud),
+          _quota(cloud, pools)]
 
 
 def blocking(found: list[Need]) -> Need | None:
   """What is known to be missing and cannot be done without."""
   return next((need for need in found
-               if need.state == MISSING and need.name == _CREDENTIALS), None)
+               if need.state == MISSING and need.name in (_CREDENTIALS, _LOGIN)), None)
 
 
 def credentials() -> Need:
@@ -73,7 +74,8 @@ def _is_google_machine() -> bool:
   return product.startswith('Google')
 
 
-def _has_docker() -> bool:
+def has_docker() -> bool:
+  """Whether an engine answers here."""
   if shutil.which('docker') is None:
     return False
   try:
@@ -83,11 +85,21 @@ def _has_docker() -> bool:
     return False
 
 
-def _docker(cloud: cloud_lib.CloudConfig, has_docker: bool) -> Need:
-  if has_docker:
+def _docker(builds_here: bool) -> Need:
+  if builds_here:
     return Need('Docker', READY, 'images are built here', ())
-  return Need('Docker', MISSING, 'no engine answers here; Cloud Build takes its place',
-              (f'gcloud services enable cloudbuild.googleapis.com --project={cloud.project}',))
+  return Need('Docker', MISSING, 'no engine answers here; Cloud Build takes its place', ())
+
+
+def _cloud_build(cloud: cloud_lib.CloudConfig) -> Need:
+  """Its builds run as Compute Engine's own service account, unless the project says otherwise."""
+  number = f'$(gcloud projects describe {cloud.project} --format="value(projectNumber)")'
+  account = f'serviceAccount:{number}-compute@developer.gserviceaccount.com'
+  enable = f'gcloud services enable cloudbuild.googleapis.com --project={cloud.project}'
+  permit = (f'gcloud projects add-iam-policy-binding {cloud.project} --member="{account}" '
+            '--role=roles/cloudbuild.builds.builder')
+  return Need('Cloud Build', UNCHECKED, 'its API, and that its builds may read the bucket and '
+              'write to the repository', (enable, permit))
 
 
 def _apis(cloud: cloud_lib.CloudConfig) -> Need:
@@ -112,7 +124,7 @@ def _docker_login(cloud: cloud_lib.CloudConfig) -> Need:
   except (OSError, ValueError):
     settings = {}
   is_known = host in settings.get('credHelpers', {}) or host in settings.get('auths', {})
-  return Need('Docker login', READY if is_known else MISSING, host, command)
+  return Need(_LOGIN, READY if is_known else MISSING, host, command)
 
 
 def _bucket(cloud: cloud_lib.CloudConfig) -> Need:

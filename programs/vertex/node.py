@@ -1,11 +1,12 @@
 """A node on a host of its own, started by Launchpad's entry of a container (Vertex AI).
 
 No launcher, no front end and no shared disk: the learner keeps the run in its bucket and does
-what the front end does elsewhere; the other nodes join the learner and keep nothing.
+what the front end does elsewhere; the other nodes join the learner and keep nothing. A node ends
+with 0 if the run is over, and with 143 if it was stopped before: Vertex AI takes 0 for success.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
 import os
@@ -13,57 +14,148 @@ import pathlib
 import signal
 import sys
 import tempfile
+import threading
 import time
+from typing import Any, TextIO
 
 from seed_acme import config as config_lib
 from seed_acme import mirror as mirror_lib
-from seed_acme import plot
 from seed_acme import run_directory
 from seed_acme import saved_config
 from seed_acme import types
 from seed_acme.inference import grpc_transport
 from seed_acme.inference import membership
 from seed_acme.loggers import terminal
+from seed_acme.programs import actor_node
 from seed_acme.programs import bucket_run
+from seed_acme.programs import farewell
 from seed_acme.programs import node_settings
 from seed_acme.programs import processes
 from seed_acme.programs import summary as summary_lib
 from seed_acme.programs import training_run
 
+_LEARNER, _REPLAY = 'learner/0', 'replay/0'
+_STOPPED_EXIT = 128 + signal.SIGTERM
+
+
+def learner(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
+            address: str, replay_address: str | None, stop: threading.Event) -> None:
+  """Trains, with the run in its bucket. address: `host:port` to serve on."""
+
+  def train(run: run_directory.RunDirectory) -> bool:
+    with _also_written_to(run.logs / _LEARNER), _mirrored(run, stop) as news:
+      try:
+        with _stopped_at_once(stop):
+          training_run.check_resume(config, run)
+          saved_config.save(config, run.config)
+          from seed_acme.programs import learner_node  # loads TensorFlow
+      except training_run.RunFinished as error:  # and was started again all the same
+        print(f'The run is over: {error}', flush=True)
+        summary_lib.complete(config, run, error.last)
+        farewell.serve(config, token, int(address.rpartition(':')[2]), stop)
+        return True
+      how = summary_lib.FAILED
+      try:
+        is_over = learner_node.run(config, run, token, address, replay_address, stop)
+        how = summary_lib.FINISHED if is_over else summary_lib.STOPPED
+        return is_over
+      finally:  # of the CPU-seconds, those of this node only are known
+        news.show()
+        summary_lib.write(run, summary_lib.summarise(
+            config, run, {'learner': time.process_time()}, how))
+
+  _run(run_dir, train)
+
+
+def replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, port: int,
+           stop: threading.Event) -> None:
+  """Serves replay until it is stopped."""
+
+  def serve(run: run_directory.RunDirectory) -> bool:
+    with _failures(run, _REPLAY):
+      with _stopped_at_once(stop):
+        from seed_acme.programs import learner_node  # loads TensorFlow
+      learner_node.serve_replay(config, run, port, stop)
+    return False
+
+  _run(run_dir, serve)
+
+
+def actor(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
+          index: int, address: str, stop: threading.Event) -> None:
+  """Acts until the run is over. address: of the learner."""
+  name = f'actor/{index}'
+
+  def act(run: run_directory.RunDirectory) -> bool:
+    with _failures(run, name):
+      with _stopped_at_once(stop):
+        attempt = _join(config, token, name, address)
+      return actor_node.Supervisor(config, run, token, index, attempt, address).run(stop)
+
+  _run(run_dir, act)
+
+
+def _run(run_dir: run_directory.RunDirectory,
+         body: Callable[[run_directory.RunDirectory], bool]) -> None:
+  """Calls `body` with a folder of this host for what a node writes into its run. It returns
+  whether the run is over; if not, this node was stopped, and its process ends so."""
+  try:
+    with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as path:
+      run = dataclasses.replace(run_dir, path=pathlib.Path(path))
+      for part in (run.logs, run.checkpoints):
+        part.mkdir()
+      is_over = body(run)
+  finally:
+    # After SIGTERM Launchpad has set itself an alarm, which would kill an interpreter that ends.
+    for number in (signal.SIGTERM, signal.SIGALRM):
+      signal.signal(number, signal.SIG_IGN)
+  if not is_over:
+    raise SystemExit(_STOPPED_EXIT)
+
 
 @contextlib.contextmanager
-def folder(run_dir: run_directory.RunDirectory, node: str) -> Iterator[run_directory.RunDirectory]:
-  """A folder of this host for what a node writes into its run; says why the node failed."""
-  with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as path:
-    local = dataclasses.replace(run_dir, path=pathlib.Path(path))
-    for part in (local.logs, local.checkpoints):
-      part.mkdir()
-    try:
-      yield local
-    except SystemExit:
-      failure = processes.read_failure(local)
-      if failure is not None:
-        print(f'error in {node}: {failure["message"]}', file=sys.stderr, flush=True)
-      raise
+def _stopped_at_once(stop: threading.Event) -> Iterator[None]:
+  """SIGTERM ends this node wherever it is or waits: it has nothing to save yet."""
+
+  def end(*_: object) -> None:
+    stop.set()
+    raise SystemExit(_STOPPED_EXIT)
+
+  before = signal.signal(signal.SIGTERM, end)
+  try:
+    if stop.is_set():
+      raise SystemExit(_STOPPED_EXIT)
+    yield
+  finally:
+    signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager
-def bucket(config: config_lib.ExperimentConfig,
-           run: run_directory.RunDirectory) -> Iterator[None]:
-  """Around the learner: fetches the run, checks that it can go on, and copies it meanwhile."""
+def _failures(run: run_directory.RunDirectory, node: str) -> Iterator[None]:
+  """As `processes.reported_failures`, and says why the node failed in its output, too."""
+  try:
+    with processes.reported_failures(run, node, node):
+      yield
+  except SystemExit:
+    failure = summary_lib.known_failure(run)
+    if failure is not None:
+      print(f'error in {node}: {failure["message"]}', file=sys.stderr, flush=True)
+    raise
+
+
+@contextlib.contextmanager
+def _mirrored(run: run_directory.RunDirectory, stop: threading.Event) -> Iterator[_News]:
+  """Around the learner: fetches the run and copies it meanwhile and at the end, failures too."""
   news = _News(run)
   mirror = mirror_lib.Mirror(run, on_round=news.show, on_failure=_end_this_process)
-  with processes.reported_failures(run, 'learner/0', 'learner/0'):
+  with _failures(run, _LEARNER), _stopped_at_once(stop):
     mirror.start()
-  with bucket_run.closing(mirror):
-    with processes.reported_failures(run, 'learner/0', 'learner/0'):
-      training_run.check_resume(config, run)
-      saved_config.save(config, run.config)
-    try:
-      yield
-    finally:
-      news.show()
-      _summarise(config, run)
+  try:
+    with bucket_run.closing(mirror), _failures(run, _LEARNER):
+      yield news
+  except types.UserError as error:  # all others are SystemExit by now
+    print(f'error in {_LEARNER}: {error}', file=sys.stderr, flush=True)
+    raise SystemExit(processes.USER_ERROR_EXIT) from error
 
 
 class _News:
@@ -73,6 +165,7 @@ class _News:
     self._run = run
     self._progress = terminal.Progress(sys.stdout)
     self._num_notices = 0
+    self._started_s = time.time()
 
   def show(self) -> None:
     """Called now and then."""
@@ -81,31 +174,47 @@ class _News:
       for line in lines[self._num_notices:]:
         print(f'Notice: {line}', flush=True)
       self._num_notices = len(lines)
-    status = training_run.read_status(self._run)
-    if status:
+    status = summary_lib.read_status(self._run)
+    if status and status['time_s'] >= self._started_s:
       self._progress.update(status)
 
 
-def _summarise(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> None:
-  """summary.json and the plot; of the CPU-seconds, those of this node only are known."""
-  status = training_run.read_status(run)
-  how = status.get('status', training_run.FAILED)
-  if run.failure.exists() or how not in (training_run.FINISHED, training_run.STOPPED):
-    how = training_run.FAILED
-  earlier = training_run.earlier_cpu_seconds(run)
-  run_directory.write_json(run.summary, summary_lib.summarise(
-      config, status, {'learner': time.process_time()}, how, earlier))
-  if how == training_run.FINISHED:
-    with contextlib.suppress(types.UserError):  # no episode has ended: there is no curve
-      plot.plot([str(run.path)], str(run.plot))
+@contextlib.contextmanager
+def _also_written_to(path: pathlib.Path) -> Iterator[None]:
+  """What this process prints goes into a file, too; what libraries print by themselves does not:
+  the pipe that it takes to catch that would lose the last words of a crash."""
+  path.parent.mkdir(parents=True, exist_ok=True)
+  streams = sys.stdout, sys.stderr
+  with open(path, 'a', encoding='utf-8', buffering=1) as file:
+    sys.stdout, sys.stderr = _Tee(sys.stdout, file), _Tee(sys.stderr, file)
+    try:
+      yield
+    finally:
+      sys.stdout, sys.stderr = streams
+
+
+class _Tee:
+  """A text stream that writes into a file, too, as long as that is open."""
+
+  def __init__(self, stream: TextIO, file: TextIO):
+    self._stream = stream
+    self._file = file
+
+  def write(self, text: str) -> int:
+    if not self._file.closed:
+      self._file.write(text)
+    return self._stream.write(text)
+
+  def __getattr__(self, name: str) -> Any:
+    return getattr(self._stream, name)
 
 
 def _end_this_process(error: Exception) -> None:
-  print(f'error in learner/0: {error}', file=sys.stderr, flush=True)
+  print(f'error in {_LEARNER}: {error}', file=sys.stderr, flush=True)
   os.kill(os.getpid(), signal.SIGTERM)
 
 
-def join(config: config_lib.ExperimentConfig, token: str, name: str, address: str) -> int:
+def _join(config: config_lib.ExperimentConfig, token: str, name: str, address: str) -> int:
   """Waits for the learner; returns how often this node was started before."""
   settings = node_settings.of(name.partition('/')[0], config)
   member = grpc_transport.GrpcMember(

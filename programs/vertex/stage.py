@@ -6,11 +6,13 @@ The versions are those that run here. Where the environment was made with constr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+import errno
 import importlib.metadata
 import os
 import pathlib
 import re
 import shutil
+import stat
 from typing import Any
 
 from packaging import requirements as requirements_lib
@@ -51,16 +53,35 @@ def check_code(code: str) -> None:
   if (folder / PACKAGE).exists():
     raise types.UserError(f'--cloud.code={code} holds {PACKAGE} itself: give a folder with your '
                           'own modules only')
+  try:
+    size = _size(folder)
+  except OSError as error:
+    raise types.UserError(f'--cloud.code={code}: {error.filename} cannot go into an image: '
+                          f'{error.strerror}; mend or remove it') from None
+  if size > _MAX_CODE_BYTES:
+    raise types.UserError(f'--cloud.code={code} holds more than {_MAX_CODE_BYTES // 10**6} MB: '
+                          'give a folder with your own modules only')
+
+
+def _size(folder: pathlib.Path) -> int:
+  """Bytes that `stage_code` would copy, links followed, or a number that is too large."""
   skipped = shutil.ignore_patterns(*_SKIPPED)
   size = 0
-  for path, folders, names in os.walk(folder):
+  for path, folders, names in os.walk(folder, onerror=_raise, followlinks=True):
     ignored = skipped(path, [*folders, *names])
     folders[:] = [name for name in folders if name not in ignored]
-    size += sum((pathlib.Path(path) / name).stat().st_size
-                for name in names if name not in ignored)
+    for file in (os.path.join(path, name) for name in names if name not in ignored):
+      found = os.stat(file)
+      if not stat.S_ISREG(found.st_mode) or not os.access(file, os.R_OK):
+        raise OSError(errno.EACCES, 'it is no file that can be read', file)
+      size += found.st_size
     if size > _MAX_CODE_BYTES:
-      raise types.UserError(f'--cloud.code={code} holds more than {_MAX_CODE_BYTES // 10**6} MB: '
-                            'give a folder with your own modules only')
+      break
+  return size
+
+
+def _raise(error: OSError) -> None:
+  raise error
 
 
 def stage_code(code: str, folder: pathlib.Path) -> None:
@@ -82,7 +103,12 @@ def requirements(config: config_lib.ExperimentConfig, code: str, more: str,
     pins[_GPU_TENSORFLOW] = pins.pop(_CPU_TENSORFLOW)
   lines = [f'{name}=={version}' for name, version in sorted(pins.items())]
   if more:
-    lines += pathlib.Path(more).read_text(encoding='utf-8').splitlines()
+    try:
+      lines += pathlib.Path(more).read_text(encoding='utf-8').splitlines()
+    except (OSError, UnicodeError) as error:
+      reason = getattr(error, 'strerror', None) or 'it is no text'
+      raise types.UserError(f'--cloud.requirements={more} cannot be read: {reason}; give a file '
+                            'with a requirement a line') from None
   return lines
 
 

@@ -14,6 +14,7 @@ import dm_env
 from dm_env import specs as dm_specs
 import numpy as np
 
+from seed_acme import extras
 from seed_acme import types
 
 # ale-py holds ROMs of these for two and four players only: its loader ends the process.
@@ -248,7 +249,7 @@ def _import(module: str) -> Any:
     imported = importlib.import_module(module)
   except ImportError as error:
     raise types.UserError(
-        f'Atari games need {module}: pip install seed_acme[atari] ({error})') from error
+        f'Atari games need {module}: {extras.install_command("atari")} ({error})') from error
   if module == 'cv2':
     imported.setNumThreads(1)  # a screen is too small to share out
   return imported

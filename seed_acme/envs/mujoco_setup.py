@@ -9,6 +9,7 @@ import os
 import re
 from typing import Any
 
+from seed_acme import extras
 from seed_acme import types
 
 BACKEND_VARIABLE = 'MUJOCO_GL'
@@ -50,7 +51,8 @@ def check_level(package: str, level: str, entry_point: Any) -> None:
         f'{_OLD_LEVEL.sub("-v4", level)!r}')
   if not importlib.util.find_spec('mujoco'):
     raise types.UserError(
-        f'{package} environment {level!r} needs mujoco: pip install seed_acme[mujoco]')
+        f'{package} environment {level!r} needs mujoco: '
+        f'{extras.install_command("mujoco")}')
 
 
 def is_mujoco(environment: Any) -> bool:

@@ -29,6 +29,7 @@ import numpy as np
 
 from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme import extras
 from seed_acme import types
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari
@@ -238,15 +239,15 @@ def known_environments() -> list[KnownEnvironments]:
   listed.append(KnownEnvironments(
       f'{_ATARI}GAME', 'an Atari game, such as atari:MontezumaRevenge',
       tuple(settings_lib.names(atari.Settings)), all(map(_is_installed, _ATARI_PACKAGES)),
-      'pip install seed_acme[atari]'))
+      extras.install_command('atari')))
   for package in _GYM_PACKAGES:
     listed.append(KnownEnvironments(
         f'{package}:ID', f'any environment registered with {package}; takes its settings too',
-        of_actions, _is_installed(package), f'pip install seed_acme[{package}]'))
+        of_actions, _is_installed(package), extras.install_command(package)))
   listed.append(KnownEnvironments(
       f'{_DM_CONTROL}DOMAIN/TASK', "a task of dm_control's suite, such as dm_control:cheetah/run",
       (*dm_control_adapter.SETTINGS, *of_actions), _is_installed('dm_control'),
-      'pip install seed_acme[dm-control]'))
+      extras.install_command('dm-control')))
   listed.append(KnownEnvironments(
       'package.module:factory', 'your own factory(seed, **settings); takes its settings too',
       of_actions, True, ''))
@@ -264,7 +265,8 @@ def _gym_level(environment_id: str) -> tuple[str, str]:
 def _require(environment_id: str, package: str, extra: str) -> None:
   if not _is_installed(package):
     raise types.UserError(
-        f'environment {environment_id!r} needs {package}: pip install seed_acme[{extra}]')
+        f'environment {environment_id!r} needs {package}: '
+        f'{extras.install_command(extra)}')
 
 
 def _is_installed(package: str) -> bool:

@@ -270,13 +270,13 @@ def test_wrong_games_are_user_errors(game, message):
 @pytest.mark.parametrize('package', ['ale_py', 'cv2'])
 def test_a_missing_package_names_the_extra(monkeypatch, package):
   monkeypatch.setattr(registry, '_is_installed', lambda name: name != package)
-  with pytest.raises(types.UserError, match=rf'needs {package}: pip install seed_acme\[atari\]'):
+  with pytest.raises(types.UserError, match=rf'needs {package}: .*pip install -e .\.\[atari\]'):
     registry.make(config(), 1, seed=1)
   listed = {known.id: known for known in registry.known_environments()}
   assert not listed['atari:GAME'].is_available
-  assert listed['atari:GAME'].install == 'pip install seed_acme[atari]'
+  assert listed['atari:GAME'].install == "PIP_CONSTRAINT=constraints.txt pip install -e '.[atari]'"
   monkeypatch.setitem(sys.modules, package, None)  # an import of it fails
-  with pytest.raises(types.UserError, match=rf'need {package}: pip install seed_acme\[atari\]'):
+  with pytest.raises(types.UserError, match=rf'need {package}: .*pip install -e .\.\[atari\]'):
     atari.Atari('Pong', 1, atari.Settings())
 
 

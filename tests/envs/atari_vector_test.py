@@ -5,6 +5,7 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import atari
+from seed_acme.envs import atari_games
 from seed_acme.envs import atari_vector
 from seed_acme.envs import registry
 from seed_acme.envs import vector
@@ -106,6 +107,24 @@ def test_games_with_an_unusual_start_or_without_a_button(game):
   for action in (*range(18), 1, 1, 10, 11, 17):
     environment_contract.assert_equal_rows(
         *[one.step(np.array([action])) for one in environments])
+
+
+def test_all_57_games_are_played_alike_by_both_adapters():
+  random = np.random.default_rng(5)
+  for game in atari_games.GAMES:
+    environments = [make(game, vectorized=vectorized, max_num_noops=0)
+                    for vectorized in (True, False)]
+    assert isinstance(environments[0], atari_vector.AtariVector)
+    rows = [environment.reset() for environment in environments]
+    screens = [rows[0].observation]
+    for action in random.integers(18, size=12):
+      environment_contract.assert_equal_rows(*rows)
+      rows = [environment.step(np.array([action])) for environment in environments]
+      screens.append(rows[0].observation)
+    environment_contract.assert_equal_rows(*rows)
+    assert np.ptp(screens) > 0, f'{game} shows a screen of one colour'
+    for environment in environments:
+      environment.close()
 
 
 def test_both_adapters_agree_on_stacks_sizes_and_truncations():

@@ -114,7 +114,7 @@ def test_an_id_without_its_package_is_near():
 
 def test_missing_package_names_its_extra(monkeypatch):
   monkeypatch.setattr(registry, '_is_installed', lambda name: name != 'dm_control')
-  with pytest.raises(types.UserError, match=r'pip install seed_acme\[dm-control\]'):
+  with pytest.raises(types.UserError, match=r'.*pip install -e .\.\[dm-control\]'):
     registry.check(config('cheetah/run'))
   listed = {known.id: known for known in registry.known_environments()}
   assert not listed['dm_control:DOMAIN/TASK'].is_available

@@ -106,7 +106,7 @@ def test_levels_of_mujoco_py_are_refused(level):
 def test_a_missing_mujoco_names_its_extra(level, monkeypatch):
   monkeypatch.setattr(
       mujoco_setup.importlib.util, 'find_spec', lambda name: None if name == 'mujoco' else name)
-  with pytest.raises(types.UserError, match=r'needs mujoco: pip install seed_acme\[mujoco\]'):
+  with pytest.raises(types.UserError, match=r'needs mujoco: .*pip install -e .\.\[mujoco\]'):
     registry.check(config(level))
 
 

@@ -236,7 +236,7 @@ def test_near_names_include_gym_ids():
 @pytest.mark.parametrize('package', ['gym', 'gymnasium'])
 def test_missing_package_names_its_extra(package, monkeypatch):
   monkeypatch.setattr(registry, '_is_installed', lambda name: name != package)
-  with pytest.raises(types.UserError, match=rf'pip install seed_acme\[{package}\]'):
+  with pytest.raises(types.UserError, match=rf'.*pip install -e .\.\[{package}\]'):
     registry.make(config(f'{package}:CartPole-v1'), 1, seed=1)
   available = {known.id: known.is_available for known in registry.known_environments()}
   assert not available[f'{package}:ID']

@@ -50,6 +50,18 @@ def test_the_bound_is_below_the_measured_cost(result):
   assert 'steps per CPU-second' in bench.describe(result)
 
 
+@pytest.mark.parametrize('name, inserted, words', [
+    ('atari_r2d2', 1234, r'needs 5,000 unrolls of 80 steps.* 1,234 are there.*replay_min_size'),
+    ('atari_r2d2', 5000, 'look at its logs'), ('catch_vtrace', 3, 'look at its logs')])
+def test_a_run_that_learns_nothing_is_told_why(tmp_path, monkeypatch, name, inserted, words):
+  monkeypatch.setattr(bench, '_START_S', -1.0)
+  monkeypatch.setattr(bench, '_check_alive', lambda *_: None)
+  run = run_directory.create(tmp_path / 'run')
+  run_directory.write_json(run.status, {'updates': 0, 'unrolls_inserted': inserted})
+  with pytest.raises(bench.BenchFailed, match=words):
+    bench._wait_for_updates(registry.load(name), run, launcher=None)
+
+
 def _reading(config, trained, inserted, acted):
   status = {'trained_steps': trained, 'agent_steps': acted, 'updates': trained // 640,
             'unrolls_inserted': inserted, 'time_s': 1.0 if trained else 0.0, 'episodes': 0,

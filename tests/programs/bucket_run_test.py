@@ -62,6 +62,25 @@ def _check_is_read(runs, storage):
   assert (plotted.folder / 'curve.png').exists()
 
 
+@pytest.mark.processes
+def test_a_failure_is_told_by_urls_and_logs_of_each_start_stay(runs, tmp_path):
+  url = f'file://{tmp_path}/bucket/run'
+  folder = runs.folder()
+  first = [*_ALONE, '--config.environment.id=drill_environments:Raising',
+           '--config.environment.settings', 'at_step', '30']
+  for number, options in ((1, first), (2, _ALONE)):
+    run = runs.train(*options, run_dir=url, folder=folder)
+    assert run.wait(400) == 1, run.stderr
+    assert run.stderr.splitlines()[-2:] == [
+        'error in single_process: RuntimeError: the ball fell off the board',
+        f'log: {url}/logs/launcher']
+    there = run_directory.RunDirectory(tmp_path / 'bucket' / 'run')
+    assert run_directory.read_json(there.failure)['log'] == f'{url}/logs/launcher'
+    logs = [there.logs / 'launcher', there.logs / 'attempt_1' / 'launcher'][:number]
+    assert sorted(path for path in there.logs.rglob('*') if path.is_file()) == sorted(logs)
+    assert all('the ball fell off the board' in path.read_text() for path in logs)
+
+
 def test_a_bucket_that_refuses_is_wrong_input(runs):
   run = runs.train(*_ALONE, run_dir='gs://forbidden/run')
   assert run.wait(400) == 2

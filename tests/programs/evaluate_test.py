@@ -240,7 +240,7 @@ def test_a_missing_package_names_the_extra(catch, tmp_path, capsys, monkeypatch,
 
   monkeypatch.setattr(video.importlib, 'import_module', without)
   message = _refusal(capsys, catch, f'--video={tmp_path / "a.mp4"}')
-  assert package in message and 'pip install seed_acme[video]' in message
+  assert package in message and "pip install -e '.[video]'" in message
 
 
 def test_an_environment_without_a_screen_is_refused_before_any_play(

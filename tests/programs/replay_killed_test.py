@@ -1,14 +1,12 @@
 """A learner with a replay memory is killed: the memory is there again when the run goes on."""
 import signal
-from typing import NamedTuple
 
 import numpy as np
 import pytest
-from reverb.cc import schema_pb2
-import tensorflow as tf
 
 from seed_acme import checkpoint
-from seed_acme import types
+from seed_acme.programs.inspection import distribution
+from seed_acme.replay import saved_items
 from seed_acme.replay import tables
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
@@ -18,32 +16,26 @@ _R2D2 = (
     '--config.agent.replay_min_size=30', '--config.agent.replay_capacity=100000')
 
 
-class _Item(NamedTuple):
-  """What a checkpoint holds of one unroll beside its data."""
-  priority: float
-  times_sampled: int
-
-
 def _saved_meta(run):
   return checkpoint.load(checkpoint.newest(run.run_dir.checkpoints)).meta
 
 
 def _saved_items(run):
-  """`{key: _Item}` of the learner's table in the newest checkpoint; TypeError without one."""
-  folder = checkpoint.replay_folder(checkpoint.newest(run.run_dir.checkpoints))
-  records = tf.data.TFRecordDataset(str(folder / 'items.tfrecord'), compression_type='ZLIB')
-  items = [schema_pb2.PrioritizedItem.FromString(record)
-           for record in records.as_numpy_iterator()]
-  return {item.key: _Item(item.priority, item.times_sampled) for item in items
-          if item.table == tables.UNROLLS}
+  """Of the learner's table in the newest checkpoint."""
+  return saved_items.newest(run.run_dir.checkpoints).tables[tables.UNROLLS]
 
 
 def _items_while_it_runs(run):
   """The same of a live run; None before its first, or where the next one takes it away."""
   try:
     return _saved_items(run)
-  except (tf.errors.OpError, OSError, TypeError, types.UserError):
+  except (saved_items.NothingSaved, OSError, KeyError):
     return None
+
+
+def _by_key(items):
+  """`{key: (priority, times sampled)}`."""
+  return dict(zip(items.keys.tolist(), zip(items.priorities, items.times_sampled)))
 
 
 def _saved_updates(run):
@@ -62,7 +54,7 @@ def _inspect(runs, folder, one_json):
 
 @pytest.fixture(scope='module')
 def drill(runs, until, one_json):
-  """Killed with a memory in its checkpoint, resumed by the same command, looked at, stopped."""
+  """Killed with a memory in its checkpoint, resumed for a moment, resumed, looked at, stopped."""
   folder = runs.folder()
   command = (*_R2D2, runs.endless)
   killed = runs.train(*command, folder=folder)
@@ -71,36 +63,54 @@ def drill(runs, until, one_json):
   killed.wait_for_node('learner').send_signal(signal.SIGKILL)
   code = killed.wait()
   saved = _saved_items(killed)
-  # The resumed run saves once before it trains, and then no more.
+  num_steps = _saved_meta(killed)['counts']['agent_steps']
+  brief = runs.train(*_R2D2, f'--config.total_steps={num_steps + 1}', folder=folder)
+  assert brief.wait() == 0, brief.stderr
+  assert not brief.run_dir.notices.exists()  # which would say that it starts empty
+  continued, continued_updates = _saved_items(brief), _saved_updates(brief)
+  # The memory in that checkpoint stays as it is when the run goes on.
   resumed = runs.train(*command, '--config.checkpoint.period_s=1e9', folder=folder)
-  until(lambda: _saved_meta(resumed)['resumptions'] == 1 or resumed.check_runs(), 'a resumption')
-  restored = _saved_items(resumed)
-  resumed.wait_for_updates(5, since=_saved_meta(resumed)['counts']['updates'])
+  until(lambda: _saved_meta(resumed)['resumptions'] == 2 or resumed.check_runs(), 'a resumption')
+  resumed.wait_for_updates(5, since=continued_updates)
   looked = _inspect(runs, folder, one_json)
   resumed.process.send_signal(signal.SIGTERM)
   assert resumed.wait() == 143
-  return {'code': code, 'earlier': earlier, 'saved': saved, 'restored': restored,
-          'looked': looked, 'resumed': resumed}
+  assert not resumed.run_dir.notices.exists()
+  return {'code': code, 'earlier': earlier, 'saved': saved, 'continued': continued,
+          'continued_updates': continued_updates, 'looked': looked}
 
 
 def test_every_unroll_is_restored_with_its_priority(drill):
   assert drill['code'] == 1
-  assert drill['restored'] == drill['saved']
-  assert not drill['resumed'].run_dir.notices.exists()  # which would say that it starts empty
+  saved, continued = _by_key(drill['saved']), _by_key(drill['continued'])
+  assert saved.keys() <= continued.keys()
+  assert all(continued[key][1] >= times_sampled for key, (_, times_sampled) in saved.items())
+  # Those that were drawn since may have been learnt from since.
+  same = [key for key, (_, times_sampled) in saved.items() if continued[key][1] == times_sampled]
+  assert len(same) > 0.1 * len(saved)
+  assert all(continued[key][0] == saved[key][0] for key in same)
+
+
+def test_inspect_shows_the_priorities_that_went_on(drill):
+  shown, continued = drill['looked']['items'], drill['continued']
+  assert shown['checkpoint_updates'] == drill['continued_updates']
+  assert shown['size'] == len(continued.keys)
+  assert shown['priority'] == distribution.record(continued.priorities)
+  assert shown['times_sampled'] == distribution.record(continued.times_sampled)
+  assert shown['priority']['min'] < shown['priority']['max']
 
 
 def test_the_saved_priorities_are_those_that_were_learnt(drill):
-  saved, earlier = drill['saved'], drill['earlier']
-  assert len({item.priority for item in saved.values()}) > 0.9 * len(saved)
-  sampled = [key for key, item in earlier.items() if saved[key].times_sampled > item.times_sampled]
+  saved, earlier = _by_key(drill['saved']), _by_key(drill['earlier'])
+  assert len({priority for priority, _ in saved.values()}) > 0.9 * len(saved)
+  sampled = [key for key, (_, times) in earlier.items() if saved[key][1] > times]
   assert len(sampled) >= 5  # how many, depends on how fast the machine is
-  changed = [saved[key].priority != earlier[key].priority for key in sampled]
+  changed = [saved[key][0] != earlier[key][0] for key in sampled]
   assert np.mean(changed) > 0.5  # what was drawn last may not be learnt from yet
 
 
 def test_the_memory_grows_on_from_what_was_saved(drill):
-  saved, looked = drill['saved'], drill['looked']
-  assert len(saved) >= 30
-  assert looked['size'] > len(saved)
-  assert looked['inserts'] == looked['size']  # counted over both lives of the run
-  assert looked['samples'] >= sum(item.times_sampled for item in saved.values())
+  saved, continued, looked = drill['saved'], drill['continued'], drill['looked']
+  assert 30 <= len(saved.keys) <= len(continued.keys) < looked['size']
+  assert looked['inserts'] == looked['size']  # counted over all lives of the run
+  assert looked['samples'] >= continued.times_sampled.sum() >= saved.times_sampled.sum()

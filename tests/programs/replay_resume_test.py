@@ -11,8 +11,8 @@ from seed_acme import run_directory
 from seed_acme import training
 from seed_acme import types
 from seed_acme.configs import registry
-from seed_acme.programs import replay_size
 from seed_acme.programs import single_process
+from seed_acme.replay import server
 from seed_acme.replay import tables
 
 pytestmark = pytest.mark.timeout(240)
@@ -111,12 +111,71 @@ def test_a_memory_that_finds_no_room_loses_no_weights(start, tmp_path):
   def fail():
     raise RuntimeError('No space left on device')
 
+  program.loop.save()
+  good, info = checkpoint.newest(run.checkpoints), _info(program)
   program._memory.checkpoint = fail
+  _play(program, 400)
   program.loop.save()
   newest = checkpoint.newest(run.checkpoints)
-  assert checkpoint.load(newest).meta['counts']['agent_steps'] >= 200
+  assert newest != good
+  assert checkpoint.load(newest).meta['counts']['agent_steps'] >= 400
   assert checkpoint.replay_folder(newest) is None
   assert 'No space left' in run.notices.read_text()
+  run.notices.unlink()
+  resumed = start(_config(10_000), run)
+  assert resumed.counters.snapshot().agent_steps >= 400
+  assert _info(resumed)[:2] == info[:2]
+  (notice,) = run.notices.read_text().splitlines()
+  assert f'that of checkpoint {good.name}' in notice and 'full disk' in notice
+
+
+def _without_replay(config):
+  return dataclasses.replace(
+      config, checkpoint=dataclasses.replace(config.checkpoint, replay=False))
+
+
+def test_a_resumption_that_restores_no_memory_does_not_lose_it(start, saved):
+  run, info = saved
+  program = start(_without_replay(_config(10_000)), run)
+  assert _info(program)[0] == 0
+  assert 'checkpoint.replay is False' in run.notices.read_text()
+  run.notices.unlink()
+  program.loop.finish(training.STOPPED)
+  assert _info(start(_config(10_000), run))[:2] == info[:2]
+  assert not run.notices.exists()
+
+
+def test_a_memory_that_reverb_does_not_take_outlives_a_run_that_learnt_nothing(
+    start, saved, monkeypatch):
+  run, info = saved
+
+  def refuse(folder, restore_from):
+    if restore_from is not None:
+      raise server.CannotRestore('not today')
+    return checkpointer(folder, restore_from)
+
+  checkpointer = server._checkpointer
+  with monkeypatch.context() as patch:
+    patch.setattr(server, '_checkpointer', refuse)
+    program = start(_config(10_000), run)
+    assert _info(program)[0] == 0
+    for _ in range(15):
+      program.step()
+    assert _info(program)[0] > 0
+    program.loop.finish(training.STOPPED)  # as whoever reads the notice would stop it
+  assert _info(start(_config(10_000), run))[:2] == info[:2]
+
+
+def test_a_resumption_does_not_save_the_memory_again(start, saved):
+  run, _ = saved
+  before = checkpoint.replay_folder(checkpoint.newest(run.checkpoints)) / 'chunks.tfrecord'
+  inode = before.stat().st_ino
+  program = start(_config(10_000), run)
+  assert before.stat().st_ino == inode
+  _play(program, 600)
+  program.loop.save()
+  after = checkpoint.replay_folder(checkpoint.newest(run.checkpoints)) / 'chunks.tfrecord'
+  assert after != before and not before.exists()
 
 
 @pytest.mark.parametrize('ratio', [0.5, 1.0, 3.0])
@@ -133,21 +192,6 @@ def test_uniform_replay_is_a_setting(start, tmp_path):
   _play(program, 300)
   assert program.counters.snapshot().updates > 0
   assert not program._memory._waiting  # no priority is kept for it
-
-
-def test_short_memory_is_told_with_a_capacity_that_fits():
-  config = registry.load('atari_r2d2')
-  needed = replay_size.replay_bytes(config)
-  assert needed == 100_000 * 121 * 84 * 84  # 85 GB
-  warning = replay_size.memory_warning(config, needed, available=10**10)
-  assert '85.4 GB' in warning
-  capacity = int(warning.partition('replay_capacity=')[2].split()[0])
-  fitting = dataclasses.replace(
-      config, agent=dataclasses.replace(config.agent, replay_capacity=capacity))
-  needed = replay_size.replay_bytes(fitting)
-  assert 0.7 * 10**10 < needed < 0.8 * 10**10
-  assert not replay_size.memory_warning(fitting, needed, available=10**10)
-  assert replay_size.replay_bytes(registry.load('catch_vtrace')) == 0
 
 
 @pytest.mark.parametrize('changes, text', [

@@ -1,4 +1,7 @@
-"""At equal weights, what is replayed is what was acted: state, burn-in, frames and Q values."""
+"""At equal weights, what is replayed is what was acted: state, burn-in, frames and Q values.
+
+Catch for unrolls on their way into replay, for many overlaps; Pong for what comes out of it.
+"""
 import dataclasses
 
 import numpy as np
@@ -48,3 +51,44 @@ def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
   np.testing.assert_allclose(replayed[is_real], acted[is_real], rtol=0, atol=1e-5)
   assert np.ptp(acted[is_real]) > 0.05
   assert (batch.inputs.step_type == types.LAST)[overlap:].any()  # across the ends of episodes
+
+
+@pytest.mark.parametrize('overlap', [0, 5])
+def test_what_reverb_samples_of_pong_with_stacked_frames_is_what_was_acted(tmp_path, overlap):
+  pytest.importorskip('ale_py')
+  pytest.importorskip('cv2')
+  config = registry.load('atari_r2d2_small')
+  assert (config.network.frame_stack, config.network.core) == (4, 'lstm')
+  config = dataclasses.replace(
+      config, total_steps=10**6, num_actors=1, environments_per_actor=2,
+      num_evaluation_environments=0,
+      # Episodes end within unrolls, which stacks of frames must not cross.
+      environment=dataclasses.replace(
+          config.environment, settings={**config.environment.settings, 'max_frames': 4 * 13}),
+      network=dataclasses.replace(config.network, torso_output_size=32, core_size=16,
+                                  head_sizes=(16,)),
+      agent=dataclasses.replace(
+          config.agent, unroll_length=8, overlap=overlap, batch_size=4, replay_min_size=4,
+          optimizer=config_lib.OptimizerConfig(learning_rate=0.0)))
+  program = single_process.SingleProcess(config, run_directory.create(tmp_path / 'run'))
+  samples = []
+  program.loop.train = lambda sample: samples.append(tree.map_structure(np.array, sample))
+  while len(samples) < 4:
+    program.step()
+  network = program.loop._learner._network.online
+  state = tree.flatten(samples[0].unroll.initial_state)
+  assert sorted(leaf.dtype.name for leaf in state) == ['float32', 'float32', 'uint8']  # screens
+  num_ends = 0
+  for sample in samples:
+    unroll = sample.unroll
+    replayed = network.unroll(unroll.inputs, unroll.initial_state)[0].q_values.numpy()
+    acted = unroll.outputs.prediction.q_values
+    is_padded = ~unroll.inputs.observation[0].any(axis=(1, 2, 3))
+    first = np.argmax(unroll.inputs.step_type == types.FIRST, axis=0)
+    is_real = np.arange(len(acted))[:, None] >= np.where(is_padded, first, 0)
+    assert is_real[overlap:].all()
+    np.testing.assert_allclose(replayed[is_real], acted[is_real], rtol=0, atol=1e-5)
+    assert np.ptp(acted[is_real]) > 0.01
+    num_ends += (unroll.inputs.step_type == types.LAST)[overlap:].sum()
+  program.close()
+  assert num_ends > 0

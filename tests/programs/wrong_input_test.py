@@ -126,7 +126,7 @@ def test_a_package_that_is_missing(runs, folder):
       '  return catch_vtrace.experiment()\n')
   _expect_refusal(runs.start(
       'train', '--config=hidden/experiment.py', '--config.environment.id=gymnasium:CartPole-v1',
-      folder=folder), 'gymnasium', 'pip install seed_acme[gymnasium]')
+      folder=folder), 'gymnasium', "pip install -e '.[gymnasium]'")
 
 
 @pytest.mark.parametrize('arguments, words', [

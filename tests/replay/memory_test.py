@@ -1,4 +1,6 @@
 """The replay memory: what is drawn how often, priorities by key, and what survives a restart."""
+import contextlib
+import resource
 import threading
 
 import numpy as np
@@ -199,3 +201,35 @@ def test_a_priority_that_is_not_finite_ends_the_writer_with_its_reason(start, co
   server = start(_config())
   with pytest.raises(FloatingPointError, match='nan'):
     _write(server, coded_unrolls(0, 1), [np.nan])
+
+
+@contextlib.contextmanager
+def _small_files(num_bytes):
+  """No file may grow beyond this, which stops a writer as a full disk does."""
+  soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+  try:
+    yield
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_memory_that_cannot_be_written_is_a_runtime_error(start, coded_unrolls, tmp_path):
+  """As the training loop expects; Reverb itself raises IndexError where the disk is full."""
+  server = start(_config(), checkpoints=tmp_path / 'replay')
+  _write(server, coded_unrolls(0, _SIZE))
+  memory = memory_lib.ReplayMemory(server.address, has_priorities=True)
+  with _small_files(50), pytest.raises(RuntimeError):
+    memory.checkpoint()
+  assert memory.checkpoint().is_dir()
+
+
+def test_an_error_of_reverb_that_is_no_runtime_error_becomes_one(start, monkeypatch):
+  memory = memory_lib.ReplayMemory(start(_config()).address, has_priorities=True)
+
+  def full():
+    raise IndexError('chunks.tfrecord; No space left on device')
+
+  monkeypatch.setattr(memory._client, 'checkpoint', full, raising=False)
+  with pytest.raises(RuntimeError, match='No space left'):
+    memory.checkpoint()

@@ -1,6 +1,7 @@
 """The Kubernetes manifest: valid by Kubernetes' own schemas, and right in what they do not see."""
 import dataclasses
 import json
+import pathlib
 import re
 
 import kubernetes_validate
@@ -14,6 +15,7 @@ from seed_acme.programs import parsing
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import manifest_command
 
+_ROOT = pathlib.Path(__file__).parents[3]
 _VERSIONS = ('1.31', '1.34', kubernetes_validate.latest_version())
 _IMAGE = 'registry.example.org/seed-acme:0.1'
 
@@ -41,7 +43,9 @@ def make(capsys):
 @pytest.mark.parametrize('version', _VERSIONS)
 @pytest.mark.parametrize('fields', [
     {}, {'storage': 'none'},
-    {'namespace': 'learning', 'token_secret': 'mine', 'storage_class': 'fast', 'learner_gpus': 2},
+    {'namespace': 'learning', 'token_secret': 'mine', 'storage_class': 'fast', 'learner_gpus': 2,
+     'image_pull_secret': 'registry', 'actor_node_selector': 'a.example.org/b=c,d=',
+     'actor_tolerations': 'a.example.org/b=c:NoSchedule,d:NoExecute'},
     {'config': 'catch_r2d2', 'overrides': ['--config.replay.separate_process=True']}],
     ids=['plain', 'no_volume', 'all_options', 'replay_apart'])
 def test_every_object_is_valid_by_the_schemas_of_kubernetes(make, version, fields):
@@ -142,6 +146,52 @@ def test_the_learner_keeps_its_run_and_gets_the_accelerators(make):
   assert {'name': 'runs', 'emptyDir': {}} in _pod(lost['Job', 'catch-vtrace-learner'])['volumes']
 
 
+def test_the_roles_get_their_own_images_and_machines(make):
+  made = make('--config.replay.separate_process=True', image=f'{_IMAGE}-gpu', actor_image=_IMAGE,
+              image_pull_secret='registry', learner_gpus=1,
+              learner_node_selector='cloud.google.com/gke-accelerator=nvidia-tesla-t4',
+              actor_node_selector='spot=true,disk=',
+              actor_tolerations='spot=true:NoSchedule,x:NoExecute')
+  learner, replay, actor = (made['Job', f'catch-vtrace-{name}']
+                            for name in ('learner', 'replay', 'actor-0'))
+  assert [_container(job)['image'] for job in (learner, replay, actor)] == [
+      f'{_IMAGE}-gpu', _IMAGE, _IMAGE]
+  for job in (learner, replay, actor):
+    assert _pod(job)['imagePullSecrets'] == [{'name': 'registry'}]
+  assert _pod(learner)['nodeSelector'] == {'cloud.google.com/gke-accelerator': 'nvidia-tesla-t4'}
+  assert _pod(learner)['tolerations'] == [
+      {'key': 'nvidia.com/gpu', 'operator': 'Exists', 'effect': 'NoSchedule'}]
+  assert _pod(actor)['nodeSelector'] == {'spot': 'true', 'disk': ''}
+  assert _pod(actor)['tolerations'] == [
+      {'key': 'spot', 'operator': 'Equal', 'value': 'true', 'effect': 'NoSchedule'},
+      {'key': 'x', 'operator': 'Exists', 'effect': 'NoExecute'}]
+  assert not {'nodeSelector', 'tolerations'} & _pod(replay).keys()
+  plain = _pod(make()['Job', 'catch-vtrace-actor-0'])
+  assert not {'nodeSelector', 'tolerations', 'imagePullSecrets'} & plain.keys()
+
+
+def test_no_pod_runs_as_root_and_the_image_has_a_user_by_number(make):
+  for (kind, _), job in make('--config.replay.separate_process=True').items():
+    if kind == 'Job':
+      assert _pod(job)['securityContext']['runAsNonRoot'] is True
+  for name in ('Dockerfile', 'Dockerfile.gpu'):  # of a name Kubernetes cannot tell
+    users = re.findall(r'^USER (.*)', (_ROOT / name).read_text(), re.MULTILINE)
+    assert users and int(users[-1]) > 0
+
+
+def test_the_command_that_stops_leaves_the_run(tmp_path, capsys):
+  """It takes the Jobs alone, by a label that all of this run and no others have."""
+  path = tmp_path / 'run.yaml'
+  assert manifest_command.manifest(_arguments(out=str(path), namespace='lab')) == 0
+  out = capsys.readouterr().out
+  stop = re.search(r'kubectl delete jobs -n lab --cascade=foreground -l (\S+)=(\S+)$', out, re.M)
+  made = list(yaml.safe_load_all(path.read_text()))
+  assert all(one['metadata']['labels'][stop[1]] == stop[2] for one in made)
+  assert f'Remove everything, the run with its checkpoints, too: kubectl delete -f {path}' in out
+  assert manifest_command.manifest(_arguments(out=str(path), storage='none')) == 0
+  assert f'Remove everything: kubectl delete -f {path}' in capsys.readouterr().out
+
+
 def test_time_to_save_a_replay_memory_is_left_before_a_kill(make):
   seconds = {config: _pod(make(config=config, name='x')['Job', 'x-learner'])
              ['terminationGracePeriodSeconds'] for config in ('catch_vtrace', 'atari_r2d2')}
@@ -173,6 +223,13 @@ def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
 @pytest.mark.parametrize('fields, words', [
     ({'image': ''}, ['--image', 'docs/scaling.md']),
     ({'image': 'two words'}, ['--image', 'two words']),
+    ({'actor_image': 'two words'}, ['--actor_image', 'two words']),
+    ({'image_pull_secret': 'My_Secret'}, ['--image_pull_secret=My_Secret', 'small letters']),
+    ({'token_secret': '-'}, ['--token_secret=-']),
+    ({'learner_node_selector': 'gpu'}, ['--learner_node_selector=gpu', 'write KEY=VALUE']),
+    ({'actor_node_selector': 'a=b,,c=d'}, ['--actor_node_selector=a=b,,c=d']),
+    ({'actor_tolerations': 'spot=true'}, ['--actor_tolerations=spot=true', 'KEY=VALUE:EFFECT']),
+    ({'replay_tolerations': 'a:Never'}, ['--replay_tolerations=a:Never', 'NoExecute']),
     ({'name': 'Big_Name'}, ['--name=Big_Name', 'small letters']),
     ({'name': 'x' * 41}, ['--name', '40']),
     ({'namespace': 'a b'}, ['--namespace=a b']),

@@ -72,6 +72,42 @@ def test_nodes_started_in_any_order_train_to_the_end_and_all_end_well(make_clust
   assert all(run.nodes() == [] for run in (learner, *actors))
 
 
+def test_a_learner_started_again_after_the_end_makes_good_what_that_did_not_come_to(make_cluster):
+  cluster = make_cluster()
+  learner, actor = cluster.learner('--config.total_steps=2000'), cluster.actor()
+  assert [run.wait() for run in (learner, actor)] == [0, 0], learner.stderr
+  summary = learner.summary()
+  for path in (learner.run_dir.summary, learner.run_dir.plot):  # as if it was preempted just then
+    path.unlink()
+  saved = checkpoint.newest(learner.run_dir.checkpoints).stat().st_mtime_ns
+  again = [cluster.learner('--config.total_steps=2000'), cluster.actor()]
+  assert [run.wait() for run in again] == [0, 0], again[0].stdout + again[0].stderr
+  assert again[1].stderr.splitlines()[-1] == 'actor/0: the run is over'
+  assert learner.summary() == {**summary, **{name: learner.summary()[name] for name in (
+      'cpu_s', 'steps_per_cpu_s')}}  # which stood in the summary alone
+  assert learner.run_dir.plot.exists()
+  assert checkpoint.newest(learner.run_dir.checkpoints).stat().st_mtime_ns == saved
+  assert again[0].stdout.startswith('Over: this run has made its 2,000 steps')
+  assert 'Finished: ' in again[0].stdout and again[0].stderr == ''
+  by_hand = cluster._runs.start('train', '--run_dir=run', folder=cluster.folder)
+  assert by_hand.wait() == 2 and 'raise --config.total_steps' in by_hand.stderr
+
+
+def test_an_actor_that_is_away_when_the_run_ends_hears_it_when_it_is_back(make_cluster, until):
+  cluster = make_cluster(actors=2)
+  learner, away = cluster.learner('--config.total_steps=40000'), cluster.actor('--index=1')
+  until(lambda: len(_actors(learner)) == 2 and _actors(learner)[1]['rows']
+        or learner.check_runs(), 'its rows')
+  away.kill_everything()
+  here = cluster.actor('--index=0')
+  assert here.wait() == 0, here.stderr
+  until(lambda: 'actor/1 cannot be told' in learner.stderr or learner.check_runs(), 'the notice')
+  away = cluster.actor('--index=1')
+  assert [run.wait() for run in (away, learner)] == [0, 0], learner.stderr
+  assert away.stderr.splitlines()[-1] == 'actor/1: the run is over'
+  assert learner.summary()['status'] == 'finished'
+
+
 def test_a_learner_that_was_killed_or_stopped_goes_on_with_the_same_command(make_cluster, until):
   replay = f'localhost:{portpicker.pick_unused_port()}'
   cluster = make_cluster(replay=replay)

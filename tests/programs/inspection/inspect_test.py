@@ -1,26 +1,37 @@
 """`seed-acme inspect`: of any server, of a run, and every way in which it cannot be done."""
+import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import types as python_types
 
 import numpy as np
 import pytest
 import reverb
+from reverb.platform.default import checkpointers
 import tensorflow as tf
 
+from seed_acme import checkpoint
 from seed_acme import run_directory
 from seed_acme import types
+from seed_acme.configs import registry
 from seed_acme.programs import cli
+from seed_acme.programs import single_process
 from seed_acme.programs.inspection import address as inspect_address
 from seed_acme.programs.inspection import command as inspect_command
+from seed_acme.programs.inspection import distribution
 from seed_acme.programs.inspection import items as inspect_items
 from seed_acme.programs.inspection import output as inspect_output
+from seed_acme.programs.inspection import saved as saved_lib
+from seed_acme.replay import inspection
 from seed_acme.replay import rate_limit
+from seed_acme.replay import saved_items
 from seed_acme.replay import tables as tables_lib
 
 pytestmark = pytest.mark.timeout(600)
@@ -272,10 +283,66 @@ def test_nobody_waits_longer_for_a_connection_than_was_said(monkeypatch):
     raise TimeoutError('timed out')
 
   monkeypatch.setattr(socket, 'create_connection', never)
-  with pytest.raises(types.UserError, match='host:7 .timed out'):
-    inspect_address.check_listens('host:7', inspect_command._PROBE_TIMEOUT_S)
+  with pytest.raises(types.UserError, match='host:7 .no answer within 3 s'):
+    inspect_address.check_answers('host:7', inspect_command._PROBE_TIMEOUT_S)
   assert asked == [(('host', 7), inspect_command._PROBE_TIMEOUT_S)]
   assert inspect_command._PROBE_TIMEOUT_S <= 4  # the rest of 5 s is for Python's start
+
+
+@pytest.fixture
+def listener():
+  """`listener(answer)`: the address of somebody who takes a connection and sends that."""
+  with contextlib.ExitStack() as stack:
+
+    def listen(answer):
+      server = stack.enter_context(socket.socket())
+      server.bind(('127.0.0.1', 0))
+      server.listen()
+
+      def serve():
+        connection = stack.enter_context(server.accept()[0])
+        connection.sendall(answer)
+
+      threading.Thread(target=serve, daemon=True).start()
+      return f'127.0.0.1:{server.getsockname()[1]}'
+
+    yield listen
+
+
+@pytest.mark.parametrize('answer, words', [
+    (b'', 'no answer within 0.2 s'), (bytes([0, 0, 0]), 'no answer within 0.2 s'),
+    (b'HTTP/1.1 400 Bad Request', 'something else answers there')])
+def test_who_is_silent_or_speaks_otherwise_is_found_before_reverb_is_loaded(
+    listener, answer, words):
+  with pytest.raises(types.UserError, match=f'no Reverb server at .*{words}'):
+    inspect_address.check_answers(listener(answer), 0.2)
+
+
+def test_a_reverb_server_is_taken_for_one(ours):
+  inspect_address.check_answers(ours.address, inspect_command._PROBE_TIMEOUT_S)
+
+
+@pytest.mark.parametrize('left_s, timeout_s', [(4.0, 3), (2.9, 2), (0.5, 1), (-7.0, 1)])
+def test_one_deadline_for_the_probe_and_the_first_answer(
+    inspect, monkeypatch, ours, left_s, timeout_s):
+  asked = []
+  snapshot = inspection.Server.snapshot
+
+  def record(server, timeout_s=None):
+    asked.append(timeout_s)
+    return snapshot(server)
+
+  monkeypatch.setattr(inspection.Server, 'snapshot', record)
+  monkeypatch.setattr(inspect_command.time, 'monotonic', lambda: 100.0)
+  monkeypatch.setattr(inspect_command, '_DEADLINE_S', left_s)
+  monkeypatch.setattr(inspect_address, 'check_answers', lambda *_: None)
+  inspect(server=ours.address)
+  assert asked == [timeout_s, None]
+
+
+def test_the_deadline_leaves_time_for_the_start_of_python():
+  longest_s = max(inspect_command._PROBE_TIMEOUT_S, inspect_command._DEADLINE_S)
+  assert longest_s + inspect_command._first_timeout_s(0.0) <= 5
 
 
 @pytest.mark.parametrize('arguments, wanted', [
@@ -315,9 +382,120 @@ def test_addresses_without_a_replay(run_folder, content):
 
 
 def test_one_histogram_line_for_equal_values():
-  assert inspect_items._distribution('p', [2.0, 2.0]) == ['  p: all 2']
-  assert len(inspect_items._distribution('p', [1.0, 2.0])) == 9
-  assert inspect_items._distribution('p', [1.0, float('inf')]) == ['  p: from 1 to inf']
+  assert distribution.lines('p', [2.0, 2.0]) == ['  p: all 2']
+  assert len(distribution.lines('p', [1.0, 2.0])) == 9
+  assert distribution.lines('p', [1.0, float('inf')]) == ['  p: from 1 to inf']
+
+
+def test_a_histogram_as_json():
+  record = distribution.record([1.0, 1.0, 5.0, 9.0])
+  assert (record['min'], record['median'], record['mean'], record['max']) == (1, 3, 4, 9)
+  assert record['counts'] == [2, 0, 0, 0, 1, 0, 0, 1]
+  assert record['edges'] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+  assert distribution.record([]) is distribution.record([1.0, float('nan')]) is None
+
+
+@pytest.fixture
+def live_run(run_folder):
+  """The folder of a run whose server is up: 8 items of priorities 1 ... 8, and an empty mirror.
+  `save(updates)` makes a checkpoint with its memory."""
+  tables = [reverb.Table('unrolls', _UNIFORM(), _FIFO(), 99, reverb.rate_limiters.MinSize(1),
+                         signature=_SIGNATURE),
+            reverb.Table(tables_lib.MIRROR, _UNIFORM(), _FIFO(), 16,
+                         reverb.rate_limiters.MinSize(1), signature=_SIGNATURE)]
+  server = reverb.Server(tables, checkpointer=checkpointers.DefaultCheckpointer(
+      str(run_folder.replay_in_progress)))
+  address = f'localhost:{server.port}'
+  _insert(address, 'unrolls', 8)
+  run_directory.write_json(run_folder.addresses, {'replay': address})
+
+  def save(updates):
+    checkpoint.save(run_folder.checkpoints, updates, {}, {}, keep=3,
+                    replay=pathlib.Path(reverb.Client(address).checkpoint()))
+
+  yield python_types.SimpleNamespace(path=str(run_folder.path), address=address, save=save)
+  server.stop()
+
+
+def test_single_items_of_a_run_are_those_of_its_newest_saved_memory(inspect, live_run, one_json):
+  record = one_json(inspect(run_dir=live_run.path, json=True))
+  assert record['tables']['unrolls']['items'] is None
+  assert 'no checkpoint of the run has a replay memory' in record['items_unknown']
+  live_run.save(3)
+  list(reverb.Client(live_run.address).sample('unrolls', 5))
+  live_run.save(7)
+  _insert(live_run.address, 'unrolls', 1)
+  record = one_json(inspect(run_dir=live_run.path, json=True))
+  assert record['items_unknown'] is None
+  assert record['tables']['unrolls']['size'] == 9
+  items = record['tables']['unrolls']['items']
+  assert (items['checkpoint_updates'], items['size']) == (7, 8)
+  assert record['time_s'] >= items['time_s']
+  assert items['priority']['counts'] == [1] * 8
+  assert (items['priority']['min'], items['priority']['max']) == (1, 8)
+  assert items['times_sampled']['mean'] == 5 / 8
+  assert items['age_s']['min'] >= 0
+  empty = record['tables'][tables_lib.MIRROR]['items']
+  assert (empty['size'], empty['priority']) == (0, None)
+  text = inspect(run_dir=live_run.path)
+  assert re.search(r'single items: 8, as saved at [0-9:]{8}, \d+ s ago, in checkpoint 7\n', text)
+  assert re.search(r'priority: median 4.5\n( +[\d.]+ to +[\d.]+  #{30} 1\n){8}', text), text
+  for words in ('times sampled: ', 'age in seconds then: ', 'single items: 0, as saved'):
+    assert words in text
+  assert 'Unknown' not in text
+
+
+def test_a_run_in_one_process_can_be_inspected(inspect, tmp_path, one_json):
+  config = registry.load('catch_vtrace')
+  run = run_directory.create(tmp_path / 'single')
+  run_directory.write_json(run.config, {})
+  program = single_process.SingleProcess(config, run)
+  try:
+    while not program.writer.num_inserted:
+      program.step()
+    record = one_json(inspect(run_dir=str(run.path), json=True))
+    assert record['tables'][tables_lib.MIRROR]['size'] >= 1
+    assert one_json(inspect(run_dir=str(run.path), sample=1, json=True))['items']
+  finally:
+    program.close()
+
+
+def test_what_is_saved_is_read_again_only_when_it_is_new(live_run, monkeypatch):
+  reads = []
+  read = saved_items.read
+  monkeypatch.setattr(saved_items, 'read', lambda folder: reads.append(folder) or read(folder))
+  saved = saved_lib.Saved(run_directory.open_existing(live_run.path))
+  assert saved.look() is None
+  for updates in (3, 7):
+    live_run.save(updates)
+    assert saved.look().updates == saved.look().updates == updates
+  assert len(reads) == 2
+
+
+def test_of_a_foreign_server_single_items_are_unknown(inspect, foreign, one_json):
+  record = one_json(inspect(server=foreign.address, json=True))
+  assert record['tables']['a']['items'] is None
+  assert '--server knows no checkpoints' in record['items_unknown']
+  assert 'Unknown: priority, age and samples of single items (a Reverb server' in inspect(
+      server=foreign.address)
+
+
+def test_fewer_items_than_were_asked_for(inspect, ours, one_json):
+  assert inspect(server=ours.address, sample=64).startswith(
+      'mirror: 3 drawn, 3 different of the 64 asked for: it holds 3\n')
+  record = one_json(inspect(server=ours.address, sample=64, json=True))
+  assert (record['asked'], len(record['items'])) == (64, 3)
+  assert record['missing'] == 'of the 64 asked for: it holds 3'
+  assert not one_json(inspect(server=ours.address, sample=3, json=True))['missing']
+
+
+def test_the_frames_of_a_recurrent_state_are_no_pictures_over_time(tmp_path):
+  table = python_types.SimpleNamespace(holds_unrolls=True)
+  item = python_types.SimpleNamespace(leaves={
+      'initial_state/frames': np.zeros((1, 3, 84, 84), np.uint8),
+      'inputs/observation/screen': np.zeros((1, 5, 84, 84, 1), np.uint8)})
+  (sheet,) = inspect_items.write_sheets(table, [item], tmp_path)
+  assert sheet.name == 'inspect_inputs.observation.screen.png'
 
 
 _SERVER = """
@@ -370,7 +548,7 @@ def test_something_that_is_no_reverb_server(runs, request):
   run = runs.start('inspect', f'--server={address}')
   assert run.wait() == 2
   (line,) = run.stderr.splitlines()
-  assert line.startswith('error: ') and address in line and 'Reverb' in line
+  assert line.startswith('error: ') and address in line and 'no answer within 3 s' in line
 
 
 @pytest.mark.processes

@@ -180,6 +180,7 @@ def test_the_image_with_an_accelerator_has_cuda_and_the_same_python():
   plain = cloud_image.make(False, {'A': '1'})
   cuda = cloud_image.make(True, {'A': '1'})
   assert plain.base == cloud_image.PYTHON_IMAGE and cuda.base == cloud_image.CUDA_IMAGE
-  assert f'COPY --from={cloud_image.PYTHON_IMAGE} /usr/local /usr/local' in cuda.instructions
+  interpreter = f'COPY --from={cloud_image.INTERPRETER_IMAGE} /usr/local /usr/local'
+  assert interpreter in cuda.instructions and interpreter not in plain.instructions
   for image in (plain, cuda):
     assert image.instructions[-1] == 'ENV A="1"'

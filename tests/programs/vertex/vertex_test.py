@@ -1,5 +1,4 @@
 """`--launch=vertex_ai` without an account: dry run, wrong input, and the replicas themselves."""
-import importlib.util
 import json
 import os
 import pathlib
@@ -19,12 +18,11 @@ from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs import cli
 from seed_acme.programs import processes
-from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import image as cloud_image
 from seed_acme.programs.vertex import missing as vertex_missing
 
 _URL = 'gs://bucket/vertex/run'
-_STEPS = 300_000  # so many that the learner can be lost before its end
+_STEPS = 600_000  # so many that the learner can be lost twice before its end
 _VERTEX = ('train', '--launch=vertex_ai', '--config=catch_vtrace')
 _CLOUD = ('--cloud.project=my-project-123', '--cloud.bucket=gs://bucket')
 _HANG_S = 600.0
@@ -146,13 +144,6 @@ def test_wrong_input_is_one_line(capsys, tmp_path, monkeypatch, arguments, expec
   assert expected in _error(capsys, tmp_path, monkeypatch, *arguments)
 
 
-def test_without_xmanager_it_says_how_to_install_it(capsys, tmp_path, monkeypatch):
-  find_spec = importlib.util.find_spec
-  monkeypatch.setattr(importlib.util, 'find_spec', lambda name, *rest: (
-      None if name == 'xmanager' else find_spec(name, *rest)))
-  assert 'pip install seed_acme[vertex]' in _error(capsys, tmp_path, monkeypatch, *_CLOUD)
-
-
 def test_a_folder_with_files_is_not_written_into(capsys, tmp_path, monkeypatch):
   (tmp_path / 'mine').write_text('')
   monkeypatch.chdir(tmp_path)
@@ -202,49 +193,13 @@ def test_a_node_has_one_port():
     vertex_job.check_program(program)
 
 
-def test_the_last_step_builds_pushes_and_hands_in_what_was_staged(dry_run, monkeypatch):
-  from seed_acme.programs.vertex import job as vertex_job
-  from seed_acme.programs.vertex import submit as vertex_submit
-  done = []
-
-  class CustomJob:
-    resource_name = 'projects/1/locations/us-central1/customJobs/42'
-
-    def __init__(self, **arguments):
-      done.append(('job', arguments))
-
-    def submit(self, **arguments):
-      done.append(('submit', arguments))
-
-    def _dashboard_uri(self):
-      return 'https://page'
-
-  monkeypatch.setattr(vertex_submit.docker_lib, 'is_docker_installed', lambda: True)
-  monkeypatch.setattr(vertex_submit.build_image, 'build_by_dockerfile',
-                      lambda path, dockerfile, image, *_: done.append(('build', image)))
-  monkeypatch.setattr(vertex_submit.build_image, 'push',
-                      lambda image: done.append(('push', image)))
-  monkeypatch.setattr(vertex_submit.aiplatform, 'init', lambda **_: None)
-  monkeypatch.setattr(vertex_submit.aiplatform, 'CustomJob', CustomJob)
-  machine = cloud_lib.parse_machine('n1-standard-4', '')
-  pools = tuple(vertex_job.Pool(group, 1, machine, f'host/{group}:1', dry_run.folder / group)
-                for group in ('learner', 'actor'))
-  job = vertex_job.Job('name', ['specs'], pools, dry_run.folder / 'job.json')
-  cloud = cloud_lib.CloudConfig(project='p', bucket='gs://bucket/folder', region='r')
-  assert vertex_submit.submit(job, cloud) == (CustomJob.resource_name, 'https://page')
-  assert done == [
-      ('build', 'host/learner:1'), ('push', 'host/learner:1'),
-      ('build', 'host/actor:1'), ('push', 'host/actor:1'),
-      ('job', {'display_name': 'name', 'worker_pool_specs': ['specs'], 'project': 'p',
-               'location': 'r', 'staging_bucket': 'gs://bucket'}),
-      ('submit', {'service_account': None})]
-
-
 # The real launch but for its last step.
 _LAUNCH = '''
 import sys
 from seed_acme.programs import cli
+from seed_acme.programs.vertex import missing as vertex_missing
 from seed_acme.programs.vertex import submit as vertex_submit
+vertex_missing.has_docker = lambda: False  # it would have to be logged in
 vertex_submit.submit = lambda job, cloud: (
     f'projects/1/locations/{cloud.region}/customJobs/{len(job.pools)}00', 'https://page')
 sys.exit(cli.main(sys.argv[1:]))
@@ -331,6 +286,14 @@ class Replicas:
     return {key: process.wait(max(1.0, give_up - time.monotonic()))
             for key, process in self.processes.items()}
 
+  def terminate(self, group, replica):
+    """SIGTERM, as a preemption does it; the exit code."""
+    self.processes[group, replica].terminate()
+    return self.processes[group, replica].wait(_HANG_S)
+
+  def log(self, group, replica):
+    return (self._folder / f'{group}.{replica}.log').read_text()
+
   def logs(self):
     return '\n'.join(f'{path.name}\n{path.read_text()}' for path in self._folder.glob('*.log'))
 
@@ -357,38 +320,100 @@ def replicas(dry_run, storage, tmp_path):
   started.kill()
 
 
+# A node that is stopped, or not, after Launchpad has set its alarm, and whose end takes long.
+_END = '''
+import atexit, pathlib, signal, sys, time
+from seed_acme import run_directory
+from seed_acme.programs.vertex import node
+
+def body(run):
+  atexit.register(time.sleep, 2)
+  signal.alarm(1)
+  return sys.argv[1] == 'over'
+
+node._run(run_directory.RunDirectory(pathlib.Path('run')), body)
+'''
+
+
+@pytest.mark.parametrize('how, code', [('over', 0), ('stopped', 143)])
+def test_the_exit_code_says_whether_the_run_is_over(tmp_path, how, code):
+  done = subprocess.run([sys.executable, '-c', _END, how], cwd=tmp_path, check=False)
+  assert done.returncode == code
+
+
+@pytest.mark.processes
+def test_a_replica_that_waits_for_the_learner_ends_at_once_when_it_is_stopped(replicas, until):
+  replicas.start('workerpool1', 'actor', 0)
+  until(lambda: 'waiting for the inference server' in replicas.log('actor', 0), 'its message')
+  assert replicas.terminate('actor', 0) == 143, replicas.logs()
+  assert 'Traceback' not in replicas.log('actor', 0)
+  assert 'Killing' not in replicas.log('actor', 0), 'Launchpad lost its patience'
+
+
 @pytest.mark.scale
 @pytest.mark.timeout(1500)
-def test_the_replicas_train_to_the_end_and_survive_the_learners_loss(
+def test_the_replicas_train_to_the_end_and_survive_losses_and_stops(
     dry_run, replicas, storage, until):
-  replicas.start_all()
-
-  def status():
-    path = storage.path(f'{_URL}/status.json')
+  def read(name):
+    path = storage.path(f'{_URL}/{name}')
     return json.loads(path.read_text()) if path.exists() else {}
 
-  def has_saved():
-    return any(re.fullmatch(r'checkpoints/0*[1-9]\d*/meta\.json', name)
-               for name in storage.names(_URL))
+  def saved():
+    """Updates of the newest whole checkpoint in the bucket."""
+    found = [re.fullmatch(r'checkpoints/(\d+)(\.again)?/meta\.json', name)
+             for name in storage.names(_URL)]
+    return max([int(match[1]) for match in found if match], default=0)
 
-  learner = replicas.processes['learner', 0]
-  until(lambda: has_saved() or learner.poll() is not None, 'a checkpoint in the bucket', _HANG_S)
-  assert learner.poll() is None, replicas.logs()
-  learner.kill()  # Vertex AI starts a container that is lost anew, in its place
-  learner.wait()
+  def wait_for_checkpoint(since):
+    learner = replicas.processes['learner', 0]
+    until(lambda: saved() > since or learner.poll() is not None, 'a checkpoint', _HANG_S)
+    assert learner.poll() is None, replicas.logs()
+
+  replicas.start_all()
+  wait_for_checkpoint(0)
+  assert replicas.terminate('actor', 0) == 143, replicas.logs()
+  replicas.start('workerpool1', 'actor', 0)  # Vertex AI starts a container anew, in its place
+  replicas.processes['learner', 0].kill()
+  replicas.processes['learner', 0].wait()
+  updates = saved()
+  replicas.start('workerpool0', 'learner', 0)
+  wait_for_checkpoint(updates)
+  assert replicas.terminate('learner', 0) == 143, replicas.logs()
+  stopped = read('status.json')
+  assert read('summary.json')['status'] == stopped['status'] == 'stopped'
+  assert saved() == stopped['updates'] > updates
+  assert 0 < stopped['agent_steps'] < _STEPS, 'it was over too soon for this test'
+  assert 'lock.json' not in storage.names(_URL)
   replicas.start('workerpool0', 'learner', 0)
   assert set(replicas.wait().values()) == {0}, replicas.logs()
-  final = status()
+  final = read('status.json')
   assert final['status'] == 'finished' and final['agent_steps'] >= _STEPS
-  assert final['resumptions'] == 1
+  assert final['resumptions'] == 2
   assert final['episode_return_last_100'] > 0.5, 'it did not learn'
   assert final['evaluation_return'] is not None
+  assert read('summary.json')['status'] == 'finished'
+  assert read('summary.json')['agent_steps'] == final['agent_steps']
+  names = storage.names(_URL)
+  assert {'config.json', 'metrics.csv', 'plot.png'} <= set(names)
+  assert not {'lock.json', 'failure.json'} & set(names)
+  assert any(name.startswith('tensorboard/events') for name in names)
+  assert {name for name in names if name.startswith('logs/')} == {
+      'logs/attempt_1/learner/0', 'logs/attempt_2/learner/0', 'logs/learner/0'}
+  assert ' of 600k steps ' in storage.path(f'{_URL}/logs/learner/0').read_text()
+  _check_loaded(dry_run, replicas.loaded())
+  _start_once_more(replicas, storage, final)
+
+
+def _start_once_more(replicas, storage, final):
+  """The learner was lost after its last checkpoint: what it did not come to is made good."""
+  for name in ('summary.json', 'plot.png'):
+    storage.path(f'{_URL}/{name}').unlink()
+  replicas.start_all()
+  assert set(replicas.wait().values()) == {0}, replicas.logs()
   summary = json.loads(storage.path(f'{_URL}/summary.json').read_text())
   assert summary['status'] == 'finished' and summary['agent_steps'] == final['agent_steps']
-  assert {'config.json', 'metrics.csv', 'plot.png'} <= set(storage.names(_URL))
-  assert not {'lock.json', 'failure.json'} & set(storage.names(_URL))
-  assert any(name.startswith('tensorboard/events') for name in storage.names(_URL))
-  _check_loaded(dry_run, replicas.loaded())
+  assert {'plot.png', 'logs/attempt_3/learner/0'} <= set(storage.names(_URL))
+  assert 'lock.json' not in storage.names(_URL)
 
 
 def _check_loaded(dry_run, loaded):

@@ -1,0 +1,33 @@
+"""Many numbers in a few: as a histogram of text, and as a JSON record."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_NUM_BINS = 8
+_BAR = 30  # characters of the highest bar
+
+
+def lines(label: str, values: Sequence[float] | np.ndarray) -> list[str]:
+  """A histogram of text, or one line where all are the same. At least one value."""
+  low, high = np.min(values), np.max(values)
+  if not np.isfinite([low, high]).all() or low == high:
+    return [f'  {label}: all {low:g}' if low == high else f'  {label}: from {low:g} to {high:g}']
+  counts, edges = np.histogram(values, _NUM_BINS)
+  return [f'  {label}: median {np.median(values):.4g}'] + [
+      f'  {edges[i]:>10.4g} to {edges[i + 1]:>10.4g}  '
+      f'{"#" * int(np.ceil(_BAR * count / counts.max())):{_BAR}} {count}'
+      for i, count in enumerate(counts)]
+
+
+def record(values: Sequence[float] | np.ndarray) -> dict[str, Any] | None:
+  """The same for JSON; None without values, or where one of them is not finite."""
+  array = np.asarray(values, np.float64)
+  if not array.size or not np.isfinite(array).all():
+    return None
+  counts, edges = np.histogram(array, _NUM_BINS)
+  return {'min': array.min().item(), 'median': np.median(array).item(),
+          'mean': array.mean().item(), 'max': array.max().item(),
+          'counts': counts.tolist(), 'edges': edges.tolist()}
