@@ -38,7 +38,8 @@ class Agent:
   after_update(network, num_updates, config): changes variables that no gradient does, a
     target network for instance, after the num_updates-th update; None where there are none.
   passes(config): how a sample is gone over several times; the loss is then that of a minibatch,
-    `loss(network, minibatch, config)`. None = one gradient step a sample.
+    `loss(network, minibatch, config)`, and `config.makes_passes()` is True. None = one gradient
+    step a sample.
   num_uniforms(spec) -> random numbers that `select_actions` needs for one row.
   """
   make_network: Callable[[types.EnvironmentSpec, Any, Any], core.RecurrentNetwork]

@@ -106,6 +106,14 @@ class AgentConfig:
     Called before anything is started.
     """
 
+  def makes_passes(self) -> bool:
+    """Whether a sample is gone over in passes (`agents.base.Agent.passes`), which XLA compiles."""
+    return False
+
+  def learns_single_rows(self) -> bool:
+    """Whether rows are learnt apart from their unroll, which a network with memory cannot do."""
+    return False
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReplayAgentConfig(AgentConfig):
@@ -216,8 +224,9 @@ class LearnerConfig:
     small networks. Inference and training share them, so convolutions want 2 (the Atari
     configurations): docs/performance.md. 0 = TensorFlow's choice.
   log_period_s: seconds between two rows of the logs.
-  xla: compile the gradient step of an agent that makes several passes. Nearly twice as fast on
-    small dense networks; an LSTM cannot be compiled, and V-MPO takes minutes.
+  xla: compile the gradient step of the on-policy agent, which takes some seconds at the first
+    update. Nearly twice as fast on small dense networks; it saves nothing with V-MPO, which sorts,
+    and an LSTM cannot be compiled.
   """
   tensorflow_threads: int = 1
   log_period_s: float = 1.0

@@ -29,14 +29,30 @@ def validate(config: config_lib.ExperimentConfig) -> None:
         f'({agent.batch_size}); the learner would wait for ever: raise replay.queue_size')
   if config.inference.strictly_on_policy:
     _check_strictly_on_policy(config)
-  if config.learner.xla and config.network.core == 'lstm':
-    raise types.UserError("learner.xla (True) cannot compile network.core 'lstm', whose gradient "
-                          'is one fused operation: set it to False')
+  _check_network(config)
   batch_size = config_lib.inference_batch_size(config)
   if batch_size > config_lib.num_environments(config):
     raise types.UserError(
         f'inference.batch_size ({batch_size}) exceeds the number of environments '
         f'({config_lib.num_environments(config)}): lower it, or leave it 0')
+
+
+def _check_network(config: config_lib.ExperimentConfig) -> None:
+  agent, network = config.agent, config.network
+  if config.learner.xla and not agent.makes_passes():
+    raise types.UserError(
+        f'learner.xla (True) compiles the passes of an agent over its samples, and {agent.agent} '
+        'makes none: set it to False')
+  if config.learner.xla and network.core == 'lstm':
+    raise types.UserError("learner.xla (True) cannot compile network.core 'lstm', whose gradient "
+                          'is one fused operation: set it to False')
+  # A network of the user's own is looked at when it is made.
+  has_memory = not network.module and (network.core != 'none' or network.frame_stack > 1)
+  if has_memory and agent.learns_single_rows():
+    raise types.UserError(
+        "agent.minibatch_of ('transitions') needs a network without memory, and this one "
+        f"(network.core '{network.core}', network.frame_stack {network.frame_stack}) has a state "
+        "that runs along an unroll: choose 'unrolls'")
 
 
 def _check_strictly_on_policy(config: config_lib.ExperimentConfig) -> None:

@@ -29,6 +29,18 @@ def _optimizer(**fields):
     ({'agent': _optimizer(epsilon=0.0)}, r'agent.optimizer.epsilon \(0.0\)'),
     ({'agent': _optimizer(adam_beta2=1.0)}, r'agent.optimizer.adam_beta2 \(1.0\)'),
     ({'agent': _optimizer(learning_rate=-1.0)}, r'agent.optimizer.learning_rate \(-1.0\)'),
+    *(({'agent': vtrace_config.VTraceConfig(**{name: value})}, rf'agent.{name} \({value}\) {said}')
+      for name, value, said in (
+          ('discount', 1.5, 'must be in'), ('lambda_', -0.1, 'must be in'),
+          ('discount', float('nan'), 'must be in'), ('rho_clip', 0.0, 'must be > 0'),
+          ('c_clip', -1.0, 'must be > 0'), ('policy_rho_clip', float('nan'), 'must be > 0'),
+          ('value_cost', -0.5, 'must be >= 0'), ('entropy_cost', float('nan'), 'must be >= 0'),
+          ('kl_cost', float('inf'), 'must be a finite'), ('max_abs_reward', -1.0, 'must be >= 0'),
+          ('target_entropy', float('nan'), 'must be a finite'),
+          ('entropy_adjustment_speed', 0.0, 'must be > 0'))),
+    ({'agent': vtrace_config.VTraceConfig(target_entropy=0.5, entropy_cost=0.0)},
+     r'agent.entropy_cost \(0.0\) must be > 0 with agent.target_entropy'),
+    ({'network': config_lib.NetworkConfig(hidden_gain=-1.0)}, r'network.hidden_gain \(-1.0\)'),
     ({'environments_per_actor': 3, 'actor': config_lib.ActorConfig(environment_groups=2)},
      r'environments_per_actor \(3\)'),
     ({'replay': config_lib.ReplayConfig(unrolls_per_item=5)}, r'replay.unrolls_per_item \(5\)'),
@@ -44,6 +56,12 @@ def test_a_value_that_cannot_work_is_named(fields, named):
 
 def test_defaults_work():
   config_validation.validate(_experiment())
+
+
+@pytest.mark.parametrize('name', ['rho_clip', 'c_clip', 'policy_rho_clip'])
+def test_importance_weights_may_go_without_a_bound(name):
+  config_validation.validate(
+      _experiment(agent=vtrace_config.VTraceConfig(**{name: float('inf')})))
 
 
 def _strict(batch_size=32, publish_period=1, agent=None, **fields):

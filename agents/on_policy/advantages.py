@@ -39,12 +39,14 @@ def estimate(values: tf.Tensor, steps: transitions_lib.Transitions, log_rhos: tf
   return Estimates(targets, tf.stop_gradient(transitions_lib.select(mask, targets - values[:-1])))
 
 
-def rewards_to_learn(rewards: tf.Tensor, penalties: tf.Tensor,
-                     config: on_policy_config.OnPolicyConfig) -> tf.Tensor:
-  """`[T, B]`: clipped, scaled, and less (or, as the original, more) the penalties `[T, B]`."""
-  if config.max_abs_reward:
-    rewards = tf.clip_by_value(rewards, -config.max_abs_reward, config.max_abs_reward)
-  rewards = rewards * config.reward_scale
+def rewards_to_learn(rewards: tf.Tensor, config: on_policy_config.OnPolicyConfig) -> tf.Tensor:
+  """`[T, B]`, clipped and scaled."""
+  return transitions_lib.clip_rewards(rewards, config.max_abs_reward) * config.reward_scale
+
+
+def penalized(rewards: tf.Tensor, penalties: tf.Tensor,
+              config: on_policy_config.OnPolicyConfig) -> tf.Tensor:
+  """Rewards `[T, B]` to learn, less (or, as the original, more) the penalties `[T, B]`."""
   if config.penalties_in_rewards == 'none':
     return rewards
   sign = -1.0 if config.penalties_in_rewards == 'subtracted' else 1.0

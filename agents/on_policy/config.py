@@ -6,18 +6,22 @@ Learning?". `presets` combines them into the algorithms people know.
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Literal
 
 from seed_acme import config as config_lib
+from seed_acme import ranges
 from seed_acme import types
+
+_MIN_STD_ABOVE, _MAX_STD_ABOVE = 1e-6, 1e6  # what `safe_exp` can express, less a margin
+PENALTIES = ('entropy', 'kl_to_behaviour', 'kl_from_behaviour', 'kl_from_reference')
 
 
 @dataclasses.dataclass(frozen=True)
 class PenaltyConfig:
   """One quantity x that is to be small.
 
-  weight: the loss has weight * mean(x). With a threshold, where the learnt weight starts.
+  weight: the loss has weight * mean(x). With a threshold, where the learnt weight starts;
+    0 = at 1.
   threshold: hold mean(x) <= threshold by learning the weight; None = the weight is fixed.
   speed: k of weight = exp(k p), p learnt.
   """
@@ -55,6 +59,8 @@ class OnPolicyConfig(config_lib.AgentConfig):
   advantage: estimator. num_bootstrap_steps: of `nstep`. rho_clip, c_clip: of `vtrace`.
   normalize_advantages: to mean 0 and standard deviation 1 within a minibatch.
   advantage_offset: added afterwards. keep_advantages: the rest is left out of the policy loss.
+    keep_form: `shifted` asks of the advantage with its offset whether it is positive, and takes
+    the mean over those that are kept; `original` asks before, and takes it over all.
   policy_loss: see `policy_losses`; its settings follow. ppo_lower_bound: `linear` clips the
     ratio to [1 - epsilon, 1 + epsilon], `reciprocal`, the original, to [1/(1 + epsilon), ...].
   vmpo_form: `paper`, or `original` with its weights, scale and temperature loss.
@@ -63,15 +69,16 @@ class OnPolicyConfig(config_lib.AgentConfig):
   entropy: of x = -H(policy). kl_to_behaviour: KL(policy || behaviour), kl_from_behaviour:
     KL(behaviour || policy), kl_from_reference: KL(reference || policy), the reference having
     all parameters 0.
-  penalties_in_rewards: weight * x of each step is taken from its reward as well; `added` is
-    the original's sign.
+  penalties_in_rewards: weight * x of each step is taken from its reward instead of being a
+    term of the loss; `added` is the original's sign.
+  rho_clip, c_clip, policy_rho_clip, awr_max_weight, observation_clip: inf = no bound.
   max_abs_reward: rewards are clipped to this (0 = off), then multiplied by reward_scale.
   observations, observation_clip: normalised, then clipped to [-clip, clip].
   values: value targets are normalised (van Hasselt et al. 2016, PopArt). value_compensation:
     the outputs are preserved when the statistics change. popart_order: statistics are renewed
     before targets are normalised (paper), or after (original).
   action_distribution, std_function, initial_std, min_std, state_independent_std: of
-    continuous actions.
+    continuous actions. `deterministic_tanh` can act, but has no density to learn from.
   """
   agent: str = 'on_policy'
   unroll_length: int = 16
@@ -91,6 +98,7 @@ class OnPolicyConfig(config_lib.AgentConfig):
   normalize_advantages: bool = False
   advantage_offset: float = 0.0
   keep_advantages: Literal['all', 'positive', 'top_half'] = 'all'
+  keep_form: Literal['shifted', 'original'] = 'shifted'
   policy_loss: Literal[
       'ppo', 'vpg', 'vtrace', 'awr', 'vmpo', 'repeat_positive', 'behaviour_cloning'] = 'ppo'
   ppo_epsilon: float = 0.2
@@ -129,13 +137,27 @@ class OnPolicyConfig(config_lib.AgentConfig):
     """See the base class."""
     _check_passes(self)
     _check_ranges(self)
+    _check_penalties(self)
+    _check_combinations(self)
+
+  def makes_passes(self) -> bool:
+    """See the base class."""
+    return True
+
+  def learns_single_rows(self) -> bool:
+    """See the base class."""
+    return self.minibatch_of == 'transitions'
 
 
 def penalties(config: OnPolicyConfig) -> dict[str, PenaltyConfig]:
   """The active ones by name."""
-  every = {name: getattr(config, name) for name in (
-      'entropy', 'kl_to_behaviour', 'kl_from_behaviour', 'kl_from_reference')}
+  every = {name: getattr(config, name) for name in PENALTIES}
   return {name: penalty for name, penalty in every.items() if is_active(penalty)}
+
+
+def initial_weight(penalty: PenaltyConfig) -> float:
+  """Where a learnt weight starts."""
+  return penalty.weight or 1.0
 
 
 def num_elements(config: OnPolicyConfig) -> int:
@@ -148,6 +170,11 @@ def num_elements(config: OnPolicyConfig) -> int:
 def minibatch_size(config: OnPolicyConfig) -> int:
   """Unrolls or transitions in one gradient step."""
   return config.minibatch_size or num_elements(config)
+
+
+def num_minibatches(config: OnPolicyConfig) -> int:
+  """Gradient steps in one epoch."""
+  return num_elements(config) // minibatch_size(config)
 
 
 def _check_passes(config: OnPolicyConfig) -> None:
@@ -165,24 +192,53 @@ def _check_passes(config: OnPolicyConfig) -> None:
 
 
 def _check_ranges(config: OnPolicyConfig) -> None:
-  """Bounds are inclusive but for those of `above_zero`."""
-  above_zero = (
-      'ppo_epsilon', 'policy_rho_clip', 'awr_beta', 'awr_max_weight', 'vmpo_epsilon',
-      'vmpo_initial_temperature', 'vmpo_speed', 'huber_delta', 'observation_clip', 'rho_clip',
-      'c_clip', 'reward_scale', 'initial_std')
-  for name in above_zero:
-    value = getattr(config, name)
-    if not (math.isfinite(value) and value > 0):
-      raise types.UserError(f'agent.{name} ({value}) must be > 0')
-  for name in ('value_clip', 'value_cost', 'max_abs_reward', 'min_std'):
-    value = getattr(config, name)
-    if not (math.isfinite(value) and value >= 0):
-      raise types.UserError(f'agent.{name} ({value}) must be >= 0')
-  shares = {'discount': config.discount, 'lambda_': config.lambda_,
-            'observations.decay': config.observations.decay, 'values.decay': config.values.decay}
-  for name, value in shares.items():
-    if not 0 <= value <= 1:
-      raise types.UserError(f'agent.{name} ({value}) must be in [0, 1]')
+  named = lambda *names: {f'agent.{name}': getattr(config, name) for name in names}
+  ranges.check_above_zero(named(
+      'ppo_epsilon', 'awr_beta', 'vmpo_epsilon', 'vmpo_initial_temperature', 'vmpo_speed',
+      'huber_delta', 'reward_scale', 'initial_std'))
+  ranges.check_above_zero(named(
+      'policy_rho_clip', 'rho_clip', 'c_clip', 'awr_max_weight', 'observation_clip'), infinite=True)
+  ranges.check_at_least_zero(named('value_clip', 'value_cost', 'max_abs_reward', 'min_std'))
+  ranges.check_finite(named('advantage_offset'))
+  ranges.check_shares({
+      **named('discount', 'lambda_'), 'agent.observations.decay': config.observations.decay,
+      'agent.values.decay': config.values.decay})
   if config.num_bootstrap_steps < 1:
     raise types.UserError(
         f'agent.num_bootstrap_steps ({config.num_bootstrap_steps}) must be >= 1')
+  if not _MIN_STD_ABOVE <= config.initial_std - config.min_std <= _MAX_STD_ABOVE:
+    raise types.UserError(
+        f'agent.initial_std ({config.initial_std}) must be above agent.min_std '
+        f'({config.min_std}) by {_MIN_STD_ABOVE} to {_MAX_STD_ABOVE}')
+
+
+def _check_penalties(config: OnPolicyConfig) -> None:
+  for name in PENALTIES:
+    penalty = getattr(config, name)
+    ranges.check_at_least_zero({f'agent.{name}.weight': penalty.weight})
+    ranges.check_above_zero({f'agent.{name}.speed': penalty.speed})
+    if penalty.threshold is not None:  # of -entropy it may well be negative
+      check = ranges.check_finite if name == 'entropy' else ranges.check_at_least_zero
+      check({f'agent.{name}.threshold': penalty.threshold})
+  of_behaviour = [name for name in penalties(config) if name.endswith('_behaviour')]
+  if config.penalties_in_rewards == 'none' or not of_behaviour:
+    return
+  num_estimates = {'never': 1, 'epoch': config.num_epochs,
+                   'minibatch': config.num_epochs * num_minibatches(config)}
+  if num_estimates[config.recompute_advantages] == 1:
+    raise types.UserError(
+        f"agent.penalties_in_rewards ('{config.penalties_in_rewards}') with agent."
+        f'{of_behaviour[0]} needs rewards that are computed anew after the policy has left the '
+        "behaviour: before, the divergence is 0. Set agent.recompute_advantages 'epoch' or "
+        "'minibatch', and more than one pass")
+
+
+def _check_combinations(config: OnPolicyConfig) -> None:
+  if config.action_distribution == 'deterministic_tanh':
+    raise types.UserError(
+        "agent.action_distribution ('deterministic_tanh') has no log-probabilities, and every "
+        "agent.policy_loss needs them: choose 'tanh_normal' or 'clipped_normal'")
+  if config.policy_loss == 'vmpo' and config.keep_advantages != 'all':
+    raise types.UserError(
+        f"agent.keep_advantages ('{config.keep_advantages}') must be 'all' with "
+        "agent.policy_loss 'vmpo', which takes the better half by itself")

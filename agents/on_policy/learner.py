@@ -20,11 +20,10 @@ from seed_acme.ops import transitions as transitions_lib
 def passes(config: on_policy_config.OnPolicyConfig) -> multi_pass_learner.Passes:
   """Epochs and minibatches. Raises `types.UserError` for sizes that do not divide."""
   config.check()
-  num_elements = on_policy_config.num_elements(config)
-  size = on_policy_config.minibatch_size(config)
   return multi_pass_learner.Passes(
-      num_epochs=config.num_epochs, num_minibatches=num_elements // size,
-      num_elements=num_elements, prepare=functools.partial(prepare, config=config),
+      num_epochs=config.num_epochs, num_minibatches=on_policy_config.num_minibatches(config),
+      num_elements=on_policy_config.num_elements(config),
+      prepare=functools.partial(prepare, config=config),
       prepares_each_epoch=config.recompute_advantages == 'epoch',
       take=functools.partial(take, config=config),
       finish=functools.partial(finish, config=config))
@@ -44,8 +43,11 @@ def prepare(network: network_lib.OnPolicyNetwork, sample: types.Sample, is_first
   behaviour = types.ActorCriticOutput(*tree.map_structure(lambda x: x[:-1], outputs.prediction))
   log_rhos = (network.distribution.log_prob(params, actions)
               - network.distribution.log_prob(behaviour.policy_params, actions))
-  steps = _steps(network, inputs, params, behaviour.policy_params, config)
-  estimates = advantages_lib.estimate(values, steps, log_rhos, config)
+  steps = transitions_lib.transitions(inputs, gamma=config.discount)
+  steps = steps._replace(rewards=advantages_lib.rewards_to_learn(steps.rewards, config))
+  quantities = penalties_lib.quantities(
+      network.distribution, params, behaviour.policy_params, config)
+  estimates = loss_lib.estimate(network, values, steps, log_rhos, quantities, config)
   targets, advantages, behaviour_values = _in_learnt_units(
       network, estimates, behaviour.value, steps.mask, is_first, config)
   batch = loss_lib.Minibatch(
@@ -56,38 +58,23 @@ def prepare(network: network_lib.OnPolicyNetwork, sample: types.Sample, is_first
   return batch if config.minibatch_of == 'unrolls' else _as_transitions(batch)
 
 
-def _steps(network: network_lib.OnPolicyNetwork, inputs: types.AgentInput, params: tf.Tensor,
-           behaviour_params: tf.Tensor,
-           config: on_policy_config.OnPolicyConfig) -> transitions_lib.Transitions:
-  """`[T, B]` with rewards as they are learnt."""
-  steps = transitions_lib.transitions(inputs, gamma=config.discount)
-  penalties = tf.zeros_like(steps.rewards)
-  if config.penalties_in_rewards != 'none':
-    quantities = penalties_lib.quantities(network.distribution, params, behaviour_params, config)
-    penalties = penalties_lib.in_rewards(quantities, network.penalty_weights(), steps.rewards)
-  rewards = advantages_lib.rewards_to_learn(steps.rewards, penalties, config)
-  return steps._replace(rewards=transitions_lib.select(steps.mask, rewards))
-
-
 def _in_learnt_units(
     network: network_lib.OnPolicyNetwork, estimates: advantages_lib.Estimates,
     behaviour_values: tf.Tensor, mask: tf.Tensor, is_first: bool,
     config: on_policy_config.OnPolicyConfig) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-  """Targets, advantages and values when acting, `[T, B]`, in the units values are learnt in."""
+  """Targets, advantages and values when acting, `[T, B]`, in the units values are learnt in.
 
-  def normalized() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    return (network.normalized_value(estimates.targets),
-            estimates.advantages / network.value_std(),
-            network.normalized_value(behaviour_values))
-
-  if network.values is None or not is_first:
-    return normalized()
-  if config.popart_order == 'targets_first':
-    result = normalized()
-    network.values.update(estimates.targets, mask)
-    return result
-  network.values.update(estimates.targets, mask)
-  return normalized()
+  The order is of targets and advantages. Values when acting are in the units that the network's
+  output has by the time of the loss, after the statistics have changed.
+  """
+  changing = network.values if is_first else None
+  if changing is not None and config.popart_order == 'statistics_first':
+    changing.update(estimates.targets, mask)
+  targets = network.normalized_value(estimates.targets)
+  advantages = estimates.advantages / network.value_std()
+  if changing is not None and config.popart_order == 'targets_first':
+    changing.update(estimates.targets, mask)
+  return targets, advantages, network.value_when_acting(behaviour_values)
 
 
 def _as_transitions(batch: loss_lib.Minibatch) -> loss_lib.Minibatch:

@@ -12,9 +12,9 @@ from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import network as network_lib
 from seed_acme.agents.on_policy import penalties as penalties_lib
 from seed_acme.agents.on_policy import policy_losses
+from seed_acme.ops import distributions
 from seed_acme.ops import transitions as transitions_lib
-
-_MAX_REPORTED_LOG_RATIO = 20.0  # keeps one hopeless ratio from turning the metric infinite
+from seed_acme.ops import vtrace as vtrace_lib
 
 
 class Minibatch(NamedTuple):
@@ -22,7 +22,7 @@ class Minibatch(NamedTuple):
 
   inputs: the rows that actions were chosen in, of unrolls `[T+1, M, ...]`. initial_state:
   `[M, ...]`, `()` for transitions. actions, behaviour_params: of these rows. The rest is the
-  result: rewards as they are learnt, discounts and mask of `ops.transitions`; value targets and
+  result: rewards clipped and scaled, discounts and mask of `ops.transitions`; value targets and
   values when acting in the units that values are learnt in; advantages.
   """
   inputs: types.AgentInput
@@ -39,7 +39,10 @@ class Minibatch(NamedTuple):
 
 def loss(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
          config: on_policy_config.OnPolicyConfig) -> types.LossOutput:
-  """Scalar: policy loss + value_cost * value loss + penalties; means over unmasked steps."""
+  """Scalar: policy loss + value_cost * value loss + penalties; means over unmasked steps.
+
+  Penalties that are in the rewards are no term of the loss; their weights are learnt all the same.
+  """
   distribution, mask = network.distribution, minibatch.mask
   params, values, bootstrap = _predicted(network, minibatch, config)
   log_prob = distribution.log_prob(params, minibatch.actions)
@@ -47,35 +50,31 @@ def loss(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
   behaviour_params = tf.stop_gradient(
       transitions_lib.select(mask[..., tf.newaxis], minibatch.behaviour_params))
   log_ratio = log_prob - distribution.log_prob(behaviour_params, minibatch.actions)
+  quantities = penalties_lib.quantities(distribution, params, behaviour_params, config)
   targets, advantages = minibatch.targets, minibatch.advantages
   if config.recompute_advantages == 'minibatch':
     assert bootstrap is not None
     steps = transitions_lib.Transitions(minibatch.rewards, minibatch.discounts, mask)
-    estimates = advantages_lib.estimate(bootstrap, steps, log_ratio, config)
+    estimates = estimate(network, bootstrap, steps, log_ratio, quantities, config)
     targets = network.normalized_value(estimates.targets)
     advantages = estimates.advantages / network.value_std()
   policy = policy_losses.policy_loss(
       log_prob, log_ratio, advantages, mask, network.temperature(), config)
   value = value_loss(network.normalized_value(values), tf.stop_gradient(targets),
                      minibatch.behaviour_values, mask, config)
-  quantities = penalties_lib.quantities(distribution, params, behaviour_params, config)
   penalty = penalties_lib.terms(quantities, network.penalty_weights(), mask, config)
   losses = {
       'loss/policy': policy.loss,
       'loss/value': config.value_cost * value,
-      'loss/penalties': penalty.loss,
+      'loss/penalties': (
+          penalty.loss if config.penalties_in_rewards == 'none' else tf.zeros([])),
       'loss/adjustment': policy.adjustment + penalty.adjustment,
   }
-  mean = functools.partial(transitions_lib.masked_mean, mask=mask)
   metrics = {
       **losses,
       **penalty.metrics,
-      'policy/entropy': mean(distribution.entropy(params)),
-      'policy/kl_behaviour': mean(distribution.kl(behaviour_params, params)),
-      'policy/ratio_mean': mean(tf.exp(tf.minimum(log_ratio, _MAX_REPORTED_LOG_RATIO))),
-      'policy/ratio_clipped_share': mean(
-          tf.abs(log_ratio) > tf.math.log(1.0 + config.ppo_epsilon)),
-      'value/mean': mean(values),
+      **_policy_metrics(distribution, params, behaviour_params, log_ratio, mask, config),
+      'value/mean': transitions_lib.masked_mean(values, mask),
   }
   temperature = network.temperature()
   if temperature is not None:
@@ -83,6 +82,32 @@ def loss(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
   return types.LossOutput(
       loss=tf.add_n(list(losses.values())),
       metrics={name: tf.stop_gradient(x) for name, x in metrics.items()})
+
+
+def estimate(network: network_lib.OnPolicyNetwork, values: tf.Tensor,
+             steps: transitions_lib.Transitions, log_rhos: tf.Tensor,
+             quantities: dict[str, tf.Tensor],
+             config: on_policy_config.OnPolicyConfig) -> advantages_lib.Estimates:
+  """Values `[T+1, B]`; steps, log_rhos and quantities of the penalties `[T, B]`."""
+  penalties = penalties_lib.in_rewards(quantities, network.penalty_weights(), steps.rewards)
+  rewards = advantages_lib.penalized(steps.rewards, penalties, config)
+  return advantages_lib.estimate(
+      values, steps._replace(rewards=transitions_lib.select(steps.mask, rewards)), log_rhos, config)
+
+
+def _policy_metrics(distribution: distributions.Distribution, params: tf.Tensor,
+                    behaviour_params: tf.Tensor, log_ratio: tf.Tensor, mask: tf.Tensor,
+                    config: on_policy_config.OnPolicyConfig) -> dict[str, tf.Tensor]:
+  """How far the policy is from the one that acted."""
+  mean = functools.partial(transitions_lib.masked_mean, mask=mask)
+  ratio = vtrace_lib.importance_ratios(log_ratio)
+  lower, upper = policy_losses.ppo_bounds(config)
+  return {
+      'policy/entropy': mean(distribution.entropy(params)),
+      'policy/kl_behaviour': mean(distribution.kl(behaviour_params, params)),
+      'policy/ratio_mean': mean(ratio),
+      'policy/ratio_clipped_share': mean(tf.logical_or(ratio < lower, ratio > upper)),
+  }
 
 
 def _predicted(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,

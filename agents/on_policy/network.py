@@ -71,7 +71,8 @@ class OnPolicyNetwork(snt.Module):
     self.values: running_statistics.ValueNormalizer | None = None
     if config.values.statistics != 'none':
       self.values = running_statistics.ValueNormalizer(
-          _decay(config.values), config.value_compensation)
+          _decay(config.values), config.value_compensation,
+          keeps_previous=config.value_clip > 0)
     self._free_std = None
     if config.state_independent_std and distribution.is_std.any():
       self._free_std = tf.Variable(tf.zeros([distribution.num_params]), name='free_std')
@@ -122,6 +123,14 @@ class OnPolicyNetwork(snt.Module):
     """`[...]` in units of the reward -> in those that the value is learnt in."""
     return value if self.values is None else self.values.normalize(value)
 
+  def value_when_acting(self, value: tf.Tensor) -> tf.Tensor:
+    """`[...]` in units of the reward, when acting -> in those that the value is learnt in: what
+    the weights that acted would give with the statistics as they are now. For `value_clip`.
+    """
+    if self.values is None or not self._config.value_clip:
+      return value
+    return self.values.normalize_previous(value)
+
   def value_std(self) -> tf.Tensor:
     """Scalar that advantages are divided by."""
     return tf.ones([]) if self.values is None else self.values.std()
@@ -129,7 +138,7 @@ class OnPolicyNetwork(snt.Module):
   def penalty_weights(self) -> dict[str, tf.Tensor]:
     """Scalars by name; gradients flow into the learnt ones."""
     return {
-        name: tf.constant(penalty.weight) if penalty.threshold is None else
+        name: tf.constant(penalty.weight, tf.float32) if penalty.threshold is None else
         lagrange.weight(self._parameters[name], speed=penalty.speed)
         for name, penalty in on_policy_config.penalties(self._config).items()}
 
@@ -144,8 +153,8 @@ def _weight_parameters(config: on_policy_config.OnPolicyConfig) -> dict[str, tf.
   """p of every learnt weight."""
   values = {
       name: lagrange.initial_parameter(
-          penalty.weight, speed=penalty.speed, weight_name=f'agent.{name}.weight',
-          speed_name=f'agent.{name}.speed')
+          on_policy_config.initial_weight(penalty), speed=penalty.speed,
+          weight_name=f'agent.{name}.weight', speed_name=f'agent.{name}.speed')
       for name, penalty in on_policy_config.penalties(config).items()
       if penalty.threshold is not None}
   if config.policy_loss == 'vmpo':

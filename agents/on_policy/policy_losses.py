@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.ops import transitions as transitions_lib
+from seed_acme.ops import vtrace as vtrace_lib
 
-_MAX_LOG_RATIO = 20.0  # exp of more is of no use to anybody, and of 89 infinite
 _EPSILON = 1e-8
 
 
@@ -29,16 +29,18 @@ def policy_loss(log_prob: tf.Tensor, log_ratio: tf.Tensor, advantages: tf.Tensor
   """log_ratio: log pi(a|x) - log mu(a|x). temperature: scalar eta of `vmpo`, else None."""
   advantages = transitions_lib.select(mask, tf.stop_gradient(advantages))
   log_prob, log_ratio = (transitions_lib.select(mask, x) for x in (log_prob, log_ratio))
-  advantages, mask = preprocess(advantages, mask, config)
-  zero = tf.zeros([])
-  if config.policy_loss == 'ppo':
-    return PolicyLoss(ppo(log_ratio, advantages, mask, config), zero)
+  advantages, kept = preprocess(advantages, mask, config)
   if config.policy_loss == 'vmpo':
     assert temperature is not None
-    return vmpo(log_prob, advantages, mask, temperature, config)
-  weights = _weights(log_ratio, advantages, config)
-  return PolicyLoss(
-      -transitions_lib.masked_mean(tf.stop_gradient(weights) * log_prob, mask), zero)
+    return vmpo(log_prob, advantages, kept, temperature, config)
+  if config.policy_loss == 'ppo':
+    loss = ppo(log_ratio, advantages, kept, config)
+  else:
+    weights = _weights(log_ratio, advantages, config)
+    loss = -transitions_lib.masked_mean(tf.stop_gradient(weights) * log_prob, kept)
+  if config.keep_form == 'original':  # those that are left out count as 0 in the mean
+    loss *= transitions_lib.masked_mean(tf.cast(kept, tf.float32), mask)
+  return PolicyLoss(loss, tf.zeros([]))
 
 
 def _weights(log_ratio: tf.Tensor, advantages: tf.Tensor,
@@ -51,7 +53,7 @@ def _weights(log_ratio: tf.Tensor, advantages: tf.Tensor,
   if config.policy_loss == 'vpg':
     return advantages
   if config.policy_loss == 'vtrace':
-    return tf.minimum(_ratio(log_ratio), config.policy_rho_clip) * advantages
+    return vtrace_lib.truncated_ratios(log_ratio, config.policy_rho_clip) * advantages
   if config.policy_loss == 'awr':
     return tf.exp(tf.minimum(advantages / config.awr_beta, math.log(config.awr_max_weight)))
   if config.policy_loss == 'repeat_positive':
@@ -65,14 +67,18 @@ def ppo(log_ratio: tf.Tensor, advantages: tf.Tensor, mask: tf.Tensor,
 
     L = -mean( min( r A, clip(r, lower, 1 + epsilon) A ) )
 
-  lower: 1 - epsilon in the paper; 1 / (1 + epsilon) in the original SEED RL.
+  lower: see `ppo_bounds`.
   """
-  upper = 1.0 + config.ppo_epsilon
-  lower = 1.0 - config.ppo_epsilon if config.ppo_lower_bound == 'linear' else 1.0 / upper
-  ratio = _ratio(log_ratio)
-  clipped = tf.clip_by_value(ratio, lower, upper)
+  ratio = vtrace_lib.importance_ratios(log_ratio)
+  clipped = tf.clip_by_value(ratio, *ppo_bounds(config))
   return -transitions_lib.masked_mean(
       tf.minimum(ratio * advantages, clipped * advantages), mask)
+
+
+def ppo_bounds(config: on_policy_config.OnPolicyConfig) -> tuple[float, float]:
+  """Of the ratio: from 1 - epsilon (paper) or 1 / (1 + epsilon) (SEED RL) to 1 + epsilon."""
+  upper = 1.0 + config.ppo_epsilon
+  return 1.0 - config.ppo_epsilon if config.ppo_lower_bound == 'linear' else 1.0 / upper, upper
 
 
 def vmpo(log_prob: tf.Tensor, advantages: tf.Tensor, mask: tf.Tensor, temperature: tf.Tensor,
@@ -109,7 +115,8 @@ def better_half(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
   lowest = tf.fill(tf.shape(advantages), advantages.dtype.min)
   ordered = tf.sort(tf.reshape(tf.where(mask, advantages, lowest), [-1]), direction='DESCENDING')
   num_kept = tf.maximum(tf.reduce_sum(tf.cast(mask, tf.int32)) // 2, 1)
-  return tf.logical_and(mask, advantages >= ordered[num_kept - 1])
+  # XLA needs the position of a slice beforehand, and would compile anew for each.
+  return tf.logical_and(mask, advantages >= tf.gather(ordered, num_kept - 1))
 
 
 def preprocess(advantages: tf.Tensor, mask: tf.Tensor,
@@ -120,13 +127,10 @@ def preprocess(advantages: tf.Tensor, mask: tf.Tensor,
     variance = transitions_lib.masked_mean(tf.square(advantages - mean), mask)
     advantages = transitions_lib.select(
         mask, (advantages - mean) / (tf.sqrt(variance) + _EPSILON))
-  advantages = advantages + config.advantage_offset
+  shifted = advantages + config.advantage_offset
   if config.keep_advantages == 'positive':
-    mask = tf.logical_and(mask, advantages > 0)
+    compared = shifted if config.keep_form == 'shifted' else advantages
+    mask = tf.logical_and(mask, compared > 0)
   elif config.keep_advantages == 'top_half':
     mask = better_half(advantages, mask)
-  return advantages, mask
-
-
-def _ratio(log_ratio: tf.Tensor) -> tf.Tensor:
-  return tf.exp(tf.clip_by_value(log_ratio, -_MAX_LOG_RATIO, _MAX_LOG_RATIO))
+  return shifted, mask

@@ -61,8 +61,7 @@ def td_errors(q_values: tf.Tensor, target_q_values: tf.Tensor, inputs: types.Age
     a*_t = argmax_a Q(x_t, a);  e_t = h(n-step return over h^-1(Q_target(x_t, a*_t))) - Q(x_t, a_t)
   """
   rewards, discounts, mask = transitions_lib.transitions(inputs, gamma=config.discount)
-  if config.max_abs_reward:
-    rewards = tf.clip_by_value(rewards, -config.max_abs_reward, config.max_abs_reward)
+  rewards = transitions_lib.clip_rewards(rewards, config.max_abs_reward)
   greedy = tf.argmax(q_values, axis=-1, output_type=tf.int32)
   targets = nstep.nstep_q_targets(
       tf.gather(target_q_values, greedy, batch_dims=2), rewards, discounts, mask,

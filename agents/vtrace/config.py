@@ -4,6 +4,8 @@ from __future__ import annotations
 import dataclasses
 
 from seed_acme import config as config_lib
+from seed_acme import ranges
+from seed_acme import types
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -12,7 +14,7 @@ class VTraceConfig(config_lib.AgentConfig):
 
   discount: gamma per agent step.
   lambda_: trace decay multiplied into c_t.
-  rho_clip, c_clip, policy_rho_clip: truncations of the importance weights.
+  rho_clip, c_clip, policy_rho_clip: truncations of the importance weights; inf = none.
   value_cost: multiplies 0.5 * mean squared error.
   entropy_cost: initial (or fixed) weight of the entropy bonus.
   target_entropy: entropy in nats to hold by adjusting the weight; None = fixed weight.
@@ -36,3 +38,18 @@ class VTraceConfig(config_lib.AgentConfig):
   entropy_adjustment_speed: float = 10.0
   kl_cost: float = 0.0
   max_abs_reward: float = 0.0
+
+  def check(self) -> None:
+    """See the base class."""
+    named = lambda *names: {f'agent.{name}': getattr(self, name) for name in names}
+    ranges.check_shares(named('discount', 'lambda_'))
+    ranges.check_above_zero(named('rho_clip', 'c_clip', 'policy_rho_clip'), infinite=True)
+    ranges.check_above_zero(named('entropy_adjustment_speed'))
+    ranges.check_at_least_zero(named('value_cost', 'entropy_cost', 'kl_cost', 'max_abs_reward'))
+    if self.target_entropy is not None:
+      ranges.check_finite(named('target_entropy'))
+      if not self.entropy_cost:
+        raise types.UserError(
+            f'agent.entropy_cost ({self.entropy_cost}) must be > 0 with agent.target_entropy: it '
+            'is the weight that adjustment starts from, by factors. A small one, such as 1e-5, '
+            'will do')

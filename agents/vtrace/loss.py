@@ -38,7 +38,8 @@ def loss(
   inputs, outputs = burn_in.learnt_rows(sample.unroll, config)
   state = burn_in.entering_state(network, sample.unroll, config)
   prediction, _ = network.unroll(inputs, state)
-  rewards, discounts, mask = _transitions(inputs, config)
+  rewards, discounts, mask = transitions_lib.transitions(inputs, gamma=config.discount)
+  rewards = transitions_lib.clip_rewards(rewards, config.max_abs_reward)
   values, actions = prediction.value, outputs.action[:-1]
   params = prediction.policy_params[:-1]
   policy = distributions.Categorical(params.shape[-1])
@@ -83,16 +84,6 @@ def _ratio_metrics(
       'vtrace/rho_mean': mean(tf.exp(tf.minimum(log_rhos, _MAX_REPORTED_LOG_RHO))),
       'vtrace/rho_clipped_share': mean(tf.exp(log_rhos) > config.rho_clip),
   }
-
-
-def _transitions(
-    inputs: types.AgentInput, config: vtrace_config.VTraceConfig) -> transitions_lib.Transitions:
-  """Rows `[T+1, B]` -> transitions `[T, B]`, rewards clipped if the configuration says so."""
-  result = transitions_lib.transitions(inputs, gamma=config.discount)
-  bound = config.max_abs_reward
-  if not bound:
-    return result
-  return result._replace(rewards=tf.clip_by_value(result.rewards, -bound, bound))
 
 
 def _entropy_terms(

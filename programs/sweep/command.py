@@ -141,7 +141,7 @@ def _run(plan: sweep_plan.Plan, out: pathlib.Path, arguments: SweepArguments, jo
     resume += f' --launch={arguments.launch}'
   if arguments.jobs:
     resume += f' --jobs={arguments.jobs}'
-  names = sweep_plan.short_names(plan.fields())
+  names = plan.names()
   runs = plan.runs(out)
   scheduler = sweep_schedule.Scheduler(
       runs, names, jobs=jobs, launch=arguments.launch,
@@ -163,7 +163,7 @@ def _run(plan: sweep_plan.Plan, out: pathlib.Path, arguments: SweepArguments, jo
 
 def _heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: list[sweep_plan.Run], jobs: int,
              num_left: int) -> str:
-  names = sweep_plan.short_names(plan.fields())
+  names = plan.names()
   labels = [sweep_plan.label(c.settings, names) for c in plan.combinations]
   listed = [f'  {label}\n' for label in labels[:_MAX_LISTED]]
   if len(labels) > _MAX_LISTED:
@@ -220,7 +220,7 @@ def _tell_failures(results: sweep_results.Results) -> None:
   failed = [(run, state) for run, state in results.runs if state.status == sweep_state.FAILED]
   if failed:
     sys.stdout.flush()
-    names = sweep_plan.short_names(results.plan.fields())
+    names = results.plan.names()
     print(f'error: {len(failed)} of {_count(len(results.runs), "run")} failed', file=sys.stderr)
     for run, state in failed[:_MAX_LISTED]:
       reason = ' '.join(state.message.split())[:_MAX_REASON]

@@ -44,7 +44,7 @@ def _replace(path: pathlib.Path, draw: Callable[[pathlib.Path], object]) -> path
 
 def _groups(results: sweep_results.Results) -> list[sweep_plot.Group]:
   """The finished runs of each combination that have a curve, the best combination first."""
-  names = sweep_plan.short_names(results.plan.fields())
+  names = results.plan.names()
   curves: dict[str, list[plot.Curve]] = {}
   for run, state in results.runs:
     if state.status == sweep_state.FINISHED:
@@ -70,7 +70,7 @@ def _panels(results: sweep_results.Results) -> list[sweep_plot.Panel]:
   """Of each field the combinations that its grid has set; one that takes one value says nothing."""
   returns_of = {row.combination.slug: row.returns for row in results.rows}
   panels = []
-  for field, name in sweep_plan.short_names(results.plan.fields()).items():
+  for field, name in results.plan.names().items():
     values: dict[str, Any] = {}
     returns: dict[str, list[np.ndarray]] = {}
     for combination in results.plan.combinations:

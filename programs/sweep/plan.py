@@ -79,6 +79,10 @@ class Plan:
     return list(dict.fromkeys(field for combination in self.combinations
                               for field in combination.settings))
 
+  def names(self) -> dict[str, str]:
+    """What tables and figures call these fields."""
+    return short_names(self.fields(), self.base)
+
 
 def make(base: config_lib.ExperimentConfig, products: Sequence[sweep_grid.Product],
          num_seeds: int, saved: Plan | None = None) -> Plan:
@@ -100,7 +104,7 @@ def make(base: config_lib.ExperimentConfig, products: Sequence[sweep_grid.Produc
     chosen[_key(config)] = ({**known, **settings}, config)
   slugs = {_key(_with(old.settings, base)): old.slug
            for old in (saved.combinations if saved else ())}
-  _add_slugs(slugs, {key: settings for key, (settings, _) in chosen.items()})
+  _add_slugs(slugs, {key: settings for key, (settings, _) in chosen.items()}, base)
   plan = Plan(base, tuple(Combination(slugs[key], settings, config)
                           for key, (settings, config) in chosen.items()), num_seeds)
   _validate(plan)
@@ -139,11 +143,21 @@ def load(out: pathlib.Path) -> Plan:
                           'choose another --out') from None
 
 
-def short_names(fields: Iterable[str]) -> dict[str, str]:
-  """The last part of each dotted name, where that tells them apart."""
-  fields = list(fields)
-  last = [field.rpartition('.')[2] for field in fields]
-  return {field: name if last.count(name) == 1 else field for field, name in zip(fields, last)}
+def short_names(fields: Iterable[str], base: config_lib.ExperimentConfig) -> dict[str, str]:
+  """Of each dotted name as many parts, from the last, as no other field of the configuration
+  ends in: `learning_rate`, but `entropy.weight`.
+  """
+  known = sweep_grid.field_names(base)
+  return {field: _short_name(field, known) for field in fields}
+
+
+def _short_name(field: str, known: Sequence[str]) -> str:
+  parts = field.split('.')
+  for i in reversed(range(1, len(parts))):
+    name = '.'.join(parts[i:])
+    if sum(other == name or other.endswith(f'.{name}') for other in known) < 2:
+      return name
+  return field
 
 
 def label(settings: dict[str, Any], names: dict[str, str]) -> str:
@@ -169,9 +183,10 @@ def _with(settings: dict[str, Any],
   return config
 
 
-def _add_slugs(slugs: dict[str, str], settings: dict[str, dict[str, Any]]) -> None:
+def _add_slugs(slugs: dict[str, str], settings: dict[str, dict[str, Any]],
+               base: config_lib.ExperimentConfig) -> None:
   """Adds a folder name for each key that has none; slugs, settings: by key of the config."""
-  names = short_names(dict.fromkeys(field for one in settings.values() for field in one))
+  names = short_names(dict.fromkeys(field for one in settings.values() for field in one), base)
   fresh = {key: _slug(one, names) for key, one in settings.items() if key not in slugs}
   wanted = [*slugs.values(), *fresh.values()]
   for key, slug in fresh.items():
@@ -190,7 +205,7 @@ def _slug(settings: dict[str, Any], names: dict[str, str]) -> str:
 
 
 def _validate(plan: Plan) -> None:
-  names = short_names(plan.fields())
+  names = plan.names()
   checked = []
   for combination in plan.combinations:
     try:
@@ -217,7 +232,7 @@ def _check_extends(plan: Plan, saved: Plan) -> None:
   slugs = {combination.slug for combination in plan.combinations}
   lost = [combination for combination in saved.combinations if combination.slug not in slugs]
   if lost:
-    shown = label(lost[0].settings, short_names(saved.fields()))
+    shown = label(lost[0].settings, saved.names())
     raise types.UserError(
         f'the sweep in --out has combinations that this grid lacks ({len(lost)}, such as {shown}): '
         'add their values to --grid, or choose another --out')

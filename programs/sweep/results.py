@@ -144,7 +144,7 @@ def _cell(value: Any) -> str:
 
 def text_table(results: Results, max_rows: int) -> str:
   """Markdown that is aligned as it stands, the best rows first."""
-  names = sweep_plan.short_names(results.plan.fields())
+  names = results.plan.names()
   evaluates = any(row.evaluations.size for row in results.rows)
   header = [*names.values(), 'seeds', 'return', '95% interval', 'median', 'min', 'max',
             *(['evaluation', '95% interval'] if evaluates else []), 'steps', 'CPU-s']
@@ -201,7 +201,7 @@ def _page(results: Results) -> str:
            text_table(results, len(results.rows))]
   failed = [(run, state) for run, state in results.runs if state.status == sweep_state.FAILED]
   if failed:
-    names = sweep_plan.short_names(plan.fields())
+    names = plan.names()
     parts.append('Failed:\n\n' + '\n'.join(
         f'- {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: '
         f'{" ".join(state.message.split())}' for run, state in failed))

@@ -28,6 +28,11 @@ class _CopyVectors:
   which is the best that can be done without knowing x (E[(a - x)^2] = a^2 + 1/3);
   -1 for uniformly random ones (E[(a - x)^2] = 2/3).
 
+  What differs from seed_rl's toys: there a reward is -sum((a - x)^2), so that the best return
+  is 0; the vector is followed by one number that is always 0, instead of the two above; its
+  `horizon` is `length`, or `delay` and `num_vectors` in one; and an episode of the memory toy
+  takes one more step, with reward 0, before it ends.
+
   Time steps are read-only for the caller and stay valid: observations are allocated anew
   each step, the constant arrays are shared and write-protected.
   """
@@ -127,7 +132,7 @@ class _CopyVectors:
 
 
 class Toy(_CopyVectors):
-  """Answer each row with the vector it shows: seed_rl's ToyEnv.
+  """Answer each row with the vector it shows, after seed_rl's ToyEnv.
 
   Each of the `length` rows before LAST shows a new vector of `size` numbers, and the action
   chosen there is compared with it. A policy sees all it needs: no memory, no exploration.
@@ -143,7 +148,7 @@ class Toy(_CopyVectors):
 
 
 class ToyMemory(_CopyVectors):
-  """Answer with the vector shown `delay` rows ago: seed_rl's ToyMemoryEnv.
+  """Answer with the vector shown `delay` rows ago, after seed_rl's ToyMemoryEnv.
 
   Rows 0 ... num_vectors - 1 show a vector each; row `delay + t` asks for vector t. So all
   are shown before the first is asked for (`num_vectors <= delay`), and nothing in the rows

@@ -121,12 +121,18 @@ class ValueNormalizer(snt.Module):
   Without it a = 1 and b = 0 for ever: plain normalisation of the targets.
   """
 
-  def __init__(self, decay: float | None, compensates: bool, name: str = 'values'):
+  def __init__(self, decay: float | None, compensates: bool, keeps_previous: bool,
+               name: str = 'values'):
+    """keeps_previous: for `normalize_previous`."""
     super().__init__(name=name)
     self._statistics = RunningStatistics((), decay, 'statistics')
     self._compensates = compensates
     self._scale = tf.Variable(1.0, trainable=False, name='scale')
     self._shift = tf.Variable(0.0, trainable=False, name='shift')
+    self._previous: tuple[tf.Variable, tf.Variable] | None = None
+    if keeps_previous and not compensates:  # which keeps V, so that values need no conversion
+      self._previous = (tf.Variable(0.0, trainable=False, name='previous_mean'),
+                        tf.Variable(1.0, trainable=False, name='previous_std'))
 
   def value(self, x: tf.Tensor) -> tf.Tensor:
     """The network's output `[...]` -> value in units of the reward."""
@@ -136,6 +142,13 @@ class ValueNormalizer(snt.Module):
   def normalize(self, value: tf.Tensor) -> tf.Tensor:
     """(v - m) / sigma, `[...]`."""
     return (value - self._statistics.mean()) / self._statistics.std()
+
+  def normalize_previous(self, value: tf.Tensor) -> tf.Tensor:
+    """V that the network gave before the last update -> a x + b of the same x now, `[...]`."""
+    if self._previous is None:
+      return self.normalize(value)
+    mean, std = self._previous
+    return (value - mean) / std
 
   def std(self) -> tf.Tensor:
     """Scalar sigma."""
@@ -148,6 +161,9 @@ class ValueNormalizer(snt.Module):
   def update(self, targets: tf.Tensor, mask: tf.Tensor) -> None:
     """targets `[...]` in units of the reward, mask `[...]`."""
     mean, std = self._statistics.mean(), self._statistics.std()
+    if self._previous is not None:
+      self._previous[0].assign(mean)
+      self._previous[1].assign(std)
     self._statistics.update(tf.reshape(targets, [-1]), tf.reshape(mask, [-1]))
     if self._compensates:
       new_mean, new_std = self._statistics.mean(), self._statistics.std()

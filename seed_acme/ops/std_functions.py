@@ -45,7 +45,7 @@ def safe_exp(*, std_at_zero: float, min_std: float) -> StdFunction:
   shift = math.log(above_min)
   if abs(shift) > _MAX_EXPONENT:
     raise types.UserError(
-        f'std_at_zero ({std_at_zero}) less min_std ({min_std}) must be between '
+        f'agent.initial_std ({std_at_zero}) less agent.min_std ({min_std}) must be between '
         f'{math.exp(-_MAX_EXPONENT):.1e} and {math.exp(_MAX_EXPONENT):.1e} for safe_exp')
 
   def std(s: tf.Tensor) -> tf.Tensor:
@@ -57,7 +57,8 @@ def safe_exp(*, std_at_zero: float, min_std: float) -> StdFunction:
 
 def _above_min(std_at_zero: float, min_std: float) -> float:
   if not (math.isfinite(min_std) and min_std >= 0):
-    raise types.UserError(f'min_std ({min_std}) must be >= 0')
+    raise types.UserError(f'agent.min_std ({min_std}) must be >= 0')
   if not (math.isfinite(std_at_zero) and std_at_zero > min_std):
-    raise types.UserError(f'std_at_zero ({std_at_zero}) must be greater than min_std ({min_std})')
+    raise types.UserError(f'agent.initial_std ({std_at_zero}) must be greater than agent.min_std '
+                          f'({min_std})')
   return std_at_zero - min_std

@@ -41,6 +41,13 @@ def transitions(inputs: types.AgentInput, *, gamma: float) -> Transitions:
       rewards=select(mask, reward[1:]), discounts=select(mask, gamma * discount[1:]), mask=mask)
 
 
+def clip_rewards(rewards: tf.Tensor, max_abs_reward: float) -> tf.Tensor:
+  """`[...]` clipped to [-max_abs_reward, max_abs_reward]; 0 = as they are."""
+  if not max_abs_reward:
+    return rewards
+  return tf.clip_by_value(rewards, -max_abs_reward, max_abs_reward)
+
+
 def select(mask: Any, x: Any) -> tf.Tensor:
   """`x` where `mask`, else 0, in the value and in the gradient; `x` may be NaN elsewhere.
 

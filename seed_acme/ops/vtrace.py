@@ -9,6 +9,8 @@ from seed_acme.ops import recursion
 from seed_acme.ops import shapes
 from seed_acme.ops import transitions as transitions_lib
 
+_MAX_LOG_RATIO = 20.0  # exp of more is of no use to anybody, and of 89 infinite
+
 
 class VTraceOutput(NamedTuple):
   """`[T, B]` each, without gradient.
@@ -17,6 +19,16 @@ class VTraceOutput(NamedTuple):
   """
   targets: tf.Tensor
   advantages: tf.Tensor
+
+
+def importance_ratios(log_rhos: tf.Tensor) -> tf.Tensor:
+  """pi/mu `[...]` from its logarithm, which is clipped to [-20, 20]."""
+  return tf.exp(tf.clip_by_value(log_rhos, -_MAX_LOG_RATIO, _MAX_LOG_RATIO))
+
+
+def truncated_ratios(log_rhos: tf.Tensor, bound: float) -> tf.Tensor:
+  """min(bound, pi/mu), `[...]`; bound inf = not truncated."""
+  return tf.minimum(importance_ratios(log_rhos), bound)
 
 
 def vtrace(
@@ -48,9 +60,9 @@ def vtrace(
   rewards, discounts, log_rhos = (
       transitions_lib.select(mask, x) for x in (rewards, discounts, log_rhos))
   v_t, v_tp1 = values[:-1], values[1:]
-  ratios = tf.exp(log_rhos)
-  errors = tf.minimum(ratios, rho_clip) * (rewards + discounts * v_tp1 - v_t)
-  decays = discounts * lambda_ * tf.minimum(ratios, c_clip)  # 0 where masked, as discounts are
+  errors = truncated_ratios(log_rhos, rho_clip) * (rewards + discounts * v_tp1 - v_t)
+  # 0 where masked, as discounts are.
+  decays = discounts * lambda_ * truncated_ratios(log_rhos, c_clip)
   corrections = recursion.backward_sums(transitions_lib.select(mask, errors), decays)
   targets = v_t + corrections
   next_targets = tf.concat([targets[1:], values[-1:]], axis=0)
@@ -58,7 +70,7 @@ def vtrace(
     next_targets = v_tp1 + advantage_lambda * (next_targets - v_tp1)
   advantages = rewards + discounts * next_targets - v_t
   if policy_rho_clip is not None:
-    advantages *= tf.minimum(ratios, policy_rho_clip)
+    advantages *= truncated_ratios(log_rhos, policy_rho_clip)
   return VTraceOutput(
       targets=tf.stop_gradient(targets),
       advantages=tf.stop_gradient(transitions_lib.select(mask, advantages)))

@@ -112,7 +112,7 @@ def test_no_variable_is_trainable_and_names_are_unique():
   for module in (
       running_statistics.ObservationNormalizer(
           {'a': specs.Array((2,), np.float32), 'b': specs.Array((), np.float64)}, None, 5.0),
-      running_statistics.ValueNormalizer(0.1, True)):
+      running_statistics.ValueNormalizer(0.1, True, False)):
     assert not any(v.trainable for v in module.variables)
     counts = collections.Counter(v.name for v in module.variables)
     assert max(counts.values()) == 1 and len(counts) >= 5
@@ -177,7 +177,7 @@ def _targets(i, rng):
 @pytest.mark.parametrize('decay', [None, 0.05])
 def test_with_compensation_the_values_are_preserved_over_many_updates(decay):
   rng = np.random.default_rng(0)
-  normalizer = running_statistics.ValueNormalizer(decay, compensates=True)
+  normalizer = running_statistics.ValueNormalizer(decay, compensates=True, keeps_previous=False)
   before, stds = normalizer.value(_OUTPUTS).numpy(), []
   np.testing.assert_array_equal(before, _OUTPUTS)
   for i in range(200):
@@ -190,7 +190,7 @@ def test_with_compensation_the_values_are_preserved_over_many_updates(decay):
 def test_each_compensation_equals_the_equations():
   """V = sigma (a x + b) + m; a' = (sigma / sigma') a, b' = (m - m' + sigma b) / sigma'."""
   rng = np.random.default_rng(0)
-  normalizer = running_statistics.ValueNormalizer(0.2, compensates=True)
+  normalizer = running_statistics.ValueNormalizer(0.2, compensates=True, keeps_previous=False)
   a, b, mean, std = 1.0, 0.0, 0.0, 1.0
   for i in range(5):
     normalizer.update(tf.constant(_targets(i, rng)), tf.fill([16], True))
@@ -204,7 +204,7 @@ def test_each_compensation_equals_the_equations():
 
 def test_without_compensation_the_normalised_outputs_stay_and_the_values_move():
   rng = np.random.default_rng(0)
-  normalizer = running_statistics.ValueNormalizer(None, compensates=False)
+  normalizer = running_statistics.ValueNormalizer(None, compensates=False, keeps_previous=False)
   for i in range(5):
     targets = _targets(i, rng)
     normalizer.update(tf.constant(targets), tf.fill([16], True))
@@ -216,7 +216,7 @@ def test_without_compensation_the_normalised_outputs_stay_and_the_values_move():
 
 
 def test_values_are_in_units_of_the_reward_and_normalising_is_the_inverse():
-  normalizer = running_statistics.ValueNormalizer(None, compensates=False)
+  normalizer = running_statistics.ValueNormalizer(None, compensates=False, keeps_previous=False)
   normalizer.update(tf.constant([[90.0, np.nan], [110.0, 100.0]]),
                     tf.constant([[True, False], [True, True]]))
   np.testing.assert_allclose(normalizer.mean(), 100.0)
@@ -229,7 +229,8 @@ def test_values_are_in_units_of_the_reward_and_normalising_is_the_inverse():
 
 def test_updates_are_the_same_in_a_graph():
   """Values are read before they are assigned, whatever order the graph runs in."""
-  eager, graph = (running_statistics.ValueNormalizer(0.1, compensates=True) for _ in range(2))
+  eager, graph = (running_statistics.ValueNormalizer(0.1, compensates=True, keeps_previous=False)
+                  for _ in range(2))
   update = tf.function(graph.update)
   for i in range(6):
     targets = tf.constant(_targets(i, np.random.default_rng(i)))

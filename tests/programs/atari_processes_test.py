@@ -5,9 +5,10 @@ pytest.importorskip('ale_py')
 pytest.importorskip('cv2')
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 
+_STEPS = 1_000  # more than wait between actor and learner while the first update is traced
 _SMALL = ('--config.num_actors=1', '--config.environments_per_actor=4',
           '--config.network.torso_output_size=16', '--config.learner.log_period_s=0.1',
-          '--config.agent.unroll_length=8', '--config.total_steps=200', '--json')
+          '--config.agent.unroll_length=8', f'--config.total_steps={_STEPS}', '--json')
 _OF_CONFIG = {
     'atari_vtrace_small': ('--config.agent.batch_size=4', '--config.replay.queue_size=8'),
     'atari_r2d2_small': (
@@ -23,7 +24,7 @@ def test_frames_are_steps_times_the_action_repeat(runs, one_json, name):
   assert run.wait() == 0, run.stderr
   summary = one_json(run.stdout)
   assert summary['updates'] >= 2
-  assert summary['agent_steps'] >= 200
+  assert summary['agent_steps'] >= _STEPS
   assert summary['frames'] == 4 * summary['agent_steps']
   losses = [loss for loss in run.metrics()['loss/total'] if loss == loss]
   assert losses

@@ -187,16 +187,18 @@ def test_no_gradient_passes(fields, make, gradients):
     ({'max_abs_reward': 1.0, 'reward_scale': 4.0}, [-4.0, 2.0, 4.0]),  # the bound is of raw ones
 ])
 def test_rewards_are_clipped_then_scaled(fields, expected, make):
-  rewards = advantages.rewards_to_learn(
-      tf.constant([-3.0, 0.5, 2.0]), tf.constant([9.0, 9.0, 9.0]), make(**fields))
-  np.testing.assert_allclose(rewards, expected, rtol=1e-6)
+  rewards, config = tf.constant([-3.0, 0.5, 2.0]), make(**fields)
+  learnt = advantages.rewards_to_learn(rewards, config)
+  np.testing.assert_allclose(learnt, expected, rtol=1e-6)
+  penalized = advantages.penalized(learnt, tf.fill([3], 9.0), config)
+  np.testing.assert_array_equal(penalized, learnt)
 
 
 @pytest.mark.parametrize('way, sign', [('subtracted', -1.0), ('added', 1.0)])
-def test_penalties_enter_rewards_after_clipping_and_scaling(way, sign, make, gradients):
+def test_penalties_enter_rewards_with_their_sign(way, sign, make, gradients):
   """SEED RL adds them (D16): a divergence that is to be small would be rewarded."""
-  penalties = tf.constant([0.5, 0.0, -3.0])
-  config = make(max_abs_reward=1.0, reward_scale=4.0, penalties_in_rewards=way)
-  run = lambda: advantages.rewards_to_learn(tf.constant([-3.0, 0.5, 2.0]), penalties, config)
-  np.testing.assert_allclose(run(), np.array([-4.0, 2.0, 4.0]) + sign * penalties, rtol=1e-6)
+  penalties, rewards = tf.constant([0.5, 0.0, -3.0]), np.float32([-4.0, 2.0, 4.0])
+  config = make(penalties_in_rewards=way)
+  run = lambda: advantages.penalized(tf.constant(rewards), penalties, config)
+  np.testing.assert_allclose(run(), rewards + sign * penalties, rtol=1e-6)
   assert gradients(lambda: tf.reduce_sum(run()), [penalties])[1] == [None]

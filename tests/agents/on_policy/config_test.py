@@ -9,6 +9,8 @@ from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import presets
 from seed_acme.configs import registry
 
+_NAN, _INF = float('nan'), float('inf')
+_Penalty = on_policy_config.PenaltyConfig
 _EMA = on_policy_config.NormalizationConfig
 
 
@@ -24,12 +26,90 @@ _EMA = on_policy_config.NormalizationConfig
     ('lambda_', 1.5, r'lambda_ \(1.5\) must be in \[0, 1\]'),
     ('values', _EMA('ema', decay=2.0), r'values.decay \(2.0\)'),
     ('num_bootstrap_steps', 0, r'num_bootstrap_steps \(0\)'),
+    ('action_distribution', 'deterministic_tanh', r"action_distribution \('deterministic_tanh'\)"),
+    ('advantage_offset', _NAN, r'advantage_offset \(nan\) must be a finite number'),
+    ('min_std', 1.0, r'initial_std \(1.0\) must be above agent.min_std \(1.0\)'),
+    ('initial_std', 1e-9, r'initial_std \(1e-09\)'),
+    ('initial_std', _INF, r'initial_std \(inf\) must be a finite number'),
+    ('value_clip', _INF, r'value_clip \(inf\) must be a finite number'),
+    ('rho_clip', _NAN, r'rho_clip \(nan\) must be > 0'),
+    ('entropy', _Penalty(weight=-0.1), r'agent.entropy.weight \(-0.1\) must be >= 0'),
+    ('entropy', _Penalty(weight=_NAN), r'agent.entropy.weight \(nan\)'),
+    ('entropy', _Penalty(threshold=_NAN), r'agent.entropy.threshold \(nan\)'),
+    ('entropy', _Penalty(threshold=-0.5, speed=0.0), r'agent.entropy.speed \(0.0\) must be > 0'),
+    ('kl_to_behaviour', _Penalty(threshold=-0.1), r'kl_to_behaviour.threshold \(-0.1\)'),
+    ('kl_from_reference', _Penalty(0.1, threshold=_INF), r'kl_from_reference.threshold \(inf\)'),
 ])
 def test_a_wrong_value_is_named(field, value, said):
   config = registry.load('cartpole_ppo')
   config = dataclasses.replace(config, agent=dataclasses.replace(config.agent, **{field: value}))
   with pytest.raises(types.UserError, match=said):
     config_validation.validate(config)
+
+
+def _with(name, fields, **sections):
+  config = registry.load(name)
+  sections = {section: dataclasses.replace(getattr(config, section), **changes)
+              for section, changes in sections.items()}
+  return dataclasses.replace(config, **sections, agent=dataclasses.replace(config.agent, **fields))
+
+
+@pytest.mark.parametrize('fields', [
+    *({name: _INF} for name in (
+        'rho_clip', 'c_clip', 'policy_rho_clip', 'observation_clip', 'awr_max_weight')),
+    {'entropy': _Penalty(threshold=-0.5)}, {'entropy': _Penalty(0.1, threshold=0.3)},
+    {'kl_to_behaviour': _Penalty(threshold=0.0)}, {'min_std': 0.0}, {'advantage_offset': -1.0}])
+def test_what_can_work_is_accepted(fields):
+  config_validation.validate(_with('cartpole_ppo', fields))
+
+
+@pytest.mark.parametrize('network, said', [
+    ({'core': 'lstm'}, "network.core 'lstm', network.frame_stack 1"),
+    ({'core': 'gru'}, "network.core 'gru'"), ({'frame_stack': 4}, 'network.frame_stack 4')])
+def test_single_transitions_need_a_network_without_memory(network, said):
+  learner = {'xla': False}
+  unrolls = {'minibatch_of': 'unrolls', 'minibatch_size': 0}
+  config_validation.validate(_with('cartpole_ppo', unrolls, network=network, learner=learner))
+  with pytest.raises(types.UserError, match=rf"agent.minibatch_of \('transitions'\).*{said}"):
+    config_validation.validate(_with('cartpole_ppo', {}, network=network, learner=learner))
+
+
+_ANEW = {'minibatch_of': 'unrolls', 'minibatch_size': 0, 'recompute_advantages': 'minibatch'}
+
+
+@pytest.mark.parametrize('fields, works', [
+    ({'recompute_advantages': 'never'}, False),
+    ({'recompute_advantages': 'epoch', 'num_epochs': 1}, False),
+    ({'recompute_advantages': 'epoch', 'num_epochs': 2}, True),
+    ({**_ANEW, 'num_epochs': 1}, False), ({**_ANEW, 'num_epochs': 2}, True),
+    ({**_ANEW, 'num_epochs': 1, 'minibatch_size': 8}, True)])
+@pytest.mark.parametrize('name', ['kl_to_behaviour', 'kl_from_behaviour'])
+def test_a_divergence_in_rewards_needs_a_policy_that_has_moved(name, fields, works):
+  """Before the first gradient step policy and behaviour are the same: it would be 0 always."""
+  fields = {'penalties_in_rewards': 'subtracted', name: _Penalty(0.1), **fields}
+  if works:
+    config_validation.validate(_with('cartpole_ppo', fields))
+  else:
+    with pytest.raises(types.UserError, match=f'penalties_in_rewards.*agent.{name}'):
+      config_validation.validate(_with('cartpole_ppo', fields))
+
+
+def test_an_entropy_in_rewards_needs_none():
+  config_validation.validate(_with('cartpole_ppo', {
+      'penalties_in_rewards': 'subtracted', 'entropy': _Penalty(0.1)}))
+
+
+@pytest.mark.parametrize('keep', ['top_half', 'positive'])
+def test_vmpo_halves_once(keep):
+  with pytest.raises(types.UserError, match=rf"keep_advantages \('{keep}'\) must be 'all'"):
+    config_validation.validate(_with('cartpole_vmpo', {'keep_advantages': keep}))
+
+
+@pytest.mark.parametrize('name, agent', [('catch_vtrace', 'vtrace'), ('catch_r2d2', 'r2d2')])
+def test_xla_is_refused_where_nothing_would_be_compiled(name, agent):
+  config_validation.validate(_with(name, {}))
+  with pytest.raises(types.UserError, match=rf'learner.xla \(True\) compiles .* {agent} makes'):
+    config_validation.validate(_with(name, {}, learner={'xla': True}))
 
 
 def test_xla_with_an_lstm_is_refused():

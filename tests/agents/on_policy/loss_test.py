@@ -1,11 +1,13 @@
 """The whole loss, prepared by the learner, against one slow loop in float64."""
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.ops import distributions
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 Penalty = on_policy_config.PenaltyConfig
@@ -128,3 +130,15 @@ def test_a_sample_of_another_length_is_refused(make_config, make_network, make_s
   sample = make_sample(network, config)
   with pytest.raises(ValueError, match=r'holds 7 rows, but overlap \(2\) \+ unroll_length \(6\)'):
     learner.prepare(network, sample, True, make_config(overlap=2))
+
+
+@pytest.mark.parametrize('bound, expected', [('linear', 2 / 6), ('reciprocal', 3 / 6)])
+def test_the_clipped_share_is_that_of_the_configured_bounds(
+    bound, expected, make_config):
+  """0.82 is within [0.8, 1.2], and below 1 / 1.2."""
+  ratios = np.float32([0.7, 0.82, 1.0, 1.1, 1.19, 1.3])
+  config = make_config(ppo_epsilon=0.2, ppo_lower_bound=bound)
+  found = loss_lib._policy_metrics(
+      distributions.Categorical(3), tf.zeros([6, 3]), tf.zeros([6, 3]),
+      tf.math.log(ratios), tf.fill([6], True), config)['policy/ratio_clipped_share']
+  np.testing.assert_allclose(found, expected, rtol=1e-6)

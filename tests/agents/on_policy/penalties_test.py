@@ -4,8 +4,10 @@ import pytest
 import sonnet as snt
 import tensorflow as tf
 
+from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
+from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import penalties
 from seed_acme.ops import distributions
 from seed_acme.ops import lagrange
@@ -49,7 +51,7 @@ def test_each_quantity_equals_its_definition(name, make_config, gradients):
 def test_only_active_ones_are_computed(make_config):
   zeros = tf.zeros([2, 3])
   assert penalties.quantities(_DISTRIBUTION, zeros, zeros, make_config()) == {}
-  active = make_config(entropy=Penalty(weight=-0.1), kl_to_behaviour=Penalty(threshold=0.0),
+  active = make_config(entropy=Penalty(weight=0.1), kl_to_behaviour=Penalty(threshold=0.0),
                        kl_from_behaviour=Penalty(weight=0.0, speed=3.0))
   assert list(penalties.quantities(_DISTRIBUTION, zeros, zeros, active)) == [
       'entropy', 'kl_to_behaviour']
@@ -137,22 +139,80 @@ def test_a_learnt_weight_holds_its_quantity_at_the_threshold(name, threshold, we
   np.testing.assert_allclose(result, threshold, atol=0.01)
 
 
-@pytest.mark.parametrize('way, sign', [('none', 0.0), ('subtracted', -1.0), ('added', 1.0)])
+_IN_REWARDS = {
+    'reward_scale': 2.0, 'kl_to_behaviour': Penalty(weight=0.3), 'discount': 0.0,
+    'entropy': Penalty(weight=0.1, threshold=-0.5)}
+
+
+def _rewards_to_learn(network, sample, sign):
+  """`{(t, b): reward}`; with a discount of 0 the value's target is the reward."""
+  params = network.unroll(sample.unroll.inputs, ())[0].policy_params.numpy()
+  behaviour = sample.unroll.outputs.prediction.policy_params
+  rewards = {}
+  for t, b in np.ndindex(6, 4):
+    if sample.unroll.inputs.step_type[t, b] != types.LAST:
+      kl, entropy = (_slow(name, params[t, b], behaviour[t, b])
+                     for name in ('kl_to_behaviour', 'entropy'))
+      rewards[t, b] = (2.0 * sample.unroll.inputs.reward[t + 1, b]
+                       + sign * (0.3 * kl + 0.1 * entropy))
+  assert 3 < len(rewards) < 24
+  return rewards
+
+
+_WAYS = pytest.mark.parametrize('way, sign', [('none', 0.0), ('subtracted', -1.0), ('added', 1.0)])
+
+
+@_WAYS
 def test_penalties_in_rewards_in_both_signs(way, sign, make_config, make_network, make_sample):
+  config = make_config(penalties_in_rewards=way, **_IN_REWARDS)
+  network = make_network(config)
+  sample = make_sample(network, config, lag=0.5)
+  targets = learner.prepare(network, sample, True, config).targets
+  for row, reward in _rewards_to_learn(network, sample, sign).items():
+    np.testing.assert_allclose(targets[row], reward, rtol=1e-4, atol=1e-5)
+
+
+@_WAYS
+def test_a_penalty_is_in_the_rewards_or_in_the_loss(
+    way, sign, make_config, make_network, make_sample, gradients):
+  """Not in both: it would count twice. Its weight is learnt from the same excess all the same."""
+  config = make_config(penalties_in_rewards=way, **_IN_REWARDS)
+  network = make_network(config)
+  batch = learner.prepare(network, make_sample(network, config, lag=0.5), True, config)
+  [parameter] = [v for v in network.variables if 'entropy_parameter' in v.name]
+  run = lambda: loss_lib.loss(network, batch, config)
+  _, [slope] = gradients(lambda: run().loss, [parameter])
+  metrics = run().metrics
+  total = sum(0.3 * metrics[f'penalty/{name}'] if name == 'kl_to_behaviour' else
+              0.1 * metrics[f'penalty/{name}'] for name in ('kl_to_behaviour', 'entropy'))
+  assert abs(total) > 0.01
+  np.testing.assert_allclose(metrics['loss/penalties'], 0.0 if sign else total, rtol=1e-5)
+  np.testing.assert_allclose(
+      slope, 0.1 * (-0.5 - metrics['penalty/entropy']), rtol=1e-4)
+
+
+@pytest.mark.parametrize('way, sign', [('subtracted', -1.0), ('added', 1.0)])
+def test_recomputing_in_each_minibatch_takes_the_penalties_of_the_moment(
+    way, sign, make_config, make_network, make_sample):
   config = make_config(
-      penalties_in_rewards=way, reward_scale=2.0, kl_to_behaviour=Penalty(weight=0.3),
-      entropy=Penalty(weight=0.1, threshold=-0.5))
+      penalties_in_rewards=way, recompute_advantages='minibatch', value_cost=1.0, **_IN_REWARDS)
   network = make_network(config)
   sample = make_sample(network, config, lag=0.5)
   batch = learner.prepare(network, sample, True, config)
-  prediction, _ = network.unroll(sample.unroll.inputs, sample.unroll.initial_state)
-  params = prediction.policy_params.numpy()
-  behaviour = sample.unroll.outputs.prediction.policy_params
-  mask = batch.mask.numpy()
-  assert 3 < mask.sum() < mask.size
-  for t, b in zip(*np.nonzero(mask)):
-    kl, entropy = (_slow(name, params[t, b], behaviour[t, b])
-                   for name in ('kl_to_behaviour', 'entropy'))
-    expected = 2.0 * sample.unroll.inputs.reward[t + 1, b] + sign * (0.3 * kl + 0.1 * entropy)
-    np.testing.assert_allclose(batch.rewards[t, b], expected, rtol=1e-4, atol=1e-5)
-  assert not batch.rewards.numpy()[~mask].any()
+  for variable in network.trainable_variables:
+    if 'parameter' not in variable.name:
+      variable.assign(variable * 1.5)
+  values = network.unroll(sample.unroll.inputs, ())[0].value.numpy()
+  rewards = _rewards_to_learn(network, sample, sign)
+  expected = np.mean([(rewards[row] - values[row]) ** 2 for row in rewards])
+  stale = np.mean([(batch.targets[row] - values[row]) ** 2 for row in rewards])
+  loss = loss_lib.loss(network, batch, config).metrics['loss/value']
+  np.testing.assert_allclose(loss, expected, rtol=1e-4)
+  assert abs(stale - expected) > 1e-3
+
+
+def test_a_learnt_weight_starts_at_1_unless_it_is_given(make_config, make_network):
+  config = make_config(entropy=Penalty(threshold=-0.5), kl_to_behaviour=Penalty(0.2, 0.1, 3.0))
+  weights = make_network(config).penalty_weights()
+  np.testing.assert_allclose(weights['entropy'], 1.0)
+  np.testing.assert_allclose(weights['kl_to_behaviour'], 0.2, rtol=1e-5)

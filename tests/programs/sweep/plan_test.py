@@ -68,14 +68,28 @@ def test_folders_are_named_after_the_settings(grid, slugs):
   assert _slugs(_plan(grid)) == slugs
 
 
+@pytest.mark.parametrize('grid, slugs', [
+    ('agent.entropy.weight=0,0.01', ['entropy.weight=0.0', 'entropy.weight=0.01']),
+    ('agent.values.statistics=none,ema agent.num_epochs=3', [
+        'values.statistics=none,num_epochs=3', 'values.statistics=ema,num_epochs=3']),
+    ('agent.batch_size=16', ['agent.batch_size=16']),
+])
+def test_a_name_that_several_records_have_is_told_with_its_record(grid, slugs):
+  plan = _plan(grid, base=registry.load('cartpole_ppo'))
+  assert _slugs(plan) == slugs
+  labels = [sweep_plan.label(combination.settings, plan.names())
+            for combination in plan.combinations]
+  assert labels == [slug.replace(',', ', ') for slug in slugs]
+
+
 def test_folder_names_are_unique_short_and_stable():
   settings = [{'f': 'a/b'}, {'f': 'a:b'}, {'f': 'x' * 300}, {'f': 'x' * 301}]
   slugs = {}
-  sweep_plan._add_slugs(slugs, {str(i): one for i, one in enumerate(settings)})
+  sweep_plan._add_slugs(slugs, {str(i): one for i, one in enumerate(settings)}, _BASE)
   assert len(set(slugs.values())) == 4
   assert all(len(slug) <= 100 and '/' not in slug for slug in slugs.values())
   again = {}
-  sweep_plan._add_slugs(again, {str(i): settings[i] for i in (3, 1, 0, 2)})
+  sweep_plan._add_slugs(again, {str(i): settings[i] for i in (3, 1, 0, 2)}, _BASE)
   assert again == slugs
 
 
@@ -127,6 +141,21 @@ def test_what_does_not_extend_a_sweep_is_refused(grid, num_seeds, changes, words
 def test_every_combination_is_checked_before_anything_is_started(grid, num_seeds, words):
   with pytest.raises(types.UserError) as caught:
     _plan(grid, num_seeds=num_seeds)
+  for word in words:
+    assert word in str(caught.value)
+
+
+@pytest.mark.parametrize('grid, words', [
+    ('network.core=none,lstm', ['core=lstm: ', "agent.minibatch_of ('transitions')"]),
+    ('agent.keep_advantages=all,top_half agent.policy_loss=ppo,vmpo', [
+        'keep_advantages=top_half, policy_loss=vmpo: ', "must be 'all'"]),
+    ('agent.action_distribution=tanh_normal,deterministic_tanh', ['deterministic_tanh: ']),
+])
+def test_combinations_of_the_on_policy_agent_that_cannot_run_are_told(grid, words):
+  base = registry.load('cartpole_ppo')
+  base = dataclasses.replace(base, learner=dataclasses.replace(base.learner, xla=False))
+  with pytest.raises(types.UserError) as caught:
+    _plan(grid, base=base)
   for word in words:
     assert word in str(caught.value)
 
