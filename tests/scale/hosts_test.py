@@ -180,6 +180,7 @@ def test_two_actor_hosts_one_cut_off_a_learner_that_is_resumed_and_a_clean_end(
     _until(lambda: min(_rows(learner, 0), _rows(learner, 1)) > 1000, 'rows of both', nodes)
     _cut_off_and_back(network, learner, actors[1], nodes, say)
 
+    _until(lambda: 'actor/1 connected again' in learner.output, 'word of that', nodes)
     learner.process.terminate()  # as a preemption does
     assert learner.process.wait(_HANG_S) == 143, learner.output
     steps = learner.status()['agent_steps']

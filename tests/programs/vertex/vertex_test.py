@@ -373,6 +373,8 @@ def test_the_replicas_train_to_the_end_and_survive_losses_and_stops(
   wait_for_checkpoint(0)
   assert replicas.terminate('actor', 0) == 143, replicas.logs()
   replicas.start('workerpool1', 'actor', 0)  # Vertex AI starts a container anew, in its place
+  # Logs are copied every ten seconds; those since then are lost by a kill.
+  until(lambda: 'logs/learner/0' in storage.names(_URL), 'the log of the learner', _HANG_S)
   replicas.processes['learner', 0].kill()
   replicas.processes['learner', 0].wait()
   updates = saved()
