@@ -105,7 +105,8 @@ class Server:
     except (reverb.ReverbError, RuntimeError) as error:
       raise NoAnswer(
           f'{self.address} does not answer as a Reverb server within {timeout_s} s: '
-          'check the address, and that the program behind it still runs') from error
+          'check the address, and that the program behind it still runs; while a server saves its '
+          'memory it answers nobody, so try again') from error
     time_s = time.monotonic()
     return Snapshot({name: _table(infos[name]) for name in sorted(infos)}, time_s)
 
