@@ -26,6 +26,9 @@ _STREAM, _JOIN = 'Stream', 'Join'
 _TOKEN_KEY = 'seed-acme-token'
 _OVER = b'over'
 _RETRY_S = 0.5
+# Between a greeting and its answer, which waits for nothing. A stream that was opened while its
+# server ended has been seen to wait for ever.
+_GREETING_S = 20.0
 _NO_LIMIT = -1
 # An end that vanishes without a word is noticed after the sum of the two, sooner where something
 # was under way: the kernel then gives up on unacknowledged data after the second alone.
@@ -43,6 +46,10 @@ _MESSAGE_OPTIONS = [
     ('grpc.max_send_message_length', _NO_LIMIT),
     ('grpc.max_receive_message_length', _NO_LIMIT),
     ('grpc.enable_http_proxy', 0),  # gRPC would send even 127.0.0.1 through $http_proxy
+    # We try again ourselves. gRPC would wait up to 2 minutes between attempts where another
+    # channel of this process knows the address, and repeat a stream without our knowing.
+    ('grpc.use_local_subchannel_pool', 1),
+    ('grpc.enable_retries', 0),
 ]
 # Errors after which the same actor may try again: the network, not the request.
 _TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED,
@@ -117,6 +124,10 @@ class GrpcServer:
       yield _OVER
 
 
+class _NoAnswer(Exception):
+  """The server is there, and silent."""
+
+
 class _Connection:
   """A connection to the server that may be opened again and again, and closed from any thread."""
 
@@ -149,6 +160,27 @@ class _Connection:
       self._channel = grpc.insecure_channel(self._address, options=_MESSAGE_OPTIONS)
       self._replies = call(self._channel)
 
+  def _answer_to_greeting(self) -> bytes:
+    """The first message of the stream; `_NoAnswer` if it does not come."""
+    replies, is_late = self._replies, threading.Event()
+
+    def give_up() -> None:
+      is_late.set()
+      replies.cancel()
+
+    patience_s = min(_GREETING_S, self._connect_timeout_s)
+    timer = threading.Timer(patience_s, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+      return next(replies)
+    except grpc.RpcError as error:
+      if is_late.is_set() and not self._closed:
+        raise _NoAnswer(f'silent for {patience_s:g} s') from error
+      raise
+    finally:
+      timer.cancel()
+
   def _retry(self, attempt: Callable[[], _T]) -> _T:
     """Repeats `attempt` through transient errors for as long as the configuration allows."""
     started = time.monotonic()
@@ -160,7 +192,7 @@ class _Connection:
         if has_told:
           _LOG.warning('connected to %s after %.1f s', self._address, time.monotonic() - started)
         return result
-      except (grpc.RpcError, StopIteration, core.ServerPaused) as error:
+      except (grpc.RpcError, StopIteration, core.ServerPaused, _NoAnswer) as error:
         self._raise_unless_transient(error)
         reason = _reason(error)
       if time.monotonic() > give_up:
@@ -183,6 +215,8 @@ class _Connection:
 def _reason(error: Exception) -> str:
   if isinstance(error, core.ServerPaused):
     return 'it has stopped before the end of the run'
+  if isinstance(error, _NoAnswer):
+    return str(error)
   if isinstance(error, grpc.RpcError):
     return str(error.details() or error.code()).rpartition(': ')[2]
   return 'the stream has ended'
@@ -226,7 +260,7 @@ class GrpcChannel(_Connection):
 
     self._open(call)
     self._outbox.put(self._hello)
-    return next(self._replies)
+    return self._answer_to_greeting()
 
   def _connect_and_repeat(self) -> types.Nest:
     if self._connect() != self._instance:
@@ -262,4 +296,4 @@ class GrpcMember(_Connection):
   def _connect(self) -> bytes:
     self._open(lambda channel: channel.unary_stream(f'/{_SERVICE}/{_JOIN}')(
         self._hello, metadata=self._metadata))
-    return next(self._replies)
+    return self._answer_to_greeting()

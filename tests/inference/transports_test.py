@@ -400,6 +400,51 @@ class TestGrpc(TransportContract):
     answered = rig.desk.num_answered()
     assert answered[[3, 5]].tolist() == [3, 3] and answered.sum() == 6
 
+  def test_a_stream_whose_greeting_is_lost_is_opened_again(self, make_rig, monkeypatch, caplog):
+    monkeypatch.setattr(grpc_transport, '_GREETING_S', 0.5)
+    rig = make_rig()
+    opened, let_go = [], threading.Event()
+    open_session = rig.desk.open
+
+    def lose_the_first(hello: bytes) -> sessions.Session:
+      opened.append(hello)
+      if len(opened) == 1:
+        let_go.wait(GUARD_S)
+        raise ValueError
+      return open_session(hello)
+
+    monkeypatch.setattr(rig.desk, 'open', lose_the_first)
+    connecting = rig.start().background(rig.connect, 0)
+    try:
+      channel = connecting.result(GUARD_S / 2)
+    finally:
+      let_go.set()
+    assert 'silent for 0.5 s' in caplog.text
+    assert ask(channel, request(np.array([0], np.int32), 3)).tolist() == [3]
+
+  def test_channels_of_one_process_do_not_slow_each_others_attempts(self, make_rig, monkeypatch):
+    patience_s, num_attempts = 20.0, 0  # gRPC's own: 6 attempts, at first 1 s apart, then more
+    enough = threading.Event()
+    monkeypatch.setattr(grpc_transport, 'time', python_types.SimpleNamespace(
+        monotonic=lambda: time.monotonic() + patience_s * enough.is_set(),
+        sleep=lambda _: time.sleep(0.02)))
+    rig = make_rig()
+    with socket.socket() as listener:
+      listener.bind(('127.0.0.1', 0))
+      listener.listen()
+      listener.settimeout(1.0)
+      rig.port = listener.getsockname()[1]
+      connecting = [rig.background(lambda i=i: rig.connect(i, timeout_s=patience_s)) for i in range(4)]
+      while num_attempts < 40 and not all(one.done() for one in connecting):
+        with contextlib.suppress(TimeoutError):
+          listener.accept()[0].close()
+          num_attempts += 1
+      enough.set()
+    for one in connecting:
+      with pytest.raises(ConnectionError):
+        one.result(GUARD_S)
+    assert num_attempts == 40
+
   def test_a_server_that_stays_away_is_an_error(self, rig):
     channel = rig.connect(0, timeout_s=ABSENT_S)
     rig.stop_transport()

@@ -283,8 +283,11 @@ class Replicas:
   def wait(self):
     """Exit codes by group and number."""
     give_up = time.monotonic() + _HANG_S
-    return {key: process.wait(max(1.0, give_up - time.monotonic()))
-            for key, process in self.processes.items()}
+    try:
+      return {key: process.wait(max(1.0, give_up - time.monotonic()))
+              for key, process in self.processes.items()}
+    except subprocess.TimeoutExpired as error:
+      raise AssertionError(f'{error}\n{self.logs()}') from error
 
   def terminate(self, group, replica):
     """SIGTERM, as a preemption does it; the exit code."""
