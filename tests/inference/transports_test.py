@@ -434,7 +434,8 @@ class TestGrpc(TransportContract):
       listener.listen()
       listener.settimeout(1.0)
       rig.port = listener.getsockname()[1]
-      connecting = [rig.background(lambda i=i: rig.connect(i, timeout_s=patience_s)) for i in range(4)]
+      connecting = [rig.background(lambda i=i: rig.connect(i, timeout_s=patience_s))
+                    for i in range(4)]
       while num_attempts < 40 and not all(one.done() for one in connecting):
         with contextlib.suppress(TimeoutError):
           listener.accept()[0].close()
