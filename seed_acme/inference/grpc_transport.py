@@ -193,8 +193,7 @@ class _Connection:
           _LOG.warning('connected to %s after %.1f s', self._address, time.monotonic() - started)
         return result
       except (grpc.RpcError, StopIteration, core.ServerPaused, _NoAnswer) as error:
-        self._raise_unless_transient(error)
-        reason = _reason(error)
+        reason = self._explain(error)
       if time.monotonic() > give_up:
         raise core.ServerLost(
             f'no inference server at {self._address} for {self._connect_timeout_s:g} s '
@@ -205,11 +204,28 @@ class _Connection:
                      self._address, self._connect_timeout_s, reason)
       time.sleep(_RETRY_S)
 
-  def _raise_unless_transient(self, error: Exception) -> None:
+  def _explain(self, error: Exception) -> str:
+    """Why a stream is lost that may be opened again; raises if it may not."""
     if self._closed:
       raise core.ChannelClosed from error
     if isinstance(error, grpc.RpcError) and error.code() not in _TRANSIENT:
       raise wire.Refused(error.details()) from error
+    reason = _reason(error)
+    _take_apart(error)
+    return reason
+
+  def _tell_of_loss(self, error: Exception) -> None:
+    _LOG.warning('the connection to %s is lost (%s)', self._address, self._explain(error))
+
+
+def _take_apart(error: BaseException | None) -> None:
+  """gRPC raises the stream itself as its error, which so refers to itself through its traceback.
+  Left to the garbage collector it would be ended at any moment, and that hangs within gRPC's locks.
+  """
+  while error is not None:
+    cause = error.__cause__ or error.__context__
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    error = cause
 
 
 def _reason(error: Exception) -> str:
@@ -242,9 +258,8 @@ class GrpcChannel(_Connection):
     try:
       return self._codec.decode_reply(next(self._replies))
     except (grpc.RpcError, StopIteration, core.ServerPaused) as error:
-      self._raise_unless_transient(error)
-      _LOG.warning('the connection to %s is lost (%s)', self._address, _reason(error))
-      return self._retry(self._connect_and_repeat)
+      self._tell_of_loss(error)
+    return self._retry(self._connect_and_repeat)
 
   def _disconnect(self) -> None:
     self._outbox.put(None)
@@ -289,9 +304,10 @@ class GrpcMember(_Connection):
         if next(self._replies) == _OVER:
           return
       except (grpc.RpcError, StopIteration) as error:
-        self._raise_unless_transient(error)
-        _LOG.warning('the connection to %s is lost (%s)', self._address, _reason(error))
-        self._retry(self._connect)
+        self._tell_of_loss(error)
+      else:
+        continue
+      self._retry(self._connect)
 
   def _connect(self) -> bytes:
     self._open(lambda channel: channel.unary_stream(f'/{_SERVICE}/{_JOIN}')(

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent import futures
 import contextlib
+import gc
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ import types as python_types
 from typing import Any
 
 from dm_env import specs as dm_specs
+import grpc
 import numpy as np
 import portpicker
 import psutil
@@ -421,6 +423,28 @@ class TestGrpc(TransportContract):
       let_go.set()
     assert 'silent for 0.5 s' in caplog.text
     assert ask(channel, request(np.array([0], np.int32), 3)).tolist() == [3]
+
+  def test_lost_streams_are_not_left_to_the_garbage_collector(self, rig, monkeypatch):
+    monkeypatch.setattr(grpc_transport, '_GREETING_S', 0.2)
+    channel = rig.connect(0)
+    one = request(np.array([0], np.int32), 0)
+    ask(channel, one)
+    gc.collect()
+    gc.disable()
+    try:
+      rig.hold()
+      receiving = rig.background(ask, channel, one)
+      eventually(lambda: rig.num_waiting() == 1)
+      rig.stop_transport()
+      time.sleep(1.2)  # two attempts that fail
+      rig.start()
+      rig.release()
+      receiving.result(GUARD_S)
+      del receiving
+      streams = [o for o in gc.get_objects() if isinstance(o, grpc.RpcError)]
+      assert len(streams) == 1, streams
+    finally:
+      gc.enable()
 
   def test_channels_of_one_process_do_not_slow_each_others_attempts(self, make_rig, monkeypatch):
     patience_s, num_attempts = 20.0, 0  # gRPC's own: 6 attempts, at first 1 s apart, then more
