@@ -441,7 +441,8 @@ class TestGrpc(TransportContract):
       rig.release()
       receiving.result(GUARD_S)
       del receiving
-      streams = [o for o in gc.get_objects() if isinstance(o, grpc.RpcError)]
+      streams = [o for o in gc.get_objects()
+                 if isinstance(o, grpc.RpcError) and isinstance(o, grpc.Future)]
       assert len(streams) == 1, streams
     finally:
       gc.enable()
