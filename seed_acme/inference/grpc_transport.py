@@ -27,7 +27,7 @@ _TOKEN_KEY = 'seed-acme-token'
 _OVER = b'over'
 _RETRY_S = 0.5
 # Between a greeting and its answer, which waits for nothing. A stream that was opened while its
-# server ended has been seen to wait for ever.
+# server ended has been seen to wait for ever, connected to the next one, which never got it.
 _GREETING_S = 20.0
 _NO_LIMIT = -1
 # An end that vanishes without a word is noticed after the sum of the two, sooner where something
@@ -220,7 +220,7 @@ class _Connection:
 
 def _take_apart(error: BaseException | None) -> None:
   """gRPC raises the stream itself as its error, which so refers to itself through its traceback.
-  Left to the garbage collector it would be ended at any moment, and that hangs within gRPC's locks.
+  The garbage collector would end it at any moment, which has been seen to hang on gRPC's locks.
   """
   while error is not None:
     cause = error.__cause__ or error.__context__
