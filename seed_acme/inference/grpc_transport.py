@@ -301,12 +301,11 @@ class GrpcMember(_Connection):
     """After `join`: returns when the run is over. Raises as `join`."""
     while True:
       try:
-        if next(self._replies) == _OVER:
-          return
+        while next(self._replies) != _OVER:
+          pass
+        return
       except (grpc.RpcError, StopIteration) as error:
         self._tell_of_loss(error)
-      else:
-        continue
       self._retry(self._connect)
 
   def _connect(self) -> bytes:

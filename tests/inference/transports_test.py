@@ -424,8 +424,7 @@ class TestGrpc(TransportContract):
     assert 'silent for 0.5 s' in caplog.text
     assert ask(channel, request(np.array([0], np.int32), 3)).tolist() == [3]
 
-  def test_lost_streams_are_not_left_to_the_garbage_collector(self, rig, monkeypatch):
-    monkeypatch.setattr(grpc_transport, '_GREETING_S', 0.2)
+  def test_lost_streams_are_not_left_to_the_garbage_collector(self, rig):
     channel = rig.connect(0)
     one = request(np.array([0], np.int32), 0)
     ask(channel, one)
