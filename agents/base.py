@@ -1,4 +1,5 @@
 """An agent is a record of functions and a registry entry; the runtime knows nothing else of it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,6 +20,7 @@ class ReplaySpec:
     `prioritized` keep `memory.replay_capacity` unrolls and draw from them with replacement.
   memory: the numbers of the latter two, None for a queue.
   """
+
   kind: Literal['queue', 'uniform', 'prioritized']
   memory: config_lib.ReplayAgentConfig | None = None
 
@@ -42,9 +44,11 @@ class Agent:
     step a sample.
   num_uniforms(spec) -> random numbers that `select_actions` needs for one row.
   """
+
   make_network: Callable[[types.EnvironmentSpec, Any, Any], core.RecurrentNetwork]
   select_actions: Callable[
-      [types.EnvironmentSpec, types.Nest, types.Exploration, Any], types.AgentOutput]
+    [types.EnvironmentSpec, types.Nest, types.Exploration, Any], types.AgentOutput
+  ]
   replay_spec: Callable[[Any], ReplaySpec]
   loss: Callable[[Any, Any, Any], types.LossOutput]
   initial_priorities: Callable[[types.Unroll, Any], Any] | None

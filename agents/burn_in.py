@@ -1,4 +1,5 @@
 """The rows of an unroll that are learnt from, and the state that enters them."""
+
 from __future__ import annotations
 
 import tensorflow as tf
@@ -10,8 +11,8 @@ from seed_acme import types
 
 
 def learnt_rows(
-    unroll: types.Unroll,
-    config: config_lib.AgentConfig) -> tuple[types.AgentInput, types.AgentOutput]:
+  unroll: types.Unroll, config: config_lib.AgentConfig
+) -> tuple[types.AgentInput, types.AgentOutput]:
   """The last `unroll_length + 1` rows of a time-major unroll, `[T+1, B, ...]`.
 
   Raises ValueError if the unroll is not as long as the configuration says.
@@ -19,15 +20,17 @@ def learnt_rows(
   num_rows, wanted = unroll.inputs.step_type.shape[0], config_lib.unroll_rows(config)
   if num_rows not in (None, wanted):
     raise ValueError(
-        f'the sample holds {num_rows} rows, but overlap ({config.overlap}) + unroll_length '
-        f'({config.unroll_length}) + 1 = {wanted} are needed')
+      f'the sample holds {num_rows} rows, but overlap ({config.overlap}) + unroll_length '
+      f'({config.unroll_length}) + 1 = {wanted} are needed'
+    )
   if not config.overlap:
     return unroll.inputs, unroll.outputs
-  return tree.map_structure(lambda x: x[config.overlap:], (unroll.inputs, unroll.outputs))
+  return tree.map_structure(lambda x: x[config.overlap :], (unroll.inputs, unroll.outputs))
 
 
-def entering_state(network: core.RecurrentNetwork, unroll: types.Unroll,
-                   config: config_lib.AgentConfig) -> types.Nest:
+def entering_state(
+  network: core.RecurrentNetwork, unroll: types.Unroll, config: config_lib.AgentConfig
+) -> types.Nest:
   """The network's state before the first learnt row, `[B, ...]`, without gradient.
 
   The stored state is that of row 0; the first `overlap` rows warm it up with this network's
@@ -35,6 +38,6 @@ def entering_state(network: core.RecurrentNetwork, unroll: types.Unroll,
   """
   if not config.overlap:
     return unroll.initial_state
-  head = tree.map_structure(lambda x: x[:config.overlap], unroll.inputs)
+  head = tree.map_structure(lambda x: x[: config.overlap], unroll.inputs)
   _, state = network.unroll(head, unroll.initial_state)
   return tf.nest.map_structure(tf.stop_gradient, state)

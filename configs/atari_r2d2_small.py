@@ -1,4 +1,5 @@
 """Pong with R2D2 on a laptop: smaller network, shorter unrolls, a replay memory of 1.5 GB."""
+
 from seed_acme import config as config_lib
 from seed_acme.agents.r2d2 import config as r2d2_config
 
@@ -6,37 +7,36 @@ from seed_acme.agents.r2d2 import config as r2d2_config
 def experiment() -> config_lib.ExperimentConfig:
   """Own numbers where they differ from `atari_r2d2`."""
   return config_lib.ExperimentConfig(
-      name='atari_r2d2_small',
-      num_actors=2,
-      environments_per_actor=16,
-      num_evaluation_environments=4,
-      total_steps=3_000_000,  # agent steps of 4 frames
-      environment=config_lib.EnvironmentConfig(
-          id='atari:Pong', settings={'full_action_set': False}),
-      network=config_lib.NetworkConfig(
-          torso='nature_cnn',
-          torso_output_size=256,
-          frame_stack=4,
-          core='lstm',
-          core_size=256,
-          head_sizes=(256,),
-          previous_action_input=True,
-          previous_reward_input=True,
-          previous_reward_bound=0.0,  # as it is
-      ),
-      agent=r2d2_config.R2D2Config(
-          unroll_length=40,  # agent steps
-          overlap=10,
-          batch_size=16,
-          replay_capacity=4_000,  # unrolls of 51 screens: 1.5 GB at most
-          replay_min_size=200,
-          replay_ratio=1.0,
-          discount=0.99,
-          target_period=500,
-          optimizer=config_lib.OptimizerConfig(learning_rate=3e-4, epsilon=1e-3),
-      ),
-      # With one thread, convolutions of training and of inference take turns on it. Unrolls
-      # come in bursts, all environments at once: shorter periods would show rates that jump.
-      learner=config_lib.LearnerConfig(tensorflow_threads=2, log_period_s=5.0),
-      checkpoint=config_lib.CheckpointConfig(period_s=300.0),
+    name='atari_r2d2_small',
+    num_actors=2,
+    environments_per_actor=16,
+    num_evaluation_environments=4,
+    total_steps=3_000_000,  # agent steps of 4 frames
+    environment=config_lib.EnvironmentConfig(id='atari:Pong', settings={'full_action_set': False}),
+    network=config_lib.NetworkConfig(
+      torso='nature_cnn',
+      torso_output_size=256,
+      frame_stack=4,
+      core='lstm',
+      core_size=256,
+      head_sizes=(256,),
+      previous_action_input=True,
+      previous_reward_input=True,
+      previous_reward_bound=0.0,  # as it is
+    ),
+    agent=r2d2_config.R2D2Config(
+      unroll_length=40,  # agent steps
+      overlap=10,
+      batch_size=16,
+      replay_capacity=4_000,  # unrolls of 51 screens: 1.5 GB at most
+      replay_min_size=200,
+      replay_ratio=1.0,
+      discount=0.99,
+      target_period=500,
+      optimizer=config_lib.OptimizerConfig(learning_rate=3e-4, epsilon=1e-3),
+    ),
+    # With one thread, convolutions of training and of inference take turns on it. Unrolls
+    # come in bursts, all environments at once: shorter periods would show rates that jump.
+    learner=config_lib.LearnerConfig(tensorflow_threads=2, log_period_s=5.0),
+    checkpoint=config_lib.CheckpointConfig(period_s=300.0),
   )

@@ -1,4 +1,5 @@
 """Catch, MLP 64x64, 2 actors of 256 environments: how fast the path itself is."""
+
 from seed_acme import config as config_lib
 from seed_acme.agents.vtrace import config as vtrace_config
 
@@ -6,16 +7,16 @@ from seed_acme.agents.vtrace import config as vtrace_config
 def experiment() -> config_lib.ExperimentConfig:
   """Own numbers; batch and queue are chosen for throughput at a policy lag below 8 updates."""
   return config_lib.ExperimentConfig(
-      name='bench_catch_mlp',
-      num_actors=2,
-      environments_per_actor=256,
-      environment=config_lib.EnvironmentConfig(id='catch'),
-      network=config_lib.NetworkConfig(torso='mlp', mlp_sizes=(64, 64)),
-      agent=vtrace_config.VTraceConfig(
-          unroll_length=20,  # agent steps
-          batch_size=512,
-          entropy_cost=0.01,
-          optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
-      ),
-      replay=config_lib.ReplayConfig(queue_size=512, unrolls_per_item=64),
+    name='bench_catch_mlp',
+    num_actors=2,
+    environments_per_actor=256,
+    environment=config_lib.EnvironmentConfig(id='catch'),
+    network=config_lib.NetworkConfig(torso='mlp', mlp_sizes=(64, 64)),
+    agent=vtrace_config.VTraceConfig(
+      unroll_length=20,  # agent steps
+      batch_size=512,
+      entropy_cost=0.01,
+      optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
+    ),
+    replay=config_lib.ReplayConfig(queue_size=512, unrolls_per_item=64),
   )

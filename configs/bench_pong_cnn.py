@@ -1,4 +1,5 @@
 """Pong, Nature CNN, V-trace, 2 actors of 32 environments: how fast the path is on images."""
+
 from seed_acme import config as config_lib
 from seed_acme.agents.vtrace import config as vtrace_config
 
@@ -6,20 +7,19 @@ from seed_acme.agents.vtrace import config as vtrace_config
 def experiment() -> config_lib.ExperimentConfig:
   """Own numbers; unroll 20, stack 4 and one gradient pass a sample, as peers are measured."""
   return config_lib.ExperimentConfig(
-      name='bench_pong_cnn',
-      num_actors=2,
-      environments_per_actor=32,
-      environment=config_lib.EnvironmentConfig(id='atari:Pong'),
-      network=config_lib.NetworkConfig(
-          torso='nature_cnn', torso_output_size=512, frame_stack=4),
-      agent=vtrace_config.VTraceConfig(
-          unroll_length=20,  # agent steps
-          batch_size=32,
-          entropy_cost=0.01,
-          max_abs_reward=1.0,
-          optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
-      ),
-      replay=config_lib.ReplayConfig(queue_size=64),
-      # With one thread, convolutions of training and of inference take turns on it.
-      learner=config_lib.LearnerConfig(tensorflow_threads=2),
+    name='bench_pong_cnn',
+    num_actors=2,
+    environments_per_actor=32,
+    environment=config_lib.EnvironmentConfig(id='atari:Pong'),
+    network=config_lib.NetworkConfig(torso='nature_cnn', torso_output_size=512, frame_stack=4),
+    agent=vtrace_config.VTraceConfig(
+      unroll_length=20,  # agent steps
+      batch_size=32,
+      entropy_cost=0.01,
+      max_abs_reward=1.0,
+      optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
+    ),
+    replay=config_lib.ReplayConfig(queue_size=64),
+    # With one thread, convolutions of training and of inference take turns on it.
+    learner=config_lib.LearnerConfig(tensorflow_threads=2),
   )

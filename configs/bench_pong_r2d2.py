@@ -1,4 +1,5 @@
 """Pong, R2D2 with the network and the unrolls of the paper: throughput of replay."""
+
 from seed_acme import config as config_lib
 from seed_acme.agents.r2d2 import config as r2d2_config
 
@@ -6,19 +7,22 @@ from seed_acme.agents.r2d2 import config as r2d2_config
 def experiment() -> config_lib.ExperimentConfig:
   """The paper's agent; a smaller batch and memory, so that a short window holds many updates."""
   return config_lib.ExperimentConfig(
-      name='bench_pong_r2d2',
-      num_actors=2,
-      environments_per_actor=32,
-      environment=config_lib.EnvironmentConfig(id='atari:Pong'),
-      network=config_lib.NetworkConfig(
-          torso='nature_cnn', torso_output_size=512, frame_stack=4, core='lstm', core_size=512,
-          head_sizes=(512,), previous_action_input=True, previous_reward_input=True,
-          previous_reward_bound=0.0),
-      agent=r2d2_config.R2D2Config(
-          batch_size=8,
-          replay_capacity=500,
-          replay_min_size=64,
-      ),
-      # With one thread, convolutions of training and of inference take turns on it.
-      learner=config_lib.LearnerConfig(tensorflow_threads=2),
+    name='bench_pong_r2d2',
+    num_actors=2,
+    environments_per_actor=32,
+    environment=config_lib.EnvironmentConfig(id='atari:Pong'),
+    network=config_lib.NetworkConfig(
+      torso='nature_cnn',
+      torso_output_size=512,
+      frame_stack=4,
+      core='lstm',
+      core_size=512,
+      head_sizes=(512,),
+      previous_action_input=True,
+      previous_reward_input=True,
+      previous_reward_bound=0.0,
+    ),
+    agent=r2d2_config.R2D2Config(batch_size=8, replay_capacity=500, replay_min_size=64),
+    # With one thread, convolutions of training and of inference take turns on it.
+    learner=config_lib.LearnerConfig(tensorflow_threads=2),
   )

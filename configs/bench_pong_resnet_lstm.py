@@ -1,4 +1,5 @@
 """Pong, deep residual network and LSTM, V-trace: throughput with a heavy network."""
+
 from seed_acme import config as config_lib
 from seed_acme.agents.vtrace import config as vtrace_config
 
@@ -6,21 +7,27 @@ from seed_acme.agents.vtrace import config as vtrace_config
 def experiment() -> config_lib.ExperimentConfig:
   """Own numbers, as peers are measured: unroll 20, stack 4."""
   return config_lib.ExperimentConfig(
-      name='bench_pong_resnet_lstm',
-      num_actors=2,
-      environments_per_actor=32,
-      environment=config_lib.EnvironmentConfig(id='atari:Pong'),
-      network=config_lib.NetworkConfig(
-          torso='impala_resnet', torso_output_size=256, frame_stack=4, core='lstm',
-          core_size=256, previous_action_input=True, previous_reward_input=True),
-      agent=vtrace_config.VTraceConfig(
-          unroll_length=20,  # agent steps
-          batch_size=16,
-          entropy_cost=0.01,
-          max_abs_reward=1.0,
-          optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
-      ),
-      replay=config_lib.ReplayConfig(queue_size=64),
-      # With one thread, convolutions of training and of inference take turns on it.
-      learner=config_lib.LearnerConfig(tensorflow_threads=2),
+    name='bench_pong_resnet_lstm',
+    num_actors=2,
+    environments_per_actor=32,
+    environment=config_lib.EnvironmentConfig(id='atari:Pong'),
+    network=config_lib.NetworkConfig(
+      torso='impala_resnet',
+      torso_output_size=256,
+      frame_stack=4,
+      core='lstm',
+      core_size=256,
+      previous_action_input=True,
+      previous_reward_input=True,
+    ),
+    agent=vtrace_config.VTraceConfig(
+      unroll_length=20,  # agent steps
+      batch_size=16,
+      entropy_cost=0.01,
+      max_abs_reward=1.0,
+      optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
+    ),
+    replay=config_lib.ReplayConfig(queue_size=64),
+    # With one thread, convolutions of training and of inference take turns on it.
+    learner=config_lib.LearnerConfig(tensorflow_threads=2),
   )

@@ -1,4 +1,5 @@
 """CartPole with V-MPO."""
+
 import dataclasses
 
 from seed_acme import config as config_lib
@@ -9,13 +10,16 @@ from seed_acme.configs import cartpole_ppo
 def experiment() -> config_lib.ExperimentConfig:
   """The numbers of `cartpole_ppo` but for the agent's; XLA saves nothing here."""
   return dataclasses.replace(
-      cartpole_ppo.experiment(),
-      name='cartpole_vmpo',
-      total_steps=200_000,  # agent steps
-      agent=presets.vmpo(
-          unroll_length=32, batch_size=32,  # 1,024 transitions an update
-          minibatch_of='transitions', minibatch_size=256, num_epochs=10,
-          optimizer=config_lib.OptimizerConfig(learning_rate=1e-3, max_gradient_norm=0.5),
-      ),
-      learner=config_lib.LearnerConfig(),
+    cartpole_ppo.experiment(),
+    name='cartpole_vmpo',
+    total_steps=200_000,  # agent steps
+    agent=presets.vmpo(
+      unroll_length=32,
+      batch_size=32,  # 1,024 transitions an update
+      minibatch_of='transitions',
+      minibatch_size=256,
+      num_epochs=10,
+      optimizer=config_lib.OptimizerConfig(learning_rate=1e-3, max_gradient_norm=0.5),
+    ),
+    learner=config_lib.LearnerConfig(),
   )

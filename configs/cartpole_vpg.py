@@ -1,4 +1,5 @@
 """CartPole with vanilla policy gradient."""
+
 import dataclasses
 
 from seed_acme import config as config_lib
@@ -9,12 +10,14 @@ from seed_acme.configs import cartpole_ppo
 def experiment() -> config_lib.ExperimentConfig:
   """The numbers of `cartpole_ppo` but for the agent's."""
   return dataclasses.replace(
-      cartpole_ppo.experiment(),
-      name='cartpole_vpg',
-      total_steps=300_000,  # agent steps
-      agent=presets.vpg(
-          unroll_length=64, batch_size=8,  # 512 transitions an update
-          optimizer=config_lib.OptimizerConfig(
-              learning_rate=2e-3, schedule='linear', max_gradient_norm=0.5),
+    cartpole_ppo.experiment(),
+    name='cartpole_vpg',
+    total_steps=300_000,  # agent steps
+    agent=presets.vpg(
+      unroll_length=64,
+      batch_size=8,  # 512 transitions an update
+      optimizer=config_lib.OptimizerConfig(
+        learning_rate=2e-3, schedule='linear', max_gradient_norm=0.5
       ),
+    ),
   )

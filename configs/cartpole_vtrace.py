@@ -1,4 +1,5 @@
 """CartPole with V-trace."""
+
 import dataclasses
 
 from seed_acme import config as config_lib
@@ -9,16 +10,19 @@ from seed_acme.configs import cartpole_ppo
 def experiment() -> config_lib.ExperimentConfig:
   """The numbers of `cartpole_ppo` but for the agent's."""
   return dataclasses.replace(
-      cartpole_ppo.experiment(),
-      name='cartpole_vtrace',
-      total_steps=300_000,  # agent steps
-      agent=presets.vtrace(
-          unroll_length=32, batch_size=16,  # 512 transitions an update
-          minibatch_size=8, num_epochs=4,
-          lambda_=0.95,
-          value_cost=0.25,
-          normalize_advantages=True,
-          optimizer=config_lib.OptimizerConfig(
-              learning_rate=2e-3, schedule='linear', max_gradient_norm=0.5),
+    cartpole_ppo.experiment(),
+    name='cartpole_vtrace',
+    total_steps=300_000,  # agent steps
+    agent=presets.vtrace(
+      unroll_length=32,
+      batch_size=16,  # 512 transitions an update
+      minibatch_size=8,
+      num_epochs=4,
+      lambda_=0.95,
+      value_cost=0.25,
+      normalize_advantages=True,
+      optimizer=config_lib.OptimizerConfig(
+        learning_rate=2e-3, schedule='linear', max_gradient_norm=0.5
       ),
+    ),
   )

@@ -1,4 +1,5 @@
 """Catch with R2D2: prioritized replay and a recurrent Q network, within a minute or two."""
+
 from seed_acme import config as config_lib
 from seed_acme.agents.r2d2 import config as r2d2_config
 
@@ -6,23 +7,30 @@ from seed_acme.agents.r2d2 import config as r2d2_config
 def experiment() -> config_lib.ExperimentConfig:
   """Own numbers."""
   return config_lib.ExperimentConfig(
-      name='catch_r2d2',
-      num_actors=2,
-      environments_per_actor=16,
-      total_steps=100_000,  # agent steps
-      environment=config_lib.EnvironmentConfig(id='catch'),
-      network=config_lib.NetworkConfig(
-          torso='mlp', mlp_sizes=(64,), core='lstm', core_size=64, head_sizes=(32,),
-          previous_action_input=True, previous_reward_input=True, previous_reward_bound=0.0),
-      agent=r2d2_config.R2D2Config(
-          unroll_length=20,  # agent steps: two episodes
-          overlap=5,
-          batch_size=32,
-          replay_capacity=5_000,
-          replay_min_size=100,
-          replay_ratio=4.0,
-          discount=0.99,
-          target_period=50,
-          optimizer=config_lib.OptimizerConfig(learning_rate=3e-3, epsilon=1e-3),
-      ),
+    name='catch_r2d2',
+    num_actors=2,
+    environments_per_actor=16,
+    total_steps=100_000,  # agent steps
+    environment=config_lib.EnvironmentConfig(id='catch'),
+    network=config_lib.NetworkConfig(
+      torso='mlp',
+      mlp_sizes=(64,),
+      core='lstm',
+      core_size=64,
+      head_sizes=(32,),
+      previous_action_input=True,
+      previous_reward_input=True,
+      previous_reward_bound=0.0,
+    ),
+    agent=r2d2_config.R2D2Config(
+      unroll_length=20,  # agent steps: two episodes
+      overlap=5,
+      batch_size=32,
+      replay_capacity=5_000,
+      replay_min_size=100,
+      replay_ratio=4.0,
+      discount=0.99,
+      target_period=50,
+      optimizer=config_lib.OptimizerConfig(learning_rate=3e-3, epsilon=1e-3),
+    ),
   )

@@ -1,6 +1,7 @@
 """Experiments by name (a module of this folder) or by path: a Python file of the user's, or the
 config.json of a run.
 """
+
 from __future__ import annotations
 
 import difflib
@@ -18,8 +19,9 @@ from seed_acme import types
 
 def names() -> list[str]:
   """All configurations that come with seed_acme."""
-  return sorted(module.name for module in pkgutil.iter_modules(configs.__path__)
-                if module.name != 'registry')
+  return sorted(
+    module.name for module in pkgutil.iter_modules(configs.__path__) if module.name != 'registry'
+  )
 
 
 def load(name_or_path: str) -> config_lib.ExperimentConfig:
@@ -32,8 +34,10 @@ def load(name_or_path: str) -> config_lib.ExperimentConfig:
   if name_or_path not in names():
     close = difflib.get_close_matches(name_or_path, names(), n=3)
     hint = f'; did you mean {" or ".join(close)}?' if close else ''
-    raise types.UserError(f'unknown config {name_or_path!r}{hint}\n'
-                          f'known: {", ".join(names())}; or give the path of a .py file')
+    raise types.UserError(
+      f'unknown config {name_or_path!r}{hint}\n'
+      f'known: {", ".join(names())}; or give the path of a .py file'
+    )
   return importlib.import_module(f'seed_acme.configs.{name_or_path}').experiment()
 
 
@@ -51,6 +55,8 @@ def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
     reason = ' '.join(str(error).split())
     raise types.UserError(f'config file {path}: {type(error).__name__}: {reason}') from error
   if not isinstance(experiment, config_lib.ExperimentConfig):
-    raise types.UserError(f'config file {path}: experiment() returned '
-                          f'{type(experiment).__name__}, not an ExperimentConfig')
+    raise types.UserError(
+      f'config file {path}: experiment() returned '
+      f'{type(experiment).__name__}, not an ExperimentConfig'
+    )
   return experiment

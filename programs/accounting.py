@@ -1,4 +1,5 @@
 """CPU-seconds of a run by kind of node, over its whole tree of processes."""
+
 from __future__ import annotations
 
 import psutil

@@ -3,6 +3,7 @@
 Launchpad restarts nothing: the first node that fails ends the program. So the node is thin
 and does not fail; what may fail, the environments, is in the worker.
 """
+
 from __future__ import annotations
 
 import json
@@ -26,8 +27,14 @@ _STOP_S = 5.0  # a worker that does not stop by then is killed
 _HEALTHY_S = 60.0
 
 
-def act_in_this_thread(config: config_lib.ExperimentConfig, token: str, index: int,
-                       attempt: int, address: str, stop: threading.Event) -> None:
+def act_in_this_thread(
+  config: config_lib.ExperimentConfig,
+  token: str,
+  index: int,
+  attempt: int,
+  address: str,
+  stop: threading.Event,
+) -> None:
   """What a node does instead where all nodes are threads: acts, and fails with the run."""
   actor = actor_worker.make_remote_actor(config, index, attempt, address, token)
 
@@ -52,8 +59,15 @@ class Supervisor:
   would mend, and `core.ServerLost` where the server stays away.
   """
 
-  def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-               token: str, index: int, first_attempt: int, address: str):
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run_dir: run_directory.RunDirectory,
+    token: str,
+    index: int,
+    first_attempt: int,
+    address: str,
+  ):
     self._first_attempt = first_attempt
     self._config = config
     self._run_dir = run_dir
@@ -80,11 +94,16 @@ class Supervisor:
         print(f'actor/{self._index}: {message}: the environments begin anew', flush=True)
         continue
       num_failures = 1 if time.monotonic() - started > _HEALTHY_S else num_failures + 1
-      print(f'actor/{self._index}: worker failed ({message}), '
-            f'failure {num_failures} of {self._config.actor.max_failures} in a row', flush=True)
+      print(
+        f'actor/{self._index}: worker failed ({message}), '
+        f'failure {num_failures} of {self._config.actor.max_failures} in a row',
+        flush=True,
+      )
       if num_failures >= self._config.actor.max_failures:
-        raise WorkerFailed(f'the worker failed {num_failures} times in a row '
-                           f'(actor.max_failures), the last time with {message}')
+        raise WorkerFailed(
+          f'the worker failed {num_failures} times in a row '
+          f'(actor.max_failures), the last time with {message}'
+        )
     return False
 
   def _run_worker(self, attempt: int, stop: threading.Event) -> tuple[actor_worker.End, str]:
@@ -107,15 +126,28 @@ class Supervisor:
 
   def _start_worker(self, attempt: int, report_fd: int) -> subprocess.Popen:
     variables = {
-        **os.environ, **processes.environment('actor', os.getpid()),
-        # Environments are many small operations: threads of BLAS would only cost memory.
-        'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'MKL_NUM_THREADS': '1'}
+      **os.environ,
+      **processes.environment('actor', os.getpid()),
+      # Environments are many small operations: threads of BLAS would only cost memory.
+      'OMP_NUM_THREADS': '1',
+      'OPENBLAS_NUM_THREADS': '1',
+      'MKL_NUM_THREADS': '1',
+    }
     worker = subprocess.Popen(
-        [sys.executable, '-m', 'seed_acme.programs.actor_worker'], stdin=subprocess.PIPE,
-        env=variables, pass_fds=(report_fd,))
+      [sys.executable, '-m', 'seed_acme.programs.actor_worker'],
+      stdin=subprocess.PIPE,
+      env=variables,
+      pass_fds=(report_fd,),
+    )
     spec = actor_worker.WorkerSpec(
-        config=self._config, run_dir=self._run_dir, index=self._index, attempt=attempt,
-        address=self._address, token=self._token, report_fd=report_fd)
+      config=self._config,
+      run_dir=self._run_dir,
+      index=self._index,
+      attempt=attempt,
+      address=self._address,
+      token=self._token,
+      report_fd=report_fd,
+    )
     assert worker.stdin is not None
     try:
       pickle.dump(spec, worker.stdin)

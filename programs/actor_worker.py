@@ -3,6 +3,7 @@
 Started by the supervisor in the actor's node, with a `WorkerSpec` on its standard input.
 Imports no TensorFlow, Reverb, Sonnet or Launchpad: it costs its environments and little more.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -34,6 +35,7 @@ _REPORT_PERIOD_S = 1.0
 
 class End(enum.Enum):
   """How a worker ended, as its supervisor has to know it."""
+
   OVER = 'over'  # with the run
   FAILED = 'failed'
   WRONG_INPUT = 'wrong_input'  # no new start would mend it
@@ -48,6 +50,7 @@ class WorkerSpec:
   address: of the inference server. attempt: how often this actor was started before.
   report_fd: where the reason of a failure goes, as one JSON object.
   """
+
   config: config_lib.ExperimentConfig
   run_dir: run_directory.RunDirectory
   index: int
@@ -57,15 +60,21 @@ class WorkerSpec:
   report_fd: int
 
 
-def make_remote_actor(config: config_lib.ExperimentConfig, index: int, attempt: int,
-                      address: str, token: str) -> actor_lib.Actor:
+def make_remote_actor(
+  config: config_lib.ExperimentConfig, index: int, attempt: int, address: str, token: str
+) -> actor_lib.Actor:
   """An actor whose groups are connected to the inference server at `address`."""
   spec = environments.environment_spec(config.environment)
 
   def connect(env_ids: np.ndarray) -> core.InferenceChannel:
     return transports.connect(
-        config.transport.kind, address, token, wire.GroupCodec(spec, env_ids.size), env_ids,
-        config.actor.connect_timeout_s)
+      config.transport.kind,
+      address,
+      token,
+      wire.GroupCodec(spec, env_ids.size),
+      env_ids,
+      config.actor.connect_timeout_s,
+    )
 
   return actors.make_actor(config, index, attempt, run_seed=None, connect=connect)
 
@@ -108,8 +117,9 @@ def run(spec: WorkerSpec) -> bool:
     actor.run(should_stop)
   except core.ChannelTaken:
     raise types.UserError(
-        f'another actor has taken over the environments of actor/{spec.index}: '
-        'give every actor of a run another --index') from None
+      f'another actor has taken over the environments of actor/{spec.index}: '
+      'give every actor of a run another --index'
+    ) from None
   except core.ChannelClosed:
     pass
   finally:
@@ -143,8 +153,11 @@ def _report(spec: WorkerSpec, end: End, message: str) -> None:
 
 
 def _end(error: Exception) -> End:
-  ends = {types.UserError: End.WRONG_INPUT, core.ServerLost: End.SERVER_LOST,
-          core.ServerRestarted: End.SERVER_RESTARTED}
+  ends = {
+    types.UserError: End.WRONG_INPUT,
+    core.ServerLost: End.SERVER_LOST,
+    core.ServerRestarted: End.SERVER_RESTARTED,
+  }
   return next((end for kind, end in ends.items() if isinstance(error, kind)), End.FAILED)
 
 

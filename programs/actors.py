@@ -1,6 +1,7 @@
 """Which environments each actor has, and how an actor is built. No TensorFlow in here: actor
 processes import it.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,8 +17,13 @@ from seed_acme.envs import registry as environments
 Connect = Callable[[np.ndarray], core.InferenceChannel]
 
 
-def make_actor(config: config_lib.ExperimentConfig, index: int, attempt: int,
-               run_seed: int | None, connect: Connect) -> actor_lib.Actor:
+def make_actor(
+  config: config_lib.ExperimentConfig,
+  index: int,
+  attempt: int,
+  run_seed: int | None,
+  connect: Connect,
+) -> actor_lib.Actor:
   """Actor `index` with its environments, groups and channels.
 
   attempt: how often this actor was started before. run_seed: of the run ids; None
@@ -27,9 +33,13 @@ def make_actor(config: config_lib.ExperimentConfig, index: int, attempt: int,
   groups = []
   for env_ids in actor_lib.group_env_ids(first, number, num_groups(config, index)):
     environment = environments.make(
-        config.environment, env_ids.size, _environment_seed(config, int(env_ids[0]), attempt))
-    groups.append(actor_lib.EnvironmentGroup(
-        environment, connect(env_ids), env_ids, actor_lib.new_run_ids(run_seed, env_ids)))
+      config.environment, env_ids.size, _environment_seed(config, int(env_ids[0]), attempt)
+    )
+    groups.append(
+      actor_lib.EnvironmentGroup(
+        environment, connect(env_ids), env_ids, actor_lib.new_run_ids(run_seed, env_ids)
+      )
+    )
   return actor_lib.Actor(groups)
 
 
@@ -50,8 +60,7 @@ def num_groups(config: config_lib.ExperimentConfig, index: int) -> int:
   return config.actor.environment_groups if index < config.num_actors else 1
 
 
-def _environment_seed(config: config_lib.ExperimentConfig, first_env_id: int,
-                      attempt: int) -> int:
+def _environment_seed(config: config_lib.ExperimentConfig, first_env_id: int, attempt: int) -> int:
   """Differs by group and by attempt, so that a restart does not replay the same episodes."""
   sequence = np.random.SeedSequence([config.seed, first_env_id, attempt])
   return int(sequence.generate_state(1)[0])

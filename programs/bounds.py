@@ -5,6 +5,7 @@
 CPU-seconds per agent step of environment stepping, inference and training, each alone in one
 process at the run's own batch sizes, best of three: the bound that `bench` measures against.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -31,8 +32,12 @@ _TRIES = 3
 _MIN_S = 1.0  # of CPU time in one try
 
 
-def measure(config: config_lib.ExperimentConfig, rows_per_batch: int, steps_per_row: float,
-            replay_ratio: float) -> dict[str, float]:
+def measure(
+  config: config_lib.ExperimentConfig,
+  rows_per_batch: int,
+  steps_per_row: float,
+  replay_ratio: float,
+) -> dict[str, float]:
   """CPU-seconds per agent step by kind of work.
 
   rows_per_batch: mean size of the run's inference batches. steps_per_row: share of rows
@@ -46,9 +51,9 @@ def measure(config: config_lib.ExperimentConfig, rows_per_batch: int, steps_per_
     inference = _inference(acting, rows_per_batch) / rows_per_batch
     training = _training(config, acting) / (batch_size * config.agent.unroll_length)
   return {
-      'environment': environment / steps_per_row,
-      'inference': inference / steps_per_row,
-      'training': training * replay_ratio / steps_per_row,
+    'environment': environment / steps_per_row,
+    'inference': inference / steps_per_row,
+    'training': training * replay_ratio / steps_per_row,
   }
 
 
@@ -57,8 +62,9 @@ def _environment(config: config_lib.ExperimentConfig, acting: build.Acting, size
   environment.reset()
   inputs, outputs = acting.policy.example_row()
   del inputs
-  actions = tree.map_structure(lambda a: np.repeat(np.asarray(a)[None], size, axis=0),
-                               outputs.action)
+  actions = tree.map_structure(
+    lambda a: np.repeat(np.asarray(a)[None], size, axis=0), outputs.action
+  )
   seconds = _best(lambda: environment.step(actions))
   environment.close()
   return seconds
@@ -67,10 +73,12 @@ def _environment(config: config_lib.ExperimentConfig, acting: build.Acting, size
 def _inference(acting: build.Acting, num_rows: int) -> float:
   repeat = lambda x: np.repeat(np.asarray(x)[None], num_rows, axis=0)
   inputs = tree.map_structure(repeat, acting.policy.example_row()[0])
-  state = tree.map_structure(lambda x: np.repeat(x, num_rows, axis=0),
-                             acting.policy.initial_state())
-  exploration = tree.map_structure(lambda x: np.repeat(x, num_rows, axis=0),
-                                   acting.policy.example_exploration())
+  state = tree.map_structure(
+    lambda x: np.repeat(x, num_rows, axis=0), acting.policy.initial_state()
+  )
+  exploration = tree.map_structure(
+    lambda x: np.repeat(x, num_rows, axis=0), acting.policy.example_exploration()
+  )
   return _best(lambda: acting.policy(inputs, state, exploration))
 
 
@@ -88,13 +96,15 @@ def _sample(config: config_lib.ExperimentConfig, acting: build.Acting) -> types.
   time_major = lambda x: tf.constant(np.repeat(np.asarray(x)[:, None], size, axis=1))
   step_type = np.full_like(unroll.inputs.step_type, types.MID)
   return types.Sample(
-      unroll=types.Unroll(
-          tree.map_structure(batch, unroll.initial_state),
-          tree.map_structure(time_major, unroll.inputs._replace(step_type=step_type)),
-          tree.map_structure(time_major, unroll.outputs),
-          time_major(unroll.policy_version)),
-      keys=tf.zeros([size], tf.uint64),
-      probabilities=tf.fill([size], tf.constant(1 / size, tf.float64)))
+    unroll=types.Unroll(
+      tree.map_structure(batch, unroll.initial_state),
+      tree.map_structure(time_major, unroll.inputs._replace(step_type=step_type)),
+      tree.map_structure(time_major, unroll.outputs),
+      time_major(unroll.policy_version),
+    ),
+    keys=tf.zeros([size], tf.uint64),
+    probabilities=tf.fill([size], tf.constant(1 / size, tf.float64)),
+  )
 
 
 def _best(work: Callable[[], object]) -> float:

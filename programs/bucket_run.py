@@ -1,4 +1,5 @@
 """A run whose folder is in a bucket, while it is trained: `seed_acme/mirror.py` for a program."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -69,8 +70,10 @@ def _require_credentials(path: str) -> None:
   """Without any TensorFlow would ask for minutes whether this is a machine of Google's."""
   need = vertex_missing.credentials()
   if need.state == vertex_missing.MISSING:
-    raise types.UserError(f'--run_dir={path} needs credentials of Google Cloud, and {need.why}: '
-                          f'run {" && ".join(need.commands)}')
+    raise types.UserError(
+      f'--run_dir={path} needs credentials of Google Cloud, and {need.why}: '
+      f'run {" && ".join(need.commands)}'
+    )
 
 
 def _end_this_process(error: Exception) -> None:

@@ -1,6 +1,7 @@
 """From a configuration to the objects of a run. Module-level functions, so that they pickle
 into Launchpad's processes and a test can call each of them.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -32,6 +33,7 @@ from seed_acme.loggers import tensorboard
 @dataclasses.dataclass(frozen=True)
 class Acting:
   """What computes actions: the specification, the policy and where its weights come from."""
+
   spec: types.EnvironmentSpec
   agent: base.Agent
   policy: policy_lib.Policy
@@ -53,8 +55,13 @@ def make_acting(config: config_lib.ExperimentConfig) -> Acting:
   return Acting(spec, agent, policy, published)
 
 
-def _select_actions(agent: base.Agent, spec: types.EnvironmentSpec, config: config_lib.AgentConfig,
-                    prediction: types.Nest, exploration: types.Exploration) -> types.AgentOutput:
+def _select_actions(
+  agent: base.Agent,
+  spec: types.EnvironmentSpec,
+  config: config_lib.AgentConfig,
+  prediction: types.Nest,
+  exploration: types.Exploration,
+) -> types.AgentOutput:
   return agent.select_actions(spec, prediction, exploration, config)
 
 
@@ -65,49 +72,87 @@ def make_learner(config: config_lib.ExperimentConfig, acting: Acting) -> learner
   loss = functools.partial(_loss, acting.agent, config.agent)
   if acting.agent.passes is not None:
     return multi_pass_learner.MultiPassLearner(
-        network, loss, config.agent, config.total_steps, acting.agent.passes(config.agent),
-        config.seed, config.learner.xla)
+      network,
+      loss,
+      config.agent,
+      config.total_steps,
+      acting.agent.passes(config.agent),
+      config.seed,
+      config.learner.xla,
+    )
   after_update = acting.agent.after_update and functools.partial(
-      _after_update, acting.agent, config.agent)
+    _after_update, acting.agent, config.agent
+  )
   return learner_lib.Learner(network, loss, config.agent, config.total_steps, after_update)
 
 
-def _loss(agent: base.Agent, config: config_lib.AgentConfig, network: core.RecurrentNetwork,
-          sample: types.Sample) -> types.LossOutput:
+def _loss(
+  agent: base.Agent,
+  config: config_lib.AgentConfig,
+  network: core.RecurrentNetwork,
+  sample: types.Sample,
+) -> types.LossOutput:
   return agent.loss(network, sample, config)
 
 
-def _after_update(agent: base.Agent, config: config_lib.AgentConfig,
-                  network: core.RecurrentNetwork, num_updates: tf.Tensor) -> None:
+def _after_update(
+  agent: base.Agent,
+  config: config_lib.AgentConfig,
+  network: core.RecurrentNetwork,
+  num_updates: tf.Tensor,
+) -> None:
   assert agent.after_update is not None
   agent.after_update(network, num_updates, config)
 
 
-def make_server(config: config_lib.ExperimentConfig, acting: Acting, sink: core.UnrollSink,
-                counters: counting.Counters) -> server_lib.InferenceServer:
+def make_server(
+  config: config_lib.ExperimentConfig,
+  acting: Acting,
+  sink: core.UnrollSink,
+  counters: counting.Counters,
+) -> server_lib.InferenceServer:
   """The inference server, handing finished unrolls to `sink`."""
   quota = None
   if config.inference.strictly_on_policy:
     quota = step_quota.StepQuota(
-        config_lib.num_training_environments(config), config_lib.unrolls_per_update(config))
+      config_lib.num_training_environments(config), config_lib.unrolls_per_update(config)
+    )
   return server_lib.InferenceServer(
-      spec=acting.spec, policy=acting.policy,
-      num_training=config_lib.num_training_environments(config),
-      num_environments=config_lib.num_environments(config),
-      unroll_length=config.agent.unroll_length, overlap=config.agent.overlap,
-      batch_size=config_lib.inference_batch_size(config), seed=config.seed, sink=sink,
-      counters=counters, quota=quota)
+    spec=acting.spec,
+    policy=acting.policy,
+    num_training=config_lib.num_training_environments(config),
+    num_environments=config_lib.num_environments(config),
+    unroll_length=config.agent.unroll_length,
+    overlap=config.agent.overlap,
+    batch_size=config_lib.inference_batch_size(config),
+    seed=config.seed,
+    sink=sink,
+    counters=counters,
+    quota=quota,
+  )
 
 
-def make_training_loop(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory,
-                       acting: Acting, server: server_lib.InferenceServer,
-                       counters: counting.Counters,
-                       memory: core.ReplayMemory | None) -> training.TrainingLoop:
+def make_training_loop(
+  config: config_lib.ExperimentConfig,
+  run: run_directory.RunDirectory,
+  acting: Acting,
+  server: server_lib.InferenceServer,
+  counters: counting.Counters,
+  memory: core.ReplayMemory | None,
+) -> training.TrainingLoop:
   """The loop with its learner and its logs."""
   csv = csv_file.CsvLogger(run.metrics)
   events = tensorboard.TensorBoardLogger(run.tensorboard)
   events.write_text('config', json.dumps(saved_config.to_json(config), indent=2))
   logger = composite.CompositeLogger([csv, events])
   return training.TrainingLoop(
-      config, run, learner=make_learner(config, acting), server=server,
-      published=acting.published, counters=counters, csv=csv, logger=logger, memory=memory)
+    config,
+    run,
+    learner=make_learner(config, acting),
+    server=server,
+    published=acting.published,
+    counters=counters,
+    csv=csv,
+    logger=logger,
+    memory=memory,
+  )

@@ -1,4 +1,5 @@
 """The replay side of a run: its server, restored or new, its writer and its memory."""
+
 from __future__ import annotations
 
 import functools
@@ -19,8 +20,12 @@ from seed_acme.replay import server as server_lib
 from seed_acme.replay import writer as writer_lib
 
 
-def make_server(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory,
-                acting: build.Acting, port: int) -> server_lib.ReplayServer:
+def make_server(
+  config: config_lib.ExperimentConfig,
+  run: run_directory.RunDirectory,
+  acting: build.Acting,
+  port: int,
+) -> server_lib.ReplayServer:
   """Serves the agent's tables on `port` (0 = any free one).
 
   They start with what the checkpoints of the run hold of them, the newest that has a memory.
@@ -28,8 +33,13 @@ def make_server(config: config_lib.ExperimentConfig, run: run_directory.RunDirec
   """
   spec = acting.agent.replay_spec(config.agent)
   serve = functools.partial(
-      server_lib.ReplayServer, spec, config.replay.queue_size, config.replay.unrolls_per_item,
-      acting.example_unroll(config), port)
+    server_lib.ReplayServer,
+    spec,
+    config.replay.queue_size,
+    config.replay.unrolls_per_item,
+    acting.example_unroll(config),
+    port,
+  )
   if spec.memory is None:
     return serve()
   restore_from, reason = _saved_replay(config, run)
@@ -40,16 +50,19 @@ def make_server(config: config_lib.ExperimentConfig, run: run_directory.RunDirec
       reason = str(error)
     else:
       if reason:
-        run.add_notice(f'the replay memory is that of checkpoint {restore_from.parent.name}, older '
-                       f'than the weights, because {reason}')
+        run.add_notice(
+          f'the replay memory is that of checkpoint {restore_from.parent.name}, older '
+          f'than the weights, because {reason}'
+        )
       return server
   if reason:
     run.add_notice(f'the replay memory starts empty, because {reason}')
   return serve(checkpoints=run.replay_in_progress)
 
 
-def _saved_replay(config: config_lib.ExperimentConfig,
-                  run: run_directory.RunDirectory) -> tuple[pathlib.Path | None, str]:
+def _saved_replay(
+  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory
+) -> tuple[pathlib.Path | None, str]:
   """The replay saved last, or None; and why it is not the newest checkpoint's ('' if it is, and
   in a new run)."""
   saved = checkpoint.all_whole(run.checkpoints)
@@ -64,13 +77,15 @@ def _saved_replay(config: config_lib.ExperimentConfig,
       continue
     if folder is not None:
       return folder, reason
-    reason = reason or (f'checkpoint {path.name} has none: a full disk or checkpoint.replay=False '
-                        'leaves it out')
+    reason = reason or (
+      f'checkpoint {path.name} has none: a full disk or checkpoint.replay=False leaves it out'
+    )
   return None, reason
 
 
-def take_over(config: config_lib.ExperimentConfig, acting: build.Acting,
-              server_address: str) -> None:
+def take_over(
+  config: config_lib.ExperimentConfig, acting: build.Acting, server_address: str
+) -> None:
   """For a learner whose replay has a node of its own, before anything is written.
 
   The node may have outlived another learner. A memory is kept; what stands in a queue was acted
@@ -80,29 +95,37 @@ def take_over(config: config_lib.ExperimentConfig, acting: build.Acting,
     server_lib.empty_queue(server_address)
 
 
-def make_writer(config: config_lib.ExperimentConfig, acting: build.Acting,
-                server_address: str) -> writer_lib.ReplayWriter:
+def make_writer(
+  config: config_lib.ExperimentConfig, acting: build.Acting, server_address: str
+) -> writer_lib.ReplayWriter:
   """Computes initial priorities where the agent has them."""
   return writer_lib.ReplayWriter(
-      server_address, config.replay.unrolls_per_item, config_lib.writer_backlog(config),
-      _initial_priorities(config, acting))
+    server_address,
+    config.replay.unrolls_per_item,
+    config_lib.writer_backlog(config),
+    _initial_priorities(config, acting),
+  )
 
 
-def _initial_priorities(config: config_lib.ExperimentConfig,
-                        acting: build.Acting) -> writer_lib.InitialPriorities | None:
+def _initial_priorities(
+  config: config_lib.ExperimentConfig, acting: build.Acting
+) -> writer_lib.InitialPriorities | None:
   agent = acting.agent
   if agent.initial_priorities is None:
     return None
   initial_priorities = agent.initial_priorities
   specs = tree.map_structure(
-      lambda x: tf.TensorSpec((config.replay.unrolls_per_item, *np.shape(x)),
-                              np.asarray(x).dtype), acting.example_unroll(config))
+    lambda x: tf.TensorSpec((config.replay.unrolls_per_item, *np.shape(x)), np.asarray(x).dtype),
+    acting.example_unroll(config),
+  )
   return graph_function.GraphFunction(
-      lambda unrolls: initial_priorities(unrolls, config.agent), (specs,)).numpy
+    lambda unrolls: initial_priorities(unrolls, config.agent), (specs,)
+  ).numpy
 
 
-def make_memory(config: config_lib.ExperimentConfig, acting: build.Acting,
-                server_address: str) -> memory_lib.ReplayMemory | None:
+def make_memory(
+  config: config_lib.ExperimentConfig, acting: build.Acting, server_address: str
+) -> memory_lib.ReplayMemory | None:
   """None for a queue."""
   spec = acting.agent.replay_spec(config.agent)
   if spec.memory is None:

@@ -3,6 +3,7 @@
 Kinds of node: `learner` (with inference), `replay` where it has a process of its own, and
 `actor` (the last one plays the evaluation environments).
 """
+
 from __future__ import annotations
 
 import secrets
@@ -70,8 +71,12 @@ class _ServingNode(lp.PyNode):
     self._address.bind(FixedAddress(f'{self._host}:{port}'))
 
 
-def make_program(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-                 token: str | None = None, first_attempt: int | None = None) -> lp.Program:
+def make_program(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str | None = None,
+  first_attempt: int | None = None,
+) -> lp.Program:
   """The graph. Raises `types.UserError` for a configuration that cannot work.
 
   token: what the nodes show each other; None draws one for this launch. first_attempt: how often
@@ -81,23 +86,36 @@ def make_program(config: config_lib.ExperimentConfig, run_dir: run_directory.Run
   if token is None:
     token = secrets.token_hex(16)
   if first_attempt is None:
-    first_attempt = (checkpoint.num_resumptions(run_dir.checkpoints)
-                     * membership.STARTS_BETWEEN_RESUMPTIONS)
+    first_attempt = (
+      checkpoint.num_resumptions(run_dir.checkpoints) * membership.STARTS_BETWEEN_RESUMPTIONS
+    )
   program = lp.Program(config.name)
   replay = None
   if config.replay.separate_process:
     with program.group('replay'):
-      replay = program.add_node(_ServingNode(
-          nodes.replay, REPLAY, 'localhost', config.replay.port,
-          config=config, run_dir=run_dir))
+      replay = program.add_node(
+        _ServingNode(
+          nodes.replay, REPLAY, 'localhost', config.replay.port, config=config, run_dir=run_dir
+        )
+      )
   with program.group('learner'):
-    learner = program.add_node(_ServingNode(
-        nodes.learner, INFERENCE, config.transport.host, config.transport.port,
-        config=config, run_dir=run_dir, token=token, replay_address=replay))
+    learner = program.add_node(
+      _ServingNode(
+        nodes.learner,
+        INFERENCE,
+        config.transport.host,
+        config.transport.port,
+        config=config,
+        run_dir=run_dir,
+        token=token,
+        replay_address=replay,
+      )
+    )
   with program.group('actor'):
     for index in range(actors.num_actor_nodes(config)):
-      program.add_node(lp.PyNode(
-          nodes.actor, config, run_dir, token, index, first_attempt, learner))
+      program.add_node(
+        lp.PyNode(nodes.actor, config, run_dir, token, index, first_attempt, learner)
+      )
   return program
 
 
@@ -105,7 +123,6 @@ def local_resources(launcher_pid: int) -> dict[str, local_multi_processing.Pytho
   """Environment variables of each kind of node, for `lp.launch`."""
   kinds = {'learner': 'learner', 'replay': 'replay', 'actor': 'actor_supervisor'}
   return {
-      group: local_multi_processing.PythonProcess(
-          env=processes.environment(kind, launcher_pid))
-      for group, kind in kinds.items()
+    group: local_multi_processing.PythonProcess(env=processes.environment(kind, launcher_pid))
+    for group, kind in kinds.items()
   }

@@ -1,4 +1,5 @@
 """Playing from a checkpoint: `evaluate` counts episodes, `load_policy` answers observations."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,8 +51,9 @@ class _NoReplay:
     del unrolls
 
 
-def load_acting(run_dir: str) -> tuple[config_lib.ExperimentConfig, build.Acting,
-                                       checkpoint.Checkpoint]:
+def load_acting(
+  run_dir: str,
+) -> tuple[config_lib.ExperimentConfig, build.Acting, checkpoint.Checkpoint]:
   """The configuration of a run, and its policy with the weights of its newest checkpoint."""
   run = run_directory.open_existing(run_dir)
   config = saved_config.load(run.config)
@@ -60,14 +62,21 @@ def load_acting(run_dir: str) -> tuple[config_lib.ExperimentConfig, build.Acting
   network = acting.agent.make_network(acting.spec, config.network, config.agent)
   named = learner_lib.network_variables(network)
   learner_lib.assign_variables(named, saved.arrays)
-  acting.published.publish(types.Variables(
-      saved.meta['counts']['updates'], tuple(v.value() for v in network.variables)))
+  acting.published.publish(
+    types.Variables(saved.meta['counts']['updates'], tuple(v.value() for v in network.variables))
+  )
   return config, acting, saved
 
 
-def evaluate(run_dir: str, num_episodes: int, seed: int | None = None, video: str = '',
-             max_video_steps: int = video_lib.MAX_STEPS,
-             progress: Progress | None = None, greedy: bool = True) -> dict[str, Any]:
+def evaluate(
+  run_dir: str,
+  num_episodes: int,
+  seed: int | None = None,
+  video: str = '',
+  max_video_steps: int = video_lib.MAX_STEPS,
+  progress: Progress | None = None,
+  greedy: bool = True,
+) -> dict[str, Any]:
   """Plays `num_episodes` episodes from the newest checkpoint.
 
   Every environment plays the same number of episodes, so that short ones do not crowd out
@@ -90,39 +99,47 @@ def evaluate(run_dir: str, num_episodes: int, seed: int | None = None, video: st
       progress(f'{run_dir}: {text}')
 
   # First, for all that can be wrong with it is then found before the long part.
-  recorded = (_record(config, acting, writer, max_video_steps, seed, show, greedy)
-              if writer else None)
+  recorded = (
+    _record(config, acting, writer, max_video_steps, seed, show, greedy) if writer else None
+  )
   scores, lengths = _play(config, acting, num_episodes, seed, show, greedy)
   record: dict[str, Any] = {
-      'run_dir': run_directory.open_existing(run_dir).name,
-      'environment': config.environment.id,
-      'checkpoint_updates': saved.meta['counts']['updates'],
-      'checkpoint_agent_steps': saved.meta['counts']['agent_steps'],
-      'episodes': num_episodes,
-      'greedy': greedy,
-      'return_mean': float(np.mean(scores)),
-      'return_standard_error': (
-          float(np.std(scores, ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None),
-      'return_min': float(np.min(scores)),
-      'return_max': float(np.max(scores)),
-      'length_mean': float(np.mean(lengths)),
-      'human_normalized_score': _human_normalized(config.environment.id, float(np.mean(scores))),
+    'run_dir': run_directory.open_existing(run_dir).name,
+    'environment': config.environment.id,
+    'checkpoint_updates': saved.meta['counts']['updates'],
+    'checkpoint_agent_steps': saved.meta['counts']['agent_steps'],
+    'episodes': num_episodes,
+    'greedy': greedy,
+    'return_mean': float(np.mean(scores)),
+    'return_standard_error': (
+      float(np.std(scores, ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None
+    ),
+    'return_min': float(np.min(scores)),
+    'return_max': float(np.max(scores)),
+    'length_mean': float(np.mean(lengths)),
+    'human_normalized_score': _human_normalized(config.environment.id, float(np.mean(scores))),
   }
   return {**record, 'video': recorded} if recorded else record
 
 
-def evaluate_runs(run_dirs: Sequence[str], num_episodes: int, video: str = '',
-                  max_video_steps: int = video_lib.MAX_STEPS,
-                  progress: Progress | None = None, greedy: bool = True) -> list[dict[str, Any]]:
+def evaluate_runs(
+  run_dirs: Sequence[str],
+  num_episodes: int,
+  video: str = '',
+  max_video_steps: int = video_lib.MAX_STEPS,
+  progress: Progress | None = None,
+  greedy: bool = True,
+) -> list[dict[str, Any]]:
   """`evaluate` of each run in turn; the video shows the first.
 
   A folder that is no run, or has no checkpoint, is refused before any episode is played.
   """
   for run_dir in run_dirs:
     checkpoint.find(run_directory.open_existing(run_dir).path)
-  return [evaluate(run_dir, num_episodes, None, '' if i else video, max_video_steps, progress,
-                   greedy)
-          for i, run_dir in enumerate(run_dirs)]
+  return [
+    evaluate(run_dir, num_episodes, None, '' if i else video, max_video_steps, progress, greedy)
+    for i, run_dir in enumerate(run_dirs)
+  ]
 
 
 def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -137,8 +154,7 @@ def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any
   if not by_game:
     return None
   scores = [float(np.mean(scores)) for scores in by_game.values()]
-  return {'mean': float(np.mean(scores)), 'median': float(np.median(scores)),
-          'games': len(scores)}
+  return {'mean': float(np.mean(scores)), 'median': float(np.median(scores)), 'games': len(scores)}
 
 
 def _human_normalized(environment_id: str, score: float) -> float | None:
@@ -154,16 +170,28 @@ def _check_counts(num_episodes: int, max_video_steps: int) -> None:
       raise types.UserError(f'{name} ({count}) must be >= 1')
 
 
-def _timesteps(config: config_lib.ExperimentConfig, acting: build.Acting,
-               environment: core.VectorEnvironment, seed: int, greedy: bool
-               ) -> Iterator[types.VectorTimeStep]:
+def _timesteps(
+  config: config_lib.ExperimentConfig,
+  acting: build.Acting,
+  environment: core.VectorEnvironment,
+  seed: int,
+  greedy: bool,
+) -> Iterator[types.VectorTimeStep]:
   """What the environments return when they are driven as evaluation or training ones are."""
   size = environment.num_environments
   server = server_lib.InferenceServer(
-      spec=acting.spec, policy=acting.policy, num_training=0 if greedy else size,
-      num_environments=size,
-      unroll_length=config.agent.unroll_length, overlap=config.agent.overlap, batch_size=size,
-      seed=seed, sink=_NoReplay(), counters=counting.Counters(), quota=None)
+    spec=acting.spec,
+    policy=acting.policy,
+    num_training=0 if greedy else size,
+    num_environments=size,
+    unroll_length=config.agent.unroll_length,
+    overlap=config.agent.overlap,
+    batch_size=size,
+    seed=seed,
+    sink=_NoReplay(),
+    counters=counting.Counters(),
+    quota=None,
+  )
   ids = np.arange(size, dtype=np.int32)
   run_ids = actor_lib.new_run_ids(seed, ids)
   timestep = environment.reset()
@@ -173,8 +201,14 @@ def _timesteps(config: config_lib.ExperimentConfig, acting: build.Acting,
     timestep = environment.step(actions)
 
 
-def _play(config: config_lib.ExperimentConfig, acting: build.Acting, num_episodes: int,
-          seed: int, progress: Progress, greedy: bool) -> tuple[np.ndarray, np.ndarray]:
+def _play(
+  config: config_lib.ExperimentConfig,
+  acting: build.Acting,
+  num_episodes: int,
+  seed: int,
+  progress: Progress,
+  greedy: bool,
+) -> tuple[np.ndarray, np.ndarray]:
   """Scores and lengths of exactly `num_episodes` episodes."""
   size = min(num_episodes, _MAX_ENVIRONMENTS)
   quotas = np.array([len(part) for part in np.array_split(np.arange(num_episodes), size)])
@@ -198,19 +232,23 @@ def _play(config: config_lib.ExperimentConfig, acting: build.Acting, num_episode
   return np.array(scores), np.array(lengths)
 
 
-def _record(config: config_lib.ExperimentConfig, acting: build.Acting,
-            writer: video_lib.Writer, max_steps: int, seed: int, progress: Progress,
-            greedy: bool) -> dict[str, Any]:
+def _record(
+  config: config_lib.ExperimentConfig,
+  acting: build.Acting,
+  writer: video_lib.Writer,
+  max_steps: int,
+  seed: int,
+  progress: Progress,
+  greedy: bool,
+) -> dict[str, Any]:
   """Plays one episode into the video; what the JSON record says of it."""
-  made = cast(_RenderingEnvironment,
-              environments.make(config.environment, 1, seed, renders=True))
+  made = cast(_RenderingEnvironment, environments.make(config.environment, 1, seed, renders=True))
   frames_per_s = _SCREENS_PER_S
   if config.environment.id.startswith('atari:'):
     frames_per_s = _ATARI_FRAMES_PER_S / made.spec.frames_per_step
   score, num_steps, has_ended = 0.0, 0, False
   with contextlib.closing(made) as environment, writer.open(frames_per_s):
-    for number, timestep in enumerate(
-        _timesteps(config, acting, environment, seed, greedy)):
+    for number, timestep in enumerate(_timesteps(config, acting, environment, seed, greedy)):
       num_steps = number
       score += float(timestep.score[0]) if number else 0.0
       writer.add(environment.render())
@@ -218,8 +256,14 @@ def _record(config: config_lib.ExperimentConfig, acting: build.Acting,
       has_ended = timestep.step_type[0] == types.LAST
       if has_ended or num_steps == max_steps or writer.num_frames == writer.max_frames:
         break
-  return {'path': str(writer.path.resolve()), 'return': score, 'length': num_steps,
-          'frames': writer.num_frames, 'frames_per_s': frames_per_s, 'is_cut': not has_ended}
+  return {
+    'path': str(writer.path.resolve()),
+    'return': score,
+    'length': num_steps,
+    'frames': writer.num_frames,
+    'frames_per_s': frames_per_s,
+    'is_cut': not has_ended,
+  }
 
 
 class LoadedPolicy:
@@ -241,25 +285,30 @@ class LoadedPolicy:
     self._is_first = True
     self._state = self._policy.initial_state()
     self._previous_action = tree.map_structure(
-        lambda spec: np.zeros((1, *spec.shape), spec.dtype), self._spec.action)
+      lambda spec: np.zeros((1, *spec.shape), spec.dtype), self._spec.action
+    )
 
-  def __call__(self, observation: types.Nest, reward: float = 0.0,
-               discount: float = 1.0) -> types.Nest:
+  def __call__(
+    self, observation: types.Nest, reward: float = 0.0, discount: float = 1.0
+  ) -> types.Nest:
     """observation: as the environment's specification, without batch axis.
 
     reward, discount: what the previous action brought, for networks that are fed with it.
     """
     step_type = types.FIRST if self._is_first else types.MID
     inputs = types.AgentInput(
-        step_type=np.array([step_type], np.uint8),
-        reward=np.array([0.0 if self._is_first else reward], np.float32),
-        discount=np.array([discount], np.float32),
-        previous_action=self._previous_action,
-        observation=tree.map_structure(
-            lambda spec, x: np.asarray(x, spec.dtype)[None], self._spec.observation, observation))
+      step_type=np.array([step_type], np.uint8),
+      reward=np.array([0.0 if self._is_first else reward], np.float32),
+      discount=np.array([discount], np.float32),
+      previous_action=self._previous_action,
+      observation=tree.map_structure(
+        lambda spec, x: np.asarray(x, spec.dtype)[None], self._spec.observation, observation
+      ),
+    )
     exploration = self._policy.example_exploration()._replace(
-        uniforms=self._random.random((1, self._policy.num_uniforms), np.float32),
-        is_evaluation=self._is_evaluation)
+      uniforms=self._random.random((1, self._policy.num_uniforms), np.float32),
+      is_evaluation=self._is_evaluation,
+    )
     output, self._state = self._policy(inputs, self._state, exploration)
     self._previous_action = output.action
     self._is_first = False

@@ -4,6 +4,7 @@ On one machine the launcher ends the nodes. Elsewhere an actor that is away at t
 or started anew on another host) would come back to nobody, wait for `actor.connect_timeout_s` and
 fail. So the learner stays a while, and so does one that a scheduler starts after the end.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -51,8 +52,13 @@ class Desk(sessions.SessionDesk):
       self._has_come_back[list(session.env_ids)] = True
     return session
 
-  def wait_until_heard(self, expected: np.ndarray, patience_s: float, stop: threading.Event,
-                       on_absence: Callable[[np.ndarray], None]) -> None:
+  def wait_until_heard(
+    self,
+    expected: np.ndarray,
+    patience_s: float,
+    stop: threading.Event,
+    on_absence: Callable[[np.ndarray], None],
+  ) -> None:
     """After `end_run`: returns when actors have heard of it and closed their streams, those of
     the `expected` environments even if they are not connected now; or after `patience_s`.
 
@@ -76,28 +82,37 @@ def absent_actors(config: config_lib.ExperimentConfig, missing: np.ndarray) -> s
   found = []
   for index in range(actors.num_actor_nodes(config)):
     first, number = actors.env_id_range(config, index)
-    if missing[first:first + number].any():
+    if missing[first : first + number].any():
       found.append(f'actor/{index}')
   return ', '.join(found)
 
 
-def make_transport(config: config_lib.ExperimentConfig, desk: sessions.SessionDesk, port: int,
-                   membership: membership_lib.Membership) -> transports.TransportServer:
+def make_transport(
+  config: config_lib.ExperimentConfig,
+  desk: sessions.SessionDesk,
+  port: int,
+  membership: membership_lib.Membership,
+) -> transports.TransportServer:
   """With a thread for each stream of the actors, and some to spare."""
   num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
-  return transports.serve(
-      config.transport, desk, port, num_streams + _SPARE_STREAMS, membership)
+  return transports.serve(config.transport, desk, port, num_streams + _SPARE_STREAMS, membership)
 
 
-def serve(config: config_lib.ExperimentConfig, token: str, port: int,
-          stop: threading.Event) -> None:
+def serve(
+  config: config_lib.ExperimentConfig, token: str, port: int, stop: threading.Event
+) -> None:
   """In place of the learner of a run that was over before it started: serves nothing but this
   news, until all actors have it or for `PATIENCE_S`. Loads no TensorFlow."""
   batcher = batching.Batcher(1, 0.0, lambda: True, lambda request: False)
   batcher.close()
   number = config_lib.num_environments(config)
-  desk = Desk(batcher, environments.environment_spec(config.environment), number,
-              config_lib.num_training_environments(config), token)
+  desk = Desk(
+    batcher,
+    environments.environment_spec(config.environment),
+    number,
+    config_lib.num_training_environments(config),
+    token,
+  )
   desk.end_run()
   membership = membership_lib.Membership(node_settings.by_kind(config), resumptions=0)
   membership.end_run(timeout_s=0.0)

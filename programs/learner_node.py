@@ -1,4 +1,5 @@
 """The learner's node: inference server, replay writer, training loop, in one process."""
+
 from __future__ import annotations
 
 import contextlib
@@ -27,8 +28,14 @@ _POLL_S = 0.2  # how soon the training loop notices a stop or a failure
 _GOODBYE_S = 10.0  # until every actor has heard that the run is over
 
 
-def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
-        address: str, replay_address: str | None, stop: threading.Event) -> bool:
+def run(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  address: str,
+  replay_address: str | None,
+  stop: threading.Event,
+) -> bool:
   """Main thread of the node; returns whether the run is over, or only this node was stopped.
 
   address: `host:port` to serve on.
@@ -38,7 +45,8 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
     with processes.reported_failures(run_dir, 'learner/0', node_start.log('learner/0')):
       if replay_address is not None and not server_of_replay.wait_until_up(
-          replay_address, config.actor.connect_timeout_s, stop):
+        replay_address, config.actor.connect_timeout_s, stop
+      ):
         return False
       node = LearnerNodeProcess(config, run_dir, token, address, replay_address, cleanup)
       with graph_function.in_calling_thread():
@@ -57,9 +65,15 @@ class LearnerNodeProcess:
   replay; one fetches samples; the caller's trains.
   """
 
-  def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-               token: str, address: str, replay_address: str | None,
-               cleanup: contextlib.ExitStack):
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run_dir: run_directory.RunDirectory,
+    token: str,
+    address: str,
+    replay_address: str | None,
+    cleanup: contextlib.ExitStack,
+  ):
     self._config = config
     self._run_dir = run_dir
     self._failure: BaseException | None = None
@@ -80,23 +94,37 @@ class LearnerNodeProcess:
     self.loop.watch_writer(writer.timer, lambda: writer.num_inserted)
     self.loop.restore()
     batcher = batching.Batcher(
-        config_lib.inference_batch_size(config), config.inference.timeout_ms / 1e3,
-        accepts_training=writer.has_room, holds=server.holds)
+      config_lib.inference_batch_size(config),
+      config.inference.timeout_ms / 1e3,
+      accepts_training=writer.has_room,
+      holds=server.holds,
+    )
     acting.published.watch(batcher.wake)
     self._desk = farewell.Desk(
-        batcher, acting.spec, config_lib.num_environments(config),
-        config_lib.num_training_environments(config), token)
+      batcher,
+      acting.spec,
+      config_lib.num_environments(config),
+      config_lib.num_training_environments(config),
+      token,
+    )
     self._membership = membership_lib.Membership(
-        node_settings.by_kind(config), self.loop.resumptions)
+      node_settings.by_kind(config), self.loop.resumptions
+    )
     transport = farewell.make_transport(
-        config, self._desk, int(address.rpartition(':')[2]), self._membership)
+      config, self._desk, int(address.rpartition(':')[2]), self._membership
+    )
     self.loop.watch_actors(lambda: _actor_records(config, self._desk))
     self._inference = server_lib.InferenceThread(server, batcher, self._on_failure)
     self._prefetcher = dataset_lib.Prefetcher(
-        dataset_lib.make_dataset(
-            replay_address, config.agent.batch_size, config.replay.unrolls_per_item,
-            config.replay.prefetch_batches),
-        self._on_failure, config.replay.prefetch_batches)
+      dataset_lib.make_dataset(
+        replay_address,
+        config.agent.batch_size,
+        config.replay.unrolls_per_item,
+        config.replay.prefetch_batches,
+      ),
+      self._on_failure,
+      config.replay.prefetch_batches,
+    )
     if memory is not None:
       memory.start(self._on_failure)
       cleanup.callback(memory.stop)
@@ -108,8 +136,10 @@ class LearnerNodeProcess:
     cleanup.callback(transport.stop)
     cleanup.callback(self._inference.stop)  # before: it answers whoever still waits
     cleanup.callback(self._dismiss)
-    run_directory.write_json(run_dir.addresses, {
-        'inference': f'{address.rpartition(":")[0]}:{transport.port}', 'replay': replay_address})
+    run_directory.write_json(
+      run_dir.addresses,
+      {'inference': f'{address.rpartition(":")[0]}:{transport.port}', 'replay': replay_address},
+    )
 
   def _on_failure(self, error: BaseException) -> None:
     self._failure = self._failure or error
@@ -120,9 +150,14 @@ class LearnerNodeProcess:
     self._desk.end_run()
     self._inference.stop()
     self._desk.wait_until_heard(
-        self._desk.has_come, farewell.PATIENCE_S, stop, lambda missing: self._run_dir.add_notice(
-            f'{farewell.absent_actors(self._config, missing)} cannot be told that the run is over: '
-            f'waiting for up to {farewell.PATIENCE_S:g} s'))
+      self._desk.has_come,
+      farewell.PATIENCE_S,
+      stop,
+      lambda missing: self._run_dir.add_notice(
+        f'{farewell.absent_actors(self._config, missing)} cannot be told that the run is over: '
+        f'waiting for up to {farewell.PATIENCE_S:g} s'
+      ),
+    )
 
   def _dismiss(self) -> None:
     """After a finished run, tells the other nodes and waits until they have heard it. After any
@@ -155,8 +190,9 @@ class LearnerNodeProcess:
     return status
 
 
-def _actor_records(config: config_lib.ExperimentConfig,
-                   desk: farewell.Desk) -> list[dict[str, Any]]:
+def _actor_records(
+  config: config_lib.ExperimentConfig, desk: farewell.Desk
+) -> list[dict[str, Any]]:
   """Of each actor, for the status: whether it is connected, and rows answered."""
   connected, answered = desk.is_connected(), desk.num_answered()
   records = []
@@ -167,8 +203,12 @@ def _actor_records(config: config_lib.ExperimentConfig,
   return records
 
 
-def serve_replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-                 port: int, stop: threading.Event) -> None:
+def serve_replay(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  port: int,
+  stop: threading.Event,
+) -> None:
   """Main thread of a replay node of its own, called by `nodes.replay`."""
   processes.configure_tensorflow(num_threads=1)
   server = build_replay.make_server(config, run_dir, build.make_acting(config), port)

@@ -3,6 +3,7 @@
 Actors act: they share environments, counts and seed with the learner. A replay node holds what
 acting writes and learning reads.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,8 +12,14 @@ from typing import Any
 from seed_acme import config as config_lib
 from seed_acme import saved_config
 
-_OF_ACTORS = ('environment', 'seed', 'num_actors', 'environments_per_actor',
-              'num_evaluation_environments', 'actor.environment_groups')
+_OF_ACTORS = (
+  'environment',
+  'seed',
+  'num_actors',
+  'environments_per_actor',
+  'num_evaluation_environments',
+  'actor.environment_groups',
+)
 _OF_REPLAY = ('environment', 'network', 'agent', 'replay')
 _FREE = ('agent.optimizer', 'replay.port', 'replay.writer_backlog', 'replay.prefetch_batches')
 _PREFIXES = {'actor': _OF_ACTORS, 'replay': _OF_REPLAY}
@@ -20,8 +27,11 @@ _PREFIXES = {'actor': _OF_ACTORS, 'replay': _OF_REPLAY}
 
 def of(kind: str, config: config_lib.ExperimentConfig) -> dict[str, str]:
   """By dotted name, those that a node of this kind (`actor`, `replay`) shares."""
-  return {name: str(value) for name, value in _flat(saved_config.to_json(config), '')
-          if _is_below(name, _PREFIXES[kind]) and not _is_below(name, _FREE)}
+  return {
+    name: str(value)
+    for name, value in _flat(saved_config.to_json(config), '')
+    if _is_below(name, _PREFIXES[kind]) and not _is_below(name, _FREE)
+  }
 
 
 def by_kind(config: config_lib.ExperimentConfig) -> dict[str, dict[str, str]]:

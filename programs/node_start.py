@@ -1,4 +1,5 @@
 """What every Launchpad node of ours does first, on its main thread."""
+
 from __future__ import annotations
 
 import os
@@ -61,4 +62,6 @@ def log(name: str) -> str:
 def is_thread() -> bool:
   """Whether all nodes are threads of the launcher (`local_mt`)."""
   return lp.context.get_context().launch_type in (
-      lp.LaunchType.LOCAL_MULTI_THREADING, lp.LaunchType.TEST_MULTI_THREADING)
+    lp.LaunchType.LOCAL_MULTI_THREADING,
+    lp.LaunchType.TEST_MULTI_THREADING,
+  )

@@ -1,4 +1,5 @@
 """Arguments of the command line into records, by tyro; its boxed errors into plain ones."""
+
 from __future__ import annotations
 
 import contextlib
@@ -20,18 +21,21 @@ def take_config(argv: list[str]) -> tuple[str, list[str]]:
     if argument == '--config':
       if i + 1 == len(argv):
         raise types.UserError('--config needs a name or a path: seed-acme list shows the names')
-      return argv[i + 1], argv[:i] + argv[i + 2:]
+      return argv[i + 1], argv[:i] + argv[i + 2 :]
     if argument.startswith('--config='):
       name = argument.partition('=')[2]
-      return name, argv[:i] + argv[i + 1:]
+      return name, argv[:i] + argv[i + 1 :]
   return name, rest
 
 
 def overridden(argv: list[str]) -> set[str]:
   """Dotted names of the fields that `--config.FIELD` gives."""
   prefix = '--config.'
-  return {argument.removeprefix(prefix).partition('=')[0].replace('-', '_')
-          for argument in argv if argument.startswith(prefix)}
+  return {
+    argument.removeprefix(prefix).partition('=')[0].replace('-', '_')
+    for argument in argv
+    if argument.startswith(prefix)
+  }
 
 
 def peek(argv: list[str], flag: str) -> str:
@@ -50,8 +54,7 @@ def parse(kind: type[_T], argv: list[str], command: str, default: _T | None = No
   options: dict[str, Any] = {} if default is None else {'default': default}
   try:
     with contextlib.redirect_stderr(errors):
-      return tyro.cli(kind, args=argv, prog=f'seed-acme {command}', use_underscores=True,
-                      **options)
+      return tyro.cli(kind, args=argv, prog=f'seed-acme {command}', use_underscores=True, **options)
   except SystemExit as exit_:
     if not exit_.code:
       raise

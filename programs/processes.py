@@ -2,6 +2,7 @@
 
 Imports neither Launchpad nor TensorFlow.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -30,17 +31,17 @@ FAILURE_EXIT = 1
 def environment(node: str, parent_pid: int) -> dict[str, str]:
   """Environment variables that a node of this kind is started with."""
   return {
-      NODE_VARIABLE: node,
-      _PARENT_VARIABLE: str(parent_pid),
-      # Set before TensorFlow loads; off by default in 2.8, and the cheapest speed there is.
-      'TF_ENABLE_ONEDNN_OPTS': os.environ.get('TF_ENABLE_ONEDNN_OPTS', '1'),
-      'TF_CPP_MIN_LOG_LEVEL': os.environ.get('TF_CPP_MIN_LOG_LEVEL', '2'),
-      # Imported within absl's app.run, as in a Launchpad node, TensorFlow 2.8 would otherwise set
-      # up its context before it knows that it is version 2, and `==` on tensors compares identity.
-      'TF2_BEHAVIOR': '1',
-      'GRPC_VERBOSITY': os.environ.get('GRPC_VERBOSITY', 'ERROR'),
-      'GRPC_ENABLE_FORK_SUPPORT': '0',
-      'PYTHONUNBUFFERED': '1',
+    NODE_VARIABLE: node,
+    _PARENT_VARIABLE: str(parent_pid),
+    # Set before TensorFlow loads; off by default in 2.8, and the cheapest speed there is.
+    'TF_ENABLE_ONEDNN_OPTS': os.environ.get('TF_ENABLE_ONEDNN_OPTS', '1'),
+    'TF_CPP_MIN_LOG_LEVEL': os.environ.get('TF_CPP_MIN_LOG_LEVEL', '2'),
+    # Imported within absl's app.run, as in a Launchpad node, TensorFlow 2.8 would otherwise set
+    # up its context before it knows that it is version 2, and `==` on tensors compares identity.
+    'TF2_BEHAVIOR': '1',
+    'GRPC_VERBOSITY': os.environ.get('GRPC_VERBOSITY', 'ERROR'),
+    'GRPC_ENABLE_FORK_SUPPORT': '0',
+    'PYTHONUNBUFFERED': '1',
   }
 
 
@@ -108,8 +109,14 @@ def describe_exit(code: int) -> str:
   return f'killed by {signal.Signals(-code).name}' if code < 0 else f'exit code {code}'
 
 
-def report_failure(run: run_directory.RunDirectory, node: str, message: str, log: str,
-                   is_user_error: bool = False, is_cause: bool = False) -> None:
+def report_failure(
+  run: run_directory.RunDirectory,
+  node: str,
+  message: str,
+  log: str,
+  is_user_error: bool = False,
+  is_cause: bool = False,
+) -> None:
   """Writes failure.json unless an earlier failure stands there: the first is the cause.
 
   is_cause: this one is, whatever another node said first (of a connection it lost, say).
@@ -117,9 +124,10 @@ def report_failure(run: run_directory.RunDirectory, node: str, message: str, log
   earlier = read_failure(run)
   if earlier is not None and not (is_cause and earlier['node'] != node):
     return
-  run_directory.write_json(run.failure, {
-      'node': node, 'message': message, 'is_user_error': is_user_error,
-      'log': str(run.logs / log)})
+  run_directory.write_json(
+    run.failure,
+    {'node': node, 'message': message, 'is_user_error': is_user_error, 'log': str(run.logs / log)},
+  )
 
 
 def clear_failure(run: run_directory.RunDirectory) -> None:
@@ -135,6 +143,7 @@ def read_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
 def configure_tensorflow(num_threads: int) -> None:
   """Threads of TensorFlow; before its first operation. 0 = TensorFlow's choice."""
   import tensorflow as tf  # not at the top: actors and front ends import this module
+
   if num_threads and not tf.config.threading.get_intra_op_parallelism_threads():
     tf.config.threading.set_intra_op_parallelism_threads(num_threads)
     tf.config.threading.set_inter_op_parallelism_threads(2)  # inference and training

@@ -2,6 +2,7 @@
 
 Imports neither TensorFlow nor Reverb: the front end asks.
 """
+
 from __future__ import annotations
 
 import pathlib
@@ -36,8 +37,12 @@ def replay_bytes(config: config_lib.ExperimentConfig) -> int:
     return 0
   spec = environments.environment_spec(config.environment)
   observation = _spec_bytes(spec.observation)
-  row = (observation + 2 * _spec_bytes(spec.action) + _ROW_BYTES
-         + types.num_discrete_actions(spec) * _FLOAT_BYTES)
+  row = (
+    observation
+    + 2 * _spec_bytes(spec.action)
+    + _ROW_BYTES
+    + types.num_discrete_actions(spec) * _FLOAT_BYTES
+  )
   unroll = config_lib.unroll_rows(config.agent) * row + _state_bytes(config.network, observation)
   return config.agent.replay_capacity * unroll
 
@@ -46,13 +51,17 @@ def _state_bytes(network: config_lib.NetworkConfig, observation: int) -> int:
   """Of the recurrent state that an unroll starts with: the core's, and earlier screens."""
   if network.module:
     return 0
-  return (_CORE_STATES[network.core] * network.core_size * _FLOAT_BYTES
-          + (network.frame_stack - 1) * observation)
+  return (
+    _CORE_STATES[network.core] * network.core_size * _FLOAT_BYTES
+    + (network.frame_stack - 1) * observation
+  )
 
 
 def _spec_bytes(spec: types.Nest) -> int:
-  return sum(int(np.prod(leaf.shape, dtype=np.int64)) * np.dtype(leaf.dtype).itemsize
-             for leaf in tree.flatten(spec))
+  return sum(
+    int(np.prod(leaf.shape, dtype=np.int64)) * np.dtype(leaf.dtype).itemsize
+    for leaf in tree.flatten(spec)
+  )
 
 
 def saving_seconds(num_bytes: int) -> float:
@@ -60,8 +69,9 @@ def saving_seconds(num_bytes: int) -> float:
   return num_bytes / _SAVING_BYTES_PER_S
 
 
-def memory_warning(config: config_lib.ExperimentConfig, num_bytes: int,
-                   available: int | None = None) -> str:
+def memory_warning(
+  config: config_lib.ExperimentConfig, num_bytes: int, available: int | None = None
+) -> str:
   """One line where a full replay memory of `num_bytes` may not fit into memory, else ''.
 
   available: bytes; None asks the machine.
@@ -74,8 +84,10 @@ def memory_warning(config: config_lib.ExperimentConfig, num_bytes: int,
   settings = f'--config.agent.replay_capacity={fitting}'
   if fitting < least:  # as large a part of the memory as before
     settings += f' --config.agent.replay_min_size={_rounded(fitting * least // capacity)}'
-  return (f'a full replay memory of {capacity:,} unrolls takes up to {_gigabytes(num_bytes)}, and '
-          f'{_gigabytes(room)} are free for it here: {settings} fits')
+  return (
+    f'a full replay memory of {capacity:,} unrolls takes up to {_gigabytes(num_bytes)}, and '
+    f'{_gigabytes(room)} are free for it here: {settings} fits'
+  )
 
 
 def available_memory() -> int:

@@ -4,6 +4,7 @@ The front end (`training_run.py`) starts it in a session of its own, so that Ctr
 reaches the front end alone, and asks it to stop by SIGTERM. It runs the configuration that
 lies in the run folder, and ends with 0, with 2 for wrong input, or with 1.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -25,20 +26,29 @@ _CLUSTER = 'cluster:'  # and the path of the cluster file: the learner alone, as
 LOG = processes.LAUNCHER
 
 
-def start(run_dir: run_directory.RunDirectory, launch_type: str,
-          temporary: str, saving_s: float = 0.0) -> subprocess.Popen:
+def start(
+  run_dir: run_directory.RunDirectory, launch_type: str, temporary: str, saving_s: float = 0.0
+) -> subprocess.Popen:
   """Starts this module as a process in a session of its own; it ends with its parent.
 
   temporary: folder for what Launchpad and Reverb leave behind. saving_s: how long saving the
   replay memory may take.
   """
-  variables = {**os.environ, 'TMPDIR': temporary,
-               **processes.environment(processes.LAUNCHER, os.getpid()),
-               processes.SAVING_VARIABLE: str(math.ceil(saving_s))}
+  variables = {
+    **os.environ,
+    'TMPDIR': temporary,
+    **processes.environment(processes.LAUNCHER, os.getpid()),
+    processes.SAVING_VARIABLE: str(math.ceil(saving_s)),
+  }
   with open(run_dir.logs / LOG, 'a') as log:
     return subprocess.Popen(
-        [sys.executable, '-m', __name__, str(run_dir.path), launch_type],
-        stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=variables, start_new_session=True)
+      [sys.executable, '-m', __name__, str(run_dir.path), launch_type],
+      stdin=subprocess.DEVNULL,
+      stdout=log,
+      stderr=log,
+      env=variables,
+      start_new_session=True,
+    )
 
 
 def cluster_launch(path: str) -> str:
@@ -65,8 +75,9 @@ def main(argv: list[str]) -> int:
     return _launch(saved_config.load(run_dir.config), run_dir, launch_type)
 
 
-def _run_single_process(config: config_lib.ExperimentConfig,
-                        run_dir: run_directory.RunDirectory) -> None:
+def _run_single_process(
+  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
+) -> None:
   stopped = False
 
   def stop(*_: object) -> None:
@@ -76,36 +87,46 @@ def _run_single_process(config: config_lib.ExperimentConfig,
   signal.signal(signal.SIGTERM, stop)
   processes.configure_tensorflow(config.learner.tensorflow_threads)
   from seed_acme.programs import single_process  # TensorFlow is configured before it loads
+
   single_process.run(config, run_dir, should_stop=lambda: stopped)
 
 
-def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-            launch_type: str) -> int:
+def _launch(
+  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, launch_type: str
+) -> int:
   os.environ['LAUNCHPAD_LOGGING_DIR'] = str(run_dir.logs)  # read when Launchpad is imported
   import absl.flags
   import launchpad as lp
 
   from seed_acme.programs import distributed
   from seed_acme.programs import node_start
+
   if launch_type == LOCAL_MT:
     # On the main thread, while SIGTERM still ends this process at once.
     from seed_acme.programs import learner_node  # noqa: F401
   if launch_type.startswith(_CLUSTER):
     from seed_acme.programs.cluster import cluster_file
     from seed_acme.programs.cluster import program as cluster_program
+
     cluster = cluster_file.load(launch_type.removeprefix(_CLUSTER))
     program = cluster_program.make_part(config, run_dir, cluster, 'learner')
     launch_type = LOCAL_MP
     node_start.mark_several_hosts()
   else:
     program = distributed.make_program(config, run_dir)
-  absl.flags.FLAGS([sys.argv[0],
-                    f'--lp_termination_notice_secs={node_start.termination_notice_s()}'])
-  manager = lp.launch(program, launch_type=launch_type, terminal='output_to_files',
-                      local_resources=distributed.local_resources(os.getpid()))
+  absl.flags.FLAGS(
+    [sys.argv[0], f'--lp_termination_notice_secs={node_start.termination_notice_s()}']
+  )
+  manager = lp.launch(
+    program,
+    launch_type=launch_type,
+    terminal='output_to_files',
+    local_resources=distributed.local_resources(os.getpid()),
+  )
   # Launchpad's own failure text names no node, so the processes are looked at here.
-  workers = [(title, worker) for title, group in manager._active_workers.items()
-             for worker in group]
+  workers = [
+    (title, worker) for title, group in manager._active_workers.items() for worker in group
+  ]
   try:
     manager.wait()
   except BaseException as error:  # SystemExit of a node's thread, too
@@ -119,14 +140,20 @@ def _launch(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
   return processes.USER_ERROR_EXIT if failure['is_user_error'] else processes.FAILURE_EXIT
 
 
-def _report_lost_processes(run_dir: run_directory.RunDirectory,
-                           workers: list[tuple[str, Any]]) -> None:
+def _report_lost_processes(
+  run_dir: run_directory.RunDirectory, workers: list[tuple[str, Any]]
+) -> None:
   """Of the nodes that have ended by now, those that could not say why themselves."""
   for title, worker in workers:
     code = getattr(worker, 'returncode', None)
     if code:
-      processes.report_failure(run_dir, title, 'the process was lost: '
-                               f'{processes.describe_exit(code)}', title, is_cause=code < 0)
+      processes.report_failure(
+        run_dir,
+        title,
+        f'the process was lost: {processes.describe_exit(code)}',
+        title,
+        is_cause=code < 0,
+      )
 
 
 if __name__ == '__main__':

@@ -3,6 +3,7 @@
 Actors, inference, replay and learner take turns. With a queue it is repeatable bit for bit
 with a seed; what Reverb draws from a replay memory cannot be seeded.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,8 +23,11 @@ from seed_acme.programs import build_replay
 from seed_acme.replay import dataset as dataset_lib
 
 
-def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-        should_stop: Callable[[], bool] = lambda: False) -> str:
+def run(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  should_stop: Callable[[], bool] = lambda: False,
+) -> str:
   """Trains to the end of the budget; returns `training.FINISHED` or `training.STOPPED`."""
   program = SingleProcess(config, run_dir)
   try:
@@ -51,8 +55,7 @@ class _QueueTurns:
     self._num_queued = 0  # unrolls in the table, or on their way to the learner
 
   def may_insert(self) -> bool:
-    return (self._num_queued + self._config.replay.unrolls_per_item
-            <= self._config.replay.queue_size)
+    return self._num_queued + self._config.replay.unrolls_per_item <= self._config.replay.queue_size
 
   def inserted(self) -> None:
     self._num_queued += self._config.replay.unrolls_per_item
@@ -104,14 +107,20 @@ class SingleProcess:
     self.counters = counting.Counters()
     self.server = build.make_server(config, acting, self.writer, self.counters)
     self.loop = build.make_training_loop(
-        config, run_dir, acting, self.server, self.counters, self._memory)
+      config, run_dir, acting, self.server, self.counters, self._memory
+    )
     self.loop.restore()
     self._turns: _QueueTurns | _MemoryTurns = (
-        _QueueTurns(config) if self._memory is None else _MemoryTurns(
-            config, *self._memory.counts()))
-    self._samples = iter(dataset_lib.make_dataset(
-        self._replay.address, config.agent.batch_size, config.replay.unrolls_per_item,
-        config.replay.prefetch_batches))
+      _QueueTurns(config) if self._memory is None else _MemoryTurns(config, *self._memory.counts())
+    )
+    self._samples = iter(
+      dataset_lib.make_dataset(
+        self._replay.address,
+        config.agent.batch_size,
+        config.replay.unrolls_per_item,
+        config.replay.prefetch_batches,
+      )
+    )
     self._channels: list[list[actor_lib.LocalChannel]] = []
     self.actors = [self._make_actor(index) for index in range(actors.num_actor_nodes(config))]
 
@@ -124,8 +133,12 @@ class SingleProcess:
 
     self._channels.append(channels)
     return actors.make_actor(
-        self._config, index, attempt=self.loop.resumptions,
-        run_seed=self._config.seed + self.loop.resumptions, connect=connect)
+      self._config,
+      index,
+      attempt=self.loop.resumptions,
+      run_seed=self._config.seed + self.loop.resumptions,
+      connect=connect,
+    )
 
   def step(self) -> None:
     """One step of every actor that need not wait, then all the updates there is data for."""

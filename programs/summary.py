@@ -1,4 +1,5 @@
 """What a run says at its end: summary.json and the plot, and the text of a failure."""
+
 from __future__ import annotations
 
 import contextlib
@@ -19,8 +20,12 @@ def read_status(run: run_directory.RunDirectory) -> dict[str, Any]:
   return run_directory.read_json(run.status) if run.status.exists() else {}
 
 
-def summarise(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory,
-              cpu_s: dict[str, float], how: str) -> dict[str, Any]:
+def summarise(
+  config: config_lib.ExperimentConfig,
+  run: run_directory.RunDirectory,
+  cpu_s: dict[str, float],
+  how: str,
+) -> dict[str, Any]:
   """The record of summary.json, from the last status.
 
   cpu_s: CPU-seconds of this start by kind of node, starting up included; the record has those
@@ -32,16 +37,25 @@ def summarise(config: config_lib.ExperimentConfig, run: run_directory.RunDirecto
   steps, wall_s = status.get('agent_steps', 0), status.get('wall_s', 0.0)
   total_cpu_s = sum(cpu.values())
   return {
-      'status': how,
-      'config': config.name,
-      'seed': config.seed,
-      **{name: status.get(name, 0) for name in (
-          'agent_steps', 'frames', 'updates', 'episodes', 'trained_steps', 'wall_s')},
-      'cpu_s': cpu,
-      'steps_per_s': steps / wall_s if wall_s else 0.0,
-      'steps_per_cpu_s': steps / total_cpu_s if total_cpu_s else 0.0,
-      **{name: status.get(name) for name in (
-          'episode_return_last_100', 'evaluation_return', 'policy_lag_mean', 'policy_lag_max')},
+    'status': how,
+    'config': config.name,
+    'seed': config.seed,
+    **{
+      name: status.get(name, 0)
+      for name in ('agent_steps', 'frames', 'updates', 'episodes', 'trained_steps', 'wall_s')
+    },
+    'cpu_s': cpu,
+    'steps_per_s': steps / wall_s if wall_s else 0.0,
+    'steps_per_cpu_s': steps / total_cpu_s if total_cpu_s else 0.0,
+    **{
+      name: status.get(name)
+      for name in (
+        'episode_return_last_100',
+        'evaluation_return',
+        'policy_lag_mean',
+        'policy_lag_max',
+      )
+    },
   }
 
 
@@ -60,8 +74,9 @@ def write(run: run_directory.RunDirectory, summary: dict[str, Any]) -> None:
       plot.plot([str(run.path)], str(run.plot))
 
 
-def complete(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory,
-             last: checkpoint.Checkpoint) -> dict[str, Any]:
+def complete(
+  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, last: checkpoint.Checkpoint
+) -> dict[str, Any]:
   """The summary of a run that had made its steps before this start, with what else its end did
   not come to write. last: its last checkpoint, which is written before the last status."""
   counts, status = last.meta['counts'], read_status(run)
@@ -70,8 +85,11 @@ def complete(config: config_lib.ExperimentConfig, run: run_directory.RunDirector
     run_directory.write_json(run.status, status)
   if run.summary.exists():
     summary = run_directory.read_json(run.summary)
-    if (summary['status'] == FINISHED and summary['agent_steps'] == status['agent_steps']
-        and run.plot.exists()):
+    if (
+      summary['status'] == FINISHED
+      and summary['agent_steps'] == status['agent_steps']
+      and run.plot.exists()
+    ):
       return summary
   summary = summarise(config, run, {}, FINISHED)
   write(run, summary)
@@ -86,8 +104,7 @@ def failure_text(failure: dict[str, Any] | None, run: run_directory.RunDirectory
   if failure['is_user_error']:
     return '\n'.join(f'error: {failure["message"]}'.splitlines()[:4])
   message = failure['message'].strip().splitlines() or ['']
-  return (f'error in {failure["node"]}: {message[0][:300]}\n'
-          f'log: {failure["log"]}')
+  return f'error in {failure["node"]}: {message[0][:300]}\nlog: {failure["log"]}'
 
 
 def known_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
@@ -96,8 +113,10 @@ def known_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
   failure = processes.read_failure(run)
   if failure is None:
     return None
-  known = {name: as_known(value, run) if isinstance(value, str) else value
-           for name, value in failure.items()}
+  known = {
+    name: as_known(value, run) if isinstance(value, str) else value
+    for name, value in failure.items()
+  }
   if known != failure:
     run_directory.write_json(run.failure, known)
   return known

@@ -1,4 +1,5 @@
 """`seed-acme train` on this machine, the folder of its run here or in a bucket."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,29 +21,41 @@ from seed_acme.programs import training_run
 class Options:
   """What `TrainArguments` says beside the configuration. command: how this installation's
   program of a name is called from here."""
+
   launch: str
   max_restarts: int
   prints_json: bool
   command: Callable[[str], str]
 
 
-def train(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory | None,
-          options: Options) -> int:
+def train(
+  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory | None, options: Options
+) -> int:
   """run: the folder that `--run_dir` names; None = a new one. Returns the exit code."""
   path, bucket = (str(run.path), run.bucket) if run else (None, '')
   folder = training_run.prepare(config, path, bucket)
   if not options.prints_json:
     tensorboard = shown(folder).rstrip('/') + '/tensorboard'
-    print(f'{"Resuming" if folder.holds_run() else "Run"}: {shown(folder)}\n'
-          f'TensorBoard: {options.command("tensorboard")} --logdir={tensorboard}', flush=True)
+    print(
+      f'{"Resuming" if folder.holds_run() else "Run"}: {shown(folder)}\n'
+      f'TensorBoard: {options.command("tensorboard")} --logdir={tensorboard}',
+      flush=True,
+    )
   progress = None if options.prints_json else terminal.Progress()
   outcome = training_run.run(
-      config, folder, launch=options.launch, max_restarts=options.max_restarts,
-      show=lambda text: print(text, file=sys.stderr), progress=progress)
+    config,
+    folder,
+    launch=options.launch,
+    max_restarts=options.max_restarts,
+    show=lambda text: print(text, file=sys.stderr),
+    progress=progress,
+  )
   if progress is not None:
     progress.finish()
   if outcome.failure is not None or outcome.exit_code in (
-      processes.FAILURE_EXIT, processes.USER_ERROR_EXIT):
+    processes.FAILURE_EXIT,
+    processes.USER_ERROR_EXIT,
+  ):
     print(summary_lib.failure_text(outcome.failure, folder), file=sys.stderr, flush=True)
   if outcome.exit_code == processes.USER_ERROR_EXIT:
     return outcome.exit_code
@@ -53,22 +66,28 @@ def train(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory |
   return outcome.exit_code
 
 
-def _print_summary(summary: dict[str, Any], folder: run_directory.RunDirectory,
-                   program: str) -> None:
+def _print_summary(
+  summary: dict[str, Any], folder: run_directory.RunDirectory, program: str
+) -> None:
   mean_return = summary['episode_return_last_100']
   shown_return = '-' if mean_return is None else f'{mean_return:.3g}'
-  print(f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
-        f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, '
-        f'return of the last 100: {shown_return}')
-  print(f'{summary["steps_per_s"]:,.0f} steps/s, {summary["steps_per_cpu_s"]:,.0f} steps per '
-        'CPU-second (all processes, start-up included)')
+  print(
+    f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
+    f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, '
+    f'return of the last 100: {shown_return}'
+  )
+  print(
+    f'{summary["steps_per_s"]:,.0f} steps/s, {summary["steps_per_cpu_s"]:,.0f} steps per '
+    'CPU-second (all processes, start-up included)'
+  )
   path = shown(folder)
   if folder.plot.exists():
     print(f'Plot: {path.rstrip("/")}/{folder.plot.name}')
   print(f'Evaluate: {program} evaluate {path}')
   if summary['status'] == training_run.FINISHED:
-    print(f'Extend: {program} train --run_dir={path} '
-          f'--config.total_steps={2 * summary["agent_steps"]}')
+    print(
+      f'Extend: {program} train --run_dir={path} --config.total_steps={2 * summary["agent_steps"]}'
+    )
   else:
     print(f'Resume: {program} train --run_dir={path}')
 

@@ -3,6 +3,7 @@
 A light process of its own (no TensorFlow, no Launchpad), because Launchpad's launcher may
 kill its whole tree, itself included, and somebody has to tell the user what happened.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -48,6 +49,7 @@ class Outcome(NamedTuple):
   the output). summary: what stands in summary.json. failure: as failure.json, or None; a run
   that was stopped may have one, too.
   """
+
   exit_code: int
   summary: dict[str, Any]
   failure: dict[str, Any] | None
@@ -61,8 +63,9 @@ class RunFinished(types.UserError):
     self.last = last
 
 
-def prepare(config: config_lib.ExperimentConfig, path: str | None,
-            bucket: str = '') -> run_directory.RunDirectory:
+def prepare(
+  config: config_lib.ExperimentConfig, path: str | None, bucket: str = ''
+) -> run_directory.RunDirectory:
   """Makes the run folder, or checks that `path` can be resumed with this configuration.
 
   bucket: where the run is if `path` is a copy. Raises `types.UserError` before anything is written,
@@ -95,18 +98,24 @@ def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Ch
   steps, wall_s = newest.meta['counts']['agent_steps'], newest.meta['counts']['wall_s']
   if steps >= config.total_steps:
     raise RunFinished(
-        f'this run has made its {config.total_steps:,} steps ({steps:,}): '
-        'raise --config.total_steps to extend it', newest)
+      f'this run has made its {config.total_steps:,} steps ({steps:,}): '
+      'raise --config.total_steps to extend it',
+      newest,
+    )
   if config.max_wall_s and wall_s >= config.max_wall_s:
     raise RunFinished(
-        f'this run has had its {config.max_wall_s:g} seconds ({wall_s:.0f}): '
-        'raise --config.max_wall_s to extend it', newest)
+      f'this run has had its {config.max_wall_s:g} seconds ({wall_s:.0f}): '
+      'raise --config.max_wall_s to extend it',
+      newest,
+    )
 
 
 def _check_ports(config: config_lib.ExperimentConfig) -> None:
   """The nodes check again; here a port in use is found before anything is written."""
-  for name, host, port in (('transport', config.transport.host, config.transport.port),
-                           ('replay', '', config.replay.port)):
+  for name, host, port in (
+    ('transport', config.transport.host, config.transport.port),
+    ('replay', '', config.replay.port),
+  ):
     with socket.socket() as probe:
       probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
       try:
@@ -114,14 +123,20 @@ def _check_ports(config: config_lib.ExperimentConfig) -> None:
       except (OSError, OverflowError) as error:
         mend = f'port, or {name}.port 0 for any free one' if port else 'host'
         reason = getattr(error, 'strerror', None) or error
-        raise types.UserError(f'cannot listen on {host or "localhost"}:{port} ({reason}): '
-                              f'choose another {name}.{mend}') from None
+        raise types.UserError(
+          f'cannot listen on {host or "localhost"}:{port} ({reason}): choose another {name}.{mend}'
+        ) from None
 
 
-def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, *,
-        launch: str, max_restarts: int = 0,
-        show: Callable[[str], None] = print,
-        progress: terminal.Progress | None = None) -> Outcome:
+def run(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  *,
+  launch: str,
+  max_restarts: int = 0,
+  show: Callable[[str], None] = print,
+  progress: terminal.Progress | None = None,
+) -> Outcome:
   """Trains to the end, a signal or a failure that no restart is left for."""
   with run_directory.lock(run_dir):
     saved_config.save(config, run_dir.config)
@@ -136,8 +151,9 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
       for restart in range(max_restarts + 1):
         code = attempt.run()
         failure = summary_lib.known_failure(run_dir)
-        may_restart = (code == processes.FAILURE_EXIT and not attempt.stop_signal
-                       and restart < max_restarts)
+        may_restart = (
+          code == processes.FAILURE_EXIT and not attempt.stop_signal and restart < max_restarts
+        )
         if not may_restart:
           break
         reason = failure['message'] if failure else 'unknown'
@@ -148,8 +164,14 @@ def run(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
 class _Attempt:
   """Starts the launcher's process and watches it; may be run again after a failure."""
 
-  def __init__(self, run_dir: run_directory.RunDirectory, launch: str, saving_s: float,
-               show: Callable[[str], None], progress: terminal.Progress | None):
+  def __init__(
+    self,
+    run_dir: run_directory.RunDirectory,
+    launch: str,
+    saving_s: float,
+    show: Callable[[str], None],
+    progress: terminal.Progress | None,
+  ):
     """saving_s: how long saving the replay memory may take at the end."""
     self._run_dir = run_dir
     self._launch = launch
@@ -211,8 +233,11 @@ class _Attempt:
         self._show('Stopping with a checkpoint; a second signal kills at once.')
       if self._is_overdue():
         processes.report_failure(
-            self._run_dir, processes.LAUNCHER,
-            f'the nodes did not end within {self._stop_s:g} s and were killed', runner_lib.LOG)
+          self._run_dir,
+          processes.LAUNCHER,
+          f'the nodes did not end within {self._stop_s:g} s and were killed',
+          runner_lib.LOG,
+        )
         self._kill()
       time.sleep(_POLL_S)
 
@@ -231,8 +256,11 @@ class _Attempt:
       return 0
     if not self.stop_signal:
       processes.report_failure(
-          self._run_dir, processes.LAUNCHER,
-          f'the process was lost: {processes.describe_exit(returned)}', runner_lib.LOG)
+        self._run_dir,
+        processes.LAUNCHER,
+        f'the process was lost: {processes.describe_exit(returned)}',
+        runner_lib.LOG,
+      )
     return processes.FAILURE_EXIT
 
   def _start(self, temporary: str) -> subprocess.Popen:
@@ -249,7 +277,7 @@ class _Attempt:
     """What a node wants the user to know without ending the run."""
     if self._run_dir.notices.exists():
       lines = self._run_dir.notices.read_text(encoding='utf-8').splitlines()
-      for line in lines[self._num_notices:]:
+      for line in lines[self._num_notices :]:
         self._show(f'Notice: {line}')
       self._num_notices = len(lines)
 
@@ -267,8 +295,7 @@ class _Attempt:
 
 def _set_earlier_logs_aside(run_dir: run_directory.RunDirectory) -> None:
   """Into `logs/attempt_<n>`: the nodes overwrite the logs of an attempt that has failed."""
-  earlier = [path for path in run_dir.logs.iterdir()
-             if not path.name.startswith(mirror.ATTEMPT)]
+  earlier = [path for path in run_dir.logs.iterdir() if not path.name.startswith(mirror.ATTEMPT)]
   if earlier:
     number = 1
     while (aside := run_dir.logs / f'{mirror.ATTEMPT}{number}').exists():
@@ -293,8 +320,13 @@ def signals_to(handler: Callable[[int], None]) -> Iterator[None]:
       signal.signal(number, previous)
 
 
-def _conclude(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-              attempt: _Attempt, code: int, failure: dict[str, Any] | None) -> Outcome:
+def _conclude(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  attempt: _Attempt,
+  code: int,
+  failure: dict[str, Any] | None,
+) -> Outcome:
   if attempt.stop_signal:
     status, exit_code = STOPPED, 128 + attempt.stop_signal
   elif code == 0:
@@ -311,12 +343,17 @@ class TrainingFailed(Exception):
   """A run ended with an error; the text is what the command line shows."""
 
 
-def train(config: config_lib.ExperimentConfig, run_dir: str | None = None,
-          launch: str = runner_lib.LOCAL_MP, max_restarts: int = 0) -> dict[str, Any]:
+def train(
+  config: config_lib.ExperimentConfig,
+  run_dir: str | None = None,
+  launch: str = runner_lib.LOCAL_MP,
+  max_restarts: int = 0,
+) -> dict[str, Any]:
   """Trains from Python; returns the summary. Raises `UserError` or `TrainingFailed`."""
   if launch not in runner_lib.LAUNCH_TYPES:
-    raise types.UserError(f'launch ({launch!r}) must be one of '
-                          f'{", ".join(runner_lib.LAUNCH_TYPES)}')
+    raise types.UserError(
+      f'launch ({launch!r}) must be one of {", ".join(runner_lib.LAUNCH_TYPES)}'
+    )
   with bucket_run.opened(run_dir or '') as existing:
     path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')
     run_folder = prepare(config, path, bucket)

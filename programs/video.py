@@ -2,6 +2,7 @@
 
 Imports neither TensorFlow nor, before a video is written, imageio.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -36,8 +37,9 @@ class Writer:
     self.path = pathlib.Path(path)
     suffix = self.path.suffix
     if suffix not in SUFFIXES:
-      raise types.UserError(f'cannot write the video {self.path}: its name must end in '
-                            f'{" or ".join(SUFFIXES)}')
+      raise types.UserError(
+        f'cannot write the video {self.path}: its name must end in {" or ".join(SUFFIXES)}'
+      )
     _import_packages(suffix)
     self._partial = self.path.with_name(f'.{self.path.stem}.{os.getpid()}{suffix}')
     self._writer: Any = None
@@ -77,8 +79,9 @@ class Writer:
     """screen: `[H, W, 3]` uint8, of the same size as the first."""
     if self._shape not in (None, screen.shape):
       raise types.UserError(
-          f'video {self.path}: the screen changed its size from {list(self._shape or ())} to '
-          f'{list(screen.shape)}: render() must keep it within an episode')
+        f'video {self.path}: the screen changed its size from {list(self._shape or ())} to '
+        f'{list(screen.shape)}: render() must keep it within an episode'
+      )
     self._shape = screen.shape
     with self._user_error():
       self._writer.append_data(enlarge(screen))
@@ -91,8 +94,9 @@ class Writer:
     except OSError as error:
       reason = (error.strerror or str(error)).splitlines()[0]
       raise types.UserError(
-          f'cannot write the video {self.path}: {reason}; '
-          'check the path, its permissions and the free space') from error
+        f'cannot write the video {self.path}: {reason}; '
+        'check the path, its permissions and the free space'
+      ) from error
 
 
 def enlarge(screen: np.ndarray) -> np.ndarray:
@@ -113,14 +117,16 @@ def _import_packages(suffix: str) -> None:
       module = importlib.import_module(package)
     except ImportError as error:
       raise types.UserError(
-          f'a video needs {package}: {extras.install_command("video")} ({error})') from error
+        f'a video needs {package}: {extras.install_command("video")} ({error})'
+      ) from error
     if package == 'imageio_ffmpeg':
       try:
         module.get_ffmpeg_exe()
       except RuntimeError as error:
         raise types.UserError(
-            'an .mp4 needs the program ffmpeg, and imageio_ffmpeg has none: install ffmpeg, '
-            'or write a .gif') from error
+          'an .mp4 needs the program ffmpeg, and imageio_ffmpeg has none: install ffmpeg, '
+          'or write a .gif'
+        ) from error
 
 
 def _open(path: pathlib.Path, frames_per_s: float) -> Any:
@@ -128,5 +134,12 @@ def _open(path: pathlib.Path, frames_per_s: float) -> Any:
   if path.suffix == '.gif':
     return imageio.get_writer(path, mode='I', duration=1000 / frames_per_s, loop=0)
   return imageio.get_writer(
-      path, format='FFMPEG', mode='I', fps=frames_per_s, codec='libx264', quality=8,
-      macro_block_size=2, ffmpeg_log_level='error')
+    path,
+    format='FFMPEG',
+    mode='I',
+    fps=frames_per_s,
+    codec='libx264',
+    quality=8,
+    macro_block_size=2,
+    ffmpeg_log_level='error',
+  )

@@ -1,4 +1,5 @@
 """Image observations of sampled items as one picture: rows are items, columns time steps."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ def image_frames(array: np.ndarray, num_leading: int | None) -> np.ndarray | Non
   if array.ndim == rank:
     frames = array[None]
   else:  # the first of everything before time
-    frames = array.reshape((-1, *array.shape[array.ndim - rank - 1:]))[0]
+    frames = array.reshape((-1, *array.shape[array.ndim - rank - 1 :]))[0]
   if rank == 3 and not _ends_in_channels(array.shape):
     frames = np.moveaxis(frames, 1, -1)
   if rank == 3 and not _ends_in_channels(frames.shape):
@@ -64,14 +65,16 @@ def compose(rows: Sequence[np.ndarray]) -> np.ndarray:
   height, width = (max(frames.shape[axis] for frames in rows) for axis in (1, 2))
   factor = max(1, _GOOD_SIDE // max(height, width))
   height, width = height * factor, width * factor
-  sheet = np.full(((height + _GAP) * len(rows) - _GAP, (width + _GAP) * num_columns - _GAP, 3),
-                  _GREY, np.uint8)
+  sheet = np.full(
+    ((height + _GAP) * len(rows) - _GAP, (width + _GAP) * num_columns - _GAP, 3), _GREY, np.uint8
+  )
   for i, frames in enumerate(rows):
     for j, t in enumerate(columns(len(frames), num_columns)):
       picture = np.repeat(np.repeat(frames[t], factor, axis=0), factor, axis=1)
       top, left = i * (height + _GAP), j * (width + _GAP)
-      sheet[top:top + picture.shape[0], left:left + picture.shape[1]] = (
-          picture if picture.ndim == 3 else picture[..., None])
+      sheet[top : top + picture.shape[0], left : left + picture.shape[1]] = (
+        picture if picture.ndim == 3 else picture[..., None]
+      )
   return sheet
 
 
@@ -84,5 +87,6 @@ def columns(num_frames: int, num_columns: int) -> list[int]:
 def write(sheet: np.ndarray, path: pathlib.Path) -> None:
   """As PNG, pixel by pixel."""
   from matplotlib import image  # not at the top: it is needed for pictures only
+
   path.parent.mkdir(parents=True, exist_ok=True)
   image.imsave(path, sheet, format='png')

@@ -1,4 +1,5 @@
 """Samples from Reverb: batched, time-major, fetched ahead."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ from seed_acme import types
 from seed_acme.replay import tables
 
 
-def make_dataset(server_address: str, batch_size: int, unrolls_per_item: int,
-                 prefetch_batches: int) -> tf.data.Dataset:
+def make_dataset(
+  server_address: str, batch_size: int, unrolls_per_item: int, prefetch_batches: int
+) -> tf.data.Dataset:
   """Yields `types.Sample` of `batch_size` unrolls, `[L, B, ...]`.
 
   One worker: two iterators on a queue steal from each other. In one process with the
@@ -30,17 +32,22 @@ def make_dataset(server_address: str, batch_size: int, unrolls_per_item: int,
     unroll = tree.map_structure(merge, types.Unroll(*item.data))
     time_major = lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank)))
     return types.Sample(
-        unroll=types.Unroll(
-            initial_state=unroll.initial_state,
-            inputs=tree.map_structure(time_major, unroll.inputs),
-            outputs=tree.map_structure(time_major, unroll.outputs),
-            policy_version=time_major(unroll.policy_version)),
-        keys=tf.repeat(item.info.key, unrolls_per_item),
-        probabilities=tf.repeat(item.info.probability, unrolls_per_item))
+      unroll=types.Unroll(
+        initial_state=unroll.initial_state,
+        inputs=tree.map_structure(time_major, unroll.inputs),
+        outputs=tree.map_structure(time_major, unroll.outputs),
+        policy_version=time_major(unroll.policy_version),
+      ),
+      keys=tf.repeat(item.info.key, unrolls_per_item),
+      probabilities=tf.repeat(item.info.probability, unrolls_per_item),
+    )
 
   dataset = reverb.TrajectoryDataset.from_table_signature(
-      server_address=server_address, table=tables.UNROLLS,
-      max_in_flight_samples_per_worker=items_under_way, num_workers_per_iterator=1)
+    server_address=server_address,
+    table=tables.UNROLLS,
+    max_in_flight_samples_per_worker=items_under_way,
+    num_workers_per_iterator=1,
+  )
   options = tf.data.Options()
   options.threading.private_threadpool_size = 1
   options.threading.max_intra_op_parallelism = 1
@@ -57,8 +64,9 @@ class Prefetcher:
   dataset's iterator sees neither.
   """
 
-  def __init__(self, dataset: tf.data.Dataset, on_failure: Callable[[BaseException], None],
-               num_ahead: int):
+  def __init__(
+    self, dataset: tf.data.Dataset, on_failure: Callable[[BaseException], None], num_ahead: int
+  ):
     """num_ahead: samples fetched that nobody asked for yet; 0 = each when it is asked for."""
     self._queue: queue.SimpleQueue[types.Sample] = queue.SimpleQueue()
     self._iterator: Iterator[types.Sample] = iter(dataset)

@@ -4,6 +4,7 @@
 samples of any item: those come with samples (`inspection_sample`) and with checkpoints of the
 memory (`saved_items`).
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -24,6 +25,7 @@ class NoAnswer(types.UserError):
 
 class Leaf(NamedTuple):
   """One array of an item. shape: None where it is not fixed; dtype: NumPy's name."""
+
   name: str
   shape: tuple[int | None, ...] | None
   dtype: str
@@ -41,6 +43,7 @@ class Table:
     kind stood before the rate limiter; Reverb tells no number of waiting calls.
   is_fifo: items leave in the order they came, and by no other way.
   """
+
   name: str
   sampler: str
   remover: str
@@ -57,8 +60,12 @@ class Table:
   def is_harmless_to_sample(self) -> bool:
     """Our table for looking: nothing waits for its samples, and they remove nothing."""
     limiter = self.limiter
-    return (self.name == tables_lib.MIRROR and limiter.max_times_sampled < 1
-            and not limiter.bounds_samples and not limiter.bounds_inserts)
+    return (
+      self.name == tables_lib.MIRROR
+      and limiter.max_times_sampled < 1
+      and not limiter.bounds_samples
+      and not limiter.bounds_inserts
+    )
 
   @property
   def holds_unrolls(self) -> bool:
@@ -70,6 +77,7 @@ class Table:
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
   """All tables of a server, by name. time_s: monotonic clock of this process."""
+
   tables: dict[str, Table]
   time_s: float
 
@@ -80,6 +88,7 @@ class Rates:
 
   inserts_waiting, samples_waiting: share of the time in which such a call was kept waiting.
   """
+
   interval_s: float
   inserts_per_s: float | None = None
   samples_per_s: float | None = None
@@ -104,9 +113,10 @@ class Server:
       infos = self._client.server_info(timeout=timeout_s)
     except (reverb.ReverbError, RuntimeError) as error:
       raise NoAnswer(
-          f'{self.address} does not answer as a Reverb server within {timeout_s} s: '
-          'check the address, and that the program behind it still runs; while a server saves its '
-          'memory it answers nobody, so try again') from error
+        f'{self.address} does not answer as a Reverb server within {timeout_s} s: '
+        'check the address, and that the program behind it still runs; while a server saves its '
+        'memory it answers nobody, so try again'
+      ) from error
     time_s = time.monotonic()
     return Snapshot({name: _table(infos[name]) for name in sorted(infos)}, time_s)
 
@@ -115,15 +125,20 @@ def rates(before: Snapshot, after: Snapshot, name: str) -> Rates:
   """Of the table `name`, which is in `after`."""
   interval_s = max(1e-9, after.time_s - before.time_s)
   old, new = before.tables.get(name), after.tables[name]
-  if (old is None or new.limiter.inserts < old.limiter.inserts
-      or new.limiter.samples < old.limiter.samples):
+  if (
+    old is None
+    or new.limiter.inserts < old.limiter.inserts
+    or new.limiter.samples < old.limiter.samples
+  ):
     return Rates(interval_s)  # the table was reset, or the server restarted
   share = lambda waited_s: min(1.0, max(0.0, waited_s / interval_s))
   return Rates(
-      interval_s, (new.limiter.inserts - old.limiter.inserts) / interval_s,
-      (new.limiter.samples - old.limiter.samples) / interval_s,
-      share(new.inserts_waited_s - old.inserts_waited_s),
-      share(new.samples_waited_s - old.samples_waited_s))
+    interval_s,
+    (new.limiter.inserts - old.limiter.inserts) / interval_s,
+    (new.limiter.samples - old.limiter.samples) / interval_s,
+    share(new.inserts_waited_s - old.inserts_waited_s),
+    share(new.samples_waited_s - old.samples_waited_s),
+  )
 
 
 def _table(info: Any) -> Table:
@@ -131,24 +146,34 @@ def _table(info: Any) -> Table:
   limiter, worker = info.rate_limiter_info, info.table_worker_time
   fifo = 'fifo'
   is_fifo = info.remover_options.WhichOneof('distribution') == fifo and (
-      info.max_times_sampled < 1 or info.max_times_sampled == 1
-      and info.sampler_options.WhichOneof('distribution') == fifo)
+    info.max_times_sampled < 1
+    or info.max_times_sampled == 1
+    and info.sampler_options.WhichOneof('distribution') == fifo
+  )
   return Table(
-      name=info.name, sampler=_selector(info.sampler_options),
-      remover=_selector(info.remover_options),
-      limiter=rate_limit.Limiter(
-          samples_per_insert=limiter.samples_per_insert,
-          min_size_to_sample=limiter.min_size_to_sample, min_diff=limiter.min_diff,
-          max_diff=limiter.max_diff, inserts=limiter.insert_stats.completed,
-          samples=limiter.sample_stats.completed, size=info.current_size,
-          max_size=info.max_size, max_times_sampled=max(0, info.max_times_sampled)),
-      leaves=None if info.signature is None else _leaves(info.signature),
-      num_episodes=info.num_episodes, num_deleted_episodes=info.num_deleted_episodes,
-      num_unique_samples=info.num_unique_samples,
-      # Reverb names what the waiting call waits for: an insert waits for samples.
-      inserts_waited_s=worker.waiting_for_sampling_ms / 1e3,
-      samples_waited_s=worker.waiting_for_inserts_ms / 1e3,
-      is_fifo=is_fifo)
+    name=info.name,
+    sampler=_selector(info.sampler_options),
+    remover=_selector(info.remover_options),
+    limiter=rate_limit.Limiter(
+      samples_per_insert=limiter.samples_per_insert,
+      min_size_to_sample=limiter.min_size_to_sample,
+      min_diff=limiter.min_diff,
+      max_diff=limiter.max_diff,
+      inserts=limiter.insert_stats.completed,
+      samples=limiter.sample_stats.completed,
+      size=info.current_size,
+      max_size=info.max_size,
+      max_times_sampled=max(0, info.max_times_sampled),
+    ),
+    leaves=None if info.signature is None else _leaves(info.signature),
+    num_episodes=info.num_episodes,
+    num_deleted_episodes=info.num_deleted_episodes,
+    num_unique_samples=info.num_unique_samples,
+    # Reverb names what the waiting call waits for: an insert waits for samples.
+    inserts_waited_s=worker.waiting_for_sampling_ms / 1e3,
+    samples_waited_s=worker.waiting_for_inserts_ms / 1e3,
+    is_fifo=is_fifo,
+  )
 
 
 def _selector(options: Any) -> str:
@@ -168,5 +193,6 @@ def _leaves(signature: Any) -> tuple[Leaf, ...]:
   if len(set(names)) < len(names) or not all(names):
     names = ['/'.join(map(str, path)) or f'leaf_{i}' for i, (path, _) in enumerate(specs)]
   return tuple(
-      Leaf(name, None if spec.shape.rank is None else tuple(spec.shape.as_list()),
-           spec.dtype.name) for name, (_, spec) in zip(names, specs))
+    Leaf(name, None if spec.shape.rank is None else tuple(spec.shape.as_list()), spec.dtype.name)
+    for name, (_, spec) in zip(names, specs)
+  )

@@ -3,6 +3,7 @@
 Drawing changes every table but our mirror: a queue's item is gone, a ratio-limited table admits
 inserts. Whoever calls `draw` has made sure that this is wanted.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ class Item:
 
   times_sampled: with this draw. leaves: arrays by name, `[U, L, ...]` in our tables.
   """
+
   key: int
   priority: float
   times_sampled: int
@@ -41,6 +43,7 @@ class Item:
 @dataclasses.dataclass(frozen=True)
 class Range:
   """Of one leaf. minimum, maximum, mean: over all numbers but NaN; None without numbers."""
+
   shape: tuple[int, ...]
   dtype: str
   minimum: float | None
@@ -73,14 +76,17 @@ def draw(address: str, table: inspection.Table, num_items: int, timeout_s: float
 
 def _nothing_comes(table: inspection.Table, when: str) -> str:
   size, least = table.limiter.size, table.limiter.min_size_to_sample
-  reason = (f'it holds {size} items, of which it needs {least}' if size < least else
-            f'of its {size} items as many were sampled as its rate limiter admits')
-  return (f'table {table.name} let no sample out {when} ({reason}): try again once more '
-          'is inserted')
+  reason = (
+    f'it holds {size} items, of which it needs {least}'
+    if size < least
+    else f'of its {size} items as many were sampled as its rate limiter admits'
+  )
+  return f'table {table.name} let no sample out {when} ({reason}): try again once more is inserted'
 
 
-def _draws(address: str, table: inspection.Table, num_draws: int,
-           timeout_s: float) -> Iterator[Item]:
+def _draws(
+  address: str, table: inspection.Table, num_draws: int, timeout_s: float
+) -> Iterator[Item]:
   """By the dataset where it can be.
 
   It refuses items that are whole sequences where the signature is that of one step, which old
@@ -99,16 +105,22 @@ def _draws(address: str, table: inspection.Table, num_draws: int,
   yield from _with_client(address, table, num_draws)
 
 
-def _with_dataset(address: str, table: inspection.Table, num_draws: int,
-                  timeout_s: float) -> Iterator[Item]:
+def _with_dataset(
+  address: str, table: inspection.Table, num_draws: int, timeout_s: float
+) -> Iterator[Item]:
   """The server itself forgets the request after `timeout_s`, and no item is lost by it."""
   assert table.leaves is not None
   names = [leaf.name for leaf in table.leaves]
   dataset = reverb.TrajectoryDataset(
-      address, table.name, dtypes=[tf.as_dtype(leaf.dtype) for leaf in table.leaves],
-      shapes=[tf.TensorShape(leaf.shape) for leaf in table.leaves],
-      max_in_flight_samples_per_worker=1, num_workers_per_iterator=1,
-      rate_limiter_timeout_ms=int(timeout_s * 1e3), max_samples=num_draws)
+    address,
+    table.name,
+    dtypes=[tf.as_dtype(leaf.dtype) for leaf in table.leaves],
+    shapes=[tf.TensorShape(leaf.shape) for leaf in table.leaves],
+    max_in_flight_samples_per_worker=1,
+    num_workers_per_iterator=1,
+    rate_limiter_timeout_ms=int(timeout_s * 1e3),
+    max_samples=num_draws,
+  )
   for sample in dataset:
     info = tree.map_structure(lambda x: x.numpy().item(), sample.info)
     yield _item(info, names, [x.numpy() for x in sample.data])
@@ -125,8 +137,11 @@ def _with_client(address: str, table: inspection.Table, num_draws: int) -> Itera
   if not num_draws:
     raise types.UserError(_nothing_comes(table, 'now'))
   for sample in reverb.Client(address).sample(table.name, num_draws, emit_timesteps=False):
-    names = ([leaf.name for leaf in table.leaves] if table.leaves is not None
-             else [f'leaf_{i}' for i in range(len(sample.data))])
+    names = (
+      [leaf.name for leaf in table.leaves]
+      if table.leaves is not None
+      else [f'leaf_{i}' for i in range(len(sample.data))]
+    )
     yield _item(sample.info, names, list(sample.data))
 
 
@@ -135,8 +150,9 @@ def _item(info: Any, names: list[str], arrays: list[Any]) -> Item:
   for name, array in zip(names, arrays):
     array = np.asarray(array)
     leaves[name] = array.astype('S') if array.dtype == object else array  # strings
-  return Item(int(info.key), float(info.priority), int(info.times_sampled),
-              float(info.probability), leaves)
+  return Item(
+    int(info.key), float(info.priority), int(info.times_sampled), float(info.probability), leaves
+  )
 
 
 def _within(items: Iterator[Item], timeout_s: float, name: str) -> Iterator[Item]:
@@ -165,8 +181,8 @@ def _within(items: Iterator[Item], timeout_s: float, name: str) -> Iterator[Item
         item = received.get(timeout=timeout_s)
       except queue.Empty:
         raise inspection.NoAnswer(
-            f'no sample of table {name} came within {timeout_s:g} s: check that the server '
-            'still runs') from None
+          f'no sample of table {name} came within {timeout_s:g} s: check that the server still runs'
+        ) from None
       if item is None:
         return
       if isinstance(item, (tf.errors.OpError, RuntimeError)):
@@ -195,8 +211,9 @@ def value_range(array: np.ndarray) -> Range:
     return Range(array.shape, dtype, None, None, None, int(is_nan.sum()))
   with np.errstate(invalid='ignore', over='ignore'):  # the mean of both infinities
     mean = float(numbers.mean(dtype=np.float64))
-  return Range(array.shape, dtype, float(numbers.min()), float(numbers.max()), mean,
-               int(is_nan.sum()))
+  return Range(
+    array.shape, dtype, float(numbers.min()), float(numbers.max()), mean, int(is_nan.sum())
+  )
 
 
 def save(items: list[Item], folder: pathlib.Path) -> list[pathlib.Path]:
@@ -205,10 +222,14 @@ def save(items: list[Item], folder: pathlib.Path) -> list[pathlib.Path]:
   paths = []
   for i, item in enumerate(items):
     arrays: dict[str, Any] = {_member(name): array for name, array in item.leaves.items()}
-    arrays.update({
-        'info/key': np.uint64(item.key), 'info/priority': np.float64(item.priority),
+    arrays.update(
+      {
+        'info/key': np.uint64(item.key),
+        'info/priority': np.float64(item.priority),
         'info/times_sampled': np.int32(item.times_sampled),
-        'info/probability': np.float64(item.probability)})
+        'info/probability': np.float64(item.probability),
+      }
+    )
     path = folder / f'item_{i:03}_{item.key}.npz'
     # Not `np.savez`: it takes no leaf named `file`.
     with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as archive:

@@ -1,4 +1,5 @@
 """The learner's hold on its replay memory: priorities written back by key, checkpoints."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

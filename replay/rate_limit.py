@@ -9,6 +9,7 @@ sample  while size >= min_size_to_sample and I samples_per_insert - S - 1 >= min
 and all its kinds (queue, stack, minimum size, ratio) are choices of these four numbers.
 Pure arithmetic: imports no Reverb.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -25,6 +26,7 @@ class Distance:
   at_least, at_most: None = without end. They differ only where items leave after a number of
   samples above 1, because Reverb tells nobody how often each item was sampled.
   """
+
   at_least: int | None
   at_most: int | None
 
@@ -45,6 +47,7 @@ class Limiter:
   inserts, samples: since the table was made or reset (restored with a checkpoint).
   size, max_size: items. max_times_sampled: samples after which an item leaves; 0 = never.
   """
+
   samples_per_insert: float
   min_size_to_sample: int
   min_diff: float
@@ -72,9 +75,13 @@ class Limiter:
   @property
   def is_queue_like(self) -> bool:
     """The numbers of `Table.queue` and `Table.stack`: inserts wait for samples one by one."""
-    return (self.samples_per_insert == 1 and self.min_size_to_sample == 1
-            and self.min_diff == 0 and self.max_diff == self.max_size
-            and self.max_times_sampled == 1)
+    return (
+      self.samples_per_insert == 1
+      and self.min_size_to_sample == 1
+      and self.min_diff == 0
+      and self.max_diff == self.max_size
+      and self.max_times_sampled == 1
+    )
 
   def until_inserts_block(self) -> Distance:
     """Inserts that are still admitted while nobody samples."""
@@ -102,8 +109,7 @@ class Limiter:
 
     def fits(number: int) -> bool:
       """Whether the ratio admits one more after `number`."""
-      return ((self.inserts + number + 1) * self.samples_per_insert - self.samples
-              <= self.max_diff)
+      return (self.inserts + number + 1) * self.samples_per_insert - self.samples <= self.max_diff
 
     if not fits(free):
       return free

@@ -4,6 +4,7 @@ Reverb tells no client the priority, age or number of samples of the items in a 
 them into its checkpoints, and a live run saves one every `checkpoint.period_s`. Read here without
 Reverb and TensorFlow: Python's own protocol buffers take a minute for a memory of 100,000.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ class TableItems:
 
   keys: uint64. ages_s: since they were inserted, at the moment of the checkpoint.
   """
+
   keys: np.ndarray
   priorities: np.ndarray
   times_sampled: np.ndarray
@@ -42,6 +44,7 @@ class TableItems:
 @dataclasses.dataclass(frozen=True)
 class SavedItems:
   """Of all tables by name, at time_s (since the epoch), after `updates` of the learner."""
+
   updates: int
   time_s: float
   tables: dict[str, TableItems]
@@ -79,8 +82,10 @@ def newest_folder(checkpoints: pathlib.Path) -> pathlib.Path:
       raise NothingSaved(str(error)) from error
     if folder is not None:
       return folder
-  raise NothingSaved('no checkpoint of the run has a replay memory: none was saved yet, it is a '
-                     'queue, which never is, or checkpoint.replay is False')
+  raise NothingSaved(
+    'no checkpoint of the run has a replay memory: none was saved yet, it is a '
+    'queue, which never is, or checkpoint.replay is False'
+  )
 
 
 def read(folder: pathlib.Path) -> SavedItems:
@@ -93,20 +98,28 @@ def read(folder: pathlib.Path) -> SavedItems:
       fields = dict(_fields(record))
       moment = dict(_fields(fields[_INSERTED_AT]))
       inserted_s = moment.get(_SECONDS, 0) + 1e-9 * moment.get(_NANOSECONDS, 0)
-      found.setdefault(bytes(fields[_TABLE]).decode(), []).append(_Item(  # zeros are left out
-          fields[_KEY], fields.get(_PRIORITY, 0.0), fields.get(_TIMES_SAMPLED, 0),
-          max(0.0, time_s - inserted_s)))
+      found.setdefault(bytes(fields[_TABLE]).decode(), []).append(
+        _Item(  # zeros are left out
+          fields[_KEY],
+          fields.get(_PRIORITY, 0.0),
+          fields.get(_TIMES_SAMPLED, 0),
+          max(0.0, time_s - inserted_s),
+        )
+      )
   except (IndexError, KeyError, struct.error, zlib.error) as error:
     raise ValueError(f'{path} is damaged ({type(error).__name__}: {error})') from error
   return SavedItems(
-      int(folder.parent.name.partition('.')[0]), time_s,
-      {table: _columns(items) for table, items in found.items()})
+    int(folder.parent.name.partition('.')[0]),
+    time_s,
+    {table: _columns(items) for table, items in found.items()},
+  )
 
 
 def _columns(items: list[_Item]) -> TableItems:
   keys, priorities, times_sampled, ages_s = zip(*items)
-  return TableItems(np.array(keys, np.uint64), np.array(priorities), np.array(times_sampled),
-                    np.array(ages_s))
+  return TableItems(
+    np.array(keys, np.uint64), np.array(priorities), np.array(times_sampled), np.array(ages_s)
+  )
 
 
 def _records(path: pathlib.Path) -> Iterator[memoryview]:
@@ -118,7 +131,7 @@ def _records(path: pathlib.Path) -> Iterator[memoryview]:
     at += _LENGTH.size
     if at + length + _CHECKSUM > len(data):
       raise IndexError('a record is cut short')
-    yield data[at:at + length]
+    yield data[at : at + length]
     at += length + _CHECKSUM
 
 
@@ -136,7 +149,7 @@ def _fields(message: memoryview | bytes) -> Iterator[tuple[int, Any]]:
       at += 8
     elif kind == _BYTES:
       length, at = _varint(message, at)
-      yield tag >> 3, message[at:at + length]
+      yield tag >> 3, message[at : at + length]
       at += length
     elif kind == _FIXED_32:
       at += 4

@@ -1,4 +1,5 @@
 """Finished unrolls into Reverb, on a thread of its own, bounded."""
+
 from __future__ import annotations
 
 import collections
@@ -31,8 +32,13 @@ class ReplayWriter:
   The single-process program calls `write_item` itself; a distributed one calls `start`.
   """
 
-  def __init__(self, server_address: str, unrolls_per_item: int, backlog: int,
-               initial_priorities: InitialPriorities | None = None):
+  def __init__(
+    self,
+    server_address: str,
+    unrolls_per_item: int,
+    backlog: int,
+    initial_priorities: InitialPriorities | None = None,
+  ):
     """initial_priorities: unrolls `[U, L, ...]` -> `[U]`; None gives all the same priority."""
     self._initial_priorities = initial_priorities
     self._next_mirrored_s = 0.0
@@ -49,8 +55,7 @@ class ReplayWriter:
     self.timer = timing.PhaseTimer()
     self.num_inserted = 0  # unrolls, confirmed or in flight
 
-  def start(self, on_room: Callable[[], None],
-            on_failure: Callable[[BaseException], None]) -> None:
+  def start(self, on_room: Callable[[], None], on_failure: Callable[[BaseException], None]) -> None:
     """on_room: called after each insertion, from the writer's thread."""
     self._on_room, self._on_failure = on_room, on_failure
     self._thread = threading.Thread(target=self._run, name='replay_writer', daemon=True)
@@ -91,8 +96,9 @@ class ReplayWriter:
     priority = float(np.mean(self._initial_priorities(item)))
     if not np.isfinite(priority):
       raise FloatingPointError(
-          f'the initial priority of an unroll is {priority}: the network that acts gave '
-          'values that are not finite')
+        f'the initial priority of an unroll is {priority}: the network that acts gave '
+        'values that are not finite'
+      )
     return priority
 
   def _take_item(self) -> types.Unroll:

@@ -1,4 +1,5 @@
 """SEED RL on TensorFlow 2, Reverb, Sonnet and Launchpad."""
+
 import os as _os
 
 _FOLDER = _os.path.dirname(_os.path.abspath(__file__))
@@ -8,10 +9,11 @@ _LINKED = ('agents', 'configs', 'programs', 'replay')
 for _name in _LINKED:
   if not _os.path.isdir(_os.path.join(_FOLDER, _name)):
     raise ImportError(
-        f'{_os.path.join(_FOLDER, _name)} should be a symbolic link to ../{_name} and is not: '
-        'this copy lost its links (some zip tools and file systems turn them into text files).\n'
-        'Clone the repository with git on a Linux file system, after '
-        '`git config --global core.symlinks true`.')
+      f'{_os.path.join(_FOLDER, _name)} should be a symbolic link to ../{_name} and is not: '
+      'this copy lost its links (some zip tools and file systems turn them into text files).\n'
+      'Clone the repository with git on a Linux file system, after '
+      '`git config --global core.symlinks true`.'
+    )
 
 __all__ = ['evaluate', 'load_policy', 'make_program', 'train']
 
@@ -20,5 +22,6 @@ def __getattr__(name: str) -> object:
   # On use only: actors import this package and nothing behind these names.
   if name in __all__:
     from seed_acme.programs import api
+
     return getattr(api, name)
   raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -1,4 +1,5 @@
 """The actor: steps environments, asks the server for actions. No weights, no TensorFlow."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -14,8 +15,13 @@ from seed_acme.inference import wire
 class EnvironmentGroup:
   """E environments that step together, and their channel to the server."""
 
-  def __init__(self, environment: core.VectorEnvironment, channel: core.InferenceChannel,
-               env_ids: np.ndarray, run_ids: np.ndarray):
+  def __init__(
+    self,
+    environment: core.VectorEnvironment,
+    channel: core.InferenceChannel,
+    env_ids: np.ndarray,
+    run_ids: np.ndarray,
+  ):
     """env_ids: `[E]` int32; run_ids: `[E]` int64, new for each time the group is built."""
     self._environment = environment
     self._channel = channel
@@ -37,7 +43,8 @@ class EnvironmentGroup:
 
   def _send(self, timestep: types.VectorTimeStep) -> None:
     self._channel.send(
-        types.ActorRequest(self._request_number, self._env_ids, self._run_ids, timestep))
+      types.ActorRequest(self._request_number, self._env_ids, self._run_ids, timestep)
+    )
     self._request_number += 1
 
   def interrupt(self) -> None:

@@ -5,6 +5,7 @@ this: an object appears whole, when its writer closes it. So nothing is worked o
 `mirror.py` keeps a local folder and copies. TensorFlow is loaded by the first call that needs
 it; `is_url` does not.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -93,8 +94,12 @@ def files_below(url: str) -> list[str]:
   tf = _tensorflow()
   with _explained('list', url):
     try:
-      return sorted(join(folder, name).removeprefix(join(url, ''))
-                    for folder, _, files in tf.io.gfile.walk(url) for name in files if name)
+      return sorted(
+        join(folder, name).removeprefix(join(url, ''))
+        for folder, _, files in tf.io.gfile.walk(url)
+        for name in files
+        if name
+      )
     except tf.errors.NotFoundError:
       return []
 
@@ -128,6 +133,7 @@ def _make_folder_of(url: str, tf: Any) -> None:
 
 def _tensorflow() -> Any:
   import tensorflow as tf  # front ends of local runs never load it
+
   return tf
 
 
@@ -138,8 +144,10 @@ def _explained(doing: str, url: str) -> Iterator[None]:
     yield
   except tf.errors.OpError as error:
     reason = ' '.join((error.message or type(error).__name__).split())[:200]
-    raise BucketError(f'cannot {doing} {url}: {reason}; check the path, and that these '
-                      f'credentials may use it{_hint(url)}') from error
+    raise BucketError(
+      f'cannot {doing} {url}: {reason}; check the path, and that these '
+      f'credentials may use it{_hint(url)}'
+    ) from error
 
 
 def _hint(url: str) -> str:

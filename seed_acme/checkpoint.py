@@ -6,6 +6,7 @@ memory was not saved with it. The folder is written under another name and renam
 and renamed again before it is deleted, so a kill at any moment leaves only whole checkpoints.
 Imports no TensorFlow: the front end checks a checkpoint before anything starts.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -39,13 +40,20 @@ class Checkpoint:
   The counters are also the place in every schedule. The number of resumptions is the random
   state: all streams (environments, actions) are keyed by the seed, the run ids and it.
   """
+
   path: pathlib.Path
   arrays: dict[str, np.ndarray]
   meta: dict[str, Any]
 
 
-def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
-         meta: dict[str, Any], keep: int, replay: pathlib.Path | None = None) -> pathlib.Path:
+def save(
+  folder: pathlib.Path,
+  updates: int,
+  arrays: dict[str, np.ndarray],
+  meta: dict[str, Any],
+  keep: int,
+  replay: pathlib.Path | None = None,
+) -> pathlib.Path:
   """Writes `folder/<updates>` and drops all but the newest `keep`.
 
   replay: a folder on the same disk, which is moved in; older checkpoints lose theirs. Without one,
@@ -65,9 +73,17 @@ def save(folder: pathlib.Path, updates: int, arrays: dict[str, np.ndarray],
   else:
     _keep_replay(path if path.exists() else replaced, partial)
   with open(partial / _META, 'w') as file:
-    json.dump({'format': _FORMAT, 'updates': updates, 'sha256': _digest(partial / _ARRAYS),
-               'replay_bytes': _sizes(partial / _REPLAY),
-               'meta_sha256': _meta_digest(meta), 'meta': meta}, file)
+    json.dump(
+      {
+        'format': _FORMAT,
+        'updates': updates,
+        'sha256': _digest(partial / _ARRAYS),
+        'replay_bytes': _sizes(partial / _REPLAY),
+        'meta_sha256': _meta_digest(meta),
+        'meta': meta,
+      },
+      file,
+    )
     _sync(file)
   if path.exists():  # saved twice at the same update: the later one counts
     if replaced.exists():
@@ -124,11 +140,13 @@ def replay_folder(path: pathlib.Path) -> pathlib.Path | None:
   try:
     expected = json.loads((path / _META).read_text())['replay_bytes']
   except (OSError, ValueError, KeyError, TypeError) as error:
-    raise types.UserError(f'{path / _META} does not tell what {folder.name} held '
-                          f'({type(error).__name__}: {error})') from error
+    raise types.UserError(
+      f'{path / _META} does not tell what {folder.name} held ({type(error).__name__}: {error})'
+    ) from error
   if _sizes(folder) != expected:
-    raise types.UserError(f'{folder} is not whole: it holds {_sizes(folder)} bytes, and '
-                          f'{expected} were saved')
+    raise types.UserError(
+      f'{folder} is not whole: it holds {_sizes(folder)} bytes, and {expected} were saved'
+    )
   return folder
 
 
@@ -182,17 +200,23 @@ def load(path: pathlib.Path) -> Checkpoint:
     if record['format'] != _FORMAT:
       raise types.UserError(f'{path} has format {record["format"]}, this version reads {_FORMAT}')
     if digest != record['sha256']:
-      raise types.UserError(f'{path / _ARRAYS} is corrupt (its checksum differs); delete the '
-                            f'folder {path.name} to go on from the checkpoint before it')
+      raise types.UserError(
+        f'{path / _ARRAYS} is corrupt (its checksum differs); delete the '
+        f'folder {path.name} to go on from the checkpoint before it'
+      )
     if _meta_digest(record['meta']) != record['meta_sha256']:
-      raise types.UserError(f'{path / _META} was changed (its checksum differs); delete the '
-                            f'folder {path.name} to go on from the checkpoint before it')
+      raise types.UserError(
+        f'{path / _META} was changed (its checksum differs); delete the '
+        f'folder {path.name} to go on from the checkpoint before it'
+      )
     with np.load(path / _ARRAYS, allow_pickle=False) as file:
       arrays = {name: file[name] for name in file.files}
     return Checkpoint(path, arrays, record['meta'])
   except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-    raise types.UserError(f'{path} is no readable checkpoint ({error}); delete the folder '
-                          f'{path.name} to go on from the one before it') from error
+    raise types.UserError(
+      f'{path} is no readable checkpoint ({error}); delete the folder '
+      f'{path.name} to go on from the one before it'
+    ) from error
 
 
 def num_resumptions(folder: pathlib.Path) -> int:
@@ -206,6 +230,7 @@ def load_from(path: str) -> Checkpoint:
   if not bucket.is_url(path):
     return load(find(pathlib.Path(path)))
   from seed_acme import mirror  # which stands above this module
+
   with tempfile.TemporaryDirectory(prefix='seed_acme_') as folder:
     return load(mirror.fetch_checkpoint(path, pathlib.Path(folder)))
 
@@ -218,5 +243,7 @@ def find(path: pathlib.Path) -> pathlib.Path:
     found = newest(folder)
     if found is not None:
       return found
-  raise types.UserError(f'no checkpoint in {path}: give a run folder that has one '
-                        '(they are written every checkpoint.period_s seconds and at the end)')
+  raise types.UserError(
+    f'no checkpoint in {path}: give a run folder that has one '
+    '(they are written every checkpoint.period_s seconds and at the end)'
+  )

@@ -3,6 +3,7 @@
 Nothing here reads a flag or a file (see `programs/cli.py` and `run_directory.py`). The
 runtime's own defaults live here, an agent's in its `config.py`; each in one line only.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -21,6 +22,7 @@ class EnvironmentConfig:
     gym or gymnasium environment.
   settings: keyword arguments of the environment, `rows 10 columns 5` on the command line.
   """
+
   id: str
   settings: dict[str, Setting] = dataclasses.field(default_factory=dict)
 
@@ -49,6 +51,7 @@ class NetworkConfig:
   module: `package.module:factory` of a whole network, `factory(spec, config)`; the
     other fields are then only passed on.
   """
+
   torso: str = 'mlp'
   mlp_sizes: tuple[int, ...] = (64, 64)
   torso_output_size: int = 256
@@ -74,6 +77,7 @@ class OptimizerConfig:
 
   max_gradient_norm: global norm above which gradients are scaled down; 0 = off.
   """
+
   name: Literal['adam', 'rmsprop'] = 'adam'
   learning_rate: float = 3e-4
   schedule: Literal['constant', 'linear'] = 'constant'  # linear: down to 0
@@ -94,6 +98,7 @@ class AgentConfig:
   overlap: extra rows at the head of an unroll, shared with the previous one (burn-in).
   batch_size: unrolls in one update, B.
   """
+
   agent: str
   unroll_length: int
   overlap: int
@@ -127,6 +132,7 @@ class ReplayAgentConfig(AgentConfig):
   priority_exponent: alpha of P(i) = p_i^alpha / sum_j p_j^alpha.
   importance_exponent: beta of w_i = (N P(i))^-beta / max w.
   """
+
   replay: Literal['prioritized', 'uniform']
   replay_capacity: int
   replay_min_size: int
@@ -150,6 +156,7 @@ class ReplayConfig:
   separate_process: give Reverb a node of its own.
   port: 0 = any free one.
   """
+
   queue_size: int = 256
   unrolls_per_item: int = 1
   writer_backlog: int = 0
@@ -170,6 +177,7 @@ class InferenceConfig:
     from, and all environments give it as many: they wait while the learner trains.
     `agent.batch_size` must be a multiple of the number of training environments.
   """
+
   batch_size: int = 0
   timeout_ms: float = 5.0
   publish_period: int = 1
@@ -186,6 +194,7 @@ class ActorConfig:
   max_failures: consecutive failures of one actor's worker before the run ends.
   connect_timeout_s: how long a worker waits for the server, also after a broken stream.
   """
+
   environment_groups: Literal[1, 2] = 1
   max_failures: int = 3
   connect_timeout_s: float = 60.0
@@ -199,6 +208,7 @@ class TransportConfig:
     for trusted networks only.
   host: address that the learner binds. port: 0 = any free one.
   """
+
   kind: Literal['grpc', 'courier'] = 'grpc'
   host: str = '127.0.0.1'
   port: int = 0
@@ -211,6 +221,7 @@ class CheckpointConfig:
   period_s: seconds between checkpoints. keep: how many of the newest stay.
   replay: save the replay memory too, with the newest checkpoint only; a queue is never saved.
   """
+
   period_s: float = 60.0
   keep: int = 3
   replay: bool = True
@@ -228,6 +239,7 @@ class LearnerConfig:
     update. Nearly twice as fast on small dense networks; it saves nothing with V-MPO, which sorts,
     and an LSTM cannot be compiled.
   """
+
   tensorflow_threads: int = 1
   log_period_s: float = 1.0
   xla: bool = False
@@ -243,6 +255,7 @@ class ExperimentConfig:
   initial_checkpoint: run folder or checkpoint whose weights to start from; '' = none.
   num_evaluation_environments: environments played greedily beside training.
   """
+
   name: str
   seed: int = 1
   num_actors: int = 2

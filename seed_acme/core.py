@@ -1,4 +1,5 @@
 """Interfaces of the runtime. Every class of the runtime is written against these."""
+
 from __future__ import annotations
 
 import pathlib
@@ -15,6 +16,7 @@ class VectorEnvironment(Protocol):
   After a LAST row the next `step` ignores the action and returns FIRST of a new
   episode, for that environment alone: nobody calls `reset` between episodes.
   """
+
   num_environments: int
   spec: types.EnvironmentSpec
 
@@ -34,6 +36,7 @@ class RecurrentNetwork(Protocol):
   The core's state is replaced by the initial state wherever a row is FIRST, so that
   `unroll` over rows equals stepping through them.
   """
+
   @property
   def variables(self) -> tuple[Any, ...]:
     """All variables, in an order that does not change."""
@@ -128,5 +131,3 @@ class UnrollSink(Protocol):
 
   def put(self, unrolls: types.Unroll) -> None:
     """Takes K finished unrolls, leaves `[K, L, ...]`. Never blocks."""
-
-

@@ -1,4 +1,5 @@
 """How far a run is: agent steps, frames, updates, episodes, trained steps, seconds."""
+
 from __future__ import annotations
 
 import threading
@@ -14,6 +15,7 @@ class Counts(NamedTuple):
   updates: gradient steps. trained_steps: unmasked transitions in them.
   episodes: training episodes that ended. wall_s: seconds of training, over all resumptions.
   """
+
   agent_steps: int = 0
   frames: int = 0
   updates: int = 0
@@ -34,8 +36,15 @@ class Counters:
     self._counts = Counts()
     self._started = clock()
 
-  def add(self, *, agent_steps: int = 0, frames: int = 0, updates: int = 0, episodes: int = 0,
-          trained_steps: int = 0) -> None:
+  def add(
+    self,
+    *,
+    agent_steps: int = 0,
+    frames: int = 0,
+    updates: int = 0,
+    episodes: int = 0,
+    trained_steps: int = 0,
+  ) -> None:
     """Adds to several counters at once, so that no reader sees them out of step."""
     # int(): NumPy integers of a fixed width would overflow or not be JSON.
     added = tuple(map(int, (agent_steps, frames, updates, episodes, trained_steps)))
@@ -44,19 +53,30 @@ class Counters:
     with self._lock:
       old = self._counts
       self._counts = Counts(
-          old.agent_steps + added[0], old.frames + added[1], old.updates + added[2],
-          old.episodes + added[3], old.trained_steps + added[4], old.wall_s)
+        old.agent_steps + added[0],
+        old.frames + added[1],
+        old.updates + added[2],
+        old.episodes + added[3],
+        old.trained_steps + added[4],
+        old.wall_s,
+      )
 
   def snapshot(self) -> Counts:
     """All counters at one moment."""
     with self._lock:
       return self._counts._replace(
-          wall_s=self._counts.wall_s + max(0.0, self._clock() - self._started))
+        wall_s=self._counts.wall_s + max(0.0, self._clock() - self._started)
+      )
 
   def restore(self, counts: Counts) -> None:
     """Continues from `counts`; the time between saving and restoring is not counted."""
     with self._lock:
       self._counts = Counts(
-          int(counts.agent_steps), int(counts.frames), int(counts.updates),
-          int(counts.episodes), int(counts.trained_steps), float(counts.wall_s))
+        int(counts.agent_steps),
+        int(counts.frames),
+        int(counts.updates),
+        int(counts.episodes),
+        int(counts.trained_steps),
+        float(counts.wall_s),
+      )
       self._started = self._clock()

@@ -3,6 +3,7 @@
 The heavy libraries are imported in processes of their own: one that hangs or crashes is a
 finding, not the end of the examination.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -26,34 +27,37 @@ from seed_acme import extras
 State = Literal['ok', 'warning', 'wrong']
 _GIB = 2**30
 _IMPORT_TIMEOUT_S = 120.0  # TensorFlow takes 3 to 6 s, ten times that on a cold disk
-_REINSTALL = ('run `make setup` again, or `PIP_CONSTRAINT=constraints.txt pip install -e .` in '
-              'a new .venv')
+_REINSTALL = (
+  'run `make setup` again, or `PIP_CONSTRAINT=constraints.txt pip install -e .` in a new .venv'
+)
 # Smallest program that shows the library at work; the last line printed is shown.
 _IMPORTS = {
-    'launchpad': 'import launchpad as lp; lp.Program("doctor"); print("imports")',
-    'courier': 'import courier; courier.Server(); print("imports")',
-    'reverb': 'import reverb; print("imports")',
-    'sonnet': 'import sonnet as snt; snt.Linear(2); print("imports")',
-    'tensorflow': (
-        'import json, tensorflow as tf\n'
-        'assert float(tf.reduce_sum(tf.ones([2, 2]) @ tf.ones([2, 2]))) == 8\n'
-        'print(json.dumps([d.name for d in tf.config.list_physical_devices("GPU")]))'),
+  'launchpad': 'import launchpad as lp; lp.Program("doctor"); print("imports")',
+  'courier': 'import courier; courier.Server(); print("imports")',
+  'reverb': 'import reverb; print("imports")',
+  'sonnet': 'import sonnet as snt; snt.Linear(2); print("imports")',
+  'tensorflow': (
+    'import json, tensorflow as tf\n'
+    'assert float(tf.reduce_sum(tf.ones([2, 2]) @ tf.ones([2, 2]))) == 8\n'
+    'print(json.dumps([d.name for d in tf.config.list_physical_devices("GPU")]))'
+  ),
 }
 # module: (distribution, extra of this package)
 _OPTIONAL = {
-    'gym': ('gym', 'gym'),
-    'gymnasium': ('gymnasium', 'gymnasium'),
-    'ale_py': ('ale-py', 'atari'),
-    'cv2': ('opencv-python', 'atari'),
-    'mujoco': ('mujoco', 'mujoco'),
-    'dm_control': ('dm_control', 'dm-control'),
-    'imageio': ('imageio', 'video'),
-    'imageio_ffmpeg': ('imageio-ffmpeg', 'video'),
+  'gym': ('gym', 'gym'),
+  'gymnasium': ('gymnasium', 'gymnasium'),
+  'ale_py': ('ale-py', 'atari'),
+  'cv2': ('opencv-python', 'atari'),
+  'mujoco': ('mujoco', 'mujoco'),
+  'dm_control': ('dm_control', 'dm-control'),
+  'imageio': ('imageio', 'video'),
+  'imageio_ffmpeg': ('imageio-ffmpeg', 'video'),
 }
 
 
 class Check(NamedTuple):
   """One finding. fix: what to do about it; empty where all is well."""
+
   name: str
   state: State
   detail: str
@@ -63,8 +67,17 @@ class Check(NamedTuple):
 def run() -> list[Check]:
   """Examines this machine; takes about as long as importing everything once (10 to 20 s)."""
   quick: Sequence[Callable[[], list[Check]]] = (
-      _platform, _python, _libpython, _versions, _processor, _onednn, _memory, _shared_memory,
-      _ports, _optional)
+    _platform,
+    _python,
+    _libpython,
+    _versions,
+    _processor,
+    _onednn,
+    _memory,
+    _shared_memory,
+    _ports,
+    _optional,
+  )
   with futures.ThreadPoolExecutor(2) as pool:
     imports = [pool.submit(check_import, name, code) for name, code in _IMPORTS.items()]
     checks = [check for examine in quick for check in examine()]
@@ -89,8 +102,9 @@ def to_text(checks: Sequence[Check]) -> str:
     lines.append(f'{check.state:7}  {check.name:{width}}  {check.detail}'.rstrip())
     if check.fix:
       lines.append(f'{"":7}  {"":{width}}  -> {check.fix}')
-  counts = {state: sum(check.state == state for check in checks)
-            for state in ('ok', 'warning', 'wrong')}
+  counts = {
+    state: sum(check.state == state for check in checks) for state in ('ok', 'warning', 'wrong')
+  }
   lines.append(', '.join(f'{count} {state}' for state, count in counts.items()))
   return '\n'.join(lines)
 
@@ -100,8 +114,14 @@ def check_import(name: str, code: str, timeout_s: float = _IMPORT_TIMEOUT_S) -> 
   environment = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '3'}
   try:
     process = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True, timeout=timeout_s,
-        env=environment, stdin=subprocess.DEVNULL, check=False)
+      [sys.executable, '-c', code],
+      capture_output=True,
+      text=True,
+      timeout=timeout_s,
+      env=environment,
+      stdin=subprocess.DEVNULL,
+      check=False,
+    )
   except subprocess.TimeoutExpired:
     return [Check(f'import {name}', 'wrong', f'no answer within {timeout_s:.0f} s', _REINSTALL)]
   if process.returncode:
@@ -112,16 +132,24 @@ def check_import(name: str, code: str, timeout_s: float = _IMPORT_TIMEOUT_S) -> 
   if name != 'tensorflow':
     return [Check(f'import {name}', 'ok', answer)]
   gpus = json.loads(answer)
-  return [Check('import tensorflow', 'ok', 'imports and multiplies'),
-          Check('devices', 'ok', ', '.join(gpus) if gpus else 'CPU only')]
+  return [
+    Check('import tensorflow', 'ok', 'imports and multiplies'),
+    Check('devices', 'ok', ', '.join(gpus) if gpus else 'CPU only'),
+  ]
 
 
 def _platform() -> list[Check]:
   detail = f'{platform.system()} {platform.machine()}, kernel {platform.release()}'
   if platform.system() == 'Linux' and platform.machine() == 'x86_64':
     return [Check('platform', 'ok', detail)]
-  return [Check('platform', 'wrong', detail,
-                'Reverb and Launchpad exist for Linux on x86-64 only: use such a machine')]
+  return [
+    Check(
+      'platform',
+      'wrong',
+      detail,
+      'Reverb and Launchpad exist for Linux on x86-64 only: use such a machine',
+    )
+  ]
 
 
 def _python() -> list[Check]:
@@ -136,8 +164,14 @@ def _libpython() -> list[Check]:
   try:
     ctypes.CDLL(name)
   except OSError as error:
-    return [Check('libpython', 'wrong', str(error),
-                  'use a Python built with --enable-shared (scripts/find_python.sh lists ways)')]
+    return [
+      Check(
+        'libpython',
+        'wrong',
+        str(error),
+        'use a Python built with --enable-shared (scripts/find_python.sh lists ways)',
+      )
+    ]
   return [Check('libpython', 'ok', f'{name} loads')]
 
 
@@ -155,8 +189,9 @@ def check_version(line: str) -> Check:
   try:
     installed = metadata.version(requirement.name)
   except metadata.PackageNotFoundError:
-    return Check(requirement.name, 'wrong', f'not installed, needs {requirement.specifier}',
-                 _REINSTALL)
+    return Check(
+      requirement.name, 'wrong', f'not installed, needs {requirement.specifier}', _REINSTALL
+    )
   if requirement.specifier.contains(installed, prereleases=True):
     return Check(requirement.name, 'ok', installed)
   return Check(requirement.name, 'wrong', f'{installed}, needs {requirement.specifier}', _REINSTALL)
@@ -179,8 +214,14 @@ def _processor() -> list[Check]:
 
 def _onednn() -> list[Check]:
   if os.environ.get('TF_ENABLE_ONEDNN_OPTS') == '0':
-    return [Check('oneDNN', 'warning', 'switched off by TF_ENABLE_ONEDNN_OPTS=0',
-                  'unset it: convolutions train about twice as fast with oneDNN')]
+    return [
+      Check(
+        'oneDNN',
+        'warning',
+        'switched off by TF_ENABLE_ONEDNN_OPTS=0',
+        'unset it: convolutions train about twice as fast with oneDNN',
+      )
+    ]
   return [Check('oneDNN', 'ok', 'not switched off; the programs switch it on')]
 
 
@@ -196,8 +237,11 @@ def _shared_memory() -> list[Check]:
     usage = shutil.disk_usage('/dev/shm')
   except OSError as error:
     return [Check('/dev/shm', 'warning', str(error), 'mount a tmpfs at /dev/shm')]
-  return [_enough('/dev/shm', usage.free, usage.total, 64 * 2**20,
-                  'in a container, start it with --shm-size=1g')]
+  return [
+    _enough(
+      '/dev/shm', usage.free, usage.total, 64 * 2**20, 'in a container, start it with --shm-size=1g'
+    )
+  ]
 
 
 def _enough(name: str, free: int, total: int, needed: int, fix: str) -> Check:
@@ -211,16 +255,23 @@ def _ports() -> list[Check]:
       with socket.create_connection(server.getsockname(), timeout=5.0):
         return [Check('ports', 'ok', 'a port of 127.0.0.1 can be bound and reached')]
   except OSError as error:
-    return [Check('ports', 'wrong', f'127.0.0.1: {error}',
-                  'allow local TCP connections (firewall, sandbox, `ip link set lo up`)')]
+    return [
+      Check(
+        'ports',
+        'wrong',
+        f'127.0.0.1: {error}',
+        'allow local TCP connections (firewall, sandbox, `ip link set lo up`)',
+      )
+    ]
 
 
 def _optional() -> list[Check]:
   checks = []
   for module, (distribution, extra) in _OPTIONAL.items():
     if importlib.util.find_spec(module) is None:
-      checks.append(Check(distribution, 'warning', 'not installed (optional)',
-                          extras.install_command(extra)))
+      checks.append(
+        Check(distribution, 'warning', 'not installed (optional)', extras.install_command(extra))
+      )
     else:
       checks.append(Check(distribution, 'ok', metadata.version(distribution)))
   return checks

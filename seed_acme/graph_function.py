@@ -1,4 +1,5 @@
 """A graph function over nests, traced once, with a cheap call."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -23,8 +24,9 @@ class GraphFunction:
   not change, so this traces once and calls the concrete function with flat tensors.
   """
 
-  def __init__(self, function: Callable[..., types.Nest], specs: tuple[types.Nest, ...],
-               xla: bool = False):
+  def __init__(
+    self, function: Callable[..., types.Nest], specs: tuple[types.Nest, ...], xla: bool = False
+  ):
     """specs: a nest of `tf.TensorSpec` for each argument; None dimensions may vary.
 
     xla: compile to few large kernels; seconds at the first call.
@@ -39,11 +41,14 @@ class GraphFunction:
       return tree.flatten(output)
 
     # Placeholders are named by position: paths of nests are no valid names for TensorFlow.
-    flat_specs = [tf.TensorSpec(spec.shape, spec.dtype, name=f'argument_{i}')
-                  for i, spec in enumerate(tree.flatten(specs))]
+    flat_specs = [
+      tf.TensorSpec(spec.shape, spec.dtype, name=f'argument_{i}')
+      for i, spec in enumerate(tree.flatten(specs))
+    ]
     # Without autograph: it would bury what a loss or a network raises in a page of text.
-    self._function = tf.function(flat_function, input_signature=flat_specs, autograph=False,
-                                 jit_compile=xla or None)
+    self._function = tf.function(
+      flat_function, input_signature=flat_specs, autograph=False, jit_compile=xla or None
+    )
     self._concrete = self._function.get_concrete_function()
     self._captured = self._concrete.captured_inputs
     self._unflatten_output = nests.unflattener(self._output_structure)
@@ -69,8 +74,7 @@ def _to_tensor(array: Any) -> tf.Tensor:
 
 def batch_specs(example: types.Nest) -> types.Nest:
   """TensorSpecs of an example with its first dimension left open."""
-  return tree.map_structure(
-      lambda x: tf.TensorSpec((None, *x.shape[1:]), x.dtype), example)
+  return tree.map_structure(lambda x: tf.TensorSpec((None, *x.shape[1:]), x.dtype), example)
 
 
 @contextlib.contextmanager
@@ -89,9 +93,11 @@ def in_calling_thread() -> Iterator[None]:
   # TensorFlow rewrites long sums of large tensors (residual networks, gradients of shared
   # weights) into reference variables, to save memory; this executor knows no references.
   config.graph_options.rewrite_options.memory_optimization = (
-      rewriter_config_pb2.RewriterConfig.NO_MEM_OPT)
+    rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
+  )
   context.context().function_call_options = context.FunctionCallOptions(
-      executor_type='SINGLE_THREADED_EXECUTOR', config_proto=config)
+    executor_type='SINGLE_THREADED_EXECUTOR', config_proto=config
+  )
   try:
     yield
   finally:

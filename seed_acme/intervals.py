@@ -1,4 +1,5 @@
 """95% intervals of a mean over independent runs, by Student's t. Imports NumPy only."""
+
 from __future__ import annotations
 
 import functools
@@ -16,6 +17,7 @@ class Interval(NamedTuple):
 
   low and high are NaN for a single value, of which no spread is known; all three for none.
   """
+
   mean: np.ndarray
   low: np.ndarray
   high: np.ndarray

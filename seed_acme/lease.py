@@ -3,6 +3,7 @@
 Its holder rewrites it every round. Who finds one waits until it has stood still for several
 rounds, by the clock of the one who waits, or gives up when it moves.
 """
+
 from __future__ import annotations
 
 import json
@@ -47,8 +48,9 @@ class Lease:
           break
         if now != found:
           raise types.UserError(
-              f'run_dir {self._url.rpartition("/")[0]} is being trained by another program '
-              f'({now["host"]}): wait for it or stop it, or choose another --run_dir')
+            f'run_dir {self._url.rpartition("/")[0]} is being trained by another program '
+            f'({now["host"]}): wait for it or stop it, or choose another --run_dir'
+          )
     self._write()
     self._check()
 
@@ -67,14 +69,19 @@ class Lease:
     found = self._read()
     if found is None or found['owner'] != self._owner:
       by = 'nobody' if found is None else found['host']
-      raise TakenOver(f'the run folder {self._url.rpartition("/")[0]} was taken over by {by}: '
-                      'only one program may train in it')
+      raise TakenOver(
+        f'the run folder {self._url.rpartition("/")[0]} was taken over by {by}: '
+        'only one program may train in it'
+      )
 
   def _write(self) -> None:
     self._beat += 1
-    bucket.write_bytes(self._url, json.dumps({
-        'owner': self._owner, 'beat': self._beat, 'job': self._job,
-        'host': socket.gethostname()}).encode())
+    bucket.write_bytes(
+      self._url,
+      json.dumps(
+        {'owner': self._owner, 'beat': self._beat, 'job': self._job, 'host': socket.gethostname()}
+      ).encode(),
+    )
 
   def _read(self) -> dict[str, Any] | None:
     content = bucket.read_bytes(self._url)

@@ -10,6 +10,7 @@ store lacks. What counts after a preemption is the copy in the bucket, which has
 * Logs of an earlier start are moved to `logs/attempt_<n>` there, and are not fetched.
 * `lock.json` is a lease (`lease.py`), kept up by a thread of its own: a copy may take long.
 """
+
 from __future__ import annotations
 
 import atexit
@@ -45,6 +46,7 @@ ATTEMPT = 'attempt_'  # and a number: folder with the logs of an earlier start
 
 class _Sent(NamedTuple):
   """What is known of a file that was copied."""
+
   state: tuple[int, int]  # size and time of change
   at_s: float
 
@@ -114,9 +116,14 @@ class Mirror:
   bucket was out of reach for long or another program took the folder over; the run must end.
   """
 
-  def __init__(self, run: run_directory.RunDirectory, *, period_s: float = PERIOD_S,
-               on_round: Callable[[], None] = lambda: None,
-               on_failure: Callable[[Exception], None] = lambda error: None):
+  def __init__(
+    self,
+    run: run_directory.RunDirectory,
+    *,
+    period_s: float = PERIOD_S,
+    on_round: Callable[[], None] = lambda: None,
+    on_failure: Callable[[Exception], None] = lambda error: None,
+  ):
     self._run = run
     self._url = run.bucket
     self._on_round = on_round
@@ -127,8 +134,10 @@ class Mirror:
     self._earlier_logs: list[tuple[str, str]] = []  # URLs: now, and when this start has logs
     self._lease = lease.Lease(bucket.join(self._url, _LOCK), period_s)
     self._stop = threading.Event()
-    self._threads = [threading.Thread(target=run, name='mirror', daemon=True)
-                     for run in (self._copy_on, self._renew_on)]
+    self._threads = [
+      threading.Thread(target=run, name='mirror', daemon=True)
+      for run in (self._copy_on, self._renew_on)
+    ]
 
   def start(self) -> None:
     """Takes the lease, fetches the run and starts copying. Raises `types.UserError`."""
@@ -238,9 +247,13 @@ class Mirror:
 
   def _files(self) -> list[pathlib.Path]:
     """All but checkpoints and what is being written."""
-    return [path for path in sorted(self._run.path.rglob('*'))
-            if path.is_file() and not path.name.startswith('.')
-            and path.relative_to(self._run.path).parts[0] != _CHECKPOINTS]
+    return [
+      path
+      for path in sorted(self._run.path.rglob('*'))
+      if path.is_file()
+      and not path.name.startswith('.')
+      and path.relative_to(self._run.path).parts[0] != _CHECKPOINTS
+    ]
 
   def _name(self, path: pathlib.Path) -> str:
     return path.relative_to(self._run.path).as_posix()
@@ -261,8 +274,9 @@ class Mirror:
     there = bucket.names(folder)
     target = f'{name}{_AGAIN}' if name in there else name
     _delete_checkpoint(bucket.join(folder, target))
-    parts = sorted((path for path in frozen.rglob('*') if path.is_file()),
-                   key=lambda path: path.name == _META)
+    parts = sorted(
+      (path for path in frozen.rglob('*') if path.is_file()), key=lambda path: path.name == _META
+    )
     for path in parts:
       bucket.upload(path, bucket.join(folder, target, path.relative_to(frozen).as_posix()))
     shutil.rmtree(frozen)
@@ -273,11 +287,10 @@ class Mirror:
     """As many stay as the run is to keep, though a start fetches fewer, and the one that has the
     newest replay memory; the others lose theirs, as here."""
     update = newest.removesuffix(_AGAIN)
-    old = [name for name in _whole_checkpoints(self._url)
-           if name.removesuffix(_AGAIN) != update]
+    old = [name for name in _whole_checkpoints(self._url) if name.removesuffix(_AGAIN) != update]
     num_kept = run_directory.read_json(self._run.config)['checkpoint']['keep'] - 1
     with_replay = _with_replay(folder, [*old, newest])
-    kept = {newest, *with_replay[-1:], *old[max(0, len(old) - num_kept):]}
+    kept = {newest, *with_replay[-1:], *old[max(0, len(old) - num_kept) :]}
     for name in bucket.names(folder):
       if name not in kept:
         _delete_checkpoint(bucket.join(folder, name))

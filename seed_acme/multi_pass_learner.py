@@ -1,4 +1,5 @@
 """A learner that goes over each sample several times, in minibatches: PPO and its kin."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ class Passes:
   take(prepared, indices) -> the minibatch of the elements `indices` `[M]`, for the loss.
   finish(network, sample) -> metrics: after the last pass; may change variables, too.
   """
+
   num_epochs: int
   num_minibatches: int
   num_elements: int
@@ -44,9 +46,16 @@ class MultiPassLearner(learner_lib.Learner):
   fetched before the last one.
   """
 
-  def __init__(self, network: core.RecurrentNetwork, loss: learner_lib.Loss,
-               config: config_lib.AgentConfig, total_steps: int, passes: Passes, seed: int,
-               xla: bool):
+  def __init__(
+    self,
+    network: core.RecurrentNetwork,
+    loss: learner_lib.Loss,
+    config: config_lib.AgentConfig,
+    total_steps: int,
+    passes: Passes,
+    seed: int,
+    xla: bool,
+  ):
     """loss(network, minibatch), of what `passes.take` gives. seed: of the shuffling.
 
     xla: of the gradient step.
@@ -85,7 +94,8 @@ class MultiPassLearner(learner_lib.Learner):
   def _prepared(self, sample: types.Sample, is_first: bool) -> types.Nest:
     if is_first not in self._prepare:
       self._prepare[is_first] = learner_lib.compiled(
-          lambda sample: self._passes.prepare(self._network, sample, is_first), (sample,))
+        lambda sample: self._passes.prepare(self._network, sample, is_first), (sample,)
+      )
     return self._prepare[is_first](sample)
 
   def _learnt(self, prepared: types.Nest, indices: np.ndarray, rate: np.float32) -> tf.Tensor:
@@ -95,8 +105,9 @@ class MultiPassLearner(learner_lib.Learner):
       self._learn = learner_lib.compiled(self._learn_step, arguments, self._xla)
     return self._learn(*arguments)
 
-  def _learn_step(self, prepared: types.Nest, indices: tf.Tensor,
-                  learning_rate: tf.Tensor) -> tf.Tensor:
+  def _learn_step(
+    self, prepared: types.Nest, indices: tf.Tensor, learning_rate: tf.Tensor
+  ) -> tf.Tensor:
     metrics, _ = self._gradient_step(self._passes.take(prepared, indices), learning_rate)
     self._metric_names = list(metrics)
     return learner_lib.stacked(metrics)
@@ -109,10 +120,9 @@ class MultiPassLearner(learner_lib.Learner):
 
   def _finish_step(self, sample: types.Sample, num_updates: tf.Tensor) -> tf.Tensor:
     metrics = {
-        **self._passes.finish(self._network, sample),
-        **learner_lib.sample_metrics(sample, self._config.overlap, num_updates),
-        'learner/gradient_steps': tf.constant(
-            self._passes.num_epochs * self._passes.num_minibatches),
+      **self._passes.finish(self._network, sample),
+      **learner_lib.sample_metrics(sample, self._config.overlap, num_updates),
+      'learner/gradient_steps': tf.constant(self._passes.num_epochs * self._passes.num_minibatches),
     }
     self._finish_names = list(metrics)
     return learner_lib.stacked(metrics)
@@ -121,5 +131,7 @@ class MultiPassLearner(learner_lib.Learner):
     """By name, over the gradient steps; of a `*_max` the greatest."""
     stacked = np.stack(numbers)
     means, maxima = stacked.mean(axis=0), stacked.max(axis=0)
-    return {name: float(maxima[i] if name.endswith('_max') else means[i])
-            for i, name in enumerate(self._metric_names)}
+    return {
+      name: float(maxima[i] if name.endswith('_max') else means[i])
+      for i, name in enumerate(self._metric_names)
+    }

@@ -4,6 +4,7 @@
 work on a small batch. The hot path has nests of a few named tuples: these are taken apart
 directly, and everything else is left to `tree`.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -35,6 +36,5 @@ def unflattener(structure: types.Nest) -> Callable[[Iterator[Any]], types.Nest]:
     return lambda leaves: tuple([part(leaves) for part in parts])
   if tree.is_nested(structure):
     num_leaves = len(tree.flatten(structure))
-    return lambda leaves: tree.unflatten_as(
-        structure, [next(leaves) for _ in range(num_leaves)])
+    return lambda leaves: tree.unflatten_as(structure, [next(leaves) for _ in range(num_leaves)])
   return next

@@ -1,4 +1,5 @@
 """Learning curves of runs: episode return against agent steps and against wall time."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ INK, _FAINT = '#333333', '#DDDDDD'
 
 class Curve(NamedTuple):
   """One run. steps, minutes, returns: `[N]`, N >= 1, steps rising, returns finite."""
+
   label: str
   steps: np.ndarray
   minutes: np.ndarray
@@ -47,14 +49,16 @@ def read_curve(path: str | os.PathLike[str], label: str) -> Curve:
   missing = [name for name in (RETURN, 'wall_s') if not columns.get(name)]
   if missing:
     raise types.UserError(
-        f'{run.metrics} has nothing to plot ({", ".join(missing)} is empty): '
-        'let the run finish its first episodes')
+      f'{run.metrics} has nothing to plot ({", ".join(missing)} is empty): '
+      'let the run finish its first episodes'
+    )
   steps = np.asarray(columns[csv_file.KEY])
   returns, wall_s = np.asarray(columns[RETURN]), np.asarray(columns['wall_s'])
   known = np.isfinite(returns) & np.isfinite(wall_s)
   if not known.any():
     raise types.UserError(
-        f'{run.metrics} has no episode yet: let the run finish its first episodes')
+      f'{run.metrics} has no episode yet: let the run finish its first episodes'
+    )
   return Curve(label, steps[known], wall_s[known] / 60.0, returns[known])
 
 
@@ -81,6 +85,7 @@ def new_figure(width: float, height: float) -> Any:
   """An empty white figure, inches. Not pyplot's: it keeps every figure and chooses a window."""
   from matplotlib.backends.backend_agg import FigureCanvasAgg
   from matplotlib.figure import Figure
+
   figure = Figure(figsize=(width, height), facecolor='white', layout='constrained')
   FigureCanvasAgg(figure)
   return figure
@@ -105,6 +110,7 @@ def dress(panel: Any, x_label: str) -> None:
 def count_steps(panel: Any) -> None:
   """Steps on the x axis as `200k`."""
   from matplotlib import ticker
+
   panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
 
 
@@ -116,8 +122,15 @@ def title(figure: Any, text: str) -> None:
 def legend(figure: Any, panel: Any, num_columns: int) -> None:
   """Below all panels, the labels of one of them."""
   handles, labels = panel.get_legend_handles_labels()
-  figure.legend(handles, labels, loc='outside lower left', ncols=num_columns,
-                frameon=False, fontsize=9, labelcolor=INK)
+  figure.legend(
+    handles,
+    labels,
+    loc='outside lower left',
+    ncols=num_columns,
+    frameon=False,
+    fontsize=9,
+    labelcolor=INK,
+  )
 
 
 def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
@@ -139,8 +152,16 @@ def _draw(curves: Sequence[Curve]) -> Any:
     for panel, x in zip(panels, (curve.steps, curve.minutes)):
       panel.plot(x, curve.returns, color=colour, alpha=0.22, linewidth=0.9)
       marker = 'o' if len(x) == 1 else None  # a line of one point is invisible
-      panel.plot(x, smooth(curve.returns), style, color=colour, linewidth=2.0, marker=marker,
-                 label=curve.label, solid_capstyle='round')
+      panel.plot(
+        x,
+        smooth(curve.returns),
+        style,
+        color=colour,
+        linewidth=2.0,
+        marker=marker,
+        label=curve.label,
+        solid_capstyle='round',
+      )
   panels[0].set_ylabel('episode return', color=INK)
   for panel, x_label in zip(panels, ('agent steps', 'wall time (minutes)')):
     dress(panel, x_label)

@@ -2,6 +2,7 @@
 
 values: by the dotted name of the setting. NaN is in no range.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping

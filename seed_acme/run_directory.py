@@ -10,6 +10,7 @@ runs/<config name>/<UTC time>/     (and runs/latest -> the newest)
 ```
 Imports no TensorFlow: the front end and the actors use it.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -31,9 +32,22 @@ ROOT = 'runs'
 LATEST = 'latest'
 _LOCK_FILE = '.lock'
 # Everything a run puts into its folder. A folder that holds anything else is not ours.
-_OURS = frozenset({
-    _LOCK_FILE, 'config.json', 'status.json', 'summary.json', 'failure.json', 'addresses.json',
-    'notices.txt', 'metrics.csv', 'plot.png', 'tensorboard', 'checkpoints', 'logs'})
+_OURS = frozenset(
+  {
+    _LOCK_FILE,
+    'config.json',
+    'status.json',
+    'summary.json',
+    'failure.json',
+    'addresses.json',
+    'notices.txt',
+    'metrics.csv',
+    'plot.png',
+    'tensorboard',
+    'checkpoints',
+    'logs',
+  }
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +56,7 @@ class RunDirectory:
 
   bucket: URL of the folder that this one is copied to (`mirror.py`); '' = it is the run itself.
   """
+
   path: pathlib.Path
   bucket: str = ''
 
@@ -132,8 +147,9 @@ def new_folder(name: str, root: str | os.PathLike[str]) -> pathlib.Path:
   """
   if not re.fullmatch(r'\w[\w.-]*', name) or name == LATEST:
     raise types.UserError(
-        f'the configuration name {name!r} cannot name a folder: use letters, digits, '
-        f'_ . - (and not {LATEST!r})')
+      f'the configuration name {name!r} cannot name a folder: use letters, digits, '
+      f'_ . - (and not {LATEST!r})'
+    )
   parent = pathlib.Path(root).absolute() / name
   stem = datetime.datetime.now(datetime.timezone.utc).strftime('%Y%m%d-%H%M%SZ')
   with _user_error(parent, 'make a run folder in'):
@@ -155,15 +171,18 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
   Raises `UserError` if it cannot be written, or holds files that are no run's.
   """
   if bucket_lib.is_url(path):
-    raise types.UserError(f'{os.fspath(path)} is in a bucket, where this cannot work: give a local '
-                          'folder (seed-acme train and seed_acme.train take a bucket)')
+    raise types.UserError(
+      f'{os.fspath(path)} is in a bucket, where this cannot work: give a local '
+      'folder (seed-acme train and seed_acme.train take a bucket)'
+    )
   folder = pathlib.Path(path).absolute()
   with _user_error(folder, 'write into'):
     foreign = sorted(set(os.listdir(folder)) - _OURS) if folder.exists() else []
     if foreign and not (folder / 'config.json').is_file():
       raise types.UserError(
-          f'run_dir {folder} holds files that belong to no run ({", ".join(foreign[:3])}): '
-          'choose an empty or a new folder')
+        f'run_dir {folder} holds files that belong to no run ({", ".join(foreign[:3])}): '
+        'choose an empty or a new folder'
+      )
     run = RunDirectory(folder)
     for part in (run.logs, run.checkpoints, run.tensorboard):
       part.mkdir(parents=True, exist_ok=True)
@@ -181,6 +200,7 @@ def open_existing(path: str | os.PathLike[str]) -> RunDirectory:
   url = os.fspath(path) if bucket_lib.is_url(path) else ''
   if url:
     from seed_acme import mirror  # which stands above this module, and loads TensorFlow
+
     folder = mirror.fetch_for_reading(url)
   else:
     folder = pathlib.Path(path).resolve()
@@ -189,8 +209,9 @@ def open_existing(path: str | os.PathLike[str]) -> RunDirectory:
     raise types.UserError(f'{path} is no folder: give the folder of a run, such as runs/latest')
   if not run.holds_run():
     raise types.UserError(
-        f'{path} is not the folder of a run (it has no config.json): '
-        'give the folder of a run, such as runs/latest')
+      f'{path} is not the folder of a run (it has no config.json): '
+      'give the folder of a run, such as runs/latest'
+    )
   return run
 
 
@@ -220,9 +241,13 @@ def lock(run: RunDirectory) -> Iterator[None]:
   A process forked from this one keeps the lock as long as it lives; a process started
   with `subprocess` does not have it.
   """
-  with lock_file(run.path / _LOCK_FILE, lambda holder: (
+  with lock_file(
+    run.path / _LOCK_FILE,
+    lambda holder: (
       f'run_dir {run.path} is being trained by another program (process {holder}): '
-      'wait for it or stop it, or choose another --run_dir')):
+      'wait for it or stop it, or choose another --run_dir'
+    ),
+  ):
     yield
 
 
@@ -274,7 +299,8 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     return json.loads(text)
   except ValueError as error:
     raise types.UserError(
-        f'{path} is not readable as JSON ({error}): restore the file or use another run') from None
+      f'{path} is not readable as JSON ({error}): restore the file or use another run'
+    ) from None
 
 
 def _finite(value: Any) -> Any:
@@ -298,5 +324,6 @@ def _user_error(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
     yield
   except OSError as error:
     raise types.UserError(
-        f'cannot {doing} {os.fspath(path)}: {error.strerror or error}; '
-        'check the path, its permissions and the free space') from error
+      f'cannot {doing} {os.fspath(path)}: {error.strerror or error}; '
+      'check the path, its permissions and the free space'
+    ) from error

@@ -3,6 +3,7 @@
 Every record carries its type, `"type": "seed_acme.agents.vtrace.config:VTraceConfig"`,
 so that reading needs no registry and a user's own configuration class works as well.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -26,7 +27,8 @@ _T = TypeVar('_T')
 # What may differ between a saved run and its continuation: how long it runs, and where and
 # how fast, but nothing that decides what is learnt. `num_actors` is among them because a
 # machine more or less must not end an experiment; `environments_per_actor` is not.
-MAY_CHANGE_ON_RESUME = frozenset({
+MAY_CHANGE_ON_RESUME = frozenset(
+  {
     'total_steps',
     'max_wall_s',
     'num_actors',
@@ -46,7 +48,8 @@ MAY_CHANGE_ON_RESUME = frozenset({
     'checkpoint.period_s',
     'checkpoint.keep',
     'checkpoint.replay',
-})
+  }
+)
 
 
 def save(config: config_lib.ExperimentConfig, path: str | os.PathLike[str]) -> None:
@@ -61,7 +64,8 @@ def load(path: str | os.PathLike[str]) -> config_lib.ExperimentConfig:
   except types.UserError as error:
     message = str(error)
     raise types.UserError(
-        message if os.fspath(path) in message else f'{os.fspath(path)}: {message}') from error
+      message if os.fspath(path) in message else f'{os.fspath(path)}: {message}'
+    ) from error
   if not isinstance(value, config_lib.ExperimentConfig):
     raise types.UserError(f'{os.fspath(path)} holds a {type(value).__name__}, no ExperimentConfig')
   return value
@@ -70,8 +74,9 @@ def load(path: str | os.PathLike[str]) -> config_lib.ExperimentConfig:
 def to_json(value: Any) -> Any:
   """Nested frozen dataclasses, tuples, dicts and scalars -> JSON values."""
   if _is_record(type(value)):
-    fields = {field.name: to_json(getattr(value, field.name))
-              for field in dataclasses.fields(value)}
+    fields = {
+      field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)
+    }
     if _TYPE in fields:
       raise types.UserError(f'{type(value).__name__} has a field called {_TYPE!r}: rename it')
     return {_TYPE: _type_name(type(value)), **fields}
@@ -86,8 +91,9 @@ def to_json(value: Any) -> Any:
   if value is None or isinstance(value, (bool, int, float, str)):
     return value
   raise types.UserError(
-      f'a configuration holds {value!r} of type {type(value).__name__}, which cannot be saved: '
-      'use frozen dataclasses, tuples, dicts with names, numbers, strings and None')
+    f'a configuration holds {value!r} of type {type(value).__name__}, which cannot be saved: '
+    'use frozen dataclasses, tuples, dicts with names, numbers, strings and None'
+  )
 
 
 def from_json(value: Any) -> Any:
@@ -96,25 +102,28 @@ def from_json(value: Any) -> Any:
 
 
 def compare_for_resume(
-    saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig) -> None:
+  saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig
+) -> None:
   """Raises `UserError` naming the fields that differ and may not (MAY_CHANGE_ON_RESUME)."""
   differing = differences(saved, new)
   if differing:
     raise types.UserError(
-        'this run was started with other values (saved -> now):\n  '
-        + ('\n  ' if len(differing) <= 2 else '; ').join(differing)
-        + '\nset them back to continue this run, or choose a new --run_dir')
+      'this run was started with other values (saved -> now):\n  '
+      + ('\n  ' if len(differing) <= 2 else '; ').join(differing)
+      + '\nset them back to continue this run, or choose a new --run_dir'
+    )
 
 
-def differences(
-    saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig) -> list[str]:
+def differences(saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig) -> list[str]:
   """`name: saved -> new` of every field that differs and is not in MAY_CHANGE_ON_RESUME."""
   before, after = _flatten(saved), _flatten(new)
   return [
-      f'{name}: {_short(before.get(name, "absent"))} -> {_short(after.get(name, "absent"))}'
-      for name in sorted(before.keys() | after.keys())
-      if name not in MAY_CHANGE_ON_RESUME and not _below_changed_type(name, before, after)
-      and before.get(name, _ABSENT) != after.get(name, _ABSENT)]
+    f'{name}: {_short(before.get(name, "absent"))} -> {_short(after.get(name, "absent"))}'
+    for name in sorted(before.keys() | after.keys())
+    if name not in MAY_CHANGE_ON_RESUME
+    and not _below_changed_type(name, before, after)
+    and before.get(name, _ABSENT) != after.get(name, _ABSENT)
+  ]
 
 
 class _Absent:
@@ -151,16 +160,18 @@ def _short(value: Any) -> str:
 
 
 def _is_record(kind: Any) -> bool:
-  return (isinstance(kind, type) and dataclasses.is_dataclass(kind)
-          and kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+  return (
+    isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen
+  )  # type: ignore[attr-defined]
 
 
 def _type_name(kind: type) -> str:
   name = f'{kind.__module__}:{kind.__qualname__}'
   if kind.__module__ == '__main__' or not _TYPE_NAME.fullmatch(name):
     raise types.UserError(
-        f'the configuration class {name} cannot be found again when the run is resumed: '
-        'define it at the top level of a module that can be imported')
+      f'the configuration class {name} cannot be found again when the run is resumed: '
+      'define it at the top level of a module that can be imported'
+    )
   return name
 
 
@@ -180,16 +191,18 @@ def _decode(value: Any, path: str) -> Any:
     if names:
       listed = ', '.join(_join(path, name) for name in sorted(names))
       raise types.UserError(
-          f'the saved configuration {what} {listed}: it was written by another version; '
-          'use that version, or start a new run')
+        f'the saved configuration {what} {listed}: it was written by another version; '
+        'use that version, or start a new run'
+      )
   hints = typing.get_type_hints(kind)
   fields = {}
   for name, item in given.items():
     fields[name] = _decode(item, _join(path, name))
     if not _fits(fields[name], hints[name]):
       raise types.UserError(
-          f'the saved configuration has {_join(path, name)} = {_short(fields[name])!r}, '
-          f'which is no {getattr(hints[name], "__name__", hints[name])}: correct the file')
+        f'the saved configuration has {_join(path, name)} = {_short(fields[name])!r}, '
+        f'which is no {getattr(hints[name], "__name__", hints[name])}: correct the file'
+      )
   return kind(**fields)
 
 
@@ -213,8 +226,9 @@ def _resolve(name: Any, path: str) -> Any:
     kind = getattr(importlib.import_module(module_name), class_name, None)
   except ImportError as error:
     raise types.UserError(
-        f'the configuration type {name}{where} cannot be imported: {error}; '
-        'install its package or put it on PYTHONPATH') from error
+      f'the configuration type {name}{where} cannot be imported: {error}; '
+      'install its package or put it on PYTHONPATH'
+    ) from error
   if not _is_record(kind):
     raise types.UserError(f'{name}{where} is no frozen dataclass, so no configuration type')
   return kind

@@ -1,4 +1,5 @@
 """Figures of a sweep: mean learning curves with intervals, and returns by the value of a field."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,12 +24,14 @@ _DOTS, _MEAN, _SPREAD = -0.15, 0.15, 0.2  # places beside the value's, which is 
 
 class Group(NamedTuple):
   """Runs that differ in their seed only. curves: one a run, at least one."""
+
   label: str
   curves: Sequence[plot.Curve]
 
 
 class Panel(NamedTuple):
   """A field and what its values reached. returns: `[N]` over all other settings and seeds."""
+
   field: str
   values: Sequence[str]
   returns: Sequence[np.ndarray]
@@ -45,8 +48,16 @@ def draw_curves(groups: Sequence[Group], note: str, out: str | os.PathLike[str])
     style, colour = plot.line_style(i)
     steps, returns = common_steps(group.curves)
     interval = intervals.of_mean(returns)
-    panel.plot(steps, interval.mean, style, color=colour, linewidth=2.2, label=group.label,
-               marker='o' if len(steps) == 1 else None, zorder=4 + MAX_CURVES - i)
+    panel.plot(
+      steps,
+      interval.mean,
+      style,
+      color=colour,
+      linewidth=2.2,
+      label=group.label,
+      marker='o' if len(steps) == 1 else None,
+      zorder=4 + MAX_CURVES - i,
+    )
     if len(returns) > 1:
       panel.fill_between(steps, interval.low, interval.high, color=colour, alpha=0.15, linewidth=0)
     if shows_runs:
@@ -59,8 +70,11 @@ def draw_curves(groups: Sequence[Group], note: str, out: str | os.PathLike[str])
   panel.set_xlim(left=0)
   panel.margins(x=0.02)
   panel.set_ylim(*_range(np.concatenate(runs), np.concatenate(bounds)))
-  what = ('one seed each' if num_seeds == 1 else
-          f'mean over seeds, 95% interval (Student t){", each seed thin" * shows_runs}')
+  what = (
+    'one seed each'
+    if num_seeds == 1
+    else f'mean over seeds, 95% interval (Student t){", each seed thin" * shows_runs}'
+  )
   plot.title(figure, f'Return of training episodes: {what}' + (f'\n{note}' if note else ''))
   longest = max(len(group.label) for group in groups)
   plot.legend(figure, panel, 2 if longest <= _MAX_LABEL_OF_TWO else 1)
@@ -75,8 +89,9 @@ def common_steps(curves: Sequence[plot.Curve]) -> tuple[np.ndarray, np.ndarray]:
   first = max(curve.steps[0] for curve in curves)
   last = min(curve.steps[-1] for curve in curves)
   steps = np.linspace(first, last, _GRID_POINTS) if last > first else np.array([float(last)])
-  return steps, np.stack([
-      np.interp(steps, curve.steps, plot.smooth(curve.returns)) for curve in curves])
+  return steps, np.stack(
+    [np.interp(steps, curve.steps, plot.smooth(curve.returns)) for curve in curves]
+  )
 
 
 def draw_settings(panels: Sequence[Panel], out: str | os.PathLike[str]) -> pathlib.Path:
@@ -91,13 +106,16 @@ def draw_settings(panels: Sequence[Panel], out: str | os.PathLike[str]) -> pathl
     _draw_setting(axis, panel, plot.line_style(i)[1])
     if i % num_columns == 0:
       axis.set_ylabel('return of the last 100 episodes', color=plot.INK)
-  for axis in axes[len(panels):]:
+  for axis in axes[len(panels) :]:
     axis.remove()
   runs = [returns for panel in panels for returns in panel.returns]
   bounds = np.array([intervals.of_mean(returns)[1:] for returns in runs])
   axes[0].set_ylim(*_range(np.concatenate(runs), bounds.ravel()))
-  plot.title(figure, 'Return by setting: every run, and the mean over all other settings\n'
-             'and seeds with its 95% interval (Student t over runs)')
+  plot.title(
+    figure,
+    'Return by setting: every run, and the mean over all other settings\n'
+    'and seeds with its 95% interval (Student t over runs)',
+  )
   return plot.write(figure, out)
 
 
@@ -107,24 +125,42 @@ def _draw_setting(axis: Any, panel: Panel, colour: str) -> None:
   for x, returns in enumerate(panel.returns):
     if not returns.size:
       continue
-    axis.plot(x + _DOTS + _SPREAD * (spread(returns.size) - 0.5), np.sort(returns), 'o',
-              color=colour, alpha=0.4, markersize=4, markeredgewidth=0)
+    axis.plot(
+      x + _DOTS + _SPREAD * (spread(returns.size) - 0.5),
+      np.sort(returns),
+      'o',
+      color=colour,
+      alpha=0.4,
+      markersize=4,
+      markeredgewidth=0,
+    )
     interval = intervals.of_mean(returns)
     if returns.size > 1:
       axis.plot([x + _MEAN] * 2, [interval.low, interval.high], color=colour, linewidth=2.0)
     axis.plot(x + _MEAN, interval.mean, 'D', color=colour, markersize=6)
-    axis.annotate(f'{interval.mean:.3g}', (x + _MEAN, interval.mean), xytext=(7, 0),
-                  textcoords='offset points', va='center', fontsize=8, color=plot.INK)
+    axis.annotate(
+      f'{interval.mean:.3g}',
+      (x + _MEAN, interval.mean),
+      xytext=(7, 0),
+      textcoords='offset points',
+      va='center',
+      fontsize=8,
+      color=plot.INK,
+    )
   longest = max(map(len, panel.values))
-  axis.set_xticks(range(len(panel.values)), panel.values,
-                  **({'rotation': 30, 'ha': 'right'} if longest * len(panel.values) > 36 else {}))
+  axis.set_xticks(
+    range(len(panel.values)),
+    panel.values,
+    **({'rotation': 30, 'ha': 'right'} if longest * len(panel.values) > 36 else {}),
+  )
   axis.set_xlim(-0.5, len(panel.values) - 0.35)
 
 
 def spread(count: int) -> np.ndarray:
   """Places in (0, 1) `[count]`, neighbours far apart: van der Corput's sequence, centred."""
-  places = np.array([sum((i >> bit & 1) / 2 ** (bit + 1) for bit in range(i.bit_length()))
-                     for i in range(count)])
+  places = np.array(
+    [sum((i >> bit & 1) / 2 ** (bit + 1) for bit in range(i.bit_length())) for i in range(count)]
+  )
   return places - places.mean() + 0.5
 
 
@@ -136,5 +172,7 @@ def _range(runs: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
   low, high = runs.min(), runs.max()
   width = (high - low) or 1.0
   bounds = np.append(bounds[np.isfinite(bounds)], [low, high])
-  return (max(bounds.min(), low - _BEYOND * width) - 0.05 * width,
-          min(bounds.max(), high + _BEYOND * width) + 0.05 * width)
+  return (
+    max(bounds.min(), low - _BEYOND * width) - 0.05 * width,
+    min(bounds.max(), high + _BEYOND * width) + 0.05 * width,
+  )

@@ -2,6 +2,7 @@
 
 Figures of several threads or processes are plain dicts of seconds that `merge` adds up.
 """
+
 from __future__ import annotations
 
 import collections
@@ -81,6 +82,7 @@ class PhaseTimer:
 
 class _Phase:
   """Re-entrant context manager; one per timer and name, made once."""
+
   __slots__ = ('_timer', '_name', '_outer')
 
   def __init__(self, timer: PhaseTimer, name: str):
@@ -151,5 +153,9 @@ class Latencies:
         return {'count': 0, 'mean': 0.0, 'p95': 0.0, 'max': 0.0}
       newest = list(self._newest)
       count, total, maximum = self._count, self._sum, self._maximum
-    return {'count': count, 'mean': total / count, 'p95': float(np.percentile(newest, 95)),
-            'max': maximum}
+    return {
+      'count': count,
+      'mean': total / count,
+      'p95': float(np.percentile(newest, 95)),
+      'max': maximum,
+    }

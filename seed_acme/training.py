@@ -2,6 +2,7 @@
 
 The same object serves the single-process and the distributed program.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -35,11 +36,19 @@ class TrainingLoop:
   is written by whoever launched the run, from the last status.
   """
 
-  def __init__(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, *,
-               learner: learner_lib.Learner, server: server_lib.InferenceServer,
-               published: policy_lib.PublishedVariables, counters: counting.Counters,
-               csv: csv_file.CsvLogger, logger: core.Logger,
-               memory: core.ReplayMemory | None):
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run: run_directory.RunDirectory,
+    *,
+    learner: learner_lib.Learner,
+    server: server_lib.InferenceServer,
+    published: policy_lib.PublishedVariables,
+    counters: counting.Counters,
+    csv: csv_file.CsvLogger,
+    logger: core.Logger,
+    memory: core.ReplayMemory | None,
+  ):
     """csv is the part of `logger` that is cut back when a run resumes.
 
     memory: None for a queue, which has no priorities and is not saved.
@@ -127,8 +136,11 @@ class TrainingLoop:
     """Whether the budget of steps or of seconds is used up."""
     counts = self._counters.snapshot()
     max_wall_s = self._config.max_wall_s
-    return (counts.agent_steps >= self._config.total_steps
-            or bool(max_wall_s) and counts.wall_s >= max_wall_s)
+    return (
+      counts.agent_steps >= self._config.total_steps
+      or bool(max_wall_s)
+      and counts.wall_s >= max_wall_s
+    )
 
   def finish(self, status: str) -> None:
     """Last checkpoint and last row; status is FINISHED or STOPPED."""
@@ -148,14 +160,23 @@ class TrainingLoop:
     self._saved_at_s = time.monotonic()
     counts = self._counters.snapshot()
     checkpoint.save(
-        self._run.checkpoints, counts.updates, self._learner.save(),
-        {'counts': counts._asdict(), 'resumptions': self.resumptions,
-         'episodes': {kind: statistics.window() for kind, statistics in self._episodes().items()}},
-        keep=self._config.checkpoint.keep, replay=replay)
+      self._run.checkpoints,
+      counts.updates,
+      self._learner.save(),
+      {
+        'counts': counts._asdict(),
+        'resumptions': self.resumptions,
+        'episodes': {kind: statistics.window() for kind, statistics in self._episodes().items()},
+      },
+      keep=self._config.checkpoint.keep,
+      replay=replay,
+    )
 
   def _episodes(self) -> dict[str, episodes_lib.EpisodeStatistics]:
-    return {'training': self._server.training_episodes,
-            'evaluation': self._server.evaluation_episodes}
+    return {
+      'training': self._server.training_episodes,
+      'evaluation': self._server.evaluation_episodes,
+    }
 
   def _save_replay(self) -> pathlib.Path | None:
     """What is learnt must not be lost because the memory, the larger part, finds no room; nor a
@@ -169,8 +190,10 @@ class TrainingLoop:
     except RuntimeError as error:
       for left in self._run.replay_in_progress.glob('*'):  # it would keep the disk full
         shutil.rmtree(left, ignore_errors=True)
-      self._run.add_notice(f'the replay memory was not saved ({error}); the weights are. Make '
-                           'room on the disk, or set checkpoint.replay=False')
+      self._run.add_notice(
+        f'the replay memory was not saved ({error}); the weights are. Make '
+        'room on the disk, or set checkpoint.replay=False'
+      )
       return None
 
   def log(self, status: str) -> None:
@@ -183,13 +206,12 @@ class TrainingLoop:
     recent, window = training.take_recent(), training.summary()
     evaluation = self._server.evaluation_episodes.summary()
     metrics = {
-        **{name: float(value) for name, value in counts._asdict().items()
-           if name != 'agent_steps'},
-        'time/steps_per_s': steps_per_s,
-        'time/updates_per_s': (counts.updates - self._logged.updates) / elapsed_s,
-        **_episode_metrics('episode', recent),
-        **_episode_metrics('evaluation', evaluation),
-        **self._metrics.take(),
+      **{name: float(value) for name, value in counts._asdict().items() if name != 'agent_steps'},
+      'time/steps_per_s': steps_per_s,
+      'time/updates_per_s': (counts.updates - self._logged.updates) / elapsed_s,
+      **_episode_metrics('episode', recent),
+      **_episode_metrics('evaluation', evaluation),
+      **self._metrics.take(),
     }
     if window.score is not None:
       metrics['episode/return_last_100'] = window.score
@@ -197,28 +219,33 @@ class TrainingLoop:
     self._write_status(status, counts, steps_per_s, window, evaluation)
     self._logged, self._logged_at_s = counts, now
 
-  def _write_status(self, status: str, counts: counting.Counts, steps_per_s: float,
-                    window: episodes_lib.EpisodeSummary,
-                    evaluation: episodes_lib.EpisodeSummary) -> None:
+  def _write_status(
+    self,
+    status: str,
+    counts: counting.Counts,
+    steps_per_s: float,
+    window: episodes_lib.EpisodeSummary,
+    evaluation: episodes_lib.EpisodeSummary,
+  ) -> None:
     lag = self._policy_lags.summary()
     record: dict[str, Any] = {
-        'status': status,
-        'time_s': time.time(),
-        **counts._asdict(),
-        'total_steps': self._config.total_steps,
-        'steps_per_s': steps_per_s,
-        'episode_return': window.score,
-        'episode_return_last_100': window.score,
-        'evaluation_return': evaluation.score,
-        'policy_lag_mean': lag['mean'] if lag['count'] else None,
-        'policy_lag_p95': lag['p95'] if lag['count'] else None,
-        'policy_lag_max': self._policy_lag_max if lag['count'] else None,
-        'unrolls_inserted': self._num_inserted(),
-        'resumptions': self.resumptions,
-        'actors': self._actors(),
-        'seconds': {name: timer.snapshot() for name, timer in self._timers.items()},
-        'inference_batch_size': self._server.batch_sizes.summary(),
-        'inference_latency_s': self._server.latencies_s.summary(),
+      'status': status,
+      'time_s': time.time(),
+      **counts._asdict(),
+      'total_steps': self._config.total_steps,
+      'steps_per_s': steps_per_s,
+      'episode_return': window.score,
+      'episode_return_last_100': window.score,
+      'evaluation_return': evaluation.score,
+      'policy_lag_mean': lag['mean'] if lag['count'] else None,
+      'policy_lag_p95': lag['p95'] if lag['count'] else None,
+      'policy_lag_max': self._policy_lag_max if lag['count'] else None,
+      'unrolls_inserted': self._num_inserted(),
+      'resumptions': self.resumptions,
+      'actors': self._actors(),
+      'seconds': {name: timer.snapshot() for name, timer in self._timers.items()},
+      'inference_batch_size': self._server.batch_sizes.summary(),
+      'inference_latency_s': self._server.latencies_s.summary(),
     }
     run_directory.write_json(self._run.status, record)
 

@@ -12,6 +12,7 @@ of its rows.
 
 This module imports neither TensorFlow nor Reverb: actors use it.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -40,6 +41,7 @@ class VectorTimeStep(NamedTuple):
   score: `[E]` float32, the reward that is reported to people. Equal to `reward`
     unless the environment shapes its reward.
   """
+
   step_type: np.ndarray
   reward: np.ndarray
   discount: np.ndarray
@@ -57,6 +59,7 @@ class ActorRequest(NamedTuple):
     resets everything the server knows of that environment.
   timestep: the group's `VectorTimeStep`.
   """
+
   request_number: int
   env_ids: np.ndarray
   run_ids: np.ndarray
@@ -69,6 +72,7 @@ class AgentInput(NamedTuple):
   step_type uint8; reward, discount float32 (of the transition into this row);
   previous_action as the action specification, zero at FIRST; observation nest.
   """
+
   step_type: Nest
   reward: Nest
   discount: Nest
@@ -81,18 +85,21 @@ class AgentOutput(NamedTuple):
 
   prediction is the agent's own record, `ActorCriticOutput` for example.
   """
+
   action: Nest
   prediction: Nest
 
 
 class ActorCriticOutput(NamedTuple):
   """policy_params: `[..., P]` parameters of the action distribution; value: `[...]`."""
+
   policy_params: Nest
   value: Nest
 
 
 class QOutput(NamedTuple):
   """q_values: `[..., A]`, on the scale the network was trained on (R2D2: rescaled)."""
+
   q_values: Nest
 
 
@@ -104,6 +111,7 @@ class Exploration(NamedTuple):
     environments: 0 the first, 1 the last, so that each may explore differently.
   is_evaluation: `[N]` bool, true for rows of evaluation environments.
   """
+
   uniforms: Nest
   place: Nest
   is_evaluation: Nest
@@ -116,6 +124,7 @@ class Unroll(NamedTuple):
   inputs, outputs: `[L, ...]`.
   policy_version: `[L]` int64, the version of the weights that computed each row.
   """
+
   initial_state: Nest
   inputs: AgentInput
   outputs: AgentOutput
@@ -127,6 +136,7 @@ class Sample(NamedTuple):
 
   keys: `[B]` uint64 item keys; probabilities: `[B]` float64 of being sampled.
   """
+
   unroll: Unroll
   keys: Nest
   probabilities: Nest
@@ -138,6 +148,7 @@ class LossOutput(NamedTuple):
   loss: scalar. metrics: `{'group/name': scalar}`. priorities: `[B]`, or None where
   the agent's replay has none.
   """
+
   loss: Nest
   metrics: dict[str, Any]
   priorities: Nest | None = None
@@ -149,6 +160,7 @@ class Variables(NamedTuple):
   version: number of learner updates that made it. values: tensors in the order of
   `network.variables`.
   """
+
   version: int
   values: tuple[Any, ...]
 
@@ -160,6 +172,7 @@ class EnvironmentSpec:
   observation, action: nests of `dm_env.specs.Array`. frames_per_step: environment
   frames that one agent step lasts (action repeat).
   """
+
   observation: Nest
   action: Nest
   frames_per_step: int = 1
@@ -171,8 +184,9 @@ def num_discrete_actions(spec: EnvironmentSpec) -> int:
   if isinstance(action, dm_specs.DiscreteArray):
     return int(action.num_values)
   raise UserError(
-      f'the environment takes actions {action!r}; this agent needs one discrete action '
-      '(dm_env.specs.DiscreteArray): choose another agent or discretise the actions')
+    f'the environment takes actions {action!r}; this agent needs one discrete action '
+    '(dm_env.specs.DiscreteArray): choose another agent or discretise the actions'
+  )
 
 
 class UserError(Exception):

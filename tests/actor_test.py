@@ -1,4 +1,5 @@
 """The actor: order of steps over groups, numbers and ids of requests, the local channel."""
+
 from __future__ import annotations
 
 import json
@@ -29,9 +30,11 @@ Log = list[tuple[Any, ...]]
 
 class LoggedEnvironment:
   """Two environments whose every call is written to `log` under `name`."""
+
   num_environments = 2
   spec = types.EnvironmentSpec(
-      dm_specs.Array((1,), np.float32), dm_specs.DiscreteArray(100, dtype=np.int32))
+    dm_specs.Array((1,), np.float32), dm_specs.DiscreteArray(100, dtype=np.int32)
+  )
 
   def __init__(self, name: str, log: Log):
     self._name, self._log, self._row = name, log, 0
@@ -75,13 +78,19 @@ class LoggedChannel:
     self._log.append((self._name, 'close channel'))
 
 
-def make_actor(num_groups: int, log: Log,
-               num_replies: int = 1000) -> tuple[actor_lib.Actor, list[LoggedChannel]]:
+def make_actor(
+  num_groups: int, log: Log, num_replies: int = 1000
+) -> tuple[actor_lib.Actor, list[LoggedChannel]]:
   channels = [LoggedChannel('ab'[i], log, num_replies) for i in range(num_groups)]
   groups = [
-      actor_lib.EnvironmentGroup(
-          LoggedEnvironment('ab'[i], log), channels[i], np.array([2 * i, 2 * i + 1], np.int32),
-          np.array([7, 8], np.int64) + 10 * i) for i in range(num_groups)]
+    actor_lib.EnvironmentGroup(
+      LoggedEnvironment('ab'[i], log),
+      channels[i],
+      np.array([2 * i, 2 * i + 1], np.int32),
+      np.array([7, 8], np.int64) + 10 * i,
+    )
+    for i in range(num_groups)
+  ]
   return actor_lib.Actor(groups), channels
 
 
@@ -92,9 +101,15 @@ def test_one_group_steps_when_its_actions_are_there():
   actor.step()
   actor.step()
   assert log == [
-      ('a', 'reset'), ('a', 'send', 0),
-      ('a', 'receive', 0), ('a', 'step', [0, 0]), ('a', 'send', 1),
-      ('a', 'receive', 1), ('a', 'step', [0, 1]), ('a', 'send', 2)]
+    ('a', 'reset'),
+    ('a', 'send', 0),
+    ('a', 'receive', 0),
+    ('a', 'step', [0, 0]),
+    ('a', 'send', 1),
+    ('a', 'receive', 1),
+    ('a', 'step', [0, 1]),
+    ('a', 'send', 2),
+  ]
   assert actor.num_rows == 2
 
 
@@ -103,14 +118,27 @@ def test_two_groups_take_turns_and_one_waits_while_the_other_steps():
   actor, _ = make_actor(2, log)
   actor.step()
   assert log == [
-      ('a', 'reset'), ('a', 'send', 0), ('b', 'reset'), ('b', 'send', 0),
-      ('a', 'receive', 0), ('a', 'step', [0, 0]), ('a', 'send', 1),
-      ('b', 'receive', 0), ('b', 'step', [2, 0]), ('b', 'send', 1)]
+    ('a', 'reset'),
+    ('a', 'send', 0),
+    ('b', 'reset'),
+    ('b', 'send', 0),
+    ('a', 'receive', 0),
+    ('a', 'step', [0, 0]),
+    ('a', 'send', 1),
+    ('b', 'receive', 0),
+    ('b', 'step', [2, 0]),
+    ('b', 'send', 1),
+  ]
   del log[:]
   actor.step()
   assert log == [
-      ('a', 'receive', 1), ('a', 'step', [0, 1]), ('a', 'send', 2),
-      ('b', 'receive', 1), ('b', 'step', [2, 1]), ('b', 'send', 2)]
+    ('a', 'receive', 1),
+    ('a', 'step', [0, 1]),
+    ('a', 'send', 2),
+    ('b', 'receive', 1),
+    ('b', 'step', [2, 1]),
+    ('b', 'send', 2),
+  ]
 
 
 def test_requests_carry_their_number_ids_and_time_step():
@@ -142,8 +170,9 @@ def test_run_ends_with_the_server_or_when_told():
 def test_other_errors_are_not_swallowed():
   environment = vector.VectorOfEnvironments([environments.RaisingEnvironment(raise_at_step=2)], 'x')
   channel = actor_lib.LocalChannel(lambda requests: [np.zeros(1, np.int32)])
-  actor = actor_lib.Actor([actor_lib.EnvironmentGroup(
-      environment, channel, np.zeros(1, np.int32), np.ones(1, np.int64))])
+  actor = actor_lib.Actor(
+    [actor_lib.EnvironmentGroup(environment, channel, np.zeros(1, np.int32), np.ones(1, np.int64))]
+  )
   with pytest.raises(RuntimeError, match='scripted failure'):
     actor.run(lambda: False)
 
@@ -155,12 +184,18 @@ def test_close_and_interrupt():
   assert log == [('a', 'close channel'), ('b', 'close channel')]
   del log[:]
   actor.close()
-  assert log == [('a', 'close channel'), ('a', 'close environment'),
-                 ('b', 'close channel'), ('b', 'close environment')]
+  assert log == [
+    ('a', 'close channel'),
+    ('a', 'close environment'),
+    ('b', 'close channel'),
+    ('b', 'close environment'),
+  ]
 
 
-@pytest.mark.parametrize('num_groups, expected', [
-    (1, [[8, 9, 10, 11]]), (2, [[8, 9], [10, 11]]), (4, [[8], [9], [10], [11]])])
+@pytest.mark.parametrize(
+  'num_groups, expected',
+  [(1, [[8, 9, 10, 11]]), (2, [[8, 9], [10, 11]]), (4, [[8], [9], [10], [11]])],
+)
 def test_group_env_ids(num_groups, expected):
   groups = actor_lib.group_env_ids(8, 4, num_groups)
   assert [group.tolist() for group in groups] == expected
@@ -172,13 +207,16 @@ def test_run_ids_repeat_with_a_seed_and_never_without():
   seeded = actor_lib.new_run_ids(3, env_ids)
   assert seeded.dtype == np.int64 and seeded.shape == (3,) and (seeded > 0).all()
   assert seeded.tolist() == actor_lib.new_run_ids(3, env_ids).tolist()
-  drawn = [seeded, actor_lib.new_run_ids(4, env_ids), actor_lib.new_run_ids(3, env_ids + 3),
-           *[actor_lib.new_run_ids(None, env_ids) for _ in range(5)]]
+  drawn = [
+    seeded,
+    actor_lib.new_run_ids(4, env_ids),
+    actor_lib.new_run_ids(3, env_ids + 3),
+    *[actor_lib.new_run_ids(None, env_ids) for _ in range(5)],
+  ]
   assert len(set(np.concatenate(drawn).tolist())) == 3 * len(drawn)
 
 
 class TestLocalChannel:
-
   def test_the_server_is_called_with_the_request_sent_last(self):
     calls = []
     channel = actor_lib.LocalChannel(lambda requests: calls.append(requests) or ['actions'])
@@ -210,13 +248,19 @@ class TestLocalChannel:
 
 def make_config(**changes: Any) -> config_lib.ExperimentConfig:
   return config_lib.ExperimentConfig(
-      name='test', num_actors=2, environments_per_actor=4, num_evaluation_environments=3,
-      environment=config_lib.EnvironmentConfig('catch'), agent=vtrace_config.VTraceConfig(),
-      **changes)
+    name='test',
+    num_actors=2,
+    environments_per_actor=4,
+    num_evaluation_environments=3,
+    environment=config_lib.EnvironmentConfig('catch'),
+    agent=vtrace_config.VTraceConfig(),
+    **changes,
+  )
 
 
-def connected(config: config_lib.ExperimentConfig, index: int, attempt: int = 0,
-              run_seed: int | None = 5) -> list[list[types.ActorRequest]]:
+def connected(
+  config: config_lib.ExperimentConfig, index: int, attempt: int = 0, run_seed: int | None = 5
+) -> list[list[types.ActorRequest]]:
   """The requests of each group in the first step of an actor built from a configuration."""
   channels: list[LoggedChannel] = []
 
@@ -230,10 +274,13 @@ def connected(config: config_lib.ExperimentConfig, index: int, attempt: int = 0,
   return [channel.requests for channel in channels]
 
 
-@pytest.mark.parametrize('num_groups, expected', [
+@pytest.mark.parametrize(
+  'num_groups, expected',
+  [
     (1, [[[0, 1, 2, 3]], [[4, 5, 6, 7]], [[8, 9, 10]]]),
     (2, [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9, 10]]]),
-])
+  ],
+)
 def test_actors_of_a_configuration_share_out_the_environments(num_groups, expected):
   config = make_config(actor=config_lib.ActorConfig(environment_groups=num_groups))
   assert actors.num_actor_nodes(config) == len(expected)
@@ -249,8 +296,9 @@ def test_actors_of_a_configuration_share_out_the_environments(num_groups, expect
 
 def test_a_restart_has_new_run_ids_and_other_episodes():
   config = make_config()
-  first, again, restarted = (connected(config, 0, attempt, run_seed)
-                             for attempt, run_seed in ((0, 5), (0, 5), (1, None)))
+  first, again, restarted = (
+    connected(config, 0, attempt, run_seed) for attempt, run_seed in ((0, 5), (0, 5), (1, None))
+  )
   observation = lambda groups: np.concatenate([g[0].timestep.observation for g in groups])
   runs = lambda groups: np.concatenate([g[0].run_ids for g in groups]).tolist()
   np.testing.assert_array_equal(observation(first), observation(again))
@@ -259,13 +307,19 @@ def test_a_restart_has_new_run_ids_and_other_episodes():
   assert (observation(first) != observation(restarted)).any()
 
 
-@pytest.mark.parametrize('module', [
-    'seed_acme.programs.actor_worker, seed_acme.envs.catch', 'seed_acme.inference.grpc_transport',
-    'seed_acme.inference.courier_transport'])
+@pytest.mark.parametrize(
+  'module',
+  [
+    'seed_acme.programs.actor_worker, seed_acme.envs.catch',
+    'seed_acme.inference.grpc_transport',
+    'seed_acme.inference.courier_transport',
+  ],
+)
 def test_an_actors_process_loads_no_tensorflow(module):
   code = f'import json, sys, {module}; print(json.dumps(sorted(sys.modules)))'
-  printed = subprocess.run([sys.executable, '-c', code], check=True, capture_output=True,
-                           text=True, timeout=60).stdout
+  printed = subprocess.run(
+    [sys.executable, '-c', code], check=True, capture_output=True, text=True, timeout=60
+  ).stdout
   loaded = {name.partition('.')[0] for name in json.loads(printed)}
   heavy = {'tensorflow', 'reverb', 'sonnet', 'launchpad', 'tensorboard', 'matplotlib', 'pandas'}
   assert loaded & heavy == set()

@@ -1,4 +1,5 @@
 """Files through TensorFlow's file systems; gs:// is in tests/programs/bucket_run_test.py."""
+
 import pytest
 
 from seed_acme import bucket
@@ -12,9 +13,16 @@ def root(request, tmp_path):
   return f'ram://{tmp_path.name}'
 
 
-@pytest.mark.parametrize('path, is_url', [
-    ('gs://bucket/run', True), ('file:///run', True), ('runs/latest', False), ('/run', False),
-    ('', False)])
+@pytest.mark.parametrize(
+  'path, is_url',
+  [
+    ('gs://bucket/run', True),
+    ('file:///run', True),
+    ('runs/latest', False),
+    ('/run', False),
+    ('', False),
+  ],
+)
 def test_what_is_a_url(path, is_url):
   assert bucket.is_url(path) == is_url
 

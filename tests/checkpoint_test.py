@@ -1,4 +1,5 @@
 """Checkpoints: what is written, what a kill leaves behind, what is refused."""
+
 import json
 import os
 import pathlib
@@ -13,16 +14,17 @@ from seed_acme import checkpoint
 from seed_acme import types
 
 _ARRAYS = {
-    'network/core/w:0': np.arange(6, dtype=np.float32).reshape(2, 3),
-    'optimizer/000/t:0': np.array(7, np.int64),
-    'empty': np.zeros((0, 3), np.float32),
+  'network/core/w:0': np.arange(6, dtype=np.float32).reshape(2, 3),
+  'optimizer/000/t:0': np.array(7, np.int64),
+  'empty': np.zeros((0, 3), np.float32),
 }
 _META = {'counts': {'agent_steps': 10, 'wall_s': 1.5}, 'resumptions': 2}
 
 
 def _save(folder, updates, arrays=None, meta=None, keep=3):
-  return checkpoint.save(folder, updates, _ARRAYS if arrays is None else arrays,
-                         _META if meta is None else meta, keep)
+  return checkpoint.save(
+    folder, updates, _ARRAYS if arrays is None else arrays, _META if meta is None else meta, keep
+  )
 
 
 def _names(folder):
@@ -101,8 +103,15 @@ def killing(module, name, wanted, calls):
 def test_a_kill_at_any_moment_leaves_a_whole_newest_checkpoint(tmp_path, monkeypatch, updates):
   """Every call that changes the folder fails in turn, as if the process had ended there."""
 
-  functions = [(os, 'rename'), (os, 'fsync'), (os, 'unlink'), (os, 'rmdir'), (np, 'savez'),
-               (pathlib.Path, 'mkdir'), (json, 'dump')]
+  functions = [
+    (os, 'rename'),
+    (os, 'fsync'),
+    (os, 'unlink'),
+    (os, 'rmdir'),
+    (np, 'savez'),
+    (pathlib.Path, 'mkdir'),
+    (json, 'dump'),
+  ]
   for wanted in range(1, 50):
     folder = tmp_path / str(wanted)
     _save(folder, 4, keep=1)
@@ -154,7 +163,9 @@ def _edit_meta(change):
   return edit
 
 
-@pytest.mark.parametrize('file, spoil', [
+@pytest.mark.parametrize(
+  'file, spoil',
+  [
     ('arrays.npz', _corrupt),
     ('arrays.npz', _truncate),
     ('arrays.npz', lambda path: path.write_bytes(b'')),
@@ -167,7 +178,8 @@ def _edit_meta(change):
     ('meta.json', _edit_meta(lambda record: record.update(sha256='0' * 64))),
     ('meta.json', _edit_meta(lambda record: record['meta']['counts'].update(agent_steps=11))),
     ('meta.json', _edit_meta(lambda record: record['meta'].pop('resumptions'))),
-])
+  ],
+)
 def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, file, spoil):
   path = _save(tmp_path, 12)
   spoil(path / file)
@@ -286,7 +298,6 @@ def test_a_kill_at_any_moment_leaves_a_memory(tmp_path, monkeypatch, updates):
     calls: list[str] = []
     with monkeypatch.context() as patch:
       for module, name in [(os, 'rename'), (os, 'link'), (os, 'unlink'), (os, 'rmdir')]:
-
         patch.setattr(module, name, killing(module, name, wanted, calls))
       try:
         _save(folder, updates, keep=1)
@@ -319,7 +330,9 @@ def test_a_kill_before_the_rename_leaves_the_older_memory(tmp_path, monkeypatch)
   assert _content(newest) == b'third'
 
 
-@pytest.mark.parametrize('spoil', [
+@pytest.mark.parametrize(
+  'spoil',
+  [
     lambda folder: (folder / 'chunks.tfrecord').write_bytes(b'fir'),
     lambda folder: (folder / 'chunks.tfrecord').write_bytes(b''),
     lambda folder: (folder / 'chunks.tfrecord').unlink(),
@@ -328,7 +341,8 @@ def test_a_kill_before_the_rename_leaves_the_older_memory(tmp_path, monkeypatch)
     lambda folder: (folder.parent / 'meta.json').write_bytes(b'{'),
     lambda folder: (folder.parent / 'meta.json').write_text('{}'),
     lambda folder: (folder.parent / 'meta.json').unlink(),
-])
+  ],
+)
 def test_a_memory_that_is_not_whole_is_refused_by_name(tmp_path, spoil):
   path = _save_with_replay(tmp_path, 1, b'first')
   spoil(path / 'replay')
@@ -339,6 +353,8 @@ def test_a_memory_that_is_not_whole_is_refused_by_name(tmp_path, spoil):
 
 
 def test_imports_no_tensorflow():
-  code = ('import sys; from seed_acme import checkpoint; '
-          'sys.exit(any(m in sys.modules for m in ("tensorflow", "reverb", "sonnet")))')
+  code = (
+    'import sys; from seed_acme import checkpoint; '
+    'sys.exit(any(m in sys.modules for m in ("tensorflow", "reverb", "sonnet")))'
+  )
   assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0

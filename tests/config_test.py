@@ -1,4 +1,5 @@
 """Values that cannot work are refused with their name and a way out."""
+
 import dataclasses
 
 import pytest
@@ -12,15 +13,20 @@ from seed_acme.agents.vtrace import config as vtrace_config
 
 def _experiment(**fields):
   return config_lib.ExperimentConfig(
-      name='test', environment=config_lib.EnvironmentConfig(id='catch'),
-      agent=fields.pop('agent', vtrace_config.VTraceConfig()), **fields)
+    name='test',
+    environment=config_lib.EnvironmentConfig(id='catch'),
+    agent=fields.pop('agent', vtrace_config.VTraceConfig()),
+    **fields,
+  )
 
 
 def _optimizer(**fields):
   return vtrace_config.VTraceConfig(optimizer=config_lib.OptimizerConfig(**fields))
 
 
-@pytest.mark.parametrize('fields, named', [
+@pytest.mark.parametrize(
+  'fields, named',
+  [
     ({'num_actors': 0}, r'num_actors \(0\)'),
     ({'total_steps': 0}, r'total_steps \(0\)'),
     ({'max_wall_s': float('nan')}, r'max_wall_s \(nan\)'),
@@ -29,26 +35,38 @@ def _optimizer(**fields):
     ({'agent': _optimizer(epsilon=0.0)}, r'agent.optimizer.epsilon \(0.0\)'),
     ({'agent': _optimizer(adam_beta2=1.0)}, r'agent.optimizer.adam_beta2 \(1.0\)'),
     ({'agent': _optimizer(learning_rate=-1.0)}, r'agent.optimizer.learning_rate \(-1.0\)'),
-    *(({'agent': vtrace_config.VTraceConfig(**{name: value})}, rf'agent.{name} \({value}\) {said}')
+    *(
+      ({'agent': vtrace_config.VTraceConfig(**{name: value})}, rf'agent.{name} \({value}\) {said}')
       for name, value, said in (
-          ('discount', 1.5, 'must be in'), ('lambda_', -0.1, 'must be in'),
-          ('discount', float('nan'), 'must be in'), ('rho_clip', 0.0, 'must be > 0'),
-          ('c_clip', -1.0, 'must be > 0'), ('policy_rho_clip', float('nan'), 'must be > 0'),
-          ('value_cost', -0.5, 'must be >= 0'), ('entropy_cost', float('nan'), 'must be >= 0'),
-          ('kl_cost', float('inf'), 'must be a finite'), ('max_abs_reward', -1.0, 'must be >= 0'),
-          ('target_entropy', float('nan'), 'must be a finite'),
-          ('entropy_adjustment_speed', 0.0, 'must be > 0'))),
-    ({'agent': vtrace_config.VTraceConfig(target_entropy=0.5, entropy_cost=0.0)},
-     r'agent.entropy_cost \(0.0\) must be > 0 with agent.target_entropy'),
+        ('discount', 1.5, 'must be in'),
+        ('lambda_', -0.1, 'must be in'),
+        ('discount', float('nan'), 'must be in'),
+        ('rho_clip', 0.0, 'must be > 0'),
+        ('c_clip', -1.0, 'must be > 0'),
+        ('policy_rho_clip', float('nan'), 'must be > 0'),
+        ('value_cost', -0.5, 'must be >= 0'),
+        ('entropy_cost', float('nan'), 'must be >= 0'),
+        ('kl_cost', float('inf'), 'must be a finite'),
+        ('max_abs_reward', -1.0, 'must be >= 0'),
+        ('target_entropy', float('nan'), 'must be a finite'),
+        ('entropy_adjustment_speed', 0.0, 'must be > 0'),
+      )
+    ),
+    (
+      {'agent': vtrace_config.VTraceConfig(target_entropy=0.5, entropy_cost=0.0)},
+      r'agent.entropy_cost \(0.0\) must be > 0 with agent.target_entropy',
+    ),
     ({'network': config_lib.NetworkConfig(hidden_gain=-1.0)}, r'network.hidden_gain \(-1.0\)'),
-    ({'environments_per_actor': 3, 'actor': config_lib.ActorConfig(environment_groups=2)},
-     r'environments_per_actor \(3\)'),
+    (
+      {'environments_per_actor': 3, 'actor': config_lib.ActorConfig(environment_groups=2)},
+      r'environments_per_actor \(3\)',
+    ),
     ({'replay': config_lib.ReplayConfig(unrolls_per_item=5)}, r'replay.unrolls_per_item \(5\)'),
     ({'replay': config_lib.ReplayConfig(queue_size=31)}, r'replay.queue_size \(31\)'),
-    ({'replay': config_lib.ReplayConfig(prefetch_batches=-1)},
-     r'replay.prefetch_batches \(-1\)'),
+    ({'replay': config_lib.ReplayConfig(prefetch_batches=-1)}, r'replay.prefetch_batches \(-1\)'),
     ({'inference': config_lib.InferenceConfig(batch_size=65)}, r'inference.batch_size \(65\)'),
-])
+  ],
+)
 def test_a_value_that_cannot_work_is_named(fields, named):
   with pytest.raises(types.UserError, match=named):
     config_validation.validate(_experiment(**fields))
@@ -60,16 +78,18 @@ def test_defaults_work():
 
 @pytest.mark.parametrize('name', ['rho_clip', 'c_clip', 'policy_rho_clip'])
 def test_importance_weights_may_go_without_a_bound(name):
-  config_validation.validate(
-      _experiment(agent=vtrace_config.VTraceConfig(**{name: float('inf')})))
+  config_validation.validate(_experiment(agent=vtrace_config.VTraceConfig(**{name: float('inf')})))
 
 
 def _strict(batch_size=32, publish_period=1, agent=None, **fields):
   """Two actors of eight environments."""
   return _experiment(
-      agent=agent or vtrace_config.VTraceConfig(batch_size=batch_size), num_actors=2,
-      environments_per_actor=8, **fields, inference=config_lib.InferenceConfig(
-          strictly_on_policy=True, publish_period=publish_period))
+    agent=agent or vtrace_config.VTraceConfig(batch_size=batch_size),
+    num_actors=2,
+    environments_per_actor=8,
+    **fields,
+    inference=config_lib.InferenceConfig(strictly_on_policy=True, publish_period=publish_period),
+  )
 
 
 @pytest.mark.parametrize('batch_size, num_unrolls', [(16, 1), (32, 2), (80, 5)])
@@ -79,31 +99,43 @@ def test_strictly_on_policy_every_environment_gives_as_many_unrolls(batch_size, 
   assert config_lib.unrolls_per_update(config) == num_unrolls
 
 
-@pytest.mark.parametrize('fields, named', [
+@pytest.mark.parametrize(
+  'fields, named',
+  [
     ({'batch_size': 24}, r'agent.batch_size \(24\).*training environments \(16\)'),
     ({'batch_size': 8}, r'agent.batch_size \(8\).*training environments \(16\)'),
     ({'publish_period': 2}, r'inference.publish_period \(2\) must be 1'),
-    ({'agent': r2d2_config.R2D2Config(batch_size=32)},
-     r'inference.strictly_on_policy \(True\).*r2d2 learns from a memory'),
-])
+    (
+      {'agent': r2d2_config.R2D2Config(batch_size=32)},
+      r'inference.strictly_on_policy \(True\).*r2d2 learns from a memory',
+    ),
+  ],
+)
 def test_what_cannot_be_strictly_on_policy_is_named_and_allowed_otherwise(fields, named):
   config = _strict(**fields)
   with pytest.raises(types.UserError, match=named) as error:
     config_validation.validate(config)
   assert len(str(error.value).splitlines()) <= 4
-  config_validation.validate(dataclasses.replace(config, inference=dataclasses.replace(
-      config.inference, strictly_on_policy=False)))
+  config_validation.validate(
+    dataclasses.replace(
+      config, inference=dataclasses.replace(config.inference, strictly_on_policy=False)
+    )
+  )
 
 
 def test_evaluation_environments_give_nothing_to_an_update():
   config_validation.validate(_strict(batch_size=16, num_evaluation_environments=3))
 
 
-@pytest.mark.parametrize('num_actors, groups, expected', [
-    (1, 1, 32), (1, 2, 16), (2, 1, 32), (4, 1, 64), (4, 2, 64)])
+@pytest.mark.parametrize(
+  'num_actors, groups, expected', [(1, 1, 32), (1, 2, 16), (2, 1, 32), (4, 1, 64), (4, 2, 64)]
+)
 def test_the_automatic_batch_is_half_of_the_environments(num_actors, groups, expected):
-  config = _experiment(num_actors=num_actors, environments_per_actor=32,
-                       actor=config_lib.ActorConfig(environment_groups=groups))
+  config = _experiment(
+    num_actors=num_actors,
+    environments_per_actor=32,
+    actor=config_lib.ActorConfig(environment_groups=groups),
+  )
   assert config_lib.inference_batch_size(config) == expected
   chosen = dataclasses.replace(config, inference=config_lib.InferenceConfig(batch_size=7))
   assert config_lib.inference_batch_size(chosen) == 7

@@ -1,4 +1,5 @@
 """Settings that have to stand before TensorFlow is loaded, for every test; a storage service."""
+
 import json
 import os
 import pathlib
@@ -11,17 +12,18 @@ import urllib.parse
 import pytest
 
 for _name, _value in {
-    'TF_CPP_MIN_LOG_LEVEL': '2',
-    'TF_ENABLE_ONEDNN_OPTS': '1',  # as in every process of a run
-    'TF_NUM_INTRAOP_THREADS': '1',  # small networks, and two cores at most
-    'TF_NUM_INTEROP_THREADS': '1',
-    'GRPC_VERBOSITY': 'ERROR',
+  'TF_CPP_MIN_LOG_LEVEL': '2',
+  'TF_ENABLE_ONEDNN_OPTS': '1',  # as in every process of a run
+  'TF_NUM_INTRAOP_THREADS': '1',  # small networks, and two cores at most
+  'TF_NUM_INTEROP_THREADS': '1',
+  'GRPC_VERBOSITY': 'ERROR',
 }.items():
   os.environ.setdefault(_name, _value)
 
 
 class Storage(NamedTuple):
   """A stand-in for Google Cloud Storage. environment: variables of whoever is to use it."""
+
   environment: dict[str, str]
   objects: pathlib.Path
 
@@ -34,8 +36,11 @@ class Storage(NamedTuple):
     """Of the objects below a folder, relative to it."""
     bucket, _, prefix = url.removeprefix('gs://').partition('/')
     found = (urllib.parse.unquote(path.name) for path in (self.objects / bucket).glob('[!.]*'))
-    return sorted(name.removeprefix(f'{prefix}/') for name in found
-                  if name.startswith(f'{prefix}/') and not name.endswith('/'))
+    return sorted(
+      name.removeprefix(f'{prefix}/')
+      for name in found
+      if name.startswith(f'{prefix}/') and not name.endswith('/')
+    )
 
 
 @pytest.fixture(scope='session')

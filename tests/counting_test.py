@@ -1,4 +1,5 @@
 """Counters: adding, reading, restoring, many threads."""
+
 import threading
 import time
 
@@ -9,7 +10,6 @@ from seed_acme import counting
 
 
 class _Clock:
-
   def __init__(self):
     self.now = 100.0
 

@@ -1,4 +1,5 @@
 """Dockerfiles and the compose file: linted, valid, and of one mind with the rest."""
+
 import json
 import pathlib
 import re
@@ -20,8 +21,12 @@ _DOCKERFILES = ('Dockerfile', 'Dockerfile.gpu')
 
 
 def _hadolint(path):
-  return subprocess.run([_BIN / 'hadolint', '--no-color', '--config', '/dev/null', path],
-                        capture_output=True, text=True, check=False)
+  return subprocess.run(
+    [_BIN / 'hadolint', '--no-color', '--config', '/dev/null', path],
+    capture_output=True,
+    text=True,
+    check=False,
+  )
 
 
 @pytest.mark.parametrize('name', _DOCKERFILES)
@@ -46,8 +51,10 @@ def test_nothing_is_installed_in_a_distribution_whose_archive_is_closed(name):
 
 
 def test_nvidias_own_archives_are_not_asked_for_packages():
-  for text in ((_ROOT / 'Dockerfile.gpu').read_text(),
-               '\n'.join(cloud_image.make(True, {}).instructions)):
+  for text in (
+    (_ROOT / 'Dockerfile.gpu').read_text(),
+    '\n'.join(cloud_image.make(True, {}).instructions),
+  ):
     run = next(part for part in text.split('RUN ') if 'apt-get update' in part)
     removed = run.partition('apt-get update')[0]
     assert removed.startswith('rm -f ') and 'sources.list.d/cuda*' in removed
@@ -74,15 +81,28 @@ def _compose():
 
 
 def test_the_compose_file_fits_its_schema():
-  done = subprocess.run([_BIN / 'check-jsonschema', '--builtin-schema', 'vendor.compose-spec',
-                         _ROOT / 'compose.yaml'], capture_output=True, text=True, check=False)
+  done = subprocess.run(
+    [_BIN / 'check-jsonschema', '--builtin-schema', 'vendor.compose-spec', _ROOT / 'compose.yaml'],
+    capture_output=True,
+    text=True,
+    check=False,
+  )
   assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_schema_would_refuse_something(tmp_path):
   (tmp_path / 'compose.yaml').write_text('services:\n  a:\n    imag: b\n')
-  done = subprocess.run([_BIN / 'check-jsonschema', '--builtin-schema', 'vendor.compose-spec',
-                         tmp_path / 'compose.yaml'], capture_output=True, text=True, check=False)
+  done = subprocess.run(
+    [
+      _BIN / 'check-jsonschema',
+      '--builtin-schema',
+      'vendor.compose-spec',
+      tmp_path / 'compose.yaml',
+    ],
+    capture_output=True,
+    text=True,
+    check=False,
+  )
   assert done.returncode != 0
 
 
@@ -98,8 +118,11 @@ def test_the_nodes_of_compose_are_those_of_their_cluster_file(tmp_path, monkeypa
   path = tmp_path / 'cluster.json'
   path.write_text(compose['configs']['cluster']['content'])
   cluster = cluster_file.load(str(path))
-  nodes = {name: service for name, service in compose['services'].items()
-           if 'cluster' in service.get('profiles', ())}
+  nodes = {
+    name: service
+    for name, service in compose['services'].items()
+    if 'cluster' in service.get('profiles', ())
+  }
   assert {name for name, service in nodes.items() if 'learner' in service['command']} == {'learner'}
   assert cluster_file.split(cluster.learner)[0] == 'learner'
   actors = [name for name, service in nodes.items() if 'actor' in service['command']]
@@ -120,19 +143,37 @@ def test_what_docker_sees_builds_the_whole_package(tmp_path):
     if line.startswith('!'):
       source, target = _ROOT / line[1:], context / line[1:]
       if source.is_dir():
-        shutil.copytree(source, target, symlinks=True,
-                        ignore=shutil.ignore_patterns('__pycache__', '.*'))
+        shutil.copytree(
+          source, target, symlinks=True, ignore=shutil.ignore_patterns('__pycache__', '.*')
+        )
       else:
         shutil.copy(source, target)
   done = subprocess.run(
-      [sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation',
-       '--wheel-dir', tmp_path / 'out', context], capture_output=True, text=True, check=False)
+    [
+      sys.executable,
+      '-m',
+      'pip',
+      'wheel',
+      '--quiet',
+      '--no-deps',
+      '--no-build-isolation',
+      '--wheel-dir',
+      tmp_path / 'out',
+      context,
+    ],
+    capture_output=True,
+    text=True,
+    check=False,
+  )
   assert done.returncode == 0, done.stderr
   [wheel] = (tmp_path / 'out').glob('*.whl')
   built = {name for name in zipfile.ZipFile(wheel).namelist() if '.dist-info/' not in name}
   cloud_stage.stage_package(tmp_path / 'staged')
-  staged = {path.relative_to(tmp_path / 'staged').as_posix()
-            for path in (tmp_path / 'staged').rglob('*') if path.is_file()}
+  staged = {
+    path.relative_to(tmp_path / 'staged').as_posix()
+    for path in (tmp_path / 'staged').rglob('*')
+    if path.is_file()
+  }
   assert built == staged
 
 

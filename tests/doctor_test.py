@@ -1,4 +1,5 @@
 """The doctor's findings, on this machine and on made-up faults."""
+
 import json
 
 import pytest
@@ -8,25 +9,43 @@ from seed_acme import doctor
 
 def test_a_good_machine_has_nothing_wrong_and_every_subject_is_there(monkeypatch):
   # The heavy imports are the tests' own; here only their place in the report matters.
-  monkeypatch.setattr(doctor, 'check_import',
-                      lambda name, code: [doctor.Check(f'import {name}', 'ok', '')])
+  monkeypatch.setattr(
+    doctor, 'check_import', lambda name, code: [doctor.Check(f'import {name}', 'ok', '')]
+  )
   checks = doctor.run()
   states = {check.name: check.state for check in checks}
-  for name in ('platform', 'python', 'libpython', 'processor', 'oneDNN', 'memory', '/dev/shm',
-               'ports', 'gym', 'gymnasium', 'import launchpad', 'import courier',
-               'import reverb', 'import tensorflow', 'import sonnet'):
+  for name in (
+    'platform',
+    'python',
+    'libpython',
+    'processor',
+    'oneDNN',
+    'memory',
+    '/dev/shm',
+    'ports',
+    'gym',
+    'gymnasium',
+    'import launchpad',
+    'import courier',
+    'import reverb',
+    'import tensorflow',
+    'import sonnet',
+  ):
     assert name in states
   for name in ('platform', 'python', 'libpython', 'ports'):
     assert states[name] == 'ok'
   assert all(check.fix for check in checks if check.state != 'ok')
 
 
-@pytest.mark.parametrize('code, state, detail', [
+@pytest.mark.parametrize(
+  'code, state, detail',
+  [
     ('print("noise"); print("fine")', 'ok', 'fine'),
     ('import no_such_module_at_all', 'wrong', 'no_such_module_at_all'),
     ('import os; os.abort()', 'wrong', 'killed by signal 6'),
     ('raise SystemExit(3)', 'wrong', 'no message'),
-])
+  ],
+)
 def test_an_import_that_fails_is_a_finding(code, state, detail):
   (check,) = doctor.check_import('thing', code)
   assert check.name == 'import thing' and check.state == state and detail in check.detail
@@ -43,8 +62,10 @@ def test_tensorflow_also_reports_the_devices():
   assert first.state == 'ok' and second == doctor.Check('devices', 'ok', 'GPU:0')
 
 
-@pytest.mark.parametrize('line, state', [
-    ('numpy>=1.0', 'ok'), ('numpy<1.0', 'wrong'), ('no-such-package-at-all==1', 'wrong')])
+@pytest.mark.parametrize(
+  'line, state',
+  [('numpy>=1.0', 'ok'), ('numpy<1.0', 'wrong'), ('no-such-package-at-all==1', 'wrong')],
+)
 def test_versions_are_held_against_the_requirement(line, state):
   check = doctor.check_version(line)
   assert check.state == state
@@ -59,11 +80,15 @@ def test_onednn_switched_off_is_a_warning(monkeypatch):
 
 
 def test_text_is_aligned_and_gives_the_fixes():
-  text = doctor.to_text([
-      doctor.Check('a', 'ok', 'fine'), doctor.Check('longer', 'wrong', 'bad', 'mend it')])
+  text = doctor.to_text(
+    [doctor.Check('a', 'ok', 'fine'), doctor.Check('longer', 'wrong', 'bad', 'mend it')]
+  )
   assert text.splitlines() == [
-      'ok       a       fine', 'wrong    longer  bad', '                 -> mend it',
-      '1 ok, 0 warning, 1 wrong']
+    'ok       a       fine',
+    'wrong    longer  bad',
+    '                 -> mend it',
+    '1 ok, 0 warning, 1 wrong',
+  ]
 
 
 def test_json_and_the_verdict():

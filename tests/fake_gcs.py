@@ -4,6 +4,7 @@
 hosts itself, with a certificate of its own. Objects lie in FOLDER/objects, one file each. What it
 takes to use it is in FOLDER/environment.json once it serves. A bucket called `forbidden` refuses.
 """
+
 import datetime
 import http.server
 import json
@@ -28,15 +29,22 @@ def _make_certificate(folder):
   now = datetime.datetime.now(datetime.timezone.utc)
   day = datetime.timedelta(days=1)
   certificate = (
-      x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-      .serial_number(1).not_valid_before(now - day).not_valid_after(now + day)
-      .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in _HOSTS]), False)
-      .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
-      .sign(key, hashes.SHA256()))
+    x509.CertificateBuilder()
+    .subject_name(name)
+    .issuer_name(name)
+    .public_key(key.public_key())
+    .serial_number(1)
+    .not_valid_before(now - day)
+    .not_valid_after(now + day)
+    .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in _HOSTS]), False)
+    .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+    .sign(key, hashes.SHA256())
+  )
   pem = serialization.Encoding.PEM
   (folder / 'ca.pem').write_bytes(certificate.public_bytes(pem))
-  (folder / 'key.pem').write_bytes(key.private_bytes(
-      pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+  (folder / 'key.pem').write_bytes(
+    key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+  )
   context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
   context.load_cert_chain(folder / 'ca.pem', folder / 'key.pem')
   return context
@@ -129,8 +137,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     if content is None:
       self._answer(404)
     else:
-      self._answer(200, json.dumps({
-          'size': str(len(content)), 'generation': '1', 'updated': _UPDATED}).encode())
+      self._answer(
+        200,
+        json.dumps({'size': str(len(content)), 'generation': '1', 'updated': _UPDATED}).encode(),
+      )
 
   def _media(self, bucket, name):
     content = self.objects.read(bucket, name)
@@ -141,21 +151,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
     if int(first) >= len(content):
       self._answer(416)
     else:
-      self._answer(206, content[int(first):int(last) + 1 if last else None])
+      self._answer(206, content[int(first) : int(last) + 1 if last else None])
 
   def _list(self, bucket, query):
     prefix, delimiter = query.get('prefix', ''), query.get('delimiter')
     items, prefixes = [], set()
     for name in self.objects.names(bucket, prefix):
-      below, found, _ = name[len(prefix):].partition(delimiter or '\0')
+      below, found, _ = name[len(prefix) :].partition(delimiter or '\0')
       if found:
         prefixes.add(prefix + below + delimiter)
       else:
-        items.append({'name': name, 'size': str(len(self.objects.read(bucket, name) or b'')),
-                      'updated': _UPDATED})
+        items.append(
+          {
+            'name': name,
+            'size': str(len(self.objects.read(bucket, name) or b'')),
+            'updated': _UPDATED,
+          }
+        )
     most = int(query.get('maxResults', '1000'))
-    self._answer(200, json.dumps({
-        'items': items[:most], 'prefixes': sorted(prefixes)}).encode())
+    self._answer(200, json.dumps({'items': items[:most], 'prefixes': sorted(prefixes)}).encode())
 
   def do_POST(self):
     parts, query, body = self._split()
@@ -175,7 +189,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     parts, _, body = self._split()
     bucket, name = json.loads(parts[1])
     if '*' in self.headers.get('Content-Range', '') and not self.headers['Content-Range'].endswith(
-        '/0'):  # how far is it?
+      '/0'
+    ):  # how far is it?
       self._answer(308)
       return
     self.objects.write(bucket, name, body)
@@ -192,13 +207,17 @@ def main(folder):
   Handler.objects = Objects(folder / 'objects')
   server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
   temporary = folder / 'environment.tmp'
-  temporary.write_text(json.dumps({
-      'https_proxy': f'http://127.0.0.1:{server.server_port}',
-      'no_proxy': 'localhost,127.0.0.1,0.0.0.0',
-      'CURL_CA_BUNDLE': str(folder / 'ca.pem'),
-      'GOOGLE_AUTH_TOKEN_FOR_TESTING': 'fake',
-      'NO_GCE_CHECK': 'true',
-  }))
+  temporary.write_text(
+    json.dumps(
+      {
+        'https_proxy': f'http://127.0.0.1:{server.server_port}',
+        'no_proxy': 'localhost,127.0.0.1,0.0.0.0',
+        'CURL_CA_BUNDLE': str(folder / 'ca.pem'),
+        'GOOGLE_AUTH_TOKEN_FOR_TESTING': 'fake',
+        'NO_GCE_CHECK': 'true',
+      }
+    )
+  )
   temporary.rename(folder / 'environment.json')
   server.serve_forever()
 

@@ -1,4 +1,5 @@
 """scripts/find_python.sh on made-up interpreters."""
+
 import os
 import pathlib
 import subprocess
@@ -26,10 +27,14 @@ def _find(tmp_path, *folders, **variables):
     link = tools / tool
     if not link.exists():
       link.symlink_to(f'/usr/bin/{tool}')
-  environment = {'PATH': ':'.join(map(str, [*folders, tools])),
-                 'HOME': str(tmp_path / 'home'), **variables}
-  return subprocess.run(['/bin/bash', str(_SCRIPT)], env=environment, capture_output=True,
-                        text=True, check=False)
+  environment = {
+    'PATH': ':'.join(map(str, [*folders, tools])),
+    'HOME': str(tmp_path / 'home'),
+    **variables,
+  }
+  return subprocess.run(
+    ['/bin/bash', str(_SCRIPT)], env=environment, capture_output=True, text=True, check=False
+  )
 
 
 def test_a_shim_that_does_not_run_is_skipped(tmp_path):
@@ -39,12 +44,15 @@ def test_a_shim_that_does_not_run_is_skipped(tmp_path):
   assert (result.returncode, result.stdout.strip()) == (0, _REAL), result.stderr
 
 
-@pytest.mark.parametrize('place, variables', [
+@pytest.mark.parametrize(
+  'place, variables',
+  [
     ('home/.pyenv/versions/3.10.13/bin', {}),
     ('elsewhere/versions/3.10.2/bin', {'PYENV_ROOT': 'elsewhere'}),
     ('home/miniforge3/envs/mine/bin', {}),
     ('home/.local/share/uv/python/cpython-3.10.13-linux-x86_64-gnu/bin', {}),
-])
+  ],
+)
 def test_interpreters_off_the_path_are_found(tmp_path, place, variables):
   _interpreter(tmp_path / place / 'python3.10', f'exec {_REAL} "$@"')
   absolute = {name: str(tmp_path / value) for name, value in variables.items()}
@@ -62,10 +70,14 @@ def test_without_any_the_ways_to_get_one_are_shown(tmp_path):
   assert len(result.stderr.splitlines()) <= 12
 
 
-@pytest.mark.parametrize('script, reason', [
+@pytest.mark.parametrize(
+  'script, reason',
+  [
     ('echo "is Python 3.12" >&2; exit 1', 'is Python 3.12'),
     ('echo "has no shared library libpython3.10.so.1.0" >&2; exit 1', 'has no shared library'),
-    ('exit 3', 'does not start')])
+    ('exit 3', 'does not start'),
+  ],
+)
 def test_a_chosen_python_that_cannot_serve_is_refused_with_the_reason(tmp_path, script, reason):
   chosen = _interpreter(tmp_path / 'chosen', script)
   _interpreter(tmp_path / 'real' / 'python3.10', f'exec {_REAL} "$@"')
@@ -79,12 +91,18 @@ def test_a_chosen_python_that_serves_is_taken(tmp_path):
 
 
 def test_another_version_is_recognised_by_the_probe_itself(tmp_path):
-  other = next((path for path in map(pathlib.Path, ('/usr/bin/python3', '/usr/bin/python'))
-                if path.exists()), None)
+  other = next(
+    (path for path in map(pathlib.Path, ('/usr/bin/python3', '/usr/bin/python')) if path.exists()),
+    None,
+  )
   if other is None:
     pytest.skip('this machine has no other Python')
-  version = subprocess.run([str(other), '-c', 'import sys; print("%d.%d" % sys.version_info[:2])'],
-                           capture_output=True, text=True, check=True).stdout.strip()
+  version = subprocess.run(
+    [str(other), '-c', 'import sys; print("%d.%d" % sys.version_info[:2])'],
+    capture_output=True,
+    text=True,
+    check=True,
+  ).stdout.strip()
   if version == '3.10':
     pytest.skip("this machine's own Python is a 3.10")
   result = _find(tmp_path, PYTHON=str(other))

@@ -1,4 +1,5 @@
 """Graph functions over nests: values, structures, tracing once, refusal of other shapes."""
+
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +26,11 @@ def test_nests_go_in_and_come_out_in_their_structure():
     return {'sum': pair.left + pair.right[0], 'rest': _Pair((), [scalar * 2, pair.right[1]])}
 
   call = graph_function.GraphFunction(
-      function, (_Pair(_spec([3]), (_spec([3]), _spec([], tf.int64))), _spec([])))
-  output = call(_Pair(np.array([1, 2, 3], np.float32), (tf.constant([1.0, 1, 1]), np.int64(7))),
-                np.float32(2.5))
+    function, (_Pair(_spec([3]), (_spec([3]), _spec([], tf.int64))), _spec([]))
+  )
+  output = call(
+    _Pair(np.array([1, 2, 3], np.float32), (tf.constant([1.0, 1, 1]), np.int64(7))), np.float32(2.5)
+  )
   assert set(output) == {'sum', 'rest'}
   np.testing.assert_array_equal(output['sum'], [2, 3, 4])
   assert type(output['rest']) is _Pair

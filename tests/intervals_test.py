@@ -1,4 +1,5 @@
 """Intervals against SciPy, which the package itself does not need."""
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,8 +16,9 @@ def test_quantiles_of_student_t(degrees):
 def test_interval_of_the_mean_of_each_column(count):
   values = np.random.default_rng(count).normal(3.0, 2.0, [count, 4])
   found = intervals.of_mean(values)
-  low, high = stats.t.interval(0.95, count - 1, loc=values.mean(axis=0),
-                               scale=stats.sem(values, axis=0))
+  low, high = stats.t.interval(
+    0.95, count - 1, loc=values.mean(axis=0), scale=stats.sem(values, axis=0)
+  )
   np.testing.assert_allclose(found.mean, values.mean(axis=0))
   np.testing.assert_allclose(found.low, low)
   np.testing.assert_allclose(found.high, high)

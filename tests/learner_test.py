@@ -1,4 +1,5 @@
 """The learner on made-up samples: its arithmetic, its metrics, its checkpoints."""
+
 import functools
 
 from dm_env import specs
@@ -16,7 +17,8 @@ from seed_acme.agents.vtrace import config as vtrace_config
 _T, _B = 4, 3
 _RATE = 0.05
 _SPEC = types.EnvironmentSpec(
-    observation=specs.Array((4,), np.float32), action=specs.DiscreteArray(3))
+  observation=specs.Array((4,), np.float32), action=specs.DiscreteArray(3)
+)
 FIRST, MID, LAST = types.FIRST, types.MID, types.LAST
 
 
@@ -39,19 +41,23 @@ def _linear_loss(network, sample):
 
 def _linear_gradients(sample):
   inputs = sample.unroll.inputs
-  return [np.full((1, 2), inputs.reward.astype(np.float64).mean()),
-          inputs.observation.astype(np.float64).mean((0, 1))]  # `m`, `w`: Sonnet's order
+  return [
+    np.full((1, 2), inputs.reward.astype(np.float64).mean()),
+    inputs.observation.astype(np.float64).mean((0, 1)),
+  ]  # `m`, `w`: Sonnet's order
 
 
 def _agent_config(optimizer=None, **changes):
   optimizer = optimizer or config_lib.OptimizerConfig(learning_rate=_RATE)
   return vtrace_config.VTraceConfig(
-      **{'unroll_length': _T, 'batch_size': _B, 'optimizer': optimizer, **changes})
+    **{'unroll_length': _T, 'batch_size': _B, 'optimizer': optimizer, **changes}
+  )
 
 
 def _linear_learner(total_steps=1000, overlap=0, **optimizer):
   config = _agent_config(
-      config_lib.OptimizerConfig(**{'learning_rate': _RATE, **optimizer}), overlap=overlap)
+    config_lib.OptimizerConfig(**{'learning_rate': _RATE, **optimizer}), overlap=overlap
+  )
   return learner_lib.Learner(_Linear(), _linear_loss, config, total_steps)
 
 
@@ -59,7 +65,8 @@ def _vtrace_learner(seed=1, core='none', **changes):
   tf.random.set_seed(seed)
   config = _agent_config(**changes)
   network = agent.AGENT.make_network(
-      _SPEC, config_lib.NetworkConfig(mlp_sizes=(8,), core=core, core_size=6), config)
+    _SPEC, config_lib.NetworkConfig(mlp_sizes=(8,), core=core, core_size=6), config
+  )
   loss = lambda network, sample: agent.AGENT.loss(network, sample, config)
   return learner_lib.Learner(network, loss, config, total_steps=1000)
 
@@ -69,13 +76,16 @@ def _sample(seed=0, num_rows=_T + 1, observation_size=3, step_type=None, state=(
   shape = (num_rows, _B)
   normal = lambda *size: rng.normal(size=size, scale=scale).astype(np.float32)
   inputs = types.AgentInput(
-      step_type=np.full(shape, MID, np.uint8) if step_type is None else step_type,
-      reward=normal(*shape), discount=np.ones(shape, np.float32),
-      previous_action=rng.integers(0, 3, shape).astype(np.int32),
-      observation=normal(*shape, observation_size))
+    step_type=np.full(shape, MID, np.uint8) if step_type is None else step_type,
+    reward=normal(*shape),
+    discount=np.ones(shape, np.float32),
+    previous_action=rng.integers(0, 3, shape).astype(np.int32),
+    observation=normal(*shape, observation_size),
+  )
   outputs = types.AgentOutput(
-      action=rng.integers(0, 3, shape).astype(np.int32),
-      prediction=types.ActorCriticOutput(normal(*shape, 3), normal(*shape)))
+    action=rng.integers(0, 3, shape).astype(np.int32),
+    prediction=types.ActorCriticOutput(normal(*shape, 3), normal(*shape)),
+  )
   unroll = types.Unroll(state, inputs, outputs, np.zeros(shape, np.int64))
   return types.Sample(unroll, np.arange(_B, dtype=np.uint64), np.ones(_B))
 
@@ -87,7 +97,8 @@ def _vtrace_sample(learner, seed=0):
 
 def _with_inputs(sample, **fields):
   return sample._replace(
-      unroll=sample.unroll._replace(inputs=sample.unroll.inputs._replace(**fields)))
+    unroll=sample.unroll._replace(inputs=sample.unroll.inputs._replace(**fields))
+  )
 
 
 def _values(learner):
@@ -107,7 +118,7 @@ def _adam(config, gradients):
   for t, g in enumerate(gradients, start=1):
     m = config.adam_beta1 * m + (1 - config.adam_beta1) * g
     v = config.adam_beta2 * v + (1 - config.adam_beta2) * g * g
-    m_hat, v_hat = m / (1 - config.adam_beta1 ** t), v / (1 - config.adam_beta2 ** t)
+    m_hat, v_hat = m / (1 - config.adam_beta1**t), v / (1 - config.adam_beta2**t)
     change = change - config.learning_rate * m_hat / (np.sqrt(v_hat) + config.epsilon)
   return change
 
@@ -117,22 +128,26 @@ def _rmsprop(config, gradients):
   square, momentum, change = 0.0, 0.0, 0.0
   for g in gradients:
     square = config.rmsprop_decay * square + (1 - config.rmsprop_decay) * g * g
-    momentum = (config.rmsprop_momentum * momentum
-                + config.learning_rate * g / np.sqrt(square + config.epsilon))
+    momentum = config.rmsprop_momentum * momentum + config.learning_rate * g / np.sqrt(
+      square + config.epsilon
+    )
     change = change - momentum
   return change
 
 
-@pytest.mark.parametrize('reference, settings', [
+@pytest.mark.parametrize(
+  'reference, settings',
+  [
     (_adam, {'name': 'adam', 'adam_beta1': 0.8, 'adam_beta2': 0.95, 'epsilon': 1e-3}),
     (_adam, {'name': 'adam'}),
     (_rmsprop, {'name': 'rmsprop', 'rmsprop_decay': 0.9, 'epsilon': 0.1}),
     (_rmsprop, {'name': 'rmsprop', 'rmsprop_momentum': 0.7, 'epsilon': 0.01}),
-])
+  ],
+)
 def test_optimizers_equal_a_slow_reference(reference, settings):
   learner = _linear_learner(**settings)
   start = _values(learner)
-  samples = [_sample(seed, scale=10 ** -seed) for seed in range(4)]
+  samples = [_sample(seed, scale=10**-seed) for seed in range(4)]
   for sample in samples:
     learner.step(sample, agent_steps=0)
   config = config_lib.OptimizerConfig(**{'learning_rate': _RATE, **settings})
@@ -152,7 +167,7 @@ def _applied_norm(learner):
 def test_gradients_are_scaled_down_to_the_limit_and_reported_unscaled(max_norm):
   learner = _linear_learner(max_gradient_norm=max_norm, adam_beta1=0.0)
   sample = _sample()
-  norm = np.sqrt(sum(np.sum(g ** 2) for g in _linear_gradients(sample)))
+  norm = np.sqrt(sum(np.sum(g**2) for g in _linear_gradients(sample)))
   assert norm > 0.3
   metrics = learner.step(sample, agent_steps=0).metrics
   assert metrics['learner/gradient_norm'] == pytest.approx(norm, rel=1e-5)
@@ -165,7 +180,7 @@ def test_clipping_keeps_the_direction():
   sample = _sample()
   learner.step(sample, agent_steps=0)
   gradients = _linear_gradients(sample)
-  scale = 0.01 / np.sqrt(sum(np.sum(g ** 2) for g in gradients))
+  scale = 0.01 / np.sqrt(sum(np.sum(g**2) for g in gradients))
   moments = [x for name, x in learner.save().items() if '/m/' in name]
   for moment, gradient in zip(moments, gradients):
     np.testing.assert_allclose(moment, gradient * scale, rtol=1e-4)
@@ -184,8 +199,13 @@ def test_linear_schedule_runs_over_the_steps_of_the_experiment(agent_steps, shar
 def test_metrics_are_named_by_group_and_are_plain_floats():
   update = _linear_learner().step(_sample(), agent_steps=0)
   assert set(update.metrics) == {
-      'toy/reward', 'loss/total', 'learner/gradient_norm', 'learner/learning_rate',
-      'learner/policy_lag', 'learner/policy_lag_max'}
+    'toy/reward',
+    'loss/total',
+    'learner/gradient_norm',
+    'learner/learning_rate',
+    'learner/policy_lag',
+    'learner/policy_lag_max',
+  }
   assert all(type(value) is float for value in update.metrics.values())
   assert type(update.trained_steps) is int
   assert update.priorities is None
@@ -212,7 +232,8 @@ def test_priorities_of_the_loss_come_out():
   learner = learner_lib.Learner(_Linear(), loss, _agent_config(), total_steps=1000)
   sample = _sample()
   np.testing.assert_allclose(
-      learner.step(sample, 0).priorities, sample.unroll.inputs.reward.sum(0), rtol=1e-5)
+    learner.step(sample, 0).priorities, sample.unroll.inputs.reward.sum(0), rtol=1e-5
+  )
 
 
 def test_policy_lag_and_trained_steps_count_unmasked_transitions_after_the_overlap():
@@ -248,8 +269,9 @@ def test_policy_lag_follows_the_updates():
   assert lags == [0, 1, 2]
 
 
-@pytest.mark.parametrize('core, target_entropy, number', [
-    ('none', None, 6), ('none', 0.5, 7), ('lstm', 0.5, 10)])
+@pytest.mark.parametrize(
+  'core, target_entropy, number', [('none', None, 6), ('none', 0.5, 7), ('lstm', 0.5, 10)]
+)
 def test_every_trainable_variable_changes(core, target_entropy, number):
   learner = _vtrace_learner(core=core, target_entropy=target_entropy)
   before = _values(learner)
@@ -260,10 +282,13 @@ def test_every_trainable_variable_changes(core, target_entropy, number):
     assert (old != new).any(), name
 
 
-@pytest.mark.parametrize('field, metric', [
+@pytest.mark.parametrize(
+  'field, metric',
+  [
     ('reward', 'loss/policy'),
     ('observation', 'learner/gradient_norm'),  # a ReLU turns NaN into 0: the gradient shows it
-])
+  ],
+)
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_what_is_not_finite_stops_the_run_and_the_metric_is_named(field, metric, value):
   learner = _vtrace_learner()
@@ -284,8 +309,9 @@ def test_a_gradient_that_is_not_finite_stops_the_run_though_the_loss_is():
   def loss(network, sample):
     del sample
     return types.LossOutput(  # sqrt(0) = 0 with an infinite slope
-        loss=tf.reduce_sum(tf.sqrt(network.w - network.w[0])[:1]) + tf.reduce_sum(network.m),
-        metrics={})
+      loss=tf.reduce_sum(tf.sqrt(network.w - network.w[0])[:1]) + tf.reduce_sum(network.m),
+      metrics={},
+    )
 
   learner = learner_lib.Learner(_Linear(), loss, _agent_config(), total_steps=1000)
   with pytest.raises(learner_lib.NonFiniteError, match='learner/gradient_norm'):
@@ -320,10 +346,12 @@ def test_the_acting_network_is_not_the_learners():
 
 
 _LEARNERS = {
-    'adam': _vtrace_learner,
-    'rmsprop': functools.partial(_vtrace_learner, optimizer=config_lib.OptimizerConfig(
-        name='rmsprop', rmsprop_momentum=0.9, learning_rate=_RATE)),
-    'lstm_target_entropy': functools.partial(_vtrace_learner, core='lstm', target_entropy=0.3),
+  'adam': _vtrace_learner,
+  'rmsprop': functools.partial(
+    _vtrace_learner,
+    optimizer=config_lib.OptimizerConfig(name='rmsprop', rmsprop_momentum=0.9, learning_rate=_RATE),
+  ),
+  'lstm_target_entropy': functools.partial(_vtrace_learner, core='lstm', target_entropy=0.3),
 }
 
 
@@ -340,8 +368,9 @@ def test_after_restoring_the_next_steps_are_equal_to_the_bit(kind):
     expected, actual = learner.step(sample, 20), other.step(sample, 20)
     assert actual.metrics == expected.metrics
     assert actual.variables.version == expected.variables.version
-    _assert_all_equal([x.numpy() for x in actual.variables.values],
-                      [x.numpy() for x in expected.variables.values])
+    _assert_all_equal(
+      [x.numpy() for x in actual.variables.values], [x.numpy() for x in expected.variables.values]
+    )
   saved, restored = learner.save(), other.save()
   assert saved.keys() == restored.keys()
   _assert_all_equal(list(restored.values()), list(saved.values()))
@@ -358,13 +387,17 @@ def test_a_checkpoint_is_complete_before_the_first_update():
   assert len(set(before)) == len(before)
 
 
-@pytest.mark.parametrize('spoil, wanted', [
+@pytest.mark.parametrize(
+  'spoil, wanted',
+  [
     (lambda arrays, name: arrays.pop(name), 'has no'),
     (lambda arrays, name: arrays.__setitem__(name, np.zeros((7, 2), np.float32)), '[7, 2]'),
-])
+  ],
+)
 @pytest.mark.parametrize('index', [0, -1])
 def test_restoring_from_another_network_names_the_variable_and_assigns_nothing(
-    spoil, wanted, index):
+  spoil, wanted, index
+):
   learner = _vtrace_learner()
   learner.step(_vtrace_sample(learner), agent_steps=0)
   before = {name: np.array(x) for name, x in learner.save().items()}

@@ -4,6 +4,7 @@ The budgets are twice the worst of ten seeds; the ten numbers stand beside them.
 machine the test's own seed always takes the same number; another processor rounds
 differently and is another draw.
 """
+
 import dataclasses
 
 import pytest
@@ -43,8 +44,11 @@ def _train(config, folder, target, max_steps):
   run = run_directory.create(folder)
   saved_config.save(config, run.config)
   program = single_process.SingleProcess(config, run)
-  episodes = (program.server.evaluation_episodes if config.num_evaluation_environments
-              else program.server.training_episodes)
+  episodes = (
+    program.server.evaluation_episodes
+    if config.num_evaluation_environments
+    else program.server.training_episodes
+  )
   steps, is_solved = 0, False
   while steps < max_steps and not is_solved:
     program.step()
@@ -60,7 +64,8 @@ def _memory_score(run_dir):
   """Of 1,000 greedy episodes: 0 = chance, 1 = perfect."""
   result = evaluation.evaluate(str(run_dir), num_episodes=1000)
   environment = memory_chain.MemoryChain(
-      1, 0, **registry.load('memory_chain_vtrace').environment.settings)
+    1, 0, **registry.load('memory_chain_vtrace').environment.settings
+  )
   return environment.memory_score(result['return_mean'])
 
 
@@ -91,8 +96,12 @@ def test_memory_chain_is_not_learnt_without_a_memory(tmp_path):
 
 def _r2d2(name, seed=1, replay='prioritized'):
   config = registry.load(name)
-  return dataclasses.replace(config, seed=seed, num_evaluation_environments=32,
-                             agent=dataclasses.replace(config.agent, replay=replay))
+  return dataclasses.replace(
+    config,
+    seed=seed,
+    num_evaluation_environments=32,
+    agent=dataclasses.replace(config.agent, replay=replay),
+  )
 
 
 def test_catch_is_learnt_with_r2d2(tmp_path):
@@ -115,8 +124,9 @@ def test_memory_chain_stays_at_chance_with_r2d2_without_a_memory(tmp_path):
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize('name, max_steps', [
-    ('catch_r2d2', _R2D2_CATCH_STEPS), ('memory_chain_r2d2', _R2D2_MEMORY_STEPS)])
+@pytest.mark.parametrize(
+  'name, max_steps', [('catch_r2d2', _R2D2_CATCH_STEPS), ('memory_chain_r2d2', _R2D2_MEMORY_STEPS)]
+)
 @pytest.mark.parametrize('replay', ['prioritized', 'uniform'])
 @pytest.mark.parametrize('seed', [1, 2, 3])
 def test_r2d2_learns_from_either_replay(tmp_path, name, max_steps, replay, seed):

@@ -1,4 +1,5 @@
 """A run kept in a bucket: what survives when a machine is lost at any moment."""
+
 import json
 import threading
 import time
@@ -25,16 +26,19 @@ def url(tmp_path):
 @pytest.fixture
 def make(url, tmp_path):
   """`make(name)`: a run on a host of that name, kept in the bucket, not started."""
+
   def make_one(name='host', **arguments):
     run = run_directory.RunDirectory(tmp_path / name, bucket=url)
     return run, mirror.Mirror(run, period_s=PERIOD_S, **arguments)
+
   return make_one
 
 
 def _save(run, updates, value, keep=3, replay=None):
   run_directory.write_json(run.config, {'checkpoint': {'keep': keep}})
-  checkpoint.save(run.checkpoints, updates, {'w': np.full(4, value)}, {'value': value}, keep,
-                  replay)
+  checkpoint.save(
+    run.checkpoints, updates, {'w': np.full(4, value)}, {'value': value}, keep, replay
+  )
 
 
 def _value_after_loss(url, folder):
@@ -124,6 +128,7 @@ def test_saving_again_at_an_update_never_leaves_none(make, url, tmp_path, monkey
     def watched(*arguments):
       seen.append(_value_after_loss(url, tmp_path / f'look{len(seen)}'))
       call(*arguments)
+
     return watched
 
   for name in ('upload', 'delete', 'delete_folder'):
@@ -233,8 +238,11 @@ def test_logs_of_earlier_starts_are_kept_by_number(make, url):
     assert all(path.is_dir() and not list(path.iterdir()) for path in earlier)
     copier.stop()
   found = {name: bucket.read_bytes(bucket.join(url, name)) for name in bucket.files_below(url)}
-  assert found == {'logs/attempt_1/learner/0': b'1', 'logs/attempt_2/learner/0': b'2',
-                   'logs/learner/0': b'3'}
+  assert found == {
+    'logs/attempt_1/learner/0': b'1',
+    'logs/attempt_2/learner/0': b'2',
+    'logs/learner/0': b'3',
+  }
 
 
 def test_a_start_that_was_refused_moves_no_logs(make, url):
@@ -346,8 +354,10 @@ def test_a_program_whose_folder_was_taken_is_told(make, url):
   told = threading.Event()
   _, copier = make(on_failure=lambda error: told.set())
   copier.start()
-  bucket.write_bytes(bucket.join(url, 'lock.json'), json.dumps(
-      {'owner': 'another', 'beat': 1, 'job': '', 'host': 'elsewhere'}).encode())
+  bucket.write_bytes(
+    bucket.join(url, 'lock.json'),
+    json.dumps({'owner': 'another', 'beat': 1, 'job': '', 'host': 'elsewhere'}).encode(),
+  )
   assert told.wait(30)
   with pytest.raises(lease.TakenOver, match='taken over by elsewhere'):
     copier.stop()

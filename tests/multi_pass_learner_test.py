@@ -1,4 +1,5 @@
 """MultiPassLearner on a toy whose loss writes down what it is given."""
+
 import dataclasses
 
 import numpy as np
@@ -39,9 +40,12 @@ def _prepare(network, sample, is_first):
   assert type(is_first) is bool
   network.preparations.assign_add([1.0, float(is_first)])
   observation = tf.reshape(sample.unroll.inputs.observation[:-1], (_ELEMENTS, 2))
-  return {'x': observation, 'index': tf.range(_ELEMENTS),
-          'w': tf.repeat(network.w[None], _ELEMENTS, axis=0),
-          'number': tf.fill([_ELEMENTS], network.preparations[0])}
+  return {
+    'x': observation,
+    'index': tf.range(_ELEMENTS),
+    'w': tf.repeat(network.w[None], _ELEMENTS, axis=0),
+    'number': tf.fill([_ELEMENTS], network.preparations[0]),
+  }
 
 
 def _take(prepared, indices):
@@ -64,32 +68,45 @@ def _loss(network, batch):
   network.line.assign_add(1)
   pulled = 0.5 * tf.reduce_mean(tf.square(network.w - batch['w']))
   loss = 0.5 * tf.reduce_mean(tf.square(network.w - batch['x'])) + pulled
-  return types.LossOutput(loss=loss, metrics={
-      'toy/x': tf.reduce_mean(batch['x']), 'toy/step': number, 'toy/step_max': number})
+  return types.LossOutput(
+    loss=loss,
+    metrics={'toy/x': tf.reduce_mean(batch['x']), 'toy/step': number, 'toy/step_max': number},
+  )
 
 
 _PASSES = multi_pass_learner.Passes(
-    num_epochs=3, num_minibatches=4, num_elements=_ELEMENTS, prepare=_prepare,
-    prepares_each_epoch=False, take=_take, finish=_finish)
+  num_epochs=3,
+  num_minibatches=4,
+  num_elements=_ELEMENTS,
+  prepare=_prepare,
+  prepares_each_epoch=False,
+  take=_take,
+  finish=_finish,
+)
 
 
-def _learner(loss=_loss, seed=5, xla=False, optimizer=None, total_steps=1000, overlap=0,
-             **passes):
+def _learner(loss=_loss, seed=5, xla=False, optimizer=None, total_steps=1000, overlap=0, **passes):
   config = vtrace_config.VTraceConfig(
-      unroll_length=_T, batch_size=_B, overlap=overlap,
-      optimizer=config_lib.OptimizerConfig(**{'learning_rate': _RATE, **(optimizer or {})}))
+    unroll_length=_T,
+    batch_size=_B,
+    overlap=overlap,
+    optimizer=config_lib.OptimizerConfig(**{'learning_rate': _RATE, **(optimizer or {})}),
+  )
   return multi_pass_learner.MultiPassLearner(
-      _Toy(), loss, config, total_steps, dataclasses.replace(_PASSES, **passes), seed, xla)
+    _Toy(), loss, config, total_steps, dataclasses.replace(_PASSES, **passes), seed, xla
+  )
 
 
 def _sample(seed=0, step_type=None, version=0):
   rng = np.random.default_rng(seed)
   shape = (_T + 1, _B)
   inputs = types.AgentInput(
-      step_type=np.full(shape, MID, np.uint8) if step_type is None else step_type,
-      reward=np.zeros(shape, np.float32), discount=np.ones(shape, np.float32),
-      previous_action=np.zeros(shape, np.int32),
-      observation=rng.normal(size=(*shape, 2)).astype(np.float32))
+    step_type=np.full(shape, MID, np.uint8) if step_type is None else step_type,
+    reward=np.zeros(shape, np.float32),
+    discount=np.ones(shape, np.float32),
+    previous_action=np.zeros(shape, np.int32),
+    observation=rng.normal(size=(*shape, 2)).astype(np.float32),
+  )
   outputs = types.AgentOutput(np.zeros(shape, np.int32), np.zeros(shape, np.float32))
   unroll = types.Unroll((), inputs, outputs, np.full(shape, version, np.int64))
   return types.Sample(unroll, np.arange(_B, dtype=np.uint64), np.ones(_B))
@@ -98,7 +115,7 @@ def _sample(seed=0, step_type=None, version=0):
 def _book(learner):
   """Lines written so far: (elements `[S, N]`, preparations, first ones, preparation used)."""
   network = learner._network
-  lines = network.book.numpy()[:network.line.numpy()]
+  lines = network.book.numpy()[: network.line.numpy()]
   return lines[:, :_ELEMENTS], *lines[:, _ELEMENTS:].T.tolist()
 
 
@@ -113,8 +130,10 @@ def _values(learner):
 
 
 def _by_name(learner, variables):
-  return {variable.name.split('/')[-1].split(':')[0]: np.array(x)
-          for variable, x in zip(learner._network.variables, variables.values)}
+  return {
+    variable.name.split('/')[-1].split(':')[0]: np.array(x)
+    for variable, x in zip(learner._network.variables, variables.values)
+  }
 
 
 def _assert_all_equal(actual, expected):
@@ -124,8 +143,7 @@ def _assert_all_equal(actual, expected):
 
 
 @pytest.mark.parametrize('num_epochs, num_minibatches', [(1, 1), (3, 4), (2, 12), (4, 1)])
-def test_every_epoch_uses_each_element_once_in_minibatches_of_one_size(
-    num_epochs, num_minibatches):
+def test_every_epoch_uses_each_element_once_in_minibatches_of_one_size(num_epochs, num_minibatches):
   learner = _learner(num_epochs=num_epochs, num_minibatches=num_minibatches)
   for update in range(2):
     metrics = learner.step(_sample(update), agent_steps=0).metrics
@@ -169,8 +187,9 @@ def test_a_restored_learner_goes_on_to_the_bit_as_the_unbroken_one():
     expected, actual = learner.step(sample, 20), other.step(sample, 20)
     assert actual.metrics == expected.metrics
     assert actual.variables.version == expected.variables.version
-    _assert_all_equal([x.numpy() for x in actual.variables.values],
-                      [x.numpy() for x in expected.variables.values])
+    _assert_all_equal(
+      [x.numpy() for x in actual.variables.values], [x.numpy() for x in expected.variables.values]
+    )
   saved, restored = learner.save(), other.save()
   assert saved.keys() == restored.keys()
   _assert_all_equal(list(restored.values()), list(saved.values()))
@@ -206,8 +225,7 @@ def _toy_step(w, data, prepared_w, rate, m, v, t):
 @pytest.mark.parametrize('xla', [False, True])
 @pytest.mark.parametrize('each_epoch', [False, True])
 def test_the_weights_are_those_of_a_slow_reference(each_epoch, xla):
-  learner = _learner(prepares_each_epoch=each_epoch, xla=xla,
-                     optimizer={'max_gradient_norm': 0.0})
+  learner = _learner(prepares_each_epoch=each_epoch, xla=xla, optimizer={'max_gradient_norm': 0.0})
   sample = _sample()
   update = learner.step(sample, agent_steps=0)
   data = sample.unroll.inputs.observation[:-1].reshape(_ELEMENTS, 2)
@@ -227,13 +245,20 @@ def test_metrics_are_means_over_the_gradient_steps_and_maxima_where_they_are_cal
     metrics = learner.step(sample, agent_steps=0).metrics
     assert metrics['toy/step'] == 12 * update + 5.5
     assert metrics['toy/step_max'] == 12 * update + 11
-    assert metrics['toy/x'] == pytest.approx(
-        sample.unroll.inputs.observation[:-1].mean(), rel=1e-4)
+    assert metrics['toy/x'] == pytest.approx(sample.unroll.inputs.observation[:-1].mean(), rel=1e-4)
     assert all(type(value) is float for value in metrics.values())
   assert set(metrics) == {
-      'toy/x', 'toy/step', 'toy/step_max', 'toy/finished_w', 'loss/total',
-      'learner/gradient_norm', 'learner/learning_rate', 'learner/policy_lag',
-      'learner/policy_lag_max', 'learner/gradient_steps'}
+    'toy/x',
+    'toy/step',
+    'toy/step_max',
+    'toy/finished_w',
+    'loss/total',
+    'learner/gradient_norm',
+    'learner/learning_rate',
+    'learner/policy_lag',
+    'learner/policy_lag_max',
+    'learner/gradient_steps',
+  }
 
 
 def test_what_finishes_comes_after_the_last_step_and_is_published():
@@ -246,9 +271,16 @@ def test_what_finishes_comes_after_the_last_step_and_is_published():
     assert update.priorities is None
 
 
-@pytest.mark.parametrize('step, name, value', [
-    (0, 'toy/odd', np.nan), (5, 'toy/odd', -np.inf), (11, 'toy/odd', np.nan),
-    (5, 'toy/odd_max', np.nan), (5, 'toy/odd_max', np.inf)])
+@pytest.mark.parametrize(
+  'step, name, value',
+  [
+    (0, 'toy/odd', np.nan),
+    (5, 'toy/odd', -np.inf),
+    (11, 'toy/odd', np.nan),
+    (5, 'toy/odd_max', np.nan),
+    (5, 'toy/odd_max', np.inf),
+  ],
+)
 def test_what_is_not_finite_in_any_gradient_step_stops_the_run(step, name, value):
   def loss(network, batch):
     is_odd = network.line == step + 12
@@ -264,7 +296,7 @@ def test_what_is_not_finite_in_any_gradient_step_stops_the_run(step, name, value
 
 
 def test_what_is_not_finite_at_the_end_stops_the_run():
-  learner = _learner(finish=lambda network, sample: {'toy/end': tf.math.log(-network.w[0]**2)})
+  learner = _learner(finish=lambda network, sample: {'toy/end': tf.math.log(-(network.w[0] ** 2))})
   with pytest.raises(learner_lib.NonFiniteError, match='toy/end became nan in update 1'):
     learner.step(_sample(), agent_steps=0)
 
@@ -298,8 +330,9 @@ def test_the_learning_rate_follows_the_steps_of_the_run(agent_steps, share):
   metrics = learner.step(_sample(), agent_steps).metrics
   assert metrics['learner/learning_rate'] == pytest.approx(share * _RATE)
   # Adam's first step is the learning rate.
-  np.testing.assert_allclose(np.abs(learner._network.w.numpy() - before), share * _RATE,
-                             rtol=1e-3, atol=1e-9)
+  np.testing.assert_allclose(
+    np.abs(learner._network.w.numpy() - before), share * _RATE, rtol=1e-3, atol=1e-9
+  )
 
 
 def test_xla_changes_no_number():

@@ -1,4 +1,5 @@
 """The quick map gives what `tree` gives, and refuses nests that differ."""
+
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,13 @@ class _Pair(NamedTuple):
 
 
 _NESTS = [
-    np.arange(3), (), (np.arange(3), np.ones(2)), _Pair(np.arange(3), (np.ones(2), ())),
-    {'a': np.arange(3), 'b': _Pair(np.ones(1), np.zeros(1))}, [np.arange(2), np.arange(3)]]
+  np.arange(3),
+  (),
+  (np.arange(3), np.ones(2)),
+  _Pair(np.arange(3), (np.ones(2), ())),
+  {'a': np.arange(3), 'b': _Pair(np.ones(1), np.zeros(1))},
+  [np.arange(2), np.arange(3)],
+]
 
 
 @pytest.mark.parametrize('nest', _NESTS)

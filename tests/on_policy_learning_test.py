@@ -2,6 +2,7 @@
 
 Budgets are counted in agent steps; those of CartPole are the configurations' own.
 """
+
 import dataclasses
 
 import pytest
@@ -52,8 +53,10 @@ def _toy(preset):
   """The preset's CartPole configuration on a vector to be copied: continuous actions."""
   config = _cartpole(preset, seed=1)
   return dataclasses.replace(
-      config, environment=config_lib.EnvironmentConfig(id='toy', settings={'size': 2}),
-      agent=dataclasses.replace(config.agent, state_independent_std=True))
+    config,
+    environment=config_lib.EnvironmentConfig(id='toy', settings={'size': 2}),
+    agent=dataclasses.replace(config.agent, state_independent_std=True),
+  )
 
 
 @pytest.mark.parametrize('preset', _PRESETS)
@@ -94,8 +97,7 @@ def test_toy_memory_is_not_solved_without_one(tmp_path):
 def test_toy_memory_of_three_vectors_is_solved_with_a_recurrent_core(tmp_path):
   """The environment's own defaults: three vectors of three numbers, three rows later."""
   config = registry.load('toy_memory_ppo')
-  config = dataclasses.replace(
-      config, environment=config_lib.EnvironmentConfig(id='toy_memory'))
+  config = dataclasses.replace(config, environment=config_lib.EnvironmentConfig(id='toy_memory'))
   assert _train(config, tmp_path, target=2.4, max_steps=_WHOLE_TOY_MEMORY_STEPS) >= 2.4
 
 

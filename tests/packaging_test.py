@@ -1,4 +1,5 @@
 """What is installed, what may import what, and a checkout that lost its links."""
+
 import ast
 import importlib.util
 import pathlib
@@ -14,10 +15,13 @@ import setuptools
 _ROOT = pathlib.Path(__file__).parent.parent
 _LINKED = ('agents', 'configs', 'programs', 'replay')
 _SOURCES = sorted(
-    path for folder in ('seed_acme', *_LINKED, 'tests', 'scripts')
-    for path in (_ROOT / folder).rglob('*.py')
-    if not (path.relative_to(_ROOT).parts[0] == 'seed_acme'
-            and path.relative_to(_ROOT).parts[1] in _LINKED))
+  path
+  for folder in ('seed_acme', *_LINKED, 'tests', 'scripts')
+  for path in (_ROOT / folder).rglob('*.py')
+  if not (
+    path.relative_to(_ROOT).parts[0] == 'seed_acme' and path.relative_to(_ROOT).parts[1] in _LINKED
+  )
+)
 
 
 def _setup():
@@ -44,8 +48,12 @@ def _layer(path):
 
 
 def _offences(is_offence):
-  return [f'{path.relative_to(_ROOT)}:{line} imports {name}' for path in _SOURCES
-          for line, name in _imports(path) if is_offence(path, name)]
+  return [
+    f'{path.relative_to(_ROOT)}:{line} imports {name}'
+    for path in _SOURCES
+    for line, name in _imports(path)
+    if is_offence(path, name)
+  ]
 
 
 def _below(name, package):
@@ -60,9 +68,12 @@ def test_the_scan_sees_all_layers():
 def test_every_folder_with_modules_is_a_package_and_is_installed():
   found = set(setuptools.find_packages(str(_ROOT), include=['seed_acme', 'seed_acme.*']))
   expected = {
-      '.'.join(('seed_acme', *path.parent.relative_to(_ROOT).parts)).replace(
-          'seed_acme.seed_acme', 'seed_acme')
-      for path in _SOURCES if _layer(path) not in ('tests', 'scripts')}
+    '.'.join(('seed_acme', *path.parent.relative_to(_ROOT).parts)).replace(
+      'seed_acme.seed_acme', 'seed_acme'
+    )
+    for path in _SOURCES
+    if _layer(path) not in ('tests', 'scripts')
+  }
   assert found == expected
 
 
@@ -95,20 +106,39 @@ def _normal(name):
 
 def test_what_the_package_imports_is_declared():
   """Third-party modules that we import come with the install, not by chance."""
-  modules = {'absl': 'absl-py', 'dm_env': 'dm-env', 'tree': 'dm-tree', 'grpc': 'grpcio',
-             'sonnet': 'dm-sonnet', 'tensorflow': 'tensorflow-cpu', 'reverb': 'dm-reverb',
-             'launchpad': 'dm-launchpad', 'courier': 'dm-launchpad',
-             'google': 'google-cloud-aiplatform', 'yaml': 'pyyaml'}
+  modules = {
+    'absl': 'absl-py',
+    'dm_env': 'dm-env',
+    'tree': 'dm-tree',
+    'grpc': 'grpcio',
+    'sonnet': 'dm-sonnet',
+    'tensorflow': 'tensorflow-cpu',
+    'reverb': 'dm-reverb',
+    'launchpad': 'dm-launchpad',
+    'courier': 'dm-launchpad',
+    'google': 'google-cloud-aiplatform',
+    'yaml': 'pyyaml',
+  }
   setup = _setup()
-  declared = {_normal(requirements.Requirement(line).name)
-              for line in [*setup.INSTALL_REQUIRES, *setup.EXTRAS_REQUIRE['gym'],
-                           *setup.EXTRAS_REQUIRE['gymnasium'], *setup.EXTRAS_REQUIRE['atari'],
-                           *setup.EXTRAS_REQUIRE['video'], *setup.EXTRAS_REQUIRE['vertex']]}
+  declared = {
+    _normal(requirements.Requirement(line).name)
+    for line in [
+      *setup.INSTALL_REQUIRES,
+      *setup.EXTRAS_REQUIRE['gym'],
+      *setup.EXTRAS_REQUIRE['gymnasium'],
+      *setup.EXTRAS_REQUIRE['atari'],
+      *setup.EXTRAS_REQUIRE['video'],
+      *setup.EXTRAS_REQUIRE['vertex'],
+    ]
+  }
   own = set(sys.stdlib_module_names) | {'seed_acme'}
   assert not _offences(
-      lambda path, name: _layer(path) not in ('tests', 'scripts')
+    lambda path, name: (
+      _layer(path) not in ('tests', 'scripts')
       and (top := name.split('.')[0]) not in own
-      and _normal(modules.get(top, top)) not in declared)
+      and _normal(modules.get(top, top)) not in declared
+    )
+  )
 
 
 def test_root_folders_are_imported_through_the_package_only():
@@ -122,26 +152,35 @@ def test_only_replay_imports_reverb_and_only_programs_import_launchpad():
       return False
     if _below(name, 'courier'):
       return path != _ROOT / 'seed_acme' / 'inference' / 'courier_transport.py'
-    return (_below(name, 'reverb') and layer != 'replay'
-            or _below(name, 'launchpad') and layer != 'programs')
+    return (
+      _below(name, 'reverb')
+      and layer != 'replay'
+      or _below(name, 'launchpad')
+      and layer != 'programs'
+    )
+
   assert not _offences(is_offence)
 
 
 # The package's own front door hands out what people want from Python, and imports it late.
 _FRONT_DOOR = _ROOT / 'seed_acme' / '__init__.py'
 _FORBIDDEN = {
-    'seed_acme': ('agents', 'replay', 'programs', 'configs'),
-    'agents': ('replay', 'programs', 'configs'),
-    'replay': ('programs', 'configs'),
-    'configs': ('replay', 'programs'),
+  'seed_acme': ('agents', 'replay', 'programs', 'configs'),
+  'agents': ('replay', 'programs', 'configs'),
+  'replay': ('programs', 'configs'),
+  'configs': ('replay', 'programs'),
 }
 
 
 @pytest.mark.parametrize('layer', sorted(_FORBIDDEN))
 def test_imports_run_one_way(layer):
   assert not _offences(
-      lambda path, name: _layer(path) == layer and path != _FRONT_DOOR
-      and any(_below(name, f'seed_acme.{other}') for other in _FORBIDDEN[layer]))
+    lambda path, name: (
+      _layer(path) == layer
+      and path != _FRONT_DOOR
+      and any(_below(name, f'seed_acme.{other}') for other in _FORBIDDEN[layer])
+    )
+  )
 
 
 def test_no_file_and_no_function_has_grown_out_of_hand():
@@ -168,7 +207,12 @@ def test_a_copy_that_lost_its_links_says_so(tmp_path, damage):
     (package / name).mkdir()
   if damage == 'text file':
     (package / 'agents').write_text('../agents')
-  result = subprocess.run([sys.executable, '-c', 'import seed_acme'], cwd=tmp_path,
-                          capture_output=True, text=True, check=False)
+  result = subprocess.run(
+    [sys.executable, '-c', 'import seed_acme'],
+    cwd=tmp_path,
+    capture_output=True,
+    text=True,
+    check=False,
+  )
   assert result.returncode == 1
   assert 'symbolic link' in result.stderr and 'git' in result.stderr

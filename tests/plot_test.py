@@ -1,4 +1,5 @@
 """Plots of made-up runs, and everything that cannot be plotted."""
+
 import numpy as np
 import pytest
 

@@ -4,6 +4,7 @@ Convention. Each line of a ```bash block is a command that works from the reposi
 `.venv/bin` on the PATH. A ```python block whose first line is `# name.py` is that file; every
 other one is a script. Everything else is ```text.
 """
+
 import ast
 import dataclasses
 import functools
@@ -48,15 +49,18 @@ _FENCE = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r'!?\[[^\]]*\]\(([^)\s]+)\)')
 _CODE = re.compile(r'`([^`\n]+)`')
 _OVERRIDE = re.compile(r'--config\.([a-z_]+(?:\.[a-z_]+)*)')
-_SECTIONS = [field.name for field in dataclasses.fields(config_lib.ExperimentConfig)
-             if field.name in ('agent', 'network', 'environment')
-             or dataclasses.is_dataclass(field.default)]
+_SECTIONS = [
+  field.name
+  for field in dataclasses.fields(config_lib.ExperimentConfig)
+  if field.name in ('agent', 'network', 'environment') or dataclasses.is_dataclass(field.default)
+]
 _FIELD = re.compile(rf'(?:{"|".join(_SECTIONS)})(?:\.[a-z_]+)+')
 _OF_A_MACHINE = re.compile(r'(?<![\w.])/(?:home|root|work|tmp|usr|opt|mnt)/')
 
 
 class Block(NamedTuple):
   """One fenced block of a page."""
+
   page: str
   language: str
   text: str
@@ -64,15 +68,22 @@ class Block(NamedTuple):
 
 def _blocks(language, page_texts=None):
   texts = page_texts or {name: page.read_text() for name, page in zip(_NAMES, _PAGES)}
-  return [Block(name, match[1], match[2]) for name, text in texts.items()
-          for match in _FENCE.finditer(text) if match[1] == language]
+  return [
+    Block(name, match[1], match[2])
+    for name, text in texts.items()
+    for match in _FENCE.finditer(text)
+    if match[1] == language
+  ]
 
 
 def _commands():
   """(page, arguments) of every line of every ```bash block."""
-  return [(block.page, tuple(shlex.split(line, comments=True))) for block in _blocks('bash')
-          for line in block.text.replace('\\\n', ' ').splitlines()
-          if shlex.split(line, comments=True)]
+  return [
+    (block.page, tuple(shlex.split(line, comments=True)))
+    for block in _blocks('bash')
+    for line in block.text.replace('\\\n', ' ').splitlines()
+    if shlex.split(line, comments=True)
+  ]
 
 
 def _files():
@@ -105,6 +116,7 @@ class _Parsed(Exception):
 
 def _check_seed_acme(arguments, monkeypatch):
   """The real command line, up to where the work would begin; `list` and `doctor` really run."""
+
   def begin(config, *args, **kwargs):
     if isinstance(config, config_lib.ExperimentConfig):
       config_validation.validate(config)
@@ -115,9 +127,15 @@ def _check_seed_acme(arguments, monkeypatch):
       inspect_command._check(config)
     raise _Parsed
 
-  for module, name in ((training_run, 'prepare'), (bench, 'bench'), (evaluation, 'evaluate_runs'),
-                       (plot_lib, 'plot'), (cluster_file, 'load'), (sweep_schedule, 'Scheduler'),
-                       (inspect_command, 'inspect')):
+  for module, name in (
+    (training_run, 'prepare'),
+    (bench, 'bench'),
+    (evaluation, 'evaluate_runs'),
+    (plot_lib, 'plot'),
+    (cluster_file, 'load'),
+    (sweep_schedule, 'Scheduler'),
+    (inspect_command, 'inspect'),
+  ):
     monkeypatch.setattr(module, name, begin)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
   try:
@@ -147,8 +165,12 @@ def _check_source(arguments, monkeypatch):
   assert arguments == ('.venv/bin/activate',), arguments
 
 
-_CHECKS = {'seed-acme': _check_seed_acme, 'make': _check_make, 'tensorboard': _check_tensorboard,
-           'source': _check_source}
+_CHECKS = {
+  'seed-acme': _check_seed_acme,
+  'make': _check_make,
+  'tensorboard': _check_tensorboard,
+  'source': _check_source,
+}
 
 
 def _check_command(words, monkeypatch):
@@ -180,14 +202,27 @@ def test_command(command, monkeypatch, shown_files):
   _check_command(command[1], monkeypatch)
 
 
-@pytest.mark.parametrize('line', [
-    'make trian', 'make CONFIGS=x', 'seed-acme trian', 'seed-acme train --config=catch',
-    'seed-acme train --config.agent.discout=1', 'seed-acme train --config.num_actors=many',
-    'seed-acme train --config.num_actors=0', 'seed-acme evaluate --episodes=1', 'seed-acme plot',
+@pytest.mark.parametrize(
+  'line',
+  [
+    'make trian',
+    'make CONFIGS=x',
+    'seed-acme trian',
+    'seed-acme train --config=catch',
+    'seed-acme train --config.agent.discout=1',
+    'seed-acme train --config.num_actors=many',
+    'seed-acme train --config.num_actors=0',
+    'seed-acme evaluate --episodes=1',
+    'seed-acme plot',
     'seed-acme train --config=gym_vtrace --config.environment.id=nowhere:make',
-    'seed-acme train --config.network.torso=gated:Nothing', 'seed-acme inspect',
-    'seed-acme inspect --server=localhost', 'seed-acme inspect --run_dir=runs/latest --save=x',
-    'tensorboard runs', 'python x.py'])
+    'seed-acme train --config.network.torso=gated:Nothing',
+    'seed-acme inspect',
+    'seed-acme inspect --server=localhost',
+    'seed-acme inspect --run_dir=runs/latest --save=x',
+    'tensorboard runs',
+    'python x.py',
+  ],
+)
 def test_a_wrong_command_is_found(line, monkeypatch, shown_files):
   with pytest.raises((AssertionError, types.UserError)):
     _check_command(tuple(line.split()), monkeypatch)
@@ -280,8 +315,9 @@ def test_list_as_json_names_the_configurations_of_the_changelog(capsys, monkeypa
   assert {name for name in known if not name.startswith('bench_')} <= set(_CODE.findall(text))
 
 
-@pytest.mark.parametrize('block', [b for b in _blocks('python') if b.text[0] != '#'],
-                         ids=lambda b: b.page)
+@pytest.mark.parametrize(
+  'block', [b for b in _blocks('python') if b.text[0] != '#'], ids=lambda b: b.page
+)
 def test_scripts_call_what_exists(block):
   _check_script(block.text)
 
@@ -300,13 +336,18 @@ def _check_script(text):
         function = getattr(owner, node.func.attr)
         if function.__module__.startswith('seed_acme'):
           inspect.signature(function).bind(
-              *node.args, **{keyword.arg: None for keyword in node.keywords})
+            *node.args, **{keyword.arg: None for keyword in node.keywords}
+          )
 
 
 def test_a_wrong_script_is_found():
   _check_script('import seed_acme\nseed_acme.train(1, run_dir=2)')
-  for text in ('import seed_acme\nseed_acme.trian(1)', 'import seed_acme\nseed_acme.train()',
-               'import seed_acme\nseed_acme.train(1, folder=2)', 'import seed_acne'):
+  for text in (
+    'import seed_acme\nseed_acme.trian(1)',
+    'import seed_acme\nseed_acme.train()',
+    'import seed_acme\nseed_acme.train(1, folder=2)',
+    'import seed_acne',
+  ):
     with pytest.raises((AttributeError, TypeError, ImportError)):
       _check_script(text)
 
@@ -350,9 +391,11 @@ def test_the_custom_environment_takes_the_setting_shown(shown_files):
 def test_the_custom_agent_learns_from_a_sample(shown_files, monkeypatch):
   a2c = importlib.import_module('a2c')
   monkeypatch.setitem(agents.AGENTS, 'a2c', a2c.AGENT)
-  config = dataclasses.replace(configs.load('catch_vtrace'),
-                               agent=a2c.A2CConfig(unroll_length=4, batch_size=2),
-                               replay=config_lib.ReplayConfig(unrolls_per_item=1))
+  config = dataclasses.replace(
+    configs.load('catch_vtrace'),
+    agent=a2c.A2CConfig(unroll_length=4, batch_size=2),
+    replay=config_lib.ReplayConfig(unrolls_per_item=1),
+  )
   config_validation.validate(config)
   acting = build.make_acting(config)
   learner = build.make_learner(config, acting)
@@ -373,6 +416,10 @@ def _sample(unroll, batch_size):
   observation = random.random(unroll.inputs.observation.shape, np.float32)
   inputs = unroll.inputs._replace(step_type=step_type, reward=reward, observation=observation)
   initial_state, inputs, outputs, version = tree.map_structure(
-      time_major, unroll._replace(initial_state=(), inputs=inputs))
-  return types.Sample(types.Unroll(initial_state, inputs, outputs, version),
-                      tf.zeros([batch_size], tf.uint64), tf.zeros([batch_size], tf.float64))
+    time_major, unroll._replace(initial_state=(), inputs=inputs)
+  )
+  return types.Sample(
+    types.Unroll(initial_state, inputs, outputs, version),
+    tf.zeros([batch_size], tf.uint64),
+    tf.zeros([batch_size], tf.float64),
+  )

@@ -1,4 +1,5 @@
 """The run folder: creation, `latest`, the lock, JSON files, refusals."""
+
 import json
 import os
 import pathlib
@@ -110,8 +111,12 @@ with run_directory.lock(run_directory.create(sys.argv[1])):
 
 def test_a_second_program_is_refused_until_the_first_is_killed(tmp_path):
   run = run_directory.create(tmp_path / 'run')
-  holder = subprocess.Popen([sys.executable, '-c', _HOLD, str(run.path)], text=True,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+  holder = subprocess.Popen(
+    [sys.executable, '-c', _HOLD, str(run.path)],
+    text=True,
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+  )
   try:
     assert holder.stdout.readline() == 'held\n'
     with pytest.raises(types.UserError, match=f'process {holder.pid}'):
@@ -130,11 +135,25 @@ def test_a_second_program_is_refused_until_the_first_is_killed(tmp_path):
 
 def test_json_round_trip_and_values_without_json(tmp_path):
   path = tmp_path / 'summary.json'
-  run_directory.write_json(path, {
-      'nan': float('nan'), 'inf': -np.inf, 'steps': np.int64(3), 'lag': np.float32(0.5),
-      'list': (1, None), 'path': pathlib.Path('a')})
+  run_directory.write_json(
+    path,
+    {
+      'nan': float('nan'),
+      'inf': -np.inf,
+      'steps': np.int64(3),
+      'lag': np.float32(0.5),
+      'list': (1, None),
+      'path': pathlib.Path('a'),
+    },
+  )
   assert run_directory.read_json(path) == {
-      'nan': None, 'inf': None, 'steps': 3, 'lag': 0.5, 'list': [1, None], 'path': 'a'}
+    'nan': None,
+    'inf': None,
+    'steps': 3,
+    'lag': 0.5,
+    'list': [1, None],
+    'path': 'a',
+  }
   assert os.listdir(tmp_path) == ['summary.json']
 
 

@@ -1,4 +1,5 @@
 """Configurations to JSON and back; what a resumed run may change."""
+
 import dataclasses
 import json
 import math
@@ -13,9 +14,13 @@ from seed_acme.agents.vtrace import config as vtrace_config
 
 def _experiment(**changes):
   return config_lib.ExperimentConfig(
-      name='catch', environment=config_lib.EnvironmentConfig(
-          'catch', {'rows': 10, 'columns': 5, 'slow': True, 'gravity': 0.5, 'skin': 'red'}),
-      agent=vtrace_config.VTraceConfig(target_entropy=0.3), **changes)
+    name='catch',
+    environment=config_lib.EnvironmentConfig(
+      'catch', {'rows': 10, 'columns': 5, 'slow': True, 'gravity': 0.5, 'skin': 'red'}
+    ),
+    agent=vtrace_config.VTraceConfig(target_entropy=0.3),
+    **changes,
+  )
 
 
 def _with(experiment, path, value):
@@ -28,6 +33,7 @@ def _with(experiment, path, value):
 @dataclasses.dataclass(frozen=True)
 class Odd:
   """Everything a configuration may hold."""
+
   nested: tuple[tuple[int, str], ...] = ((1, 'a'), (2, 'b'))
   empty: tuple[int, ...] = ()
   bound: float = math.inf
@@ -38,12 +44,14 @@ class Odd:
 @dataclasses.dataclass
 class Thawed:
   """Not frozen."""
+
   x: int = 1
 
 
 @dataclasses.dataclass(frozen=True)
 class WithType:
   """A field name that the file format needs."""
+
   type: str = 'x'
 
 
@@ -67,13 +75,16 @@ def test_round_trip_of_tuples_none_and_infinities():
   assert math.isnan(decoded.bound)
 
 
-@pytest.mark.parametrize('value, message', [
+@pytest.mark.parametrize(
+  'value, message',
+  [
     (Odd(empty=[1]), r'\[1\] of type list'),
     (Thawed(), 'type Thawed'),
     (WithType(), "field called 'type'"),
     ({'type': 1}, "cannot be called 'type'"),
     (object, 'cannot be saved'),
-])
+  ],
+)
 def test_what_cannot_be_restored_is_not_saved(value, message):
   with pytest.raises(types.UserError, match=message):
     saved_config.to_json(value)
@@ -83,6 +94,7 @@ def test_a_class_inside_a_function_is_not_saved():
   @dataclasses.dataclass(frozen=True)
   class Local:
     """Cannot be imported."""
+
   with pytest.raises(types.UserError, match='top level of a module'):
     saved_config.to_json(Local())
 
@@ -100,11 +112,15 @@ def _raw(path='', **changes):
   return raw
 
 
-@pytest.mark.parametrize('raw, message', [
+@pytest.mark.parametrize(
+  'raw, message',
+  [
     (_raw(speed=3), 'has unknown speed'),
     (_raw(seed=...), 'lacks seed'),
-    (_raw('agent.optimizer', epsilon=..., name=...),
-     'lacks agent.optimizer.epsilon, agent.optimizer.name'),
+    (
+      _raw('agent.optimizer', epsilon=..., name=...),
+      'lacks agent.optimizer.epsilon, agent.optimizer.name',
+    ),
     (_raw('agent', gamma=1), 'has unknown agent.gamma'),
     (_raw(seed='one'), "seed = 'one'"),
     (_raw(seed=True), "seed = 'True'"),
@@ -120,7 +136,8 @@ def _raw(path='', **changes):
     (_raw('agent', type=7), 'no type name'),
     ([1], 'no ExperimentConfig'),
     (saved_config.to_json(Odd()), 'holds a Odd'),
-])
+  ],
+)
 def test_a_damaged_file_is_refused_by_name(tmp_path, raw, message):
   path = tmp_path / 'config.json'
   path.write_text(json.dumps(raw))
@@ -141,11 +158,20 @@ def test_every_field_that_may_change_exists_and_is_let_through(name):
   saved_config.compare_for_resume(experiment, _with(experiment, name, other))
 
 
-@pytest.mark.parametrize('path, value', [
-    ('seed', 5), ('environments_per_actor', 8), ('initial_checkpoint', 'runs/x'),
-    ('agent.discount', 0.5), ('agent.optimizer.learning_rate', 1.0), ('network.mlp_sizes', (1,)),
-    ('environment.settings', {'rows': 11}), ('replay.queue_size', 999),
-    ('inference.publish_period', 9)])
+@pytest.mark.parametrize(
+  'path, value',
+  [
+    ('seed', 5),
+    ('environments_per_actor', 8),
+    ('initial_checkpoint', 'runs/x'),
+    ('agent.discount', 0.5),
+    ('agent.optimizer.learning_rate', 1.0),
+    ('network.mlp_sizes', (1,)),
+    ('environment.settings', {'rows': 11}),
+    ('replay.queue_size', 999),
+    ('inference.publish_period', 9),
+  ],
+)
 def test_what_decides_learning_may_not_change(path, value):
   experiment = _experiment()
   with pytest.raises(types.UserError, match=path) as caught:
@@ -176,8 +202,9 @@ def test_settings_that_come_or_go_are_named():
 
 def test_another_agent_is_reported_once_and_not_by_its_fields():
   saved = _experiment()
-  plain = config_lib.AgentConfig(agent='other', unroll_length=1, overlap=0, batch_size=1,
-                                 optimizer=config_lib.OptimizerConfig())
+  plain = config_lib.AgentConfig(
+    agent='other', unroll_length=1, overlap=0, batch_size=1, optimizer=config_lib.OptimizerConfig()
+  )
   with pytest.raises(types.UserError) as caught:
     saved_config.compare_for_resume(saved, _with(saved, 'agent', plain))
   assert 'VTraceConfig -> seed_acme.config:AgentConfig' in str(caught.value)

@@ -1,4 +1,5 @@
 """Figures of sweeps from made-up curves and returns."""
+
 import numpy as np
 import pytest
 
@@ -13,18 +14,27 @@ def _curve(steps, returns):
 
 def _groups(count, num_seeds=3, num_rows=40):
   random = np.random.default_rng(0)
-  return [sweep_plot.Group(f'rate={i}', [
-      _curve(np.arange(1, num_rows + 1) * 1_000 + seed, random.normal(i, 1, num_rows))
-      for seed in range(num_seeds)]) for i in range(count)]
+  return [
+    sweep_plot.Group(
+      f'rate={i}',
+      [
+        _curve(np.arange(1, num_rows + 1) * 1_000 + seed, random.normal(i, 1, num_rows))
+        for seed in range(num_seeds)
+      ],
+    )
+    for i in range(count)
+  ]
 
 
 def test_curves_are_compared_where_all_have_been_by_straight_lines_between_rows():
-  steps, returns = sweep_plot.common_steps([
-      _curve([0, 100, 200], [0, 10, 20]), _curve([50, 150, 400], [1, 2, 4.5])])
+  steps, returns = sweep_plot.common_steps(
+    [_curve([0, 100, 200], [0, 10, 20]), _curve([50, 150, 400], [1, 2, 4.5])]
+  )
   assert (steps[0], steps[-1]) == (50, 200)
   np.testing.assert_allclose(returns[0], steps / 10)
-  np.testing.assert_allclose(returns[1], np.where(steps < 150, 1 + (steps - 50) / 100,
-                                                  2 + (steps - 150) / 100))
+  np.testing.assert_allclose(
+    returns[1], np.where(steps < 150, 1 + (steps - 50) / 100, 2 + (steps - 150) / 100)
+  )
 
 
 def test_curves_that_share_no_step_give_one_point():
@@ -39,9 +49,14 @@ def _text(path):
   return [line.strip()[5:-4] for line in text.splitlines() if line.strip().startswith('<!-- ')]
 
 
-@pytest.mark.parametrize('num_seeds, what', [
-    (1, 'one seed each'), (3, 'mean over seeds, 95% interval (Student t), each seed thin'),
-    (9, 'mean over seeds, 95% interval (Student t)')])
+@pytest.mark.parametrize(
+  'num_seeds, what',
+  [
+    (1, 'one seed each'),
+    (3, 'mean over seeds, 95% interval (Student t), each seed thin'),
+    (9, 'mean over seeds, 95% interval (Student t)'),
+  ],
+)
 def test_a_line_and_a_label_for_each_combination(tmp_path, num_seeds, what):
   path = sweep_plot.draw_curves(_groups(2, num_seeds), '', tmp_path / 'curves.svg')
   texts = _text(path)
@@ -52,18 +67,25 @@ def test_a_line_and_a_label_for_each_combination(tmp_path, num_seeds, what):
 @pytest.mark.parametrize('count, num_seeds, num_rows', [(1, 1, 1), (1, 2, 1), (8, 5, 100)])
 def test_from_one_point_to_many_curves(tmp_path, count, num_seeds, num_rows):
   path = sweep_plot.draw_curves(
-      _groups(count, num_seeds, num_rows), 'the best 8 of 20', tmp_path / 'curves.png')
+    _groups(count, num_seeds, num_rows), 'the best 8 of 20', tmp_path / 'curves.png'
+  )
   assert path.read_bytes().startswith(b'\x89PNG') and path.stat().st_size > 10_000
 
 
 def _panel(name, *returns):
-  return sweep_plot.Panel(name, [str(i) for i in range(len(returns))],
-                          [np.array(values, float) for values in returns])
+  return sweep_plot.Panel(
+    name, [str(i) for i in range(len(returns))], [np.array(values, float) for values in returns]
+  )
 
 
-@pytest.mark.parametrize('panels', [
-    [_panel('rate', [1.0], [])], [_panel('rate', [1, 2], [2, 3, 4])],
-    [_panel(f'field_{i}', [1, 1], [2, 2]) for i in range(7)]])
+@pytest.mark.parametrize(
+  'panels',
+  [
+    [_panel('rate', [1.0], [])],
+    [_panel('rate', [1, 2], [2, 3, 4])],
+    [_panel(f'field_{i}', [1, 1], [2, 2]) for i in range(7)],
+  ],
+)
 def test_a_panel_for_each_field_also_where_values_lack(tmp_path, panels):
   path = sweep_plot.draw_settings(panels, tmp_path / 'settings.svg')
   texts = _text(path)
@@ -72,8 +94,9 @@ def test_a_panel_for_each_field_also_where_values_lack(tmp_path, panels):
 
 
 def test_the_mean_of_each_value_stands_beside_it(tmp_path):
-  texts = _text(sweep_plot.draw_settings(
-      [_panel('rate', [1, 2, 6], [10, 11])], tmp_path / 'settings.svg'))
+  texts = _text(
+    sweep_plot.draw_settings([_panel('rate', [1, 2, 6], [10, 11])], tmp_path / 'settings.svg')
+  )
   assert {'3', '10.5'} <= set(texts)
 
 
@@ -81,7 +104,8 @@ def test_a_wide_interval_does_not_dwarf_the_runs(tmp_path):
   low, high = sweep_plot._range(np.array([1.0, 2.0]), np.array([-5.0, 8.0, np.nan]))
   assert (low, high) == pytest.approx((0.65, 2.35))
   assert sweep_plot._range(np.array([1.0, 2.0]), np.array([0.9, 2.1])) == pytest.approx(
-      (0.85, 2.15))
+    (0.85, 2.15)
+  )
   assert sweep_plot._range(np.array([1.0]), np.array([np.nan])) == pytest.approx((0.95, 1.05))
 
 

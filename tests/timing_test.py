@@ -1,4 +1,5 @@
 """Phase timers on a made-up clock; latency summaries against exact values."""
+
 import threading
 
 import numpy as np
@@ -8,7 +9,6 @@ from seed_acme import timing
 
 
 class _Clock:
-
   def __init__(self):
     self.now = 0.0
 
@@ -114,6 +114,7 @@ def test_a_phase_that_changes_while_a_snapshot_is_taken():
 
 class _SlowDict(dict):
   """Lets a reader run in the middle of the owner's change of phase."""
+
   reader = None
 
   def __setitem__(self, name, seconds):

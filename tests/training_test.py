@@ -1,4 +1,5 @@
 """The training loop around made-up learners: what it counts, publishes, logs and saves, when."""
+
 import dataclasses
 import json
 import types as python_types
@@ -33,10 +34,12 @@ class _Learner:
       raise learner_lib.NonFiniteError('loss/total became nan')
     self.agent_steps.append(agent_steps)
     self.num_updates += 1
-    metrics = {'loss/total': float(sample), 'learner/policy_lag': float(sample),
-               'learner/policy_lag_max': 2.0 * sample}
-    return learner_lib.Update(metrics, trained_steps=5, priorities=None,
-                              variables=self.variables())
+    metrics = {
+      'loss/total': float(sample),
+      'learner/policy_lag': float(sample),
+      'learner/policy_lag_max': 2.0 * sample,
+    }
+    return learner_lib.Update(metrics, trained_steps=5, priorities=None, variables=self.variables())
 
   def variables(self):
     return types.Variables(self.num_updates, (self.num_updates,))
@@ -67,6 +70,7 @@ class _Clock:
 
 class _Run:
   """A loop in a folder, with everything around it made up."""
+
   opened: list['_Run'] = []
 
   def __init__(self, path, clock, **changes):
@@ -74,24 +78,36 @@ class _Run:
     self.folder = run_directory.create(path)
     self.learner = _Learner()
     self.server = python_types.SimpleNamespace(
-        timer=timing.PhaseTimer(), training_episodes=episodes.EpisodeStatistics(4),
-        evaluation_episodes=episodes.EpisodeStatistics(4), batch_sizes=timing.Latencies(),
-        latencies_s=timing.Latencies())
+      timer=timing.PhaseTimer(),
+      training_episodes=episodes.EpisodeStatistics(4),
+      evaluation_episodes=episodes.EpisodeStatistics(4),
+      batch_sizes=timing.Latencies(),
+      latencies_s=timing.Latencies(),
+    )
     self.published = policy_lib.PublishedVariables()
     self.counters = counting.Counters(clock.monotonic)
     self.csv = csv_file.CsvLogger(self.folder.metrics)
     self.loop = training.TrainingLoop(
-        self.config, self.folder, learner=self.learner, server=self.server,
-        published=self.published, counters=self.counters, csv=self.csv, logger=self.csv,
-        memory=None)
+      self.config,
+      self.folder,
+      learner=self.learner,
+      server=self.server,
+      published=self.published,
+      counters=self.counters,
+      csv=self.csv,
+      logger=self.csv,
+      memory=None,
+    )
     self.opened.append(self)
 
   def end_episodes(self, statistics, scores):
     ids = np.arange(len(scores))
-    statistics.add(ids, np.full(len(scores), types.FIRST), np.zeros(len(scores)),
-                   np.zeros(len(scores)))
-    return statistics.add(ids, np.full(len(scores), types.LAST), np.array(scores) * 10.0,
-                          np.array(scores))
+    statistics.add(
+      ids, np.full(len(scores), types.FIRST), np.zeros(len(scores)), np.zeros(len(scores))
+    )
+    return statistics.add(
+      ids, np.full(len(scores), types.LAST), np.array(scores) * 10.0, np.array(scores)
+    )
 
   def rows(self):
     return csv_file.read(self.folder.metrics)
@@ -142,8 +158,12 @@ def test_weights_are_published_every_publish_period(tmp_path, clock):
 
 
 def test_rows_and_checkpoints_come_when_their_periods_have_passed(tmp_path, clock):
-  run = _Run(tmp_path, clock, learner=_replace('learner', log_period_s=1.0),
-             checkpoint=_replace('checkpoint', period_s=10.0, keep=9))
+  run = _Run(
+    tmp_path,
+    clock,
+    learner=_replace('learner', log_period_s=1.0),
+    checkpoint=_replace('checkpoint', period_s=10.0, keep=9),
+  )
   run.loop.restore()
   assert run.saved_updates() == [0]
   assert not run.folder.metrics.exists()
@@ -191,14 +211,37 @@ def test_status_before_anything_happened(tmp_path, clock):
   run.loop.log('running')
   status = run.status()
   assert status.keys() == {
-      'status', 'time_s', 'agent_steps', 'frames', 'updates', 'episodes', 'trained_steps', 'wall_s',
-      'total_steps', 'steps_per_s', 'episode_return', 'episode_return_last_100',
-      'evaluation_return', 'policy_lag_mean', 'policy_lag_p95', 'policy_lag_max',
-      'unrolls_inserted', 'resumptions', 'actors', 'seconds', 'inference_batch_size',
-      'inference_latency_s'}
+    'status',
+    'time_s',
+    'agent_steps',
+    'frames',
+    'updates',
+    'episodes',
+    'trained_steps',
+    'wall_s',
+    'total_steps',
+    'steps_per_s',
+    'episode_return',
+    'episode_return_last_100',
+    'evaluation_return',
+    'policy_lag_mean',
+    'policy_lag_p95',
+    'policy_lag_max',
+    'unrolls_inserted',
+    'resumptions',
+    'actors',
+    'seconds',
+    'inference_batch_size',
+    'inference_latency_s',
+  }
   assert (status['status'], status['total_steps'], status['updates']) == ('running', 77, 0)
-  for name in ('episode_return', 'evaluation_return', 'policy_lag_mean', 'policy_lag_p95',
-               'policy_lag_max'):
+  for name in (
+    'episode_return',
+    'evaluation_return',
+    'policy_lag_mean',
+    'policy_lag_p95',
+    'policy_lag_max',
+  ):
     assert status[name] is None
   assert {'learner', 'inference'} <= status['seconds'].keys()
 
@@ -272,7 +315,8 @@ def test_a_resumed_run_goes_on_from_the_checkpoint_and_cuts_later_rows(tmp_path,
   run = _Run(tmp_path, clock)
   run.loop.restore()
   assert run.counters.snapshot() == counting.Counts(
-      agent_steps=30, frames=120, updates=3, episodes=6, trained_steps=15, wall_s=3.0)
+    agent_steps=30, frames=120, updates=3, episodes=6, trained_steps=15, wall_s=3.0
+  )
   assert run.learner.num_updates == run.published.latest().version == 3
   assert run.rows()['agent_steps'] == [10, 20, 30]
   assert run.loop.resumptions == 1
@@ -373,7 +417,8 @@ def test_a_memory_that_was_restored_is_saved_with_what_came_in_since(tmp_path, c
 
 
 def test_a_disk_that_is_too_full_for_the_memory_keeps_the_last_one_and_no_leftovers(
-    tmp_path, clock):
+  tmp_path, clock
+):
   run = _with_memory(tmp_path, clock, content=b'good')
   run.loop._memory = _Memory(run, content=b'half', fails=True)
   run.loop.train(1.0)

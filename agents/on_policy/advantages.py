@@ -1,4 +1,5 @@
 """From rewards and values to advantages and value targets, by the configured estimator."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -14,27 +15,42 @@ from seed_acme.ops import vtrace as vtrace_lib
 
 class Estimates(NamedTuple):
   """`[T, B]` each, without gradient, in the units of the rewards."""
+
   targets: tf.Tensor
   advantages: tf.Tensor
 
 
-def estimate(values: tf.Tensor, steps: transitions_lib.Transitions, log_rhos: tf.Tensor,
-             config: on_policy_config.OnPolicyConfig) -> Estimates:
+def estimate(
+  values: tf.Tensor,
+  steps: transitions_lib.Transitions,
+  log_rhos: tf.Tensor,
+  config: on_policy_config.OnPolicyConfig,
+) -> Estimates:
   """values `[T+1, B]`, log_rhos `[T, B]` of the policy over the behaviour.
 
-    gae:    A_t of Schulman et al. 2016, target V_t + A_t
-    vtrace: targets of Espeholt et al. 2018; A_t in the form of GAE, not weighted by the
-            ratio, which the policy loss does
-    nstep:  target G^n_t, A_t = G^n_t - V_t
+  gae:    A_t of Schulman et al. 2016, target V_t + A_t
+  vtrace: targets of Espeholt et al. 2018; A_t in the form of GAE, not weighted by the
+          ratio, which the policy loss does
+  nstep:  target G^n_t, A_t = G^n_t - V_t
   """
   rewards, discounts, mask = steps
   if config.advantage == 'gae':
     return Estimates(*gae_lib.gae(values, rewards, discounts, mask, lambda_=config.lambda_))
   if config.advantage == 'vtrace':
-    return Estimates(*vtrace_lib.vtrace(
-        values, rewards, discounts, log_rhos, mask, lambda_=config.lambda_,
-        rho_clip=config.rho_clip, c_clip=config.c_clip, policy_rho_clip=None,
-        advantage_lambda=config.lambda_))
+    return Estimates(
+      *vtrace_lib.vtrace(
+        values,
+        rewards,
+        discounts,
+        log_rhos,
+        mask,
+        lambda_=config.lambda_,
+        rho_clip=config.rho_clip,
+        c_clip=config.c_clip,
+        policy_rho_clip=None,
+        advantage_lambda=config.lambda_,
+      )
+    )
   targets = nstep.nstep_returns(values, rewards, discounts, mask, n=config.num_bootstrap_steps)
   return Estimates(targets, tf.stop_gradient(transitions_lib.select(mask, targets - values[:-1])))
 
@@ -44,8 +60,9 @@ def rewards_to_learn(rewards: tf.Tensor, config: on_policy_config.OnPolicyConfig
   return transitions_lib.clip_rewards(rewards, config.max_abs_reward) * config.reward_scale
 
 
-def penalized(rewards: tf.Tensor, penalties: tf.Tensor,
-              config: on_policy_config.OnPolicyConfig) -> tf.Tensor:
+def penalized(
+  rewards: tf.Tensor, penalties: tf.Tensor, config: on_policy_config.OnPolicyConfig
+) -> tf.Tensor:
   """Rewards `[T, B]` to learn, less (or, as the original, more) the penalties `[T, B]`."""
   if config.penalties_in_rewards == 'none':
     return rewards

@@ -1,4 +1,5 @@
 """The configurable on-policy agent, as the runtime sees it."""
+
 from __future__ import annotations
 
 from seed_acme.agents import base
@@ -16,11 +17,12 @@ def replay_spec(config: on_policy_config.OnPolicyConfig) -> base.ReplaySpec:
 
 
 AGENT = base.Agent(
-    make_network=network.make_network,
-    select_actions=policy.select_actions,
-    replay_spec=replay_spec,
-    loss=loss.loss,
-    initial_priorities=None,
-    after_update=None,
-    passes=learner.passes,
-    num_uniforms=policy.num_uniforms)
+  make_network=network.make_network,
+  select_actions=policy.select_actions,
+  replay_spec=replay_spec,
+  loss=loss.loss,
+  initial_priorities=None,
+  after_update=None,
+  passes=learner.passes,
+  num_uniforms=policy.num_uniforms,
+)

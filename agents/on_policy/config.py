@@ -3,6 +3,7 @@
 The choices are those of Andrychowicz et al. 2021, "What Matters In On-Policy Reinforcement
 Learning?". `presets` combines them into the algorithms people know.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -25,6 +26,7 @@ class PenaltyConfig:
   threshold: hold mean(x) <= threshold by learning the weight; None = the weight is fixed.
   speed: k of weight = exp(k p), p learnt.
   """
+
   weight: float = 0.0
   threshold: float | None = None
   speed: float = 1.0
@@ -42,6 +44,7 @@ class NormalizationConfig:
   statistics: `average` = over all there were; `ema` = with forgetting; `none` = off.
   decay: share that the newest batch has in `ema`.
   """
+
   statistics: Literal['none', 'average', 'ema'] = 'none'
   decay: float = 0.01
 
@@ -80,6 +83,7 @@ class OnPolicyConfig(config_lib.AgentConfig):
   action_distribution, std_function, initial_std, min_std, state_independent_std: of
     continuous actions. `deterministic_tanh` can act, but has no density to learn from.
   """
+
   agent: str = 'on_policy'
   unroll_length: int = 16
   overlap: int = 0
@@ -100,7 +104,8 @@ class OnPolicyConfig(config_lib.AgentConfig):
   keep_advantages: Literal['all', 'positive', 'top_half'] = 'all'
   keep_form: Literal['shifted', 'original'] = 'shifted'
   policy_loss: Literal[
-      'ppo', 'vpg', 'vtrace', 'awr', 'vmpo', 'repeat_positive', 'behaviour_cloning'] = 'ppo'
+    'ppo', 'vpg', 'vtrace', 'awr', 'vmpo', 'repeat_positive', 'behaviour_cloning'
+  ] = 'ppo'
   ppo_epsilon: float = 0.2
   ppo_lower_bound: Literal['linear', 'reciprocal'] = 'linear'
   policy_rho_clip: float = 1.0
@@ -127,7 +132,8 @@ class OnPolicyConfig(config_lib.AgentConfig):
   value_compensation: bool = True
   popart_order: Literal['statistics_first', 'targets_first'] = 'statistics_first'
   action_distribution: Literal['tanh_normal', 'clipped_normal', 'deterministic_tanh'] = (
-      'tanh_normal')
+    'tanh_normal'
+  )
   std_function: Literal['softplus', 'safe_exp'] = 'softplus'
   initial_std: float = 1.0
   min_std: float = 1e-3
@@ -183,33 +189,50 @@ def _check_passes(config: OnPolicyConfig) -> None:
     raise types.UserError(f'agent.num_epochs ({config.num_epochs}) must be >= 1')
   if size < 0 or elements % size:
     raise types.UserError(
-        f'agent.minibatch_size ({size}) does not divide the {elements} {config.minibatch_of} '
-        'of an update: change it, agent.batch_size or agent.unroll_length')
+      f'agent.minibatch_size ({size}) does not divide the {elements} {config.minibatch_of} '
+      'of an update: change it, agent.batch_size or agent.unroll_length'
+    )
   if config.recompute_advantages == 'minibatch' and config.minibatch_of == 'transitions':
     raise types.UserError(
-        "agent.recompute_advantages ('minibatch') needs whole unrolls: set agent.minibatch_of "
-        "'unrolls', or recompute each 'epoch'")
+      "agent.recompute_advantages ('minibatch') needs whole unrolls: set agent.minibatch_of "
+      "'unrolls', or recompute each 'epoch'"
+    )
 
 
 def _check_ranges(config: OnPolicyConfig) -> None:
   named = lambda *names: {f'agent.{name}': getattr(config, name) for name in names}
-  ranges.check_above_zero(named(
-      'ppo_epsilon', 'awr_beta', 'vmpo_epsilon', 'vmpo_initial_temperature', 'vmpo_speed',
-      'huber_delta', 'reward_scale', 'initial_std'))
-  ranges.check_above_zero(named(
-      'policy_rho_clip', 'rho_clip', 'c_clip', 'awr_max_weight', 'observation_clip'), infinite=True)
+  ranges.check_above_zero(
+    named(
+      'ppo_epsilon',
+      'awr_beta',
+      'vmpo_epsilon',
+      'vmpo_initial_temperature',
+      'vmpo_speed',
+      'huber_delta',
+      'reward_scale',
+      'initial_std',
+    )
+  )
+  ranges.check_above_zero(
+    named('policy_rho_clip', 'rho_clip', 'c_clip', 'awr_max_weight', 'observation_clip'),
+    infinite=True,
+  )
   ranges.check_at_least_zero(named('value_clip', 'value_cost', 'max_abs_reward', 'min_std'))
   ranges.check_finite(named('advantage_offset'))
-  ranges.check_shares({
-      **named('discount', 'lambda_'), 'agent.observations.decay': config.observations.decay,
-      'agent.values.decay': config.values.decay})
+  ranges.check_shares(
+    {
+      **named('discount', 'lambda_'),
+      'agent.observations.decay': config.observations.decay,
+      'agent.values.decay': config.values.decay,
+    }
+  )
   if config.num_bootstrap_steps < 1:
-    raise types.UserError(
-        f'agent.num_bootstrap_steps ({config.num_bootstrap_steps}) must be >= 1')
+    raise types.UserError(f'agent.num_bootstrap_steps ({config.num_bootstrap_steps}) must be >= 1')
   if not _MIN_STD_ABOVE <= config.initial_std - config.min_std <= _MAX_STD_ABOVE:
     raise types.UserError(
-        f'agent.initial_std ({config.initial_std}) must be above agent.min_std '
-        f'({config.min_std}) by {_MIN_STD_ABOVE} to {_MAX_STD_ABOVE}')
+      f'agent.initial_std ({config.initial_std}) must be above agent.min_std '
+      f'({config.min_std}) by {_MIN_STD_ABOVE} to {_MAX_STD_ABOVE}'
+    )
 
 
 def _check_penalties(config: OnPolicyConfig) -> None:
@@ -223,22 +246,28 @@ def _check_penalties(config: OnPolicyConfig) -> None:
   of_behaviour = [name for name in penalties(config) if name.endswith('_behaviour')]
   if config.penalties_in_rewards == 'none' or not of_behaviour:
     return
-  num_estimates = {'never': 1, 'epoch': config.num_epochs,
-                   'minibatch': config.num_epochs * num_minibatches(config)}
+  num_estimates = {
+    'never': 1,
+    'epoch': config.num_epochs,
+    'minibatch': config.num_epochs * num_minibatches(config),
+  }
   if num_estimates[config.recompute_advantages] == 1:
     raise types.UserError(
-        f"agent.penalties_in_rewards ('{config.penalties_in_rewards}') with agent."
-        f'{of_behaviour[0]} needs rewards that are computed anew after the policy has left the '
-        "behaviour: before, the divergence is 0. Set agent.recompute_advantages 'epoch' or "
-        "'minibatch', and more than one pass")
+      f"agent.penalties_in_rewards ('{config.penalties_in_rewards}') with agent."
+      f'{of_behaviour[0]} needs rewards that are computed anew after the policy has left the '
+      "behaviour: before, the divergence is 0. Set agent.recompute_advantages 'epoch' or "
+      "'minibatch', and more than one pass"
+    )
 
 
 def _check_combinations(config: OnPolicyConfig) -> None:
   if config.action_distribution == 'deterministic_tanh':
     raise types.UserError(
-        "agent.action_distribution ('deterministic_tanh') has no log-probabilities, and every "
-        "agent.policy_loss needs them: choose 'tanh_normal' or 'clipped_normal'")
+      "agent.action_distribution ('deterministic_tanh') has no log-probabilities, and every "
+      "agent.policy_loss needs them: choose 'tanh_normal' or 'clipped_normal'"
+    )
   if config.policy_loss == 'vmpo' and config.keep_advantages != 'all':
     raise types.UserError(
-        f"agent.keep_advantages ('{config.keep_advantages}') must be 'all' with "
-        "agent.policy_loss 'vmpo', which takes the better half by itself")
+      f"agent.keep_advantages ('{config.keep_advantages}') must be 'all' with "
+      "agent.policy_loss 'vmpo', which takes the better half by itself"
+    )

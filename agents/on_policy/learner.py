@@ -1,4 +1,5 @@
 """What the on-policy agent learns from, and in how many passes."""
+
 from __future__ import annotations
 
 import functools
@@ -21,16 +22,22 @@ def passes(config: on_policy_config.OnPolicyConfig) -> multi_pass_learner.Passes
   """Epochs and minibatches. Raises `types.UserError` for sizes that do not divide."""
   config.check()
   return multi_pass_learner.Passes(
-      num_epochs=config.num_epochs, num_minibatches=on_policy_config.num_minibatches(config),
-      num_elements=on_policy_config.num_elements(config),
-      prepare=functools.partial(prepare, config=config),
-      prepares_each_epoch=config.recompute_advantages == 'epoch',
-      take=functools.partial(take, config=config),
-      finish=functools.partial(finish, config=config))
+    num_epochs=config.num_epochs,
+    num_minibatches=on_policy_config.num_minibatches(config),
+    num_elements=on_policy_config.num_elements(config),
+    prepare=functools.partial(prepare, config=config),
+    prepares_each_epoch=config.recompute_advantages == 'epoch',
+    take=functools.partial(take, config=config),
+    finish=functools.partial(finish, config=config),
+  )
 
 
-def prepare(network: network_lib.OnPolicyNetwork, sample: types.Sample, is_first: bool,
-            config: on_policy_config.OnPolicyConfig) -> loss_lib.Minibatch:
+def prepare(
+  network: network_lib.OnPolicyNetwork,
+  sample: types.Sample,
+  is_first: bool,
+  config: on_policy_config.OnPolicyConfig,
+) -> loss_lib.Minibatch:
   """The whole batch, with advantages and targets by the weights as they are.
 
   The statistics of the values change before the first pass only.
@@ -41,27 +48,41 @@ def prepare(network: network_lib.OnPolicyNetwork, sample: types.Sample, is_first
   params, values = prediction.policy_params[:-1], prediction.value
   actions = tree.map_structure(lambda x: x[:-1], outputs.action)
   behaviour = types.ActorCriticOutput(*tree.map_structure(lambda x: x[:-1], outputs.prediction))
-  log_rhos = (network.distribution.log_prob(params, actions)
-              - network.distribution.log_prob(behaviour.policy_params, actions))
+  log_rhos = network.distribution.log_prob(params, actions) - network.distribution.log_prob(
+    behaviour.policy_params, actions
+  )
   steps = transitions_lib.transitions(inputs, gamma=config.discount)
   steps = steps._replace(rewards=advantages_lib.rewards_to_learn(steps.rewards, config))
   quantities = penalties_lib.quantities(
-      network.distribution, params, behaviour.policy_params, config)
+    network.distribution, params, behaviour.policy_params, config
+  )
   estimates = loss_lib.estimate(network, values, steps, log_rhos, quantities, config)
   targets, advantages, behaviour_values = _in_learnt_units(
-      network, estimates, behaviour.value, steps.mask, is_first, config)
+    network, estimates, behaviour.value, steps.mask, is_first, config
+  )
   batch = loss_lib.Minibatch(
-      inputs=inputs, initial_state=state, actions=actions,
-      behaviour_params=behaviour.policy_params, behaviour_values=behaviour_values,
-      rewards=steps.rewards, discounts=steps.discounts, mask=steps.mask, targets=targets,
-      advantages=advantages)
+    inputs=inputs,
+    initial_state=state,
+    actions=actions,
+    behaviour_params=behaviour.policy_params,
+    behaviour_values=behaviour_values,
+    rewards=steps.rewards,
+    discounts=steps.discounts,
+    mask=steps.mask,
+    targets=targets,
+    advantages=advantages,
+  )
   return batch if config.minibatch_of == 'unrolls' else _as_transitions(batch)
 
 
 def _in_learnt_units(
-    network: network_lib.OnPolicyNetwork, estimates: advantages_lib.Estimates,
-    behaviour_values: tf.Tensor, mask: tf.Tensor, is_first: bool,
-    config: on_policy_config.OnPolicyConfig) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+  network: network_lib.OnPolicyNetwork,
+  estimates: advantages_lib.Estimates,
+  behaviour_values: tf.Tensor,
+  mask: tf.Tensor,
+  is_first: bool,
+  config: on_policy_config.OnPolicyConfig,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
   """Targets, advantages and values when acting, `[T, B]`, in the units values are learnt in.
 
   The order is of targets and advantages. Values when acting are in the units that the network's
@@ -84,18 +105,23 @@ def _as_transitions(batch: loss_lib.Minibatch) -> loss_lib.Minibatch:
   return tree.map_structure(merge, batch._replace(inputs=inputs, initial_state=()))
 
 
-def take(batch: loss_lib.Minibatch, indices: tf.Tensor,
-         config: on_policy_config.OnPolicyConfig) -> loss_lib.Minibatch:
+def take(
+  batch: loss_lib.Minibatch, indices: tf.Tensor, config: on_policy_config.OnPolicyConfig
+) -> loss_lib.Minibatch:
   """The transitions or unrolls `indices` `[M]` of a prepared batch."""
   axis = 0 if config.minibatch_of == 'transitions' else 1
   state = tree.map_structure(lambda x: tf.gather(x, indices), batch.initial_state)
   taken = tree.map_structure(
-      lambda x: tf.gather(x, indices, axis=axis), batch._replace(initial_state=()))
+    lambda x: tf.gather(x, indices, axis=axis), batch._replace(initial_state=())
+  )
   return taken._replace(initial_state=state)
 
 
-def finish(network: network_lib.OnPolicyNetwork, sample: types.Sample,
-           config: on_policy_config.OnPolicyConfig) -> dict[str, tf.Tensor]:
+def finish(
+  network: network_lib.OnPolicyNetwork,
+  sample: types.Sample,
+  config: on_policy_config.OnPolicyConfig,
+) -> dict[str, tf.Tensor]:
   """Observation statistics take in the batch only now: within an update, and in the ratio of
   policy and behaviour, nothing but gradients is to change what the network says.
   """
@@ -105,5 +131,7 @@ def finish(network: network_lib.OnPolicyNetwork, sample: types.Sample,
     network.observations.update(tree.map_structure(lambda x: x[:-1], inputs.observation), mask)
   if network.values is None:
     return {}
-  return {'value/normalizer_mean': network.values.mean(),
-          'value/normalizer_std': network.values.std()}
+  return {
+    'value/normalizer_mean': network.values.mean(),
+    'value/normalizer_std': network.values.std(),
+  }

@@ -1,4 +1,5 @@
 """The loss of the on-policy agent on one minibatch."""
+
 from __future__ import annotations
 
 import functools
@@ -25,6 +26,7 @@ class Minibatch(NamedTuple):
   result: rewards clipped and scaled, discounts and mask of `ops.transitions`; value targets and
   values when acting in the units that values are learnt in; advantages.
   """
+
   inputs: types.AgentInput
   initial_state: types.Nest
   actions: types.Nest
@@ -37,8 +39,11 @@ class Minibatch(NamedTuple):
   advantages: tf.Tensor
 
 
-def loss(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
-         config: on_policy_config.OnPolicyConfig) -> types.LossOutput:
+def loss(
+  network: network_lib.OnPolicyNetwork,
+  minibatch: Minibatch,
+  config: on_policy_config.OnPolicyConfig,
+) -> types.LossOutput:
   """Scalar: policy loss + value_cost * value loss + penalties; means over unmasked steps.
 
   Penalties that are in the rewards are no term of the loss; their weights are learnt all the same.
@@ -48,7 +53,8 @@ def loss(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
   log_prob = distribution.log_prob(params, minibatch.actions)
   # What was stored in masked rows may be anything; 0 keeps it out of gradients.
   behaviour_params = tf.stop_gradient(
-      transitions_lib.select(mask[..., tf.newaxis], minibatch.behaviour_params))
+    transitions_lib.select(mask[..., tf.newaxis], minibatch.behaviour_params)
+  )
   log_ratio = log_prob - distribution.log_prob(behaviour_params, minibatch.actions)
   quantities = penalties_lib.quantities(distribution, params, behaviour_params, config)
   targets, advantages = minibatch.targets, minibatch.advantages
@@ -59,60 +65,78 @@ def loss(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
     targets = network.normalized_value(estimates.targets)
     advantages = estimates.advantages / network.value_std()
   policy = policy_losses.policy_loss(
-      log_prob, log_ratio, advantages, mask, network.temperature(), config)
-  value = value_loss(network.normalized_value(values), tf.stop_gradient(targets),
-                     minibatch.behaviour_values, mask, config)
+    log_prob, log_ratio, advantages, mask, network.temperature(), config
+  )
+  value = value_loss(
+    network.normalized_value(values),
+    tf.stop_gradient(targets),
+    minibatch.behaviour_values,
+    mask,
+    config,
+  )
   penalty = penalties_lib.terms(quantities, network.penalty_weights(), mask, config)
   losses = {
-      'loss/policy': policy.loss,
-      'loss/value': config.value_cost * value,
-      'loss/penalties': (
-          penalty.loss if config.penalties_in_rewards == 'none' else tf.zeros([])),
-      'loss/adjustment': policy.adjustment + penalty.adjustment,
+    'loss/policy': policy.loss,
+    'loss/value': config.value_cost * value,
+    'loss/penalties': (penalty.loss if config.penalties_in_rewards == 'none' else tf.zeros([])),
+    'loss/adjustment': policy.adjustment + penalty.adjustment,
   }
   metrics = {
-      **losses,
-      **penalty.metrics,
-      **_policy_metrics(distribution, params, behaviour_params, log_ratio, mask, config),
-      'value/mean': transitions_lib.masked_mean(values, mask),
+    **losses,
+    **penalty.metrics,
+    **_policy_metrics(distribution, params, behaviour_params, log_ratio, mask, config),
+    'value/mean': transitions_lib.masked_mean(values, mask),
   }
   temperature = network.temperature()
   if temperature is not None:
     metrics['policy/temperature'] = temperature
   return types.LossOutput(
-      loss=tf.add_n(list(losses.values())),
-      metrics={name: tf.stop_gradient(x) for name, x in metrics.items()})
+    loss=tf.add_n(list(losses.values())),
+    metrics={name: tf.stop_gradient(x) for name, x in metrics.items()},
+  )
 
 
-def estimate(network: network_lib.OnPolicyNetwork, values: tf.Tensor,
-             steps: transitions_lib.Transitions, log_rhos: tf.Tensor,
-             quantities: dict[str, tf.Tensor],
-             config: on_policy_config.OnPolicyConfig) -> advantages_lib.Estimates:
+def estimate(
+  network: network_lib.OnPolicyNetwork,
+  values: tf.Tensor,
+  steps: transitions_lib.Transitions,
+  log_rhos: tf.Tensor,
+  quantities: dict[str, tf.Tensor],
+  config: on_policy_config.OnPolicyConfig,
+) -> advantages_lib.Estimates:
   """Values `[T+1, B]`; steps, log_rhos and quantities of the penalties `[T, B]`."""
   penalties = penalties_lib.in_rewards(quantities, network.penalty_weights(), steps.rewards)
   rewards = advantages_lib.penalized(steps.rewards, penalties, config)
   return advantages_lib.estimate(
-      values, steps._replace(rewards=transitions_lib.select(steps.mask, rewards)), log_rhos, config)
+    values, steps._replace(rewards=transitions_lib.select(steps.mask, rewards)), log_rhos, config
+  )
 
 
-def _policy_metrics(distribution: distributions.Distribution, params: tf.Tensor,
-                    behaviour_params: tf.Tensor, log_ratio: tf.Tensor, mask: tf.Tensor,
-                    config: on_policy_config.OnPolicyConfig) -> dict[str, tf.Tensor]:
+def _policy_metrics(
+  distribution: distributions.Distribution,
+  params: tf.Tensor,
+  behaviour_params: tf.Tensor,
+  log_ratio: tf.Tensor,
+  mask: tf.Tensor,
+  config: on_policy_config.OnPolicyConfig,
+) -> dict[str, tf.Tensor]:
   """How far the policy is from the one that acted."""
   mean = functools.partial(transitions_lib.masked_mean, mask=mask)
   ratio = vtrace_lib.importance_ratios(log_ratio)
   lower, upper = policy_losses.ppo_bounds(config)
   return {
-      'policy/entropy': mean(distribution.entropy(params)),
-      'policy/kl_behaviour': mean(distribution.kl(behaviour_params, params)),
-      'policy/ratio_mean': mean(ratio),
-      'policy/ratio_clipped_share': mean(tf.logical_or(ratio < lower, ratio > upper)),
+    'policy/entropy': mean(distribution.entropy(params)),
+    'policy/kl_behaviour': mean(distribution.kl(behaviour_params, params)),
+    'policy/ratio_mean': mean(ratio),
+    'policy/ratio_clipped_share': mean(tf.logical_or(ratio < lower, ratio > upper)),
   }
 
 
-def _predicted(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
-               config: on_policy_config.OnPolicyConfig
-               ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
+def _predicted(
+  network: network_lib.OnPolicyNetwork,
+  minibatch: Minibatch,
+  config: on_policy_config.OnPolicyConfig,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
   """Policy params and values of the steps, and, of unrolls, all values `[T+1, M]`."""
   if config.minibatch_of == 'transitions':
     prediction, _ = network(minibatch.inputs, minibatch.initial_state)
@@ -121,15 +145,21 @@ def _predicted(network: network_lib.OnPolicyNetwork, minibatch: Minibatch,
   return prediction.policy_params[:-1], prediction.value[:-1], prediction.value
 
 
-def value_loss(values: tf.Tensor, targets: tf.Tensor, behaviour_values: tf.Tensor,
-               mask: tf.Tensor, config: on_policy_config.OnPolicyConfig) -> tf.Tensor:
+def value_loss(
+  values: tf.Tensor,
+  targets: tf.Tensor,
+  behaviour_values: tf.Tensor,
+  mask: tf.Tensor,
+  config: on_policy_config.OnPolicyConfig,
+) -> tf.Tensor:
   """Scalar mean of l(V), all `[...]` in the units that values are learnt in.
 
-    mse: l = (target - V)^2.  huber: e^2/2 up to |e| = delta, then delta (|e| - delta/2).
-    clipped: max( l(V), l(V_old + clip(V - V_old, -c, c)) )
+  mse: l = (target - V)^2.  huber: e^2/2 up to |e| = delta, then delta (|e| - delta/2).
+  clipped: max( l(V), l(V_old + clip(V - V_old, -c, c)) )
   """
   values, targets, behaviour_values = (
-      transitions_lib.select(mask, x) for x in (values, targets, behaviour_values))
+    transitions_lib.select(mask, x) for x in (values, targets, behaviour_values)
+  )
 
   def losses(predicted: tf.Tensor) -> tf.Tensor:
     errors = targets - predicted

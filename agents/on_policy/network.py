@@ -1,4 +1,5 @@
 """The network of the on-policy agent: an actor-critic, its statistics and its learnt weights."""
+
 from __future__ import annotations
 
 import functools
@@ -22,26 +23,29 @@ _TEMPERATURE = 'temperature'
 
 
 def make_network(
-    spec: types.EnvironmentSpec, network_config: config_lib.NetworkConfig,
-    config: on_policy_config.OnPolicyConfig) -> OnPolicyNetwork:
+  spec: types.EnvironmentSpec,
+  network_config: config_lib.NetworkConfig,
+  config: on_policy_config.OnPolicyConfig,
+) -> OnPolicyNetwork:
   """Raises `types.UserError` for choices that do not go together."""
   distribution = make_distribution(spec, config)
   inner = build.make_actor_critic(network_config, spec, distribution.num_params)
   if config.minibatch_of == 'transitions' and tf.nest.flatten(inner.initial_state(1)):
     raise types.UserError(
-        "agent.minibatch_of ('transitions') needs a network without memory, and this one "
-        f"(network.core '{network_config.core}', network.frame_stack "
-        f"{network_config.frame_stack}) has a state that runs along an unroll: choose 'unrolls'")
+      "agent.minibatch_of ('transitions') needs a network without memory, and this one "
+      f"(network.core '{network_config.core}', network.frame_stack "
+      f"{network_config.frame_stack}) has a state that runs along an unroll: choose 'unrolls'"
+    )
   return OnPolicyNetwork(inner, distribution, spec, config)
 
 
-def make_distribution(spec: types.EnvironmentSpec,
-                      config: on_policy_config.OnPolicyConfig) -> distributions.Distribution:
+def make_distribution(
+  spec: types.EnvironmentSpec, config: on_policy_config.OnPolicyConfig
+) -> distributions.Distribution:
   """Of the environment's actions, as configured where they are continuous."""
   make_std = {'softplus': std_functions.softplus, 'safe_exp': std_functions.safe_exp}
   std = make_std[config.std_function](std_at_zero=config.initial_std, min_std=config.min_std)
-  return action_distributions.make(
-      spec.action, continuous=config.action_distribution, std=std)
+  return action_distributions.make(spec.action, continuous=config.action_distribution, std=std)
 
 
 def _decay(config: on_policy_config.NormalizationConfig) -> float | None:
@@ -57,9 +61,14 @@ class OnPolicyNetwork(snt.Module):
   Its prediction's value is in units of the reward.
   """
 
-  def __init__(self, inner: core.RecurrentNetwork, distribution: distributions.Distribution,
-               spec: types.EnvironmentSpec, config: on_policy_config.OnPolicyConfig,
-               name: str = 'on_policy'):
+  def __init__(
+    self,
+    inner: core.RecurrentNetwork,
+    distribution: distributions.Distribution,
+    spec: types.EnvironmentSpec,
+    config: on_policy_config.OnPolicyConfig,
+    name: str = 'on_policy',
+  ):
     super().__init__(name=name)
     self._inner = inner
     self.distribution = distribution
@@ -67,12 +76,13 @@ class OnPolicyNetwork(snt.Module):
     self.observations: running_statistics.ObservationNormalizer | None = None
     if config.observations.statistics != 'none':
       self.observations = running_statistics.ObservationNormalizer(
-          spec.observation, _decay(config.observations), config.observation_clip)
+        spec.observation, _decay(config.observations), config.observation_clip
+      )
     self.values: running_statistics.ValueNormalizer | None = None
     if config.values.statistics != 'none':
       self.values = running_statistics.ValueNormalizer(
-          _decay(config.values), config.value_compensation,
-          keeps_previous=config.value_clip > 0)
+        _decay(config.values), config.value_compensation, keeps_previous=config.value_clip > 0
+      )
     self._free_std = None
     if config.state_independent_std and distribution.is_std.any():
       self._free_std = tf.Variable(tf.zeros([distribution.num_params]), name='free_std')
@@ -116,8 +126,9 @@ class OnPolicyNetwork(snt.Module):
     params, value = prediction
     if self._free_std is not None:
       params = tf.where(self.distribution.is_std, self._free_std, params)
-    return types.ActorCriticOutput(params, value if self.values is None else
-                                   self.values.value(value))
+    return types.ActorCriticOutput(
+      params, value if self.values is None else self.values.value(value)
+    )
 
   def normalized_value(self, value: tf.Tensor) -> tf.Tensor:
     """`[...]` in units of the reward -> in those that the value is learnt in."""
@@ -138,9 +149,11 @@ class OnPolicyNetwork(snt.Module):
   def penalty_weights(self) -> dict[str, tf.Tensor]:
     """Scalars by name; gradients flow into the learnt ones."""
     return {
-        name: tf.constant(penalty.weight, tf.float32) if penalty.threshold is None else
-        lagrange.weight(self._parameters[name], speed=penalty.speed)
-        for name, penalty in on_policy_config.penalties(self._config).items()}
+      name: tf.constant(penalty.weight, tf.float32)
+      if penalty.threshold is None
+      else lagrange.weight(self._parameters[name], speed=penalty.speed)
+      for name, penalty in on_policy_config.penalties(self._config).items()
+    }
 
   def temperature(self) -> tf.Tensor | None:
     """Scalar eta of V-MPO; None for other policy losses."""
@@ -152,14 +165,21 @@ class OnPolicyNetwork(snt.Module):
 def _weight_parameters(config: on_policy_config.OnPolicyConfig) -> dict[str, tf.Variable]:
   """p of every learnt weight."""
   values = {
-      name: lagrange.initial_parameter(
-          on_policy_config.initial_weight(penalty), speed=penalty.speed,
-          weight_name=f'agent.{name}.weight', speed_name=f'agent.{name}.speed')
-      for name, penalty in on_policy_config.penalties(config).items()
-      if penalty.threshold is not None}
+    name: lagrange.initial_parameter(
+      on_policy_config.initial_weight(penalty),
+      speed=penalty.speed,
+      weight_name=f'agent.{name}.weight',
+      speed_name=f'agent.{name}.speed',
+    )
+    for name, penalty in on_policy_config.penalties(config).items()
+    if penalty.threshold is not None
+  }
   if config.policy_loss == 'vmpo':
     values[_TEMPERATURE] = lagrange.initial_parameter(
-        config.vmpo_initial_temperature, speed=config.vmpo_speed,
-        weight_name='agent.vmpo_initial_temperature', speed_name='agent.vmpo_speed')
+      config.vmpo_initial_temperature,
+      speed=config.vmpo_speed,
+      weight_name='agent.vmpo_initial_temperature',
+      speed_name='agent.vmpo_speed',
+    )
   make = functools.partial(tf.Variable, dtype=tf.float32)
   return {name: make(value, name=f'{name}_parameter') for name, value in values.items()}

@@ -1,4 +1,5 @@
 """How the on-policy agent acts: it samples, and in evaluation takes the distribution's mode."""
+
 from __future__ import annotations
 
 import tensorflow as tf
@@ -16,8 +17,11 @@ def num_uniforms(spec: types.EnvironmentSpec) -> int:
 
 
 def select_actions(
-    spec: types.EnvironmentSpec, prediction: types.ActorCriticOutput,
-    exploration: types.Exploration, config: on_policy_config.OnPolicyConfig) -> types.AgentOutput:
+  spec: types.EnvironmentSpec,
+  prediction: types.ActorCriticOutput,
+  exploration: types.Exploration,
+  config: on_policy_config.OnPolicyConfig,
+) -> types.AgentOutput:
   """prediction `[N, ...]`, exploration `[N, ...]` -> actions, nest of `[N, ...]`.
 
   What is returned is what is stored, as the row's action and as the next row's previous one.
@@ -28,6 +32,8 @@ def select_actions(
   mode = distribution.mode(params)
   is_evaluation = tf.cast(exploration.is_evaluation, tf.bool)
   action = tree.map_structure(
-      lambda m, s: tf.where(tf.reshape(is_evaluation, [-1] + [1] * (s.shape.rank - 1)), m, s),
-      mode, sampled)
+    lambda m, s: tf.where(tf.reshape(is_evaluation, [-1] + [1] * (s.shape.rank - 1)), m, s),
+    mode,
+    sampled,
+  )
   return types.AgentOutput(action=action, prediction=prediction)

@@ -3,6 +3,7 @@
 All arguments are of one shape `[...]`; every mean is over unmasked elements. Gradients flow
 through the policy's log-probability `log_prob` alone.
 """
+
 from __future__ import annotations
 
 import math
@@ -19,13 +20,19 @@ _EPSILON = 1e-8
 
 class PolicyLoss(NamedTuple):
   """Scalars. adjustment: the loss of a parameter that the policy loss learns, or 0."""
+
   loss: tf.Tensor
   adjustment: tf.Tensor
 
 
-def policy_loss(log_prob: tf.Tensor, log_ratio: tf.Tensor, advantages: tf.Tensor, mask: tf.Tensor,
-                temperature: tf.Tensor | None,
-                config: on_policy_config.OnPolicyConfig) -> PolicyLoss:
+def policy_loss(
+  log_prob: tf.Tensor,
+  log_ratio: tf.Tensor,
+  advantages: tf.Tensor,
+  mask: tf.Tensor,
+  temperature: tf.Tensor | None,
+  config: on_policy_config.OnPolicyConfig,
+) -> PolicyLoss:
   """log_ratio: log pi(a|x) - log mu(a|x). temperature: scalar eta of `vmpo`, else None."""
   advantages = transitions_lib.select(mask, tf.stop_gradient(advantages))
   log_prob, log_ratio = (transitions_lib.select(mask, x) for x in (log_prob, log_ratio))
@@ -43,12 +50,13 @@ def policy_loss(log_prob: tf.Tensor, log_ratio: tf.Tensor, advantages: tf.Tensor
   return PolicyLoss(loss, tf.zeros([]))
 
 
-def _weights(log_ratio: tf.Tensor, advantages: tf.Tensor,
-             config: on_policy_config.OnPolicyConfig) -> tf.Tensor:
+def _weights(
+  log_ratio: tf.Tensor, advantages: tf.Tensor, config: on_policy_config.OnPolicyConfig
+) -> tf.Tensor:
   """w of L = -mean(w log pi(a|x)).
 
-    vpg: A.  vtrace: min(rho_max, pi/mu) A.  awr: min(w_max, exp(A / beta)).
-    repeat_positive: 1 where A > 0, else 0 (beta -> 0, w_max = 1).  behaviour_cloning: 1.
+  vpg: A.  vtrace: min(rho_max, pi/mu) A.  awr: min(w_max, exp(A / beta)).
+  repeat_positive: 1 where A > 0, else 0 (beta -> 0, w_max = 1).  behaviour_cloning: 1.
   """
   if config.policy_loss == 'vpg':
     return advantages
@@ -61,8 +69,12 @@ def _weights(log_ratio: tf.Tensor, advantages: tf.Tensor,
   return tf.ones_like(advantages)
 
 
-def ppo(log_ratio: tf.Tensor, advantages: tf.Tensor, mask: tf.Tensor,
-        config: on_policy_config.OnPolicyConfig) -> tf.Tensor:
+def ppo(
+  log_ratio: tf.Tensor,
+  advantages: tf.Tensor,
+  mask: tf.Tensor,
+  config: on_policy_config.OnPolicyConfig,
+) -> tf.Tensor:
   """Schulman et al. 2017, eq. 7, with r the ratio pi/mu.
 
     L = -mean( min( r A, clip(r, lower, 1 + epsilon) A ) )
@@ -71,8 +83,7 @@ def ppo(log_ratio: tf.Tensor, advantages: tf.Tensor, mask: tf.Tensor,
   """
   ratio = vtrace_lib.importance_ratios(log_ratio)
   clipped = tf.clip_by_value(ratio, *ppo_bounds(config))
-  return -transitions_lib.masked_mean(
-      tf.minimum(ratio * advantages, clipped * advantages), mask)
+  return -transitions_lib.masked_mean(tf.minimum(ratio * advantages, clipped * advantages), mask)
 
 
 def ppo_bounds(config: on_policy_config.OnPolicyConfig) -> tuple[float, float]:
@@ -81,8 +92,13 @@ def ppo_bounds(config: on_policy_config.OnPolicyConfig) -> tuple[float, float]:
   return 1.0 - config.ppo_epsilon if config.ppo_lower_bound == 'linear' else 1.0 / upper, upper
 
 
-def vmpo(log_prob: tf.Tensor, advantages: tf.Tensor, mask: tf.Tensor, temperature: tf.Tensor,
-         config: on_policy_config.OnPolicyConfig) -> PolicyLoss:
+def vmpo(
+  log_prob: tf.Tensor,
+  advantages: tf.Tensor,
+  mask: tf.Tensor,
+  temperature: tf.Tensor,
+  config: on_policy_config.OnPolicyConfig,
+) -> PolicyLoss:
   """Song et al. 2020, eq. 3 and 4. D is the better half of the batch.
 
     psi_i = exp(A_i / eta) / sum_{j in D} exp(A_j / eta),  L = -sum_{i in D} psi_i log pi_i
@@ -119,14 +135,14 @@ def better_half(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
   return tf.logical_and(mask, advantages >= tf.gather(ordered, num_kept - 1))
 
 
-def preprocess(advantages: tf.Tensor, mask: tf.Tensor,
-               config: on_policy_config.OnPolicyConfig) -> tuple[tf.Tensor, tf.Tensor]:
+def preprocess(
+  advantages: tf.Tensor, mask: tf.Tensor, config: on_policy_config.OnPolicyConfig
+) -> tuple[tf.Tensor, tf.Tensor]:
   """Normalised and shifted advantages, and the mask of those that the loss is to see."""
   if config.normalize_advantages:
     mean = transitions_lib.masked_mean(advantages, mask)
     variance = transitions_lib.masked_mean(tf.square(advantages - mean), mask)
-    advantages = transitions_lib.select(
-        mask, (advantages - mean) / (tf.sqrt(variance) + _EPSILON))
+    advantages = transitions_lib.select(mask, (advantages - mean) / (tf.sqrt(variance) + _EPSILON))
   shifted = advantages + config.advantage_offset
   if config.keep_advantages == 'positive':
     compared = shifted if config.keep_form == 'shifted' else advantages

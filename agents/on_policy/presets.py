@@ -1,4 +1,5 @@
 """Five algorithms as choices of one agent. Further fields are given by keyword."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -12,35 +13,65 @@ def _preset(changes: dict[str, Any], defaults: dict[str, Any]) -> on_policy_conf
 
 def vpg(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """Vanilla policy gradient with a learnt baseline (Sutton et al. 2000), one pass."""
-  return _preset(changes, {
-      'policy_loss': 'vpg', 'advantage': 'gae', 'normalize_advantages': True})
+  return _preset(changes, {'policy_loss': 'vpg', 'advantage': 'gae', 'normalize_advantages': True})
 
 
 def ppo(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """Proximal policy optimisation with a clipped ratio (Schulman et al. 2017, eq. 7)."""
-  return _preset(changes, {
-      'policy_loss': 'ppo', 'ppo_epsilon': 0.2, 'advantage': 'gae', 'lambda_': 0.95,
-      'num_epochs': 10, 'minibatch_of': 'transitions', 'minibatch_size': 64,
-      'normalize_advantages': True})
+  return _preset(
+    changes,
+    {
+      'policy_loss': 'ppo',
+      'ppo_epsilon': 0.2,
+      'advantage': 'gae',
+      'lambda_': 0.95,
+      'num_epochs': 10,
+      'minibatch_of': 'transitions',
+      'minibatch_size': 64,
+      'normalize_advantages': True,
+    },
+  )
 
 
 def vtrace(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """V-trace, the actor-critic of IMPALA (Espeholt et al. 2018); tolerates some lag."""
-  return _preset(changes, {
-      'policy_loss': 'vtrace', 'advantage': 'vtrace', 'lambda_': 1.0,
-      'recompute_advantages': 'minibatch'})
+  return _preset(
+    changes,
+    {
+      'policy_loss': 'vtrace',
+      'advantage': 'vtrace',
+      'lambda_': 1.0,
+      'recompute_advantages': 'minibatch',
+    },
+  )
 
 
 def awr(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """Advantage-weighted regression (Peng et al. 2019): imitates what went well."""
-  return _preset(changes, {
-      'policy_loss': 'awr', 'awr_beta': 1.0, 'awr_max_weight': 20.0, 'advantage': 'gae',
-      'num_epochs': 10, 'minibatch_of': 'transitions', 'minibatch_size': 64,
-      'normalize_advantages': True})
+  return _preset(
+    changes,
+    {
+      'policy_loss': 'awr',
+      'awr_beta': 1.0,
+      'awr_max_weight': 20.0,
+      'advantage': 'gae',
+      'num_epochs': 10,
+      'minibatch_of': 'transitions',
+      'minibatch_size': 64,
+      'normalize_advantages': True,
+    },
+  )
 
 
 def vmpo(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """V-MPO (Song et al. 2020): the better half, weighed by a softmax, within a KL bound."""
-  return _preset(changes, {
-      'policy_loss': 'vmpo', 'vmpo_epsilon': 0.01, 'advantage': 'gae', 'num_epochs': 4,
-      'kl_from_behaviour': on_policy_config.PenaltyConfig(weight=1.0, threshold=0.01)})
+  return _preset(
+    changes,
+    {
+      'policy_loss': 'vmpo',
+      'vmpo_epsilon': 0.01,
+      'advantage': 'gae',
+      'num_epochs': 4,
+      'kl_from_behaviour': on_policy_config.PenaltyConfig(weight=1.0, threshold=0.01),
+    },
+  )

@@ -1,4 +1,5 @@
 """The R2D2 agent (Kapturowski et al. 2019), as the runtime sees it."""
+
 from __future__ import annotations
 
 from seed_acme.agents import base
@@ -15,11 +16,12 @@ def replay_spec(config: r2d2_config.R2D2Config) -> base.ReplaySpec:
 
 
 AGENT = base.Agent(
-    make_network=network.make_network,
-    select_actions=policy.select_actions,
-    replay_spec=replay_spec,
-    loss=loss.loss,
-    initial_priorities=loss.initial_priorities,
-    after_update=learner.after_update,
-    passes=None,
-    num_uniforms=policy.num_uniforms)
+  make_network=network.make_network,
+  select_actions=policy.select_actions,
+  replay_spec=replay_spec,
+  loss=loss.loss,
+  initial_priorities=loss.initial_priorities,
+  after_update=learner.after_update,
+  passes=None,
+  num_uniforms=policy.num_uniforms,
+)

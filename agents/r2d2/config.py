@@ -1,4 +1,5 @@
 """Configuration of the R2D2 agent (Kapturowski et al. 2019, as SEED RL runs it)."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -22,12 +23,14 @@ class R2D2Config(config_lib.ReplayAgentConfig):
   evaluation_epsilon: the same in evaluation environments.
   max_abs_reward: rewards are clipped to this in the loss; 0 = off.
   """
+
   agent: str = 'r2d2'
   unroll_length: int = 80
   overlap: int = 40  # burn-in
   batch_size: int = 64
   optimizer: config_lib.OptimizerConfig = config_lib.OptimizerConfig(
-      learning_rate=1e-4, epsilon=1e-3, max_gradient_norm=80.0)
+    learning_rate=1e-4, epsilon=1e-3, max_gradient_norm=80.0
+  )
   replay: Literal['prioritized', 'uniform'] = 'prioritized'
   replay_capacity: int = 100_000
   replay_min_size: int = 5_000
@@ -49,5 +52,6 @@ class R2D2Config(config_lib.ReplayAgentConfig):
     named = lambda *names: {f'agent.{name}': getattr(self, name) for name in names}
     ranges.check_above_zero(named('num_bootstrap_steps', 'target_period'))
     ranges.check_at_least_zero(named('rescaling_epsilon', 'epsilon_exponent', 'max_abs_reward'))
-    ranges.check_shares(named(
-        'discount', 'max_priority_share', 'epsilon_base', 'evaluation_epsilon'))
+    ranges.check_shares(
+      named('discount', 'max_priority_share', 'epsilon_base', 'evaluation_epsilon')
+    )

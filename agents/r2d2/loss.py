@@ -1,4 +1,5 @@
 """The loss and the priorities of R2D2 (Kapturowski et al. 2019, section 2.3)."""
+
 from __future__ import annotations
 
 import tensorflow as tf
@@ -11,8 +12,9 @@ from seed_acme.ops import nstep
 from seed_acme.ops import transitions as transitions_lib
 
 
-def loss(network: network_lib.OnlineAndTarget, sample: types.Sample,
-         config: r2d2_config.R2D2Config) -> types.LossOutput:
+def loss(
+  network: network_lib.OnlineAndTarget, sample: types.Sample, config: r2d2_config.R2D2Config
+) -> types.LossOutput:
   """Scalar loss of B unrolls of `overlap + T + 1` rows, and their new priorities `[B]`.
 
     L = 1/B sum_b w_b 1/2 sum_t m_t e_t^2,  e_t = h(G^n_t) - Q(x_t, a_t)
@@ -31,28 +33,36 @@ def loss(network: network_lib.OnlineAndTarget, sample: types.Sample,
   priorities = mixed_priorities(errors, mask, max_share=config.max_priority_share)
   mean = transitions_lib.masked_mean
   metrics = {
-      'q/mean': mean(tf.reduce_max(q_values, axis=-1)[:-1], mask),
-      'q/target_mean': mean(tf.reduce_max(target_q_values, axis=-1)[:-1], mask),
-      'q/td_error_abs': mean(tf.abs(errors), mask),
-      'replay/priority_mean': tf.reduce_mean(priorities),
-      'replay/priority_max': tf.reduce_max(priorities),
-      'replay/importance_weight_mean': tf.reduce_mean(weights),
+    'q/mean': mean(tf.reduce_max(q_values, axis=-1)[:-1], mask),
+    'q/target_mean': mean(tf.reduce_max(target_q_values, axis=-1)[:-1], mask),
+    'q/td_error_abs': mean(tf.abs(errors), mask),
+    'replay/priority_mean': tf.reduce_mean(priorities),
+    'replay/priority_max': tf.reduce_max(priorities),
+    'replay/importance_weight_mean': tf.reduce_mean(weights),
   }
   return types.LossOutput(
-      loss=total, metrics={name: tf.stop_gradient(x) for name, x in metrics.items()},
-      priorities=tf.stop_gradient(priorities))
+    loss=total,
+    metrics={name: tf.stop_gradient(x) for name, x in metrics.items()},
+    priorities=tf.stop_gradient(priorities),
+  )
 
 
-def _q_values(network, inputs: types.AgentInput, unroll: types.Unroll,
-              config: r2d2_config.R2D2Config) -> tf.Tensor:
+def _q_values(
+  network, inputs: types.AgentInput, unroll: types.Unroll, config: r2d2_config.R2D2Config
+) -> tf.Tensor:
   """`[T+1, B, A]` of the learnt rows, the state warmed by the rows before them."""
   state = burn_in.entering_state(network, unroll, config)
   prediction, _ = network.unroll(inputs, state)
   return prediction.q_values
 
 
-def td_errors(q_values: tf.Tensor, target_q_values: tf.Tensor, inputs: types.AgentInput,
-              actions: tf.Tensor, config: r2d2_config.R2D2Config) -> tuple[tf.Tensor, tf.Tensor]:
+def td_errors(
+  q_values: tf.Tensor,
+  target_q_values: tf.Tensor,
+  inputs: types.AgentInput,
+  actions: tf.Tensor,
+  config: r2d2_config.R2D2Config,
+) -> tuple[tf.Tensor, tf.Tensor]:
   """Errors e_t, 0 where masked, and the mask; both `[T, B]`.
 
   q_values, target_q_values: `[T+1, B, A]` of the online and the target network, rescaled.
@@ -64,8 +74,13 @@ def td_errors(q_values: tf.Tensor, target_q_values: tf.Tensor, inputs: types.Age
   rewards = transitions_lib.clip_rewards(rewards, config.max_abs_reward)
   greedy = tf.argmax(q_values, axis=-1, output_type=tf.int32)
   targets = nstep.nstep_q_targets(
-      tf.gather(target_q_values, greedy, batch_dims=2), rewards, discounts, mask,
-      n=config.num_bootstrap_steps, epsilon=config.rescaling_epsilon)
+    tf.gather(target_q_values, greedy, batch_dims=2),
+    rewards,
+    discounts,
+    mask,
+    n=config.num_bootstrap_steps,
+    epsilon=config.rescaling_epsilon,
+  )
   played = tf.gather(q_values[:-1], tf.cast(actions[:-1], tf.int32), batch_dims=2)
   return transitions_lib.select(mask, targets - played), mask
 
@@ -93,8 +108,8 @@ def initial_priorities(unrolls: types.Unroll, config: r2d2_config.R2D2Config) ->
   They stand for both networks: Q(x, argmax Q) bootstraps, whatever action was played.
   """
   time_major = tf.nest.map_structure(
-      lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank))),
-      unrolls._replace(initial_state=()))
+    lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank))), unrolls._replace(initial_state=())
+  )
   inputs, outputs = burn_in.learnt_rows(time_major, config)
   q_values = outputs.prediction.q_values
   errors, mask = td_errors(q_values, q_values, inputs, outputs.action, config)

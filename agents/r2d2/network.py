@@ -1,4 +1,5 @@
 """The network of R2D2: the one that acts and learns, and its target copy."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -14,8 +15,10 @@ from seed_acme.networks import build
 
 
 def make_network(
-    spec: types.EnvironmentSpec, network_config: config_lib.NetworkConfig,
-    config: r2d2_config.R2D2Config) -> core.RecurrentNetwork:
+  spec: types.EnvironmentSpec,
+  network_config: config_lib.NetworkConfig,
+  config: r2d2_config.R2D2Config,
+) -> core.RecurrentNetwork:
   """Two networks of the same build; the target starts as a copy."""
   del config
   with tf.name_scope('online'):
@@ -33,8 +36,12 @@ class OnlineAndTarget(snt.Module):
   Both are variables of one network, so that checkpoints carry the target too.
   """
 
-  def __init__(self, online: core.RecurrentNetwork, target: core.RecurrentNetwork,
-               name: str = 'online_and_target'):
+  def __init__(
+    self,
+    online: core.RecurrentNetwork,
+    target: core.RecurrentNetwork,
+    name: str = 'online_and_target',
+  ):
     super().__init__(name=name)
     self.online = online
     self.target = target

@@ -1,4 +1,5 @@
 """How R2D2 acts: greedily, or at random with a probability that each environment has for itself."""
+
 from __future__ import annotations
 
 import tensorflow as tf
@@ -14,8 +15,11 @@ def num_uniforms(spec: types.EnvironmentSpec) -> int:
 
 
 def select_actions(
-    spec: types.EnvironmentSpec, prediction: types.QOutput, exploration: types.Exploration,
-    config: r2d2_config.R2D2Config) -> types.AgentOutput:
+  spec: types.EnvironmentSpec,
+  prediction: types.QOutput,
+  exploration: types.Exploration,
+  config: r2d2_config.R2D2Config,
+) -> types.AgentOutput:
   """prediction `[N, A]`, exploration `[N, ...]` -> int32 actions `[N]`."""
   del spec
   q_values = prediction.q_values
@@ -30,8 +34,7 @@ def select_actions(
 def epsilons(exploration: types.Exploration, config: r2d2_config.R2D2Config) -> tf.Tensor:
   """`[N]` probabilities of a random action (Horgan et al. 2018, section 4).
 
-    epsilon_i = base^(1 + exponent i / (N - 1)), and evaluation_epsilon in evaluation
+  epsilon_i = base^(1 + exponent i / (N - 1)), and evaluation_epsilon in evaluation
   """
   training = tf.pow(config.epsilon_base, 1.0 + config.epsilon_exponent * exploration.place)
-  return tf.where(
-      tf.cast(exploration.is_evaluation, tf.bool), config.evaluation_epsilon, training)
+  return tf.where(tf.cast(exploration.is_evaluation, tf.bool), config.evaluation_epsilon, training)

@@ -1,4 +1,5 @@
 """The V-trace agent (IMPALA, Espeholt et al. 2018), as the runtime sees it."""
+
 from __future__ import annotations
 
 from seed_acme.agents import base
@@ -15,11 +16,12 @@ def replay_spec(config: vtrace_config.VTraceConfig) -> base.ReplaySpec:
 
 
 AGENT = base.Agent(
-    make_network=network.make_network,
-    select_actions=policy.select_actions,
-    replay_spec=replay_spec,
-    loss=loss.loss,
-    initial_priorities=None,
-    after_update=None,
-    passes=None,
-    num_uniforms=policy.num_uniforms)
+  make_network=network.make_network,
+  select_actions=policy.select_actions,
+  replay_spec=replay_spec,
+  loss=loss.loss,
+  initial_priorities=None,
+  after_update=None,
+  passes=None,
+  num_uniforms=policy.num_uniforms,
+)

@@ -1,4 +1,5 @@
 """Configuration of the V-trace agent (Espeholt et al. 2018, IMPALA)."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -22,6 +23,7 @@ class VTraceConfig(config_lib.AgentConfig):
   kl_cost: weight of the one-sample KL(behaviour || learner).
   max_abs_reward: rewards are clipped to this in the loss; 0 = off.
   """
+
   agent: str = 'vtrace'
   unroll_length: int = 20  # original: 100 (DMLab at 72x96); small tasks want less lag
   overlap: int = 0
@@ -50,6 +52,7 @@ class VTraceConfig(config_lib.AgentConfig):
       ranges.check_finite(named('target_entropy'))
       if not self.entropy_cost:
         raise types.UserError(
-            f'agent.entropy_cost ({self.entropy_cost}) must be > 0 with agent.target_entropy: it '
-            'is the weight that adjustment starts from, by factors. A small one, such as 1e-5, '
-            'will do')
+          f'agent.entropy_cost ({self.entropy_cost}) must be > 0 with agent.target_entropy: it '
+          'is the weight that adjustment starts from, by factors. A small one, such as 1e-5, '
+          'will do'
+        )

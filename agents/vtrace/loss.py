@@ -1,4 +1,5 @@
 """The loss of the V-trace agent (Espeholt et al. 2018, sections 4.1 and 4.2)."""
+
 from __future__ import annotations
 
 import functools
@@ -20,14 +21,15 @@ _MAX_REPORTED_LOG_RHO = 20.0  # keeps one hopeless ratio from turning the metric
 
 class _EntropyTerms(NamedTuple):
   """Scalars: the entropy bonus as a loss, the loss of its weight, and the weight."""
+
   bonus: tf.Tensor
   adjustment: tf.Tensor
   weight: tf.Tensor
 
 
 def loss(
-    network: core.RecurrentNetwork, sample: types.Sample,
-    config: vtrace_config.VTraceConfig) -> types.LossOutput:
+  network: core.RecurrentNetwork, sample: types.Sample, config: vtrace_config.VTraceConfig
+) -> types.LossOutput:
   """Scalar loss of B unrolls of `overlap + T + 1` rows; every mean is over unmasked rows.
 
     L = -mean(A_t log pi(a_t|x_t)) + value_cost 1/2 mean((v_t - V_t)^2)
@@ -47,48 +49,57 @@ def loss(
   log_probs = policy.log_prob(params, actions)
   log_rhos = log_probs - policy.log_prob(behaviour_params, actions)
   targets, advantages = vtrace_lib.vtrace(
-      values, rewards, discounts, log_rhos, mask, lambda_=config.lambda_,
-      rho_clip=config.rho_clip, c_clip=config.c_clip, policy_rho_clip=config.policy_rho_clip,
-      advantage_lambda=1.0)
+    values,
+    rewards,
+    discounts,
+    log_rhos,
+    mask,
+    lambda_=config.lambda_,
+    rho_clip=config.rho_clip,
+    c_clip=config.c_clip,
+    policy_rho_clip=config.policy_rho_clip,
+    advantage_lambda=1.0,
+  )
   mean = functools.partial(transitions_lib.masked_mean, mask=mask)
   entropies = policy.entropy(params)
   entropy = _entropy_terms(network, entropies, mask, config)
   losses = {
-      'loss/policy': -mean(advantages * log_probs),
-      'loss/value': config.value_cost * 0.5 * mean(tf.square(targets - values[:-1])),
-      'loss/entropy': entropy.bonus,
-      'loss/entropy_adjustment': entropy.adjustment,
-      'loss/kl': config.kl_cost * mean(-log_rhos),
+    'loss/policy': -mean(advantages * log_probs),
+    'loss/value': config.value_cost * 0.5 * mean(tf.square(targets - values[:-1])),
+    'loss/entropy': entropy.bonus,
+    'loss/entropy_adjustment': entropy.adjustment,
+    'loss/kl': config.kl_cost * mean(-log_rhos),
   }
   total = tf.add_n(list(losses.values()))
   metrics = {
-      **losses,
-      'loss/total': total,
-      'policy/entropy': mean(entropies),
-      'policy/entropy_cost': entropy.weight,
-      'policy/kl_behaviour': mean(policy.kl(behaviour_params, params)),
-      'value/mean': mean(values[:-1]),
-      'value/target_mean': mean(targets),
-      **_ratio_metrics(log_rhos, mask, config),
+    **losses,
+    'loss/total': total,
+    'policy/entropy': mean(entropies),
+    'policy/entropy_cost': entropy.weight,
+    'policy/kl_behaviour': mean(policy.kl(behaviour_params, params)),
+    'value/mean': mean(values[:-1]),
+    'value/target_mean': mean(targets),
+    **_ratio_metrics(log_rhos, mask, config),
   }
   return types.LossOutput(
-      loss=total, metrics={name: tf.stop_gradient(x) for name, x in metrics.items()})
+    loss=total, metrics={name: tf.stop_gradient(x) for name, x in metrics.items()}
+  )
 
 
 def _ratio_metrics(
-    log_rhos: tf.Tensor, mask: tf.Tensor,
-    config: vtrace_config.VTraceConfig) -> dict[str, tf.Tensor]:
+  log_rhos: tf.Tensor, mask: tf.Tensor, config: vtrace_config.VTraceConfig
+) -> dict[str, tf.Tensor]:
   """How far the learner's policy is from the one that acted; log_rhos, mask `[T, B]`."""
   mean = functools.partial(transitions_lib.masked_mean, mask=mask)
   return {
-      'vtrace/rho_mean': mean(tf.exp(tf.minimum(log_rhos, _MAX_REPORTED_LOG_RHO))),
-      'vtrace/rho_clipped_share': mean(tf.exp(log_rhos) > config.rho_clip),
+    'vtrace/rho_mean': mean(tf.exp(tf.minimum(log_rhos, _MAX_REPORTED_LOG_RHO))),
+    'vtrace/rho_clipped_share': mean(tf.exp(log_rhos) > config.rho_clip),
   }
 
 
 def _entropy_terms(
-    network: Any, entropies: tf.Tensor, mask: tf.Tensor,
-    config: vtrace_config.VTraceConfig) -> _EntropyTerms:
+  network: Any, entropies: tf.Tensor, mask: tf.Tensor, config: vtrace_config.VTraceConfig
+) -> _EntropyTerms:
   """entropies, mask `[T, B]`. A target of 0 is a target: None alone means a fixed weight."""
   mean_entropy = transitions_lib.masked_mean(entropies, mask)
   if config.target_entropy is None:
@@ -98,5 +109,7 @@ def _entropy_terms(
   # The mean of the difference, not the difference of means: an all-masked batch moves nothing.
   excess = transitions_lib.masked_mean(entropies - config.target_entropy, mask)
   return _EntropyTerms(
-      bonus=-tf.stop_gradient(weight) * mean_entropy,
-      adjustment=lagrange.adjustment_loss(weight, excess), weight=weight)
+    bonus=-tf.stop_gradient(weight) * mean_entropy,
+    adjustment=lagrange.adjustment_loss(weight, excess),
+    weight=weight,
+  )

@@ -1,4 +1,5 @@
 """The network of the V-trace agent: an actor-critic, and the entropy weight if it is learnt."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -15,16 +16,21 @@ from seed_acme.ops import lagrange
 
 
 def make_network(
-    spec: types.EnvironmentSpec, network_config: config_lib.NetworkConfig,
-    config: vtrace_config.VTraceConfig) -> core.RecurrentNetwork:
+  spec: types.EnvironmentSpec,
+  network_config: config_lib.NetworkConfig,
+  config: vtrace_config.VTraceConfig,
+) -> core.RecurrentNetwork:
   """With `target_entropy` set the network also holds the parameter of the entropy weight."""
   num_params = types.num_discrete_actions(spec)
   network = build.make_actor_critic(network_config, spec, num_params)
   if config.target_entropy is None:
     return network
   parameter = lagrange.initial_parameter(
-      config.entropy_cost, speed=config.entropy_adjustment_speed,
-      weight_name='agent.entropy_cost', speed_name='agent.entropy_adjustment_speed')
+    config.entropy_cost,
+    speed=config.entropy_adjustment_speed,
+    weight_name='agent.entropy_cost',
+    speed_name='agent.entropy_adjustment_speed',
+  )
   return EntropyWeightedNetwork(network, parameter)
 
 
@@ -36,12 +42,13 @@ class EntropyWeightedNetwork(snt.Module):
   """
 
   def __init__(
-      self, network: core.RecurrentNetwork, initial_parameter: float,
-      name: str = 'entropy_weighted'):
+    self, network: core.RecurrentNetwork, initial_parameter: float, name: str = 'entropy_weighted'
+  ):
     super().__init__(name=name)
     self._network = network
     self.entropy_parameter = tf.Variable(
-        initial_parameter, dtype=tf.float32, name='entropy_parameter')
+      initial_parameter, dtype=tf.float32, name='entropy_parameter'
+    )
 
   @property
   def variables(self) -> tuple[tf.Variable, ...]:

@@ -1,4 +1,5 @@
 """How the V-trace agent acts: it samples, and is greedy in evaluation."""
+
 from __future__ import annotations
 
 import tensorflow as tf
@@ -15,8 +16,11 @@ def num_uniforms(spec: types.EnvironmentSpec) -> int:
 
 
 def select_actions(
-    spec: types.EnvironmentSpec, prediction: types.ActorCriticOutput,
-    exploration: types.Exploration, config: vtrace_config.VTraceConfig) -> types.AgentOutput:
+  spec: types.EnvironmentSpec,
+  prediction: types.ActorCriticOutput,
+  exploration: types.Exploration,
+  config: vtrace_config.VTraceConfig,
+) -> types.AgentOutput:
   """prediction `[N, ...]`, exploration `[N, ...]` -> int32 actions `[N]`."""
   del spec, config
   params = prediction.policy_params
@@ -24,5 +28,6 @@ def select_actions(
   sampled = policy.sample(params, exploration.uniforms)
   greedy = policy.mode(params)
   return types.AgentOutput(
-      action=tf.where(tf.cast(exploration.is_evaluation, tf.bool), greedy, sampled),
-      prediction=prediction)
+    action=tf.where(tf.cast(exploration.is_evaluation, tf.bool), greedy, sampled),
+    prediction=prediction,
+  )

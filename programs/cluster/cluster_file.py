@@ -9,6 +9,7 @@
 ```
 Imports neither TensorFlow, Reverb nor Launchpad.
 """
+
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -35,6 +36,7 @@ _CONNECT_TIMEOUT_S = 600.0
 @dataclasses.dataclass(frozen=True)
 class Cluster:
   """learner, listen, replay: `host:port`. actors: of each, its host, or '' if not said."""
+
   path: str
   learner: str
   listen: str
@@ -49,8 +51,10 @@ def load(path: str) -> Cluster:
   try:
     value = json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
   except OSError as error:
-    raise types.UserError(f'cannot read the cluster file {path}: {error.strerror or error}; give '
-                          'its path with --cluster') from None
+    raise types.UserError(
+      f'cannot read the cluster file {path}: {error.strerror or error}; give '
+      'its path with --cluster'
+    ) from None
   except ValueError as error:
     raise types.UserError(f'the cluster file {path} is not readable as JSON ({error})') from None
   try:
@@ -65,18 +69,25 @@ def _parse(path: str, value: Any) -> Cluster:
   for key in value:
     if key not in _KEYS:
       close = difflib.get_close_matches(key, _KEYS, n=1)
-      raise types.UserError(f'unknown key {key!r}'
-                            + (f'; did you mean {close[0]!r}?' if close else '')
-                            + f'; known: {", ".join(_KEYS)}')
+      raise types.UserError(
+        f'unknown key {key!r}'
+        + (f'; did you mean {close[0]!r}?' if close else '')
+        + f'; known: {", ".join(_KEYS)}'
+      )
   learner = _address(value, 'learner')
   if learner is None:
     raise types.UserError('it lacks "learner": "HOST:PORT", where actors reach the learner')
   token, token_path = _token(value, pathlib.Path(path).parent)
   secret = pathlib.Path(path) if 'token' in value else token_path
   return Cluster(
-      path=path, learner=learner, listen=_address(value, 'listen') or learner,
-      replay=_address(value, 'replay'), actors=_actors(value), token=token,
-      has_open_token=secret is not None and bool(secret.stat().st_mode & 0o004))
+    path=path,
+    learner=learner,
+    listen=_address(value, 'listen') or learner,
+    replay=_address(value, 'replay'),
+    actors=_actors(value),
+    token=token,
+    has_open_token=secret is not None and bool(secret.stat().st_mode & 0o004),
+  )
 
 
 def _address(value: Mapping[str, Any], key: str) -> str | None:
@@ -98,16 +109,19 @@ def _actors(value: Mapping[str, Any]) -> tuple[str, ...]:
     return ('',) * actors
   if isinstance(actors, list) and actors and all(isinstance(a, str) and a for a in actors):
     return tuple(actors)
-  raise types.UserError(f'actors is {_short(actors)}: give their number, 1 or more, or the list '
-                        'of their hosts')
+  raise types.UserError(
+    f'actors is {_short(actors)}: give their number, 1 or more, or the list of their hosts'
+  )
 
 
 def _token(value: Mapping[str, Any], folder: pathlib.Path) -> tuple[str, pathlib.Path | None]:
   """The token, and the file it stood in if it was one of its own."""
   given = [key for key in _TOKEN_KEYS if key in value]
   if len(given) != 1:
-    raise types.UserError(f'give exactly one of {", ".join(_TOKEN_KEYS)} (it has '
-                          f'{", ".join(given) or "none"}); {_NEW_TOKEN}')
+    raise types.UserError(
+      f'give exactly one of {", ".join(_TOKEN_KEYS)} (it has '
+      f'{", ".join(given) or "none"}); {_NEW_TOKEN}'
+    )
   key, source = given[0], value[given[0]]
   if not isinstance(source, str) or not source:
     raise types.UserError(f'{key} must be a text that is not empty')
@@ -128,8 +142,9 @@ def _token(value: Mapping[str, Any], folder: pathlib.Path) -> tuple[str, pathlib
 def _checked(token: str, where: str) -> str:
   """Says nothing of the token itself."""
   if len(token) < _MIN_TOKEN or not token.isascii() or not token.isprintable() or ' ' in token:
-    raise types.UserError(f'{where} has to be {_MIN_TOKEN} or more ASCII characters without '
-                          f'spaces; {_NEW_TOKEN}')
+    raise types.UserError(
+      f'{where} has to be {_MIN_TOKEN} or more ASCII characters without spaces; {_NEW_TOKEN}'
+    )
   return token
 
 
@@ -138,43 +153,54 @@ def _short(value: Any) -> str:
   return text if len(text) <= 40 else text[:37] + '...'
 
 
-def with_cluster(config: config_lib.ExperimentConfig, overridden: Collection[str],
-                 cluster: Cluster, role: str) -> config_lib.ExperimentConfig:
+def with_cluster(
+  config: config_lib.ExperimentConfig, overridden: Collection[str], cluster: Cluster, role: str
+) -> config_lib.ExperimentConfig:
   """The configuration of a node: addresses and the number of actors are the cluster file's.
 
   overridden: fields that the command line gives. Raises `UserError` where one contradicts.
   """
   if config.transport.kind != 'grpc':
     raise types.UserError(
-        f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
-        'anybody sends before it asks for the token; use --config.transport.kind=grpc')
+      f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
+      'anybody sends before it asks for the token; use --config.transport.kind=grpc'
+    )
   if 'num_actors' in overridden and config.num_actors != len(cluster.actors):
     raise types.UserError(
-        f'--config.num_actors={config.num_actors} contradicts cluster file {cluster.path}, '
-        f'which has {len(cluster.actors)} actors: change "actors" there, on every host')
+      f'--config.num_actors={config.num_actors} contradicts cluster file {cluster.path}, '
+      f'which has {len(cluster.actors)} actors: change "actors" there, on every host'
+    )
   if {'transport.host', 'transport.port'}.intersection(overridden):
-    raise types.UserError('--config.transport.host and port are given by the cluster file '
-                          f'{cluster.path}: change "learner" or "listen" there')
+    raise types.UserError(
+      '--config.transport.host and port are given by the cluster file '
+      f'{cluster.path}: change "learner" or "listen" there'
+    )
   is_apart = cluster.replay is not None
   if not is_apart and config.replay.separate_process:
-    raise types.UserError('replay.separate_process needs the address of the replay node: add '
-                          f'"replay": "HOST:PORT" to the cluster file {cluster.path}')
+    raise types.UserError(
+      'replay.separate_process needs the address of the replay node: add '
+      f'"replay": "HOST:PORT" to the cluster file {cluster.path}'
+    )
   host, port = split(cluster.listen if role == 'learner' else cluster.learner)
   timeout_s = config.actor.connect_timeout_s
-  if ('actor.connect_timeout_s' not in overridden
-      and timeout_s == config_lib.ActorConfig().connect_timeout_s):
+  if (
+    'actor.connect_timeout_s' not in overridden
+    and timeout_s == config_lib.ActorConfig().connect_timeout_s
+  ):
     timeout_s = _CONNECT_TIMEOUT_S
   replay_port = config.replay.port
   if cluster.replay is not None:
     replay_port = split(cluster.replay)[1] if role == 'replay' else 0
   replace = dataclasses.replace
   return replace(
-      config, num_actors=len(cluster.actors),
-      transport=replace(config.transport, host=host, port=port),
-      actor=replace(config.actor, connect_timeout_s=timeout_s),
-      replay=replace(config.replay, separate_process=is_apart, port=replay_port),
-      # Reverb writes on the disk of the replay node, where the learner cannot fetch it.
-      checkpoint=replace(config.checkpoint, replay=config.checkpoint.replay and not is_apart))
+    config,
+    num_actors=len(cluster.actors),
+    transport=replace(config.transport, host=host, port=port),
+    actor=replace(config.actor, connect_timeout_s=timeout_s),
+    replay=replace(config.replay, separate_process=is_apart, port=replay_port),
+    # Reverb writes on the disk of the replay node, where the learner cannot fetch it.
+    checkpoint=replace(config.checkpoint, replay=config.checkpoint.replay and not is_apart),
+  )
 
 
 def split(address: str) -> tuple[str, int]:

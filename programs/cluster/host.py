@@ -1,4 +1,5 @@
 """What a cluster file means on this host: whether it is the learner's, which actor it is."""
+
 from __future__ import annotations
 
 import errno
@@ -17,25 +18,34 @@ def check_listens(cluster: cluster_file.Cluster) -> None:
   where = f'cluster file {cluster.path}: '
   mend = f'or add "listen": "0.0.0.0:{port}"'
   if host.startswith('['):
-    raise types.UserError(f'{where}the learner cannot listen on {host} alone: add "listen": '
-                          f'"0.0.0.0:{port}", which takes IPv6, too')
+    raise types.UserError(
+      f'{where}the learner cannot listen on {host} alone: add "listen": '
+      f'"0.0.0.0:{port}", which takes IPv6, too'
+    )
   name = host
   addresses = _look_up(name, where)
-  if not _is_address(name) and name != 'localhost' and all(
-      ipaddress.ip_address(address).is_loopback for _, address in addresses):
+  if (
+    not _is_address(name)
+    and name != 'localhost'
+    and all(ipaddress.ip_address(address).is_loopback for _, address in addresses)
+  ):
     raise types.UserError(
-        f'{where}the name {name} means {addresses[0][1]} on this host (/etc/hosts), where no '
-        f'other host can reach it: write its address, {mend}')
+      f'{where}the name {name} means {addresses[0][1]} on this host (/etc/hosts), where no '
+      f'other host can reach it: write its address, {mend}'
+    )
   failures = [_listening_failure(family, address, port) for family, address in addresses]
   if None in failures:
     return
   error = failures[0]
   assert error is not None
   if error.errno == errno.EADDRNOTAVAIL:
-    raise types.UserError(f'{where}{host} is no address of this host: start the learner on the '
-                          f'host that has it, {mend}')
-  raise types.UserError(f'{where}cannot listen on {cluster.listen} ({error.strerror}): end what '
-                        'uses the port, or choose another one in the file, on every host')
+    raise types.UserError(
+      f'{where}{host} is no address of this host: start the learner on the host that has it, {mend}'
+    )
+  raise types.UserError(
+    f'{where}cannot listen on {cluster.listen} ({error.strerror}): end what '
+    'uses the port, or choose another one in the file, on every host'
+  )
 
 
 def _look_up(name: str, where: str) -> list[tuple[int, str]]:
@@ -44,8 +54,9 @@ def _look_up(name: str, where: str) -> list[tuple[int, str]]:
     found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
   except (OSError, UnicodeError) as error:
     reason = getattr(error, 'strerror', None) or error
-    raise types.UserError(f'{where}the host {name} is unknown here ({reason}): check its name, or '
-                          'write its address') from None
+    raise types.UserError(
+      f'{where}the host {name} is unknown here ({reason}): check its name, or write its address'
+    ) from None
   return [(family, str(address[0])) for family, _, _, _, address in found]
 
 
@@ -82,13 +93,20 @@ def own_index(cluster: cluster_file.Cluster, number: int) -> int:
   if len(indices) == 1:
     return indices[0]
   if indices:
-    raise types.UserError(f'actors {", ".join(map(str, indices))} of {cluster.path} are all on '
-                          'this host: start each with its --index')
-  raise types.UserError(f'none of the hosts under "actors" in {cluster.path} is this one '
-                        f'({socket.gethostname()}): give --index, 0 ... {number - 1}')
+    raise types.UserError(
+      f'actors {", ".join(map(str, indices))} of {cluster.path} are all on '
+      'this host: start each with its --index'
+    )
+  raise types.UserError(
+    f'none of the hosts under "actors" in {cluster.path} is this one '
+    f'({socket.gethostname()}): give --index, 0 ... {number - 1}'
+  )
 
 
 def _own_names() -> set[str]:
-  addresses = {address.address.partition('%')[0].lower()
-               for of_interface in psutil.net_if_addrs().values() for address in of_interface}
+  addresses = {
+    address.address.partition('%')[0].lower()
+    for of_interface in psutil.net_if_addrs().values()
+    for address in of_interface
+  }
   return addresses | {socket.gethostname().lower(), socket.getfqdn().lower()}

@@ -1,4 +1,5 @@
 """`seed-acme manifest`: writes what starts all nodes of a run on a cluster."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -50,6 +51,7 @@ class ManifestArguments:
     have, KEY=VALUE:EFFECT,... or KEY:EFFECT,...
   retries: new starts of a node after failures; a preempted one is started again in any case.
   """
+
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   kind: Literal['kubernetes'] = 'kubernetes'
   image: str = ''
@@ -84,8 +86,12 @@ class _Dumper(yaml.SafeDumper):
     return True
 
 
-_Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar(
-    'tag:yaml.org,2002:str', text, style='|' if '\n' in text else None))
+_Dumper.add_representer(
+  str,
+  lambda dumper, text: dumper.represent_scalar(
+    'tag:yaml.org,2002:str', text, style='|' if '\n' in text else None
+  ),
+)
 
 
 def manifest(arguments: ManifestArguments) -> int:
@@ -93,8 +99,10 @@ def manifest(arguments: ManifestArguments) -> int:
   config = arguments.config
   config_validation.validate(config)
   if config.transport.kind != 'grpc':
-    raise types.UserError(f'transport.kind={config.transport.kind} cannot be used between hosts: '
-                          'use --config.transport.kind=grpc')
+    raise types.UserError(
+      f'transport.kind={config.transport.kind} cannot be used between hosts: '
+      'use --config.transport.kind=grpc'
+    )
   deployment = _deployment(arguments, config)
   made = manifest_kubernetes.objects(config, deployment)
   text = yaml.dump_all(made, Dumper=_Dumper, sort_keys=False, width=100)
@@ -104,16 +112,19 @@ def manifest(arguments: ManifestArguments) -> int:
   _write(pathlib.Path(arguments.out), text)
   jobs = [one['metadata']['name'] for one in made if one['kind'] == 'Job']
   inside = f' -n {arguments.namespace}' if arguments.namespace else ''
-  secret = ('' if arguments.token_secret else
-            '; it holds the token of the run, so keep it as a secret')
+  secret = (
+    '' if arguments.token_secret else '; it holds the token of the run, so keep it as a secret'
+  )
   lost = ', the run with its checkpoints, too' if deployment.storage else ''
-  print(f'{arguments.out}: {len(made)} objects, Jobs {_shortened(jobs)}{secret}\n'
-        f'Start: kubectl apply -f {arguments.out}\n'
-        f'Watch: kubectl logs{inside} -f job/{deployment.name}-learner\n'
-        f'Stop; the run stays, and goes on when this manifest, or a changed one, is applied:\n'
-        f'  kubectl delete jobs{inside} --cascade=foreground '
-        f'-l {manifest_kubernetes.INSTANCE_LABEL}={deployment.name}\n'
-        f'Remove everything{lost}: kubectl delete -f {arguments.out}')
+  print(
+    f'{arguments.out}: {len(made)} objects, Jobs {_shortened(jobs)}{secret}\n'
+    f'Start: kubectl apply -f {arguments.out}\n'
+    f'Watch: kubectl logs{inside} -f job/{deployment.name}-learner\n'
+    f'Stop; the run stays, and goes on when this manifest, or a changed one, is applied:\n'
+    f'  kubectl delete jobs{inside} --cascade=foreground '
+    f'-l {manifest_kubernetes.INSTANCE_LABEL}={deployment.name}\n'
+    f'Remove everything{lost}: kubectl delete -f {arguments.out}'
+  )
   return 0
 
 
@@ -132,60 +143,80 @@ def _write(path: pathlib.Path, text: str) -> None:
     raise types.UserError(f'cannot write --out={path}: {error.strerror}') from None
 
 
-def _deployment(arguments: ManifestArguments,
-                config: config_lib.ExperimentConfig) -> manifest_kubernetes.Deployment:
+def _deployment(
+  arguments: ManifestArguments, config: config_lib.ExperimentConfig
+) -> manifest_kubernetes.Deployment:
   name = arguments.name or config.name.lower().replace('_', '-').replace('.', '-')
   if not re.fullmatch(_LABEL, name) or len(name) > _MAX_NAME:
-    raise types.UserError(f'--name={name}: use up to {_MAX_NAME} small letters, digits and -, '
-                          'with a letter first')
+    raise types.UserError(
+      f'--name={name}: use up to {_MAX_NAME} small letters, digits and -, with a letter first'
+    )
   if arguments.namespace and not re.fullmatch(_LABEL, arguments.namespace):
-    raise types.UserError(f'--namespace={arguments.namespace} is no name of a namespace: use '
-                          'small letters, digits and -')
+    raise types.UserError(
+      f'--namespace={arguments.namespace} is no name of a namespace: use '
+      'small letters, digits and -'
+    )
   for flag in ('image', 'actor_image'):
     image = getattr(arguments, flag)
     if not re.fullmatch(r'\S+', image) and (image or flag == 'image'):
-      raise types.UserError(f'--{flag}={image!r}: name a container image with seed_acme, such as '
-                            'registry.example.org/seed-acme:0.1 (docs/scaling.md builds one)')
+      raise types.UserError(
+        f'--{flag}={image!r}: name a container image with seed_acme, such as '
+        'registry.example.org/seed-acme:0.1 (docs/scaling.md builds one)'
+      )
   for flag in ('image_pull_secret', 'token_secret'):
     secret = getattr(arguments, flag)
     if secret and not re.fullmatch(_SECRET, secret):
-      raise types.UserError(f'--{flag}={secret} is no name of a Secret: use small letters, digits, '
-                            '- and .')
+      raise types.UserError(
+        f'--{flag}={secret} is no name of a Secret: use small letters, digits, - and .'
+      )
   for flag in ('learner_gpus', 'retries'):
     if getattr(arguments, flag) < 0:
       raise types.UserError(f'--{flag}={getattr(arguments, flag)} must be >= 0')
   saving_s = _saving_seconds(arguments, config)
   return manifest_kubernetes.Deployment(
-      name=name, namespace=arguments.namespace, image_pull_secret=arguments.image_pull_secret,
-      token_secret=arguments.token_secret or f'{name}-token',
-      token='' if arguments.token_secret else secrets.token_hex(16),
-      storage='' if arguments.storage == _NO_VOLUME else _quantity('storage', arguments),
-      storage_class=arguments.storage_class, retries=arguments.retries, saving_s=saving_s,
-      placements={role: _placement(role, arguments) for role in ('learner', 'replay', 'actor')})
+    name=name,
+    namespace=arguments.namespace,
+    image_pull_secret=arguments.image_pull_secret,
+    token_secret=arguments.token_secret or f'{name}-token',
+    token='' if arguments.token_secret else secrets.token_hex(16),
+    storage='' if arguments.storage == _NO_VOLUME else _quantity('storage', arguments),
+    storage_class=arguments.storage_class,
+    retries=arguments.retries,
+    saving_s=saving_s,
+    placements={role: _placement(role, arguments) for role in ('learner', 'replay', 'actor')},
+  )
 
 
 def _placement(role: str, arguments: ManifestArguments) -> manifest_kubernetes.Placement:
   is_learner = role == 'learner'
   selector = _pairs(f'{role}_node_selector', arguments, _SELECTOR, 'KEY=VALUE')
-  taints = _pairs(f'{role}_tolerations', arguments, _TAINT, 'KEY=VALUE:EFFECT or KEY:EFFECT, with '
-                  'the effect NoSchedule, PreferNoSchedule or NoExecute')
+  taints = _pairs(
+    f'{role}_tolerations',
+    arguments,
+    _TAINT,
+    'KEY=VALUE:EFFECT or KEY:EFFECT, with the effect NoSchedule, PreferNoSchedule or NoExecute',
+  )
   return manifest_kubernetes.Placement(
-      image=arguments.image if is_learner else arguments.actor_image or arguments.image,
-      cpu=_quantity(f'{role}_cpu', arguments), memory=_quantity(f'{role}_memory', arguments),
-      node_selector={found['key']: found['value'] for found in selector},
-      tolerations=tuple(_toleration(found) for found in taints),
-      gpus=arguments.learner_gpus if is_learner else 0)
+    image=arguments.image if is_learner else arguments.actor_image or arguments.image,
+    cpu=_quantity(f'{role}_cpu', arguments),
+    memory=_quantity(f'{role}_memory', arguments),
+    node_selector={found['key']: found['value'] for found in selector},
+    tolerations=tuple(_toleration(found) for found in taints),
+    gpus=arguments.learner_gpus if is_learner else 0,
+  )
 
 
 def _toleration(taint: re.Match[str]) -> manifest_kubernetes.Object:
   """Of a taint as `kubectl taint` writes it; without a value, of every value."""
-  how = ({'operator': 'Exists'} if taint['value'] is None
-         else {'operator': 'Equal', 'value': taint['value']})
+  how = (
+    {'operator': 'Exists'}
+    if taint['value'] is None
+    else {'operator': 'Equal', 'value': taint['value']}
+  )
   return {'key': taint['key'], **how, 'effect': taint['effect']}
 
 
-def _pairs(flag: str, arguments: ManifestArguments, pattern: str,
-           form: str) -> list[re.Match[str]]:
+def _pairs(flag: str, arguments: ManifestArguments, pattern: str, form: str) -> list[re.Match[str]]:
   """The parts of a list with commas, each by the pattern."""
   value = getattr(arguments, flag)
   found = [re.fullmatch(pattern, part) for part in value.split(',')] if value else []
@@ -197,8 +228,9 @@ def _pairs(flag: str, arguments: ManifestArguments, pattern: str,
 def _quantity(flag: str, arguments: ManifestArguments) -> str:
   value = getattr(arguments, flag)
   if not re.fullmatch(_QUANTITY, value):
-    raise types.UserError(f'--{flag}={value} is no quantity of Kubernetes: write it as 2, 500m, '
-                          '4Gi')
+    raise types.UserError(
+      f'--{flag}={value} is no quantity of Kubernetes: write it as 2, 500m, 4Gi'
+    )
   return value
 
 
@@ -211,8 +243,11 @@ def _saving_seconds(arguments: ManifestArguments, config: config_lib.ExperimentC
     return 0.0
   if num_bytes:
     role = 'replay' if config.replay.separate_process else 'learner'
-    print(f'Notice: a full replay memory takes up to {num_bytes / 2**30:.1f}Gi beside the rest: '
-          f'--{role}_memory={getattr(arguments, f"{role}_memory")}', file=sys.stderr)
+    print(
+      f'Notice: a full replay memory takes up to {num_bytes / 2**30:.1f}Gi beside the rest: '
+      f'--{role}_memory={getattr(arguments, f"{role}_memory")}',
+      file=sys.stderr,
+    )
   if config.replay.separate_process or not config.checkpoint.replay:
     return 0.0
   return replay_size.saving_seconds(num_bytes)

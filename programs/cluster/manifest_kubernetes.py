@@ -2,6 +2,7 @@
 
 Data only: no YAML, no command line, no cluster is asked.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -33,6 +34,7 @@ class Placement:
 
   node_selector: labels that a machine must have. tolerations: as a pod's specification has them.
   """
+
   image: str
   cpu: str
   memory: str
@@ -52,6 +54,7 @@ class Deployment:
   retries: of each node before its Job fails; a preemption is none. saving_s: how long saving
     the replay memory may take at the end.
   """
+
   name: str
   namespace: str
   image_pull_secret: str
@@ -66,24 +69,33 @@ class Deployment:
 
 def objects(config: config_lib.ExperimentConfig, deployment: Deployment) -> list[Object]:
   """All objects, in the order in which they should be created."""
-  config = dataclasses.replace(
-      config, replay=dataclasses.replace(config.replay, port=_REPLAY_PORT))
+  config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, port=_REPLAY_PORT))
   made = [_service(deployment), _network_policy(deployment), _settings(config, deployment)]
   if deployment.token:
-    made.append(_object('v1', 'Secret', deployment, deployment.token_secret, type='Opaque',
-                        stringData={_TOKEN_KEY: deployment.token}))
+    made.append(
+      _object(
+        'v1',
+        'Secret',
+        deployment,
+        deployment.token_secret,
+        type='Opaque',
+        stringData={_TOKEN_KEY: deployment.token},
+      )
+    )
   if deployment.storage:
     made.append(_claim(deployment))
   made.append(_job(config, deployment, 'learner'))
   if config.replay.separate_process:
     made.append(_job(config, deployment, 'replay'))
-  made += [_job(config, deployment, 'actor', index)
-           for index in range(actors.num_actor_nodes(config))]
+  made += [
+    _job(config, deployment, 'actor', index) for index in range(actors.num_actor_nodes(config))
+  ]
   return made
 
 
-def _object(version: str, kind: str, deployment: Deployment, name: str, role: str = '',
-            **fields: Any) -> Object:
+def _object(
+  version: str, kind: str, deployment: Deployment, name: str, role: str = '', **fields: Any
+) -> Object:
   metadata: Object = {'name': name, 'labels': _labels(deployment, role)}
   if deployment.namespace:
     metadata['namespace'] = deployment.namespace
@@ -97,31 +109,54 @@ def _labels(deployment: Deployment, role: str = '') -> dict[str, str]:
 
 def _service(deployment: Deployment) -> Object:
   """Headless: it gives the pods names, before they are ready, and balances nothing."""
-  return _object('v1', 'Service', deployment, deployment.name, spec={
+  return _object(
+    'v1',
+    'Service',
+    deployment,
+    deployment.name,
+    spec={
       'clusterIP': 'None',
       'publishNotReadyAddresses': True,
       'selector': _labels(deployment),
-      'ports': [{'name': 'inference', 'port': _INFERENCE_PORT},
-                {'name': 'replay', 'port': _REPLAY_PORT}]})
+      'ports': [
+        {'name': 'inference', 'port': _INFERENCE_PORT},
+        {'name': 'replay', 'port': _REPLAY_PORT},
+      ],
+    },
+  )
 
 
 def _network_policy(deployment: Deployment) -> Object:
   """Reverb asks nobody for a token, so only pods of this run may reach its pods."""
   own = {'podSelector': {'matchLabels': _labels(deployment)}}
-  return _object('networking.k8s.io/v1', 'NetworkPolicy', deployment, deployment.name, spec={
-      **own, 'policyTypes': ['Ingress'], 'ingress': [{'from': [own]}]})
+  return _object(
+    'networking.k8s.io/v1',
+    'NetworkPolicy',
+    deployment,
+    deployment.name,
+    spec={**own, 'policyTypes': ['Ingress'], 'ingress': [{'from': [own]}]},
+  )
 
 
 def _settings(config: config_lib.ExperimentConfig, deployment: Deployment) -> Object:
   cluster: Object = {
-      'learner': _address(deployment, 'learner', _INFERENCE_PORT),
-      'listen': f'0.0.0.0:{_INFERENCE_PORT}',
-      'actors': config.num_actors, 'token_variable': _TOKEN_VARIABLE}
+    'learner': _address(deployment, 'learner', _INFERENCE_PORT),
+    'listen': f'0.0.0.0:{_INFERENCE_PORT}',
+    'actors': config.num_actors,
+    'token_variable': _TOKEN_VARIABLE,
+  }
   if config.replay.separate_process:
     cluster['replay'] = _address(deployment, 'replay', _REPLAY_PORT)
-  return _object('v1', 'ConfigMap', deployment, deployment.name, data={
+  return _object(
+    'v1',
+    'ConfigMap',
+    deployment,
+    deployment.name,
+    data={
       'cluster.json': json.dumps(cluster, indent=2) + '\n',
-      'config.json': json.dumps(saved_config.to_json(config), indent=2) + '\n'})
+      'config.json': json.dumps(saved_config.to_json(config), indent=2) + '\n',
+    },
+  )
 
 
 def _address(deployment: Deployment, role: str, port: int) -> str:
@@ -131,65 +166,108 @@ def _address(deployment: Deployment, role: str, port: int) -> str:
 
 
 def _claim(deployment: Deployment) -> Object:
-  spec: Object = {'accessModes': ['ReadWriteOnce'],
-                  'resources': {'requests': {'storage': deployment.storage}}}
+  spec: Object = {
+    'accessModes': ['ReadWriteOnce'],
+    'resources': {'requests': {'storage': deployment.storage}},
+  }
   if deployment.storage_class:
     spec['storageClassName'] = deployment.storage_class
   return _object('v1', 'PersistentVolumeClaim', deployment, deployment.name, spec=spec)
 
 
-def _job(config: config_lib.ExperimentConfig, deployment: Deployment, role: str,
-         index: int | None = None) -> Object:
+def _job(
+  config: config_lib.ExperimentConfig, deployment: Deployment, role: str, index: int | None = None
+) -> Object:
   """One node. A pod that is lost is started anew, under the same name; wrong input is not."""
   name = f'{deployment.name}-{role}' + ('' if index is None else f'-{index}')
   only_wrong_input = {'containerName': role, 'operator': 'In', 'values': [_WRONG_INPUT]}
-  return _object('batch/v1', 'Job', deployment, name, role, spec={
+  return _object(
+    'batch/v1',
+    'Job',
+    deployment,
+    name,
+    role,
+    spec={
       'backoffLimit': deployment.retries,
-      'podFailurePolicy': {'rules': [
-          {'action': 'Ignore', 'onPodConditions': [{'type': 'DisruptionTarget',
-                                                    'status': 'True'}]},
-          {'action': 'FailJob', 'onExitCodes': only_wrong_input}]},
+      'podFailurePolicy': {
+        'rules': [
+          {'action': 'Ignore', 'onPodConditions': [{'type': 'DisruptionTarget', 'status': 'True'}]},
+          {'action': 'FailJob', 'onExitCodes': only_wrong_input},
+        ]
+      },
       'template': {
-          'metadata': {'labels': _labels(deployment, role)},
-          'spec': _pod(config, deployment, role, index, name)}})
+        'metadata': {'labels': _labels(deployment, role)},
+        'spec': _pod(config, deployment, role, index, name),
+      },
+    },
+  )
 
 
-def _pod(config: config_lib.ExperimentConfig, deployment: Deployment, role: str,
-         index: int | None, name: str) -> Object:
+def _pod(
+  config: config_lib.ExperimentConfig,
+  deployment: Deployment,
+  role: str,
+  index: int | None,
+  name: str,
+) -> Object:
   volumes: list[Object] = [{'name': 'settings', 'configMap': {'name': deployment.name}}]
   mounts = [{'name': 'settings', 'mountPath': _SETTINGS_DIR, 'readOnly': True}]
-  arguments = ['node', role, f'--cluster={_SETTINGS_DIR}/cluster.json',
-               f'--config={_SETTINGS_DIR}/config.json']
+  arguments = [
+    'node',
+    role,
+    f'--cluster={_SETTINGS_DIR}/cluster.json',
+    f'--config={_SETTINGS_DIR}/config.json',
+  ]
   ports: list[Object] = []
   if index is not None:
     arguments.append(f'--index={index}')
   if role == 'learner':
     arguments.append(f'--run_dir={_RUN_DIR}/{deployment.name}')
     mounts.append({'name': 'runs', 'mountPath': _RUN_DIR})
-    volumes.append({'name': 'runs', **(
-        {'persistentVolumeClaim': {'claimName': deployment.name}} if deployment.storage
-        else {'emptyDir': {}})})
+    volumes.append(
+      {
+        'name': 'runs',
+        **(
+          {'persistentVolumeClaim': {'claimName': deployment.name}}
+          if deployment.storage
+          else {'emptyDir': {}}
+        ),
+      }
+    )
     ports.append({'name': 'inference', 'containerPort': _INFERENCE_PORT})
   if role == ('replay' if config.replay.separate_process else 'learner'):
     ports.append({'name': 'replay', 'containerPort': _REPLAY_PORT})
   secret = {'name': deployment.token_secret, 'key': _TOKEN_KEY}
   placement = deployment.placements[role]
   container: Object = {
-      'name': role, 'image': placement.image, 'command': ['seed-acme'], 'args': arguments,
-      'env': [{'name': _TOKEN_VARIABLE, 'valueFrom': {'secretKeyRef': secret}}],
-      'resources': _resources(placement), 'volumeMounts': mounts,
-      'securityContext': {'allowPrivilegeEscalation': False, 'capabilities': {'drop': ['ALL']}}}
+    'name': role,
+    'image': placement.image,
+    'command': ['seed-acme'],
+    'args': arguments,
+    'env': [{'name': _TOKEN_VARIABLE, 'valueFrom': {'secretKeyRef': secret}}],
+    'resources': _resources(placement),
+    'volumeMounts': mounts,
+    'securityContext': {'allowPrivilegeEscalation': False, 'capabilities': {'drop': ['ALL']}},
+  }
   if ports:
     container['ports'] = ports
   return {
-      **_where(deployment, placement),
-      'hostname': name, 'subdomain': deployment.name, 'restartPolicy': 'Never',
-      'terminationGracePeriodSeconds': _STOP_S + (
-          math.ceil(deployment.saving_s) if role == 'learner' else 0),
-      'automountServiceAccountToken': False, 'enableServiceLinks': False,
-      'securityContext': {'runAsNonRoot': True, 'fsGroup': _GROUP,
-                          'seccompProfile': {'type': 'RuntimeDefault'}},
-      'containers': [container], 'volumes': volumes}
+    **_where(deployment, placement),
+    'hostname': name,
+    'subdomain': deployment.name,
+    'restartPolicy': 'Never',
+    'terminationGracePeriodSeconds': _STOP_S
+    + (math.ceil(deployment.saving_s) if role == 'learner' else 0),
+    'automountServiceAccountToken': False,
+    'enableServiceLinks': False,
+    'securityContext': {
+      'runAsNonRoot': True,
+      'fsGroup': _GROUP,
+      'seccompProfile': {'type': 'RuntimeDefault'},
+    },
+    'containers': [container],
+    'volumes': volumes,
+  }
 
 
 def _where(deployment: Deployment, placement: Placement) -> Object:

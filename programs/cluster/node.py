@@ -1,6 +1,7 @@
 """An actor or a replay node of a cluster: joins the learner, then runs its part of the program
 in this process.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -31,13 +32,13 @@ from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import program as cluster_program
 
 
-def run_actor(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster,
-              index: int) -> int:
+def run_actor(
+  config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, index: int
+) -> int:
   """Acts until the run is over; returns the exit code."""
   name = f'actor/{index}'
   first, number = actors.env_id_range(config, index)
-  _say(name, f'environments {first} ... {first + number - 1} for the learner at '
-             f'{cluster.learner}')
+  _say(name, f'environments {first} ... {first + number - 1} for the learner at {cluster.learner}')
   with _local_folder() as folder:
     member = _member(config, cluster, name)
     try:
@@ -70,13 +71,14 @@ def run_replay(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluste
     return node.run()
 
 
-def _member(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster,
-            name: str) -> grpc_transport.GrpcMember:
+def _member(
+  config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, name: str
+) -> grpc_transport.GrpcMember:
   logging.basicConfig(format=f'{name}: %(message)s', level=logging.WARNING)
   settings = node_settings.of(name.partition('/')[0], config)
   return grpc_transport.GrpcMember(
-      cluster.learner, cluster.token, membership.hello(name, settings),
-      config.actor.connect_timeout_s)
+    cluster.learner, cluster.token, membership.hello(name, settings), config.actor.connect_timeout_s
+  )
 
 
 def _explained(call: Callable[[], int | None], cluster: cluster_file.Cluster) -> int:
@@ -85,10 +87,14 @@ def _explained(call: Callable[[], int | None], cluster: cluster_file.Cluster) ->
     return call() or 0
   except wire.Refused as error:
     reason = str(error)
-    mend = ('use the same token on every host' if 'token' in reason else
-            'start every node with the same --config and cluster file')
+    mend = (
+      'use the same token on every host'
+      if 'token' in reason
+      else 'start every node with the same --config and cluster file'
+    )
     raise types.UserError(
-        f'the learner at {cluster.learner} refuses this node: {reason}: {mend}') from None
+      f'the learner at {cluster.learner} refuses this node: {reason}: {mend}'
+    ) from None
 
 
 class _Node:

@@ -3,6 +3,7 @@
 The learner has a front end, a run folder and a summary, as `train` has. An actor or a replay
 node runs in this process, writes to standard error, and keeps nothing.
 """
+
 from __future__ import annotations
 
 from collections.abc import Collection
@@ -48,6 +49,7 @@ class NodeArguments:
   max_restarts: of the learner: times that a failed run is resumed by itself.
   json: the learner prints its summary as JSON.
   """
+
   role: tyro.conf.Positional[Literal['learner', 'replay', 'actor']]
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   cluster: str = ''
@@ -60,8 +62,9 @@ class NodeArguments:
 def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
   """overridden: fields of the configuration that the command line gives. Returns the exit code."""
   if not arguments.cluster:
-    raise types.UserError('node needs --cluster=FILE with the addresses of all nodes: see '
-                          'docs/scaling.md')
+    raise types.UserError(
+      'node needs --cluster=FILE with the addresses of all nodes: see docs/scaling.md'
+    )
   cluster = cluster_file.load(arguments.cluster)
   config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role)
   config_validation.validate(config)
@@ -69,41 +72,54 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
   if cluster.has_open_token:
     _show(f'Warning: everybody on this host can read the token of {cluster.path}: chmod 600')
   if arguments.role != 'actor' and arguments.index > 0:
-    raise types.UserError(f'--index={arguments.index}: there is one {arguments.role} only; '
-                          'leave it out')
+    raise types.UserError(
+      f'--index={arguments.index}: there is one {arguments.role} only; leave it out'
+    )
   if arguments.role == 'replay' and cluster.replay is None:
-    raise types.UserError(f'the cluster file {cluster.path} has no "replay": the learner serves '
-                          'it; add "replay": "HOST:PORT" for a node of its own')
+    raise types.UserError(
+      f'the cluster file {cluster.path} has no "replay": the learner serves '
+      'it; add "replay": "HOST:PORT" for a node of its own'
+    )
   if arguments.role == 'learner':
     return _run_learner(arguments, config, cluster)
   if arguments.run_dir:
-    raise types.UserError(f'--run_dir={arguments.run_dir}: the run folder is the learner\'s; '
-                          f'leave it out for {arguments.role}')
+    raise types.UserError(
+      f"--run_dir={arguments.run_dir}: the run folder is the learner's; "
+      f'leave it out for {arguments.role}'
+    )
   # Only now: Launchpad takes a second to load, and wrong input is answered before.
   from seed_acme.programs.cluster import node as cluster_node
+
   if arguments.role == 'replay':
     return cluster_node.run_replay(config, cluster)
   return cluster_node.run_actor(config, cluster, _actor_index(arguments, config, cluster))
 
 
-def _actor_index(arguments: NodeArguments, config: config_lib.ExperimentConfig,
-                 cluster: cluster_file.Cluster) -> int:
+def _actor_index(
+  arguments: NodeArguments, config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster
+) -> int:
   number = actors.num_actor_nodes(config)
   if arguments.index == -1:
     return cluster_host.own_index(cluster, number)
   if not 0 <= arguments.index < number:
-    evaluates = (f' ({number - 1} plays the evaluation environments)'
-                 if config.num_evaluation_environments else '')
-    raise types.UserError(f'--index={arguments.index}: the actors of {cluster.path} are '
-                          f'0 ... {number - 1}{evaluates}')
+    evaluates = (
+      f' ({number - 1} plays the evaluation environments)'
+      if config.num_evaluation_environments
+      else ''
+    )
+    raise types.UserError(
+      f'--index={arguments.index}: the actors of {cluster.path} are 0 ... {number - 1}{evaluates}'
+    )
   return arguments.index
 
 
-def _run_learner(arguments: NodeArguments, config: config_lib.ExperimentConfig,
-                 cluster: cluster_file.Cluster) -> int:
+def _run_learner(
+  arguments: NodeArguments, config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster
+) -> int:
   cluster_host.check_listens(cluster)
   path = arguments.run_dir or str(
-      pathlib.Path(run_directory.ROOT) / config.name / pathlib.Path(cluster.path).stem)
+    pathlib.Path(run_directory.ROOT) / config.name / pathlib.Path(cluster.path).stem
+  )
   with bucket_run.opened(path) as run:
     assert run is not None
     try:
@@ -113,51 +129,78 @@ def _run_learner(arguments: NodeArguments, config: config_lib.ExperimentConfig,
     return _run_learner_in(folder, arguments, config, cluster)
 
 
-def _end_again(run: run_directory.RunDirectory, arguments: NodeArguments,
-               config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster,
-               reason: training_run.RunFinished) -> int:
+def _end_again(
+  run: run_directory.RunDirectory,
+  arguments: NodeArguments,
+  config: config_lib.ExperimentConfig,
+  cluster: cluster_file.Cluster,
+  reason: training_run.RunFinished,
+) -> int:
   """Of a run that was over: a scheduler has started the learner again, because it was lost after
   its last checkpoint and before its end. Does what it did not come to."""
   with run_directory.lock(run):
     summary = summary_lib.complete(config, run, reason.last)
     if not arguments.json:
-      print(f'Over: {reason}\nTelling the actors at {cluster.learner}, for up to '
-            f'{farewell.PATIENCE_S:g} s', flush=True)
+      print(
+        f'Over: {reason}\nTelling the actors at {cluster.learner}, for up to '
+        f'{farewell.PATIENCE_S:g} s',
+        flush=True,
+      )
     farewell.serve(config, cluster.token, config.transport.port, threading.Event())
   print(json.dumps(summary) if arguments.json else _summary_text(summary, run), flush=True)
   return 0
 
 
-def _run_learner_in(folder: run_directory.RunDirectory, arguments: NodeArguments,
-                    config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster) -> int:
+def _run_learner_in(
+  folder: run_directory.RunDirectory,
+  arguments: NodeArguments,
+  config: config_lib.ExperimentConfig,
+  cluster: cluster_file.Cluster,
+) -> int:
   progress = None
   if not arguments.json:
-    print(f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}\n'
-          f'Learner for {actors.num_actor_nodes(config)} actors at {cluster.learner}, '
-          f'listening on {cluster.listen}', flush=True)
+    print(
+      f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}\n'
+      f'Learner for {actors.num_actor_nodes(config)} actors at {cluster.learner}, '
+      f'listening on {cluster.listen}',
+      flush=True,
+    )
     progress = cluster_progress.ClusterProgress()
   if cluster.replay and arguments.config.checkpoint.replay:
-    _show('Notice: checkpoints hold weights and counters only: the replay memory stays on '
-          f'{cluster.replay}')
+    _show(
+      'Notice: checkpoints hold weights and counters only: the replay memory stays on '
+      f'{cluster.replay}'
+    )
   outcome = training_run.run(
-      config, folder, launch=runner.cluster_launch(cluster.path),
-      max_restarts=arguments.max_restarts, show=_show, progress=progress)
+    config,
+    folder,
+    launch=runner.cluster_launch(cluster.path),
+    max_restarts=arguments.max_restarts,
+    show=_show,
+    progress=progress,
+  )
   if progress is not None:
     progress.finish()
   if outcome.failure is not None or outcome.exit_code in (
-      processes.FAILURE_EXIT, processes.USER_ERROR_EXIT):
+    processes.FAILURE_EXIT,
+    processes.USER_ERROR_EXIT,
+  ):
     _show(summary_lib.failure_text(outcome.failure, folder))
   if outcome.exit_code != processes.USER_ERROR_EXIT:
-    print(json.dumps(outcome.summary) if arguments.json
-          else _summary_text(outcome.summary, folder), flush=True)
+    print(
+      json.dumps(outcome.summary) if arguments.json else _summary_text(outcome.summary, folder),
+      flush=True,
+    )
   return outcome.exit_code
 
 
 def _summary_text(summary: dict, folder: run_directory.RunDirectory) -> str:
   mean_return = summary['episode_return_last_100']
-  text = (f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
-          f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, return of the '
-          f'last 100: {"-" if mean_return is None else format(mean_return, ".3g")}\n')
+  text = (
+    f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
+    f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, return of the '
+    f'last 100: {"-" if mean_return is None else format(mean_return, ".3g")}\n'
+  )
   if summary['status'] == training_run.FINISHED:
     return f'{text}Evaluate: seed-acme evaluate {train_command.shown(folder)}'
   return f'{text}Resume: the same command again; the actors wait for it'

@@ -1,6 +1,7 @@
 """One node of the graph that `distributed.make_program` builds, with the addresses of a cluster
 file: the other nodes are other processes, on other hosts.
 """
+
 from __future__ import annotations
 
 import launchpad as lp
@@ -11,9 +12,14 @@ from seed_acme.programs import distributed
 from seed_acme.programs.cluster import cluster_file
 
 
-def make_part(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory,
-              cluster: cluster_file.Cluster, role: str, index: int = 0,
-              first_attempt: int | None = None) -> lp.Program:
+def make_part(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  cluster: cluster_file.Cluster,
+  role: str,
+  index: int = 0,
+  first_attempt: int | None = None,
+) -> lp.Program:
   """A program of the one node `role/index`, its handles bound to where the others are.
 
   Whoever launches it binds the node's own address, from the configuration.

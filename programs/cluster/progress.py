@@ -1,4 +1,5 @@
 """The progress of a run whose actors come and go by themselves: says which do."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -11,8 +12,7 @@ from seed_acme.loggers import terminal
 class ClusterProgress(terminal.Progress):
   """The progress line, and a line above it whenever an actor connects or is lost."""
 
-  def __init__(self, stream: TextIO | None = None,
-               clock: Callable[[], float] = time.monotonic):
+  def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic):
     super().__init__(stream, clock)
     self._now = clock
     self._connected: list[bool] = []

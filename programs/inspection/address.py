@@ -2,6 +2,7 @@
 
 Imports neither Reverb nor TensorFlow, which take seconds: wrong input is answered before.
 """
+
 from __future__ import annotations
 
 import ipaddress
@@ -24,18 +25,21 @@ _GREETING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes([0, 0, 0, _SETTINGS, 0, 
 
 def parse(text: str) -> tuple[str, int]:
   """`host:port` or `[IPv6]:port`; raises `UserError`."""
-  match = re.fullmatch(r'(\[(?P<v6>[^\[\]]+)\]|(?P<name>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})',
-                       text)
+  match = re.fullmatch(
+    r'(\[(?P<v6>[^\[\]]+)\]|(?P<name>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})', text
+  )
   if match is None or not 1 <= int(match['port']) <= _MAX_PORT:
     raise types.UserError(
-        f'{text!r} is no HOST:PORT: write it as localhost:8000 or [::1]:8000, '
-        f'with a port from 1 to {_MAX_PORT}')
+      f'{text!r} is no HOST:PORT: write it as localhost:8000 or [::1]:8000, '
+      f'with a port from 1 to {_MAX_PORT}'
+    )
   if match['v6'] is not None:
     try:
       ipaddress.IPv6Address(match['v6'])
     except ValueError:
-      raise types.UserError(f'{match["v6"]!r} in brackets is no IPv6 address: write [::1]:8000'
-                            ) from None
+      raise types.UserError(
+        f'{match["v6"]!r} in brackets is no IPv6 address: write [::1]:8000'
+      ) from None
   return match['v6'] or match['name'], int(match['port'])
 
 
@@ -44,8 +48,10 @@ def of_run(path: str) -> str:
   run = run_directory.open_existing(path)
   where = f'the run {path}'
   if not run.addresses.is_file():
-    raise types.UserError(f'{where} has no addresses.json: its servers have not started yet; wait, '
-                          'or give --server=HOST:PORT')
+    raise types.UserError(
+      f'{where} has no addresses.json: its servers have not started yet; wait, '
+      'or give --server=HOST:PORT'
+    )
   _check_lives(run, where)
   found = run_directory.read_json(run.addresses)
   address = found.get('replay') if isinstance(found, dict) else None
@@ -58,8 +64,10 @@ def _check_lives(run: run_directory.RunDirectory, where: str) -> None:
   """By the records that end a run: another program may listen on its port by now."""
   for record in (run.summary, run.failure):
     if _written_s(record) > _written_s(run.addresses):
-      raise types.UserError(f'{where} has ended ({record.name} is newer than addresses.json), and '
-                            'its replay with it: resume it, or give --server=HOST:PORT')
+      raise types.UserError(
+        f'{where} has ended ({record.name} is newer than addresses.json), and '
+        'its replay with it: resume it, or give --server=HOST:PORT'
+      )
 
 
 def _written_s(path: pathlib.Path) -> float:
@@ -92,8 +100,10 @@ def check_answers(address: str, timeout_s: float) -> None:
   except queue.Empty:
     reason = f'no answer within {timeout_s:g} s'
   if reason:
-    raise types.UserError(f'no Reverb server at {address} ({reason}): check the address, and that '
-                          'the program behind it still runs')
+    raise types.UserError(
+      f'no Reverb server at {address} ({reason}): check the address, and that '
+      'the program behind it still runs'
+    )
 
 
 def _speaks_grpc(connection: socket.socket) -> bool:

@@ -1,4 +1,5 @@
 """`seed-acme inspect`: what a Reverb server's tables hold and which side waits."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -47,6 +48,7 @@ class InspectArguments:
   consume: allow drawing where it changes the server's state (every table but a run's mirror).
   json: print JSON; with --watch, one record a line.
   """
+
   server: str = ''
   run_dir: str = ''
   table: str = ''
@@ -60,9 +62,12 @@ class InspectArguments:
 
 def with_watch_period(argv: list[str]) -> list[str]:
   """Gives a bare `--watch` its period."""
-  return [f'--watch={_WATCH_S:g}'
-          if argument == '--watch' and (i + 1 == len(argv) or argv[i + 1].startswith('--'))
-          else argument for i, argument in enumerate(argv)]
+  return [
+    f'--watch={_WATCH_S:g}'
+    if argument == '--watch' and (i + 1 == len(argv) or argv[i + 1].startswith('--'))
+    else argument
+    for i, argument in enumerate(argv)
+  ]
 
 
 def inspect(arguments: InspectArguments) -> int:
@@ -75,14 +80,20 @@ def inspect(arguments: InspectArguments) -> int:
   os.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # TensorFlow would take the GPU's memory
   with _without_native_noise():
     from seed_acme.replay import inspection
+
     server = inspection.Server(address, _ANSWER_TIMEOUT_S)
     first = server.snapshot(_first_timeout_s(deadline_s - time.monotonic()))
     names = _select(first, arguments.table)
     if arguments.sample:
       _show_items(address, _table_to_sample(first, names, arguments), arguments)
       return 0
-    view = _View(server, saved_lib.Saved(
-        run_directory.open_existing(arguments.run_dir) if arguments.run_dir else None), arguments)
+    view = _View(
+      server,
+      saved_lib.Saved(
+        run_directory.open_existing(arguments.run_dir) if arguments.run_dir else None
+      ),
+      arguments,
+    )
     if not arguments.watch:
       time.sleep(arguments.interval)
       view.show(first, server.snapshot())
@@ -99,52 +110,76 @@ def _first_timeout_s(left_s: float) -> int:
 
 def _check(arguments: InspectArguments) -> None:
   if bool(arguments.server) == bool(arguments.run_dir):
-    raise types.UserError('inspect needs one of --server=HOST:PORT and --run_dir=DIR: '
-                          'seed-acme inspect --run_dir=runs/latest')
+    raise types.UserError(
+      'inspect needs one of --server=HOST:PORT and --run_dir=DIR: '
+      'seed-acme inspect --run_dir=runs/latest'
+    )
   if arguments.server:
     inspect_address.parse(arguments.server)
   for name, value, is_right in (
-      ('interval', arguments.interval, arguments.interval > 0),
-      ('watch', arguments.watch, arguments.watch >= 0),
-      ('sample', arguments.sample, arguments.sample >= 0)):
+    ('interval', arguments.interval, arguments.interval > 0),
+    ('watch', arguments.watch, arguments.watch >= 0),
+    ('sample', arguments.sample, arguments.sample >= 0),
+  ):
     if not (is_right and math.isfinite(value)):
       raise types.UserError(f'--{name}={value} is no sensible number: give one above 0')
   if arguments.sample and arguments.watch:
     raise types.UserError('--sample and --watch do not go together: leave one of them out')
   if (arguments.save or arguments.consume) and not arguments.sample:
-    raise types.UserError(f'--{"save" if arguments.save else "consume"} is about items: '
-                          'say how many with --sample=N')
+    raise types.UserError(
+      f'--{"save" if arguments.save else "consume"} is about items: say how many with --sample=N'
+    )
 
 
 def _select(snapshot: inspection.Snapshot, table: str) -> list[str]:
   """Names of the tables to show."""
   if table and table not in snapshot.tables:
-    raise types.UserError(f'there is no table {table!r}; the server has: '
-                          f'{", ".join(snapshot.tables) or "none"}')
+    raise types.UserError(
+      f'there is no table {table!r}; the server has: {", ".join(snapshot.tables) or "none"}'
+    )
   return [table] if table else list(snapshot.tables)
 
 
 @dataclasses.dataclass(frozen=True)
 class _View:
   """A server's tables, with what a run's checkpoints know of their items."""
+
   server: inspection.Server
   saved: saved_lib.Saved
   arguments: InspectArguments
 
-  def show(self, before: inspection.Snapshot, after: inspection.Snapshot,
-           terminal: os.terminal_size | None = None) -> None:
+  def show(
+    self,
+    before: inspection.Snapshot,
+    after: inspection.Snapshot,
+    terminal: os.terminal_size | None = None,
+  ) -> None:
     """terminal: size of the one that is redrawn; what does not fit would spoil the picture."""
     from seed_acme.replay import inspection
+
     address, saved = self.server.address, self.saved.look()
-    rows = [(after.tables[name], inspection.rates(before, after, name))
-            for name in _select(after, self.arguments.table)]
+    rows = [
+      (after.tables[name], inspection.rates(before, after, name))
+      for name in _select(after, self.arguments.table)
+    ]
     if self.arguments.json:
-      print(json.dumps({
-          'server': address, 'time_s': time.time(),
-          'items_unknown': None if saved else self.saved.reason,
-          'tables': {table.name: {**inspect_output.table_record(table, rates),
-                                  'items': saved_lib.record(saved, table.name)}
-                     for table, rates in rows}}), flush=True)
+      print(
+        json.dumps(
+          {
+            'server': address,
+            'time_s': time.time(),
+            'items_unknown': None if saved else self.saved.reason,
+            'tables': {
+              table.name: {
+                **inspect_output.table_record(table, rates),
+                'items': saved_lib.record(saved, table.name),
+              }
+              for table, rates in rows
+            },
+          }
+        ),
+        flush=True,
+      )
       return
     lines = [f'{address} at {time.strftime("%H:%M:%S")}']
     for table, rates in rows:
@@ -155,9 +190,13 @@ class _View:
     if terminal is None:
       print('\n'.join(lines), flush=True)
       return
-    wrapped = [part for line in lines for part in textwrap.wrap(
-        line, terminal.columns - 1, subsequent_indent=inspect_output.INDENT) or ['']]
-    print(_CLEAR + '\n'.join(wrapped[:terminal.lines - 1]), flush=True)
+    wrapped = [
+      part
+      for line in lines
+      for part in textwrap.wrap(line, terminal.columns - 1, subsequent_indent=inspect_output.INDENT)
+      or ['']
+    ]
+    print(_CLEAR + '\n'.join(wrapped[: terminal.lines - 1]), flush=True)
 
 
 def _watch(view: _View, first: inspection.Snapshot) -> None:
@@ -177,6 +216,7 @@ def _watch(view: _View, first: inspection.Snapshot) -> None:
 def _refresh(view: _View, before: inspection.Snapshot, interrupted: threading.Event) -> None:
   """Raises KeyboardInterrupt once `interrupted` is set."""
   from seed_acme.replay import inspection
+
   arguments = view.arguments
   redraws = sys.stdout.isatty() and not arguments.json
   pause_s = min(arguments.interval, arguments.watch)  # the first figures come soon
@@ -196,32 +236,37 @@ def _refresh(view: _View, before: inspection.Snapshot, interrupted: threading.Ev
 
 def _show_items(address: str, table: inspection.Table, arguments: InspectArguments) -> None:
   from seed_acme.replay import inspection_sample
+
   items = inspection_sample.draw(address, table, arguments.sample, _SAMPLE_TIMEOUT_S)
   try:
     files = inspection_sample.save(items, pathlib.Path(arguments.save)) if arguments.save else []
     sheets = inspect_items.write_sheets(
-        table, items, pathlib.Path(arguments.save) if arguments.save else pathlib.Path())
+      table, items, pathlib.Path(arguments.save) if arguments.save else pathlib.Path()
+    )
   except OSError as error:
-    raise types.UserError(f'cannot write {error.filename or arguments.save}: '
-                          f'{error.strerror or error}; choose another --save') from error
+    raise types.UserError(
+      f'cannot write {error.filename or arguments.save}: '
+      f'{error.strerror or error}; choose another --save'
+    ) from error
   if arguments.json:
-    print(json.dumps(inspect_items.sample_record(
-        table, items, arguments.sample, sheets, files)))
+    print(json.dumps(inspect_items.sample_record(table, items, arguments.sample, sheets, files)))
   else:
-    print('\n'.join(inspect_items.sample_lines(
-        table, items, arguments.sample, sheets, files)))
+    print('\n'.join(inspect_items.sample_lines(table, items, arguments.sample, sheets, files)))
 
 
-def _table_to_sample(snapshot: inspection.Snapshot, names: list[str],
-                     arguments: InspectArguments) -> inspection.Table:
+def _table_to_sample(
+  snapshot: inspection.Snapshot, names: list[str], arguments: InspectArguments
+) -> inspection.Table:
   """The mirror where there is one; what drawing would change needs `--consume`."""
   harmless = [name for name in names if snapshot.tables[name].is_harmless_to_sample]
   if harmless and not arguments.consume:
     return snapshot.tables[harmless[0]]
   if not arguments.consume:
     which = f'table {names[0]}' if len(names) == 1 else 'this server, which has no mirror table,'
-    raise types.UserError(f'sampling {which} would change its state (items may leave it, inserts '
-                          'may be admitted): add --consume if that is right')
+    raise types.UserError(
+      f'sampling {which} would change its state (items may leave it, inserts '
+      'may be admitted): add --consume if that is right'
+    )
   if len(names) != 1:
     raise types.UserError(f'--consume needs --table=NAME, one of: {", ".join(names)}')
   return snapshot.tables[names[0]]

@@ -1,4 +1,5 @@
 """Many numbers in a few: as a histogram of text, and as a JSON record."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,9 +18,10 @@ def lines(label: str, values: Sequence[float] | np.ndarray) -> list[str]:
     return [f'  {label}: all {low:g}' if low == high else f'  {label}: from {low:g} to {high:g}']
   counts, edges = np.histogram(values, _NUM_BINS)
   return [f'  {label}: median {np.median(values):.4g}'] + [
-      f'  {edges[i]:>10.4g} to {edges[i + 1]:>10.4g}  '
-      f'{"#" * int(np.ceil(_BAR * count / counts.max())):{_BAR}} {count}'
-      for i, count in enumerate(counts)]
+    f'  {edges[i]:>10.4g} to {edges[i + 1]:>10.4g}  '
+    f'{"#" * int(np.ceil(_BAR * count / counts.max())):{_BAR}} {count}'
+    for i, count in enumerate(counts)
+  ]
 
 
 def record(values: Sequence[float] | np.ndarray) -> dict[str, Any] | None:
@@ -28,6 +30,11 @@ def record(values: Sequence[float] | np.ndarray) -> dict[str, Any] | None:
   if not array.size or not np.isfinite(array).all():
     return None
   counts, edges = np.histogram(array, _NUM_BINS)
-  return {'min': array.min().item(), 'median': np.median(array).item(),
-          'mean': array.mean().item(), 'max': array.max().item(),
-          'counts': counts.tolist(), 'edges': edges.tolist()}
+  return {
+    'min': array.min().item(),
+    'median': np.median(array).item(),
+    'mean': array.mean().item(),
+    'max': array.max().item(),
+    'counts': counts.tolist(),
+    'edges': edges.tolist(),
+  }

@@ -1,4 +1,5 @@
 """What `seed-acme inspect --sample=N` prints and draws of items."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,26 +26,40 @@ Ranges = dict[str, 'inspection_sample.Range']
 def item_ranges(items: Sequence[inspection_sample.Item]) -> list[Ranges]:
   """Of every leaf of every item."""
   from seed_acme.replay import inspection_sample
-  return [{name: inspection_sample.value_range(array) for name, array in item.leaves.items()}
-          for item in items]
+
+  return [
+    {name: inspection_sample.value_range(array) for name, array in item.leaves.items()}
+    for item in items
+  ]
 
 
-def sample_lines(table: inspection.Table, items: Sequence[inspection_sample.Item], asked: int,
-                 sheets: Sequence[pathlib.Path], files: Sequence[pathlib.Path]) -> list[str]:
+def sample_lines(
+  table: inspection.Table,
+  items: Sequence[inspection_sample.Item],
+  asked: int,
+  sheets: Sequence[pathlib.Path],
+  files: Sequence[pathlib.Path],
+) -> list[str]:
   """One line an item, then one line a leaf over all items. asked: how many were wanted."""
   ranges = item_ranges(items)
   num_different = len({item.key for item in items})
   lines = [
-      f'{table.name}: {len(items)} drawn, {num_different} different'
-      + _missing(table, items, asked),
-      f'  {_meaning(table)}',
-      f'  {"key":>20}  {"priority":>10}  {"probability":>11}  {"sampled":>7}  {"NaN":>5}']
+    f'{table.name}: {len(items)} drawn, {num_different} different' + _missing(table, items, asked),
+    f'  {_meaning(table)}',
+    f'  {"key":>20}  {"priority":>10}  {"probability":>11}  {"sampled":>7}  {"NaN":>5}',
+  ]
   for item, found in zip(items, ranges):
     num_nan = sum(leaf.num_nan for leaf in found.values())
-    lines.append(f'  {item.key:20}  {item.priority:10.4g}  {item.probability:11.4g}  '
-                 f'{item.times_sampled:7}  {num_nan:5}')
-  lines += ['', *distribution.lines('priority', [item.priority for item in items]),
-            *distribution.lines('times sampled', [item.times_sampled for item in items]), '']
+    lines.append(
+      f'  {item.key:20}  {item.priority:10.4g}  {item.probability:11.4g}  '
+      f'{item.times_sampled:7}  {num_nan:5}'
+    )
+  lines += [
+    '',
+    *distribution.lines('priority', [item.priority for item in items]),
+    *distribution.lines('times sampled', [item.times_sampled for item in items]),
+    '',
+  ]
   lines += _leaf_lines(ranges)
   lines += ['', *(f'Pictures: {path} (rows: items, columns: time)' for path in sheets)]
   if files:
@@ -62,12 +77,17 @@ def _missing(table: inspection.Table, items: Sequence[inspection_sample.Item], a
 
 
 def _meaning(table: inspection.Table) -> str:
-  ages = ('`policy_version` dates them in updates' if table.holds_unrolls
-          else 'ages unknown: Reverb tells no item\'s')
+  ages = (
+    '`policy_version` dates them in updates'
+    if table.holds_unrolls
+    else "ages unknown: Reverb tells no item's"
+  )
   if table.is_harmless_to_sample:
-    return ('of the newest items, about one a second; priority as inserted, sampled by '
-            f'inspections only; {ages}')
-  return f'as the table\'s own sampler draws; sampled counts this draw; {ages}'
+    return (
+      'of the newest items, about one a second; priority as inserted, sampled by '
+      f'inspections only; {ages}'
+    )
+  return f"as the table's own sampler draws; sampled counts this draw; {ages}"
 
 
 def _leaf_lines(ranges: Sequence[Ranges]) -> list[str]:
@@ -78,43 +98,69 @@ def _leaf_lines(ranges: Sequence[Ranges]) -> list[str]:
     shapes = {leaf.shape for leaf in found}
     shape = inspect_output.shape_words(found[0].shape) + (' varies' if len(shapes) > 1 else '')
     known = [leaf for leaf in found if leaf.minimum is not None]
-    numbers = ('-', '-', '-') if not known else (
+    numbers = (
+      ('-', '-', '-')
+      if not known
+      else (
         f'{min(leaf.minimum for leaf in known):.4g}',  # type: ignore[type-var]
         f'{max(leaf.maximum for leaf in known):.4g}',  # type: ignore[type-var]
-        f'{np.mean([leaf.mean for leaf in known]):.4g}')  # type: ignore[arg-type]
+        f'{np.mean([leaf.mean for leaf in known]):.4g}',
+      )
+    )  # type: ignore[arg-type]
     rows.append((name, found[0].dtype, shape, *numbers, str(sum(x.num_nan for x in found))))
   widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-  return ['  ' + '  '.join(
+  return [
+    '  '
+    + '  '.join(
       text.ljust(width) if i < 3 else text.rjust(width)
-      for i, (text, width) in enumerate(zip(row, widths))) for row in rows]
+      for i, (text, width) in enumerate(zip(row, widths))
+    )
+    for row in rows
+  ]
 
 
-def sample_record(table: inspection.Table, items: Sequence[inspection_sample.Item], asked: int,
-                  sheets: Sequence[pathlib.Path],
-                  files: Sequence[pathlib.Path]) -> dict[str, Any]:
+def sample_record(
+  table: inspection.Table,
+  items: Sequence[inspection_sample.Item],
+  asked: int,
+  sheets: Sequence[pathlib.Path],
+  files: Sequence[pathlib.Path],
+) -> dict[str, Any]:
   """The same for JSON, leaves of every single item."""
   finite = inspect_output.finite
   return {
-      'table': table.name,
-      'meaning': _meaning(table),
-      'asked': asked,
-      'missing': _missing(table, items, asked).strip(),
-      'items': [{
-          'key': str(item.key),  # 64 bits: more than a JSON number holds everywhere
-          'priority': finite(item.priority), 'probability': finite(item.probability),
-          'times_sampled': item.times_sampled,
-          'leaves': {name: {
-              'shape': list(leaf.shape), 'dtype': leaf.dtype,
-              'min': finite(leaf.minimum),
-              'max': finite(leaf.maximum),
-              'mean': finite(leaf.mean),
-              'nan': leaf.num_nan} for name, leaf in ranges.items()},
-      } for item, ranges in zip(items, item_ranges(items))],
-      'pictures': [str(path) for path in sheets], 'files': [str(path) for path in files]}
+    'table': table.name,
+    'meaning': _meaning(table),
+    'asked': asked,
+    'missing': _missing(table, items, asked).strip(),
+    'items': [
+      {
+        'key': str(item.key),  # 64 bits: more than a JSON number holds everywhere
+        'priority': finite(item.priority),
+        'probability': finite(item.probability),
+        'times_sampled': item.times_sampled,
+        'leaves': {
+          name: {
+            'shape': list(leaf.shape),
+            'dtype': leaf.dtype,
+            'min': finite(leaf.minimum),
+            'max': finite(leaf.maximum),
+            'mean': finite(leaf.mean),
+            'nan': leaf.num_nan,
+          }
+          for name, leaf in ranges.items()
+        },
+      }
+      for item, ranges in zip(items, item_ranges(items))
+    ],
+    'pictures': [str(path) for path in sheets],
+    'files': [str(path) for path in files],
+  }
 
 
-def write_sheets(table: inspection.Table, items: Sequence[inspection_sample.Item],
-                 folder: pathlib.Path) -> list[pathlib.Path]:
+def write_sheets(
+  table: inspection.Table, items: Sequence[inspection_sample.Item], folder: pathlib.Path
+) -> list[pathlib.Path]:
   """A contact sheet of every leaf that holds images, `folder/inspect_<leaf>.png`.
 
   Rows are items (their first unroll), columns time steps. A recurrent state holds no pictures over
@@ -125,8 +171,11 @@ def write_sheets(table: inspection.Table, items: Sequence[inspection_sample.Item
   for name in items[0].leaves:
     if table.holds_unrolls and name.startswith(_STATE):
       continue
-    rows = [contact_sheet.image_frames(item.leaves[name], num_leading) for item in items
-            if name in item.leaves]
+    rows = [
+      contact_sheet.image_frames(item.leaves[name], num_leading)
+      for item in items
+      if name in item.leaves
+    ]
     pictures = [frames for frames in rows if frames is not None]
     if not pictures or len({frames.shape[1:] for frames in pictures}) > 1:
       continue

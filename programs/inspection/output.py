@@ -1,4 +1,5 @@
 """What `seed-acme inspect` prints of a table, as text and as a JSON record."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ if TYPE_CHECKING:  # takes seconds, and this module needs none of its code
   from seed_acme.replay import rate_limit
 
 INDENT = 12 * ' '  # of what stands beside the labels
-UNKNOWN = ('Unknown: priority, age and samples of single items ({reason}); --sample=N draws some.')
+UNKNOWN = 'Unknown: priority, age and samples of single items ({reason}); --sample=N draws some.'
 
 
 def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
@@ -18,29 +19,51 @@ def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
   limiter = table.limiter
   inserts, samples = limiter.until_inserts_block(), limiter.until_samples_block()
   lines = [
-      f'{table.name}: {_size_words(limiter)}',
-      _line('selectors', f'sampler {table.sampler}, remover {table.remover}; '
-            + _use_words(limiter.max_times_sampled)),
-      _line('limiter', limiter_words(limiter)),
-      _line('blocked', blocked_words(limiter, rates)),
-      _line('inserts', f'{limiter.inserts:,} so far, {_rate(rates.inserts_per_s)}; '
-            + _distance_words(inserts, 'insert', 'no sample')),
-      _line('samples', f'{limiter.samples:,} so far, {_rate(rates.samples_per_s)}; '
-            + _distance_words(samples, 'sample', 'no insert'))]
+    f'{table.name}: {_size_words(limiter)}',
+    _line(
+      'selectors',
+      f'sampler {table.sampler}, remover {table.remover}; ' + _use_words(limiter.max_times_sampled),
+    ),
+    _line('limiter', limiter_words(limiter)),
+    _line('blocked', blocked_words(limiter, rates)),
+    _line(
+      'inserts',
+      f'{limiter.inserts:,} so far, {_rate(rates.inserts_per_s)}; '
+      + _distance_words(inserts, 'insert', 'no sample'),
+    ),
+    _line(
+      'samples',
+      f'{limiter.samples:,} so far, {_rate(rates.samples_per_s)}; '
+      + _distance_words(samples, 'sample', 'no insert'),
+    ),
+  ]
   if limiter.inserts:
-    lines.append(_line('use', f'{limiter.samples / limiter.inserts:.3g} samples per insert; '
-                       f'{table.num_unique_samples:,} of {limiter.inserts:,} inserted items '
-                       f'({table.num_unique_samples / limiter.inserts:.0%}) were sampled'))
+    lines.append(
+      _line(
+        'use',
+        f'{limiter.samples / limiter.inserts:.3g} samples per insert; '
+        f'{table.num_unique_samples:,} of {limiter.inserts:,} inserted items '
+        f'({table.num_unique_samples / limiter.inserts:.0%}) were sampled',
+      )
+    )
   lines += [
-      _line('age', _age_words(table, rates)),
-      _line('episodes', f'{table.num_episodes:,} with items here; '
-            f'{table.num_deleted_episodes:,} times the last item of one left')]
+    _line('age', _age_words(table, rates)),
+    _line(
+      'episodes',
+      f'{table.num_episodes:,} with items here; '
+      f'{table.num_deleted_episodes:,} times the last item of one left',
+    ),
+  ]
   if table.leaves is None:
     return [*lines, _line('items', 'no signature: --sample=N shows what they hold')]
   width = max((len(leaf.name) for leaf in table.leaves), default=0)
-  return [*lines, _line('items', f'{len(table.leaves)} leaves'),
-          *(f'    {leaf.name:{width}}  {leaf.dtype:8} {shape_words(leaf.shape)}'
-            for leaf in table.leaves)]
+  return [
+    *lines,
+    _line('items', f'{len(table.leaves)} leaves'),
+    *(
+      f'    {leaf.name:{width}}  {leaf.dtype:8} {shape_words(leaf.shape)}' for leaf in table.leaves
+    ),
+  ]
 
 
 def _use_words(max_times_sampled: int) -> str:
@@ -52,8 +75,7 @@ def _use_words(max_times_sampled: int) -> str:
 
 
 def _size_words(limiter: rate_limit.Limiter) -> str:
-  return (f'{limiter.size:,} of {limiter.max_size:,} items '
-          f'({limiter.size / limiter.max_size:.0%})')
+  return f'{limiter.size:,} of {limiter.max_size:,} items ({limiter.size / limiter.max_size:.0%})'
 
 
 def _line(label: str, text: str) -> str:
@@ -64,16 +86,20 @@ def limiter_words(limiter: rate_limit.Limiter) -> str:
   """The rule, and where it stands."""
   least = limiter.min_size_to_sample
   if limiter.is_queue_like:
-    return (f'queue: each item is handed out once; inserts block while {limiter.max_size:,} '
-            'wait, samples while none does')
+    return (
+      f'queue: each item is handed out once; inserts block while {limiter.max_size:,} '
+      'wait, samples while none does'
+    )
   rules = [f'samples block below {least:,} item{"s" if least > 1 else ""}']
   if not limiter.bounds_inserts and not limiter.bounds_samples:
     return f'minimum size: {rules[0]}, inserts never'
   low = f'{limiter.min_diff:g}' if limiter.bounds_samples else '-inf'
   high = f'{limiter.max_diff:g}' if limiter.bounds_inserts else 'inf'
-  return (f'ratio: {limiter.samples_per_insert:g} samples per insert; {rules[0]}, and '
-          f'{limiter.samples_per_insert:g} x inserts - samples, now {limiter.difference:g}, '
-          f'is held from {low} to {high}')
+  return (
+    f'ratio: {limiter.samples_per_insert:g} samples per insert; {rules[0]}, and '
+    f'{limiter.samples_per_insert:g} x inserts - samples, now {limiter.difference:g}, '
+    f'is held from {low} to {high}'
+  )
 
 
 def blocked(limiter: rate_limit.Limiter) -> str:
@@ -86,15 +112,23 @@ def blocked(limiter: rate_limit.Limiter) -> str:
 
 
 def blocked_words(limiter: rate_limit.Limiter, rates: inspection.Rates) -> str:
-  words = {'inserts': 'inserts blocked', 'samples': 'samples blocked', 'neither': 'neither',
-           'both': 'inserts and samples blocked: nothing can go on'}[blocked(limiter)]
+  words = {
+    'inserts': 'inserts blocked',
+    'samples': 'samples blocked',
+    'neither': 'neither',
+    'both': 'inserts and samples blocked: nothing can go on',
+  }[blocked(limiter)]
   if limiter.min_size_to_sample > limiter.max_size:
-    words += (f' for ever (the table holds at most {limiter.max_size:,} items, '
-              f'samples need {limiter.min_size_to_sample:,})')
+    words += (
+      f' for ever (the table holds at most {limiter.max_size:,} items, '
+      f'samples need {limiter.min_size_to_sample:,})'
+    )
   if rates.inserts_waiting is None or rates.samples_waiting is None:
     return words
-  return (f'{words}; in the last {rates.interval_s:.1f} s inserts were kept waiting '
-          f'{rates.inserts_waiting:.0%} of the time, samples {rates.samples_waiting:.0%}')
+  return (
+    f'{words}; in the last {rates.interval_s:.1f} s inserts were kept waiting '
+    f'{rates.inserts_waiting:.0%} of the time, samples {rates.samples_waiting:.0%}'
+  )
 
 
 def _distance_words(distance: rate_limit.Distance, call: str, other: str) -> str:
@@ -105,7 +139,8 @@ def _distance_words(distance: rate_limit.Distance, call: str, other: str) -> str
   number = f'{distance.at_least:,}'
   if not distance.is_exact:
     number = f'at least {number}' + (
-        '' if distance.at_most is None else f', at most {distance.at_most:,},')
+      '' if distance.at_most is None else f', at most {distance.at_most:,},'
+    )
   return f'{number} more until {call}s block, if {other} comes'
 
 
@@ -116,7 +151,7 @@ def _rate(per_s: float | None) -> str:
 def _age_words(table: inspection.Table, rates: inspection.Rates) -> str:
   limiter = table.limiter
   if not table.is_fifo:
-    return 'unknown: the table is not first in, first out, and Reverb tells no item\'s'
+    return "unknown: the table is not first in, first out, and Reverb tells no item's"
   if not limiter.size:
     return 'no items'
   words = f'inserted 0 to {limiter.size - 1:,} items ago, one each (first in, first out)'
@@ -130,28 +165,36 @@ def table_record(table: inspection.Table, rates: inspection.Rates) -> dict[str, 
   limiter = table.limiter
   inserts, samples = limiter.until_inserts_block(), limiter.until_samples_block()
   return {
-      'size': limiter.size, 'capacity': limiter.max_size, 'sampler': table.sampler,
-      'remover': table.remover, 'max_times_sampled': limiter.max_times_sampled,
-      'rate_limiter': {
-          'words': limiter_words(limiter), 'samples_per_insert': limiter.samples_per_insert,
-          'min_size_to_sample': limiter.min_size_to_sample,
-          'min_diff': limiter.min_diff if limiter.bounds_samples else None,
-          'max_diff': limiter.max_diff if limiter.bounds_inserts else None,
-          'difference': finite(limiter.difference)},
-      'blocked': blocked(limiter),
-      'inserts': limiter.inserts, 'inserts_until_block': inserts.at_least,
-      'inserts_per_s': rates.inserts_per_s,
-      'inserts_waiting': rates.inserts_waiting,
-      'samples': limiter.samples, 'samples_until_block': samples.at_least,
-      'samples_until_block_at_most': samples.at_most,
-      'samples_per_s': rates.samples_per_s,
-      'samples_waiting': rates.samples_waiting,
-      'interval_s': rates.interval_s,
-      'unique_samples': table.num_unique_samples,
-      'oldest_item_inserts_ago': (
-          limiter.size - 1 if table.is_fifo and limiter.size else None),
-      'episodes': table.num_episodes, 'deleted_episodes': table.num_deleted_episodes,
-      'signature': None if table.leaves is None else [leaf._asdict() for leaf in table.leaves]}
+    'size': limiter.size,
+    'capacity': limiter.max_size,
+    'sampler': table.sampler,
+    'remover': table.remover,
+    'max_times_sampled': limiter.max_times_sampled,
+    'rate_limiter': {
+      'words': limiter_words(limiter),
+      'samples_per_insert': limiter.samples_per_insert,
+      'min_size_to_sample': limiter.min_size_to_sample,
+      'min_diff': limiter.min_diff if limiter.bounds_samples else None,
+      'max_diff': limiter.max_diff if limiter.bounds_inserts else None,
+      'difference': finite(limiter.difference),
+    },
+    'blocked': blocked(limiter),
+    'inserts': limiter.inserts,
+    'inserts_until_block': inserts.at_least,
+    'inserts_per_s': rates.inserts_per_s,
+    'inserts_waiting': rates.inserts_waiting,
+    'samples': limiter.samples,
+    'samples_until_block': samples.at_least,
+    'samples_until_block_at_most': samples.at_most,
+    'samples_per_s': rates.samples_per_s,
+    'samples_waiting': rates.samples_waiting,
+    'interval_s': rates.interval_s,
+    'unique_samples': table.num_unique_samples,
+    'oldest_item_inserts_ago': (limiter.size - 1 if table.is_fifo and limiter.size else None),
+    'episodes': table.num_episodes,
+    'deleted_episodes': table.num_deleted_episodes,
+    'signature': None if table.leaves is None else [leaf._asdict() for leaf in table.leaves],
+  }
 
 
 def shape_words(shape: Sequence[int | None] | None) -> str:

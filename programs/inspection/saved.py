@@ -1,4 +1,5 @@
 """What `seed-acme inspect` shows of single items that nobody drew: from a run's checkpoints."""
+
 from __future__ import annotations
 
 import time
@@ -42,14 +43,19 @@ def lines(saved: saved_items.SavedItems, table: str) -> list[str]:
   """Histograms for one table, with the moment they are of."""
   items = saved.tables.get(table)
   number = 0 if items is None else len(items.keys)
-  when = (f'{time.strftime("%H:%M:%S", time.localtime(saved.time_s))}, '
-          f'{max(0.0, time.time() - saved.time_s):,.0f} s ago, in checkpoint {saved.updates}')
+  when = (
+    f'{time.strftime("%H:%M:%S", time.localtime(saved.time_s))}, '
+    f'{max(0.0, time.time() - saved.time_s):,.0f} s ago, in checkpoint {saved.updates}'
+  )
   found = [f'  single items: {number:,}, as saved at {when}']
   if items is None:
     return found
-  return [*found, *distribution.lines('priority', items.priorities),
-          *distribution.lines('times sampled', items.times_sampled),
-          *distribution.lines('age in seconds then', items.ages_s)]
+  return [
+    *found,
+    *distribution.lines('priority', items.priorities),
+    *distribution.lines('times sampled', items.times_sampled),
+    *distribution.lines('age in seconds then', items.ages_s),
+  ]
 
 
 def record(saved: saved_items.SavedItems | None, table: str) -> dict[str, Any] | None:
@@ -57,8 +63,11 @@ def record(saved: saved_items.SavedItems | None, table: str) -> dict[str, Any] |
   if saved is None:
     return None
   items = saved.tables.get(table)
-  return {'checkpoint_updates': saved.updates, 'time_s': saved.time_s,
-          'size': 0 if items is None else len(items.keys),
-          'priority': items and distribution.record(items.priorities),
-          'times_sampled': items and distribution.record(items.times_sampled),
-          'age_s': items and distribution.record(items.ages_s)}
+  return {
+    'checkpoint_updates': saved.updates,
+    'time_s': saved.time_s,
+    'size': 0 if items is None else len(items.keys),
+    'priority': items and distribution.record(items.priorities),
+    'times_sampled': items and distribution.record(items.times_sampled),
+    'age_s': items and distribution.record(items.ages_s),
+  }

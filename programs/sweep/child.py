@@ -2,6 +2,7 @@
 
 The same as `seed-acme train ...`, but it ends with the sweep that started it, however that ends.
 """
+
 from __future__ import annotations
 
 import sys
@@ -13,6 +14,7 @@ def main(argv: list[str]) -> int:
   """The exit code of the command."""
   processes.end_with_parent()  # before the imports, which take their time
   from seed_acme.programs import cli
+
   return cli.main(argv)
 
 

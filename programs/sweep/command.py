@@ -1,4 +1,5 @@
 """`seed-acme sweep`: combinations of settings, several seeds each, one table and two figures."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -48,6 +49,7 @@ class SweepArguments:
   report: only rewrite tables and figures from the runs that are there.
   json: print the table as JSON.
   """
+
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   grid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
   seeds: int = 0
@@ -64,8 +66,9 @@ def saved_plan(out: str) -> sweep_plan.Plan | None:
   return sweep_plan.load(path) if out and (path / sweep_plan.FILE).is_file() else None
 
 
-def sweep(arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Plan | None,
-          command: str) -> int:
+def sweep(
+  arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Plan | None, command: str
+) -> int:
   """Returns the exit code; raises `UserError` before anything is started.
 
   overridden: the fields given by --config.FIELD. saved: of `saved_plan(arguments.out)`. command:
@@ -74,8 +77,9 @@ def sweep(arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Pla
   plan = _plan(arguments, overridden, saved)
   if arguments.report:
     if saved is None:
-      raise types.UserError('--report needs --out=DIR, the folder of a sweep, not '
-                            f'{arguments.out!r}')
+      raise types.UserError(
+        f'--report needs --out=DIR, the folder of a sweep, not {arguments.out!r}'
+      )
     results = sweep_results.read(plan, pathlib.Path(arguments.out).absolute(), {})
     _write(results)
     _show(results, arguments.json)
@@ -86,15 +90,17 @@ def sweep(arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Pla
     return _run(plan, out, arguments, jobs, f'{command} sweep --out={os.path.relpath(out)}')
 
 
-def _plan(arguments: SweepArguments, overridden: set[str],
-          saved: sweep_plan.Plan | None) -> sweep_plan.Plan:
+def _plan(
+  arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Plan | None
+) -> sweep_plan.Plan:
   products = sweep_grid.parse(arguments.grid, arguments.config)
   twice = sorted(overridden & {field for product in products for field in product})
   if twice:
     raise types.UserError(f'{twice[0]} is given by --config.{twice[0]} and in --grid: keep one')
   if saved is not None:
-    return sweep_plan.make(arguments.config, products or saved.products(),
-                           arguments.seeds or saved.num_seeds, saved)
+    return sweep_plan.make(
+      arguments.config, products or saved.products(), arguments.seeds or saved.num_seeds, saved
+    )
   if not arguments.seeds and not arguments.report:
     raise types.UserError('sweep needs --seeds=N, the runs of each combination; intervals need 2')
   return sweep_plan.make(arguments.config, products, arguments.seeds or 1)
@@ -109,8 +115,10 @@ def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
     config = combination.config
     for name, port in (('replay', config.replay.port), ('transport', config.transport.port)):
       if port and jobs > 1:
-        raise types.UserError(f'{name}.port ({port}) cannot serve {jobs} runs at a time: set it '
-                              'to 0 for any free port, or --jobs=1')
+        raise types.UserError(
+          f'{name}.port ({port}) cannot serve {jobs} runs at a time: set it '
+          'to 0 for any free port, or --jobs=1'
+        )
   for path in {combination.config.initial_checkpoint for combination in plan.combinations} - {''}:
     checkpoint.load_from(path)
   return jobs
@@ -124,19 +132,27 @@ def _folder(out: str, plan: sweep_plan.Plan) -> Iterator[pathlib.Path]:
     path.mkdir(parents=True, exist_ok=True)
     foreign = sorted(name for name in os.listdir(path) if name != _LOCK_FILE)
   except OSError as error:
-    raise types.UserError(f'cannot use --out={out}: {error.strerror}; give a folder that can be '
-                          'written') from None
+    raise types.UserError(
+      f'cannot use --out={out}: {error.strerror}; give a folder that can be written'
+    ) from None
   if foreign and not (path / sweep_plan.FILE).is_file():
-    raise types.UserError(f'--out={out} holds files that belong to no sweep '
-                          f'({", ".join(foreign[:3])}): choose an empty or a new folder')
-  with run_directory.lock_file(path / _LOCK_FILE, lambda holder: (
+    raise types.UserError(
+      f'--out={out} holds files that belong to no sweep '
+      f'({", ".join(foreign[:3])}): choose an empty or a new folder'
+    )
+  with run_directory.lock_file(
+    path / _LOCK_FILE,
+    lambda holder: (
       f'the sweep in {path} is being run by another program (process {holder}): wait for it or '
-      'stop it, or choose another --out')):
+      'stop it, or choose another --out'
+    ),
+  ):
     yield path
 
 
-def _run(plan: sweep_plan.Plan, out: pathlib.Path, arguments: SweepArguments, jobs: int,
-         resume: str) -> int:
+def _run(
+  plan: sweep_plan.Plan, out: pathlib.Path, arguments: SweepArguments, jobs: int, resume: str
+) -> int:
   if arguments.launch != _SINGLE_PROCESS:
     resume += f' --launch={arguments.launch}'
   if arguments.jobs:
@@ -144,9 +160,13 @@ def _run(plan: sweep_plan.Plan, out: pathlib.Path, arguments: SweepArguments, jo
   names = plan.names()
   runs = plan.runs(out)
   scheduler = sweep_schedule.Scheduler(
-      runs, names, jobs=jobs, launch=arguments.launch,
-      progress=None if arguments.json else sweep_schedule.Progress(),
-      after_run=_writer(plan, out))
+    runs,
+    names,
+    jobs=jobs,
+    launch=arguments.launch,
+    progress=None if arguments.json else sweep_schedule.Progress(),
+    after_run=_writer(plan, out),
+  )
   if not arguments.json:
     print(_heading(plan, out, runs, jobs, scheduler.num_left) + f'Resume: {resume}', flush=True)
   scheduler.run()
@@ -161,8 +181,9 @@ def _run(plan: sweep_plan.Plan, out: pathlib.Path, arguments: SweepArguments, jo
   return processes.FAILURE_EXIT if scheduler.failures else 0
 
 
-def _heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: list[sweep_plan.Run], jobs: int,
-             num_left: int) -> str:
+def _heading(
+  plan: sweep_plan.Plan, out: pathlib.Path, runs: list[sweep_plan.Run], jobs: int, num_left: int
+) -> str:
   names = plan.names()
   labels = [sweep_plan.label(c.settings, names) for c in plan.combinations]
   listed = [f'  {label}\n' for label in labels[:_MAX_LISTED]]
@@ -171,17 +192,18 @@ def _heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: list[sweep_plan.Run
   first, last = plan.base.seed, plan.base.seed + plan.num_seeds - 1
   seeds = _count(plan.num_seeds, 'seed') + (f' ({first} to {last})' if last > first else '')
   already = f', {len(runs) - num_left} of them finished' if num_left < len(runs) else ''
-  return (f'Sweep: {os.path.relpath(out)}\n{"".join(listed)}'
-          f'{_count(len(labels), "combination")} x {seeds} = {_count(len(runs), "run")}{already}; '
-          f'{jobs} at a time (--jobs)\n')
+  return (
+    f'Sweep: {os.path.relpath(out)}\n{"".join(listed)}'
+    f'{_count(len(labels), "combination")} x {seeds} = {_count(len(runs), "run")}{already}; '
+    f'{jobs} at a time (--jobs)\n'
+  )
 
 
 def _count(number: int, what: str) -> str:
   return f'{number:,} {what}{"" if number == 1 else "s"}'
 
 
-def _writer(plan: sweep_plan.Plan,
-            out: pathlib.Path) -> Callable[[dict[pathlib.Path, str]], None]:
+def _writer(plan: sweep_plan.Plan, out: pathlib.Path) -> Callable[[dict[pathlib.Path, str]], None]:
   """Rewrites the tables; the figures, too, unless that would cost too much of the time."""
   draw_next_s = 0.0
 
@@ -205,14 +227,29 @@ def _write(results: sweep_results.Results) -> None:
 
 def _show(results: sweep_results.Results, as_json: bool) -> None:
   if as_json:
-    print(json.dumps({'out': str(results.out), 'runs': sweep_results.count(results),
-                      'table': sweep_results.records(results)}))
+    print(
+      json.dumps(
+        {
+          'out': str(results.out),
+          'runs': sweep_results.count(results),
+          'table': sweep_results.records(results),
+        }
+      )
+    )
     return
   print(f'{sweep_results.describe_count(results)}:')
   print(sweep_results.text_table(results, _MAX_LISTED))
-  written = [name for name in (
-      sweep_results.TABLE_TEXT, sweep_results.TABLE, sweep_results.RUNS, sweep_results.CURVES,
-      sweep_results.SETTINGS) if (results.out / name).exists()]
+  written = [
+    name
+    for name in (
+      sweep_results.TABLE_TEXT,
+      sweep_results.TABLE,
+      sweep_results.RUNS,
+      sweep_results.CURVES,
+      sweep_results.SETTINGS,
+    )
+    if (results.out / name).exists()
+  ]
   print(f'Written to {os.path.relpath(results.out)}: {", ".join(written)}')
 
 
@@ -225,5 +262,8 @@ def _tell_failures(results: sweep_results.Results) -> None:
     for run, state in failed[:_MAX_LISTED]:
       reason = ' '.join(state.message.split())[:_MAX_REASON]
       log = os.path.relpath(sweep_schedule.log_path(run))
-      print(f'  {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: {reason} '
-            f'(log: {log})', file=sys.stderr)
+      print(
+        f'  {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: {reason} '
+        f'(log: {log})',
+        file=sys.stderr,
+      )

@@ -1,4 +1,5 @@
 """From the results of a sweep to its figures."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -24,14 +25,24 @@ def write(results: sweep_results.Results) -> list[pathlib.Path]:
   written = []
   groups = _groups(results)
   if groups:
-    note = (f'the best {sweep_plot.MAX_CURVES} of {len(groups)} combinations'
-            if len(groups) > sweep_plot.MAX_CURVES else '')
-    written.append(_replace(results.out / sweep_results.CURVES, lambda path: (
-        sweep_plot.draw_curves(groups[:sweep_plot.MAX_CURVES], note, path))))
+    note = (
+      f'the best {sweep_plot.MAX_CURVES} of {len(groups)} combinations'
+      if len(groups) > sweep_plot.MAX_CURVES
+      else ''
+    )
+    written.append(
+      _replace(
+        results.out / sweep_results.CURVES,
+        lambda path: sweep_plot.draw_curves(groups[: sweep_plot.MAX_CURVES], note, path),
+      )
+    )
   panels = _panels(results)
   if panels:
-    written.append(_replace(results.out / sweep_results.SETTINGS, lambda path: (
-        sweep_plot.draw_settings(panels, path))))
+    written.append(
+      _replace(
+        results.out / sweep_results.SETTINGS, lambda path: sweep_plot.draw_settings(panels, path)
+      )
+    )
   return written
 
 
@@ -52,8 +63,10 @@ def _groups(results: sweep_results.Results) -> list[sweep_plot.Group]:
         curve = plot.read_curve(run.run_dir.path, str(run.seed))
         curves.setdefault(run.combination.slug, []).append(curve)
   return [
-      sweep_plot.Group(_label(row, names), curves[row.combination.slug])
-      for row in results.rows if row.combination.slug in curves]
+    sweep_plot.Group(_label(row, names), curves[row.combination.slug])
+    for row in results.rows
+    if row.combination.slug in curves
+  ]
 
 
 def _label(row: sweep_results.Row, names: dict[str, str]) -> str:

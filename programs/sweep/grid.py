@@ -7,6 +7,7 @@ is a product of two fields. A value in brackets stands for several words, those 
 `--config.FIELD` on the command line: a tuple's items, or the names and values of settings.
 Every value is parsed as that override would be.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -26,13 +27,16 @@ from seed_acme.programs import parsing
 _NEXT_VALUE = re.compile(r',(?:\[([^\[\]]*)\]|([^\s,\[\]]+))(?=,|$)')  # words in brackets, or one
 _FIELD = re.compile(r'[A-Za-z_][\w.]*')
 _EXAMPLE = "such as 'agent.discount=0.99,0.995 network.mlp_sizes=[64,64],[128]'"
-_NOT_SWEPT = {'seed': 'use --seeds=N, which counts up from --config.seed',
-              'name': 'it names the folder; use --config.name'}
+_NOT_SWEPT = {
+  'seed': 'use --seeds=N, which counts up from --config.seed',
+  'name': 'it names the folder; use --config.name',
+}
 Product = dict[str, tuple[Any, ...]]  # values by field
 
 
 class _Value(NamedTuple):
   """A value as the words of the command line, before they are parsed."""
+
   words: tuple[str, ...]
   is_bracketed: bool = False
 
@@ -43,6 +47,7 @@ class _Value(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class _Override:
   """What one value is parsed into."""
+
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
 
 
@@ -53,8 +58,10 @@ def parse(grids: Sequence[str], base: config_lib.ExperimentConfig) -> list[Produ
   """
   products = [product for grid in grids for product in _read(grid)]
   known = field_names(base)
-  return [{field: _values(field, values, base, known) for field, values in product.items()}
-          for product in products]
+  return [
+    {field: _values(field, values, base, known) for field, values in product.items()}
+    for product in products
+  ]
 
 
 def field_names(config: Any, path: str = '') -> list[str]:
@@ -77,7 +84,8 @@ def replace(config: Any, name: str, value: Any) -> Any:
   """The configuration with another value in one field."""
   head, _, rest = name.partition('.')
   return dataclasses.replace(
-      config, **{head: replace(getattr(config, head), rest, value) if rest else value})
+    config, **{head: replace(getattr(config, head), rest, value) if rest else value}
+  )
 
 
 def text(value: Any) -> str:
@@ -97,14 +105,19 @@ def _read(grid: str) -> Iterator[dict[str, list[_Value]]]:
   content = _load(grid)
   for product in content if isinstance(content, list) else [content]:
     if not isinstance(product, dict) or not product:
-      raise types.UserError(f'--grid file {grid} must hold {{"FIELD": [VALUE, ...], ...}} or a '
-                            f'list of such, not {_shown(product)}')
+      raise types.UserError(
+        f'--grid file {grid} must hold {{"FIELD": [VALUE, ...], ...}} or a '
+        f'list of such, not {_shown(product)}'
+      )
     for field, values in product.items():
       if not isinstance(values, list) or not values:
-        raise types.UserError(f'--grid file {grid}: {field} needs a list of values, '
-                              f'not {_shown(values)}')
-    yield {field: [_json_value(grid, field, value) for value in values]
-           for field, values in product.items()}
+        raise types.UserError(
+          f'--grid file {grid}: {field} needs a list of values, not {_shown(values)}'
+        )
+    yield {
+      field: [_json_value(grid, field, value) for value in values]
+      for field, values in product.items()
+    }
 
 
 def _load(path: str) -> Any:
@@ -121,8 +134,10 @@ def _json_value(grid: str, field: str, value: Any) -> _Value:
   is_bracketed = isinstance(items, list)
   words = items if isinstance(items, list) else [items]
   if any(isinstance(word, (list, dict)) for word in words):
-    raise types.UserError(f'--grid file {grid}: {field} has {_shown(value)}, a list within a '
-                          'list: give scalars, lists of scalars or objects of them')
+    raise types.UserError(
+      f'--grid file {grid}: {field} has {_shown(value)}, a list within a '
+      'list: give scalars, lists of scalars or objects of them'
+    )
   return _Value(tuple(map(str, words)), is_bracketed)
 
 
@@ -137,11 +152,14 @@ def _split(grid: str) -> dict[str, list[_Value]]:
   for part in re.findall(r'(?:\[[^\]]*\]?|[^\s\[])+', grid):
     field, equals, values = part.partition('=')
     if not equals or not _FIELD.fullmatch(field):
-      raise types.UserError(f'--grid has {part!r}, which is neither a .json file nor '
-                            f'FIELD=VALUE,VALUE without spaces, {_EXAMPLE}')
+      raise types.UserError(
+        f'--grid has {part!r}, which is neither a .json file nor '
+        f'FIELD=VALUE,VALUE without spaces, {_EXAMPLE}'
+      )
     if field in found:
-      raise types.UserError(f'--grid has {field} twice: give all its values at once, or a second '
-                            '--grid')
+      raise types.UserError(
+        f'--grid has {field} twice: give all its values at once, or a second --grid'
+      )
     found[field] = _split_values(field, values)
   if not found:
     raise types.UserError(f'--grid {grid!r} is empty: give FIELD=VALUE,VALUE, {_EXAMPLE}')
@@ -156,17 +174,23 @@ def _split_values(field: str, values: str) -> list[_Value]:
     if not match:
       bad = rest[1:].partition(',')[0]
       wrong = f'{bad!r} is no value' if bad else 'a value is missing'
-      raise types.UserError(f'--grid has {field}={values}, where {wrong}: give VALUE,VALUE without '
-                            'spaces, and a tuple as [64,64]')
+      raise types.UserError(
+        f'--grid has {field}={values}, where {wrong}: give VALUE,VALUE without '
+        'spaces, and a tuple as [64,64]'
+      )
     inner, word = match.groups()
-    found.append(_Value((word,)) if inner is None else
-                 _Value(tuple(re.findall(r'[^\s,]+', inner)), is_bracketed=True))
-    rest = rest[match.end():]
+    found.append(
+      _Value((word,))
+      if inner is None
+      else _Value(tuple(re.findall(r'[^\s,]+', inner)), is_bracketed=True)
+    )
+    rest = rest[match.end() :]
   return found
 
 
-def _values(field: str, values: list[_Value], base: config_lib.ExperimentConfig,
-            known: Sequence[str]) -> tuple[Any, ...]:
+def _values(
+  field: str, values: list[_Value], base: config_lib.ExperimentConfig, known: Sequence[str]
+) -> tuple[Any, ...]:
   if field in _NOT_SWEPT:
     raise types.UserError(f'--grid cannot hold {field!r}: {_NOT_SWEPT[field]}')
   if field not in known:
@@ -186,18 +210,21 @@ def _near(field: str, known: Sequence[str]) -> str:
   last = field.rpartition('.')[2]
   same_end = [name for name in known if name.rpartition('.')[2] == last]
   near = inside or same_end or difflib.get_close_matches(field, known, n=3, cutoff=0.8)
-  near = near or [name for name in known
-                  if difflib.get_close_matches(last, [name.rpartition('.')[2]], cutoff=0.7)]
-  return (f'did you mean {", ".join(near[:3])}?' if near
-          else 'seed-acme train --help shows all fields')
+  near = near or [
+    name for name in known if difflib.get_close_matches(last, [name.rpartition('.')[2]], cutoff=0.7)
+  ]
+  return (
+    f'did you mean {", ".join(near[:3])}?' if near else 'seed-acme train --help shows all fields'
+  )
 
 
 def _parse_value(field: str, given: _Value, base: config_lib.ExperimentConfig) -> Any:
   current = get(base, field)
   if given.is_bracketed and isinstance(current, (bool, int, float, str)):
     raise types.UserError(
-        f'--grid has {field}={given}: this field takes one value, and several to try are written '
-        f'without brackets, {field}={",".join(given.words)}')
+      f'--grid has {field}={given}: this field takes one value, and several to try are written '
+      f'without brackets, {field}={",".join(given.words)}'
+    )
   flag = f'--config.{field}'
   argv = [flag, *given.words] if given.is_bracketed else [f'{flag}={given}']
   try:

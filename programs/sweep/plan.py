@@ -8,6 +8,7 @@ runs/sweeps/<config name>/<UTC time>/   or --out
 ```
 Two combinations are the same if their resolved configurations are, however they were written.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -41,6 +42,7 @@ class Combination(NamedTuple):
   slug: its folder. settings: the swept fields that it was given, by dotted name. config: the
   resolved configuration, with the seed of the base.
   """
+
   slug: str
   settings: dict[str, Any]
   config: config_lib.ExperimentConfig
@@ -48,6 +50,7 @@ class Combination(NamedTuple):
 
 class Run(NamedTuple):
   """A combination with a seed, and where it runs."""
+
   combination: Combination
   seed: int
   config: config_lib.ExperimentConfig
@@ -57,6 +60,7 @@ class Run(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class Plan:
   """All of a sweep: every combination with the seeds base.seed ... base.seed + num_seeds - 1."""
+
   base: config_lib.ExperimentConfig
   combinations: tuple[Combination, ...]
   num_seeds: int
@@ -64,28 +68,40 @@ class Plan:
   def runs(self, out: pathlib.Path) -> list[Run]:
     """Seed by seed, so that a sweep that was cut short compares all combinations."""
     return [
-        Run(combination, seed, dataclasses.replace(combination.config, seed=seed),
-            run_directory.RunDirectory(out / combination.slug / f'seed_{seed}'))
-        for seed in range(self.base.seed, self.base.seed + self.num_seeds)
-        for combination in self.combinations]
+      Run(
+        combination,
+        seed,
+        dataclasses.replace(combination.config, seed=seed),
+        run_directory.RunDirectory(out / combination.slug / f'seed_{seed}'),
+      )
+      for seed in range(self.base.seed, self.base.seed + self.num_seeds)
+      for combination in self.combinations
+    ]
 
   def products(self) -> list[sweep_grid.Product]:
     """Grids that make these combinations."""
-    return [{field: (value,) for field, value in combination.settings.items()}
-            for combination in self.combinations]
+    return [
+      {field: (value,) for field, value in combination.settings.items()}
+      for combination in self.combinations
+    ]
 
   def fields(self) -> list[str]:
     """The swept fields, in the order of the grids."""
-    return list(dict.fromkeys(field for combination in self.combinations
-                              for field in combination.settings))
+    return list(
+      dict.fromkeys(field for combination in self.combinations for field in combination.settings)
+    )
 
   def names(self) -> dict[str, str]:
     """What tables and figures call these fields."""
     return short_names(self.fields(), self.base)
 
 
-def make(base: config_lib.ExperimentConfig, products: Sequence[sweep_grid.Product],
-         num_seeds: int, saved: Plan | None = None) -> Plan:
+def make(
+  base: config_lib.ExperimentConfig,
+  products: Sequence[sweep_grid.Product],
+  num_seeds: int,
+  saved: Plan | None = None,
+) -> Plan:
   """The union of the products; without one, the base alone.
 
   saved: the plan that lies in the folder; its combinations keep their slugs, and have to be
@@ -95,18 +111,24 @@ def make(base: config_lib.ExperimentConfig, products: Sequence[sweep_grid.Produc
     raise types.UserError(f'--seeds ({num_seeds}) must be >= 1: the runs of each combination')
   num_runs = num_seeds * sum(math.prod(map(len, product.values())) for product in products)
   if num_runs > _MAX_RUNS:
-    raise types.UserError(f'--grid and --seeds make {num_runs:,} runs, more than {_MAX_RUNS:,}: '
-                          'give fewer values, or several sweeps')
+    raise types.UserError(
+      f'--grid and --seeds make {num_runs:,} runs, more than {_MAX_RUNS:,}: '
+      'give fewer values, or several sweeps'
+    )
   chosen: dict[str, tuple[dict[str, Any], config_lib.ExperimentConfig]] = {}
   for settings in _settings(products):
     config = _with(settings, base)
     known = chosen.get(_key(config), ({}, config))[0]
     chosen[_key(config)] = ({**known, **settings}, config)
-  slugs = {_key(_with(old.settings, base)): old.slug
-           for old in (saved.combinations if saved else ())}
+  slugs = {
+    _key(_with(old.settings, base)): old.slug for old in (saved.combinations if saved else ())
+  }
   _add_slugs(slugs, {key: settings for key, (settings, _) in chosen.items()}, base)
-  plan = Plan(base, tuple(Combination(slugs[key], settings, config)
-                          for key, (settings, config) in chosen.items()), num_seeds)
+  plan = Plan(
+    base,
+    tuple(Combination(slugs[key], settings, config) for key, (settings, config) in chosen.items()),
+    num_seeds,
+  )
   _validate(plan)
   if saved is not None:
     _check_extends(plan, saved)
@@ -115,12 +137,18 @@ def make(base: config_lib.ExperimentConfig, products: Sequence[sweep_grid.Produc
 
 def save(plan: Plan, out: pathlib.Path) -> None:
   """Writes it into the folder of the sweep, atomically."""
-  run_directory.write_json(out / FILE, {
-      'format': _FORMAT, 'num_seeds': plan.num_seeds,
+  run_directory.write_json(
+    out / FILE,
+    {
+      'format': _FORMAT,
+      'num_seeds': plan.num_seeds,
       'config': saved_config.to_json(plan.base),
-      'combinations': [{'slug': combination.slug,
-                        'settings': saved_config.to_json(combination.settings)}
-                       for combination in plan.combinations]})
+      'combinations': [
+        {'slug': combination.slug, 'settings': saved_config.to_json(combination.settings)}
+        for combination in plan.combinations
+      ],
+    },
+  )
 
 
 def load(out: pathlib.Path) -> Plan:
@@ -139,8 +167,9 @@ def load(out: pathlib.Path) -> Plan:
   except types.UserError as error:
     raise types.UserError(f'{path}: {error}') from None
   except (KeyError, TypeError, ValueError, AttributeError) as error:
-    raise types.UserError(f'{path} is damaged ({type(error).__name__}: {error}): restore it, or '
-                          'choose another --out') from None
+    raise types.UserError(
+      f'{path} is damaged ({type(error).__name__}: {error}): restore it, or choose another --out'
+    ) from None
 
 
 def short_names(fields: Iterable[str], base: config_lib.ExperimentConfig) -> dict[str, str]:
@@ -162,8 +191,10 @@ def _short_name(field: str, known: Sequence[str]) -> str:
 
 def label(settings: dict[str, Any], names: dict[str, str]) -> str:
   """`learning_rate=0.001, lambda_=0.9`; names: by field."""
-  return ', '.join(f'{names[field]}={sweep_grid.text(value)}'
-                   for field, value in settings.items()) or _NO_SETTINGS
+  return (
+    ', '.join(f'{names[field]}={sweep_grid.text(value)}' for field, value in settings.items())
+    or _NO_SETTINGS
+  )
 
 
 def _settings(products: Sequence[sweep_grid.Product]) -> Iterable[dict[str, Any]]:
@@ -176,15 +207,17 @@ def _key(config: config_lib.ExperimentConfig) -> str:
   return json.dumps(saved_config.to_json(config), sort_keys=True)
 
 
-def _with(settings: dict[str, Any],
-          config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
+def _with(
+  settings: dict[str, Any], config: config_lib.ExperimentConfig
+) -> config_lib.ExperimentConfig:
   for field, value in settings.items():
     config = sweep_grid.replace(config, field, value)
   return config
 
 
-def _add_slugs(slugs: dict[str, str], settings: dict[str, dict[str, Any]],
-               base: config_lib.ExperimentConfig) -> None:
+def _add_slugs(
+  slugs: dict[str, str], settings: dict[str, dict[str, Any]], base: config_lib.ExperimentConfig
+) -> None:
   """Adds a folder name for each key that has none; slugs, settings: by key of the config."""
   names = short_names(dict.fromkeys(field for one in settings.values() for field in one), base)
   fresh = {key: _slug(one, names) for key, one in settings.items() if key not in slugs}
@@ -192,7 +225,7 @@ def _add_slugs(slugs: dict[str, str], settings: dict[str, dict[str, Any]],
   for key, slug in fresh.items():
     if wanted.count(slug) > 1 or len(slug) > _MAX_SLUG:
       digest = hashlib.sha256(label(settings[key], names).encode()).hexdigest()[:8]
-      slug = f'{slug[:_MAX_SLUG - len(digest) - 1]}-{digest}'
+      slug = f'{slug[: _MAX_SLUG - len(digest) - 1]}-{digest}'
     slugs[key] = slug
 
 
@@ -224,15 +257,19 @@ def _check_extends(plan: Plan, saved: Plan) -> None:
     differing.append(f'total_steps: {saved.base.total_steps} -> {plan.base.total_steps}')
   if differing:
     raise types.UserError(
-        f'the sweep in --out was started with other values (saved -> now): {"; ".join(differing)}; '
-        'set them back, or choose another --out')
+      f'the sweep in --out was started with other values (saved -> now): {"; ".join(differing)}; '
+      'set them back, or choose another --out'
+    )
   if plan.num_seeds < saved.num_seeds:
-    raise types.UserError(f'the sweep in --out has {saved.num_seeds} seeds: --seeds '
-                          f'({plan.num_seeds}) cannot be fewer; raise it, or choose another --out')
+    raise types.UserError(
+      f'the sweep in --out has {saved.num_seeds} seeds: --seeds '
+      f'({plan.num_seeds}) cannot be fewer; raise it, or choose another --out'
+    )
   slugs = {combination.slug for combination in plan.combinations}
   lost = [combination for combination in saved.combinations if combination.slug not in slugs]
   if lost:
     shown = label(lost[0].settings, saved.names())
     raise types.UserError(
-        f'the sweep in --out has combinations that this grid lacks ({len(lost)}, such as {shown}): '
-        'add their values to --grid, or choose another --out')
+      f'the sweep in --out has combinations that this grid lacks ({len(lost)}, such as {shown}): '
+      'add their values to --grid, or choose another --out'
+    )

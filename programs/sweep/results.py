@@ -1,4 +1,5 @@
 """The tables of a sweep: one row a combination, one row a run."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +20,10 @@ from seed_acme.programs.sweep import state as sweep_state
 TABLE, TABLE_TEXT, RUNS = 'table.csv', 'table.md', 'runs.csv'
 CURVES, SETTINGS = 'curves.png', 'settings.png'
 _LEAD = (
-    'Return: mean over seeds of the mean return of the last 100 training episodes, with its 95% '
-    'interval (Student t over the seeds; none for one seed). Steps and CPU-seconds: mean of a run. '
-    'Only finished runs count.')
+  'Return: mean over seeds of the mean return of the last 100 training episodes, with its 95% '
+  'interval (Student t over the seeds; none for one seed). Steps and CPU-seconds: mean of a run. '
+  'Only finished runs count.'
+)
 
 
 class Row(NamedTuple):
@@ -30,6 +32,7 @@ class Row(NamedTuple):
   returns: `[S]`, of the last 100 training episodes of each run that had any. evaluations: `[S']`.
   agent_steps, cpu_s: means of a run; None where no run is finished (or knows its CPU-seconds).
   """
+
   combination: sweep_plan.Combination
   num_finished: int
   returns: np.ndarray
@@ -40,6 +43,7 @@ class Row(NamedTuple):
 
 class Results(NamedTuple):
   """Everything that tables and plots are made of. rows: best mean first, unknown ones last."""
+
   plan: sweep_plan.Plan
   out: pathlib.Path
   runs: list[tuple[sweep_plan.Run, sweep_state.State]]
@@ -67,10 +71,14 @@ def read(plan: sweep_plan.Plan, out: pathlib.Path, failures: Mapping[pathlib.Pat
 
 
 def _row(combination: sweep_plan.Combination, states: Sequence[sweep_state.State]) -> Row:
-  return Row(combination, len(states), _known([state.mean_return for state in states]),
-             _known([state.evaluation_return for state in states]),
-             _mean([state.agent_steps for state in states]),
-             _mean([state.cpu_s for state in states]))
+  return Row(
+    combination,
+    len(states),
+    _known([state.mean_return for state in states]),
+    _known([state.evaluation_return for state in states]),
+    _mean([state.agent_steps for state in states]),
+    _mean([state.cpu_s for state in states]),
+  )
 
 
 def _known(values: Sequence[float | None]) -> np.ndarray:
@@ -86,25 +94,35 @@ def records(results: Results) -> list[dict[str, Any]]:
   """The rows with one value a column; None where there is none."""
   fields = results.plan.fields()
   evaluates = any(row.evaluations.size for row in results.rows)
-  return [{
+  return [
+    {
       **{field: sweep_grid.get(row.combination.config, field) for field in fields},
       'seeds': row.num_finished,
       **_statistics('return', row.returns),
       **(_statistics('evaluation_return', row.evaluations) if evaluates else {}),
       'agent_steps': row.agent_steps,
       'cpu_s': row.cpu_s,
-      'folder': row.combination.slug} for row in results.rows]
+      'folder': row.combination.slug,
+    }
+    for row in results.rows
+  ]
 
 
 def _statistics(name: str, values: np.ndarray) -> dict[str, float | None]:
   if not values.size:
-    return dict.fromkeys((f'{name}_{part}' for part in (
-        'mean', 'low', 'high', 'median', 'min', 'max')), None)
+    return dict.fromkeys(
+      (f'{name}_{part}' for part in ('mean', 'low', 'high', 'median', 'min', 'max')), None
+    )
   interval = intervals.of_mean(values)
   low, high = (None if np.isnan(bound) else float(bound) for bound in (interval.low, interval.high))
-  return {f'{name}_mean': float(interval.mean), f'{name}_low': low, f'{name}_high': high,
-          f'{name}_median': float(np.median(values)), f'{name}_min': float(values.min()),
-          f'{name}_max': float(values.max())}
+  return {
+    f'{name}_mean': float(interval.mean),
+    f'{name}_low': low,
+    f'{name}_high': high,
+    f'{name}_median': float(np.median(values)),
+    f'{name}_min': float(values.min()),
+    f'{name}_max': float(values.max()),
+  }
 
 
 def write_tables(results: Results) -> None:
@@ -118,11 +136,18 @@ def write_tables(results: Results) -> None:
 
 def _run_record(results: Results, run: sweep_plan.Run, state: sweep_state.State) -> dict[str, Any]:
   return {
-      **{field: sweep_grid.get(run.config, field) for field in results.plan.fields()},
-      'seed': run.seed, 'status': state.status, 'return_last_100': state.mean_return,
-      'evaluation_return': state.evaluation_return, 'agent_steps': state.agent_steps,
-      'episodes': state.episodes, 'wall_s': state.wall_s, 'cpu_s': state.cpu_s,
-      'run_dir': os.path.relpath(run.run_dir.path, results.out), 'message': state.message}
+    **{field: sweep_grid.get(run.config, field) for field in results.plan.fields()},
+    'seed': run.seed,
+    'status': state.status,
+    'return_last_100': state.mean_return,
+    'evaluation_return': state.evaluation_return,
+    'agent_steps': state.agent_steps,
+    'episodes': state.episodes,
+    'wall_s': state.wall_s,
+    'cpu_s': state.cpu_s,
+    'run_dir': os.path.relpath(run.run_dir.path, results.out),
+    'message': state.message,
+  }
 
 
 def _csv(rows: Sequence[dict[str, Any]], fields: Sequence[str]) -> str:
@@ -131,8 +156,9 @@ def _csv(rows: Sequence[dict[str, Any]], fields: Sequence[str]) -> str:
   writer = csv.writer(buffer, lineterminator='\n')
   writer.writerow(rows[0])
   for row in rows:
-    writer.writerow([sweep_grid.text(value) if name in fields else _cell(value)
-                     for name, value in row.items()])
+    writer.writerow(
+      [sweep_grid.text(value) if name in fields else _cell(value) for name, value in row.items()]
+    )
   return buffer.getvalue()
 
 
@@ -146,22 +172,40 @@ def text_table(results: Results, max_rows: int) -> str:
   """Markdown that is aligned as it stands, the best rows first."""
   names = results.plan.names()
   evaluates = any(row.evaluations.size for row in results.rows)
-  header = [*names.values(), 'seeds', 'return', '95% interval', 'median', 'min', 'max',
-            *(['evaluation', '95% interval'] if evaluates else []), 'steps', 'CPU-s']
+  header = [
+    *names.values(),
+    'seeds',
+    'return',
+    '95% interval',
+    'median',
+    'min',
+    'max',
+    *(['evaluation', '95% interval'] if evaluates else []),
+    'steps',
+    'CPU-s',
+  ]
   cells = [header]
   for row in results.rows[:max_rows]:
     settings = [sweep_grid.text(sweep_grid.get(row.combination.config, field)) for field in names]
-    cells.append([
-        *settings, f'{row.num_finished} of {results.plan.num_seeds}',
+    cells.append(
+      [
+        *settings,
+        f'{row.num_finished} of {results.plan.num_seeds}',
         *_mean_and_interval(row.returns),
-        *(_number(function(row.returns)) if row.returns.size else '-'
-          for function in (np.median, np.min, np.max)),
+        *(
+          _number(function(row.returns)) if row.returns.size else '-'
+          for function in (np.median, np.min, np.max)
+        ),
         *(_mean_and_interval(row.evaluations) if evaluates else []),
         '-' if row.agent_steps is None else f'{row.agent_steps:,.0f}',
-        '-' if row.cpu_s is None else f'{row.cpu_s:,.0f}'])
+        '-' if row.cpu_s is None else f'{row.cpu_s:,.0f}',
+      ]
+    )
   widths = [max(map(len, column)) for column in zip(*cells)]
-  lines = ['| ' + ' | '.join(cell.rjust(width) for cell, width in zip(line, widths)) + ' |'
-           for line in cells]
+  lines = [
+    '| ' + ' | '.join(cell.rjust(width) for cell, width in zip(line, widths)) + ' |'
+    for line in cells
+  ]
   lines.insert(1, '|' + '|'.join('-' * (width + 1) + ':' for width in widths) + '|')
   return '\n'.join(lines)
 
@@ -182,8 +226,15 @@ def _number(value: Any) -> str:
 def count(results: Results) -> dict[str, int]:
   """Runs by status."""
   statuses = [state.status for _, state in results.runs]
-  return {status: statuses.count(status) for status in (
-      sweep_state.FINISHED, sweep_state.UNFINISHED, sweep_state.FAILED, sweep_state.WAITING)}
+  return {
+    status: statuses.count(status)
+    for status in (
+      sweep_state.FINISHED,
+      sweep_state.UNFINISHED,
+      sweep_state.FAILED,
+      sweep_state.WAITING,
+    )
+  }
 
 
 def describe_count(results: Results) -> str:
@@ -197,13 +248,21 @@ def describe_count(results: Results) -> str:
 def _page(results: Results) -> str:
   """table.md."""
   plan = results.plan
-  parts = [f'# Sweep of {plan.base.name}', f'{describe_count(results)}. {_LEAD}',
-           text_table(results, len(results.rows))]
+  parts = [
+    f'# Sweep of {plan.base.name}',
+    f'{describe_count(results)}. {_LEAD}',
+    text_table(results, len(results.rows)),
+  ]
   failed = [(run, state) for run, state in results.runs if state.status == sweep_state.FAILED]
   if failed:
     names = plan.names()
-    parts.append('Failed:\n\n' + '\n'.join(
+    parts.append(
+      'Failed:\n\n'
+      + '\n'.join(
         f'- {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: '
-        f'{" ".join(state.message.split())}' for run, state in failed))
+        f'{" ".join(state.message.split())}'
+        for run, state in failed
+      )
+    )
   parts += [f'![{name}]({name})' for name in (CURVES, SETTINGS) if (results.out / name).exists()]
   return '\n\n'.join(parts) + '\n'

@@ -1,4 +1,5 @@
 """Runs the runs of a sweep, a few at a time, each as a process of `seed-acme train`."""
+
 from __future__ import annotations
 
 import collections
@@ -28,6 +29,7 @@ _MAX_REASON = 300  # characters
 
 class Progress(terminal.Progress):
   """How many runs are done, and how long the rest will take."""
+
   plain_period_s = 30.0
 
   def live(self, status: Mapping[str, Any], columns: int, cells: str) -> str:
@@ -41,11 +43,12 @@ def _figures(status: Mapping[str, Any]) -> list[str]:
   under_way = ', '.join(f'{share:.0%}' for share in status['running'])
   left_s = status['left_s']
   return [
-      f'{status["done"]} of {status["total"]} runs done',
-      f'{status["failed"]} failed' if status['failed'] else '',
-      f'{len(status["running"])} under way ({under_way})' if under_way else '',
-      f'{terminal.duration(status["gone_s"])} gone',
-      f'{terminal.duration(left_s)} left' if left_s is not None else '']
+    f'{status["done"]} of {status["total"]} runs done',
+    f'{status["failed"]} failed' if status['failed'] else '',
+    f'{len(status["running"])} under way ({under_way})' if under_way else '',
+    f'{terminal.duration(status["gone_s"])} gone',
+    f'{terminal.duration(left_s)} left' if left_s is not None else '',
+  ]
 
 
 class _Child(NamedTuple):
@@ -61,9 +64,16 @@ class Scheduler:
   with a checkpoint, a second one kills them.
   """
 
-  def __init__(self, runs: Sequence[sweep_plan.Run], names: dict[str, str], *, jobs: int,
-               launch: str, progress: Progress | None,
-               after_run: Callable[[dict[pathlib.Path, str]], None]):
+  def __init__(
+    self,
+    runs: Sequence[sweep_plan.Run],
+    names: dict[str, str],
+    *,
+    jobs: int,
+    launch: str,
+    progress: Progress | None,
+    after_run: Callable[[dict[pathlib.Path, str]], None],
+  ):
     """names: of the fields, in messages. after_run: told all failures when a run has ended."""
     self._names = names
     self._jobs = jobs
@@ -72,7 +82,8 @@ class Scheduler:
     self._after_run = after_run
     states = {run.run_dir.path: sweep_state.read(run) for run in runs}
     self._pending = collections.deque(
-        run for run in runs if states[run.run_dir.path].status != sweep_state.FINISHED)
+      run for run in runs if states[run.run_dir.path].status != sweep_state.FINISHED
+    )
     self._total = len(runs)
     self._done = len(runs) - len(self._pending)
     self._shares = {path: state.share for path, state in states.items()}
@@ -129,7 +140,8 @@ class Scheduler:
     if self.stop_signal is not None:  # it came before the child was known
       child.process.terminate()
     verb = {sweep_state.WAITING: 'Started', sweep_state.FAILED: 'Retried'}.get(
-        state.status, 'Resumed')
+      state.status, 'Resumed'
+    )
     reached = f' at {state.share:.0%}' if state.share else ''
     self._say(f'{verb} {self._name(run)}{reached}')
 
@@ -140,8 +152,10 @@ class Scheduler:
     if state.status == sweep_state.FINISHED:
       self._done += 1
       shown_return = '-' if state.mean_return is None else f'{state.mean_return:.3g}'
-      self._say(f'Finished {self._name(run)}: return of the last 100 episodes {shown_return}, '
-                f'{state.agent_steps:,} steps in {terminal.duration(state.wall_s)}')
+      self._say(
+        f'Finished {self._name(run)}: return of the last 100 episodes {shown_return}, '
+        f'{state.agent_steps:,} steps in {terminal.duration(state.wall_s)}'
+      )
     elif self.stop_signal is not None and state.status != sweep_state.FAILED:
       self._say(f'Stopped {self._name(run)} at {state.share:.0%}')
     else:
@@ -168,10 +182,14 @@ class Scheduler:
     done_here, left = all_shares - self._shares_at_start, self._total - all_shares
     may_estimate = done_here > 0 and self._running and self.stop_signal is None
     return {
-        'done': self._done, 'total': self._total, 'failed': len(self.failures),
-        'share': all_shares / self._total,
-        'running': [self._shares[child.run.run_dir.path] for child in self._running],
-        'gone_s': gone_s, 'left_s': gone_s * left / done_here if may_estimate else None}
+      'done': self._done,
+      'total': self._total,
+      'failed': len(self.failures),
+      'share': all_shares / self._total,
+      'running': [self._shares[child.run.run_dir.path] for child in self._running],
+      'gone_s': gone_s,
+      'left_s': gone_s * left / done_here if may_estimate else None,
+    }
 
   def _show(self) -> None:
     if self._progress is not None and time.monotonic() >= self._show_next_s:
@@ -204,10 +222,21 @@ def _start(run: sweep_plan.Run, launch: str) -> _Child:
   with open(log_path(run), 'a', encoding='utf-8') as log:
     log_start = log.tell()  # before the child, which shares the position
     process = subprocess.Popen(
-        [sys.executable, '-m', 'seed_acme.programs.sweep.child', 'train',
-         f'--run_dir={run.run_dir.path}', f'--launch={launch}', '--json'],
-        stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-        env={**os.environ, **processes.environment(_NODE, os.getpid())})
+      [
+        sys.executable,
+        '-m',
+        'seed_acme.programs.sweep.child',
+        'train',
+        f'--run_dir={run.run_dir.path}',
+        f'--launch={launch}',
+        '--json',
+      ],
+      stdin=subprocess.DEVNULL,
+      stdout=log,
+      stderr=log,
+      start_new_session=True,
+      env={**os.environ, **processes.environment(_NODE, os.getpid())},
+    )
   return _Child(run, process, log_start)
 
 

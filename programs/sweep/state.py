@@ -1,4 +1,5 @@
 """How far each run of a sweep is, read from its folder; whoever trains it, or trained it."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ class State(NamedTuple):
   share: of its budget, 0 to 1. mean_return: of the last 100 episodes of training.
   evaluation_return, mean_return, cpu_s: None where not known. message: why it failed.
   """
+
   status: str
   share: float = 0.0
   mean_return: float | None = None
@@ -54,14 +56,20 @@ def share(run: sweep_plan.Run) -> float:
   return _share(run.config, training_run.read_status(run.run_dir))
 
 
-def _state(status: str, config: config_lib.ExperimentConfig, record: dict[str, Any],
-           summary: dict[str, Any]) -> State:
+def _state(
+  status: str, config: config_lib.ExperimentConfig, record: dict[str, Any], summary: dict[str, Any]
+) -> State:
   cpu_s = summary.get('cpu_s')
   return State(
-      status, 1.0 if status == FINISHED else _share(config, record),
-      record.get('episode_return_last_100'), record.get('evaluation_return'),
-      record.get('agent_steps', 0), record.get('episodes', 0), record.get('wall_s', 0.0),
-      sum(cpu_s.values()) if cpu_s else None)
+    status,
+    1.0 if status == FINISHED else _share(config, record),
+    record.get('episode_return_last_100'),
+    record.get('evaluation_return'),
+    record.get('agent_steps', 0),
+    record.get('episodes', 0),
+    record.get('wall_s', 0.0),
+    sum(cpu_s.values()) if cpu_s else None,
+  )
 
 
 def _share(config: config_lib.ExperimentConfig, record: dict[str, Any]) -> float:

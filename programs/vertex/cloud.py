@@ -2,6 +2,7 @@
 
 The tables hold what xmanager 0.1.5 can ask Vertex AI for; a test holds them against it.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -15,24 +16,39 @@ from seed_acme import types
 
 # vCPUs and GiB. https://cloud.google.com/vertex-ai/docs/training/configure-compute
 MACHINES = {
-    'n1-standard-4': (4, 15), 'n1-standard-8': (8, 30), 'n1-standard-16': (16, 60),
-    'n1-standard-32': (32, 120), 'n1-standard-64': (64, 240), 'n1-standard-96': (96, 360),
-    'n1-highmem-2': (2, 13), 'n1-highmem-4': (4, 26), 'n1-highmem-8': (8, 52),
-    'n1-highmem-16': (16, 104), 'n1-highmem-32': (32, 208), 'n1-highmem-64': (64, 416),
-    'n1-highmem-96': (96, 624),
-    'n1-highcpu-16': (16, 14), 'n1-highcpu-32': (32, 28), 'n1-highcpu-64': (64, 57),
-    'n1-highcpu-96': (96, 86),
+  'n1-standard-4': (4, 15),
+  'n1-standard-8': (8, 30),
+  'n1-standard-16': (16, 60),
+  'n1-standard-32': (32, 120),
+  'n1-standard-64': (64, 240),
+  'n1-standard-96': (96, 360),
+  'n1-highmem-2': (2, 13),
+  'n1-highmem-4': (4, 26),
+  'n1-highmem-8': (8, 52),
+  'n1-highmem-16': (16, 104),
+  'n1-highmem-32': (32, 208),
+  'n1-highmem-64': (64, 416),
+  'n1-highmem-96': (96, 624),
+  'n1-highcpu-16': (16, 14),
+  'n1-highcpu-32': (32, 28),
+  'n1-highcpu-64': (64, 57),
+  'n1-highcpu-96': (96, 86),
 }
 # Machines that come with their accelerators: how many A100.
-A100_MACHINES = {'a2-highgpu-1g': 1, 'a2-highgpu-2g': 2, 'a2-highgpu-4g': 4, 'a2-highgpu-8g': 8,
-                 'a2-megagpu-16g': 16}
+A100_MACHINES = {
+  'a2-highgpu-1g': 1,
+  'a2-highgpu-2g': 2,
+  'a2-highgpu-4g': 4,
+  'a2-highgpu-8g': 8,
+  'a2-megagpu-16g': 16,
+}
 # To an n1 machine: the numbers that can be had, and of each the most vCPUs it goes with (the
 # page above, "Valid numbers of GPUs for each machine type").
 ACCELERATORS = {
-    'T4': {1: 16, 2: 32, 4: 96},
-    'P4': {1: 16, 2: 32, 4: 96},
-    'P100': {1: 16, 2: 32, 4: 32},
-    'V100': {1: 8, 2: 16, 4: 32, 8: 96},
+  'T4': {1: 16, 2: 32, 4: 96},
+  'P4': {1: 16, 2: 32, 4: 96},
+  'P100': {1: 16, 2: 32, 4: 32},
+  'V100': {1: 8, 2: 16, 4: 32, 8: 96},
 }
 _A100 = 'A100'
 _PROJECT = re.compile(r'([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]')
@@ -54,6 +70,7 @@ class CloudConfig:
   code: folder with your own modules, copied into the images. requirements: file of more
   packages to install there.
   """
+
   project: str = ''
   bucket: str = ''
   region: str = 'us-central1'
@@ -68,6 +85,7 @@ class CloudConfig:
 
 class Machine(NamedTuple):
   """cpu, ram_gib: 0 for a machine that comes with its accelerators. accelerator: '' = none."""
+
   type: str
   cpu: int
   ram_gib: int
@@ -84,19 +102,23 @@ def parse_machine(text: str, flag: str) -> Machine:
   type_, plus, rest = text.strip().lower().partition('+')
   if type_ not in MACHINES and type_ not in A100_MACHINES:
     known = [*MACHINES, *A100_MACHINES]
-    raise types.UserError(f'{flag}={text}: unknown machine type {type_!r}{_near(type_, known)}: '
-                          f'write {_EXAMPLE}')
+    raise types.UserError(
+      f'{flag}={text}: unknown machine type {type_!r}{_near(type_, known)}: write {_EXAMPLE}'
+    )
   number, accelerator = _parse_accelerators(rest, text, flag) if plus else (0, '')
   if type_ in A100_MACHINES:
     its_own = A100_MACHINES[type_]
     if accelerator and (number, accelerator) != (its_own, _A100):
-      raise types.UserError(f'{flag}={text}: {type_} comes with {its_own} {_A100} and takes no '
-                            f'others: write {type_}')
+      raise types.UserError(
+        f'{flag}={text}: {type_} comes with {its_own} {_A100} and takes no others: write {type_}'
+      )
     return Machine(type_, 0, 0, _A100, its_own)
   if accelerator == _A100:
     fitting = [name for name, its_own in A100_MACHINES.items() if its_own >= number]
-    raise types.UserError(f'{flag}={text}: {_A100} come with machines of their own: write '
-                          f'{(fitting or list(A100_MACHINES))[0]}')
+    raise types.UserError(
+      f'{flag}={text}: {_A100} come with machines of their own: write '
+      f'{(fitting or list(A100_MACHINES))[0]}'
+    )
   cpu, ram_gib = MACHINES[type_]
   if accelerator:
     _check_number(number, accelerator, type_, cpu, f'{flag}={text}')
@@ -110,19 +132,24 @@ def _parse_accelerators(text: str, whole: str, flag: str) -> tuple[int, str]:
   name = found[2].upper()
   known = [*ACCELERATORS, _A100]
   if name not in known:
-    raise types.UserError(f'{flag}={whole}: unknown accelerator {name!r}{_near(name, known)}: '
-                          f'known: {", ".join(known)}; write {_EXAMPLE}')
+    raise types.UserError(
+      f'{flag}={whole}: unknown accelerator {name!r}{_near(name, known)}: '
+      f'known: {", ".join(known)}; write {_EXAMPLE}'
+    )
   return int(found[1] or 1), name
 
 
 def _check_number(number: int, accelerator: str, type_: str, cpu: int, given: str) -> None:
   numbers = [n for n, most_cpu in ACCELERATORS[accelerator].items() if cpu <= most_cpu]
   if not numbers:
-    raise types.UserError(f'{given}: {type_} takes no {accelerator}: choose a machine with fewer '
-                          'vCPUs')
+    raise types.UserError(
+      f'{given}: {type_} takes no {accelerator}: choose a machine with fewer vCPUs'
+    )
   if number not in numbers:
-    raise types.UserError(f'{given}: {type_} takes {" or ".join(map(str, numbers))} {accelerator},'
-                          f' not {number}: write {type_}+{numbers[0]}x{accelerator}')
+    raise types.UserError(
+      f'{given}: {type_} takes {" or ".join(map(str, numbers))} {accelerator},'
+      f' not {number}: write {type_}+{numbers[0]}x{accelerator}'
+    )
 
 
 def _near(name: str, known: list[str]) -> str:
@@ -133,30 +160,37 @@ def _near(name: str, known: list[str]) -> str:
 def check(cloud: CloudConfig) -> None:
   """Raises `types.UserError` for what can be known to be wrong from here."""
   if not cloud.project:
-    raise types.UserError('--launch=vertex_ai needs --cloud.project=PROJECT_ID: '
-                          'gcloud projects list shows yours')
+    raise types.UserError(
+      '--launch=vertex_ai needs --cloud.project=PROJECT_ID: gcloud projects list shows yours'
+    )
   _match(cloud.project, _PROJECT, '--cloud.project', 'a project id, such as my-project-123')
   if not cloud.bucket:
-    raise types.UserError('--launch=vertex_ai needs --cloud.bucket=gs://NAME, where logs and '
-                          'checkpoints go: gcloud storage buckets list shows yours')
+    raise types.UserError(
+      '--launch=vertex_ai needs --cloud.bucket=gs://NAME, where logs and '
+      'checkpoints go: gcloud storage buckets list shows yours'
+    )
   checked_url(cloud.bucket, '--cloud.bucket')
   _match(cloud.region, _REGION, '--cloud.region', 'a region, such as us-central1')
   _match(cloud.repository, _REPOSITORY, '--cloud.repository', 'lower-case letters, digits and -')
   for flag in ('learner', 'actors', 'replay'):
     parse_machine(getattr(cloud, flag), f'--cloud.{flag}')
   if cloud.code and not pathlib.Path(cloud.code).is_dir():
-    raise types.UserError(f'--cloud.code={cloud.code} is no folder: give the one that holds your '
-                          'modules')
+    raise types.UserError(
+      f'--cloud.code={cloud.code} is no folder: give the one that holds your modules'
+    )
   if cloud.requirements and not pathlib.Path(cloud.requirements).is_file():
-    raise types.UserError(f'--cloud.requirements={cloud.requirements} is no file: give one with a '
-                          'requirement a line')
+    raise types.UserError(
+      f'--cloud.requirements={cloud.requirements} is no file: give one with a requirement a line'
+    )
 
 
 def check_replay(cloud: CloudConfig, config: config_lib.ExperimentConfig) -> None:
   """Raises `types.UserError` if a machine is named for a node that the run does not have."""
   if cloud.replay != CloudConfig().replay and not config.replay.separate_process:
-    raise types.UserError(f'--cloud.replay={cloud.replay}: the learner holds the replay of this '
-                          'run: add --config.replay.separate_process=True, or leave it out')
+    raise types.UserError(
+      f'--cloud.replay={cloud.replay}: the learner holds the replay of this '
+      'run: add --config.replay.separate_process=True, or leave it out'
+    )
 
 
 def checked_url(url: str, flag: str) -> str:
@@ -172,9 +206,11 @@ def _match(value: str, pattern: re.Pattern[str], flag: str, form: str) -> None:
 
 def machines(cloud: CloudConfig) -> dict[str, Machine]:
   """By group of the program's nodes."""
-  return {'learner': parse_machine(cloud.learner, '--cloud.learner'),
-          'replay': parse_machine(cloud.replay, '--cloud.replay'),
-          'actor': parse_machine(cloud.actors, '--cloud.actors')}
+  return {
+    'learner': parse_machine(cloud.learner, '--cloud.learner'),
+    'replay': parse_machine(cloud.replay, '--cloud.replay'),
+    'actor': parse_machine(cloud.actors, '--cloud.actors'),
+  }
 
 
 def bucket_name(cloud: CloudConfig) -> str:
@@ -186,17 +222,20 @@ def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConf
   """The configuration of nodes that are on hosts of their own, with addresses from outside."""
   if config.transport.kind != 'grpc':
     raise types.UserError(
-        f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
-        'anybody sends before it asks for the token; use --config.transport.kind=grpc')
+      f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
+      'anybody sends before it asks for the token; use --config.transport.kind=grpc'
+    )
   timeout_s = config.actor.connect_timeout_s
   if timeout_s == config_lib.ActorConfig().connect_timeout_s:
     timeout_s = _WAITS_S
   replace = dataclasses.replace
   return replace(
-      config,
-      transport=replace(config.transport, host='0.0.0.0', port=0),
-      actor=replace(config.actor, connect_timeout_s=timeout_s),
-      replay=replace(config.replay, port=0),
-      # Reverb writes on the disk of a replay node, where the learner cannot fetch it.
-      checkpoint=replace(config.checkpoint, replay=(
-          config.checkpoint.replay and not config.replay.separate_process)))
+    config,
+    transport=replace(config.transport, host='0.0.0.0', port=0),
+    actor=replace(config.actor, connect_timeout_s=timeout_s),
+    replay=replace(config.replay, port=0),
+    # Reverb writes on the disk of a replay node, where the learner cannot fetch it.
+    checkpoint=replace(
+      config.checkpoint, replay=(config.checkpoint.replay and not config.replay.separate_process)
+    ),
+  )

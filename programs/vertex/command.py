@@ -1,4 +1,5 @@
 """`seed-acme train --launch=vertex_ai`: checks, stages, says what it is, and hands it in."""
+
 from __future__ import annotations
 
 import datetime
@@ -39,6 +40,7 @@ _DRY_RUNS = 'dry_runs'
 
 class Request(NamedTuple):
   """What `TrainArguments` says. out: folder that a dry run writes; '' = a new one."""
+
   config: config_lib.ExperimentConfig
   cloud: cloud_lib.CloudConfig
   run_dir: str
@@ -61,25 +63,37 @@ def train(request: Request) -> int:
   if request.cloud.code:
     cloud_stage.check_code(request.cloud.code)
   groups = ['learner', *(['replay'] if config.replay.separate_process else []), 'actor']
-  machines = {group: machine for group, machine in cloud_lib.machines(request.cloud).items()
-              if group in groups}
+  machines = {
+    group: machine
+    for group, machine in cloud_lib.machines(request.cloud).items()
+    if group in groups
+  }
   requirements = {
-      group: cloud_stage.requirements(config, request.cloud.code, request.cloud.requirements,
-                                      bool(machine.accelerator))
-      for group, machine in machines.items()}
+    group: cloud_stage.requirements(
+      config, request.cloud.code, request.cloud.requirements, bool(machine.accelerator)
+    )
+    for group, machine in machines.items()
+  }
   if importlib.util.find_spec('xmanager') is None:
-    raise types.UserError('--launch=vertex_ai needs xmanager: in the checkout, make setup, or '
-                          f'{extras.install_command("vertex")}')
+    raise types.UserError(
+      '--launch=vertex_ai needs xmanager: in the checkout, make setup, or '
+      f'{extras.install_command("vertex")}'
+    )
   program = _program(config, url)
-  needs = vertex_missing.needs(request.cloud, [
+  needs = vertex_missing.needs(
+    request.cloud,
+    [
       (machine, actors.num_actor_nodes(config) if group == 'actor' else 1)
-      for group, machine in machines.items()])
+      for group, machine in machines.items()
+    ],
+  )
   if request.is_dry_run:
     return _dry_run(request, config, url, program, machines, requirements, needs)
   missing = vertex_missing.blocking(needs)
   if missing is not None:
-    raise types.UserError(f'{missing.name}: {missing.why}; run: {" && ".join(missing.commands)} '
-                          '(--dry_run needs none)')
+    raise types.UserError(
+      f'{missing.name}: {missing.why}; run: {" && ".join(missing.commands)} (--dry_run needs none)'
+    )
   _check_resume(config, url)
   return _launch(request, config, url, program, machines, requirements)
 
@@ -88,20 +102,29 @@ def _program(config: config_lib.ExperimentConfig, url: str) -> lp.Program:
   """The graph; `UserError` if Vertex AI cannot run it."""
   from seed_acme.programs import distributed  # loads Launchpad
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
+
   run = run_directory.RunDirectory(pathlib.Path('run'), bucket=url)
   program = distributed.make_program(config, run, first_attempt=0)
   vertex_job.check_program(program)
   return program
 
 
-def _dry_run(request: Request, config: config_lib.ExperimentConfig, url: str,
-             program: lp.Program, machines: dict[str, cloud_lib.Machine],
-             requirements: dict[str, list[str]], needs: list[vertex_missing.Need]) -> int:
+def _dry_run(
+  request: Request,
+  config: config_lib.ExperimentConfig,
+  url: str,
+  program: lp.Program,
+  machines: dict[str, cloud_lib.Machine],
+  requirements: dict[str, list[str]],
+  needs: list[vertex_missing.Need],
+) -> int:
   folder = _out_folder(request, config.name)
   job = _stage(request, config, program, machines, requirements, folder)
   _describe(job, request, config, url)
-  print(f'Job specification: {_shown(job.path)}\n'
-        'Image contexts: ' + ', '.join(_shown(pool.context) for pool in job.pools))
+  print(
+    f'Job specification: {_shown(job.path)}\n'
+    'Image contexts: ' + ', '.join(_shown(pool.context) for pool in job.pools)
+  )
   print('Nothing was built, sent or started. To run it for real, leave out --dry_run; it takes:')
   for need in needs:
     print(f'  {need.name} [{need.state}]: {need.why}')
@@ -111,23 +134,31 @@ def _dry_run(request: Request, config: config_lib.ExperimentConfig, url: str,
   return 0
 
 
-def _launch(request: Request, config: config_lib.ExperimentConfig, url: str,
-            program: lp.Program, machines: dict[str, cloud_lib.Machine],
-            requirements: dict[str, list[str]]) -> int:
+def _launch(
+  request: Request,
+  config: config_lib.ExperimentConfig,
+  url: str,
+  program: lp.Program,
+  machines: dict[str, cloud_lib.Machine],
+  requirements: dict[str, list[str]],
+) -> int:
   from seed_acme.programs.vertex import submit as vertex_submit  # which loads xmanager
+
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as folder:
     job = _stage(request, config, program, machines, requirements, pathlib.Path(folder))
     _describe(job, request, config, url)
     name, page = vertex_submit.submit(job, request.cloud)
   cloud, number = request.cloud, name.rpartition('/')[2]
   of_job = f'{number} --region={cloud.region} --project={cloud.project}'
-  print(f'Job: {name}\n{page}\n'
-        f'Logs: gcloud ai custom-jobs stream-logs {of_job}\n'
-        f'Stop: gcloud ai custom-jobs cancel {of_job}\n'
-        f'TensorBoard: tensorboard --logdir={bucket.join(url, "tensorboard")}\n'
-        f'Evaluate: {request.program} evaluate {url}\n'
-        f'Resume, after a preemption too: the same command with --run_dir={url}\n'
-        f'  {_again(request, url)}')
+  print(
+    f'Job: {name}\n{page}\n'
+    f'Logs: gcloud ai custom-jobs stream-logs {of_job}\n'
+    f'Stop: gcloud ai custom-jobs cancel {of_job}\n'
+    f'TensorBoard: tensorboard --logdir={bucket.join(url, "tensorboard")}\n'
+    f'Evaluate: {request.program} evaluate {url}\n'
+    f'Resume, after a preemption too: the same command with --run_dir={url}\n'
+    f'  {_again(request, url)}'
+  )
   return 0
 
 
@@ -143,8 +174,10 @@ def _run_url(request: Request) -> str:
     now = datetime.datetime.now(datetime.timezone.utc)
     return bucket.join(cloud.bucket, request.config.name, now.strftime('%Y%m%d-%H%M%SZ'))
   if not request.run_dir.startswith('gs://'):
-    raise types.UserError(f'--run_dir={request.run_dir} is not in a bucket, where the nodes could '
-                          f'reach it: give {bucket.join(cloud.bucket, "FOLDER")}, or leave it out')
+    raise types.UserError(
+      f'--run_dir={request.run_dir} is not in a bucket, where the nodes could '
+      f'reach it: give {bucket.join(cloud.bucket, "FOLDER")}, or leave it out'
+    )
   return cloud_lib.checked_url(request.run_dir, '--run_dir')
 
 
@@ -166,11 +199,17 @@ def _out_folder(request: Request, name: str) -> pathlib.Path:
   return folder
 
 
-def _stage(request: Request, config: config_lib.ExperimentConfig, program: lp.Program,
-           machines: dict[str, cloud_lib.Machine], requirements: dict[str, list[str]],
-           folder: pathlib.Path) -> vertex_job.Job:
+def _stage(
+  request: Request,
+  config: config_lib.ExperimentConfig,
+  program: lp.Program,
+  machines: dict[str, cloud_lib.Machine],
+  requirements: dict[str, list[str]],
+  folder: pathlib.Path,
+) -> vertex_job.Job:
   """The graph, and of each of its groups the code, the requirements and the image."""
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
+
   saving_s = math.ceil(replay_size.saving_seconds(replay_size.replay_bytes(config)))
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
     parts = {}
@@ -183,18 +222,22 @@ def _stage(request: Request, config: config_lib.ExperimentConfig, program: lp.Pr
       lines.write_text('\n'.join(requirements[group]) + '\n', encoding='utf-8')
       environment = processes.environment_elsewhere(_KINDS[group], saving_s)
       parts[group] = vertex_job.Part(
-          machine, cloud_image.make(bool(machine.accelerator), environment), code, lines)
+        machine, cloud_image.make(bool(machine.accelerator), environment), code, lines
+      )
     return vertex_job.stage(program, request.cloud, parts, folder)
 
 
-def _describe(job: vertex_job.Job, request: Request, config: config_lib.ExperimentConfig,
-              url: str) -> None:
+def _describe(
+  job: vertex_job.Job, request: Request, config: config_lib.ExperimentConfig, url: str
+) -> None:
   print(f'Vertex AI, project {request.cloud.project}, region {request.cloud.region}\nRun: {url}')
   for index, pool in enumerate(job.pools):
     what = pool.group
     if pool.group == 'actor':
-      what = (f'actors, {config.environments_per_actor} environments each, '
-              f'{config_lib.num_training_environments(config)} in all')
+      what = (
+        f'actors, {config.environments_per_actor} environments each, '
+        f'{config_lib.num_training_environments(config)} in all'
+      )
       if config.num_evaluation_environments:
         what += f'; the last one {config.num_evaluation_environments} for evaluation'
     print(f'Pool {index}: {pool.replicas} x {pool.machine}: {what}\n  {pool.image}')
@@ -202,19 +245,23 @@ def _describe(job: vertex_job.Job, request: Request, config: config_lib.Experime
   holder = next((pool.machine for pool in job.pools if pool.group == 'replay'), learner)
   if holder.ram_gib:
     warning = replay_size.memory_warning(
-        config, replay_size.replay_bytes(config), available=holder.ram_gib << 30)
+      config, replay_size.replay_bytes(config), available=holder.ram_gib << 30
+    )
     if warning:
       print(f'Warning: on {holder.type} {warning}')
   for pool in job.pools:
     if pool.machine.num_accelerators > 1:
-      print(f'Notice: the {pool.group} uses one of its {pool.machine.num_accelerators} '
-            f'{pool.machine.accelerator}')
+      print(
+        f'Notice: the {pool.group} uses one of its {pool.machine.num_accelerators} '
+        f'{pool.machine.accelerator}'
+      )
     if pool.machine.accelerator and pool.group != 'learner':
-      print(f'Notice: only your own environments can use the {pool.machine.accelerator} of the '
-            f'{pool.group} nodes; they run no network')
+      print(
+        f'Notice: only your own environments can use the {pool.machine.accelerator} of the '
+        f'{pool.group} nodes; they run no network'
+      )
 
 
 def _shown(path: pathlib.Path) -> str:
   relative = os.path.relpath(path)
   return relative if len(relative) < len(str(path)) else str(path)
-

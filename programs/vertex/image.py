@@ -2,6 +2,7 @@
 
 The base images are those of `Dockerfile` and `Dockerfile.gpu`; a test holds them together.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -16,8 +17,18 @@ INTERPRETER_IMAGE = 'python:3.10-slim-bullseye'
 APP = 'app'  # folder of the code, in the build context and below / in the image
 # What Python and its modules link against and an image of CUDA lacks; both distributions call
 # these the same.
-_LIBRARIES_OF_PYTHON = ('ca-certificates', 'libbz2-1.0', 'libexpat1', 'libffi7', 'liblzma5',
-                        'libncursesw6', 'libreadline8', 'libsqlite3-0', 'libssl1.1', 'zlib1g')
+_LIBRARIES_OF_PYTHON = (
+  'ca-certificates',
+  'libbz2-1.0',
+  'libexpat1',
+  'libffi7',
+  'liblzma5',
+  'libncursesw6',
+  'libreadline8',
+  'libsqlite3-0',
+  'libssl1.1',
+  'zlib1g',
+)
 # The keys of Nvidia's own archives were changed since, and nothing is wanted from there.
 _WITHOUT_NVIDIA = 'rm -f /etc/apt/sources.list.d/cuda* /etc/apt/sources.list.d/nvidia* && '
 _PIN = '^[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+$'
@@ -27,6 +38,7 @@ _LIBRARIES = ('libegl1', 'libgl1', 'libglib2.0-0')  # of OpenCV and MuJoCo
 
 class Image(NamedTuple):
   """base: of FROM. instructions: lines that follow it."""
+
   base: str
   instructions: tuple[str, ...]
 
@@ -34,12 +46,19 @@ class Image(NamedTuple):
 def make(has_accelerator: bool, environment: Mapping[str, str]) -> Image:
   """The image of a kind of node; environment: variables that it runs with."""
   libraries = _LIBRARIES + (_LIBRARIES_OF_PYTHON if has_accelerator else ())
-  install = (f'RUN {_WITHOUT_NVIDIA if has_accelerator else ""}apt-get update '
-             '&& apt-get install -y --no-install-recommends '
-             f'{" ".join(sorted(libraries))} && rm -rf /var/lib/apt/lists/*')
-  python = ((f'COPY --from={INTERPRETER_IMAGE} /usr/local /usr/local', 'RUN ldconfig')
-            if has_accelerator else ())
-  return Image(CUDA_IMAGE if has_accelerator else PYTHON_IMAGE, (
+  install = (
+    f'RUN {_WITHOUT_NVIDIA if has_accelerator else ""}apt-get update '
+    '&& apt-get install -y --no-install-recommends '
+    f'{" ".join(sorted(libraries))} && rm -rf /var/lib/apt/lists/*'
+  )
+  python = (
+    (f'COPY --from={INTERPRETER_IMAGE} /usr/local /usr/local', 'RUN ldconfig')
+    if has_accelerator
+    else ()
+  )
+  return Image(
+    CUDA_IMAGE if has_accelerator else PYTHON_IMAGE,
+    (
       'ENV DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8',
       '# hadolint ignore=DL3008',  # a distribution keeps no old versions to pin
       install,
@@ -51,4 +70,6 @@ def make(has_accelerator: bool, environment: Mapping[str, str]) -> Image:
       f'ENV PIP_CONSTRAINT={_PINS}',
       'RUN python -m pip install --no-cache-dir -r requirements.txt',
       f'COPY {APP}/ ./',
-      *(f'ENV {name}="{value}"' for name, value in sorted(environment.items()))))
+      *(f'ENV {name}="{value}"' for name, value in sorted(environment.items())),
+    ),
+  )

@@ -4,6 +4,7 @@ They run here as they are, up to where they would ask an account, Docker or the 
 they meet stand-ins that write down what was asked. So a dry run is the launch itself without
 its last step, which is `submit.py`. Importing this needs xmanager.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -46,6 +47,7 @@ class Pool(NamedTuple):
 
   context: folder that the image is built from.
   """
+
   group: str
   replicas: int
   machine: cloud_lib.Machine
@@ -56,6 +58,7 @@ class Pool(NamedTuple):
 class Job(NamedTuple):
   """display_name, specs: as aiplatform.CustomJob takes them. path: the specification as JSON,
   as `gcloud ai custom-jobs create --config` takes it."""
+
   display_name: str
   specs: list[Any]
   pools: tuple[Pool, ...]
@@ -64,6 +67,7 @@ class Job(NamedTuple):
 
 class Part(NamedTuple):
   """What the nodes of a group need. code: folder with what they import; requirements: file."""
+
   machine: cloud_lib.Machine
   image: cloud_image.Image
   code: pathlib.Path
@@ -74,32 +78,47 @@ def check_program(program: lp.Program) -> None:
   """Raises `types.UserError` for a graph that Vertex AI cannot run."""
   kinds = list(program.groups)
   if len(kinds) > _MAX_KINDS:
-    raise types.UserError(f'the program has {len(kinds)} kinds of node ({", ".join(kinds)}); '
-                          f'Vertex AI takes at most {_MAX_KINDS}: put nodes that need the same '
-                          'machine into one group')
+    raise types.UserError(
+      f'the program has {len(kinds)} kinds of node ({", ".join(kinds)}); '
+      f'Vertex AI takes at most {_MAX_KINDS}: put nodes that need the same '
+      'machine into one group'
+    )
   if len(program.groups.get(LEARNER, ())) != 1:
-    raise types.UserError(f'the program needs a group {LEARNER!r} of one node, by which Vertex AI '
-                          f'reports the job; it has {", ".join(kinds) or "no nodes"}')
+    raise types.UserError(
+      f'the program needs a group {LEARNER!r} of one node, by which Vertex AI '
+      f'reports the job; it has {", ".join(kinds) or "no nodes"}'
+    )
   for kind, nodes in program.groups.items():
     if any(len(node.addresses) > 1 for node in nodes):
-      raise types.UserError(f'a node of the group {kind!r} has several addresses; on Vertex AI a '
-                            'node has one port: split it')
+      raise types.UserError(
+        f'a node of the group {kind!r} has several addresses; on Vertex AI a '
+        'node has one port: split it'
+      )
 
 
-def stage(program: lp.Program, cloud: cloud_lib.CloudConfig, parts: Mapping[str, Part],
-          folder: pathlib.Path) -> Job:
+def stage(
+  program: lp.Program, cloud: cloud_lib.CloudConfig, parts: Mapping[str, Part], folder: pathlib.Path
+) -> Job:
   """Writes the image contexts and the job's specification into an empty folder.
 
   parts: by group of the program, which `check_program` has passed."""
   program = _learner_first(program)
   stand_in = _StandIn(program, cloud, parts, folder)
-  xm_resources = {group: xm_docker.DockerConfig(
-      code_directory=str(part.code), docker_requirements=str(part.requirements),
-      hw_requirements=_job_requirements(part.machine)) for group, part in parts.items()}
+  xm_resources = {
+    group: xm_docker.DockerConfig(
+      code_directory=str(part.code),
+      docker_requirements=str(part.requirements),
+      hw_requirements=_job_requirements(part.machine),
+    )
+    for group, part in parts.items()
+  }
   if not flags.FLAGS.is_parsed():
     flags.FLAGS(sys.argv[:1])
-  with open(folder / _LOG, 'w', encoding='utf-8') as log, stand_in.installed(), \
-       contextlib.redirect_stdout(log):
+  with (
+    open(folder / _LOG, 'w', encoding='utf-8') as log,
+    stand_in.installed(),
+    contextlib.redirect_stdout(log),
+  ):
     lp.launch(program, launch_type=lp.LaunchType.VERTEX_AI, xm_resources=xm_resources)
   assert stand_in.job is not None
   return _write_job(stand_in.job, stand_in.pools, cloud, folder)
@@ -115,19 +134,29 @@ def _learner_first(program: lp.Program) -> lp.Program:
 
 
 def _job_requirements(machine: cloud_lib.Machine) -> xm.JobRequirements:
-  accelerators = ({machine.accelerator.lower(): machine.num_accelerators}
-                  if machine.accelerator else {})
+  accelerators = (
+    {machine.accelerator.lower(): machine.num_accelerators} if machine.accelerator else {}
+  )
   if not machine.cpu:  # xmanager finds the machine by its accelerators
     return xm.JobRequirements(**accelerators)
   return xm.JobRequirements(cpu=machine.cpu, ram=machine.ram_gib * xm.GiB, **accelerators)
 
 
-def _write_job(recorded: _RecordedJob, pools: list[Pool], cloud: cloud_lib.CloudConfig,
-               folder: pathlib.Path) -> Job:
+def _write_job(
+  recorded: _RecordedJob, pools: list[Pool], cloud: cloud_lib.CloudConfig, folder: pathlib.Path
+) -> Job:
   specs = recorded.arguments['worker_pool_specs']
-  spec: dict[str, Any] = {'workerPoolSpecs': [
-      type(pool).to_dict(pool, use_integers_for_enums=False, preserving_proto_field_name=False,
-                         including_default_value_fields=False) for pool in specs]}
+  spec: dict[str, Any] = {
+    'workerPoolSpecs': [
+      type(pool).to_dict(
+        pool,
+        use_integers_for_enums=False,
+        preserving_proto_field_name=False,
+        including_default_value_fields=False,
+      )
+      for pool in specs
+    ]
+  }
   if cloud.service_account:
     spec['serviceAccount'] = cloud.service_account
   path = folder / _JOB
@@ -137,6 +166,7 @@ def _write_job(recorded: _RecordedJob, pools: list[Pool], cloud: cloud_lib.Cloud
 
 class _RecordedJob:
   """In place of aiplatform.CustomJob: keeps what it was made with, and runs nothing."""
+
   resource_name = 'not submitted'
 
   def __init__(self, **arguments: Any):
@@ -162,15 +192,19 @@ class _Nothing:
 class _StandIn:
   """What Launchpad and xmanager meet in place of the outside."""
 
-  def __init__(self, program: lp.Program, cloud: cloud_lib.CloudConfig,
-               parts: Mapping[str, Part], folder: pathlib.Path):
+  def __init__(
+    self,
+    program: lp.Program,
+    cloud: cloud_lib.CloudConfig,
+    parts: Mapping[str, Part],
+    folder: pathlib.Path,
+  ):
     self._program = program
     self._cloud = cloud
     self._parts = parts
     self._folder = folder
     self._tag = datetime.datetime.now(datetime.timezone.utc).strftime('%Y%m%d-%H%M%S')
-    self._group_of = {id(node): group for group, nodes in program.groups.items()
-                      for node in nodes}
+    self._group_of = {id(node): group for group, nodes in program.groups.items() for node in nodes}
     self._to_executables = xm_docker.to_docker_executables
     self._image_of: dict[str, str] = {}  # by folder of the code
     self.pools: list[Pool] = []
@@ -179,8 +213,7 @@ class _StandIn:
   @contextlib.contextmanager
   def installed(self) -> Iterator[None]:
     """Puts the stand-ins into Launchpad and xmanager, and takes them out again."""
-    platform = python_types.SimpleNamespace(
-        init=lambda **_: None, CustomJob=self._make_job)
+    platform = python_types.SimpleNamespace(init=lambda **_: None, CustomJob=self._make_job)
     client = None
 
     def get_client() -> Any:
@@ -191,18 +224,19 @@ class _StandIn:
     with contextlib.ExitStack() as stack:
       scratch = stack.enter_context(_scratch_folder())
       for module, name, value in (
-          (xm_docker, 'to_docker_executables', self._make_container),
-          (auth, 'get_project_name', lambda: self._cloud.project),
-          (auth, 'get_service_account', lambda: self._cloud.service_account),
-          (auth, 'get_bucket', lambda: cloud_lib.bucket_name(self._cloud)),
-          (build_image, 'build_by_dockerfile', self._keep_context),
-          (build_image, '_get_image_name', lambda container: self._image_of[container.path]),
-          (docker_lib, 'is_docker_installed', lambda: False),
-          (xm_vertex, 'aiplatform', platform),
-          (xm_vertex, 'client', get_client),
-          (database, 'database', _Nothing),
-          # What they leave behind lands where it is deleted.
-          (tempfile, 'tempdir', scratch)):
+        (xm_docker, 'to_docker_executables', self._make_container),
+        (auth, 'get_project_name', lambda: self._cloud.project),
+        (auth, 'get_service_account', lambda: self._cloud.service_account),
+        (auth, 'get_bucket', lambda: cloud_lib.bucket_name(self._cloud)),
+        (build_image, 'build_by_dockerfile', self._keep_context),
+        (build_image, '_get_image_name', lambda container: self._image_of[container.path]),
+        (docker_lib, 'is_docker_installed', lambda: False),
+        (xm_vertex, 'aiplatform', platform),
+        (xm_vertex, 'client', get_client),
+        (database, 'database', _Nothing),
+        # What they leave behind lands where it is deleted.
+        (tempfile, 'tempdir', scratch),
+      ):
         stack.enter_context(_replaced(module, name, value))
       for number in (signal.SIGINT, signal.SIGQUIT):  # which Launchpad takes
         stack.callback(signal.signal, number, signal.getsignal(number))
@@ -229,21 +263,32 @@ class _StandIn:
     app.parent.mkdir()
     shutil.move(container.path, app)
     self._image_of[str(app)] = self._image_name(group)
-    self.pools.append(Pool(group, len(nodes), part.machine, self._image_of[str(app)],
-                           self._folder / group))
-    return [(xm.PythonContainer(
-        path=str(app), base_image=part.image.base, entrypoint=xm.CommandList(
-            [f'exec {command}' for command in container.entrypoint.commands]),  # it hears SIGTERM
-        docker_instructions=list(part.image.instructions)), requirements)]
+    self.pools.append(
+      Pool(group, len(nodes), part.machine, self._image_of[str(app)], self._folder / group)
+    )
+    return [
+      (
+        xm.PythonContainer(
+          path=str(app),
+          base_image=part.image.base,
+          entrypoint=xm.CommandList(
+            [f'exec {command}' for command in container.entrypoint.commands]
+          ),  # it hears SIGTERM
+          docker_instructions=list(part.image.instructions),
+        ),
+        requirements,
+      )
+    ]
 
   def _image_name(self, group: str) -> str:
     cloud = self._cloud
     name = ''.join(c if c.isalnum() else '-' for c in f'{self._program.name}-{group}'.lower())
-    return (f'{registry(cloud)}/{cloud.project.replace(":", "/")}/{cloud.repository}/'
-            f'{name.strip("-")}:{self._tag}')
+    return (
+      f'{registry(cloud)}/{cloud.project.replace(":", "/")}/{cloud.repository}/'
+      f'{name.strip("-")}:{self._tag}'
+    )
 
-  def _keep_context(self, path: str, dockerfile: str, image_name: str, *_: Any,
-                    **__: Any) -> str:
+  def _keep_context(self, path: str, dockerfile: str, image_name: str, *_: Any, **__: Any) -> str:
     [pool] = [pool for pool in self.pools if pool.image == image_name]
     shutil.copytree(path, pool.context)
     return image_name
@@ -257,11 +302,15 @@ def registry(cloud: cloud_lib.CloudConfig) -> str:
 @contextlib.contextmanager
 def _scratch_folder() -> Iterator[str]:
   """Without `_` in its path, which Launchpad would draw names for ever to avoid."""
-  parents = [path for path in (tempfile.gettempdir(), '/tmp', '/var/tmp', '/dev/shm')
-             if '_' not in path and os.access(path, os.W_OK)]
+  parents = [
+    path
+    for path in (tempfile.gettempdir(), '/tmp', '/var/tmp', '/dev/shm')
+    if '_' not in path and os.access(path, os.W_OK)
+  ]
   if not parents:
-    raise types.UserError(f'no temporary folder without "_" in its path ({tempfile.gettempdir()}):'
-                          ' set TMPDIR to one')
+    raise types.UserError(
+      f'no temporary folder without "_" in its path ({tempfile.gettempdir()}): set TMPDIR to one'
+    )
   path = os.path.join(parents[0], f'seed-acme-{secrets.token_hex(8)}')
   os.mkdir(path, mode=0o700)
   try:

@@ -2,6 +2,7 @@
 
 Nothing here asks the network: what only an account can tell is reported as not checked.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,25 +24,34 @@ _QUOTA = 'aiplatform.googleapis.com/custom_model_training'
 
 class Need(NamedTuple):
   """name: what. state: READY, MISSING or UNCHECKED. why: in words. commands: that give it."""
+
   name: str
   state: str
   why: str
   commands: tuple[str, ...]
 
 
-def needs(cloud: cloud_lib.CloudConfig,
-          pools: Sequence[tuple[cloud_lib.Machine, int]]) -> list[Need]:
+def needs(
+  cloud: cloud_lib.CloudConfig, pools: Sequence[tuple[cloud_lib.Machine, int]]
+) -> list[Need]:
   """pools: machine and number of replicas of each."""
   builds_here = has_docker()
-  return [credentials(), _docker(builds_here), _apis(cloud), _repository(cloud),
-          _docker_login(cloud) if builds_here else _cloud_build(cloud), _bucket(cloud),
-          _quota(cloud, pools)]
+  return [
+    credentials(),
+    _docker(builds_here),
+    _apis(cloud),
+    _repository(cloud),
+    _docker_login(cloud) if builds_here else _cloud_build(cloud),
+    _bucket(cloud),
+    _quota(cloud, pools),
+  ]
 
 
 def blocking(found: list[Need]) -> Need | None:
   """What is known to be missing and cannot be done without."""
-  return next((need for need in found
-               if need.state == MISSING and need.name in (_CREDENTIALS, _LOGIN)), None)
+  return next(
+    (need for need in found if need.state == MISSING and need.name in (_CREDENTIALS, _LOGIN)), None
+  )
 
 
 def credentials() -> Need:
@@ -53,8 +63,12 @@ def credentials() -> Need:
   if given:
     if pathlib.Path(given).is_file():
       return Need(_CREDENTIALS, READY, f'GOOGLE_APPLICATION_CREDENTIALS={given}', command)
-    return Need(_CREDENTIALS, MISSING, f'GOOGLE_APPLICATION_CREDENTIALS={given} is no file',
-                ('unset GOOGLE_APPLICATION_CREDENTIALS', *command))
+    return Need(
+      _CREDENTIALS,
+      MISSING,
+      f'GOOGLE_APPLICATION_CREDENTIALS={given} is no file',
+      ('unset GOOGLE_APPLICATION_CREDENTIALS', *command),
+    )
   folder = os.environ.get('CLOUDSDK_CONFIG') or str(pathlib.Path.home() / '.config' / 'gcloud')
   path = pathlib.Path(folder) / 'application_default_credentials.json'
   if path.is_file():
@@ -79,8 +93,12 @@ def has_docker() -> bool:
   if shutil.which('docker') is None:
     return False
   try:
-    return subprocess.run(['docker', 'info'], capture_output=True, timeout=_DOCKER_S,
-                          check=False).returncode == 0
+    return (
+      subprocess.run(
+        ['docker', 'info'], capture_output=True, timeout=_DOCKER_S, check=False
+      ).returncode
+      == 0
+    )
   except (OSError, subprocess.TimeoutExpired):
     return False
 
@@ -96,22 +114,34 @@ def _cloud_build(cloud: cloud_lib.CloudConfig) -> Need:
   number = f'$(gcloud projects describe {cloud.project} --format="value(projectNumber)")'
   account = f'serviceAccount:{number}-compute@developer.gserviceaccount.com'
   enable = f'gcloud services enable cloudbuild.googleapis.com --project={cloud.project}'
-  permit = (f'gcloud projects add-iam-policy-binding {cloud.project} --member="{account}" '
-            '--role=roles/cloudbuild.builds.builder')
-  return Need('Cloud Build', UNCHECKED, 'its API, and that its builds may read the bucket and '
-              'write to the repository', (enable, permit))
+  permit = (
+    f'gcloud projects add-iam-policy-binding {cloud.project} --member="{account}" '
+    '--role=roles/cloudbuild.builds.builder'
+  )
+  return Need(
+    'Cloud Build',
+    UNCHECKED,
+    'its API, and that its builds may read the bucket and write to the repository',
+    (enable, permit),
+  )
 
 
 def _apis(cloud: cloud_lib.CloudConfig) -> Need:
   names = ['aiplatform', 'artifactregistry', 'storage']
   listed = ' '.join(f'{name}.googleapis.com' for name in names)
-  return Need('APIs', UNCHECKED, ', '.join(names),
-              (f'gcloud services enable {listed} --project={cloud.project}',))
+  return Need(
+    'APIs',
+    UNCHECKED,
+    ', '.join(names),
+    (f'gcloud services enable {listed} --project={cloud.project}',),
+  )
 
 
 def _repository(cloud: cloud_lib.CloudConfig) -> Need:
-  command = (f'gcloud artifacts repositories create {cloud.repository} '
-             f'--repository-format=docker --location={cloud.region} --project={cloud.project}')
+  command = (
+    f'gcloud artifacts repositories create {cloud.repository} '
+    f'--repository-format=docker --location={cloud.region} --project={cloud.project}'
+  )
   return Need('image repository', UNCHECKED, f'{cloud.repository} in {cloud.region}', (command,))
 
 
@@ -129,18 +159,20 @@ def _docker_login(cloud: cloud_lib.CloudConfig) -> Need:
 
 def _bucket(cloud: cloud_lib.CloudConfig) -> Need:
   url = f'gs://{cloud_lib.bucket_name(cloud)}'
-  create = (f'gcloud storage buckets create {url} --location={cloud.region} '
-            f'--project={cloud.project}')
+  create = (
+    f'gcloud storage buckets create {url} --location={cloud.region} --project={cloud.project}'
+  )
   commands = [create]
   if cloud.service_account:
-    commands.append(f'gcloud storage buckets add-iam-policy-binding {url} '
-                    f'--member=serviceAccount:{cloud.service_account} '
-                    '--role=roles/storage.objectAdmin')
+    commands.append(
+      f'gcloud storage buckets add-iam-policy-binding {url} '
+      f'--member=serviceAccount:{cloud.service_account} '
+      '--role=roles/storage.objectAdmin'
+    )
   return Need('bucket', UNCHECKED, f'{url}, and that the nodes may write to it', tuple(commands))
 
 
-def _quota(cloud: cloud_lib.CloudConfig,
-           pools: Sequence[tuple[cloud_lib.Machine, int]]) -> Need:
+def _quota(cloud: cloud_lib.CloudConfig, pools: Sequence[tuple[cloud_lib.Machine, int]]) -> Need:
   wanted: dict[str, int] = {}
   for machine, replicas in pools:
     if machine.cpu:
@@ -148,8 +180,14 @@ def _quota(cloud: cloud_lib.CloudConfig,
     if machine.accelerator:
       name = f'nvidia_{machine.accelerator.lower()}_gpus'
       wanted[name] = wanted.get(name, 0) + machine.num_accelerators * replicas
-  command = ('gcloud alpha services quota list --service=aiplatform.googleapis.com '
-             f'--consumer=projects/{cloud.project} --filter=metric={_QUOTA}_')
+  command = (
+    'gcloud alpha services quota list --service=aiplatform.googleapis.com '
+    f'--consumer=projects/{cloud.project} --filter=metric={_QUOTA}_'
+  )
   listed = ', '.join(f'{name} >= {number}' for name, number in wanted.items())
-  return Need('quota', UNCHECKED, f'{listed} for custom training in {cloud.region}',
-              tuple(command + name for name in wanted))
+  return Need(
+    'quota',
+    UNCHECKED,
+    f'{listed} for custom training in {cloud.region}',
+    tuple(command + name for name in wanted),
+  )

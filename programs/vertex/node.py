@@ -4,6 +4,7 @@ No launcher, no front end and no shared disk: the learner keeps the run in its b
 what the front end does elsewhere; the other nodes join the learner and keep nothing. A node ends
 with 0 if the run is over, and with 143 if it was stopped before: Vertex AI takes 0 for success.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -38,8 +39,14 @@ _LEARNER, _REPLAY = 'learner/0', 'replay/0'
 _STOPPED_EXIT = 128 + signal.SIGTERM
 
 
-def learner(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
-            address: str, replay_address: str | None, stop: threading.Event) -> None:
+def learner(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  address: str,
+  replay_address: str | None,
+  stop: threading.Event,
+) -> None:
   """Trains, with the run in its bucket. address: `host:port` to serve on."""
 
   def train(run: run_directory.RunDirectory) -> bool:
@@ -61,14 +68,19 @@ def learner(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirec
         return is_over
       finally:  # of the CPU-seconds, those of this node only are known
         news.show()
-        summary_lib.write(run, summary_lib.summarise(
-            config, run, {'learner': time.process_time()}, how))
+        summary_lib.write(
+          run, summary_lib.summarise(config, run, {'learner': time.process_time()}, how)
+        )
 
   _run(run_dir, train)
 
 
-def replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, port: int,
-           stop: threading.Event) -> None:
+def replay(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  port: int,
+  stop: threading.Event,
+) -> None:
   """Serves replay until it is stopped."""
 
   def serve(run: run_directory.RunDirectory) -> bool:
@@ -81,8 +93,14 @@ def replay(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirect
   _run(run_dir, serve)
 
 
-def actor(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, token: str,
-          index: int, address: str, stop: threading.Event) -> None:
+def actor(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  index: int,
+  address: str,
+  stop: threading.Event,
+) -> None:
   """Acts until the run is over. address: of the learner."""
   name = f'actor/{index}'
 
@@ -95,8 +113,9 @@ def actor(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirecto
   _run(run_dir, act)
 
 
-def _run(run_dir: run_directory.RunDirectory,
-         body: Callable[[run_directory.RunDirectory], bool]) -> None:
+def _run(
+  run_dir: run_directory.RunDirectory, body: Callable[[run_directory.RunDirectory], bool]
+) -> None:
   """Calls `body` with a folder of this host for what a node writes into its run. It returns
   whether the run is over; if not, this node was stopped, and its process ends so."""
   try:
@@ -171,7 +190,7 @@ class _News:
     """Called now and then."""
     if self._run.notices.exists():
       lines = self._run.notices.read_text(encoding='utf-8').splitlines()
-      for line in lines[self._num_notices:]:
+      for line in lines[self._num_notices :]:
         print(f'Notice: {line}', flush=True)
       self._num_notices = len(lines)
     status = summary_lib.read_status(self._run)
@@ -218,7 +237,8 @@ def _join(config: config_lib.ExperimentConfig, token: str, name: str, address: s
   """Waits for the learner; returns how often this node was started before."""
   settings = node_settings.of(name.partition('/')[0], config)
   member = grpc_transport.GrpcMember(
-      address, token, membership.hello(name, settings), config.actor.connect_timeout_s)
+    address, token, membership.hello(name, settings), config.actor.connect_timeout_s
+  )
   try:
     return member.join()
   finally:

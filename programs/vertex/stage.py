@@ -3,6 +3,7 @@
 The versions are those that run here. Where the environment was made with constraints.txt, as
 `make setup` does it, they are those of that file.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -51,16 +52,21 @@ def check_code(code: str) -> None:
   """Raises `types.UserError` for a folder of the user's that cannot go into an image."""
   folder = pathlib.Path(code)
   if (folder / PACKAGE).exists():
-    raise types.UserError(f'--cloud.code={code} holds {PACKAGE} itself: give a folder with your '
-                          'own modules only')
+    raise types.UserError(
+      f'--cloud.code={code} holds {PACKAGE} itself: give a folder with your own modules only'
+    )
   try:
     size = _size(folder)
   except OSError as error:
-    raise types.UserError(f'--cloud.code={code}: {error.filename} cannot go into an image: '
-                          f'{error.strerror}; mend or remove it') from None
+    raise types.UserError(
+      f'--cloud.code={code}: {error.filename} cannot go into an image: '
+      f'{error.strerror}; mend or remove it'
+    ) from None
   if size > _MAX_CODE_BYTES:
-    raise types.UserError(f'--cloud.code={code} holds more than {_MAX_CODE_BYTES // 10**6} MB: '
-                          'give a folder with your own modules only')
+    raise types.UserError(
+      f'--cloud.code={code} holds more than {_MAX_CODE_BYTES // 10**6} MB: '
+      'give a folder with your own modules only'
+    )
 
 
 def _size(folder: pathlib.Path) -> int:
@@ -89,8 +95,9 @@ def stage_code(code: str, folder: pathlib.Path) -> None:
   shutil.copytree(code, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_SKIPPED))
 
 
-def requirements(config: config_lib.ExperimentConfig, code: str, more: str,
-                 has_accelerator: bool) -> list[str]:
+def requirements(
+  config: config_lib.ExperimentConfig, code: str, more: str, has_accelerator: bool
+) -> list[str]:
   """The lines of requirements.txt: `name==version` of all that is needed, then the user's.
 
   Raises `types.UserError` for a module of the user's that would not be in the image.
@@ -107,8 +114,10 @@ def requirements(config: config_lib.ExperimentConfig, code: str, more: str,
       lines += pathlib.Path(more).read_text(encoding='utf-8').splitlines()
     except (OSError, UnicodeError) as error:
       reason = getattr(error, 'strerror', None) or 'it is no text'
-      raise types.UserError(f'--cloud.requirements={more} cannot be read: {reason}; give a file '
-                            'with a requirement a line') from None
+      raise types.UserError(
+        f'--cloud.requirements={more} cannot be read: {reason}; give a file '
+        'with a requirement a line'
+      ) from None
   return lines
 
 
@@ -118,8 +127,10 @@ def _extras(config: config_lib.ExperimentConfig) -> list[str]:
   extras = [_EXTRAS[kind]] if kind in _EXTRAS else []
   if not extras and re.search(r'-v\d+$', id_):
     extras = ['gym']
-  return [*extras, *(['mujoco'] if _is_installed('mujoco') and extras in (['gym'], ['gymnasium'])
-                     else [])]
+  return [
+    *extras,
+    *(['mujoco'] if _is_installed('mujoco') and extras in (['gym'], ['gymnasium']) else []),
+  ]
 
 
 def _of_user_modules(config: config_lib.ExperimentConfig, code: str) -> list[str]:
@@ -131,8 +142,10 @@ def _of_user_modules(config: config_lib.ExperimentConfig, code: str) -> list[str
       continue
     distribution = _distribution_of(top)
     if distribution is None:
-      raise types.UserError(f'{field}={path}: {top} is on this machine only; give the folder it '
-                            'lies in with --cloud.code=FOLDER, and it goes into the images')
+      raise types.UserError(
+        f'{field}={path}: {top} is on this machine only; give the folder it '
+        'lies in with --cloud.code=FOLDER, and it goes into the images'
+      )
     wanted.append(distribution)
   return wanted
 
@@ -177,13 +190,17 @@ def _closure(wanted: Iterable[str]) -> dict[str, str]:
     try:
       found = importlib.metadata.distribution(requirement.name)
     except importlib.metadata.PackageNotFoundError:
-      raise types.UserError(f'{requirement.name} is needed in the images and not installed here: '
-                            'pip install it, or make setup') from None
+      raise types.UserError(
+        f'{requirement.name} is needed in the images and not installed here: '
+        'pip install it, or make setup'
+      ) from None
     known = {_normal(extra) for extra in found.metadata.get_all('Provides-Extra') or ()}
     for extra in requirement.extras:
       if _normal(extra) not in known:
-        raise types.UserError(f'{requirement.name} is installed without its extra {extra}: pip '
-                              f'install {requirement.name}[{extra}] again, or make setup')
+        raise types.UserError(
+          f'{requirement.name} is installed without its extra {extra}: pip '
+          f'install {requirement.name}[{extra}] again, or make setup'
+        )
     pins[_normal(requirement.name)] = found.version
     waiting += [line for line in found.requires or () if _applies(line, requirement.extras)]
   return pins

@@ -1,4 +1,5 @@
 """The last step of a launch on Vertex AI, the only one that needs an account: images, then job."""
+
 from __future__ import annotations
 
 import pathlib
@@ -20,8 +21,13 @@ from seed_acme.programs.vertex import missing as vertex_missing
 _CLOUD_BUILD_S = 3600  # an image with CUDA and TensorFlow takes minutes
 # What Google's libraries raise, the older two of which xmanager brings; requests' errors and those
 # of sockets are OSError.
-_ERRORS = (api_exceptions.GoogleAPIError, auth_exceptions.GoogleAuthError, auth.errors.HttpError,
-           cloud_build.discovery.httplib2.HttpLib2Error, OSError)
+_ERRORS = (
+  api_exceptions.GoogleAPIError,
+  auth_exceptions.GoogleAuthError,
+  auth.errors.HttpError,
+  cloud_build.discovery.httplib2.HttpLib2Error,
+  OSError,
+)
 _MAX_REASON = 300  # characters
 
 
@@ -31,8 +37,10 @@ def submit(job: vertex_job.Job, cloud: cloud_lib.CloudConfig) -> tuple[str, str]
   Docker builds where it runs here, else Cloud Build, which pushes by itself.
   """
   has_docker = vertex_missing.has_docker()
-  print(f'Images: by {"Docker" if has_docker else "Cloud Build, since no Docker engine answers"}'
-        ' here', flush=True)
+  print(
+    f'Images: by {"Docker" if has_docker else "Cloud Build, since no Docker engine answers"} here',
+    flush=True,
+  )
   for pool in job.pools:
     if has_docker:
       _docker('build', '--tag', pool.image, str(pool.context))
@@ -43,8 +51,12 @@ def submit(job: vertex_job.Job, cloud: cloud_lib.CloudConfig) -> tuple[str, str]
   try:
     aiplatform.init(project=cloud.project, location=cloud.region)
     custom_job = aiplatform.CustomJob(
-        display_name=job.display_name, worker_pool_specs=job.specs, project=cloud.project,
-        location=cloud.region, staging_bucket=f'gs://{bucket}')
+      display_name=job.display_name,
+      worker_pool_specs=job.specs,
+      project=cloud.project,
+      location=cloud.region,
+      staging_bucket=f'gs://{bucket}',
+    )
     custom_job.submit(service_account=cloud.service_account or None)
   except _ERRORS as error:
     raise _refused('Vertex AI', error) from error
@@ -55,32 +67,44 @@ def _docker(*arguments: str) -> None:
   try:
     subprocess.run(['docker', *arguments], check=True)
   except (subprocess.CalledProcessError, OSError) as error:
-    how = (f'ended with {error.returncode}' if isinstance(error, subprocess.CalledProcessError)
-           else str(error))
-    raise types.UserError(f'docker {" ".join(arguments)}: {how}; what is printed above says why; '
-                          '--dry_run lists what it takes, and keeps the folders that images are '
-                          'built from') from error
+    how = (
+      f'ended with {error.returncode}'
+      if isinstance(error, subprocess.CalledProcessError)
+      else str(error)
+    )
+    raise types.UserError(
+      f'docker {" ".join(arguments)}: {how}; what is printed above says why; '
+      '--dry_run lists what it takes, and keeps the folders that images are '
+      'built from'
+    ) from error
 
 
 def _build_in_cloud(pool: vertex_job.Pool, cloud: cloud_lib.CloudConfig) -> None:
   try:
     builder = _CloudBuild(
-        cloud.project, cloud_lib.bucket_name(cloud), cloud_build_timeout_seconds=_CLOUD_BUILD_S,
-        use_cloud_build_cache=False, use_kaniko=False, kaniko_cache_ttl='')
+      cloud.project,
+      cloud_lib.bucket_name(cloud),
+      cloud_build_timeout_seconds=_CLOUD_BUILD_S,
+      use_cloud_build_cache=False,
+      use_kaniko=False,
+      kaniko_cache_ttl='',
+    )
     name = pool.image.rpartition('/')[2].partition(':')[0]
     builder.build_docker_image(pool.image, str(pool.context), name)
   except _ERRORS as error:
     raise _refused('Cloud Build', error) from error
   except RuntimeError as error:  # of a build that began
-    raise types.UserError(f'Cloud Build did not make {pool.image} ({error}): the page of the '
-                          'build, above, says why') from error
+    raise types.UserError(
+      f'Cloud Build did not make {pool.image} ({error}): the page of the build, above, says why'
+    ) from error
 
 
 def _refused(who: str, error: Exception) -> types.UserError:
   reason = getattr(error, 'message', '') or getattr(error, 'reason', '') or error
   return types.UserError(
-      f'{who} cannot be used: {" ".join(str(reason).split())[:_MAX_REASON]}; --dry_run lists what '
-      'it takes, with the commands that give it')
+    f'{who} cannot be used: {" ".join(str(reason).split())[:_MAX_REASON]}; --dry_run lists what '
+    'it takes, with the commands that give it'
+  )
 
 
 class _CloudBuild(cloud_build.Client):
@@ -111,5 +135,8 @@ class _CloudBuild(cloud_build.Client):
     except api_exceptions.NotFound:
       pass  # the upload itself failed
     except _ERRORS as error:
-      print(f'Warning: what the image was built from stays in the bucket ({error}); it holds the '
-            f'token of the run: gcloud storage rm gs://{self.bucket}/{self._uploaded}', flush=True)
+      print(
+        f'Warning: what the image was built from stays in the bucket ({error}); it holds the '
+        f'token of the run: gcloud storage rm gs://{self.bucket}/{self._uploaded}',
+        flush=True,
+      )

@@ -3,6 +3,7 @@
 Every environment with a bounded float action takes these settings beside its own; their
 names are reserved (`NAMES`), the environment never sees them.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,6 +33,7 @@ class Settings:
   action_spacing: of the N values: equal distances, or magnitudes that grow exponentially.
   action_ratio: of the largest magnitude to the smallest that is not 0; for 'log'.
   """
+
   rescale_actions: bool = True
   action_bins: int = 0
   action_spacing: Spacing = 'linear'
@@ -87,7 +89,8 @@ def value_table(settings: Settings) -> np.ndarray:
 
 
 def wrap(
-    environment: core.VectorEnvironment, settings: Settings, name: str) -> core.VectorEnvironment:
+  environment: core.VectorEnvironment, settings: Settings, name: str
+) -> core.VectorEnvironment:
   """The environment behind `ScaledActions`, or itself if there is nothing to do.
 
   `types.UserError` if its actions are to become choices and none is float, or one has no
@@ -104,8 +107,9 @@ def wrap(
     if fix:
       environment.close()
       raise types.UserError(
-          f'environment {name!r}: action_bins ({settings.action_bins}) needs bounded float '
-          f'actions, it takes {environment.spec.action!r}: {fix}')
+        f'environment {name!r}: action_bins ({settings.action_bins}) needs bounded float '
+        f'actions, it takes {environment.spec.action!r}: {fix}'
+      )
   elif not settings.rescale_actions or 'bounded' not in kinds:
     return environment
   return ScaledActions(environment, settings)
@@ -124,8 +128,9 @@ class ScaledActions:
     self._structure = vector.Structure(environment.spec.action)
     self.num_environments = environment.num_environments
     converters = [_converter(leaf, settings) for leaf in self._structure.leaves]
-    self.spec = dataclasses.replace(environment.spec, action=self._structure.unflatten(
-        [spec for spec, _ in converters]))
+    self.spec = dataclasses.replace(
+      environment.spec, action=self._structure.unflatten([spec for spec, _ in converters])
+    )
     self._convert = [convert for _, convert in converters]
 
   def reset(self) -> types.VectorTimeStep:
@@ -136,9 +141,11 @@ class ScaledActions:
 
     ValueError for another shape, or values outside [-1, 1] or the choices, after LAST too.
     """
-    return self._environment.step(self._structure.unflatten([
-        convert(leaf) for convert, leaf in zip(
-            self._convert, self._structure.flatten(actions))]))
+    return self._environment.step(
+      self._structure.unflatten(
+        [convert(leaf) for convert, leaf in zip(self._convert, self._structure.flatten(actions))]
+      )
+    )
 
   @property
   def can_render(self) -> bool:
@@ -170,18 +177,20 @@ def _kind(spec: dm_specs.Array) -> str:
   if not np.issubdtype(spec.dtype, np.floating):
     return 'other'
   is_bounded = isinstance(spec, dm_specs.BoundedArray) and (
-      np.isfinite(spec.minimum).all() and np.isfinite(spec.maximum).all())
+    np.isfinite(spec.minimum).all() and np.isfinite(spec.maximum).all()
+  )
   return 'bounded' if is_bounded else 'float'
 
 
 def _converter(
-    spec: dm_specs.Array, settings: Settings
+  spec: dm_specs.Array, settings: Settings
 ) -> tuple[dm_specs.Array, Callable[[Any], np.ndarray]]:
   """For one leaf: the specification that the agent sees, and `[E, ...]` from it to `spec`."""
   if not (isinstance(spec, dm_specs.BoundedArray) and _kind(spec) == 'bounded'):
     return spec, np.asarray
-  low, high = (np.broadcast_to(bound, spec.shape).astype(np.float64)
-               for bound in (spec.minimum, spec.maximum))
+  low, high = (
+    np.broadcast_to(bound, spec.shape).astype(np.float64) for bound in (spec.minimum, spec.maximum)
+  )
   centre, half, dtype = (low + high) / 2, (high - low) / 2, spec.dtype
 
   def rescale(unit: np.ndarray) -> np.ndarray:
@@ -193,7 +202,8 @@ def _converter(
   if not bins:
     is_same = (low == -1).all() and (high == 1).all()
     shown = dm_specs.BoundedArray(
-        spec.shape, np.float32, np.full(spec.shape, -1), np.full(spec.shape, 1), spec.name)
+      spec.shape, np.float32, np.full(spec.shape, -1), np.full(spec.shape, 1), spec.name
+    )
     if is_same:
       return shown, lambda actions: unit_actions(actions).astype(dtype, copy=False)
     return shown, lambda actions: rescale(unit_actions(actions))
@@ -208,5 +218,5 @@ def _converter(
   if not spec.shape:
     return dm_specs.DiscreteArray(bins, np.int32, spec.name), look_up
   return dm_specs.BoundedArray(
-      spec.shape, np.int32, np.zeros(spec.shape), np.full(spec.shape, bins - 1),
-      spec.name), look_up
+    spec.shape, np.int32, np.zeros(spec.shape), np.full(spec.shape, bins - 1), spec.name
+  ), look_up

@@ -3,6 +3,7 @@
 `atari_vector.py` steps many games in C++ threads and shows the same screens; both take
 `Settings`. ale_py and cv2 (extra `atari`) are imported when a game is loaded.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -44,6 +45,7 @@ class Settings:
   vectorized: `atari_vector.AtariVector`, or one `Atari` an environment.
   num_threads: of the emulators, if vectorized.
   """
+
   frames_per_step: int = 4
   max_num_noops: int = 30
   repeat_action_probability: float = 0.0
@@ -56,23 +58,31 @@ class Settings:
 
   def __post_init__(self) -> None:
     for name, least, most in (
-        ('frames_per_step', 1, 60), ('max_num_noops', 0, 1000), ('stack', 1, 16),
-        ('max_frames', 1, 10**9), ('image_size', 8, 512), ('num_threads', 1, 256)):
+      ('frames_per_step', 1, 60),
+      ('max_num_noops', 0, 1000),
+      ('stack', 1, 16),
+      ('max_frames', 1, 10**9),
+      ('image_size', 8, 512),
+      ('num_threads', 1, 256),
+    ):
       value = getattr(self, name)
       if type(value) is not int or not least <= value <= most:
         raise types.UserError(
-            f'atari: {name} ({value!r}) must be an integer from {least} to {most}')
+          f'atari: {name} ({value!r}) must be an integer from {least} to {most}'
+        )
     for name in ('full_action_set', 'vectorized'):
       if type(getattr(self, name)) is not bool:
         raise types.UserError(f'atari: {name} ({getattr(self, name)!r}) must be True or False')
     probability = self.repeat_action_probability
     if type(probability) not in (int, float) or not 0 <= probability < 1:
       raise types.UserError(
-          f'atari: repeat_action_probability ({probability!r}) must be a number in [0, 1): '
-          '0.25 for sticky actions, 0 without')
+        f'atari: repeat_action_probability ({probability!r}) must be a number in [0, 1): '
+        '0.25 for sticky actions, 0 without'
+      )
     if self.num_threads > 1 and not self.vectorized:
       raise types.UserError(
-          f'atari: num_threads ({self.num_threads}) needs vectorized=True; set it to 1')
+        f'atari: num_threads ({self.num_threads}) needs vectorized=True; set it to 1'
+      )
 
 
 class Atari(dm_env.Environment):
@@ -172,9 +182,10 @@ def environment_spec(num_actions: int, settings: Settings) -> types.EnvironmentS
   """Of both adapters."""
   shape = (settings.image_size, settings.image_size, settings.stack)
   return types.EnvironmentSpec(
-      observation=dm_specs.BoundedArray(shape, np.uint8, minimum=0, maximum=255, name='screen'),
-      action=dm_specs.DiscreteArray(num_actions, dtype=np.int32, name='action'),
-      frames_per_step=settings.frames_per_step)
+    observation=dm_specs.BoundedArray(shape, np.uint8, minimum=0, maximum=255, name='screen'),
+    action=dm_specs.DiscreteArray(num_actions, dtype=np.int32, name='action'),
+    frames_per_step=settings.frames_per_step,
+  )
 
 
 def load_game(game: str, seed: int, repeat_action_probability: float) -> Any:
@@ -210,7 +221,8 @@ def rom_path(game: str) -> str:
     near = difflib.get_close_matches(game.replace('_', '').lower(), plain, n=3)
     hint = f' (near: {", ".join(plain[name] for name in near)})' if near else ''
     raise types.UserError(
-        f'unknown Atari game {game!r}{hint}: expected a name such as MontezumaRevenge')
+      f'unknown Atari game {game!r}{hint}: expected a name such as MontezumaRevenge'
+    )
   return str(importlib.import_module('ale_py.roms').get_rom_path(roms[game]))
 
 
@@ -249,7 +261,8 @@ def _import(module: str) -> Any:
     imported = importlib.import_module(module)
   except ImportError as error:
     raise types.UserError(
-        f'Atari games need {module}: {extras.install_command("atari")} ({error})') from error
+      f'Atari games need {module}: {extras.install_command("atari")} ({error})'
+    ) from error
   if module == 'cv2':
     imported.setNumThreads(1)  # a screen is too small to share out
   return imported

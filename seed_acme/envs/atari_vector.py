@@ -1,4 +1,5 @@
 """E Atari games stepped by ale-py in C++ threads, as one `core.VectorEnvironment`."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -105,7 +106,7 @@ class AtariVector:
         return screens
 
   def _timestep(
-      self, is_first: np.ndarray, rewards: np.ndarray, is_over: np.ndarray, screens: np.ndarray
+    self, is_first: np.ndarray, rewards: np.ndarray, is_over: np.ndarray, screens: np.ndarray
   ) -> types.VectorTimeStep:
     self._num_steps = np.where(is_first, 0, self._num_steps + 1)
     num_frames = self._num_steps * self._settings.frames_per_step
@@ -118,8 +119,12 @@ class AtariVector:
       # From [E, stack, H, W], the oldest first. The array is new each step: no other copy.
       observation = np.ascontiguousarray(screens[:, ::-1].transpose(0, 2, 3, 1))
     return types.VectorTimeStep(
-        self._step_types.astype(np.uint8), rewards, (~is_over).astype(np.float32), observation,
-        score=rewards.copy())
+      self._step_types.astype(np.uint8),
+      rewards,
+      (~is_over).astype(np.float32),
+      observation,
+      score=rewards.copy(),
+    )
 
 
 class _GameFacts(NamedTuple):
@@ -128,6 +133,7 @@ class _GameFacts(NamedTuple):
   num_start_frames: frames that the start of an episode takes before any no-op.
   full_codes, minimal_codes: see `atari.action_codes`.
   """
+
   num_start_frames: int
   full_codes: list[int]
   minimal_codes: list[int]
@@ -139,8 +145,10 @@ def _game_facts(game: str) -> _GameFacts:
   ale = atari.load_game(game, seed=0, repeat_action_probability=0.0)
   ale.reset_game()
   return _GameFacts(
-      ale.getEpisodeFrameNumber(), atari.action_codes(ale, full_action_set=True),
-      atari.action_codes(ale, full_action_set=False))
+    ale.getEpisodeFrameNumber(),
+    atari.action_codes(ale, full_action_set=True),
+    atari.action_codes(ale, full_action_set=False),
+  )
 
 
 def _vector_interface(path: str, num_environments: int, settings: atari.Settings) -> Any:
@@ -148,23 +156,24 @@ def _vector_interface(path: str, num_environments: int, settings: atari.Settings
   # From the compiled module: the package hands it out only where gymnasium is installed.
   native = importlib.import_module('ale_py._ale_py')
   return native.ALEVectorInterface(
-      rom_path=path,
-      num_envs=num_environments,
-      frame_skip=settings.frames_per_step,
-      stack_num=settings.stack,
-      img_height=settings.image_size,
-      img_width=settings.image_size,
-      grayscale=True,
-      maxpool=True,
-      noop_max=settings.max_num_noops + 1,  # draws less than this
-      use_fire_reset=False,
-      episodic_life=False,
-      life_loss_info=False,
-      reward_clipping=False,
-      max_episode_steps=_NEVER,
-      repeat_action_probability=settings.repeat_action_probability,
-      full_action_space=settings.full_action_set,
-      batch_size=0,  # all environments in each batch
-      num_threads=settings.num_threads,
-      thread_affinity_offset=-1,  # off: several actors would sit on the same core
-      autoreset_mode='NextStep')
+    rom_path=path,
+    num_envs=num_environments,
+    frame_skip=settings.frames_per_step,
+    stack_num=settings.stack,
+    img_height=settings.image_size,
+    img_width=settings.image_size,
+    grayscale=True,
+    maxpool=True,
+    noop_max=settings.max_num_noops + 1,  # draws less than this
+    use_fire_reset=False,
+    episodic_life=False,
+    life_loss_info=False,
+    reward_clipping=False,
+    max_episode_steps=_NEVER,
+    repeat_action_probability=settings.repeat_action_probability,
+    full_action_space=settings.full_action_set,
+    batch_size=0,  # all environments in each batch
+    num_threads=settings.num_threads,
+    thread_affinity_offset=-1,  # off: several actors would sit on the same core
+    autoreset_mode='NextStep',
+  )

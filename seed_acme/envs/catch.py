@@ -1,4 +1,5 @@
 """Catch: move a paddle under a falling ball. E boards stepped with a dozen numpy calls."""
+
 from __future__ import annotations
 
 from dm_env import specs as dm_specs
@@ -29,13 +30,18 @@ class Catch:
 
   def __init__(self, num_environments: int, seed: int, rows: int = 10, columns: int = 5):
     for name, value, least in (
-        ('num_environments', num_environments, 1), ('rows', rows, 2), ('columns', columns, 1)):
+      ('num_environments', num_environments, 1),
+      ('rows', rows, 2),
+      ('columns', columns, 1),
+    ):
       lockstep.check_integer('catch', name, value, least)
     self.num_environments = num_environments
     self.spec = types.EnvironmentSpec(
-        observation=dm_specs.BoundedArray(
-            (rows * columns,), np.float32, minimum=0, maximum=1, name='observation'),
-        action=dm_specs.DiscreteArray(NUM_ACTIONS, dtype=np.int32, name='action'))
+      observation=dm_specs.BoundedArray(
+        (rows * columns,), np.float32, minimum=0, maximum=1, name='observation'
+      ),
+      action=dm_specs.DiscreteArray(NUM_ACTIONS, dtype=np.int32, name='action'),
+    )
     self._rows, self._columns = rows, columns
     self._random = np.random.default_rng(seed)
     # Columns are counted from the left of each environment's own board.
@@ -46,8 +52,9 @@ class Catch:
     self._bottom = self._top + (rows - 1) * columns
     self._row = rows - 1  # of the ball; at the bottom the next step starts an episode
     self._step_types = {
-        kind: lockstep.constant(num_environments, kind, np.uint8)
-        for kind in (types.FIRST, types.MID, types.LAST)}
+      kind: lockstep.constant(num_environments, kind, np.uint8)
+      for kind in (types.FIRST, types.MID, types.LAST)
+    }
     self._zeros = lockstep.constant(num_environments, 0, np.float32)
     self._ones = lockstep.constant(num_environments, 1, np.float32)
 
@@ -88,10 +95,12 @@ class Catch:
     """Nothing to free."""
 
   def _timestep(
-      self, step_type: int, reward: np.ndarray, discount: np.ndarray) -> types.VectorTimeStep:
+    self, step_type: int, reward: np.ndarray, discount: np.ndarray
+  ) -> types.VectorTimeStep:
     observation = np.zeros((self.num_environments, self._rows * self._columns), np.float32)
     cells = observation.reshape(-1)
     cells[self._top + self._ball + self._row * self._columns] = 1
     cells[self._bottom + self._paddle] = 1
     return types.VectorTimeStep(
-        self._step_types[step_type], reward, discount, observation, score=reward)
+      self._step_types[step_type], reward, discount, observation, score=reward
+    )

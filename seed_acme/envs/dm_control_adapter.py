@@ -1,4 +1,5 @@
 """Tasks of dm_control's suite, such as `cheetah/run`. The package is imported on use only."""
+
 from __future__ import annotations
 
 import importlib
@@ -40,8 +41,11 @@ class DmControl(dm_env.Environment):
     """environment: belongs to the adapter. name: for messages. screen: size and camera."""
     self._environment = environment
     self._name = name
-    self._screen = {'height': screen['screen_height'], 'width': screen['screen_width'],
-                    'camera_id': screen['camera']}
+    self._screen = {
+      'height': screen['screen_height'],
+      'width': screen['screen_width'],
+      'camera_id': screen['camera'],
+    }
 
   def reset(self) -> dm_env.TimeStep:
     return self._environment.reset()
@@ -72,8 +76,7 @@ class DmControl(dm_env.Environment):
     self._environment.physics.free()
 
 
-def make(
-    level: str, seed: int, settings: dict[str, Any], renders: bool = False) -> DmControl:
+def make(level: str, seed: int, settings: dict[str, Any], renders: bool = False) -> DmControl:
   """One environment; `level` and `settings` as `check` lets them pass.
 
   renders: draws a picture at once, so that what is missing is known before an episode.
@@ -83,12 +86,19 @@ def make(
   of_environment = {name: settings[name] for name in _OF_ENVIRONMENT if name in settings}
   of_suite = {name: settings[name] for name in _OF_SUITE if name in settings}
   screen = {name: settings.get(name, default) for name, default in _OF_SCREEN.items()}
-  of_task = {name: value for name, value in settings.items()
-             if name not in (*of_environment, *of_suite, *screen)}
+  of_task = {
+    name: value
+    for name, value in settings.items()
+    if name not in (*of_environment, *of_suite, *screen)
+  }
   try:
     inside = suite.load(
-        domain, task, task_kwargs={'random': seed, **of_task},
-        environment_kwargs=of_environment, **of_suite)
+      domain,
+      task,
+      task_kwargs={'random': seed, **of_task},
+      environment_kwargs=of_environment,
+      **of_suite,
+    )
   except (TypeError, ValueError) as error:
     if not settings:
       raise
@@ -105,21 +115,30 @@ def check(level: str, settings: dict[str, Any]) -> None:
   domain, _, task = level.partition('/')
   if (domain, task) not in suite.ALL_TASKS:
     tasks = suite.TASKS_BY_DOMAIN
-    known = (f'tasks of {domain}: {", ".join(tasks[domain])}' if domain in tasks
-             else f'domains: {", ".join(tasks)}')
+    known = (
+      f'tasks of {domain}: {", ".join(tasks[domain])}'
+      if domain in tasks
+      else f'domains: {", ".join(tasks)}'
+    )
     raise types.UserError(
-        f"unknown environment 'dm_control:{level}'"
-        f"{settings_lib.near(level, known_levels(), 'dm_control:')}: expected "
-        f'dm_control:domain/task; {known}')
+      f"unknown environment 'dm_control:{level}'"
+      f'{settings_lib.near(level, known_levels(), "dm_control:")}: expected '
+      f'dm_control:domain/task; {known}'
+    )
   # The suite's own table of a domain is the only one with the functions of its tasks.
   function = importlib.import_module(f'dm_control.suite.{domain}').SUITE[task]
-  accepted = [*settings_lib.names(function, _NOT_SETTINGS), *_OF_ENVIRONMENT, *_OF_SUITE,
-              *_OF_SCREEN]
+  accepted = [
+    *settings_lib.names(function, _NOT_SETTINGS),
+    *_OF_ENVIRONMENT,
+    *_OF_SUITE,
+    *_OF_SCREEN,
+  ]
   for name in settings:
     if name not in accepted:
       raise types.UserError(
-          f"environment 'dm_control:{level}' has no setting {name!r}: expected one of "
-          f'{", ".join([*accepted, *action_scaling.NAMES])}')
+        f"environment 'dm_control:{level}' has no setting {name!r}: expected one of "
+        f'{", ".join([*accepted, *action_scaling.NAMES])}'
+      )
   for name, least in _LEAST.items():
     if name in settings:
       lockstep.check_integer(f'dm_control:{level}', name, settings[name], least)
@@ -138,8 +157,9 @@ def _suite() -> Any:
       return importlib.import_module('dm_control.suite')
     except (ImportError, RuntimeError, AttributeError) as error:
       raise types.UserError(
-          f'dm_control cannot be imported with {variable}={os.environ[variable]}: {error}. Set '
-          f'{variable} to egl, or to disabled for runs without pictures') from error
+        f'dm_control cannot be imported with {variable}={os.environ[variable]}: {error}. Set '
+        f'{variable} to egl, or to disabled for runs without pictures'
+      ) from error
   mujoco_setup.choose_backend()
   try:
     return importlib.import_module('dm_control.suite')

@@ -1,4 +1,5 @@
 """The user's own `factory(seed, **settings)`: found by its dotted path, its result checked."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,14 +27,16 @@ def find(environment_id: str, known_ids: Callable[[], list[str]]) -> Callable[..
     module = importlib.import_module(path)
   except ImportError as error:
     raise types.UserError(
-        f'environment {environment_id!r}: cannot import {path!r}: {error}'
-        f'{settings_lib.near(environment_id, known_ids())}') from error
+      f'environment {environment_id!r}: cannot import {path!r}: {error}'
+      f'{settings_lib.near(environment_id, known_ids())}'
+    ) from error
   factory = getattr(module, name, None)
   if not callable(factory):
     functions = [key for key, value in vars(module).items() if callable(value)]
     raise types.UserError(
-        f'environment {environment_id!r}: {path} has no function {name!r}'
-        f'{settings_lib.near(name, functions)}')
+      f'environment {environment_id!r}: {path} has no function {name!r}'
+      f'{settings_lib.near(name, functions)}'
+    )
   return factory
 
 
@@ -42,10 +45,10 @@ def check(config: config_lib.EnvironmentConfig, factory: Callable[..., Any]) -> 
   reserved = [name for name in settings_lib.names(factory) if name in action_scaling.NAMES]
   if reserved:
     raise types.UserError(
-        f'environment {config.id!r}: the factory has a parameter {reserved[0]!r}, but '
-        f'{", ".join(action_scaling.NAMES)} are settings of seed_acme itself: rename it')
-  settings_lib.check(
-      config, factory, skip=('num_environments', 'seed'), also=action_scaling.NAMES)
+      f'environment {config.id!r}: the factory has a parameter {reserved[0]!r}, but '
+      f'{", ".join(action_scaling.NAMES)} are settings of seed_acme itself: rename it'
+    )
+  settings_lib.check(config, factory, skip=('num_environments', 'seed'), also=action_scaling.NAMES)
 
 
 def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Environment:
@@ -56,9 +59,10 @@ def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Enviro
   if hasattr(environment, 'observation_space') and not hasattr(environment, 'num_envs'):
     return gym_adapter.GymEnvironment(environment, seed, environment_id)
   raise types.UserError(
-      f'{environment_id} returned {type(environment).__name__}: expected a dm_env, gym or '
-      'gymnasium environment (for a core.VectorEnvironment give the factory a parameter '
-      'num_environments)')
+    f'{environment_id} returned {type(environment).__name__}: expected a dm_env, gym or '
+    'gymnasium environment (for a core.VectorEnvironment give the factory a parameter '
+    'num_environments)'
+  )
 
 
 def require_vector(environment_id: str, environment: Any) -> core.VectorEnvironment:
@@ -66,5 +70,6 @@ def require_vector(environment_id: str, environment: Any) -> core.VectorEnvironm
   if hasattr(environment, 'num_environments') and hasattr(environment, 'spec'):
     return environment
   raise types.UserError(
-      f'{environment_id} has a parameter num_environments but returned '
-      f'{type(environment).__name__}: expected a core.VectorEnvironment')
+    f'{environment_id} has a parameter num_environments but returned '
+    f'{type(environment).__name__}: expected a core.VectorEnvironment'
+  )

@@ -3,6 +3,7 @@
 The adapter looks at attributes and class names only, so it imports neither package; the
 functions at the end, which build an environment from an id, import the one they need.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -51,9 +52,15 @@ class GymEnvironment(dm_env.Environment):
     """FIRST of a new episode."""
     result = self._seeded_reset()
     # (observation, info) since gym 0.26; before, the observation, which may be a tuple too.
-    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict) and not (
+    if (
+      isinstance(result, tuple)
+      and len(result) == 2
+      and isinstance(result[1], dict)
+      and not (
         'Tuple' in _class_names(self._environment.observation_space)
-        and self._environment.observation_space.contains(result)):
+        and self._environment.observation_space.contains(result)
+      )
+    ):
       result = result[0]
     self._has_ended = False
     return dm_env.restart(self._observation.read(result))
@@ -71,8 +78,9 @@ class GymEnvironment(dm_env.Environment):
       terminated = done and not truncated
     else:
       raise types.UserError(
-          f'{self._name}: step() returned {len(result)} values: expected observation, reward, '
-          'terminated, truncated, info (or observation, reward, done, info)')
+        f'{self._name}: step() returned {len(result)} values: expected observation, reward, '
+        'terminated, truncated, info (or observation, reward, done, info)'
+      )
     observation = self._observation.read(observation)
     self._has_ended = bool(terminated or truncated)
     if not self._has_ended:
@@ -105,8 +113,10 @@ class GymEnvironment(dm_env.Environment):
       raise types.UserError(f'{self._name} cannot show its screen: {error}') from error
     if isinstance(screen, np.ndarray):
       return screen
-    raise types.UserError(f'{self._name} cannot show its screen, render() returned '
-                          f"{type(screen).__name__}: build it with render_mode='rgb_array'")
+    raise types.UserError(
+      f'{self._name} cannot show its screen, render() returned '
+      f"{type(screen).__name__}: build it with render_mode='rgb_array'"
+    )
 
   def close(self) -> None:
     self._environment.close()
@@ -143,17 +153,19 @@ def _converter(space: Any, where: str) -> _Converter:
     if name in names:
       return make_converter(space, where)
   raise types.UserError(
-      f'{where} {space} is not supported: expected one of {", ".join(_CONVERTERS)}; '
-      'wrap the environment')
+    f'{where} {space} is not supported: expected one of {", ".join(_CONVERTERS)}; '
+    'wrap the environment'
+  )
 
 
 def _discrete(space: Any, where: str) -> _Converter:
   del where
   start = int(getattr(space, 'start', 0))
   return _Converter(
-      dm_specs.DiscreteArray(int(space.n), dtype=np.int32),
-      read=lambda value: np.asarray(np.asarray(value) - start, np.int32),
-      write=lambda value: int(value) + start)
+    dm_specs.DiscreteArray(int(space.n), dtype=np.int32),
+    read=lambda value: np.asarray(np.asarray(value) - start, np.int32),
+    write=lambda value: int(value) + start,
+  )
 
 
 def _box(space: Any, where: str) -> _Converter:
@@ -192,26 +204,28 @@ def _array_converter(spec: dm_specs.Array, start: Any, where: str) -> _Converter
 def _dict(space: Any, where: str) -> _Converter:
   inner = {key: _converter(value, f'{where}/{key}') for key, value in space.spaces.items()}
   return _Converter(
-      {key: converter.spec for key, converter in inner.items()},
-      read=lambda value: {key: inner[key].read(value[key]) for key in inner},
-      write=lambda value: {key: inner[key].write(value[key]) for key in inner})
+    {key: converter.spec for key, converter in inner.items()},
+    read=lambda value: {key: inner[key].read(value[key]) for key in inner},
+    write=lambda value: {key: inner[key].write(value[key]) for key in inner},
+  )
 
 
 def _tuple(space: Any, where: str) -> _Converter:
   inner = [_converter(value, f'{where}/{index}') for index, value in enumerate(space.spaces)]
   return _Converter(
-      tuple(converter.spec for converter in inner),
-      read=lambda value: tuple(c.read(v) for c, v in zip(inner, value, strict=True)),
-      write=lambda value: tuple(c.write(v) for c, v in zip(inner, value, strict=True)))
+    tuple(converter.spec for converter in inner),
+    read=lambda value: tuple(c.read(v) for c, v in zip(inner, value, strict=True)),
+    write=lambda value: tuple(c.write(v) for c, v in zip(inner, value, strict=True)),
+  )
 
 
 _CONVERTERS: dict[str, Callable[[Any, str], _Converter]] = {
-    'Discrete': _discrete,
-    'Box': _box,
-    'MultiDiscrete': _multi_discrete,
-    'MultiBinary': _multi_binary,
-    'Dict': _dict,
-    'Tuple': _tuple,
+  'Discrete': _discrete,
+  'Box': _box,
+  'MultiDiscrete': _multi_discrete,
+  'MultiBinary': _multi_binary,
+  'Dict': _dict,
+  'Tuple': _tuple,
 }
 
 
@@ -225,7 +239,7 @@ def _accepts(function: Callable[..., Any], name: str) -> bool:
 
 
 def make(
-    package: str, level: str, seed: int, settings: dict[str, Any], renders: bool = False
+  package: str, level: str, seed: int, settings: dict[str, Any], renders: bool = False
 ) -> GymEnvironment:
   """One environment of an installed `package`, `gym` or `gymnasium`, by its id there.
 
@@ -272,8 +286,10 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
   accepted = _accepted_settings(gym, spec)
   for name in settings:
     if accepted is not None and name not in accepted:
-      raise types.UserError(f'{package} environment {level!r} has no setting {name!r}: '
-                            f'expected one of {", ".join([*accepted, *action_scaling.NAMES])}')
+      raise types.UserError(
+        f'{package} environment {level!r} has no setting {name!r}: '
+        f'expected one of {", ".join([*accepted, *action_scaling.NAMES])}'
+      )
 
 
 def known_levels(package: str) -> list[str]:
@@ -294,14 +310,18 @@ def _accepted_settings(gym: Any, spec: Any) -> list[str] | None:
   if any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters):
     return None
   # autoreset would replace the last observation of an episode by the next one's first.
-  of_make = [name for name in inspect.signature(gym.make).parameters
-             if name not in ('id', 'kwargs', 'autoreset')]
+  of_make = [
+    name
+    for name in inspect.signature(gym.make).parameters
+    if name not in ('id', 'kwargs', 'autoreset')
+  ]
   return [parameter.name for parameter in parameters] + of_make
 
 
 def _missing_package(package: str, level: str, error: Exception) -> types.UserError:
   return types.UserError(
-      f'{package} environment {level!r} needs a package that is not installed: {error}')
+    f'{package} environment {level!r} needs a package that is not installed: {error}'
+  )
 
 
 def _import(package: str) -> Any:

@@ -1,4 +1,5 @@
 """What environments share whose boards all step and end together."""
+
 from __future__ import annotations
 
 import numpy as np

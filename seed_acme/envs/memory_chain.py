@@ -1,4 +1,5 @@
 """MemoryChain: a cue is shown once and must be repeated at the end of the episode."""
+
 from __future__ import annotations
 
 from dm_env import specs as dm_specs
@@ -33,14 +34,18 @@ class MemoryChain:
 
   def __init__(self, num_environments: int, seed: int, length: int = 10, num_cues: int = 2):
     for name, value, least in (
-        ('num_environments', num_environments, 1), ('length', length, 1),
-        ('num_cues', num_cues, 2)):
+      ('num_environments', num_environments, 1),
+      ('length', length, 1),
+      ('num_cues', num_cues, 2),
+    ):
       lockstep.check_integer('memory_chain', name, value, least)
     self.num_environments = num_environments
     self.spec = types.EnvironmentSpec(
-        observation=dm_specs.BoundedArray(
-            (num_cues + 2,), np.float32, minimum=0, maximum=1, name='observation'),
-        action=dm_specs.DiscreteArray(num_cues, dtype=np.int32, name='action'))
+      observation=dm_specs.BoundedArray(
+        (num_cues + 2,), np.float32, minimum=0, maximum=1, name='observation'
+      ),
+      action=dm_specs.DiscreteArray(num_cues, dtype=np.int32, name='action'),
+    )
     self._length, self._num_cues = length, num_cues
     self._random = np.random.default_rng(seed)
     self._cue = np.zeros(num_environments, np.int64)
@@ -50,8 +55,9 @@ class MemoryChain:
     self._blank[:-1, num_cues] = 1 - np.arange(length + 1) / length
     self._blank[length, num_cues + 1] = 1
     self._step_types = {
-        kind: lockstep.constant(num_environments, kind, np.uint8)
-        for kind in (types.FIRST, types.MID, types.LAST)}
+      kind: lockstep.constant(num_environments, kind, np.uint8)
+      for kind in (types.FIRST, types.MID, types.LAST)
+    }
     self._zeros = lockstep.constant(num_environments, 0, np.float32)
     self._ones = lockstep.constant(num_environments, 1, np.float32)
 
@@ -94,12 +100,14 @@ class MemoryChain:
     """Nothing to free."""
 
   def _observation(self) -> np.ndarray:
-    observation = np.repeat(self._blank[self._row:self._row + 1], self.num_environments, axis=0)
+    observation = np.repeat(self._blank[self._row : self._row + 1], self.num_environments, axis=0)
     if self._row == 0:
       observation[np.arange(self.num_environments), self._cue] = 1
     return observation
 
   def _timestep(
-      self, step_type: int, reward: np.ndarray, discount: np.ndarray) -> types.VectorTimeStep:
+    self, step_type: int, reward: np.ndarray, discount: np.ndarray
+  ) -> types.VectorTimeStep:
     return types.VectorTimeStep(
-        self._step_types[step_type], reward, discount, self._observation(), score=reward)
+      self._step_types[step_type], reward, discount, self._observation(), score=reward
+    )

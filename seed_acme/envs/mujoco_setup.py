@@ -2,6 +2,7 @@
 
 Imports none of these packages.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -29,9 +30,10 @@ def no_pictures(name: str, error: Exception) -> types.UserError:
   """The complaint about a backend that is missing or does not work here."""
   backend = os.environ.get(BACKEND_VARIABLE, '')
   return types.UserError(
-      f'{name} cannot show its screen with {BACKEND_VARIABLE}={backend}: {error}. Set '
-      f'{BACKEND_VARIABLE} to egl (Debian: apt-get install libegl1) or osmesa (libosmesa6), or '
-      'do without pictures of it')
+    f'{name} cannot show its screen with {BACKEND_VARIABLE}={backend}: {error}. Set '
+    f'{BACKEND_VARIABLE} to egl (Debian: apt-get install libegl1) or osmesa (libosmesa6), or '
+    'do without pictures of it'
+  )
 
 
 def check_level(package: str, level: str, entry_point: Any) -> None:
@@ -40,19 +42,22 @@ def check_level(package: str, level: str, entry_point: Any) -> None:
   entry_point: of its registration, a dotted path or a function.
   """
   # gymnasium registers a function, `_raise_mujoco_py_error`, in place of the old levels.
-  path = (entry_point if isinstance(entry_point, str)
-          else f'{entry_point.__module__}.{getattr(entry_point, "__name__", "")}')
+  path = (
+    entry_point
+    if isinstance(entry_point, str)
+    else f'{entry_point.__module__}.{getattr(entry_point, "__name__", "")}'
+  )
   if not (path.startswith(f'{package}.envs.') and 'mujoco' in path):
     return
-  if _OLD_LEVEL.search(level) and not (
-      package == 'gym' and importlib.util.find_spec('mujoco_py')):
+  if _OLD_LEVEL.search(level) and not (package == 'gym' and importlib.util.find_spec('mujoco_py')):
     raise types.UserError(
-        f'{package} environment {level!r} needs mujoco_py, which is no longer maintained: take '
-        f'{_OLD_LEVEL.sub("-v4", level)!r}')
+      f'{package} environment {level!r} needs mujoco_py, which is no longer maintained: take '
+      f'{_OLD_LEVEL.sub("-v4", level)!r}'
+    )
   if not importlib.util.find_spec('mujoco'):
     raise types.UserError(
-        f'{package} environment {level!r} needs mujoco: '
-        f'{extras.install_command("mujoco")}')
+      f'{package} environment {level!r} needs mujoco: {extras.install_command("mujoco")}'
+    )
 
 
 def is_mujoco(environment: Any) -> bool:

@@ -15,6 +15,7 @@ The ids:
 
 All but `catch`, `memory_chain` and Atari also take the settings of `action_scaling`.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -46,16 +47,16 @@ from seed_acme.envs import vector
 
 # Natively vectorised: `(num_environments, seed, **settings)`.
 _OWN: dict[str, Callable[..., core.VectorEnvironment]] = {
-    'catch': catch.Catch,
-    'memory_chain': memory_chain.MemoryChain,
-    'toy': toy.Toy,
-    'toy_memory': toy.ToyMemory,
+  'catch': catch.Catch,
+  'memory_chain': memory_chain.MemoryChain,
+  'toy': toy.Toy,
+  'toy_memory': toy.ToyMemory,
 }
 _DESCRIPTIONS = {
-    'catch': 'move a paddle under a falling ball',
-    'memory_chain': 'repeat at the end of the episode what was shown at its start',
-    'toy': 'answer with the vector shown; continuous actions',
-    'toy_memory': 'answer with the vector shown some rows ago; continuous actions',
+  'catch': 'move a paddle under a falling ball',
+  'memory_chain': 'repeat at the end of the episode what was shown at its start',
+  'toy': 'answer with the vector shown; continuous actions',
+  'toy_memory': 'answer with the vector shown some rows ago; continuous actions',
 }
 _OF_OWN = ('num_environments', 'seed')  # parameters that are no settings
 _OWN_WITH_FLOAT_ACTIONS = ('toy', 'toy_memory')
@@ -75,6 +76,7 @@ class KnownEnvironments(NamedTuple):
   settings: names of the accepted settings; without those that depend on ID.
   is_available: whether what it needs is installed. install: the command that does it.
   """
+
   id: str
   description: str
   settings: tuple[str, ...]
@@ -83,8 +85,7 @@ class KnownEnvironments(NamedTuple):
 
 
 def make(
-    config: config_lib.EnvironmentConfig, num_environments: int, seed: int, *,
-    renders: bool = False,
+  config: config_lib.EnvironmentConfig, num_environments: int, seed: int, *, renders: bool = False
 ) -> core.VectorEnvironment:
   """`num_environments` environments with seeds drawn from (seed, index).
 
@@ -102,13 +103,14 @@ def make(
   if renders and not (hasattr(environment, 'render') and getattr(environment, 'can_render', True)):
     environment.close()
     raise types.UserError(
-        f'environment {config.id!r} cannot show its screen: give it a method '
-        'render() -> uint8 [H, W, 3], or do without pictures of it')
+      f'environment {config.id!r} cannot show its screen: give it a method '
+      'render() -> uint8 [H, W, 3], or do without pictures of it'
+    )
   return environment
 
 
 def _make(
-    config: config_lib.EnvironmentConfig, num_environments: int, seed: int, renders: bool
+  config: config_lib.EnvironmentConfig, num_environments: int, seed: int, renders: bool
 ) -> core.VectorEnvironment:
   if config.id.startswith(_ATARI):
     return _make_atari(config, num_environments, seed, renders)
@@ -120,34 +122,41 @@ def _make(
     # Their actions are within [-1, 1] as they are, and checked there.
     return action_scaling.wrap(own, actions, config.id) if actions.action_bins else own
   return action_scaling.wrap(
-      _make_foreign(config.id, settings, num_environments, seed, renders), actions, config.id)
+    _make_foreign(config.id, settings, num_environments, seed, renders), actions, config.id
+  )
 
 
 def _make_foreign(
-    environment_id: str, settings: dict[str, Any], num_environments: int, seed: int, renders: bool
+  environment_id: str, settings: dict[str, Any], num_environments: int, seed: int, renders: bool
 ) -> core.VectorEnvironment:
   package, level = _gym_level(environment_id)
   if environment_id.startswith(_DM_CONTROL):
+
     def make_one(one_seed: int) -> dm_env.Environment:
       return dm_control_adapter.make(
-          environment_id[len(_DM_CONTROL):], one_seed, settings, renders)
+        environment_id[len(_DM_CONTROL) :], one_seed, settings, renders
+      )
   elif package:
+
     def make_one(one_seed: int) -> dm_env.Environment:
       return gym_adapter.make(package, level, one_seed, settings, renders)
   else:
     factory = factories.find(environment_id, _known_ids)
     if 'num_environments' in settings_lib.parameters(factory):
-      return factories.require_vector(environment_id, factory(
-          seed, num_environments=num_environments, **settings))
+      return factories.require_vector(
+        environment_id, factory(seed, num_environments=num_environments, **settings)
+      )
+
     def make_one(one_seed: int) -> dm_env.Environment:
       return factories.as_dm_env(environment_id, factory(one_seed, **settings), one_seed)
+
   return vector.VectorOfEnvironments(
-      [make_one(one_seed) for one_seed in environment_seeds(seed, num_environments)],
-      environment_id)
+    [make_one(one_seed) for one_seed in environment_seeds(seed, num_environments)], environment_id
+  )
 
 
 def _make_atari(
-    config: config_lib.EnvironmentConfig, num_environments: int, seed: int, renders: bool
+  config: config_lib.EnvironmentConfig, num_environments: int, seed: int, renders: bool
 ) -> core.VectorEnvironment:
   game, settings = _atari_game_and_settings(config)
   seeds = environment_seeds(seed, num_environments)
@@ -155,14 +164,16 @@ def _make_atari(
     return atari_vector.AtariVector(game, seeds, settings)
   settings = dataclasses.replace(settings, vectorized=False, num_threads=1)
   return vector.VectorOfEnvironments(
-      [atari.Atari(game, one_seed, settings) for one_seed in seeds], config.id)
+    [atari.Atari(game, one_seed, settings) for one_seed in seeds], config.id
+  )
 
 
 def environment_seeds(seed: int, num_environments: int) -> list[int]:
   """A seed below 2**32 for each environment, a function of (seed, index) alone."""
   return [
-      int(np.random.SeedSequence(seed, spawn_key=(index,)).generate_state(1)[0])
-      for index in range(num_environments)]
+    int(np.random.SeedSequence(seed, spawn_key=(index,)).generate_state(1)[0])
+    for index in range(num_environments)
+  ]
 
 
 def environment_spec(config: config_lib.EnvironmentConfig) -> types.EnvironmentSpec:
@@ -188,7 +199,7 @@ def check(config: config_lib.EnvironmentConfig) -> None:
   elif config.id.startswith(_DM_CONTROL):
     _require(config.id, 'dm_control', 'dm-control')
     _, settings = action_scaling.split(config.id, config.settings)
-    dm_control_adapter.check(config.id[len(_DM_CONTROL):], settings)
+    dm_control_adapter.check(config.id[len(_DM_CONTROL) :], settings)
   elif package:
     _require(config.id, package, package)
     _, settings = action_scaling.split(config.id, config.settings)
@@ -198,9 +209,10 @@ def check(config: config_lib.EnvironmentConfig) -> None:
     action_scaling.split(config.id, config.settings)
   else:
     raise types.UserError(
-        f'unknown environment {config.id!r}{settings_lib.near(config.id, _known_ids())}: expected '
-        f'one of {", ".join(_OWN)}, atari:GAME, a gym id with its version, gym:ID, gymnasium:ID, '
-        'dm_control:DOMAIN/TASK, or package.module:factory')
+      f'unknown environment {config.id!r}{settings_lib.near(config.id, _known_ids())}: expected '
+      f'one of {", ".join(_OWN)}, atari:GAME, a gym id with its version, gym:ID, gymnasium:ID, '
+      'dm_control:DOMAIN/TASK, or package.module:factory'
+    )
 
 
 def _check_own(config: config_lib.EnvironmentConfig) -> None:
@@ -223,34 +235,59 @@ def _check_atari(config: config_lib.EnvironmentConfig) -> None:
 
 def _atari_game_and_settings(config: config_lib.EnvironmentConfig) -> tuple[str, atari.Settings]:
   settings: dict[str, Any] = config.settings
-  return config.id[len(_ATARI):], atari.Settings(**settings)
+  return config.id[len(_ATARI) :], atari.Settings(**settings)
 
 
 def known_environments() -> list[KnownEnvironments]:
   """What `EnvironmentConfig.id` may be. Imports no optional package."""
   of_actions = action_scaling.NAMES
   listed = [
-      KnownEnvironments(
-          name, _DESCRIPTIONS[name], (
-              *settings_lib.names(own, _OF_OWN),
-              *(of_actions if name in _OWN_WITH_FLOAT_ACTIONS else ())),
-          is_available=True, install='')
-      for name, own in _OWN.items()]
-  listed.append(KnownEnvironments(
-      f'{_ATARI}GAME', 'an Atari game, such as atari:MontezumaRevenge',
-      tuple(settings_lib.names(atari.Settings)), all(map(_is_installed, _ATARI_PACKAGES)),
-      extras.install_command('atari')))
+    KnownEnvironments(
+      name,
+      _DESCRIPTIONS[name],
+      (*settings_lib.names(own, _OF_OWN), *(of_actions if name in _OWN_WITH_FLOAT_ACTIONS else ())),
+      is_available=True,
+      install='',
+    )
+    for name, own in _OWN.items()
+  ]
+  listed.append(
+    KnownEnvironments(
+      f'{_ATARI}GAME',
+      'an Atari game, such as atari:MontezumaRevenge',
+      tuple(settings_lib.names(atari.Settings)),
+      all(map(_is_installed, _ATARI_PACKAGES)),
+      extras.install_command('atari'),
+    )
+  )
   for package in _GYM_PACKAGES:
-    listed.append(KnownEnvironments(
-        f'{package}:ID', f'any environment registered with {package}; takes its settings too',
-        of_actions, _is_installed(package), extras.install_command(package)))
-  listed.append(KnownEnvironments(
-      f'{_DM_CONTROL}DOMAIN/TASK', "a task of dm_control's suite, such as dm_control:cheetah/run",
-      (*dm_control_adapter.SETTINGS, *of_actions), _is_installed('dm_control'),
-      extras.install_command('dm-control')))
-  listed.append(KnownEnvironments(
-      'package.module:factory', 'your own factory(seed, **settings); takes its settings too',
-      of_actions, True, ''))
+    listed.append(
+      KnownEnvironments(
+        f'{package}:ID',
+        f'any environment registered with {package}; takes its settings too',
+        of_actions,
+        _is_installed(package),
+        extras.install_command(package),
+      )
+    )
+  listed.append(
+    KnownEnvironments(
+      f'{_DM_CONTROL}DOMAIN/TASK',
+      "a task of dm_control's suite, such as dm_control:cheetah/run",
+      (*dm_control_adapter.SETTINGS, *of_actions),
+      _is_installed('dm_control'),
+      extras.install_command('dm-control'),
+    )
+  )
+  listed.append(
+    KnownEnvironments(
+      'package.module:factory',
+      'your own factory(seed, **settings); takes its settings too',
+      of_actions,
+      True,
+      '',
+    )
+  )
   return listed
 
 
@@ -265,8 +302,8 @@ def _gym_level(environment_id: str) -> tuple[str, str]:
 def _require(environment_id: str, package: str, extra: str) -> None:
   if not _is_installed(package):
     raise types.UserError(
-        f'environment {environment_id!r} needs {package}: '
-        f'{extras.install_command(extra)}')
+      f'environment {environment_id!r} needs {package}: {extras.install_command(extra)}'
+    )
 
 
 def _is_installed(package: str) -> bool:

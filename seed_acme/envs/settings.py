@@ -1,4 +1,5 @@
 """Settings of an environment held against the parameters of what builds it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -11,8 +12,11 @@ from seed_acme import types
 
 
 def check(
-    config: config_lib.EnvironmentConfig, function: Callable[..., Any], skip: Iterable[str],
-    also: Iterable[str] = ()) -> None:
+  config: config_lib.EnvironmentConfig,
+  function: Callable[..., Any],
+  skip: Iterable[str],
+  also: Iterable[str] = (),
+) -> None:
   """Raises `types.UserError` for a setting that is not accepted, or one that is missing.
 
   skip: parameters that are no settings. also: settings that others take care of.
@@ -22,12 +26,14 @@ def check(
   unknown = [name for name in config.settings if name not in accepted]
   if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
     raise types.UserError(
-        f'environment {config.id!r} has no setting {unknown[0]!r}: expected '
-        f'{", ".join(accepted) or "none"}')
+      f'environment {config.id!r} has no setting {unknown[0]!r}: expected '
+      f'{", ".join(accepted) or "none"}'
+    )
   missing = [
-      name for name, parameter in list(parameters(function).items())[1:]
-      if name in accepted and parameter.default is parameter.empty
-      and name not in config.settings]
+    name
+    for name, parameter in list(parameters(function).items())[1:]
+    if name in accepted and parameter.default is parameter.empty and name not in config.settings
+  ]
   if missing:
     raise types.UserError(f'environment {config.id!r} needs the setting {missing[0]!r}')
 
@@ -35,9 +41,11 @@ def check(
 def names(function: Callable[..., Any], skip: Iterable[str] = ()) -> list[str]:
   """Parameters that can be given by name, without those to skip."""
   return [
-      name for name, parameter in parameters(function).items()
-      if name not in skip and parameter.kind in (
-          parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)]
+    name
+    for name, parameter in parameters(function).items()
+    if name not in skip
+    and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+  ]
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

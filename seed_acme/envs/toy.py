@@ -1,4 +1,5 @@
 """Toys for continuous actions: answer with the vector shown, at once or some rows later."""
+
 from __future__ import annotations
 
 from dm_env import specs as dm_specs
@@ -37,15 +38,16 @@ class _CopyVectors:
   each step, the constant arrays are shared and write-protected.
   """
 
-  def __init__(
-      self, num_environments: int, seed: int, *, size: int, delay: int, num_vectors: int):
+  def __init__(self, num_environments: int, seed: int, *, size: int, delay: int, num_vectors: int):
     self.num_environments = num_environments
     low, high = np.full(size + 2, -1), np.full(size + 2, 1)
     low[size:] = 0
     self.spec = types.EnvironmentSpec(
-        observation=dm_specs.BoundedArray((size + 2,), np.float32, low, high, 'observation'),
-        action=dm_specs.BoundedArray(
-            (size,), np.float32, np.full(size, -1), np.full(size, 1), 'action'))
+      observation=dm_specs.BoundedArray((size + 2,), np.float32, low, high, 'observation'),
+      action=dm_specs.BoundedArray(
+        (size,), np.float32, np.full(size, -1), np.full(size, 1), 'action'
+      ),
+    )
     self._size, self._delay, self._num_vectors = size, delay, num_vectors
     self._length = delay + num_vectors  # of an episode, in steps
     self._random = np.random.default_rng(seed)
@@ -57,8 +59,9 @@ class _CopyVectors:
     self._blank[:, size] = 1 - np.arange(self._length + 1) / self._length
     self._blank[delay:-1, size + 1] = 1
     self._step_types = {
-        kind: lockstep.constant(num_environments, kind, np.uint8)
-        for kind in (types.FIRST, types.MID, types.LAST)}
+      kind: lockstep.constant(num_environments, kind, np.uint8)
+      for kind in (types.FIRST, types.MID, types.LAST)
+    }
     self._zeros = lockstep.constant(num_environments, 0, np.float32)
     self._ones = lockstep.constant(num_environments, 1, np.float32)
 
@@ -123,12 +126,14 @@ class _CopyVectors:
     """Nothing to free."""
 
   def _timestep(
-      self, step_type: int, reward: np.ndarray, discount: np.ndarray) -> types.VectorTimeStep:
-    observation = np.repeat(self._blank[self._row:self._row + 1], self.num_environments, axis=0)
+    self, step_type: int, reward: np.ndarray, discount: np.ndarray
+  ) -> types.VectorTimeStep:
+    observation = np.repeat(self._blank[self._row : self._row + 1], self.num_environments, axis=0)
     if self._row < self._num_vectors:
-      observation[:, :self._size] = self._vectors[:, self._row]
+      observation[:, : self._size] = self._vectors[:, self._row]
     return types.VectorTimeStep(
-        self._step_types[step_type], reward, discount, observation, score=reward)
+      self._step_types[step_type], reward, discount, observation, score=reward
+    )
 
 
 class Toy(_CopyVectors):
@@ -141,8 +146,7 @@ class Toy(_CopyVectors):
   """
 
   def __init__(self, num_environments: int, seed: int, size: int = 3, length: int = 3):
-    for name, value in (
-        ('num_environments', num_environments), ('size', size), ('length', length)):
+    for name, value in (('num_environments', num_environments), ('size', size), ('length', length)):
       lockstep.check_integer('toy', name, value, 1)
     super().__init__(num_environments, seed, size=size, delay=0, num_vectors=length)
 
@@ -160,14 +164,20 @@ class ToyMemory(_CopyVectors):
   """
 
   def __init__(
-      self, num_environments: int, seed: int, size: int = 3, delay: int = 3,
-      num_vectors: int = 3):
-    for name, value in (('num_environments', num_environments), ('size', size),
-                        ('delay', delay), ('num_vectors', num_vectors)):
+    self, num_environments: int, seed: int, size: int = 3, delay: int = 3, num_vectors: int = 3
+  ):
+    for name, value in (
+      ('num_environments', num_environments),
+      ('size', size),
+      ('delay', delay),
+      ('num_vectors', num_vectors),
+    ):
       lockstep.check_integer('toy_memory', name, value, 1)
     if num_vectors > delay:
-      raise types.UserError(f'toy_memory: num_vectors ({num_vectors}) must be <= delay ({delay}): '
-                            'all vectors are shown before the first is asked for')
+      raise types.UserError(
+        f'toy_memory: num_vectors ({num_vectors}) must be <= delay ({delay}): '
+        'all vectors are shown before the first is asked for'
+      )
     super().__init__(num_environments, seed, size=size, delay=delay, num_vectors=num_vectors)
 
   def memory_score(self, mean_return: float) -> float:

@@ -1,4 +1,5 @@
 """E plain dm_env environments, stepped one after the other, as one `core.VectorEnvironment`."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -46,22 +47,26 @@ class VectorOfEnvironments:
     first = self._environments[0]
     observation_spec, action_spec = first.observation_spec(), first.action_spec()
     for index, environment in enumerate(self._environments[1:], start=1):
-      self._require_equal(index, 'observation_spec', observation_spec,
-                          environment.observation_spec())
+      self._require_equal(
+        index, 'observation_spec', observation_spec, environment.observation_spec()
+      )
       self._require_equal(index, 'action_spec', action_spec, environment.action_spec())
     self.spec = types.EnvironmentSpec(
-        observation=tree.map_structure(_narrow, observation_spec),
-        action=tree.map_structure(_narrow_inwards, action_spec),
-        frames_per_step=getattr(first, 'frames_per_step', 1))
+      observation=tree.map_structure(_narrow, observation_spec),
+      action=tree.map_structure(_narrow_inwards, action_spec),
+      frames_per_step=getattr(first, 'frames_per_step', 1),
+    )
     self._has_score = hasattr(first, 'last_score')
     self._action = Structure(action_spec)
     self._observation = Structure(observation_spec)
     self._fields = [
-        '/'.join(['observation', *map(str, path)])
-        for path, _ in tree.flatten_with_path(observation_spec)]
+      '/'.join(['observation', *map(str, path)])
+      for path, _ in tree.flatten_with_path(observation_spec)
+    ]
     # (shape and dtype as the environment returns them, dtype as it is handed on)
     self._leaves = [
-        (spec.shape, spec.dtype, _narrow(spec).dtype) for spec in tree.flatten(observation_spec)]
+      (spec.shape, spec.dtype, _narrow(spec).dtype) for spec in tree.flatten(observation_spec)
+    ]
     self._has_ended = [True] * self.num_environments
     self._any_ended = True  # any(_has_ended)
     self._all_mid = [dm_env.StepType.MID] * self.num_environments
@@ -82,12 +87,17 @@ class VectorOfEnvironments:
       leaf = np.array(leaf, spec.dtype)
       if leaf.shape != (self.num_environments, *spec.shape):
         raise ValueError(
-            f'actions of shape {leaf.shape}: expected {(self.num_environments, *spec.shape)}')
+          f'actions of shape {leaf.shape}: expected {(self.num_environments, *spec.shape)}'
+        )
       leaves.append(leaf)
-    return self._collect([
+    return self._collect(
+      [
         environment.reset() if has_ended else environment.step(action)
         for environment, has_ended, action in zip(
-            self._environments, self._has_ended, self._action.rows(leaves))])
+          self._environments, self._has_ended, self._action.rows(leaves)
+        )
+      ]
+    )
 
   @property
   def can_render(self) -> bool:
@@ -98,13 +108,21 @@ class VectorOfEnvironments:
     """`[H, W, 3]` uint8: what environment 0 shows now. `types.UserError` if it cannot."""
     if not self.can_render:
       raise types.UserError(
-          f'{self._name} cannot show its screen: give the environment a method '
-          'render() -> uint8 [H, W, 3]')
+        f'{self._name} cannot show its screen: give the environment a method '
+        'render() -> uint8 [H, W, 3]'
+      )
     screen = self._environments[0].render()
-    if not (isinstance(screen, np.ndarray) and screen.dtype == np.uint8
-            and screen.ndim == 3 and screen.shape[2] == 3):
-      got = (f'{screen.dtype} of shape {screen.shape}' if isinstance(screen, np.ndarray)
-             else type(screen).__name__)
+    if not (
+      isinstance(screen, np.ndarray)
+      and screen.dtype == np.uint8
+      and screen.ndim == 3
+      and screen.shape[2] == 3
+    ):
+      got = (
+        f'{screen.dtype} of shape {screen.shape}'
+        if isinstance(screen, np.ndarray)
+        else type(screen).__name__
+      )
       raise self._error(0, 'render()', 'uint8 of shape [H, W, 3]', got)
     return screen
 
@@ -123,16 +141,17 @@ class VectorOfEnvironments:
     if types.FIRST in step_types:  # dm_env has None for reward and discount there
       for index, step_type in enumerate(step_types):
         if step_type == types.FIRST:
-          rewards[index], discounts[index] = 0., 1.
+          rewards[index], discounts[index] = 0.0, 1.0
     reward = self._numbers('reward', rewards)
     discount = self._discounts(discounts)
     score = reward.copy()
     if self._has_score:
       score = self._numbers(
-          'last_score', [environment.last_score for environment in self._environments])
+        'last_score', [environment.last_score for environment in self._environments]
+      )
     return types.VectorTimeStep(
-        np.array(step_types, np.uint8), reward, discount, self._stack_observations(timesteps),
-        score)
+      np.array(step_types, np.uint8), reward, discount, self._stack_observations(timesteps), score
+    )
 
   def _check_step_types(self, step_types: list[dm_env.StepType]) -> None:
     """Holds them against `_has_ended`, whose turn to change it is then."""
@@ -172,10 +191,14 @@ class VectorOfEnvironments:
         rows.append(self._observation.flatten(timestep.observation))
       except (KeyError, TypeError, ValueError) as error:
         raise self._error(
-            index, 'observation', f'the structure of observation_spec(), {self._observation}',
-            Structure(timestep.observation)) from error
+          index,
+          'observation',
+          f'the structure of observation_spec(), {self._observation}',
+          Structure(timestep.observation),
+        ) from error
     return self._observation.unflatten(
-        [self._stack(number, column) for number, column in enumerate(zip(*rows))])
+      [self._stack(number, column) for number, column in enumerate(zip(*rows))]
+    )
 
   def _stack(self, number: int, values: Iterable[Any]) -> np.ndarray:
     """Leaf `number` of all environments as `[E, ...]`, all finite."""
@@ -184,8 +207,12 @@ class VectorOfEnvironments:
     for index, value in enumerate(values):
       value = np.asarray(value)
       if value.shape != shape or value.dtype != dtype:
-        raise self._error(index, self._fields[number], f'{dtype} of shape {shape}',
-                          f'{value.dtype} of shape {value.shape}')
+        raise self._error(
+          index,
+          self._fields[number],
+          f'{dtype} of shape {shape}',
+          f'{value.dtype} of shape {value.shape}',
+        )
       buffer[index] = value
     if narrow.kind == 'f' and not np.isfinite(buffer).all():
       index = int(np.argwhere(~np.isfinite(buffer))[0, 0])
@@ -199,7 +226,8 @@ class VectorOfEnvironments:
 
   def _error(self, index: int, field: str, expected: str, got: Any) -> types.UserError:
     return types.UserError(
-        f'environment {index} of {self._name}: {field}: expected {expected}, got {got}')
+      f'environment {index} of {self._name}: {field}: expected {expected}, got {got}'
+    )
 
 
 class Structure:
@@ -245,8 +273,10 @@ def _narrow(spec: dm_specs.Array) -> dm_specs.Array:
     return spec
   if isinstance(spec, dm_specs.BoundedArray):
     return spec.replace(
-        dtype=np.float32, minimum=spec.minimum.astype(np.float32),
-        maximum=spec.maximum.astype(np.float32))
+      dtype=np.float32,
+      minimum=spec.minimum.astype(np.float32),
+      maximum=spec.maximum.astype(np.float32),
+    )
   return spec.replace(dtype=np.float32)
 
 
@@ -257,5 +287,6 @@ def _narrow_inwards(spec: dm_specs.Array) -> dm_specs.Array:
     return narrow
   low, high = narrow.minimum, narrow.maximum
   return narrow.replace(
-      minimum=np.where(low < spec.minimum, np.nextafter(low, np.float32(np.inf)), low),
-      maximum=np.where(high > spec.maximum, np.nextafter(high, np.float32(-np.inf)), high))
+    minimum=np.where(low < spec.minimum, np.nextafter(low, np.float32(np.inf)), low),
+    maximum=np.where(high > spec.maximum, np.nextafter(high, np.float32(-np.inf)), high),
+  )

@@ -1,4 +1,5 @@
 """Collects the requests of concurrent callers into batches."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -31,6 +32,7 @@ class Refusal:
 
 class PendingRequest:
   """A request that waits for its reply; made by a session, answered by the inference thread."""
+
   __slots__ = ('request', 'is_training', 'arrived_s', '_reply')
 
   def __init__(self, request: types.ActorRequest, is_training: bool):
@@ -61,8 +63,13 @@ class Batcher:
   (replay is full); evaluation requests pass.
   """
 
-  def __init__(self, batch_size: int, timeout_s: float, accepts_training: Callable[[], bool],
-               holds: Callable[[types.ActorRequest], bool]):
+  def __init__(
+    self,
+    batch_size: int,
+    timeout_s: float,
+    accepts_training: Callable[[], bool],
+    holds: Callable[[types.ActorRequest], bool],
+  ):
     """holds(request): whether this one has to wait; asked again after each `wake`, by the
     thread that takes the batches.
     """
@@ -99,8 +106,11 @@ class Batcher:
       self._pending.append(pending)
       # Waking the inference thread costs more than this look. Where it waits for the time-out
       # of an older request, this one need not wake it.
-      if (self._nothing_to_run or len(self._pending) >= self._num_callers
-          or self._num_rows() >= self._batch_size):
+      if (
+        self._nothing_to_run
+        or len(self._pending) >= self._num_callers
+        or self._num_rows() >= self._batch_size
+      ):
         self._condition.notify()
 
   def _num_rows(self) -> int:
@@ -173,22 +183,30 @@ def padded_size(num_rows: int, batch_size: int) -> int:
   return batch_size if num_rows <= batch_size < size else size
 
 
-def refuse_repeated_environments(requests: list[types.ActorRequest],
-                                 num_environments: int) -> list[Refusal | None]:
+def refuse_repeated_environments(
+  requests: list[types.ActorRequest], num_environments: int
+) -> list[Refusal | None]:
   """A refusal for each request that names an environment twice, or one already in the batch."""
   is_taken = np.zeros(num_environments, bool)
   refusals: list[Refusal | None] = []
   for request in requests:
     env_ids = request.env_ids
     if env_ids.size and (env_ids.min() < 0 or env_ids.max() >= num_environments):
-      refusals.append(Refusal(f'env_ids {env_ids.min()} ... {env_ids.max()} are outside '
-                              f'0 ... {num_environments - 1}'))
+      refusals.append(
+        Refusal(
+          f'env_ids {env_ids.min()} ... {env_ids.max()} are outside 0 ... {num_environments - 1}'
+        )
+      )
       continue
     with_this = is_taken.copy()
     with_this[env_ids] = True
     if np.count_nonzero(with_this) != np.count_nonzero(is_taken) + env_ids.size:
-      refusals.append(Refusal(f'environment {_first_repeated(env_ids, is_taken)} is in this batch '
-                              'twice: two actors use the same env_id'))
+      refusals.append(
+        Refusal(
+          f'environment {_first_repeated(env_ids, is_taken)} is in this batch '
+          'twice: two actors use the same env_id'
+        )
+      )
       continue
     is_taken = with_this
     refusals.append(None)

@@ -3,6 +3,7 @@
 Courier unpickles what it receives and listens on all interfaces: whoever reaches the port
 can run code. Use it on trusted networks only; gRPC is the default.
 """
+
 from __future__ import annotations
 
 from concurrent import futures
@@ -39,8 +40,10 @@ class CourierServer:
     self._lock = threading.Lock()
     self.port = port or portpicker.pick_unused_port()
     if port and not portpicker.is_port_free(port):
-      raise types.UserError(f'cannot listen on port {port}: it is in use; choose another '
-                            '--config.transport.port, or 0 for any free one')
+      raise types.UserError(
+        f'cannot listen on port {port}: it is in use; choose another '
+        '--config.transport.port, or 0 for any free one'
+      )
     self._server = courier.Server('inference', port=self.port, thread_pool_size=max_streams)
     self._server.Bind('open', self._open)
     self._server.Bind('answer', self._answer)
@@ -81,8 +84,14 @@ class CourierServer:
 class CourierChannel:
   """An actor's end; a call in flight at a time, waited for in short polls."""
 
-  def __init__(self, address: str, token: str, codec: wire.GroupCodec, env_ids: np.ndarray,
-               connect_timeout_s: float):
+  def __init__(
+    self,
+    address: str,
+    token: str,
+    codec: wire.GroupCodec,
+    env_ids: np.ndarray,
+    connect_timeout_s: float,
+  ):
     self._codec = codec
     self._address = address
     self._connect_timeout_s = connect_timeout_s
@@ -131,7 +140,8 @@ class CourierChannel:
         future.set_exception(ConnectionError(status.message()))
 
     call = self._client._client.AsyncPyCall(
-        method, list(arguments), {}, on_result, on_error, True, self._call_timeout, False)
+      method, list(arguments), {}, on_result, on_error, True, self._call_timeout, False
+    )
     future.add_done_callback(lambda done: call.Cancel() if done.cancelled() else None)
     return future
 
@@ -149,5 +159,6 @@ class CourierChannel:
         if time.monotonic() > give_up:
           future.cancel()
           raise core.ServerLost(
-              f'no answer from the inference server at {self._address} for '
-              f'{self._connect_timeout_s:g} s (actor.connect_timeout_s)') from None
+            f'no answer from the inference server at {self._address} for '
+            f'{self._connect_timeout_s:g} s (actor.connect_timeout_s)'
+          ) from None

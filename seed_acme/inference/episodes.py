@@ -1,4 +1,5 @@
 """Returns and lengths of episodes, by environment."""
+
 from __future__ import annotations
 
 import collections
@@ -18,6 +19,7 @@ class EpisodeSummary(NamedTuple):
   score is the sum of the reported reward, return_ of the reward that trains; length is
   in agent steps (transitions).
   """
+
   num_episodes: int
   score: float | None
   return_: float | None
@@ -41,16 +43,18 @@ class EpisodeStatistics:
     self._return[env_ids] = 0
     self._length[env_ids] = 0
 
-  def add(self, env_ids: np.ndarray, step_type: np.ndarray, reward: np.ndarray,
-          score: np.ndarray) -> int:
+  def add(
+    self, env_ids: np.ndarray, step_type: np.ndarray, reward: np.ndarray, score: np.ndarray
+  ) -> int:
     """One row of each of these environments, `[N]` each; returns how many episodes ended."""
     self._score[env_ids] += score
     self._return[env_ids] += reward
     self._length[env_ids] += step_type != types.FIRST
     ended = env_ids[step_type == types.LAST]
     if ended.size:
-      episodes = list(zip(self._score[ended].tolist(), self._return[ended].tolist(),
-                          self._length[ended].tolist()))
+      episodes = list(
+        zip(self._score[ended].tolist(), self._return[ended].tolist(), self._length[ended].tolist())
+      )
       self.reset(ended)
       with self._lock:
         self._window.extend(episodes)

@@ -2,6 +2,7 @@
 
 Generic handlers: no generated code, no protocol buffers, nothing unpickled.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -35,25 +36,29 @@ _NO_LIMIT = -1
 _KEEPALIVE_MS = 2_000
 _KEEPALIVE_TIMEOUT_MS = 3_000
 _MESSAGE_OPTIONS = [
-    ('grpc.keepalive_time_ms', _KEEPALIVE_MS),
-    ('grpc.keepalive_timeout_ms', _KEEPALIVE_TIMEOUT_MS),
-    # gRPC sends no keepalive ping while another one of its own is unanswered, and would wait a
-    # minute for the answer to that.
-    ('grpc.http2.ping_timeout_ms', _KEEPALIVE_TIMEOUT_MS),
-    ('grpc.keepalive_permit_without_calls', 1),
-    ('grpc.http2.max_pings_without_data', 0),
-    ('grpc.http2.min_ping_interval_without_data_ms', _KEEPALIVE_MS // 2),
-    ('grpc.max_send_message_length', _NO_LIMIT),
-    ('grpc.max_receive_message_length', _NO_LIMIT),
-    ('grpc.enable_http_proxy', 0),  # gRPC would send even 127.0.0.1 through $http_proxy
-    # We try again ourselves. gRPC would wait up to 2 minutes between attempts where another
-    # channel of this process knows the address, and repeat a stream without our knowing.
-    ('grpc.use_local_subchannel_pool', 1),
-    ('grpc.enable_retries', 0),
+  ('grpc.keepalive_time_ms', _KEEPALIVE_MS),
+  ('grpc.keepalive_timeout_ms', _KEEPALIVE_TIMEOUT_MS),
+  # gRPC sends no keepalive ping while another one of its own is unanswered, and would wait a
+  # minute for the answer to that.
+  ('grpc.http2.ping_timeout_ms', _KEEPALIVE_TIMEOUT_MS),
+  ('grpc.keepalive_permit_without_calls', 1),
+  ('grpc.http2.max_pings_without_data', 0),
+  ('grpc.http2.min_ping_interval_without_data_ms', _KEEPALIVE_MS // 2),
+  ('grpc.max_send_message_length', _NO_LIMIT),
+  ('grpc.max_receive_message_length', _NO_LIMIT),
+  ('grpc.enable_http_proxy', 0),  # gRPC would send even 127.0.0.1 through $http_proxy
+  # We try again ourselves. gRPC would wait up to 2 minutes between attempts where another
+  # channel of this process knows the address, and repeat a stream without our knowing.
+  ('grpc.use_local_subchannel_pool', 1),
+  ('grpc.enable_retries', 0),
 ]
 # Errors after which the same actor may try again: the network, not the request.
-_TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED,
-              grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNKNOWN)
+_TRANSIENT = (
+  grpc.StatusCode.UNAVAILABLE,
+  grpc.StatusCode.CANCELLED,
+  grpc.StatusCode.DEADLINE_EXCEEDED,
+  grpc.StatusCode.UNKNOWN,
+)
 _LOG = logging.getLogger(__name__)
 _T = TypeVar('_T')
 
@@ -61,26 +66,42 @@ _T = TypeVar('_T')
 class GrpcServer:
   """Serves sessions on `host:port`; one thread of its pool for each open stream."""
 
-  def __init__(self, desk: sessions.SessionDesk, host: str, port: int, max_streams: int,
-               membership: membership_lib.Membership):
+  def __init__(
+    self,
+    desk: sessions.SessionDesk,
+    host: str,
+    port: int,
+    max_streams: int,
+    membership: membership_lib.Membership,
+  ):
     """port 0 picks a free one. Raises `types.UserError` if the port is taken."""
     self._desk = desk
     self._membership = membership
     self._server = grpc.server(
-        futures.ThreadPoolExecutor(max_workers=max_streams, thread_name_prefix='grpc_stream'),
-        # Without this two servers share a port silently, and actors reach either.
-        options=[('grpc.so_reuseport', 0), *_MESSAGE_OPTIONS])
-    self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, {
-        _STREAM: grpc.stream_stream_rpc_method_handler(self._stream),
-        _JOIN: grpc.unary_stream_rpc_method_handler(self._join)}),))
+      futures.ThreadPoolExecutor(max_workers=max_streams, thread_name_prefix='grpc_stream'),
+      # Without this two servers share a port silently, and actors reach either.
+      options=[('grpc.so_reuseport', 0), *_MESSAGE_OPTIONS],
+    )
+    self._server.add_generic_rpc_handlers(
+      (
+        grpc.method_handlers_generic_handler(
+          _SERVICE,
+          {
+            _STREAM: grpc.stream_stream_rpc_method_handler(self._stream),
+            _JOIN: grpc.unary_stream_rpc_method_handler(self._join),
+          },
+        ),
+      )
+    )
     try:
       self.port = self._server.add_insecure_port(f'{host}:{port}')
     except RuntimeError:
       self.port = 0
     if not self.port:
       raise types.UserError(
-          f'cannot listen on {host}:{port}: the port is in use or the address is not of this '
-          'machine; choose another --config.transport.port, or 0 for any free one')
+        f'cannot listen on {host}:{port}: the port is in use or the address is not of this '
+        'machine; choose another --config.transport.port, or 0 for any free one'
+      )
 
   def start(self) -> None:
     self._server.start()
@@ -196,12 +217,17 @@ class _Connection:
         reason = self._explain(error)
       if time.monotonic() > give_up:
         raise core.ServerLost(
-            f'no inference server at {self._address} for {self._connect_timeout_s:g} s '
-            f'(actor.connect_timeout_s): {reason}')
+          f'no inference server at {self._address} for {self._connect_timeout_s:g} s '
+          f'(actor.connect_timeout_s): {reason}'
+        )
       if not has_told:
         has_told = True
-        _LOG.warning('waiting for the inference server at %s, up to %g s (%s)',
-                     self._address, self._connect_timeout_s, reason)
+        _LOG.warning(
+          'waiting for the inference server at %s, up to %g s (%s)',
+          self._address,
+          self._connect_timeout_s,
+          reason,
+        )
       time.sleep(_RETRY_S)
 
   def _explain(self, error: Exception) -> str:
@@ -241,8 +267,14 @@ def _reason(error: Exception) -> str:
 class GrpcChannel(_Connection):
   """An actor's stream; opens itself again after a broken connection and repeats the request."""
 
-  def __init__(self, address: str, token: str, codec: wire.GroupCodec, env_ids: np.ndarray,
-               connect_timeout_s: float):
+  def __init__(
+    self,
+    address: str,
+    token: str,
+    codec: wire.GroupCodec,
+    env_ids: np.ndarray,
+    connect_timeout_s: float,
+  ):
     super().__init__(address, token, connect_timeout_s)
     self._codec = codec
     self._hello = codec.hello(env_ids)
@@ -309,6 +341,9 @@ class GrpcMember(_Connection):
       self._retry(self._connect)
 
   def _connect(self) -> bytes:
-    self._open(lambda channel: channel.unary_stream(f'/{_SERVICE}/{_JOIN}')(
-        self._hello, metadata=self._metadata))
+    self._open(
+      lambda channel: channel.unary_stream(f'/{_SERVICE}/{_JOIN}')(
+        self._hello, metadata=self._metadata
+      )
+    )
     return self._answer_to_greeting()

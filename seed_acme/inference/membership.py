@@ -4,6 +4,7 @@ Such a node asks the learner before it does anything: `join`. The learner holds 
 the node's part in the run against its own values, and tells it which start of this node it
 is. A node without environments (replay) stays on to hear when the run is over.
 """
+
 from __future__ import annotations
 
 import collections
@@ -46,18 +47,23 @@ class Membership:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
       raise ValueError('the first message is no greeting of a node') from error
     if protocol != PROTOCOL:
-      raise ValueError(f'{node} speaks protocol {protocol}, the learner {PROTOCOL}: '
-                       'install the same version of seed_acme on all hosts')
+      raise ValueError(
+        f'{node} speaks protocol {protocol}, the learner {PROTOCOL}: '
+        'install the same version of seed_acme on all hosts'
+      )
     ours = self._settings.get(node.partition('/')[0])
     if ours is None:
       raise ValueError(f'this run has no node {node}')
     differences = [
-        f'{name} is {theirs.get(name, "absent")}, the learner\'s {ours.get(name, "absent")}'
-        for name in sorted(ours.keys() | theirs.keys()) if theirs.get(name) != ours.get(name)]
+      f"{name} is {theirs.get(name, 'absent')}, the learner's {ours.get(name, 'absent')}"
+      for name in sorted(ours.keys() | theirs.keys())
+      if theirs.get(name) != ours.get(name)
+    ]
     if differences:
       more = len(differences) - _MAX_DIFFERENCES
-      raise ValueError('; '.join(differences[:_MAX_DIFFERENCES])
-                       + (f'; and {more} more' if more > 0 else ''))
+      raise ValueError(
+        '; '.join(differences[:_MAX_DIFFERENCES]) + (f'; and {more} more' if more > 0 else '')
+      )
     with self._lock:
       start = self._first_start + self._num_starts[node]
       self._num_starts[node] += 1

@@ -4,6 +4,7 @@ A counter-based generator (SplitMix64's finaliser over a hash of the counters): 
 seed, environment, run and row give the same numbers in whatever batch, order or process
 the row is computed. Numpy has no vectorised form with one key a row.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -35,7 +36,8 @@ def uniforms(keys: np.ndarray, row_numbers: np.ndarray, num_uniforms: int) -> np
   With 24 bits, adding the half would round the largest number up to 1.
   """
   counters = row_numbers[:, None] * np.uint64(num_uniforms) + np.arange(
-      1, num_uniforms + 1, dtype=np.uint64)
+    1, num_uniforms + 1, dtype=np.uint64
+  )
   # Two rounds: neighbouring counters differ in few bits, and one leaves traces of that.
   bits = _mix(_mix(counters * _GOLDEN + keys[:, None])) >> _SHIFT_41
   return (bits.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)

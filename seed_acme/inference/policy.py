@@ -1,4 +1,5 @@
 """The network that acts: a copy of the learner's weights behind one graph function."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -42,9 +43,14 @@ class Policy:
   read of variables that the learner is writing would mix two versions.
   """
 
-  def __init__(self, spec: types.EnvironmentSpec, network: core.RecurrentNetwork,
-               select_actions: Callable[[types.Nest, types.Exploration], types.AgentOutput],
-               num_uniforms: int, published: PublishedVariables):
+  def __init__(
+    self,
+    spec: types.EnvironmentSpec,
+    network: core.RecurrentNetwork,
+    select_actions: Callable[[types.Nest, types.Exploration], types.AgentOutput],
+    num_uniforms: int,
+    published: PublishedVariables,
+  ):
     """num_uniforms: U, of `types.Exploration`."""
     self._spec = spec
     self._network = network
@@ -52,8 +58,9 @@ class Policy:
     self.num_uniforms = num_uniforms
     self.version = -1  # older than any published one
 
-    def compute(inputs: types.AgentInput, state: types.Nest,
-                exploration: types.Exploration) -> tuple[types.AgentOutput, types.Nest]:
+    def compute(
+      inputs: types.AgentInput, state: types.Nest, exploration: types.Exploration
+    ) -> tuple[types.AgentOutput, types.Nest]:
       prediction, new_state = network(inputs, state)
       output = select_actions(prediction, exploration)
       action = tree.map_structure(lambda a, s: tf.cast(a, s.dtype), output.action, spec.action)
@@ -65,10 +72,14 @@ class Policy:
       return ()
 
     self._compute = graph_function.GraphFunction(
-        compute, graph_function.batch_specs((
-            self._example_inputs(), self.initial_state(), self.example_exploration())))
+      compute,
+      graph_function.batch_specs(
+        (self._example_inputs(), self.initial_state(), self.example_exploration())
+      ),
+    )
     self._assign = graph_function.GraphFunction(
-        assign, (tuple(tf.TensorSpec(v.shape, v.dtype) for v in network.variables),))
+      assign, (tuple(tf.TensorSpec(v.shape, v.dtype) for v in network.variables),)
+    )
 
   def initial_state(self) -> types.Nest:
     """The state of a new episode, numpy `[1, ...]`."""
@@ -86,24 +97,29 @@ class Policy:
     latest = self._published.latest()
     return -1 if latest is None else latest.version
 
-  def __call__(self, inputs: types.AgentInput, state: types.Nest,
-               exploration: types.Exploration) -> tuple[types.AgentOutput, types.Nest]:
+  def __call__(
+    self, inputs: types.AgentInput, state: types.Nest, exploration: types.Exploration
+  ) -> tuple[types.AgentOutput, types.Nest]:
     """Numpy `[N, ...]` in, numpy `[N, ...]` out: (actions and predictions, new state)."""
     return self._compute.numpy(inputs, state, exploration)
 
   def example_exploration(self) -> types.Exploration:
     """Of one row, `[1, ...]`, of the first training environment."""
     return types.Exploration(
-        uniforms=np.full((1, self.num_uniforms), 0.5, np.float32),
-        place=np.zeros(1, np.float32), is_evaluation=np.zeros(1, bool))
+      uniforms=np.full((1, self.num_uniforms), 0.5, np.float32),
+      place=np.zeros(1, np.float32),
+      is_evaluation=np.zeros(1, bool),
+    )
 
   def _example_inputs(self) -> types.AgentInput:
     zeros = lambda array_spec: np.zeros((1, *array_spec.shape), array_spec.dtype)
     return types.AgentInput(
-        step_type=np.zeros(1, np.uint8), reward=np.zeros(1, np.float32),
-        discount=np.zeros(1, np.float32),
-        previous_action=tree.map_structure(zeros, self._spec.action),
-        observation=tree.map_structure(zeros, self._spec.observation))
+      step_type=np.zeros(1, np.uint8),
+      reward=np.zeros(1, np.float32),
+      discount=np.zeros(1, np.float32),
+      previous_action=tree.map_structure(zeros, self._spec.action),
+      observation=tree.map_structure(zeros, self._spec.observation),
+    )
 
   def example_row(self) -> tuple[types.AgentInput, types.AgentOutput]:
     """One row of an unroll, without batch axis: numpy arrays of the right shapes and dtypes."""
@@ -115,5 +131,9 @@ class Policy:
     """An unroll of `num_rows` rows, numpy, for signatures."""
     repeat = lambda x: np.repeat(np.asarray(x)[None], num_rows, axis=0)
     inputs, outputs = tree.map_structure(repeat, self.example_row())
-    return types.Unroll(tree.map_structure(lambda x: x[0], self.initial_state()), inputs, outputs,
-                        np.zeros(num_rows, np.int64))
+    return types.Unroll(
+      tree.map_structure(lambda x: x[0], self.initial_state()),
+      inputs,
+      outputs,
+      np.zeros(num_rows, np.int64),
+    )

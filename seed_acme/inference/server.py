@@ -1,4 +1,5 @@
 """The central inference server: one batch of requests in, one batch of actions out."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -31,10 +32,11 @@ class _Rows:
     self.run_ids = np.concatenate([r.run_ids for r in requests])
     self.num_rows = self.env_ids.size
     self.request_numbers = np.repeat(
-        np.array([r.request_number for r in requests], np.int64),
-        [r.env_ids.size for r in requests])
+      np.array([r.request_number for r in requests], np.int64), [r.env_ids.size for r in requests]
+    )
     self.timestep = nests.map_arrays(
-        lambda *parts: _padded(parts, size), *[r.timestep for r in requests])
+      lambda *parts: _padded(parts, size), *[r.timestep for r in requests]
+    )
 
 
 def _padded(parts: Sequence[np.ndarray], size: int) -> np.ndarray:
@@ -48,6 +50,7 @@ def _padded(parts: Sequence[np.ndarray], size: int) -> np.ndarray:
 
 class _ActedRows(NamedTuple):
   """The rows of a batch and what came of them, `[N, ...]` each."""
+
   is_evaluation: np.ndarray
   inputs: types.AgentInput
   score: np.ndarray
@@ -62,10 +65,21 @@ class InferenceServer:
   loop of the single-process program.
   """
 
-  def __init__(self, *, spec: types.EnvironmentSpec, policy: policy_lib.Policy,
-               num_training: int, num_environments: int, unroll_length: int, overlap: int,
-               batch_size: int, seed: int, sink: core.UnrollSink, counters: counting.Counters,
-               quota: step_quota.StepQuota | None):
+  def __init__(
+    self,
+    *,
+    spec: types.EnvironmentSpec,
+    policy: policy_lib.Policy,
+    num_training: int,
+    num_environments: int,
+    unroll_length: int,
+    overlap: int,
+    batch_size: int,
+    seed: int,
+    sink: core.UnrollSink,
+    counters: counting.Counters,
+    quota: step_quota.StepQuota | None,
+  ):
     """quota: None = environments never wait for the learner, see `holds`."""
     self._quota = quota
     self._policy = policy
@@ -76,16 +90,20 @@ class InferenceServer:
     self._counters = counters
     self._frames_per_step = spec.frames_per_step
     self._overlap = overlap
-    self._place = np.minimum(
-        np.arange(num_environments) / max(1, num_training - 1), 1).astype(np.float32)
+    self._place = np.minimum(np.arange(num_environments) / max(1, num_training - 1), 1).astype(
+      np.float32
+    )
     initial_state = policy.initial_state()
-    self._slots = slots_lib.EnvironmentSlots(
-        num_environments, spec.action, initial_state, seed)
+    self._slots = slots_lib.EnvironmentSlots(num_environments, spec.action, initial_state, seed)
     example_row = policy.example_row()
     self._example_outputs = example_row[1]
     self._unrolls = unrolls_lib.UnrollAssembler(
-        num_training, unroll_length, overlap, example_row,
-        tree.map_structure(lambda x: x[0], initial_state))
+      num_training,
+      unroll_length,
+      overlap,
+      example_row,
+      tree.map_structure(lambda x: x[0], initial_state),
+    )
     self._unrecorded: tuple[np.ndarray, _ActedRows, int] | None = None
     self.training_episodes = episodes.EpisodeStatistics(num_environments)
     self.evaluation_episodes = episodes.EpisodeStatistics(num_environments)
@@ -105,7 +123,8 @@ class InferenceServer:
     `record` must follow before the next call; actors step their environments meanwhile.
     """
     replies: list[batching.Reply] = list(
-        batching.refuse_repeated_environments(list(requests), self._num_environments))
+      batching.refuse_repeated_environments(list(requests), self._num_environments)
+    )
     fresh: list[int] = []
     for i, request in enumerate(requests):
       if replies[i] is None:
@@ -141,13 +160,17 @@ class InferenceServer:
     self._quota.renew(self._policy.newest_version())
     if self._quota.is_used_up(env_ids):
       return True
-    is_end = (not is_new_run and self._quota.is_last(env_ids)
-              and bool(self._unrolls.is_last_row(env_ids).all()))
+    is_end = (
+      not is_new_run
+      and self._quota.is_last(env_ids)
+      and bool(self._unrolls.is_last_row(env_ids).all())
+    )
     if is_end:
       rows = _Rows([request], env_ids.size)
       inputs, state, _ = self._policy_inputs(rows)
       outputs = nests.map_arrays(
-          lambda x: np.zeros((env_ids.size, *np.shape(x)), x.dtype), self._example_outputs)
+        lambda x: np.zeros((env_ids.size, *np.shape(x)), x.dtype), self._example_outputs
+      )
       self._append(env_ids, inputs, outputs, state, self._policy.version)
       self._unrolls.rewind(env_ids)
     return is_end
@@ -158,8 +181,9 @@ class InferenceServer:
     is_new = self._slots.is_new_run(env_ids, request.run_ids)
     if is_new.any():
       if (request.timestep.step_type[is_new] != types.FIRST).any():
-        return batching.Refusal('the first row of a run is not FIRST: reset the environments '
-                                'whenever run_ids change')
+        return batching.Refusal(
+          'the first row of a run is not FIRST: reset the environments whenever run_ids change'
+        )
     stored = self._slots.request_numbers[env_ids[~is_new]]
     number = request.request_number
     if not is_new.any() and (stored == number).all():
@@ -205,8 +229,7 @@ class InferenceServer:
       self.training_episodes.reset(env_ids)
       self.evaluation_episodes.reset(env_ids)
 
-  def _policy_inputs(
-      self, rows: _Rows) -> tuple[types.AgentInput, types.Nest, types.Exploration]:
+  def _policy_inputs(self, rows: _Rows) -> tuple[types.AgentInput, types.Nest, types.Exploration]:
     timestep, n = rows.timestep, rows.num_rows
     size = timestep.step_type.shape[0]
     ids = rows.env_ids
@@ -219,17 +242,21 @@ class InferenceServer:
       return x
 
     inputs = types.AgentInput(
-        step_type=timestep.step_type,
-        reward=np.where(is_first, np.float32(0), timestep.reward),
-        discount=timestep.discount,
-        # The action sampled at LAST must not leak into the next episode.
-        previous_action=nests.map_arrays(lambda a: zero_at_first(a[ids]), self._slots.action),
-        observation=timestep.observation)
+      step_type=timestep.step_type,
+      reward=np.where(is_first, np.float32(0), timestep.reward),
+      discount=timestep.discount,
+      # The action sampled at LAST must not leak into the next episode.
+      previous_action=nests.map_arrays(lambda a: zero_at_first(a[ids]), self._slots.action),
+      observation=timestep.observation,
+    )
     state = nests.map_arrays(lambda s: s[ids], self._slots.state)
     exploration = types.Exploration(
-        uniforms=noise.uniforms(self._slots.noise_keys[ids], self._slots.row_numbers[ids],
-                                self._policy.num_uniforms),
-        place=self._place[ids], is_evaluation=ids >= self._num_training)
+      uniforms=noise.uniforms(
+        self._slots.noise_keys[ids], self._slots.row_numbers[ids], self._policy.num_uniforms
+      ),
+      place=self._place[ids],
+      is_evaluation=ids >= self._num_training,
+    )
     return inputs, state, exploration
 
   def _record(self, env_ids: np.ndarray, acted: _ActedRows, version: int) -> None:
@@ -250,8 +277,14 @@ class InferenceServer:
       self._counters.add(episodes=num_ended)
     self._append(env_ids, acted.inputs, acted.outputs, acted.entering_state, version)
 
-  def _append(self, env_ids: np.ndarray, inputs: types.AgentInput, outputs: types.AgentOutput,
-              entering_state: types.Nest, version: int) -> None:
+  def _append(
+    self,
+    env_ids: np.ndarray,
+    inputs: types.AgentInput,
+    outputs: types.AgentOutput,
+    entering_state: types.Nest,
+    version: int,
+  ) -> None:
     """Rows to the unrolls of training environments; hands on those that are finished by them."""
     if self._quota is not None:
       self._quota.add(env_ids[self._unrolls.is_last_row(env_ids)])
@@ -262,8 +295,9 @@ class InferenceServer:
       self._sink.put(finished)
 
 
-def _add_episodes(statistics: episodes.EpisodeStatistics, env_ids: np.ndarray,
-                  acted: _ActedRows) -> int:
+def _add_episodes(
+  statistics: episodes.EpisodeStatistics, env_ids: np.ndarray, acted: _ActedRows
+) -> int:
   """Returns how many episodes ended. What an environment reports at FIRST is nobody's score."""
   step_type = acted.inputs.step_type
   score = np.where(step_type == types.FIRST, np.float32(0), acted.score)
@@ -273,8 +307,12 @@ def _add_episodes(statistics: episodes.EpisodeStatistics, env_ids: np.ndarray,
 class InferenceThread:
   """Answers and records the batches of a batcher until `stop`."""
 
-  def __init__(self, server: InferenceServer, batcher: batching.Batcher,
-               on_failure: Callable[[BaseException], None]):
+  def __init__(
+    self,
+    server: InferenceServer,
+    batcher: batching.Batcher,
+    on_failure: Callable[[BaseException], None],
+  ):
     """on_failure: called once, from this thread, with whatever ended it early."""
     self._server = server
     self._batcher = batcher

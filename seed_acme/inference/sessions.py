@@ -2,6 +2,7 @@
 
 A transport moves bytes and knows none of this; there are two of them (gRPC, courier).
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,8 +23,14 @@ _POLL_S = 0.02
 class Session:
   """One environment group of one actor. `answer` blocks its calling thread."""
 
-  def __init__(self, batcher: batching.Batcher, codec: wire.GroupCodec, env_ids: frozenset[int],
-               num_training: int, run_is_over: Callable[[], bool]):
+  def __init__(
+    self,
+    batcher: batching.Batcher,
+    codec: wire.GroupCodec,
+    env_ids: frozenset[int],
+    num_training: int,
+    run_is_over: Callable[[], bool],
+  ):
     self.env_ids = env_ids
     self.num_answered = 0
     self._batcher = batcher
@@ -80,8 +87,14 @@ class Session:
 class SessionDesk:
   """Opens sessions; one for each environment group, the newest wins."""
 
-  def __init__(self, batcher: batching.Batcher, spec: types.EnvironmentSpec,
-               num_environments: int, num_training: int, token: str):
+  def __init__(
+    self,
+    batcher: batching.Batcher,
+    spec: types.EnvironmentSpec,
+    num_environments: int,
+    num_training: int,
+    token: str,
+  ):
     """token: shared secret of the run; an actor that cannot show it is turned away."""
     self._batcher = batcher
     self._spec = spec
@@ -105,8 +118,7 @@ class SessionDesk:
     was replaced after being cut off.
     """
     codec, env_ids = wire.GroupCodec.check_hello(hello, self._spec, self._num_environments)
-    session = Session(self._batcher, codec, env_ids, self._num_training,
-                      lambda: self._run_is_over)
+    session = Session(self._batcher, codec, env_ids, self._num_training, lambda: self._run_is_over)
     with self._lock:
       replaced = [s for s in self._sessions if s.env_ids & env_ids]
       self._sessions = [s for s in self._sessions if not s.env_ids & env_ids] + [session]

@@ -1,4 +1,5 @@
 """What the inference server keeps of every environment, addressed by `env_id`."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -16,15 +17,18 @@ class EnvironmentSlots:
   to be on the host anyway when an unroll starts. Used by the inference thread only.
   """
 
-  def __init__(self, num_environments: int, action_spec: types.Nest, initial_state: types.Nest,
-               seed: int):
+  def __init__(
+    self, num_environments: int, action_spec: types.Nest, initial_state: types.Nest, seed: int
+  ):
     """initial_state: nest of `[1, ...]`, the state that a new episode starts from."""
     self._seed = seed
     self._initial_state = tree.map_structure(lambda x: np.array(x)[0], initial_state)
     self.state = tree.map_structure(
-        lambda x: np.repeat(x[None], num_environments, axis=0), self._initial_state)
+      lambda x: np.repeat(x[None], num_environments, axis=0), self._initial_state
+    )
     self.action = tree.map_structure(
-        lambda spec: np.zeros((num_environments, *spec.shape), spec.dtype), action_spec)
+      lambda spec: np.zeros((num_environments, *spec.shape), spec.dtype), action_spec
+    )
     self.run_ids = np.zeros(num_environments, np.int64)
     self.is_known = np.zeros(num_environments, bool)
     self.request_numbers = np.full(num_environments, -1, np.int64)
@@ -37,8 +41,9 @@ class EnvironmentSlots:
 
   def reset(self, env_ids: np.ndarray, run_ids: np.ndarray) -> None:
     """Forgets these environments and starts their new runs."""
-    tree.map_structure(lambda slot, initial: slot.__setitem__(env_ids, initial), self.state,
-                       self._initial_state)
+    tree.map_structure(
+      lambda slot, initial: slot.__setitem__(env_ids, initial), self.state, self._initial_state
+    )
     tree.map_structure(lambda slot: slot.__setitem__(env_ids, 0), self.action)
     self.run_ids[env_ids] = run_ids
     self.is_known[env_ids] = True
@@ -46,8 +51,9 @@ class EnvironmentSlots:
     self.row_numbers[env_ids] = 0
     self.noise_keys[env_ids] = noise.stream_keys(self._seed, env_ids, run_ids)
 
-  def write(self, env_ids: np.ndarray, request_numbers: np.ndarray, action: types.Nest,
-            state: types.Nest) -> None:
+  def write(
+    self, env_ids: np.ndarray, request_numbers: np.ndarray, action: types.Nest, state: types.Nest
+  ) -> None:
     """Stores what one batch computed; every leaf `[N, ...]`."""
     nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.state, state)
     nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.action, action)

@@ -1,4 +1,5 @@
 """Strictly on-policy steps: how many unrolls each environment gives to one update."""
+
 from __future__ import annotations
 
 import numpy as np

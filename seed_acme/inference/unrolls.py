@@ -1,4 +1,5 @@
 """Assembles rows into overlapping unrolls, for all environments at once."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -21,24 +22,30 @@ class UnrollAssembler:
   Used by the inference thread only.
   """
 
-  def __init__(self, num_environments: int, unroll_length: int, overlap: int,
-               row_example: tuple[types.AgentInput, types.AgentOutput],
-               state_example: types.Nest):
+  def __init__(
+    self,
+    num_environments: int,
+    unroll_length: int,
+    overlap: int,
+    row_example: tuple[types.AgentInput, types.AgentOutput],
+    state_example: types.Nest,
+  ):
     """row_example: nest of arrays of one row without batch axis; state_example likewise."""
     self._num_rows = overlap + unroll_length + 1
     self._overlap = overlap
     self._unroll_length = unroll_length
     self._row_structure = (*row_example, np.zeros((), np.int64))  # + policy_version
     self._rows = [
-        np.zeros((num_environments, self._num_rows, *np.shape(x)), np.asarray(x).dtype)
-        for x in tree.flatten(self._row_structure)
+      np.zeros((num_environments, self._num_rows, *np.shape(x)), np.asarray(x).dtype)
+      for x in tree.flatten(self._row_structure)
     ]
     # Unroll k of a run starts at row k T - overlap of the run. The states that entered
     # those rows wait here, in place k modulo the number of unrolls that can be under way.
     self._num_kept = overlap // unroll_length + 2
     self._kept_states = tree.map_structure(
-        lambda x: np.zeros((num_environments, self._num_kept, *np.shape(x)),
-                           np.asarray(x).dtype), state_example)
+      lambda x: np.zeros((num_environments, self._num_kept, *np.shape(x)), np.asarray(x).dtype),
+      state_example,
+    )
     self._is_recurrent = bool(tree.flatten(state_example))
     self._row_number = np.zeros(num_environments, np.int64)  # of the run
     self._unroll_number = np.zeros(num_environments, np.int64)  # of the run
@@ -49,16 +56,22 @@ class UnrollAssembler:
     """Drops the partial unrolls of these environments; their next row starts a run."""
     self._index[env_ids] = self._overlap
     for buffer in self._rows:
-      buffer[env_ids, :self._overlap] = 0
+      buffer[env_ids, : self._overlap] = 0
     step_type = self._unflatten(self._rows)[0].step_type
-    step_type[env_ids, :self._overlap] = types.LAST
+    step_type[env_ids, : self._overlap] = types.LAST
     self._row_number[env_ids] = 0
     self._unroll_number[env_ids] = 0
     # Unrolls that start in the padding: zeros enter it, and FIRST resets what comes out.
     tree.map_structure(lambda kept: kept.__setitem__(env_ids, 0), self._kept_states)
 
-  def append(self, env_ids: np.ndarray, inputs: types.AgentInput, outputs: types.AgentOutput,
-             entering_state: types.Nest, policy_version: int) -> types.Unroll | None:
+  def append(
+    self,
+    env_ids: np.ndarray,
+    inputs: types.AgentInput,
+    outputs: types.AgentOutput,
+    entering_state: types.Nest,
+    policy_version: int,
+  ) -> types.Unroll | None:
     """Adds one row of each environment, leaves `[N, ...]`; env_ids `[N]` unique.
 
     entering_state: the state before the row, before any reset at FIRST.
@@ -92,8 +105,11 @@ class UnrollAssembler:
     starts = row == 0
     if starts.any():
       place = (env_ids[starts], unroll_number[starts] % self._num_kept)
-      tree.map_structure(lambda kept, state: kept.__setitem__(place, state[starts]),
-                         self._kept_states, entering_state)
+      tree.map_structure(
+        lambda kept, state: kept.__setitem__(place, state[starts]),
+        self._kept_states,
+        entering_state,
+      )
 
   def _take(self, env_ids: np.ndarray) -> types.Unroll:
     finished = [buffer[env_ids] for buffer in self._rows]  # fancy indexing copies

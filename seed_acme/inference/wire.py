@@ -3,6 +3,7 @@
 Both ends derive the same list of fields from the environment's specification and compare
 them once, when a stream opens. Nothing is unpickled, so a message cannot run code.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,11 +21,15 @@ _ALIGNMENT = 8  # bytes; decoded arrays are views, and unaligned views are slow
 _OK, _REFUSED, _STOPPED, _PAUSED, _TAKEN = 0, 1, 2, 3, 4
 _STATUS = np.dtype('<i8')
 _ENDS: dict[int, type[core.ChannelClosed]] = {
-    _STOPPED: core.ChannelClosed, _PAUSED: core.ServerPaused, _TAKEN: core.ChannelTaken}
+  _STOPPED: core.ChannelClosed,
+  _PAUSED: core.ServerPaused,
+  _TAKEN: core.ChannelTaken,
+}
 
 
 class Field(NamedTuple):
   """One array of a message."""
+
   name: str
   dtype: str
   shape: tuple[int, ...]
@@ -50,14 +55,17 @@ class ArrayCodec:
   def encode(self, arrays: Sequence[np.ndarray]) -> bytes:
     """Arrays in field order; raises ValueError where one differs from its field."""
     if len(arrays) != len(self.fields):
-      raise ValueError(f'{len(arrays)} arrays for {len(self.fields)} fields: '
-                       f'{", ".join(field.name for field in self.fields)}')
+      raise ValueError(
+        f'{len(arrays)} arrays for {len(self.fields)} fields: '
+        f'{", ".join(field.name for field in self.fields)}'
+      )
     parts: list[Any] = []
     for field, dtype, padding, array in zip(self.fields, self._dtypes, self._padding, arrays):
       if array.shape != field.shape or array.dtype != dtype:
         raise ValueError(
-            f'{field.name} is {array.dtype}{list(array.shape)}, '
-            f'the specification says {dtype}{list(field.shape)}')
+          f'{field.name} is {array.dtype}{list(array.shape)}, '
+          f'the specification says {dtype}{list(field.shape)}'
+        )
       parts.append(array.tobytes())
       if padding:
         parts.append(padding)
@@ -68,17 +76,19 @@ class ArrayCodec:
     if len(message) != self.num_bytes:
       raise ValueError(f'a message of {len(message)} bytes, expected {self.num_bytes}')
     return [
-        np.frombuffer(message, dtype, int(np.prod(field.shape, dtype=np.int64)), offset)
-        .reshape(field.shape)
-        for field, dtype, offset in zip(self.fields, self._dtypes, self._offsets)
+      np.frombuffer(message, dtype, int(np.prod(field.shape, dtype=np.int64)), offset).reshape(
+        field.shape
+      )
+      for field, dtype, offset in zip(self.fields, self._dtypes, self._offsets)
     ]
 
 
 def _leaf_fields(prefix: str, spec: types.Nest, num_environments: int) -> list[Field]:
   return [
-      Field('/'.join((prefix, *map(str, path))), np.dtype(leaf.dtype).str,
-            (num_environments, *leaf.shape))
-      for path, leaf in tree.flatten_with_path(spec)
+    Field(
+      '/'.join((prefix, *map(str, path))), np.dtype(leaf.dtype).str, (num_environments, *leaf.shape)
+    )
+    for path, leaf in tree.flatten_with_path(spec)
   ]
 
 
@@ -89,7 +99,8 @@ class GroupCodec:
     self._spec = spec
     size = (num_environments,)
     self.num_environments = num_environments
-    self._request = ArrayCodec([
+    self._request = ArrayCodec(
+      [
         Field('request_number', '<i8', ()),
         Field('run_ids', '<i8', size),
         Field('env_ids', '<i4', size),
@@ -98,23 +109,23 @@ class GroupCodec:
         Field('discount', '<f4', size),
         Field('score', '<f4', size),
         *_leaf_fields('observation', spec.observation, num_environments),
-    ])
+      ]
+    )
     self._reply = ArrayCodec(_leaf_fields('action', spec.action, num_environments))
 
   def hello(self, env_ids: np.ndarray) -> bytes:
     """What the actor says when it opens a stream; the server answers with `check_hello`."""
-    return json.dumps({
-        'protocol': PROTOCOL,
-        'env_ids': env_ids.tolist(),
-        'fields': self._all_fields(),
-    }).encode()
+    return json.dumps(
+      {'protocol': PROTOCOL, 'env_ids': env_ids.tolist(), 'fields': self._all_fields()}
+    ).encode()
 
   def _all_fields(self) -> list[list[Any]]:
     return [[f.name, f.dtype, list(f.shape)] for f in self._request.fields + self._reply.fields]
 
   @staticmethod
-  def check_hello(hello: bytes, spec: types.EnvironmentSpec,
-                  max_environments: int) -> tuple[GroupCodec, frozenset[int]]:
+  def check_hello(
+    hello: bytes, spec: types.EnvironmentSpec, max_environments: int
+  ) -> tuple[GroupCodec, frozenset[int]]:
     """The server's codec for this actor, and its env_ids.
 
     Raises ValueError naming the first difference."""
@@ -125,39 +136,60 @@ class GroupCodec:
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
       raise ValueError('the first message of the stream is no greeting of an actor') from error
     if protocol != PROTOCOL:
-      raise ValueError(f'the actor speaks protocol {protocol}, the server {PROTOCOL}: '
-                       'install the same version of seed_acme on both')
+      raise ValueError(
+        f'the actor speaks protocol {protocol}, the server {PROTOCOL}: '
+        'install the same version of seed_acme on both'
+      )
     if not env_ids or min(env_ids) < 0 or max(env_ids) >= max_environments:
-      raise ValueError(f'the group has env_ids {sorted(env_ids)[:4]} ...; they must lie in '
-                       f'0 ... {max_environments - 1}')
+      raise ValueError(
+        f'the group has env_ids {sorted(env_ids)[:4]} ...; they must lie in '
+        f'0 ... {max_environments - 1}'
+      )
     if len(env_ids) != len(said['env_ids']):
       raise ValueError(f'the group has env_ids {said["env_ids"][:4]} ...: one of them twice')
     codec = GroupCodec(spec, len(env_ids))
     our_fields = codec._all_fields()
     for theirs, ours in zip(their_fields, our_fields):
       if theirs != ours:
-        raise ValueError(f'the actor sends {theirs}, the server expects {ours}: '
-                         'both must build the same environment')
+        raise ValueError(
+          f'the actor sends {theirs}, the server expects {ours}: '
+          'both must build the same environment'
+        )
     if len(their_fields) != len(our_fields):
       raise ValueError(f'the actor has {len(their_fields)} fields, the server {len(our_fields)}')
     return codec, env_ids
 
   def encode_request(self, request: types.ActorRequest) -> bytes:
     timestep = request.timestep
-    return self._request.encode([
-        np.asarray(request.request_number, np.int64), request.run_ids, request.env_ids,
-        timestep.step_type, timestep.reward, timestep.discount, timestep.score,
+    return self._request.encode(
+      [
+        np.asarray(request.request_number, np.int64),
+        request.run_ids,
+        request.env_ids,
+        timestep.step_type,
+        timestep.reward,
+        timestep.discount,
+        timestep.score,
         *tree.flatten(timestep.observation),
-    ])
+      ]
+    )
 
   def decode_request(self, message: bytes) -> types.ActorRequest:
     number, run_ids, env_ids, step_type, reward, discount, score, *observation = (
-        self._request.decode(message))
+      self._request.decode(message)
+    )
     return types.ActorRequest(
-        request_number=int(number), env_ids=env_ids, run_ids=run_ids,
-        timestep=types.VectorTimeStep(
-            step_type=step_type, reward=reward, discount=discount, score=score,
-            observation=tree.unflatten_as(self._spec.observation, observation)))
+      request_number=int(number),
+      env_ids=env_ids,
+      run_ids=run_ids,
+      timestep=types.VectorTimeStep(
+        step_type=step_type,
+        reward=reward,
+        discount=discount,
+        score=score,
+        observation=tree.unflatten_as(self._spec.observation, observation),
+      ),
+    )
 
   def encode_actions(self, actions: types.Nest) -> bytes:
     """A reply is a status word and then either the actions or the text of a refusal."""
@@ -170,8 +202,8 @@ class GroupCodec:
     if status in _ENDS:
       raise _ENDS[status]
     if status != _OK:
-      raise Refused(message[_STATUS.itemsize:].decode())
-    return tree.unflatten_as(self._spec.action, self._reply.decode(message[_STATUS.itemsize:]))
+      raise Refused(message[_STATUS.itemsize :].decode())
+    return tree.unflatten_as(self._spec.action, self._reply.decode(message[_STATUS.itemsize :]))
 
 
 def encode_refusal(text: str) -> bytes:

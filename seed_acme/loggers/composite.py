@@ -1,4 +1,5 @@
 """Several loggers behind one."""
+
 from __future__ import annotations
 
 from typing import Sequence

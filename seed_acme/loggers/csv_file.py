@@ -3,6 +3,7 @@
 Rows are keyed by agent steps. A metric that appears later becomes a new column; the rows
 before it stay, with an empty cell. Imports no TensorFlow.
 """
+
 from __future__ import annotations
 
 import csv
@@ -49,10 +50,12 @@ class CsvLogger:
     columns, rows = _parse(self._path)
     if not rows:
       return
-    bounds = {columns.index(name): bound for name, bound in
-              ((KEY, agent_steps), ('updates', updates)) if name in columns}
-    kept = [row for row in rows
-            if all(float(row[i] or 0) <= bound for i, bound in bounds.items())]
+    bounds = {
+      columns.index(name): bound
+      for name, bound in ((KEY, agent_steps), ('updates', updates))
+      if name in columns
+    }
+    kept = [row for row in rows if all(float(row[i] or 0) <= bound for i, bound in bounds.items())]
     if len(kept) < len(rows):
       self._rewrite(columns, kept)
 
@@ -89,8 +92,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, list[float]]:
   """
   columns, rows = _parse(pathlib.Path(path))
   try:
-    return {name: [float(row[i]) if row[i] else float('nan') for row in rows]
-            for i, name in enumerate(columns)}
+    return {
+      name: [float(row[i]) if row[i] else float('nan') for row in rows]
+      for i, name in enumerate(columns)
+    }
   except ValueError as error:
     raise types.UserError(f'{os.fspath(path)} holds a cell that is no number: {error}') from None
 
@@ -101,7 +106,7 @@ def _parse(path: pathlib.Path) -> tuple[list[str], list[list[str]]]:
     text = path.read_text(encoding='utf-8')
   except (OSError, UnicodeDecodeError) as error:
     raise types.UserError(f'cannot read {path}: {error}') from error
-  lines = list(csv.reader(io.StringIO(text[:text.rfind('\n') + 1])))
+  lines = list(csv.reader(io.StringIO(text[: text.rfind('\n') + 1])))
   if not lines:
     return [], []
   columns, rows = lines[0], lines[1:]

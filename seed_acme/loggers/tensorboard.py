@@ -1,4 +1,5 @@
 """TensorBoard event files, written by TensorBoard's own writer: no TensorFlow needed."""
+
 from __future__ import annotations
 
 import os
@@ -26,10 +27,12 @@ class TensorBoardLogger:
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
     """One point on the curve of each metric."""
     values = [
-        # Counters have no group of their own; alone, each would be a section of the page.
-        summary_pb2.Summary.Value(tag=name if '/' in name else f'counts/{name}',
-                                  simple_value=float(value))
-        for name, value in metrics.items()]
+      # Counters have no group of their own; alone, each would be a section of the page.
+      summary_pb2.Summary.Value(
+        tag=name if '/' in name else f'counts/{name}', simple_value=float(value)
+      )
+      for name, value in metrics.items()
+    ]
     self._add(int(agent_steps), summary_pb2.Summary(value=values))
 
   def write_text(self, name: str, text: str) -> None:

@@ -1,4 +1,5 @@
 """The progress of a run as people see it. Used by the front end, which has no TensorFlow."""
+
 from __future__ import annotations
 
 import math
@@ -20,10 +21,10 @@ class Progress:
   which may be None or absent while it is unknown. The progress of something else overrides
   `live` and `plain`.
   """
+
   plain_period_s = 10.0
 
-  def __init__(self, stream: TextIO | None = None,
-               clock: Callable[[], float] = time.monotonic):
+  def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic):
     self._stream = stream if stream is not None else sys.stdout
     self._clock = clock
     self._live = self._stream.isatty() and os.environ.get('TERM', '') != 'dumb'
@@ -92,7 +93,7 @@ def with_bar(share: float, parts: Sequence[str], columns: int, cells: str) -> st
   bar_cells = min(_BAR_CELLS, columns - len(text) - 2)
   if bar_cells >= 4:
     text = f'{_bar(share, bar_cells, cells)} {text}'
-  return text[:max(0, columns - 1)]
+  return text[: max(0, columns - 1)]
 
 
 def plain_line(status: Mapping[str, Any]) -> str:
@@ -102,9 +103,12 @@ def plain_line(status: Mapping[str, Any]) -> str:
   head = _compact(_number(status, 'agent_steps') or 0.0) + of_total
   updates, wall_s = _number(status, 'updates'), _number(status, 'wall_s')
   parts = [
-      head, *_figures(status),
-      f'{int(updates):,} updates' if updates is not None else '',
-      f'{duration(wall_s)} gone' if wall_s is not None else '', _time_left(status)]
+    head,
+    *_figures(status),
+    f'{int(updates):,} updates' if updates is not None else '',
+    f'{duration(wall_s)} gone' if wall_s is not None else '',
+    _time_left(status),
+  ]
   return ', '.join(part for part in parts if part)
 
 
@@ -119,8 +123,9 @@ def _figures(status: Mapping[str, Any]) -> list[str]:
   episode_return = _number(status, 'episode_return')
   rate = _number(status, 'steps_per_s')
   return [
-      f'return {episode_return:.3g}' if episode_return is not None else 'return -',
-      f'{rate:,.0f} steps/s' if rate is not None else '']
+    f'return {episode_return:.3g}' if episode_return is not None else 'return -',
+    f'{rate:,.0f} steps/s' if rate is not None else '',
+  ]
 
 
 def _time_left(status: Mapping[str, Any]) -> str:

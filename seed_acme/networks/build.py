@@ -1,4 +1,5 @@
 """From configuration and specification to a network whose variables all exist."""
+
 from __future__ import annotations
 
 import collections
@@ -22,22 +23,22 @@ from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
 
 _TORSOS: dict[str, Callable[[config_lib.NetworkConfig], torsos.Torso]] = {
-    'mlp': lambda config: torsos.MLP(config.mlp_sizes, style=_style(config)),
-    'nature_cnn': lambda config: torsos.NatureCNN(config.torso_output_size),
-    'impala_shallow': lambda config: torsos.ImpalaShallow(config.torso_output_size),
-    'impala_resnet': lambda config: torsos.ImpalaResNet(config.torso_output_size),
+  'mlp': lambda config: torsos.MLP(config.mlp_sizes, style=_style(config)),
+  'nature_cnn': lambda config: torsos.NatureCNN(config.torso_output_size),
+  'impala_shallow': lambda config: torsos.ImpalaShallow(config.torso_output_size),
+  'impala_resnet': lambda config: torsos.ImpalaResNet(config.torso_output_size),
 }
 
 _CORES: dict[str, Callable[[config_lib.NetworkConfig], cores.Core]] = {
-    'none': lambda config: cores.FeedForward(),
-    'lstm': lambda config: lstm.LSTM(config.core_size),
-    'gru': lambda config: cores.GRU(config.core_size),
+  'none': lambda config: cores.FeedForward(),
+  'lstm': lambda config: lstm.LSTM(config.core_size),
+  'gru': lambda config: cores.GRU(config.core_size),
 }
 
 
 def make_actor_critic(
-    config: config_lib.NetworkConfig, spec: types.EnvironmentSpec,
-    num_policy_params: int) -> core_lib.RecurrentNetwork:
+  config: config_lib.NetworkConfig, spec: types.EnvironmentSpec, num_policy_params: int
+) -> core_lib.RecurrentNetwork:
   """The configured network, run once on zeros so that every variable exists.
 
   num_policy_params: P, width of the policy head.
@@ -46,26 +47,38 @@ def make_actor_critic(
   network: core_lib.RecurrentNetwork
   if config.separate_value_network and not config.module:
     with tf.name_scope('policy'):
-      policy = _make_network(config, spec, heads.DenseHead(
-          num_policy_params, config.head_sizes, style, config.policy_head_gain, 'head'))
+      policy = _make_network(
+        config,
+        spec,
+        heads.DenseHead(
+          num_policy_params, config.head_sizes, style, config.policy_head_gain, 'head'
+        ),
+      )
     with tf.name_scope('value'):
-      value = _make_network(config, spec, heads.DenseHead(
-          1, config.head_sizes, style, config.value_head_gain, 'head'))
+      value = _make_network(
+        config, spec, heads.DenseHead(1, config.head_sizes, style, config.value_head_gain, 'head')
+      )
     network = separate.SeparateActorCritic(policy, value)
   else:
-    network = _make_network(config, spec, heads.ActorCriticHeads(
-        num_policy_params, config.head_sizes, style, config.policy_head_gain,
-        config.value_head_gain))
+    network = _make_network(
+      config,
+      spec,
+      heads.ActorCriticHeads(
+        num_policy_params, config.head_sizes, style, config.policy_head_gain, config.value_head_gain
+      ),
+    )
   _create_and_check(network, config, spec, types.ActorCriticOutput((1, num_policy_params), (1,)))
   return network
 
 
 def make_q_network(
-    config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> core_lib.RecurrentNetwork:
+  config: config_lib.NetworkConfig, spec: types.EnvironmentSpec
+) -> core_lib.RecurrentNetwork:
   """As `make_actor_critic`, but predicts `types.QOutput`, one Q-value for every action."""
   num_actions = types.num_discrete_actions(spec)
-  network = _make_network(config, spec, heads.DuelingHeads(
-      num_actions, config.head_sizes, _style(config)))
+  network = _make_network(
+    config, spec, heads.DuelingHeads(num_actions, config.head_sizes, _style(config))
+  )
   _create_and_check(network, config, spec, types.QOutput((1, num_actions)))
   return network
 
@@ -81,11 +94,12 @@ def zero_inputs(spec: types.EnvironmentSpec, batch_size: int) -> types.AgentInpu
     return tf.zeros([batch_size, *array_spec.shape], tf.as_dtype(array_spec.dtype))
 
   return types.AgentInput(
-      step_type=tf.fill([batch_size], tf.cast(types.FIRST, tf.uint8)),
-      reward=tf.zeros([batch_size]),
-      discount=tf.ones([batch_size]),
-      previous_action=tree.map_structure(zeros, spec.action),
-      observation=tree.map_structure(zeros, spec.observation))
+    step_type=tf.fill([batch_size], tf.cast(types.FIRST, tf.uint8)),
+    reward=tf.zeros([batch_size]),
+    discount=tf.ones([batch_size]),
+    previous_action=tree.map_structure(zeros, spec.action),
+    observation=tree.map_structure(zeros, spec.observation),
+  )
 
 
 def load_object(path: str, field: str) -> Any:
@@ -98,27 +112,30 @@ def load_object(path: str, field: str) -> Any:
   except ModuleNotFoundError as error:
     # A missing import inside the user's module is a different mistake: name what is missing.
     raise types.UserError(
-        f"{field} ('{path}') cannot be imported: {error}. It must be importable where you "
-        'start the program: install it or set PYTHONPATH') from error
+      f"{field} ('{path}') cannot be imported: {error}. It must be importable where you "
+      'start the program: install it or set PYTHONPATH'
+    ) from error
   if not hasattr(module, name):
     known = [n for n in vars(module) if not n.startswith('_')]
-    raise types.UserError(
-        f"{field} ('{path}'): the module has no '{name}'{_nearest(name, known)}")
+    raise types.UserError(f"{field} ('{path}'): the module has no '{name}'{_nearest(name, known)}")
   return getattr(module, name)
 
 
 def _make_network(
-    config: config_lib.NetworkConfig, spec: types.EnvironmentSpec,
-    prediction_heads: heads.Heads) -> core_lib.RecurrentNetwork:
+  config: config_lib.NetworkConfig, spec: types.EnvironmentSpec, prediction_heads: heads.Heads
+) -> core_lib.RecurrentNetwork:
   """The user's own network, or torso, core and these heads."""
   if config.module:
     return load_object(config.module, 'network.module')(spec, config)
   network = torso_core_heads.TorsoCoreHeads(
-      _make_torso(config), _lookup(_CORES, config.core, 'network.core')(config),
-      prediction_heads, action_spec=spec.action,
-      previous_action_input=config.previous_action_input,
-      previous_reward_input=config.previous_reward_input,
-      previous_reward_bound=config.previous_reward_bound)
+    _make_torso(config),
+    _lookup(_CORES, config.core, 'network.core')(config),
+    prediction_heads,
+    action_spec=spec.action,
+    previous_action_input=config.previous_action_input,
+    previous_reward_input=config.previous_reward_input,
+    previous_reward_bound=config.previous_reward_bound,
+  )
   if config.frame_stack == 1:
     return network
   return frame_stack.FrameStack(network, config.frame_stack, spec.observation)
@@ -133,8 +150,9 @@ def _make_torso(config: config_lib.NetworkConfig) -> torsos.Torso:
 def _lookup(table: dict[str, Any], name: str, field: str) -> Any:
   if name not in table:
     raise types.UserError(
-        f"{field} ('{name}') is not known{_nearest(name, list(table))}. Choose one of "
-        f'{", ".join(table)}, or package.module:Class of your own')
+      f"{field} ('{name}') is not known{_nearest(name, list(table))}. Choose one of "
+      f'{", ".join(table)}, or package.module:Class of your own'
+    )
   return table[name]
 
 
@@ -144,8 +162,11 @@ def _nearest(name: str, known: list[str]) -> str:
 
 
 def _create_and_check(
-    network: core_lib.RecurrentNetwork, config: config_lib.NetworkConfig,
-    spec: types.EnvironmentSpec, needed: Any) -> None:
+  network: core_lib.RecurrentNetwork,
+  config: config_lib.NetworkConfig,
+  spec: types.EnvironmentSpec,
+  needed: Any,
+) -> None:
   """needed: the record that the agent needs, with shapes `(1, ...)` in place of tensors.
 
   A user's module that answers in another form is told so here, not deep in a loss.
@@ -155,13 +176,15 @@ def _create_and_check(
   kind, fields = type(needed).__name__, needed._fields
   if not isinstance(prediction, type(needed)):
     raise types.UserError(
-        f'{source} returned {type(prediction).__name__}; this agent needs '
-        f'seed_acme.types.{kind}({", ".join(fields)})')
+      f'{source} returned {type(prediction).__name__}; this agent needs '
+      f'seed_acme.types.{kind}({", ".join(fields)})'
+    )
   found = tuple(tuple(x.shape) for x in prediction)
   if found != tuple(needed):
     raise types.UserError(
-        f'{source} returned {" and ".join(fields)} of shapes {found} for one row; '
-        f'{tuple(needed)} is needed for these actions')
+      f'{source} returned {" and ".join(fields)} of shapes {found} for one row; '
+      f'{tuple(needed)} is needed for these actions'
+    )
   _check_names(network)
 
 
@@ -170,5 +193,6 @@ def _check_names(network: core_lib.RecurrentNetwork) -> None:
   repeated = [name for name, count in counts.items() if count > 1]
   if repeated:
     raise types.UserError(
-        f'variables {repeated} share a name, and checkpoints find variables by name: give the '
-        'modules different names')
+      f'variables {repeated} share a name, and checkpoints find variables by name: give the '
+      'modules different names'
+    )

@@ -3,6 +3,7 @@
 One row `[N, ...]` and many rows `[T, B, ...]` run through the same weights; `unroll` equals
 calling the core row by row, in outputs and in state.
 """
+
 from __future__ import annotations
 
 from typing import Any, Protocol
@@ -21,13 +22,13 @@ class Core(Protocol):
     """Zeros `[batch_size, ...]`."""
 
   def __call__(
-      self, features: tf.Tensor, is_first: tf.Tensor,
-      state: types.Nest) -> tuple[tf.Tensor, types.Nest]:
+    self, features: tf.Tensor, is_first: tf.Tensor, state: types.Nest
+  ) -> tuple[tf.Tensor, types.Nest]:
     """features `[N, F]`, is_first `[N]`, state `[N, ...]` -> outputs `[N, H]`, new state."""
 
   def unroll(
-      self, features: tf.Tensor, is_first: tf.Tensor,
-      state: types.Nest) -> tuple[tf.Tensor, types.Nest]:
+    self, features: tf.Tensor, is_first: tf.Tensor, state: types.Nest
+  ) -> tuple[tf.Tensor, types.Nest]:
     """features `[T, B, F]`, is_first `[T, B]`, state `[B, ...]` -> `[T, B, H]`, last state."""
 
 
@@ -50,8 +51,8 @@ class FeedForward(snt.Module):
 class GRU(snt.Module):
   """Gated recurrent unit (Cho et al. 2014), reset after the product as in cuDNN.
 
-    z, r = sigmoid(W x + U h + b);  n = tanh(W x + b + r (U h + b_h))
-    h' = (1 - z) n + z h
+  z, r = sigmoid(W x + U h + b);  n = tanh(W x + b + r (U h + b_h))
+  h' = (1 - z) n + z h
   """
 
   def __init__(self, size: int, name: str = 'gru'):
@@ -91,20 +92,21 @@ class GRU(snt.Module):
     return tf.stack(outputs), state
 
 
-def gate_weights(
-    input_size: int, size: int, num_gates: int) -> tuple[tf.Variable, tf.Variable]:
+def gate_weights(input_size: int, size: int, num_gates: int) -> tuple[tf.Variable, tf.Variable]:
   """Variables w_x `[F, gates H]`, started as in `torsos`, and w_h `[H, gates H]`, orthogonal."""
   width = num_gates * size
   return (
-      tf.Variable(torsos.weight_initializer()([input_size, width], tf.float32), name='w_x'),
-      tf.Variable(snt.initializers.Orthogonal()([size, width], tf.float32), name='w_h'))
+    tf.Variable(torsos.weight_initializer()([input_size, width], tf.float32), name='w_x'),
+    tf.Variable(snt.initializers.Orthogonal()([size, width], tf.float32), name='w_h'),
+  )
 
 
 def reset_state(is_first: tf.Tensor, state: types.Nest) -> types.Nest:
   """Zeros where `is_first` `[N]`, else the state, a nest of `[N, H]`; it may be NaN."""
   # Select picks whole rows by a vector; tf.where would broadcast, at twice the cost.
   return tf.nest.map_structure(
-      lambda s: tf.raw_ops.Select(condition=is_first, x=tf.zeros_like(s), y=s), state)
+    lambda s: tf.raw_ops.Select(condition=is_first, x=tf.zeros_like(s), y=s), state
+  )
 
 
 def project(features: tf.Tensor, weights: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
@@ -113,4 +115,5 @@ def project(features: tf.Tensor, weights: tf.Tensor, bias: tf.Tensor) -> tf.Tens
   projected = tf.nn.bias_add(tf.matmul(flat, weights), bias)
   shape = tf.concat([tf.shape(features)[:-1], [weights.shape[-1]]], axis=0)
   return tf.ensure_shape(
-      tf.reshape(projected, shape), features.shape[:-1].concatenate(weights.shape[-1:]))
+    tf.reshape(projected, shape), features.shape[:-1].concatenate(weights.shape[-1:])
+  )

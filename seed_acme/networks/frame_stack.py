@@ -3,6 +3,7 @@
 Actors send, and replay stores, each image once; the stack is built where it is used. What is
 left of earlier images is recurrent state, like an LSTM's.
 """
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ class FrameStackState(NamedTuple):
   environments, 84 x 84, K = 4, costs 1.4 CPU-ms, where `[N, height, width, K-1]` joined with
   the new image on the last axis costs 4.6.
   """
+
   frames: Any
   core: types.Nest
 
@@ -35,8 +37,12 @@ class FrameStack(snt.Module):
   """
 
   def __init__(
-      self, network: core_lib.RecurrentNetwork, num_frames: int, observation_spec: types.Nest,
-      name: str = 'frame_stack'):
+    self,
+    network: core_lib.RecurrentNetwork,
+    num_frames: int,
+    observation_spec: types.Nest,
+    name: str = 'frame_stack',
+  ):
     super().__init__(name=name)
     self._network = network
     self._num_frames = num_frames
@@ -60,8 +66,8 @@ class FrameStack(snt.Module):
     return FrameStackState(tf.zeros(shape, self._dtype), self._network.initial_state(batch_size))
 
   def __call__(
-      self, inputs: types.AgentInput,
-      state: FrameStackState) -> tuple[types.Nest, FrameStackState]:
+    self, inputs: types.AgentInput, state: FrameStackState
+  ) -> tuple[types.Nest, FrameStackState]:
     """One row: images `[N, height, width(, 1)]`, state `[N, ...]`."""
     one_row = tree.map_structure(lambda x: x[tf.newaxis], inputs.observation)
     stacked, frames = self._stack(inputs.step_type[tf.newaxis], one_row, state.frames)
@@ -70,16 +76,16 @@ class FrameStack(snt.Module):
     return prediction, FrameStackState(frames, core)
 
   def unroll(
-      self, inputs: types.AgentInput,
-      state: FrameStackState) -> tuple[types.Nest, FrameStackState]:
+    self, inputs: types.AgentInput, state: FrameStackState
+  ) -> tuple[types.Nest, FrameStackState]:
     """Rows: images `[T, B, height, width(, 1)]`, state `[B, ...]`."""
     stacked, frames = self._stack(inputs.step_type, inputs.observation, state.frames)
     predictions, core = self._network.unroll(inputs._replace(observation=stacked), state.core)
     return predictions, FrameStackState(frames, core)
 
   def _stack(
-      self, step_type: tf.Tensor, observation: types.Nest,
-      frames: tf.Tensor) -> tuple[types.Nest, tf.Tensor]:
+    self, step_type: tf.Tensor, observation: types.Nest, frames: tf.Tensor
+  ) -> tuple[types.Nest, tf.Tensor]:
     """-> observation of `[T, B, height, width, K]`, frames `[B, K-1, height, width]`."""
     step_type = tf.convert_to_tensor(step_type)
     is_first = tf.equal(step_type, tf.cast(types.FIRST, step_type.dtype))
@@ -89,7 +95,8 @@ class FrameStack(snt.Module):
 
 
 def stack_frames(
-    images: tf.Tensor, is_first: tf.Tensor, frames: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+  images: tf.Tensor, is_first: tf.Tensor, frames: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
   """images `[T, B, height, width(, 1)]`, is_first `[T, B]`, frames `[B, K-1, height, width]`.
 
   Returns stacks `[T, B, height, width, K]` and the frames for the row after the last.
@@ -103,10 +110,10 @@ def stack_frames(
   numbers = _frame_numbers(is_first, num_frames)
   black = tf.zeros([1, height * width], images.dtype)  # number 0
   table = tf.concat(
-      [black, *(tf.reshape(x, [-1, height * width]) for x in (frames, images))], axis=0)
+    [black, *(tf.reshape(x, [-1, height * width]) for x in (frames, images))], axis=0
+  )
   pixels = tf.reshape(tf.gather(table, numbers), [num_frames, -1])
-  stacks = tf.reshape(
-      tf.transpose(pixels), [*_shape(is_first), height, width, num_frames])
+  stacks = tf.reshape(tf.transpose(pixels), [*_shape(is_first), height, width, num_frames])
   new_frames = tf.gather(table, tf.transpose(numbers[:-1, -1]))
   return stacks, tf.reshape(new_frames, [-1, num_frames - 1, height, width])
 
@@ -128,8 +135,8 @@ def _frame_numbers(is_first: tf.Tensor, num_frames: int) -> tf.Tensor:
   for age in range(1, num_frames):
     # An image of `age` rows ago is of this episode unless one of the rows after it is FIRST.
     start = num_old - age
-    is_older = tf.logical_or(is_older, first_by_time[start + 1:start + 1 + rows])
-    numbers.append(tf.where(is_older, 0, by_time[start:start + rows]))
+    is_older = tf.logical_or(is_older, first_by_time[start + 1 : start + 1 + rows])
+    numbers.append(tf.where(is_older, 0, by_time[start : start + rows]))
   return tf.stack(numbers)
 
 
@@ -146,6 +153,7 @@ def _image_spec(observation_spec: types.Nest, num_frames: int) -> dm_specs.Array
   if len(shapes) == 1 and (len(shapes[0]) == 2 or (len(shapes[0]) == 3 and shapes[0][2] == 1)):
     return leaves[0]
   raise types.UserError(
-      f'network.frame_stack ({num_frames}) stacks one image [height, width] or '
-      f'[height, width, 1], but the observation holds arrays of shapes {shapes}: set '
-      'network.frame_stack to 1, or make the environment return one grey image')
+    f'network.frame_stack ({num_frames}) stacks one image [height, width] or '
+    f'[height, width, 1], but the observation holds arrays of shapes {shapes}: set '
+    'network.frame_stack to 1, or make the environment return one grey image'
+  )

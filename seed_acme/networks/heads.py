@@ -1,4 +1,5 @@
 """From the core's output to the prediction."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,8 +17,14 @@ Heads = Callable[[tf.Tensor], types.Nest]
 class DenseHead(snt.Module):
   """Hidden layers, then one dense layer of `output_size`."""
 
-  def __init__(self, output_size: int, hidden_sizes: Sequence[int], style: torsos.DenseStyle,
-               gain: float, name: str):
+  def __init__(
+    self,
+    output_size: int,
+    hidden_sizes: Sequence[int],
+    style: torsos.DenseStyle,
+    gain: float,
+    name: str,
+  ):
     """gain: of the last layer's weights."""
     super().__init__(name=name)
     self._hidden = torsos.MLP(hidden_sizes, 'hidden', style)
@@ -34,21 +41,29 @@ class ActorCriticHeads(snt.Module):
   hidden_sizes: units of the layers before it, which the two do not share.
   """
 
-  def __init__(self, num_policy_params: int, hidden_sizes: Sequence[int],
-               style: torsos.DenseStyle, policy_gain: float, value_gain: float,
-               name: str = 'heads'):
+  def __init__(
+    self,
+    num_policy_params: int,
+    hidden_sizes: Sequence[int],
+    style: torsos.DenseStyle,
+    policy_gain: float,
+    value_gain: float,
+    name: str = 'heads',
+  ):
     super().__init__(name=name)
     self._policy_hidden = torsos.MLP(hidden_sizes, 'policy_hidden', style)
     self._policy = torsos.linear(
-        num_policy_params, 'policy', w_init=style.output_initializer(policy_gain))
+      num_policy_params, 'policy', w_init=style.output_initializer(policy_gain)
+    )
     self._value_hidden = torsos.MLP(hidden_sizes, 'value_hidden', style)
     self._value = torsos.linear(1, 'value', w_init=style.output_initializer(value_gain))
 
   def __call__(self, x: tf.Tensor) -> types.ActorCriticOutput:
     """`[N, H]` -> policy_params `[N, P]`, value `[N]`."""
     return types.ActorCriticOutput(
-        policy_params=self._policy(self._policy_hidden(x)),
-        value=tf.squeeze(self._value(self._value_hidden(x)), axis=-1))
+      policy_params=self._policy(self._policy_hidden(x)),
+      value=tf.squeeze(self._value(self._value_hidden(x)), axis=-1),
+    )
 
 
 class DuelingHeads(snt.Module):
@@ -58,14 +73,20 @@ class DuelingHeads(snt.Module):
   as in R2D2.
   """
 
-  def __init__(self, num_actions: int, hidden_sizes: Sequence[int], style: torsos.DenseStyle,
-               name: str = 'heads'):
+  def __init__(
+    self,
+    num_actions: int,
+    hidden_sizes: Sequence[int],
+    style: torsos.DenseStyle,
+    name: str = 'heads',
+  ):
     super().__init__(name=name)
     self._value_hidden = torsos.MLP(hidden_sizes, 'value_hidden', style)
     self._value = torsos.linear(1, 'value', w_init=style.output_initializer(1.0))
     self._advantage_hidden = torsos.MLP(hidden_sizes, 'advantage_hidden', style)
     self._advantage = torsos.linear(
-        num_actions, 'advantage', with_bias=False, w_init=style.output_initializer(1.0))
+      num_actions, 'advantage', with_bias=False, w_init=style.output_initializer(1.0)
+    )
 
   def __call__(self, x: tf.Tensor) -> types.QOutput:
     """`[N, H]` -> q_values `[N, A]`."""

@@ -3,6 +3,7 @@
 All variables here change by `update` alone, never by a gradient. They belong to the network, so
 that inference, checkpoints and published copies carry them.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -28,8 +29,7 @@ class RunningStatistics(snt.Module):
     """decay: share of the newest batch in mean and variance; None = all batches count by size."""
     super().__init__(name=name)
     self._decay = decay
-    zeros = lambda what: tf.Variable(
-        tf.zeros(shape, tf.float64), trainable=False, name=what)
+    zeros = lambda what: tf.Variable(tf.zeros(shape, tf.float64), trainable=False, name=what)
     self._mean, self._variance = zeros('mean'), zeros('variance')
     self._weight = tf.Variable(tf.zeros([], tf.float64), trainable=False, name='weight')
 
@@ -64,12 +64,16 @@ class RunningStatistics(snt.Module):
       weight, part = self._weight + self._decay * (1.0 - self._weight), self._decay
     share = part / tf.maximum(weight, 1e-300)
     change = mean - self._mean
-    new_variance = ((1.0 - share) * self._variance + share * variance
-                    + share * (1.0 - share) * tf.square(change))
+    new_variance = (
+      (1.0 - share) * self._variance + share * variance + share * (1.0 - share) * tf.square(change)
+    )
     new_mean = self._mean + share * change
     is_empty = tf.equal(count, 0.0)
-    for variable, value in ((self._variance, new_variance), (self._mean, new_mean),
-                            (self._weight, weight)):
+    for variable, value in (
+      (self._variance, new_variance),
+      (self._mean, new_mean),
+      (self._weight, weight),
+    ):
       variable.assign(tf.where(is_empty, variable, value))
 
 
@@ -77,22 +81,28 @@ class RunningStatistics(snt.Module):
 class ObservationNormalizer(snt.Module):
   """(x - mean) / std, clipped, for every float array of the observation; others pass."""
 
-  def __init__(self, observation_spec: types.Nest, decay: float | None, clip: float,
-               name: str = 'observations'):
+  def __init__(
+    self, observation_spec: types.Nest, decay: float | None, clip: float, name: str = 'observations'
+  ):
     super().__init__(name=name)
     self._clip = clip
     self._statistics = [
-        RunningStatistics(spec.shape, decay, f'statistics_{i}')
-        if tf.as_dtype(spec.dtype).is_floating else None
-        for i, spec in enumerate(tree.flatten(observation_spec))]
+      RunningStatistics(spec.shape, decay, f'statistics_{i}')
+      if tf.as_dtype(spec.dtype).is_floating
+      else None
+      for i, spec in enumerate(tree.flatten(observation_spec))
+    ]
 
   def __call__(self, observation: types.Nest) -> types.Nest:
     """Nest of `[..., *shape]`."""
     leaves = [
-        x if statistics is None else tf.clip_by_value(
-            (tf.cast(x, tf.float32) - statistics.mean()) / statistics.std(),
-            -self._clip, self._clip)
-        for x, statistics in zip(tree.flatten(observation), self._statistics)]
+      x
+      if statistics is None
+      else tf.clip_by_value(
+        (tf.cast(x, tf.float32) - statistics.mean()) / statistics.std(), -self._clip, self._clip
+      )
+      for x, statistics in zip(tree.flatten(observation), self._statistics)
+    ]
     return tree.unflatten_as(observation, leaves)
 
   def update(self, observation: types.Nest, mask: tf.Tensor) -> None:
@@ -121,8 +131,9 @@ class ValueNormalizer(snt.Module):
   Without it a = 1 and b = 0 for ever: plain normalisation of the targets.
   """
 
-  def __init__(self, decay: float | None, compensates: bool, keeps_previous: bool,
-               name: str = 'values'):
+  def __init__(
+    self, decay: float | None, compensates: bool, keeps_previous: bool, name: str = 'values'
+  ):
     """keeps_previous: for `normalize_previous`."""
     super().__init__(name=name)
     self._statistics = RunningStatistics((), decay, 'statistics')
@@ -131,8 +142,10 @@ class ValueNormalizer(snt.Module):
     self._shift = tf.Variable(0.0, trainable=False, name='shift')
     self._previous: tuple[tf.Variable, tf.Variable] | None = None
     if keeps_previous and not compensates:  # which keeps V, so that values need no conversion
-      self._previous = (tf.Variable(0.0, trainable=False, name='previous_mean'),
-                        tf.Variable(1.0, trainable=False, name='previous_std'))
+      self._previous = (
+        tf.Variable(0.0, trainable=False, name='previous_mean'),
+        tf.Variable(1.0, trainable=False, name='previous_std'),
+      )
 
   def value(self, x: tf.Tensor) -> tf.Tensor:
     """The network's output `[...]` -> value in units of the reward."""

@@ -1,4 +1,5 @@
 """Policy and value from two networks that share nothing."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from seed_acme import types
 
 class SeparateState(NamedTuple):
   """The states of the two networks, `[N, ...]`."""
+
   policy: types.Nest
   value: types.Nest
 
@@ -19,8 +21,12 @@ class SeparateState(NamedTuple):
 class SeparateActorCritic(snt.Module):
   """Both networks see the same rows; the value's gradient never reaches the policy's weights."""
 
-  def __init__(self, policy: core_lib.RecurrentNetwork, value: core_lib.RecurrentNetwork,
-               name: str = 'separate'):
+  def __init__(
+    self,
+    policy: core_lib.RecurrentNetwork,
+    value: core_lib.RecurrentNetwork,
+    name: str = 'separate',
+  ):
     """policy predicts `[..., P]`, value `[..., 1]`."""
     super().__init__(name=name)
     self._policy = policy
@@ -39,7 +45,8 @@ class SeparateActorCritic(snt.Module):
   def initial_state(self, batch_size: Any) -> types.Nest:
     """`()` where neither network has a state."""
     state = SeparateState(
-        self._policy.initial_state(batch_size), self._value.initial_state(batch_size))
+      self._policy.initial_state(batch_size), self._value.initial_state(batch_size)
+    )
     return state if tf.nest.flatten(state) else ()
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
@@ -57,7 +64,12 @@ class SeparateActorCritic(snt.Module):
     return _joined(params, value, policy_state, value_state, state)
 
 
-def _joined(params: tf.Tensor, value: tf.Tensor, policy_state: types.Nest,
-            value_state: types.Nest, before: types.Nest) -> tuple[types.Nest, types.Nest]:
+def _joined(
+  params: tf.Tensor,
+  value: tf.Tensor,
+  policy_state: types.Nest,
+  value_state: types.Nest,
+  before: types.Nest,
+) -> tuple[types.Nest, types.Nest]:
   prediction = types.ActorCriticOutput(params, tf.squeeze(value, axis=-1))
   return prediction, SeparateState(policy_state, value_state) if before else ()

@@ -1,4 +1,5 @@
 """Torso, core and heads put together as a `core.RecurrentNetwork`."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -23,9 +24,17 @@ class TorsoCoreHeads(snt.Module):
   """
 
   def __init__(
-      self, torso: torsos.Torso, core: cores.Core, heads: heads_lib.Heads, *,
-      action_spec: types.Nest, previous_action_input: bool, previous_reward_input: bool,
-      previous_reward_bound: float, name: str = 'torso_core_heads'):
+    self,
+    torso: torsos.Torso,
+    core: cores.Core,
+    heads: heads_lib.Heads,
+    *,
+    action_spec: types.Nest,
+    previous_action_input: bool,
+    previous_reward_input: bool,
+    previous_reward_bound: float,
+    name: str = 'torso_core_heads',
+  ):
     """previous_reward_bound: of what the core is told; 0 = the reward as it is."""
     super().__init__(name=name)
     self._torso = torso
@@ -40,17 +49,13 @@ class TorsoCoreHeads(snt.Module):
     """Zero state `[batch_size, ...]` of the core."""
     return self._core.initial_state(batch_size)
 
-  def __call__(
-      self, inputs: types.AgentInput,
-      state: types.Nest) -> tuple[types.Nest, types.Nest]:
+  def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
     """One row `[N, ...]` and state `[N, ...]` -> prediction `[N, ...]`, new state."""
     is_first = _is_first(inputs)
     output, state = self._core(self._features(inputs, is_first), is_first, state)
     return self._heads(output), state
 
-  def unroll(
-      self, inputs: types.AgentInput,
-      state: types.Nest) -> tuple[types.Nest, types.Nest]:
+  def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
     """Rows `[T, B, ...]` and state `[B, ...]` -> predictions `[T, B, ...]`, last state."""
     is_first = _is_first(inputs)
     rows = tree.map_structure(_merge_time_and_batch, inputs)

@@ -4,6 +4,7 @@ A torso maps a nest of `[N, ...]` to `[N, F]`. Unless `DenseStyle` says otherwis
 drawn uniformly with variance 2 / (fan_in + fan_out) and biases are 0, as Keras does and unlike
 Sonnet's own default.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,7 +21,8 @@ _ACTIVATIONS = {'relu': tf.nn.relu, 'tanh': tf.tanh, 'swish': tf.nn.swish, 'elu'
 
 
 def weight_initializer(
-    kind: str = 'glorot_uniform', gain: float = 1.0) -> snt.initializers.Initializer:
+  kind: str = 'glorot_uniform', gain: float = 1.0
+) -> snt.initializers.Initializer:
   """Glorot and Bengio 2010 (uniform, variance gain^2 2 / (fan_in + fan_out)), or `orthogonal`:
   gain times a matrix with orthonormal rows or columns (Saxe et al. 2014).
   """
@@ -29,16 +31,25 @@ def weight_initializer(
   return snt.initializers.VarianceScaling(gain * gain, 'fan_avg', 'uniform')
 
 
-def linear(output_size: int, name: str, with_bias: bool = True,
-           w_init: snt.initializers.Initializer | None = None) -> snt.Linear:
+def linear(
+  output_size: int,
+  name: str,
+  with_bias: bool = True,
+  w_init: snt.initializers.Initializer | None = None,
+) -> snt.Linear:
   """A dense layer with the initialisers of this package."""
   return snt.Linear(
-      output_size, with_bias, w_init=w_init or weight_initializer(),
-      b_init=snt.initializers.Zeros() if with_bias else None, name=name)
+    output_size,
+    with_bias,
+    w_init=w_init or weight_initializer(),
+    b_init=snt.initializers.Zeros() if with_bias else None,
+    name=name,
+  )
 
 
 class DenseStyle(NamedTuple):
   """Activation, initialiser and gain of hidden dense layers, as in `NetworkConfig`."""
+
   activation: str = 'relu'
   initializer: str = 'glorot_uniform'
   hidden_gain: float = 0.0
@@ -62,8 +73,14 @@ class DenseStyle(NamedTuple):
 
 def _conv(channels: int, size: int, stride: int, padding: str, name: str) -> snt.Conv2D:
   return snt.Conv2D(
-      channels, size, stride, padding=padding, w_init=weight_initializer(),
-      b_init=snt.initializers.Zeros(), name=name)
+    channels,
+    size,
+    stride,
+    padding=padding,
+    w_init=weight_initializer(),
+    b_init=snt.initializers.Zeros(),
+    name=name,
+  )
 
 
 def as_float(x: tf.Tensor) -> tf.Tensor:
@@ -75,19 +92,22 @@ def as_float(x: tf.Tensor) -> tf.Tensor:
 class MLP(snt.Module):
   """Dense layers, each activated. A nested observation is flattened and concatenated."""
 
-  def __init__(self, sizes: Sequence[int], name: str = 'mlp',
-               style: DenseStyle | None = None):
+  def __init__(self, sizes: Sequence[int], name: str = 'mlp', style: DenseStyle | None = None):
     super().__init__(name=name)
     style = style or DenseStyle()
     self._style = style
-    self._layers = [linear(size, f'linear_{i}', w_init=style.hidden_initializer())
-                    for i, size in enumerate(sizes)]
+    self._layers = [
+      linear(size, f'linear_{i}', w_init=style.hidden_initializer()) for i, size in enumerate(sizes)
+    ]
 
   def __call__(self, observation: types.Nest) -> tf.Tensor:
     """Nest of `[N, ...]` -> `[N, F]`; dicts in the order of their sorted keys."""
-    parts = [snt.flatten(as_float(tf.convert_to_tensor(x))) if len(x.shape) > 1
-             else as_float(tf.convert_to_tensor(x))[:, tf.newaxis]
-             for x in tree.flatten(observation)]
+    parts = [
+      snt.flatten(as_float(tf.convert_to_tensor(x)))
+      if len(x.shape) > 1
+      else as_float(tf.convert_to_tensor(x))[:, tf.newaxis]
+      for x in tree.flatten(observation)
+    ]
     features = parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)
     for layer in self._layers:
       features = self._style.activate(layer(features))
@@ -183,8 +203,9 @@ def _single_image(observation: types.Nest, torso: str) -> tf.Tensor:
   shapes = [tuple(x.shape[1:]) for x in leaves]
   if len(leaves) != 1 or len(shapes[0]) not in (2, 3):
     raise types.UserError(
-        f"network.torso '{torso}' needs one image [height, width(, channels)], but the "
-        f'observation holds arrays of shapes {shapes}: choose mlp, or your own torso')
+      f"network.torso '{torso}' needs one image [height, width(, channels)], but the "
+      f'observation holds arrays of shapes {shapes}: choose mlp, or your own torso'
+    )
   image = as_float(tf.convert_to_tensor(leaves[0]))
   return image[..., tf.newaxis] if len(shapes[0]) == 2 else image
 

@@ -1,4 +1,5 @@
 """Which distribution suits the actions of an environment."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,18 +19,16 @@ from seed_acme.ops import std_functions
 from seed_acme.ops import structured
 from seed_acme.ops import tanh_normal
 
-_CONTINUOUS: dict[
-    str, Callable[[int, std_functions.StdFunction], distributions.Distribution]] = {
-        'tanh_normal': tanh_normal.TanhNormal,
-        'clipped_normal': normal.ClippedNormal,
-        'deterministic_tanh': lambda num_actions, std: deterministic_tanh.DeterministicTanh(
-            num_actions),
-    }
+_CONTINUOUS: dict[str, Callable[[int, std_functions.StdFunction], distributions.Distribution]] = {
+  'tanh_normal': tanh_normal.TanhNormal,
+  'clipped_normal': normal.ClippedNormal,
+  'deterministic_tanh': lambda num_actions, std: deterministic_tanh.DeterministicTanh(num_actions),
+}
 
 
 def make(
-    action_spec: types.Nest, *, continuous: str,
-    std: std_functions.StdFunction) -> distributions.Distribution:
+  action_spec: types.Nest, *, continuous: str, std: std_functions.StdFunction
+) -> distributions.Distribution:
   """The distribution of one environment's actions; `types.UserError` if none fits.
 
   action_spec: nest of dm_env specifications. Each leaf gets
@@ -45,7 +44,8 @@ def make(
   """
   if continuous not in _CONTINUOUS:
     raise types.UserError(
-        f'continuous ({continuous!r}) must be one of {", ".join(map(repr, _CONTINUOUS))}')
+      f'continuous ({continuous!r}) must be one of {", ".join(map(repr, _CONTINUOUS))}'
+    )
   _check(action_spec)
 
   def part(spec: Any) -> distributions.Distribution:
@@ -66,8 +66,7 @@ def num_uniforms(action_spec: types.Nest) -> int:
   return sum(math.prod(spec.shape) for spec in tree.flatten(action_spec))
 
 
-def _shaped(
-    distribution: distributions.Distribution, spec: Any) -> distributions.Distribution:
+def _shaped(distribution: distributions.Distribution, spec: Any) -> distributions.Distribution:
   if len(spec.shape) == 1:
     return distribution
   return structured.Reshaped(distribution, spec.shape)
@@ -88,20 +87,25 @@ def _check(action_spec: types.Nest) -> None:
 def _check_leaf(where: str, spec: Any) -> None:
   """where: the words for the leaf in an error."""
   is_float = isinstance(spec, dm_specs.Array) and np.issubdtype(spec.dtype, np.floating)
-  is_bounded = isinstance(spec, dm_specs.BoundedArray) and np.isfinite(
-      [np.min(spec.minimum), np.max(spec.maximum)]).all()
+  is_bounded = (
+    isinstance(spec, dm_specs.BoundedArray)
+    and np.isfinite([np.min(spec.minimum), np.max(spec.maximum)]).all()
+  )
   if not is_bounded or not (is_float or _is_integer(spec)):
     raise types.UserError(
-        f'{where} must be an integer or float array with bounds (dm_env.specs.BoundedArray or '
-        f'DiscreteArray), it is {spec!r}: give it bounds in a wrapper of the environment')
+      f'{where} must be an integer or float array with bounds (dm_env.specs.BoundedArray or '
+      f'DiscreteArray), it is {spec!r}: give it bounds in a wrapper of the environment'
+    )
   if not math.prod(spec.shape):
     raise types.UserError(f'{where} has shape {spec.shape}, with no number in it: leave it out')
   lows, highs = np.unique(spec.minimum).tolist(), np.unique(spec.maximum).tolist()
   if is_float and (lows, highs) != ([-1], [1]):
     raise types.UserError(
-        f'{where} has minimum {lows} and maximum {highs}, but continuous actions must have -1 '
-        'and 1: rescale the actions to [-1, 1] (environment setting rescale_actions=True)')
+      f'{where} has minimum {lows} and maximum {highs}, but continuous actions must have -1 '
+      'and 1: rescale the actions to [-1, 1] (environment setting rescale_actions=True)'
+    )
   if not is_float and lows != [0]:
     raise types.UserError(
-        f'{where} has minimum {lows}, but discrete actions start at 0: shift them in a wrapper '
-        'of the environment')
+      f'{where} has minimum {lows}, but discrete actions start at 0: shift them in a wrapper '
+      'of the environment'
+    )

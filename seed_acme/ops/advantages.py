@@ -1,4 +1,5 @@
 """Generalised advantage estimation (Schulman et al. 2016, arXiv 1506.02438)."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -12,12 +13,12 @@ from seed_acme.ops import transitions as transitions_lib
 
 class AdvantageOutput(NamedTuple):
   """`[T, B]` each, without gradient. targets: V_t + A_t, the lambda-return."""
+
   targets: tf.Tensor
   advantages: tf.Tensor
 
 
-def gae(
-    values: Any, rewards: Any, discounts: Any, mask: Any, *, lambda_: float) -> AdvantageOutput:
+def gae(values: Any, rewards: Any, discounts: Any, mask: Any, *, lambda_: float) -> AdvantageOutput:
   """Advantages A_t (Schulman et al. 2016, eq. 16) and the lambda-returns they imply.
 
   values: `[T+1, B]` V(x_t); the last row only bootstraps.
@@ -37,4 +38,5 @@ def gae(
   errors = transitions_lib.select(mask, rewards + discounts * v_tp1 - v_t)
   advantages = recursion.backward_sums(errors, discounts * lambda_)
   return AdvantageOutput(
-      targets=tf.stop_gradient(v_t + advantages), advantages=tf.stop_gradient(advantages))
+    targets=tf.stop_gradient(v_t + advantages), advantages=tf.stop_gradient(advantages)
+  )

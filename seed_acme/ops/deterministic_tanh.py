@@ -1,4 +1,5 @@
 """Continuous actions without randomness."""
+
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -60,5 +61,6 @@ class DeterministicTanh:
 
   def _refuse(self, what: str) -> NoReturn:
     raise types.UserError(
-        f'a deterministic_tanh policy has no {what}, and policy gradient losses need them: '
-        'choose a stochastic distribution, tanh_normal or clipped_normal')
+      f'a deterministic_tanh policy has no {what}, and policy gradient losses need them: '
+      'choose a stochastic distribution, tanh_normal or clipped_normal'
+    )

@@ -4,6 +4,7 @@ A distribution holds no tensors: it maps `params`, what the policy head puts out
 Sampling takes its random numbers as an argument, so that what one row does depends on no
 other row of the batch. `ops.action_distributions` chooses one for an environment.
 """
+
 from __future__ import annotations
 
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from seed_acme.ops import shapes
 
 # The largest uniform used. One step of float32 further and uniform * total could round up to
 # total, past every action.
-_MAX_UNIFORM = 1.0 - 2.0 ** -22
+_MAX_UNIFORM = 1.0 - 2.0**-22
 
 
 class Distribution(Protocol):
@@ -30,6 +31,7 @@ class Distribution(Protocol):
   is_std: `[P]` bool, the params that are passed through a standard deviation function. A policy
     may want to start them, or to learn them, in another way than the rest.
   """
+
   num_params: int
   num_uniforms: int
   is_std: np.ndarray
@@ -63,7 +65,7 @@ class Categorical:
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
     """params `[..., P]`, actions `[...]` integers in [0, P) -> `[...]`.
 
-      log p(a) = z_a - log sum_k exp z_k
+    log p(a) = z_a - log sum_k exp z_k
     """
     params, actions = shapes.as_float(params), tf.cast(actions, tf.int32)
     shapes.check_params(params, self.num_params)

@@ -3,6 +3,7 @@
 The weight is exp(k p) with one trainable number p, so that a step of the optimiser changes it
 by a factor; k is the speed. |k p| <= 20 keeps it within [2e-9, 5e8].
 """
+
 from __future__ import annotations
 
 import math
@@ -14,8 +15,7 @@ from seed_acme import types
 _MAX_LOG_WEIGHT = 20.0
 
 
-def initial_parameter(weight: float, *, speed: float, weight_name: str,
-                      speed_name: str) -> float:
+def initial_parameter(weight: float, *, speed: float, weight_name: str, speed_name: str) -> float:
   """p = log(weight) / k, clipped to [-20/k, 20/k]; 0 has no logarithm and is refused.
 
   *_name: of the settings, for messages.
@@ -24,8 +24,9 @@ def initial_parameter(weight: float, *, speed: float, weight_name: str,
     raise types.UserError(f'{speed_name} ({speed}) must be > 0')
   if not (math.isfinite(weight) and weight > 0):
     raise types.UserError(
-        f'{weight_name} ({weight}) must be > 0 when it is learnt to meet a target: it is the '
-        'weight that adjustment starts from, by factors. A small one, such as 1e-5, will do')
+      f'{weight_name} ({weight}) must be > 0 when it is learnt to meet a target: it is the '
+      'weight that adjustment starts from, by factors. A small one, such as 1e-5, will do'
+    )
   bound = _MAX_LOG_WEIGHT / speed
   return min(max(math.log(weight) / speed, -bound), bound)
 
@@ -56,7 +57,8 @@ def _clip_with_way_back(x: tf.Tensor, bound: float) -> tf.Tensor:
 
     def gradient(upstream):
       outward = tf.logical_or(
-          tf.logical_and(x > bound, upstream < 0), tf.logical_and(x < -bound, upstream > 0))
+        tf.logical_and(x > bound, upstream < 0), tf.logical_and(x < -bound, upstream > 0)
+      )
       return tf.where(outward, tf.zeros_like(upstream), upstream)
 
     return tf.clip_by_value(x, -bound, bound), gradient

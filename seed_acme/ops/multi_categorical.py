@@ -1,4 +1,5 @@
 """Several independent discrete choices at once, each with its own number of alternatives."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ class MultiCategorical:
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
     """params `[..., P]`, actions `[..., D]` integers, a_i in [0, n_i) -> `[...]`.
 
-      log p(a) = sum_i log p_i(a_i)
+    log p(a) = sum_i log p_i(a_i)
     """
     params, actions = shapes.as_float(params), tf.cast(actions, tf.int32)
     shapes.check_event('actions', actions, params, [self._num_choices])

@@ -1,4 +1,5 @@
 """The Normal distribution of independent numbers, and its form clipped to [-1, 1]."""
+
 from __future__ import annotations
 
 import math
@@ -15,13 +16,14 @@ from seed_acme.ops import straight_through
 # formulas below leaves float32. Gradients pass as if there were no bounds.
 _LARGEST = 1e6
 _SMALLEST_STD = 1e-6
-_MIN_UNIFORM = 2.0 ** -24  # the quantiles 0 and 1 are infinite; these two are -5.3 and 5.3
+_MIN_UNIFORM = 2.0**-24  # the quantiles 0 and 1 are infinite; these two are -5.3 and 5.3
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _FAR = 10.0  # from here on erfc in float32 comes near its smallest number
 
 
 class Normal(NamedTuple):
   """`[..., D]` each."""
+
   mean: tf.Tensor
   std: tf.Tensor
 
@@ -45,7 +47,7 @@ class DiagonalNormal:
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
     """params `[..., 2D]`, actions `[..., D]` -> `[...]`, the log of the density.
 
-      log p(a) = sum_i -1/2 ((a_i - mean_i) / std_i)^2 - log std_i - 1/2 log 2 pi
+    log p(a) = sum_i -1/2 ((a_i - mean_i) / std_i)^2 - log std_i - 1/2 log 2 pi
     """
     normal = self.normal(params)
     actions = self.checked('actions', actions, params)
@@ -58,8 +60,8 @@ class DiagonalNormal:
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
     """params, other_params `[..., 2D]` -> `[...]`.
 
-      KL = sum_i 1/2 (r_i^2 - 1) - log r_i + 1/2 ((mean_i - mean'_i) / std'_i)^2,
-      r_i = std_i / std'_i
+    KL = sum_i 1/2 (r_i^2 - 1) - log r_i + 1/2 ((mean_i - mean'_i) / std'_i)^2,
+    r_i = std_i / std'_i
     """
     params, other_params = shapes.as_float(params), shapes.as_float(other_params)
     shapes.check_params(params, self.num_params, other_params)
@@ -76,7 +78,7 @@ class DiagonalNormal:
   def sample(self, params: Any, uniforms: Any) -> tf.Tensor:
     """params `[..., 2D]`, uniforms `[..., D]` -> `[..., D]`, differentiable in params.
 
-      a = mean + std z,  z the u-quantile of the standard Normal, |z| <= 5.3
+    a = mean + std z,  z the u-quantile of the standard Normal, |z| <= 5.3
     """
     normal = self.normal(params)
     uniforms = self.checked('uniforms', uniforms, params)
@@ -89,8 +91,9 @@ class DiagonalNormal:
     shapes.check_params(params, self.num_params)
     mean, std_params = tf.split(params, 2, axis=-1)
     return Normal(
-        straight_through.clip(mean, -_LARGEST, _LARGEST),
-        straight_through.clip(self._std_function(std_params), _SMALLEST_STD, _LARGEST))
+      straight_through.clip(mean, -_LARGEST, _LARGEST),
+      straight_through.clip(self._std_function(std_params), _SMALLEST_STD, _LARGEST),
+    )
 
   def checked(self, name: str, x: Any, params: Any) -> tf.Tensor:
     """`x` as float32; ValueError unless it is `[..., D]` for params `[..., 2D]`."""

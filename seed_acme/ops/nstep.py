@@ -1,4 +1,5 @@
 """n-step returns that never read past the end of an episode, and R2D2's value rescaling."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -39,8 +40,8 @@ def nstep_returns(values: Any, rewards: Any, discounts: Any, mask: Any, *, n: in
 
 
 def nstep_q_targets(
-    q_values: Any, rewards: Any, discounts: Any, mask: Any, *, n: int,
-    epsilon: float) -> tf.Tensor:
+  q_values: Any, rewards: Any, discounts: Any, mask: Any, *, n: int, epsilon: float
+) -> tf.Tensor:
   """n-step targets of a rescaled Q function (Kapturowski et al. 2019, R2D2, sec. 2.3).
 
   q_values: `[T+1, B]` Q_target(x_t, a*_t) as the network gives it, on the scaled side, a*_t

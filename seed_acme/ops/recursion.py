@@ -1,4 +1,5 @@
 """The backward recursion under V-trace and GAE."""
+
 from __future__ import annotations
 
 import tensorflow as tf

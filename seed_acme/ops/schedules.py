@@ -1,4 +1,5 @@
 """How a setting changes over the run."""
+
 from __future__ import annotations
 
 from seed_acme import types

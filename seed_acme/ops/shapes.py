@@ -1,4 +1,5 @@
 """Shape checks that name the argument and the shape it should have had."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -30,8 +31,9 @@ def check_transitions(values: tf.Tensor, **transitions: tf.Tensor) -> None:
     check_rank(name, x, 2)
     if not wanted.is_compatible_with(x.shape):
       raise ValueError(
-          f'{name} has shape {x.shape}, but {wanted} is needed: one row less than values '
-          f'{values.shape}, whose last row only bootstraps')
+        f'{name} has shape {x.shape}, but {wanted} is needed: one row less than values '
+        f'{values.shape}, whose last row only bootstraps'
+      )
 
 
 def check_params(params: tf.Tensor, num_params: int, other_params: tf.Tensor | None = None) -> None:
@@ -40,7 +42,8 @@ def check_params(params: tf.Tensor, num_params: int, other_params: tf.Tensor | N
     raise ValueError(f'params have shape {params.shape}, but [..., {num_params}] is needed')
   if other_params is not None and not params.shape.is_compatible_with(other_params.shape):
     raise ValueError(
-        f'params have shape {params.shape}, but other_params have {other_params.shape}')
+      f'params have shape {params.shape}, but other_params have {other_params.shape}'
+    )
 
 
 def check_event(name: str, x: tf.Tensor, params: tf.Tensor, event_shape: Sequence[int]) -> None:

@@ -3,6 +3,7 @@
 Each is shifted so that parameter 0, about what a fresh policy head puts out, gives a chosen
 standard deviation.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ _MAX_EXPONENT = 15.0  # of `safe_exp`, as in SEED RL: e^15 is 3.3e6, e^-15 is 3.
 def softplus(*, std_at_zero: float, min_std: float) -> StdFunction:
   """Any shape -> standard deviations; close to linear above 1, so no step changes them by much.
 
-    std(s) = log(1 + exp(s + c)) + min_std,  c such that std(0) = std_at_zero
+  std(s) = log(1 + exp(s + c)) + min_std,  c such that std(0) = std_at_zero
   """
   above_min = _above_min(std_at_zero, min_std)
   shift = above_min + math.log(-math.expm1(-above_min))  # the inverse of log(1 + e^c)
@@ -45,8 +46,9 @@ def safe_exp(*, std_at_zero: float, min_std: float) -> StdFunction:
   shift = math.log(above_min)
   if abs(shift) > _MAX_EXPONENT:
     raise types.UserError(
-        f'agent.initial_std ({std_at_zero}) less agent.min_std ({min_std}) must be between '
-        f'{math.exp(-_MAX_EXPONENT):.1e} and {math.exp(_MAX_EXPONENT):.1e} for safe_exp')
+      f'agent.initial_std ({std_at_zero}) less agent.min_std ({min_std}) must be between '
+      f'{math.exp(-_MAX_EXPONENT):.1e} and {math.exp(_MAX_EXPONENT):.1e} for safe_exp'
+    )
 
   def std(s: tf.Tensor) -> tf.Tensor:
     exponent = straight_through.clip(shapes.as_float(s) + shift, -_MAX_EXPONENT, _MAX_EXPONENT)
@@ -59,6 +61,7 @@ def _above_min(std_at_zero: float, min_std: float) -> float:
   if not (math.isfinite(min_std) and min_std >= 0):
     raise types.UserError(f'agent.min_std ({min_std}) must be >= 0')
   if not (math.isfinite(std_at_zero) and std_at_zero > min_std):
-    raise types.UserError(f'agent.initial_std ({std_at_zero}) must be greater than agent.min_std '
-                          f'({min_std})')
+    raise types.UserError(
+      f'agent.initial_std ({std_at_zero}) must be greater than agent.min_std ({min_std})'
+    )
   return std_at_zero - min_std

@@ -1,4 +1,5 @@
 """A clip that lets gradients through."""
+
 from __future__ import annotations
 
 import tensorflow as tf

@@ -1,4 +1,5 @@
 """Distributions of actions that are nests or arrays of any rank, built from simpler ones."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -33,32 +34,57 @@ class Joint:
   def log_prob(self, params: Any, actions: types.Nest) -> tf.Tensor:
     """params `[..., P]`, nest of actions `[..., *A_i]` -> `[...]`, the sum over the parts."""
     leaves = tree.flatten_up_to(self._parts, actions, check_types=False)
-    return tf.add_n([part.log_prob(part_params, leaf) for part, part_params, leaf in zip(
-        self._leaves, self._split_params(params), leaves)])
+    return tf.add_n(
+      [
+        part.log_prob(part_params, leaf)
+        for part, part_params, leaf in zip(self._leaves, self._split_params(params), leaves)
+      ]
+    )
 
   def entropy(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[...]`, the sum over the parts."""
-    return tf.add_n([part.entropy(part_params) for part, part_params in zip(
-        self._leaves, self._split_params(params))])
+    return tf.add_n(
+      [
+        part.entropy(part_params)
+        for part, part_params in zip(self._leaves, self._split_params(params))
+      ]
+    )
 
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
     """params, other_params `[..., P]` -> `[...]`, the sum over the parts."""
-    return tf.add_n([part.kl(part_params, part_others) for part, part_params, part_others in zip(
-        self._leaves, self._split_params(params), self._split_params(other_params))])
+    return tf.add_n(
+      [
+        part.kl(part_params, part_others)
+        for part, part_params, part_others in zip(
+          self._leaves, self._split_params(params), self._split_params(other_params)
+        )
+      ]
+    )
 
   def mode(self, params: Any) -> types.Nest:
     """params `[..., P]` -> nest of `[..., *A_i]`."""
-    return tree.unflatten_as(self._parts, [part.mode(part_params) for part, part_params in zip(
-        self._leaves, self._split_params(params))])
+    return tree.unflatten_as(
+      self._parts,
+      [
+        part.mode(part_params)
+        for part, part_params in zip(self._leaves, self._split_params(params))
+      ],
+    )
 
   def sample(self, params: Any, uniforms: Any) -> types.Nest:
     """params `[..., P]`, uniforms `[..., U]` -> nest of `[..., *A_i]`."""
     params, uniforms = shapes.as_float(params), shapes.as_float(uniforms)
     shapes.check_event('uniforms', uniforms, params, [self.num_uniforms])
     part_uniforms = tf.split(uniforms, [part.num_uniforms for part in self._leaves], axis=-1)
-    return tree.unflatten_as(self._parts, [
-        part.sample(part_params, numbers) for part, part_params, numbers in zip(
-            self._leaves, self._split_params(params), part_uniforms)])
+    return tree.unflatten_as(
+      self._parts,
+      [
+        part.sample(part_params, numbers)
+        for part, part_params, numbers in zip(
+          self._leaves, self._split_params(params), part_uniforms
+        )
+      ],
+    )
 
   def _split_params(self, params: Any) -> list[tf.Tensor]:
     params = shapes.as_float(params)

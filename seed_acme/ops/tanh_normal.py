@@ -1,4 +1,5 @@
 """Continuous actions in (-1, 1): the tanh of Normal numbers."""
+
 from __future__ import annotations
 
 import math

@@ -1,4 +1,5 @@
 """From rows to transitions: the only shift by one, and the mask, of the code base."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ class Transitions(NamedTuple):
   rewards: r_t = reward[t+1]. discounts: d_t = gamma * discount[t+1].
   mask: bool, False where row t is LAST: LAST -> FIRST is no transition.
   """
+
   rewards: tf.Tensor
   discounts: tf.Tensor
   mask: tf.Tensor
@@ -38,7 +40,8 @@ def transitions(inputs: types.AgentInput, *, gamma: float) -> Transitions:
     raise ValueError(f'{step_type.shape[0]} rows hold no transition: at least 2 are needed')
   mask = tf.not_equal(step_type[:-1], tf.cast(types.LAST, step_type.dtype))
   return Transitions(
-      rewards=select(mask, reward[1:]), discounts=select(mask, gamma * discount[1:]), mask=mask)
+    rewards=select(mask, reward[1:]), discounts=select(mask, gamma * discount[1:]), mask=mask
+  )
 
 
 def clip_rewards(rewards: tf.Tensor, max_abs_reward: float) -> tf.Tensor:

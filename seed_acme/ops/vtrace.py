@@ -1,4 +1,5 @@
 """V-trace, the off-policy correction of IMPALA (Espeholt et al. 2018, arXiv 1802.01561)."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ class VTraceOutput(NamedTuple):
 
   targets: v_t. advantages: A_t, already weighted by the clipped importance ratio w_t.
   """
+
   targets: tf.Tensor
   advantages: tf.Tensor
 
@@ -32,9 +34,18 @@ def truncated_ratios(log_rhos: tf.Tensor, bound: float) -> tf.Tensor:
 
 
 def vtrace(
-    values: Any, rewards: Any, discounts: Any, log_rhos: Any, mask: Any, *, lambda_: float,
-    rho_clip: float, c_clip: float, policy_rho_clip: float | None,
-    advantage_lambda: float) -> VTraceOutput:
+  values: Any,
+  rewards: Any,
+  discounts: Any,
+  log_rhos: Any,
+  mask: Any,
+  *,
+  lambda_: float,
+  rho_clip: float,
+  c_clip: float,
+  policy_rho_clip: float | None,
+  advantage_lambda: float,
+) -> VTraceOutput:
   """V-trace targets and policy-gradient advantages (Espeholt et al. 2018, eq. 1, sec. 4.2).
 
   values: `[T+1, B]` V(x_t) of the learner; the last row only bootstraps.
@@ -56,9 +67,11 @@ def vtrace(
   values, mask = shapes.as_float(values), tf.cast(mask, tf.bool)
   rewards, discounts, log_rhos = map(shapes.as_float, (rewards, discounts, log_rhos))
   shapes.check_transitions(
-      values, rewards=rewards, discounts=discounts, log_rhos=log_rhos, mask=mask)
+    values, rewards=rewards, discounts=discounts, log_rhos=log_rhos, mask=mask
+  )
   rewards, discounts, log_rhos = (
-      transitions_lib.select(mask, x) for x in (rewards, discounts, log_rhos))
+    transitions_lib.select(mask, x) for x in (rewards, discounts, log_rhos)
+  )
   v_t, v_tp1 = values[:-1], values[1:]
   errors = truncated_ratios(log_rhos, rho_clip) * (rewards + discounts * v_tp1 - v_t)
   # 0 where masked, as discounts are.
@@ -72,5 +85,6 @@ def vtrace(
   if policy_rho_clip is not None:
     advantages *= truncated_ratios(log_rhos, policy_rho_clip)
   return VTraceOutput(
-      targets=tf.stop_gradient(targets),
-      advantages=tf.stop_gradient(transitions_lib.select(mask, advantages)))
+    targets=tf.stop_gradient(targets),
+    advantages=tf.stop_gradient(transitions_lib.select(mask, advantages)),
+  )

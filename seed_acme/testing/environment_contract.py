@@ -7,6 +7,7 @@ class TestMyEnvironment(environment_contract.EnvironmentContract):
     return my_environment.MyEnvironment(num_environments, seed)
 ```
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ class EnvironmentContract:
   has_seed_per_environment: False for one that draws for all environments from one
     stream; then environment 0 of 4 need not do what environment 0 of 1 does.
   """
+
   num_steps: int = 60
   is_random: bool = True
   has_seed_per_environment: bool = True
@@ -58,7 +60,8 @@ class EnvironmentContract:
         assert np.isfinite(getattr(row, name)).all(), f'{name}: {getattr(row, name)}'
       tree.assert_same_structure(environment.spec.observation, row.observation)
       for spec, value in zip(
-          tree.flatten(environment.spec.observation), tree.flatten(row.observation)):
+        tree.flatten(environment.spec.observation), tree.flatten(row.observation)
+      ):
         _check_array('observation', value, (3, *spec.shape), spec.dtype)
         for one in value:
           spec.validate(one)
@@ -69,7 +72,8 @@ class EnvironmentContract:
     assert np.isin(step_types, (types.FIRST, types.MID, types.LAST)).all()
     before, after = step_types[:-1], step_types[1:]
     np.testing.assert_array_equal(
-        after == types.FIRST, before == types.LAST, 'FIRST must follow LAST, and only LAST')
+      after == types.FIRST, before == types.LAST, 'FIRST must follow LAST, and only LAST'
+    )
 
   def test_reward_is_0_and_discount_1_at_first(self):
     rows = _stack(self._trajectory(3, seed=1))
@@ -82,15 +86,17 @@ class EnvironmentContract:
   def test_returned_time_steps_are_not_overwritten(self):
     environment = self.make_environment(3, seed=1)
     copies = []
-    rows = play(environment, self.num_steps,
-                on_row=lambda row: copies.append(tree.map_structure(np.array, row)))
+    rows = play(
+      environment,
+      self.num_steps,
+      on_row=lambda row: copies.append(tree.map_structure(np.array, row)),
+    )
     environment.close()
     for row, copy in zip(rows, copies):
       assert_equal_rows(row, copy)
 
   def test_seed_decides_everything(self):
-    assert_equal_rows(
-        _stack(self._trajectory(3, seed=1)), _stack(self._trajectory(3, seed=1)))
+    assert_equal_rows(_stack(self._trajectory(3, seed=1)), _stack(self._trajectory(3, seed=1)))
 
   def test_other_seeds_differ(self):
     if self.is_random:
@@ -104,8 +110,7 @@ class EnvironmentContract:
 
   def test_environments_do_not_touch_each_other(self):
     def swap_all_but_one(actions: types.Nest, other: types.Nest) -> types.Nest:
-      return tree.map_structure(
-          lambda a, b: np.concatenate([a[:1], b[1:]]), actions, other)
+      return tree.map_structure(lambda a, b: np.concatenate([a[:1], b[1:]]), actions, other)
 
     rows = self._trajectory(4, seed=1)
     changed = self._trajectory(4, seed=1, change=swap_all_but_one)
@@ -123,6 +128,7 @@ class EnvironmentContract:
 
       def choose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.where(is_last.reshape(-1, *[1] * (a.ndim - 1)), b, a)
+
       return tree.map_structure(choose, actions, other)
 
     latest: list[types.VectorTimeStep] = []
@@ -131,7 +137,8 @@ class EnvironmentContract:
     assert_equal_rows(_stack(rows), _stack(changed))
 
   def _trajectory(
-      self, num_environments: int, seed: int, **kwargs: Any) -> list[types.VectorTimeStep]:
+    self, num_environments: int, seed: int, **kwargs: Any
+  ) -> list[types.VectorTimeStep]:
     environment = self.make_environment(num_environments, seed)
     try:
       return play(environment, self.num_steps, **kwargs)
@@ -140,12 +147,12 @@ class EnvironmentContract:
 
 
 def play(
-    environment: core.VectorEnvironment,
-    num_steps: int,
-    *,
-    equal_actions: bool = False,
-    change: Callable[[types.Nest, types.Nest], types.Nest] | None = None,
-    on_row: Callable[[types.VectorTimeStep], Any] = lambda row: None,
+  environment: core.VectorEnvironment,
+  num_steps: int,
+  *,
+  equal_actions: bool = False,
+  change: Callable[[types.Nest, types.Nest], types.Nest] | None = None,
+  on_row: Callable[[types.VectorTimeStep], Any] = lambda row: None,
 ) -> list[types.VectorTimeStep]:
   """`num_steps + 1` rows under random actions, which depend on no row.
 
@@ -159,7 +166,8 @@ def play(
     if equal_actions:
       actions = random_actions(environment, random, num_environments=1)
       actions = tree.map_structure(
-          lambda action: np.repeat(action, environment.num_environments, axis=0), actions)
+        lambda action: np.repeat(action, environment.num_environments, axis=0), actions
+      )
     else:
       actions = random_actions(environment, random)
     if change:
@@ -170,8 +178,10 @@ def play(
 
 
 def random_actions(
-    environment: core.VectorEnvironment, random: np.random.Generator,
-    num_environments: int | None = None) -> types.Nest:
+  environment: core.VectorEnvironment,
+  random: np.random.Generator,
+  num_environments: int | None = None,
+) -> types.Nest:
   """Nest of `[E, ...]`, uniform within the bounds, in [-1, 1] where there are none."""
   count = environment.num_environments if num_environments is None else num_environments
 
@@ -182,8 +192,8 @@ def random_actions(
     low, high = np.broadcast_arrays(spec.minimum, spec.maximum)
     if np.issubdtype(spec.dtype, np.integer):
       return random.integers(low, high, size=shape, endpoint=True).astype(spec.dtype)
-    return random.uniform(
-        np.maximum(low, -1), np.minimum(high, 1), size=shape).astype(spec.dtype)
+    return random.uniform(np.maximum(low, -1), np.minimum(high, 1), size=shape).astype(spec.dtype)
+
   return tree.map_structure(draw, environment.spec.action)
 
 

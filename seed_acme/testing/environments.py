@@ -3,6 +3,7 @@
 Each takes the seed first and plain settings after it, so that each is also reachable by
 configuration: `seed_acme.testing.environments:TruncatingEnvironment`.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ class ScriptedEnvironment(dm_env.Environment):
   """
 
   def __init__(
-      self, seed: int = 0, episode_lengths: Sequence[int] = (3,), last_discount: float = 0.0):
+    self, seed: int = 0, episode_lengths: Sequence[int] = (3,), last_discount: float = 0.0
+  ):
     """episode_lengths: steps (rows minus one) of each episode, repeated for ever.
 
     last_discount: 0 = episodes terminate, more = they are truncated. seed: not used.
@@ -51,7 +53,8 @@ class ScriptedEnvironment(dm_env.Environment):
       return dm_env.transition(self._reward(), self._observation())
     self._has_ended = True
     return dm_env.TimeStep(
-        dm_env.StepType.LAST, self._reward(), self._last_discount, self._observation())
+      dm_env.StepType.LAST, self._reward(), self._last_discount, self._observation()
+    )
 
   def observation_spec(self) -> types.Nest:
     return dm_specs.Array((2,), np.float32, name='episode_and_row')
@@ -111,7 +114,8 @@ class NanEnvironment(ScriptedEnvironment):
   """
 
   def __init__(
-      self, seed: int = 0, nan_at_step: int = 10, field: str = 'reward', episode_length: int = 3):
+    self, seed: int = 0, nan_at_step: int = 10, field: str = 'reward', episode_length: int = 3
+  ):
     super().__init__(seed, (episode_length,))
     self._nan_at_step = nan_at_step
     self._field = field
@@ -165,13 +169,15 @@ class NestedEnvironment(dm_env.Environment):
 
   def observation_spec(self) -> types.Nest:
     return {
-        'camera': dm_specs.BoundedArray((4, 4, 3), np.uint8, 0, 255, name='camera'),
-        'joints': {'position': dm_specs.Array((2,), np.float64, name='position')}}
+      'camera': dm_specs.BoundedArray((4, 4, 3), np.uint8, 0, 255, name='camera'),
+      'joints': {'position': dm_specs.Array((2,), np.float64, name='position')},
+    }
 
   def action_spec(self) -> types.Nest:
     return {
-        'button': dm_specs.DiscreteArray(3, dtype=np.int32, name='button'),
-        'force': dm_specs.BoundedArray((2,), np.float64, -1, 1, name='force')}
+      'button': dm_specs.DiscreteArray(3, dtype=np.int32, name='button'),
+      'force': dm_specs.BoundedArray((2,), np.float64, -1, 1, name='force'),
+    }
 
   def _observation(self) -> types.Nest:
     camera = self._random.integers(256, size=(4, 4, 3), dtype=np.uint8)

@@ -1,4 +1,5 @@
 """Which rows are learnt from, and the state that enters them."""
+
 from __future__ import annotations
 
 from dm_env import specs
@@ -14,7 +15,8 @@ from seed_acme.networks import build
 
 _T, _B = 3, 2
 _SPEC = types.EnvironmentSpec(
-    observation=specs.Array((2,), np.float32), action=specs.DiscreteArray(3))
+  observation=specs.Array((2,), np.float32), action=specs.DiscreteArray(3)
+)
 
 
 def _config(overlap):
@@ -24,7 +26,8 @@ def _config(overlap):
 def _network():
   tf.random.set_seed(1)
   return build.make_q_network(
-      config_lib.NetworkConfig(mlp_sizes=(4,), core='lstm', core_size=5), _SPEC)
+    config_lib.NetworkConfig(mlp_sizes=(4,), core='lstm', core_size=5), _SPEC
+  )
 
 
 def _unroll(network, num_rows, step_type=types.MID):
@@ -33,11 +36,16 @@ def _unroll(network, num_rows, step_type=types.MID):
   shape = (num_rows, _B)
   rows = np.repeat(np.arange(num_rows, dtype=np.float32)[:, None], _B, axis=1)
   inputs = types.AgentInput(
-      np.full(shape, step_type, np.uint8), rows, np.ones(shape, np.float32),
-      np.zeros(shape, np.int32), rng.normal(size=(*shape, 2)).astype(np.float32))
+    np.full(shape, step_type, np.uint8),
+    rows,
+    np.ones(shape, np.float32),
+    np.zeros(shape, np.int32),
+    rng.normal(size=(*shape, 2)).astype(np.float32),
+  )
   outputs = types.AgentOutput(rows.astype(np.int32), types.QOutput(rows[..., None]))
   state = tf.nest.map_structure(
-      lambda x: rng.normal(size=x.shape).astype(np.float32), network.initial_state(_B))
+    lambda x: rng.normal(size=x.shape).astype(np.float32), network.initial_state(_B)
+  )
   return types.Unroll(state, inputs, outputs, np.zeros(shape, np.int64))
 
 

@@ -1,4 +1,5 @@
 """What a configuration says of its agent's passes is what the agent has."""
+
 import pytest
 
 from seed_acme.agents import registry as agents

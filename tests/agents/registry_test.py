@@ -1,4 +1,5 @@
 """Agents by name."""
+
 import pytest
 
 from seed_acme import types

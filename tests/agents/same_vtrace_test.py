@@ -1,4 +1,5 @@
 """The V-trace agent and the on-policy agent with its choices learn alike: one op serves both."""
+
 from dm_env import specs
 import numpy as np
 import pytest
@@ -14,11 +15,19 @@ from seed_acme.agents.vtrace import config as vtrace_config
 
 _T, _B, _A = 7, 5, 3
 _SPEC = types.EnvironmentSpec(
-    observation=specs.Array((4,), np.float32), action=specs.DiscreteArray(_A))
-_NETWORK = config_lib.NetworkConfig(
-    mlp_sizes=(6,), activation='tanh', separate_value_network=True)
-_SAME = {'unroll_length': _T, 'batch_size': _B, 'discount': 0.9, 'rho_clip': 1.3, 'c_clip': 0.8,
-         'policy_rho_clip': 1.1, 'max_abs_reward': 0.7, 'lambda_': 1.0}
+  observation=specs.Array((4,), np.float32), action=specs.DiscreteArray(_A)
+)
+_NETWORK = config_lib.NetworkConfig(mlp_sizes=(6,), activation='tanh', separate_value_network=True)
+_SAME = {
+  'unroll_length': _T,
+  'batch_size': _B,
+  'discount': 0.9,
+  'rho_clip': 1.3,
+  'c_clip': 0.8,
+  'policy_rho_clip': 1.1,
+  'max_abs_reward': 0.7,
+  'lambda_': 1.0,
+}
 
 
 def _sample():
@@ -30,11 +39,16 @@ def _sample():
   step_type[0, 4], step_type[1, 4] = types.LAST, types.FIRST
   normal = lambda *size: rng.normal(size=size).astype(np.float32)
   inputs = types.AgentInput(
-      step_type=step_type, reward=normal(*shape), discount=rng.choice(np.float32([0, 1]), shape),
-      previous_action=np.zeros(shape, np.int32), observation=normal(*shape, 4))
+    step_type=step_type,
+    reward=normal(*shape),
+    discount=rng.choice(np.float32([0, 1]), shape),
+    previous_action=np.zeros(shape, np.int32),
+    observation=normal(*shape, 4),
+  )
   outputs = types.AgentOutput(
-      rng.integers(0, _A, shape, np.int32),
-      types.ActorCriticOutput(normal(*shape, _A), normal(*shape)))
+    rng.integers(0, _A, shape, np.int32),
+    types.ActorCriticOutput(normal(*shape, _A), normal(*shape)),
+  )
   unroll = types.Unroll((), inputs, outputs, np.zeros(shape, np.int64))
   return types.Sample(unroll, np.arange(_B, dtype=np.uint64), np.ones(_B, np.float32))
 
@@ -60,8 +74,10 @@ def _both(**changes):
     a.assign(b)
   sample = _sample()
   batch = on_policy_learner.prepare(networks[1], sample, True, second)
-  return (_gradients(networks[0], lambda: vtrace.AGENT.loss(networks[0], sample, first).loss),
-          _gradients(networks[1], lambda: on_policy.AGENT.loss(networks[1], batch, second).loss))
+  return (
+    _gradients(networks[0], lambda: vtrace.AGENT.loss(networks[0], sample, first).loss),
+    _gradients(networks[1], lambda: on_policy.AGENT.loss(networks[1], batch, second).loss),
+  )
 
 
 def test_both_agents_have_the_same_gradient_on_an_off_policy_sample():
@@ -72,9 +88,16 @@ def test_both_agents_have_the_same_gradient_on_an_off_policy_sample():
     np.testing.assert_allclose(two[name], gradient, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize('field, value', [
-    ('policy_rho_clip', 5.0), ('rho_clip', 5.0), ('c_clip', 5.0), ('max_abs_reward', 0.0),
-    ('lambda_', 0.5)])
+@pytest.mark.parametrize(
+  'field, value',
+  [
+    ('policy_rho_clip', 5.0),
+    ('rho_clip', 5.0),
+    ('c_clip', 5.0),
+    ('max_abs_reward', 0.0),
+    ('lambda_', 0.5),
+  ],
+)
 def test_every_bound_matters_in_this_sample(field, value):
   """So that the equality above is one of the bounds, too."""
   for before, after in zip(_both(), _both(**{field: value})):

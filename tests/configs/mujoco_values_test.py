@@ -1,4 +1,5 @@
 """`mujoco_ppo_halfcheetah` has the numbers of SEED RL's `mujoco/gin/ppo.gin` and its scripts."""
+
 import math
 
 from seed_acme.configs import registry
@@ -19,7 +20,10 @@ def test_the_configuration_has_the_tuned_numbers_of_the_original():
   assert (network.mlp_sizes, network.activation) == ((64, 64), 'tanh')
   assert network.separate_value_network and network.initializer == 'orthogonal'
   assert (network.hidden_gain, network.policy_head_gain, network.value_head_gain) == (
-      math.sqrt(2.0), 0.01, 1.0)
+    math.sqrt(2.0),
+    0.01,
+    1.0,
+  )
   assert (optimizer.name, optimizer.learning_rate, optimizer.schedule) == ('adam', 3e-4, 'linear')
   assert optimizer.max_gradient_norm == 0.5
   assert config.environment.id == 'HalfCheetah-v4'

@@ -1,4 +1,5 @@
 """The configurations that come along, and the user's own files."""
+
 import dataclasses
 import importlib
 import inspect
@@ -12,8 +13,14 @@ from seed_acme.configs import registry
 from seed_acme.envs import registry as environments
 
 _OF_THE_FIRST_RELEASE = {
-    'catch_vtrace', 'catch_lstm_vtrace', 'memory_chain_vtrace', 'gym_vtrace',
-    'bench_catch_mlp', 'bench_catch_lstm', 'bench_catch_lstm_4x32'}
+  'catch_vtrace',
+  'catch_lstm_vtrace',
+  'memory_chain_vtrace',
+  'gym_vtrace',
+  'bench_catch_mlp',
+  'bench_catch_lstm',
+  'bench_catch_lstm_4x32',
+}
 _OWN = """
 from seed_acme.configs import catch_vtrace
 import dataclasses
@@ -78,20 +85,25 @@ def test_a_users_own_file(tmp_path):
 
 def test_a_users_file_may_define_dataclasses_of_its_own(tmp_path):
   path = tmp_path / 'mine.py'
-  path.write_text('from __future__ import annotations\nimport dataclasses\n'
-                  '@dataclasses.dataclass(frozen=True)\nclass Sizes:\n  width: int = 7\n'
-                  + _OWN.replace('seed=5', 'seed=Sizes().width'))
+  path.write_text(
+    'from __future__ import annotations\nimport dataclasses\n'
+    '@dataclasses.dataclass(frozen=True)\nclass Sizes:\n  width: int = 7\n'
+    + _OWN.replace('seed=5', 'seed=Sizes().width')
+  )
   assert registry.load(str(path)).seed == 7
 
 
-@pytest.mark.parametrize('text, wanted', [
+@pytest.mark.parametrize(
+  'text, wanted',
+  [
     ('def experiment(:\n', 'SyntaxError'),
     ('x = 1\n', "no attribute 'experiment'"),
     ('def experiment():\n  return 3\n', 'returned int'),
     ('def experiment():\n  return 1 / 0\n', 'ZeroDivisionError'),
     ('import no_such_module\n', "No module named 'no_such_module'"),
     ('def experiment():\n  raise ValueError("\\n".join("a" * 9))\n', 'ValueError'),
-])
+  ],
+)
 def test_a_file_that_does_not_work_is_named_with_the_reason(tmp_path, text, wanted):
   path = tmp_path / 'mine.py'
   path.write_text(text)

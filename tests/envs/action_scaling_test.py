@@ -1,4 +1,5 @@
 """Rescaled actions, tables of choices, what is refused, and every place that applies them."""
+
 import sys
 
 import dm_env
@@ -14,7 +15,7 @@ from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
 from seed_acme.testing import environments
 
-FACTORIES = '''
+FACTORIES = """
 import numpy as np
 from dm_env import specs
 from seed_acme import types
@@ -50,7 +51,7 @@ def make_clash(seed, action_bins=3):
 def make_anything(seed, **settings):
   assert not settings, settings
   return environments.NestedEnvironment(seed)
-'''
+"""
 
 
 @pytest.fixture
@@ -94,24 +95,24 @@ def scaled(spec, num_environments=1, **settings):
   """(the wrapped vector, the plain environments inside it), after a reset."""
   inner = [Echo(spec) for _ in range(num_environments)]
   environment = action_scaling.wrap(
-      vector.VectorOfEnvironments(inner, 'echo'), action_scaling.Settings(**settings), 'echo')
+    vector.VectorOfEnvironments(inner, 'echo'), action_scaling.Settings(**settings), 'echo'
+  )
   environment.reset()
   return environment, inner
 
 
 class TestRescaledContract(environment_contract.EnvironmentContract):
-
   def make_environment(self, num_environments, seed):
-    return registry.make(
-        config('Pendulum-v1', max_episode_steps=20), num_environments, seed)
+    return registry.make(config('Pendulum-v1', max_episode_steps=20), num_environments, seed)
 
 
 class TestChoicesContract(environment_contract.EnvironmentContract):
-
   def make_environment(self, num_environments, seed):
     return registry.make(
-        config('Pendulum-v1', max_episode_steps=20, action_bins=5, action_spacing='log'),
-        num_environments, seed)
+      config('Pendulum-v1', max_episode_steps=20, action_bins=5, action_spacing='log'),
+      num_environments,
+      seed,
+    )
 
 
 def test_rescaled_numbers_by_hand():
@@ -154,9 +155,15 @@ def test_without_rescaling_the_agent_meets_the_environments_bounds():
   np.testing.assert_array_equal(inner.actions[0], [2, -1.5])
 
 
-@pytest.mark.parametrize('spec', [
-    dm_specs.Array((2,), np.float32), bounded(-np.inf, np.inf), bounded([-1, -np.inf], [1, 1]),
-    dm_specs.DiscreteArray(3, np.int32)])
+@pytest.mark.parametrize(
+  'spec',
+  [
+    dm_specs.Array((2,), np.float32),
+    bounded(-np.inf, np.inf),
+    bounded([-1, -np.inf], [1, 1]),
+    dm_specs.DiscreteArray(3, np.int32),
+  ],
+)
 def test_what_has_no_bounds_or_is_not_float_stays(spec):
   environment, (inner,) = scaled(spec)
   assert environment.spec.action == spec
@@ -165,7 +172,9 @@ def test_what_has_no_bounds_or_is_not_float_stays(spec):
   np.testing.assert_array_equal(inner.actions[0], action[0])
 
 
-@pytest.mark.parametrize(('spacing', 'bins', 'ratio', 'table'), [
+@pytest.mark.parametrize(
+  ('spacing', 'bins', 'ratio', 'table'),
+  [
     ('linear', 2, 30, [-1, 1]),
     ('linear', 3, 30, [-1, 0, 1]),
     ('linear', 5, 30, [-1, -0.5, 0, 0.5, 1]),
@@ -175,10 +184,10 @@ def test_what_has_no_bounds_or_is_not_float_stays(spec):
     ('log', 4, 30, [-1, -1 / 30, 1 / 30, 1]),
     ('log', 5, 30, [-1, -1 / 30, 0, 1 / 30, 1]),
     ('log', 7, 100, [-1, -0.1, -0.01, 0, 0.01, 0.1, 1]),
-])
+  ],
+)
 def test_value_tables(spacing, bins, ratio, table):
-  settings = action_scaling.Settings(
-      action_bins=bins, action_spacing=spacing, action_ratio=ratio)
+  settings = action_scaling.Settings(action_bins=bins, action_spacing=spacing, action_ratio=ratio)
   np.testing.assert_allclose(action_scaling.value_table(settings), table, atol=1e-12)
 
 
@@ -186,7 +195,7 @@ def test_log_magnitudes_grow_by_one_factor():
   settings = action_scaling.Settings(action_bins=11, action_spacing='log')
   table = action_scaling.value_table(settings)
   positive = table[6:]
-  np.testing.assert_allclose(positive[1:] / positive[:-1], 30 ** 0.25)
+  np.testing.assert_allclose(positive[1:] / positive[:-1], 30**0.25)
   assert table[5] == 0
   np.testing.assert_array_equal(table, -table[::-1])
 
@@ -220,31 +229,41 @@ def test_other_leaves_of_the_action_pass(settings):
   environment.step({'button': np.zeros(1, np.int32), 'force': np.ones((1, 2), np.int32)})
 
 
-@pytest.mark.parametrize(('spec', 'fix'), [
+@pytest.mark.parametrize(
+  ('spec', 'fix'),
+  [
     (dm_specs.DiscreteArray(3, np.int32), 'leave action_bins out'),
     (dm_specs.Array((2,), np.float32), 'give it finite bounds'),
     (bounded([-1, -np.inf], [1, 1]), 'give it finite bounds'),
-])
+  ],
+)
 def test_choices_need_bounded_floats(spec, fix):
   with pytest.raises(types.UserError, match=rf"'echo': action_bins \(3\) needs .*{fix}"):
     scaled(spec, action_bins=3)
 
 
-@pytest.mark.parametrize(('settings', 'message'), [
+@pytest.mark.parametrize(
+  ('settings', 'message'),
+  [
     ({'action_bins': 1}, r'action_bins \(1\) must be an integer >= 2, or 0'),
     ({'action_bins': -3}, r'action_bins \(-3\)'),
     ({'action_bins': 2.0}, r'action_bins \(2\.0\)'),
     ({'action_bins': True}, r'action_bins \(True\)'),
-    ({'action_bins': 3, 'action_spacing': 'lin'},
-     r"action_spacing \('lin'\) must be one of linear, log"),
+    (
+      {'action_bins': 3, 'action_spacing': 'lin'},
+      r"action_spacing \('lin'\) must be one of linear, log",
+    ),
     ({'action_spacing': 'log'}, r'action_spacing .* without action_bins: set action_bins'),
     ({'action_ratio': 9}, r'action_ratio \(9\) does nothing without action_bins'),
     ({'action_bins': 3, 'action_ratio': 9}, r'action_ratio \(9\) is for action_spacing log'),
-    ({'action_bins': 3, 'action_spacing': 'log', 'action_ratio': 1},
-     r'action_ratio \(1\) must be a number > 1'),
+    (
+      {'action_bins': 3, 'action_spacing': 'log', 'action_ratio': 1},
+      r'action_ratio \(1\) must be a number > 1',
+    ),
     ({'rescale_actions': 1}, r'rescale_actions \(1\) must be True or False'),
     ({'rescale_actions': False, 'action_bins': 3}, r'rescale_actions \(False\) does nothing with'),
-])
+  ],
+)
 @pytest.mark.parametrize('environment_id', ['Pendulum-v1', 'toy', 'action_levels:make_wide'])
 def test_wrong_settings_are_user_errors(factories, environment_id, settings, message):
   del factories
@@ -253,8 +272,10 @@ def test_wrong_settings_are_user_errors(factories, environment_id, settings, mes
       use(config(environment_id, **settings))
 
 
-@pytest.mark.parametrize(('environment_id', 'high'), [
-    ('Pendulum-v1', 2), ('gymnasium:Pendulum-v1', 2), ('action_levels:make_wide', 10)])
+@pytest.mark.parametrize(
+  ('environment_id', 'high'),
+  [('Pendulum-v1', 2), ('gymnasium:Pendulum-v1', 2), ('action_levels:make_wide', 10)],
+)
 def test_gym_and_factories_are_rescaled_unless_told_otherwise(factories, environment_id, high):
   del factories
   for settings, maximum in ({}, 1), ({'rescale_actions': False}, high), ({'action_bins': 7}, 6):
@@ -288,7 +309,6 @@ def test_a_wrapped_environment_closes_and_renders_what_is_inside():
   closed = []
 
   class Shows(Echo):
-
     def render(self):
       return np.full((2, 3, 3), 7, np.uint8)
 
@@ -298,10 +318,12 @@ def test_a_wrapped_environment_closes_and_renders_what_is_inside():
   settings = action_scaling.Settings()
   for kind, can_render in (Shows, True), (Echo, False):
     environment = action_scaling.wrap(
-        vector.VectorOfEnvironments([kind(bounded(-2, 2))], 'shows'), settings, 'shows')
+      vector.VectorOfEnvironments([kind(bounded(-2, 2))], 'shows'), settings, 'shows'
+    )
     assert environment.can_render == can_render
   environment = action_scaling.wrap(
-      vector.VectorOfEnvironments([Shows(bounded(-2, 2))], 'shows'), settings, 'shows')
+    vector.VectorOfEnvironments([Shows(bounded(-2, 2))], 'shows'), settings, 'shows'
+  )
   assert environment.render().max() == 7
   environment.close()
   assert len(closed) == 1

@@ -1,4 +1,5 @@
 """The table of human and random scores."""
+
 import math
 
 import pytest
@@ -19,10 +20,20 @@ def test_no_number_slipped():
   assert math.isclose(sum(s.human for s in atari_games.SCORES.values()), 606494.2, abs_tol=0.05)
 
 
-@pytest.mark.parametrize(('game', 'random', 'human'), [
-    ('Alien', 227.8, 7127.7), ('Breakout', 1.7, 30.5), ('DoubleDunk', -18.6, -16.4),
-    ('MontezumaRevenge', 0.0, 4753.3), ('Pitfall', -229.4, 6463.7), ('Pong', -20.7, 14.6),
-    ('Skiing', -17098.1, -4336.9), ('VideoPinball', 16256.9, 17667.9), ('Zaxxon', 32.5, 9173.3)])
+@pytest.mark.parametrize(
+  ('game', 'random', 'human'),
+  [
+    ('Alien', 227.8, 7127.7),
+    ('Breakout', 1.7, 30.5),
+    ('DoubleDunk', -18.6, -16.4),
+    ('MontezumaRevenge', 0.0, 4753.3),
+    ('Pitfall', -229.4, 6463.7),
+    ('Pong', -20.7, 14.6),
+    ('Skiing', -17098.1, -4336.9),
+    ('VideoPinball', 16256.9, 17667.9),
+    ('Zaxxon', 32.5, 9173.3),
+  ],
+)
 def test_spot_values(game, random, human):
   assert atari_games.SCORES[game] == (random, human)
   assert atari_games.human_normalized_score(game, (random + human) / 2) == pytest.approx(0.5)

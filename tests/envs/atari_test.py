@@ -1,4 +1,5 @@
 """Atari: one emulator an environment. Pooling on a made-up emulator, the rest on games."""
+
 import subprocess
 import sys
 
@@ -29,9 +30,18 @@ class TestAtariContract(environment_contract.EnvironmentContract):
 
   def make_environment(self, num_environments, seed):
     return registry.make(
-        config('atari:Breakout', vectorized=False, max_frames=20, stack=2, image_size=42,
-               max_num_noops=8, repeat_action_probability=0.25),
-        num_environments, seed)
+      config(
+        'atari:Breakout',
+        vectorized=False,
+        max_frames=20,
+        stack=2,
+        image_size=42,
+        max_num_noops=8,
+        repeat_action_probability=0.25,
+      ),
+      num_environments,
+      seed,
+    )
 
 
 class FakeAle:
@@ -44,6 +54,7 @@ class FakeAle:
 
   def getLegalActionSet(self):
     import ale_py
+
     return [ale_py.Action(code) for code in range(18)]
 
   def getScreenDims(self):
@@ -80,7 +91,7 @@ def test_the_last_two_frames_of_a_step_are_pooled(monkeypatch, frames_per_step):
   for step in range(1, 9):
     timestep = environment.step(RIGHT)
     last = step * frames_per_step
-    frames = screens[last - 1:last + 1] if frames_per_step > 1 else screens[last:last + 1]
+    frames = screens[last - 1 : last + 1] if frames_per_step > 1 else screens[last : last + 1]
     np.testing.assert_array_equal(timestep.observation[:, :, 0], frames.max(axis=0))
     assert timestep.reward == sum(range(last - frames_per_step + 1, last + 1))
   assert ale.actions == [RIGHT] * 8 * frames_per_step
@@ -106,8 +117,12 @@ def test_game_over_shows_its_own_frame_and_plays_no_other(monkeypatch, last_fram
 def test_the_stack_has_the_newest_screen_first_and_zeros_before_the_episode(monkeypatch):
   environment, _, screens = fake_environment(monkeypatch, frames_per_step=1, stack=3)
   zeros = np.zeros_like(screens[0])
-  expected = [[screens[0], zeros, zeros], [screens[1], screens[0], zeros],
-              [screens[2], screens[1], screens[0]], [screens[3], screens[2], screens[1]]]
+  expected = [
+    [screens[0], zeros, zeros],
+    [screens[1], screens[0], zeros],
+    [screens[2], screens[1], screens[0]],
+    [screens[3], screens[2], screens[1]],
+  ]
   for _ in range(2):  # the second episode sees nothing of the first
     observations = [environment.reset().observation]
     for _ in range(3):
@@ -132,7 +147,8 @@ def test_the_frame_limit_truncates(monkeypatch, max_frames, num_steps):
     assert rows[-1].discount == 1
     last = 4 * num_steps
     np.testing.assert_array_equal(
-        rows[-1].observation[:, :, 0], screens[last - 1:last + 1].max(axis=0))
+      rows[-1].observation[:, :, 0], screens[last - 1 : last + 1].max(axis=0)
+    )
 
 
 def test_game_over_wins_over_the_frame_limit(monkeypatch):
@@ -191,8 +207,7 @@ def test_specification():
   assert spec.observation.name == 'screen'
   assert spec.action.num_values == 18
   assert spec.action.dtype == np.int32
-  assert types.num_discrete_actions(
-      registry.environment_spec(config(full_action_set=False))) == 6
+  assert types.num_discrete_actions(registry.environment_spec(config(full_action_set=False))) == 6
 
 
 def test_all_57_games_are_there_and_have_18_actions():
@@ -220,8 +235,9 @@ def test_sticky_actions_differ_from_episode_to_episode_and_seed_to_seed():
     return np.stack([row.observation for row in rows])
 
   def make(seed, probability):
-    return atari.Atari('Breakout', seed, atari.Settings(
-        max_num_noops=0, repeat_action_probability=probability))
+    return atari.Atari(
+      'Breakout', seed, atari.Settings(max_num_noops=0, repeat_action_probability=probability)
+    )
 
   sticky, same, other = make(4, 0.25), make(4, 0.25), make(6, 0.25)
   first = rewards_and_screens(sticky)
@@ -233,7 +249,9 @@ def test_sticky_actions_differ_from_episode_to_episode_and_seed_to_seed():
   np.testing.assert_array_equal(rewards_and_screens(plain), first)
 
 
-@pytest.mark.parametrize(('settings', 'message'), [
+@pytest.mark.parametrize(
+  ('settings', 'message'),
+  [
     ({'frames_per_step': 0}, r'frames_per_step \(0\) must be an integer from 1 to 60'),
     ({'frames_per_step': 2.0}, r'frames_per_step \(2\.0\) must be an integer'),
     ({'max_num_noops': -1}, r'max_num_noops \(-1\)'),
@@ -248,20 +266,24 @@ def test_sticky_actions_differ_from_episode_to_episode_and_seed_to_seed():
     ({'full_action_set': 1}, r'full_action_set \(1\) must be True or False'),
     ({'vectorized': 'yes'}, r"vectorized \('yes'\) must be True or False"),
     ({'frame_skip': 4}, r"has no setting 'frame_skip': expected frames_per_step, max_num_noops"),
-])
+  ],
+)
 def test_wrong_settings_are_user_errors(settings, message):
   for use in (registry.check, lambda c: registry.make(c, 2, 1)):
     with pytest.raises(types.UserError, match=message):
       use(config(**settings))
 
 
-@pytest.mark.parametrize(('game', 'message'), [
+@pytest.mark.parametrize(
+  ('game', 'message'),
+  [
     ('Pongg', r"unknown Atari game 'Pongg' \(near: Pong"),
     ('pong', r'near: Pong'),
     ('montezuma_revenge', r'near: MontezumaRevenge'),
     ('Combat', r"unknown Atari game 'Combat'"),  # for two players: ale-py would exit
     ('', r"unknown Atari game ''"),
-])
+  ],
+)
 def test_wrong_games_are_user_errors(game, message):
   with pytest.raises(types.UserError, match=message):
     registry.check(config(f'atari:{game}'))
@@ -303,7 +325,7 @@ def test_render_is_the_emulators_screen_in_colour():
 
 
 def test_nothing_heavy_is_imported_and_gymnasium_is_not_needed():
-  code = '''
+  code = """
 import sys
 sys.modules['gymnasium'] = sys.modules['gym'] = None  # an import of them fails
 import numpy as np
@@ -319,8 +341,7 @@ for vectorized in (True, False):
   environment.close()
 heavy = ['tensorflow', 'reverb', 'sonnet', 'launchpad', 'matplotlib']
 print(early + [name for name in heavy if name in sys.modules])
-'''
-  done = subprocess.run(
-      [sys.executable, '-c', code], capture_output=True, text=True, check=True)
+"""
+  done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
   assert done.stdout.strip() == '[]'
   assert done.stderr == ''  # the emulator prints a page at each start unless told not to

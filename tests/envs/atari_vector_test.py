@@ -1,4 +1,5 @@
 """Both Atari adapters against a plain loop over the emulator, and what the vector adds."""
+
 import numpy as np
 import pytest
 
@@ -17,15 +18,25 @@ pytest.importorskip('ale_py')
 
 def make(game, seed=1, num_environments=1, **settings):
   return registry.make(
-      config_lib.EnvironmentConfig(f'atari:{game}', settings), num_environments, seed)
+    config_lib.EnvironmentConfig(f'atari:{game}', settings), num_environments, seed
+  )
 
 
 class TestAtariVectorContract(environment_contract.EnvironmentContract):
   num_steps = 20
 
   def make_environment(self, num_environments, seed):
-    return make('Breakout', seed, num_environments, max_frames=20, stack=2, image_size=42,
-                max_num_noops=8, repeat_action_probability=0.25, num_threads=2)
+    return make(
+      'Breakout',
+      seed,
+      num_environments,
+      max_frames=20,
+      stack=2,
+      image_size=42,
+      max_num_noops=8,
+      repeat_action_probability=0.25,
+      num_threads=2,
+    )
 
 
 def test_the_registry_chooses_the_adapter():
@@ -56,18 +67,27 @@ def reference(game, actions, frames_per_step):
 
 
 # Random play ends most of these games within so many steps.
-@pytest.mark.parametrize(('game', 'frames_per_step', 'num_steps', 'ends'), [
-    ('Breakout', 1, 1000, True), ('Breakout', 2, 600, True), ('Breakout', 4, 300, True),
-    ('Seaquest', 4, 700, True), ('Pong', 1, 300, False), ('Pong', 4, 1500, True)])
+@pytest.mark.parametrize(
+  ('game', 'frames_per_step', 'num_steps', 'ends'),
+  [
+    ('Breakout', 1, 1000, True),
+    ('Breakout', 2, 600, True),
+    ('Breakout', 4, 300, True),
+    ('Seaquest', 4, 700, True),
+    ('Pong', 1, 300, False),
+    ('Pong', 4, 1500, True),
+  ],
+)
 def test_both_adapters_equal_a_plain_loop(game, frames_per_step, num_steps, ends):
   actions = np.random.default_rng(2).integers(18, size=num_steps)
   expected = reference(game, actions, frames_per_step)
   assert expected[-1][2] == ends
   for vectorized in (True, False):
-    environment = make(game, frames_per_step=frames_per_step, max_num_noops=0,
-                       vectorized=vectorized)
+    environment = make(
+      game, frames_per_step=frames_per_step, max_num_noops=0, vectorized=vectorized
+    )
     rows = [environment.reset()]
-    rows += [environment.step(np.array([action])) for action in actions[:len(expected) - 1]]
+    rows += [environment.step(np.array([action])) for action in actions[: len(expected) - 1]]
     for number, ((screen, reward, is_over), row) in enumerate(zip(expected, rows, strict=True)):
       where = f'row {number}, vectorized={vectorized}'
       kind = types.FIRST if number == 0 else types.LAST if is_over else types.MID
@@ -86,8 +106,9 @@ def test_both_adapters_equal_a_plain_loop(game, frames_per_step, num_steps, ends
 @pytest.mark.parametrize('frames_per_step', [1, 2, 4])
 def test_the_screen_moves_at_every_step(vectorized, frames_per_step):
   # Cars that drive whatever is played.
-  environment = make('Freeway', frames_per_step=frames_per_step, max_num_noops=0,
-                     vectorized=vectorized)
+  environment = make(
+    'Freeway', frames_per_step=frames_per_step, max_num_noops=0, vectorized=vectorized
+  )
   environment.reset()
   for _ in range(30):
     environment.step(np.zeros(1, int))
@@ -97,23 +118,22 @@ def test_the_screen_moves_at_every_step(vectorized, frames_per_step):
     assert (before.observation != after.observation).any()
 
 
-@pytest.mark.parametrize('game', [
-    'Berzerk', 'DoubleDunk', 'NameThisGame', 'Skiing'])
+@pytest.mark.parametrize('game', ['Berzerk', 'DoubleDunk', 'NameThisGame', 'Skiing'])
 def test_games_with_an_unusual_start_or_without_a_button(game):
   """ale-py plays frames of its own at the start of the first three; Skiing has 9 actions."""
   settings = {'frames_per_step': 2, 'max_num_noops': 0}
   environments = [make(game, vectorized=vectorized, **settings) for vectorized in (True, False)]
   environment_contract.assert_equal_rows(*[one.reset() for one in environments])
   for action in (*range(18), 1, 1, 10, 11, 17):
-    environment_contract.assert_equal_rows(
-        *[one.step(np.array([action])) for one in environments])
+    environment_contract.assert_equal_rows(*[one.step(np.array([action])) for one in environments])
 
 
 def test_all_57_games_are_played_alike_by_both_adapters():
   random = np.random.default_rng(5)
   for game in atari_games.GAMES:
-    environments = [make(game, vectorized=vectorized, max_num_noops=0)
-                    for vectorized in (True, False)]
+    environments = [
+      make(game, vectorized=vectorized, max_num_noops=0) for vectorized in (True, False)
+    ]
     assert isinstance(environments[0], atari_vector.AtariVector)
     rows = [environment.reset() for environment in environments]
     screens = [rows[0].observation]
@@ -128,10 +148,16 @@ def test_all_57_games_are_played_alike_by_both_adapters():
 
 
 def test_both_adapters_agree_on_stacks_sizes_and_truncations():
-  settings = {'max_num_noops': 0, 'max_frames': 50, 'stack': 3, 'image_size': 50,
-              'full_action_set': False}
-  environments = [make('SpaceInvaders', 1, 2, vectorized=vectorized, **settings)
-                  for vectorized in (True, False)]
+  settings = {
+    'max_num_noops': 0,
+    'max_frames': 50,
+    'stack': 3,
+    'image_size': 50,
+    'full_action_set': False,
+  }
+  environments = [
+    make('SpaceInvaders', 1, 2, vectorized=vectorized, **settings) for vectorized in (True, False)
+  ]
   random = np.random.default_rng(3)
   rows = [environment.reset() for environment in environments]
   ends = 0
@@ -148,8 +174,10 @@ def test_sticky_actions_come_from_the_same_seeds():
   """With ale-py's random numbers, so both adapters have the same ones without no-ops."""
   settings = {'max_num_noops': 0, 'repeat_action_probability': 0.25}
   environment = make('Breakout', 5, 2, **settings)
-  singles = [atari.Atari('Breakout', seed, atari.Settings(vectorized=False, **settings))
-             for seed in registry.environment_seeds(5, 2)]
+  singles = [
+    atari.Atari('Breakout', seed, atari.Settings(vectorized=False, **settings))
+    for seed in registry.environment_seeds(5, 2)
+  ]
   environment.reset()
   for single in singles:
     single.reset()
@@ -165,8 +193,9 @@ def test_sticky_actions_come_from_the_same_seeds():
 def test_a_terminated_game_and_a_truncated_one_start_anew_beside_one_that_goes_on():
   """Breakout's 5 lives, lost at different times; the limit cuts between the ends."""
   settings = {'max_num_noops': 0, 'max_frames': 700}
-  environments = [make('Breakout', 1, 3, vectorized=vectorized, **settings)
-                  for vectorized in (True, False)]
+  environments = [
+    make('Breakout', 1, 3, vectorized=vectorized, **settings) for vectorized in (True, False)
+  ]
   random = np.random.default_rng(6)
   rows = [environment.reset() for environment in environments]
   discounts = []

@@ -1,4 +1,5 @@
 """Catch: hand-computed play, a slow reference, and the contract."""
+
 import numpy as np
 import pytest
 
@@ -114,7 +115,8 @@ def test_equals_bsuite_step_by_step():
     same_ball = int(np.argmax(ball_columns(our_row, 5) == their_row.observation[0].argmax()))
     while True:
       np.testing.assert_array_equal(
-          our_row.observation[same_ball], their_row.observation.reshape(-1))
+        our_row.observation[same_ball], their_row.observation.reshape(-1)
+      )
       assert our_row.step_type[same_ball] == their_row.step_type
       assert our_row.reward[same_ball] == (their_row.reward or 0)
       assert our_row.discount[same_ball] == (1 if their_row.first() else their_row.discount)
@@ -126,8 +128,7 @@ def test_equals_bsuite_step_by_step():
 
 def test_balls_fall_in_every_column_equally_often():
   environment = catch.Catch(1000, seed=0)
-  counts = sum(
-      np.bincount(ball_columns(environment.reset(), 5), minlength=5) for _ in range(10))
+  counts = sum(np.bincount(ball_columns(environment.reset(), 5), minlength=5) for _ in range(10))
   # 10,000 draws, p = 0.2: a standard deviation is 40.
   np.testing.assert_allclose(counts, 2000, atol=200)
 
@@ -141,9 +142,10 @@ def test_wrong_actions_are_refused(actions):
 
 
 @pytest.mark.parametrize(
-    'settings', [{'rows': 1}, {'columns': 0}, {'rows': 2.5}, {'columns': '5'}, {'rows': True}])
+  'settings', [{'rows': 1}, {'columns': 0}, {'rows': 2.5}, {'columns': '5'}, {'rows': True}]
+)
 def test_wrong_settings_are_named_with_their_value(settings):
-  (name, value), = settings.items()
+  ((name, value),) = settings.items()
   with pytest.raises(types.UserError, match=rf'{name} \({value!r}\)'):
     catch.Catch(1, seed=0, **settings)
 

@@ -1,4 +1,5 @@
 """dm_control: contract, time limit, settings, pictures, and a machine that cannot draw."""
+
 import subprocess
 import sys
 
@@ -27,7 +28,6 @@ def config(level, **settings):
 
 
 class TestCartpoleContract(environment_contract.EnvironmentContract):
-
   def make_environment(self, num_environments, seed):
     return registry.make(config('cartpole/swingup', time_limit=0.25), num_environments, seed)
 
@@ -67,7 +67,8 @@ def test_settings_reach_the_suite():
   spec = registry.environment_spec(config('cheetah/run', flat_observation=True))
   assert spec.observation['observations'].shape == (17,)
   environment = registry.make(
-      config('cartpole/two_poles', time_limit=0.5, control_timestep=0.1), 1, seed=1)
+    config('cartpole/two_poles', time_limit=0.5, control_timestep=0.1), 1, seed=1
+  )
   environment.reset()
   step_types = [environment.step(np.zeros((1, 1))).step_type[0] for _ in range(6)]
   assert step_types == [types.MID] * 4 + [types.LAST, types.FIRST]
@@ -82,7 +83,9 @@ def test_unbounded_actions_are_not_rescaled():
     registry.environment_spec(config('lqr/lqr_2_1', action_bins=3))
 
 
-@pytest.mark.parametrize(('level', 'settings', 'message'), [
+@pytest.mark.parametrize(
+  ('level', 'settings', 'message'),
+  [
     ('cheetah/runn', {}, r'\(near: dm_control:cheetah/run\).*tasks of cheetah: run'),
     ('cheeta/run', {}, r'near: dm_control:cheetah/run.*domains: acrobot, '),
     ('cheetah', {}, r'expected dm_control:domain/task; tasks of cheetah: run'),
@@ -90,18 +93,22 @@ def test_unbounded_actions_are_not_rescaled():
     ('cheetah/run', {'limit': 3}, r"no setting 'limit': expected one of time_limit, .*action_bin"),
     ('cheetah/run', {'random': 3}, r"no setting 'random'"),
     ('cheetah/run', {'screen_width': 0}, r'screen_width \(0\) must be an integer >= 1'),
-])
+  ],
+)
 def test_wrong_ids_and_settings_are_user_errors(level, settings, message):
   for use in (registry.check, registry.environment_spec):
     with pytest.raises(types.UserError, match=message):
       use(config(level, **settings))
 
 
-@pytest.mark.parametrize(('settings', 'message'), [
+@pytest.mark.parametrize(
+  ('settings', 'message'),
+  [
     ({'time_limit': 'long'}, r'unsupported operand'),
     ({'control_timestep': 0.0003}, r'smaller than physics timestep'),
     ({'n_sub_steps': 2, 'control_timestep': 0.1}, r'Both n_sub_steps and control_timestep'),
-])
+  ],
+)
 def test_what_the_suite_refuses_is_a_user_error(settings, message):
   with pytest.raises(types.UserError, match=rf"'dm_control:cheetah/run' with .*{message}"):
     registry.make(config('cheetah/run', **settings), 1, seed=1)
@@ -140,8 +147,10 @@ def test_pictures():
   environment.close()
 
 
-@pytest.mark.parametrize(('settings', 'message'), [
-    ({'camera': 77}, 'camera_id=77 is invalid'), ({'screen_width': 5000}, 'width 5000')])
+@pytest.mark.parametrize(
+  ('settings', 'message'),
+  [({'camera': 77}, 'camera_id=77 is invalid'), ({'screen_width': 5000}, 'width 5000')],
+)
 def test_pictures_that_cannot_be_are_refused_before_an_episode(settings, message):
   with pytest.raises(types.UserError, match=message) as caught:
     make_with_pictures(**settings)
@@ -149,16 +158,24 @@ def test_pictures_that_cannot_be_are_refused_before_an_episode(settings, message
 
 
 def run(code, **environment):
-  lines = ['import sys', 'from seed_acme import config, types',
-           'from seed_acme.envs import registry',
-           "cheetah = config.EnvironmentConfig('dm_control:cheetah/run')", code]
+  lines = [
+    'import sys',
+    'from seed_acme import config, types',
+    'from seed_acme.envs import registry',
+    "cheetah = config.EnvironmentConfig('dm_control:cheetah/run')",
+    code,
+  ]
   return subprocess.run(
-      [sys.executable, '-c', '\n'.join(lines)], capture_output=True, text=True, check=False,
-      env={'PATH': '/usr/bin:/bin', **environment})
+    [sys.executable, '-c', '\n'.join(lines)],
+    capture_output=True,
+    text=True,
+    check=False,
+    env={'PATH': '/usr/bin:/bin', **environment},
+  )
 
 
 def test_without_anything_to_draw_with_states_still_come():
-  code = '''
+  code = """
 sys.modules['OpenGL'] = None  # its import fails, as without the system's libraries
 registry.make(cheetah, 1, 1).reset()
 print('states')
@@ -166,18 +183,23 @@ try:
   registry.make(cheetah, 1, 1, renders=True)
 except types.UserError as error:
   print(error)
-'''
+"""
   done = run(code)
   assert done.returncode == 0, done.stderr
-  assert done.stdout.startswith('states\ndm_control:cheetah/run cannot show its screen with '
-                                'MUJOCO_GL=disabled: No OpenGL rendering backend'), done.stdout
+  assert done.stdout.startswith(
+    'states\ndm_control:cheetah/run cannot show its screen with '
+    'MUJOCO_GL=disabled: No OpenGL rendering backend'
+  ), done.stdout
 
 
 def test_a_backend_that_does_not_exist_is_named():
-  done = run('''
+  done = run(
+    """
 try:
   registry.check(cheetah)
 except types.UserError as error:
   print(error)
-''', MUJOCO_GL='nonsense')
+""",
+    MUJOCO_GL='nonsense',
+  )
   assert done.stdout.startswith('dm_control cannot be imported with MUJOCO_GL=nonsense'), done

@@ -1,4 +1,5 @@
 """GymEnvironment: both packages, the old interface, spaces, endings, seeds."""
+
 import subprocess
 import sys
 import types as python_types
@@ -68,8 +69,9 @@ class OldStyle:
   def step(self, action):
     self._row += 1
     done = self._row == self._episode_length
-    info = {} if self._is_truncated is None or not done else {
-        'TimeLimit.truncated': self._is_truncated}
+    info = (
+      {} if self._is_truncated is None or not done else {'TimeLimit.truncated': self._is_truncated}
+    )
     return np.array([self._row, self._noise]), 1, done, info
 
   def close(self):
@@ -77,12 +79,12 @@ class OldStyle:
 
 
 class TestOldStyleContract(environment_contract.EnvironmentContract):
-
   def make_environment(self, num_environments, seed):
     spaces = import_package('gym').spaces
     seeds = registry.environment_seeds(seed, num_environments)
     return vector.VectorOfEnvironments(
-        [gym_adapter.GymEnvironment(OldStyle(spaces), one, 'old') for one in seeds], 'old')
+      [gym_adapter.GymEnvironment(OldStyle(spaces), one, 'old') for one in seeds], 'old'
+    )
 
 
 class Scripted:
@@ -147,19 +149,23 @@ def test_the_packages_own_checker_is_off_unless_asked_for(package, monkeypatch):
   asked = []
   inner = OldStyle(sys.modules[package].spaces)
   monkeypatch.setattr(
-      sys.modules[package], 'make', lambda level, **settings: asked.append(settings) or inner)
+    sys.modules[package], 'make', lambda level, **settings: asked.append(settings) or inner
+  )
   for settings in ({}, {'disable_env_checker': False}):
     gym_adapter.make(package, 'CartPole-v1', 1, settings)
   assert [settings['disable_env_checker'] for settings in asked] == [True, False]
 
 
-@pytest.mark.parametrize(('ending', 'step_type', 'discount'), [
+@pytest.mark.parametrize(
+  ('ending', 'step_type', 'discount'),
+  [
     ((False, False), dm_env.StepType.MID, 1),
     ((True, False), dm_env.StepType.LAST, 0),
     ((False, True), dm_env.StepType.LAST, 1),
     ((True, True), dm_env.StepType.LAST, 0),
     ((np.bool_(False), np.bool_(True)), dm_env.StepType.LAST, 1),
-])
+  ],
+)
 def test_endings(ending, step_type, discount):
   spaces = import_package('gymnasium').spaces
   environment, inner = adapt(spaces.Discrete(2), spaces.Discrete(2), 0, [ending])
@@ -196,8 +202,13 @@ def test_seeded_at_the_first_reset_only():
 def test_old_environment_inside_a_wrapper_that_takes_anything_is_seeded():
   old = OldStyle(import_package('gym').spaces)
   wrapper = python_types.SimpleNamespace(
-      observation_space=old.observation_space, action_space=old.action_space, unwrapped=old,
-      reset=lambda **kwargs: old.reset(**kwargs), seed=old.seed, step=old.step)
+    observation_space=old.observation_space,
+    action_space=old.action_space,
+    unwrapped=old,
+    reset=lambda **kwargs: old.reset(**kwargs),
+    seed=old.seed,
+    step=old.step,
+  )
   gym_adapter.GymEnvironment(wrapper, 5, 'wrapped').reset()
   assert old.seeds == [5]
 
@@ -216,7 +227,8 @@ def test_discrete_start_is_hidden(package):
 def test_multi_spaces(package):
   spaces = import_package(package).spaces
   environment, inner = adapt(
-      spaces.MultiBinary(3), spaces.MultiDiscrete([2, 4]), np.ones(3, np.int8))
+    spaces.MultiBinary(3), spaces.MultiDiscrete([2, 4]), np.ones(3, np.int8)
+  )
   observation_spec, action_spec = environment.observation_spec(), environment.action_spec()
   assert (observation_spec.shape, observation_spec.dtype) == ((3,), np.int8)
   assert (observation_spec.minimum, observation_spec.maximum) == (0, 1)
@@ -239,8 +251,9 @@ def test_multi_discrete_start_is_hidden():
 def test_dict_and_tuple_spaces(package):
   spaces = import_package(package).spaces
   box = spaces.Box(np.array([-1, -2], np.float32), np.array([1, 2], np.float32))
-  space = spaces.Dict({
-      'pair': spaces.Tuple((spaces.Discrete(3, start=1), box)), 'flag': spaces.MultiBinary(1)})
+  space = spaces.Dict(
+    {'pair': spaces.Tuple((spaces.Discrete(3, start=1), box)), 'flag': spaces.MultiBinary(1)}
+  )
   value = {'pair': (2, np.array([0.5, 1.5])), 'flag': np.array([1], np.int8)}
   environment, inner = adapt(space, space, value)
   spec = environment.observation_spec()
@@ -294,7 +307,7 @@ def test_close_closes_the_environment():
 
 
 def test_output_stays_clean_and_the_users_filters_stay(package):
-  code = f'''
+  code = f"""
 import warnings
 from seed_acme.envs import gym_adapter
 before = list(warnings.filters)  # numpy has its own
@@ -302,7 +315,6 @@ environment = gym_adapter.make({package!r}, 'CartPole-v1', 1, {{}})
 environment.reset()
 environment.step(1)
 assert warnings.filters == before, warnings.filters
-'''
-  done = subprocess.run(
-      [sys.executable, '-c', code], capture_output=True, text=True, check=False)
+"""
+  done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False)
   assert (done.returncode, done.stdout, done.stderr) == (0, '', '')

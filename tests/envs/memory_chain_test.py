@@ -1,4 +1,5 @@
 """MemoryChain: rows by hand, chance level by simulation, and the contract."""
+
 import numpy as np
 import pytest
 
@@ -62,9 +63,9 @@ def test_policies_without_memory_are_at_chance(num_cues):
   environment = memory_chain.MemoryChain(500, seed=1, length=3, num_cues=num_cues)
   random = np.random.default_rng(0)
   policies = {
-      'constant': lambda observation, previous: np.full(500, num_cues - 1),
-      'random': lambda observation, previous: random.integers(num_cues, size=500),
-      'sees only now': lambda observation, previous: observation[:, :num_cues].argmax(axis=1),
+    'constant': lambda observation, previous: np.full(500, num_cues - 1),
+    'random': lambda observation, previous: random.integers(num_cues, size=500),
+    'sees only now': lambda observation, previous: observation[:, :num_cues].argmax(axis=1),
   }
   assert environment.chance_return == pytest.approx({2: 0.0, 5: -0.6}[num_cues])
   for name, choose in policies.items():
@@ -118,6 +119,6 @@ def test_wrong_actions_are_refused(actions):
 
 @pytest.mark.parametrize('settings', [{'length': 0}, {'num_cues': 1}, {'length': 1.5}])
 def test_wrong_settings_are_named_with_their_value(settings):
-  (name, value), = settings.items()
+  ((name, value),) = settings.items()
   with pytest.raises(types.UserError, match=rf'{name} \({value!r}\)'):
     memory_chain.MemoryChain(1, seed=0, **settings)

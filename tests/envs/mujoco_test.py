@@ -1,4 +1,5 @@
 """MuJoCo tasks of gym and gymnasium: contract, time limit, pictures, what is missing."""
+
 import numpy as np
 import pytest
 
@@ -10,8 +11,19 @@ from seed_acme.testing import environment_contract
 
 pytest.importorskip('mujoco')
 
-TASKS = ('Ant', 'HalfCheetah', 'Hopper', 'Humanoid', 'HumanoidStandup', 'InvertedDoublePendulum',
-         'InvertedPendulum', 'Pusher', 'Reacher', 'Swimmer', 'Walker2d')
+TASKS = (
+  'Ant',
+  'HalfCheetah',
+  'Hopper',
+  'Humanoid',
+  'HumanoidStandup',
+  'InvertedDoublePendulum',
+  'InvertedPendulum',
+  'Pusher',
+  'Reacher',
+  'Swimmer',
+  'Walker2d',
+)
 LEVELS = ('HalfCheetah-v4', 'gymnasium:HalfCheetah-v5')
 
 
@@ -23,8 +35,7 @@ class TestGymHalfCheetahContract(environment_contract.EnvironmentContract):
   environment_id = 'HalfCheetah-v4'
 
   def make_environment(self, num_environments, seed):
-    return registry.make(
-        config(self.environment_id, max_episode_steps=25), num_environments, seed)
+    return registry.make(config(self.environment_id, max_episode_steps=25), num_environments, seed)
 
 
 class TestGymnasiumHalfCheetahContract(TestGymHalfCheetahContract):
@@ -62,8 +73,9 @@ def test_a_fall_terminates():
   environment.close()
 
 
-@pytest.mark.parametrize('level', [f'{task}-v4' for task in TASKS] + [
-    f'gymnasium:{task}-v5' for task in TASKS])
+@pytest.mark.parametrize(
+  'level', [f'{task}-v4' for task in TASKS] + [f'gymnasium:{task}-v5' for task in TASKS]
+)
 def test_every_task_runs_and_is_rescaled(level):
   environment = registry.make(config(level), 1, seed=1)
   np.testing.assert_array_equal(environment.spec.action.minimum, -1)
@@ -86,7 +98,8 @@ def test_the_environment_gets_its_own_range():
 
 def test_settings_reach_the_task():
   spec = registry.environment_spec(
-      config('HalfCheetah-v4', exclude_current_positions_from_observation=False))
+    config('HalfCheetah-v4', exclude_current_positions_from_observation=False)
+  )
   assert spec.observation.shape == (18,)
 
 
@@ -105,7 +118,8 @@ def test_levels_of_mujoco_py_are_refused(level):
 @pytest.mark.parametrize('level', LEVELS)
 def test_a_missing_mujoco_names_its_extra(level, monkeypatch):
   monkeypatch.setattr(
-      mujoco_setup.importlib.util, 'find_spec', lambda name: None if name == 'mujoco' else name)
+    mujoco_setup.importlib.util, 'find_spec', lambda name: None if name == 'mujoco' else name
+  )
   with pytest.raises(types.UserError, match=r'needs mujoco: .*pip install -e .\.\[mujoco\]'):
     registry.check(config(level))
 

@@ -1,4 +1,5 @@
 """The registry: ids, settings, seeds, the user's own factories, and what is imported."""
+
 import subprocess
 import sys
 
@@ -18,7 +19,7 @@ from seed_acme.testing import environment_contract
 
 FAKES = 'seed_acme.testing.environments'
 
-USER_MODULE = '''
+USER_MODULE = """
 import numpy as np
 
 from seed_acme.envs import catch
@@ -72,7 +73,7 @@ class GymVector:
 
 
 not_a_function = 3
-'''
+"""
 
 
 def config(environment_id, **settings):
@@ -85,17 +86,19 @@ def user_module(tmp_path, monkeypatch):
   monkeypatch.syspath_prepend(tmp_path)
   monkeypatch.delitem(sys.modules, 'user_levels', raising=False)
   import user_levels
+
   yield user_levels
   del sys.modules['user_levels']
 
 
 class TestDottedFactoryContract(environment_contract.EnvironmentContract):
-
   def make_environment(self, num_environments, seed):
     return registry.make(config(f'{FAKES}:NestedEnvironment'), num_environments, seed)
 
 
-@pytest.mark.parametrize(('environment_id', 'kind', 'settings', 'size'), [
+@pytest.mark.parametrize(
+  ('environment_id', 'kind', 'settings', 'size'),
+  [
     ('catch', catch.Catch, {}, 50),
     ('catch', catch.Catch, {'rows': 4, 'columns': 3}, 12),
     ('memory_chain', memory_chain.MemoryChain, {'num_cues': 6}, 8),
@@ -104,7 +107,8 @@ class TestDottedFactoryContract(environment_contract.EnvironmentContract):
     ('toy', action_scaling.ScaledActions, {'action_bins': 3}, 5),
     (f'{FAKES}:TruncatingEnvironment', vector.VectorOfEnvironments, {'episode_length': 3}, 1),
     (f'{FAKES}.TruncatingEnvironment', vector.VectorOfEnvironments, {}, 1),
-])
+  ],
+)
 def test_make_by_id(environment_id, kind, settings, size):
   environment = registry.make(config(environment_id, **settings), 3, seed=1)
   assert isinstance(environment, kind)
@@ -112,23 +116,29 @@ def test_make_by_id(environment_id, kind, settings, size):
   assert registry.environment_spec(config(environment_id, **settings)) == environment.spec
 
 
-@pytest.mark.parametrize(('environment_id', 'package'), [
-    ('CartPole-v1', 'gym'), ('gym:CartPole-v1', 'gym'), ('gymnasium:CartPole-v1', 'gymnasium')])
+@pytest.mark.parametrize(
+  ('environment_id', 'package'),
+  [('CartPole-v1', 'gym'), ('gym:CartPole-v1', 'gym'), ('gymnasium:CartPole-v1', 'gymnasium')],
+)
 def test_gym_ids_choose_their_package(environment_id, package, monkeypatch):
   asked = []
   monkeypatch.setattr(
-      gym_adapter, 'check', lambda package, level, settings: asked.append((package, level)))
+    gym_adapter, 'check', lambda package, level, settings: asked.append((package, level))
+  )
   monkeypatch.setattr(registry, '_is_installed', lambda package: True)
   registry.check(config(environment_id))
   assert asked == [(package, 'CartPole-v1')]
 
 
-@pytest.mark.parametrize('environment_id', [
-    'ALE/Pong-v5', 'phys2d/CartPole-v1', 'my_package:My/Thing-v12', 'my.package:Thing-v0'])
+@pytest.mark.parametrize(
+  'environment_id',
+  ['ALE/Pong-v5', 'phys2d/CartPole-v1', 'my_package:My/Thing-v12', 'my.package:Thing-v0'],
+)
 def test_ids_with_a_version_are_gyms(environment_id, monkeypatch):
   asked = []
   monkeypatch.setattr(
-      gym_adapter, 'check', lambda package, level, settings: asked.append((package, level)))
+    gym_adapter, 'check', lambda package, level, settings: asked.append((package, level))
+  )
   monkeypatch.setattr(registry, '_is_installed', lambda package: True)
   registry.check(config(environment_id))
   assert asked == [('gym', environment_id)]
@@ -165,8 +175,7 @@ def test_user_factory_with_keywords_gets_every_setting(user_module):
 
 def test_user_factory_may_return_gymnasium(user_module):
   pytest.importorskip('gymnasium')
-  environment = registry.make(
-      config('user_levels:make_gymnasium', max_episode_steps=1), 2, seed=7)
+  environment = registry.make(config('user_levels:make_gymnasium', max_episode_steps=1), 2, seed=7)
   environment.reset()
   np.testing.assert_array_equal(environment.step(np.zeros(2, np.int32)).discount, 1)
 
@@ -178,18 +187,23 @@ def test_user_factory_may_return_a_vector(user_module):
   assert environment.spec.observation.shape == (20,)
 
 
-@pytest.mark.parametrize(('name', 'message'), [
+@pytest.mark.parametrize(
+  ('name', 'message'),
+  [
     ('make_catch_without_number', 'returned Catch: expected a dm_env.*num_environments'),
     ('make_plain_with_number', 'returned ScriptedEnvironment: expected a core.VectorEnvironment'),
     ('make_number', 'returned int: expected a dm_env'),
     ('GymVector', 'returned GymVector: expected a dm_env'),
-])
+  ],
+)
 def test_what_a_user_factory_returns_is_checked(user_module, name, message):
   with pytest.raises(types.UserError, match=message):
     registry.make(config(f'user_levels:{name}'), 2, seed=1)
 
 
-@pytest.mark.parametrize(('environment_id', 'settings', 'message'), [
+@pytest.mark.parametrize(
+  ('environment_id', 'settings', 'message'),
+  [
     ('cach', {}, r"unknown environment 'cach' \(near: catch\)"),
     ('memorychain', {}, r'near: memory_chain'),
     ('toymemory', {}, r'near: toy_memory'),
@@ -205,7 +219,8 @@ def test_what_a_user_factory_returns_is_checked(user_module, name, message):
     ('user_levels:not_a_function', {}, r"has no function 'not_a_function'"),
     ('user_levels:make_plain', {'length': 3}, r"no setting 'length': expected episode_length"),
     ('user_levels:make_strict', {'size': 3}, r"needs the setting 'level'"),
-])
+  ],
+)
 def test_wrong_ids_and_settings_are_user_errors(user_module, environment_id, settings, message):
   del user_module
   for use in (registry.check, lambda c: registry.make(c, 2, 1), registry.environment_spec):
@@ -214,13 +229,16 @@ def test_wrong_ids_and_settings_are_user_errors(user_module, environment_id, set
 
 
 @pytest.mark.parametrize('package', ['gym', 'gymnasium'])
-@pytest.mark.parametrize(('level', 'settings', 'message'), [
+@pytest.mark.parametrize(
+  ('level', 'settings', 'message'),
+  [
     ('CartPol-v1', {}, r"'CartPol-v1' \(near: CartPole-v1"),
     ('CartPole-v9', {}, r'near: CartPole-v1'),
     ('no_such_module:CartPole-v1', {}, r'no_such_module'),
     ('CartPole-v1', {'gravity': 1}, r"has no setting 'gravity': expected .*max_episode_steps"),
     ('CartPole-v1', {'autoreset': True}, r"has no setting 'autoreset'"),
-])
+  ],
+)
 def test_wrong_gym_ids_and_settings_are_user_errors(package, level, settings, message):
   pytest.importorskip(package)
   with pytest.raises(types.UserError, match=message):
@@ -265,8 +283,14 @@ def test_listing_names_settings():
   assert listed['toy'].settings[:2] == ('size', 'length')
   assert listed['toy_memory'].settings[:3] == ('size', 'delay', 'num_vectors')
   assert listed['dm_control:DOMAIN/TASK'].settings[0] == 'time_limit'
-  for name in ('toy', 'toy_memory', 'gym:ID', 'gymnasium:ID', 'dm_control:DOMAIN/TASK',
-               'package.module:factory'):
+  for name in (
+    'toy',
+    'toy_memory',
+    'gym:ID',
+    'gymnasium:ID',
+    'dm_control:DOMAIN/TASK',
+    'package.module:factory',
+  ):
     assert listed[name].settings[-4:] == action_scaling.NAMES
   assert all(known.description for known in listed.values())
 
@@ -285,7 +309,7 @@ def test_environment_spec_closes_what_it_built(user_module, monkeypatch):
 
 
 def test_actor_processes_import_nothing_heavy():
-  code = '''
+  code = """
 import sys
 import numpy as np
 import seed_acme.envs.registry as registry
@@ -297,7 +321,6 @@ environment.step(np.ones(2, np.int32))
 heavy = ['tensorflow', 'reverb', 'sonnet', 'launchpad', 'gym', 'gymnasium', 'bsuite', 'pandas',
          'scipy', 'matplotlib', 'mujoco', 'dm_control', 'OpenGL']
 print([name for name in heavy if name in sys.modules])
-'''
-  done = subprocess.run(
-      [sys.executable, '-c', code], capture_output=True, text=True, check=True)
+"""
+  done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
   assert done.stdout.strip() == '[]'

@@ -1,4 +1,5 @@
 """Environments that show their screen, and the complaints of those that cannot."""
+
 import sys
 
 import dm_env
@@ -14,7 +15,7 @@ from seed_acme.envs import registry
 from seed_acme.envs import vector
 from seed_acme.testing import environments
 
-FACTORIES = '''
+FACTORIES = """
 import numpy as np
 from seed_acme.envs import catch
 from seed_acme.testing import environments
@@ -39,7 +40,7 @@ class Blind:
 
 def make_vector(seed, num_environments):
   return Blind(num_environments)
-'''
+"""
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def factories(tmp_path, monkeypatch):
   (tmp_path / 'picture_levels.py').write_text(FACTORIES)
   monkeypatch.syspath_prepend(tmp_path)
   import picture_levels
+
   yield picture_levels
   del sys.modules['picture_levels']
 
@@ -99,8 +101,10 @@ def test_a_factorys_environment_shows_environment_0(factories):
   np.testing.assert_array_equal(environment.render(), np.ones((4, 6, 3), np.uint8))
 
 
-@pytest.mark.parametrize('environment_id', [
-    'seed_acme.testing.environments:ScriptedEnvironment', 'picture_levels:make_vector'])
+@pytest.mark.parametrize(
+  'environment_id',
+  ['seed_acme.testing.environments:ScriptedEnvironment', 'picture_levels:make_vector'],
+)
 def test_an_environment_without_render_is_refused_only_if_it_has_to(factories, environment_id):
   registry.make(config(environment_id), 2, seed=1).close()
   factories.closed.clear()
@@ -116,14 +120,17 @@ def test_the_vector_complains_if_environment_0_cannot():
     environment.render()
 
 
-@pytest.mark.parametrize(('screen', 'message'), [
+@pytest.mark.parametrize(
+  ('screen', 'message'),
+  [
     (np.zeros((4, 6, 3)), r'render\(\): expected uint8 .* got float64 of shape \(4, 6, 3\)'),
     (np.zeros((4, 6), np.uint8), r'got uint8 of shape \(4, 6\)'),
     (np.zeros((4, 6, 4), np.uint8), r'got uint8 of shape \(4, 6, 4\)'),
-    (None, r'got NoneType')])
+    (None, r'got NoneType'),
+  ],
+)
 def test_wrong_screens_are_refused(screen, message):
   class Shows(environments.ScriptedEnvironment):
-
     def render(self):
       return screen
 
@@ -158,9 +165,10 @@ def test_gym_environments_that_cannot_show_say_why():
     raise error
 
   for render, message in (
-      (lambda self: None, r"level .* returned NoneType: build it with render_mode='rgb_array'"),
-      (lambda self: fails(self, DependencyNotInstalled('install a display')), 'install a display'),
-      (lambda self: fails(self, NotImplementedError('not yet')), 'not yet')):
+    (lambda self: None, r"level .* returned NoneType: build it with render_mode='rgb_array'"),
+    (lambda self: fails(self, DependencyNotInstalled('install a display')), 'install a display'),
+    (lambda self: fails(self, NotImplementedError('not yet')), 'not yet'),
+  ):
     with pytest.raises(types.UserError, match=message):
       gym_like(render).render()
   with pytest.raises(ZeroDivisionError):  # a bug stays visible
@@ -192,7 +200,6 @@ def test_gym_environments_are_built_to_render(package):
       return np.full((2, 3, 3), 9, np.uint8) if self.render_mode == 'rgb_array' else None
 
   class Blind(Level):
-
     def __init__(self):
       super().__init__()
 

@@ -1,4 +1,5 @@
 """VectorOfEnvironments: contract, hand-made rows, and every complaint."""
+
 import dm_env
 from dm_env import specs as dm_specs
 import numpy as np
@@ -13,11 +14,10 @@ ZEROS = np.zeros(2, np.int32)
 
 
 class TestNestedContract(environment_contract.EnvironmentContract):
-
   def make_environment(self, num_environments, seed):
     return vector.VectorOfEnvironments(
-        [environments.NestedEnvironment(1000 * seed + i) for i in range(num_environments)],
-        'nested')
+      [environments.NestedEnvironment(1000 * seed + i) for i in range(num_environments)], 'nested'
+    )
 
 
 class TestScriptedContract(environment_contract.EnvironmentContract):
@@ -25,8 +25,9 @@ class TestScriptedContract(environment_contract.EnvironmentContract):
 
   def make_environment(self, num_environments, seed):
     return vector.VectorOfEnvironments(
-        [environments.ScriptedEnvironment(seed, (2, 5, 1)) for _ in range(num_environments)],
-        'scripted')
+      [environments.ScriptedEnvironment(seed, (2, 5, 1)) for _ in range(num_environments)],
+      'scripted',
+    )
 
 
 class Faulty(environments.ScriptedEnvironment):
@@ -49,15 +50,22 @@ def two(second):
 
 def test_each_environment_ends_and_restarts_alone():
   environment = vector.VectorOfEnvironments(
-      [environments.ScriptedEnvironment(episode_lengths=(2,)),
-       environments.ScriptedEnvironment(episode_lengths=(3,), last_discount=0.5)], 'pair')
+    [
+      environments.ScriptedEnvironment(episode_lengths=(2,)),
+      environments.ScriptedEnvironment(episode_lengths=(3,), last_discount=0.5),
+    ],
+    'pair',
+  )
   rows = [environment.reset()] + [environment.step(ZEROS) for _ in range(5)]
   np.testing.assert_array_equal(
-      [row.step_type for row in rows], [[0, 0], [1, 1], [2, 1], [0, 2], [1, 0], [2, 1]])
+    [row.step_type for row in rows], [[0, 0], [1, 1], [2, 1], [0, 2], [1, 0], [2, 1]]
+  )
   np.testing.assert_array_equal(
-      [row.reward for row in rows], [[0, 0], [1, 1], [2, 2], [0, 3], [1, 0], [2, 1]])
+    [row.reward for row in rows], [[0, 0], [1, 1], [2, 2], [0, 3], [1, 0], [2, 1]]
+  )
   np.testing.assert_array_equal(
-      [row.discount for row in rows], [[1, 1], [1, 1], [0, 1], [1, 0.5], [1, 1], [0, 1]])
+    [row.discount for row in rows], [[1, 1], [1, 1], [0, 1], [1, 0.5], [1, 1], [0, 1]]
+  )
   np.testing.assert_array_equal(rows[4].observation, [[1, 1], [1, 0]])
 
 
@@ -85,7 +93,6 @@ def test_narrowed_action_bounds_stay_inside_and_exact_ones_stay():
   low, high = np.array([-0.1, -0.8, -1.0]), np.array([0.7, 1.1, 1e300])
 
   class Odd(environments.ScriptedEnvironment):
-
     def action_spec(self):
       return dm_specs.BoundedArray((3,), np.float64, low, high)
 
@@ -102,7 +109,6 @@ def test_environment_gets_its_own_action_dtype():
   received = []
 
   class Recording(environments.NestedEnvironment):
-
     def step(self, action):
       received.append(action)
       return super().step(action)
@@ -131,7 +137,9 @@ def test_score_is_the_reward_unless_the_environment_has_its_own():
   assert plain.spec.frames_per_step == 1
 
 
-@pytest.mark.parametrize(('fault', 'message'), [
+@pytest.mark.parametrize(
+  ('fault', 'message'),
+  [
     ({'reward': np.nan}, r'environment 1 of pair: reward: expected a finite scalar, got nan'),
     ({'reward': np.inf}, r'reward: expected a finite scalar, got inf'),
     ({'reward': None}, r'reward: expected a finite scalar, got None'),
@@ -139,13 +147,18 @@ def test_score_is_the_reward_unless_the_environment_has_its_own():
     ({'reward': 'high'}, r"reward: expected a finite scalar, got 'high'"),
     ({'discount': 1.5}, r'discount: expected a number in \[0, 1\], got 1\.5'),
     ({'discount': None}, r'discount: expected a finite scalar, got None'),
-    ({'observation': np.zeros(3, np.float32)},
-     r'observation: expected float32 of shape \(2,\), got float32 of shape \(3,\)'),
+    (
+      {'observation': np.zeros(3, np.float32)},
+      r'observation: expected float32 of shape \(2,\), got float32 of shape \(3,\)',
+    ),
     ({'observation': np.zeros(2)}, r'observation: expected float32 .* got float64'),
-    ({'observation': np.array([0, np.nan], np.float32)},
-     r'observation: expected finite numbers, got \[0\.0, nan\]'),
+    (
+      {'observation': np.array([0, np.nan], np.float32)},
+      r'observation: expected finite numbers, got \[0\.0, nan\]',
+    ),
     ({'step_type': dm_env.StepType.FIRST}, r'step_type of step\(\): expected MID or LAST'),
-])
+  ],
+)
 def test_wrong_values_are_named(fault, message):
   environment = two(Faulty(fault))
   environment.reset()
@@ -160,17 +173,14 @@ def test_wrong_first_row_is_named():
 
 def test_wrong_nested_observation_is_named_with_its_path():
   class WrongCamera(environments.NestedEnvironment):
-
     def _observation(self):
       return {**super()._observation(), 'camera': np.zeros((4, 4), np.uint8)}
 
   class OtherKey(environments.NestedEnvironment):
-
     def _observation(self):
       return {'camera': super()._observation()['camera'], 'legs': np.zeros(2)}
 
   class NoJoints(environments.NestedEnvironment):
-
     def _observation(self):
       return {'camera': super()._observation()['camera']}
 
@@ -184,7 +194,8 @@ def test_wrong_nested_observation_is_named_with_its_path():
 @pytest.mark.parametrize('field', ['reward', 'observation'])
 def test_nan_environment_is_caught_at_its_step(field):
   environment = vector.VectorOfEnvironments(
-      [environments.NanEnvironment(nan_at_step=2, field=field)], 'nan')
+    [environments.NanEnvironment(nan_at_step=2, field=field)], 'nan'
+  )
   environment.reset()
   environment.step(np.zeros(1, np.int32))
   with pytest.raises(types.UserError, match=f'environment 0 of nan: {field}'):
@@ -201,7 +212,6 @@ def test_exceptions_of_an_environment_pass_through():
 
 def test_unequal_specifications_are_refused():
   class Wider(environments.ScriptedEnvironment):
-
     def action_spec(self):
       return dm_specs.DiscreteArray(7, dtype=np.int32, name='action')
 
@@ -219,7 +229,6 @@ def test_actions_of_a_wrong_shape_are_refused(actions):
 
 def test_close_reaches_every_environment_though_one_raises():
   class BadClose(environments.ScriptedEnvironment):
-
     def close(self):
       raise OSError('window is gone')
 

@@ -1,4 +1,5 @@
 """Batcher with requests that have to wait for the learner: `holds`."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,5 @@
 """Batcher scenarios, padded sizes, and who is refused within a batch."""
+
 from __future__ import annotations
 
 from concurrent import futures
@@ -18,8 +19,9 @@ COMES_S = 30.0  # a hang guard, not a deadline
 
 
 def request(env_ids: list[int], number: int = 0) -> types.ActorRequest:
-  return types.ActorRequest(number, np.array(env_ids, np.int32), np.ones(len(env_ids), np.int64),
-                            None)
+  return types.ActorRequest(
+    number, np.array(env_ids, np.int32), np.ones(len(env_ids), np.int64), None
+  )
 
 
 def pending(*env_ids: int, is_training: bool = True) -> batching.PendingRequest:
@@ -191,11 +193,26 @@ def test_many_callers_are_all_answered_with_their_own_reply():
   assert replies == [[c + 100 * n for n in range(num_rounds)] for c in range(num_callers)]
 
 
-@pytest.mark.parametrize('num_rows, batch_size, expected', [
-    (1, 256, 8), (8, 256, 8), (9, 256, 16), (129, 256, 256), (256, 256, 256), (257, 256, 512),
-    (5, 6, 6), (3, 1, 8), (7, 6, 8), (100, 200, 128), (150, 200, 200), (201, 200, 256),
-    (1, 1, 1), (33, 40, 40), (20, 40, 32),
-])
+@pytest.mark.parametrize(
+  'num_rows, batch_size, expected',
+  [
+    (1, 256, 8),
+    (8, 256, 8),
+    (9, 256, 16),
+    (129, 256, 256),
+    (256, 256, 256),
+    (257, 256, 512),
+    (5, 6, 6),
+    (3, 1, 8),
+    (7, 6, 8),
+    (100, 200, 128),
+    (150, 200, 200),
+    (201, 200, 256),
+    (1, 1, 1),
+    (33, 40, 40),
+    (20, 40, 32),
+  ],
+)
 def test_padded_size(num_rows, batch_size, expected):
   assert batching.padded_size(num_rows, batch_size) == expected
 
@@ -208,14 +225,19 @@ def test_there_are_few_padded_sizes_and_all_hold_their_rows(batch_size):
 
 
 def refusals(*requests: list[int], num_environments: int = 10) -> list[str | None]:
-  found = batching.refuse_repeated_environments([request(ids) for ids in requests],
-                                                num_environments)
+  found = batching.refuse_repeated_environments(
+    [request(ids) for ids in requests], num_environments
+  )
   return [None if refusal is None else refusal.reason for refusal in found]
 
 
 def test_a_repeated_environment_is_refused_to_the_later_caller_alone():
   assert refusals([0, 1], [5, 4, 1], [2, 3], [4, 5]) == [
-      None, 'environment 1 is in this batch twice: two actors use the same env_id', None, None]
+    None,
+    'environment 1 is in this batch twice: two actors use the same env_id',
+    None,
+    None,
+  ]
 
 
 def test_an_environment_repeated_within_one_request_is_named():

@@ -1,6 +1,7 @@
 """What the tests of inference share: policies, because tracing one takes longer than most
 tests, a thread that waits for a batch, and a server whose environments wait for the learner.
 """
+
 from __future__ import annotations
 
 import collections
@@ -30,6 +31,7 @@ from seed_acme.networks import build
 
 class Acting(NamedTuple):
   """A policy with random weights of version 3, and what it was made of."""
+
   spec: types.EnvironmentSpec
   network: core.RecurrentNetwork
   policy: policy_lib.Policy
@@ -39,18 +41,26 @@ class Acting(NamedTuple):
 def make_acting(kind: str) -> Acting:
   """kind: of the core. Two actions, observation `[2]`; previous action and reward are inputs."""
   spec = types.EnvironmentSpec(
-      observation=dm_specs.Array((2,), np.float32, name='observation'),
-      action=dm_specs.DiscreteArray(2, dtype=np.int32, name='action'), frames_per_step=4)
+    observation=dm_specs.Array((2,), np.float32, name='observation'),
+    action=dm_specs.DiscreteArray(2, dtype=np.int32, name='action'),
+    frames_per_step=4,
+  )
   network = build.make_actor_critic(
-      config_lib.NetworkConfig(
-          mlp_sizes=(8,), core=kind, core_size=6, previous_action_input=True,
-          previous_reward_input=True), spec, num_policy_params=2)
+    config_lib.NetworkConfig(
+      mlp_sizes=(8,), core=kind, core_size=6, previous_action_input=True, previous_reward_input=True
+    ),
+    spec,
+    num_policy_params=2,
+  )
   published = policy_lib.PublishedVariables()
   select_actions = functools.partial(vtrace_policy.select_actions, spec, config=None)
   policy = policy_lib.Policy(spec, network, select_actions, 1, published)
   random = np.random.default_rng(7)
-  published.publish(types.Variables(3, tuple(
-      tf.constant(random.normal(0, 0.7, v.shape), v.dtype) for v in network.variables)))
+  published.publish(
+    types.Variables(
+      3, tuple(tf.constant(random.normal(0, 0.7, v.shape), v.dtype) for v in network.variables)
+    )
+  )
   policy.refresh()
   return Acting(spec, network, policy, published)
 
@@ -69,6 +79,7 @@ def new_acting() -> Callable[[str], Acting]:
 
 class InBackground:
   """`next_batch` in a thread that is known to wait; notifications are counted, not timed."""
+
   _NEVER_S = 1000.0
   _COMES_S = 30.0  # a hang guard, not a deadline
 
@@ -128,18 +139,28 @@ class StrictRig:
 
   Training environments are 0 ... 3, evaluation 4 and 5.
   """
+
   num_training, num_environments = 4, 6
 
-  def __init__(self, acting: Acting, unroll_length: int = 3, overlap: int = 0,
-               unrolls_per_update: int = 1):
+  def __init__(
+    self, acting: Acting, unroll_length: int = 3, overlap: int = 0, unrolls_per_update: int = 1
+  ):
     self.acting = acting
     self.sink = _Sink()
     self.counters = counting.Counters()
     self.server = server_lib.InferenceServer(
-        spec=acting.spec, policy=acting.policy, num_training=self.num_training,
-        num_environments=self.num_environments, unroll_length=unroll_length, overlap=overlap,
-        batch_size=4, seed=1, sink=self.sink, counters=self.counters,
-        quota=step_quota.StepQuota(self.num_training, unrolls_per_update))
+      spec=acting.spec,
+      policy=acting.policy,
+      num_training=self.num_training,
+      num_environments=self.num_environments,
+      unroll_length=unroll_length,
+      overlap=overlap,
+      batch_size=4,
+      seed=1,
+      sink=self.sink,
+      counters=self.counters,
+      quota=step_quota.StepQuota(self.num_training, unrolls_per_update),
+    )
     self.publish(0)
 
   def publish(self, version: int) -> None:
@@ -147,8 +168,9 @@ class StrictRig:
 
   def _weights(self, version: int) -> tuple[tf.Tensor, ...]:
     random = np.random.default_rng([17, version])
-    return tuple(tf.constant(random.normal(0, 0.7, v.shape), v.dtype)
-                 for v in self.acting.network.variables)
+    return tuple(
+      tf.constant(random.normal(0, 0.7, v.shape), v.dtype) for v in self.acting.network.variables
+    )
 
   def ask(self, request: types.ActorRequest) -> Any:
     """The reply, or None where the request is held."""
@@ -191,16 +213,19 @@ class Group:
     step_types = np.where(self._has_ended, types.FIRST, going_on).astype(np.uint8)
     normal = lambda *shape: self._random.normal(size=shape).astype(np.float32)
     self.request = types.ActorRequest(
-        self._number, self.env_ids, self.env_ids + np.int64(1000 * self._run),
-        types.VectorTimeStep(step_types, normal(n), np.ones(n, np.float32), normal(n, 2),
-                             normal(n)))
+      self._number,
+      self.env_ids,
+      self.env_ids + np.int64(1000 * self._run),
+      types.VectorTimeStep(step_types, normal(n), np.ones(n, np.float32), normal(n, 2), normal(n)),
+    )
 
   def answered(self, actions: np.ndarray) -> None:
     """The environments step."""
     step = self.request.timestep
     for i, env_id in enumerate(self.env_ids.tolist()):
-      self.rows[env_id, self._run].append((step.observation[i].tolist(), int(step.step_type[i]),
-                                           int(actions[i])))
+      self.rows[env_id, self._run].append(
+        (step.observation[i].tolist(), int(step.step_type[i]), int(actions[i]))
+      )
     self._has_ended = step.step_type == types.LAST
     self._number += 1
     self._make_request()

@@ -1,4 +1,5 @@
 """Episode statistics against a slow reference."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -8,10 +9,19 @@ from seed_acme import types
 from seed_acme.inference import episodes
 
 
-def add(statistics: episodes.EpisodeStatistics, env_ids: list[int], step_types: list[int],
-        rewards: list[float], scores: list[float]) -> int:
-  return statistics.add(np.array(env_ids), np.array(step_types, np.uint8),
-                        np.array(rewards, np.float32), np.array(scores, np.float32))
+def add(
+  statistics: episodes.EpisodeStatistics,
+  env_ids: list[int],
+  step_types: list[int],
+  rewards: list[float],
+  scores: list[float],
+) -> int:
+  return statistics.add(
+    np.array(env_ids),
+    np.array(step_types, np.uint8),
+    np.array(rewards, np.float32),
+    np.array(scores, np.float32),
+  )
 
 
 def test_sums_of_random_episodes_agree_with_lists():
@@ -39,8 +49,10 @@ def test_sums_of_random_episodes_agree_with_lists():
       has_ended[env_id] = is_last
     assert add(statistics, env_ids, step_types, rewards, scores) == num_ended
   assert len(expected) > episodes.WINDOW
-  for summary, wanted in ((statistics.summary(), expected[-episodes.WINDOW:]),
-                          (statistics.take_recent(), expected)):
+  for summary, wanted in (
+    (statistics.summary(), expected[-episodes.WINDOW :]),
+    (statistics.take_recent(), expected),
+  ):
     return_, score, length = np.mean(wanted, axis=0)
     assert summary.num_episodes == len(wanted)
     assert summary.return_ == pytest.approx(return_)

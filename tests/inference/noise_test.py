@@ -1,4 +1,5 @@
 """Random numbers: range, distribution, and what they depend on."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -12,8 +13,9 @@ def draw(seed: int, env: int, run: int, row: int, num: int = 4) -> np.ndarray:
   return uniforms(seed, one(env), one(run), one(row), num)[0]
 
 
-def uniforms(seed: int, envs: np.ndarray, runs: np.ndarray, rows: np.ndarray,
-             num: int) -> np.ndarray:
+def uniforms(
+  seed: int, envs: np.ndarray, runs: np.ndarray, rows: np.ndarray, num: int
+) -> np.ndarray:
   return noise.uniforms(noise.stream_keys(seed, envs, runs), rows.astype(np.uint64), num)
 
 
@@ -59,7 +61,8 @@ def test_numbers_do_not_depend_on_the_batch():
   together = uniforms(9, envs, runs, rows, 3)
   order = random.permutation(envs.size)
   np.testing.assert_array_equal(
-      together[order], uniforms(9, envs[order], runs[order], rows[order], 3))
+    together[order], uniforms(9, envs[order], runs[order], rows[order], 3)
+  )
   for i in (0, 17, 99):
     np.testing.assert_array_equal(together[i], draw(9, envs[i], runs[i], rows[i], 3))
 
@@ -68,13 +71,14 @@ def test_env_ids_of_any_integer_type_are_the_same():
   envs, rows = grid(8, 2)
   runs = np.full(envs.size, 77, np.int64)
   np.testing.assert_array_equal(
-      uniforms(3, envs.astype(np.int32), runs, rows, 2),
-      uniforms(3, envs.astype(np.int64), runs, rows, 2))
+    uniforms(3, envs.astype(np.int32), runs, rows, 2),
+    uniforms(3, envs.astype(np.int64), runs, rows, 2),
+  )
 
 
 def chi_square(counts: np.ndarray) -> float:
   expected = counts.sum() / counts.size
-  return float(((counts - expected)**2).sum() / expected)
+  return float(((counts - expected) ** 2).sum() / expected)
 
 
 def test_numbers_are_uniform_over_rows_and_environments():
@@ -89,9 +93,9 @@ def test_neighbours_are_independent(neighbour):
   envs, rows = grid(64, 400)
   drawn = uniforms(2, envs, np.full(envs.size, 99), rows, 2).reshape(64, 400, 2)
   first, second = {
-      'row': (drawn[:, :-1, 0], drawn[:, 1:, 0]),
-      'environment': (drawn[:-1, :, 0], drawn[1:, :, 0]),
-      'number': (drawn[..., 0], drawn[..., 1]),
+    'row': (drawn[:, :-1, 0], drawn[:, 1:, 0]),
+    'environment': (drawn[:-1, :, 0], drawn[1:, :, 0]),
+    'number': (drawn[..., 0], drawn[..., 1]),
   }[neighbour]
   counts = np.histogram2d(first.ravel(), second.ravel(), 10, [(0, 1), (0, 1)])[0]
   assert chi_square(counts) < 99 + 5 * 14.1

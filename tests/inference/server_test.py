@@ -1,4 +1,5 @@
 """InferenceServer: runs, repeats, refusals, evaluation, versions, statistics, threads."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -38,39 +39,69 @@ class Sink:
 class Rig:
   """A server with its sink and counters. Requests are made by hand."""
 
-  def __init__(self, acting: Any, batch_size: int = 8, seed: int = 1, unroll_length: int = 3,
-               quota: step_quota.StepQuota | None = None):
+  def __init__(
+    self,
+    acting: Any,
+    batch_size: int = 8,
+    seed: int = 1,
+    unroll_length: int = 3,
+    quota: step_quota.StepQuota | None = None,
+  ):
     self.acting = acting
     self.sink = Sink()
     self.counters = counting.Counters()
     self.server = server_lib.InferenceServer(
-        spec=acting.spec, policy=acting.policy, num_training=NUM_TRAINING,
-        num_environments=NUM_ENVIRONMENTS, unroll_length=unroll_length, overlap=1,
-        batch_size=batch_size, seed=seed, sink=self.sink, counters=self.counters, quota=quota)
+      spec=acting.spec,
+      policy=acting.policy,
+      num_training=NUM_TRAINING,
+      num_environments=NUM_ENVIRONMENTS,
+      unroll_length=unroll_length,
+      overlap=1,
+      batch_size=batch_size,
+      seed=seed,
+      sink=self.sink,
+      counters=self.counters,
+      quota=quota,
+    )
 
   def step(self, *requests: types.ActorRequest) -> list[batching.Reply]:
     return self.server.step(requests)
 
   def state(self) -> types.Nest:
     slots = self.server._slots
-    return tree.map_structure(np.copy, (slots.state, slots.action, slots.row_numbers,
-                                        slots.request_numbers, slots.run_ids))
+    return tree.map_structure(
+      np.copy, (slots.state, slots.action, slots.row_numbers, slots.request_numbers, slots.run_ids)
+    )
 
 
 def observation(env_ids: Sequence[int], number: int) -> np.ndarray:
-  return np.array([np.random.default_rng([abs(i), abs(number)]).normal(size=2) for i in env_ids],
-                  np.float32)
+  return np.array(
+    [np.random.default_rng([abs(i), abs(number)]).normal(size=2) for i in env_ids], np.float32
+  )
 
 
-def request(env_ids: Sequence[int], number: int, step_types: int | Sequence[int] = M,
-            run_ids: int | Sequence[int] = 1, reward: float = 0.5,
-            score: float = 2.0) -> types.ActorRequest:
+def request(
+  env_ids: Sequence[int],
+  number: int,
+  step_types: int | Sequence[int] = M,
+  run_ids: int | Sequence[int] = 1,
+  reward: float = 0.5,
+  score: float = 2.0,
+) -> types.ActorRequest:
   n = len(env_ids)
   full = lambda x, dtype: np.broadcast_to(np.asarray(x, dtype), (n,)).copy()
-  return types.ActorRequest(number, np.array(env_ids, np.int32), full(run_ids, np.int64),
-                            types.VectorTimeStep(
-      full(step_types, np.uint8), full(reward, np.float32), full(1, np.float32),
-      observation(env_ids, number), full(score, np.float32)))
+  return types.ActorRequest(
+    number,
+    np.array(env_ids, np.int32),
+    full(run_ids, np.int64),
+    types.VectorTimeStep(
+      full(step_types, np.uint8),
+      full(reward, np.float32),
+      full(1, np.float32),
+      observation(env_ids, number),
+      full(score, np.float32),
+    ),
+  )
 
 
 def assert_same(first: types.Nest, second: types.Nest, rows: Sequence[int]) -> None:
@@ -101,8 +132,9 @@ def test_a_new_run_resets_that_environment_alone(rig, acting):
   # Three transitions of 0, 1 and 3 are one unroll; environment 2 began again at row 2.
   [unrolls] = rig.sink.unrolls
   [of_the_others] = other.sink.unrolls
-  tree.map_structure(lambda a, b: np.testing.assert_array_equal(a[[0, 1, 3]], b), unrolls,
-                     of_the_others)
+  tree.map_structure(
+    lambda a, b: np.testing.assert_array_equal(a[[0, 1, 3]], b), unrolls, of_the_others
+  )
   other.step(request([2], 5, run_ids=9))
   assert other.sink.unrolls[1].inputs.step_type.tolist() == [[L, F, M, M, M]]
 
@@ -136,7 +168,7 @@ def test_the_first_request_of_a_run_may_be_repeated_too(rig):
   assert_same(before, rig.state(), range(NUM_ENVIRONMENTS))
 
 
-@pytest.mark.parametrize('number', [-1, 0, 1, 4, 2**62, -2**63])
+@pytest.mark.parametrize('number', [-1, 0, 1, 4, 2**62, -(2**63)])
 def test_a_wrong_number_is_refused_and_nothing_is_kept(rig, number):
   for n, step_type in ((0, F), (1, M), (2, M)):
     rig.step(request([0, 1], n, step_type))
@@ -173,8 +205,14 @@ def test_a_run_that_does_not_begin_with_first_is_refused(rig, step_type):
 def test_refusals_within_a_batch_reach_their_callers_alone(rig):
   rig.step(request([0], 0, F))
   replies = rig.step(
-      request([1, 2], 0, F), request([8], 0, F), request([2, 3], 0, F), request([0], 7),
-      request([-1], 0, F), request([4], 0, F), request([0], 1))
+    request([1, 2], 0, F),
+    request([8], 0, F),
+    request([2, 3], 0, F),
+    request([0], 7),
+    request([-1], 0, F),
+    request([4], 0, F),
+    request([0], 1),
+  )
   refused = [isinstance(reply, batching.Refusal) for reply in replies]
   assert refused == [False, True, True, True, True, False, True]
   assert [len(r) for r in replies if not isinstance(r, batching.Refusal)] == [2, 1]
@@ -186,10 +224,12 @@ def test_previous_action_and_reward_are_zero_at_first(rig):
   steps = [F, M, L, F, M, M, M]
   for number, step_type in enumerate(steps):
     rig.step(request([0, 1, 2, 3], number, step_type, reward=7.0))
-  inputs = tree.map_structure(lambda *x: np.concatenate([x[0], x[1][:, 2:]], axis=1),
-                              *[u.inputs for u in rig.sink.unrolls])
-  outputs = np.concatenate([rig.sink.unrolls[0].outputs.action,
-                            rig.sink.unrolls[1].outputs.action[:, 2:]], axis=1)
+  inputs = tree.map_structure(
+    lambda *x: np.concatenate([x[0], x[1][:, 2:]], axis=1), *[u.inputs for u in rig.sink.unrolls]
+  )
+  outputs = np.concatenate(
+    [rig.sink.unrolls[0].outputs.action, rig.sink.unrolls[1].outputs.action[:, 2:]], axis=1
+  )
   assert inputs.step_type[0].tolist() == [L, *steps]
   is_first = inputs.step_type == F
   assert outputs.any() and (inputs.previous_action[is_first] == 0).all()
@@ -216,8 +256,10 @@ def test_padding_and_order_change_no_row(acting):
     np.testing.assert_array_equal(np.concatenate(replies), actions[order])
   for other in (alone, shuffled):
     tree.map_structure(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=1e-6), together.state(),
-        other.state())
+      lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=1e-6),
+      together.state(),
+      other.state(),
+    )
 
 
 def test_padding_touches_no_slot(rig):
@@ -252,8 +294,12 @@ def test_evaluation_is_greedy_and_reaches_neither_sink_nor_counters(rig):
       state = tree.map_structure(lambda s: np.zeros((8, *s.shape[1:]), s.dtype), state)
     [actions] = rig.step(one)
     inputs = types.AgentInput(
-        one.timestep.step_type, np.where(one.timestep.step_type == F, 0, one.timestep.reward)
-        .astype(np.float32), one.timestep.discount, previous, one.timestep.observation)
+      one.timestep.step_type,
+      np.where(one.timestep.step_type == F, 0, one.timestep.reward).astype(np.float32),
+      one.timestep.discount,
+      previous,
+      one.timestep.observation,
+    )
     prediction, _ = rig.acting.network(inputs, tree.map_structure(lambda s: s[env_ids], state))
     best = prediction.policy_params.numpy().argmax(axis=1)
     assert actions[1:].tolist() == best[1:].tolist(), number
@@ -290,8 +336,8 @@ def test_statistics_and_steps_agree_with_a_slow_reference(acting):
       steps += t < 80 and step_type != L
       if step_type == L:
         start = max(s for s in range(t) if run[s][0] == F)
-        returns.append(sum(r for _, r, _ in run[start + 1:t + 1]))
-        scores.append(sum(s for _, _, s in run[start + 1:t + 1]))
+        returns.append(sum(r for _, r, _ in run[start + 1 : t + 1]))
+        scores.append(sum(s for _, _, s in run[start + 1 : t + 1]))
         lengths.append(t - start)
   summary = rig.server.training_episodes.take_recent()
   assert summary.num_episodes == len(returns) > 30
@@ -308,8 +354,9 @@ def test_weights_are_swapped_between_batches_with_their_version(new_acting):
   values = [v.numpy() for v in acting.network.variables]
 
   def publish(version: int) -> None:
-    acting.published.publish(types.Variables(
-        version, tuple(tf.constant(v * version) for v in values)))
+    acting.published.publish(
+      types.Variables(version, tuple(tf.constant(v * version) for v in values))
+    )
 
   publish(1)
   for number in range(7):
@@ -325,8 +372,9 @@ def test_weights_are_swapped_between_batches_with_their_version(new_acting):
         variable.assign(value * version)
       inputs = tree.map_structure(lambda x: x[:, row], unrolls.inputs)  # noqa: B023
       prediction, _ = acting.network(inputs, ())
-      np.testing.assert_allclose(prediction.value, unrolls.outputs.prediction.value[:, row],
-                                 rtol=1e-5)
+      np.testing.assert_allclose(
+        prediction.value, unrolls.outputs.prediction.value[:, row], rtol=1e-5
+      )
 
 
 def test_publishing_within_a_batch_takes_effect_in_the_next(new_acting, monkeypatch):

@@ -1,4 +1,5 @@
 """Sessions between transport and batcher: who is admitted, answered, refused, replaced."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -18,17 +19,24 @@ from seed_acme.inference import wire
 pytestmark = pytest.mark.timeout(60)
 
 SPEC = types.EnvironmentSpec(
-    observation=dm_specs.Array((2,), np.float32), action=dm_specs.DiscreteArray(4, dtype=np.int32))
+  observation=dm_specs.Array((2,), np.float32), action=dm_specs.DiscreteArray(4, dtype=np.int32)
+)
 CODEC = wire.GroupCodec(SPEC, 2)
 GUARD_S = 30.0
 
 
 def message(env_ids: tuple[int, int] = (0, 1), number: int = 0) -> bytes:
   zeros = np.zeros(2, np.float32)
-  return CODEC.encode_request(types.ActorRequest(
-      number, np.array(env_ids, np.int32), np.ones(2, np.int64),
-      types.VectorTimeStep(np.zeros(2, np.uint8), zeros, zeros, np.zeros((2, 2), np.float32),
-                           zeros)))
+  return CODEC.encode_request(
+    types.ActorRequest(
+      number,
+      np.array(env_ids, np.int32),
+      np.ones(2, np.int64),
+      types.VectorTimeStep(
+        np.zeros(2, np.uint8), zeros, zeros, np.zeros((2, 2), np.float32), zeros
+      ),
+    )
+  )
 
 
 class Rig:
@@ -165,9 +173,17 @@ def test_a_session_closed_between_taking_and_submitting_leaves_nothing_behind(ri
   assert rig.batcher._pending == []
 
 
-@pytest.mark.parametrize('token, is_admitted', [
-    ('secret', True), ('', False), ('Secret', False), ('secret ', False), ('geheim', False),
-    ('sécret', False)])
+@pytest.mark.parametrize(
+  'token, is_admitted',
+  [
+    ('secret', True),
+    ('', False),
+    ('Secret', False),
+    ('secret ', False),
+    ('geheim', False),
+    ('sécret', False),
+  ],
+)
 def test_only_the_token_of_the_run_is_admitted(rig, token, is_admitted):
   assert rig.desk.is_admitted(token) is is_admitted
 

@@ -1,4 +1,5 @@
 """What the server keeps of every environment."""
+
 from __future__ import annotations
 
 from dm_env import specs as dm_specs
@@ -24,10 +25,14 @@ def ids(*env_ids: int) -> np.ndarray:
 def write(slots: slots_lib.EnvironmentSlots, env_ids: np.ndarray, number: int) -> None:
   n = env_ids.size
   slots.write(
-      env_ids, np.full(n, number), {
-          'button': env_ids.astype(np.int32) + 10,
-          'force': np.repeat(env_ids[:, None], 2, axis=1).astype(np.float32)},
-      {'h': np.repeat(env_ids[:, None], 3, axis=1).astype(np.float32)})
+    env_ids,
+    np.full(n, number),
+    {
+      'button': env_ids.astype(np.int32) + 10,
+      'force': np.repeat(env_ids[:, None], 2, axis=1).astype(np.float32),
+    },
+    {'h': np.repeat(env_ids[:, None], 3, axis=1).astype(np.float32)},
+  )
 
 
 def test_everything_is_new_at_first_even_run_id_zero(slots):
@@ -60,8 +65,11 @@ def test_reset_forgets_the_named_rows_alone(slots):
   before = tree.map_structure(np.copy, (slots.state, slots.action))
   slots.reset(ids(2), ids(9))
   others = [0, 1, 3]
-  tree.map_structure(lambda a, b: np.testing.assert_array_equal(a[others], b[others]),
-                     before, (slots.state, slots.action))
+  tree.map_structure(
+    lambda a, b: np.testing.assert_array_equal(a[others], b[others]),
+    before,
+    (slots.state, slots.action),
+  )
   assert slots.state['h'][2].tolist() == [0.5] * 3
   assert slots.action['button'][2] == 0 and (slots.action['force'][2] == 0).all()
   assert slots.run_ids.tolist() == [1, 1, 9, 1]
@@ -82,6 +90,7 @@ def test_every_run_of_every_environment_has_noise_of_its_own(slots):
 def test_a_feed_forward_network_has_no_state():
   slots = slots_lib.EnvironmentSlots(2, ACTION, (), seed=1)
   slots.reset(ids(1), ids(3))
-  slots.write(ids(1), ids(0), {'button': np.array([2], np.int32),
-                               'force': np.ones((1, 2), np.float32)}, ())
+  slots.write(
+    ids(1), ids(0), {'button': np.array([2], np.int32), 'force': np.ones((1, 2), np.float32)}, ()
+  )
   assert slots.state == () and slots.action['button'].tolist() == [0, 2]

@@ -1,4 +1,5 @@
 """StepQuota: who has given what to the update under way."""
+
 import numpy as np
 import pytest
 
@@ -48,10 +49,13 @@ def test_before_the_first_publication_there_is_a_quota_too():
   assert not quota.is_used_up(_ids(0))
 
 
-@pytest.mark.parametrize('given, is_last, is_used_up', [
-    ((0, 0), False, False), ((0, 1), False, False), ((1, 1), True, False), ((1, 2), False, True)])
+@pytest.mark.parametrize(
+  'given, is_last, is_used_up',
+  [((0, 0), False, False), ((0, 1), False, False), ((1, 1), True, False), ((1, 2), False, True)],
+)
 def test_a_group_waits_as_soon_as_one_of_it_has_given_all_and_ends_when_all_are_at_their_last(
-    given, is_last, is_used_up):
+  given, is_last, is_used_up
+):
   quota = step_quota.StepQuota(2, unrolls_per_update=2)
   quota.renew(0)
   for env_id, number in enumerate(given):

@@ -1,4 +1,5 @@
 """InferenceServer with a quota: what is true of the unrolls of any play, restarts included."""
+
 from __future__ import annotations
 
 import collections
@@ -18,9 +19,19 @@ L = types.LAST
 TOLERANCE = 1e-5
 
 
-@pytest.fixture(scope='module', params=[
-    ('none', 0, 3, 1), ('lstm', 0, 3, 1), ('lstm', 2, 3, 1), ('lstm', 2, 3, 2), ('lstm', 0, 2, 3),
-    ('lstm', 5, 2, 1), ('lstm', 1, 1, 2)], ids=lambda p: '{}-overlap{}-length{}-k{}'.format(*p))
+@pytest.fixture(
+  scope='module',
+  params=[
+    ('none', 0, 3, 1),
+    ('lstm', 0, 3, 1),
+    ('lstm', 2, 3, 1),
+    ('lstm', 2, 3, 2),
+    ('lstm', 0, 2, 3),
+    ('lstm', 5, 2, 1),
+    ('lstm', 1, 1, 2),
+  ],
+  ids=lambda p: '{}-overlap{}-length{}-k{}'.format(*p),
+)
 def played(request, learning, strict_rig, make_group):
   """Some updates of two groups at different paces, with restarts; (rig, groups, updates, ...)."""
   core, overlap, unroll_length, unrolls_per_update = request.param
@@ -47,8 +58,9 @@ def played(request, learning, strict_rig, make_group):
 
 def test_every_update_has_as_many_unrolls_of_each_environment_all_of_one_version(played):
   _, groups, updates, (overlap, _, unrolls_per_update) = played
-  env_id_of = {tuple(row[0]): key[0] for group in groups for key, rows in group.rows.items()
-               for row in rows}
+  env_id_of = {
+    tuple(row[0]): key[0] for group in groups for key, rows in group.rows.items() for row in rows
+  }
   for version, unrolls in enumerate(updates):
     env_ids = []
     for unroll in unrolls:
@@ -68,7 +80,7 @@ def test_the_rows_are_those_that_were_played_each_transition_once(played):
     starts[key].append(first)
     num_padding = max(0, overlap - first)
     assert (unroll.inputs.step_type[:num_padding] == L).all()
-    expected = runs[key][first - overlap + num_padding:first + unroll_length]
+    expected = runs[key][first - overlap + num_padding : first + unroll_length]
     for t, (observation, step_type, action) in enumerate(expected, start=num_padding):
       assert unroll.inputs.observation[t].tolist() == observation
       assert unroll.inputs.step_type[t] == step_type
@@ -92,11 +104,13 @@ def test_replaying_an_unroll_from_its_initial_state_gives_what_it_stored(played)
       prediction, new_state = rig.predict(version, row, entering)
       its = versions == version
       state = tree.map_structure(
-          lambda new, old: np.where(its[:, None], new, old), new_state, state)  # noqa: B023
+        lambda new, old: np.where(its[:, None], new, old), new_state, state
+      )  # noqa: B023
       for name in ('policy_params', 'value'):
         found = getattr(batch.outputs.prediction, name)[:, t][its & is_real]
-        np.testing.assert_allclose(getattr(prediction, name)[its & is_real], found, rtol=0,
-                                   atol=TOLERANCE)
+        np.testing.assert_allclose(
+          getattr(prediction, name)[its & is_real], found, rtol=0, atol=TOLERANCE
+        )
   assert np.ptp(batch.outputs.prediction.value[:, :-1]) > 0.1  # it is not constant
 
 
@@ -106,9 +120,11 @@ def test_steps_and_episodes_are_counted_once(played):
   assert len(handed_on) >= len(sum(updates, []))
   counts = rig.counters.snapshot()
   assert counts.agent_steps == sum(
-      int((unroll.inputs.step_type[overlap:-1] != L).sum()) for unroll in handed_on)
+    int((unroll.inputs.step_type[overlap:-1] != L).sum()) for unroll in handed_on
+  )
   assert counts.episodes == sum(
-      row[1] == L for group in groups for rows in group.rows.values() for row in rows)
+    row[1] == L for group in groups for rows in group.rows.values() for row in rows
+  )
 
 
 def test_behind_a_batcher_and_a_thread(learning, strict_rig, make_group):
@@ -138,7 +154,7 @@ def test_behind_a_batcher_and_a_thread(learning, strict_rig, make_group):
     actor.start()
   for update in range(10):
     assert new_unrolls.acquire(timeout=60) and new_unrolls.acquire(timeout=60)
-    unrolls = rig.sink.unrolls[update * strict_rig.num_training:]
+    unrolls = rig.sink.unrolls[update * strict_rig.num_training :]
     assert len(unrolls) == strict_rig.num_training  # no more come before the next weights
     assert all((u.policy_version[:-1] == update).all() for u in unrolls)
     rig.publish(update + 1)

@@ -2,6 +2,7 @@
 
 Scenarios by hand; `strictly_on_policy_play_test` has the properties of any play.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -24,7 +25,8 @@ def _acting(request, learning):
 
 @pytest.mark.parametrize('overlap', [0, 2])
 def test_a_group_that_has_given_its_unroll_is_held_and_its_unroll_is_there_at_once(
-    acting, overlap, strict_rig, make_group):
+  acting, overlap, strict_rig, make_group
+):
   rig, group, other = strict_rig(acting, overlap=overlap), make_group([0, 1]), make_group([2, 3])
   rig.step(group, times=3)
   assert rig.sink.unrolls == []
@@ -51,7 +53,8 @@ def test_a_group_that_has_given_its_unroll_is_held_and_its_unroll_is_there_at_on
 
 
 def test_new_weights_answer_the_same_request_as_the_first_row_of_the_next_unroll(
-    acting, strict_rig, make_group):
+  acting, strict_rig, make_group
+):
   rig, group = strict_rig(acting), make_group([0, 1])
   rig.step(group, times=3)
   assert rig.ask(group.request) is None
@@ -64,12 +67,16 @@ def test_new_weights_answer_the_same_request_as_the_first_row_of_the_next_unroll
     assert earlier.policy_version[:-1].tolist() == [0, 0, 0]
     assert later.policy_version[:-1].tolist() == [1, 1, 1]
     np.testing.assert_array_equal(later.inputs.observation[0], held.timestep.observation[i])
-    tree.map_structure(lambda a, b: np.testing.assert_array_equal(a[-1], b[0]),  # the same row
-                       earlier.inputs, later.inputs)
+    tree.map_structure(
+      lambda a, b: np.testing.assert_array_equal(a[-1], b[0]),  # the same row
+      earlier.inputs,
+      later.inputs,
+    )
     row = tree.map_structure(lambda x: x[:1], later.inputs)
     entering = tree.map_structure(lambda x: x[[i]], state)  # noqa: B023
-    tree.map_structure(lambda a, b: np.testing.assert_array_equal(a, b[0]),
-                       later.initial_state, entering)
+    tree.map_structure(
+      lambda a, b: np.testing.assert_array_equal(a, b[0]), later.initial_state, entering
+    )
     new, _ = rig.predict(1, row, entering)
     old, _ = rig.predict(0, row, entering)
     for name in ('policy_params', 'value'):
@@ -80,20 +87,25 @@ def test_new_weights_answer_the_same_request_as_the_first_row_of_the_next_unroll
 
 
 def test_k_unrolls_an_update_share_their_rows_and_only_the_last_waits(
-    acting, strict_rig, make_group):
+  acting, strict_rig, make_group
+):
   rig, group = strict_rig(acting, unroll_length=3, unrolls_per_update=2), make_group([0, 1])
   rig.step(group, times=6)  # rows 0 ... 5; row 3 ended an unroll and was acted on
   assert len(rig.sink.unrolls) == 2
   assert rig.ask(group.request) is None
   first, second = rig.sink.unrolls[0], rig.sink.unrolls[2]
-  tree.map_structure(lambda a, b: np.testing.assert_array_equal(a[-1], b[0]),
-                     (first.inputs, first.outputs), (second.inputs, second.outputs))
+  tree.map_structure(
+    lambda a, b: np.testing.assert_array_equal(a[-1], b[0]),
+    (first.inputs, first.outputs),
+    (second.inputs, second.outputs),
+  )
   assert first.outputs.prediction.value[-1] != 0 == second.outputs.prediction.value[-1]
   assert first.policy_version.tolist() == [0] * 4
 
 
 def test_a_restarted_actor_of_a_held_group_stays_held_and_starts_cleanly(
-    acting, strict_rig, make_group):
+  acting, strict_rig, make_group
+):
   rig, group = strict_rig(acting, overlap=2), make_group([0, 1])
   rig.step(group, times=3)
   assert rig.ask(group.request) is None
@@ -113,7 +125,8 @@ def test_a_restarted_actor_of_a_held_group_stays_held_and_starts_cleanly(
 
 @pytest.mark.parametrize('num_rows', [2, 3])
 def test_an_actor_that_restarts_before_it_has_given_its_unroll_begins_it_anew(
-    acting, num_rows, strict_rig, make_group):
+  acting, num_rows, strict_rig, make_group
+):
   rig, group = strict_rig(acting), make_group([0, 1])
   rig.step(group, times=num_rows)
   group.restart()
@@ -121,11 +134,13 @@ def test_an_actor_that_restarts_before_it_has_given_its_unroll_begins_it_anew(
   assert rig.sink.unrolls == []
   assert rig.ask(group.request) is None
   assert [u.inputs.observation[0].tolist() for u in rig.sink.unrolls] == [
-      group.rows[i, 2][0][0] for i in (0, 1)]
+    group.rows[i, 2][0][0] for i in (0, 1)
+  ]
 
 
 def test_a_repeated_number_is_answered_with_the_stored_action_even_when_held(
-    acting, strict_rig, make_group):
+  acting, strict_rig, make_group
+):
   rig, group = strict_rig(acting), make_group([0, 1])
   rig.step(group, times=2)
   before = group.request
@@ -151,7 +166,8 @@ def test_a_wrong_number_is_refused_even_when_held(acting, strict_rig, make_group
 
 @pytest.mark.parametrize('env_ids', [[0, 6], [-1, 0], [0, 0], [3, 4], [4, 3]])
 def test_environments_that_are_refused_or_no_group_are_not_held(
-    acting, env_ids, strict_rig, make_group):
+  acting, env_ids, strict_rig, make_group
+):
   """Nothing that a request says may end the inference thread, or hand on a row twice."""
   rig, group = strict_rig(acting), make_group([0, 1])
   rig.step(group, times=3)

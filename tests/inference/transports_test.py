@@ -1,4 +1,5 @@
 """One contract for both transports, and what gRPC alone promises: broken streams mend."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -33,7 +34,8 @@ from seed_acme.inference import wire
 pytestmark = pytest.mark.timeout(120)
 
 SPEC = types.EnvironmentSpec(
-    observation=dm_specs.Array((2,), np.float32), action=dm_specs.DiscreteArray(2, dtype=np.int32))
+  observation=dm_specs.Array((2,), np.float32), action=dm_specs.DiscreteArray(2, dtype=np.int32)
+)
 NUM_ENVIRONMENTS = 64
 GUARD_S = 60.0  # against a hang; nothing takes this long
 ABSENT_S = 0.2  # `connect_timeout_s` where nobody will answer
@@ -49,13 +51,18 @@ def eventually(condition: Callable[[], bool]) -> None:
     time.sleep(0.005)
 
 
-def request(env_ids: np.ndarray, number: int, spec: types.EnvironmentSpec = SPEC,
-            step_type: int = types.FIRST) -> types.ActorRequest:
+def request(
+  env_ids: np.ndarray, number: int, spec: types.EnvironmentSpec = SPEC, step_type: int = types.FIRST
+) -> types.ActorRequest:
   n = env_ids.size
   zeros = np.zeros(n, np.float32)
   observation = np.ones((n, *spec.observation.shape), spec.observation.dtype)
-  return types.ActorRequest(number, env_ids, np.ones(n, np.int64), types.VectorTimeStep(
-      np.full(n, step_type, np.uint8), zeros, zeros, observation, zeros))
+  return types.ActorRequest(
+    number,
+    env_ids,
+    np.ones(n, np.int64),
+    types.VectorTimeStep(np.full(n, step_type, np.uint8), zeros, zeros, observation, zeros),
+  )
 
 
 def own_number(one: types.ActorRequest) -> np.ndarray:
@@ -66,8 +73,14 @@ def own_number(one: types.ActorRequest) -> np.ndarray:
 class Rig:
   """A server of one transport whose batches are answered by `answer`; starts when told."""
 
-  def __init__(self, kind: str, answer: Answer = own_number, port: int = 0,
-               spec: types.EnvironmentSpec = SPEC, token: str = 'secret'):
+  def __init__(
+    self,
+    kind: str,
+    answer: Answer = own_number,
+    port: int = 0,
+    spec: types.EnvironmentSpec = SPEC,
+    token: str = 'secret',
+  ):
     self.kind, self.spec, self.token, self.port = kind, spec, token, port
     self.has_room = True
     self.answer = answer
@@ -82,7 +95,8 @@ class Rig:
 
   def start(self) -> Rig:
     self.transport = transports.serve(
-        config_lib.TransportConfig(kind=self.kind), self.desk, self.port, 32, self.membership)
+      config_lib.TransportConfig(kind=self.kind), self.desk, self.port, 32, self.membership
+    )
     self.port = self.transport.port
     self.transport.start()
     return self
@@ -92,12 +106,22 @@ class Rig:
       for pending in self.batcher.next_batch(0.02):
         pending.answer(self.answer(pending.request))
 
-  def connect(self, *env_ids: int, token: str | None = None, port: int | None = None,
-              spec: types.EnvironmentSpec | None = None,
-              timeout_s: float = GUARD_S) -> core.InferenceChannel:
+  def connect(
+    self,
+    *env_ids: int,
+    token: str | None = None,
+    port: int | None = None,
+    spec: types.EnvironmentSpec | None = None,
+    timeout_s: float = GUARD_S,
+  ) -> core.InferenceChannel:
     channel = transports.connect(
-        self.kind, f'127.0.0.1:{port or self.port}', self.token if token is None else token,
-        wire.GroupCodec(spec or self.spec, len(env_ids)), np.array(env_ids, np.int32), timeout_s)
+      self.kind,
+      f'127.0.0.1:{port or self.port}',
+      self.token if token is None else token,
+      wire.GroupCodec(spec or self.spec, len(env_ids)),
+      np.array(env_ids, np.int32),
+      timeout_s,
+    )
     self._channels.append(channel)
     return channel
 
@@ -119,7 +143,8 @@ class Rig:
     """Another server takes the place of one that has ended, as after a restart."""
     self.batcher = batching.Batcher(16, 0.001, lambda: True, lambda _: False)
     self.desk = sessions.SessionDesk(
-        self.batcher, self.spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, self.token)
+      self.batcher, self.spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, self.token
+    )
     self.start()
 
   def stop_transport(self) -> None:
@@ -143,6 +168,7 @@ def ask(channel: core.InferenceChannel, one: types.ActorRequest) -> types.Nest:
 
 class TransportContract:
   """What an actor may rely on, whatever carries its messages."""
+
   kind: str
 
   @pytest.fixture
@@ -307,8 +333,10 @@ class TransportContract:
           make_rig(port=port).start()
 
   def test_several_servers_at_once(self, make_rig):
-    rigs = [make_rig(token=f'token {i}', answer=lambda one, i=i: np.full(1, i, np.int32)).start()
-            for i in range(3)]
+    rigs = [
+      make_rig(token=f'token {i}', answer=lambda one, i=i: np.full(1, i, np.int32)).start()
+      for i in range(3)
+    ]
     assert len({rig.port for rig in rigs}) == 3
     channels = [rig.connect(0) for rig in rigs]
     for channel in channels:
@@ -327,8 +355,11 @@ class TestGrpc(TransportContract):
 
   def test_it_listens_on_this_machine_alone(self, rig):
     # A socket of both families shows an IPv4 address as `::ffff:127.0.0.1`.
-    listening = {c.laddr.ip.removeprefix('::ffff:') for c in psutil.Process().connections('tcp')
-                 if c.status == psutil.CONN_LISTEN and c.laddr.port == rig.port}
+    listening = {
+      c.laddr.ip.removeprefix('::ffff:')
+      for c in psutil.Process().connections('tcp')
+      if c.status == psutil.CONN_LISTEN and c.laddr.port == rig.port
+    }
     assert listening == {'127.0.0.1'}
 
   def test_a_proxy_of_the_machine_is_not_used(self, rig, monkeypatch):
@@ -364,8 +395,11 @@ class TestGrpc(TransportContract):
       if rig.transport is None:
         rig.start()
 
-    monkeypatch.setattr(grpc_transport, 'time', python_types.SimpleNamespace(
-        monotonic=time.monotonic, sleep=close_and_come_back))
+    monkeypatch.setattr(
+      grpc_transport,
+      'time',
+      python_types.SimpleNamespace(monotonic=time.monotonic, sleep=close_and_come_back),
+    )
     with pytest.raises(core.ChannelClosed):
       ask(channel, request(np.array([0], np.int32), 0))
 
@@ -440,8 +474,9 @@ class TestGrpc(TransportContract):
       rig.release()
       receiving.result(GUARD_S)
       del receiving
-      streams = [o for o in gc.get_objects()
-                 if isinstance(o, grpc.RpcError) and isinstance(o, grpc.Future)]
+      streams = [
+        o for o in gc.get_objects() if isinstance(o, grpc.RpcError) and isinstance(o, grpc.Future)
+      ]
       assert len(streams) == 1, streams
     finally:
       gc.enable()
@@ -449,17 +484,23 @@ class TestGrpc(TransportContract):
   def test_channels_of_one_process_do_not_slow_each_others_attempts(self, make_rig, monkeypatch):
     patience_s, num_attempts = 20.0, 0  # gRPC's own: 6 attempts, at first 1 s apart, then more
     enough = threading.Event()
-    monkeypatch.setattr(grpc_transport, 'time', python_types.SimpleNamespace(
+    monkeypatch.setattr(
+      grpc_transport,
+      'time',
+      python_types.SimpleNamespace(
         monotonic=lambda: time.monotonic() + patience_s * enough.is_set(),
-        sleep=lambda _: time.sleep(0.02)))
+        sleep=lambda _: time.sleep(0.02),
+      ),
+    )
     rig = make_rig()
     with socket.socket() as listener:
       listener.bind(('127.0.0.1', 0))
       listener.listen()
       listener.settimeout(1.0)
       rig.port = listener.getsockname()[1]
-      connecting = [rig.background(lambda i=i: rig.connect(i, timeout_s=patience_s))
-                    for i in range(4)]
+      connecting = [
+        rig.background(lambda i=i: rig.connect(i, timeout_s=patience_s)) for i in range(4)
+      ]
       while num_attempts < 40 and not all(one.done() for one in connecting):
         with contextlib.suppress(TimeoutError):
           listener.accept()[0].close()
@@ -486,19 +527,32 @@ class TestJoin:
     yield one
     one.stop()
 
-  def member(self, rig: Rig, node: str = 'actor/0', token: str = 'secret',
-             timeout_s: float = GUARD_S, **settings: str) -> grpc_transport.GrpcMember:
+  def member(
+    self,
+    rig: Rig,
+    node: str = 'actor/0',
+    token: str = 'secret',
+    timeout_s: float = GUARD_S,
+    **settings: str,
+  ) -> grpc_transport.GrpcMember:
     return grpc_transport.GrpcMember(
-        f'127.0.0.1:{rig.port}', token, membership_lib.hello(node, settings), timeout_s)
+      f'127.0.0.1:{rig.port}', token, membership_lib.hello(node, settings), timeout_s
+    )
 
   def test_starts_are_counted_by_node_and_resumption(self, rig):
     starts = [self.member(rig, node, seed='1').join() for node in ('actor/0', 'actor/1', 'actor/0')]
     assert starts == [2000, 2000, 2001]
 
-  @pytest.mark.parametrize('change, words', [
-      ({'token': 'wrong'}, 'token'), ({'seed': '2'}, "seed is 2, the learner's 1"),
+  @pytest.mark.parametrize(
+    'change, words',
+    [
+      ({'token': 'wrong'}, 'token'),
+      ({'seed': '2'}, "seed is 2, the learner's 1"),
       ({'seed': '1', 'more': 'x'}, "more is x, the learner's absent"),
-      ({}, "seed is absent, the learner's 1"), ({'node': 'driver/0'}, 'no node driver/0')])
+      ({}, "seed is absent, the learner's 1"),
+      ({'node': 'driver/0'}, 'no node driver/0'),
+    ],
+  )
   def test_a_node_that_does_not_fit_is_refused(self, rig, change, words):
     with pytest.raises(wire.Refused, match=words):
       self.member(rig, **change).join()
@@ -511,7 +565,8 @@ class TestJoin:
   def test_who_stays_hears_of_the_end_even_after_a_broken_connection(self, rig):
     proxy = CuttingProxy(rig.port)
     staying = grpc_transport.GrpcMember(
-        f'127.0.0.1:{proxy.port}', 'secret', membership_lib.hello('replay/0', {}), GUARD_S)
+      f'127.0.0.1:{proxy.port}', 'secret', membership_lib.hello('replay/0', {}), GUARD_S
+    )
     staying.join()
     waiting = rig.background(staying.wait_for_end)
     eventually(lambda: rig.membership._num_staying == 1)
@@ -583,8 +638,9 @@ class CuttingProxy:
         for pair in ((client, server, None), (server, client, self.lets_replies_pass)):
           threading.Thread(target=self._forward, args=pair, daemon=True).start()
 
-  def _forward(self, source: socket.socket, target: socket.socket,
-               gate: threading.Event | None) -> None:
+  def _forward(
+    self, source: socket.socket, target: socket.socket, gate: threading.Event | None
+  ) -> None:
     with contextlib.suppress(OSError):
       while data := source.recv(65536):
         if gate is not None:
@@ -622,9 +678,18 @@ class _Discard:
 def test_a_request_repeated_after_a_broken_stream_steps_once(acting, cut):
   made = acting('lstm')
   server = server_lib.InferenceServer(
-      spec=made.spec, policy=made.policy, num_training=4, num_environments=4, unroll_length=5,
-      overlap=0, batch_size=4, seed=1, sink=_Discard(), counters=counting.Counters(),
-      quota=None)
+    spec=made.spec,
+    policy=made.policy,
+    num_training=4,
+    num_environments=4,
+    unroll_length=5,
+    overlap=0,
+    batch_size=4,
+    seed=1,
+    sink=_Discard(),
+    counters=counting.Counters(),
+    quota=None,
+  )
   lock = threading.Lock()
 
   def answer(one: types.ActorRequest) -> batching.Reply:

@@ -2,6 +2,7 @@
 
 Real networks behind a real server, scripted environments out of phase, restarts mid-unroll.
 """
+
 from __future__ import annotations
 
 import collections
@@ -39,6 +40,7 @@ class _RandomObservations(environments.ScriptedEnvironment):
 
 class _Row(NamedTuple):
   """A row as the environment made it, and the action that the server chose."""
+
   step_type: int
   reward: float
   observation: tuple[float, ...]
@@ -59,8 +61,12 @@ class _Group:
     self._number = 0
     self._run_ids = self.env_ids.astype(np.int64) + 1000 * self._num_runs
     self._environment = vector.VectorOfEnvironments(
-        [_RandomObservations(100 * self._num_runs + i, EPISODE_LENGTHS[i % len(EPISODE_LENGTHS)])
-         for i in self.env_ids.tolist()], 'scripted')
+      [
+        _RandomObservations(100 * self._num_runs + i, EPISODE_LENGTHS[i % len(EPISODE_LENGTHS)])
+        for i in self.env_ids.tolist()
+      ],
+      'scripted',
+    )
     self._timestep = self._environment.reset()
 
   def request(self) -> types.ActorRequest:
@@ -69,9 +75,14 @@ class _Group:
   def act(self, actions: np.ndarray) -> None:
     step = self._timestep
     for i, key in enumerate(zip(self.env_ids.tolist(), self._run_ids.tolist())):
-      self.rows[key].append(_Row(
-          int(step.step_type[i]), float(step.reward[i]), tuple(step.observation[i].tolist()),
-          int(actions[i])))
+      self.rows[key].append(
+        _Row(
+          int(step.step_type[i]),
+          float(step.reward[i]),
+          tuple(step.observation[i].tolist()),
+          int(actions[i]),
+        )
+      )
     self._timestep = self._environment.step(actions)
     self._number += 1
 
@@ -97,9 +108,18 @@ class _Played(NamedTuple):
 def play(acting, unroll_length: int, overlap: int, num_rounds: int) -> _Played:
   sink, counters = _Sink(), counting.Counters()
   server = server_lib.InferenceServer(
-      spec=acting.spec, policy=acting.policy, num_training=6, num_environments=6,
-      unroll_length=unroll_length, overlap=overlap, batch_size=6, seed=1, sink=sink,
-      counters=counters, quota=None)
+    spec=acting.spec,
+    policy=acting.policy,
+    num_training=6,
+    num_environments=6,
+    unroll_length=unroll_length,
+    overlap=overlap,
+    batch_size=6,
+    seed=1,
+    sink=sink,
+    counters=counters,
+    quota=None,
+  )
   groups = [_Group([0, 1]), _Group([4, 2, 3]), _Group([5])]
   for i in range(num_rounds):
     # Different paces, so that the environments get out of phase; padding in most batches.
@@ -127,10 +147,16 @@ def num_padding(unroll: types.Unroll) -> int:
   return number
 
 
-@pytest.fixture(scope='module', params=[
-    (core, unroll_length, overlap) for core in ('none', 'lstm')
-    for unroll_length in (5, 20) for overlap in (0, 1, 7, 40)
-], ids=lambda p: f'{p[0]}-length{p[1]}-overlap{p[2]}')
+@pytest.fixture(
+  scope='module',
+  params=[
+    (core, unroll_length, overlap)
+    for core in ('none', 'lstm')
+    for unroll_length in (5, 20)
+    for overlap in (0, 1, 7, 40)
+  ],
+  ids=lambda p: f'{p[0]}-length{p[1]}-overlap{p[2]}',
+)
 def played(request, acting):
   core, unroll_length, overlap = request.param
   num_rounds = 2 * (3 * unroll_length + overlap + 20)
@@ -142,11 +168,13 @@ def played(request, acting):
 def test_replaying_an_unroll_from_its_initial_state_gives_what_it_stored(played):
   acting, _, overlap, record = played
   batch = tree.map_structure(lambda *leaves: np.stack(leaves, axis=1), *record.unrolls)
-  initial_state = tree.map_structure(lambda *leaves: np.stack(leaves),
-                                     *[u.initial_state for u in record.unrolls])
+  initial_state = tree.map_structure(
+    lambda *leaves: np.stack(leaves), *[u.initial_state for u in record.unrolls]
+  )
   prediction, _ = acting.network.unroll(batch.inputs, initial_state)
-  is_real = np.stack([np.arange(u.policy_version.size) >= num_padding(u)
-                      for u in record.unrolls], axis=1)
+  is_real = np.stack(
+    [np.arange(u.policy_version.size) >= num_padding(u) for u in record.unrolls], axis=1
+  )
   assert is_real[overlap:].all()
   stored = batch.outputs.prediction
   for name in ('policy_params', 'value'):
@@ -157,8 +185,9 @@ def test_replaying_an_unroll_from_its_initial_state_gives_what_it_stored(played)
 
 def test_the_rows_are_those_that_were_played_each_transition_once(played):
   _, unroll_length, overlap, record = played
-  place = {row.observation: (key, t) for key, run in record.rows.items()
-           for t, row in enumerate(run)}
+  place = {
+    row.observation: (key, t) for key, run in record.rows.items() for t, row in enumerate(run)
+  }
   covered: dict[tuple[int, int], list[int]] = collections.defaultdict(list)
   for unroll in record.unrolls:
     assert unroll.policy_version.shape == (overlap + unroll_length + 1,)
@@ -167,7 +196,7 @@ def test_the_rows_are_those_that_were_played_each_transition_once(played):
     key, start = place[observations[skipped]]
     run = record.rows[key]
     previous = run[start - 1] if start else None
-    for t, row in enumerate(run[start:start + len(observations) - skipped], start=skipped):
+    for t, row in enumerate(run[start : start + len(observations) - skipped], start=skipped):
       is_first = row.step_type == types.FIRST
       assert observations[t] == row.observation  # of the same run, without a gap
       assert unroll.inputs.step_type[t] == row.step_type
@@ -196,8 +225,10 @@ def test_unrolls_that_follow_each_other_share_overlap_plus_one_rows(played):
     for earlier, later in zip(unrolls, unrolls[1:]):
       for name in ('inputs', 'outputs', 'policy_version'):
         tree.map_structure(
-            lambda a, b: np.testing.assert_array_equal(a[-overlap - 1:], b[:overlap + 1]),
-            getattr(earlier, name), getattr(later, name))
+          lambda a, b: np.testing.assert_array_equal(a[-overlap - 1 :], b[: overlap + 1]),
+          getattr(earlier, name),
+          getattr(later, name),
+        )
       num_pairs += 1
   assert num_pairs >= 6
 
@@ -211,4 +242,5 @@ def test_the_steps_that_count_are_the_unmasked_transitions(played):
   assert record.counts.agent_steps == expected
   assert record.counts.frames == expected * acting.spec.frames_per_step
   assert record.counts.episodes == sum(
-      row.step_type == types.LAST for run in record.rows.values() for row in run)
+    row.step_type == types.LAST for run in record.rows.values() for row in run
+  )

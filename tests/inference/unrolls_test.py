@@ -1,4 +1,5 @@
 """UnrollAssembler: exact rows by hand, and any schedule against lists."""
+
 from __future__ import annotations
 
 import collections
@@ -16,21 +17,32 @@ PADDING = -1.0
 def row(number: float, step_type: int = types.MID) -> tuple[types.AgentInput, types.AgentOutput]:
   """One row, every leaf made from its number."""
   inputs = types.AgentInput(
-      step_type=np.uint8(step_type), reward=np.float32(number), discount=np.float32(1),
-      previous_action=np.int32(number), observation={'x': np.full((2,), number, np.float32)})
-  return inputs, types.AgentOutput(np.int32(number), types.ActorCriticOutput(
-      np.full(3, number, np.float32), np.float32(number)))
+    step_type=np.uint8(step_type),
+    reward=np.float32(number),
+    discount=np.float32(1),
+    previous_action=np.int32(number),
+    observation={'x': np.full((2,), number, np.float32)},
+  )
+  return inputs, types.AgentOutput(
+    np.int32(number), types.ActorCriticOutput(np.full(3, number, np.float32), np.float32(number))
+  )
 
 
-def make_assembler(num_environments: int, unroll_length: int, overlap: int,
-                   is_recurrent: bool = True) -> unrolls_lib.UnrollAssembler:
+def make_assembler(
+  num_environments: int, unroll_length: int, overlap: int, is_recurrent: bool = True
+) -> unrolls_lib.UnrollAssembler:
   state = (np.zeros(2, np.float32), np.zeros((), np.float32)) if is_recurrent else ()
   return unrolls_lib.UnrollAssembler(num_environments, unroll_length, overlap, row(0), state)
 
 
-def append(assembler: unrolls_lib.UnrollAssembler, env_ids: list[int], numbers: list[float],
-           step_types: list[int] | None = None, version: int = 0,
-           is_recurrent: bool = True) -> types.Unroll | None:
+def append(
+  assembler: unrolls_lib.UnrollAssembler,
+  env_ids: list[int],
+  numbers: list[float],
+  step_types: list[int] | None = None,
+  version: int = 0,
+  is_recurrent: bool = True,
+) -> types.Unroll | None:
   """Appends row `numbers[i]` of `env_ids[i]`; its entering state is the number + 1000."""
   step_types = step_types or [types.MID] * len(numbers)
   rows = [row(n, s) for n, s in zip(numbers, step_types)]
@@ -48,9 +60,14 @@ def numbers_of(unrolls: types.Unroll, k: int = 0) -> list[float]:
   """Row numbers of unroll k, `PADDING` for padding; every leaf has to agree."""
   inputs, outputs = unrolls.inputs, unrolls.outputs
   numbers = inputs.reward[k]
-  for leaf in (inputs.previous_action[k], inputs.observation['x'][k, :, 0],
-               inputs.observation['x'][k, :, 1], outputs.action[k], outputs.prediction.value[k],
-               outputs.prediction.policy_params[k, :, 2]):
+  for leaf in (
+    inputs.previous_action[k],
+    inputs.observation['x'][k, :, 0],
+    inputs.observation['x'][k, :, 1],
+    outputs.action[k],
+    outputs.prediction.value[k],
+    outputs.prediction.policy_params[k, :, 2],
+  ):
     np.testing.assert_array_equal(leaf, numbers)
   # Padding is all zero but for its type; real rows are numbered from 1.
   is_padding = numbers == 0
@@ -63,26 +80,46 @@ P = PADDING
 # unroll_length, overlap, numbers appended ('reset' between) -> rows of each unroll, and the
 # number of the row whose entering state is its initial state (None = zeros).
 SCENARIOS = {
-    'overlap 0': (3, 0, [1, 2, 3, 4, 5, 6, 7],
-                  [[1, 2, 3, 4], [4, 5, 6, 7]], [1, 4]),
-    'overlap 1': (3, 1, [1, 2, 3, 4, 5, 6, 7],
-                  [[P, 1, 2, 3, 4], [3, 4, 5, 6, 7]], [None, 3]),
-    'overlap = length': (2, 2, [1, 2, 3, 4, 5],
-                         [[P, P, 1, 2, 3], [1, 2, 3, 4, 5]], [None, 1]),
-    'overlap > length': (2, 3, [1, 2, 3, 4, 5, 6, 7],
-                         [[P, P, P, 1, 2, 3], [P, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]],
-                         [None, None, 2]),
-    'length 1': (1, 0, [1, 2, 3], [[1, 2], [2, 3]], [1, 2]),
-    'length 1, overlap 2': (1, 2, [1, 2, 3, 4],
-                            [[P, P, 1, 2], [P, 1, 2, 3], [1, 2, 3, 4]], [None, None, 1]),
-    'unfinished': (3, 0, [1, 2, 3], [], []),
-    'restart mid-unroll': (3, 1, [1, 2, 3, 4, 5, 'reset', 11, 12, 13, 14, 15, 16, 17],
-                           [[P, 1, 2, 3, 4], [P, 11, 12, 13, 14], [13, 14, 15, 16, 17]],
-                           [None, None, 13]),
-    'restart before the first unroll': (3, 0, [1, 2, 'reset', 11, 12, 13, 14],
-                                        [[11, 12, 13, 14]], [11]),
-    'restart at the end of an unroll': (2, 1, [1, 2, 3, 'reset', 11, 12, 13],
-                                        [[P, 1, 2, 3], [P, 11, 12, 13]], [None, None]),
+  'overlap 0': (3, 0, [1, 2, 3, 4, 5, 6, 7], [[1, 2, 3, 4], [4, 5, 6, 7]], [1, 4]),
+  'overlap 1': (3, 1, [1, 2, 3, 4, 5, 6, 7], [[P, 1, 2, 3, 4], [3, 4, 5, 6, 7]], [None, 3]),
+  'overlap = length': (2, 2, [1, 2, 3, 4, 5], [[P, P, 1, 2, 3], [1, 2, 3, 4, 5]], [None, 1]),
+  'overlap > length': (
+    2,
+    3,
+    [1, 2, 3, 4, 5, 6, 7],
+    [[P, P, P, 1, 2, 3], [P, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]],
+    [None, None, 2],
+  ),
+  'length 1': (1, 0, [1, 2, 3], [[1, 2], [2, 3]], [1, 2]),
+  'length 1, overlap 2': (
+    1,
+    2,
+    [1, 2, 3, 4],
+    [[P, P, 1, 2], [P, 1, 2, 3], [1, 2, 3, 4]],
+    [None, None, 1],
+  ),
+  'unfinished': (3, 0, [1, 2, 3], [], []),
+  'restart mid-unroll': (
+    3,
+    1,
+    [1, 2, 3, 4, 5, 'reset', 11, 12, 13, 14, 15, 16, 17],
+    [[P, 1, 2, 3, 4], [P, 11, 12, 13, 14], [13, 14, 15, 16, 17]],
+    [None, None, 13],
+  ),
+  'restart before the first unroll': (
+    3,
+    0,
+    [1, 2, 'reset', 11, 12, 13, 14],
+    [[11, 12, 13, 14]],
+    [11],
+  ),
+  'restart at the end of an unroll': (
+    2,
+    1,
+    [1, 2, 3, 'reset', 11, 12, 13],
+    [[P, 1, 2, 3], [P, 11, 12, 13]],
+    [None, None],
+  ),
 }
 
 
@@ -149,17 +186,22 @@ def test_is_last_row_tells_which_environments_finish_an_unroll_with_their_next(o
     if number > 1:
       append(assembler, [2], [number])
     found.append(assembler.is_last_row(every).tolist())
-  assert found == [[False, False, False], [True, False, False], [False, False, True],
-                   [True, False, False], [False, False, True]]
+  assert found == [
+    [False, False, False],
+    [True, False, False],
+    [False, False, True],
+    [True, False, False],
+    [False, False, True],
+  ]
   assembler.reset(np.array([2]))
   assert assembler.is_last_row(np.array([2, 0])).tolist() == [False, False]
 
 
 # Rows after the rewound ones, of the unrolls that follow; and whose states they start from.
 REWOUND = {
-    0: ([[1, 2, 3], [13, 4, 5], [15, 6, 7]], [1, 13, 15]),
-    1: ([[P, 1, 2, 3], [2, 13, 4, 5], [4, 15, 6, 7]], [None, 2, 4]),
-    3: ([[P, P, P, 1, 2, 3], [P, 1, 2, 13, 4, 5], [2, 13, 4, 15, 6, 7]], [None, None, 2]),
+  0: ([[1, 2, 3], [13, 4, 5], [15, 6, 7]], [1, 13, 15]),
+  1: ([[P, 1, 2, 3], [2, 13, 4, 5], [4, 15, 6, 7]], [None, 2, 4]),
+  3: ([[P, P, P, 1, 2, 3], [P, 1, 2, 13, 4, 5], [2, 13, 4, 15, 6, 7]], [None, None, 2]),
 }
 
 
@@ -197,10 +239,10 @@ def test_a_row_that_comes_again_with_its_state_leaves_no_trace_of_the_rewinding(
       rewound.rewind(env_ids)
       assert append(rewound, [0], [number], version=number) is None
       assert numbers_of(finished) == numbers_of(expected)
-      tree.map_structure(np.testing.assert_array_equal, finished.initial_state,
-                         expected.initial_state)
-      assert finished.policy_version[0].tolist() == [
-          *expected.policy_version[0, :-1].tolist(), -1]
+      tree.map_structure(
+        np.testing.assert_array_equal, finished.initial_state, expected.initial_state
+      )
+      assert finished.policy_version[0].tolist() == [*expected.policy_version[0, :-1].tolist(), -1]
       num_unrolls += 1
   assert num_unrolls == 5
 
@@ -251,8 +293,9 @@ def test_any_schedule_agrees_with_the_definition(unroll_length, overlap):
       assembler.reset(restarted)
       for env_id in restarted:
         reference.reset(env_id)
-    env_ids = random.choice(num_environments, random.integers(1, num_environments + 1),
-                            replace=False).tolist()
+    env_ids = random.choice(
+      num_environments, random.integers(1, num_environments + 1), replace=False
+    ).tolist()
     numbers = list(range(number + 1, number + 1 + len(env_ids)))
     number += len(env_ids)
     expected = [x for x in map(reference.append, env_ids, numbers) if x is not None]
@@ -268,7 +311,9 @@ def test_any_schedule_agrees_with_the_definition(unroll_length, overlap):
 F, M, L = types.FIRST, types.MID, types.LAST
 
 
-@pytest.mark.parametrize('overlap, step_types, expected', [
+@pytest.mark.parametrize(
+  'overlap, step_types, expected',
+  [
     (0, [F, M, M, M], 3),
     (0, [M, L, F, M], 2),  # the transition LAST -> FIRST is none
     (0, [M, M, M, L], 3),  # a LAST at the end begins the next loss part
@@ -276,7 +321,8 @@ F, M, L = types.FIRST, types.MID, types.LAST
     (2, [L, L, F, M], 1),  # padding is no step
     (2, [M, L, F, M], 1),
     (1, [M, L, F, M], 1),
-])
+  ],
+)
 def test_num_steps_counts_unmasked_transitions_of_the_loss_part(overlap, step_types, expected):
   inputs = types.AgentInput(np.array([step_types, step_types], np.uint8), *[None] * 4)
   unrolls = types.Unroll((), inputs, None, None)

@@ -1,4 +1,5 @@
 """Messages: round trips, complaints that name the field, and rubbish."""
+
 from __future__ import annotations
 
 import json
@@ -14,16 +15,20 @@ from seed_acme import types
 from seed_acme.inference import wire
 
 NESTED = types.EnvironmentSpec(
-    observation={
-        'camera': dm_specs.BoundedArray((5, 4, 3), np.uint8, 0, 255),
-        'joints': {'position': dm_specs.Array((3,), np.float32),
-                   'touching': dm_specs.Array((), bool)},
-        'nothing': dm_specs.Array((0, 2), np.float32),
-        'clock': (dm_specs.Array((1,), np.int64), dm_specs.Array((), np.float16))},
-    action={'button': dm_specs.DiscreteArray(3, dtype=np.int32),
-            'force': dm_specs.BoundedArray((2,), np.float32, -1, 1)})
+  observation={
+    'camera': dm_specs.BoundedArray((5, 4, 3), np.uint8, 0, 255),
+    'joints': {'position': dm_specs.Array((3,), np.float32), 'touching': dm_specs.Array((), bool)},
+    'nothing': dm_specs.Array((0, 2), np.float32),
+    'clock': (dm_specs.Array((1,), np.int64), dm_specs.Array((), np.float16)),
+  },
+  action={
+    'button': dm_specs.DiscreteArray(3, dtype=np.int32),
+    'force': dm_specs.BoundedArray((2,), np.float32, -1, 1),
+  },
+)
 FLAT = types.EnvironmentSpec(
-    observation=dm_specs.Array((2,), np.float32), action=dm_specs.DiscreteArray(4, dtype=np.int32))
+  observation=dm_specs.Array((2,), np.float32), action=dm_specs.DiscreteArray(4, dtype=np.int32)
+)
 SPECS = {'nested': NESTED, 'flat': FLAT}
 
 
@@ -40,10 +45,17 @@ def make_request(spec: types.EnvironmentSpec, size: int, seed: int = 0) -> types
   random = np.random.default_rng(seed)
   numbers = lambda: random.normal(size=size).astype(np.float32)
   return types.ActorRequest(
-      2**40 + 3, random.permutation(size).astype(np.int32), random.integers(1, 2**62, size),
-      types.VectorTimeStep(
-          random.integers(0, 3, size).astype(np.uint8), numbers(), numbers(),
-          tree.map_structure(lambda s: random_leaf(s, size, random), spec.observation), numbers()))
+    2**40 + 3,
+    random.permutation(size).astype(np.int32),
+    random.integers(1, 2**62, size),
+    types.VectorTimeStep(
+      random.integers(0, 3, size).astype(np.uint8),
+      numbers(),
+      numbers(),
+      tree.map_structure(lambda s: random_leaf(s, size, random), spec.observation),
+      numbers(),
+    ),
+  )
 
 
 def assert_equal(first: types.Nest, second: types.Nest) -> None:
@@ -75,19 +87,24 @@ def test_what_is_not_contiguous_is_encoded_by_value():
   codec = wire.GroupCodec(FLAT, 3)
   request = make_request(FLAT, 3)
   timestep = request.timestep
-  odd = request._replace(timestep=timestep._replace(
-      observation=np.asfortranarray(timestep.observation),
-      reward=np.repeat(timestep.reward, 2)[::2]))
+  odd = request._replace(
+    timestep=timestep._replace(
+      observation=np.asfortranarray(timestep.observation), reward=np.repeat(timestep.reward, 2)[::2]
+    )
+  )
   assert codec.encode_request(odd) == codec.encode_request(request)
 
 
-@pytest.mark.parametrize('field, value, said', [
+@pytest.mark.parametrize(
+  'field, value, said',
+  [
     ('reward', np.zeros(3, np.float64), r'reward is float64\[3\].*float32\[3\]'),
     ('discount', np.zeros(2, np.float32), r'discount is float32\[2\].*float32\[3\]'),
     ('score', np.zeros((3, 1), np.float32), r'score is float32\[3, 1\]'),
     ('step_type', np.zeros(3, np.int64), r'step_type is int64\[3\].*uint8\[3\]'),
     ('observation', np.zeros((3, 2), np.uint8), r'observation is uint8\[3, 2\].*float32\[3, 2\]'),
-])
+  ],
+)
 def test_a_wrong_array_is_named_when_it_is_encoded(field, value, said):
   request = make_request(FLAT, 3)
   request = request._replace(timestep=request.timestep._replace(**{field: value}))
@@ -102,14 +119,18 @@ def test_a_wrong_leaf_of_a_nest_is_named_by_its_path():
     wire.GroupCodec(NESTED, 2).encode_request(request)
   with pytest.raises(ValueError, match='action/force is float64'):
     wire.GroupCodec(NESTED, 2).encode_actions(
-        {'button': np.zeros(2, np.int32), 'force': np.zeros((2, 2))})
+      {'button': np.zeros(2, np.int32), 'force': np.zeros((2, 2))}
+    )
 
 
-@pytest.mark.parametrize('env_ids, run_ids, said', [
+@pytest.mark.parametrize(
+  'env_ids, run_ids, said',
+  [
     (np.zeros(3, np.int64), np.zeros(3, np.int64), 'env_ids is int64'),
     (np.zeros(3, np.int32), np.zeros(3, np.int32), 'run_ids is int32'),
     (np.zeros(2, np.int32), np.zeros(3, np.int64), r'env_ids is int32\[2\]'),
-])
+  ],
+)
 def test_wrong_ids_are_named(env_ids, run_ids, said):
   request = make_request(FLAT, 3)._replace(env_ids=env_ids, run_ids=run_ids)
   with pytest.raises(ValueError, match=said):
@@ -156,7 +177,9 @@ def test_hello_gives_the_server_the_same_codec():
   assert codec.encode_request(request) == wire.GroupCodec(FLAT, 2).encode_request(request)
 
 
-@pytest.mark.parametrize('changes, said', [
+@pytest.mark.parametrize(
+  'changes, said',
+  [
     ({'protocol': 99}, 'protocol 99, the server 1'),
     ({'protocol': None}, 'no greeting'),
     ({'env_ids': []}, 'env_ids'),
@@ -169,20 +192,24 @@ def test_hello_gives_the_server_the_same_codec():
     ({'env_ids': [4, 4]}, 'one of them twice'),
     ({'fields': 3}, 'no greeting'),
     ({'fields': []}, '0 fields, the server 9'),
-])
+  ],
+)
 def test_a_hello_that_does_not_fit_is_named(changes, said):
   with pytest.raises(ValueError, match=said):
     wire.GroupCodec.check_hello(hello(**changes), FLAT, 10)
 
 
-@pytest.mark.parametrize('spec, said', [
+@pytest.mark.parametrize(
+  'spec, said',
+  [
     (types.EnvironmentSpec(dm_specs.Array((3,), np.float32), FLAT.action), 'observation'),
     (types.EnvironmentSpec(dm_specs.Array((2,), np.uint8), FLAT.action), 'observation'),
     (types.EnvironmentSpec({'x': FLAT.observation}, FLAT.action), 'observation/x'),
     (types.EnvironmentSpec((FLAT.observation,) * 2, FLAT.action), 'observation/0'),
     (types.EnvironmentSpec(FLAT.observation, dm_specs.Array((2,), np.float32)), 'action'),
     (types.EnvironmentSpec(FLAT.observation, [FLAT.action]), 'action/0'),
-])
+  ],
+)
 def test_another_environment_is_named_in_both_directions(spec, said):
   env_ids = np.array([4, 6], np.int32)
   for actor, server in ((FLAT, spec), (spec, FLAT)):

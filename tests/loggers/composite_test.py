@@ -1,4 +1,5 @@
 """CompositeLogger hands on to all."""
+
 from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
 

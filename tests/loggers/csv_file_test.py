@@ -1,4 +1,5 @@
 """metrics.csv: columns that appear later, resumption, torn lines."""
+
 import math
 import os
 
@@ -106,8 +107,15 @@ def test_truncating_a_file_that_is_not_there(path, open_logger):
 
 def test_numbers_survive(path, open_logger):
   logger = open_logger()
-  values = {'big': 123456789012.0, 'small': 1.2345678e-12, 'nan': math.nan, 'inf': -math.inf,
-            'third': 1 / 3, 'huge': 1e30, 'name, with "quotes"': 1.0}
+  values = {
+    'big': 123456789012.0,
+    'small': 1.2345678e-12,
+    'nan': math.nan,
+    'inf': -math.inf,
+    'third': 1 / 3,
+    'huge': 1e30,
+    'name, with "quotes"': 1.0,
+  }
   logger.write(2**40, values)
   columns = csv_file.read(path)
   assert columns['agent_steps'] == [2**40]

@@ -1,9 +1,11 @@
 """Event files, read back with TensorBoard's own reader."""
+
 from seed_acme.loggers import tensorboard
 
 
 def _scalars(folder, tag):
   from tensorboard.backend.event_processing import event_accumulator
+
   events = event_accumulator.EventAccumulator(str(folder), size_guidance={'scalars': 0})
   events.Reload()
   return [(event.step, event.value) for event in events.Scalars(tag)]
@@ -30,4 +32,3 @@ def test_text_is_kept(tmp_path):
   logger.write_text('config', '{\n  "seed": 1\n}')
   logger.close()
   assert any(b'"seed": 1' in path.read_bytes() for path in tmp_path.iterdir())
-

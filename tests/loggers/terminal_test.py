@@ -1,4 +1,5 @@
 """The progress line on a terminal and elsewhere."""
+
 import io
 import math
 import subprocess
@@ -8,8 +9,14 @@ import pytest
 
 from seed_acme.loggers import terminal
 
-_STATUS = {'agent_steps': 450_000, 'total_steps': 1_000_000, 'updates': 700,
-           'episode_return': 0.8712, 'steps_per_s': 22_000.0, 'wall_s': 20.4}
+_STATUS = {
+  'agent_steps': 450_000,
+  'total_steps': 1_000_000,
+  'updates': 700,
+  'episode_return': 0.8712,
+  'steps_per_s': 22_000.0,
+  'wall_s': 20.4,
+}
 
 
 class _Terminal(io.StringIO):
@@ -45,10 +52,17 @@ def test_the_bar_keeps_its_width(steps):
   assert '101%' not in line
 
 
-@pytest.mark.parametrize('status', [
-    {}, {'agent_steps': None, 'total_steps': None}, {**_STATUS, 'episode_return': None},
-    {**_STATUS, 'steps_per_s': 0.0}, {**_STATUS, 'steps_per_s': math.inf},
-    {**_STATUS, 'episode_return': math.nan, 'total_steps': 0}])
+@pytest.mark.parametrize(
+  'status',
+  [
+    {},
+    {'agent_steps': None, 'total_steps': None},
+    {**_STATUS, 'episode_return': None},
+    {**_STATUS, 'steps_per_s': 0.0},
+    {**_STATUS, 'steps_per_s': math.inf},
+    {**_STATUS, 'episode_return': math.nan, 'total_steps': 0},
+  ],
+)
 def test_unknown_figures_are_left_out(status):
   for line in (terminal.live_line(status, 120), terminal.plain_line(status)):
     assert line and 'None' not in line and 'nan' not in line and 'inf' not in line
@@ -56,11 +70,13 @@ def test_unknown_figures_are_left_out(status):
 
 def test_plain_line():
   assert terminal.plain_line(_STATUS) == (
-      '450k of 1M steps (45%), return 0.871, 22,000 steps/s, 700 updates, 0:20 gone, 0:25 left')
+    '450k of 1M steps (45%), return 0.871, 22,000 steps/s, 700 updates, 0:20 gone, 0:25 left'
+  )
 
 
-@pytest.mark.parametrize('seconds, text', [
-    (0, '0:00'), (7.9, '0:07'), (760, '12:40'), (11100, '3:05:00'), (-1, '0:00')])
+@pytest.mark.parametrize(
+  'seconds, text', [(0, '0:00'), (7.9, '0:07'), (760, '12:40'), (11100, '3:05:00'), (-1, '0:00')]
+)
 def test_duration(seconds, text):
   assert terminal.duration(seconds) == text
 

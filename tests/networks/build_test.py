@@ -1,4 +1,5 @@
 """From configuration to network: names, variables, the user's own modules, errors."""
+
 from dm_env import specs
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from seed_acme.networks import lstm
 from seed_acme.networks import torsos
 
 _SPEC = types.EnvironmentSpec(
-    observation=specs.Array((40, 40, 1), np.uint8), action=specs.DiscreteArray(3))
+  observation=specs.Array((40, 40, 1), np.uint8), action=specs.DiscreteArray(3)
+)
 
 
 class OwnTorso(snt.Module):
@@ -110,11 +112,22 @@ def _make_q(**settings):
 
 
 _COMBINATIONS = [
-    {'torso': torso, 'core': core, 'core_size': 6, 'torso_output_size': 8,
-     'previous_action_input': previous, 'previous_reward_input': previous}
-    for torso, core, previous in (
-        ('mlp', 'none', False), ('mlp', 'lstm', True), ('nature_cnn', 'gru', True),
-        ('impala_shallow', 'none', True), ('impala_resnet', 'lstm', True))]
+  {
+    'torso': torso,
+    'core': core,
+    'core_size': 6,
+    'torso_output_size': 8,
+    'previous_action_input': previous,
+    'previous_reward_input': previous,
+  }
+  for torso, core, previous in (
+    ('mlp', 'none', False),
+    ('mlp', 'lstm', True),
+    ('nature_cnn', 'gru', True),
+    ('impala_shallow', 'none', True),
+    ('impala_resnet', 'lstm', True),
+  )
+]
 
 
 @pytest.mark.parametrize('more', [{}, {'head_sizes': (5, 4), 'frame_stack': 3}])
@@ -144,10 +157,21 @@ def test_previous_action_and_reward_widen_the_core():
 
 def test_the_q_network_of_r2d2_has_the_sizes_of_the_paper():
   spec = types.EnvironmentSpec(
-      observation=specs.Array((84, 84, 1), np.uint8), action=specs.DiscreteArray(18))
-  network = build.make_q_network(config_lib.NetworkConfig(
-      torso='nature_cnn', torso_output_size=512, core='lstm', core_size=512, head_sizes=(512,),
-      previous_action_input=True, previous_reward_input=True, frame_stack=4), spec)
+    observation=specs.Array((84, 84, 1), np.uint8), action=specs.DiscreteArray(18)
+  )
+  network = build.make_q_network(
+    config_lib.NetworkConfig(
+      torso='nature_cnn',
+      torso_output_size=512,
+      core='lstm',
+      core_size=512,
+      head_sizes=(512,),
+      previous_action_input=True,
+      previous_reward_input=True,
+      frame_stack=4,
+    ),
+    spec,
+  )
   shapes = {v.name: tuple(v.shape) for v in network.variables}
   assert shapes['nature_cnn/conv_0/w:0'] == (8, 8, 4, 32)
   assert shapes['lstm/w_x:0'] == (512 + 1 + 18, 4 * 512)
@@ -168,7 +192,8 @@ def test_a_user_s_q_network_is_taken_as_it_is(own_module):
 
 def test_q_values_need_one_discrete_action():
   spec = types.EnvironmentSpec(
-      observation=_SPEC.observation, action=specs.BoundedArray((2,), np.float32, -1, 1))
+    observation=_SPEC.observation, action=specs.BoundedArray((2,), np.float32, -1, 1)
+  )
   with pytest.raises(types.UserError, match='needs one discrete action'):
     build.make_q_network(config_lib.NetworkConfig(), spec)
 
@@ -182,7 +207,9 @@ def test_a_user_s_torso_and_a_user_s_network(own_module):
   assert state == ()
 
 
-@pytest.mark.parametrize('settings, message', [
+@pytest.mark.parametrize(
+  'settings, message',
+  [
     ({'torso': 'natur_cnn'}, "network.torso ('natur_cnn') is not known; did you mean nature_cnn?"),
     ({'torso': 'zzz'}, 'Choose one of mlp, nature_cnn, impala_shallow, impala_resnet'),
     ({'core': 'lstn'}, "network.core ('lstn') is not known; did you mean lstm?"),
@@ -190,10 +217,13 @@ def test_a_user_s_torso_and_a_user_s_network(own_module):
     ({'torso': 'no_such_module:X'}, "No module named 'no_such_module'"),
     ({'module': 'own_module'}, 'must be written package.module:Name'),
     ({'module': 'own_module:wrong_width'}, '((1, 7), (1,)) for one row; ((1, 3), (1,)) is needed'),
-    ({'module': 'own_module:own_q_network'},
-     'returned QOutput; this agent needs seed_acme.types.ActorCriticOutput(policy_params, value)'),
+    (
+      {'module': 'own_module:own_q_network'},
+      'returned QOutput; this agent needs seed_acme.types.ActorCriticOutput(policy_params, value)',
+    ),
     ({'module': 'own_module:two_of_a_name'}, "variables ['own/w:0'] share a name"),
-])
+  ],
+)
 def test_mistakes_are_answered_with_the_fix(own_module, settings, message):
   with pytest.raises(types.UserError) as error:
     _make(**settings)
@@ -201,11 +231,16 @@ def test_mistakes_are_answered_with_the_fix(own_module, settings, message):
   assert len(str(error.value).splitlines()) <= 4
 
 
-@pytest.mark.parametrize('module, message', [
-    ('own_network',
-     'returned ActorCriticOutput; this agent needs seed_acme.types.QOutput(q_values)'),
+@pytest.mark.parametrize(
+  'module, message',
+  [
+    (
+      'own_network',
+      'returned ActorCriticOutput; this agent needs seed_acme.types.QOutput(q_values)',
+    ),
     ('wrong_q_width', 'returned q_values of shapes ((1, 7),) for one row; ((1, 3),) is needed'),
-])
+  ],
+)
 def test_a_user_s_network_must_answer_with_q_values(own_module, module, message):
   with pytest.raises(types.UserError) as error:
     _make_q(module=f'own_module:{module}')
@@ -217,13 +252,25 @@ def test_registered_names_are_those_of_the_classes():
   assert isinstance(build._CORES['lstm'](config_lib.NetworkConfig()), lstm.LSTM)
 
 
-@pytest.mark.parametrize('settings, hidden', [
-    ({'activation': 'tanh'}, 1.0), ({'activation': 'relu'}, 2.0 ** 0.5),
-    ({'activation': 'tanh', 'hidden_gain': 2.0 ** 0.5}, 2.0 ** 0.5),
-    ({'activation': 'relu', 'hidden_gain': 0.5}, 0.5)])
+@pytest.mark.parametrize(
+  'settings, hidden',
+  [
+    ({'activation': 'tanh'}, 1.0),
+    ({'activation': 'relu'}, 2.0**0.5),
+    ({'activation': 'tanh', 'hidden_gain': 2.0**0.5}, 2.0**0.5),
+    ({'activation': 'relu', 'hidden_gain': 0.5}, 0.5),
+  ],
+)
 def test_orthogonal_layers_have_the_gains_of_the_configuration(settings, hidden):
-  network = _make(torso='mlp', mlp_sizes=(8, 8), head_sizes=(8,), initializer='orthogonal',
-                  policy_head_gain=0.01, value_head_gain=3.0, **settings)
+  network = _make(
+    torso='mlp',
+    mlp_sizes=(8, 8),
+    head_sizes=(8,),
+    initializer='orthogonal',
+    policy_head_gain=0.01,
+    value_head_gain=3.0,
+    **settings,
+  )
   for variable in network.variables:
     if variable.name.endswith('/w:0'):
       last = {'heads/policy/w:0': 0.01, 'heads/value/w:0': 3.0}
@@ -236,5 +283,6 @@ def test_the_hidden_gain_scales_glorot_weights_too():
   tf.random.set_seed(0)
   networks = [_make(torso='mlp', mlp_sizes=(400,), hidden_gain=gain) for gain in (0.0, 3.0)]
   plain, scaled = (
-      next(v for v in network.variables if v.name.endswith('linear_0/w:0')) for network in networks)
+    next(v for v in network.variables if v.name.endswith('linear_0/w:0')) for network in networks
+  )
   np.testing.assert_allclose(np.std(scaled) / np.std(plain), 3.0, rtol=0.02)

@@ -1,4 +1,5 @@
 """Cores: definition, resets, unroll = steps, and the LSTM's own backward pass."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,8 +12,11 @@ _ROWS, _BATCH, _FEATURES, _SIZE = 6, 5, 3, 4
 
 def _make(name):
   tf.random.set_seed(1)
-  return {'none': cores.FeedForward, 'lstm': lambda: lstm.LSTM(_SIZE),
-          'gru': lambda: cores.GRU(_SIZE)}[name]()
+  return {
+    'none': cores.FeedForward,
+    'lstm': lambda: lstm.LSTM(_SIZE),
+    'gru': lambda: cores.GRU(_SIZE),
+  }[name]()
 
 
 def _rows(seed=0):
@@ -26,7 +30,8 @@ def _rows(seed=0):
 def _state(core, seed=0):
   rng = np.random.default_rng(seed)
   return tf.nest.map_structure(
-      lambda x: tf.constant(rng.normal(size=x.shape), tf.float32), core.initial_state(_BATCH))
+    lambda x: tf.constant(rng.normal(size=x.shape), tf.float32), core.initial_state(_BATCH)
+  )
 
 
 def _unroll_by_steps(core, features, is_first, state):
@@ -92,8 +97,11 @@ def test_lstm_equals_its_equations():
   state = _state(core)
   _, new = core(features[0], tf.zeros(_BATCH, tf.bool), state)
   weights = {v.name.split('/')[-1]: v.numpy().astype(np.float64) for v in core.variables}
-  gates = (features[0].numpy() @ weights['w_x:0'] + state.hidden.numpy() @ weights['w_h:0']
-           + weights['bias:0'])
+  gates = (
+    features[0].numpy() @ weights['w_x:0']
+    + state.hidden.numpy() @ weights['w_h:0']
+    + weights['bias:0']
+  )
   i, g, f, o = np.split(gates, 4, axis=-1)
   cell = _sigmoid(f) * state.cell.numpy() + _sigmoid(i) * np.tanh(g)
   np.testing.assert_allclose(new.cell, cell, rtol=1e-5, atol=1e-6)
@@ -125,8 +133,10 @@ def test_lstm_gradients_equal_automatic_differentiation(seed):
   core.unroll(features, is_first, state)
   rng = np.random.default_rng(seed)
   gradients = []
-  weights = [tf.constant(rng.normal(size=s), tf.float32)
-             for s in ((_ROWS, _BATCH, _SIZE), (_BATCH, _SIZE), (_BATCH, _SIZE))]
+  weights = [
+    tf.constant(rng.normal(size=s), tf.float32)
+    for s in ((_ROWS, _BATCH, _SIZE), (_BATCH, _SIZE), (_BATCH, _SIZE))
+  ]
   for unroll in (core.unroll, lambda *args: _unroll_by_steps(core, *args)):
     with tf.GradientTape() as tape:
       tape.watch([features, state])
@@ -144,7 +154,7 @@ def test_lstm_gradient_equals_finite_differences():
 
   def total():
     outputs, last = core.unroll(features, is_first, state)
-    return tf.reduce_sum(outputs ** 2) + tf.reduce_sum(last.cell)
+    return tf.reduce_sum(outputs**2) + tf.reduce_sum(last.cell)
 
   total()
   rng = np.random.default_rng(0)

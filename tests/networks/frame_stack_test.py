@@ -1,4 +1,5 @@
 """Frame stacking: against a slow reference, unroll = steps, state, mistakes."""
+
 from dm_env import specs
 import numpy as np
 import pytest
@@ -14,8 +15,11 @@ _BATCH, _HEIGHT, _WIDTH = 5, 4, 3
 
 def _first_rows(kind, rows, rng):
   is_first = {
-      'none': np.zeros((rows, _BATCH), bool), 'all': np.ones((rows, _BATCH), bool),
-      'some': rng.random((rows, _BATCH)) < 0.25, 'many': rng.random((rows, _BATCH)) < 0.6}[kind]
+    'none': np.zeros((rows, _BATCH), bool),
+    'all': np.ones((rows, _BATCH), bool),
+    'some': rng.random((rows, _BATCH)) < 0.25,
+    'many': rng.random((rows, _BATCH)) < 0.6,
+  }[kind]
   if kind == 'some':
     is_first[0, 0] = is_first[-1, 1] = is_first[rows // 2, 2] = True
   return is_first
@@ -34,8 +38,7 @@ def _reference(images, is_first, frames):
   for b in range(batch_size):
     for t in range(rows):
       for age in range(num_frames):
-        stacks[t, b, :, :, age] = (
-            images[t - age, b] if t >= age else frames[b, age - t - 1])
+        stacks[t, b, :, :, age] = images[t - age, b] if t >= age else frames[b, age - t - 1]
         if t >= age and is_first[t - age, b]:
           break
   return stacks
@@ -64,7 +67,11 @@ def test_an_episode_by_hand():
   is_first = np.array([False, False, True, False])[:, np.newaxis]
   stacks, new_frames = frame_stack.stack_frames(images, is_first, frames)
   assert stacks.numpy().reshape(4, 4).tolist() == [
-      [10, 9, 8, 7], [11, 10, 9, 8], [12, 0, 0, 0], [13, 12, 0, 0]]
+    [10, 9, 8, 7],
+    [11, 10, 9, 8],
+    [12, 0, 0, 0],
+    [13, 12, 0, 0],
+  ]
   assert new_frames.numpy().ravel().tolist() == [13, 12, 0]
 
 
@@ -80,34 +87,40 @@ def test_nan_from_before_a_first_row_is_dropped_and_dtype_stays():
 
 
 def _spec(shape=(_HEIGHT, _WIDTH, 1), dtype=np.uint8):
-  return types.EnvironmentSpec(
-      observation=specs.Array(shape, dtype), action=specs.DiscreteArray(3))
+  return types.EnvironmentSpec(observation=specs.Array(shape, dtype), action=specs.DiscreteArray(3))
 
 
 def _network(spec, core, **settings):
   tf.random.set_seed(3)
   config = config_lib.NetworkConfig(
-      mlp_sizes=(8,), core=core, core_size=6, previous_action_input=True, **settings)
+    mlp_sizes=(8,), core=core, core_size=6, previous_action_input=True, **settings
+  )
   return build.make_actor_critic(config, spec, 3)
 
 
 def _inputs(rows, first='some', images_shape=(_HEIGHT, _WIDTH, 1), seed=0):
   rng = np.random.default_rng(seed)
   shape = (rows, _BATCH)
-  return tf.nest.map_structure(tf.constant, types.AgentInput(
+  return tf.nest.map_structure(
+    tf.constant,
+    types.AgentInput(
       step_type=np.where(_first_rows(first, rows, rng), types.FIRST, types.MID).astype(np.uint8),
       reward=rng.normal(size=shape).astype(np.float32),
       discount=np.ones(shape, np.float32),
       previous_action=rng.integers(0, 3, shape).astype(np.int32),
-      observation=_images((*shape, *images_shape), rng)))
+      observation=_images((*shape, *images_shape), rng),
+    ),
+  )
 
 
 def _state(network, seed=0):
   rng = np.random.default_rng(seed)
   return tf.nest.map_structure(
-      lambda x: tf.constant(_images(x.shape, rng) if x.dtype == tf.uint8
-                            else rng.normal(size=x.shape).astype(np.float32)),
-      network.initial_state(_BATCH))
+    lambda x: tf.constant(
+      _images(x.shape, rng) if x.dtype == tf.uint8 else rng.normal(size=x.shape).astype(np.float32)
+    ),
+    network.initial_state(_BATCH),
+  )
 
 
 def _assert_close(actual, expected):
@@ -141,8 +154,11 @@ def test_the_torso_sees_the_stack(core):
   for ours, theirs in zip(network.variables, plain.variables):
     ours.assign(theirs)
   state = _state(network)
-  stacks = _reference(inputs.observation.numpy()[..., 0],
-                      inputs.step_type.numpy() == types.FIRST, state.frames.numpy())
+  stacks = _reference(
+    inputs.observation.numpy()[..., 0],
+    inputs.step_type.numpy() == types.FIRST,
+    state.frames.numpy(),
+  )
   expected, core_state = plain.unroll(inputs._replace(observation=tf.constant(stacks)), state.core)
   predictions, last = network.unroll(inputs, state)
   _assert_close((predictions, last.core), (expected, core_state))
@@ -174,19 +190,27 @@ def test_one_trace_serves_every_batch_size_and_length():
   """Without a core even T may be unknown; inference leaves only the batch open."""
   network = _network(_spec(), 'none', frame_stack=4)
   inputs, state = _inputs(6), _state(network)
-  unroll = tf.function(lambda i, s: network.unroll(i, s), input_signature=[
+  unroll = tf.function(
+    lambda i, s: network.unroll(i, s),
+    input_signature=[
       tf.nest.map_structure(lambda x: tf.TensorSpec([None, None, *x.shape[2:]], x.dtype), inputs),
-      tf.nest.map_structure(lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), state)])
+      tf.nest.map_structure(lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), state),
+    ],
+  )
   for rows, batch_size in ((6, 5), (2, 3)):
     some = tf.nest.map_structure(lambda x, t=rows, b=batch_size: x[:t, :b], inputs)
     some_state = tf.nest.map_structure(lambda x, b=batch_size: x[:b], state)
     _assert_close(unroll(some, some_state), network.unroll(some, some_state))
 
 
-@pytest.mark.parametrize('observation, found', [
+@pytest.mark.parametrize(
+  'observation, found',
+  [
     (specs.Array((4, 3, 3), np.uint8), '[(4, 3, 3)]'),
     (specs.Array((4,), np.float32), '[(4,)]'),
-    ({'a': specs.Array((4, 3), np.uint8), 'b': specs.Array((), np.uint8)}, '[(4, 3), ()]')])
+    ({'a': specs.Array((4, 3), np.uint8), 'b': specs.Array((), np.uint8)}, '[(4, 3), ()]'),
+  ],
+)
 def test_what_is_not_one_grey_image_is_refused(observation, found):
   spec = types.EnvironmentSpec(observation=observation, action=specs.DiscreteArray(3))
   with pytest.raises(types.UserError) as error:

@@ -1,4 +1,5 @@
 """Heads: the dueling equation, hidden layers, names that checkpoints rely on."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -20,8 +21,10 @@ def _run_with_random_weights(module):
   rng = np.random.default_rng(1)
   for variable in module.variables:
     variable.assign(rng.normal(size=variable.shape))
-  weights = {v.name.removeprefix('heads/').removesuffix(':0'): v.numpy().astype(np.float64)
-             for v in module.variables}
+  weights = {
+    v.name.removeprefix('heads/').removesuffix(':0'): v.numpy().astype(np.float64)
+    for v in module.variables
+  }
   return module(_features()), weights
 
 
@@ -44,7 +47,8 @@ def test_dueling_heads_equal_their_equation(sizes):
   assert output.q_values.shape == (_ROWS, _ACTIONS)
   np.testing.assert_allclose(output.q_values, expected, rtol=1e-4, atol=1e-4)
   np.testing.assert_allclose(
-      np.mean(output.q_values, axis=1, keepdims=True), value, rtol=1e-4, atol=1e-4)
+    np.mean(output.q_values, axis=1, keepdims=True), value, rtol=1e-4, atol=1e-4
+  )
 
 
 @pytest.mark.parametrize('sizes', [(), (7,), (7, 3)])
@@ -61,4 +65,8 @@ def test_actor_critic_heads_without_hidden_layers_have_the_names_of_old_checkpoi
   module = heads.ActorCriticHeads(3, (), _STYLE, 1.0, 1.0)
   module(_features())
   assert [v.name for v in module.variables] == [
-      'heads/policy/b:0', 'heads/policy/w:0', 'heads/value/b:0', 'heads/value/w:0']
+    'heads/policy/b:0',
+    'heads/policy/w:0',
+    'heads/value/b:0',
+    'heads/value/w:0',
+  ]

@@ -1,4 +1,5 @@
 """Running mean and standard deviation, normalised observations, PopArt."""
+
 import collections
 
 from dm_env import specs
@@ -110,25 +111,32 @@ def test_a_large_mean_does_not_eat_the_variance():
 
 def test_no_variable_is_trainable_and_names_are_unique():
   for module in (
-      running_statistics.ObservationNormalizer(
-          {'a': specs.Array((2,), np.float32), 'b': specs.Array((), np.float64)}, None, 5.0),
-      running_statistics.ValueNormalizer(0.1, True, False)):
+    running_statistics.ObservationNormalizer(
+      {'a': specs.Array((2,), np.float32), 'b': specs.Array((), np.float64)}, None, 5.0
+    ),
+    running_statistics.ValueNormalizer(0.1, True, False),
+  ):
     assert not any(v.trainable for v in module.variables)
     counts = collections.Counter(v.name for v in module.variables)
     assert max(counts.values()) == 1 and len(counts) >= 5
 
 
 _NESTED = {
-    'speed': specs.Array((2,), np.float64), 'image': specs.Array((4, 4), np.uint8),
-    'pair': (specs.Array((), np.float32), specs.Array((), np.int32))}
+  'speed': specs.Array((2,), np.float64),
+  'image': specs.Array((4, 4), np.uint8),
+  'pair': (specs.Array((), np.float32), specs.Array((), np.int32)),
+}
 
 
 def _observations(rng, *shape):
   return {
-      'speed': rng.normal([3.0, -5.0], [2.0, 0.1], (*shape, 2)),
-      'image': rng.integers(0, 256, (*shape, 4, 4)).astype(np.uint8),
-      'pair': (rng.normal(100.0, 50.0, shape).astype(np.float32),
-               rng.integers(0, 9, shape).astype(np.int32))}
+    'speed': rng.normal([3.0, -5.0], [2.0, 0.1], (*shape, 2)),
+    'image': rng.integers(0, 256, (*shape, 4, 4)).astype(np.uint8),
+    'pair': (
+      rng.normal(100.0, 50.0, shape).astype(np.float32),
+      rng.integers(0, 9, shape).astype(np.int32),
+    ),
+  }
 
 
 def test_floats_are_normalised_integers_pass_and_the_nest_is_kept():
@@ -140,8 +148,10 @@ def test_floats_are_normalised_integers_pass_and_the_nest_is_kept():
   other = _observations(rng, 7)
   result = normalizer(tf.nest.map_structure(tf.constant, other))
   tf.nest.assert_same_structure(result, other)
-  for actual, raw, seen in ((result['speed'], other['speed'], observation['speed'][mask]),
-                            (result['pair'][0], other['pair'][0], observation['pair'][0][mask])):
+  for actual, raw, seen in (
+    (result['speed'], other['speed'], observation['speed'][mask]),
+    (result['pair'][0], other['pair'][0], observation['pair'][0][mask]),
+  ):
     expected = (raw - seen.mean(axis=0)) / seen.std(axis=0)
     assert actual.dtype == tf.float32
     np.testing.assert_allclose(actual, np.clip(expected, -2, 2), rtol=1e-3, atol=1e-3)
@@ -161,8 +171,7 @@ def test_an_observation_of_integers_alone_has_no_statistics():
 
 def test_a_fresh_normaliser_only_clips():
   normalizer = running_statistics.ObservationNormalizer(specs.Array((2,), np.float32), None, 10.0)
-  np.testing.assert_array_equal(
-      normalizer(tf.constant([[0.5, -30.0]])), np.float32([[0.5, -10.0]]))
+  np.testing.assert_array_equal(normalizer(tf.constant([[0.5, -30.0]])), np.float32([[0.5, -10.0]]))
 
 
 _OUTPUTS = np.float32([-3.0, -0.2, 0.0, 1.5, 40.0])
@@ -209,28 +218,35 @@ def test_without_compensation_the_normalised_outputs_stay_and_the_values_move():
     targets = _targets(i, rng)
     normalizer.update(tf.constant(targets), tf.fill([16], True))
     np.testing.assert_allclose(
-        normalizer.normalize(normalizer.value(_OUTPUTS)), _OUTPUTS, rtol=1e-4, atol=1e-4)
+      normalizer.normalize(normalizer.value(_OUTPUTS)), _OUTPUTS, rtol=1e-4, atol=1e-4
+    )
   np.testing.assert_allclose(
-      normalizer.value(_OUTPUTS), normalizer.std() * _OUTPUTS + normalizer.mean(), rtol=1e-6)
+    normalizer.value(_OUTPUTS), normalizer.std() * _OUTPUTS + normalizer.mean(), rtol=1e-6
+  )
   assert np.abs(normalizer.value(_OUTPUTS) - _OUTPUTS).max() > 1
 
 
 def test_values_are_in_units_of_the_reward_and_normalising_is_the_inverse():
   normalizer = running_statistics.ValueNormalizer(None, compensates=False, keeps_previous=False)
-  normalizer.update(tf.constant([[90.0, np.nan], [110.0, 100.0]]),
-                    tf.constant([[True, False], [True, True]]))
+  normalizer.update(
+    tf.constant([[90.0, np.nan], [110.0, 100.0]]), tf.constant([[True, False], [True, True]])
+  )
   np.testing.assert_allclose(normalizer.mean(), 100.0)
   np.testing.assert_allclose(normalizer.std(), np.sqrt(200 / 3), rtol=1e-6)
   np.testing.assert_allclose(
-      normalizer.value([0.0, 1.0]), [100.0, 100 + np.sqrt(200 / 3)], rtol=1e-6)
+    normalizer.value([0.0, 1.0]), [100.0, 100 + np.sqrt(200 / 3)], rtol=1e-6
+  )
   np.testing.assert_allclose(
-      normalizer.normalize(normalizer.value(_OUTPUTS)), _OUTPUTS, rtol=1e-4, atol=1e-5)
+    normalizer.normalize(normalizer.value(_OUTPUTS)), _OUTPUTS, rtol=1e-4, atol=1e-5
+  )
 
 
 def test_updates_are_the_same_in_a_graph():
   """Values are read before they are assigned, whatever order the graph runs in."""
-  eager, graph = (running_statistics.ValueNormalizer(0.1, compensates=True, keeps_previous=False)
-                  for _ in range(2))
+  eager, graph = (
+    running_statistics.ValueNormalizer(0.1, compensates=True, keeps_previous=False)
+    for _ in range(2)
+  )
   update = tf.function(graph.update)
   for i in range(6):
     targets = tf.constant(_targets(i, np.random.default_rng(i)))

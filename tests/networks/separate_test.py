@@ -1,4 +1,5 @@
 """Two networks for policy and value: they share nothing, and unroll as they step."""
+
 from dm_env import specs
 import numpy as np
 import pytest
@@ -15,31 +16,46 @@ _VECTOR, _IMAGE = specs.Array((5,), np.float32), specs.Array((4, 4), np.uint8)
 
 def _network(core, observation=_VECTOR, **settings):
   tf.random.set_seed(2)
-  return build.make_actor_critic(config_lib.NetworkConfig(
-      mlp_sizes=(6,), core=core, core_size=4, separate_value_network=True, **settings),
-      types.EnvironmentSpec(observation=observation, action=specs.DiscreteArray(_P)), _P)
+  return build.make_actor_critic(
+    config_lib.NetworkConfig(
+      mlp_sizes=(6,), core=core, core_size=4, separate_value_network=True, **settings
+    ),
+    types.EnvironmentSpec(observation=observation, action=specs.DiscreteArray(_P)),
+    _P,
+  )
 
 
 def _inputs(observation=_VECTOR):
   rng = np.random.default_rng(0)
   shape = (_T, _B)
   return types.AgentInput(
-      step_type=tf.constant(rng.integers(0, 3, shape), tf.uint8),
-      reward=tf.zeros(shape), discount=tf.ones(shape),
-      previous_action=tf.zeros(shape, tf.int32),
-      observation=tf.constant(
-          rng.integers(0, 9, (*shape, *observation.shape)).astype(observation.dtype)))
+    step_type=tf.constant(rng.integers(0, 3, shape), tf.uint8),
+    reward=tf.zeros(shape),
+    discount=tf.ones(shape),
+    previous_action=tf.zeros(shape, tf.int32),
+    observation=tf.constant(
+      rng.integers(0, 9, (*shape, *observation.shape)).astype(observation.dtype)
+    ),
+  )
 
 
 def _state(network):
   rng = np.random.default_rng(1)
   return tf.nest.map_structure(
-      lambda x: tf.cast(rng.integers(0, 3, x.shape), x.dtype), network.initial_state(_B))
+    lambda x: tf.cast(rng.integers(0, 3, x.shape), x.dtype), network.initial_state(_B)
+  )
 
 
-@pytest.mark.parametrize('core, settings, observation', [
-    ('none', {}, _VECTOR), ('lstm', {}, _VECTOR), ('gru', {}, _VECTOR),
-    ('none', {'frame_stack': 3}, _IMAGE), ('lstm', {'frame_stack': 2}, _IMAGE)])
+@pytest.mark.parametrize(
+  'core, settings, observation',
+  [
+    ('none', {}, _VECTOR),
+    ('lstm', {}, _VECTOR),
+    ('gru', {}, _VECTOR),
+    ('none', {'frame_stack': 3}, _IMAGE),
+    ('lstm', {'frame_stack': 2}, _IMAGE),
+  ],
+)
 def test_unroll_equals_steps(core, settings, observation):
   network, inputs = _network(core, observation, **settings), _inputs(observation)
   state = _state(network)
@@ -49,7 +65,8 @@ def test_unroll_equals_steps(core, settings, observation):
   for t in range(_T):
     prediction, state = network(tf.nest.map_structure(lambda x: x[t], inputs), state)  # noqa: B023
     np.testing.assert_allclose(
-        prediction.policy_params, predictions.policy_params[t], rtol=1e-5, atol=1e-6)
+      prediction.policy_params, predictions.policy_params[t], rtol=1e-5, atol=1e-6
+    )
     np.testing.assert_allclose(prediction.value, predictions.value[t], rtol=1e-5, atol=1e-6)
   tf.nest.assert_same_structure(state, last)
   for a, b in zip(tf.nest.flatten(state), tf.nest.flatten(last)):

@@ -1,4 +1,5 @@
 """The whole network: unroll = steps, independence of rows, what enters the core."""
+
 from dm_env import specs
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from seed_acme import types
 from seed_acme.networks import build
 
 _SPEC = types.EnvironmentSpec(
-    observation={'board': specs.Array((3, 2), np.float32), 'clock': specs.Array((), np.int32)},
-    action=specs.DiscreteArray(4))
+  observation={'board': specs.Array((3, 2), np.float32), 'clock': specs.Array((), np.int32)},
+  action=specs.DiscreteArray(4),
+)
 _ROWS, _BATCH = 7, 5
 
 
@@ -26,27 +28,38 @@ def _q_network(core='lstm', previous=True, **settings):
 
 def _config(core, previous, **settings):
   return config_lib.NetworkConfig(
-      mlp_sizes=(8,), core=core, core_size=6, previous_action_input=previous,
-      previous_reward_input=previous, **settings)
+    mlp_sizes=(8,),
+    core=core,
+    core_size=6,
+    previous_action_input=previous,
+    previous_reward_input=previous,
+    **settings,
+  )
 
 
 def _inputs(seed=0, rows=_ROWS, batch_size=_BATCH):
   rng = np.random.default_rng(seed)
   shape = (rows, batch_size)
-  return tf.nest.map_structure(tf.constant, types.AgentInput(
+  return tf.nest.map_structure(
+    tf.constant,
+    types.AgentInput(
       step_type=rng.integers(0, 3, shape).astype(np.uint8),
       reward=rng.normal(size=shape).astype(np.float32),
       discount=np.ones(shape, np.float32),
       previous_action=rng.integers(0, 4, shape).astype(np.int32),
-      observation={'board': rng.normal(size=(*shape, 3, 2)).astype(np.float32),
-                   'clock': rng.integers(0, 3, shape).astype(np.int32)}))
+      observation={
+        'board': rng.normal(size=(*shape, 3, 2)).astype(np.float32),
+        'clock': rng.integers(0, 3, shape).astype(np.int32),
+      },
+    ),
+  )
 
 
 def _state(network, batch_size=_BATCH):
   rng = np.random.default_rng(9)
   return tf.nest.map_structure(
-      lambda x: tf.constant(rng.normal(size=x.shape), tf.float32),
-      network.initial_state(batch_size))
+    lambda x: tf.constant(rng.normal(size=x.shape), tf.float32), network.initial_state(batch_size)
+  )
 
 
 def _row(inputs, t):
@@ -94,9 +107,12 @@ def test_nothing_of_the_last_episode_is_told_at_first():
 
 def test_previous_action_and_reward_enter_when_asked_for():
   row = _row(_inputs(), 0)._replace(
-      step_type=tf.fill([_BATCH], tf.constant(1, tf.uint8)), reward=tf.fill([_BATCH], 0.1))
-  changes = (row._replace(previous_action=(row.previous_action + 1) % 4),
-             row._replace(reward=row.reward + 0.5))
+    step_type=tf.fill([_BATCH], tf.constant(1, tf.uint8)), reward=tf.fill([_BATCH], 0.1)
+  )
+  changes = (
+    row._replace(previous_action=(row.previous_action + 1) % 4),
+    row._replace(reward=row.reward + 0.5),
+  )
   for previous in (True, False):
     network = _network(previous=previous)
     state = _state(network)
@@ -124,15 +140,20 @@ def _values_of_rewards(settings, rewards):
   network = _network(**settings)
   row = _row(_inputs(), 0)._replace(step_type=tf.fill([_BATCH], tf.constant(1, tf.uint8)))
   state = _state(network)
-  return [network(row._replace(reward=tf.fill([_BATCH], x)), state)[0].value.numpy()
-          for x in rewards]
+  return [
+    network(row._replace(reward=tf.fill([_BATCH], x)), state)[0].value.numpy() for x in rewards
+  ]
 
 
 def test_one_trace_serves_every_batch_size():
   network = _network()
-  step = tf.function(lambda inputs, state: network(inputs, state), input_signature=[
+  step = tf.function(
+    lambda inputs, state: network(inputs, state),
+    input_signature=[
       tf.nest.map_structure(lambda x: tf.TensorSpec([None, *x.shape[2:]], x.dtype), _inputs()),
-      tf.nest.map_structure(lambda x: tf.TensorSpec([None, *x.shape[1:]]), _state(network))])
+      tf.nest.map_structure(lambda x: tf.TensorSpec([None, *x.shape[1:]]), _state(network)),
+    ],
+  )
   for batch_size in (1, 3):
     row, state = _row(_inputs(batch_size=batch_size), 0), _state(network, batch_size)
     _assert_close(step(row, state), network(row, state))
@@ -144,8 +165,9 @@ def test_every_variable_gets_a_gradient(core, head_sizes):
   network, inputs = _network(core, head_sizes=head_sizes), _inputs()
   with tf.GradientTape() as tape:
     predictions, _ = network.unroll(inputs, network.initial_state(_BATCH))
-    loss = (tf.reduce_sum(tf.nn.log_softmax(predictions.policy_params)[..., 0])
-            + tf.reduce_sum(predictions.value ** 2))
+    loss = tf.reduce_sum(tf.nn.log_softmax(predictions.policy_params)[..., 0]) + tf.reduce_sum(
+      predictions.value**2
+    )
   _assert_all_get_gradients(tape, loss, network)
 
 

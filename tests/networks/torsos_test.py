@@ -1,4 +1,5 @@
 """Torsos: shapes, scaling, nests, initial weights."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -20,11 +21,14 @@ def test_mlp_without_layers_passes_scaled_values():
   np.testing.assert_allclose(torsos.MLP(())(observation), [[1.0, 0.2, 3.0]], rtol=1e-6)
 
 
-@pytest.mark.parametrize('make, shape, num_variables', [
+@pytest.mark.parametrize(
+  'make, shape, num_variables',
+  [
     (torsos.NatureCNN, (84, 84, 4), 8),
     (torsos.ImpalaShallow, (84, 84, 4), 6),
     (torsos.ImpalaResNet, (72, 96, 3), 32),
-])
+  ],
+)
 def test_convolutional_torsos(make, shape, num_variables):
   torso = make(250)
   image = tf.zeros([2, *shape], tf.uint8)
@@ -38,8 +42,11 @@ def test_nature_cnn_sizes_are_those_of_the_paper():
   torso(tf.zeros([1, 84, 84, 4]))
   shapes = {v.name: tuple(v.shape) for v in torso.variables if '/w' in v.name}
   assert shapes == {
-      'nature_cnn/conv_0/w:0': (8, 8, 4, 32), 'nature_cnn/conv_1/w:0': (4, 4, 32, 64),
-      'nature_cnn/conv_2/w:0': (3, 3, 64, 64), 'nature_cnn/output/w:0': (7 * 7 * 64, 512)}
+    'nature_cnn/conv_0/w:0': (8, 8, 4, 32),
+    'nature_cnn/conv_1/w:0': (4, 4, 32, 64),
+    'nature_cnn/conv_2/w:0': (3, 3, 64, 64),
+    'nature_cnn/output/w:0': (7 * 7 * 64, 512),
+  }
 
 
 def test_impala_shallow_sizes_are_those_of_the_paper():
@@ -47,8 +54,10 @@ def test_impala_shallow_sizes_are_those_of_the_paper():
   torso(tf.zeros([1, 84, 84, 4]))
   shapes = {v.name: tuple(v.shape) for v in torso.variables if '/w' in v.name}
   assert shapes == {
-      'impala_shallow/conv_0/w:0': (8, 8, 4, 16), 'impala_shallow/conv_1/w:0': (4, 4, 16, 32),
-      'impala_shallow/output/w:0': (9 * 9 * 32, 256)}
+    'impala_shallow/conv_0/w:0': (8, 8, 4, 16),
+    'impala_shallow/conv_1/w:0': (4, 4, 16, 32),
+    'impala_shallow/output/w:0': (9 * 9 * 32, 256),
+  }
 
 
 def _convolve(x, w, stride):
@@ -58,7 +67,7 @@ def _convolve(x, w, stride):
   y = np.zeros((x.shape[0], rows, columns, w.shape[3]))
   for i in range(rows):
     for j in range(columns):
-      window = x[:, i * stride:i * stride + size, j * stride:j * stride + size]
+      window = x[:, i * stride : i * stride + size, j * stride : j * stride + size]
       y[:, i, j] = np.einsum('nhwc,hwcd->nd', window, w)
   return y
 
@@ -84,8 +93,9 @@ def test_an_image_without_channels_gets_one():
   assert torso({'pixels': tf.zeros([2, 40, 40], tf.uint8)}).shape == (2, 7)
 
 
-@pytest.mark.parametrize('observation', [
-    tf.zeros([2, 5]), {'a': tf.zeros([2, 40, 40, 1]), 'b': tf.zeros([2, 3])}])
+@pytest.mark.parametrize(
+  'observation', [tf.zeros([2, 5]), {'a': tf.zeros([2, 40, 40, 1]), 'b': tf.zeros([2, 3])}]
+)
 def test_what_is_not_one_image_is_refused(observation):
   with pytest.raises(types.UserError, match="network.torso 'nature_cnn' needs one image"):
     torsos.NatureCNN(7)(observation)

@@ -1,4 +1,5 @@
 """From action specifications to distributions, and the contract that all of them keep."""
+
 from typing import Any, NamedTuple
 
 from dm_env import specs
@@ -31,20 +32,19 @@ def _box(*shape, dtype=np.float32):
 
 
 _SPECS = {
-    'discrete': specs.DiscreteArray(5),
-    'discrete_int64': specs.DiscreteArray(3, np.int64),
-    'scalar_integer': specs.BoundedArray((), np.int32, 0, 3),
-    'multi_discrete': specs.BoundedArray((3,), np.int64, 0, [1, 4, 2]),
-    'multi_binary': specs.BoundedArray((2, 3), np.int8, 0, 1),
-    'vector': _box(3),
-    'float64': _box(2, dtype=np.float64),
-    'matrix': _box(2, 3),
-    'scalar': _box(),
-    'tuple': (_box(2), specs.BoundedArray((2,), np.int32, 0, [3, 1])),
-    'nested': _Action(_box(2, 2), {'b': specs.DiscreteArray(4), 'a': _box()}),
+  'discrete': specs.DiscreteArray(5),
+  'discrete_int64': specs.DiscreteArray(3, np.int64),
+  'scalar_integer': specs.BoundedArray((), np.int32, 0, 3),
+  'multi_discrete': specs.BoundedArray((3,), np.int64, 0, [1, 4, 2]),
+  'multi_binary': specs.BoundedArray((2, 3), np.int8, 0, 1),
+  'vector': _box(3),
+  'float64': _box(2, dtype=np.float64),
+  'matrix': _box(2, 3),
+  'scalar': _box(),
+  'tuple': (_box(2), specs.BoundedArray((2,), np.int32, 0, [3, 1])),
+  'nested': _Action(_box(2, 2), {'b': specs.DiscreteArray(4), 'a': _box()}),
 }
-_EVERY = pytest.mark.parametrize(
-    'spec, kind', [(spec, kind) for spec in _SPECS for kind in _KINDS])
+_EVERY = pytest.mark.parametrize('spec, kind', [(spec, kind) for spec in _SPECS for kind in _KINDS])
 
 
 def _make(spec, kind='tanh_normal'):
@@ -56,28 +56,48 @@ def _params(distribution, *leading, seed=0):
   return random.normal(0, 2, (*leading, distribution.num_params)).astype(np.float32)
 
 
-@pytest.mark.parametrize('spec, num_params, num_uniforms', [
-    ('discrete', 5, 1), ('discrete_int64', 3, 1), ('scalar_integer', 4, 1),
-    ('multi_discrete', 2 + 5 + 3, 3), ('multi_binary', 12, 6), ('vector', 6, 3), ('float64', 4, 2),
-    ('matrix', 12, 6), ('scalar', 2, 1), ('tuple', 4 + 6, 4), ('nested', 8 + 2 + 4, 6)])
+@pytest.mark.parametrize(
+  'spec, num_params, num_uniforms',
+  [
+    ('discrete', 5, 1),
+    ('discrete_int64', 3, 1),
+    ('scalar_integer', 4, 1),
+    ('multi_discrete', 2 + 5 + 3, 3),
+    ('multi_binary', 12, 6),
+    ('vector', 6, 3),
+    ('float64', 4, 2),
+    ('matrix', 12, 6),
+    ('scalar', 2, 1),
+    ('tuple', 4 + 6, 4),
+    ('nested', 8 + 2 + 4, 6),
+  ],
+)
 def test_sizes(spec, num_params, num_uniforms):
   distribution = _make(spec)
   assert (distribution.num_params, distribution.num_uniforms) == (num_params, num_uniforms)
   assert distribution.is_std.shape == (num_params,)
 
 
-@pytest.mark.parametrize('spec, expected', [
-    ('discrete', distributions.Categorical), ('scalar_integer', distributions.Categorical),
+@pytest.mark.parametrize(
+  'spec, expected',
+  [
+    ('discrete', distributions.Categorical),
+    ('scalar_integer', distributions.Categorical),
     ('multi_discrete', multi_categorical.MultiCategorical),
-    ('multi_binary', structured.Reshaped), ('matrix', structured.Reshaped),
-    ('vector', tanh_normal.TanhNormal), ('tuple', structured.Joint)])
+    ('multi_binary', structured.Reshaped),
+    ('matrix', structured.Reshaped),
+    ('vector', tanh_normal.TanhNormal),
+    ('tuple', structured.Joint),
+  ],
+)
 def test_kinds(spec, expected):
   assert type(_make(spec)) is expected
 
 
 def test_the_configuration_chooses_the_continuous_one():
-  for kind, expected in zip(_KINDS, (
-      tanh_normal.TanhNormal, normal.ClippedNormal, deterministic_tanh.DeterministicTanh)):
+  for kind, expected in zip(
+    _KINDS, (tanh_normal.TanhNormal, normal.ClippedNormal, deterministic_tanh.DeterministicTanh)
+  ):
     assert type(_make('vector', kind)) is expected
 
 
@@ -93,7 +113,8 @@ def test_the_std_function_and_the_arities_are_used():
 
 def test_is_std_marks_the_second_half_of_each_continuous_leaf():
   np.testing.assert_array_equal(
-      np.flatnonzero(_make('nested').is_std), [4, 5, 6, 7, 9])  # move; a; b has none
+    np.flatnonzero(_make('nested').is_std), [4, 5, 6, 7, 9]
+  )  # move; a; b has none
   assert not _make('nested', 'deterministic_tanh').is_std.any()
 
 
@@ -122,8 +143,10 @@ def test_unknown_leading_axes_change_nothing(spec, kind):
   distribution = _make(spec, kind)
   params = _params(distribution, 3, 2)
   uniforms = np.random.default_rng(1).random((3, 2, distribution.num_uniforms), np.float32)
-  signature = [tf.TensorSpec([None, None, n], tf.float32)
-               for n in (distribution.num_params, distribution.num_uniforms)]
+  signature = [
+    tf.TensorSpec([None, None, n], tf.float32)
+    for n in (distribution.num_params, distribution.num_uniforms)
+  ]
 
   def numbers(params, uniforms):
     actions = distribution.sample(params, uniforms)
@@ -153,8 +176,9 @@ def test_kl_is_0_to_itself_and_positive_to_another(spec, kind):
 def test_every_param_gets_a_finite_gradient(spec, kind):
   distribution = _make(spec, kind)
   params = tf.constant(_params(distribution, 20))
-  actions = distribution.sample(params, np.random.default_rng(1).random(
-      (20, distribution.num_uniforms), np.float32))
+  actions = distribution.sample(
+    params, np.random.default_rng(1).random((20, distribution.num_uniforms), np.float32)
+  )
   with tf.GradientTape() as tape:
     tape.watch(params)
     log_probs = distribution.log_prob(params, actions)
@@ -163,9 +187,13 @@ def test_every_param_gets_a_finite_gradient(spec, kind):
   assert (np.abs(gradient).sum(0) > 0).all()
 
 
-@pytest.mark.parametrize('spec, words', [
-    (specs.BoundedArray((2,), np.float32, -2, 2),
-     r'minimum \[-2.0\] and maximum \[2.0\].*rescale the actions to \[-1, 1\]'),
+@pytest.mark.parametrize(
+  'spec, words',
+  [
+    (
+      specs.BoundedArray((2,), np.float32, -2, 2),
+      r'minimum \[-2.0\] and maximum \[2.0\].*rescale the actions to \[-1, 1\]',
+    ),
     (specs.BoundedArray((2,), np.float32, [-1, -0.5], 1), r'minimum \[-1.0, -0.5\]'),
     (specs.BoundedArray((2,), np.float32, -1, [1, 0.5]), r'maximum \[0.5, 1.0\]'),
     (specs.BoundedArray((2,), np.float32, -np.inf, np.inf), 'give it bounds'),
@@ -179,10 +207,13 @@ def test_every_param_gets_a_finite_gradient(spec, kind):
     (None, 'must be an integer or float array'),
     ((), 'no action'),
     ({'arm': {'left': specs.BoundedArray((2,), np.float32, 0, 1)}}, 'the action arm/left has'),
-])
+  ],
+)
 def test_what_does_not_fit_is_refused_with_the_fix(spec, words):
-  calls = (lambda: action_distributions.make(spec, continuous='tanh_normal', std=_STD),
-           lambda: action_distributions.num_uniforms(spec))
+  calls = (
+    lambda: action_distributions.make(spec, continuous='tanh_normal', std=_STD),
+    lambda: action_distributions.num_uniforms(spec),
+  )
   for call in calls:
     with pytest.raises(types.UserError, match=words) as error:
       call()

@@ -1,4 +1,5 @@
 """GAE against its sum, and its two limits."""
+
 import numpy as np
 import pytest
 
@@ -10,10 +11,10 @@ def _random(num_steps=8, batch_size=3, seed=0):
   rng = np.random.default_rng(seed)
   shape = (num_steps, batch_size)
   return {
-      'values': rng.normal(size=(num_steps + 1, batch_size)).astype(np.float32),
-      'rewards': rng.normal(size=shape).astype(np.float32),
-      'discounts': (0.9 * (rng.random(shape) > 0.2)).astype(np.float32),
-      'mask': rng.random(shape) > 0.25,
+    'values': rng.normal(size=(num_steps + 1, batch_size)).astype(np.float32),
+    'rewards': rng.normal(size=shape).astype(np.float32),
+    'discounts': (0.9 * (rng.random(shape) > 0.2)).astype(np.float32),
+    'mask': rng.random(shape) > 0.25,
   }
 
 
@@ -28,7 +29,7 @@ def test_equals_the_discounted_sum_of_td_errors(seed):
       for k in range(t, num_steps):
         if not x['mask'][k, b]:
           break
-        v_k, v_kp1 = x['values'][k:k + 2, b]
+        v_k, v_kp1 = x['values'][k : k + 2, b]
         expected[t, b] += weight * (x['rewards'][k, b] + x['discounts'][k, b] * v_kp1 - v_k)
         weight *= x['discounts'][k, b] * lambda_
   result = advantages.gae(**x, lambda_=lambda_)
@@ -45,8 +46,12 @@ def test_lambda_1_and_lambda_0_are_n_step_returns():
 
 def test_by_hand():
   result = advantages.gae(
-      values=[[1.0], [2.0], [4.0]], rewards=[[1.0], [3.0]], discounts=[[0.5], [0.5]],
-      mask=[[True], [True]], lambda_=0.5)
+    values=[[1.0], [2.0], [4.0]],
+    rewards=[[1.0], [3.0]],
+    discounts=[[0.5], [0.5]],
+    mask=[[True], [True]],
+    lambda_=0.5,
+  )
   # A_1 = 3 + 2 - 2 = 3; A_0 = 1 + 1 - 1 + 0.25 * 3.
   np.testing.assert_allclose(result.advantages[:, 0], [1.75, 3.0])
 

@@ -1,4 +1,5 @@
 """The policy without randomness: what it does, and what it refuses."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,8 +18,7 @@ def test_every_sample_is_the_mode_with_its_gradient():
       tape.watch(params)
       actions = _TANH.sample(params, np.full((3, 2), uniform))
     np.testing.assert_allclose(actions, np.tanh(_PARAMS), rtol=1e-6)
-    np.testing.assert_allclose(
-        tape.gradient(actions, params), 1 - np.tanh(_PARAMS)**2, atol=1e-6)
+    np.testing.assert_allclose(tape.gradient(actions, params), 1 - np.tanh(_PARAMS) ** 2, atol=1e-6)
   np.testing.assert_array_equal(_TANH.mode(_PARAMS), actions)
 
 
@@ -26,8 +26,9 @@ def test_the_entropy_is_0():
   np.testing.assert_array_equal(_TANH.entropy(_PARAMS), np.zeros(3))
 
 
-@pytest.mark.parametrize('call', [
-    lambda: _TANH.log_prob(_PARAMS, np.tanh(_PARAMS)), lambda: _TANH.kl(_PARAMS, _PARAMS)])
+@pytest.mark.parametrize(
+  'call', [lambda: _TANH.log_prob(_PARAMS, np.tanh(_PARAMS)), lambda: _TANH.kl(_PARAMS, _PARAMS)]
+)
 def test_what_needs_a_density_is_refused_with_the_fix(call):
   with pytest.raises(types.UserError, match='choose a stochastic distribution, tanh_normal'):
     call()

@@ -1,4 +1,5 @@
 """The categorical distribution against plain numpy, and its sampling."""
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -23,7 +24,8 @@ def test_log_prob_entropy_and_kl_equal_their_definitions():
   p, q = _probabilities(params), _probabilities(other)
   actions = np.array([0, 1, 2, 3, 0, 1])
   np.testing.assert_allclose(
-      CATEGORICAL.log_prob(params, actions), np.log(p[np.arange(6), actions]), rtol=1e-5)
+    CATEGORICAL.log_prob(params, actions), np.log(p[np.arange(6), actions]), rtol=1e-5
+  )
   np.testing.assert_allclose(CATEGORICAL.entropy(params), stats.entropy(p, axis=-1), rtol=1e-5)
   np.testing.assert_allclose(CATEGORICAL.kl(params, other), stats.entropy(p, q, axis=-1), rtol=1e-4)
   np.testing.assert_array_equal(CATEGORICAL.mode(params), p.argmax(-1))
@@ -41,8 +43,11 @@ def test_extreme_params_stay_finite_with_their_gradients():
   params = tf.constant([[1e4, -1e4, 0.0, 0.0]])
   with tf.GradientTape(persistent=True) as tape:
     tape.watch(params)
-    numbers = [CATEGORICAL.entropy(params), CATEGORICAL.log_prob(params, [1]),
-               CATEGORICAL.kl(params, params)]
+    numbers = [
+      CATEGORICAL.entropy(params),
+      CATEGORICAL.log_prob(params, [1]),
+      CATEGORICAL.kl(params, params),
+    ]
   for number in numbers:
     assert np.isfinite(number).all()
     assert np.isfinite(tape.gradient(number, params)).all()
@@ -66,7 +71,7 @@ def test_sampling_inverts_the_distribution_function_by_hand():
     assert categorical.sample(params, [[uniform]]).numpy().tolist() == [action]
 
 
-@pytest.mark.parametrize('uniform', [0.0, 1e-45, 1.0 - 2.0 ** -24, 1.0])
+@pytest.mark.parametrize('uniform', [0.0, 1e-45, 1.0 - 2.0**-24, 1.0])
 def test_at_the_edges_no_impossible_action_is_taken(uniform):
   rng = np.random.default_rng(3)
   params = rng.normal(size=(500, 7)).astype(np.float32)

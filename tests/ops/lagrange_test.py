@@ -1,4 +1,5 @@
 """The self-adjusting weight: start, bounds, direction."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,7 +10,8 @@ from seed_acme.ops import lagrange
 
 def _initial(weight, speed):
   return lagrange.initial_parameter(
-      weight, speed=speed, weight_name='a_weight', speed_name='a_speed')
+    weight, speed=speed, weight_name='a_weight', speed_name='a_speed'
+  )
 
 
 @pytest.mark.parametrize('speed', [0.5, 1.0, 10.0])
@@ -28,7 +30,8 @@ def _gradient(parameter, excess, speed=10.0):
   variable = tf.Variable(parameter, dtype=tf.float32)
   with tf.GradientTape() as tape:
     loss = lagrange.adjustment_loss(
-        lagrange.weight(variable, speed=speed), tf.constant(excess, tf.float32))
+      lagrange.weight(variable, speed=speed), tf.constant(excess, tf.float32)
+    )
   return float(tape.gradient(loss, variable))
 
 

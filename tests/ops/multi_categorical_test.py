@@ -1,4 +1,5 @@
 """Several choices of different sizes against each choice on its own, in numpy."""
+
 import itertools
 
 import numpy as np
@@ -30,12 +31,16 @@ def test_log_prob_entropy_and_kl_are_sums_over_the_choices():
   log_probs = sum(np.log(p_i[np.arange(6), a_i]) for p_i, a_i in zip(p, actions.T))
   np.testing.assert_allclose(_MULTI.log_prob(params, actions), log_probs, rtol=1e-5)
   np.testing.assert_allclose(
-      _MULTI.entropy(params), sum(stats.entropy(p_i, axis=-1) for p_i in p), rtol=1e-5)
+    _MULTI.entropy(params), sum(stats.entropy(p_i, axis=-1) for p_i in p), rtol=1e-5
+  )
   np.testing.assert_allclose(
-      _MULTI.kl(params, other),
-      sum(stats.entropy(p_i, q_i, axis=-1) for p_i, q_i in zip(p, q)), rtol=1e-5)
+    _MULTI.kl(params, other),
+    sum(stats.entropy(p_i, q_i, axis=-1) for p_i, q_i in zip(p, q)),
+    rtol=1e-5,
+  )
   np.testing.assert_array_equal(
-      _MULTI.mode(params), np.stack([p_i.argmax(-1) for p_i in p], axis=-1))
+    _MULTI.mode(params), np.stack([p_i.argmax(-1) for p_i in p], axis=-1)
+  )
 
 
 def test_the_probabilities_of_all_actions_sum_to_1():
@@ -51,7 +56,7 @@ def test_every_choice_is_sampled_with_its_own_uniform():
   assert actions.dtype == tf.int32
   pieces = np.split(params, np.cumsum(_NVEC)[:-1], axis=-1)
   for i, piece in enumerate(pieces):
-    alone = distributions.Categorical(_NVEC[i]).sample(piece, uniforms[:, i:i + 1])
+    alone = distributions.Categorical(_NVEC[i]).sample(piece, uniforms[:, i : i + 1])
     np.testing.assert_array_equal(actions[:, i], alone)
 
 

@@ -1,4 +1,5 @@
 """Normal actions and their clipped form against scipy."""
+
 import numpy as np
 import pytest
 from scipy import integrate
@@ -26,8 +27,8 @@ def test_log_prob_is_the_density_before_clipping(distribution):
   actions = np.random.default_rng(1).uniform(-1, 1, (7, 3)).astype(np.float32)
   actions[0] = [-1, 1, 1]
   np.testing.assert_allclose(
-      distribution.log_prob(params, actions), stats.norm.logpdf(actions, mean, std).sum(-1),
-      rtol=1e-5)
+    distribution.log_prob(params, actions), stats.norm.logpdf(actions, mean, std).sum(-1), rtol=1e-5
+  )
 
 
 @_BOTH
@@ -35,9 +36,12 @@ def test_entropy_and_kl_are_those_of_the_normal(distribution):
   params, mean, std = _params()
   other, other_mean, other_std = _params(seed=1)
   np.testing.assert_allclose(
-      distribution.entropy(params), stats.norm.entropy(mean, std).sum(-1), rtol=1e-5)
-  kls = [sum(_integrated_kl(*numbers) for numbers in zip(*row))
-         for row in zip(mean, std, other_mean, other_std)]
+    distribution.entropy(params), stats.norm.entropy(mean, std).sum(-1), rtol=1e-5
+  )
+  kls = [
+    sum(_integrated_kl(*numbers) for numbers in zip(*row))
+    for row in zip(mean, std, other_mean, other_std)
+  ]
   np.testing.assert_allclose(distribution.kl(params, other), kls, rtol=1e-5)
   np.testing.assert_array_equal(distribution.kl(params, params), np.zeros(7))
 
@@ -45,7 +49,8 @@ def test_entropy_and_kl_are_those_of_the_normal(distribution):
 def _integrated_kl(mean, std, other_mean, other_std):
   p, q = stats.norm(mean, std), stats.norm(other_mean, other_std)
   return integrate.quad(
-      lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), mean - 10 * std, mean + 10 * std)[0]
+    lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), mean - 10 * std, mean + 10 * std
+  )[0]
 
 
 def test_the_kl_of_nearly_equal_policies_does_not_round_away():
@@ -89,8 +94,9 @@ def test_uniforms_0_and_1_give_finite_actions(uniform, quantile):
 
 
 def test_log_cdf_against_scipy_with_its_gradient():
-  z = tf.constant(np.concatenate([
-      np.linspace(-40, 9, 4001), -np.geomspace(40, 1e12, 50)]).astype(np.float32))
+  z = tf.constant(
+    np.concatenate([np.linspace(-40, 9, 4001), -np.geomspace(40, 1e12, 50)]).astype(np.float32)
+  )
   exact_z = z.numpy().astype(np.float64)
   with tf.GradientTape() as tape:
     tape.watch(z)
@@ -99,15 +105,22 @@ def test_log_cdf_against_scipy_with_its_gradient():
   np.testing.assert_allclose(values, log_cdf, rtol=5e-7, atol=1e-7)
   # pdf / cdf; the scaled function keeps the quotient finite on the left.
   left, right = np.minimum(exact_z, 0), np.maximum(exact_z, 0)
-  slopes = np.where(exact_z < 0, np.sqrt(2 / np.pi) / special.erfcx(-left / np.sqrt(2)),
-                    stats.norm.pdf(right) / stats.norm.cdf(right))
+  slopes = np.where(
+    exact_z < 0,
+    np.sqrt(2 / np.pi) / special.erfcx(-left / np.sqrt(2)),
+    stats.norm.pdf(right) / stats.norm.cdf(right),
+  )
   np.testing.assert_allclose(tape.gradient(values, z), slopes, rtol=2e-5, atol=1e-12)
 
 
 @_BOTH
-@pytest.mark.parametrize('std', [
+@pytest.mark.parametrize(
+  'std',
+  [
     std_functions.softplus(std_at_zero=0.5, min_std=0.0),
-    std_functions.safe_exp(std_at_zero=0.5, min_std=0.0)])
+    std_functions.safe_exp(std_at_zero=0.5, min_std=0.0),
+  ],
+)
 def test_extreme_params_stay_finite_with_their_gradients(distribution, std):
   distribution = type(distribution)(1, std)
   extremes = [-3e38, -1e4, 0.0, 1e4, 3e38]
@@ -115,8 +128,12 @@ def test_extreme_params_stay_finite_with_their_gradients(distribution, std):
   other = tf.reverse(params, [0])
   with tf.GradientTape(persistent=True) as tape:
     tape.watch([params, other])
-    numbers = [distribution.log_prob(params, tf.ones([25, 1])), distribution.entropy(params),
-               distribution.kl(params, other), distribution.sample(params, tf.fill([25, 1], 0.9))]
+    numbers = [
+      distribution.log_prob(params, tf.ones([25, 1])),
+      distribution.entropy(params),
+      distribution.kl(params, other),
+      distribution.sample(params, tf.fill([25, 1], 0.9)),
+    ]
   for number in numbers:
     assert np.isfinite(number).all()
     for x in (params, other):

@@ -1,4 +1,5 @@
 """n-step returns against the sum, ends of episodes, and value rescaling."""
+
 import numpy as np
 import pytest
 
@@ -11,15 +12,16 @@ def _random(num_steps=9, batch_size=4, seed=0):
   rng = np.random.default_rng(seed)
   shape = (num_steps, batch_size)
   return {
-      'rewards': rng.normal(size=shape).astype(np.float32),
-      'discounts': (0.9 * (rng.random(shape) > 0.2)).astype(np.float32),
-      'mask': rng.random(shape) > 0.25,
+    'rewards': rng.normal(size=shape).astype(np.float32),
+    'discounts': (0.9 * (rng.random(shape) > 0.2)).astype(np.float32),
+    'mask': rng.random(shape) > 0.25,
   }
 
 
 def _values(num_rows=10, batch_size=4, scale=1.0, seed=1):
   return (scale * np.random.default_rng(seed).normal(size=(num_rows, batch_size))).astype(
-      np.float32)
+    np.float32
+  )
 
 
 def _return_of_one_row(values, rewards, discounts, mask, t, n):
@@ -35,10 +37,22 @@ def _return_of_one_row(values, rewards, discounts, mask, t, n):
 
 def _expected(values, x, n):
   num_steps, batch_size = x['rewards'].shape
-  return np.array([[
-      _return_of_one_row(values[:, b].astype(np.float64), x['rewards'][:, b],
-                         x['discounts'][:, b], x['mask'][:, b], t, n)
-      for b in range(batch_size)] for t in range(num_steps)])
+  return np.array(
+    [
+      [
+        _return_of_one_row(
+          values[:, b].astype(np.float64),
+          x['rewards'][:, b],
+          x['discounts'][:, b],
+          x['mask'][:, b],
+          t,
+          n,
+        )
+        for b in range(batch_size)
+      ]
+      for t in range(num_steps)
+    ]
+  )
 
 
 def _h(x, epsilon):
@@ -54,7 +68,8 @@ def _h_inverse(x, epsilon):
 def test_returns_equal_a_walk_forward(n):
   x, values = _random(seed=n), _values()
   np.testing.assert_allclose(
-      nstep.nstep_returns(values, **x, n=n), _expected(values, x, n), rtol=1e-5, atol=1e-5)
+    nstep.nstep_returns(values, **x, n=n), _expected(values, x, n), rtol=1e-5, atol=1e-5
+  )
 
 
 @pytest.mark.parametrize('n', [1, 5])
@@ -68,8 +83,12 @@ def test_q_targets_equal_a_walk_forward_on_the_unscaled_side(n):
 
 def test_truncation_bootstraps_from_its_own_row_not_from_the_next_episode():
   targets = nstep.nstep_returns(
-      values=[[0.0], [0.0], [7.0], [1000.0]], rewards=[[1.0], [2.0], [500.0]],
-      discounts=[[0.5], [0.5], [1.0]], mask=[[True], [True], [False]], n=3)
+    values=[[0.0], [0.0], [7.0], [1000.0]],
+    rewards=[[1.0], [2.0], [500.0]],
+    discounts=[[0.5], [0.5], [1.0]],
+    mask=[[True], [True], [False]],
+    n=3,
+  )
   # 1 + 0.5 * 2 + 0.25 * 7; 2 + 0.5 * 7; the LAST row itself.
   np.testing.assert_allclose(targets[:, 0], [3.75, 5.5, 7.0])
 
@@ -86,10 +105,12 @@ def test_masked_inputs_may_be_nan():
 def test_rescaling_equals_the_formulas_of_the_paper():
   x = np.concatenate([np.linspace(-300, 300, 601), [1e-6, -1e-6, 0.0]])
   np.testing.assert_allclose(
-      nstep.rescale(x, epsilon=_EPSILON), _h(x, _EPSILON), rtol=1e-6, atol=1e-12)
+    nstep.rescale(x, epsilon=_EPSILON), _h(x, _EPSILON), rtol=1e-6, atol=1e-12
+  )
   # The paper's inverse cancels near 0 even in float64, hence the small absolute tolerance.
   np.testing.assert_allclose(
-      nstep.unrescale(x, epsilon=_EPSILON), _h_inverse(x, _EPSILON), rtol=2e-6, atol=1e-11)
+    nstep.unrescale(x, epsilon=_EPSILON), _h_inverse(x, _EPSILON), rtol=2e-6, atol=1e-11
+  )
 
 
 @pytest.mark.parametrize('epsilon', [0.0, 1e-3, 1e-2])

@@ -1,4 +1,5 @@
 """The backward recursion."""
+
 import numpy as np
 import pytest
 import tensorflow as tf

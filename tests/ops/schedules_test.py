@@ -1,4 +1,5 @@
 """Learning-rate schedules at their ends and in between."""
+
 import pytest
 
 from seed_acme import types

@@ -1,4 +1,5 @@
 """Standard deviation functions: value at 0, minimum, and gradients within and outside the clip."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,8 +20,9 @@ def _value_and_gradient(function, s):
 
 
 @pytest.mark.parametrize('make', _ALL)
-@pytest.mark.parametrize('std_at_zero, min_std', [
-    (0.5, 1e-3), (1.0, 0.0), (1.0, 0.2), (30.0, 1e-3), (2e-3, 1e-3)])
+@pytest.mark.parametrize(
+  'std_at_zero, min_std', [(0.5, 1e-3), (1.0, 0.0), (1.0, 0.2), (30.0, 1e-3), (2e-3, 1e-3)]
+)
 def test_parameter_0_gives_the_chosen_std(make, std_at_zero, min_std):
   function = make(std_at_zero=std_at_zero, min_std=min_std)
   assert float(function(tf.zeros([]))) == pytest.approx(std_at_zero, rel=1e-5)
@@ -57,18 +59,24 @@ def test_safe_exp_is_clipped_and_its_gradient_is_not():
 
 
 @pytest.mark.parametrize('make', _ALL)
-@pytest.mark.parametrize('std_at_zero, min_std, words', [
+@pytest.mark.parametrize(
+  'std_at_zero, min_std, words',
+  [
     (0.1, 0.1, r'agent.initial_std \(0.1\) must be greater than agent.min_std \(0.1\)'),
     (np.inf, 0.1, r'agent.initial_std \(inf\)'),
-    (1.0, -0.1, r'agent.min_std \(-0.1\) must be >= 0')])
+    (1.0, -0.1, r'agent.min_std \(-0.1\) must be >= 0'),
+  ],
+)
 def test_impossible_settings_are_named(make, std_at_zero, min_std, words):
   with pytest.raises(types.UserError, match=words):
     make(std_at_zero=std_at_zero, min_std=min_std)
 
 
 def test_a_value_at_0_beyond_the_clip_of_safe_exp_is_refused():
-  said = (r'agent.initial_std \(1e-07\) less agent.min_std \(0.0\) must be between 3.1e-07 and '
-          r'3.3e[+]06')
+  said = (
+    r'agent.initial_std \(1e-07\) less agent.min_std \(0.0\) must be between 3.1e-07 and '
+    r'3.3e[+]06'
+  )
   with pytest.raises(types.UserError, match=said):
     std_functions.safe_exp(std_at_zero=1e-7, min_std=0.0)
 

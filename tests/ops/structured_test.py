@@ -1,4 +1,5 @@
 """Joint and reshaped distributions against their parts, taken apart by hand."""
+
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,9 +42,10 @@ def test_samples_and_modes_are_those_of_the_parts():
   params, uniforms = _random(8, 13), _uniforms(8)
   keys, arm, choice = _split(params)
   actions, modes = _JOINT.sample(params, uniforms), _JOINT.mode(params)
-  expected = _Action(_KEYS.sample(keys, uniforms[:, :2]),
-                     {'arm': _ARM.sample(arm, uniforms[:, 2:4]),
-                      'choice': _CHOICE.sample(choice, uniforms[:, 4:])})
+  expected = _Action(
+    _KEYS.sample(keys, uniforms[:, :2]),
+    {'arm': _ARM.sample(arm, uniforms[:, 2:4]), 'choice': _CHOICE.sample(choice, uniforms[:, 4:])},
+  )
   tree.assert_same_structure(actions, expected)
   tree.map_structure(np.testing.assert_array_equal, actions, expected)
   expected = _Action(_KEYS.mode(keys), {'arm': _ARM.mode(arm), 'choice': _CHOICE.mode(choice)})
@@ -56,16 +58,22 @@ def test_log_prob_entropy_and_kl_are_sums():
   actions = _JOINT.sample(params, _uniforms(8))
   (keys, arm, choice), others = _split(params), _split(other)
   np.testing.assert_allclose(
-      _JOINT.log_prob(params, actions),
-      _KEYS.log_prob(keys, actions.keys) + _ARM.log_prob(arm, actions.rest['arm'])
-      + _CHOICE.log_prob(choice, actions.rest['choice']), rtol=1e-5)
+    _JOINT.log_prob(params, actions),
+    _KEYS.log_prob(keys, actions.keys)
+    + _ARM.log_prob(arm, actions.rest['arm'])
+    + _CHOICE.log_prob(choice, actions.rest['choice']),
+    rtol=1e-5,
+  )
   np.testing.assert_allclose(
-      _JOINT.entropy(params), _KEYS.entropy(keys) + _ARM.entropy(arm) + _CHOICE.entropy(choice),
-      rtol=1e-5)
+    _JOINT.entropy(params),
+    _KEYS.entropy(keys) + _ARM.entropy(arm) + _CHOICE.entropy(choice),
+    rtol=1e-5,
+  )
   np.testing.assert_allclose(
-      _JOINT.kl(params, other),
-      sum(part.kl(p, q) for part, p, q in zip((_KEYS, _ARM, _CHOICE), (keys, arm, choice), others)),
-      rtol=1e-5)
+    _JOINT.kl(params, other),
+    sum(part.kl(p, q) for part, p, q in zip((_KEYS, _ARM, _CHOICE), (keys, arm, choice), others)),
+    rtol=1e-5,
+  )
 
 
 def test_sizes_are_sums():

@@ -1,4 +1,5 @@
 """The tanh-Normal against its definition in float64: densities, edges, mass, entropy, sampling."""
+
 import numpy as np
 import pytest
 from scipy import integrate
@@ -25,7 +26,7 @@ def _log_prob(action, mean, std):
   action = np.asarray(action, np.float32).astype(np.float64)
   edge = np.float64(np.float32(0.999))
   inner = np.clip(action, -edge, edge)
-  inside = stats.norm.logpdf(np.arctanh(inner), mean, std) - np.log1p(-inner**2)
+  inside = stats.norm.logpdf(np.arctanh(inner), mean, std) - np.log1p(-(inner**2))
   right = stats.norm.logsf(_X_EDGE, mean, std) - np.log(0.001)
   left = stats.norm.logcdf(-_X_EDGE, mean, std) - np.log(0.001)
   return np.where(action >= edge, right, np.where(action <= -edge, left, inside))
@@ -45,7 +46,8 @@ def test_log_prob_sums_over_actions_and_leading_axes_are_free():
   params = np.tile(np.concatenate([means, np.log(stds)]), (2, 3, 1))
   log_probs = distribution.log_prob(params, np.tile(actions, (2, 3, 1)))
   np.testing.assert_allclose(
-      log_probs, np.full((2, 3), _log_prob(actions, means, stds).sum()), rtol=1e-5)
+    log_probs, np.full((2, 3), _log_prob(actions, means, stds).sum()), rtol=1e-5
+  )
 
 
 @pytest.mark.parametrize('mean, std', _POLICIES)
@@ -58,7 +60,8 @@ def test_the_density_and_its_edges_have_mass_1(mean, std):
   edges = np.exp(_TANH.log_prob(params[:2], [[-1.0], [1.0]])).sum() * 0.001
   assert inside + edges == pytest.approx(1, abs=2e-4)
   assert edges == pytest.approx(
-      stats.norm.sf(_X_EDGE, mean, std) + stats.norm.cdf(-_X_EDGE, mean, std), abs=1e-5)
+    stats.norm.sf(_X_EDGE, mean, std) + stats.norm.cdf(-_X_EDGE, mean, std), abs=1e-5
+  )
 
 
 @pytest.mark.parametrize('action', [-1.0, -0.99, 0.3, 0.998, 0.999, 1.0])
@@ -71,18 +74,23 @@ def test_gradients_in_params_are_those_of_the_definition(action, mean, std):
     log_prob = _TANH.log_prob(params, actions)
   small = 1e-6
   expected = [
-      (_log_prob(action, mean + small, std) - _log_prob(action, mean - small, std)) / (2 * small),
-      (_log_prob(action, mean, std * np.exp(small))
-       - _log_prob(action, mean, std * np.exp(-small))) / (2 * small)]
+    (_log_prob(action, mean + small, std) - _log_prob(action, mean - small, std)) / (2 * small),
+    (_log_prob(action, mean, std * np.exp(small)) - _log_prob(action, mean, std * np.exp(-small)))
+    / (2 * small),
+  ]
   np.testing.assert_allclose(tape.gradient(log_prob, params)[0], expected, rtol=2e-4, atol=1e-4)
   if abs(action) >= 0.999:
     np.testing.assert_array_equal(tape.gradient(log_prob, actions), [[0.0]])
 
 
-@pytest.mark.parametrize('std', [
+@pytest.mark.parametrize(
+  'std',
+  [
     std_functions.softplus(std_at_zero=0.5, min_std=0.0),
     std_functions.softplus(std_at_zero=0.5, min_std=1e-3),
-    std_functions.safe_exp(std_at_zero=0.5, min_std=0.0)])
+    std_functions.safe_exp(std_at_zero=0.5, min_std=0.0),
+  ],
+)
 def test_every_action_and_all_finite_params_give_finite_numbers_and_gradients(std):
   distribution = tanh_normal.TanhNormal(1, std)
   sizes = [0.0, 1.0, 4.0, 20.0, 1e3, 1e8, 3e38]
@@ -92,8 +100,11 @@ def test_every_action_and_all_finite_params_give_finite_numbers_and_gradients(st
   params, actions = tf.constant(grid[:, :2]), tf.constant(grid[:, 2:])
   with tf.GradientTape(persistent=True) as tape:
     tape.watch([params, actions])
-    numbers = [distribution.log_prob(params, actions), distribution.entropy(params),
-               distribution.sample(params, 0.5 + 0.49 * actions)]
+    numbers = [
+      distribution.log_prob(params, actions),
+      distribution.entropy(params),
+      distribution.sample(params, 0.5 + 0.49 * actions),
+    ]
   for number in numbers:
     assert np.isfinite(number).all()
     assert np.isfinite(tape.gradient(number, params)).all()
@@ -115,19 +126,25 @@ def test_entropy_is_the_integral_over_the_actions(mean, std):
   """-integral p log p over a, without the formula by which the op computes it."""
 
   def integrand(action):
-    log_p = stats.norm.logpdf(np.arctanh(action), mean, std) - np.log1p(-action**2)
+    log_p = stats.norm.logpdf(np.arctanh(action), mean, std) - np.log1p(-(action**2))
     return -np.exp(log_p) * log_p
 
   low, high = np.tanh(mean - 7 * std), np.tanh(mean + 7 * std)
   expected = integrate.quad(
-      integrand, max(low, -1 + 1e-12), min(high, 1 - 1e-12), limit=1000, epsabs=1e-7,
-      points=[np.tanh(mean)])[0]
+    integrand,
+    max(low, -1 + 1e-12),
+    min(high, 1 - 1e-12),
+    limit=1000,
+    epsabs=1e-7,
+    points=[np.tanh(mean)],
+  )[0]
   assert float(_TANH.entropy(_params(mean, std))[0]) == pytest.approx(expected, abs=1e-4)
 
 
 # The errors that tanh_normal.py states, with what rounding adds.
-@pytest.mark.parametrize('std, bound', [
-    (1e-3, 2e-6), (0.03, 2e-6), (0.3, 2e-6), (1.0, 2e-6), (2.0, 1.8e-4), (3.0, 2.8e-3)])
+@pytest.mark.parametrize(
+  'std, bound', [(1e-3, 2e-6), (0.03, 2e-6), (0.3, 2e-6), (1.0, 2e-6), (2.0, 1.8e-4), (3.0, 2.8e-3)]
+)
 def test_the_quadrature_is_as_good_as_is_said(std, bound):
   means = np.linspace(-3, 3, 13)
   exact = [_entropy(mean, std) for mean in means]
@@ -168,8 +185,9 @@ def test_kl_is_the_integral_over_the_actions(p, q):
     log_p, log_q = stats.norm.logpdf(x, *p), stats.norm.logpdf(x, *q)
     return np.exp(log_p) / (1 - action**2) * (log_p - log_q)
 
-  expected = integrate.quad(integrand, -1 + 1e-12, 1 - 1e-12, limit=2000, epsabs=1e-7,
-                            points=[np.tanh(p[0])])[0]
+  expected = integrate.quad(
+    integrand, -1 + 1e-12, 1 - 1e-12, limit=2000, epsabs=1e-7, points=[np.tanh(p[0])]
+  )[0]
   kl = _TANH.kl(_params(*p), _params(*q))
   assert float(kl[0]) == pytest.approx(expected, rel=1e-3)
   unbounded = normal.DiagonalNormal(1, tf.exp)
@@ -186,13 +204,15 @@ def test_samples_over_a_grid_have_the_distribution(mean, std):
     assert (actions <= threshold).mean() == pytest.approx(expected, abs=2e-4)
 
 
-@pytest.mark.parametrize('p, q', [
-    ((0.0, 1.0), (0.3, 0.9)), ((0.0, 3.0), (0.5, 2.5)), ((3.0, 1.0), (2.5, 0.9))])
+@pytest.mark.parametrize(
+  'p, q', [((0.0, 1.0), (0.3, 0.9)), ((0.0, 3.0), (0.5, 2.5)), ((3.0, 1.0), (2.5, 0.9))]
+)
 def test_importance_weights_of_samples_have_mean_1(p, q):
   """Holds sampling and densities together, edges included."""
   actions = _TANH.sample(_params(*p, len(_GRID)), _GRID[:, None].astype(np.float32))
-  log_ratios = (_TANH.log_prob(_params(*q, len(_GRID)), actions)
-                - _TANH.log_prob(_params(*p, len(_GRID)), actions))
+  log_ratios = _TANH.log_prob(_params(*q, len(_GRID)), actions) - _TANH.log_prob(
+    _params(*p, len(_GRID)), actions
+  )
   assert np.exp(log_ratios).mean() == pytest.approx(1, abs=2e-3)
 
 
@@ -201,7 +221,7 @@ def test_samples_have_a_pathwise_gradient_and_the_mode_is_tanh_of_the_mean():
   with tf.GradientTape() as tape:
     tape.watch(params)
     action = _TANH.sample(params, [[uniform]])
-  slope = 1 - float(action[0, 0])**2
+  slope = 1 - float(action[0, 0]) ** 2
   expected = [slope, slope * 0.5 * stats.norm.ppf(uniform)]
   np.testing.assert_allclose(tape.gradient(action, params)[0], expected, rtol=1e-4)
   np.testing.assert_allclose(_TANH.mode(params), [[np.tanh(0.4)]], rtol=1e-6)

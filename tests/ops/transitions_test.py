@@ -1,4 +1,5 @@
 """The shift by one, the mask, and masked means."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,13 +13,18 @@ FIRST, MID, LAST = types.FIRST, types.MID, types.LAST
 def _inputs(step_type, reward, discount):
   column = lambda x, dtype: np.asarray(x, dtype)[:, None]
   return types.AgentInput(
-      step_type=column(step_type, np.uint8), reward=column(reward, np.float32),
-      discount=column(discount, np.float32), previous_action=None, observation=None)
+    step_type=column(step_type, np.uint8),
+    reward=column(reward, np.float32),
+    discount=column(discount, np.float32),
+    previous_action=None,
+    observation=None,
+  )
 
 
 def test_a_row_by_hand():
   rows = _inputs(
-      [MID, LAST, FIRST, MID, LAST], [9.0, 1.0, 7.0, 2.0, 3.0], [1.0, 0.5, 1.0, 0.8, 0.0])
+    [MID, LAST, FIRST, MID, LAST], [9.0, 1.0, 7.0, 2.0, 3.0], [1.0, 0.5, 1.0, 0.8, 0.0]
+  )
   rewards, discounts, mask = transitions.transitions(rows, gamma=0.9)
   np.testing.assert_array_equal(mask[:, 0], [True, False, True, True])
   np.testing.assert_allclose(rewards[:, 0], [1.0, 0.0, 2.0, 3.0])

@@ -1,4 +1,5 @@
 """V-trace against the sum of the paper, on-policy identities, masks and NaN."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,10 +8,20 @@ from seed_acme.ops import advantages as advantages_lib
 from seed_acme.ops import nstep
 from seed_acme.ops import vtrace
 
-_CLIPS = {'lambda_': 0.9, 'rho_clip': 1.1, 'c_clip': 0.8, 'policy_rho_clip': 1.3,
-          'advantage_lambda': 0.7}
-_ON_POLICY = {'lambda_': 1.0, 'rho_clip': 1.0, 'c_clip': 1.0, 'policy_rho_clip': 1.0,
-              'advantage_lambda': 1.0}
+_CLIPS = {
+  'lambda_': 0.9,
+  'rho_clip': 1.1,
+  'c_clip': 0.8,
+  'policy_rho_clip': 1.3,
+  'advantage_lambda': 0.7,
+}
+_ON_POLICY = {
+  'lambda_': 1.0,
+  'rho_clip': 1.0,
+  'c_clip': 1.0,
+  'policy_rho_clip': 1.0,
+  'advantage_lambda': 1.0,
+}
 
 
 def _random(num_steps=7, batch_size=4, seed=0, masked=True):
@@ -18,11 +29,11 @@ def _random(num_steps=7, batch_size=4, seed=0, masked=True):
   shape = (num_steps, batch_size)
   mask = rng.random(shape) > 0.25 if masked else np.ones(shape, bool)
   return {
-      'values': rng.normal(size=(num_steps + 1, batch_size)).astype(np.float32),
-      'rewards': rng.normal(size=shape).astype(np.float32),
-      'discounts': (0.95 * (rng.random(shape) > 0.2)).astype(np.float32),
-      'log_rhos': rng.normal(size=shape).astype(np.float32),
-      'mask': mask,
+    'values': rng.normal(size=(num_steps + 1, batch_size)).astype(np.float32),
+    'rewards': rng.normal(size=shape).astype(np.float32),
+    'discounts': (0.95 * (rng.random(shape) > 0.2)).astype(np.float32),
+    'log_rhos': rng.normal(size=shape).astype(np.float32),
+    'mask': mask,
   }
 
 
@@ -51,8 +62,14 @@ def _paper(x, lambda_, rho_clip, c_clip, policy_rho_clip, advantage_lambda):
     for end in [*np.flatnonzero(~x['mask'][:, b]), num_steps]:
       rows = slice(start, end)
       targets[rows, b] = _paper_targets(
-          x['values'][start:end + 1, b], x['rewards'][rows, b], x['discounts'][rows, b],
-          x['log_rhos'][rows, b], lambda_, rho_clip, c_clip)
+        x['values'][start : end + 1, b],
+        x['rewards'][rows, b],
+        x['discounts'][rows, b],
+        x['log_rhos'][rows, b],
+        lambda_,
+        rho_clip,
+        c_clip,
+      )
       start = end + 1
   bootstraps = x['values'][1:]
   following = np.concatenate([targets[1:], x['values'][-1:]])
@@ -81,17 +98,24 @@ def test_on_policy_advantages_of_lambda_are_those_of_gae():
   x['log_rhos'] = np.zeros_like(x['log_rhos'])
   settings = {**_ON_POLICY, 'lambda_': 0.8, 'advantage_lambda': 0.8, 'policy_rho_clip': None}
   result = vtrace.vtrace(**x, **settings)
-  expected = advantages_lib.gae(
-      x['values'], x['rewards'], x['discounts'], x['mask'], lambda_=0.8)
+  expected = advantages_lib.gae(x['values'], x['rewards'], x['discounts'], x['mask'], lambda_=0.8)
   np.testing.assert_allclose(result.targets, expected.targets, rtol=1e-5, atol=1e-5)
   np.testing.assert_allclose(result.advantages, expected.advantages, rtol=1e-5, atol=1e-5)
 
 
 def test_two_steps_by_hand():
   result = vtrace.vtrace(
-      values=[[1.0], [2.0], [4.0]], rewards=[[1.0], [3.0]], discounts=[[0.5], [0.5]],
-      log_rhos=np.log([[2.0], [0.5]]), mask=[[True], [True]], lambda_=1.0, rho_clip=1.0,
-      c_clip=1.0, policy_rho_clip=1.0, advantage_lambda=1.0)
+    values=[[1.0], [2.0], [4.0]],
+    rewards=[[1.0], [3.0]],
+    discounts=[[0.5], [0.5]],
+    log_rhos=np.log([[2.0], [0.5]]),
+    mask=[[True], [True]],
+    lambda_=1.0,
+    rho_clip=1.0,
+    c_clip=1.0,
+    policy_rho_clip=1.0,
+    advantage_lambda=1.0,
+  )
   # e_1 = 0.5 (3 + 2 - 2) = 1.5; e_0 = 1 (1 + 1 - 1) + 0.5 * 1 * 1.5 = 1.75.
   np.testing.assert_allclose(result.targets[:, 0], [2.75, 3.5], rtol=1e-6)
   # A_0 = 1 + 0.5 * 3.5 - 1; A_1 = 0.5 (3 + 0.5 * 4 - 2).
@@ -111,7 +135,7 @@ def test_two_episodes_in_one_trace_equal_the_two_apart():
   x['mask'][4] = False  # row 4 is LAST with discount > 0: truncated
   x['discounts'][3] = 0.95
   whole = vtrace.vtrace(**x, **_CLIPS)
-  first = {k: v[:5 if k == 'values' else 4] for k, v in x.items()}
+  first = {k: v[: 5 if k == 'values' else 4] for k, v in x.items()}
   second = {k: v[5:] for k, v in x.items()}
   for rows, part in ((slice(0, 4), first), (slice(5, 9), second)):
     apart = vtrace.vtrace(**part, **_CLIPS)
@@ -120,8 +144,12 @@ def test_two_episodes_in_one_trace_equal_the_two_apart():
 
 
 def test_truncation_bootstraps_from_its_own_value_and_termination_does_not():
-  x = {'values': np.float32([[1.0], [5.0], [100.0]]), 'rewards': np.float32([[2.0], [50.0]]),
-       'log_rhos': np.zeros((2, 1), np.float32), 'mask': np.array([[True], [False]])}
+  x = {
+    'values': np.float32([[1.0], [5.0], [100.0]]),
+    'rewards': np.float32([[2.0], [50.0]]),
+    'log_rhos': np.zeros((2, 1), np.float32),
+    'mask': np.array([[True], [False]]),
+  }
   truncated = vtrace.vtrace(**x, discounts=np.float32([[0.9], [0.9]]), **_ON_POLICY)
   np.testing.assert_allclose(truncated.targets[:, 0], [2.0 + 0.9 * 5.0, 5.0])
   terminated = vtrace.vtrace(**x, discounts=np.float32([[0.0], [0.9]]), **_ON_POLICY)

@@ -1,4 +1,5 @@
 """An actor's worker is killed, or its environment fails: on the data, and on the screen."""
+
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ from seed_acme import run_directory
 from seed_acme import types
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
-_PID_SCALE = 2.0 ** -22  # as in drill_environments.py
+_PID_SCALE = 2.0**-22  # as in drill_environments.py
 _FORBIDDEN = ('tensorflow', 'reverb', 'sonnet', 'launchpad', 'matplotlib', 'psutil')
 
 
@@ -44,8 +45,13 @@ def test_a_killed_worker_is_started_anew_and_no_unroll_mixes_its_runs(runs, unti
   folder = runs.folder()
   report = folder / 'modules.json'
   run = runs.train(
-      runs.endless, '--config.environment.id=drill_environments:Marked',
-      '--config.environment.settings', 'report', str(report), folder=folder)
+    runs.endless,
+    '--config.environment.id=drill_environments:Marked',
+    '--config.environment.settings',
+    'report',
+    str(report),
+    folder=folder,
+  )
   run.wait_for_updates(20)
   rows = _Rows(run)
   seen = [run.wait_for_node('actor').pid]
@@ -69,18 +75,30 @@ def test_a_killed_worker_is_started_anew_and_no_unroll_mixes_its_runs(runs, unti
   assert run.wait() == 1
   assert run.nodes() == []
   message, where = run.stderr.splitlines()
-  assert message == ('error in actor/0: the worker failed 3 times in a row (actor.max_failures), '
-                     'the last time with killed by SIGKILL')
+  assert message == (
+    'error in actor/0: the worker failed 3 times in a row (actor.max_failures), '
+    'the last time with killed by SIGKILL'
+  )
   assert where == f'log: {run.run_dir.logs / "actor" / "0"}'
 
 
-@pytest.mark.parametrize('launch, node, log', [
-    ('local_mp', 'actor/0', 'actor/0'), ('local_mt', 'actor/0', 'launcher'),
-    ('single_process', 'single_process', 'launcher')])
+@pytest.mark.parametrize(
+  'launch, node, log',
+  [
+    ('local_mp', 'actor/0', 'actor/0'),
+    ('local_mt', 'actor/0', 'launcher'),
+    ('single_process', 'single_process', 'launcher'),
+  ],
+)
 def test_an_environment_that_raises_ends_the_run_with_one_short_message(runs, launch, node, log):
   run = runs.train(
-      runs.endless, '--config.environment.id=drill_environments:Raising',
-      '--config.environment.settings', 'at_step', '30', f'--launch={launch}')
+    runs.endless,
+    '--config.environment.id=drill_environments:Raising',
+    '--config.environment.settings',
+    'at_step',
+    '30',
+    f'--launch={launch}',
+  )
   assert run.wait() == 1
   assert run.nodes() == []
   message, where = run.stderr.splitlines()

@@ -1,4 +1,5 @@
 """Runs kept in gs://, by TensorFlow's own client, against a stand-in for the storage."""
+
 import json
 import shutil
 
@@ -23,8 +24,11 @@ def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
   first = runs.train(*_ALONE, runs.endless, run_dir=_URL)
 
   def checkpoints():
-    return [name for name in storage.names(_URL) if name.endswith('/meta.json')
-            and not name.startswith('checkpoints/000000000000')]
+    return [
+      name
+      for name in storage.names(_URL)
+      if name.endswith('/meta.json') and not name.startswith('checkpoints/000000000000')
+    ]
 
   until(lambda: checkpoints() or first.check_runs(), 'a checkpoint in the bucket', 400)
   second = runs.train(*_ALONE, runs.endless, run_dir=_URL)
@@ -32,8 +36,13 @@ def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
   assert 'is being trained by another program' in second.stderr
   first.kill_everything()
   assert not (first.folder / 'runs').exists() and not (first.folder / 'gs:').exists()
-  counts = max((json.loads(storage.path(f'{_URL}/{name}').read_text())['meta']['counts']
-                for name in checkpoints()), key=lambda counts: counts['updates'])
+  counts = max(
+    (
+      json.loads(storage.path(f'{_URL}/{name}').read_text())['meta']['counts']
+      for name in checkpoints()
+    ),
+    key=lambda counts: counts['updates'],
+  )
   assert counts['updates'] > 0
   storage.path(f'{_URL}/lock.json').unlink()  # or its successor waits until it looks dead
   shutil.rmtree(tmp_path)
@@ -66,14 +75,20 @@ def _check_is_read(runs, storage):
 def test_a_failure_is_told_by_urls_and_logs_of_each_start_stay(runs, tmp_path):
   url = f'file://{tmp_path}/bucket/run'
   folder = runs.folder()
-  first = [*_ALONE, '--config.environment.id=drill_environments:Raising',
-           '--config.environment.settings', 'at_step', '30']
+  first = [
+    *_ALONE,
+    '--config.environment.id=drill_environments:Raising',
+    '--config.environment.settings',
+    'at_step',
+    '30',
+  ]
   for number, options in ((1, first), (2, _ALONE)):
     run = runs.train(*options, run_dir=url, folder=folder)
     assert run.wait(400) == 1, run.stderr
     assert run.stderr.splitlines()[-2:] == [
-        'error in single_process: RuntimeError: the ball fell off the board',
-        f'log: {url}/logs/launcher']
+      'error in single_process: RuntimeError: the ball fell off the board',
+      f'log: {url}/logs/launcher',
+    ]
     there = run_directory.RunDirectory(tmp_path / 'bucket' / 'run')
     assert run_directory.read_json(there.failure)['log'] == f'{url}/logs/launcher'
     logs = [there.logs / 'launcher', there.logs / 'attempt_1' / 'launcher'][:number]
@@ -95,9 +110,10 @@ def test_a_bucket_without_credentials_is_refused_at_once(runs, monkeypatch, tmp_
   run = runs.train(*_ALONE, run_dir=_URL)
   assert run.wait(400) == 2
   assert run.stderr.strip() == (
-      f'error: --run_dir={_URL} needs credentials of Google Cloud, and '
-      f'GOOGLE_APPLICATION_CREDENTIALS={tmp_path}/absent.json is no file: run unset '
-      'GOOGLE_APPLICATION_CREDENTIALS && gcloud auth application-default login')
+    f'error: --run_dir={_URL} needs credentials of Google Cloud, and '
+    f'GOOGLE_APPLICATION_CREDENTIALS={tmp_path}/absent.json is no file: run unset '
+    'GOOGLE_APPLICATION_CREDENTIALS && gcloud auth application-default login'
+  )
 
 
 def test_the_folder_of_a_local_run_has_no_bucket(tmp_path):

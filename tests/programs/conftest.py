@@ -3,6 +3,7 @@
 `start(...)` returns a `Run` at once. Tests wait for states, never for times; `HANG_S` only
 ends a test that would otherwise hang.
 """
+
 import hashlib
 import json
 import os
@@ -26,10 +27,17 @@ _DRILL_VARIABLE = 'SEED_ACME_DRILL'  # tells the processes of one run from all o
 _HERE = pathlib.Path(__file__).parent
 _COMMAND = pathlib.Path(sys.executable).with_name('seed-acme')
 SMALL = (
-    '--config.num_actors=1', '--config.environments_per_actor=8', '--config.network.mlp_sizes',
-    '16', '--config.agent.unroll_length=9', '--config.agent.batch_size=8',
-    '--config.replay.unrolls_per_item=8', '--config.replay.queue_size=16',
-    '--config.learner.log_period_s=0.1', '--config.checkpoint.period_s=0.5')
+  '--config.num_actors=1',
+  '--config.environments_per_actor=8',
+  '--config.network.mlp_sizes',
+  '16',
+  '--config.agent.unroll_length=9',
+  '--config.agent.batch_size=8',
+  '--config.replay.unrolls_per_item=8',
+  '--config.replay.queue_size=16',
+  '--config.learner.log_period_s=0.1',
+  '--config.checkpoint.period_s=0.5',
+)
 ENDLESS = '--config.total_steps=1000000000'
 
 
@@ -54,9 +62,14 @@ class Run:
     self._stderr = self.folder / f'{self._mark}.stderr'
     with open(self._stdout, 'w') as out, open(self._stderr, 'w') as err:
       self.process = subprocess.Popen(
-          [_COMMAND, *map(str, arguments)], cwd=self.folder, stdout=out, stderr=err,
-          stdin=subprocess.DEVNULL, start_new_session=True,
-          env={**os.environ, _DRILL_VARIABLE: self._mark})
+        [_COMMAND, *map(str, arguments)],
+        cwd=self.folder,
+        stdout=out,
+        stderr=err,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, _DRILL_VARIABLE: self._mark},
+      )
     given = [str(a).partition('=')[2] for a in arguments if str(a).startswith('--run_dir=')]
     self.run_dir = run_directory.RunDirectory(self.folder / given[0]) if given else None
 
@@ -78,9 +91,12 @@ class Run:
     for process in psutil.process_iter():
       try:
         variables = process.environ()
-        if (variables.get(_DRILL_VARIABLE) == self._mark and processes.is_alive(process.pid)
-            and process.pid != self.process.pid
-            and kind in (None, variables.get(processes.NODE_VARIABLE))):
+        if (
+          variables.get(_DRILL_VARIABLE) == self._mark
+          and processes.is_alive(process.pid)
+          and process.pid != self.process.pid
+          and kind in (None, variables.get(processes.NODE_VARIABLE))
+        ):
           found.append(process)
       except (psutil.NoSuchProcess, psutil.AccessDenied):
         continue
@@ -99,8 +115,10 @@ class Run:
 
   def wait_for_updates(self, number=1, since=0):
     """Waits until the training loop has made this many updates more than `since`."""
-    wait_until(lambda: self.status().get('updates', 0) >= since + number or self.check_runs(),
-               f'update {since + number}')
+    wait_until(
+      lambda: self.status().get('updates', 0) >= since + number or self.check_runs(),
+      f'update {since + number}',
+    )
 
   def failure(self):
     return processes.read_failure(self.run_dir)
@@ -125,6 +143,7 @@ class Run:
 
 class Runs:
   """Starts runs and remembers them, so that none outlives the tests."""
+
   small = SMALL
   endless = ENDLESS
 

@@ -1,4 +1,5 @@
 """Environments of a user, for the drills: copied into the working folder of a run."""
+
 import dataclasses
 import json
 import os
@@ -10,7 +11,7 @@ import numpy as np
 
 from seed_acme.envs import catch
 
-PID_SCALE = 2.0 ** -22  # a process id times this is exact in float32 and small
+PID_SCALE = 2.0**-22  # a process id times this is exact in float32 and small
 
 
 class _Wrapped:
@@ -45,8 +46,10 @@ class Marked(_Wrapped):
   def __init__(self, seed, num_environments, report=''):
     super().__init__(seed, num_environments)
     board = self.spec.observation
-    self.spec = dataclasses.replace(self.spec, observation=specs.Array(
-        (board.shape[0] + 1,), np.float32, name='board_and_process'))
+    self.spec = dataclasses.replace(
+      self.spec,
+      observation=specs.Array((board.shape[0] + 1,), np.float32, name='board_and_process'),
+    )
     self._report = report
     variables = {name: value for name, value in os.environ.items() if name != 'SEED_ACME_NODE'}
     self._program = subprocess.Popen(['sleep', '600'], close_fds=False, env=variables)

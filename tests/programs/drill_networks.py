@@ -1,4 +1,5 @@
 """Networks of a user, for the drills: copied into the working folder of a run."""
+
 import sonnet as snt
 import tensorflow as tf
 
@@ -12,5 +13,6 @@ class CheckingTorso(snt.Module):
 
   def __call__(self, observation):
     with tf.control_dependencies(
-        [tf.debugging.assert_all_finite(observation, 'the torso was shown NaN')]):
+      [tf.debugging.assert_all_finite(observation, 'the torso was shown NaN')]
+    ):
       return self._linear(tf.identity(observation))

@@ -1,4 +1,5 @@
 """`seed-acme evaluate`: several runs, human-normalised scores, video, progress."""
+
 import collections
 import dataclasses
 import importlib
@@ -22,8 +23,8 @@ from seed_acme.programs import single_process
 from seed_acme.programs import video
 
 pytestmark = [
-    pytest.mark.timeout(240),
-    pytest.mark.filterwarnings('ignore::ResourceWarning'),  # imageio's reader of GIFs
+  pytest.mark.timeout(240),
+  pytest.mark.filterwarnings('ignore::ResourceWarning'),  # imageio's reader of GIFs
 ]
 
 _GAME_FRAMES = 120  # an episode of Atari ends after 30 steps
@@ -38,11 +39,16 @@ def _train(folder, name, environment, agent_changes, **network_changes):
   """A run that has learnt nothing worth the name, but has a checkpoint."""
   config = registry.load(name)
   config = dataclasses.replace(
-      config, environment=environment, num_actors=1, environments_per_actor=2,
-      num_evaluation_environments=0, total_steps=40,
-      network=dataclasses.replace(config.network, **network_changes),
-      agent=dataclasses.replace(config.agent, unroll_length=5, batch_size=2, **agent_changes),
-      replay=config_lib.ReplayConfig(queue_size=4))
+    config,
+    environment=environment,
+    num_actors=1,
+    environments_per_actor=2,
+    num_evaluation_environments=0,
+    total_steps=40,
+    network=dataclasses.replace(config.network, **network_changes),
+    agent=dataclasses.replace(config.agent, unroll_length=5, batch_size=2, **agent_changes),
+    replay=config_lib.ReplayConfig(queue_size=4),
+  )
   run = run_directory.create(folder)
   saved_config.save(config, run.config)
   assert single_process.run(config, run) == training.FINISHED
@@ -51,23 +57,36 @@ def _train(folder, name, environment, agent_changes, **network_changes):
 
 @pytest.fixture(scope='module', name='catch')
 def _catch(tmp_path_factory):
-  return _train(tmp_path_factory.mktemp('runs') / 'catch', 'catch_vtrace',
-                config_lib.EnvironmentConfig('catch'), {}, mlp_sizes=(8,))
+  return _train(
+    tmp_path_factory.mktemp('runs') / 'catch',
+    'catch_vtrace',
+    config_lib.EnvironmentConfig('catch'),
+    {},
+    mlp_sizes=(8,),
+  )
 
 
 @pytest.fixture(scope='module', name='drill')
 def _drill(tmp_path_factory):
   """An environment of a user's, which has no render()."""
-  return _train(tmp_path_factory.mktemp('runs') / 'drill', 'catch_vtrace',
-                config_lib.EnvironmentConfig('seed_acme.testing.environments:ScriptedEnvironment'),
-                {}, mlp_sizes=(8,))
+  return _train(
+    tmp_path_factory.mktemp('runs') / 'drill',
+    'catch_vtrace',
+    config_lib.EnvironmentConfig('seed_acme.testing.environments:ScriptedEnvironment'),
+    {},
+    mlp_sizes=(8,),
+  )
 
 
 def _atari(folder, game):
   settings = {'max_frames': _GAME_FRAMES, 'full_action_set': False}
-  return _train(folder, 'atari_vtrace_small',
-                config_lib.EnvironmentConfig(f'atari:{game}', settings), {},
-                torso_output_size=8)
+  return _train(
+    folder,
+    'atari_vtrace_small',
+    config_lib.EnvironmentConfig(f'atari:{game}', settings),
+    {},
+    torso_output_size=8,
+  )
 
 
 @pytest.fixture(scope='module', name='pong')
@@ -107,11 +126,11 @@ def test_one_run_is_one_record(catch, capsys):
 
 @pytest.mark.parametrize('sampled', [False, True])
 def test_greedy_episodes_have_one_action_an_observation_and_sampled_ones_more(
-    catch, capsys, monkeypatch, sampled):
+  catch, capsys, monkeypatch, sampled
+):
   actions = collections.defaultdict(set)
 
   class Server(server_lib.InferenceServer):
-
     def step(self, requests):
       answers = super().step(requests)
       for observation, action in zip(requests[0].timestep.observation, answers[0]):
@@ -156,8 +175,10 @@ def test_several_runs_without_atari_have_no_mean_over_games(catch, capsys):
 
 
 def test_runs_of_one_game_are_averaged_before_mean_and_median():
-  records = [{'environment': f'atari:{game}', 'human_normalized_score': score}
-             for game, score in (('Pong', 0.0), ('Pong', 1.0), ('Alien', 2.0), ('Qbert', 6.5))]
+  records = [
+    {'environment': f'atari:{game}', 'human_normalized_score': score}
+    for game, score in (('Pong', 0.0), ('Pong', 1.0), ('Alien', 2.0), ('Qbert', 6.5))
+  ]
   records.append({'environment': 'atari:Adventure', 'human_normalized_score': None})
   summary = evaluation.human_normalized_summary(records)
   assert summary == {'mean': 3.0, 'median': 2.0, 'games': 3}
@@ -186,8 +207,9 @@ def test_a_video_of_atari(pong, tmp_path, capsys):
 
 def test_the_return_is_that_of_the_episode_shown(catch, tmp_path, capsys):
   path = tmp_path / 'catch.mp4'
-  record = json.loads(
-      _evaluate(capsys, catch, '--episodes=1', f'--video={path}', '--json').out)['video']
+  record = json.loads(_evaluate(capsys, catch, '--episodes=1', f'--video={path}', '--json').out)[
+    'video'
+  ]
   frames, _ = _read(path)
   assert (record['frames'], record['length'], record['is_cut']) == (10, 9, False)
   assert frames.shape == (10, 640, 320, 3)
@@ -212,14 +234,18 @@ def test_a_gif_ends_where_memory_would(catch, tmp_path, capsys, monkeypatch):
   assert 'cut here (a .gif holds no more), 4 frames' in output
 
 
-@pytest.mark.parametrize('name, words', [
+@pytest.mark.parametrize(
+  'name, words',
+  [
     ('a.avi', ['a.avi', '.mp4 or .gif']),
     ('episode', ['episode', '.mp4 or .gif']),
     ('taken/a.mp4', ['taken/a.mp4', 'permissions']),
     ('folder.mp4', ['folder.mp4', 'folder']),
-])
+  ],
+)
 def test_a_video_that_cannot_be_written_is_refused_before_any_play(
-    catch, tmp_path, capsys, monkeypatch, name, words):
+  catch, tmp_path, capsys, monkeypatch, name, words
+):
   monkeypatch.setattr(evaluation, '_timesteps', None)  # any play would fail
   (tmp_path / 'taken').write_text('a file')
   (tmp_path / 'folder.mp4').mkdir()
@@ -244,21 +270,28 @@ def test_a_missing_package_names_the_extra(catch, tmp_path, capsys, monkeypatch,
 
 
 def test_an_environment_without_a_screen_is_refused_before_any_play(
-    drill, tmp_path, capsys, monkeypatch):
+  drill, tmp_path, capsys, monkeypatch
+):
   monkeypatch.setattr(evaluation, '_timesteps', None)
   assert 'cannot show its screen' in _refusal(capsys, drill, f'--video={tmp_path / "a.mp4"}')
   assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_no_run_is_refused_before_the_others_are_played(
-    catch, tmp_path, capsys, monkeypatch):
+  catch, tmp_path, capsys, monkeypatch
+):
   monkeypatch.setattr(evaluation, '_timesteps', None)
   assert 'absent' in _refusal(capsys, catch, tmp_path / 'absent')
 
 
-@pytest.mark.parametrize('arguments, word', [
-    (('--episodes=0',), 'episodes (0)'), (('--max_video_steps=0',), 'max_video_steps (0)'),
-    (('--run_dir=runs/latest',), '--run_dir')])
+@pytest.mark.parametrize(
+  'arguments, word',
+  [
+    (('--episodes=0',), 'episodes (0)'),
+    (('--max_video_steps=0',), 'max_video_steps (0)'),
+    (('--run_dir=runs/latest',), '--run_dir'),
+  ],
+)
 def test_wrong_arguments(catch, capsys, arguments, word):
   assert word in _refusal(capsys, catch, *arguments)
 
@@ -292,6 +325,7 @@ def test_progress_goes_to_stderr_and_not_beside_json(catch, capsys, monkeypatch)
 def test_an_interrupt_ends_with_130_and_no_word(catch, capsys, monkeypatch):
   def interrupted(*_):
     raise KeyboardInterrupt
+
   monkeypatch.setattr(evaluation, '_play', interrupted)
   assert cli.main(['evaluate', str(catch)]) == 130
   assert capsys.readouterr() == ('', '')

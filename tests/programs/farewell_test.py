@@ -1,4 +1,5 @@
 """Actors on other hosts hear that the run is over, whenever they come."""
+
 import dataclasses
 import threading
 
@@ -26,8 +27,12 @@ def config():
   """Two actors of two environments each."""
   base = registry.load('catch_vtrace')
   return dataclasses.replace(
-      base, num_actors=2, environments_per_actor=2, num_evaluation_environments=0,
-      transport=dataclasses.replace(base.transport, host='127.0.0.1'))
+    base,
+    num_actors=2,
+    environments_per_actor=2,
+    num_evaluation_environments=0,
+    transport=dataclasses.replace(base.transport, host='127.0.0.1'),
+  )
 
 
 @pytest.fixture(scope='module')
@@ -123,17 +128,18 @@ def test_a_stop_ends_the_wait(waiting):
 def test_absent_actors_are_named(config):
   with_evaluation = dataclasses.replace(config, num_evaluation_environments=1)
   assert farewell.absent_actors(with_evaluation, np.array([0, 0, 0, 1, 1], bool)) == (
-      'actor/1, actor/2')
+    'actor/1, actor/2'
+  )
 
 
 def test_in_place_of_the_learner_of_a_run_that_was_over(config, spec):
   port, stop = portpicker.pick_unused_port(), threading.Event()
-  thread = threading.Thread(
-      target=farewell.serve, args=(config, _TOKEN, port, stop), daemon=True)
+  thread = threading.Thread(target=farewell.serve, args=(config, _TOKEN, port, stop), daemon=True)
   thread.start()
   address = f'127.0.0.1:{port}'
   replay = grpc_transport.GrpcMember(
-      address, _TOKEN, membership.hello('replay/0', node_settings.of('replay', config)), _HANG_S)
+    address, _TOKEN, membership.hello('replay/0', node_settings.of('replay', config)), _HANG_S
+  )
   replay.join()
   replay.wait_for_end()
   replay.close()
@@ -154,6 +160,15 @@ def test_in_place_of_the_learner_of_a_run_that_was_over(config, spec):
 def _request(spec, env_ids):
   size = env_ids.size
   zeros = np.zeros(size, np.float32)
-  return types.ActorRequest(0, env_ids, np.ones(size, np.int64), types.VectorTimeStep(
-      step_type=np.zeros(size, np.uint8), reward=zeros, discount=zeros, score=zeros,
-      observation=np.zeros((size, *spec.observation.shape), spec.observation.dtype)))
+  return types.ActorRequest(
+    0,
+    env_ids,
+    np.ones(size, np.int64),
+    types.VectorTimeStep(
+      step_type=np.zeros(size, np.uint8),
+      reward=zeros,
+      discount=zeros,
+      score=zeros,
+      observation=np.zeros((size, *spec.observation.shape), spec.observation.dtype),
+    ),
+  )

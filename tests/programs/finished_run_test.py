@@ -1,4 +1,5 @@
 """One run that finishes, looked at from all sides, and the commands that read it."""
+
 import os
 import pathlib
 import shutil
@@ -25,16 +26,24 @@ def _pss(process):
 def finished(runs, until):
   """(the run, memory of the actor's worker and supervisor late in it, libraries of the worker)."""
   # With an evaluation actor; in runs/ with `latest`, as users have it.
-  run = runs.start('train', *runs.small, f'--config.total_steps={_STEPS}',
-                   '--config.environments_per_actor=32', '--config.agent.batch_size=16',
-                   '--config.num_evaluation_environments=4', '--json')
+  run = runs.start(
+    'train',
+    *runs.small,
+    f'--config.total_steps={_STEPS}',
+    '--config.environments_per_actor=32',
+    '--config.agent.batch_size=16',
+    '--config.num_evaluation_environments=4',
+    '--json',
+  )
   latest = run.folder / 'runs' / 'latest'
   until(lambda: (latest / 'config.json').exists() or run.check_runs(), 'runs/latest')
   run.run_dir = run_directory.RunDirectory(latest.resolve())
   until(lambda: run.status().get('agent_steps', 0) >= 12_000, '12,000 steps')
   workers = run.nodes('actor')
-  memory = {'worker': max(map(_pss, workers)),
-            'supervisor': max(map(_pss, run.nodes('actor_supervisor')))}
+  memory = {
+    'worker': max(map(_pss, workers)),
+    'supervisor': max(map(_pss, run.nodes('actor_supervisor'))),
+  }
   libraries = ''.join(pathlib.Path(f'/proc/{worker.pid}/maps').read_text() for worker in workers)
   assert run.wait() == 0, run.stderr
   return run, memory, libraries
@@ -60,8 +69,9 @@ def test_the_summary_is_whole_and_no_process_is_left(finished, one_json):
 
 def test_an_actor_is_small(finished):
   _, memory, libraries = finished
-  print(f'PSS: worker {memory["worker"] / 1e6:.1f} MB, supervisor '
-        f'{memory["supervisor"] / 1e6:.1f} MB')
+  print(
+    f'PSS: worker {memory["worker"] / 1e6:.1f} MB, supervisor {memory["supervisor"] / 1e6:.1f} MB'
+  )
   assert memory['worker'] < _MAX_PSS
   assert memory['supervisor'] < _MAX_PSS
   assert not [name for name in _LOADED_LIBRARIES if name in libraries]
@@ -71,8 +81,16 @@ def test_the_files_of_the_run(finished):
   run, _, _ = finished
   path = run.run_dir.path
   assert path.parent == run.folder / 'runs' / 'catch_vtrace'
-  assert {'config.json', 'summary.json', 'status.json', 'metrics.csv', 'plot.png', 'tensorboard',
-          'checkpoints', 'logs'} <= set(os.listdir(path))
+  assert {
+    'config.json',
+    'summary.json',
+    'status.json',
+    'metrics.csv',
+    'plot.png',
+    'tensorboard',
+    'checkpoints',
+    'logs',
+  } <= set(os.listdir(path))
   assert {'launcher', 'learner', 'actor'} <= set(os.listdir(run.run_dir.logs))
   assert len(list(run.run_dir.checkpoints.iterdir())) == 3
   metrics = run.metrics()
@@ -83,8 +101,7 @@ def test_the_files_of_the_run(finished):
 
 def test_evaluate_and_plot_read_it(finished, runs, one_json):
   run, _, _ = finished
-  evaluation = runs.start('evaluate', 'runs/latest', '--episodes=30', '--json',
-                          folder=run.folder)
+  evaluation = runs.start('evaluate', 'runs/latest', '--episodes=30', '--json', folder=run.folder)
   figure = runs.start('plot', 'runs/latest', '--out=figure.png', folder=run.folder)
   assert evaluation.wait() == 0, evaluation.stderr
   assert figure.wait() == 0, figure.stderr
@@ -101,9 +118,14 @@ def test_a_finished_run_is_extended_by_raising_total_steps(finished, runs, diges
   extended = runs.folder()
   shutil.copytree(run.run_dir.path, extended / 'run')
   before = run.summary()
-  more = runs.start('train', '--run_dir=run', f'--config.total_steps={_STEPS + 12_000}',
-                    '--config.num_evaluation_environments=0', '--launch=single_process',
-                    folder=extended)
+  more = runs.start(
+    'train',
+    '--run_dir=run',
+    f'--config.total_steps={_STEPS + 12_000}',
+    '--config.num_evaluation_environments=0',
+    '--launch=single_process',
+    folder=extended,
+  )
   assert more.wait() == 0, more.stderr
   summary = more.summary()
   assert summary['status'] == 'finished'

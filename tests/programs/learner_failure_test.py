@@ -1,4 +1,5 @@
 """The learner is killed, or fails: what the user is told, and how the run goes on."""
+
 import signal
 
 import numpy as np
@@ -32,12 +33,19 @@ def _counters_never_decrease(metrics):
 
 def _kill_learner_when_it_has_learnt(run, until, since=0):
   """Returns the mean return and the steps of the newest checkpoint at the kill."""
-  until(lambda: run.status().get('updates', 0) > since
-        and (run.status()['episode_return_last_100'] or -1) > 0.6 or run.check_runs(),
-        'a return above 0.6')
+  until(
+    lambda: (
+      run.status().get('updates', 0) > since
+      and (run.status()['episode_return_last_100'] or -1) > 0.6
+      or run.check_runs()
+    ),
+    'a return above 0.6',
+  )
   saves = checkpoint.newest(run.run_dir.checkpoints)
-  until(lambda: checkpoint.newest(run.run_dir.checkpoints) != saves or run.check_runs(),
-        'a checkpoint of that')
+  until(
+    lambda: checkpoint.newest(run.run_dir.checkpoints) != saves or run.check_runs(),
+    'a checkpoint of that',
+  )
   reached = run.status()['episode_return_last_100']
   run.wait_for_node('learner').send_signal(signal.SIGKILL)
   return reached
@@ -61,9 +69,17 @@ def drill(runs, until):
   resumed.wait_for_updates(30, since=resumed.status()['updates'])
   resumed.process.send_signal(signal.SIGTERM)
   resumed.wait()
-  return {'killed': killed, 'code': first_code, 'left': left, 'failure': first_failure,
-          'summary': first_summary, 'saved': saved, 'resumed': resumed, 'rows': rows,
-          'returns': (first_return, second_return)}
+  return {
+    'killed': killed,
+    'code': first_code,
+    'left': left,
+    'failure': first_failure,
+    'summary': first_summary,
+    'saved': saved,
+    'resumed': resumed,
+    'rows': rows,
+    'returns': (first_return, second_return),
+  }
 
 
 def test_a_killed_learner_ends_the_run_and_is_named(drill):
@@ -72,7 +88,9 @@ def test_a_killed_learner_ends_the_run_and_is_named(drill):
   assert drill['left'] == []
   log = run.run_dir.logs / 'learner' / '0'
   assert run.stderr.splitlines() == [
-      'error in learner/0: the process was lost: killed by SIGKILL', f'log: {log}']
+    'error in learner/0: the process was lost: killed by SIGKILL',
+    f'log: {log}',
+  ]
   assert drill['failure']['node'] == 'learner/0'
   assert drill['summary']['status'] == 'failed'
 
@@ -111,8 +129,11 @@ def test_the_learner_is_killed_while_actors_wait_for_it(runs):
 
 
 def test_a_thread_of_the_learner_fails(runs):
-  run = runs.train(runs.endless, '--config.environment.id=drill_environments:Poisoned',
-                   '--config.network.torso=drill_networks:CheckingTorso')
+  run = runs.train(
+    runs.endless,
+    '--config.environment.id=drill_environments:Poisoned',
+    '--config.network.torso=drill_networks:CheckingTorso',
+  )
   assert run.wait() == 1
   assert run.nodes() == []
   lines = run.stderr.splitlines()
@@ -124,8 +145,9 @@ def test_a_thread_of_the_learner_fails(runs):
 
 
 def test_a_loss_that_is_nan_stops_the_run_and_keeps_the_last_good_checkpoint(runs):
-  run = runs.train(runs.endless, '--config.environment.id=drill_environments:Poisoned',
-                   '--launch=local_mt')
+  run = runs.train(
+    runs.endless, '--config.environment.id=drill_environments:Poisoned', '--launch=local_mt'
+  )
   assert run.wait() == 1
   assert run.nodes() == []
   lines = run.stderr.splitlines()

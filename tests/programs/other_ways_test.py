@@ -1,4 +1,5 @@
 """Other ways to run the same program: transports, launch types, and from Python."""
+
 import os
 import pathlib
 import subprocess
@@ -26,10 +27,10 @@ def _expect_finished(run):
 def test_runs_at_the_same_time_do_not_disturb_each_other(runs):
   """One on courier, one with replay in a process of its own, in the same second and folder."""
   folder = runs.folder()
-  courier = runs.train(_BUDGET, '--config.transport.kind=courier', run_dir='runs/a',
-                       folder=folder)
-  replay = runs.train(_BUDGET, '--config.replay.separate_process=True', run_dir='runs/b',
-                      folder=folder)
+  courier = runs.train(_BUDGET, '--config.transport.kind=courier', run_dir='runs/a', folder=folder)
+  replay = runs.train(
+    _BUDGET, '--config.replay.separate_process=True', run_dir='runs/b', folder=folder
+  )
   temporary = pathlib.Path(replay.wait_for_node('replay').environ()['TMPDIR'])
   assert temporary.is_dir()
   assert 'replay' not in _expect_finished(courier)['cpu_s']
@@ -40,8 +41,12 @@ def test_runs_at_the_same_time_do_not_disturb_each_other(runs):
 
 def test_threads_and_a_single_process_finish(runs):
   threads = runs.train(_BUDGET, '--launch=local_mt', '--config.num_evaluation_environments=2')
-  single = runs.train(_BUDGET, '--launch=single_process', '--config.actor.environment_groups=2',
-                      '--config.num_evaluation_environments=2')
+  single = runs.train(
+    _BUDGET,
+    '--launch=single_process',
+    '--config.actor.environment_groups=2',
+    '--config.num_evaluation_environments=2',
+  )
   for run in (threads, single):
     summary = _expect_finished(run)
     assert set(summary['cpu_s']) == {'launcher'}
@@ -59,11 +64,17 @@ def test_two_environment_groups_and_a_wall_clock_limit_in_processes(runs):
 def _python(folder, script):
   path = folder / 'script.py'
   path.write_text(script)
-  return subprocess.run([sys.executable, str(path)], cwd=folder, capture_output=True, text=True,
-                        timeout=150, env=os.environ)
+  return subprocess.run(
+    [sys.executable, str(path)],
+    cwd=folder,
+    capture_output=True,
+    text=True,
+    timeout=150,
+    env=os.environ,
+  )
 
 
-_CONFIG = '''
+_CONFIG = """
 import dataclasses
 from seed_acme import run_directory, saved_config
 from seed_acme.configs import catch_vtrace
@@ -72,12 +83,15 @@ config = catch_vtrace.experiment()
 config = dataclasses.replace(
     config, num_actors=1, environments_per_actor=8, total_steps=3000,
     replay=dataclasses.replace(config.replay, queue_size=32))
-'''
+"""
 
 
 def test_training_from_python(runs):
   folder = runs.folder()
-  result = _python(folder, _CONFIG + '''
+  result = _python(
+    folder,
+    _CONFIG
+    + """
 from seed_acme import types
 from seed_acme.programs import training_run
 
@@ -93,18 +107,25 @@ try:
   training_run.train(broken, 'broken', launch='single_process')
 except training_run.TrainingFailed as error:
   print(error)
-''')
+""",
+  )
   assert result.returncode == 0, result.stderr
   log = folder / 'broken' / 'logs' / 'launcher'
   assert result.stdout.splitlines() == [
-      f'finished {folder / "run"}', 'refused True',
-      'error in single_process: RuntimeError: the ball fell off the board', f'log: {log}']
+    f'finished {folder / "run"}',
+    'refused True',
+    'error in single_process: RuntimeError: the ball fell off the board',
+    f'log: {log}',
+  ]
 
 
 @pytest.mark.parametrize('launch_type', ['test_mt', 'local_mp'])
 def test_a_program_that_the_user_launches(runs, launch_type):
   folder = runs.folder()
-  result = _python(folder, _CONFIG + f'''
+  result = _python(
+    folder,
+    _CONFIG
+    + f"""
 import launchpad as lp
 from absl import app
 from seed_acme.programs import distributed
@@ -121,6 +142,7 @@ def main(_):
 
 if __name__ == '__main__':
   app.run(main)
-''')
+""",
+  )
   assert result.returncode == 0, result.stderr
   assert 'ended finished' in result.stdout, result.stderr

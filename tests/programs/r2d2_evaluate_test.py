@@ -1,4 +1,5 @@
 """`seed-acme evaluate` on a run of R2D2, whose checkpoint holds a replay memory too."""
+
 import dataclasses
 
 import pytest
@@ -20,9 +21,13 @@ _NUM_EPISODES = 64
 def trained(tmp_path_factory):
   config = registry.load('catch_r2d2')
   config = dataclasses.replace(
-      config, total_steps=500, num_actors=1, environments_per_actor=4,
-      network=dataclasses.replace(config.network, mlp_sizes=(8,), core_size=8, head_sizes=()),
-      agent=dataclasses.replace(config.agent, batch_size=4, replay_min_size=10))
+    config,
+    total_steps=500,
+    num_actors=1,
+    environments_per_actor=4,
+    network=dataclasses.replace(config.network, mlp_sizes=(8,), core_size=8, head_sizes=()),
+    agent=dataclasses.replace(config.agent, batch_size=4, replay_min_size=10),
+  )
   run = run_directory.create(tmp_path_factory.mktemp('r2d2') / 'run')
   saved_config.save(config, run.config)
   assert single_process.run(config, run) == training.FINISHED

@@ -1,4 +1,5 @@
 """A learner with a replay memory is killed: the memory is there again when the run goes on."""
+
 import signal
 
 import numpy as np
@@ -12,8 +13,11 @@ from seed_acme.replay import tables
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 _MIN_UPDATES = 60
 _R2D2 = (
-    '--config=catch_r2d2', '--config.replay.unrolls_per_item=1',
-    '--config.agent.replay_min_size=30', '--config.agent.replay_capacity=100000')
+  '--config=catch_r2d2',
+  '--config.replay.unrolls_per_item=1',
+  '--config.agent.replay_min_size=30',
+  '--config.agent.replay_capacity=100000',
+)
 
 
 def _saved_meta(run):
@@ -76,8 +80,14 @@ def drill(runs, until, one_json):
   resumed.process.send_signal(signal.SIGTERM)
   assert resumed.wait() == 143
   assert not resumed.run_dir.notices.exists()
-  return {'code': code, 'earlier': earlier, 'saved': saved, 'continued': continued,
-          'continued_updates': continued_updates, 'looked': looked}
+  return {
+    'code': code,
+    'earlier': earlier,
+    'saved': saved,
+    'continued': continued,
+    'continued_updates': continued_updates,
+    'looked': looked,
+  }
 
 
 def test_every_unroll_is_restored_with_its_priority(drill):

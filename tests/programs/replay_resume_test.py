@@ -1,4 +1,5 @@
 """A replay memory survives its run, or the user is told why not."""
+
 import dataclasses
 import shutil
 
@@ -21,12 +22,23 @@ pytestmark = pytest.mark.timeout(240)
 def _config(total_steps, ratio=1.0, **changes):
   config = registry.load('catch_r2d2')
   agent = dataclasses.replace(
-      config.agent, unroll_length=6, overlap=3, batch_size=4, replay_min_size=10,
-      replay_capacity=200, replay_ratio=ratio, **changes)
+    config.agent,
+    unroll_length=6,
+    overlap=3,
+    batch_size=4,
+    replay_min_size=10,
+    replay_capacity=200,
+    replay_ratio=ratio,
+    **changes,
+  )
   return dataclasses.replace(
-      config, total_steps=total_steps, num_actors=1, environments_per_actor=4,
-      network=dataclasses.replace(config.network, mlp_sizes=(8,), core_size=8, head_sizes=()),
-      agent=agent)
+    config,
+    total_steps=total_steps,
+    num_actors=1,
+    environments_per_actor=4,
+    network=dataclasses.replace(config.network, mlp_sizes=(8,), core_size=8, head_sizes=()),
+    agent=agent,
+  )
 
 
 @pytest.fixture
@@ -76,12 +88,24 @@ def test_size_and_counts_go_on(start, saved):
   assert _info(program)[0] > info[0]
 
 
-@pytest.mark.parametrize('spoil, reason', [
+@pytest.mark.parametrize(
+  'spoil, reason',
+  [
     (lambda folder: shutil.rmtree(folder), 'has none'),
-    (lambda folder: (folder / 'chunks.tfrecord').write_bytes(
-        (folder / 'chunks.tfrecord').read_bytes()[:-100]), 'not whole'),
-    (lambda folder: (folder / 'chunks.tfrecord').write_bytes(
-        b'x' * (folder / 'chunks.tfrecord').stat().st_size), 'corrupted')])
+    (
+      lambda folder: (folder / 'chunks.tfrecord').write_bytes(
+        (folder / 'chunks.tfrecord').read_bytes()[:-100]
+      ),
+      'not whole',
+    ),
+    (
+      lambda folder: (folder / 'chunks.tfrecord').write_bytes(
+        b'x' * (folder / 'chunks.tfrecord').stat().st_size
+      ),
+      'corrupted',
+    ),
+  ],
+)
 def test_what_cannot_be_restored_is_told_and_the_run_goes_on(start, saved, spoil, reason):
   run, _ = saved
   spoil(checkpoint.newest(run.checkpoints) / 'replay')
@@ -131,7 +155,8 @@ def test_a_memory_that_finds_no_room_loses_no_weights(start, tmp_path):
 
 def _without_replay(config):
   return dataclasses.replace(
-      config, checkpoint=dataclasses.replace(config.checkpoint, replay=False))
+    config, checkpoint=dataclasses.replace(config.checkpoint, replay=False)
+  )
 
 
 def test_a_resumption_that_restores_no_memory_does_not_lose_it(start, saved):
@@ -146,7 +171,8 @@ def test_a_resumption_that_restores_no_memory_does_not_lose_it(start, saved):
 
 
 def test_a_memory_that_reverb_does_not_take_outlives_a_run_that_learnt_nothing(
-    start, saved, monkeypatch):
+  start, saved, monkeypatch
+):
   run, info = saved
 
   def refuse(folder, restore_from):
@@ -194,11 +220,17 @@ def test_uniform_replay_is_a_setting(start, tmp_path):
   assert not program._memory._waiting  # no priority is kept for it
 
 
-@pytest.mark.parametrize('changes, text', [
-    ({'replay_ratio': 0.0}, 'replay_ratio'), ({'replay_ratio': float('nan')}, 'replay_ratio'),
-    ({'replay_min_size': 201}, 'replay_min_size'), ({'replay_capacity': 0}, 'replay_'),
+@pytest.mark.parametrize(
+  'changes, text',
+  [
+    ({'replay_ratio': 0.0}, 'replay_ratio'),
+    ({'replay_ratio': float('nan')}, 'replay_ratio'),
+    ({'replay_min_size': 201}, 'replay_min_size'),
+    ({'replay_capacity': 0}, 'replay_'),
     ({'priority_exponent': -1.0}, 'priority_exponent'),
-    ({'importance_exponent': float('inf')}, 'importance_exponent')])
+    ({'importance_exponent': float('inf')}, 'importance_exponent'),
+  ],
+)
 def test_a_memory_that_cannot_work_is_refused(changes, text):
   config = _config(100)
   config = dataclasses.replace(config, agent=dataclasses.replace(config.agent, **changes))

@@ -1,4 +1,5 @@
 """What a replay memory will take is told before it is too late, with settings that work."""
+
 import dataclasses
 import re
 
@@ -25,8 +26,9 @@ def _suggested(config, warning):
   return _with_agent(config, **{name: int(value) for name, value in found.items()})
 
 
-@pytest.mark.parametrize('name', [
-    'atari_r2d2', 'atari_r2d2_small', 'bench_pong_r2d2', 'catch_r2d2', 'memory_chain_r2d2'])
+@pytest.mark.parametrize(
+  'name', ['atari_r2d2', 'atari_r2d2_small', 'bench_pong_r2d2', 'catch_r2d2', 'memory_chain_r2d2']
+)
 def test_it_is_what_the_unrolls_hold(name):
   config = registry.load(name)
   unroll = build.make_acting(config).example_unroll(config)
@@ -61,8 +63,9 @@ def test_no_warning_where_it_fits():
 def control_group(tmp_path, monkeypatch):
   """`control_group(**files)`: a container with these figures, on a machine with 20 GB left."""
   monkeypatch.setattr(replay_size, '_CGROUP', tmp_path)
-  monkeypatch.setattr(replay_size.psutil, 'virtual_memory', lambda: type(
-      'Memory', (), {'available': 20 * _GB}))
+  monkeypatch.setattr(
+    replay_size.psutil, 'virtual_memory', lambda: type('Memory', (), {'available': 20 * _GB})
+  )
 
   def write(**files):
     for name, text in files.items():
@@ -74,12 +77,16 @@ def control_group(tmp_path, monkeypatch):
 _STAT = f'anon {_GB}\nfile {4 * _GB}\ninactive_file {3 * _GB}'
 
 
-@pytest.mark.parametrize('files, expected', [
+@pytest.mark.parametrize(
+  'files, expected',
+  [
     ({}, 20 * _GB),
     ({'max': 'max', 'current': 5 * _GB, 'stat': _STAT}, 20 * _GB),
     ({'max': 12 * _GB, 'current': 5 * _GB, 'stat': _STAT}, 10 * _GB),
     ({'max': 90 * _GB, 'current': 5 * _GB, 'stat': _STAT}, 20 * _GB),
-    ({'max': 4 * _GB, 'current': 8 * _GB, 'stat': _STAT}, 0)])
+    ({'max': 4 * _GB, 'current': 8 * _GB, 'stat': _STAT}, 0),
+  ],
+)
 def test_in_a_container_what_it_has_left(control_group, files, expected):
   control_group(**files)
   assert replay_size.available_memory() == expected

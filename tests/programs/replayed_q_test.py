@@ -2,6 +2,7 @@
 
 Catch for unrolls on their way into replay, for many overlaps; Pong for what comes out of it.
 """
+
 import dataclasses
 
 import numpy as np
@@ -21,16 +22,24 @@ pytestmark = pytest.mark.timeout(240)
 def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
   config = registry.load('catch_r2d2')
   agent = dataclasses.replace(
-      config.agent, unroll_length=12, overlap=overlap, batch_size=4, replay_min_size=8,
-      optimizer=config_lib.OptimizerConfig(learning_rate=0.0))
+    config.agent,
+    unroll_length=12,
+    overlap=overlap,
+    batch_size=4,
+    replay_min_size=8,
+    optimizer=config_lib.OptimizerConfig(learning_rate=0.0),
+  )
   config = dataclasses.replace(
-      config, total_steps=10**6, num_actors=1, environments_per_actor=4, agent=agent)
+    config, total_steps=10**6, num_actors=1, environments_per_actor=4, agent=agent
+  )
   program = single_process.SingleProcess(config, run_directory.create(tmp_path / 'run'))
   unrolls, put = [], program.writer.put
 
   def put_and_keep(finished):
-    unrolls.extend(tree.map_structure(lambda x: np.copy(x[k]), finished)  # noqa: B023
-                   for k in range(len(finished.policy_version)))
+    unrolls.extend(
+      tree.map_structure(lambda x: np.copy(x[k]), finished)  # noqa: B023
+      for k in range(len(finished.policy_version))
+    )
     put(finished)
 
   program.writer.put = put_and_keep
@@ -38,8 +47,9 @@ def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
     program.step()
   network = program.loop._learner._network.online
   batch = tree.map_structure(lambda *leaves: np.stack(leaves, axis=1), *unrolls)
-  state = tree.map_structure(lambda *leaves: np.stack(leaves),
-                             *[unroll.initial_state for unroll in unrolls])
+  state = tree.map_structure(
+    lambda *leaves: np.stack(leaves), *[unroll.initial_state for unroll in unrolls]
+  )
   replayed = network.unroll(batch.inputs, state)[0].q_values.numpy()
   acted = batch.outputs.prediction.q_values
   program.close()
@@ -60,16 +70,27 @@ def test_what_reverb_samples_of_pong_with_stacked_frames_is_what_was_acted(tmp_p
   config = registry.load('atari_r2d2_small')
   assert (config.network.frame_stack, config.network.core) == (4, 'lstm')
   config = dataclasses.replace(
-      config, total_steps=10**6, num_actors=1, environments_per_actor=2,
-      num_evaluation_environments=0,
-      # Episodes end within unrolls, which stacks of frames must not cross.
-      environment=dataclasses.replace(
-          config.environment, settings={**config.environment.settings, 'max_frames': 4 * 13}),
-      network=dataclasses.replace(config.network, torso_output_size=32, core_size=16,
-                                  head_sizes=(16,)),
-      agent=dataclasses.replace(
-          config.agent, unroll_length=8, overlap=overlap, batch_size=4, replay_min_size=4,
-          optimizer=config_lib.OptimizerConfig(learning_rate=0.0)))
+    config,
+    total_steps=10**6,
+    num_actors=1,
+    environments_per_actor=2,
+    num_evaluation_environments=0,
+    # Episodes end within unrolls, which stacks of frames must not cross.
+    environment=dataclasses.replace(
+      config.environment, settings={**config.environment.settings, 'max_frames': 4 * 13}
+    ),
+    network=dataclasses.replace(
+      config.network, torso_output_size=32, core_size=16, head_sizes=(16,)
+    ),
+    agent=dataclasses.replace(
+      config.agent,
+      unroll_length=8,
+      overlap=overlap,
+      batch_size=4,
+      replay_min_size=4,
+      optimizer=config_lib.OptimizerConfig(learning_rate=0.0),
+    ),
+  )
   program = single_process.SingleProcess(config, run_directory.create(tmp_path / 'run'))
   samples = []
   program.loop.train = lambda sample: samples.append(tree.map_structure(np.array, sample))

@@ -1,4 +1,5 @@
 """The single-process program: repeatable, resumable, and all its counts agree."""
+
 import dataclasses
 import json
 
@@ -25,11 +26,15 @@ def _config(**changes):
   """Small, with a row of the log for every update."""
   config = registry.load('catch_vtrace')
   small = {
-      'num_actors': 2, 'environments_per_actor': 4, 'num_evaluation_environments': 2,
-      'total_steps': _STEPS, 'network': dataclasses.replace(config.network, mlp_sizes=(16,)),
-      'agent': dataclasses.replace(config.agent, unroll_length=5, batch_size=4),
-      'replay': config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
-      'learner': config_lib.LearnerConfig(log_period_s=0.0)}
+    'num_actors': 2,
+    'environments_per_actor': 4,
+    'num_evaluation_environments': 2,
+    'total_steps': _STEPS,
+    'network': dataclasses.replace(config.network, mlp_sizes=(16,)),
+    'agent': dataclasses.replace(config.agent, unroll_length=5, batch_size=4),
+    'replay': config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
+    'learner': config_lib.LearnerConfig(log_period_s=0.0),
+  }
   return dataclasses.replace(config, **{**small, **changes})
 
 
@@ -52,8 +57,11 @@ def _arrays(run):
 
 
 def _rows(run):
-  return {name: np.array(column) for name, column in csv_file.read(run.metrics).items()
-          if name not in _MEASURED}
+  return {
+    name: np.array(column)
+    for name, column in csv_file.read(run.metrics).items()
+    if name not in _MEASURED
+  }
 
 
 def _status(run):
@@ -125,7 +133,7 @@ def test_every_unroll_is_inserted_and_trained_once(tmp_path):
   while len(trained) < 40:
     program.step()
   program.close()
-  assert trained == put[:len(trained)]
+  assert trained == put[: len(trained)]
   assert len(put) - len(trained) < config.agent.batch_size + config.replay.unrolls_per_item
   assert program.writer.num_inserted >= len(trained)
 
@@ -173,7 +181,7 @@ def test_a_finished_run_is_extended_and_its_counters_go_on(tmp_path):
   assert after['agent_steps'] >= 600
   assert (np.diff(rows['agent_steps']) >= 0).all()
   for name, column in rows_before.items():
-    np.testing.assert_array_equal(rows[name][:column.size], column, err_msg=name)
+    np.testing.assert_array_equal(rows[name][: column.size], column, err_msg=name)
   assert rows['updates'][rows_before['updates'].size] == before['updates'] + 1
 
 
@@ -233,8 +241,7 @@ def test_a_warm_start_begins_with_the_other_runs_weights(first, tmp_path):
 
 def test_a_checkpoint_of_another_network_is_refused(first, tmp_path):
   config = _config(initial_checkpoint=str(first.path))
-  config = dataclasses.replace(
-      config, network=dataclasses.replace(config.network, mlp_sizes=(17,)))
+  config = dataclasses.replace(config, network=dataclasses.replace(config.network, mlp_sizes=(17,)))
   with pytest.raises(types.UserError, match='shape') as error:
     single_process.SingleProcess(config, run_directory.create(tmp_path))
   assert len(str(error.value).splitlines()) <= 4
@@ -243,10 +250,12 @@ def test_a_checkpoint_of_another_network_is_refused(first, tmp_path):
 def test_memory_overlap_and_one_environment_group(tmp_path):
   config = _config()
   run = _run(
-      tmp_path, total_steps=300,
-      network=dataclasses.replace(config.network, core='lstm', core_size=8),
-      agent=dataclasses.replace(config.agent, overlap=7),
-      actor=config_lib.ActorConfig(environment_groups=1))
+    tmp_path,
+    total_steps=300,
+    network=dataclasses.replace(config.network, core='lstm', core_size=8),
+    agent=dataclasses.replace(config.agent, overlap=7),
+    actor=config_lib.ActorConfig(environment_groups=1),
+  )
   status = _status(run)
   assert status['agent_steps'] >= 300
   assert 0 <= status['agent_steps'] - status['trained_steps'] <= 6 * config.agent.unroll_length

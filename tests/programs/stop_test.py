@@ -1,4 +1,5 @@
 """Runs that are stopped, from the keyboard or by force: what they leave, and what they do not."""
+
 import os
 import signal
 import time
@@ -38,8 +39,7 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
   assert counts['updates'] >= 20
   assert 'Resume: ' in run.stdout and 'seed-acme train --run_dir=run\n' in run.stdout
 
-  resumed = runs.start('train', '--run_dir=run', '--config.checkpoint.period_s=1000',
-                       folder=folder)
+  resumed = runs.start('train', '--run_dir=run', '--config.checkpoint.period_s=1000', folder=folder)
   resumed.wait_for_updates(20, since=counts['updates'])
   resumed.process.send_signal(signal.SIGTERM)
   assert _expect_stopped(resumed, 143)['updates'] >= counts['updates'] + 20
@@ -48,8 +48,13 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
 
 @pytest.mark.parametrize('launch', ['local_mt', 'single_process'])
 def test_sigterm_in_the_other_launch_types(runs, folder, launch):
-  run = runs.train(runs.endless, '--config.checkpoint.period_s=1000', f'--launch={launch}',
-                   run_dir=launch, folder=folder)
+  run = runs.train(
+    runs.endless,
+    '--config.checkpoint.period_s=1000',
+    f'--launch={launch}',
+    run_dir=launch,
+    folder=folder,
+  )
   run.wait_for_updates(20)
   run.process.send_signal(signal.SIGTERM)
   assert _expect_stopped(run, 143)['updates'] >= 20
@@ -59,7 +64,8 @@ def test_after_a_kill_of_the_front_end_no_process_is_left(runs, folder, until):
   run = runs.train(runs.endless, run_dir='front_end', folder=folder)
   run.wait_for_updates()
   assert {'launcher', 'learner', 'actor_supervisor', 'actor'} <= {
-      process.environ()['SEED_ACME_NODE'] for process in run.nodes()}
+    process.environ()['SEED_ACME_NODE'] for process in run.nodes()
+  }
   run.process.kill()
   until(lambda: not run.nodes(), 'the end of all processes', 30)
 
@@ -72,8 +78,9 @@ def test_a_kill_of_the_launcher_ends_the_run_with_a_message(runs, folder):
   assert run.wait() == 1
   assert run.nodes() == []
   assert run.stderr.splitlines()[-2:] == [
-      'error in launcher: the process was lost: killed by SIGKILL',
-      f'log: {run.run_dir.logs / "launcher"}']
+    'error in launcher: the process was lost: killed by SIGKILL',
+    f'log: {run.run_dir.logs / "launcher"}',
+  ]
   assert run.summary()['status'] == 'failed'
 
 

@@ -1,4 +1,5 @@
 """Strictly on-policy runs, whole: no lag, every step learnt once, weights change once an update."""
+
 import contextlib
 import dataclasses
 import json
@@ -29,12 +30,16 @@ def _catch(**changes):
   """V-trace on eight environments, of which each gives two unrolls to an update."""
   config = registry.load('catch_vtrace')
   small = {
-      'num_actors': 2, 'environments_per_actor': 4, 'num_evaluation_environments': 2,
-      'total_steps': _STEPS, 'network': dataclasses.replace(config.network, mlp_sizes=(16,)),
-      'agent': dataclasses.replace(config.agent, unroll_length=5, batch_size=16),
-      'replay': config_lib.ReplayConfig(queue_size=16, unrolls_per_item=2),
-      'inference': config_lib.InferenceConfig(strictly_on_policy=True),
-      'learner': config_lib.LearnerConfig(log_period_s=0.0)}
+    'num_actors': 2,
+    'environments_per_actor': 4,
+    'num_evaluation_environments': 2,
+    'total_steps': _STEPS,
+    'network': dataclasses.replace(config.network, mlp_sizes=(16,)),
+    'agent': dataclasses.replace(config.agent, unroll_length=5, batch_size=16),
+    'replay': config_lib.ReplayConfig(queue_size=16, unrolls_per_item=2),
+    'inference': config_lib.InferenceConfig(strictly_on_policy=True),
+    'learner': config_lib.LearnerConfig(log_period_s=0.0),
+  }
   return _valid(dataclasses.replace(config, **{**small, **changes}))
 
 
@@ -43,12 +48,15 @@ def _ppo(**changes):
   config = registry.load('cartpole_ppo')
   assert config.inference.strictly_on_policy
   small = {
-      'environments_per_actor': 4, 'total_steps': 300,
-      'network': dataclasses.replace(config.network, mlp_sizes=(8,)),
-      'agent': dataclasses.replace(config.agent, unroll_length=8, batch_size=4, minibatch_size=16,
-                                   num_epochs=2),
-      'replay': config_lib.ReplayConfig(queue_size=4, unrolls_per_item=4),
-      'learner': config_lib.LearnerConfig(log_period_s=0.0)}
+    'environments_per_actor': 4,
+    'total_steps': 300,
+    'network': dataclasses.replace(config.network, mlp_sizes=(8,)),
+    'agent': dataclasses.replace(
+      config.agent, unroll_length=8, batch_size=4, minibatch_size=16, num_epochs=2
+    ),
+    'replay': config_lib.ReplayConfig(queue_size=4, unrolls_per_item=4),
+    'learner': config_lib.LearnerConfig(log_period_s=0.0),
+  }
   return _valid(dataclasses.replace(config, **{**small, **changes}))
 
 
@@ -85,11 +93,19 @@ def _versions(monkeypatch):
   return seen
 
 
-@pytest.mark.parametrize('changes', [
-    {}, {'num_evaluation_environments': 0, 'actor': config_lib.ActorConfig(environment_groups=2)},
-    {'num_actors': 1, 'environments_per_actor': 16,
-     'network': config_lib.NetworkConfig(mlp_sizes=(8,), core='lstm', core_size=4)}],
-    ids=['two actors', 'two groups', 'lstm'])
+@pytest.mark.parametrize(
+  'changes',
+  [
+    {},
+    {'num_evaluation_environments': 0, 'actor': config_lib.ActorConfig(environment_groups=2)},
+    {
+      'num_actors': 1,
+      'environments_per_actor': 16,
+      'network': config_lib.NetworkConfig(mlp_sizes=(8,), core='lstm', core_size=4),
+    },
+  ],
+  ids=['two actors', 'two groups', 'lstm'],
+)
 def test_a_single_process_has_no_lag_and_learns_every_step_once(tmp_path, versions, changes):
   ended, status = _run(_catch(**changes), tmp_path)
   assert ended == training.FINISHED and status['agent_steps'] == _STEPS and status['updates'] == 8
@@ -142,8 +158,7 @@ def test_a_stopped_run_goes_on(tmp_path, versions):
 
 
 @pytest.mark.parametrize('first_learner_wrote', [16, 6], ids=['an update', 'a part of one'])
-def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(
-    tmp_path, first_learner_wrote):
+def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, first_learner_wrote):
   """Replay has a node of its own, and the learner before this one was killed."""
   config, run = _catch(), run_directory.create(tmp_path)
   acting = build.make_acting(config)
@@ -151,7 +166,8 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(
   _write(config, acting, replay, first_learner_wrote)
   with contextlib.ExitStack() as cleanup:
     node = learner_node.LearnerNodeProcess(
-        config, run, 'token', '127.0.0.1:0', replay.address, cleanup)
+      config, run, 'token', '127.0.0.1:0', replay.address, cleanup
+    )
     assert node._prefetcher.next(timeout_s=1.0) is None
     _write(config, acting, replay, 16)
     sample = node._prefetcher.next(timeout_s=60)
@@ -162,8 +178,11 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(
 
 def _write(config, acting, replay, num_unrolls):
   writer = build_replay.make_writer(config, acting, replay.address)
-  writer.put(tree.map_structure(
-      lambda x: np.repeat(x[None], num_unrolls, axis=0), acting.example_unroll(config)))
+  writer.put(
+    tree.map_structure(
+      lambda x: np.repeat(x[None], num_unrolls, axis=0), acting.example_unroll(config)
+    )
+  )
   while writer.has_item():
     writer.write_item()
   writer.stop()
@@ -179,8 +198,12 @@ def test_a_memory_that_outlived_a_learner_is_kept(tmp_path):
   replay.stop()
 
 
-_STRICT = ('--config.inference.strictly_on_policy=True', '--config.num_actors=2',
-           '--config.environments_per_actor=4', '--config.num_evaluation_environments=2')
+_STRICT = (
+  '--config.inference.strictly_on_policy=True',
+  '--config.num_actors=2',
+  '--config.environments_per_actor=4',
+  '--config.num_evaluation_environments=2',
+)
 _STEPS_AN_UPDATE = 8 * 9  # at most: eight unrolls of nine
 
 
@@ -219,13 +242,23 @@ def _expect_no_lag_in_processes(status):
 @pytest.mark.timeout(600)
 def test_ppo_in_processes_with_replay_in_one_of_its_own(runs):
   run = runs.start(
-      'train', '--config=cartpole_ppo', '--run_dir=run', '--config.total_steps=500',
-      '--config.network.mlp_sizes', '8', '--config.environments_per_actor=4',
-      '--config.agent.unroll_length=8', '--config.agent.batch_size=4',
-      '--config.agent.minibatch_size=16', '--config.agent.num_epochs=2',
-      '--config.replay.queue_size=4', '--config.replay.unrolls_per_item=4',
-      '--config.replay.separate_process=True', '--config.replay.prefetch_batches=0',
-      '--config.learner.xla=False')
+    'train',
+    '--config=cartpole_ppo',
+    '--run_dir=run',
+    '--config.total_steps=500',
+    '--config.network.mlp_sizes',
+    '8',
+    '--config.environments_per_actor=4',
+    '--config.agent.unroll_length=8',
+    '--config.agent.batch_size=4',
+    '--config.agent.minibatch_size=16',
+    '--config.agent.num_epochs=2',
+    '--config.replay.queue_size=4',
+    '--config.replay.unrolls_per_item=4',
+    '--config.replay.separate_process=True',
+    '--config.replay.prefetch_batches=0',
+    '--config.learner.xla=False',
+  )
   assert run.wait() == 0, run.stderr
   status = run.status()
   assert status['policy_lag_mean'] == status['policy_lag_max'] == 0

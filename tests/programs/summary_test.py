@@ -1,4 +1,5 @@
 """What a run says at its end, where its process was lost on the way there."""
+
 import dataclasses
 
 import numpy as np
@@ -29,16 +30,20 @@ def _make(path, config, steps=_STEPS, wall_s=10.0):
   """A run whose process was lost right after its last checkpoint."""
   run = run_directory.create(path)
   saved_config.save(config, run.config)
-  counts = counting.Counts(agent_steps=steps, frames=steps, updates=7, episodes=90,
-                           trained_steps=steps, wall_s=wall_s)
-  checkpoint.save(run.checkpoints, 7, {'w': np.zeros(2)},
-                  {'counts': counts._asdict(), 'resumptions': 0}, keep=3)
+  counts = counting.Counts(
+    agent_steps=steps, frames=steps, updates=7, episodes=90, trained_steps=steps, wall_s=wall_s
+  )
+  checkpoint.save(
+    run.checkpoints, 7, {'w': np.zeros(2)}, {'counts': counts._asdict(), 'resumptions': 0}, keep=3
+  )
   csv = csv_file.CsvLogger(run.metrics)
   for step in (500, 900):
     csv.write(step, {'episode/return': 0.5, 'wall_s': step / 100})
   csv.close()
-  run_directory.write_json(run.status, {
-      'status': 'running', 'agent_steps': 900, 'updates': 6, 'episode_return_last_100': 0.5})
+  run_directory.write_json(
+    run.status,
+    {'status': 'running', 'agent_steps': 900, 'updates': 6, 'episode_return_last_100': 0.5},
+  )
   return run
 
 
@@ -50,8 +55,9 @@ def _refusal(config, run):
 
 def test_what_the_end_did_not_come_to_is_made_good(tmp_path, config):
   run = _make(tmp_path / 'run', config)
-  run_directory.write_json(run.summary, {
-      'status': 'stopped', 'agent_steps': 400, 'cpu_s': {'learner': 5.0}})
+  run_directory.write_json(
+    run.summary, {'status': 'stopped', 'agent_steps': 400, 'cpu_s': {'learner': 5.0}}
+  )
   summary = summary_lib.complete(config, run, _refusal(config, run).last)
   assert summary == run_directory.read_json(run.summary)
   assert (summary['status'], summary['agent_steps'], summary['updates']) == ('finished', 1000, 7)
@@ -91,8 +97,9 @@ def test_a_failure_names_what_is_in_the_bucket(tmp_path):
   failure = summary_lib.known_failure(run)
   assert failure == run_directory.read_json(run.failure)
   assert summary_lib.failure_text(failure, run) == (
-      'error in learner/0: OSError: gs://bucket/run/checkpoints: no space\n'
-      'log: gs://bucket/run/logs/learner/0')
+    'error in learner/0: OSError: gs://bucket/run/checkpoints: no space\n'
+    'log: gs://bucket/run/logs/learner/0'
+  )
   assert summary_lib.failure_text(None, run).endswith('look into gs://bucket/run/logs')
 
 

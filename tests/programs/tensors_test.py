@@ -1,4 +1,5 @@
 """A Launchpad node imports TensorFlow inside absl's app.run; tensors must compare all the same."""
+
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import pytest
 
 from seed_acme.programs import processes
 
-_SCRIPT = '''
+_SCRIPT = """
 from absl import app
 
 def main(_):
@@ -16,12 +17,13 @@ def main(_):
   print(unequal(tf.constant([1, 2, 3])).numpy().tolist())
 
 app.run(main)
-'''
+"""
 
 
 @pytest.mark.timeout(120)
 def test_tensors_compare_by_element_in_a_node():
   variables = {**os.environ, **processes.environment('learner', os.getpid())}
-  output = subprocess.run([sys.executable, '-c', _SCRIPT], env=variables, check=True,
-                          stdout=subprocess.PIPE, text=True).stdout
+  output = subprocess.run(
+    [sys.executable, '-c', _SCRIPT], env=variables, check=True, stdout=subprocess.PIPE, text=True
+  ).stdout
   assert output.strip() == '[1, 0, 1]'

@@ -1,4 +1,5 @@
 """The file of a video: whole or not at all, and the size of its pictures."""
+
 import numpy as np
 import pytest
 
@@ -16,17 +17,27 @@ def test_a_failure_leaves_the_old_video_alone(tmp_path):
     writer.add(screen)
     raise KeyboardInterrupt
   writer = video.Writer(path)
-  with pytest.raises(types.UserError, match=r'from \[20, 20, 3\] to \[10, 20, 3\]'), (
-      writer.open(15.0)):
+  with (
+    pytest.raises(types.UserError, match=r'from \[20, 20, 3\] to \[10, 20, 3\]'),
+    writer.open(15.0),
+  ):
     writer.add(screen)
     writer.add(screen[:10])
   assert path.read_text() == 'the old one'
   assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize('size, enlarged', [
-    ((210, 160), (420, 320)), ((400, 600), (400, 600)), ((321, 333), (322, 334)),
-    ((16, 96), (208, 1248)), ((1, 3000), (2, 3000)), ((107, 107), (322, 322))])
+@pytest.mark.parametrize(
+  'size, enlarged',
+  [
+    ((210, 160), (420, 320)),
+    ((400, 600), (400, 600)),
+    ((321, 333), (322, 334)),
+    ((16, 96), (208, 1248)),
+    ((1, 3000), (2, 3000)),
+    ((107, 107), (322, 322)),
+  ],
+)
 def test_pictures_are_enlarged_by_a_whole_number_to_even_sides(size, enlarged):
   screen = np.random.default_rng(1).integers(0, 256, (*size, 3), np.uint8)
   result = video.enlarge(screen)
@@ -35,4 +46,5 @@ def test_pictures_are_enlarged_by_a_whole_number_to_even_sides(size, enlarged):
   if size == (1, 3000):
     factor = 1
   np.testing.assert_array_equal(
-      result[:factor * size[0]:factor, :factor * size[1]:factor], screen)
+    result[: factor * size[0] : factor, : factor * size[1] : factor], screen
+  )

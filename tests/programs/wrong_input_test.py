@@ -1,4 +1,5 @@
 """Wrong input: at most four lines with the fix, exit code 2, and not a file changed."""
+
 import os
 import pathlib
 import socket
@@ -14,8 +15,9 @@ pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 def folder(runs):
   """A working folder with a small finished run in it, `old`."""
   folder = runs.folder()
-  run = runs.train('--config.total_steps=500', '--launch=single_process', run_dir='old',
-                   folder=folder)
+  run = runs.train(
+    '--config.total_steps=500', '--launch=single_process', run_dir='old', folder=folder
+  )
   assert run.wait() == 0, run.stderr
   return folder
 
@@ -39,7 +41,9 @@ def _port_in_use(request):
   return holder.getsockname()[1]
 
 
-@pytest.mark.parametrize('arguments, words', [
+@pytest.mark.parametrize(
+  'arguments, words',
+  [
     (['--config=catch_vtrac'], ['catch_vtrac', 'catch_vtrace']),
     (['--config=missing.py'], ['missing.py', 'does not exist']),
     (['--config.num_actor=3'], ['num_actor', '--config.num_actors']),
@@ -56,7 +60,8 @@ def _port_in_use(request):
     (['--launch=local'], ['local_mp']),
     (['--run_dir=/proc/run'], ['/proc/run']),
     (['--run_dir=old/config.json'], ['old/config.json']),
-])
+  ],
+)
 def test_wrong_arguments(runs, folder, digest, arguments, words):
   before = digest(folder / 'old')
   _expect_refusal(runs.start('train', *arguments, folder=folder), *words)
@@ -64,12 +69,15 @@ def test_wrong_arguments(runs, folder, digest, arguments, words):
   assert not (folder / 'runs').exists()
 
 
-@pytest.mark.parametrize('arguments, words', [
+@pytest.mark.parametrize(
+  'arguments, words',
+  [
     (['--config=memory_chain_vtrace'], ['memory_chain', '--run_dir']),
     (['--config.seed=2'], ['seed: 1 -> 2']),
     (['--config.total_steps=-5'], ['total_steps', '-5']),
     (['--config.unknown=1'], ['unknown']),
-])
+  ],
+)
 def test_a_run_that_cannot_be_resumed_so(runs, folder, digest, arguments, words):
   before = digest(folder / 'old')
   _expect_refusal(runs.start('train', '--run_dir=old', *arguments, folder=folder), *words)
@@ -80,9 +88,17 @@ def test_a_run_that_cannot_be_resumed_so(runs, folder, digest, arguments, words)
 def test_a_port_in_use(runs, folder, digest, request, part):
   before = digest(folder / 'old')
   port = _port_in_use(request)
-  _expect_refusal(runs.start(
-      'train', '--run_dir=old', '--config.total_steps=1000', f'--config.{part}.port={port}',
-      folder=folder), str(port), f'{part}.port')
+  _expect_refusal(
+    runs.start(
+      'train',
+      '--run_dir=old',
+      '--config.total_steps=1000',
+      f'--config.{part}.port={port}',
+      folder=folder,
+    ),
+    str(port),
+    f'{part}.port',
+  )
   assert digest(folder / 'old') == before
 
 
@@ -97,8 +113,11 @@ def test_a_corrupt_checkpoint(runs, folder, digest):
   for path in (folder / 'old' / 'checkpoints').glob('*/arrays.npz'):
     path.write_bytes(path.read_bytes()[:-100])
   before = digest(folder / 'old')
-  _expect_refusal(runs.start('train', '--run_dir=old', '--config.total_steps=1000',
-                             folder=folder), 'arrays.npz', 'corrupt')
+  _expect_refusal(
+    runs.start('train', '--run_dir=old', '--config.total_steps=1000', folder=folder),
+    'arrays.npz',
+    'corrupt',
+  )
   _expect_refusal(runs.start('evaluate', 'old', folder=folder), 'corrupt')
   assert digest(folder / 'old') == before
 
@@ -108,8 +127,9 @@ def test_a_run_that_is_being_trained(runs, folder, digest):
   (folder / 'busy' / 'config.json').write_bytes((folder / 'old' / 'config.json').read_bytes())
   before = digest(folder / 'busy' / 'logs')
   with run_directory.lock(run):
-    _expect_refusal(runs.start('train', '--run_dir=busy', folder=folder), 'busy',
-                    f'process {os.getpid()}')
+    _expect_refusal(
+      runs.start('train', '--run_dir=busy', folder=folder), 'busy', f'process {os.getpid()}'
+    )
   assert digest(folder / 'busy' / 'logs') == before
 
 
@@ -117,25 +137,36 @@ def test_a_package_that_is_missing(runs, folder):
   hidden = pathlib.Path(folder) / 'hidden'
   hidden.mkdir()
   (hidden / 'experiment.py').write_text(
-      'import importlib.util\n'
-      'find = importlib.util.find_spec\n'
-      'importlib.util.find_spec = (\n'
-      '    lambda name, *rest: None if name == "gymnasium" else find(name, *rest))\n'
-      'from seed_acme.configs import catch_vtrace\n'
-      'def experiment():\n'
-      '  return catch_vtrace.experiment()\n')
-  _expect_refusal(runs.start(
-      'train', '--config=hidden/experiment.py', '--config.environment.id=gymnasium:CartPole-v1',
-      folder=folder), 'gymnasium', "pip install -e '.[gymnasium]'")
+    'import importlib.util\n'
+    'find = importlib.util.find_spec\n'
+    'importlib.util.find_spec = (\n'
+    '    lambda name, *rest: None if name == "gymnasium" else find(name, *rest))\n'
+    'from seed_acme.configs import catch_vtrace\n'
+    'def experiment():\n'
+    '  return catch_vtrace.experiment()\n'
+  )
+  _expect_refusal(
+    runs.start(
+      'train',
+      '--config=hidden/experiment.py',
+      '--config.environment.id=gymnasium:CartPole-v1',
+      folder=folder,
+    ),
+    'gymnasium',
+    "pip install -e '.[gymnasium]'",
+  )
 
 
-@pytest.mark.parametrize('arguments, words', [
+@pytest.mark.parametrize(
+  'arguments, words',
+  [
     (['evaluate', 'nothing'], ['nothing', 'runs/latest']),
     (['evaluate', 'old', '--episodes=0'], ['episodes', '>= 1']),
     (['evaluate'], ['runs/latest']),
     (['plot'], ['runs/latest']),
     (['plot', 'nothing'], ['nothing']),
     (['trane'], ['trane', 'train']),
-])
+  ],
+)
 def test_wrong_arguments_of_the_other_commands(runs, folder, arguments, words):
   _expect_refusal(runs.start(*arguments, folder=folder), *words)

@@ -1,4 +1,5 @@
 """What the tests of replay share: unrolls that can be told apart, and tables for them."""
+
 import numpy as np
 import pytest
 import tree
@@ -20,14 +21,21 @@ def _coded_unrolls(first, number):
   code = index[:, None] * 100 + np.arange(_NUM_ROWS)  # [K, L]
   deep = code[..., None] * 10 + np.arange(2)  # [K, L, 2]
   inputs = types.AgentInput(
-      step_type=(code % 3).astype(np.uint8), reward=code.astype(np.float32),
-      discount=(code / 7).astype(np.float32), previous_action=(code + 1).astype(np.int32),
-      observation={'flat': deep.astype(np.float32),
-                   'image': np.repeat(deep[..., None] % 251, 4, axis=-1).astype(np.uint8)})
+    step_type=(code % 3).astype(np.uint8),
+    reward=code.astype(np.float32),
+    discount=(code / 7).astype(np.float32),
+    previous_action=(code + 1).astype(np.int32),
+    observation={
+      'flat': deep.astype(np.float32),
+      'image': np.repeat(deep[..., None] % 251, 4, axis=-1).astype(np.uint8),
+    },
+  )
   outputs = types.AgentOutput(
-      action=(code + 2).astype(np.int32),
-      prediction=types.ActorCriticOutput(
-          deep.astype(np.float32) + 0.5, code.astype(np.float32) - 0.5))
+    action=(code + 2).astype(np.int32),
+    prediction=types.ActorCriticOutput(
+      deep.astype(np.float32) + 0.5, code.astype(np.float32) - 0.5
+    ),
+  )
   state = np.repeat(index[:, None], 4, axis=1).astype(np.float32)
   return types.Unroll((state, -state), inputs, outputs, code.astype(np.int64))
 
@@ -45,8 +53,11 @@ def serve():
 
   def start(queue_size, unrolls_per_item):
     example = tree.map_structure(lambda x: x[0], _coded_unrolls(0, 1))
-    servers.append(server_lib.ReplayServer(
-        base.ReplaySpec('queue'), queue_size, unrolls_per_item, example, port=0))
+    servers.append(
+      server_lib.ReplayServer(
+        base.ReplaySpec('queue'), queue_size, unrolls_per_item, example, port=0
+      )
+    )
     return servers[-1]
 
   yield start

@@ -1,4 +1,5 @@
 """Which arrays are pictures, and where each pixel of the sheet comes from."""
+
 from matplotlib import image
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ def _array(*shape, dtype=np.uint8):
   return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
 
 
-@pytest.mark.parametrize('shape, num_leading, wanted', [
+@pytest.mark.parametrize(
+  'shape, num_leading, wanted',
+  [
     ((2, 5, 20, 24, 4), 2, lambda x: x[0, ..., 0]),  # a stack: the newest
     ((2, 5, 20, 24, 3), 2, lambda x: x[0]),  # colour
     ((2, 5, 20, 24, 1), 2, lambda x: x[0, ..., 0]),
@@ -25,13 +28,16 @@ def _array(*shape, dtype=np.uint8):
     ((5, 20, 24), None, lambda x: x),
     ((2, 50, 20, 24), None, lambda x: x[0]),
     ((20, 24, 3), None, lambda x: x[None]),  # one picture
-])
+  ],
+)
 def test_the_pictures_of_an_array(shape, num_leading, wanted):
   array = _array(*shape)
   np.testing.assert_array_equal(contact_sheet.image_frames(array, num_leading), wanted(array))
 
 
-@pytest.mark.parametrize('array, num_leading', [
+@pytest.mark.parametrize(
+  'array, num_leading',
+  [
     (_array(2, 5, 20, 24, 4, dtype=np.float32), 2),
     (_array(2, 5, 20, 15, 4), 2),  # too narrow
     (_array(2, 5, 20, 24, 30), 2),  # no axis of channels
@@ -40,13 +46,16 @@ def test_the_pictures_of_an_array(shape, num_leading, wanted):
     (_array(20, 24), None),
     (_array(5, 6, 3), None),
     (_array(0, 20, 24, 3), None),
-])
+  ],
+)
 def test_what_holds_no_pictures(array, num_leading):
   assert contact_sheet.image_frames(array, num_leading) is None
 
 
-@pytest.mark.parametrize('num_frames, wanted', [
-    (1, [0]), (3, [0, 1, 2]), (8, list(range(8))), (15, [0, 2, 4, 6, 8, 10, 12, 14])])
+@pytest.mark.parametrize(
+  'num_frames, wanted',
+  [(1, [0]), (3, [0, 1, 2]), (8, list(range(8))), (15, [0, 2, 4, 6, 8, 10, 12, 14])],
+)
 def test_columns_are_evenly_spaced(num_frames, wanted):
   assert contact_sheet.columns(num_frames, contact_sheet.NUM_COLUMNS) == wanted
 
@@ -60,9 +69,9 @@ def test_every_pixel_of_the_written_sheet(tmp_path):
   assert read.shape == (2 * 90 + 2, 8 * 100 + 7 * 2, 4)  # with an alpha channel, all opaque
   wanted = np.full((*read.shape[:2], 3), 128, np.uint8)
   for j in range(8):
-    wanted[:90, j * 102:j * 102 + 100] = rows[0][2 * j][..., None]
+    wanted[:90, j * 102 : j * 102 + 100] = rows[0][2 * j][..., None]
   for j in range(2):
-    wanted[92:, j * 102:j * 102 + 100] = rows[1][j][..., None]
+    wanted[92:, j * 102 : j * 102 + 100] = rows[1][j][..., None]
   np.testing.assert_array_equal(read[..., :3], wanted)
   assert (read[..., 3] == 255).all()
 
@@ -70,4 +79,5 @@ def test_every_pixel_of_the_written_sheet(tmp_path):
 def test_small_pictures_are_enlarged_by_a_whole_factor_in_colour():
   frames = _array(1, 20, 16, 3)
   np.testing.assert_array_equal(
-      contact_sheet.compose([frames]), np.kron(frames[0], np.ones((4, 4, 1), np.uint8)))
+    contact_sheet.compose([frames]), np.kron(frames[0], np.ones((4, 4, 1), np.uint8))
+  )

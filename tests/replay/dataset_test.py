@@ -1,4 +1,5 @@
 """Samples from a real server: their values, their order, and how fetching ends."""
+
 import subprocess
 import sys
 import threading
@@ -37,8 +38,9 @@ def _assert_is_time_major(sample, unrolls):
     for b in range(num_unrolls):
       for t in range(num_rows):
         np.testing.assert_array_equal(actual[t, b], wanted[b, t])
-  for actual, wanted in zip(tree.flatten(sample.unroll.initial_state),
-                            tree.flatten(unrolls.initial_state)):
+  for actual, wanted in zip(
+    tree.flatten(sample.unroll.initial_state), tree.flatten(unrolls.initial_state)
+  ):
     np.testing.assert_array_equal(actual, wanted)
 
 
@@ -48,8 +50,9 @@ def test_every_unroll_comes_once_in_order_time_major(serve, coded_unrolls, unrol
   number = batch_size * num_batches
   server = serve(queue_size=number, unrolls_per_item=unrolls_per_item)
   _insert(server, unrolls_per_item, coded_unrolls(0, number))
-  samples = iter(dataset_lib.make_dataset(
-      server.address, batch_size, unrolls_per_item, prefetch_batches=1))
+  samples = iter(
+    dataset_lib.make_dataset(server.address, batch_size, unrolls_per_item, prefetch_batches=1)
+  )
   keys = []
   for i in range(num_batches):
     sample = next(samples)
@@ -97,12 +100,14 @@ def join_prefetchers():
 
 
 def test_the_prefetcher_hands_on_samples_in_order_and_none_in_time(
-    serve, coded_unrolls, join_prefetchers):
+  serve, coded_unrolls, join_prefetchers
+):
   server = serve(queue_size=64, unrolls_per_item=2)
   _insert(server, 2, coded_unrolls(0, 10))
   failures = []
   prefetcher = dataset_lib.Prefetcher(
-      dataset_lib.make_dataset(server.address, 4, 2, 1), failures.append, num_ahead=1)
+    dataset_lib.make_dataset(server.address, 4, 2, 1), failures.append, num_ahead=1
+  )
   prefetcher.start()
   for first in (0, 4):
     sample = prefetcher.next(timeout_s=30)
@@ -115,12 +120,14 @@ def test_the_prefetcher_hands_on_samples_in_order_and_none_in_time(
 
 
 def test_the_prefetcher_stops_while_it_waits_for_the_trainer(
-    serve, coded_unrolls, join_prefetchers):
+  serve, coded_unrolls, join_prefetchers
+):
   server = serve(queue_size=64, unrolls_per_item=2)
   _insert(server, 2, coded_unrolls(0, 64))
   failures = []
   prefetcher = dataset_lib.Prefetcher(
-      dataset_lib.make_dataset(server.address, 4, 2, 1), failures.append, num_ahead=1)
+    dataset_lib.make_dataset(server.address, 4, 2, 1), failures.append, num_ahead=1
+  )
   prefetcher.start()
   assert prefetcher.next(timeout_s=30) is not None
   prefetcher.stop()
@@ -181,7 +188,8 @@ def _until(is_so):
 
 @pytest.mark.parametrize('prefetch_batches, items_ahead', [(0, 1), (1, 2 + 2), (3, 6 + 2)])
 def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
-    serve, coded_unrolls, prefetch_batches, items_ahead, join_prefetchers):
+  serve, coded_unrolls, prefetch_batches, items_ahead, join_prefetchers
+):
   """Items of two unrolls, two a batch. Reverb itself is an item or a batch ahead."""
   server = serve(queue_size=64, unrolls_per_item=2)
   _insert(server, 2, coded_unrolls(0, 64))
@@ -192,8 +200,10 @@ def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
 
   failures = []
   prefetcher = dataset_lib.Prefetcher(
-      dataset_lib.make_dataset(server.address, 4, 2, prefetch_batches), failures.append,
-      prefetch_batches)
+    dataset_lib.make_dataset(server.address, 4, 2, prefetch_batches),
+    failures.append,
+    prefetch_batches,
+  )
   prefetcher.start()
   for number in range(3):
     _until(lambda: num_taken() >= 2 * number + items_ahead)  # noqa: B023
@@ -226,8 +236,9 @@ print('over')
 
 
 def test_a_prefetcher_that_waits_for_data_does_not_hold_up_the_process():
-  result = subprocess.run([sys.executable, '-c', _WAITING_FOR_DATA], capture_output=True,
-                          text=True, check=False)
+  result = subprocess.run(
+    [sys.executable, '-c', _WAITING_FOR_DATA], capture_output=True, text=True, check=False
+  )
   assert (result.returncode, result.stdout) == (0, 'over\n'), result.stderr
 
 
@@ -249,7 +260,8 @@ def test_a_dataset_that_fails_hands_the_error_on(join_prefetchers):
 
   failures = []
   prefetcher = dataset_lib.Prefetcher(
-      tf.data.Dataset.range(tf.constant(5, tf.int64)).map(fail), failures.append, num_ahead=5)
+    tf.data.Dataset.range(tf.constant(5, tf.int64)).map(fail), failures.append, num_ahead=5
+  )
   prefetcher.start()
   join_prefetchers()
   assert prefetcher.next(1).numpy() == 0

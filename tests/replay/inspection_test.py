@@ -1,4 +1,5 @@
 """Distances to blocking against real servers: filled, and sampled, until they block."""
+
 import threading
 
 import numpy as np
@@ -46,8 +47,9 @@ class Served:
       before = self.table(name)
       assert before.inserts_waited_s == 0
       writer.append({'x': np.full(2, i, np.float32), 'y': [np.int32(i)]})
-      writer.create_item(name, priority, {
-          'x': writer.history['x'][-1], 'y': [writer.history['y'][0][-1]]})
+      writer.create_item(
+        name, priority, {'x': writer.history['x'][-1], 'y': [writer.history['y'][0][-1]]}
+      )
       writer.flush(block_until_num_items=1)
       while True:
         now = self.table(name)
@@ -62,9 +64,15 @@ class Served:
     """Samples until one is refused; returns how many came."""
     shapes = {'x': tf.TensorShape((2,)), 'y': (tf.TensorShape(()),)}
     dataset = reverb.TrajectoryDataset(
-        self.address, name, dtypes={'x': tf.float32, 'y': (tf.int32,)}, shapes=shapes,
-        max_in_flight_samples_per_worker=1, num_workers_per_iterator=1,
-        rate_limiter_timeout_ms=100, max_samples=number)
+      self.address,
+      name,
+      dtypes={'x': tf.float32, 'y': (tf.int32,)},
+      shapes=shapes,
+      max_in_flight_samples_per_worker=1,
+      num_workers_per_iterator=1,
+      rate_limiter_timeout_ms=100,
+      max_samples=number,
+    )
     return sum(1 for _ in dataset)
 
   def stop(self):
@@ -89,22 +97,22 @@ def serve():
 
 
 def _table(limiter, max_size=30, sampler=_UNIFORM, times=0, name='t', signature=_SIGNATURE):
-  return reverb.Table(name, sampler(), _FIFO(), max_size, limiter, max_times_sampled=times,
-                      signature=signature)
+  return reverb.Table(
+    name, sampler(), _FIFO(), max_size, limiter, max_times_sampled=times, signature=signature
+  )
 
 
 _TABLES = {
-    'queue': lambda: reverb.Table.queue('t', 5, signature=_SIGNATURE),
-    'stack': lambda: reverb.Table.stack('t', 4, signature=_SIGNATURE),
-    'minimum size': lambda: _table(_limiters.MinSize(3)),
-    'minimum size, full table': lambda: _table(_limiters.MinSize(3), max_size=4),
-    'ratio': lambda: _table(_limiters.SampleToInsertRatio(2.0, 10, 10.0)),
-    'slow ratio': lambda: _table(_limiters.SampleToInsertRatio(0.3, 4, 3.0)),
-    'given bounds': lambda: _table(_limiters.SampleToInsertRatio(1.5, 3, (1.0, 11.5))),
-    'ratio, full table': lambda: _table(_limiters.SampleToInsertRatio(0.7, 3, 4.1), max_size=4),
-    'at the minimum for ever': lambda: _table(
-        _limiters.RateLimiter(1.0, 6, -20.0, 2.0), max_size=5),
-    'minimum above the bound': lambda: _table(_limiters.RateLimiter(1.0, 6, -20.0, 2.0)),
+  'queue': lambda: reverb.Table.queue('t', 5, signature=_SIGNATURE),
+  'stack': lambda: reverb.Table.stack('t', 4, signature=_SIGNATURE),
+  'minimum size': lambda: _table(_limiters.MinSize(3)),
+  'minimum size, full table': lambda: _table(_limiters.MinSize(3), max_size=4),
+  'ratio': lambda: _table(_limiters.SampleToInsertRatio(2.0, 10, 10.0)),
+  'slow ratio': lambda: _table(_limiters.SampleToInsertRatio(0.3, 4, 3.0)),
+  'given bounds': lambda: _table(_limiters.SampleToInsertRatio(1.5, 3, (1.0, 11.5))),
+  'ratio, full table': lambda: _table(_limiters.SampleToInsertRatio(0.7, 3, 4.1), max_size=4),
+  'at the minimum for ever': lambda: _table(_limiters.RateLimiter(1.0, 6, -20.0, 2.0), max_size=5),
+  'minimum above the bound': lambda: _table(_limiters.RateLimiter(1.0, 6, -20.0, 2.0)),
 }
 
 
@@ -123,8 +131,7 @@ def test_the_distances_are_what_the_server_does(serve, kind, inserts, samples):
         served.sample(samples if left is None else min(samples, left))
     limiter = served.table().limiter
     assert limiter.inserts - limiter.size >= 0
-    distance = (limiter.until_inserts_block() if side == 'inserts'
-                else limiter.until_samples_block())
+    distance = limiter.until_inserts_block() if side == 'inserts' else limiter.until_samples_block()
     assert distance.is_exact
     wanted = _MANY if distance.at_least is None else distance.at_least
     assert wanted <= _MANY
@@ -149,9 +156,17 @@ def test_samples_that_wear_items_out_are_bounded_from_both_sides(serve, times, l
 
 
 def _limiter(**changes):
-  numbers = {'samples_per_insert': 1.0, 'min_size_to_sample': 1, 'min_diff': 0.0,
-             'max_diff': 8.0, 'inserts': 0, 'samples': 0, 'size': 0, 'max_size': 8,
-             'max_times_sampled': 1}
+  numbers = {
+    'samples_per_insert': 1.0,
+    'min_size_to_sample': 1,
+    'min_diff': 0.0,
+    'max_diff': 8.0,
+    'inserts': 0,
+    'samples': 0,
+    'size': 0,
+    'max_size': 8,
+    'max_times_sampled': 1,
+  }
   return rate_limit.Limiter(**{**numbers, **changes})
 
 
@@ -163,52 +178,74 @@ def test_a_ratio_of_which_the_double_is_not_exact():
 
 def test_far_distances_are_without_end():
   assert _limiter(samples_per_insert=1e-30).until_inserts_block().at_least is None
-  assert _limiter(min_diff=-1e200, inserts=1, size=1,
-                  max_times_sampled=0).until_samples_block().at_least is None
+  assert (
+    _limiter(min_diff=-1e200, inserts=1, size=1, max_times_sampled=0).until_samples_block().at_least
+    is None
+  )
 
 
 @pytest.mark.parametrize('ratio', [0.0, -1.0])
 def test_a_ratio_that_inserts_cannot_exhaust(ratio):
   assert _limiter(samples_per_insert=ratio).until_inserts_block().at_least is None
-  assert _limiter(samples_per_insert=ratio, max_diff=-9.0,
-                  size=3).until_inserts_block().is_blocked
+  assert _limiter(samples_per_insert=ratio, max_diff=-9.0, size=3).until_inserts_block().is_blocked
 
 
 def test_the_settings_and_counts_of_a_table(serve):
-  served = serve([
-      reverb.Table('per', reverb.selectors.Prioritized(0.7), reverb.selectors.MaxHeap(), 50,
-                   _limiters.MinSize(2), max_times_sampled=4, signature=_SIGNATURE),
-      reverb.Table('bare', _UNIFORM(), reverb.selectors.Lifo(), 9, _limiters.MinSize(1))])
+  served = serve(
+    [
+      reverb.Table(
+        'per',
+        reverb.selectors.Prioritized(0.7),
+        reverb.selectors.MaxHeap(),
+        50,
+        _limiters.MinSize(2),
+        max_times_sampled=4,
+        signature=_SIGNATURE,
+      ),
+      reverb.Table('bare', _UNIFORM(), reverb.selectors.Lifo(), 9, _limiters.MinSize(1)),
+    ]
+  )
   served.insert(3, name='per')
   served.sample(2, name='per')
   tables = served.inspected.snapshot().tables
   assert list(tables) == ['bare', 'per']
   per = tables['per']
   assert (per.sampler, per.remover) == (
-      'prioritized (exponent 0.7)', 'heap (highest priority first)')
+    'prioritized (exponent 0.7)',
+    'heap (highest priority first)',
+  )
   assert (per.limiter.size, per.limiter.max_size, per.limiter.max_times_sampled) == (3, 50, 4)
   assert (per.limiter.inserts, per.limiter.samples) == (3, 2)
   assert 1 <= per.num_unique_samples <= 2 and per.num_episodes == 1
   assert not per.is_fifo and not per.is_harmless_to_sample and not per.holds_unrolls
-  assert per.leaves == (inspection.Leaf('x', (2,), 'float32'),
-                        inspection.Leaf('y/0', (), 'int32'))
+  assert per.leaves == (inspection.Leaf('x', (2,), 'float32'), inspection.Leaf('y/0', (), 'int32'))
   assert (tables['bare'].remover, tables['bare'].leaves) == ('lifo', None)
 
 
 def test_leaves_are_named_by_the_signature_if_its_names_differ(serve):
   named = [tf.TensorSpec((1, None), tf.uint8, 'a/b'), tf.TensorSpec(None, tf.string, 'c')]
   twice = [tf.TensorSpec((), tf.uint8, 'a'), tf.TensorSpec((), tf.uint8, 'a')]
-  served = serve([_table(_limiters.MinSize(1), name='named', signature=named),
-                  _table(_limiters.MinSize(1), name='twice', signature=twice)])
+  served = serve(
+    [
+      _table(_limiters.MinSize(1), name='named', signature=named),
+      _table(_limiters.MinSize(1), name='twice', signature=twice),
+    ]
+  )
   tables = served.inspected.snapshot().tables
-  assert tables['named'].leaves == (inspection.Leaf('a/b', (1, None), 'uint8'),
-                                    inspection.Leaf('c', None, 'string'))
+  assert tables['named'].leaves == (
+    inspection.Leaf('a/b', (1, None), 'uint8'),
+    inspection.Leaf('c', None, 'string'),
+  )
   assert [leaf.name for leaf in tables['twice'].leaves] == ['0', '1']
 
 
 def test_waiting_calls_show_in_the_rates_of_their_side(serve):
-  served = serve([reverb.Table.queue('t', 2, signature=_SIGNATURE),
-                  reverb.Table.queue('empty', 2, signature=_SIGNATURE)])
+  served = serve(
+    [
+      reverb.Table.queue('t', 2, signature=_SIGNATURE),
+      reverb.Table.queue('empty', 2, signature=_SIGNATURE),
+    ]
+  )
   assert served.insert(3) == 2  # the third waits from here on
   waiting = threading.Thread(target=served.sample, args=(1, 'empty'))
   before = served.inspected.snapshot()
@@ -270,9 +307,14 @@ def test_more_items_than_the_mirror_has_are_those_it_has(serve):
   assert len(items) == len({item.key for item in items}) == 3
 
 
-@pytest.mark.parametrize('table', [
-    lambda: _mirror('other'), lambda: _mirror(times=1),
-    lambda: _mirror(limiter=_limiters.SampleToInsertRatio(1.0, 1, 2.0))])
+@pytest.mark.parametrize(
+  'table',
+  [
+    lambda: _mirror('other'),
+    lambda: _mirror(times=1),
+    lambda: _mirror(limiter=_limiters.SampleToInsertRatio(1.0, 1, 2.0)),
+  ],
+)
 def test_only_a_mirror_that_is_one_counts_as_harmless(serve, table):
   made = table()
   assert not serve(made).table(made.name).is_harmless_to_sample
@@ -322,7 +364,8 @@ def test_items_of_several_steps_under_a_signature_of_one(serve):
 def test_what_the_numbers_of_a_leaf_span():
   array = np.array([[1.0, np.nan], [4.0, np.nan]], np.float32)
   assert inspection_sample.value_range(array) == inspection_sample.Range(
-      (2, 2), 'float32', 1.0, 4.0, 2.5, 2)
+    (2, 2), 'float32', 1.0, 4.0, 2.5, 2
+  )
   whole = inspection_sample.value_range(np.array([250, 255], np.uint8))
   assert (whole.minimum, whole.maximum, whole.mean, whole.num_nan) == (250, 255, 252.5, 0)
   for nothing in (np.zeros((0, 3), np.float32), np.array([b'ab']), np.full(2, np.nan)):
@@ -332,12 +375,22 @@ def test_what_the_numbers_of_a_leaf_span():
 
 
 def test_saved_items_hold_every_leaf_and_no_pickle(tmp_path):
-  leaves = {'inputs/a': np.arange(6).reshape(2, 3), 'file': np.float32(7),
-            '../../up': np.array([b'text'])}
+  leaves = {
+    'inputs/a': np.arange(6).reshape(2, 3),
+    'file': np.float32(7),
+    '../../up': np.array([b'text']),
+  }
   item = inspection_sample.Item(2**64 - 1, 0.5, 3, 0.25, leaves)
   (path,) = inspection_sample.save([item], tmp_path / 'new' / 'folder')
   with np.load(path, allow_pickle=False) as saved:
-    assert set(saved.files) == {'inputs/a', 'file', 'up', 'info/key', 'info/priority',
-                                'info/times_sampled', 'info/probability'}
+    assert set(saved.files) == {
+      'inputs/a',
+      'file',
+      'up',
+      'info/key',
+      'info/priority',
+      'info/times_sampled',
+      'info/probability',
+    }
     np.testing.assert_array_equal(saved['inputs/a'], leaves['inputs/a'])
     assert saved['file'] == 7 and saved['up'] == b'text' and saved['info/key'] == 2**64 - 1

@@ -1,4 +1,5 @@
 """The replay memory: what is drawn how often, priorities by key, and what survives a restart."""
+
 import contextlib
 import resource
 import threading
@@ -34,8 +35,11 @@ def start(coded_unrolls):
   example = tree.map_structure(lambda x: x[0], coded_unrolls(0, 1))
 
   def make(config, **arguments):
-    servers.append(server_lib.ReplayServer(
-        base.ReplaySpec(config.replay, config), 1, 1, example, port=0, **arguments))
+    servers.append(
+      server_lib.ReplayServer(
+        base.ReplaySpec(config.replay, config), 1, 1, example, port=0, **arguments
+      )
+    )
     return servers[-1]
 
   yield make
@@ -47,7 +51,8 @@ def _write(server, unrolls, priorities=None):
   number = unrolls.policy_version.shape[0]
   waiting = iter(priorities if priorities is not None else [1.0] * number)
   writer = writer_lib.ReplayWriter(
-      server.address, 1, backlog=number, initial_priorities=lambda _: np.array([next(waiting)]))
+    server.address, 1, backlog=number, initial_priorities=lambda _: np.array([next(waiting)])
+  )
   writer.put(unrolls)
   for _ in range(number):
     writer.write_item()
@@ -59,12 +64,15 @@ def _draw(server, number):
   client = reverb.Client(server.address)
   samples = list(client.sample(tables.UNROLLS, number, emit_timesteps=False))
   codes = [int(np.asarray(sample.data[-1]).ravel()[0]) // 100 for sample in samples]
-  return np.array([s.info.key for s in samples], np.uint64), np.array(codes), [
-      s.info for s in samples]
+  return (
+    np.array([s.info.key for s in samples], np.uint64),
+    np.array(codes),
+    [s.info for s in samples],
+  )
 
 
 def _p_value(codes, priorities, exponent):
-  expected = priorities ** exponent / np.sum(priorities ** exponent)
+  expected = priorities**exponent / np.sum(priorities**exponent)
   counts = np.bincount(codes, minlength=len(priorities))
   return stats.chisquare(counts, expected * len(codes)).pvalue
 
@@ -79,9 +87,8 @@ def test_unrolls_are_drawn_as_often_as_their_priorities_say(start, coded_unrolls
   assert _p_value(codes, priorities, exponent) > 1e-6
   other = {'prioritized': 0.0, 'uniform': 0.9}[kind]
   assert _p_value(codes, priorities, other) < 1e-6  # the test can tell them apart
-  expected = priorities ** exponent / np.sum(priorities ** exponent)
-  np.testing.assert_allclose(
-      [info.probability for info in infos], expected[codes], rtol=1e-5)
+  expected = priorities**exponent / np.sum(priorities**exponent)
+  np.testing.assert_allclose([info.probability for info in infos], expected[codes], rtol=1e-5)
 
 
 def test_new_priorities_decide_what_is_drawn_from_then_on(start, coded_unrolls):
@@ -186,8 +193,7 @@ def _spoil_content(folder):
   (folder / 'chunks.tfrecord').write_bytes(content)
 
 
-@pytest.mark.parametrize('spoil', [
-    _spoil_content, lambda folder: (folder / 'DONE').unlink()])
+@pytest.mark.parametrize('spoil', [_spoil_content, lambda folder: (folder / 'DONE').unlink()])
 def test_a_spoilt_checkpoint_is_refused(start, coded_unrolls, tmp_path, spoil):
   server = start(_config(5), checkpoints=tmp_path / 'writing')
   _write(server, coded_unrolls(0, 5))

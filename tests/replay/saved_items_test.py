@@ -1,4 +1,5 @@
 """Items in a saved memory: the same as Reverb's own library reads, and what else may be there."""
+
 import pathlib
 import time
 import zlib
@@ -18,8 +19,13 @@ _PRIORITIES = (0.0, 0.25, 3.5, 1e9, 1e-12)
 
 
 def _table(name):
-  return reverb.Table(name, reverb.selectors.Prioritized(1.0), reverb.selectors.Fifo(), 99,
-                      reverb.rate_limiters.MinSize(1))
+  return reverb.Table(
+    name,
+    reverb.selectors.Prioritized(1.0),
+    reverb.selectors.Fifo(),
+    99,
+    reverb.rate_limiters.MinSize(1),
+  )
 
 
 @pytest.fixture(scope='module')
@@ -27,8 +33,9 @@ def folder(tmp_path_factory):
   """A checkpoint's replay: table `a` with _PRIORITIES, 40 samples, `b` with one item, `c` empty."""
   path = tmp_path_factory.mktemp('run')
   server = reverb.Server(
-      [_table('a'), _table('b'), _table('c')],
-      checkpointer=checkpointers.DefaultCheckpointer(str(path / 'replay_in_progress')))
+    [_table('a'), _table('b'), _table('c')],
+    checkpointer=checkpointers.DefaultCheckpointer(str(path / 'replay_in_progress')),
+  )
   client = reverb.Client(f'localhost:{server.port}')
   for priority in _PRIORITIES:
     client.insert(np.zeros(300), {'a': priority})
@@ -45,8 +52,9 @@ def test_they_are_what_reverbs_own_library_reads(folder):
   assert found.updates == 12
   assert found.time_s == (folder / 'items.tfrecord').stat().st_mtime
   records = tf.data.TFRecordDataset(str(folder / 'items.tfrecord'), compression_type='ZLIB')
-  expected = [schema_pb2.PrioritizedItem.FromString(record)
-              for record in records.as_numpy_iterator()]
+  expected = [
+    schema_pb2.PrioritizedItem.FromString(record) for record in records.as_numpy_iterator()
+  ]
   assert found.tables.keys() == {'a', 'b'}
   for name, items in found.tables.items():
     wanted = [item for item in expected if item.table == name]
@@ -55,7 +63,8 @@ def test_they_are_what_reverbs_own_library_reads(folder):
     assert items.priorities.tolist() == [item.priority for item in wanted]
     assert items.times_sampled.tolist() == [item.times_sampled for item in wanted]
     assert items.ages_s.tolist() == pytest.approx(
-        [found.time_s - item.inserted_at.ToNanoseconds() / 1e9 for item in wanted], abs=1e-3)
+      [found.time_s - item.inserted_at.ToNanoseconds() / 1e9 for item in wanted], abs=1e-3
+    )
   assert sorted(found.tables['a'].priorities) == sorted(_PRIORITIES)
   assert found.tables['a'].times_sampled.sum() == 40
 
@@ -75,11 +84,17 @@ def test_a_folder_without_any(tmp_path):
       saved_items.newest(path)
 
 
-@pytest.mark.parametrize('spoil', [
-    lambda data: data[:-20], lambda data: b'x' * len(data), lambda data: b'',
+@pytest.mark.parametrize(
+  'spoil',
+  [
+    lambda data: data[:-20],
+    lambda data: b'x' * len(data),
+    lambda data: b'',
     lambda data: zlib.compress(zlib.decompress(data)[:-9]),
     lambda data: zlib.compress(bytes(8) + bytes(8)),
-    lambda data: zlib.compress(b'\x02' + bytes(11) + b'\x0f\x01' + bytes(4))])
+    lambda data: zlib.compress(b'\x02' + bytes(11) + b'\x0f\x01' + bytes(4)),
+  ],
+)
 def test_what_is_damaged_is_named(folder, tmp_path, spoil):
   spoilt = tmp_path / 'checkpoints' / '000000000012' / 'replay'
   spoilt.mkdir(parents=True)
@@ -106,12 +121,21 @@ def test_a_checkpoint_that_is_replaced_meanwhile_is_looked_for_again(folder, mon
 
 
 def test_ages_are_not_begun_anew_by_a_restoration(folder, tmp_path):
-  server = reverb.Server([_table('a'), _table('b'), _table('c')],
-                         checkpointer=checkpointers.DefaultCheckpointer(
-                             str(tmp_path), fallback_checkpoint_path=str(folder)))
+  server = reverb.Server(
+    [_table('a'), _table('b'), _table('c')],
+    checkpointer=checkpointers.DefaultCheckpointer(
+      str(tmp_path), fallback_checkpoint_path=str(folder)
+    ),
+  )
   before = saved_items.read(folder)
-  again = checkpoint.save(tmp_path / 'checkpoints', 12, {}, {}, keep=1, replay=pathlib.Path(
-      reverb.Client(f'localhost:{server.port}').checkpoint()))
+  again = checkpoint.save(
+    tmp_path / 'checkpoints',
+    12,
+    {},
+    {},
+    keep=1,
+    replay=pathlib.Path(reverb.Client(f'localhost:{server.port}').checkpoint()),
+  )
   server.stop()
   after = saved_items.read(again / 'replay')
   passed_s = after.time_s - before.time_s

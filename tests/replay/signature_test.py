@@ -1,4 +1,5 @@
 """Signatures of Reverb items."""
+
 import numpy as np
 import tensorflow as tf
 import tree
@@ -10,12 +11,19 @@ from seed_acme.replay import signature
 def _example(state=()):
   rows = lambda dtype, *shape: np.zeros((5, *shape), dtype)
   return types.Unroll(
-      state,
-      types.AgentInput(rows(np.uint8), rows(np.float32), rows(np.float32), rows(np.int32),
-                       {'image': rows(np.uint8, 8, 8), 'speed': rows(np.float32)}),
-      types.AgentOutput(rows(np.int32), types.ActorCriticOutput(rows(np.float32, 3),
-                                                                rows(np.float32))),
-      rows(np.int64))
+    state,
+    types.AgentInput(
+      rows(np.uint8),
+      rows(np.float32),
+      rows(np.float32),
+      rows(np.int32),
+      {'image': rows(np.uint8, 8, 8), 'speed': rows(np.float32)},
+    ),
+    types.AgentOutput(
+      rows(np.int32), types.ActorCriticOutput(rows(np.float32, 3), rows(np.float32))
+    ),
+    rows(np.int64),
+  )
 
 
 def test_shapes_and_dtypes_are_the_examples_with_an_axis_of_unrolls():

@@ -1,4 +1,5 @@
 """Tables as the agent wants them."""
+
 import numpy as np
 import pytest
 
@@ -7,20 +8,25 @@ from seed_acme.agents import base
 from seed_acme.agents.r2d2 import config as r2d2_config
 from seed_acme.replay import tables
 
-_EXAMPLE = types.Unroll((), types.AgentInput(*[np.zeros(3, np.float32)] * 5),
-                        types.AgentOutput(np.zeros(3, np.int32), np.zeros((3, 2), np.float32)),
-                        np.zeros(3, np.int64))
+_EXAMPLE = types.Unroll(
+  (),
+  types.AgentInput(*[np.zeros(3, np.float32)] * 5),
+  types.AgentOutput(np.zeros(3, np.int32), np.zeros((3, 2), np.float32)),
+  np.zeros(3, np.int64),
+)
 _MEMORY = r2d2_config.R2D2Config(
-    batch_size=8, replay_capacity=50, replay_min_size=20, replay_ratio=0.5, priority_exponent=0.7)
+  batch_size=8, replay_capacity=50, replay_min_size=20, replay_ratio=0.5, priority_exponent=0.7
+)
 
 
 def _make(queue_size, unrolls_per_item, kind='queue', memory=None):
-  return tables.make_tables(
-      base.ReplaySpec(kind, memory), queue_size, unrolls_per_item, _EXAMPLE)
+  return tables.make_tables(base.ReplaySpec(kind, memory), queue_size, unrolls_per_item, _EXAMPLE)
 
 
-@pytest.mark.parametrize('queue_size, unrolls_per_item, items', [
-    (64, 1, 64), (64, 16, 4), (10, 4, 3), (1, 4, 1), (4, 4, 1)])
+@pytest.mark.parametrize(
+  'queue_size, unrolls_per_item, items',
+  [(64, 1, 64), (64, 16, 4), (10, 4, 3), (1, 4, 1), (4, 4, 1)],
+)
 def test_a_queue_holds_at_least_the_wanted_unrolls(queue_size, unrolls_per_item, items):
   info = _make(queue_size, unrolls_per_item)[0].info
   assert info.name == tables.UNROLLS

@@ -1,4 +1,5 @@
 """The writer: how it groups, in which order, how it waits and how it ends."""
+
 import threading
 
 import numpy as np
@@ -41,7 +42,8 @@ def _put_in_parts(writer, coded_unrolls, sizes):
 @pytest.mark.parametrize('unrolls_per_item', [1, 4, 16])
 @pytest.mark.parametrize('sizes', [[16], [1] * 16, [3, 1, 7, 5], [5, 40, 2, 1]])
 def test_items_hold_exactly_their_unrolls_in_the_order_they_came(
-    serve, coded_unrolls, unrolls_per_item, sizes):
+  serve, coded_unrolls, unrolls_per_item, sizes
+):
   server = serve(queue_size=64, unrolls_per_item=unrolls_per_item)
   writer = writer_lib.ReplayWriter(server.address, unrolls_per_item, backlog=64)
   number = _put_in_parts(writer, coded_unrolls, sizes)

@@ -3,6 +3,7 @@
 They share nothing but a switch: each has a folder of its own, and its own copy of the cluster
 file. Skips only where the kernel does not let us make namespaces.
 """
+
 import contextlib
 import json
 import os
@@ -24,8 +25,12 @@ _HANG_S = 300.0
 _CUT_S = 30.0
 _NOTICED_S = 15.0  # it takes 3 to 5; the rest is for a busy machine
 _BACK_S = 20.0
-_SETTINGS = ('--config=catch_vtrace', '--cluster=cluster.json', '--config.learner.log_period_s=0.2',
-             '--config.checkpoint.period_s=5')
+_SETTINGS = (
+  '--config=catch_vtrace',
+  '--cluster=cluster.json',
+  '--config.learner.log_period_s=0.2',
+  '--config.checkpoint.period_s=5',
+)
 
 
 def _ip(*arguments):
@@ -51,8 +56,20 @@ class Network:
     _must('-n', self._switch, 'link', 'set', 'switch', 'up')
     for i, host in enumerate(self.hosts, start=1):
       _must('netns', 'add', host)
-      _must('-n', host, 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', f'port{i}',
-            'netns', self._switch)
+      _must(
+        '-n',
+        host,
+        'link',
+        'add',
+        'eth0',
+        'type',
+        'veth',
+        'peer',
+        'name',
+        f'port{i}',
+        'netns',
+        self._switch,
+      )
       _must('-n', self._switch, 'link', 'set', f'port{i}', 'master', 'switch', 'up')
       _must('-n', host, 'addr', 'add', f'{self.address(i)}/24', 'dev', 'eth0')
       _must('-n', host, 'link', 'set', 'eth0', 'up')
@@ -98,8 +115,13 @@ class Node:
     command = [_COMMAND, 'node', *arguments, *_SETTINGS]
     with open(self._output, 'w') as output:
       self.process = subprocess.Popen(
-          ['ip', 'netns', 'exec', network.hosts[host - 1], *command], cwd=folder, stdout=output,
-          stderr=output, stdin=subprocess.DEVNULL, start_new_session=True)
+        ['ip', 'netns', 'exec', network.hosts[host - 1], *command],
+        cwd=folder,
+        stdout=output,
+        stderr=output,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+      )
 
   @property
   def output(self):
@@ -148,22 +170,29 @@ def _cut_off_and_back(network, learner, actor, nodes, say):
   made = learner.status()['agent_steps'] - steps
   assert made > 0 and _rows(learner, 0) > others
   network.set_link(3, 'up')
-  back_s = _until(lambda: _is_connected(learner, 1) and _rows(learner, 1) > rows, 'the return',
-                  nodes)
-  say(f'noticed by the learner after {noticed_s:.1f} s, by both after {both_noticed_s:.1f} s; '
-      f'{made:,} steps in the {_CUT_S:g} s of the '
-      f'cut, all from the other host; rows again {back_s:.1f} s after the link was up')
+  back_s = _until(
+    lambda: _is_connected(learner, 1) and _rows(learner, 1) > rows, 'the return', nodes
+  )
+  say(
+    f'noticed by the learner after {noticed_s:.1f} s, by both after {both_noticed_s:.1f} s; '
+    f'{made:,} steps in the {_CUT_S:g} s of the '
+    f'cut, all from the other host; rows again {back_s:.1f} s after the link was up'
+  )
   assert both_noticed_s < _NOTICED_S and back_s < _BACK_S
 
 
 def test_two_actor_hosts_one_cut_off_a_learner_that_is_resumed_and_a_clean_end(
-    network, tmp_path, capsys):
+  network, tmp_path, capsys
+):
   def say(text):
     with capsys.disabled():
       print(f'\n  {text}', end='', flush=True)
 
-  cluster = {'learner': f'{network.address(1)}:8000', 'token': 'the-token-of-this-run',
-             'actors': [network.address(2), network.address(3)]}
+  cluster = {
+    'learner': f'{network.address(1)}:8000',
+    'token': 'the-token-of-this-run',
+    'actors': [network.address(2), network.address(3)],
+  }
   with contextlib.ExitStack() as stack:
 
     def start(host, name, *arguments):
@@ -174,8 +203,9 @@ def test_two_actor_hosts_one_cut_off_a_learner_that_is_resumed_and_a_clean_end(
     actors = [start(2, 'host2', 'actor'), start(3, 'host3', 'actor')]  # which: by address
     learner = start(1, 'host1', 'learner', '--run_dir=run', '--config.total_steps=1000000000')
     nodes = [learner, *actors]
-    connected_s = _until(lambda: _is_connected(learner, 0) and _is_connected(learner, 1),
-                         'all actors', nodes)
+    connected_s = _until(
+      lambda: _is_connected(learner, 0) and _is_connected(learner, 1), 'all actors', nodes
+    )
     say(f'both actor hosts connected {connected_s:.1f} s after the start of the learner')
     _until(lambda: min(_rows(learner, 0), _rows(learner, 1)) > 1000, 'rows of both', nodes)
     _cut_off_and_back(network, learner, actors[1], nodes, say)
@@ -184,14 +214,17 @@ def test_two_actor_hosts_one_cut_off_a_learner_that_is_resumed_and_a_clean_end(
     learner.process.terminate()  # as a preemption does
     assert learner.process.wait(_HANG_S) == 143, learner.output
     steps = learner.status()['agent_steps']
-    learner = start(1, 'host1', 'learner', '--run_dir=run',
-                    f'--config.total_steps={max(steps + 20_000, 100_000)}')
+    learner = start(
+      1, 'host1', 'learner', '--run_dir=run', f'--config.total_steps={max(steps + 20_000, 100_000)}'
+    )
     nodes = [learner, *actors]
     codes = [node.process.wait(_HANG_S) for node in nodes]
     assert codes == [0, 0, 0], [node.output for node in nodes]
     summary = run_directory.read_json(tmp_path / 'host1' / 'run' / 'summary.json')
-    say(f'ended on all hosts with 0, at {summary["agent_steps"]:,} steps and a return of '
-        f'{summary["episode_return_last_100"]:.2f}\n')
+    say(
+      f'ended on all hosts with 0, at {summary["agent_steps"]:,} steps and a return of '
+      f'{summary["episode_return_last_100"]:.2f}\n'
+    )
     assert summary['status'] == 'finished' and learner.status()['resumptions'] == 1
     assert summary['episode_return_last_100'] > 0.9
     assert all(_rows(learner, index) > 0 for index in (0, 1))

@@ -1,4 +1,5 @@
 """The contract accepts a right environment and notices each way of being wrong."""
+
 import numpy as np
 import pytest
 
@@ -14,7 +15,8 @@ class Wrapped:
 
   def __init__(self, num_environments, seed):
     self._inner = vector.VectorOfEnvironments(
-        [self.make_one(1000 * seed + index) for index in range(num_environments)], 'inner')
+      [self.make_one(1000 * seed + index) for index in range(num_environments)], 'inner'
+    )
     self.num_environments = num_environments
     self.spec = self._inner.spec
 
@@ -45,37 +47,31 @@ class OverwritesRows(Wrapped):
 
 
 class RewardAtFirst(Wrapped):
-
   def change(self, row):
     return row._replace(reward=row.reward + 1)
 
 
 class Float64Discount(Wrapped):
-
   def change(self, row):
     return row._replace(discount=row.discount.astype(np.float64))
 
 
 class DiscountAboveOne(Wrapped):
-
   def change(self, row):
     return row._replace(discount=np.where(row.step_type == types.MID, 1.5, row.discount))
 
 
 class NeverLast(Wrapped):
-
   def change(self, row):
     return row._replace(step_type=np.minimum(row.step_type, types.MID))
 
 
 class IgnoresSeed(Wrapped):
-
   def make_one(self, seed):
     return super().make_one(5)
 
 
 class UnseededNoise(Wrapped):
-
   def change(self, row):
     is_first = row.step_type == types.FIRST
     noise = np.random.default_rng().normal(size=row.reward.shape).astype(np.float32)
@@ -83,7 +79,6 @@ class UnseededNoise(Wrapped):
 
 
 class MixesEnvironments(Wrapped):
-
   def change(self, row):
     is_first = row.step_type == types.FIRST
     return row._replace(reward=np.where(is_first, 0, row.reward.mean()).astype(np.float32))
@@ -99,23 +94,22 @@ class LooksAtActionsAfterLast(Wrapped):
 
 
 class Oversized(Wrapped):
-
   def change(self, row):
     row.observation['camera'] = row.observation['camera'][:, :2]
     return row
 
 
 BROKEN = {
-    OverwritesRows: 'test_returned_time_steps_are_not_overwritten',
-    RewardAtFirst: 'test_reward_is_0_and_discount_1_at_first',
-    Float64Discount: 'test_arrays_are_as_specified',
-    Oversized: 'test_arrays_are_as_specified',
-    DiscountAboveOne: 'test_reward_is_0_and_discount_1_at_first',
-    NeverLast: 'test_episodes_are_first_mid_last_first',
-    IgnoresSeed: 'test_other_seeds_differ',
-    UnseededNoise: 'test_seed_decides_everything',
-    MixesEnvironments: 'test_environments_do_not_touch_each_other',
-    LooksAtActionsAfterLast: 'test_actions_at_last_are_not_looked_at',
+  OverwritesRows: 'test_returned_time_steps_are_not_overwritten',
+  RewardAtFirst: 'test_reward_is_0_and_discount_1_at_first',
+  Float64Discount: 'test_arrays_are_as_specified',
+  Oversized: 'test_arrays_are_as_specified',
+  DiscountAboveOne: 'test_reward_is_0_and_discount_1_at_first',
+  NeverLast: 'test_episodes_are_first_mid_last_first',
+  IgnoresSeed: 'test_other_seeds_differ',
+  UnseededNoise: 'test_seed_decides_everything',
+  MixesEnvironments: 'test_environments_do_not_touch_each_other',
+  LooksAtActionsAfterLast: 'test_actions_at_last_are_not_looked_at',
 }
 
 
@@ -125,8 +119,9 @@ def contract(make):
   return suite
 
 
-@pytest.mark.parametrize(('broken', 'test'), BROKEN.items(), ids=lambda value: getattr(
-    value, '__name__', ''))
+@pytest.mark.parametrize(
+  ('broken', 'test'), BROKEN.items(), ids=lambda value: getattr(value, '__name__', '')
+)
 def test_each_broken_promise_is_noticed(broken, test):
   with pytest.raises(AssertionError):
     getattr(contract(broken), test)()

@@ -1,4 +1,5 @@
 """The fakes do what their docstrings say."""
+
 import dm_env
 import numpy as np
 import pytest
@@ -17,8 +18,7 @@ def test_scripted_lengths_repeat():
   environment = environments.ScriptedEnvironment(episode_lengths=(1, 3), last_discount=0.25)
   rows = play(environment, 8)
   assert [int(row.step_type) for row in rows] == [0, 2, 0, 1, 1, 2, 0, 2, 0]
-  assert [row.observation.tolist() for row in rows[1:6]] == [
-      [0, 1], [1, 0], [1, 1], [1, 2], [1, 3]]
+  assert [row.observation.tolist() for row in rows[1:6]] == [[0, 1], [1, 0], [1, 1], [1, 2], [1, 3]]
   assert [row.reward for row in rows[3:6]] == [1, 2, 3]
   assert rows[5].discount == 0.25
   assert len(environment.actions) == 5  # the three steps after LAST took none

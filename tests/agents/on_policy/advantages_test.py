@@ -1,4 +1,5 @@
 """Advantages and value targets against slow sums over one episode at a time; learnt rewards."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,11 +11,13 @@ from seed_acme.ops import transitions
 FIRST, MID, LAST = types.FIRST, types.MID, types.LAST
 _LAMBDA = 0.7
 _ESTIMATORS = [
-    {'advantage': 'gae'}, {'advantage': 'gae', 'lambda_': 1.0},
-    {'advantage': 'vtrace', 'rho_clip': 1.1, 'c_clip': 0.9},
-    {'advantage': 'vtrace', 'lambda_': 1.0},
-    {'advantage': 'nstep', 'num_bootstrap_steps': 1},
-    {'advantage': 'nstep', 'num_bootstrap_steps': 3}]
+  {'advantage': 'gae'},
+  {'advantage': 'gae', 'lambda_': 1.0},
+  {'advantage': 'vtrace', 'rho_clip': 1.1, 'c_clip': 0.9},
+  {'advantage': 'vtrace', 'lambda_': 1.0},
+  {'advantage': 'nstep', 'num_bootstrap_steps': 1},
+  {'advantage': 'nstep', 'num_bootstrap_steps': 3},
+]
 
 
 @pytest.fixture
@@ -32,8 +35,12 @@ def _trace(seed=0, num_steps=12, batch_size=6):
     step_type[t] = np.where(step_type[t - 1] == LAST, FIRST, np.where(ends, LAST, MID))
   discount = np.where(step_type == LAST, rng.choice([0.0, 1.0, 0.7], shape), 1.0)
   return {
-      'step_type': step_type, 'reward': rng.normal(size=shape), 'discount': discount,
-      'values': rng.normal(size=shape), 'log_rhos': rng.normal(0, 0.7, (num_steps, batch_size))}
+    'step_type': step_type,
+    'reward': rng.normal(size=shape),
+    'discount': discount,
+    'values': rng.normal(size=shape),
+    'log_rhos': rng.normal(0, 0.7, (num_steps, batch_size)),
+  }
 
 
 def _estimate(x, config, poisoned=False):
@@ -46,31 +53,45 @@ def _estimate(x, config, poisoned=False):
     log_rhos = np.where(ends, np.nan, log_rhos)
   inputs = types.AgentInput(x['step_type'], reward, discount, None, None)
   steps = transitions.transitions(inputs, gamma=config.discount)
-  return [a.numpy() for a in advantages.estimate(
-      tf.constant(x['values'], tf.float32), steps, tf.constant(log_rhos, tf.float32), config)]
+  return [
+    a.numpy()
+    for a in advantages.estimate(
+      tf.constant(x['values'], tf.float32), steps, tf.constant(log_rhos, tf.float32), config
+    )
+  ]
 
 
 def _one_episode(values, rewards, discounts, log_rhos, config):
   """Targets and advantages of K transitions with K+1 values; discounts hold gamma."""
   num = len(rewards)
-  returns = lambda t, k: (  # R^(k)_t, k rewards and then the value
-      sum(np.prod(discounts[t:t + i]) * rewards[t + i] for i in range(k))
-      + np.prod(discounts[t:t + k]) * values[t + k])
+  returns = (
+    lambda t, k: (  # R^(k)_t, k rewards and then the value
+      sum(np.prod(discounts[t : t + i]) * rewards[t + i] for i in range(k))
+      + np.prod(discounts[t : t + k]) * values[t + k]
+    )
+  )
   lambda_ = config.lambda_
   if config.advantage == 'nstep':
     targets = [returns(t, min(config.num_bootstrap_steps, num - t)) for t in range(num)]
     return np.array(targets), targets - values[:-1]
   if config.advantage == 'gae':  # the lambda-weighted mean of all returns
-    targets = np.array([
+    targets = np.array(
+      [
         sum((1 - lambda_) * lambda_ ** (k - 1) * returns(t, k) for k in range(1, num - t))
-        + lambda_ ** (num - t - 1) * returns(t, num - t) for t in range(num)])
+        + lambda_ ** (num - t - 1) * returns(t, num - t)
+        for t in range(num)
+      ]
+    )
     return targets, targets - values[:-1]
   rho = np.minimum(config.rho_clip, np.exp(log_rhos))
   c = lambda_ * np.minimum(config.c_clip, np.exp(log_rhos))
   deltas = rho * (rewards + discounts * values[1:] - values[:-1])
-  targets = np.array([  # Espeholt et al. 2018, eq. 1
+  targets = np.array(
+    [  # Espeholt et al. 2018, eq. 1
       values[s] + sum(np.prod(discounts[s:t]) * np.prod(c[s:t]) * deltas[t] for t in range(s, num))
-      for s in range(num)])
+      for s in range(num)
+    ]
+  )
   v_next, after = values[1:], np.append(targets[1:], values[-1])
   return targets, rewards + discounts * (v_next + lambda_ * (after - v_next)) - values[:-1]
 
@@ -85,8 +106,12 @@ def _expected(x, config):
       if x['step_type'][t, b] == LAST or t == num_steps:
         rows, after = slice(start, t), slice(start + 1, t + 1)
         targets[rows, b], result[rows, b] = _one_episode(
-            x['values'][start:t + 1, b], x['reward'][after, b],
-            config.discount * x['discount'][after, b], x['log_rhos'][rows, b], config)
+          x['values'][start : t + 1, b],
+          x['reward'][after, b],
+          config.discount * x['discount'][after, b],
+          x['log_rhos'][rows, b],
+          config,
+        )
         start = t + 1
   return targets, result
 
@@ -104,9 +129,12 @@ def test_equals_a_slow_sum_over_each_episode_apart(seed, fields, make):
 def test_two_episodes_in_one_trace_equal_the_two_apart(fields, make):
   config, rng = make(**fields), np.random.default_rng(1)
   rows = lambda n, *last: {
-      'step_type': np.uint8([[FIRST], *[[MID]] * (n - 2), [LAST]]),
-      'reward': rng.normal(size=(n, 1)), 'discount': np.float64([[1.0]] * (n - 1) + [[last[0]]]),
-      'values': rng.normal(size=(n, 1)), 'log_rhos': rng.normal(0, 0.5, (n - 1, 1))}
+    'step_type': np.uint8([[FIRST], *[[MID]] * (n - 2), [LAST]]),
+    'reward': rng.normal(size=(n, 1)),
+    'discount': np.float64([[1.0]] * (n - 1) + [[last[0]]]),
+    'values': rng.normal(size=(n, 1)),
+    'log_rhos': rng.normal(0, 0.5, (n - 1, 1)),
+  }
   for last in (0.0, 0.7, 1.0):
     one, two = rows(5, last), rows(4, 1.0)
     both = {name: np.concatenate([one[name], two[name]]) for name in one}
@@ -118,7 +146,8 @@ def test_two_episodes_in_one_trace_equal_the_two_apart(fields, make):
 
 @pytest.mark.parametrize('fields', _ESTIMATORS)
 def test_a_truncated_episode_bootstraps_from_its_last_row_and_a_terminated_one_does_not(
-    fields, make):
+  fields, make
+):
   config = make(**fields)
   x = {name: a[:, :2] for name, a in _trace(2, num_steps=4).items()}
   x['step_type'] = np.uint8([[MID] * 2, [MID] * 2, [LAST] * 2, [FIRST] * 2, [MID] * 2])
@@ -151,8 +180,9 @@ def test_on_its_own_data_vtrace_is_gae(make):
 def test_many_steps_are_gae_with_lambda_1(make):
   x = _trace()
   many, few = (make(advantage='nstep', num_bootstrap_steps=n) for n in (10**6, 2))
-  for actual, expected, other in zip(*(_estimate(x, config) for config in (
-      many, make(advantage='gae', lambda_=1.0), few))):
+  for actual, expected, other in zip(
+    *(_estimate(x, config) for config in (many, make(advantage='gae', lambda_=1.0), few))
+  ):
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
     assert np.abs(actual - other).max() > 0.1
 
@@ -172,20 +202,27 @@ def test_the_ratio_of_its_own_row_does_not_weigh_an_advantage(make):
 def test_no_gradient_passes(fields, make, gradients):
   config, x = make(**fields), _trace()
   values, log_rhos = (tf.constant(x[name], tf.float32) for name in ('values', 'log_rhos'))
-  steps = transitions.transitions(types.AgentInput(
-      x['step_type'], x['reward'], x['discount'], None, None), gamma=0.9)
-  _, found = gradients(lambda: tf.add_n([
-      tf.reduce_sum(a) for a in advantages.estimate(values, steps, log_rhos, config)]),
-      [values, log_rhos])
+  steps = transitions.transitions(
+    types.AgentInput(x['step_type'], x['reward'], x['discount'], None, None), gamma=0.9
+  )
+  _, found = gradients(
+    lambda: tf.add_n(
+      [tf.reduce_sum(a) for a in advantages.estimate(values, steps, log_rhos, config)]
+    ),
+    [values, log_rhos],
+  )
   assert found == [None, None]
 
 
-@pytest.mark.parametrize('fields, expected', [
+@pytest.mark.parametrize(
+  'fields, expected',
+  [
     ({}, [-3.0, 0.5, 2.0]),
     ({'max_abs_reward': 1.0}, [-1.0, 0.5, 1.0]),
     ({'reward_scale': 0.1}, [-0.3, 0.05, 0.2]),
     ({'max_abs_reward': 1.0, 'reward_scale': 4.0}, [-4.0, 2.0, 4.0]),  # the bound is of raw ones
-])
+  ],
+)
 def test_rewards_are_clipped_then_scaled(fields, expected, make):
   rewards, config = tf.constant([-3.0, 0.5, 2.0]), make(**fields)
   learnt = advantages.rewards_to_learn(rewards, config)

@@ -1,4 +1,5 @@
 """Wrong values of the on-policy agent's configuration are refused before anything starts."""
+
 import dataclasses
 
 import pytest
@@ -14,7 +15,9 @@ _Penalty = on_policy_config.PenaltyConfig
 _EMA = on_policy_config.NormalizationConfig
 
 
-@pytest.mark.parametrize('field, value, said', [
+@pytest.mark.parametrize(
+  'field, value, said',
+  [
     ('num_epochs', 0, r'num_epochs \(0\)'),
     ('minibatch_size', 63, r'minibatch_size \(63\) does not divide the 1024'),
     ('minibatch_size', -64, r'minibatch_size \(-64\)'),
@@ -39,7 +42,8 @@ _EMA = on_policy_config.NormalizationConfig
     ('entropy', _Penalty(threshold=-0.5, speed=0.0), r'agent.entropy.speed \(0.0\) must be > 0'),
     ('kl_to_behaviour', _Penalty(threshold=-0.1), r'kl_to_behaviour.threshold \(-0.1\)'),
     ('kl_from_reference', _Penalty(0.1, threshold=_INF), r'kl_from_reference.threshold \(inf\)'),
-])
+  ],
+)
 def test_a_wrong_value_is_named(field, value, said):
   config = registry.load('cartpole_ppo')
   config = dataclasses.replace(config, agent=dataclasses.replace(config.agent, **{field: value}))
@@ -49,23 +53,39 @@ def test_a_wrong_value_is_named(field, value, said):
 
 def _with(name, fields, **sections):
   config = registry.load(name)
-  sections = {section: dataclasses.replace(getattr(config, section), **changes)
-              for section, changes in sections.items()}
+  sections = {
+    section: dataclasses.replace(getattr(config, section), **changes)
+    for section, changes in sections.items()
+  }
   return dataclasses.replace(config, **sections, agent=dataclasses.replace(config.agent, **fields))
 
 
-@pytest.mark.parametrize('fields', [
-    *({name: _INF} for name in (
-        'rho_clip', 'c_clip', 'policy_rho_clip', 'observation_clip', 'awr_max_weight')),
-    {'entropy': _Penalty(threshold=-0.5)}, {'entropy': _Penalty(0.1, threshold=0.3)},
-    {'kl_to_behaviour': _Penalty(threshold=0.0)}, {'min_std': 0.0}, {'advantage_offset': -1.0}])
+@pytest.mark.parametrize(
+  'fields',
+  [
+    *(
+      {name: _INF}
+      for name in ('rho_clip', 'c_clip', 'policy_rho_clip', 'observation_clip', 'awr_max_weight')
+    ),
+    {'entropy': _Penalty(threshold=-0.5)},
+    {'entropy': _Penalty(0.1, threshold=0.3)},
+    {'kl_to_behaviour': _Penalty(threshold=0.0)},
+    {'min_std': 0.0},
+    {'advantage_offset': -1.0},
+  ],
+)
 def test_what_can_work_is_accepted(fields):
   config_validation.validate(_with('cartpole_ppo', fields))
 
 
-@pytest.mark.parametrize('network, said', [
+@pytest.mark.parametrize(
+  'network, said',
+  [
     ({'core': 'lstm'}, "network.core 'lstm', network.frame_stack 1"),
-    ({'core': 'gru'}, "network.core 'gru'"), ({'frame_stack': 4}, 'network.frame_stack 4')])
+    ({'core': 'gru'}, "network.core 'gru'"),
+    ({'frame_stack': 4}, 'network.frame_stack 4'),
+  ],
+)
 def test_single_transitions_need_a_network_without_memory(network, said):
   learner = {'xla': False}
   unrolls = {'minibatch_of': 'unrolls', 'minibatch_size': 0}
@@ -77,12 +97,17 @@ def test_single_transitions_need_a_network_without_memory(network, said):
 _ANEW = {'minibatch_of': 'unrolls', 'minibatch_size': 0, 'recompute_advantages': 'minibatch'}
 
 
-@pytest.mark.parametrize('fields, works', [
+@pytest.mark.parametrize(
+  'fields, works',
+  [
     ({'recompute_advantages': 'never'}, False),
     ({'recompute_advantages': 'epoch', 'num_epochs': 1}, False),
     ({'recompute_advantages': 'epoch', 'num_epochs': 2}, True),
-    ({**_ANEW, 'num_epochs': 1}, False), ({**_ANEW, 'num_epochs': 2}, True),
-    ({**_ANEW, 'num_epochs': 1, 'minibatch_size': 8}, True)])
+    ({**_ANEW, 'num_epochs': 1}, False),
+    ({**_ANEW, 'num_epochs': 2}, True),
+    ({**_ANEW, 'num_epochs': 1, 'minibatch_size': 8}, True),
+  ],
+)
 @pytest.mark.parametrize('name', ['kl_to_behaviour', 'kl_from_behaviour'])
 def test_a_divergence_in_rewards_needs_a_policy_that_has_moved(name, fields, works):
   """Before the first gradient step policy and behaviour are the same: it would be 0 always."""
@@ -95,8 +120,9 @@ def test_a_divergence_in_rewards_needs_a_policy_that_has_moved(name, fields, wor
 
 
 def test_an_entropy_in_rewards_needs_none():
-  config_validation.validate(_with('cartpole_ppo', {
-      'penalties_in_rewards': 'subtracted', 'entropy': _Penalty(0.1)}))
+  config_validation.validate(
+    _with('cartpole_ppo', {'penalties_in_rewards': 'subtracted', 'entropy': _Penalty(0.1)})
+  )
 
 
 @pytest.mark.parametrize('keep', ['top_half', 'positive'])
@@ -120,7 +146,8 @@ def test_xla_with_an_lstm_is_refused():
     config_validation.validate(config)
 
 
-@pytest.mark.parametrize('preset', [
-    presets.vpg, presets.ppo, presets.vtrace, presets.awr, presets.vmpo])
+@pytest.mark.parametrize(
+  'preset', [presets.vpg, presets.ppo, presets.vtrace, presets.awr, presets.vmpo]
+)
 def test_every_preset_is_accepted(preset):
   preset().check()

@@ -1,4 +1,5 @@
 """What the tests of the on-policy agent share: small networks, samples with episode ends inside."""
+
 from __future__ import annotations
 
 from dm_env import specs
@@ -13,26 +14,30 @@ from seed_acme.agents.on_policy import agent
 from seed_acme.agents.on_policy import config as on_policy_config
 
 _ACTIONS = {
-    'discrete': specs.DiscreteArray(3),
-    'continuous': specs.BoundedArray((2,), np.float32, -1.0, 1.0),
-    'multi_discrete': specs.BoundedArray((2,), np.int32, 0, [1, 2]),
-    'nested': {'arm': specs.BoundedArray((2,), np.float32, -1.0, 1.0),
-               'grip': specs.DiscreteArray(3)},
+  'discrete': specs.DiscreteArray(3),
+  'continuous': specs.BoundedArray((2,), np.float32, -1.0, 1.0),
+  'multi_discrete': specs.BoundedArray((2,), np.int32, 0, [1, 2]),
+  'nested': {
+    'arm': specs.BoundedArray((2,), np.float32, -1.0, 1.0),
+    'grip': specs.DiscreteArray(3),
+  },
 }
 
 
 @pytest.fixture
 def make_config():
   """`make_config(**fields)`: unrolls of 6 transitions, 4 in an update."""
-  return lambda **fields: on_policy_config.OnPolicyConfig(**{
-      'unroll_length': 6, 'batch_size': 4, 'discount': 0.9, 'lambda_': 0.8, **fields})
+  return lambda **fields: on_policy_config.OnPolicyConfig(
+    **{'unroll_length': 6, 'batch_size': 4, 'discount': 0.9, 'lambda_': 0.8, **fields}
+  )
 
 
 @pytest.fixture
 def make_spec():
   """`make_spec(action)`: action is discrete, continuous, multi_discrete or nested."""
   return lambda action='discrete', observation=None: types.EnvironmentSpec(
-      observation=observation or specs.Array((4,), np.float32), action=_ACTIONS[action])
+    observation=observation or specs.Array((4,), np.float32), action=_ACTIONS[action]
+  )
 
 
 @pytest.fixture
@@ -42,8 +47,12 @@ def make_network(make_spec):
   def make(config, action='discrete', seed=3, observation=None, **settings):
     tf.random.set_seed(seed)
     network = agent.AGENT.make_network(
-        make_spec(action, observation), config_lib.NetworkConfig(**{
-            'mlp_sizes': (5,), 'core_size': 4, 'activation': 'tanh', **settings}), config)
+      make_spec(action, observation),
+      config_lib.NetworkConfig(
+        **{'mlp_sizes': (5,), 'core_size': 4, 'activation': 'tanh', **settings}
+      ),
+      config,
+    )
     rng = np.random.default_rng(seed)
     for variable in network.trainable_variables:
       if not variable.name.endswith('parameter:0'):
@@ -59,8 +68,9 @@ def _step_types(num_rows, num_unrolls, rng):
   rows[0] = rng.choice([types.FIRST, types.MID, types.LAST], num_unrolls)
   for t in range(1, num_rows):
     ends = (rng.random(num_unrolls) < 0.25) & (rows[t - 1] != types.LAST)
-    rows[t] = np.where(rows[t - 1] == types.LAST, types.FIRST,
-                       np.where(ends, types.LAST, types.MID))
+    rows[t] = np.where(
+      rows[t - 1] == types.LAST, types.FIRST, np.where(ends, types.LAST, types.MID)
+    )
   rows[1, 0], rows[2, 0] = types.LAST, types.FIRST
   return rows
 
@@ -79,22 +89,28 @@ def make_sample(make_spec):
     shape = (rows, config.batch_size)
     normal = lambda *size: rng.normal(size=size).astype(np.float32)
     inputs = types.AgentInput(
-        step_type=_step_types(*shape, rng) if step_type is None else step_type,
-        reward=normal(*shape), discount=rng.choice(np.float32([0, 1, 0.7]), shape),
-        previous_action=tree.map_structure(
-            lambda x: np.zeros((*shape, *x.shape), x.dtype), make_spec(action).action),
-        observation=2 * normal(*shape, 4) + 1)
+      step_type=_step_types(*shape, rng) if step_type is None else step_type,
+      reward=normal(*shape),
+      discount=rng.choice(np.float32([0, 1, 0.7]), shape),
+      previous_action=tree.map_structure(
+        lambda x: np.zeros((*shape, *x.shape), x.dtype), make_spec(action).action
+      ),
+      observation=2 * normal(*shape, 4) + 1,
+    )
     state = tf.nest.map_structure(
-        lambda x: normal(*x.shape), network.initial_state(config.batch_size))
+      lambda x: normal(*x.shape), network.initial_state(config.batch_size)
+    )
     prediction, _ = network.unroll(inputs, state)
     noisy = tf.nest.map_structure(
-        lambda x: x.numpy() + np.float32(lag) * normal(*x.shape), prediction)
+      lambda x: x.numpy() + np.float32(lag) * normal(*x.shape), prediction
+    )
     uniforms = rng.uniform(size=(*shape, network.distribution.num_uniforms)).astype(np.float32)
     actions = network.distribution.sample(noisy.policy_params, uniforms)
     outputs = types.AgentOutput(tree.map_structure(lambda x: x.numpy(), actions), noisy)
     unroll = types.Unroll(state, inputs, outputs, np.zeros(shape, np.int64))
     return types.Sample(
-        unroll, np.arange(config.batch_size, dtype=np.uint64), np.ones(config.batch_size))
+      unroll, np.arange(config.batch_size, dtype=np.uint64), np.ones(config.batch_size)
+    )
 
   return make
 
@@ -108,7 +124,6 @@ def gradients():
       tape.watch([v for v in variables if not isinstance(v, tf.Variable)])
       value = function()
     found = tape.gradient(value, variables)
-    return value.numpy(), [
-        None if g is None else tf.convert_to_tensor(g).numpy() for g in found]
+    return value.numpy(), [None if g is None else tf.convert_to_tensor(g).numpy() for g in found]
 
   return compute

@@ -1,4 +1,5 @@
 """PPO's losses and GAE against TF-Agents 0.12, which shares no code with this project."""
+
 import sys
 import types as python_types
 
@@ -37,22 +38,28 @@ def tf_agents():
     if before is False:
       del sys.modules['dm_control']
   return python_types.SimpleNamespace(
-      ppo_agent=ppo_agent, PPOClipAgent=ppo_clip_agent.PPOClipAgent,
-      Sequential=sequential.Sequential, tensor_spec=tensor_spec, time_step=time_step,
-      value_ops=value_ops, tfp=tfp)
+    ppo_agent=ppo_agent,
+    PPOClipAgent=ppo_clip_agent.PPOClipAgent,
+    Sequential=sequential.Sequential,
+    tensor_spec=tensor_spec,
+    time_step=time_step,
+    value_ops=value_ops,
+    tfp=tfp,
+  )
 
 
 def _data(seed):
   rng = np.random.default_rng(seed)
   return {
-      'params': tf.constant(rng.normal(size=(_N, _A)), tf.float32),
-      'behaviour': tf.constant(rng.normal(size=(_N, _A)), tf.float32),
-      'actions': tf.constant(rng.integers(0, _A, _N), tf.int32),
-      'advantages': tf.constant(rng.normal(0.5, 2.0, _N), tf.float32),
-      'mask': tf.constant(rng.random(_N) < 0.8),
-      'observation': tf.constant(rng.normal(size=(_N, 3)), tf.float32),
-      'returns': tf.constant(rng.normal(size=_N), tf.float32),
-      'old_values': tf.constant(rng.normal(size=_N), tf.float32)}
+    'params': tf.constant(rng.normal(size=(_N, _A)), tf.float32),
+    'behaviour': tf.constant(rng.normal(size=(_N, _A)), tf.float32),
+    'actions': tf.constant(rng.integers(0, _A, _N), tf.int32),
+    'advantages': tf.constant(rng.normal(0.5, 2.0, _N), tf.float32),
+    'mask': tf.constant(rng.random(_N) < 0.8),
+    'observation': tf.constant(rng.normal(size=(_N, 3)), tf.float32),
+    'returns': tf.constant(rng.normal(size=_N), tf.float32),
+    'old_values': tf.constant(rng.normal(size=_N), tf.float32),
+  }
 
 
 def _other_agent(tf_agents, **settings):
@@ -61,13 +68,18 @@ def _other_agent(tf_agents, **settings):
   categorical = tf.keras.layers.Lambda(lambda x: tf_agents.tfp.distributions.Categorical(logits=x))
   squeeze = tf.keras.layers.Lambda(lambda x: tf.squeeze(x, axis=-1))
   return tf_agents.PPOClipAgent(
-      tf_agents.time_step.time_step_spec(spec.TensorSpec([3], tf.float32)),
-      spec.BoundedTensorSpec([], tf.int32, 0, _A - 1),
-      optimizer=tf.keras.optimizers.Adam(),
-      actor_net=tf_agents.Sequential([tf.keras.layers.Dense(_A), categorical]),
-      value_net=tf_agents.Sequential([tf.keras.layers.Dense(1), squeeze]),
-      normalize_observations=False, normalize_rewards=False, value_pred_loss_coef=1.0,
-      aggregate_losses_across_replicas=False, train_step_counter=tf.Variable(0), **settings)
+    tf_agents.time_step.time_step_spec(spec.TensorSpec([3], tf.float32)),
+    spec.BoundedTensorSpec([], tf.int32, 0, _A - 1),
+    optimizer=tf.keras.optimizers.Adam(),
+    actor_net=tf_agents.Sequential([tf.keras.layers.Dense(_A), categorical]),
+    value_net=tf_agents.Sequential([tf.keras.layers.Dense(1), squeeze]),
+    normalize_observations=False,
+    normalize_rewards=False,
+    value_pred_loss_coef=1.0,
+    aggregate_losses_across_replicas=False,
+    train_step_counter=tf.Variable(0),
+    **settings,
+  )
 
 
 def _weights(mask):
@@ -85,17 +97,27 @@ def test_the_clipped_policy_loss_and_its_gradient(epsilon, tf_agents, make_confi
   def ours():
     log_prob = distribution.log_prob(params, x['actions'])
     return policy_losses.policy_loss(
-        log_prob, log_prob - log_mu, x['advantages'], x['mask'], None,
-        make_config(policy_loss='ppo', ppo_epsilon=epsilon)).loss
+      log_prob,
+      log_prob - log_mu,
+      x['advantages'],
+      x['mask'],
+      None,
+      make_config(policy_loss='ppo', ppo_epsilon=epsilon),
+    ).loss
 
   def theirs():
     return other.policy_gradient_loss(
-        tf_agents.time_step.restart(x['observation'], batch_size=_N), x['actions'], log_mu,
-        x['advantages'], tf_agents.tfp.distributions.Categorical(logits=params),
-        _weights(x['mask']))
+      tf_agents.time_step.restart(x['observation'], batch_size=_N),
+      x['actions'],
+      log_mu,
+      x['advantages'],
+      tf_agents.tfp.distributions.Categorical(logits=params),
+      _weights(x['mask']),
+    )
 
   (loss, [gradient]), (other_loss, [other_gradient]) = (
-      gradients(function, [params]) for function in (ours, theirs))
+    gradients(function, [params]) for function in (ours, theirs)
+  )
   assert np.abs(other_gradient).max() > 1e-3
   np.testing.assert_allclose(loss, other_loss, rtol=1e-5)
   np.testing.assert_allclose(gradient, other_gradient, rtol=1e-4, atol=1e-7)
@@ -110,12 +132,15 @@ def test_the_value_loss_and_its_gradient(clip, tf_agents, make_config, gradients
   def ours():
     values, _ = net(x['observation'], steps.step_type)
     return loss_lib.value_loss(
-        values, x['returns'], x['old_values'], x['mask'], make_config(value_clip=clip))
+      values, x['returns'], x['old_values'], x['mask'], make_config(value_clip=clip)
+    )
 
   theirs = lambda: other.value_estimation_loss(
-      steps, x['returns'], _weights(x['mask']), x['old_values'])
+    steps, x['returns'], _weights(x['mask']), x['old_values']
+  )
   (loss, found), (other_loss, other_found) = (
-      gradients(function, net.trainable_variables) for function in (ours, theirs))
+    gradients(function, net.trainable_variables) for function in (ours, theirs)
+  )
   np.testing.assert_allclose(loss, other_loss, rtol=1e-5)
   for a, b in zip(found, other_found):
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
@@ -129,13 +154,16 @@ def test_gae(lambda_, tf_agents, make_config):
   shape = (12, 9)
   rewards, values = rng.normal(size=shape), rng.normal(size=(13, 9))
   discounts = 0.97 * (rng.random(shape) > 0.2)
-  rewards, values, discounts = (
-      tf.constant(a, tf.float32) for a in (rewards, values, discounts))
+  rewards, values, discounts = (tf.constant(a, tf.float32) for a in (rewards, values, discounts))
   theirs = tf_agents.value_ops.generalized_advantage_estimation(
-      values[:-1], values[-1], discounts, rewards, td_lambda=lambda_)
+    values[:-1], values[-1], discounts, rewards, td_lambda=lambda_
+  )
   ours = advantages.estimate(
-      values, transitions.Transitions(rewards, discounts, tf.fill(shape, True)),
-      tf.zeros(shape), make_config(advantage='gae', lambda_=lambda_))
+    values,
+    transitions.Transitions(rewards, discounts, tf.fill(shape, True)),
+    tf.zeros(shape),
+    make_config(advantage='gae', lambda_=lambda_),
+  )
   np.testing.assert_allclose(ours.advantages, theirs, rtol=1e-4, atol=1e-5)
   np.testing.assert_allclose(ours.targets, theirs + values[:-1], rtol=1e-4, atol=1e-5)
 
@@ -149,10 +177,15 @@ def test_gae_of_a_truncated_episode(tf_agents, make_config):
   inputs = types.AgentInput(step_type, reward, np.ones((6, 1), np.float32), None, None)
   config = make_config(advantage='gae', lambda_=0.9, discount=0.97)
   ours = advantages.estimate(
-      tf.constant(values), transitions.transitions(inputs, gamma=0.97), tf.zeros([5, 1]), config)
+    tf.constant(values), transitions.transitions(inputs, gamma=0.97), tf.zeros([5, 1]), config
+  )
   theirs = tf_agents.value_ops.generalized_advantage_estimation(
-      tf.constant(values[:3]), tf.constant(values[3]), tf.fill([3, 1], 0.97),
-      tf.constant(reward[1:4]), td_lambda=0.9)
+    tf.constant(values[:3]),
+    tf.constant(values[3]),
+    tf.fill([3, 1], 0.97),
+    tf.constant(reward[1:4]),
+    td_lambda=0.9,
+  )
   np.testing.assert_allclose(ours.advantages[:3], theirs, rtol=1e-5, atol=1e-6)
 
 
@@ -162,6 +195,6 @@ def test_normalised_advantages(tf_agents, make_config):
   kept = tf.boolean_mask(x['advantages'], x['mask'])
   theirs = tf_agents.ppo_agent._normalize_advantages(kept, axes=(0,), variance_epsilon=1e-8)
   ours, _ = policy_losses.preprocess(
-      x['advantages'], x['mask'], make_config(normalize_advantages=True))
-  np.testing.assert_allclose(
-      tf.boolean_mask(ours, x['mask']), theirs, rtol=1e-4, atol=1e-5)
+    x['advantages'], x['mask'], make_config(normalize_advantages=True)
+  )
+  np.testing.assert_allclose(tf.boolean_mask(ours, x['mask']), theirs, rtol=1e-4, atol=1e-5)

@@ -1,4 +1,5 @@
 """Passes over an update: sizes, which elements are dealt, when what is computed anew."""
+
 import collections
 import dataclasses
 
@@ -21,20 +22,32 @@ _AVERAGE = on_policy_config.NormalizationConfig('average')
 _OF = ['unrolls', 'transitions']
 
 
-@pytest.mark.parametrize('fields, expected', [
-    ({}, (4, 1)), ({'minibatch_size': 4}, (4, 1)), ({'minibatch_size': 2}, (4, 2)),
+@pytest.mark.parametrize(
+  'fields, expected',
+  [
+    ({}, (4, 1)),
+    ({'minibatch_size': 4}, (4, 1)),
+    ({'minibatch_size': 2}, (4, 2)),
     ({'minibatch_of': 'transitions'}, (24, 1)),
     ({'minibatch_of': 'transitions', 'minibatch_size': 6}, (24, 4)),
-])
+  ],
+)
 def test_numbers_of_elements_and_of_minibatches(fields, expected, make_config):
   passes = learner.passes(make_config(num_epochs=3, **fields))
   assert (passes.num_elements, passes.num_minibatches) == expected
   assert passes.num_epochs == 3
 
 
-@pytest.mark.parametrize('of, size, number', [
-    ('unrolls', 3, 4), ('unrolls', 5, 4), ('unrolls', -2, 4), ('transitions', 7, 24),
-    ('transitions', 48, 24)])
+@pytest.mark.parametrize(
+  'of, size, number',
+  [
+    ('unrolls', 3, 4),
+    ('unrolls', 5, 4),
+    ('unrolls', -2, 4),
+    ('transitions', 7, 24),
+    ('transitions', 48, 24),
+  ],
+)
 def test_sizes_that_do_not_divide_are_refused(of, size, number, make_config):
   with pytest.raises(types.UserError, match=rf'minibatch_size \({size}\) .* the {number} {of}'):
     learner.passes(make_config(minibatch_of=of, minibatch_size=size))
@@ -68,7 +81,8 @@ class _Spy:
 
 def _learner(network, config, spy):
   return multi_pass_learner.MultiPassLearner(
-      network, spy, config, 1000, learner.passes(config), seed=1, xla=False)
+    network, spy, config, 1000, learner.passes(config), seed=1, xla=False
+  )
 
 
 def _numbered(sample):
@@ -81,7 +95,8 @@ def _numbered(sample):
 
 @pytest.mark.parametrize('of, size', [('unrolls', 2), ('transitions', 6)])
 def test_every_transition_is_learnt_as_often_as_there_are_epochs(
-    of, size, make_config, make_network, make_sample):
+  of, size, make_config, make_network, make_sample
+):
   config = make_config(minibatch_of=of, minibatch_size=size, num_epochs=3)
   network = make_network(config)
   sample, numbers = _numbered(make_sample(network, config))
@@ -92,8 +107,10 @@ def test_every_transition_is_learnt_as_often_as_there_are_epochs(
   seen = [values for values, _, _ in spy.seen]
   per_epoch = numbers.size // seen[0].size
   assert metrics['learner/gradient_steps'] == 3 * per_epoch == len(seen) / 2
-  epochs = [np.concatenate([x.ravel() for x in seen[i:i + per_epoch]])
-            for i in range(0, len(seen), per_epoch)]
+  epochs = [
+    np.concatenate([x.ravel() for x in seen[i : i + per_epoch]])
+    for i in range(0, len(seen), per_epoch)
+  ]
   for epoch in epochs:
     assert collections.Counter(epoch.tolist()) == collections.Counter(numbers.ravel().tolist())
   assert len({tuple(epoch) for epoch in epochs}) == 6, 'each epoch has an order of its own'
@@ -103,7 +120,8 @@ def test_every_transition_is_learnt_as_often_as_there_are_epochs(
 
 @pytest.mark.parametrize('of', _OF)
 def test_a_minibatch_has_all_leaves_of_the_same_elements(
-    of, make_config, make_network, make_sample):
+  of, make_config, make_network, make_sample
+):
   config = make_config(minibatch_of=of, minibatch_size=2)
   network = make_network(config, 'nested', core='lstm' if of == 'unrolls' else 'none')
   sample = make_sample(network, config, 'nested')
@@ -113,28 +131,43 @@ def test_a_minibatch_has_all_leaves_of_the_same_elements(
   tree.assert_same_structure(taken, batch)
   if of == 'unrolls':
     expected = tree.map_structure(
-        lambda x: np.asarray(x)[:, indices], batch._replace(initial_state=()))
+      lambda x: np.asarray(x)[:, indices], batch._replace(initial_state=())
+    )
     expected = expected._replace(
-        initial_state=tree.map_structure(lambda x: x[indices], sample.unroll.initial_state))
+      initial_state=tree.map_structure(lambda x: x[indices], sample.unroll.initial_state)
+    )
   else:  # row 1 of unroll 1, and the last but one row of unroll 3
     pick = lambda x: np.stack([np.asarray(x)[1, 1], np.asarray(x)[5, 3]])
-    whole = learner.prepare(network, sample, True, dataclasses.replace(
-        config, minibatch_of='unrolls'))
+    whole = learner.prepare(
+      network, sample, True, dataclasses.replace(config, minibatch_of='unrolls')
+    )
     expected = tree.map_structure(pick, whole._replace(initial_state=()))
     assert taken.inputs.observation.shape == (2, 4)
   for a, b in zip(tree.flatten(taken), tree.flatten(expected)):
     np.testing.assert_array_equal(a, b)
 
 
-_WHOLE = [{'policy_loss': name, 'normalize_advantages': True} for name in (
-    'vpg', 'ppo', 'vtrace', 'awr', 'vmpo', 'repeat_positive', 'behaviour_cloning')]
+_WHOLE = [
+  {'policy_loss': name, 'normalize_advantages': True}
+  for name in ('vpg', 'ppo', 'vtrace', 'awr', 'vmpo', 'repeat_positive', 'behaviour_cloning')
+]
 
 
-@pytest.mark.parametrize('fields', [
-    *_WHOLE, {'values': _AVERAGE, 'observations': _AVERAGE, 'value_clip': 0.1,
-              'entropy': on_policy_config.PenaltyConfig(weight=0.1, threshold=-0.5)}])
+@pytest.mark.parametrize(
+  'fields',
+  [
+    *_WHOLE,
+    {
+      'values': _AVERAGE,
+      'observations': _AVERAGE,
+      'value_clip': 0.1,
+      'entropy': on_policy_config.PenaltyConfig(weight=0.1, threshold=-0.5),
+    },
+  ],
+)
 def test_one_minibatch_of_all_is_the_same_by_unrolls_and_by_transitions(
-    fields, make_config, make_network, make_sample, gradients):
+  fields, make_config, make_network, make_sample, gradients
+):
   results = []
   for of in _OF:
     config = make_config(minibatch_of=of, **fields)
@@ -143,9 +176,12 @@ def test_one_minibatch_of_all_is_the_same_by_unrolls_and_by_transitions(
     batch = learner.prepare(network, sample, True, config)
     order = np.random.default_rng(0).permutation(on_policy_config.num_elements(config))
     batch = learner.take(batch, tf.constant(order), config)
-    results.append(gradients(
+    results.append(
+      gradients(
         lambda: loss_lib.loss(network, batch, config).loss,  # noqa: B023
-        network.trainable_variables))
+        network.trainable_variables,
+      )
+    )
   (loss, found), (other_loss, other_found) = results
   np.testing.assert_allclose(loss, other_loss, rtol=1e-5)
   for a, b in zip(found, other_found):
@@ -155,8 +191,11 @@ def test_one_minibatch_of_all_is_the_same_by_unrolls_and_by_transitions(
 def _targets_by_epoch(recompute, make_config, make_network, make_sample):
   """What the spy saw in three epochs, the weights moving between them, and the network."""
   config = make_config(
-      num_epochs=3, recompute_advantages=recompute, values=_AVERAGE,
-      optimizer=config_lib.OptimizerConfig(learning_rate=0.05))
+    num_epochs=3,
+    recompute_advantages=recompute,
+    values=_AVERAGE,
+    optimizer=config_lib.OptimizerConfig(learning_rate=0.05),
+  )
   network = make_network(config)
   sample, spy = make_sample(network, config), _Spy(config)
   _learner(network, config, spy).step(sample, agent_steps=0)
@@ -165,7 +204,8 @@ def _targets_by_epoch(recompute, make_config, make_network, make_sample):
 
 @pytest.mark.parametrize('recompute', ['never', 'epoch', 'minibatch'])
 def test_prepared_targets_change_between_epochs_only_when_asked(
-    recompute, make_config, make_network, make_sample):
+  recompute, make_config, make_network, make_sample
+):
   epochs, network = _targets_by_epoch(recompute, make_config, make_network, make_sample)
   for name, number in (('targets', 0), ('advantages', 1)):
     totals = [np.square(epoch[number]).sum() for epoch in epochs]
@@ -176,12 +216,14 @@ def test_prepared_targets_change_between_epochs_only_when_asked(
 
 
 def test_recomputing_in_each_minibatch_uses_the_weights_of_the_moment(
-    make_config, make_network, make_sample):
+  make_config, make_network, make_sample
+):
   """The prepared targets are of older weights; the loss must not look at them."""
   losses = {}
   for recompute in ('never', 'minibatch'):
     config = make_config(
-        recompute_advantages=recompute, advantage='vtrace', policy_loss='vtrace', values=_AVERAGE)
+      recompute_advantages=recompute, advantage='vtrace', policy_loss='vtrace', values=_AVERAGE
+    )
     network = make_network(config)
     sample = make_sample(network, config, lag=0.5)
     batch = learner.prepare(network, sample, True, config)
@@ -198,7 +240,8 @@ def test_recomputing_in_each_minibatch_uses_the_weights_of_the_moment(
 
 @pytest.mark.parametrize('overlap', [0, 2])
 def test_observation_statistics_change_in_finish_alone(
-    overlap, make_config, make_network, make_sample):
+  overlap, make_config, make_network, make_sample
+):
   config = make_config(observations=_AVERAGE, values=_AVERAGE, overlap=overlap)
   network = make_network(config, core='lstm')
   sample = make_sample(network, config)
@@ -225,13 +268,25 @@ def test_observation_statistics_change_in_finish_alone(
 def test_an_update_of_the_agent_is_its_parts_in_order(name, make_network, make_sample):
   """Two passes of one minibatch each, by hand and in the graphs of the learner."""
   config = getattr(presets, name)(
-      unroll_length=6, batch_size=4, minibatch_size=0, num_epochs=2, values=_AVERAGE,
-      observations=_AVERAGE, optimizer=config_lib.OptimizerConfig(learning_rate=0.01))
+    unroll_length=6,
+    batch_size=4,
+    minibatch_size=0,
+    num_epochs=2,
+    values=_AVERAGE,
+    observations=_AVERAGE,
+    optimizer=config_lib.OptimizerConfig(learning_rate=0.01),
+  )
   networks = [make_network(config, 'nested') for _ in range(2)]
   sample = make_sample(networks[0], config, 'nested', lag=0.2)
   subject = multi_pass_learner.MultiPassLearner(
-      networks[0], lambda network, batch: agent.AGENT.loss(network, batch, config), config, 1000,
-      agent.AGENT.passes(config), seed=1, xla=False)
+    networks[0],
+    lambda network, batch: agent.AGENT.loss(network, batch, config),
+    config,
+    1000,
+    agent.AGENT.passes(config),
+    seed=1,
+    xla=False,
+  )
   metrics = subject.step(sample, agent_steps=0).metrics
   variables, losses = networks[1].trainable_variables, []
   optimizer = learner_lib.make_optimizer(config.optimizer, tf.Variable(0.01))
@@ -240,7 +295,8 @@ def test_an_update_of_the_agent_is_its_parts_in_order(name, make_network, make_s
     with tf.GradientTape() as tape:
       losses.append(loss_lib.loss(networks[1], batch, config).loss)
     gradients, _ = tf.clip_by_global_norm(
-        tape.gradient(losses[-1], variables), config.optimizer.max_gradient_norm)
+      tape.gradient(losses[-1], variables), config.optimizer.max_gradient_norm
+    )
     optimizer.apply(gradients, variables)
   learner.finish(networks[1], sample, config)
   np.testing.assert_allclose(metrics['loss/total'], np.mean(losses), rtol=1e-4)

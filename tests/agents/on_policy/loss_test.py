@@ -1,4 +1,5 @@
 """The whole loss, prepared by the learner, against one slow loop in float64."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -37,8 +38,10 @@ def _estimates(values, log_rhos, inputs, config):
       else:
         ratio = np.exp(log_rhos[t, b])
         advantage = delta + discount * config.lambda_ * error
-        error = (min(config.rho_clip, ratio) * delta
-                 + discount * config.lambda_ * min(config.c_clip, ratio) * error)
+        error = (
+          min(config.rho_clip, ratio) * delta
+          + discount * config.lambda_ * min(config.c_clip, ratio) * error
+        )
         result[t, b] = values[t, b] + error, advantage
   return result
 
@@ -70,23 +73,32 @@ def _expected(network, sample, config):
   entropy = np.mean([-np.sum(np.exp(log_pi[row]) * log_pi[row]) for row in rows])
   kl = np.mean([np.sum(np.exp(log_mu[row]) * (log_mu[row] - log_pi[row])) for row in rows])
   return {
-      'policy': np.mean(policy),
-      'value': config.value_cost * np.mean(
-          [((estimates[row][0] - values[row]) / std) ** 2 for row in rows]),
-      'penalties': -config.entropy.weight * entropy + config.kl_from_behaviour.weight * kl,
-      'adjustment': config.kl_from_behaviour.weight * (config.kl_from_behaviour.threshold - kl),
-  }, {'policy/entropy': entropy, 'policy/kl_behaviour': kl,
-      'policy/ratio_mean': np.mean([np.exp(log_rhos[row]) for row in rows]),
-      'penalty/entropy': -entropy, 'penalty/kl_from_behaviour': kl,
-      'value/mean': np.mean([values[row] for row in rows])}
+    'policy': np.mean(policy),
+    'value': config.value_cost
+    * np.mean([((estimates[row][0] - values[row]) / std) ** 2 for row in rows]),
+    'penalties': -config.entropy.weight * entropy + config.kl_from_behaviour.weight * kl,
+    'adjustment': config.kl_from_behaviour.weight * (config.kl_from_behaviour.threshold - kl),
+  }, {
+    'policy/entropy': entropy,
+    'policy/kl_behaviour': kl,
+    'policy/ratio_mean': np.mean([np.exp(log_rhos[row]) for row in rows]),
+    'penalty/entropy': -entropy,
+    'penalty/kl_from_behaviour': kl,
+    'value/mean': np.mean([values[row] for row in rows]),
+  }
 
 
 _CHOICES = {
-    'ppo': {'policy_loss': 'ppo', 'values': _AVERAGE, 'normalize_advantages': True},
-    'ppo_by_transitions': {'policy_loss': 'ppo', 'minibatch_of': 'transitions'},
-    'vtrace': {'policy_loss': 'vtrace', 'advantage': 'vtrace', 'rho_clip': 1.1, 'c_clip': 0.9},
-    'vtrace_anew': {'policy_loss': 'vtrace', 'advantage': 'vtrace', 'values': _AVERAGE,
-                    'recompute_advantages': 'minibatch', 'observations': _AVERAGE},
+  'ppo': {'policy_loss': 'ppo', 'values': _AVERAGE, 'normalize_advantages': True},
+  'ppo_by_transitions': {'policy_loss': 'ppo', 'minibatch_of': 'transitions'},
+  'vtrace': {'policy_loss': 'vtrace', 'advantage': 'vtrace', 'rho_clip': 1.1, 'c_clip': 0.9},
+  'vtrace_anew': {
+    'policy_loss': 'vtrace',
+    'advantage': 'vtrace',
+    'values': _AVERAGE,
+    'recompute_advantages': 'minibatch',
+    'observations': _AVERAGE,
+  },
 }
 
 
@@ -94,26 +106,32 @@ _CHOICES = {
 @pytest.mark.parametrize('choice', sorted(_CHOICES))
 def test_equals_a_slow_loop_over_transitions(choice, seed, make_config, make_network, make_sample):
   config = make_config(
-      max_abs_reward=1.0, reward_scale=3.0, value_cost=0.7, policy_rho_clip=1.2,
-      entropy=Penalty(weight=0.05), kl_from_behaviour=Penalty(weight=0.3, threshold=0.02),
-      **_CHOICES[choice])
-  network = make_network(config, core='none' if 'transitions' in choice else 'lstm',
-                         separate_value_network=True)
+    max_abs_reward=1.0,
+    reward_scale=3.0,
+    value_cost=0.7,
+    policy_rho_clip=1.2,
+    entropy=Penalty(weight=0.05),
+    kl_from_behaviour=Penalty(weight=0.3, threshold=0.02),
+    **_CHOICES[choice],
+  )
+  network = make_network(
+    config, core='none' if 'transitions' in choice else 'lstm', separate_value_network=True
+  )
   sample = make_sample(network, config, seed=seed, lag=0.5)
   batch = learner.prepare(network, sample, True, config)
   expected, expected_metrics = _expected(network, sample, config)
   output = loss_lib.loss(network, batch, config)
   for name, value in expected.items():
     np.testing.assert_allclose(
-        output.metrics[f'loss/{name}'], value, rtol=1e-4, atol=1e-5, err_msg=name)
+      output.metrics[f'loss/{name}'], value, rtol=1e-4, atol=1e-5, err_msg=name
+    )
   np.testing.assert_allclose(output.loss, sum(expected.values()), rtol=1e-4, atol=1e-5)
   for name, value in expected_metrics.items():
     np.testing.assert_allclose(output.metrics[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
   assert output.priorities is None
 
 
-def test_the_temperature_is_among_the_metrics_of_vmpo_alone(
-    make_config, make_network, make_sample):
+def test_the_temperature_is_among_the_metrics_of_vmpo_alone(make_config, make_network, make_sample):
   for name in ('vmpo', 'ppo'):
     config = make_config(policy_loss=name, vmpo_initial_temperature=0.6)
     network = make_network(config)
@@ -133,12 +151,16 @@ def test_a_sample_of_another_length_is_refused(make_config, make_network, make_s
 
 
 @pytest.mark.parametrize('bound, expected', [('linear', 2 / 6), ('reciprocal', 3 / 6)])
-def test_the_clipped_share_is_that_of_the_configured_bounds(
-    bound, expected, make_config):
+def test_the_clipped_share_is_that_of_the_configured_bounds(bound, expected, make_config):
   """0.82 is within [0.8, 1.2], and below 1 / 1.2."""
   ratios = np.float32([0.7, 0.82, 1.0, 1.1, 1.19, 1.3])
   config = make_config(ppo_epsilon=0.2, ppo_lower_bound=bound)
   found = loss_lib._policy_metrics(
-      distributions.Categorical(3), tf.zeros([6, 3]), tf.zeros([6, 3]),
-      tf.math.log(ratios), tf.fill([6], True), config)['policy/ratio_clipped_share']
+    distributions.Categorical(3),
+    tf.zeros([6, 3]),
+    tf.zeros([6, 3]),
+    tf.math.log(ratios),
+    tf.fill([6], True),
+    config,
+  )['policy/ratio_clipped_share']
   np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -1,4 +1,5 @@
 """The on-policy network: gradients, memory, free deviations, learnt weights, names."""
+
 import collections
 
 from dm_env import specs
@@ -19,26 +20,32 @@ Penalty = on_policy_config.PenaltyConfig
 
 
 def _preset(name, **fields):
-  return getattr(presets, name)(**{
-      'unroll_length': 6, 'batch_size': 4, 'minibatch_size': 0, 'discount': 0.9, **fields})
+  return getattr(presets, name)(
+    **{'unroll_length': 6, 'batch_size': 4, 'minibatch_size': 0, 'discount': 0.9, **fields}
+  )
 
 
 def _loss_gradients(network, sample, config, gradients):
   batch = learner.prepare(network, sample, True, config)
   _, found = gradients(
-      lambda: loss_lib.loss(network, batch, config).loss, network.trainable_variables)
+    lambda: loss_lib.loss(network, batch, config).loss, network.trainable_variables
+  )
   return dict(zip((v.name for v in network.trainable_variables), found))
 
 
 @pytest.mark.parametrize('kind', _KINDS)
 @pytest.mark.parametrize('name', _PRESETS)
-def test_every_trainable_variable_gets_a_gradient(
-    name, kind, make_network, make_sample, gradients):
+def test_every_trainable_variable_gets_a_gradient(name, kind, make_network, make_sample, gradients):
   """Of the free deviations, the entries of params that are none get 0, there being one for each.
   The policy head's entries of deviations then get 0 instead."""
   config = _preset(
-      name, values=_AVERAGE, observations=_AVERAGE, state_independent_std=True,
-      entropy=Penalty(weight=0.1, threshold=-0.3), kl_to_behaviour=Penalty(weight=0.1))
+    name,
+    values=_AVERAGE,
+    observations=_AVERAGE,
+    state_independent_std=True,
+    entropy=Penalty(weight=0.1, threshold=-0.3),
+    kl_to_behaviour=Penalty(weight=0.1),
+  )
   network = make_network(config, kind, separate_value_network=True)
   sample = make_sample(network, config, kind, lag=0.3)
   found = _loss_gradients(network, sample, config, gradients)
@@ -50,8 +57,11 @@ def test_every_trainable_variable_gets_a_gradient(
   assert len(free) == int(is_std.any())
   for gradient in free:
     assert gradient[is_std].all() and not gradient[~is_std].any()
-    [head] = [g for variable, g in found.items() if variable.endswith('head/output/w:0')
-              and g.shape[-1] == len(is_std)]
+    [head] = [
+      g
+      for variable, g in found.items()
+      if variable.endswith('head/output/w:0') and g.shape[-1] == len(is_std)
+    ]
     assert not head[:, is_std].any() and head[:, ~is_std].any()
 
 
@@ -60,8 +70,8 @@ def test_every_trainable_variable_gets_a_gradient(
 def test_unrolling_equals_stepping(separate, core, make_config, make_network, make_sample):
   config = make_config(values=_AVERAGE, observations=_AVERAGE, state_independent_std=True)
   network = make_network(
-      config, 'continuous', core=core, separate_value_network=separate,
-      previous_action_input=True)
+    config, 'continuous', core=core, separate_value_network=separate, previous_action_input=True
+  )
   sample = make_sample(network, config, 'continuous')
   learner.prepare(network, sample, True, config)  # statistics that change something
   learner.finish(network, sample, config)
@@ -80,8 +90,12 @@ def test_unrolling_equals_stepping(separate, core, make_config, make_network, ma
 def _params(network, observation):
   shape = observation.shape[:1]
   inputs = types.AgentInput(
-      tf.fill(shape, tf.constant(types.MID, tf.uint8)), tf.zeros(shape), tf.ones(shape),
-      tf.zeros([*shape, 2]), observation)
+    tf.fill(shape, tf.constant(types.MID, tf.uint8)),
+    tf.zeros(shape),
+    tf.ones(shape),
+    tf.zeros([*shape, 2]),
+    observation,
+  )
   return network(inputs, ())[0].policy_params.numpy()
 
 
@@ -110,10 +124,16 @@ def test_discrete_actions_have_no_free_deviations(make_config, make_network):
 
 def _full(make_config, **fields):
   return make_config(
-      policy_loss='vmpo', values=_AVERAGE, observations=_AVERAGE, state_independent_std=True,
-      entropy=Penalty(weight=0.2, threshold=-0.5), kl_to_behaviour=Penalty(weight=0.4),
-      kl_from_behaviour=Penalty(weight=3.0, threshold=0.1, speed=2.0),
-      vmpo_initial_temperature=0.7, **fields)
+    policy_loss='vmpo',
+    values=_AVERAGE,
+    observations=_AVERAGE,
+    state_independent_std=True,
+    entropy=Penalty(weight=0.2, threshold=-0.5),
+    kl_to_behaviour=Penalty(weight=0.4),
+    kl_from_behaviour=Penalty(weight=3.0, threshold=0.1, speed=2.0),
+    vmpo_initial_temperature=0.7,
+    **fields,
+  )
 
 
 def test_learnt_weights_start_where_they_are_told(make_config, make_network):
@@ -130,7 +150,10 @@ def test_gradients_flow_into_learnt_weights_only(make_config, make_network, grad
   network = make_network(_full(make_config), 'continuous')
   parameters = [v for v in network.trainable_variables if 'parameter' in v.name]
   assert sorted(v.name.split('/')[-1] for v in parameters) == [
-      'entropy_parameter:0', 'kl_from_behaviour_parameter:0', 'temperature_parameter:0']
+    'entropy_parameter:0',
+    'kl_from_behaviour_parameter:0',
+    'temperature_parameter:0',
+  ]
   _, found = gradients(lambda: tf.add_n(list(network.penalty_weights().values())), parameters)
   by_name = {v.name.split('/')[-1]: g for v, g in zip(parameters, found)}
   np.testing.assert_allclose(by_name['entropy_parameter:0'], 0.2, rtol=1e-5)
@@ -141,12 +164,16 @@ def test_gradients_flow_into_learnt_weights_only(make_config, make_network, grad
 @pytest.mark.parametrize('separate', [False, True])
 def test_names_are_unique_and_every_variable_is_carried(separate, make_config, make_network):
   network = make_network(
-      _full(make_config), 'continuous', core='lstm', separate_value_network=separate)
+    _full(make_config), 'continuous', core='lstm', separate_value_network=separate
+  )
   names = collections.Counter(v.name for v in network.variables)
   assert max(names.values()) == 1
   found = {
-      v.ref() for module in (network, *network.submodules) for v in vars(module).values()
-      if isinstance(v, tf.Variable)}
+    v.ref()
+    for module in (network, *network.submodules)
+    for v in vars(module).values()
+    if isinstance(v, tf.Variable)
+  }
   assert found <= {v.ref() for v in network.variables}
   trainable = [v.name for v in network.variables if v.trainable]
   assert sorted(trainable) == sorted(v.name for v in network.trainable_variables)
@@ -169,13 +196,19 @@ def test_a_copy_of_the_variables_says_the_same(make_config, make_network, make_s
 
 def test_normalised_observations_need_no_float_among_them(make_config, make_network):
   network = make_network(
-      make_config(observations=_AVERAGE), observation=specs.Array((4,), np.uint8))
+    make_config(observations=_AVERAGE), observation=specs.Array((4,), np.uint8)
+  )
   assert len(network.variables) == len(network.trainable_variables)
 
 
-@pytest.mark.parametrize('settings, name', [
-    ({'core': 'lstm'}, 'lstm'), ({'core': 'gru', 'separate_value_network': True}, 'gru'),
-    ({'frame_stack': 2}, 'frame_stack')])
+@pytest.mark.parametrize(
+  'settings, name',
+  [
+    ({'core': 'lstm'}, 'lstm'),
+    ({'core': 'gru', 'separate_value_network': True}, 'gru'),
+    ({'frame_stack': 2}, 'frame_stack'),
+  ],
+)
 def test_transitions_need_a_network_without_memory(settings, name, make_config, make_network):
   observation = specs.Array((4, 4), np.uint8)
   make_network(make_config(minibatch_of='unrolls'), observation=observation, **settings)

@@ -1,4 +1,5 @@
 """Penalties: what they measure, fixed and learnt weights, penalties in rewards."""
+
 import numpy as np
 import pytest
 import sonnet as snt
@@ -29,10 +30,12 @@ def _slow(name, logits, behaviour):
   """Of one row, from the definitions."""
   pi, mu, uniform = _softmax(logits), _softmax(behaviour), np.full(3, 1 / 3)
   kl = lambda p, q: sum(p[a] * np.log(p[a] / q[a]) for a in range(3))
-  return {'entropy': lambda: sum(pi[a] * np.log(pi[a]) for a in range(3)),
-          'kl_to_behaviour': lambda: kl(pi, mu),
-          'kl_from_behaviour': lambda: kl(mu, pi),
-          'kl_from_reference': lambda: kl(uniform, pi)}[name]()
+  return {
+    'entropy': lambda: sum(pi[a] * np.log(pi[a]) for a in range(3)),
+    'kl_to_behaviour': lambda: kl(pi, mu),
+    'kl_from_behaviour': lambda: kl(mu, pi),
+    'kl_from_reference': lambda: kl(uniform, pi),
+  }[name]()
 
 
 @pytest.mark.parametrize('name', _NAMES)
@@ -41,8 +44,9 @@ def test_each_quantity_equals_its_definition(name, make_config, gradients):
   params, behaviour = (tf.constant(_logits(seed, 4, 2), tf.float32) for seed in (0, 1))
   run = lambda: penalties.quantities(_DISTRIBUTION, params, behaviour, config)
   assert list(run()) == [name]
-  expected = [[_slow(name, params[i, j].numpy(), behaviour[i, j].numpy()) for j in range(2)]
-              for i in range(4)]
+  expected = [
+    [_slow(name, params[i, j].numpy(), behaviour[i, j].numpy()) for j in range(2)] for i in range(4)
+  ]
   np.testing.assert_allclose(run()[name], expected, rtol=1e-4, atol=1e-6)
   _, [of_params, of_behaviour] = gradients(lambda: tf.reduce_sum(run()[name]), [params, behaviour])
   assert np.abs(of_params).max() > 0.01 and of_behaviour is None
@@ -51,16 +55,24 @@ def test_each_quantity_equals_its_definition(name, make_config, gradients):
 def test_only_active_ones_are_computed(make_config):
   zeros = tf.zeros([2, 3])
   assert penalties.quantities(_DISTRIBUTION, zeros, zeros, make_config()) == {}
-  active = make_config(entropy=Penalty(weight=0.1), kl_to_behaviour=Penalty(threshold=0.0),
-                       kl_from_behaviour=Penalty(weight=0.0, speed=3.0))
+  active = make_config(
+    entropy=Penalty(weight=0.1),
+    kl_to_behaviour=Penalty(threshold=0.0),
+    kl_from_behaviour=Penalty(weight=0.0, speed=3.0),
+  )
   assert list(penalties.quantities(_DISTRIBUTION, zeros, zeros, active)) == [
-      'entropy', 'kl_to_behaviour']
+    'entropy',
+    'kl_to_behaviour',
+  ]
 
 
 def _terms(config, x, weights, mask):
   return penalties.terms(
-      {name: tf.constant(value, tf.float32) for name, value in x.items()}, weights,
-      tf.constant(mask), config)
+    {name: tf.constant(value, tf.float32) for name, value in x.items()},
+    weights,
+    tf.constant(mask),
+    config,
+  )
 
 
 def test_fixed_weights_multiply_the_masked_means(make_config):
@@ -76,7 +88,8 @@ def test_fixed_weights_multiply_the_masked_means(make_config):
 
 @pytest.mark.parametrize('x, direction', [([0.4, 0.5, np.nan], 1), ([0.1, 0.0, np.nan], -1)])
 def test_a_learnt_weight_rises_while_violated_and_falls_while_not(
-    x, direction, make_config, gradients):
+  x, direction, make_config, gradients
+):
   config = make_config(kl_to_behaviour=Penalty(weight=2.0, threshold=0.2, speed=3.0))
   parameter = tf.Variable(np.log(2.0) / 3.0, dtype=tf.float32)
   mean = np.mean(x[:2])
@@ -98,7 +111,8 @@ def test_no_gradient_of_the_adjustment_enters_the_policy(make_config, gradients)
   config = make_config(kl_to_behaviour=Penalty(weight=2.0, threshold=0.2))
   x = tf.constant([0.4, 0.5])
   run = lambda: penalties.terms(
-      {'kl_to_behaviour': x}, {'kl_to_behaviour': tf.constant(2.0)}, tf.fill([2], True), config)
+    {'kl_to_behaviour': x}, {'kl_to_behaviour': tf.constant(2.0)}, tf.fill([2], True), config
+  )
   assert gradients(lambda: run().adjustment, [x])[1] == [None]
   np.testing.assert_allclose(gradients(lambda: run().loss, [x])[1][0], [1.0, 1.0])
 
@@ -107,15 +121,19 @@ def test_all_masked_moves_neither_policy_nor_weight(make_config, gradients):
   config = make_config(kl_to_behaviour=Penalty(weight=2.0, threshold=0.2))
   parameter, x = tf.Variable(0.5), tf.constant([np.nan, np.nan])
   run = lambda: penalties.terms(
-      {'kl_to_behaviour': x}, {'kl_to_behaviour': lagrange.weight(parameter, speed=1.0)},
-      tf.fill([2], False), config)
+    {'kl_to_behaviour': x},
+    {'kl_to_behaviour': lagrange.weight(parameter, speed=1.0)},
+    tf.fill([2], False),
+    config,
+  )
   value, found = gradients(lambda: run().loss + run().adjustment, [parameter, x])
   assert value == 0.0 and found[0] == 0.0 and not found[1].any()
 
 
 @pytest.mark.parametrize('weight', [0.05, 3.0])
-@pytest.mark.parametrize('name, threshold', [
-    ('entropy', -0.6), ('kl_from_behaviour', 0.05), ('kl_to_behaviour', 0.2)])
+@pytest.mark.parametrize(
+  'name, threshold', [('entropy', -0.6), ('kl_from_behaviour', 0.05), ('kl_to_behaviour', 0.2)]
+)
 def test_a_learnt_weight_holds_its_quantity_at_the_threshold(name, threshold, weight, make_config):
   """Maximises the expected reward of a bandit, which alone would leave one action only."""
   config = make_config(**{name: Penalty(weight=weight, threshold=threshold)})
@@ -140,8 +158,11 @@ def test_a_learnt_weight_holds_its_quantity_at_the_threshold(name, threshold, we
 
 
 _IN_REWARDS = {
-    'reward_scale': 2.0, 'kl_to_behaviour': Penalty(weight=0.3), 'discount': 0.0,
-    'entropy': Penalty(weight=0.1, threshold=-0.5)}
+  'reward_scale': 2.0,
+  'kl_to_behaviour': Penalty(weight=0.3),
+  'discount': 0.0,
+  'entropy': Penalty(weight=0.1, threshold=-0.5),
+}
 
 
 def _rewards_to_learn(network, sample, sign):
@@ -151,10 +172,12 @@ def _rewards_to_learn(network, sample, sign):
   rewards = {}
   for t, b in np.ndindex(6, 4):
     if sample.unroll.inputs.step_type[t, b] != types.LAST:
-      kl, entropy = (_slow(name, params[t, b], behaviour[t, b])
-                     for name in ('kl_to_behaviour', 'entropy'))
-      rewards[t, b] = (2.0 * sample.unroll.inputs.reward[t + 1, b]
-                       + sign * (0.3 * kl + 0.1 * entropy))
+      kl, entropy = (
+        _slow(name, params[t, b], behaviour[t, b]) for name in ('kl_to_behaviour', 'entropy')
+      )
+      rewards[t, b] = 2.0 * sample.unroll.inputs.reward[t + 1, b] + sign * (
+        0.3 * kl + 0.1 * entropy
+      )
   assert 3 < len(rewards) < 24
   return rewards
 
@@ -174,7 +197,8 @@ def test_penalties_in_rewards_in_both_signs(way, sign, make_config, make_network
 
 @_WAYS
 def test_a_penalty_is_in_the_rewards_or_in_the_loss(
-    way, sign, make_config, make_network, make_sample, gradients):
+  way, sign, make_config, make_network, make_sample, gradients
+):
   """Not in both: it would count twice. Its weight is learnt from the same excess all the same."""
   config = make_config(penalties_in_rewards=way, **_IN_REWARDS)
   network = make_network(config)
@@ -183,19 +207,24 @@ def test_a_penalty_is_in_the_rewards_or_in_the_loss(
   run = lambda: loss_lib.loss(network, batch, config)
   _, [slope] = gradients(lambda: run().loss, [parameter])
   metrics = run().metrics
-  total = sum(0.3 * metrics[f'penalty/{name}'] if name == 'kl_to_behaviour' else
-              0.1 * metrics[f'penalty/{name}'] for name in ('kl_to_behaviour', 'entropy'))
+  total = sum(
+    0.3 * metrics[f'penalty/{name}']
+    if name == 'kl_to_behaviour'
+    else 0.1 * metrics[f'penalty/{name}']
+    for name in ('kl_to_behaviour', 'entropy')
+  )
   assert abs(total) > 0.01
   np.testing.assert_allclose(metrics['loss/penalties'], 0.0 if sign else total, rtol=1e-5)
-  np.testing.assert_allclose(
-      slope, 0.1 * (-0.5 - metrics['penalty/entropy']), rtol=1e-4)
+  np.testing.assert_allclose(slope, 0.1 * (-0.5 - metrics['penalty/entropy']), rtol=1e-4)
 
 
 @pytest.mark.parametrize('way, sign', [('subtracted', -1.0), ('added', 1.0)])
 def test_recomputing_in_each_minibatch_takes_the_penalties_of_the_moment(
-    way, sign, make_config, make_network, make_sample):
+  way, sign, make_config, make_network, make_sample
+):
   config = make_config(
-      penalties_in_rewards=way, recompute_advantages='minibatch', value_cost=1.0, **_IN_REWARDS)
+    penalties_in_rewards=way, recompute_advantages='minibatch', value_cost=1.0, **_IN_REWARDS
+  )
   network = make_network(config)
   sample = make_sample(network, config, lag=0.5)
   batch = learner.prepare(network, sample, True, config)

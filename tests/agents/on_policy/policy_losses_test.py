@@ -1,4 +1,5 @@
 """Policy losses against slow loops in float64, their gradients by finite differences."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -15,9 +16,12 @@ def _data(seed=0):
   """Logits of policy and behaviour that are far apart, so that ratios are clipped both ways."""
   rng = np.random.default_rng(seed)
   return {
-      'params': rng.normal(0, 1.0, (_N, _A)), 'behaviour': rng.normal(0, 1.0, (_N, _A)),
-      'actions': rng.integers(0, _A, _N), 'advantages': rng.normal(0, 2.0, _N),
-      'mask': rng.random(_N) < 0.7}
+    'params': rng.normal(0, 1.0, (_N, _A)),
+    'behaviour': rng.normal(0, 1.0, (_N, _A)),
+    'actions': rng.integers(0, _A, _N),
+    'advantages': rng.normal(0, 2.0, _N),
+    'mask': rng.random(_N) < 0.7,
+  }
 
 
 def _loss(x, config, gradients, poisoned=True, temperature=None):
@@ -29,8 +33,13 @@ def _loss(x, config, gradients, poisoned=True, temperature=None):
     log_prob = _DISTRIBUTION.log_prob(params, x['actions'])
     log_ratio = log_prob - _DISTRIBUTION.log_prob(behaviour, x['actions'])
     return policy_losses.policy_loss(
-        log_prob + nan, log_ratio + nan, tf.constant(x['advantages'], tf.float32) + nan,
-        tf.constant(x['mask']), temperature, config).loss
+      log_prob + nan,
+      log_ratio + nan,
+      tf.constant(x['advantages'], tf.float32) + nan,
+      tf.constant(x['mask']),
+      temperature,
+      config,
+    ).loss
 
   value, [gradient] = gradients(run, [params])
   return value, gradient
@@ -70,8 +79,7 @@ def _expected_gradient(x, config, step=1e-6):
   for index in np.ndindex(_N, _A):
     change = np.zeros((_N, _A))
     change[index] = step
-    up, down = (_expected(x, config, x['params'] + sign * change, x['params'])
-                for sign in (1, -1))
+    up, down = (_expected(x, config, x['params'] + sign * change, x['params']) for sign in (1, -1))
     gradient[index] = (up - down) / (2 * step)
   return gradient
 
@@ -81,8 +89,13 @@ def _expected_gradient(x, config, step=1e-6):
 @pytest.mark.parametrize('name', _NAMES)
 def test_value_and_gradient_equal_a_slow_loop(name, seed, bound, make_config, gradients):
   config = make_config(
-      policy_loss=name, ppo_epsilon=0.3, ppo_lower_bound=bound, policy_rho_clip=1.2,
-      awr_beta=0.7, awr_max_weight=5.0)
+    policy_loss=name,
+    ppo_epsilon=0.3,
+    ppo_lower_bound=bound,
+    policy_rho_clip=1.2,
+    awr_beta=0.7,
+    awr_max_weight=5.0,
+  )
   x = _data(seed)
   value, gradient = _loss(x, config, gradients)
   np.testing.assert_allclose(value, _expected(x, config, x['params'], x['params']), rtol=1e-5)
@@ -130,22 +143,33 @@ def _ppo(ratio, advantage, bound, make_config, gradients):
   """Loss of one transition, and its derivative by the log-ratio."""
   config = make_config(policy_loss='ppo', ppo_epsilon=0.2, ppo_lower_bound=bound)
   log_ratio = tf.constant([np.log(ratio)], tf.float32)
-  loss, [gradient] = gradients(lambda: policy_losses.policy_loss(
-      log_ratio, log_ratio, tf.constant([advantage]), tf.constant([True]), None, config).loss,
-      [log_ratio])
+  loss, [gradient] = gradients(
+    lambda: (
+      policy_losses.policy_loss(
+        log_ratio, log_ratio, tf.constant([advantage]), tf.constant([True]), None, config
+      ).loss
+    ),
+    [log_ratio],
+  )
   return [float(loss), float(gradient[0])]
 
 
 def test_the_two_lower_bounds_of_ppo_differ_between_1_minus_epsilon_and_its_reciprocal(
-    make_config, gradients):
+  make_config, gradients
+):
   """0.8 < 0.82 < 1 / 1.2 = 0.833: inside the paper's bounds, outside the original's."""
   run = lambda *x: _ppo(*x, make_config, gradients)
   np.testing.assert_allclose(run(0.82, -1.0, 'linear'), [0.82, 0.82], rtol=1e-5)
   np.testing.assert_allclose(run(0.82, -1.0, 'reciprocal'), [1 / 1.2, 0.0], rtol=1e-5)
   for bound in ('linear', 'reciprocal'):  # everywhere else they agree
     for ratio, advantage, expected in (
-        (0.82, 1.0, [-0.82, -0.82]), (0.9, -1.0, [0.9, 0.9]), (1.1, 1.0, [-1.1, -1.1]),
-        (1.3, 1.0, [-1.2, 0.0]), (1.3, -1.0, [1.3, 1.3]), (0.5, 1.0, [-0.5, -0.5])):
+      (0.82, 1.0, [-0.82, -0.82]),
+      (0.9, -1.0, [0.9, 0.9]),
+      (1.1, 1.0, [-1.1, -1.1]),
+      (1.3, 1.0, [-1.2, 0.0]),
+      (1.3, -1.0, [1.3, 1.3]),
+      (0.5, 1.0, [-0.5, -0.5]),
+    ):
       np.testing.assert_allclose(run(ratio, advantage, bound), expected, rtol=1e-5)
   np.testing.assert_allclose(run(0.5, -1.0, 'linear'), [0.8, 0.0], rtol=1e-5)
 
@@ -174,8 +198,13 @@ def test_the_reciprocal_bound_has_the_gradient_of_the_originals_mask(seed, make_
 def test_an_advantage_of_0_is_not_repeated(make_config):
   x = tf.constant([-1.0, -2.0, -4.0])
   loss = policy_losses.policy_loss(
-      x, x, tf.constant([0.0, 3.0, -1.0]), tf.fill([3], True), None,
-      make_config(policy_loss='repeat_positive')).loss
+    x,
+    x,
+    tf.constant([0.0, 3.0, -1.0]),
+    tf.fill([3], True),
+    None,
+    make_config(policy_loss='repeat_positive'),
+  ).loss
   np.testing.assert_allclose(loss, 2.0 / 3.0, rtol=1e-6)
 
 
@@ -183,9 +212,14 @@ def test_a_hopeless_ratio_is_finite_in_value_and_gradient(make_config, gradients
   for name in ('ppo', 'vtrace'):
     for log_ratio in (-200.0, 200.0):
       x = tf.constant([log_ratio])
-      loss, [gradient] = gradients(lambda x=x, name=name: policy_losses.policy_loss(
-          x, x, tf.constant([-1.0]), tf.constant([True]), None,
-          make_config(policy_loss=name)).loss, [x])
+      loss, [gradient] = gradients(
+        lambda x=x, name=name: (
+          policy_losses.policy_loss(
+            x, x, tf.constant([-1.0]), tf.constant([True]), None, make_config(policy_loss=name)
+          ).loss
+        ),
+        [x],
+      )
       assert np.isfinite(loss) and np.isfinite(gradient).all()
 
 
@@ -193,9 +227,14 @@ def test_no_gradient_enters_the_advantages(make_config, gradients):
   advantages, log_prob = tf.constant([1.0, -2.0, 0.5]), tf.constant([-1.0, -0.5, -2.0])
   for name in (*_NAMES, 'vmpo'):
     config = make_config(policy_loss=name, normalize_advantages=True)
-    _, [of_advantages, of_log_prob] = gradients(lambda config=config: policy_losses.policy_loss(
-        log_prob, log_prob + 1.0, advantages, tf.fill([3], True), tf.constant(1.0), config).loss,
-        [advantages, log_prob])
+    _, [of_advantages, of_log_prob] = gradients(
+      lambda config=config: (
+        policy_losses.policy_loss(
+          log_prob, log_prob + 1.0, advantages, tf.fill([3], True), tf.constant(1.0), config
+        ).loss
+      ),
+      [advantages, log_prob],
+    )
     assert of_advantages is None, name
     assert np.abs(of_log_prob).max() > 0, name
 
@@ -206,9 +245,14 @@ def test_shares_of_the_loss_are_of_time_major_shapes_too(make_config, gradients)
   for name in _NAMES:
     config = make_config(policy_loss=name, normalize_advantages=True)
     log_prob = tf.constant(x['advantages'] - 3.0, tf.float32)
-    arguments = (log_prob, log_prob + 3.1, tf.constant(x['advantages'], tf.float32),
-                 tf.constant(x['mask']))
+    arguments = (
+      log_prob,
+      log_prob + 3.1,
+      tf.constant(x['advantages'], tf.float32),
+      tf.constant(x['mask']),
+    )
     flat = policy_losses.policy_loss(*arguments, None, config).loss
     reshaped = [tf.reshape(x, [5, 4]) for x in arguments]
     np.testing.assert_allclose(
-        policy_losses.policy_loss(*reshaped, None, config).loss, flat, rtol=1e-5)
+      policy_losses.policy_loss(*reshaped, None, config).loss, flat, rtol=1e-5
+    )

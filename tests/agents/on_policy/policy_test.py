@@ -1,4 +1,5 @@
 """How the on-policy agent acts: sampled, or the mode in evaluation, and stored as returned."""
+
 import functools
 
 import numpy as np
@@ -26,14 +27,17 @@ def _prediction(distribution, number, seed=0):
 def _exploration(distribution, number, is_evaluation):
   rng = np.random.default_rng(5)
   return types.Exploration(
-      tf.constant(rng.random((number, distribution.num_uniforms)), tf.float32),
-      tf.zeros([number]), tf.constant(is_evaluation))
+    tf.constant(rng.random((number, distribution.num_uniforms)), tf.float32),
+    tf.zeros([number]),
+    tf.constant(is_evaluation),
+  )
 
 
 @pytest.mark.parametrize('continuous', _CONTINUOUS)
 @pytest.mark.parametrize('kind', _KINDS)
 def test_evaluation_rows_take_the_mode_and_the_others_a_sample(
-    kind, continuous, make_config, make_spec):
+  kind, continuous, make_config, make_spec
+):
   spec, config = make_spec(kind), make_config(action_distribution=continuous)
   distribution = network_lib.make_distribution(spec, config)
   prediction = _prediction(distribution, 6)
@@ -67,7 +71,6 @@ def test_it_learns_from_a_queue_without_priorities(make_config):
 
 
 class _Sink:
-
   def __init__(self):
     self.unrolls = []
 
@@ -80,10 +83,18 @@ class _Sink:
 
 def _request(number, step_type, rng):
   n = 4
-  return types.ActorRequest(number, np.arange(n, dtype=np.int32), np.ones(n, np.int64),
-                            types.VectorTimeStep(
-      np.full(n, step_type, np.uint8), np.zeros(n, np.float32), np.ones(n, np.float32),
-      rng.normal(size=(n, 4)).astype(np.float32), np.zeros(n, np.float32)))
+  return types.ActorRequest(
+    number,
+    np.arange(n, dtype=np.int32),
+    np.ones(n, np.int64),
+    types.VectorTimeStep(
+      np.full(n, step_type, np.uint8),
+      np.zeros(n, np.float32),
+      np.ones(n, np.float32),
+      rng.normal(size=(n, 4)).astype(np.float32),
+      np.zeros(n, np.float32),
+    ),
+  )
 
 
 @pytest.mark.parametrize('kind', ['discrete', 'nested'])
@@ -93,20 +104,41 @@ def test_what_is_returned_is_what_is_stored(kind, make_config, make_spec, make_n
   spec, config = make_spec(kind), make_config(unroll_length=3)
   network = make_network(config, kind, previous_action_input=True)
   policy = policy_lib.Policy(
-      spec, network, functools.partial(_select, spec, config), agent.AGENT.num_uniforms(spec),
-      policy_lib.PublishedVariables())
+    spec,
+    network,
+    functools.partial(_select, spec, config),
+    agent.AGENT.num_uniforms(spec),
+    policy_lib.PublishedVariables(),
+  )
   sink, rng = _Sink(), np.random.default_rng(0)
   server = server_lib.InferenceServer(
-      spec=spec, policy=policy, num_training=2, num_environments=4, unroll_length=3, overlap=0,
-      batch_size=4, seed=1, sink=sink, counters=counting.Counters(), quota=None)
+    spec=spec,
+    policy=policy,
+    num_training=2,
+    num_environments=4,
+    unroll_length=3,
+    overlap=0,
+    batch_size=4,
+    seed=1,
+    sink=sink,
+    counters=counting.Counters(),
+    quota=None,
+  )
   previous = tree.map_structure(lambda s: np.zeros((4, *s.shape), s.dtype), spec.action)
   replies = []
   for number, step_type in enumerate([types.FIRST, *[types.MID] * 3]):
     request = _request(number, step_type, rng)
     [actions] = server.step([request])
-    prediction, _ = network(types.AgentInput(
-        request.timestep.step_type, request.timestep.reward, request.timestep.discount, previous,
-        request.timestep.observation), ())
+    prediction, _ = network(
+      types.AgentInput(
+        request.timestep.step_type,
+        request.timestep.reward,
+        request.timestep.discount,
+        previous,
+        request.timestep.observation,
+      ),
+      (),
+    )
     mode = network.distribution.mode(prediction.policy_params)
     for action, m, stored in zip(*map(tree.flatten, (actions, mode, server._slots.action))):
       np.testing.assert_allclose(action[2:], m[2:], rtol=1e-5, atol=1e-6)
@@ -114,8 +146,9 @@ def test_what_is_returned_is_what_is_stored(kind, make_config, make_spec, make_n
     replies.append(actions)
     previous = actions
   [unrolls] = sink.unrolls
-  for stored, told, *returned in zip(*map(tree.flatten, (
-      unrolls.outputs.action, unrolls.inputs.previous_action, *replies))):
+  for stored, told, *returned in zip(
+    *map(tree.flatten, (unrolls.outputs.action, unrolls.inputs.previous_action, *replies))
+  ):
     np.testing.assert_array_equal(stored, np.stack(returned, axis=1)[:2])
     np.testing.assert_array_equal(told[:, 1:], stored[:, :-1])
     assert not told[:, 0].any()

@@ -1,4 +1,5 @@
 """Normalised values in the learner: units, the two orders, with and without compensation."""
+
 import dataclasses
 
 import numpy as np
@@ -40,6 +41,7 @@ def _raw(network, sample, config):
 
 class _Plain:
   """The network without what the learner asks of normalised values."""
+
   values = None
 
   def __init__(self, network):
@@ -118,7 +120,7 @@ def test_the_value_loss_is_in_normalised_units(of, make, gradients):
   mean, std = network.values.mean().numpy(), network.values.std().numpy()
   outputs = ((_values(network, sample)[:-1] - mean) / std).reshape(targets.shape)
   errors = ((targets - mean) / std - outputs)[mask]
-  np.testing.assert_allclose(metrics['loss/value'], np.mean(errors ** 2), rtol=1e-3)
+  np.testing.assert_allclose(metrics['loss/value'], np.mean(errors**2), rtol=1e-3)
   [bias] = [v for v in network.trainable_variables if v.name.endswith('heads/value/b:0')]
   _, [gradient] = gradients(lambda: loss_lib.loss(network, batch, config).loss, [bias])
   np.testing.assert_allclose(gradient, [-2 * np.mean(errors)], rtol=1e-3)
@@ -139,17 +141,22 @@ def test_the_loss_recomputes_in_the_same_units(make):
 @pytest.mark.parametrize('order', ['statistics_first', 'targets_first'])
 @pytest.mark.parametrize('compensates', [True, False])
 def test_a_clipped_change_of_the_value_is_counted_from_the_value_when_acting(
-    compensates, order, recompute, make):
+  compensates, order, recompute, make
+):
   """Nothing but statistics has changed before the first gradient step: a clip is no clip.
   Then the last bias moves all values by 0.5 of a deviation towards their targets."""
   losses = {}
   for clip in (0.0, 0.05):
     network, sample, config = make(
-        value_clip=clip, value_compensation=compensates, popart_order=order,
-        recompute_advantages=recompute)
+      value_clip=clip,
+      value_compensation=compensates,
+      popart_order=order,
+      recompute_advantages=recompute,
+    )
     outputs = sample.unroll.outputs
     outputs = outputs._replace(
-        prediction=outputs.prediction._replace(value=_values(network, sample)))
+      prediction=outputs.prediction._replace(value=_values(network, sample))
+    )
     sample = sample._replace(unroll=sample.unroll._replace(outputs=outputs))
     batch = learner.prepare(network, sample, True, config)
     losses[clip] = [_value_loss(network, batch, config)]

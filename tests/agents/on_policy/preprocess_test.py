@@ -1,4 +1,5 @@
 """What becomes of advantages before the policy loss: normalisation, offset, choice."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -57,8 +58,13 @@ def test_the_loss_is_the_mean_over_those_that_are_kept(keep, kept, make_config):
   config = make_config(policy_loss='vpg', keep_advantages=keep)
   log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
   loss = policy_losses.policy_loss(
-      tf.constant(log_prob), tf.constant(log_prob), tf.constant(_ADVANTAGES), tf.constant(_MASK),
-      None, config).loss
+    tf.constant(log_prob),
+    tf.constant(log_prob),
+    tf.constant(_ADVANTAGES),
+    tf.constant(_MASK),
+    None,
+    config,
+  ).loss
   np.testing.assert_allclose(loss, -np.mean((_ADVANTAGES * log_prob)[kept]), rtol=1e-6)
 
 
@@ -66,21 +72,30 @@ def test_nothing_positive_is_0(make_config):
   config = make_config(policy_loss='vpg', keep_advantages='positive')
   log_prob = tf.constant(_ADVANTAGES)
   loss = policy_losses.policy_loss(
-      log_prob, log_prob, -tf.abs(log_prob), tf.constant(_MASK), None, config).loss
+    log_prob, log_prob, -tf.abs(log_prob), tf.constant(_MASK), None, config
+  ).loss
   assert loss == 0.0
 
 
-@pytest.mark.parametrize('form, kept, divisor', [
-    ('shifted', [0, 1, 4], 3), ('original', [0, 4], 4)])
+@pytest.mark.parametrize(
+  'form, kept, divisor', [('shifted', [0, 1, 4], 3), ('original', [0, 4], 4)]
+)
 def test_the_original_chooses_before_the_offset_and_takes_the_mean_over_all(
-    form, kept, divisor, make_config):
+  form, kept, divisor, make_config
+):
   """SEED RL's `AdvantagePreprocessor`, whose mask multiplies what is then averaged."""
-  config = make_config(policy_loss='vpg', keep_advantages='positive', advantage_offset=1.5,
-                       keep_form=form)
+  config = make_config(
+    policy_loss='vpg', keep_advantages='positive', advantage_offset=1.5, keep_form=form
+  )
   log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
   loss = policy_losses.policy_loss(
-      tf.constant(log_prob), tf.constant(log_prob), tf.constant(_ADVANTAGES), tf.constant(_MASK),
-      None, config).loss
+    tf.constant(log_prob),
+    tf.constant(log_prob),
+    tf.constant(_ADVANTAGES),
+    tf.constant(_MASK),
+    None,
+    config,
+  ).loss
   expected = -np.sum(((_ADVANTAGES + 1.5) * log_prob)[kept]) / divisor
   np.testing.assert_allclose(loss, expected, rtol=1e-6)
 
@@ -88,8 +103,15 @@ def test_the_original_chooses_before_the_offset_and_takes_the_mean_over_all(
 @pytest.mark.parametrize('name', ['vpg', 'ppo', 'vtrace', 'awr', 'behaviour_cloning'])
 def test_the_forms_differ_by_the_share_that_is_kept(name, make_config):
   log_prob, log_ratio = (tf.random.stateless_normal([6], (seed, 0)) for seed in (1, 2))
-  losses = [policy_losses.policy_loss(
-      log_prob, log_ratio, tf.constant(_ADVANTAGES), tf.constant(_MASK), None, make_config(
-          policy_loss=name, keep_advantages='top_half', keep_form=form)).loss
-      for form in ('shifted', 'original')]
+  losses = [
+    policy_losses.policy_loss(
+      log_prob,
+      log_ratio,
+      tf.constant(_ADVANTAGES),
+      tf.constant(_MASK),
+      None,
+      make_config(policy_loss=name, keep_advantages='top_half', keep_form=form),
+    ).loss
+    for form in ('shifted', 'original')
+  ]
   np.testing.assert_allclose(losses[1], losses[0] * 2 / 4, rtol=1e-6)

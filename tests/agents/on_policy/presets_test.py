@@ -1,4 +1,5 @@
 """The five presets: what sets each apart, that they can be changed, that they build."""
+
 import dataclasses
 
 import pytest
@@ -11,16 +12,27 @@ from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import presets
 
 _DEFAULTS = on_policy_config.OnPolicyConfig()
-_SEVERAL_PASSES = {'num_epochs': 10, 'minibatch_of': 'transitions', 'minibatch_size': 64,
-                   'normalize_advantages': True}
+_SEVERAL_PASSES = {
+  'num_epochs': 10,
+  'minibatch_of': 'transitions',
+  'minibatch_size': 64,
+  'normalize_advantages': True,
+}
 _DIFFERENCES = {
-    'vpg': {'policy_loss': 'vpg', 'normalize_advantages': True},
-    'ppo': _SEVERAL_PASSES,  # the default losses are PPO's
-    'vtrace': {'policy_loss': 'vtrace', 'advantage': 'vtrace', 'lambda_': 1.0,
-               'recompute_advantages': 'minibatch'},
-    'awr': {'policy_loss': 'awr', **_SEVERAL_PASSES},
-    'vmpo': {'policy_loss': 'vmpo', 'num_epochs': 4,
-             'kl_from_behaviour': on_policy_config.PenaltyConfig(weight=1.0, threshold=0.01)},
+  'vpg': {'policy_loss': 'vpg', 'normalize_advantages': True},
+  'ppo': _SEVERAL_PASSES,  # the default losses are PPO's
+  'vtrace': {
+    'policy_loss': 'vtrace',
+    'advantage': 'vtrace',
+    'lambda_': 1.0,
+    'recompute_advantages': 'minibatch',
+  },
+  'awr': {'policy_loss': 'awr', **_SEVERAL_PASSES},
+  'vmpo': {
+    'policy_loss': 'vmpo',
+    'num_epochs': 4,
+    'kl_from_behaviour': on_policy_config.PenaltyConfig(weight=1.0, threshold=0.01),
+  },
 }
 
 
@@ -28,8 +40,11 @@ _DIFFERENCES = {
 def test_each_differs_from_the_defaults_as_it_says(name):
   config = getattr(presets, name)()
   fields = [field.name for field in dataclasses.fields(config)]
-  different = {field: getattr(config, field) for field in fields
-               if getattr(config, field) != getattr(_DEFAULTS, field)}
+  different = {
+    field: getattr(config, field)
+    for field in fields
+    if getattr(config, field) != getattr(_DEFAULTS, field)
+  }
   assert different == _DIFFERENCES[name]
 
 
@@ -48,10 +63,10 @@ def test_ppo_is_that_of_the_paper():
 
 @pytest.mark.parametrize('name', sorted(_DIFFERENCES))
 def test_fields_can_be_changed_the_presets_own_too(name):
-  config = getattr(presets, name)(
-      policy_loss='behaviour_cloning', num_epochs=2, reward_scale=3.0)
+  config = getattr(presets, name)(policy_loss='behaviour_cloning', num_epochs=2, reward_scale=3.0)
   expected = dataclasses.replace(
-      getattr(presets, name)(), policy_loss='behaviour_cloning', num_epochs=2, reward_scale=3.0)
+    getattr(presets, name)(), policy_loss='behaviour_cloning', num_epochs=2, reward_scale=3.0
+  )
   assert config == expected
   with pytest.raises(TypeError, match='no_such_field'):
     getattr(presets, name)(no_such_field=1)

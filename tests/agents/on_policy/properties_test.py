@@ -1,4 +1,5 @@
 """What must hold whatever the choices: order, masks, padding, the first step on policy."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,21 +14,34 @@ LAST = types.LAST
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 Penalty = on_policy_config.PenaltyConfig
 _EVERY_PENALTY = {
-    'entropy': Penalty(weight=0.1, threshold=-0.5), 'kl_to_behaviour': Penalty(weight=0.2),
-    'kl_from_behaviour': Penalty(weight=0.3, threshold=0.01),
-    'kl_from_reference': Penalty(weight=0.1)}
+  'entropy': Penalty(weight=0.1, threshold=-0.5),
+  'kl_to_behaviour': Penalty(weight=0.2),
+  'kl_from_behaviour': Penalty(weight=0.3, threshold=0.01),
+  'kl_from_reference': Penalty(weight=0.1),
+}
 _PRESETS = ['vpg', 'ppo', 'vtrace', 'awr', 'vmpo']
 
 
 def _preset(name, **fields):
-  return getattr(presets, name)(**{
-      'unroll_length': 6, 'batch_size': 4, 'minibatch_size': 0, 'discount': 0.9,
-      'values': _AVERAGE, 'observations': _AVERAGE, 'value_clip': 0.3, **_EVERY_PENALTY, **fields})
+  return getattr(presets, name)(
+    **{
+      'unroll_length': 6,
+      'batch_size': 4,
+      'minibatch_size': 0,
+      'discount': 0.9,
+      'values': _AVERAGE,
+      'observations': _AVERAGE,
+      'value_clip': 0.3,
+      **_EVERY_PENALTY,
+      **fields,
+    }
+  )
 
 
 def _run(network, batch, config, gradients):
   loss, found = gradients(
-      lambda: loss_lib.loss(network, batch, config).loss, network.trainable_variables)
+    lambda: loss_lib.loss(network, batch, config).loss, network.trainable_variables
+  )
   return [loss, *found]
 
 
@@ -49,8 +63,10 @@ def test_permuting_a_minibatch_changes_nothing(name, make_network, make_sample, 
   batch = learner.prepare(network, make_sample(network, config, lag=0.3), True, config)
   number = on_policy_config.num_elements(config)
   order = np.random.default_rng(0).permutation(number)
-  results = [_run(network, learner.take(batch, tf.constant(indices), config), config, gradients)
-             for indices in (np.arange(number), order)]
+  results = [
+    _run(network, learner.take(batch, tf.constant(indices), config), config, gradients)
+    for indices in (np.arange(number), order)
+  ]
   assert (order != np.arange(number)).any()
   for a, b in zip(*results):
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
@@ -60,12 +76,17 @@ def test_permuting_a_minibatch_changes_nothing(name, make_network, make_sample, 
 @pytest.mark.parametrize('recompute', ['never', 'minibatch'])
 @pytest.mark.parametrize('name', _PRESETS)
 def test_nan_in_everything_masked_changes_no_bit(
-    name, recompute, kind, make_network, make_sample, gradients):
+  name, recompute, kind, make_network, make_sample, gradients
+):
   """Rewards and discounts into FIRST rows; what was stored in LAST rows."""
   of = 'unrolls' if recompute == 'minibatch' else _preset(name).minibatch_of
   config = _preset(
-      name, recompute_advantages=recompute, minibatch_of=of, penalties_in_rewards='subtracted',
-      max_abs_reward=1.0)
+    name,
+    recompute_advantages=recompute,
+    minibatch_of=of,
+    penalties_in_rewards='subtracted',
+    max_abs_reward=1.0,
+  )
   results = []
   for poisoned in (False, True):
     network = make_network(config, kind)
@@ -78,22 +99,29 @@ def test_nan_in_everything_masked_changes_no_bit(
       nan = lambda rows, x: np.where(rows, np.nan, x).astype(np.float32)
       at_last = np.concatenate([masked, np.ones((1, 4), bool)])  # and the row that bootstraps
       sample = _with_inputs(
-          sample, reward=nan(after, inputs.reward), discount=nan(after, inputs.discount))
+        sample, reward=nan(after, inputs.reward), discount=nan(after, inputs.discount)
+      )
       sample = _with_prediction(
-          sample, value=nan(at_last, prediction.value),
-          policy_params=nan(at_last[..., None], prediction.policy_params))
+        sample,
+        value=nan(at_last, prediction.value),
+        policy_params=nan(at_last[..., None], prediction.policy_params),
+      )
     batch = learner.prepare(network, sample, True, config)
     metrics = learner.finish(network, sample, config)
-    results.append([*_run(network, batch, config, gradients), *metrics.values(),
-                    *loss_lib.loss(network, batch, config).metrics.values()])
+    results.append(
+      [
+        *_run(network, batch, config, gradients),
+        *metrics.values(),
+        *loss_lib.loss(network, batch, config).metrics.values(),
+      ]
+    )
   assert np.isfinite(results[0][0])
   for a, b in zip(*results):
     np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize('name', _PRESETS)
-def test_a_batch_of_nothing_but_padding_moves_nothing(
-    name, make_network, make_sample, gradients):
+def test_a_batch_of_nothing_but_padding_moves_nothing(name, make_network, make_sample, gradients):
   config = _preset(name, penalties_in_rewards='subtracted')
   network = make_network(config)
   sample = make_sample(network, config, step_type=np.full((7, 4), LAST, np.uint8))
@@ -112,7 +140,8 @@ def test_a_batch_of_nothing_but_padding_moves_nothing(
 @pytest.mark.parametrize('compensates', [True, False])
 @pytest.mark.parametrize('name', _PRESETS)
 def test_the_first_gradient_step_is_exactly_on_policy(
-    name, compensates, kind, make_network, make_sample):
+  name, compensates, kind, make_network, make_sample
+):
   """In the second update too, when the statistics of observations and values have moved."""
   config = _preset(name, value_compensation=compensates, advantage='vtrace')
   network = make_network(config, kind)
@@ -130,7 +159,8 @@ def test_the_first_gradient_step_is_exactly_on_policy(
 
 
 def test_on_policy_the_policy_gradients_of_vpg_ppo_and_vtrace_are_one(
-    make_config, make_network, make_sample, gradients):
+  make_config, make_network, make_sample, gradients
+):
   found = {}
   for name in ('vpg', 'ppo', 'vtrace'):
     config = make_config(policy_loss=name, value_cost=0.0)

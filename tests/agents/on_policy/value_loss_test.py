@@ -1,4 +1,5 @@
 """The value loss against slow loops: squared, Huber, clipped, masked."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,33 +20,41 @@ def _one(value, target, behaviour, config):
   def of(value):
     error = target - value
     if config.value_loss == 'mse':
-      return error ** 2
+      return error**2
     if abs(error) <= config.huber_delta:
-      return 0.5 * error ** 2
+      return 0.5 * error**2
     return config.huber_delta * (abs(error) - 0.5 * config.huber_delta)
 
   if not config.value_clip:
     return of(value)
-  return max(of(value), of(min(max(value, behaviour - config.value_clip),
-                               behaviour + config.value_clip)))
+  return max(
+    of(value), of(min(max(value, behaviour - config.value_clip), behaviour + config.value_clip))
+  )
 
 
 def _expected(values, targets, behaviour, mask, config):
-  return np.mean([
-      _one(values[i], targets[i], behaviour[i], config) for i in zip(*np.nonzero(mask))])
+  return np.mean(
+    [_one(values[i], targets[i], behaviour[i], config) for i in zip(*np.nonzero(mask))]
+  )
 
 
 def _run(values, targets, behaviour, mask, config, gradients):
   values, targets, behaviour = (tf.constant(x, tf.float32) for x in (values, targets, behaviour))
-  loss, [gradient] = gradients(lambda: loss_lib.value_loss(
-      values, targets, behaviour, tf.constant(mask), config), [values])
+  loss, [gradient] = gradients(
+    lambda: loss_lib.value_loss(values, targets, behaviour, tf.constant(mask), config), [values]
+  )
   return loss, gradient
 
 
 @pytest.mark.parametrize('clip', [0.0, 0.4])
-@pytest.mark.parametrize('fields', [
-    {'value_loss': 'mse'}, {'value_loss': 'huber', 'huber_delta': 1.0},
-    {'value_loss': 'huber', 'huber_delta': 0.3}])
+@pytest.mark.parametrize(
+  'fields',
+  [
+    {'value_loss': 'mse'},
+    {'value_loss': 'huber', 'huber_delta': 1.0},
+    {'value_loss': 'huber', 'huber_delta': 0.3},
+  ],
+)
 def test_value_and_gradient_equal_a_slow_loop(fields, clip, make_config, gradients):
   config = make_config(value_clip=clip, **fields)
   values, targets, behaviour, mask = _data()
@@ -54,11 +63,11 @@ def test_value_and_gradient_equal_a_slow_loop(fields, clip, make_config, gradien
   for i in np.ndindex(_SHAPE):
     change = np.zeros(_SHAPE)
     change[i] = step
-    up, down = (_expected(values + sign * change, targets, behaviour, mask, config)
-                for sign in (1, -1))
+    up, down = (
+      _expected(values + sign * change, targets, behaviour, mask, config) for sign in (1, -1)
+    )
     expected[i] = (up - down) / (2 * step)
-  np.testing.assert_allclose(
-      loss, _expected(values, targets, behaviour, mask, config), rtol=1e-5)
+  np.testing.assert_allclose(loss, _expected(values, targets, behaviour, mask, config), rtol=1e-5)
   np.testing.assert_allclose(gradient, expected, rtol=1e-3, atol=1e-5)
 
 
@@ -68,16 +77,20 @@ def test_the_squared_error_has_no_factor_one_half(make_config, gradients):
   np.testing.assert_array_equal(gradient, [[-6.0]])
 
 
-@pytest.mark.parametrize('value, expected_loss, expected_gradient', [
-    (0.3, 0.7 ** 2, -1.4),  # has moved by less than the clip
-    (0.8, 0.5 ** 2, 0.0),  # has moved towards the target by more: no further
-    (-0.8, 1.8 ** 2, -3.6),  # has moved away by more: may come back
-    (3.0, 2.0 ** 2, 4.0),  # has overshot by more than the clipped value misses
-])
+@pytest.mark.parametrize(
+  'value, expected_loss, expected_gradient',
+  [
+    (0.3, 0.7**2, -1.4),  # has moved by less than the clip
+    (0.8, 0.5**2, 0.0),  # has moved towards the target by more: no further
+    (-0.8, 1.8**2, -3.6),  # has moved away by more: may come back
+    (3.0, 2.0**2, 4.0),  # has overshot by more than the clipped value misses
+  ],
+)
 def test_clipping_by_hand(value, expected_loss, expected_gradient, make_config, gradients):
   """V_old 0, target 1, clip 0.5."""
   loss, gradient = _run(
-      [[value]], [[1.0]], [[0.0]], [[True]], make_config(value_clip=0.5), gradients)
+    [[value]], [[1.0]], [[0.0]], [[True]], make_config(value_clip=0.5), gradients
+  )
   np.testing.assert_allclose(loss, expected_loss, rtol=1e-6)
   np.testing.assert_allclose(gradient[0, 0], expected_gradient, rtol=1e-6)
 
@@ -98,5 +111,6 @@ def test_nan_in_masked_entries_changes_no_bit(value_loss, clip, make_config, gra
 def test_all_masked_is_0(make_config, gradients):
   nan = np.full(_SHAPE, np.nan)
   loss, gradient = _run(
-      nan, nan, nan, np.zeros(_SHAPE, bool), make_config(value_clip=0.1), gradients)
+    nan, nan, nan, np.zeros(_SHAPE, bool), make_config(value_clip=0.1), gradients
+  )
   assert loss == 0.0 and not gradient.any()

@@ -1,4 +1,5 @@
 """V-MPO's weights and temperature: the paper's form and the original's, told apart."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -38,7 +39,8 @@ def test_the_example_in_the_form_of_the_original(make_config, gradients):
   """The worse half counts as exp(0) in the sum, there is a mean over the batch, and the
   temperature is held by log mean exp instead of the KL."""
   _, adjustment, of_log_prob, by_eta = _run(
-      _EXAMPLE, 1.0, _config(make_config, 'original'), gradients)
+    _EXAMPLE, 1.0, _config(make_config, 'original'), gradients
+  )
   np.testing.assert_allclose(4 * of_log_prob, [-0.810, -0.110, 0, 0], atol=5e-4)
   np.testing.assert_allclose(adjustment, 0.01 - 2.434, atol=5e-4)
   np.testing.assert_allclose(by_eta, 0.01 - 2.434, atol=5e-4)
@@ -47,7 +49,7 @@ def test_the_example_in_the_form_of_the_original(make_config, gradients):
 def _better_half(advantages):
   """Indices; without ties."""
   order = sorted(range(len(advantages)), key=lambda i: -advantages[i])
-  return order[:max(1, len(advantages) // 2)]
+  return order[: max(1, len(advantages) // 2)]
 
 
 def _psi(advantages, eta, form):
@@ -81,7 +83,8 @@ def test_equals_a_slow_reference_with_masks(number, eta, form, make_config, grad
   expected[mask] = -share * psi
   poisoned = [np.where(mask, x, np.nan) for x in (advantages, log_prob)]
   loss, adjustment, of_log_prob, by_eta = _run(
-      poisoned[0], eta, _config(make_config, form), gradients, mask, poisoned[1])
+    poisoned[0], eta, _config(make_config, form), gradients, mask, poisoned[1]
+  )
   np.testing.assert_allclose(loss, -share * (psi @ log_prob[mask]), rtol=1e-4, atol=1e-6)
   np.testing.assert_allclose(of_log_prob, expected, rtol=1e-4, atol=1e-6)
   if form == 'paper':
@@ -137,7 +140,9 @@ def test_nothing_left_is_0_with_finite_gradients(form, make_config, gradients):
       np.testing.assert_array_equal(x, np.zeros_like(x))
 
 
-@pytest.mark.parametrize('advantages, mask, expected', [
+@pytest.mark.parametrize(
+  'advantages, mask, expected',
+  [
     ([3, 1, -1, -2], None, [1, 1, 0, 0]),
     ([-2, 5, 0, 4, 1], None, [0, 1, 0, 1, 0]),  # floor(5 / 2)
     ([1, 2, 2, 2, 0, 3], None, [0, 1, 1, 1, 0, 1]),  # ties with the last one kept stay
@@ -147,7 +152,8 @@ def test_nothing_left_is_0_with_finite_gradients(form, make_config, gradients):
     ([9, -3, 9], [0, 1, 0], [0, 1, 0]),
     ([1, 2], [0, 0], [0, 0]),
     ([[4, 1], [3, 2]], None, [[1, 0], [1, 0]]),  # over all axes together
-])
+  ],
+)
 def test_better_half(advantages, mask, expected):
   advantages = tf.constant(advantages, tf.float32)
   mask = tf.ones(advantages.shape, tf.bool) if mask is None else tf.cast(tf.constant(mask), tf.bool)

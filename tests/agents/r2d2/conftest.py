@@ -1,4 +1,5 @@
 """What the tests of R2D2 share: a small network and made-up samples with episode ends inside."""
+
 from __future__ import annotations
 
 from dm_env import specs
@@ -13,7 +14,8 @@ from seed_acme.agents.r2d2 import config as r2d2_config
 
 _NUM_UNROLLS, _NUM_ACTIONS = 6, 3
 _SPEC = types.EnvironmentSpec(
-    observation=specs.Array((4,), np.float32), action=specs.DiscreteArray(_NUM_ACTIONS))
+  observation=specs.Array((4,), np.float32), action=specs.DiscreteArray(_NUM_ACTIONS)
+)
 
 
 @pytest.fixture
@@ -23,8 +25,14 @@ def make_network():
   def make(core='lstm', seed=3):
     tf.random.set_seed(seed)
     network_config = config_lib.NetworkConfig(
-        mlp_sizes=(8,), core=core, core_size=6, head_sizes=(5,), previous_action_input=True,
-        previous_reward_input=True, previous_reward_bound=0.0)
+      mlp_sizes=(8,),
+      core=core,
+      core_size=6,
+      head_sizes=(5,),
+      previous_action_input=True,
+      previous_reward_input=True,
+      previous_reward_bound=0.0,
+    )
     network = agent.AGENT.make_network(_SPEC, network_config, r2d2_config.R2D2Config())
     rng = np.random.default_rng(seed)
     for variable in network.variables:
@@ -40,8 +48,9 @@ def _step_types(num_rows, num_padding, rng):
   rows[0] = rng.choice([types.FIRST, types.MID, types.LAST], _NUM_UNROLLS)
   for t in range(1, num_rows):
     ends = (rng.random(_NUM_UNROLLS) < 0.25) & (rows[t - 1] != types.LAST)
-    rows[t] = np.where(rows[t - 1] == types.LAST, types.FIRST,
-                       np.where(ends, types.LAST, types.MID))
+    rows[t] = np.where(
+      rows[t - 1] == types.LAST, types.FIRST, np.where(ends, types.LAST, types.MID)
+    )
   for b, number in enumerate(num_padding):
     rows[:number, b] = types.LAST
     if 0 < number < num_rows:
@@ -62,15 +71,17 @@ def make_sample():
     shape = (num_rows, _NUM_UNROLLS)
     normal = lambda *size: rng.normal(size=size).astype(np.float32)
     inputs = types.AgentInput(
-        step_type=_step_types(num_rows, num_padding, rng), reward=3 * normal(*shape),
-        discount=rng.choice(np.float32([0, 1, 0.7]), shape),
-        previous_action=rng.integers(0, _NUM_ACTIONS, shape).astype(np.int32),
-        observation=normal(*shape, 4))
+      step_type=_step_types(num_rows, num_padding, rng),
+      reward=3 * normal(*shape),
+      discount=rng.choice(np.float32([0, 1, 0.7]), shape),
+      previous_action=rng.integers(0, _NUM_ACTIONS, shape).astype(np.int32),
+      observation=normal(*shape, 4),
+    )
     outputs = types.AgentOutput(
-        action=rng.integers(0, _NUM_ACTIONS, shape).astype(np.int32),
-        prediction=types.QOutput(normal(*shape, _NUM_ACTIONS)))
-    state = tf.nest.map_structure(
-        lambda x: normal(*x.shape), network.initial_state(_NUM_UNROLLS))
+      action=rng.integers(0, _NUM_ACTIONS, shape).astype(np.int32),
+      prediction=types.QOutput(normal(*shape, _NUM_ACTIONS)),
+    )
+    state = tf.nest.map_structure(lambda x: normal(*x.shape), network.initial_state(_NUM_UNROLLS))
     unroll = types.Unroll(state, inputs, outputs, np.zeros(shape, np.int64))
     probabilities = rng.uniform(0.01, 0.2, _NUM_UNROLLS)
     return types.Sample(unroll, np.arange(_NUM_UNROLLS, dtype=np.uint64), probabilities)

@@ -1,4 +1,5 @@
 """Priorities of unrolls that nobody has learnt from yet."""
+
 import dataclasses
 
 import numpy as np
@@ -11,13 +12,19 @@ from seed_acme.agents.r2d2 import config as r2d2_config
 
 _T = 9
 _CONFIG = r2d2_config.R2D2Config(
-    unroll_length=_T, overlap=0, batch_size=6, discount=0.9, num_bootstrap_steps=5,
-    rescaling_epsilon=0.01)
+  unroll_length=_T,
+  overlap=0,
+  batch_size=6,
+  discount=0.9,
+  num_bootstrap_steps=5,
+  rescaling_epsilon=0.01,
+)
 
 
 def _initial(unrolls, config):
   return agent.AGENT.initial_priorities(
-      tf.nest.map_structure(tf.convert_to_tensor, unrolls), config).numpy()
+    tf.nest.map_structure(tf.convert_to_tensor, unrolls), config
+  ).numpy()
 
 
 def _batch_major(unroll):
@@ -35,8 +42,7 @@ def test_they_are_the_losses_at_equal_weights(make_network, make_sample, overlap
   sample = make_sample(network, overlap + _T + 1, num_padding=(overlap,))
   # What the acting network said on its way through all rows, from the stored state on.
   prediction, _ = network.online.unroll(sample.unroll.inputs, sample.unroll.initial_state)
-  outputs = sample.unroll.outputs._replace(
-      prediction=types.QOutput(prediction.q_values.numpy()))
+  outputs = sample.unroll.outputs._replace(prediction=types.QOutput(prediction.q_values.numpy()))
   unroll = sample.unroll._replace(outputs=outputs)
   wanted = agent.AGENT.loss(network, sample._replace(unroll=unroll), config).priorities
   some = tf.nest.map_structure(lambda x: x[:num_unrolls], _batch_major(unroll))
@@ -51,20 +57,31 @@ def test_the_best_action_bootstraps_though_another_was_played():
   epsilon of h is 0, so h(x) = sqrt(x + 1) - 1 and h^-1(3) = 15; 0.5 * 15 = 7.5.
   """
   config = r2d2_config.R2D2Config(
-      unroll_length=1, overlap=0, batch_size=1, discount=0.5, num_bootstrap_steps=1,
-      rescaling_epsilon=0.0)
+    unroll_length=1,
+    overlap=0,
+    batch_size=1,
+    discount=0.5,
+    num_bootstrap_steps=1,
+    rescaling_epsilon=0.0,
+  )
   ones = np.ones((1, 2), np.float32)
   unroll = types.Unroll(
-      (), types.AgentInput(
-          step_type=np.full((1, 2), types.MID, np.uint8), reward=0 * ones, discount=ones,
-          previous_action=np.zeros((1, 2), np.int32), observation=ones[..., None]),
-      types.AgentOutput(
-          action=np.int32([[1, 0]]),  # the worst in both rows
-          prediction=types.QOutput(np.float32([[[5, 0.25], [0, 3]]]))),
-      np.zeros((1, 2), np.int64))
+    (),
+    types.AgentInput(
+      step_type=np.full((1, 2), types.MID, np.uint8),
+      reward=0 * ones,
+      discount=ones,
+      previous_action=np.zeros((1, 2), np.int32),
+      observation=ones[..., None],
+    ),
+    types.AgentOutput(
+      action=np.int32([[1, 0]]),  # the worst in both rows
+      prediction=types.QOutput(np.float32([[[5, 0.25], [0, 3]]])),
+    ),
+    np.zeros((1, 2), np.int64),
+  )
   target = np.sqrt(7.5 + 1) - 1
-  np.testing.assert_allclose(
-      _initial(unroll, config), [target - 0.25], rtol=1e-5)
+  np.testing.assert_allclose(_initial(unroll, config), [target - 0.25], rtol=1e-5)
 
 
 @pytest.mark.parametrize('overlap', [0, 3])
@@ -76,7 +93,8 @@ def test_rows_of_the_overlap_do_not_count(make_network, make_sample, overlap):
   head = lambda x: np.concatenate([np.full_like(x[:, :overlap], 1), x[:, overlap:]], axis=1)
   changed = tf.nest.map_structure(head, (unrolls.inputs, unrolls.outputs))
   np.testing.assert_array_equal(
-      _initial(unrolls._replace(inputs=changed[0], outputs=changed[1]), config), expected)
+    _initial(unrolls._replace(inputs=changed[0], outputs=changed[1]), config), expected
+  )
 
 
 def test_an_unroll_without_any_step_has_the_priority_0(make_network, make_sample):

@@ -1,4 +1,5 @@
 """The loss and the new priorities: their numbers, their masks, their gradients."""
+
 import dataclasses
 
 import numpy as np
@@ -12,8 +13,15 @@ from seed_acme.agents.r2d2 import loss as loss_lib
 
 _T = 9
 _CONFIG = r2d2_config.R2D2Config(
-    unroll_length=_T, overlap=0, batch_size=6, discount=0.9, num_bootstrap_steps=5,
-    rescaling_epsilon=0.01, max_priority_share=0.8, importance_exponent=0.6)
+  unroll_length=_T,
+  overlap=0,
+  batch_size=6,
+  discount=0.9,
+  num_bootstrap_steps=5,
+  rescaling_epsilon=0.01,
+  max_priority_share=0.8,
+  importance_exponent=0.6,
+)
 LAST = types.LAST
 
 
@@ -62,15 +70,17 @@ def _slow_errors(online, target, inputs, actions, config):
   online, target: `[T+1, A]`. Schaul 2016, van Hasselt 2016, Kapturowski 2019 sec. 2.3.
   """
   epsilon, errors = config.rescaling_epsilon, {}
-  bootstrap = [_unrescale(target[t, np.argmax(online[t])], epsilon)
-               for t in range(len(online))]
+  bootstrap = [_unrescale(target[t, np.argmax(online[t])], epsilon) for t in range(len(online))]
   limit = config.max_abs_reward or np.inf
   for t in range(config.unroll_length):
     if inputs.step_type[t] == LAST:
       continue
     total, factor, row = 0.0, 1.0, t
-    while (row < t + config.num_bootstrap_steps and row < config.unroll_length
-           and inputs.step_type[row] != LAST):
+    while (
+      row < t + config.num_bootstrap_steps
+      and row < config.unroll_length
+      and inputs.step_type[row] != LAST
+    ):
       total += factor * np.clip(float(inputs.reward[row + 1]), -limit, limit)
       factor *= config.discount * float(inputs.discount[row + 1])
       row += 1
@@ -82,32 +92,44 @@ def _slow_errors(online, target, inputs, actions, config):
 def _slow_loss(network, sample, config):
   """(loss, priorities `[B]`), in float64."""
   inputs, outputs = sample.unroll.inputs, sample.unroll.outputs
-  online, target = (_q_values(n, sample)[config.overlap:] for n in (network.online, network.target))
-  weights = [p ** -config.importance_exponent for p in sample.probabilities]
+  online, target = (
+    _q_values(n, sample)[config.overlap :] for n in (network.online, network.target)
+  )
+  weights = [p**-config.importance_exponent for p in sample.probabilities]
   losses, priorities = [], []
   for b in range(len(weights)):
-    rows = tf.nest.map_structure(lambda x: x[config.overlap:, b], inputs)  # noqa: B023
+    rows = tf.nest.map_structure(lambda x: x[config.overlap :, b], inputs)  # noqa: B023
     errors = _slow_errors(
-        online[:, b], target[:, b], rows, outputs.action[config.overlap:, b], config)
-    losses.append(weights[b] / max(weights) * sum(0.5 * e ** 2 for e in errors.values()))
+      online[:, b], target[:, b], rows, outputs.action[config.overlap :, b], config
+    )
+    losses.append(weights[b] / max(weights) * sum(0.5 * e**2 for e in errors.values()))
     sizes = [abs(e) for e in errors.values()]
     share = config.max_priority_share
     priorities.append(share * max(sizes) + (1 - share) * np.mean(sizes) if sizes else 0.0)
   return np.mean(losses), np.array(priorities)
 
 
-@pytest.mark.parametrize('changes', [
-    {}, {'overlap': 4}, {'num_bootstrap_steps': 1}, {'num_bootstrap_steps': 40},
-    {'max_abs_reward': 0.5, 'overlap': 1}, {'rescaling_epsilon': 1e-3, 'discount': 0.997},
-    {'importance_exponent': 0.0}, {'max_priority_share': 0.0},
-], ids=str)
+@pytest.mark.parametrize(
+  'changes',
+  [
+    {},
+    {'overlap': 4},
+    {'num_bootstrap_steps': 1},
+    {'num_bootstrap_steps': 40},
+    {'max_abs_reward': 0.5, 'overlap': 1},
+    {'rescaling_epsilon': 1e-3, 'discount': 0.997},
+    {'importance_exponent': 0.0},
+    {'max_priority_share': 0.0},
+  ],
+  ids=str,
+)
 @pytest.mark.parametrize('seed', range(3))
 def test_equals_a_slow_loop_from_the_papers(make_network, make_sample, changes, seed):
   config = _config(**changes)
   network = make_network()
   # The second unroll starts in padding; with no overlap that is inside the learnt rows.
   sample = make_sample(network, _num_rows(config), seed, num_padding=(0, max(1, config.overlap)))
-  step_type = sample.unroll.inputs.step_type[config.overlap:-1]
+  step_type = sample.unroll.inputs.step_type[config.overlap : -1]
   assert 5 <= (step_type == LAST).sum() <= step_type.size // 2
   output = agent.AGENT.loss(network, sample, config)
   loss, priorities = _slow_loss(network, sample, config)
@@ -135,15 +157,18 @@ def test_weights_are_a_power_of_the_probability_over_their_maximum():
 
 def test_unrolls_of_equal_probability_have_the_weight_1():
   np.testing.assert_array_equal(
-      loss_lib.importance_weights(np.full(5, 1 / 7), exponent=0.6), np.ones(5))
+    loss_lib.importance_weights(np.full(5, 1 / 7), exponent=0.6), np.ones(5)
+  )
 
 
 def test_a_priority_mixes_the_largest_and_the_mean_error_of_the_steps_alone():
   errors = np.float32([[1, -4], [-3, np.nan], [np.nan, 2]])
   mask = np.array([[True, True], [True, False], [False, True]])
   np.testing.assert_allclose(
-      loss_lib.mixed_priorities(errors, mask, max_share=0.9),
-      [0.9 * 3 + 0.1 * 2, 0.9 * 4 + 0.1 * 3], rtol=1e-6)
+    loss_lib.mixed_priorities(errors, mask, max_share=0.9),
+    [0.9 * 3 + 0.1 * 2, 0.9 * 4 + 0.1 * 3],
+    rtol=1e-6,
+  )
 
 
 def _poisoned(sample, num_padding, config):
@@ -159,15 +184,18 @@ def _poisoned(sample, num_padding, config):
   is_played[-1] = False  # bootstraps only
   nan = lambda where, x: np.where(where, np.nan, x).astype(np.float32)
   inputs = inputs._replace(
-      reward=nan(after_last | padding, inputs.reward),
-      discount=nan(after_last | padding | ~is_learnt, inputs.discount),
-      previous_action=np.where(
-          after_last | padding, 2 - inputs.previous_action, inputs.previous_action),
-      observation=nan(padding[..., None], inputs.observation))
+    reward=nan(after_last | padding, inputs.reward),
+    discount=nan(after_last | padding | ~is_learnt, inputs.discount),
+    previous_action=np.where(
+      after_last | padding, 2 - inputs.previous_action, inputs.previous_action
+    ),
+    observation=nan(padding[..., None], inputs.observation),
+  )
   outputs = outputs._replace(
-      action=np.where(is_played, outputs.action, 2 - outputs.action),
-      prediction=types.QOutput(np.full_like(outputs.prediction.q_values, np.nan)))
-  assert after_last[config.overlap + 1:].sum() > 2
+    action=np.where(is_played, outputs.action, 2 - outputs.action),
+    prediction=types.QOutput(np.full_like(outputs.prediction.q_values, np.nan)),
+  )
+  assert after_last[config.overlap + 1 :].sum() > 2
   return sample._replace(unroll=sample.unroll._replace(inputs=inputs, outputs=outputs))
 
 
@@ -211,7 +239,8 @@ def test_online_variables_learn_and_the_target_does_not(make_network, make_sampl
     loss = agent.AGENT.loss(network, sample, config).loss
   assert len(network.trainable_variables) == len(network.online.variables)
   for variable, gradient in zip(
-      network.trainable_variables, tape.gradient(loss, network.trainable_variables)):
+    network.trainable_variables, tape.gradient(loss, network.trainable_variables)
+  ):
     assert gradient is not None, variable.name
     gradient = tf.convert_to_tensor(gradient).numpy()
     assert np.isfinite(gradient).all() and np.abs(gradient).max() > 0, variable.name
@@ -222,13 +251,15 @@ def test_no_gradient_reaches_the_burn_in_rows_nor_the_stored_state(make_network,
   config = _config(overlap=4)
   network = make_network()
   sample = tf.nest.map_structure(
-      tf.convert_to_tensor, make_sample(network, _num_rows(config), seed=1))
+    tf.convert_to_tensor, make_sample(network, _num_rows(config), seed=1)
+  )
   watched = (sample.unroll.inputs.observation, sample.unroll.initial_state)
   with tf.GradientTape() as tape:
     tape.watch(watched)
     loss = agent.AGENT.loss(network, sample, config).loss
   of_rows, of_state = tape.gradient(
-      loss, watched, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    loss, watched, unconnected_gradients=tf.UnconnectedGradients.ZERO
+  )
   np.testing.assert_array_equal(of_rows[:4], np.zeros_like(of_rows[:4]))
   assert (np.abs(of_rows[4:]).max(axis=(0, 2)) > 0).all()
   for gradient in tf.nest.flatten(of_state):

@@ -1,4 +1,5 @@
 """How R2D2 acts: how often at random, by environment, and with which actions."""
+
 from __future__ import annotations
 
 from dm_env import specs
@@ -19,13 +20,16 @@ def _exploration(uniforms, place=0.0, is_evaluation=False):
   uniforms = np.asarray(uniforms, np.float32)
   number = uniforms.shape[0]
   return types.Exploration(
-      uniforms, np.broadcast_to(np.float32(place), number).copy(),
-      np.broadcast_to(is_evaluation, number).copy())
+    uniforms,
+    np.broadcast_to(np.float32(place), number).copy(),
+    np.broadcast_to(is_evaluation, number).copy(),
+  )
 
 
 def _act(q_values, exploration, config=_CONFIG):
   return agent.AGENT.select_actions(
-      None, types.QOutput(np.asarray(q_values, np.float32)), exploration, config)
+    None, types.QOutput(np.asarray(q_values, np.float32)), exploration, config
+  )
 
 
 @pytest.mark.parametrize('number', [2, 5, 610])
@@ -40,8 +44,9 @@ def test_epsilons_are_the_powers_of_the_paper(number):
 def test_evaluation_has_its_own_epsilon_at_every_place():
   is_evaluation = np.array([True, False, True, False])
   found = policy.epsilons(
-      _exploration(np.zeros((4, 2)), np.float32([0, 0, 1, 1]), is_evaluation), _CONFIG)
-  np.testing.assert_allclose(found, [1e-3, 0.4, 1e-3, 0.4 ** 8], rtol=1e-5)
+    _exploration(np.zeros((4, 2)), np.float32([0, 0, 1, 1]), is_evaluation), _CONFIG
+  )
+  np.testing.assert_allclose(found, [1e-3, 0.4, 1e-3, 0.4**8], rtol=1e-5)
 
 
 def _random_uniforms(number, seed=11):
@@ -50,13 +55,16 @@ def _random_uniforms(number, seed=11):
   return noise.uniforms(keys, np.arange(number, dtype=np.uint64), 2)
 
 
-@pytest.mark.parametrize('place, is_evaluation', [
-    (0.0, False), (0.3, False), (1.0, False), (0.3, True)])
+@pytest.mark.parametrize(
+  'place, is_evaluation', [(0.0, False), (0.3, False), (1.0, False), (0.3, True)]
+)
 def test_random_actions_come_as_often_as_epsilon_says(place, is_evaluation):
   number, num_actions = 200_000, 4
   epsilon = 1e-3 if is_evaluation else 0.4 ** (1 + 7 * place)
-  output = _act(np.tile([0.0, 2.0, 1.0, -1.0], (number, 1)),
-                _exploration(_random_uniforms(number), place, is_evaluation))
+  output = _act(
+    np.tile([0.0, 2.0, 1.0, -1.0], (number, 1)),
+    _exploration(_random_uniforms(number), place, is_evaluation),
+  )
   counts = np.bincount(output.action, minlength=num_actions)
   expected = np.full(num_actions, number * epsilon / num_actions)
   expected[1] += number * (1 - epsilon)
@@ -68,8 +76,9 @@ def test_whether_to_act_at_random_says_nothing_about_the_action():
   """Were one number used for both, only the first actions would ever be explored."""
   uniforms = _random_uniforms(100_000)
   explored = uniforms[uniforms[:, 0] < 0.05]
-  counts = np.bincount(_act(np.zeros((len(explored), 5)), _exploration(explored)).action,
-                       minlength=5)
+  counts = np.bincount(
+    _act(np.zeros((len(explored), 5)), _exploration(explored)).action, minlength=5
+  )
   assert stats.chisquare(counts).pvalue > 1e-6
 
 
@@ -89,8 +98,10 @@ def test_rows_do_not_know_of_each_other():
   q_values, uniforms = rng.normal(size=(64, 3)), _random_uniforms(64)
   place = rng.random(64)
   together = _act(q_values, _exploration(uniforms, place)).action
-  alone = [_act(q_values[i:i + 1], _exploration(uniforms[i:i + 1], place[i])).action[0]
-           for i in range(64)]
+  alone = [
+    _act(q_values[i : i + 1], _exploration(uniforms[i : i + 1], place[i])).action[0]
+    for i in range(64)
+  ]
   np.testing.assert_array_equal(together, alone)
 
 

@@ -1,4 +1,5 @@
 """When the target network is renewed, and that it survives with the rest of the learner."""
+
 import contextlib
 
 from dm_env import specs
@@ -14,28 +15,44 @@ from seed_acme.agents.r2d2 import agent
 from seed_acme.agents.r2d2 import config as r2d2_config
 
 _CONFIG = r2d2_config.R2D2Config(
-    unroll_length=2, overlap=0, batch_size=2, target_period=3,
-    optimizer=config_lib.OptimizerConfig(learning_rate=0.01))
+  unroll_length=2,
+  overlap=0,
+  batch_size=2,
+  target_period=3,
+  optimizer=config_lib.OptimizerConfig(learning_rate=0.01),
+)
 _SPEC = types.EnvironmentSpec(
-    observation=specs.Array((2,), np.float32), action=specs.DiscreteArray(3))
+  observation=specs.Array((2,), np.float32), action=specs.DiscreteArray(3)
+)
 
 
 def _sample():
   rows = (3, 2)
   inputs = types.AgentInput(
-      tf.fill(rows, tf.constant(types.MID, tf.uint8)), tf.ones(rows), tf.ones(rows),
-      tf.zeros(rows, tf.int32), tf.ones([*rows, 2]))
+    tf.fill(rows, tf.constant(types.MID, tf.uint8)),
+    tf.ones(rows),
+    tf.ones(rows),
+    tf.zeros(rows, tf.int32),
+    tf.ones([*rows, 2]),
+  )
   outputs = types.AgentOutput(tf.zeros(rows, tf.int32), types.QOutput(tf.zeros([*rows, 3])))
-  return types.Sample(types.Unroll((), inputs, outputs, tf.zeros(rows, tf.int64)),
-                      tf.zeros([2], tf.uint64), tf.fill([2], tf.constant(0.5, tf.float64)))
+  return types.Sample(
+    types.Unroll((), inputs, outputs, tf.zeros(rows, tf.int64)),
+    tf.zeros([2], tf.uint64),
+    tf.fill([2], tf.constant(0.5, tf.float64)),
+  )
 
 
 def _learner(seed=1):
   tf.random.set_seed(seed)
   network = agent.AGENT.make_network(_SPEC, config_lib.NetworkConfig(mlp_sizes=(4,)), _CONFIG)
   learner = learner_lib.Learner(
-      network, lambda net, sample: agent.AGENT.loss(net, sample, _CONFIG), _CONFIG, 1000,
-      lambda net, number: agent.AGENT.after_update(net, number, _CONFIG))
+    network,
+    lambda net, sample: agent.AGENT.loss(net, sample, _CONFIG),
+    _CONFIG,
+    1000,
+    lambda net, number: agent.AGENT.after_update(net, number, _CONFIG),
+  )
   return network, learner
 
 
@@ -50,8 +67,7 @@ def _assert_equal(actual, expected):
 
 
 def _is_copy(network):
-  return all(np.array_equal(a, b)
-             for a, b in zip(_values(network.online), _values(network.target)))
+  return all(np.array_equal(a, b) for a, b in zip(_values(network.online), _values(network.target)))
 
 
 @pytest.mark.parametrize('executor', [contextlib.nullcontext, graph_function.in_calling_thread])
@@ -78,8 +94,7 @@ def test_online_and_target_are_other_variables_under_other_names():
   assert len({id(v) for v in network.variables}) == len(names)
   for online, target in zip(network.online.variables, network.target.variables):
     assert online.name.removeprefix('online/') == target.name.removeprefix('target/')
-  assert [v.name for v in network.trainable_variables] == [
-      v.name for v in network.online.variables]
+  assert [v.name for v in network.trainable_variables] == [v.name for v in network.online.variables]
 
 
 def test_it_acts_and_unrolls_as_the_online_network():
@@ -87,8 +102,10 @@ def test_it_acts_and_unrolls_as_the_online_network():
   learner.step(_sample(), agent_steps=0)
   inputs = _sample().unroll.inputs
   row = tf.nest.map_structure(lambda x: x[0], inputs)
-  for whole, part in ((network(row, ()), network.online(row, ())),
-                      (network.unroll(inputs, ()), network.online.unroll(inputs, ()))):
+  for whole, part in (
+    (network(row, ()), network.online(row, ())),
+    (network.unroll(inputs, ()), network.online.unroll(inputs, ())),
+  ):
     np.testing.assert_array_equal(whole[0].q_values, part[0].q_values)
   of_target, of_both = network.target(row, ())[0], network(row, ())[0]
   assert (of_target.q_values.numpy() != of_both.q_values.numpy()).any()

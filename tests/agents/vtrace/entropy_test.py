@@ -1,4 +1,5 @@
 """The learnt entropy weight on a bandit: action 0 pays 1, so an unaided policy turns greedy."""
+
 import dataclasses
 
 from dm_env import specs
@@ -14,9 +15,11 @@ from seed_acme.agents.vtrace import config as vtrace_config
 
 _T, _B = 3, 64
 _SPEC = types.EnvironmentSpec(
-    observation=specs.Array((1,), np.float32), action=specs.DiscreteArray(3))
+  observation=specs.Array((1,), np.float32), action=specs.DiscreteArray(3)
+)
 _CONFIG = vtrace_config.VTraceConfig(
-    unroll_length=_T, batch_size=_B, discount=0.0, entropy_cost=0.1, entropy_adjustment_speed=1.0)
+  unroll_length=_T, batch_size=_B, discount=0.0, entropy_cost=0.1, entropy_adjustment_speed=1.0
+)
 
 
 def _network(config):
@@ -28,21 +31,33 @@ def _play(network, uniforms, config):
   """One on-policy sample of the bandit; uniforms `[(T+1)*B, 1]`."""
   shape = (_T + 1, _B)
   inputs = types.AgentInput(
-      step_type=tf.fill(shape, tf.constant(types.MID, tf.uint8)), reward=tf.zeros(shape),
-      discount=tf.ones(shape), previous_action=tf.zeros(shape, tf.int32),
-      observation=tf.ones([*shape, 1]))
+    step_type=tf.fill(shape, tf.constant(types.MID, tf.uint8)),
+    reward=tf.zeros(shape),
+    discount=tf.ones(shape),
+    previous_action=tf.zeros(shape, tf.int32),
+    observation=tf.ones([*shape, 1]),
+  )
   prediction, _ = network.unroll(inputs, ())
-  flat = tf.nest.map_structure(
-      lambda x: tf.reshape(x, [shape[0] * _B, *x.shape[2:]]), prediction)
+  flat = tf.nest.map_structure(lambda x: tf.reshape(x, [shape[0] * _B, *x.shape[2:]]), prediction)
   output = agent.AGENT.select_actions(
-      None, flat, types.Exploration(
-          uniforms, tf.zeros(len(uniforms)), tf.zeros(len(uniforms), tf.bool)), config)
+    None,
+    flat,
+    types.Exploration(uniforms, tf.zeros(len(uniforms)), tf.zeros(len(uniforms), tf.bool)),
+    config,
+  )
   actions = tf.reshape(output.action, shape)
   reward = tf.cast(actions == 0, tf.float32)
   reward = tf.concat([tf.zeros([1, _B]), reward[:-1]], axis=0)  # into the row after the action
   return types.Sample(
-      types.Unroll((), inputs._replace(reward=reward), types.AgentOutput(actions, prediction),
-                   tf.zeros(shape, tf.int64)), None, None)
+    types.Unroll(
+      (),
+      inputs._replace(reward=reward),
+      types.AgentOutput(actions, prediction),
+      tf.zeros(shape, tf.int64),
+    ),
+    None,
+    None,
+  )
 
 
 def _train(config, num_updates=600):
@@ -59,7 +74,8 @@ def _train(config, num_updates=600):
       variables = network.trainable_variables
       optimizer.apply(tape.gradient(output.loss, variables), variables)
       metrics = metrics.write(
-          i, [output.metrics['policy/entropy'], output.metrics['policy/entropy_cost']])
+        i, [output.metrics['policy/entropy'], output.metrics['policy/entropy_cost']]
+      )
     return metrics.stack()
 
   rng = np.random.default_rng(5)
@@ -77,8 +93,7 @@ def test_a_fixed_weight_lets_the_policy_turn_greedy_and_stays():
 @pytest.mark.parametrize('target_entropy', [0.5, 0.9])
 @pytest.mark.parametrize('entropy_cost', [0.01, 1.0])
 def test_the_entropy_is_led_to_its_target_from_both_sides(target_entropy, entropy_cost):
-  config = dataclasses.replace(
-      _CONFIG, target_entropy=target_entropy, entropy_cost=entropy_cost)
+  config = dataclasses.replace(_CONFIG, target_entropy=target_entropy, entropy_cost=entropy_cost)
   entropy, _, _ = _train(config)
   np.testing.assert_allclose(entropy, target_entropy, atol=0.06)
 

@@ -1,4 +1,5 @@
 """The loss on made-up samples: its numbers, its masks, its gradients."""
+
 import dataclasses
 
 from dm_env import specs
@@ -13,18 +14,27 @@ from seed_acme.agents.vtrace import config as vtrace_config
 
 _T, _B, _A = 6, 5, 3
 _SPEC = types.EnvironmentSpec(
-    observation=specs.Array((4,), np.float32), action=specs.DiscreteArray(_A))
+  observation=specs.Array((4,), np.float32), action=specs.DiscreteArray(_A)
+)
 _CONFIG = vtrace_config.VTraceConfig(
-    unroll_length=_T, batch_size=_B, discount=0.9, lambda_=0.95, rho_clip=1.2, c_clip=0.9,
-    policy_rho_clip=1.1, entropy_cost=0.01, kl_cost=0.3)
+  unroll_length=_T,
+  batch_size=_B,
+  discount=0.9,
+  lambda_=0.95,
+  rho_clip=1.2,
+  c_clip=0.9,
+  policy_rho_clip=1.1,
+  entropy_cost=0.01,
+  kl_cost=0.3,
+)
 FIRST, MID, LAST = types.FIRST, types.MID, types.LAST
 
 
 def _network(config=_CONFIG, core='lstm'):
   tf.random.set_seed(3)
   network_config = config_lib.NetworkConfig(
-      mlp_sizes=(8,), core=core, core_size=6, previous_action_input=True,
-      previous_reward_input=True)
+    mlp_sizes=(8,), core=core, core_size=6, previous_action_input=True, previous_reward_input=True
+  )
   return agent.AGENT.make_network(_SPEC, network_config, config)
 
 
@@ -43,13 +53,16 @@ def _sample(network, num_rows=_T + 1, seed=0, step_type=None):
   shape = (num_rows, _B)
   normal = lambda *size: rng.normal(size=size).astype(np.float32)
   inputs = types.AgentInput(
-      step_type=_step_types(num_rows, rng) if step_type is None else step_type,
-      reward=normal(*shape), discount=(rng.random(shape) > 0.2).astype(np.float32),
-      previous_action=rng.integers(0, _A, shape).astype(np.int32),
-      observation=normal(*shape, 4))
+    step_type=_step_types(num_rows, rng) if step_type is None else step_type,
+    reward=normal(*shape),
+    discount=(rng.random(shape) > 0.2).astype(np.float32),
+    previous_action=rng.integers(0, _A, shape).astype(np.int32),
+    observation=normal(*shape, 4),
+  )
   outputs = types.AgentOutput(
-      action=rng.integers(0, _A, shape).astype(np.int32),
-      prediction=types.ActorCriticOutput(normal(*shape, _A), normal(*shape)))
+    action=rng.integers(0, _A, shape).astype(np.int32),
+    prediction=types.ActorCriticOutput(normal(*shape, _A), normal(*shape)),
+  )
   state = tf.nest.map_structure(lambda x: normal(*x.shape), network.initial_state(_B))
   unroll = types.Unroll(state, inputs, outputs, np.zeros(shape, np.int64))
   return types.Sample(unroll, np.zeros(_B, np.uint64), np.ones(_B))
@@ -62,8 +75,8 @@ def _gradients(network, sample, config=_CONFIG, compiled=False):
     with tf.GradientTape() as tape:
       output = agent.AGENT.loss(network, sample, config)
     gradients = tape.gradient(
-        output.loss, network.trainable_variables,
-        unconnected_gradients=tf.UnconnectedGradients.ZERO)
+      output.loss, network.trainable_variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+    )
     return output.loss, output.metrics, gradients
 
   run = tf.function(run) if compiled else run
@@ -107,17 +120,18 @@ def _expected_losses(sample, params, values, config):
       log_rho = log_pi[t, b, a] - log_mu[t, b, a]
       ratio = np.exp(log_rho)
       reward = np.clip(
-          inputs.reward[t + 1, b], -(config.max_abs_reward or np.inf),
-          config.max_abs_reward or np.inf)
+        inputs.reward[t + 1, b], -(config.max_abs_reward or np.inf), config.max_abs_reward or np.inf
+      )
       discount = config.discount * inputs.discount[t + 1, b]
       advantage = min(config.policy_rho_clip, ratio) * (reward + discount * target - v)
-      error = (min(config.rho_clip, ratio) * (reward + discount * values[t + 1, b] - v)
-               + discount * config.lambda_ * min(config.c_clip, ratio) * error)
+      error = (
+        min(config.rho_clip, ratio) * (reward + discount * values[t + 1, b] - v)
+        + discount * config.lambda_ * min(config.c_clip, ratio) * error
+      )
       target = v + error
       terms['policy'].append(-log_pi[t, b, a] * advantage)
-      terms['value'].append(config.value_cost * 0.5 * error ** 2)
-      terms['entropy'].append(
-          config.entropy_cost * np.sum(np.exp(log_pi[t, b]) * log_pi[t, b]))
+      terms['value'].append(config.value_cost * 0.5 * error**2)
+      terms['entropy'].append(config.entropy_cost * np.sum(np.exp(log_pi[t, b]) * log_pi[t, b]))
       terms['kl'].append(-config.kl_cost * log_rho)
   return {name: np.mean(x) for name, x in terms.items()}
 
@@ -131,7 +145,8 @@ def test_equals_a_slow_loop_over_transitions(seed, max_abs_reward):
   prediction, _ = network.unroll(sample.unroll.inputs, sample.unroll.initial_state)
   loss, metrics, _ = _gradients(network, sample, config)
   expected = _expected_losses(
-      sample, prediction.policy_params.numpy(), prediction.value.numpy(), config)
+    sample, prediction.policy_params.numpy(), prediction.value.numpy(), config
+  )
   for name, value in expected.items():
     np.testing.assert_allclose(metrics[f'loss/{name}'], value, rtol=2e-5, atol=1e-6)
   np.testing.assert_allclose(loss, sum(expected.values()), rtol=2e-5, atol=1e-6)
@@ -159,8 +174,10 @@ def test_nan_in_every_masked_entry_changes_no_bit(target_entropy):
   after_masked = np.concatenate([np.zeros((1, _B), bool), masked])
   inputs = sample.unroll.inputs
   poisoned = _replace_inputs(
-      sample, reward=np.where(after_masked, np.nan, inputs.reward).astype(np.float32),
-      discount=np.where(after_masked, np.nan, inputs.discount).astype(np.float32))
+    sample,
+    reward=np.where(after_masked, np.nan, inputs.reward).astype(np.float32),
+    discount=np.where(after_masked, np.nan, inputs.discount).astype(np.float32),
+  )
   params = sample.unroll.outputs.prediction.policy_params.copy()
   params[:-1][masked] = np.nan
   poisoned = _replace_behaviour_params(poisoned, params)
@@ -178,10 +195,13 @@ def test_rows_of_padding_before_the_first_row_change_nothing():
   sample = _sample(network, step_type=step_type)
   inputs = sample.unroll.inputs
   other = _sample(network, seed=1, step_type=step_type).unroll.inputs
-  changed = {name: np.concatenate([getattr(other, name)[:3], getattr(inputs, name)[3:]])
-             for name in ('reward', 'discount', 'previous_action', 'observation')}
+  changed = {
+    name: np.concatenate([getattr(other, name)[:3], getattr(inputs, name)[3:]])
+    for name in ('reward', 'discount', 'previous_action', 'observation')
+  }
   _assert_equal(
-      _gradients(network, _replace_inputs(sample, **changed))[2], _gradients(network, sample)[2])
+    _gradients(network, _replace_inputs(sample, **changed))[2], _gradients(network, sample)[2]
+  )
 
 
 def test_a_batch_of_nothing_but_padding_moves_nothing():
@@ -203,7 +223,8 @@ def test_overlap_rows_warm_the_state_and_are_not_learnt_from(overlap):
   head = tf.nest.map_structure(lambda x: x[:overlap], unroll.inputs)
   _, warm = network.unroll(head, unroll.initial_state)
   inputs, outputs, versions = tf.nest.map_structure(
-      lambda x: x[overlap:], (unroll.inputs, unroll.outputs, unroll.policy_version))
+    lambda x: x[overlap:], (unroll.inputs, unroll.outputs, unroll.policy_version)
+  )
   rest = sample._replace(unroll=types.Unroll(warm, inputs, outputs, versions))
   expected = _gradients(network, rest)
   actual = _gradients(network, sample, config)

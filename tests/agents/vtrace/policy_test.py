@@ -1,4 +1,5 @@
 """How V-trace acts."""
+
 from dm_env import specs
 import numpy as np
 
@@ -17,9 +18,15 @@ def _prediction():
 def test_greedy_rows_take_the_mode_and_the_others_what_their_uniform_says():
   prediction = _prediction()
   output = agent.AGENT.select_actions(
-      None, prediction, types.Exploration(
-          uniforms=np.float32([[0.1], [0.1], [0.9], [0.9]]), place=np.zeros(4, np.float32),
-          is_evaluation=np.array([True, False] * 2)), _CONFIG)
+    None,
+    prediction,
+    types.Exploration(
+      uniforms=np.float32([[0.1], [0.1], [0.9], [0.9]]),
+      place=np.zeros(4, np.float32),
+      is_evaluation=np.array([True, False] * 2),
+    ),
+    _CONFIG,
+  )
   np.testing.assert_array_equal(output.action, [1, 0, 1, 2])
   assert output.prediction is prediction
 

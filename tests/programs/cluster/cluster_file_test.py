@@ -1,4 +1,5 @@
 """The cluster file: what it says, what is wrong with it, what it means on this host."""
+
 import dataclasses
 import io
 import json
@@ -43,13 +44,18 @@ def test_what_it_says(load, tmp_path):
 
 
 def test_the_token_comes_from_the_file_another_file_or_the_environment(
-    write, tmp_path, monkeypatch):
+  write, tmp_path, monkeypatch
+):
   nodes = {'learner': 'a:1', 'actors': 1}
   (tmp_path / 'secret').write_text(f'{TOKEN}\n')
   (tmp_path / 'secret').chmod(0o600)
   monkeypatch.setenv('THE_TOKEN', TOKEN)
-  for source in ({'token': TOKEN}, {'token_file': 'secret'}, {'token_variable': 'THE_TOKEN'},
-                 {'token_file': str(tmp_path / 'secret')}):
+  for source in (
+    {'token': TOKEN},
+    {'token_file': 'secret'},
+    {'token_variable': 'THE_TOKEN'},
+    {'token_file': str(tmp_path / 'secret')},
+  ):
     cluster = cluster_file.load(write({**nodes, **source}))
     assert cluster.token == TOKEN and not cluster.has_open_token
     assert TOKEN not in repr(cluster)
@@ -62,7 +68,9 @@ def test_a_token_that_everybody_can_read_is_noticed(load, tmp_path):
   assert cluster_file.load(str(path)).has_open_token
 
 
-@pytest.mark.parametrize('changes, words', [
+@pytest.mark.parametrize(
+  'changes, words',
+  [
     ({'learner': None}, ['"learner"']),
     ({'learner': 'host'}, ['learner', "'host'", 'HOST:PORT']),
     ({'learner': 'host:99999'}, ['learner', '99999']),
@@ -80,7 +88,8 @@ def test_a_token_that_everybody_can_read_is_noticed(load, tmp_path):
     ({'token': 'a token with \u00e9 in it'}, ['token', 'ASCII']),
     ({'token': ['x']}, ['token', 'text']),
     ({'token_file': 'also'}, ['exactly one', 'token, token_file']),
-])
+  ],
+)
 def test_what_is_wrong_is_named(load, changes, words):
   with pytest.raises(types.UserError) as error:
     load(**changes)
@@ -95,9 +104,13 @@ def test_files_that_cannot_be_read(write, tmp_path):
     with pytest.raises(types.UserError, match=f'cannot read the cluster file {path}'):
       cluster_file.load(str(path))
   nodes = {'learner': 'a:1', 'actors': 1}
-  for content, word in (('{"learner": ', 'JSON'), ('[]', 'no object'), (nodes, 'has none'),
-                        ({**nodes, 'token_file': 'gone'}, 'gone'),
-                        ({**nodes, 'token_variable': 'GONE'}, 'GONE')):
+  for content, word in (
+    ('{"learner": ', 'JSON'),
+    ('[]', 'no object'),
+    (nodes, 'has none'),
+    ({**nodes, 'token_file': 'gone'}, 'gone'),
+    ({**nodes, 'token_variable': 'GONE'}, 'GONE'),
+  ):
     with pytest.raises(types.UserError, match=word):
       cluster_file.load(write(content))
 
@@ -120,17 +133,24 @@ class TestWithCluster:
 
   def test_replay_elsewhere_is_not_saved_and_only_its_own_node_takes_the_port(self, base, load):
     cluster = load(replay='10.0.0.9:8001')
-    made = {role: cluster_file.with_cluster(base, (), cluster, role)
-            for role in ('learner', 'replay', 'actor')}
+    made = {
+      role: cluster_file.with_cluster(base, (), cluster, role)
+      for role in ('learner', 'replay', 'actor')
+    }
     assert all(c.replay.separate_process and not c.checkpoint.replay for c in made.values())
     assert [made[role].replay.port for role in made] == [0, 8001, 0]
 
   def test_nodes_wait_longer_than_processes_unless_told_how_long(self, base, load):
     wait = lambda seconds: dataclasses.replace(
-        base, actor=dataclasses.replace(base.actor, connect_timeout_s=seconds))
+      base, actor=dataclasses.replace(base.actor, connect_timeout_s=seconds)
+    )
     field = 'actor.connect_timeout_s'
     for config, overridden, seconds in (
-        (base, (), 600), (wait(5.0), (), 5), (wait(5.0), (field,), 5), (base, (field,), 60)):
+      (base, (), 600),
+      (wait(5.0), (), 5),
+      (wait(5.0), (field,), 5),
+      (base, (field,), 60),
+    ):
       node = cluster_file.with_cluster(config, overridden, load(), 'actor')
       assert node.actor.connect_timeout_s == seconds
 
@@ -139,12 +159,15 @@ class TestWithCluster:
     cluster = load(actors=3)
     assert cluster_file.with_cluster(config, {'num_actors'}, cluster, 'actor').num_actors == 3
 
-  @pytest.mark.parametrize('change, words', [
+  @pytest.mark.parametrize(
+    'change, words',
+    [
       ({'num_actors': 7}, ['num_actors=7', 'has 2']),
       ({'transport.kind': 'courier'}, ['courier', 'unpickles', 'grpc']),
       ({'transport.port': 8000}, ['transport.host and port', '"listen"']),
       ({'replay.separate_process': True}, ['separate_process', '"replay"']),
-  ])
+    ],
+  )
   def test_contradictions_are_refused(self, base, load, change, words):
     [(name, value)] = change.items()
     group, _, field = name.rpartition('.')
@@ -174,8 +197,11 @@ class TestHost:
       cluster_host.check_listens(load(learner='203.0.113.7:8000'))
 
   def test_a_name_that_only_this_host_takes_for_itself_is_refused(self, load, monkeypatch):
-    monkeypatch.setattr(socket, 'getaddrinfo', lambda *_, **__: [
-        (socket.AF_INET, socket.SOCK_STREAM, 6, '', ('127.0.1.1', 0))])
+    monkeypatch.setattr(
+      socket,
+      'getaddrinfo',
+      lambda *_, **__: [(socket.AF_INET, socket.SOCK_STREAM, 6, '', ('127.0.1.1', 0))],
+    )
     with pytest.raises(types.UserError, match='means 127.0.1.1 on this host.*"listen"'):
       cluster_host.check_listens(load(learner='gpu-host:8000'))
 
@@ -194,10 +220,14 @@ class TestHost:
       assert cluster_host.own_index(load(actors=['elsewhere', own, 'there']), 3) == 1
     assert cluster_host.own_index(load(actors=1), 1) == 0
 
-  @pytest.mark.parametrize('actors, words', [
+  @pytest.mark.parametrize(
+    'actors, words',
+    [
       (3, 'Give --index, 0 ... 2'),
       (['127.0.0.1', 'elsewhere', '127.0.0.1'], 'actors 0, 2 .* each with its --index'),
-      (['elsewhere', 'there', 'nowhere'], 'none of the hosts .* --index')])
+      (['elsewhere', 'there', 'nowhere'], 'none of the hosts .* --index'),
+    ],
+  )
   def test_an_actor_that_is_not_told_by_its_host_needs_an_index(self, load, actors, words):
     with pytest.raises(types.UserError, match=words):
       cluster_host.own_index(load(actors=actors), 3)
@@ -218,8 +248,14 @@ def test_the_progress_says_which_actors_come_and_go():
   progress = cluster_progress.ClusterProgress(out, clock=lambda: now[0])
 
   def show(*connected, status='running'):
-    progress.update({'status': status, 'agent_steps': 1, 'total_steps': 2,
-                     'actors': [{'is_connected': c, 'rows': 0} for c in connected]})
+    progress.update(
+      {
+        'status': status,
+        'agent_steps': 1,
+        'total_steps': 2,
+        'actors': [{'is_connected': c, 'rows': 0} for c in connected],
+      }
+    )
 
   show(False, False)
   show(True, False)
@@ -230,6 +266,9 @@ def test_the_progress_says_which_actors_come_and_go():
   show(False, False, status='finished')
   lines = [line for line in out.getvalue().splitlines() if 'steps' not in line]
   assert lines == [
-      'waiting for 2 actors', 'actor/0 connected (1 of 2 connected)',
-      'actor/1 connected (2 of 2 connected)', 'actor/1 lost (1 of 2 connected)',
-      'actor/1 connected again, after 31 s (2 of 2 connected)']
+    'waiting for 2 actors',
+    'actor/0 connected (1 of 2 connected)',
+    'actor/1 connected (2 of 2 connected)',
+    'actor/1 lost (1 of 2 connected)',
+    'actor/1 connected again, after 31 s (2 of 2 connected)',
+  ]

@@ -1,4 +1,5 @@
 """The Kubernetes manifest: valid by Kubernetes' own schemas, and right in what they do not see."""
+
 import dataclasses
 import json
 import pathlib
@@ -41,13 +42,24 @@ def make(capsys):
 
 
 @pytest.mark.parametrize('version', _VERSIONS)
-@pytest.mark.parametrize('fields', [
-    {}, {'storage': 'none'},
-    {'namespace': 'learning', 'token_secret': 'mine', 'storage_class': 'fast', 'learner_gpus': 2,
-     'image_pull_secret': 'registry', 'actor_node_selector': 'a.example.org/b=c,d=',
-     'actor_tolerations': 'a.example.org/b=c:NoSchedule,d:NoExecute'},
-    {'config': 'catch_r2d2', 'overrides': ['--config.replay.separate_process=True']}],
-    ids=['plain', 'no_volume', 'all_options', 'replay_apart'])
+@pytest.mark.parametrize(
+  'fields',
+  [
+    {},
+    {'storage': 'none'},
+    {
+      'namespace': 'learning',
+      'token_secret': 'mine',
+      'storage_class': 'fast',
+      'learner_gpus': 2,
+      'image_pull_secret': 'registry',
+      'actor_node_selector': 'a.example.org/b=c,d=',
+      'actor_tolerations': 'a.example.org/b=c:NoSchedule,d:NoExecute',
+    },
+    {'config': 'catch_r2d2', 'overrides': ['--config.replay.separate_process=True']},
+  ],
+  ids=['plain', 'no_volume', 'all_options', 'replay_apart'],
+)
 def test_every_object_is_valid_by_the_schemas_of_kubernetes(make, version, fields):
   fields = dict(fields)
   for one in make(*fields.pop('overrides', []), **fields).values():
@@ -92,14 +104,19 @@ def test_there_is_one_job_for_each_node_and_names_lead_to_it(make):
 
 def test_the_nodes_read_what_the_manifest_holds(make, tmp_path, monkeypatch):
   """Cluster file, configuration and token, exactly as a pod would find them."""
-  made = make('--config.num_actors=3', '--config.agent.discount=0.5',
-              '--config.replay.separate_process=True')
+  made = make(
+    '--config.num_actors=3', '--config.agent.discount=0.5', '--config.replay.separate_process=True'
+  )
   for name, text in made['ConfigMap', 'catch-vtrace']['data'].items():
     (tmp_path / name).write_text(text)
   token = made['Secret', 'catch-vtrace-token']['stringData']['token']
   container = _container(made['Job', 'catch-vtrace-actor-1'])
-  assert container['env'] == [{'name': 'SEED_ACME_TOKEN', 'valueFrom': {
-      'secretKeyRef': {'name': 'catch-vtrace-token', 'key': 'token'}}}]
+  assert container['env'] == [
+    {
+      'name': 'SEED_ACME_TOKEN',
+      'valueFrom': {'secretKeyRef': {'name': 'catch-vtrace-token', 'key': 'token'}},
+    }
+  ]
   monkeypatch.setenv('SEED_ACME_TOKEN', token)
   cluster = cluster_file.load(str(tmp_path / 'cluster.json'))
   config = registry.load(str(tmp_path / 'config.json'))
@@ -120,17 +137,28 @@ def test_a_preempted_node_starts_again_and_wrong_input_does_not(make):
       assert [rule['action'] for rule in rules] == ['Ignore', 'FailJob']
       assert rules[0]['onPodConditions'][0]['type'] == 'DisruptionTarget'
       assert rules[1]['onExitCodes'] == {
-          'containerName': _container(job)['name'], 'operator': 'In', 'values': [2]}
+        'containerName': _container(job)['name'],
+        'operator': 'In',
+        'values': [2],
+      }
       assert _pod(job)['restartPolicy'] == 'Never'  # as a policy of failures demands
       assert job['spec']['backoffLimit'] == 9
 
 
 def test_the_learner_keeps_its_run_and_gets_the_accelerators(make):
-  made = make(storage='20Gi', storage_class='fast', learner_gpus=1, learner_cpu='3500m',
-              learner_memory='12Gi', actor_cpu='7')
+  made = make(
+    storage='20Gi',
+    storage_class='fast',
+    learner_gpus=1,
+    learner_cpu='3500m',
+    learner_memory='12Gi',
+    actor_cpu='7',
+  )
   learner = made['Job', 'catch-vtrace-learner']
   assert _container(learner)['resources'] == {
-      'requests': {'cpu': '3500m', 'memory': '12Gi'}, 'limits': {'nvidia.com/gpu': 1}}
+    'requests': {'cpu': '3500m', 'memory': '12Gi'},
+    'limits': {'nvidia.com/gpu': 1},
+  }
   actor = _container(made['Job', 'catch-vtrace-actor-0'])
   assert actor['resources'] == {'requests': {'cpu': '7', 'memory': '1Gi'}}
   claim = made['PersistentVolumeClaim', 'catch-vtrace']['spec']
@@ -147,24 +175,35 @@ def test_the_learner_keeps_its_run_and_gets_the_accelerators(make):
 
 
 def test_the_roles_get_their_own_images_and_machines(make):
-  made = make('--config.replay.separate_process=True', image=f'{_IMAGE}-gpu', actor_image=_IMAGE,
-              image_pull_secret='registry', learner_gpus=1,
-              learner_node_selector='cloud.google.com/gke-accelerator=nvidia-tesla-t4',
-              actor_node_selector='spot=true,disk=',
-              actor_tolerations='spot=true:NoSchedule,x:NoExecute')
-  learner, replay, actor = (made['Job', f'catch-vtrace-{name}']
-                            for name in ('learner', 'replay', 'actor-0'))
+  made = make(
+    '--config.replay.separate_process=True',
+    image=f'{_IMAGE}-gpu',
+    actor_image=_IMAGE,
+    image_pull_secret='registry',
+    learner_gpus=1,
+    learner_node_selector='cloud.google.com/gke-accelerator=nvidia-tesla-t4',
+    actor_node_selector='spot=true,disk=',
+    actor_tolerations='spot=true:NoSchedule,x:NoExecute',
+  )
+  learner, replay, actor = (
+    made['Job', f'catch-vtrace-{name}'] for name in ('learner', 'replay', 'actor-0')
+  )
   assert [_container(job)['image'] for job in (learner, replay, actor)] == [
-      f'{_IMAGE}-gpu', _IMAGE, _IMAGE]
+    f'{_IMAGE}-gpu',
+    _IMAGE,
+    _IMAGE,
+  ]
   for job in (learner, replay, actor):
     assert _pod(job)['imagePullSecrets'] == [{'name': 'registry'}]
   assert _pod(learner)['nodeSelector'] == {'cloud.google.com/gke-accelerator': 'nvidia-tesla-t4'}
   assert _pod(learner)['tolerations'] == [
-      {'key': 'nvidia.com/gpu', 'operator': 'Exists', 'effect': 'NoSchedule'}]
+    {'key': 'nvidia.com/gpu', 'operator': 'Exists', 'effect': 'NoSchedule'}
+  ]
   assert _pod(actor)['nodeSelector'] == {'spot': 'true', 'disk': ''}
   assert _pod(actor)['tolerations'] == [
-      {'key': 'spot', 'operator': 'Equal', 'value': 'true', 'effect': 'NoSchedule'},
-      {'key': 'x', 'operator': 'Exists', 'effect': 'NoExecute'}]
+    {'key': 'spot', 'operator': 'Equal', 'value': 'true', 'effect': 'NoSchedule'},
+    {'key': 'x', 'operator': 'Exists', 'effect': 'NoExecute'},
+  ]
   assert not {'nodeSelector', 'tolerations'} & _pod(replay).keys()
   plain = _pod(make()['Job', 'catch-vtrace-actor-0'])
   assert not {'nodeSelector', 'tolerations', 'imagePullSecrets'} & plain.keys()
@@ -193,8 +232,10 @@ def test_the_command_that_stops_leaves_the_run(tmp_path, capsys):
 
 
 def test_time_to_save_a_replay_memory_is_left_before_a_kill(make):
-  seconds = {config: _pod(make(config=config, name='x')['Job', 'x-learner'])
-             ['terminationGracePeriodSeconds'] for config in ('catch_vtrace', 'atari_r2d2')}
+  seconds = {
+    config: _pod(make(config=config, name='x')['Job', 'x-learner'])['terminationGracePeriodSeconds']
+    for config in ('catch_vtrace', 'atari_r2d2')
+  }
   assert seconds['catch_vtrace'] == 60 < 300 < seconds['atari_r2d2']
 
 
@@ -220,7 +261,9 @@ def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
   assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize('fields, words', [
+@pytest.mark.parametrize(
+  'fields, words',
+  [
     ({'image': ''}, ['--image', 'docs/scaling.md']),
     ({'image': 'two words'}, ['--image', 'two words']),
     ({'actor_image': 'two words'}, ['--actor_image', 'two words']),
@@ -238,7 +281,9 @@ def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
     ({'learner_gpus': -1}, ['--learner_gpus=-1', '>= 0']),
     ({'out': '/proc/none/run.yaml'}, ['/proc/none/run.yaml']),
     ({'overrides': ['--config.transport.kind=courier']}, ['courier', 'grpc']),
-    ({'overrides': ['--config.num_actors=0']}, ['num_actors', '>= 1'])])
+    ({'overrides': ['--config.num_actors=0']}, ['num_actors', '>= 1']),
+  ],
+)
 def test_wrong_input_is_one_clear_line(fields, words):
   fields = dict(fields)
   with pytest.raises(types.UserError) as error:
@@ -253,10 +298,22 @@ def test_from_the_command_line(capsys, tmp_path):
   assert cli.main(['manifest', f'--image={_IMAGE}']) == 2
   assert '--config' in capsys.readouterr().err
   path = tmp_path / 'run.yaml'
-  assert cli.main(['manifest', '--config=catch_vtrace', f'--image={_IMAGE}', f'--out={path}',
-                   '--config.num_actors=16']) == 0
+  assert (
+    cli.main(
+      [
+        'manifest',
+        '--config=catch_vtrace',
+        f'--image={_IMAGE}',
+        f'--out={path}',
+        '--config.num_actors=16',
+      ]
+    )
+    == 0
+  )
   assert 'catch-vtrace-actor-0, catch-vtrace-actor-1, ..., catch-vtrace-actor-15' in (
-      capsys.readouterr().out)
-  settings = next(one for one in yaml.safe_load_all(path.read_text())
-                  if one['kind'] == 'ConfigMap')['data']
+    capsys.readouterr().out
+  )
+  settings = next(
+    one for one in yaml.safe_load_all(path.read_text()) if one['kind'] == 'ConfigMap'
+  )['data']
   assert json.loads(settings['cluster.json'])['actors'] == 16

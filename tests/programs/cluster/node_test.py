@@ -1,4 +1,5 @@
 """`seed-acme node`: the nodes of a run started one by one, here all on one machine."""
+
 import json
 import os
 import re
@@ -20,8 +21,12 @@ class Cluster:
   def __init__(self, runs, folder, actors=1, config='catch_vtrace', **settings):
     self._runs, self._config, self.folder = runs, config, folder
     self.port = portpicker.pick_unused_port()
-    self.settings = {'learner': f'localhost:{self.port}', 'actors': actors, 'token': _TOKEN,
-                     **settings}
+    self.settings = {
+      'learner': f'localhost:{self.port}',
+      'actors': actors,
+      'token': _TOKEN,
+      **settings,
+    }
     self.write('cluster.json', **self.settings)
 
   def write(self, name, **settings):
@@ -31,8 +36,15 @@ class Cluster:
 
   def start(self, role, *arguments, cluster='cluster.json', small=True):
     smaller = self._runs.small[1:] if small else ()  # the number of actors is the cluster's
-    return self._runs.start('node', role, f'--config={self._config}', f'--cluster={cluster}',
-                            *smaller, *arguments, folder=self.folder)
+    return self._runs.start(
+      'node',
+      role,
+      f'--config={self._config}',
+      f'--cluster={cluster}',
+      *smaller,
+      *arguments,
+      folder=self.folder,
+    )
 
   def learner(self, *arguments, **settings):
     return self.start('learner', '--run_dir=run', *arguments, **settings)
@@ -83,8 +95,10 @@ def test_a_learner_started_again_after_the_end_makes_good_what_that_did_not_come
   again = [cluster.learner('--config.total_steps=2000'), cluster.actor()]
   assert [run.wait() for run in again] == [0, 0], again[0].stdout + again[0].stderr
   assert again[1].stderr.splitlines()[-1] == 'actor/0: the run is over'
-  assert learner.summary() == {**summary, **{name: learner.summary()[name] for name in (
-      'cpu_s', 'steps_per_cpu_s')}}  # which stood in the summary alone
+  assert learner.summary() == {
+    **summary,
+    **{name: learner.summary()[name] for name in ('cpu_s', 'steps_per_cpu_s')},
+  }  # which stood in the summary alone
   assert learner.run_dir.plot.exists()
   assert checkpoint.newest(learner.run_dir.checkpoints).stat().st_mtime_ns == saved
   assert again[0].stdout.startswith('Over: this run has made its 2,000 steps')
@@ -96,8 +110,10 @@ def test_a_learner_started_again_after_the_end_makes_good_what_that_did_not_come
 def test_an_actor_that_is_away_when_the_run_ends_hears_it_when_it_is_back(make_cluster, until):
   cluster = make_cluster(actors=2)
   learner, away = cluster.learner('--config.total_steps=40000'), cluster.actor('--index=1')
-  until(lambda: len(_actors(learner)) == 2 and _actors(learner)[1]['rows']
-        or learner.check_runs(), 'its rows')
+  until(
+    lambda: len(_actors(learner)) == 2 and _actors(learner)[1]['rows'] or learner.check_runs(),
+    'its rows',
+  )
   away.kill_everything()
   here = cluster.actor('--index=0')
   assert here.wait() == 0, here.stderr
@@ -116,8 +132,10 @@ def test_a_learner_that_was_killed_or_stopped_goes_on_with_the_same_command(make
   for number, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)):
     learner = cluster.learner(*options)
     learner.wait_for_updates(10, since=updates)
-    until(lambda: checkpoint.newest(learner.run_dir.checkpoints).name > f'{updates:012}',  # noqa: B023
-          'a checkpoint')
+    until(
+      lambda: checkpoint.newest(learner.run_dir.checkpoints).name > f'{updates:012}',  # noqa: B023
+      'a checkpoint',
+    )
     learner.process.send_signal(number)
     assert learner.wait() == code
     until(lambda: learner.nodes() == [], 'the end of its processes')  # noqa: B023
@@ -151,8 +169,9 @@ def test_who_stops_an_actor_ends_it_alone(make_cluster, until):
   second = cluster.actor()  # by mistake: the same index
   assert actor.wait() == 2
   assert actor.stderr.splitlines()[-1] == (
-      'error: another actor has taken over the environments of actor/0: give every actor of a '
-      'run another --index')
+    'error: another actor has taken over the environments of actor/0: give every actor of a '
+    'run another --index'
+  )
   learner.wait_for_updates(5, since=learner.status()['updates'])
   learner.process.kill()
   second.process.send_signal(signal.SIGTERM)  # while it waits for the learner
@@ -169,19 +188,25 @@ def test_an_actor_gives_up_after_the_time_it_was_given(make_cluster, until):
   for run in (never, actor):
     assert run.wait() == 1
     assert run.stderr.splitlines()[-1] == (
-        f'error: no inference server at localhost:{cluster.port} for 1 s '
-        '(actor.connect_timeout_s): Connection refused')
+      f'error: no inference server at localhost:{cluster.port} for 1 s '
+      '(actor.connect_timeout_s): Connection refused'
+    )
 
 
 def test_an_environment_that_fails_ends_its_actor_with_the_reason(make_cluster):
   cluster = make_cluster()
-  options = ['--config.environment.id=drill_environments:Raising',
-             '--config.environment.settings', 'at_step', '30']
+  options = [
+    '--config.environment.id=drill_environments:Raising',
+    '--config.environment.settings',
+    'at_step',
+    '30',
+  ]
   learner, actor = cluster.learner(*options), cluster.actor(*options)
   assert actor.wait() == 1
   assert actor.stderr.splitlines()[-1] == (
-      'error: the worker failed 3 times in a row (actor.max_failures), the last time with '
-      'RuntimeError: the ball fell off the board')
+    'error: the worker failed 3 times in a row (actor.max_failures), the last time with '
+    'RuntimeError: the ball fell off the board'
+  )
   learner.check_runs()  # it waits for a better one
 
 
@@ -190,12 +215,17 @@ def test_nodes_that_do_not_fit_are_refused_by_the_learner(make_cluster):
   cluster.write('other_token.json', **{**cluster.settings, 'token': 'some-other-token'})
   learner = cluster.learner('--config.total_steps=1000000000')
   cases = [
-      (cluster.actor(cluster='other_token.json'), ['token', 'the same token on every host']),
-      (cluster.actor('--config.environments_per_actor=4'),
-       ["environments_per_actor is 4, the learner's 8", 'the same --config']),
-      (cluster.actor('--config.environment.settings', 'rows', '8'),
-       ["environment.settings.rows is 8, the learner's absent"]),
-      (cluster.actor('--config.seed=7'), ["seed is 7, the learner's 1"])]
+    (cluster.actor(cluster='other_token.json'), ['token', 'the same token on every host']),
+    (
+      cluster.actor('--config.environments_per_actor=4'),
+      ["environments_per_actor is 4, the learner's 8", 'the same --config'],
+    ),
+    (
+      cluster.actor('--config.environment.settings', 'rows', '8'),
+      ["environment.settings.rows is 8, the learner's absent"],
+    ),
+    (cluster.actor('--config.seed=7'), ["seed is 7, the learner's 1"]),
+  ]
   for run, words in cases:
     assert run.wait() == 2, run.stderr
     last = run.stderr.splitlines()[-1]
@@ -214,21 +244,24 @@ def test_wrong_input_is_one_line_and_nothing_is_made(make_cluster):
   cluster.write('bad.json', **{**cluster.settings, 'aktors': 1})
   start = cluster.start
   cases = [
-      (start('learner', cluster='none.json'), ['none.json', '--cluster']),
-      (start('actor', cluster='bad.json'), ['bad.json', 'aktors', 'actors']),
-      (start('driver'), ['driver', 'learner', 'replay', 'actor']),
-      (start('actor', '--index=3'), ['--index=3', '0 ... 2']),
-      (start('actor'), ['--index']),
-      (start('learner', '--index=1'), ['--index=1', 'leave it out']),
-      (start('actor', '--index=0', '--run_dir=run'), ['--run_dir=run', 'leave it out']),
-      (start('learner', cluster='used.json'), [f'127.0.0.1:{port}', 'in use']),
-      (start('learner', cluster='far.json'), ['203.0.113.7', 'no address of this host']),
-      (start('learner', '--config.transport.kind=courier'), ['courier', 'grpc']),
-      (start('learner', '--config.num_actors=5'), ['num_actors=5', 'has 3']),
-      (start('replay'), ['no "replay"']),
-      (cluster._runs.start('node', 'actor', '--cluster=cluster.json', folder=cluster.folder),
-       ['--config']),
-      (cluster._runs.start('node', 'actor', '--config=catch_vtrace'), ['--cluster'])]
+    (start('learner', cluster='none.json'), ['none.json', '--cluster']),
+    (start('actor', cluster='bad.json'), ['bad.json', 'aktors', 'actors']),
+    (start('driver'), ['driver', 'learner', 'replay', 'actor']),
+    (start('actor', '--index=3'), ['--index=3', '0 ... 2']),
+    (start('actor'), ['--index']),
+    (start('learner', '--index=1'), ['--index=1', 'leave it out']),
+    (start('actor', '--index=0', '--run_dir=run'), ['--run_dir=run', 'leave it out']),
+    (start('learner', cluster='used.json'), [f'127.0.0.1:{port}', 'in use']),
+    (start('learner', cluster='far.json'), ['203.0.113.7', 'no address of this host']),
+    (start('learner', '--config.transport.kind=courier'), ['courier', 'grpc']),
+    (start('learner', '--config.num_actors=5'), ['num_actors=5', 'has 3']),
+    (start('replay'), ['no "replay"']),
+    (
+      cluster._runs.start('node', 'actor', '--cluster=cluster.json', folder=cluster.folder),
+      ['--config'],
+    ),
+    (cluster._runs.start('node', 'actor', '--config=catch_vtrace'), ['--cluster']),
+  ]
   for run, words in cases:
     assert run.wait() == 2, run.stdout + run.stderr
     lines = run.stderr.splitlines()

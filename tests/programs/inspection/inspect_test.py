@@ -1,4 +1,5 @@
 """`seed-acme inspect`: of any server, of a run, and every way in which it cannot be done."""
+
 import contextlib
 import json
 import os
@@ -37,8 +38,10 @@ from seed_acme.replay import tables as tables_lib
 pytestmark = pytest.mark.timeout(600)
 
 _SIDE, _STEPS = 20, 5
-_SIGNATURE = {'image': tf.TensorSpec((_STEPS, _SIDE, _SIDE, 4), tf.uint8, 'observation/image'),
-              'reward': tf.TensorSpec((_STEPS,), tf.float32, 'reward')}
+_SIGNATURE = {
+  'image': tf.TensorSpec((_STEPS, _SIDE, _SIDE, 4), tf.uint8, 'observation/image'),
+  'reward': tf.TensorSpec((_STEPS,), tf.float32, 'reward'),
+}
 _UNIFORM, _FIFO = reverb.selectors.Uniform, reverb.selectors.Fifo
 
 
@@ -48,8 +51,7 @@ def _insert(address, table, number):
   for i in range(number):
     image = np.zeros((_STEPS, _SIDE, _SIDE, 4), np.uint8)
     image[..., 0] = 10 * i + np.arange(_STEPS)[:, None, None]
-    writer.append({'image': image,
-                   'reward': np.full(_STEPS, np.nan if i == 1 else i, np.float32)})
+    writer.append({'image': image, 'reward': np.full(_STEPS, np.nan if i == 1 else i, np.float32)})
     writer.create_item(table, 1.0 + i, {x: writer.history[x][-1] for x in writer.history})
     writer.flush()
   writer.close()
@@ -66,16 +68,27 @@ def _serve(*tables):
 
 def _counts(address, table):
   info = reverb.Client(address).server_info(timeout=20)[table]
-  return (info.current_size, info.rate_limiter_info.insert_stats.completed,
-          info.rate_limiter_info.sample_stats.completed)
+  return (
+    info.current_size,
+    info.rate_limiter_info.insert_stats.completed,
+    info.rate_limiter_info.sample_stats.completed,
+  )
 
 
 @pytest.fixture(scope='module')
 def ours():
   """A full queue of 4, and a mirror of 3 items."""
-  served = _serve(_queue('unrolls'), reverb.Table(
-      tables_lib.MIRROR, _UNIFORM(), _FIFO(), 16, reverb.rate_limiters.MinSize(1),
-      signature=_SIGNATURE))
+  served = _serve(
+    _queue('unrolls'),
+    reverb.Table(
+      tables_lib.MIRROR,
+      _UNIFORM(),
+      _FIFO(),
+      16,
+      reverb.rate_limiters.MinSize(1),
+      signature=_SIGNATURE,
+    ),
+  )
   _insert(served.address, 'unrolls', 4)
   _insert(served.address, tables_lib.MIRROR, 3)
   yield served
@@ -112,10 +125,18 @@ def test_all_tables_as_text(inspect, ours):
   text = inspect(server=ours.address)
   first, rest = text.split('\n\n')[:2]
   assert ours.address in first and rest.startswith('mirror: 3 of 16 items (19%)')
-  for words in ('unrolls: 4 of 4 items (100%)', 'queue: each item is handed out once',
-                'inserts blocked', 'the next one blocks', '4 more until samples block',
-                'sampler fifo, remover fifo; an item leaves after 1 sample', 'minimum size',
-                'inserted 0 to 3 items ago', 'never blocks', '--sample=N'):
+  for words in (
+    'unrolls: 4 of 4 items (100%)',
+    'queue: each item is handed out once',
+    'inserts blocked',
+    'the next one blocks',
+    '4 more until samples block',
+    'sampler fifo, remover fifo; an item leaves after 1 sample',
+    'minimum size',
+    'inserted 0 to 3 items ago',
+    'never blocks',
+    '--sample=N',
+  ):
     assert words in text, text
   assert re.search(r'observation/image +uint8 +\[5, 20, 20, 4\]', text)
 
@@ -124,12 +145,27 @@ def test_one_table_as_json(inspect, ours, one_json):
   record = one_json(inspect(server=ours.address, table='unrolls', json=True))
   assert record['server'] == ours.address
   (table,) = record['tables'].values()
-  wanted = {'size': 4, 'capacity': 4, 'sampler': 'fifo', 'remover': 'fifo', 'inserts': 4,
-            'max_times_sampled': 1, 'blocked': 'inserts', 'inserts_until_block': 0,
-            'samples': 0, 'samples_until_block': 4, 'samples_until_block_at_most': 4,
-            'inserts_per_s': 0, 'samples_per_s': 0, 'inserts_waiting': 0, 'samples_waiting': 0,
-            'unique_samples': 0, 'oldest_item_inserts_ago': 3, 'episodes': 1,
-            'deleted_episodes': 0}
+  wanted = {
+    'size': 4,
+    'capacity': 4,
+    'sampler': 'fifo',
+    'remover': 'fifo',
+    'inserts': 4,
+    'max_times_sampled': 1,
+    'blocked': 'inserts',
+    'inserts_until_block': 0,
+    'samples': 0,
+    'samples_until_block': 4,
+    'samples_until_block_at_most': 4,
+    'inserts_per_s': 0,
+    'samples_per_s': 0,
+    'inserts_waiting': 0,
+    'samples_waiting': 0,
+    'unique_samples': 0,
+    'oldest_item_inserts_ago': 3,
+    'episodes': 1,
+    'deleted_episodes': 0,
+  }
   assert {name: table[name] for name in wanted} == wanted
   assert table['interval_s'] >= 0.1
   assert table['rate_limiter']['max_diff'] == 4
@@ -144,20 +180,43 @@ def test_bounds_without_end_are_null_in_json(inspect, ours, one_json):
   assert table['inserts_until_block'] is table['samples_until_block'] is None
 
 
-@pytest.mark.parametrize('inserts, samples, size, wanted', [
-    (0, 0, 0, 'samples'), (3, 0, 3, 'inserts'), (5, 3, 5, 'neither'), (1, 0, 1, 'neither'),
-    (1, 2, 1, 'samples')])
+@pytest.mark.parametrize(
+  'inserts, samples, size, wanted',
+  [
+    (0, 0, 0, 'samples'),
+    (3, 0, 3, 'inserts'),
+    (5, 3, 5, 'neither'),
+    (1, 0, 1, 'neither'),
+    (1, 2, 1, 'samples'),
+  ],
+)
 def test_which_side_is_blocked(inserts, samples, size, wanted):
   limiter = rate_limit.Limiter(
-      samples_per_insert=1.0, min_size_to_sample=1, min_diff=-1.0, max_diff=3.0, inserts=inserts,
-      samples=samples, size=size, max_size=9, max_times_sampled=0)
+    samples_per_insert=1.0,
+    min_size_to_sample=1,
+    min_diff=-1.0,
+    max_diff=3.0,
+    inserts=inserts,
+    samples=samples,
+    size=size,
+    max_size=9,
+    max_times_sampled=0,
+  )
   assert inspect_output.blocked(limiter) == wanted
 
 
 def test_a_deadlock_is_called_one():
   limiter = rate_limit.Limiter(
-      samples_per_insert=1.0, min_size_to_sample=1, min_diff=5.0, max_diff=2.0, inserts=2,
-      samples=0, size=2, max_size=9, max_times_sampled=0)
+    samples_per_insert=1.0,
+    min_size_to_sample=1,
+    min_diff=5.0,
+    max_diff=2.0,
+    inserts=2,
+    samples=0,
+    size=2,
+    max_size=9,
+    max_times_sampled=0,
+  )
   assert inspect_output.blocked(limiter) == 'both'
 
 
@@ -172,12 +231,14 @@ def test_items_of_the_mirror_with_a_contact_sheet(inspect, ours, tmp_path):
   (sheet,) = tmp_path.iterdir()
   assert str(sheet.name) in text
   from matplotlib import image
+
   pixels = np.round(image.imread(sheet) * 255).astype(int)[..., 0]
   side, gap = 4 * _SIDE, 2
   assert pixels.shape == (3 * side + 2 * gap, _STEPS * side + (_STEPS - 1) * gap)
-  rows = pixels[::side + gap, ::side + gap]  # a corner of every picture
-  np.testing.assert_array_equal(np.sort(rows, axis=0),
-                                10 * np.arange(3)[:, None] + np.arange(_STEPS))
+  rows = pixels[:: side + gap, :: side + gap]  # a corner of every picture
+  np.testing.assert_array_equal(
+    np.sort(rows, axis=0), 10 * np.arange(3)[:, None] + np.arange(_STEPS)
+  )
 
 
 def test_items_saved_and_as_json(inspect, ours, one_json, tmp_path):
@@ -186,21 +247,31 @@ def test_items_saved_and_as_json(inspect, ours, one_json, tmp_path):
   assert sorted(item['priority'] for item in record['items']) == [1, 2, 3]
   assert all(item['probability'] == pytest.approx(1 / 3) for item in record['items'])
   (bad,) = [item for item in record['items'] if item['leaves']['reward']['nan']]
-  assert bad['leaves']['reward'] == {'shape': [_STEPS], 'dtype': 'float32', 'min': None,
-                                     'max': None, 'mean': None, 'nan': _STEPS}
+  assert bad['leaves']['reward'] == {
+    'shape': [_STEPS],
+    'dtype': 'float32',
+    'min': None,
+    'max': None,
+    'mean': None,
+    'nan': _STEPS,
+  }
   assert len(record['files']) == 3 and len(record['pictures']) == 1
   for path, item in zip(record['files'], record['items']):
     with np.load(tmp_path / path, allow_pickle=False) as saved:
       assert str(saved['info/key']) == item['key']
       found = item['leaves']['observation/image']
       assert (saved['observation/image'].max(), saved['observation/image'].min()) == (
-          found['max'], found['min'])
+        found['max'],
+        found['min'],
+      )
 
 
 def test_a_foreign_server_is_not_sampled_unless_that_is_wanted(inspect, foreign):
   for arguments, words in (
-      ({}, r'no mirror table.*--consume'), ({'table': 'a'}, r'table a .*--consume'),
-      ({'consume': True}, r'--table=NAME, one of: a, b')):
+    ({}, r'no mirror table.*--consume'),
+    ({'table': 'a'}, r'table a .*--consume'),
+    ({'consume': True}, r'--table=NAME, one of: a, b'),
+  ):
     with pytest.raises(types.UserError, match=words):
       inspect(server=foreign.address, sample=1, **arguments)
   assert _counts(foreign.address, 'a') == _counts(foreign.address, 'b') == (2, 2, 0)
@@ -234,7 +305,9 @@ def test_a_folder_that_cannot_be_written(inspect, ours, tmp_path):
     inspect(server=ours.address, sample=1, save='file')
 
 
-@pytest.mark.parametrize('arguments, words', [
+@pytest.mark.parametrize(
+  'arguments, words',
+  [
     ([], ['--server', '--run_dir']),
     (['--server=localhost:1', '--run_dir=x'], ['--server', '--run_dir']),
     (['--server=localhost'], ['localhost', 'HOST:PORT']),
@@ -254,9 +327,11 @@ def test_a_folder_that_cannot_be_written(inspect, ours, tmp_path):
     (['--server=localhost:1', '--consume'], ['--consume', '--sample=N']),
     (['--server=localhost:1'], ['localhost:1', 'refused']),
     (['--server=[::1]:1'], ['[::1]:1']),
-])
+  ],
+)
 def test_wrong_arguments_before_anything_heavy_is_loaded(
-    capsys, monkeypatch, tmp_path, arguments, words):
+  capsys, monkeypatch, tmp_path, arguments, words
+):
   monkeypatch.chdir(tmp_path)
   monkeypatch.setitem(sys.modules, 'seed_acme.replay.inspection', None)  # an import would fail
   previous = signal.getsignal(signal.SIGTERM)
@@ -309,11 +384,17 @@ def listener():
     yield listen
 
 
-@pytest.mark.parametrize('answer, words', [
-    (b'', 'no answer within 0.2 s'), (bytes([0, 0, 0]), 'no answer within 0.2 s'),
-    (b'HTTP/1.1 400 Bad Request', 'something else answers there')])
+@pytest.mark.parametrize(
+  'answer, words',
+  [
+    (b'', 'no answer within 0.2 s'),
+    (bytes([0, 0, 0]), 'no answer within 0.2 s'),
+    (b'HTTP/1.1 400 Bad Request', 'something else answers there'),
+  ],
+)
 def test_who_is_silent_or_speaks_otherwise_is_found_before_reverb_is_loaded(
-    listener, answer, words):
+  listener, answer, words
+):
   with pytest.raises(types.UserError, match=f'no Reverb server at .*{words}'):
     inspect_address.check_answers(listener(answer), 0.2)
 
@@ -324,7 +405,8 @@ def test_a_reverb_server_is_taken_for_one(ours):
 
 @pytest.mark.parametrize('left_s, timeout_s', [(4.0, 3), (2.9, 2), (0.5, 1), (-7.0, 1)])
 def test_one_deadline_for_the_probe_and_the_first_answer(
-    inspect, monkeypatch, ours, left_s, timeout_s):
+  inspect, monkeypatch, ours, left_s, timeout_s
+):
   asked = []
   snapshot = inspection.Server.snapshot
 
@@ -345,9 +427,15 @@ def test_the_deadline_leaves_time_for_the_start_of_python():
   assert longest_s + inspect_command._first_timeout_s(0.0) <= 5
 
 
-@pytest.mark.parametrize('arguments, wanted', [
-    (['--watch'], ['--watch=2']), (['--watch', '--json'], ['--watch=2', '--json']),
-    (['--watch', '5'], ['--watch', '5']), (['--watch=5'], ['--watch=5'])])
+@pytest.mark.parametrize(
+  'arguments, wanted',
+  [
+    (['--watch'], ['--watch=2']),
+    (['--watch', '--json'], ['--watch=2', '--json']),
+    (['--watch', '5'], ['--watch', '5']),
+    (['--watch=5'], ['--watch=5']),
+  ],
+)
 def test_a_bare_watch_has_a_period(arguments, wanted):
   assert inspect_command.with_watch_period(arguments) == wanted
 
@@ -399,19 +487,35 @@ def test_a_histogram_as_json():
 def live_run(run_folder):
   """The folder of a run whose server is up: 8 items of priorities 1 ... 8, and an empty mirror.
   `save(updates)` makes a checkpoint with its memory."""
-  tables = [reverb.Table('unrolls', _UNIFORM(), _FIFO(), 99, reverb.rate_limiters.MinSize(1),
-                         signature=_SIGNATURE),
-            reverb.Table(tables_lib.MIRROR, _UNIFORM(), _FIFO(), 16,
-                         reverb.rate_limiters.MinSize(1), signature=_SIGNATURE)]
-  server = reverb.Server(tables, checkpointer=checkpointers.DefaultCheckpointer(
-      str(run_folder.replay_in_progress)))
+  tables = [
+    reverb.Table(
+      'unrolls', _UNIFORM(), _FIFO(), 99, reverb.rate_limiters.MinSize(1), signature=_SIGNATURE
+    ),
+    reverb.Table(
+      tables_lib.MIRROR,
+      _UNIFORM(),
+      _FIFO(),
+      16,
+      reverb.rate_limiters.MinSize(1),
+      signature=_SIGNATURE,
+    ),
+  ]
+  server = reverb.Server(
+    tables, checkpointer=checkpointers.DefaultCheckpointer(str(run_folder.replay_in_progress))
+  )
   address = f'localhost:{server.port}'
   _insert(address, 'unrolls', 8)
   run_directory.write_json(run_folder.addresses, {'replay': address})
 
   def save(updates):
-    checkpoint.save(run_folder.checkpoints, updates, {}, {}, keep=3,
-                    replay=pathlib.Path(reverb.Client(address).checkpoint()))
+    checkpoint.save(
+      run_folder.checkpoints,
+      updates,
+      {},
+      {},
+      keep=3,
+      replay=pathlib.Path(reverb.Client(address).checkpoint()),
+    )
 
   yield python_types.SimpleNamespace(path=str(run_folder.path), address=address, save=save)
   server.stop()
@@ -477,12 +581,14 @@ def test_of_a_foreign_server_single_items_are_unknown(inspect, foreign, one_json
   assert record['tables']['a']['items'] is None
   assert '--server knows no checkpoints' in record['items_unknown']
   assert 'Unknown: priority, age and samples of single items (a Reverb server' in inspect(
-      server=foreign.address)
+    server=foreign.address
+  )
 
 
 def test_fewer_items_than_were_asked_for(inspect, ours, one_json):
   assert inspect(server=ours.address, sample=64).startswith(
-      'mirror: 3 drawn, 3 different of the 64 asked for: it holds 3\n')
+    'mirror: 3 drawn, 3 different of the 64 asked for: it holds 3\n'
+  )
   record = one_json(inspect(server=ours.address, sample=64, json=True))
   assert (record['asked'], len(record['items'])) == (64, 3)
   assert record['missing'] == 'of the 64 asked for: it holds 3'
@@ -491,9 +597,12 @@ def test_fewer_items_than_were_asked_for(inspect, ours, one_json):
 
 def test_the_frames_of_a_recurrent_state_are_no_pictures_over_time(tmp_path):
   table = python_types.SimpleNamespace(holds_unrolls=True)
-  item = python_types.SimpleNamespace(leaves={
+  item = python_types.SimpleNamespace(
+    leaves={
       'initial_state/frames': np.zeros((1, 3, 84, 84), np.uint8),
-      'inputs/observation/screen': np.zeros((1, 5, 84, 84, 1), np.uint8)})
+      'inputs/observation/screen': np.zeros((1, 5, 84, 84, 1), np.uint8),
+    }
+  )
   (sheet,) = inspect_items.write_sheets(table, [item], tmp_path)
   assert sheet.name == 'inspect_inputs.observation.screen.png'
 
@@ -509,8 +618,9 @@ time.sleep(600)
 @pytest.fixture
 def server_process():
   """A server of its own process: (process, address)."""
-  with subprocess.Popen([sys.executable, '-c', _SERVER], stdout=subprocess.PIPE, text=True,
-                        stderr=subprocess.DEVNULL) as process:
+  with subprocess.Popen(
+    [sys.executable, '-c', _SERVER], stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL
+  ) as process:
     yield process, f'localhost:{process.stdout.readline().strip()}'
     process.kill()
 
@@ -564,8 +674,9 @@ def test_a_live_run_and_the_same_when_it_has_ended(runs, one_json):
   assert tables['mirror']['size'] >= 1
   leaves = {leaf['name'] for leaf in tables['unrolls']['signature']}
   assert {'inputs/reward', 'outputs/action', 'policy_version'} <= leaves
-  drawn = runs.start('inspect', '--run_dir=run', '--sample=1', '--save=items', '--json',
-                     folder=folder)
+  drawn = runs.start(
+    'inspect', '--run_dir=run', '--sample=1', '--save=items', '--json', folder=folder
+  )
   assert drawn.wait() == 0, drawn.stderr
   record = one_json(drawn.stdout)
   assert record['table'] == 'mirror'

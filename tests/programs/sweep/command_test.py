@@ -1,4 +1,5 @@
 """`seed-acme sweep` with real processes, and its wrong arguments."""
+
 import csv
 import os
 import signal
@@ -19,8 +20,15 @@ _processes = [pytest.mark.processes, pytest.mark.timeout(600)]
 
 
 def _sweep(runs, folder, *arguments):
-  return runs.start('sweep', '--config=catch_vtrace', *runs.small, '--out=out', '--jobs=2',
-                    *arguments, folder=folder)
+  return runs.start(
+    'sweep',
+    '--config=catch_vtrace',
+    *runs.small,
+    '--out=out',
+    '--jobs=2',
+    *arguments,
+    folder=folder,
+  )
 
 
 def _run_dir(run, slug, seed):
@@ -33,8 +41,14 @@ def _updates(run_dir):
 
 def _wait_for_updates(run, until, seed, number=1):
   """Of both combinations with this seed, which run at the same time."""
-  until(lambda: all(_updates(_run_dir(run, slug, seed)) >= number for slug in _SLUGS)
-        or run.process.poll() is not None, f'update {number}', _HANG_S)
+  until(
+    lambda: (
+      all(_updates(_run_dir(run, slug, seed)) >= number for slug in _SLUGS)
+      or run.process.poll() is not None
+    ),
+    f'update {number}',
+    _HANG_S,
+  )
   assert run.process.poll() is None, run.stdout + run.stderr
 
 
@@ -65,6 +79,7 @@ def interrupted(runs, until):
 
 class TestInterruptedSweep:
   """One sweep: stopped, killed, brought to its end, and started once more."""
+
   pytestmark = _processes
 
   def test_ctrl_c_stops_the_runs_with_checkpoints_and_leaves_a_table(self, interrupted):
@@ -79,7 +94,8 @@ class TestInterruptedSweep:
     assert all(status['updates'] for status in stopped)
 
   def test_the_command_that_it_prints_resumes_it_and_finished_runs_stay(
-      self, interrupted, runs, digest):
+    self, interrupted, runs, digest
+  ):
     first, stopped, killed, arguments = interrupted
     run = runs.start('sweep', '--out=out', '--jobs=2', folder=first.folder)
     assert run.wait(_HANG_S) == 0, run.stdout + run.stderr
@@ -101,17 +117,23 @@ class TestInterruptedSweep:
     again = _sweep(runs, first.folder, *arguments)
     assert again.wait() == 0, again.stderr
     assert '4 of them finished' in again.stdout and 'Started' not in again.stdout
-    assert before == [digest(_run_dir(run, slug, seed).path)
-                      for slug in _SLUGS for seed in _SEEDS]
+    assert before == [digest(_run_dir(run, slug, seed).path) for slug in _SLUGS for seed in _SEEDS]
 
 
 class TestFailingRun:
   """One of two combinations cannot run."""
+
   pytestmark = _processes
 
   def test_the_others_are_finished_and_it_is_told_at_the_end(self, runs, one_json):
-    run = _sweep(runs, runs.folder(), '--grid=environment.id=drill_environments:Raising,catch',
-                 '--seeds=1', '--config.total_steps=2000', '--json')
+    run = _sweep(
+      runs,
+      runs.folder(),
+      '--grid=environment.id=drill_environments:Raising,catch',
+      '--seeds=1',
+      '--config.total_steps=2000',
+      '--json',
+    )
     assert run.wait(_HANG_S) == 1, run.stdout + run.stderr
     record = one_json(run.stdout)
     assert record['runs'] == {'finished': 1, 'unfinished': 0, 'failed': 1, 'waiting': 0}
@@ -141,7 +163,9 @@ def _here(tmp_path, monkeypatch):
 _COMPLETE = ('--config=catch_vtrace', _GRID, '--seeds=2')
 
 
-@pytest.mark.parametrize('arguments, words', [
+@pytest.mark.parametrize(
+  'arguments, words',
+  [
     ((), ['--config=NAME_OR_PATH', '--out']),
     (('--out=nothing',), ['--config=NAME_OR_PATH']),
     (('--config=catch_vtrac', '--seeds=2'), ['catch_vtrac', 'catch_vtrace']),
@@ -158,7 +182,8 @@ _COMPLETE = ('--config=catch_vtrace', _GRID, '--seeds=2')
     ((*_COMPLETE, '--out=thesis/chapter.tex'), ['thesis/chapter.tex']),
     (('--report',), ['--out']),
     (('--report', '--out=thesis'), ["'thesis'"]),
-])
+  ],
+)
 def test_wrong_arguments(here, capsys, arguments, words):
   (here / 'thesis').mkdir()
   (here / 'thesis' / 'chapter.tex').write_text('all my work')

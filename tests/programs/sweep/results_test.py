@@ -1,4 +1,5 @@
 """Tables, figures and states of sweeps, from made-up run folders."""
+
 import csv
 import json
 
@@ -27,8 +28,14 @@ def _finish(run, mean_return, evaluation_return=None, status='finished', agent_s
   """What a run leaves behind."""
   run_directory.create(run.run_dir.path)
   saved_config.save(run.config, run.run_dir.config)
-  record = {'status': status, 'agent_steps': agent_steps, 'episodes': 300, 'wall_s': 30.0,
-            'episode_return_last_100': mean_return, 'evaluation_return': evaluation_return}
+  record = {
+    'status': status,
+    'agent_steps': agent_steps,
+    'episodes': 300,
+    'wall_s': 30.0,
+    'episode_return_last_100': mean_return,
+    'evaluation_return': evaluation_return,
+  }
   run_directory.write_json(run.run_dir.status, record)
   run_directory.write_json(run.run_dir.summary, {**record, 'cpu_s': {'launcher': 9.0, 'a': 1.0}})
   logger = csv_file.CsvLogger(run.run_dir.metrics)
@@ -60,15 +67,27 @@ def test_the_table_has_the_statistics_of_each_combination_best_first(plan, tmp_p
   sweep_results.write_tables(_read(plan, tmp_path))
   table = _csv(tmp_path / 'table.csv')
   assert [(row['agent.lambda_'], row['network.mlp_sizes']) for row in table] == [
-      ('0.95', '[8]'), ('0.9', '[8]'), ('0.95', '[64,64]'), ('0.9', '[64,64]')]
+    ('0.95', '[8]'),
+    ('0.9', '[8]'),
+    ('0.95', '[64,64]'),
+    ('0.9', '[64,64]'),
+  ]
   for row in table:
     values = np.array(returns[row['folder']])
     low, high = stats.t.interval(0.95, 2, loc=values.mean(), scale=stats.sem(values))
-    found = {name: float(row[f'return_{name}']) for name in (
-        'mean', 'low', 'high', 'median', 'min', 'max')}
-    assert found == pytest.approx({
-        'mean': values.mean(), 'low': low, 'high': high, 'median': np.median(values),
-        'min': values.min(), 'max': values.max()})
+    found = {
+      name: float(row[f'return_{name}']) for name in ('mean', 'low', 'high', 'median', 'min', 'max')
+    }
+    assert found == pytest.approx(
+      {
+        'mean': values.mean(),
+        'low': low,
+        'high': high,
+        'median': np.median(values),
+        'min': values.min(),
+        'max': values.max(),
+      }
+    )
     assert float(row['evaluation_return_mean']) == pytest.approx(2 * values.mean())
     assert (row['seeds'], row['agent_steps'], row['cpu_s']) == ('3', str(_STEPS), '10')
   page = (tmp_path / 'table.md').read_text()
@@ -86,16 +105,23 @@ def test_only_finished_runs_count_and_the_others_are_told(plan, tmp_path):
   results = _read(plan, tmp_path, {runs[3].run_dir.path: 'the port is taken'})
   sweep_results.write_tables(results)
   assert sweep_results.describe_count(results) == (
-      '2 of 12 runs finished, 1 unfinished, 2 failed, 7 waiting')
+    '2 of 12 runs finished, 1 unfinished, 2 failed, 7 waiting'
+  )
   table = _csv(tmp_path / 'table.csv')
   assert [(row['seeds'], row['return_mean'], row['return_low']) for row in table] == [
-      ('2', '0.5', ''), *[('0', '', '')] * 3]
+    ('2', '0.5', ''),
+    *[('0', '', '')] * 3,
+  ]
   assert 'evaluation_return_mean' not in table[0]
   by_dir = {row['run_dir']: row for row in _csv(tmp_path / 'runs.csv')}
   assert len(by_dir) == 12
   assert {(row['status'], row['message']) for row in by_dir.values()} == {
-      ('finished', ''), ('unfinished', ''), ('waiting', ''), ('failed', 'no\nroom'),
-      ('failed', 'the port is taken')}
+    ('finished', ''),
+    ('unfinished', ''),
+    ('waiting', ''),
+    ('failed', 'no\nroom'),
+    ('failed', 'the port is taken'),
+  }
   stopped = by_dir['lambda_=0.9,mlp_sizes=8/seed_1']
   assert (stopped['agent_steps'], stopped['cpu_s']) == (str(_STEPS // 2), '10')
   assert 'seed 1: no room' in (tmp_path / 'table.md').read_text()
@@ -109,10 +135,12 @@ def test_a_run_whose_budget_was_raised_is_no_longer_finished(plan, tmp_path):
   _finish(plan.runs(tmp_path)[0], 0.5)
   assert _state(plan, tmp_path).status == sweep_state.FINISHED
   longer = sweep_plan.make(
-      sweep_grid.replace(_BASE, 'total_steps', 4 * _STEPS), plan.products(), 3, plan)
+    sweep_grid.replace(_BASE, 'total_steps', 4 * _STEPS), plan.products(), 3, plan
+  )
   assert _state(longer, tmp_path)[:2] == (sweep_state.UNFINISHED, 0.25)
   limited = sweep_plan.make(
-      sweep_grid.replace(longer.base, 'max_wall_s', 20.0), plan.products(), 3, plan)
+    sweep_grid.replace(longer.base, 'max_wall_s', 20.0), plan.products(), 3, plan
+  )
   assert _state(limited, tmp_path).status == sweep_state.FINISHED
 
 
@@ -130,17 +158,22 @@ def test_figures_of_what_is_there(plan, tmp_path):
 
 
 def test_a_field_is_shown_by_the_combinations_whose_grid_has_it_numbers_by_size(tmp_path):
-  grids = ['agent.lambda_=0.95,0.9 agent.target_entropy=None,0.5', 'agent.discount=0.9,0.8',
-           'agent.kl_cost=0.1']
+  grids = [
+    'agent.lambda_=0.95,0.9 agent.target_entropy=None,0.5',
+    'agent.discount=0.9,0.8',
+    'agent.kl_cost=0.1',
+  ]
   plan = sweep_plan.make(_BASE, sweep_grid.parse(grids, _BASE), 1)
   for i, run in enumerate(plan.runs(tmp_path)):
     _finish(run, float(i))
   panels = sweep_figures._panels(_read(plan, tmp_path))
-  assert [(panel.field, panel.values, [sorted(found) for found in panel.returns])
-          for panel in panels] == [
-              ('lambda_', ['0.9', '0.95'], [[2, 3], [0, 1]]),
-              ('target_entropy', ['0.5', 'None'], [[1, 3], [0, 2]]),
-              ('discount', ['0.8', '0.9'], [[5], [4]])]
+  assert [
+    (panel.field, panel.values, [sorted(found) for found in panel.returns]) for panel in panels
+  ] == [
+    ('lambda_', ['0.9', '0.95'], [[2, 3], [0, 1]]),
+    ('target_entropy', ['0.5', 'None'], [[1, 3], [0, 2]]),
+    ('discount', ['0.8', '0.9'], [[5], [4]]),
+  ]
 
 
 def test_labels_tell_mean_interval_and_seeds(plan, tmp_path):
@@ -148,8 +181,9 @@ def test_labels_tell_mean_interval_and_seeds(plan, tmp_path):
   for run, value in ((runs[0], 1.0), (runs[4], 2.0), (runs[1], 3.0)):
     _finish(run, value)
   assert [group.label for group in sweep_figures._groups(_read(plan, tmp_path))] == [
-      'lambda_=0.9, mlp_sizes=[8]: 3 (1 seed)',
-      'lambda_=0.9, mlp_sizes=[64,64]: 1.5 ± 6.4 (2 seeds)']
+    'lambda_=0.9, mlp_sizes=[8]: 3 (1 seed)',
+    'lambda_=0.9, mlp_sizes=[64,64]: 1.5 ± 6.4 (2 seeds)',
+  ]
 
 
 def test_report_rewrites_everything_and_runs_nothing(plan, tmp_path, monkeypatch, capsys):
@@ -161,7 +195,8 @@ def test_report_rewrites_everything_and_runs_nothing(plan, tmp_path, monkeypatch
   shown = capsys.readouterr().out
   assert '6 of 12 runs finished, 6 waiting' in shown and 'settings.png' in shown
   assert {'table.csv', 'table.md', 'runs.csv', 'curves.png', 'settings.png'} <= {
-      path.name for path in tmp_path.iterdir()}
+    path.name for path in tmp_path.iterdir()
+  }
   assert cli.main(['sweep', '--report', f'--out={tmp_path}', '--json']) == 0
   record = json.loads(capsys.readouterr().out)
   assert record['runs'] == {'finished': 6, 'unfinished': 0, 'failed': 0, 'waiting': 6}

@@ -1,4 +1,5 @@
 """What --cloud.… accepts, and what goes into an image."""
+
 import dataclasses
 import pathlib
 import re
@@ -27,19 +28,24 @@ def test_the_tables_are_what_xmanager_can_ask_for():
   assert {*cloud_lib.ACCELERATORS, 'A100'} == {str(gpu) for gpu in xm.GpuType}
 
 
-@pytest.mark.parametrize('text, expected', [
+@pytest.mark.parametrize(
+  'text, expected',
+  [
     ('n1-standard-8', ('n1-standard-8', 8, 30, '', 0)),
     ('n1-standard-8+1xT4', ('n1-standard-8', 8, 30, 'T4', 1)),
     ('N1-highmem-32+2xnvidia_tesla_t4', ('n1-highmem-32', 32, 208, 'T4', 2)),
     ('n1-standard-4+V100', ('n1-standard-4', 4, 15, 'V100', 1)),
     ('a2-highgpu-1g', ('a2-highgpu-1g', 0, 0, 'A100', 1)),
     ('a2-highgpu-2g+2xA100', ('a2-highgpu-2g', 0, 0, 'A100', 2)),
-])
+  ],
+)
 def test_machines_by_name(text, expected):
   assert cloud_lib.parse_machine(text, '--cloud.learner') == expected
 
 
-@pytest.mark.parametrize('text, expected', [
+@pytest.mark.parametrize(
+  'text, expected',
+  [
     ('n1-standrad-8', "unknown machine type 'n1-standrad-8' (did you mean n1-standard-8"),
     ('e2-standard-4', 'unknown machine type'),
     ('', 'unknown machine type'),
@@ -50,7 +56,8 @@ def test_machines_by_name(text, expected):
     ('n1-standard-64+4xP100', 'n1-standard-64 takes no P100'),
     ('n1-standard-8+2xA100', 'A100 come with machines of their own: write a2-highgpu-2g'),
     ('a2-highgpu-1g+1xT4', 'a2-highgpu-1g comes with 1 A100 and takes no others'),
-])
+  ],
+)
 def test_machines_that_there_are_not(text, expected):
   with pytest.raises(types.UserError) as caught:
     cloud_lib.parse_machine(text, '--cloud.learner')
@@ -58,7 +65,9 @@ def test_machines_that_there_are_not(text, expected):
   assert expected in str(caught.value) and '\n' not in str(caught.value)
 
 
-@pytest.mark.parametrize('change, expected', [
+@pytest.mark.parametrize(
+  'change, expected',
+  [
     ({'project': ''}, 'needs --cloud.project=PROJECT_ID'),
     ({'project': 'My Project'}, "--cloud.project='My Project' is not of the right form"),
     ({'bucket': ''}, 'needs --cloud.bucket=gs://NAME'),
@@ -70,7 +79,8 @@ def test_machines_that_there_are_not(text, expected):
     ({'replay': 'n1'}, '--cloud.replay=n1: unknown machine type'),
     ({'code': '/absent'}, '--cloud.code=/absent is no folder'),
     ({'requirements': '/absent'}, '--cloud.requirements=/absent is no file'),
-])
+  ],
+)
 def test_wrong_settings_are_named(change, expected):
   cloud_lib.check(_GOOD)
   with pytest.raises(types.UserError) as caught:
@@ -92,12 +102,17 @@ def test_nodes_on_hosts_of_their_own_need_another_configuration():
 
 
 def _pins(lines):
-  return {re.sub(r'[-_.]+', '-', line.partition('==')[0]).lower(): line.partition('==')[2]
-          for line in lines if '==' in line and not line.startswith('#')}
+  return {
+    re.sub(r'[-_.]+', '-', line.partition('==')[0]).lower(): line.partition('==')[2]
+    for line in lines
+    if '==' in line and not line.startswith('#')
+  }
 
 
-@pytest.mark.parametrize('name, brings', [
-    ('catch_vtrace', 'dm-reverb'), ('atari_vtrace', 'ale-py'), ('cartpole_vtrace', 'gym')])
+@pytest.mark.parametrize(
+  'name, brings',
+  [('catch_vtrace', 'dm-reverb'), ('atari_vtrace', 'ale-py'), ('cartpole_vtrace', 'gym')],
+)
 def test_requirements_are_the_versions_of_constraints_txt(name, brings):
   wanted = _pins(cloud_stage.requirements(registry.load(name), '', '', has_accelerator=False))
   constraints = _pins((_ROOT / 'constraints.txt').read_text().splitlines())
@@ -117,13 +132,15 @@ def test_a_learner_with_an_accelerator_has_the_other_tensorflow():
 def test_more_requirements_of_the_user_follow(tmp_path):
   (tmp_path / 'more.txt').write_text('my-simulator==1.0\n')
   lines = cloud_stage.requirements(
-      registry.load('catch_vtrace'), '', str(tmp_path / 'more.txt'), has_accelerator=False)
+    registry.load('catch_vtrace'), '', str(tmp_path / 'more.txt'), has_accelerator=False
+  )
   assert lines[-1] == 'my-simulator==1.0'
 
 
 def _with_environment(id_):
   return dataclasses.replace(
-      registry.load('catch_vtrace'), environment=config_lib.EnvironmentConfig(id_))
+    registry.load('catch_vtrace'), environment=config_lib.EnvironmentConfig(id_)
+  )
 
 
 @pytest.mark.parametrize('id_', ['my_world.catch:make', 'my_world.catch.make', 'my_world:make'])
@@ -139,31 +156,44 @@ def test_modules_of_the_user_have_to_come_along(tmp_path, id_):
 
 def test_modules_that_are_installed_come_with_their_distribution():
   lines = cloud_stage.requirements(
-      _with_environment('scipy.optimize:rosen'), '', '', has_accelerator=False)
+    _with_environment('scipy.optimize:rosen'), '', '', has_accelerator=False
+  )
   assert 'scipy' in _pins(lines)
 
 
 def test_the_staged_package_is_clean_and_whole(tmp_path):
   cloud_stage.stage_package(tmp_path)
-  staged = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob('*')
-            if path.is_file()}
-  assert {'seed_acme/agents/vtrace/loss.py', 'seed_acme/programs/cli.py',
-          'seed_acme/replay/writer.py', 'seed_acme/configs/catch_vtrace.py',
-          'seed_acme/py.typed'} <= staged
+  staged = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob('*') if path.is_file()}
+  assert {
+    'seed_acme/agents/vtrace/loss.py',
+    'seed_acme/programs/cli.py',
+    'seed_acme/replay/writer.py',
+    'seed_acme/configs/catch_vtrace.py',
+    'seed_acme/py.typed',
+  } <= staged
   assert all(name.endswith(('.py', '.typed')) for name in staged)
   assert not any(path.is_symlink() for path in tmp_path.rglob('*'))
 
 
 def test_code_of_the_user_is_staged_without_what_is_not_code(tmp_path):
   code = tmp_path / 'code'
-  for name in ('my_world/catch.py', 'data.json', '.git/config', '.venv/lib.py', 'runs/a/config',
-               'my_world/__pycache__/catch.pyc'):
+  for name in (
+    'my_world/catch.py',
+    'data.json',
+    '.git/config',
+    '.venv/lib.py',
+    'runs/a/config',
+    'my_world/__pycache__/catch.pyc',
+  ):
     (code / name).parent.mkdir(parents=True, exist_ok=True)
     (code / name).write_text('')
   cloud_stage.check_code(str(code))
   cloud_stage.stage_code(str(code), tmp_path / 'stage')
-  staged = {path.relative_to(tmp_path / 'stage').as_posix()
-            for path in (tmp_path / 'stage').rglob('*') if path.is_file()}
+  staged = {
+    path.relative_to(tmp_path / 'stage').as_posix()
+    for path in (tmp_path / 'stage').rglob('*')
+    if path.is_file()
+  }
   assert staged == {'my_world/catch.py', 'data.json'}
 
 

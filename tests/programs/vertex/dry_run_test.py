@@ -2,6 +2,7 @@
 
 What stands for the account here: a `docker` on the PATH, and Google's clients.
 """
+
 import json
 import pathlib
 import re
@@ -48,9 +49,21 @@ def with_accelerator(request, tmp_path_factory):
   folder = tmp_path_factory.mktemp('dry')
   (folder / 'more.txt').write_text('\n'.join(_MORE) + '\n')
   done = subprocess.run(
-      [_BIN / 'seed-acme', *_VERTEX, *_CLOUD, '--dry_run', '--out=out',
-       f'--cloud.learner={request.param}', '--cloud.requirements=more.txt'],
-      cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    [
+      _BIN / 'seed-acme',
+      *_VERTEX,
+      *_CLOUD,
+      '--dry_run',
+      '--out=out',
+      f'--cloud.learner={request.param}',
+      '--cloud.requirements=more.txt',
+    ],
+    cwd=folder,
+    capture_output=True,
+    text=True,
+    timeout=300,
+    check=False,
+  )
   assert done.returncode == 0, done.stderr
   return request.param, folder / 'out', done.stdout
 
@@ -62,24 +75,33 @@ def _app(folder, group):
 def test_the_learner_gets_the_accelerator_and_an_image_with_cuda(with_accelerator):
   machine, folder, stdout = with_accelerator
   learner, actors = json.loads((folder / 'job.json').read_text())['workerPoolSpecs']
-  type_, accelerator = {'n1-standard-8+1xT4': ('n1-standard-8', 'T4'),
-                        'a2-highgpu-1g': ('a2-highgpu-1g', 'A100')}[machine]
+  type_, accelerator = {
+    'n1-standard-8+1xT4': ('n1-standard-8', 'T4'),
+    'a2-highgpu-1g': ('a2-highgpu-1g', 'A100'),
+  }[machine]
   assert learner['machineSpec'] == {
-      'machineType': type_, 'acceleratorType': f'NVIDIA_TESLA_{accelerator}',
-      'acceleratorCount': 1}
+    'machineType': type_,
+    'acceleratorType': f'NVIDIA_TESLA_{accelerator}',
+    'acceleratorCount': 1,
+  }
   assert actors['machineSpec'] == {'machineType': 'n1-standard-4'}
   assert f'nvidia_{accelerator.lower()}_gpus >= 1' in stdout
   for group, base, tensorflow in (
-      ('learner', cloud_image.CUDA_IMAGE, 'tensorflow'),
-      ('actor', cloud_image.PYTHON_IMAGE, 'tensorflow-cpu')):
+    ('learner', cloud_image.CUDA_IMAGE, 'tensorflow'),
+    ('actor', cloud_image.PYTHON_IMAGE, 'tensorflow-cpu'),
+  ):
     lines = (folder / group / 'Dockerfile').read_text().splitlines()
     assert [line for line in lines if line.startswith('FROM ')] == [f'FROM {base}']
     assert (f'COPY --from={cloud_image.INTERPRETER_IMAGE} /usr/local /usr/local' in lines) == (
-        group == 'learner')
+      group == 'learner'
+    )
     pins = (_app(folder, group) / 'requirements.txt').read_text().splitlines()
-    assert [pin for pin in pins if pin.startswith('tensorflow')
-            and not pin.startswith(('tensorflow-io', 'tensorflow-estimator'))] == [
-                f'{tensorflow}==2.8.4']
+    assert [
+      pin
+      for pin in pins
+      if pin.startswith('tensorflow')
+      and not pin.startswith(('tensorflow-io', 'tensorflow-estimator'))
+    ] == [f'{tensorflow}==2.8.4']
   assert cloud_image.CUDA_IMAGE.startswith('nvidia/cuda:')
 
 
@@ -87,8 +109,12 @@ def test_hadolint_finds_nothing_in_what_is_really_staged(with_accelerator):
   files = sorted(with_accelerator[1].glob('*/Dockerfile'))
   assert [file.parent.name for file in files] == ['actor', 'learner']
   for file in files:
-    done = subprocess.run([_BIN / 'hadolint', '--no-color', '--config', '/dev/null', file],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+      [_BIN / 'hadolint', '--no-color', '--config', '/dev/null', file],
+      capture_output=True,
+      text=True,
+      check=False,
+    )
     assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
 
 
@@ -105,8 +131,10 @@ def test_what_pip_builds_with_is_pinned_too(with_accelerator, group, tmp_path):
   subprocess.run(['sh', '-e', '-c', script], cwd=_app(folder, group), check=True)
   pins = (tmp_path / 'pins.txt').read_text().splitlines()
   given = (_app(folder, group) / 'requirements.txt').read_text().splitlines()
-  assert given[-len(_MORE):] == list(_MORE)
-  assert pins == given[:-len(_MORE)] + ['my-simulator==1.0']  # the rest pip takes for no constraint
+  assert given[-len(_MORE) :] == list(_MORE)
+  assert pins == given[: -len(_MORE)] + [
+    'my-simulator==1.0'
+  ]  # the rest pip takes for no constraint
   assert any(re.fullmatch(r'setuptools==\d+(\.\d+)*', pin) for pin in pins)
 
 
@@ -121,17 +149,24 @@ def _error(capsys, folder, monkeypatch, *arguments):
   return lines[0]
 
 
-@pytest.mark.parametrize('arguments, expected', [
+@pytest.mark.parametrize(
+  'arguments, expected',
+  [
     (('--dry_run', '--run_dir=gs://'), "--run_dir='gs:' is not of the right form: write gs://"),
     (('--dry_run', '--run_dir=gs://Bad_Bucket!!'), "--run_dir='gs://Bad_Bucket!!' is not of the"),
-    (('--dry_run', '--cloud.replay=n1-standard-4'),
-     '--cloud.replay=n1-standard-4: the learner holds the replay of this run'),
+    (
+      ('--dry_run', '--cloud.replay=n1-standard-4'),
+      '--cloud.replay=n1-standard-4: the learner holds the replay of this run',
+    ),
     (('--out=here',), '--out=here is for --dry_run'),
     (('--dry_run', '--cloud.code=code'), 'dangling.py cannot go into an image: No such file'),
     (('--dry_run', '--cloud.code=loop'), 'cannot go into an image: Too many levels of symbolic'),
-    (('--dry_run', '--cloud.requirements=binary.txt'),
-     '--cloud.requirements=binary.txt cannot be read: it is no text'),
-])
+    (
+      ('--dry_run', '--cloud.requirements=binary.txt'),
+      '--cloud.requirements=binary.txt cannot be read: it is no text',
+    ),
+  ],
+)
 def test_wrong_input_is_one_line(capsys, tmp_path, monkeypatch, arguments, expected):
   for name, target in (('code/dangling.py', 'nowhere'), ('loop/again', '../loop')):
     path = tmp_path / name
@@ -150,7 +185,8 @@ def _program(*groups):
 
 @pytest.mark.parametrize('arguments', [('--dry_run',), ('--dry_run', '--out=new'), ()])
 def test_five_kinds_of_node_are_refused_before_anything_is_staged(
-    capsys, tmp_path, monkeypatch, arguments):
+  capsys, tmp_path, monkeypatch, arguments
+):
   program = _program('learner', 'a', 'b', 'c', 'd')
   monkeypatch.setattr(distributed, 'make_program', lambda *_, **__: program)
   monkeypatch.setattr(vertex_command, '_stage', lambda *_: pytest.fail('it stages'))
@@ -161,8 +197,11 @@ def test_five_kinds_of_node_are_refused_before_anything_is_staged(
 def test_a_missing_xmanager_is_installed_by_a_command_that_works(capsys, tmp_path, monkeypatch):
   """The package is on no index: only from the checkout."""
   find_spec = vertex_command.importlib.util.find_spec
-  monkeypatch.setattr(vertex_command.importlib.util, 'find_spec', lambda name, *rest: (
-      None if name == 'xmanager' else find_spec(name, *rest)))
+  monkeypatch.setattr(
+    vertex_command.importlib.util,
+    'find_spec',
+    lambda name, *rest: None if name == 'xmanager' else find_spec(name, *rest),
+  )
   error = _error(capsys, tmp_path, monkeypatch, '--dry_run')
   command = "PIP_CONSTRAINT=constraints.txt pip install -e '.[vertex]'"
   assert 'make setup' in error and command in error
@@ -175,9 +214,10 @@ def docker(tmp_path, monkeypatch):
   folder = tmp_path / 'bin'
   folder.mkdir()
   (folder / 'docker').write_text(
-      '#!/bin/sh\n'
-      f'echo "$@" >> {folder}/calls\n'
-      'case $1 in push) echo "1: digest: sha256:0123 size: 2206"; exit ${PUSH_EXIT:-0};; esac\n')
+    '#!/bin/sh\n'
+    f'echo "$@" >> {folder}/calls\n'
+    'case $1 in push) echo "1: digest: sha256:0123 size: 2206"; exit ${PUSH_EXIT:-0};; esac\n'
+  )
   (folder / 'docker').chmod(0o755)
   monkeypatch.setenv('PATH', f'{folder}:/usr/bin:/bin')
   return folder / 'calls'
@@ -189,7 +229,8 @@ def without_docker(monkeypatch):
 
 
 def test_a_docker_without_login_is_said_before_images_are_built(
-    capsys, tmp_path, monkeypatch, docker):
+  capsys, tmp_path, monkeypatch, docker
+):
   monkeypatch.setenv('GOOGLE_AUTH_TOKEN_FOR_TESTING', 'x')
   monkeypatch.setenv('DOCKER_CONFIG', str(tmp_path / 'docker'))
   (tmp_path / 'work').mkdir()
@@ -210,6 +251,7 @@ def test_what_cloud_build_takes_is_listed_where_it_builds(without_docker):
 
 class _CustomJob:
   """Of Vertex AI. made: the arguments of all there were."""
+
   made: list = []
   resource_name = 'projects/1/locations/r/customJobs/42'
 
@@ -240,8 +282,16 @@ def job(tmp_path, monkeypatch):
 
 
 _CONFIG = cloud_lib.CloudConfig(project='p', bucket='gs://bucket/folder', region='r')
-_HANDED_IN = [{'display_name': 'name', 'worker_pool_specs': ['specs'], 'project': 'p',
-               'location': 'r', 'staging_bucket': 'gs://bucket', 'service_account': None}]
+_HANDED_IN = [
+  {
+    'display_name': 'name',
+    'worker_pool_specs': ['specs'],
+    'project': 'p',
+    'location': 'r',
+    'staging_bucket': 'gs://bucket',
+    'service_account': None,
+  }
+]
 
 
 def test_docker_builds_and_pushes_and_the_job_is_handed_in(job, docker):
@@ -291,8 +341,11 @@ class _Builds:
 
   def __init__(self, status):
     self._answer = {
-        'metadata': {'build': {'logUrl': 'https://log', 'id': '1'}}, 'logUrl': 'https://log',
-        'status': status, 'results': {'images': [{'name': 'x', 'digest': 'sha256:0'}]}}
+      'metadata': {'build': {'logUrl': 'https://log', 'id': '1'}},
+      'logUrl': 'https://log',
+      'status': status,
+      'results': {'images': [{'name': 'x', 'digest': 'sha256:0'}]},
+    }
     self.error = None
     self.bodies = []
 
@@ -340,27 +393,35 @@ def test_cloud_build_leaves_no_token_behind(job, cloud_build, tmp_path):
   vertex_submit.submit(job, _CONFIG)
   assert _CustomJob.made == _HANDED_IN
   assert [name.rpartition('/')[2] for name in bucket.uploaded] == [
-      'x-learner-1.tar.gz', 'x-actor-1.tar.gz']
+    'x-learner-1.tar.gz',
+    'x-actor-1.tar.gz',
+  ]
   assert [body['source']['storageSource']['object'] for body in builds.bodies] == bucket.uploaded
-  assert [body['images'] for body in builds.bodies] == [['host/p/r/x-learner'],
-                                                        ['host/p/r/x-actor']]
+  assert [body['images'] for body in builds.bodies] == [
+    ['host/p/r/x-learner'],
+    ['host/p/r/x-actor'],
+  ]
   assert not bucket.kept and _is_clean(tmp_path)
 
 
 def _http_error():
   content = json.dumps({'error': {'message': 'Cloud Build API has not been used in project p'}})
   return http_errors.HttpError(
-      httplib2.Response({'status': '403', 'content-type': 'application/json'}), content.encode())
+    httplib2.Response({'status': '403', 'content-type': 'application/json'}), content.encode()
+  )
 
 
-@pytest.mark.parametrize('error, reason', [
+@pytest.mark.parametrize(
+  'error, reason',
+  [
     (_http_error(), 'Cloud Build API has not been used in project p; --dry_run'),
     (api_exceptions.Forbidden('no access'), 'no access'),
     (api_exceptions.RetryError('gave up', None), 'gave up'),
     (auth_exceptions.RefreshError('expired'), 'expired'),
     (requests.exceptions.ConnectionError('no route\nto host'), 'no route to host'),
     (httplib2.ServerNotFoundError('no such server'), 'no such server'),
-])
+  ],
+)
 def test_a_cloud_build_that_refuses_is_one_line(job, cloud_build, tmp_path, error, reason):
   bucket, builds = cloud_build
   builds.error = error
@@ -390,10 +451,15 @@ def test_a_context_that_cannot_be_deleted_is_named(job, cloud_build, tmp_path, c
   assert _is_clean(tmp_path)
 
 
-@pytest.mark.parametrize('error', [
-    api_exceptions.PermissionDenied('denied'), api_exceptions.RetryError('denied', None),
+@pytest.mark.parametrize(
+  'error',
+  [
+    api_exceptions.PermissionDenied('denied'),
+    api_exceptions.RetryError('denied', None),
     auth_exceptions.DefaultCredentialsError('denied'),
-    requests.exceptions.ConnectionError('denied')])
+    requests.exceptions.ConnectionError('denied'),
+  ],
+)
 def test_a_vertex_ai_that_refuses_is_one_line(job, docker, monkeypatch, error):
   def refuse(*_, **__):
     raise error
@@ -408,8 +474,12 @@ def test_the_printed_command_resumes_the_run(capsys, tmp_path, monkeypatch, with
   monkeypatch.setenv('GOOGLE_AUTH_TOKEN_FOR_TESTING', 'x')
   monkeypatch.setattr(vertex_command, '_check_resume', lambda *_: None)
   monkeypatch.setattr(vertex_submit, 'submit', lambda *_: ('projects/1/customJobs/42', 'page'))
-  arguments = [*_VERTEX, *_CLOUD, '--config.name=two words'.replace(' ', '_'),
-               '--config.num_actors=1']
+  arguments = [
+    *_VERTEX,
+    *_CLOUD,
+    '--config.name=two words'.replace(' ', '_'),
+    '--config.num_actors=1',
+  ]
   printed = []
   for _ in range(2):
     assert cli.main(arguments) == 0

@@ -1,4 +1,5 @@
 """`--launch=vertex_ai` without an account: dry run, wrong input, and the replicas themselves."""
+
 import json
 import os
 import pathlib
@@ -27,7 +28,7 @@ _VERTEX = ('train', '--launch=vertex_ai', '--config=catch_vtrace')
 _CLOUD = ('--cloud.project=my-project-123', '--cloud.bucket=gs://bucket')
 _HANG_S = 600.0
 # Which modules each process of a replica had loaded, and from where, written at its end.
-_SITE = '''
+_SITE = """
 import atexit, json, os, sys
 
 def write():
@@ -38,7 +39,7 @@ def write():
     json.dump({'kind': os.environ['SEED_ACME_NODE'], 'files': files, 'heavy': names}, file)
 
 atexit.register(write)
-'''
+"""
 
 
 class DryRun(NamedTuple):
@@ -54,13 +55,27 @@ def dry_run(tmp_path_factory):
   """Of a small run on Catch with evaluation."""
   folder = tmp_path_factory.mktemp('dry') / 'out'
   done = subprocess.run(
-      [pathlib.Path(sys.executable).with_name('seed-acme'), *_VERTEX, *_CLOUD, '--dry_run',
-       f'--out={folder}', f'--run_dir={_URL}', '--config.num_actors=2',
-       '--config.environments_per_actor=32', '--config.num_evaluation_environments=2',
-       f'--config.total_steps={_STEPS}', '--config.checkpoint.period_s=1',
-       '--cloud.learner=n1-standard-8'],
-      cwd=folder.parent, capture_output=True, text=True, timeout=_HANG_S, check=False,
-      env={**os.environ, 'HOME': str(folder.parent)})
+    [
+      pathlib.Path(sys.executable).with_name('seed-acme'),
+      *_VERTEX,
+      *_CLOUD,
+      '--dry_run',
+      f'--out={folder}',
+      f'--run_dir={_URL}',
+      '--config.num_actors=2',
+      '--config.environments_per_actor=32',
+      '--config.num_evaluation_environments=2',
+      f'--config.total_steps={_STEPS}',
+      '--config.checkpoint.period_s=1',
+      '--cloud.learner=n1-standard-8',
+    ],
+    cwd=folder.parent,
+    capture_output=True,
+    text=True,
+    timeout=_HANG_S,
+    check=False,
+    env={**os.environ, 'HOME': str(folder.parent)},
+  )
   assert done.returncode == 0, done.stderr
   assert not done.stderr, done.stderr
   assert sorted(path.name for path in folder.parent.iterdir()) == ['out'], 'it left files'
@@ -70,37 +85,68 @@ def dry_run(tmp_path_factory):
 def test_the_job_has_the_learners_pool_first(dry_run):
   pools = dry_run.spec()['workerPoolSpecs']
   assert [pool['machineSpec'] for pool in pools] == [
-      {'machineType': 'n1-standard-8'}, {'machineType': 'n1-standard-4'}]
+    {'machineType': 'n1-standard-8'},
+    {'machineType': 'n1-standard-4'},
+  ]
   assert [pool['replicaCount'] for pool in pools] == ['1', '3']
   images = [pool['containerSpec']['imageUri'] for pool in pools]
   for image, group in zip(images, ('learner', 'actor')):
-    assert re.fullmatch(r'us-central1-docker\.pkg\.dev/my-project-123/seed-acme/'
-                        rf'catch-vtrace-{group}:\d{{8}}-\d{{6}}', image)
+    assert re.fullmatch(
+      r'us-central1-docker\.pkg\.dev/my-project-123/seed-acme/'
+      rf'catch-vtrace-{group}:\d{{8}}-\d{{6}}',
+      image,
+    )
 
 
 def test_nodes_of_one_machine_type_are_pools_of_their_own_and_the_learner_is_first(
-    tmp_path, monkeypatch, capsys):
+  tmp_path, monkeypatch, capsys
+):
   monkeypatch.chdir(tmp_path)
   monkeypatch.setattr(signal, 'signal', lambda *_: None)
   same = [f'--cloud.{kind}=n1-standard-4' for kind in ('learner', 'replay', 'actors')]
-  assert cli.main([*_VERTEX, *_CLOUD, *same, '--dry_run', '--out=out', '--config.num_actors=1',
-                   '--config.replay.separate_process=True']) == 0
+  assert (
+    cli.main(
+      [
+        *_VERTEX,
+        *_CLOUD,
+        *same,
+        '--dry_run',
+        '--out=out',
+        '--config.num_actors=1',
+        '--config.replay.separate_process=True',
+      ]
+    )
+    == 0
+  )
   assert re.findall(r'^Pool (\d): 1 x n1-standard-4: (\w+)', capsys.readouterr().out, re.M) == [
-      ('0', 'learner'), ('1', 'replay'), ('2', 'actors')]
+    ('0', 'learner'),
+    ('1', 'replay'),
+    ('2', 'actors'),
+  ]
   pools = json.loads((tmp_path / 'out' / 'job.json').read_text())['workerPoolSpecs']
   assert [re.search(r'-(\w+):', pool['containerSpec']['imageUri'])[1] for pool in pools] == [
-      'learner', 'replay', 'actor']
+    'learner',
+    'replay',
+    'actor',
+  ]
 
 
 def test_it_says_what_would_run_and_what_is_missing(dry_run):
-  for text in ('Vertex AI, project my-project-123, region us-central1', f'Run: {_URL}',
-               'Pool 0: 1 x n1-standard-8: learner',
-               'Pool 1: 3 x n1-standard-4: actors, 32 environments each, 64 in all',
-               'credentials [', 'APIs [not checked]',
-               'gcloud services enable aiplatform.googleapis.com',
-               'image repository [not checked]', 'gcloud artifacts repositories create seed-acme',
-               'bucket [not checked]', 'gcloud storage buckets create gs://bucket',
-               'quota [not checked]: cpus >= 20', 'gcloud alpha services quota list'):
+  for text in (
+    'Vertex AI, project my-project-123, region us-central1',
+    f'Run: {_URL}',
+    'Pool 0: 1 x n1-standard-8: learner',
+    'Pool 1: 3 x n1-standard-4: actors, 32 environments each, 64 in all',
+    'credentials [',
+    'APIs [not checked]',
+    'gcloud services enable aiplatform.googleapis.com',
+    'image repository [not checked]',
+    'gcloud artifacts repositories create seed-acme',
+    'bucket [not checked]',
+    'gcloud storage buckets create gs://bucket',
+    'quota [not checked]: cpus >= 20',
+    'gcloud alpha services quota list',
+  ):
     assert text in dry_run.stdout, dry_run.stdout
 
 
@@ -108,7 +154,11 @@ def test_a_context_holds_the_clean_package_its_pins_and_the_nodes(dry_run):
   for group in ('learner', 'actor'):
     app = dry_run.folder / group / cloud_image.APP
     assert {path.name for path in app.iterdir()} == {
-        'seed_acme', 'job.pkl', 'process_entry.py', 'requirements.txt'}
+      'seed_acme',
+      'job.pkl',
+      'process_entry.py',
+      'requirements.txt',
+    }
     assert 'dm-launchpad==0.5.1' in (app / 'requirements.txt').read_text().splitlines()
     lines = (dry_run.folder / group / 'Dockerfile').read_text().splitlines()
     assert f'FROM {cloud_image.PYTHON_IMAGE}' in lines
@@ -128,7 +178,9 @@ def _error(capsys, tmp_path, monkeypatch, *arguments):
   return lines[0]
 
 
-@pytest.mark.parametrize('arguments, expected', [
+@pytest.mark.parametrize(
+  'arguments, expected',
+  [
     ((), 'needs --cloud.project'),
     (_CLOUD[:1], 'needs --cloud.bucket=gs://NAME'),
     ((*_CLOUD, '--cloud.learner=n1-standard-7'), "unknown machine type 'n1-standard-7'"),
@@ -139,7 +191,8 @@ def _error(capsys, tmp_path, monkeypatch, *arguments):
     ((*_CLOUD, '--config.environment.id=os.path:join'), 'os is on this machine only'),
     ((*_CLOUD, '--max_restarts=2'), '--max_restarts and --json are not for'),
     (('--launch=local_mp', *_CLOUD), '--dry_run, --out and --cloud.… are for'),
-])
+  ],
+)
 def test_wrong_input_is_one_line(capsys, tmp_path, monkeypatch, arguments, expected):
   assert expected in _error(capsys, tmp_path, monkeypatch, *arguments)
 
@@ -170,14 +223,20 @@ def _program(*groups):
   return program
 
 
-@pytest.mark.parametrize('groups, expected', [
-    ([('learner', 1), ('a', 1), ('b', 1), ('c', 1), ('d', 1)],
-     'has 5 kinds of node (learner, a, b, c, d); Vertex AI takes at most 4'),
+@pytest.mark.parametrize(
+  'groups, expected',
+  [
+    (
+      [('learner', 1), ('a', 1), ('b', 1), ('c', 1), ('d', 1)],
+      'has 5 kinds of node (learner, a, b, c, d); Vertex AI takes at most 4',
+    ),
     ([('actor', 2)], "needs a group 'learner' of one node"),
     ([('learner', 2)], "needs a group 'learner' of one node"),
-])
+  ],
+)
 def test_programs_that_vertex_ai_cannot_run(groups, expected):
   from seed_acme.programs.vertex import job as vertex_job  # which loads xmanager
+
   with pytest.raises(types.UserError) as caught:
     vertex_job.check_program(_program(*groups))
   assert expected in str(caught.value)
@@ -185,6 +244,7 @@ def test_programs_that_vertex_ai_cannot_run(groups, expected):
 
 def test_a_node_has_one_port():
   from seed_acme.programs.vertex import job as vertex_job
+
   program = _program(('learner', 1))
   [node] = program.get_all_nodes()
   for name in ('one', 'two'):
@@ -194,7 +254,7 @@ def test_a_node_has_one_port():
 
 
 # The real launch but for its last step.
-_LAUNCH = '''
+_LAUNCH = """
 import sys
 from seed_acme.programs import cli
 from seed_acme.programs.vertex import missing as vertex_missing
@@ -203,14 +263,19 @@ vertex_missing.has_docker = lambda: False  # it would have to be logged in
 vertex_submit.submit = lambda job, cloud: (
     f'projects/1/locations/{cloud.region}/customJobs/{len(job.pools)}00', 'https://page')
 sys.exit(cli.main(sys.argv[1:]))
-'''
+"""
 
 
 def _launch(storage, folder, url, *arguments):
   return subprocess.run(
-      [sys.executable, '-c', _LAUNCH, *_VERTEX, *_CLOUD, f'--run_dir={url}', *arguments],
-      cwd=folder, capture_output=True, text=True, timeout=_HANG_S, check=False,
-      env={**os.environ, **storage.environment})
+    [sys.executable, '-c', _LAUNCH, *_VERTEX, *_CLOUD, f'--run_dir={url}', *arguments],
+    cwd=folder,
+    capture_output=True,
+    text=True,
+    timeout=_HANG_S,
+    check=False,
+    env={**os.environ, **storage.environment},
+  )
 
 
 def test_a_launch_says_how_to_follow_stop_and_resume(storage, tmp_path):
@@ -218,10 +283,12 @@ def test_a_launch_says_how_to_follow_stop_and_resume(storage, tmp_path):
   done = _launch(storage, tmp_path, url)
   assert done.returncode == 0, done.stderr
   of_job = '200 --region=us-central1 --project=my-project-123'
-  for line in (f'Logs: gcloud ai custom-jobs stream-logs {of_job}',
-               f'Stop: gcloud ai custom-jobs cancel {of_job}',
-               f'TensorBoard: tensorboard --logdir={url}/tensorboard',
-               f'Resume, after a preemption too: the same command with --run_dir={url}'):
+  for line in (
+    f'Logs: gcloud ai custom-jobs stream-logs {of_job}',
+    f'Stop: gcloud ai custom-jobs cancel {of_job}',
+    f'TensorBoard: tensorboard --logdir={url}/tensorboard',
+    f'Resume, after a preemption too: the same command with --run_dir={url}',
+  ):
     assert line in done.stdout.splitlines(), done.stdout
   assert not list(tmp_path.iterdir())
 
@@ -252,11 +319,13 @@ class Replicas:
     (folder / 'site' / 'sitecustomize.py').write_text(_SITE)
     self._storage = storage
     pools = dry_run.spec()['workerPoolSpecs']
-    self._groups = [re.search(r'-([a-z]+):', pool['containerSpec']['imageUri'])[1]
-                    for pool in pools]
-    self._cluster = {f'workerpool{i}': [f'localhost:{_free_port()}'
-                                        for _ in range(int(pool['replicaCount']))]
-                     for i, pool in enumerate(pools)}
+    self._groups = [
+      re.search(r'-([a-z]+):', pool['containerSpec']['imageUri'])[1] for pool in pools
+    ]
+    self._cluster = {
+      f'workerpool{i}': [f'localhost:{_free_port()}' for _ in range(int(pool['replicaCount']))]
+      for i, pool in enumerate(pools)
+    }
     self.processes = {}
 
   def start_all(self):
@@ -269,23 +338,34 @@ class Replicas:
     app = context / cloud_image.APP
     task = {'type': pool, 'index': replica}
     variables = {
-        'PATH': f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}',
-        'HOME': str(self._folder), 'TMPDIR': str(self._folder), 'LOADED': str(self._loaded),
-        'PYTHONPATH': f'{app}:{self._folder / "site"}', 'CLOUD_ML_JOB_ID': '42',
-        'CLUSTER_SPEC': json.dumps({'cluster': self._cluster, 'task': task}),
-        **self._storage.environment,
-        **dict(re.findall(r'^ENV (\w+)="(.*)"$', (context / 'Dockerfile').read_text(), re.M))}
+      'PATH': f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}',
+      'HOME': str(self._folder),
+      'TMPDIR': str(self._folder),
+      'LOADED': str(self._loaded),
+      'PYTHONPATH': f'{app}:{self._folder / "site"}',
+      'CLOUD_ML_JOB_ID': '42',
+      'CLUSTER_SPEC': json.dumps({'cluster': self._cluster, 'task': task}),
+      **self._storage.environment,
+      **dict(re.findall(r'^ENV (\w+)="(.*)"$', (context / 'Dockerfile').read_text(), re.M)),
+    }
     with open(self._folder / f'{group}.{replica}.log', 'a') as log:
       self.processes[group, replica] = subprocess.Popen(
-          ['bash', str(context / 'entrypoint.sh')], cwd=app, env=variables, stdout=log,
-          stderr=log, start_new_session=True)
+        ['bash', str(context / 'entrypoint.sh')],
+        cwd=app,
+        env=variables,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+      )
 
   def wait(self):
     """Exit codes by group and number."""
     give_up = time.monotonic() + _HANG_S
     try:
-      return {key: process.wait(max(1.0, give_up - time.monotonic()))
-              for key, process in self.processes.items()}
+      return {
+        key: process.wait(max(1.0, give_up - time.monotonic()))
+        for key, process in self.processes.items()
+      }
     except subprocess.TimeoutExpired as error:
       raise AssertionError(f'{error}\n{self.logs()}') from error
 
@@ -324,7 +404,7 @@ def replicas(dry_run, storage, tmp_path):
 
 
 # A node that is stopped, or not, after Launchpad has set its alarm, and whose end takes long.
-_END = '''
+_END = """
 import atexit, pathlib, signal, sys, time
 from seed_acme import run_directory
 from seed_acme.programs.vertex import node
@@ -335,7 +415,7 @@ def body(run):
   return sys.argv[1] == 'over'
 
 node._run(run_directory.RunDirectory(pathlib.Path('run')), body)
-'''
+"""
 
 
 @pytest.mark.parametrize('how, code', [('over', 0), ('stopped', 143)])
@@ -356,15 +436,17 @@ def test_a_replica_that_waits_for_the_learner_ends_at_once_when_it_is_stopped(re
 @pytest.mark.scale
 @pytest.mark.timeout(1500)
 def test_the_replicas_train_to_the_end_and_survive_losses_and_stops(
-    dry_run, replicas, storage, until):
+  dry_run, replicas, storage, until
+):
   def read(name):
     path = storage.path(f'{_URL}/{name}')
     return json.loads(path.read_text()) if path.exists() else {}
 
   def saved():
     """Updates of the newest whole checkpoint in the bucket."""
-    found = [re.fullmatch(r'checkpoints/(\d+)(\.again)?/meta\.json', name)
-             for name in storage.names(_URL)]
+    found = [
+      re.fullmatch(r'checkpoints/(\d+)(\.again)?/meta\.json', name) for name in storage.names(_URL)
+    ]
     return max([int(match[1]) for match in found if match], default=0)
 
   def wait_for_checkpoint(since):
@@ -403,7 +485,10 @@ def test_the_replicas_train_to_the_end_and_survive_losses_and_stops(
   assert not {'lock.json', 'failure.json'} & set(names)
   assert any(name.startswith('tensorboard/events') for name in names)
   assert {name for name in names if name.startswith('logs/')} == {
-      'logs/attempt_1/learner/0', 'logs/attempt_2/learner/0', 'logs/learner/0'}
+    'logs/attempt_1/learner/0',
+    'logs/attempt_2/learner/0',
+    'logs/learner/0',
+  }
   assert ' of 600k steps ' in storage.path(f'{_URL}/logs/learner/0').read_text()
   _check_loaded(dry_run, replicas.loaded())
   _start_once_more(replicas, storage, final)
