@@ -1,8 +1,12 @@
 # make train          set up if needed, then learn Catch with V-trace in local processes
-# make test           set up if needed, then the checks and the whole test suite
+# make test           set up if needed, then the checks and the quick tests
+# make test-all       the same, and the slow tests: whole runs, kills, the docs site
+# make coverage       the tests of test-all, and how many lines they reach
 # make test-scale     several hosts, made of network namespaces (root, iproute2)
-# make test-learning  the long learning runs
+# make test-learning  the long learning runs, and faults that the tests must notice
 # make check          linter and types only
+# make docs           the pages and the API reference as a web site, in site/
+# make wheel          wheel and sdist, in dist/; SEED_ACME_REPOSITORY=https://... names their home
 # make setup          make .venv (PYTHON=/path/to/python3.10 chooses the interpreter)
 # make clean          remove caches and build products; .venv and runs stay
 
@@ -11,13 +15,27 @@ STAMP  := $(VENV)/.installed
 CONFIG ?= catch_vtrace
 ARGS   ?=
 
-.PHONY: train test test-scale test-learning check setup clean
+# Not empty where a package is missing or has another version (0.3 s). A stamp alone would
+# stand for what was installed once.
+WRONG = $(shell $(VENV)/bin/python scripts/check_installed.py constraints.txt > /dev/null 2>&1 \
+                || echo wrong)
+
+.PHONY: train test test-all coverage test-scale test-learning check docs wheel setup clean installed-anew
 
 train: $(STAMP)
 	@$(VENV)/bin/seed-acme train --config=$(CONFIG) $(ARGS)
 
+# Two processes (ARGS=-n0: none beside this one, as a debugger needs it), and a file's tests in one
+# of them: they share runs that take long to make.
 test: check
-	$(VENV)/bin/python -m pytest $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile $(ARGS)
+
+test-all: check
+	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -m 'not learning and not scale' $(ARGS)
+
+coverage: $(STAMP)
+	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -m 'not learning and not scale' \
+		--cov --cov-report=term $(ARGS)
 
 test-scale: $(STAMP)
 	$(VENV)/bin/python -m pytest -m scale --timeout=1800 $(ARGS)
@@ -27,15 +45,30 @@ test-learning: $(STAMP)
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+# Dead links are errors.
+docs: $(STAMP)
+	$(VENV)/bin/python -m mkdocs build --strict
+
+# From a clean start: what an earlier build left would be packed too. The wheel is built from the
+# sdist.
+wheel: $(STAMP)
+	rm -rf build dist *.egg-info
+	$(VENV)/bin/python -m build --no-isolation
 
 setup: $(STAMP)
 
-# The stamp is newer than what decides the installation, so a second run installs nothing.
-$(STAMP): setup.py pyproject.toml constraints.txt
+# The stamp is newer than what decides the installation, and what is installed is that, so a
+# second run installs nothing.
+.SECONDEXPANSION:
+$(STAMP): setup.py pyproject.toml constraints.txt $$(if $$(WRONG),installed-anew)
 	@bash scripts/setup.sh $(VENV)
 	@touch $@
 
+installed-anew:
+
 clean:
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

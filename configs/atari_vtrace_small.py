@@ -1,7 +1,8 @@
 """Pong with V-trace on a laptop of two cores: it moves within an hour."""
 
 from seed_acme import config as config_lib
-from seed_acme.agents.vtrace import config as vtrace_config
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
@@ -13,12 +14,12 @@ def experiment() -> config_lib.ExperimentConfig:
     total_steps=3_000_000,  # agent steps of 4 frames
     environment=config_lib.EnvironmentConfig(id='atari:Pong', settings={'full_action_set': False}),
     network=config_lib.NetworkConfig(torso='nature_cnn', torso_output_size=256, frame_stack=4),
-    agent=vtrace_config.VTraceConfig(
+    agent=presets.vtrace(
       unroll_length=20,  # agent steps
       batch_size=8,
-      entropy_cost=0.01,
+      entropy=on_policy_config.PenaltyConfig(weight=0.01),
       max_abs_reward=1.0,
-      optimizer=config_lib.OptimizerConfig(learning_rate=4e-4, epsilon=1e-5),
+      optimizer=config_lib.OptimizerConfig(learning_rate=4e-4, epsilon=1e-8),
     ),
     replay=config_lib.ReplayConfig(queue_size=32),
     # With one thread, convolutions of training and of inference take turns on it. Unrolls

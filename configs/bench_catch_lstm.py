@@ -1,7 +1,8 @@
 """Catch, MLP 64x64 and LSTM 128, 2 actors of 256 environments."""
 
 from seed_acme import config as config_lib
-from seed_acme.agents.vtrace import config as vtrace_config
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
@@ -12,10 +13,10 @@ def experiment() -> config_lib.ExperimentConfig:
     environments_per_actor=256,
     environment=config_lib.EnvironmentConfig(id='catch'),
     network=config_lib.NetworkConfig(torso='mlp', mlp_sizes=(64, 64), core='lstm', core_size=128),
-    agent=vtrace_config.VTraceConfig(
+    agent=presets.vtrace(
       unroll_length=20,  # agent steps
       batch_size=256,
-      entropy_cost=0.01,
+      entropy=on_policy_config.PenaltyConfig(weight=0.01),
       optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
     ),
     replay=config_lib.ReplayConfig(queue_size=256, unrolls_per_item=64),

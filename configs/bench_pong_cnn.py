@@ -1,7 +1,8 @@
 """Pong, Nature CNN, V-trace, 2 actors of 32 environments: how fast the path is on images."""
 
 from seed_acme import config as config_lib
-from seed_acme.agents.vtrace import config as vtrace_config
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
@@ -12,10 +13,10 @@ def experiment() -> config_lib.ExperimentConfig:
     environments_per_actor=32,
     environment=config_lib.EnvironmentConfig(id='atari:Pong'),
     network=config_lib.NetworkConfig(torso='nature_cnn', torso_output_size=512, frame_stack=4),
-    agent=vtrace_config.VTraceConfig(
+    agent=presets.vtrace(
       unroll_length=20,  # agent steps
       batch_size=32,
-      entropy_cost=0.01,
+      entropy=on_policy_config.PenaltyConfig(weight=0.01),
       max_abs_reward=1.0,
       optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
     ),

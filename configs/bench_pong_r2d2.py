@@ -5,7 +5,9 @@ from seed_acme.agents.r2d2 import config as r2d2_config
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The paper's agent; a smaller batch and memory, so that a short window holds many updates."""
+  """The paper's agent but for Adam's epsilon; a smaller batch and memory, so that a short window
+  holds many updates.
+  """
   return config_lib.ExperimentConfig(
     name='bench_pong_r2d2',
     num_actors=2,
@@ -22,7 +24,15 @@ def experiment() -> config_lib.ExperimentConfig:
       previous_reward_input=True,
       previous_reward_bound=0.0,
     ),
-    agent=r2d2_config.R2D2Config(batch_size=8, replay_capacity=500, replay_min_size=64),
+    agent=r2d2_config.R2D2Config(
+      batch_size=8,
+      replay_capacity=500,
+      replay_min_size=64,
+      # The agent's own but for epsilon: 1e-3 is larger than the gradients are here.
+      optimizer=config_lib.OptimizerConfig(
+        learning_rate=1e-4, epsilon=1e-8, max_gradient_norm=80.0
+      ),
+    ),
     # With one thread, convolutions of training and of inference take turns on it.
     learner=config_lib.LearnerConfig(tensorflow_threads=2),
   )

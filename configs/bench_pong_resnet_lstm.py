@@ -1,7 +1,8 @@
 """Pong, deep residual network and LSTM, V-trace: throughput with a heavy network."""
 
 from seed_acme import config as config_lib
-from seed_acme.agents.vtrace import config as vtrace_config
+from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
@@ -20,10 +21,10 @@ def experiment() -> config_lib.ExperimentConfig:
       previous_action_input=True,
       previous_reward_input=True,
     ),
-    agent=vtrace_config.VTraceConfig(
+    agent=presets.vtrace(
       unroll_length=20,  # agent steps
       batch_size=16,
-      entropy_cost=0.01,
+      entropy=on_policy_config.PenaltyConfig(weight=0.01),
       max_abs_reward=1.0,
       optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
     ),

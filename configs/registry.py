@@ -4,7 +4,6 @@ config.json of a run.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import pathlib
@@ -13,8 +12,9 @@ import sys
 
 from seed_acme import config as config_lib
 from seed_acme import configs
-from seed_acme import saved_config
 from seed_acme import types
+from seed_acme.checks import near_names
+from seed_acme.storage import saved_config
 
 
 def names() -> list[str]:
@@ -32,10 +32,9 @@ def load(name_or_path: str) -> config_lib.ExperimentConfig:
   if name_or_path.endswith('.py') or '/' in name_or_path:
     return _load_file(pathlib.Path(name_or_path))
   if name_or_path not in names():
-    close = difflib.get_close_matches(name_or_path, names(), n=3)
-    hint = f'; did you mean {" or ".join(close)}?' if close else ''
     raise types.UserError(
-      f'unknown config {name_or_path!r}{hint}\n'
+      f'unknown config {name_or_path!r}'
+      f'{near_names.hint(name_or_path, names())}\n'
       f'known: {", ".join(names())}; or give the path of a .py file'
     )
   return importlib.import_module(f'seed_acme.configs.{name_or_path}').experiment()

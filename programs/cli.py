@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import dataclasses
-import json
 import os
 import shutil
 import signal
@@ -13,14 +12,18 @@ from typing import Any, Literal
 
 import tyro
 
+import seed_acme
 from seed_acme import config as config_lib
-from seed_acme import run_directory
-from seed_acme import saved_config
 from seed_acme import types
+from seed_acme.checks import numbers
 from seed_acme.configs import registry as configs
-from seed_acme.programs import parsing
-from seed_acme.programs import processes
+from seed_acme.programs.command_line import parsing
+from seed_acme.programs.front_end import door
+from seed_acme.programs.system import processes
 from seed_acme.programs.vertex import cloud
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.storage import trust as trust_lib
 
 _DEFAULT_CONFIG = 'catch_vtrace'
 _MAX_ERROR_LINES = 4
@@ -28,16 +31,18 @@ _MAX_ERROR_LINES = 4
 
 @dataclasses.dataclass(frozen=True)
 class TrainArguments:
-  """Train. `--config=NAME_OR_PATH` chooses the configuration (`seed-acme list`).
+  """Train, or resume, a run.
 
-  config: overrides, `--config.FIELD=VALUE`.
   run_dir: folder of the run, gs://BUCKET/FOLDER too; one that holds a run is resumed.
-  '' = runs/<config>/<time>, of vertex_ai the same in its bucket.
-  launch: local_mp = Launchpad processes, local_mt = Launchpad threads, single_process,
-  vertex_ai = a job on Google's Vertex AI (docs/scaling.md).
+    '' = runs/<config>/<time>, of vertex_ai the same in its bucket.
+  launch: local_mp = Launchpad processes, local_mt = Launchpad threads, single_process = all in one
+    thread, vertex_ai = a job on Google's Vertex AI (docs/scaling.md).
   max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
   json: print the summary as JSON.
+  trust_run_dir: import the code outside seed_acme that config.json in run_dir names.
   dry_run: of vertex_ai, write what would be sent to the folder --out and start nothing.
+  out: of vertex_ai with --dry_run, the folder to write.
+  cloud: of vertex_ai.
   """
 
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
@@ -45,155 +50,120 @@ class TrainArguments:
   launch: Literal['local_mp', 'local_mt', 'single_process', 'vertex_ai'] = 'local_mp'
   max_restarts: int = 0
   json: bool = False
+  trust_run_dir: bool = False
   dry_run: bool = False
   out: str = ''
   cloud: cloud.CloudConfig = cloud.CloudConfig()
 
 
-@dataclasses.dataclass(frozen=True)
-class PlotArguments:
-  """Draw return against steps and against wall time, several runs on one figure.
-
-  out: the picture to write.
-  """
-
-  run_dirs: tyro.conf.Positional[tuple[str, ...]]
-  out: str = 'plot.png'
-
-
-@dataclasses.dataclass(frozen=True)
-class BenchArguments:
-  """Measure throughput and account for it. `--config=NAME_OR_PATH` chooses what is run.
-
-  seconds: length of the measured window. warmup_seconds: training before it.
-  bounds: also measure environment, inference and training alone. json: print JSON.
-  """
-
-  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
-  seconds: float = 30.0
-  warmup_seconds: float = 8.0
-  bounds: bool = True
-  json: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class ListArguments:
-  """Show configurations, agents and environments, and what is installed.
-
-  json: print JSON.
-  """
-
-  json: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class DoctorArguments:
-  """Say what of the stack is right or wrong on this machine, and how to mend it.
-
-  json: print JSON.
-  """
-
-  json: bool = False
-
-
 def train(argv: list[str]) -> int:
-  from seed_acme.programs import bucket_run
+  from seed_acme.programs.front_end import bucket_folder
   from seed_acme.programs.vertex import command as vertex_command
 
   name, rest = parsing.take_config(argv)
   run_dir = parsing.peek(rest, '--run_dir')
   if parsing.peek(rest, '--launch') == vertex_command.LAUNCH:  # its run is not worked on here
     return _train(name, rest, run_dir, None)
-  with bucket_run.opened(run_dir) as run:
+  with bucket_folder.opened(run_dir) as run:
     return _train(name, rest, run_dir, run)
 
 
 def _train(name: str, rest: list[str], run_dir: str, run: run_directory.RunDirectory | None) -> int:
-  from seed_acme.programs import train_command
+  from seed_acme.programs.front_end import train_command
   from seed_acme.programs.vertex import command as vertex_command
 
   if not name and run is not None and run.holds_run():
-    base = saved_config.load(run.config)
+    base = saved_config.load(run.config, _trust(rest))
   else:
     base = configs.load(name or _DEFAULT_CONFIG)
   arguments = parsing.parse(TrainArguments, rest, 'train', TrainArguments(config=base))
+  numbers.check_at_least_zero({'--max_restarts': arguments.max_restarts})
   if arguments.launch == vertex_command.LAUNCH:
-    if arguments.max_restarts or arguments.json:
-      raise types.UserError(
-        '--max_restarts and --json are not for --launch=vertex_ai, which '
-        'restarts nodes by itself: leave them out'
-      )
-    if run_dir and not name:
-      raise types.UserError(
-        '--launch=vertex_ai with --run_dir needs --config=NAME_OR_PATH, the same as before'
-      )
-    return vertex_command.train(
-      vertex_command.Request(
-        arguments.config,
-        arguments.cloud,
-        arguments.run_dir,
-        arguments.dry_run,
-        arguments.out,
-        _command('seed-acme'),
-        (f'--config={name or _DEFAULT_CONFIG}', *rest),
-      )
-    )
+    return _train_on_vertex(name, rest, run_dir, arguments)
   if arguments.dry_run or arguments.out or arguments.cloud != cloud.CloudConfig():
     raise types.UserError(
       '--dry_run, --out and --cloud.… are for --launch=vertex_ai: add it, or leave them out'
     )
-  return train_command.train(
+  options = train_command.Options(
+    arguments.launch, arguments.max_restarts, arguments.json, _command
+  )
+  return train_command.train(arguments.config, run, options)
+
+
+def _train_on_vertex(name: str, rest: list[str], run_dir: str, arguments: TrainArguments) -> int:
+  from seed_acme.programs.vertex import command as vertex_command
+
+  _check_for_vertex(name, run_dir, arguments)
+  request = vertex_command.Request(
     arguments.config,
-    run,
-    train_command.Options(arguments.launch, arguments.max_restarts, arguments.json, _command),
+    arguments.cloud,
+    arguments.run_dir,
+    arguments.dry_run,
+    arguments.out,
+    _command('seed-acme'),
+    (f'--config={name or _DEFAULT_CONFIG}', *rest),
+  )
+  return vertex_command.train(request)
+
+
+def _check_for_vertex(name: str, run_dir: str, arguments: TrainArguments) -> None:
+  if arguments.max_restarts or arguments.json:
+    raise types.UserError(
+      '--max_restarts and --json are not for --launch=vertex_ai, which '
+      'restarts nodes by itself: leave them out'
+    )
+  if run_dir and not name:
+    raise types.UserError(
+      '--launch=vertex_ai with --run_dir needs --config=NAME_OR_PATH, the same as before'
+    )
+
+
+def _trust(argv: list[str]) -> trust_lib.Trust:
+  """In what the command gives itself; asked for before the rest can be parsed."""
+  return trust_lib.Trust(
+    '--trust_run_dir' in argv or '--trust-run-dir' in argv, frozenset(parsing.overridden(argv))
   )
 
 
 def evaluate(argv: list[str]) -> int:
-  from seed_acme.programs import evaluate_command
+  from seed_acme.programs.reports import evaluate_command
 
   return evaluate_command.evaluate(
     parsing.parse(evaluate_command.EvaluateArguments, argv, 'evaluate')
   )
 
 
-def plot(argv: list[str]) -> int:
-  from seed_acme import plot as plot_lib
+def export(argv: list[str]) -> int:
+  from seed_acme.programs.export import command as export_command
 
-  arguments = parsing.parse(PlotArguments, argv, 'plot')
-  if not arguments.run_dirs:
-    raise types.UserError('plot needs at least one run folder: seed-acme plot runs/latest')
-  plot_lib.plot(list(arguments.run_dirs), arguments.out)
-  print(f'Plot: {arguments.out}')
-  return 0
+  return export_command.export(parsing.parse(export_command.ExportArguments, argv, 'export'))
+
+
+def plot(argv: list[str]) -> int:
+  from seed_acme.programs.reports import plot_command
+
+  return plot_command.plot(parsing.parse(plot_command.PlotArguments, argv, 'plot'))
 
 
 def sweep(argv: list[str]) -> int:
   from seed_acme.programs.sweep import command as sweep_command
 
   name, rest = parsing.take_config(argv)
-  saved = sweep_command.saved_plan(parsing.peek(rest, '--out'))
+  saved = sweep_command.saved_plan(parsing.peek(rest, '--out'), _trust(rest))
   base = configs.load(name or _DEFAULT_CONFIG) if name or saved is None else saved.base
-  arguments = parsing.parse(
-    sweep_command.SweepArguments, rest, 'sweep', sweep_command.SweepArguments(config=base)
-  )
+  default = sweep_command.SweepArguments(config=base)
+  arguments = parsing.parse(sweep_command.SweepArguments, rest, 'sweep', default)
   if not name and saved is None and not arguments.report:
     raise types.UserError('sweep needs --config=NAME_OR_PATH, or --out=DIR with a sweep to resume')
   return sweep_command.sweep(arguments, parsing.overridden(rest), saved, _command('seed-acme'))
 
 
 def bench(argv: list[str]) -> int:
-  from seed_acme.programs import bench as bench_lib
+  from seed_acme.programs.benchmark import command as bench_command
 
   name, rest = parsing.take_config(argv)
-  arguments = parsing.parse(
-    BenchArguments, rest, 'bench', BenchArguments(config=configs.load(name or 'bench_catch_mlp'))
-  )
-  result = bench_lib.bench(
-    arguments.config, arguments.seconds, arguments.warmup_seconds, measures_bounds=arguments.bounds
-  )
-  print(json.dumps(result) if arguments.json else bench_lib.describe(result))
-  return 0
+  default = bench_command.BenchArguments(config=configs.load(name or 'bench_catch_mlp'))
+  return bench_command.bench(parsing.parse(bench_command.BenchArguments, rest, 'bench', default))
 
 
 def node(argv: list[str]) -> int:
@@ -201,12 +171,8 @@ def node(argv: list[str]) -> int:
 
   name, rest = parsing.take_config(argv)
   base = configs.load(name or _DEFAULT_CONFIG)
-  arguments = parsing.parse(
-    node_command.NodeArguments,
-    rest,
-    'node',
-    node_command.NodeArguments(role=tyro.MISSING, config=base),
-  )
+  default = node_command.NodeArguments(role=tyro.MISSING, config=base)
+  arguments = parsing.parse(node_command.NodeArguments, rest, 'node', default)
   if not name:
     raise types.UserError('node needs --config=NAME_OR_PATH, the same on every host')
   return node_command.node(arguments, parsing.overridden(rest))
@@ -216,71 +182,42 @@ def manifest(argv: list[str]) -> int:
   from seed_acme.programs.cluster import manifest_command
 
   name, rest = parsing.take_config(argv)
-  base = configs.load(name or _DEFAULT_CONFIG)
-  arguments = parsing.parse(
-    manifest_command.ManifestArguments,
-    rest,
-    'manifest',
-    manifest_command.ManifestArguments(config=base),
-  )
+  default = manifest_command.ManifestArguments(config=configs.load(name or _DEFAULT_CONFIG))
+  arguments = parsing.parse(manifest_command.ManifestArguments, rest, 'manifest', default)
   if not name:
     raise types.UserError('manifest needs --config=NAME_OR_PATH')
   return manifest_command.manifest(arguments)
 
 
 def list_everything(argv: list[str]) -> int:
-  from seed_acme.envs import registry as environments
+  from seed_acme.programs.reports import list_command
 
-  arguments = parsing.parse(ListArguments, argv, 'list')
-  loaded = {name: configs.load(name) for name in configs.names()}
-  agents = sorted({config.agent.agent for config in loaded.values()})
-  known = environments.known_environments()
-  if arguments.json:
-    print(
-      json.dumps(
-        {
-          'configs': list(loaded),
-          'agents': agents,
-          'environments': [environment._asdict() for environment in known],
-        }
-      )
-    )
-    return 0
-  print('Configurations (seed-acme train --config=NAME):')
-  for name, config in loaded.items():
-    print(
-      f'  {name:24} {config.agent.agent} on {config.environment.id}, {config.total_steps:,} steps'
-    )
-  print(f'Agents:\n  {", ".join(agents)}\nEnvironments (--config.environment.id=ID):')
-  for environment in known:
-    state = 'installed' if environment.is_available else f'missing: {environment.install}'
-    settings = f' (settings: {", ".join(environment.settings)})' if environment.settings else ''
-    print(f'  {environment.id:24} {environment.description}{settings} [{state}]')
-  return 0
+  return list_command.show(parsing.parse(list_command.ListArguments, argv, 'list'))
 
 
 def doctor(argv: list[str]) -> int:
-  from seed_acme import doctor as doctor_lib
+  from seed_acme.programs.reports import doctor_command
 
-  arguments = parsing.parse(DoctorArguments, argv, 'doctor')
-  checks = doctor_lib.run()
-  print(doctor_lib.to_json(checks) if arguments.json else doctor_lib.to_text(checks))
-  return processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0
+  return doctor_command.doctor(parsing.parse(doctor_command.DoctorArguments, argv, 'doctor'))
 
 
 def inspect(argv: list[str]) -> int:
   from seed_acme.programs.inspection import command as inspect_command
 
-  return inspect_command.inspect(
-    parsing.parse(
-      inspect_command.InspectArguments, inspect_command.with_watch_period(argv), 'inspect'
-    )
-  )
+  argv = inspect_command.with_watch_period(argv)
+  return inspect_command.inspect(parsing.parse(inspect_command.InspectArguments, argv, 'inspect'))
+
+
+def completion(argv: list[str]) -> int:
+  from seed_acme.programs.command_line import completion as completion_lib
+
+  return completion_lib.main(argv, list(_COMMANDS), _DEFAULT_CONFIG)
 
 
 _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
   'train': (train, 'train, or resume, a run'),
   'evaluate': (evaluate, 'play greedy episodes from checkpoints, on video too'),
+  'export': (export, 'write the policy of a checkpoint as a TensorFlow SavedModel'),
   'sweep': (sweep, 'run combinations of settings over several seeds: one table, two figures'),
   'plot': (plot, 'draw learning curves of one or more runs'),
   'node': (node, 'run one node of a run on this host, the others on other hosts'),
@@ -289,6 +226,7 @@ _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
   'bench': (bench, 'measure throughput and account for it'),
   'list': (list_everything, 'configurations, agents, environments'),
   'doctor': (doctor, 'check this machine and installation'),
+  'completion': (completion, 'print the script by which bash or zsh completes seed-acme'),
 }
 
 
@@ -296,25 +234,40 @@ def main(argv: list[str] | None = None) -> int:
   """Exit code: 0, 1 after a failure, 2 after wrong input, 130 or 143 after a signal."""
   argv = sys.argv[1:] if argv is None else argv
   if not argv or argv[0] in ('-h', '--help', 'help'):
-    print('usage: seed-acme COMMAND [--help] ...\n')
+    print('usage: seed-acme COMMAND [--help] ...\n       seed-acme --version\n')
     print('\n'.join(f'  {name:10} {text}' for name, (_, text) in _COMMANDS.items()))
     return 0 if argv else processes.USER_ERROR_EXIT
+  if argv[0] == '--version':
+    print(f'seed-acme {seed_acme.__version__}')
+    return 0
   if argv[0] not in _COMMANDS:
     print(f'error: unknown command {argv[0]!r}; known: {", ".join(_COMMANDS)}', file=sys.stderr)
     return processes.USER_ERROR_EXIT
   sys.path.append(os.getcwd())  # where a user's own environment or network may lie
   signal.signal(signal.SIGTERM, _terminated)  # a run that is under way has a better answer
+  run_command, _ = _COMMANDS[argv[0]]
+  return _exit_code(lambda: run_command(argv[1:]))
+
+
+def _exit_code(act: Callable[[], int]) -> int:
+  """Of a command; says what an error of it is."""
   try:
-    return _COMMANDS[argv[0]][0](argv[1:])
+    return act()
   except types.UserError as error:
-    lines = f'error: {error}'.splitlines()[:_MAX_ERROR_LINES]
-    print('\n'.join(lines), file=sys.stderr)
+    _show_error(error)
     return processes.USER_ERROR_EXIT
+  except (types.Failure, door.CannotStart) as error:
+    _show_error(error)
+    return processes.FAILURE_EXIT
   except KeyboardInterrupt:
     return 128 + signal.SIGINT
   except BrokenPipeError:  # `seed-acme list | head`
     sys.stderr.close()
     return 128 + signal.SIGPIPE
+
+
+def _show_error(error: Exception) -> None:
+  print('\n'.join(f'error: {error}'.splitlines()[:_MAX_ERROR_LINES]), file=sys.stderr)
 
 
 def _terminated(*_: object) -> None:

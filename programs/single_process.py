@@ -1,4 +1,4 @@
-"""The reference: the same objects as the distributed program, in one thread, without RPC.
+"""The reference: the same objects as the distributed program, without RPC, one after another.
 
 Actors, inference, replay and learner take turns. With a queue it is repeatable bit for bit
 with a seed; what Reverb draws from a replay memory cannot be seeded.
@@ -7,20 +7,23 @@ with a seed; what Reverb draws from a replay memory cannot be seeded.
 from __future__ import annotations
 
 from collections.abc import Callable
+import contextlib
 
 import numpy as np
 
-from seed_acme import actor as actor_lib
 from seed_acme import config as config_lib
-from seed_acme import counting
-from seed_acme import graph_function
-from seed_acme import run_directory
-from seed_acme import training
 from seed_acme import types
-from seed_acme.programs import actors
-from seed_acme.programs import build
-from seed_acme.programs import build_replay
-from seed_acme.replay import dataset as dataset_lib
+from seed_acme.acting import actor as actor_lib
+from seed_acme.learning import training_loop
+from seed_acme.programs.building import learner_side
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import stall_watch
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.utils import graph_function
+from seed_acme.utils import waiting
+
+_LOOK_S = 0.5  # how often a step that waits looks for the end
 
 
 def run(
@@ -28,23 +31,25 @@ def run(
   run_dir: run_directory.RunDirectory,
   should_stop: Callable[[], bool] = lambda: False,
 ) -> str:
-  """Trains to the end of the budget; returns `training.FINISHED` or `training.STOPPED`."""
-  program = SingleProcess(config, run_dir)
+  """Trains to the end of the budget; returns `FINISHED` or `STOPPED` of `training_loop`."""
+  program = SingleProcess(config, run_dir, should_stop)
   try:
-    with graph_function.in_calling_thread():
+    with graph_function.serial_execution():
       return _train(program, should_stop)
   finally:
     program.close()
 
 
 def _train(program: SingleProcess, should_stop: Callable[[], bool]) -> str:
+  program.loop.report_wait()
   while not program.loop.is_finished():
     if should_stop():
-      program.loop.finish(training.STOPPED)
-      return training.STOPPED
+      program.loop.finish(training_loop.STOPPED)
+      return training_loop.STOPPED
     program.step()
-  program.loop.finish(training.FINISHED)
-  return training.FINISHED
+    program.loop.show_life()
+  program.loop.finish(training_loop.FINISHED)
+  return training_loop.FINISHED
 
 
 class _QueueTurns:
@@ -73,12 +78,16 @@ class _MemoryTurns:
   Reverb's rate limiter lets either side run ahead by two batches, so it never blocks these.
   """
 
-  def __init__(self, config: config_lib.ExperimentConfig, num_inserted: int, num_sampled: int):
-    """num_inserted, num_sampled: as the rate limiter has counted them, over all resumptions."""
-    assert isinstance(config.agent, config_lib.ReplayAgentConfig)
-    self._agent = config.agent
-    self._num_inserted = num_inserted
-    self._num_sampled = num_sampled
+  def __init__(self, config: config_lib.ExperimentConfig, counts: tuple[int, int]):
+    """counts: as `agree` takes them, over all resumptions."""
+    self._spec = config.agent.replay_spec()
+    self._batch_size = config.agent.batch_size
+    self._num_inserted, self._num_sampled = counts
+
+  def agree(self, counts: tuple[int, int]) -> None:
+    """Goes on from what the rate limiter has counted itself: unrolls inserted and sampled. It
+    decides who waits, and may have handed out some that went elsewhere."""
+    self._num_inserted, self._num_sampled = counts
 
   def may_insert(self) -> bool:
     return True
@@ -87,40 +96,50 @@ class _MemoryTurns:
     self._num_inserted += 1
 
   def may_sample(self) -> bool:
-    surplus = self._num_inserted - self._agent.replay_min_size
-    return surplus >= 0 and self._num_sampled <= self._agent.replay_ratio * surplus
+    surplus = self._num_inserted - self._spec.min_size
+    return surplus >= 0 and self._num_sampled <= self._spec.ratio * surplus
 
   def sampled(self) -> None:
-    self._num_sampled += self._agent.batch_size
+    self._num_sampled += self._batch_size
 
 
 class SingleProcess:
   """Everything of a run; `step` lets every actor act once and then trains on what is there."""
 
-  def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory):
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run_dir: run_directory.RunDirectory,
+    should_stop: Callable[[], bool] = lambda: False,
+  ):
+    """should_stop: asked every second while a step waits for replay; the step then ends."""
     self._config = config
-    acting = build.make_acting(config)
-    self._replay = build_replay.make_server(config, run_dir, acting, config.replay.port)
-    run_directory.write_json(run_dir.addresses, {'replay': self._replay.address})
-    self.writer = build_replay.make_writer(config, acting, self._replay.address)
-    self._memory = build_replay.make_memory(config, acting, self._replay.address)
-    self.counters = counting.Counters()
-    self.server = build.make_server(config, acting, self.writer, self.counters)
-    self.loop = build.make_training_loop(
-      config, run_dir, acting, self.server, self.counters, self._memory
+    self._should_stop = should_stop
+    self._failure: BaseException | None = None  # of another thread
+    self._cleanup = contextlib.ExitStack()
+    self._watch = stall_watch.Thread(config, run_dir)
+    self._cleanup.callback(self._watch.stop)
+    side = learner_side.make(
+      config,
+      run_dir,
+      self._watch.add('single_process', None),
+      self._cleanup,
+      on_failure=self._on_failure,
+      num_ahead=0,
     )
-    self.loop.restore()
+    files.write_json(run_dir.addresses, {'replay': side.replay_address})
+    self.writer, self.counters = side.writer, side.counters
+    self.server, self.loop = side.server, side.loop
+    self.replay_address = side.replay_address
+    self._memory, self._prefetcher, self._account = side.memory, side.prefetcher, side.account
     self._turns: _QueueTurns | _MemoryTurns = (
-      _QueueTurns(config) if self._memory is None else _MemoryTurns(config, *self._memory.counts())
+      _QueueTurns(config) if side.memory is None else _MemoryTurns(config, side.memory.counts())
     )
-    self._samples = iter(
-      dataset_lib.make_dataset(
-        self._replay.address,
-        config.agent.batch_size,
-        config.replay.unrolls_per_item,
-        config.replay.prefetch_batches,
-      )
-    )
+    if side.memory is not None:
+      side.memory.start(self._on_failure)
+      self._cleanup.callback(side.memory.stop)
+    side.prefetcher.start()
+    self._cleanup.callback(side.prefetcher.stop)
     self._channels: list[list[actor_lib.LocalChannel]] = []
     self.actors = [self._make_actor(index) for index in range(actors.num_actor_nodes(config))]
 
@@ -138,6 +157,7 @@ class SingleProcess:
       attempt=self.loop.resumptions,
       run_seed=self._config.seed + self.loop.resumptions,
       connect=connect,
+      activity=self._watch.add(f'actor/{index}', index),
     )
 
   def step(self) -> None:
@@ -148,27 +168,58 @@ class SingleProcess:
       if not any(held):
         actor.step()
       while self.writer.has_item():
-        self._write_one_item()
+        if not self._write_one_item():
+          return
 
   def _holds(self, request: types.ActorRequest | None) -> bool:
-    return request is not None and self.server.holds(request)
+    return request is not None and self.server.hold_back(request)
 
-  def _write_one_item(self) -> None:
+  def _write_one_item(self) -> bool:
+    """And all the updates that it allows; whether the run goes on."""
     if self._turns.may_insert():
-      self.writer.write_item()
+      self.writer.write_item(self._should_stop)
       self._turns.inserted()
     while self._turns.may_sample():
       with self.loop.timer.phase('sample'):
-        sample = next(self._samples)
+        sample = self._next_sample()
+      if sample is None:
+        return not self._is_to_end()
       self._turns.sampled()
       self.loop.train(sample)
-      if self._memory is not None:
-        self._memory.flush()
+      self._wait_for_priorities()
+    return True
+
+  def _next_sample(self) -> types.Sample | None:
+    """None if the run is to end, or if it is the actors' turn after all."""
+    with waiting.on(self._account.waiting_for):
+      while (sample := self._prefetcher.next(_LOOK_S)) is None:
+        if self._is_to_end():
+          return None
+        if isinstance(self._turns, _MemoryTurns) and self._memory is not None:
+          counts = self._memory.counts_now()
+          if counts is not None:
+            self._turns.agree(counts)
+            if not self._turns.may_sample():
+              return None
+    return sample
+
+  def _wait_for_priorities(self) -> None:
+    """The next sample is drawn by what this one has changed."""
+    while self._memory is not None and not self._memory.wait_until_sent(_LOOK_S):
+      if self._is_to_end():
+        return
+
+  def _is_to_end(self) -> bool:
+    if self._failure is not None:
+      raise self._failure
+    return self._should_stop()
+
+  def _on_failure(self, error: BaseException) -> None:
+    self._failure = self._failure or error
 
   def close(self) -> None:
     """Stops replay and closes the environments and the logs."""
     for actor in self.actors:
       actor.close()
     self.loop.close()
-    self.writer.stop()
-    self._replay.stop()
+    self._cleanup.close()

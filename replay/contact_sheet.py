@@ -28,10 +28,7 @@ def image_frames(array: np.ndarray, num_leading: int | None) -> np.ndarray | Non
   rank = _picture_rank(array.shape) if num_leading is None else array.ndim - num_leading
   if rank not in (2, 3) or array.ndim < rank:
     return None
-  if array.ndim == rank:
-    frames = array[None]
-  else:  # the first of everything before time
-    frames = array.reshape((-1, *array.shape[array.ndim - rank - 1 :]))[0]
+  frames = _over_time(array, rank)
   if rank == 3 and not _ends_in_channels(array.shape):
     frames = np.moveaxis(frames, 1, -1)
   if rank == 3 and not _ends_in_channels(frames.shape):
@@ -39,6 +36,13 @@ def image_frames(array: np.ndarray, num_leading: int | None) -> np.ndarray | Non
   if rank == 3 and frames.shape[-1] != 3:
     frames = frames[..., 0]
   return frames if min(frames.shape[1:3]) >= _MIN_SIDE else None
+
+
+def _over_time(array: np.ndarray, rank: int) -> np.ndarray:
+  """The last `rank` axes, after one of time: the first of everything before it."""
+  if array.ndim == rank:
+    return array[None]
+  return array.reshape((-1, *array.shape[array.ndim - rank - 1 :]))[0]
 
 
 def _ends_in_channels(shape: tuple[int, ...]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+import functools
 import queue
 import threading
 
@@ -11,7 +12,9 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.replay import server as server_lib
 from seed_acme.replay import tables
+from seed_acme.utils import waiting
 
 
 def make_dataset(
@@ -19,42 +22,70 @@ def make_dataset(
 ) -> tf.data.Dataset:
   """Yields `types.Sample` of `batch_size` unrolls, `[L, B, ...]`.
 
-  One worker: two iterators on a queue steal from each other. In one process with the
-  server, Reverb hands the tensors over without gRPC.
-
-  prefetch_batches: of the `Prefetcher`; with 0, Reverb takes items one by one as well.
+  prefetch_batches: of the `Prefetcher`; with 0, Reverb takes items one by one from any server.
   """
-  items_per_batch = batch_size // unrolls_per_item
-  items_under_way = max(2, items_per_batch) if prefetch_batches else 1
-
-  def to_sample(item: reverb.ReplaySample) -> types.Sample:
-    merge = lambda x: tf.reshape(x, (batch_size, *x.shape[2:]))
-    unroll = tree.map_structure(merge, types.Unroll(*item.data))
-    time_major = lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank)))
-    return types.Sample(
-      unroll=types.Unroll(
-        initial_state=unroll.initial_state,
-        inputs=tree.map_structure(time_major, unroll.inputs),
-        outputs=tree.map_structure(time_major, unroll.outputs),
-        policy_version=time_major(unroll.policy_version),
-      ),
-      keys=tf.repeat(item.info.key, unrolls_per_item),
-      probabilities=tf.repeat(item.info.probability, unrolls_per_item),
-    )
-
-  dataset = reverb.TrajectoryDataset.from_table_signature(
-    server_address=server_address,
-    table=tables.UNROLLS,
-    max_in_flight_samples_per_worker=items_under_way,
-    num_workers_per_iterator=1,
-  )
+  under_way = num_items_under_way(server_address, batch_size, unrolls_per_item, prefetch_batches)
+  dataset = make_items(server_address, tables.UNROLLS, under_way)
   options = tf.data.Options()
   options.threading.private_threadpool_size = 1
   options.threading.max_intra_op_parallelism = 1
   options.deterministic = True
   options.experimental_optimization.map_parallelization = False  # it would map a batch ahead
-  dataset = dataset.batch(items_per_batch, drop_remainder=True)
+  dataset = dataset.batch(batch_size // unrolls_per_item, drop_remainder=True)
+  to_sample = functools.partial(
+    _to_sample, batch_size=batch_size, unrolls_per_item=unrolls_per_item
+  )
   return dataset.map(to_sample).with_options(options)
+
+
+def _to_sample(
+  items: reverb.ReplaySample, *, batch_size: int, unrolls_per_item: int
+) -> types.Sample:
+  """Of items `[I, U, L, ...]`, whose `batch_size` unrolls become `[L, B, ...]`."""
+  merge = lambda x: tf.reshape(x, (batch_size, *x.shape[2:]))
+  unroll = tree.map_structure(merge, types.Unroll(*items.data))
+  time_major = lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank)))
+  return types.Sample(
+    unroll=types.Unroll(
+      initial_state=unroll.initial_state,
+      inputs=tree.map_structure(time_major, unroll.inputs),
+      outputs=tree.map_structure(time_major, unroll.outputs),
+      policy_version=time_major(unroll.policy_version),
+    ),
+    keys=tf.repeat(items.info.key, unrolls_per_item),
+    probabilities=tf.repeat(items.info.probability, unrolls_per_item),
+  )
+
+
+def num_items_under_way(
+  server_address: str, batch_size: int, unrolls_per_item: int, prefetch_batches: int
+) -> int:
+  """Items that Reverb takes out of the table before anybody asks for them."""
+  if server_lib.is_in_this_process(server_address) or not prefetch_batches:
+    return 1
+  return max(2, batch_size // unrolls_per_item)
+
+
+def make_items(server_address: str, table: str, num_under_way: int) -> tf.data.Dataset:
+  """Yields the items of a table one by one, and loses none.
+
+  num_under_way: items that Reverb asks for at a time, of a server in another process.
+
+  In the server's own process Reverb waits at the table itself, in slices of 3 s, and a request for
+  several items whose slice ends while it holds some drops those: a queue has lost them, a memory
+  has counted them as drawn. A request for one item is over as soon as it holds it. Over gRPC
+  requests wait without limit.
+
+  One worker: two on a queue steal from each other.
+  """
+  num_under_way = 1 if server_lib.is_in_this_process(server_address) else num_under_way
+  with waiting.on(f'the replay server at {server_address} to describe its tables'):
+    return reverb.TrajectoryDataset.from_table_signature(
+      server_address=server_address,
+      table=table,
+      num_workers_per_iterator=1,
+      max_in_flight_samples_per_worker=num_under_way,
+    )
 
 
 class Prefetcher:
@@ -75,6 +106,7 @@ class Prefetcher:
     self._has_asked = False  # for the sample that `next` returns
     self._stopped = threading.Event()
     self._thread = threading.Thread(target=self._run, name='prefetch', daemon=True)
+    self.num_fetched = self.num_received = 0  # samples taken from the dataset, and by the trainer
 
   def start(self) -> None:
     self._thread.start()
@@ -89,6 +121,7 @@ class Prefetcher:
     except queue.Empty:
       return None
     self._has_asked = False
+    self.num_received += 1
     return sample
 
   def _run(self) -> None:
@@ -100,6 +133,7 @@ class Prefetcher:
         sample = next(self._iterator, None)
         if sample is None:
           raise RuntimeError('the samples of the replay ended')
+        self.num_fetched += 1
         self._queue.put(sample)
     except BaseException as error:  # handed to the owner, who ends the node
       if not self._stopped.is_set():

@@ -221,23 +221,24 @@ def save(items: list[Item], folder: pathlib.Path) -> list[pathlib.Path]:
   folder.mkdir(parents=True, exist_ok=True)
   paths = []
   for i, item in enumerate(items):
-    arrays: dict[str, Any] = {_member(name): array for name, array in item.leaves.items()}
-    arrays.update(
-      {
-        'info/key': np.uint64(item.key),
-        'info/priority': np.float64(item.priority),
-        'info/times_sampled': np.int32(item.times_sampled),
-        'info/probability': np.float64(item.probability),
-      }
-    )
     path = folder / f'item_{i:03}_{item.key}.npz'
     # Not `np.savez`: it takes no leaf named `file`.
     with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as archive:
-      for name, array in arrays.items():
+      for name, array in _members(item).items():
         with archive.open(f'{name}.npy', 'w', force_zip64=True) as member:
           np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
     paths.append(path)
   return paths
+
+
+def _members(item: Item) -> dict[str, Any]:
+  return {
+    **{_member(name): array for name, array in item.leaves.items()},
+    'info/key': np.uint64(item.key),
+    'info/priority': np.float64(item.priority),
+    'info/times_sampled': np.int32(item.times_sampled),
+    'info/probability': np.float64(item.probability),
+  }
 
 
 def _member(name: str) -> str:

@@ -9,9 +9,12 @@ import threading
 import numpy as np
 import reverb
 
+from seed_acme.replay import table_counts
 from seed_acme.replay import tables
+from seed_acme.utils import waiting
 
-_TIMEOUT_S = 60
+_TIMEOUT_S, _ANSWER_S = 60, 1
+_STOP_S = 10.0  # for a server that does not answer any more
 
 
 class ReplayMemory:
@@ -20,7 +23,7 @@ class ReplayMemory:
   Updates that are not sent yet are merged by key, the newest counts: what waits here is never
   more than the unrolls in the table. Reverb ignores keys that were removed meanwhile.
 
-  The single-process program calls `flush` itself; a distributed one calls `start`.
+  The single-process program waits until they have arrived, so that the next sample knows them.
   """
 
   def __init__(self, server_address: str, has_priorities: bool):
@@ -29,6 +32,8 @@ class ReplayMemory:
     self._has_priorities = has_priorities
     self._condition = threading.Condition()
     self._waiting: dict[int, float] = {}
+    self._num_sending = 0
+    self.greatest_priority = 1.0  # of those written back by this process
     self._sending = threading.Lock()
     self._stopped = False
     self._on_failure: Callable[[BaseException], None] = lambda error: None
@@ -46,20 +51,39 @@ class ReplayMemory:
       return
     with self._condition:
       self._waiting.update(zip(keys.tolist(), priorities.tolist()))
-      self._condition.notify()
+      self.greatest_priority = max(self.greatest_priority, float(priorities.max()))
+      self._condition.notify_all()
 
   def flush(self) -> None:
     """Returns when every update so far has reached the table."""
     with self._sending:
       with self._condition:
         updates, self._waiting = self._waiting, {}
+        self._num_sending = len(updates)
       if updates:
-        self._client.mutate_priorities(tables.UNROLLS, updates=updates)
+        with waiting.on('the replay server to take priorities'):
+          self._client.mutate_priorities(tables.UNROLLS, updates=updates)
+      with self._condition:
+        self._num_sending = 0
+        self._condition.notify_all()
 
   def counts(self) -> tuple[int, int]:
     """Unrolls inserted and sampled so far, as the table's rate limiter counts them."""
-    info = self._client.server_info(timeout=_TIMEOUT_S)[tables.UNROLLS].rate_limiter_info
-    return info.insert_stats.completed, info.sample_stats.completed
+    return table_counts.read(self._client, _TIMEOUT_S)[:2]
+
+  def counts_now(self) -> tuple[int, int] | None:
+    """As `counts`, or None if the server does not answer at once."""
+    try:
+      return table_counts.read(self._client, _ANSWER_S)[:2]
+    except (reverb.ReverbError, RuntimeError):
+      return None
+
+  def wait_until_sent(self, timeout_s: float) -> bool:
+    """Whether every update so far has reached the table, within that time. After `start`."""
+    with self._condition:
+      return self._condition.wait_for(
+        lambda: not self._waiting and not self._num_sending, timeout_s
+      )
 
   def checkpoint(self) -> pathlib.Path:
     """Has the server write all of its tables; nobody inserts or samples meanwhile.
@@ -69,7 +93,8 @@ class ReplayMemory:
     """
     self.flush()
     try:
-      return pathlib.Path(self._client.checkpoint())
+      with waiting.on('the replay server to save its memory'):
+        return pathlib.Path(self._client.checkpoint())
     except (IndexError, ValueError, OSError) as error:  # a full disk is an IndexError to Reverb
       raise RuntimeError(str(error)) from error
 
@@ -92,4 +117,4 @@ class ReplayMemory:
       self._stopped = True
       self._condition.notify_all()
     if self._thread is not None:
-      self._thread.join()
+      self._thread.join(_STOP_S)

@@ -10,12 +10,15 @@ import time
 import portpicker
 import reverb
 
+from seed_acme import core
 from seed_acme import types
-from seed_acme.agents import base
 from seed_acme.replay import tables
+from seed_acme.utils import waiting
 
-_ANSWER_S = 1
+_ANSWER_S, _LONGEST_ANSWER_S = 1, 8  # a busy machine answers late, and a stop wants to be heard
 _RETRY_S = 0.2
+_TELL_S = 60.0
+_ports_served_here: set[int] = set()
 
 
 class CannotRestore(Exception):
@@ -27,7 +30,8 @@ class ReplayServer:
 
   def __init__(
     self,
-    spec: base.ReplaySpec,
+    spec: core.ReplaySpec,
+    batch_size: int,
     queue_size: int,
     unrolls_per_item: int,
     unroll_example: types.Unroll,
@@ -46,7 +50,7 @@ class ReplayServer:
         f'cannot listen on port {port}: it is in use; choose another '
         '--config.replay.port, or 0 for any free one'
       )
-    made = tables.make_tables(spec, queue_size, unrolls_per_item, unroll_example)
+    made = tables.make_tables(spec, batch_size, queue_size, unrolls_per_item, unroll_example)
     try:
       self._server = reverb.Server(
         made, port=port or None, checkpointer=_checkpointer(checkpoints, restore_from)
@@ -55,6 +59,7 @@ class ReplayServer:
       if restore_from is None:
         raise
       raise CannotRestore(f'{type(error).__name__}: {error}') from error
+    _ports_served_here.add(self._server.port)
     self.address = f'localhost:{self._server.port}'
 
   def stop(self) -> None:
@@ -62,25 +67,39 @@ class ReplayServer:
     self._server.stop()
 
 
+def is_in_this_process(address: str) -> bool:
+  """Whether Reverb may reach the tables of a server without gRPC, as it then does by itself.
+
+  address: `host:port`. By the port alone: a server elsewhere with the same port is taken for one
+  of this process, too.
+  """
+  return int(address.rpartition(':')[2]) in _ports_served_here
+
+
 def empty_queue(address: str) -> None:
   """Drops the unrolls that wait in a queue, for whoever else they were meant."""
-  reverb.Client(address).reset(tables.UNROLLS)
+  with waiting.on(f'the replay server at {address} to empty its queue'):
+    reverb.Client(address).reset(tables.UNROLLS)
 
 
 def wait_until_up(address: str, timeout_s: float, stop: threading.Event) -> bool:
   """Returns True when a server at `address` answers, False on `stop`; after `timeout_s` raises
-  ConnectionError."""
-  client = reverb.Client(address)
-  give_up = time.monotonic() + timeout_s
+  ConnectionError. timeout_s: `math.inf` where the launcher ends us if the server dies."""
+  client, started = reverb.Client(address), time.monotonic()
+  answer_s, next_word_s = _ANSWER_S, _TELL_S
   while not stop.is_set():
     try:
-      client.server_info(timeout=_ANSWER_S)
+      client.server_info(timeout=answer_s)
       return True
     except (reverb.DeadlineExceededError, RuntimeError) as error:
-      if time.monotonic() > give_up:
-        raise ConnectionError(
-          f'no replay server at {address} for {timeout_s:g} s (actor.connect_timeout_s)'
-        ) from error
+      waited_s = time.monotonic() - started
+      if waited_s > timeout_s:
+        text = f'no replay server at {address} for {timeout_s:g} s (actor.connect_timeout_s)'
+        raise ConnectionError(text) from error
+      if waited_s > next_word_s:
+        next_word_s = waited_s + _TELL_S
+        print(f'waiting for the replay server at {address}, {waited_s:.0f} s by now', flush=True)
+      answer_s = min(2 * answer_s, _LONGEST_ANSWER_S)
       stop.wait(_RETRY_S)
   return False
 

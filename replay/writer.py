@@ -11,9 +11,10 @@ import numpy as np
 import reverb
 import tree
 
-from seed_acme import timing
 from seed_acme import types
 from seed_acme.replay import tables
+from seed_acme.utils import timing
+from seed_acme.utils import waiting
 
 _FLUSH_TIMEOUT_MS = 500  # how often a writer that waits for room looks for `stop`
 _ITEMS_IN_FLIGHT = 1  # items sent but not confirmed; a full table confirms none
@@ -47,13 +48,13 @@ class ReplayWriter:
     self._writer = reverb.Client(server_address).trajectory_writer(num_keep_alive_refs=1)
     self._condition = threading.Condition()
     self._waiting: collections.deque[types.Unroll] = collections.deque()
-    self._num_waiting = 0
+    self._num_waiting = self._num_written = 0
     self._stopped = False
     self._on_room: Callable[[], None] = lambda: None
     self._on_failure: Callable[[BaseException], None] = lambda error: None
     self._thread: threading.Thread | None = None
     self.timer = timing.PhaseTimer()
-    self.num_inserted = 0  # unrolls, confirmed or in flight
+    self.num_confirmed = 0  # unrolls that the table has surely taken
 
   def start(self, on_room: Callable[[], None], on_failure: Callable[[BaseException], None]) -> None:
     """on_room: called after each insertion, from the writer's thread."""
@@ -75,8 +76,8 @@ class ReplayWriter:
     """Whether enough unrolls wait for one item."""
     return self._num_waiting >= self._unrolls_per_item
 
-  def write_item(self) -> None:
-    """Inserts one item and waits until the table has taken it, or until `stop`."""
+  def write_item(self, should_stop: Callable[[], bool] = lambda: False) -> None:
+    """Inserts one item and waits until the table has taken it, or until `stop` or `should_stop`."""
     with self.timer.phase('insert'):
       item = self._take_item()
       priority = self._priority(item)
@@ -87,8 +88,8 @@ class ReplayWriter:
       if now >= self._next_mirrored_s:
         self._next_mirrored_s = now + _MIRROR_PERIOD_S
         self._writer.create_item(tables.MIRROR, priority=priority, trajectory=trajectory)
-    self._flush(_ITEMS_IN_FLIGHT if self._thread else 0)
-    self.num_inserted += self._unrolls_per_item
+    self._num_written += self._unrolls_per_item
+    self._flush(_ITEMS_IN_FLIGHT if self._thread else 0, should_stop)
 
   def _priority(self, item: types.Unroll) -> float:
     if self._initial_priorities is None:
@@ -121,11 +122,15 @@ class ReplayWriter:
       return parts[0]
     return tree.map_structure(lambda *leaves: np.concatenate(leaves), *parts)
 
-  def _flush(self, num_in_flight: int) -> None:
-    with self.timer.phase('wait_for_room'):
-      while not self._stopped:
+  def _flush(self, num_in_flight: int, should_stop: Callable[[], bool]) -> None:
+    with (
+      self.timer.phase('wait_for_room'),
+      waiting.on('room in the replay table, or for its server to confirm an item'),
+    ):
+      while not self._stopped and not should_stop():
         try:
           self._writer.flush(block_until_num_items=num_in_flight, timeout_ms=_FLUSH_TIMEOUT_MS)
+          self.num_confirmed = self._num_written - num_in_flight * self._unrolls_per_item
           return
         except reverb.DeadlineExceededError:
           continue

@@ -29,11 +29,21 @@ show_progress() {
     END { if (live) printf "\r\033[K" }'
 }
 
+# What an environment holds in another version than it should is named to pip, too: a package
+# that others need only in a range would stay as it is.
+wrong=$("$venv/bin/python" scripts/check_installed.py constraints.txt || true)
+number=$(grep -c . <<< "$wrong" || true)
+if ((number > 0 && number <= 10))
+then
+  echo "Missing or of another version in $venv:" $wrong
+fi
+
 echo 'Installing (2.4 GB on disk; a few minutes)'
 # The build environments of pip take their versions from the same file.
 if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
     --disable-pip-version-check --progress-bar off \
-    --editable '.[dev,gym,gymnasium,atari,mujoco,dm-control,video,vertex]' 2>&1 | tee "$log" | show_progress
+    --editable '.[dev,gym,gymnasium,atari,mujoco,dm-control,video,metrics,wandb,mlflow,vertex,docs]' $wrong 2>&1 \
+    | tee "$log" | show_progress
 then
   echo "The installation failed; the end of $log:" >&2
   tail -n 12 "$log" >&2

@@ -15,7 +15,17 @@ for _name in _LINKED:
       '`git config --global core.symlinks true`.'
     )
 
-__all__ = ['evaluate', 'load_policy', 'make_program', 'train']
+__version__ = '0.1.0'  # written here only; setup.py reads it
+__all__ = [
+  'TrainingFailed',
+  'UserError',
+  'evaluate',
+  'export_policy',
+  'load_metrics',
+  'load_policy',
+  'make_program',
+  'train',
+]
 
 
 def __getattr__(name: str) -> object:
@@ -25,3 +35,9 @@ def __getattr__(name: str) -> object:
 
     return getattr(api, name)
   raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+
+
+def __dir__() -> list[str]:
+  return sorted(
+    {'__version__', *__all__, *(name for name in globals() if not name.startswith('_'))}
+  )

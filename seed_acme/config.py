@@ -9,6 +9,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal, Union
 
+from seed_acme import core
+from seed_acme import types
+
 Setting = Union[bool, int, float, str]
 
 
@@ -16,10 +19,10 @@ Setting = Union[bool, int, float, str]
 class EnvironmentConfig:
   """Which environment, and its settings.
 
-  id: `catch`, `memory_chain`, `toy`, `toy_memory`, `atari:Pong`, a gym id (`CartPole-v1`,
-    `HalfCheetah-v4`, `gym:CartPole-v1`), `gymnasium:CartPole-v1`, `dm_control:cheetah/run`, or
-    `package.module:factory`, your own function `factory(seed, **settings)` that returns a dm_env,
-    gym or gymnasium environment.
+  id: `catch`, `memory_chain`, `bit_flip`, `toy`, `toy_memory`, `atari:Pong`, a gym id
+    (`CartPole-v1`, `HalfCheetah-v4`, `gym:CartPole-v1`), `gymnasium:CartPole-v1`,
+    `dm_control:cheetah/run`, or `package.module:factory`, your own function
+    `factory(seed, **settings)` that returns a dm_env, gym or gymnasium environment.
   settings: keyword arguments of the environment, `rows 10 columns 5` on the command line.
   """
 
@@ -33,18 +36,21 @@ class NetworkConfig:
 
   torso: `mlp`, `nature_cnn`, `impala_shallow`, `impala_resnet`, or `package.module:Class`,
     your own Sonnet module from an observation to features.
+  torso_settings: keyword arguments of your own torso, `size 128 layers 2` on the command line.
   mlp_sizes: units of each hidden layer of the `mlp` torso.
   torso_output_size: units of the last layer of the convolutional torsos.
-  core: what carries state from row to row.
+  core: what carries state from row to row; `none` = a network without memory.
   core_size: units of the recurrent core.
   head_sizes: units of the hidden layers of each head; none by default.
-  activation, initializer: of the dense layers in the `mlp` torso and in the heads, the
-    convolutional torsos being those of their papers.
+  activation: of the dense layers in the `mlp` torso and in the heads; the convolutional torsos
+    are those of their papers.
+  initializer: of the weights of these layers.
   hidden_gain: factor of the first weights of these hidden layers. 0 = by what follows: sqrt(2)
     for `orthogonal` before anything but tanh, else 1.
-  policy_head_gain, value_head_gain: the same of the last layers.
+  policy_head_gain, value_head_gain: factor of the first weights of the last layer.
   separate_value_network: an actor-critic's value has a torso and a core of its own.
-  previous_action_input, previous_reward_input: feed them to the core (action one-hot).
+  previous_action_input: feed the action before, one-hot, to the core.
+  previous_reward_input: feed the reward before to the core.
   previous_reward_bound: the reward fed to the core is clipped to [-bound, bound]; 0 = as it is.
   frame_stack: images that the torso sees as channels, the newest and those before it in the
     episode; needs one image of one channel as the observation.
@@ -53,6 +59,7 @@ class NetworkConfig:
   """
 
   torso: str = 'mlp'
+  torso_settings: dict[str, Setting] = dataclasses.field(default_factory=dict)
   mlp_sizes: tuple[int, ...] = (64, 64)
   torso_output_size: int = 256
   core: Literal['none', 'lstm', 'gru'] = 'none'
@@ -73,14 +80,21 @@ class NetworkConfig:
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerConfig:
-  """Gradient step. `schedule` runs over `total_steps` of the experiment.
+  """The gradient step.
 
+  name: which optimizer.
+  learning_rate: step size.
+  schedule: of the learning rate over `total_steps` of the experiment; `linear` goes down to 0.
+  adam_beta1, adam_beta2: of `adam`, decay of the mean gradient and of its mean square.
+  rmsprop_decay: of `rmsprop`, decay of the mean square of the gradient.
+  rmsprop_momentum: of `rmsprop`.
+  epsilon: added where a step is divided by the gradient's size.
   max_gradient_norm: global norm above which gradients are scaled down; 0 = off.
   """
 
   name: Literal['adam', 'rmsprop'] = 'adam'
   learning_rate: float = 3e-4
-  schedule: Literal['constant', 'linear'] = 'constant'  # linear: down to 0
+  schedule: Literal['constant', 'linear'] = 'constant'
   adam_beta1: float = 0.9
   adam_beta2: float = 0.999
   rmsprop_decay: float = 0.99
@@ -93,7 +107,7 @@ class OptimizerConfig:
 class AgentConfig:
   """What the runtime asks of every agent's configuration.
 
-  agent: its name in `agents/registry.py`.
+  agent: its name in `agents/registry.py`, or `package.module:make_agent` of your own.
   unroll_length: transitions in an unroll, T.
   overlap: extra rows at the head of an unroll, shared with the previous one (burn-in).
   batch_size: unrolls in one update, B.
@@ -103,42 +117,23 @@ class AgentConfig:
   unroll_length: int
   overlap: int
   batch_size: int
-  optimizer: OptimizerConfig
 
-  def check(self) -> None:
-    """Raises `types.UserError` for values of the agent's own that cannot work.
+  def check(self, experiment: ExperimentConfig) -> None:
+    """Raises `types.UserError` for values of the agent's own that cannot work, by themselves or
+    in this experiment.
 
-    Called before anything is started.
+    Called before anything is started, after what the runtime itself checks.
     """
 
-  def makes_passes(self) -> bool:
-    """Whether a sample is gone over in passes (`agents.base.Agent.passes`), which XLA compiles."""
-    return False
+  def check_environment(self, spec: types.EnvironmentSpec) -> None:
+    """Raises `types.UserError` for an environment that the agent cannot act in.
 
-  def learns_single_rows(self) -> bool:
-    """Whether rows are learnt apart from their unroll, which a network with memory cannot do."""
-    return False
+    Called before anything is started, without TensorFlow.
+    """
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ReplayAgentConfig(AgentConfig):
-  """What every agent that learns from a replay memory adds.
-
-  replay: how unrolls are drawn; `uniform` ignores the two exponents.
-  replay_capacity: unrolls kept; the oldest go first.
-  replay_min_size: unrolls there must be before the first update.
-  replay_ratio: unrolls sampled for every unroll inserted, held by Reverb's rate limiter:
-    whoever is too far ahead, actors or learner, waits.
-  priority_exponent: alpha of P(i) = p_i^alpha / sum_j p_j^alpha.
-  importance_exponent: beta of w_i = (N P(i))^-beta / max w.
-  """
-
-  replay: Literal['prioritized', 'uniform']
-  replay_capacity: int
-  replay_min_size: int
-  replay_ratio: float
-  priority_exponent: float
-  importance_exponent: float
+  def replay_spec(self) -> core.ReplaySpec:
+    """The replay that the agent learns from."""
+    return core.ReplaySpec()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,15 +141,16 @@ class ReplayConfig:
   """The Reverb side.
 
   queue_size: unrolls that a FIFO table holds before it blocks the actors; unused by agents
-    with a replay memory, whose size is `agent.replay_capacity`.
+    with a replay memory, whose size is the agent's own setting.
   unrolls_per_item: unrolls stored as one Reverb item, which costs less for small
     observations; divides the batch size. A replay memory needs 1.
   writer_backlog: finished unrolls waiting for the writer before actors wait; 0 = one batch.
-  prefetch_batches: batches made ready for the learner ahead, while Reverb has a further one
-    under way. 0 = a batch is made when it is asked for, while Reverb has one item under way:
-    the least policy lag.
+  prefetch_batches: batches prepared before the learner asks for them. Reverb itself holds one
+    item more under way, or one batch more if it runs in a process of its own. 0 = a batch is
+    prepared when the learner asks for it, which gives the least policy lag; Reverb then holds
+    one item under way.
   separate_process: give Reverb a node of its own.
-  port: 0 = any free one.
+  port: of the Reverb server; 0 = any free one.
   """
 
   queue_size: int = 256
@@ -192,12 +188,21 @@ class ActorConfig:
     half's actions are computed; pays where an actor has a core of its own and its
     environments are slow (docs/performance.md).
   max_failures: consecutive failures of one actor's worker before the run ends.
-  connect_timeout_s: how long a worker waits for the server, also after a broken stream.
+  connect_timeout_s: how long an actor waits for a server that was there and went. Where the
+    learner is on another host it is also the limit for one that was not there yet; on one
+    machine that wait has no limit, since the launcher ends the actors if the learner dies.
+  step_timeout_s: after this long in one step of a group of environments they count as hung, and
+    the worker is ended and started anew; 0 = no limit.
+  reset_timeout_s: the same of making them, of a reset, and of a step in which an episode begins.
+    Simulators that start a program or load a level take up to two minutes, more on a busy
+    machine, and those of a group begin one after the other.
   """
 
   environment_groups: Literal[1, 2] = 1
   max_failures: int = 3
   connect_timeout_s: float = 60.0
+  step_timeout_s: float = 60.0
+  reset_timeout_s: float = 300.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,7 +211,8 @@ class TransportConfig:
 
   kind: `grpc` sends flat arrays and unpickles nothing; `courier` is Launchpad's own,
     for trusted networks only.
-  host: address that the learner binds. port: 0 = any free one.
+  host: address that the learner binds.
+  port: that the learner listens on; 0 = any free one.
   """
 
   kind: Literal['grpc', 'courier'] = 'grpc'
@@ -218,7 +224,8 @@ class TransportConfig:
 class CheckpointConfig:
   """When and what is saved.
 
-  period_s: seconds between checkpoints. keep: how many of the newest stay.
+  period_s: seconds between checkpoints.
+  keep: how many of the newest stay.
   replay: save the replay memory too, with the newest checkpoint only; a queue is never saved.
   """
 
@@ -229,31 +236,39 @@ class CheckpointConfig:
 
 @dataclasses.dataclass(frozen=True)
 class LearnerConfig:
-  """Process of the learner.
+  """The learner's process.
 
   tensorflow_threads: threads of TensorFlow's operations; 1 costs the fewest CPU-seconds on
     small networks. Inference and training share them, so convolutions want 2 (the Atari
     configurations): docs/performance.md. 0 = TensorFlow's choice.
   log_period_s: seconds between two rows of the logs.
-  xla: compile the gradient step of the on-policy agent, which takes some seconds at the first
-    update. Nearly twice as fast on small dense networks; it saves nothing with V-MPO, which sorts,
-    and an LSTM cannot be compiled.
+  xla: compile the gradient step, which takes some seconds at the first update. Nearly twice as
+    fast on small dense networks; it saves nothing with a loss that sorts, and an LSTM cannot be
+    compiled.
+  logger: what gets each row of metrics beside metrics.csv and TensorBoard: wandb, mlflow, or
+    `package.module:factory`, your own function `factory(config, run_dir)` that returns a
+    `core.Logger`; '' = none.
   """
 
   tensorflow_threads: int = 1
   log_period_s: float = 1.0
   xla: bool = False
+  logger: str = ''
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExperimentConfig:
-  """One experiment.
+  """One experiment: its length, its size and its parts.
 
   name: of the configuration; names the run folder.
+  seed: of everything random.
+  num_actors: processes that step environments.
+  environments_per_actor: training environments in each of them.
   total_steps: agent steps (unmasked transitions) after which the run ends.
   max_wall_s: seconds after which it ends; 0 = no limit.
   initial_checkpoint: run folder or checkpoint whose weights to start from; '' = none.
   num_evaluation_environments: environments played greedily beside training.
+  agent: how it learns.
   """
 
   name: str
@@ -273,36 +288,3 @@ class ExperimentConfig:
   transport: TransportConfig = TransportConfig()
   learner: LearnerConfig = LearnerConfig()
   checkpoint: CheckpointConfig = CheckpointConfig()
-
-
-def num_training_environments(config: ExperimentConfig) -> int:
-  """Training environments have ids 0 ... n-1, evaluation environments follow."""
-  return config.num_actors * config.environments_per_actor
-
-
-def num_environments(config: ExperimentConfig) -> int:
-  """All environments, training and evaluation."""
-  return num_training_environments(config) + config.num_evaluation_environments
-
-
-def inference_batch_size(config: ExperimentConfig) -> int:
-  """Rows at which the server runs a batch without waiting for the time-out."""
-  if config.inference.batch_size:
-    return config.inference.batch_size
-  num_groups = config.num_actors * config.actor.environment_groups
-  return num_training_environments(config) // min(2, num_groups)
-
-
-def unroll_rows(agent: AgentConfig) -> int:
-  """L, the rows of an unroll."""
-  return agent.overlap + agent.unroll_length + 1
-
-
-def unrolls_per_update(config: ExperimentConfig) -> int:
-  """Unrolls that each training environment gives to a strictly on-policy update."""
-  return config.agent.batch_size // num_training_environments(config)
-
-
-def writer_backlog(config: ExperimentConfig) -> int:
-  """Finished unrolls that may wait for the replay writer."""
-  return config.replay.writer_backlog or config.agent.batch_size

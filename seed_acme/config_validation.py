@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 
 from seed_acme import config as config_lib
+from seed_acme import sizes
 from seed_acme import types
+from seed_acme.checks import field_types
+from seed_acme.checks import numbers
 
 
 def validate(config: config_lib.ExperimentConfig) -> None:
   """Raises `types.UserError` for values that cannot work, naming value and fix."""
+  if not isinstance(config, config_lib.ExperimentConfig):
+    raise types.UserError(
+      f'config ({field_types.shown(config)}) is of type {type(config).__name__}; expected '
+      'ExperimentConfig, as seed_acme.configs.registry.load(NAME) returns it'
+    )
+  field_types.check(config)
   _check_counts(config)
-  _check_optimizer(config.agent.optimizer)
-  config.agent.check()
-  if isinstance(config.agent, config_lib.ReplayAgentConfig):
-    _check_replay_memory(config.agent, config.replay)
   agent, replay = config.agent, config.replay
   if config.environments_per_actor % config.actor.environment_groups:
     raise types.UserError(
@@ -26,7 +31,9 @@ def validate(config: config_lib.ExperimentConfig) -> None:
       f'agent.batch_size ({agent.batch_size}) is not a multiple of '
       f'replay.unrolls_per_item ({replay.unrolls_per_item}): change one of them'
     )
-  if replay.queue_size < agent.batch_size and not isinstance(agent, config_lib.ReplayAgentConfig):
+  if agent.replay_spec().is_memory:
+    _check_memory(config)
+  elif replay.queue_size < agent.batch_size:
     raise types.UserError(
       f'replay.queue_size ({replay.queue_size}) is smaller than agent.batch_size '
       f'({agent.batch_size}); the learner would wait for ever: raise replay.queue_size'
@@ -34,39 +41,39 @@ def validate(config: config_lib.ExperimentConfig) -> None:
   if config.inference.strictly_on_policy:
     _check_strictly_on_policy(config)
   _check_network(config)
-  batch_size = config_lib.inference_batch_size(config)
-  if batch_size > config_lib.num_environments(config):
+  batch_size = sizes.inference_batch_size(config)
+  if batch_size > sizes.num_environments(config):
     raise types.UserError(
       f'inference.batch_size ({batch_size}) exceeds the number of environments '
-      f'({config_lib.num_environments(config)}): lower it, or leave it 0'
+      f'({sizes.num_environments(config)}): lower it, or leave it 0'
     )
+  agent.check(config)
+
+
+def check_optimizer(optimizer: config_lib.OptimizerConfig, name: str) -> None:
+  """For agents to call. name: of the field that holds the optimiser."""
+  if not optimizer.epsilon > 0:
+    raise types.UserError(
+      f'{name}.epsilon ({optimizer.epsilon}) must be > 0: the first update divides by it'
+    )
+  of = lambda *fields: {f'{name}.{field}': getattr(optimizer, field) for field in fields}
+  numbers.check_at_least_zero(of('learning_rate', 'max_gradient_norm'))
+  for field, value in of('adam_beta1', 'adam_beta2', 'rmsprop_decay', 'rmsprop_momentum').items():
+    if not 0 <= value < 1:
+      raise types.UserError(f'{field} ({value}) must be in [0, 1)')
 
 
 def _check_network(config: config_lib.ExperimentConfig) -> None:
-  agent, network = config.agent, config.network
-  if config.learner.xla and not agent.makes_passes():
-    raise types.UserError(
-      f'learner.xla (True) compiles the passes of an agent over its samples, and {agent.agent} '
-      'makes none: set it to False'
-    )
-  if config.learner.xla and network.core == 'lstm':
+  if config.learner.xla and config.network.core == 'lstm':
     raise types.UserError(
       "learner.xla (True) cannot compile network.core 'lstm', whose gradient "
       'is one fused operation: set it to False'
     )
-  # A network of the user's own is looked at when it is made.
-  has_memory = not network.module and (network.core != 'none' or network.frame_stack > 1)
-  if has_memory and agent.learns_single_rows():
-    raise types.UserError(
-      "agent.minibatch_of ('transitions') needs a network without memory, and this one "
-      f"(network.core '{network.core}', network.frame_stack {network.frame_stack}) has a state "
-      "that runs along an unroll: choose 'unrolls'"
-    )
 
 
 def _check_strictly_on_policy(config: config_lib.ExperimentConfig) -> None:
-  num_environments = config_lib.num_training_environments(config)
-  if isinstance(config.agent, config_lib.ReplayAgentConfig):
+  num_environments = sizes.num_training_environments(config)
+  if config.agent.replay_spec().is_memory:
     raise types.UserError(
       'inference.strictly_on_policy (True) needs an agent that learns each unroll once; '
       f'{config.agent.agent} learns from a memory: set it to False'
@@ -84,49 +91,12 @@ def _check_strictly_on_policy(config: config_lib.ExperimentConfig) -> None:
     )
 
 
-def _check_replay_memory(
-  agent: config_lib.ReplayAgentConfig, replay: config_lib.ReplayConfig
-) -> None:
-  if replay.unrolls_per_item != 1:
+def _check_memory(config: config_lib.ExperimentConfig) -> None:
+  if config.replay.unrolls_per_item != 1:
     raise types.UserError(
-      f'replay.unrolls_per_item ({replay.unrolls_per_item}) must be 1 for an agent with a '
+      f'replay.unrolls_per_item ({config.replay.unrolls_per_item}) must be 1 for an agent with a '
       'replay memory: each unroll is drawn by itself'
     )
-  if agent.replay_min_size > agent.replay_capacity:
-    raise types.UserError(
-      f'agent.replay_min_size ({agent.replay_min_size}) exceeds agent.replay_capacity '
-      f'({agent.replay_capacity}); the learner would wait for ever: lower it'
-    )
-  for name, value in (
-    ('replay_min_size', agent.replay_min_size),
-    ('replay_capacity', agent.replay_capacity),
-  ):
-    if value < 1:
-      raise types.UserError(f'agent.{name} ({value}) must be >= 1')
-  for name, exponent in (
-    ('priority_exponent', agent.priority_exponent),
-    ('importance_exponent', agent.importance_exponent),
-  ):
-    if not (math.isfinite(exponent) and exponent >= 0):
-      raise types.UserError(f'agent.{name} ({exponent}) must be >= 0')
-  if not (math.isfinite(agent.replay_ratio) and agent.replay_ratio > 0):
-    raise types.UserError(f'agent.replay_ratio ({agent.replay_ratio}) must be > 0')
-
-
-def _check_optimizer(config: config_lib.OptimizerConfig) -> None:
-  if not config.epsilon > 0:
-    raise types.UserError(
-      f'agent.optimizer.epsilon ({config.epsilon}) must be > 0: the first update divides by it'
-    )
-  shares = {
-    'adam_beta1': config.adam_beta1,
-    'adam_beta2': config.adam_beta2,
-    'rmsprop_decay': config.rmsprop_decay,
-    'rmsprop_momentum': config.rmsprop_momentum,
-  }
-  for name, value in shares.items():
-    if not 0 <= value < 1:
-      raise types.UserError(f'agent.optimizer.{name} ({value}) must be in [0, 1)')
 
 
 def _check_counts(config: config_lib.ExperimentConfig) -> None:
@@ -137,6 +107,9 @@ def _check_counts(config: config_lib.ExperimentConfig) -> None:
     'agent.unroll_length': config.agent.unroll_length,
     'agent.batch_size': config.agent.batch_size,
     'network.frame_stack': config.network.frame_stack,
+    'network.core_size': config.network.core_size,
+    'network.torso_output_size': config.network.torso_output_size,
+    **{f'network.mlp_sizes[{i}]': n for i, n in enumerate(config.network.mlp_sizes)},
     **{f'network.head_sizes[{i}]': n for i, n in enumerate(config.network.head_sizes)},
     'replay.unrolls_per_item': config.replay.unrolls_per_item,
     'inference.publish_period': config.inference.publish_period,
@@ -151,6 +124,8 @@ def _check_counts(config: config_lib.ExperimentConfig) -> None:
     'learner.tensorflow_threads': config.learner.tensorflow_threads,
     'checkpoint.period_s': config.checkpoint.period_s,
     'actor.connect_timeout_s': config.actor.connect_timeout_s,
+    'actor.step_timeout_s': config.actor.step_timeout_s,
+    'actor.reset_timeout_s': config.actor.reset_timeout_s,
     'agent.overlap': config.agent.overlap,
     'network.previous_reward_bound': config.network.previous_reward_bound,
     'network.hidden_gain': config.network.hidden_gain,
@@ -162,8 +137,6 @@ def _check_counts(config: config_lib.ExperimentConfig) -> None:
     'transport.port': config.transport.port,
     'inference.batch_size': config.inference.batch_size,
     'inference.timeout_ms': config.inference.timeout_ms,
-    'agent.optimizer.learning_rate': config.agent.optimizer.learning_rate,
-    'agent.optimizer.max_gradient_norm': config.agent.optimizer.max_gradient_norm,
   }
   for bound, fields in ((1, at_least_one), (0, at_least_zero)):
     for name, value in fields.items():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -35,6 +36,9 @@ class RecurrentNetwork(Protocol):
 
   The core's state is replaced by the initial state wherever a row is FIRST, so that
   `unroll` over rows equals stepping through them.
+
+  An actor-critic may have an attribute `value_layer`, the linear layer of one output that
+  gives the value: PopArt then rescales it, instead of appending one of its own.
   """
 
   @property
@@ -107,6 +111,33 @@ class Logger(Protocol):
     """Flushes."""
 
 
+@dataclasses.dataclass(frozen=True)
+class ReplaySpec:
+  """The replay an agent wants, as data; `replay.tables` builds it.
+
+  kind: `queue` hands every unroll to the learner exactly once, in order; `uniform` and
+    `prioritized` are memories, which keep unrolls and draw from them with replacement.
+  capacity: unrolls that a memory keeps; the oldest go first.
+  min_size: unrolls there must be in a memory before the first is drawn.
+  ratio: unrolls drawn for every unroll inserted; 1 for a queue.
+  priority_exponent: alpha of P(i) = p_i^alpha / sum_j p_j^alpha, of `prioritized`.
+
+  Messages speak of `agent.replay_capacity` and `agent.replay_min_size`, which an agent's
+  configuration is to call them.
+  """
+
+  kind: Literal['queue', 'uniform', 'prioritized'] = 'queue'
+  capacity: int = 0
+  min_size: int = 0
+  ratio: float = 1.0
+  priority_exponent: float = 0.0
+
+  @property
+  def is_memory(self) -> bool:
+    """Whether unrolls stay after they were drawn."""
+    return self.kind != 'queue'
+
+
 class ReplayMemory(Protocol):
   """What the training loop asks of a replay that keeps its unrolls."""
 
@@ -121,6 +152,19 @@ class ReplayMemory(Protocol):
 
     Raises RuntimeError where it cannot be written.
     """
+
+
+class UnrollAccount(Protocol):
+  """What becomes of unrolls between the writer and the learner, since this start."""
+
+  def confirmed(self) -> int:
+    """Unrolls that replay has confirmed."""
+
+  def received(self) -> int:
+    """Unrolls that the learner has got; of a memory, as often as they were drawn."""
+
+  def missing(self) -> str:
+    """What to tell of unrolls that are lost between the two; '' if there are none."""
 
 
 class UnrollSink(Protocol):

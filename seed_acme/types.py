@@ -110,11 +110,13 @@ class Exploration(NamedTuple):
   place: `[N]` float32 in [0, 1], where the environment stands among the training
     environments: 0 the first, 1 the last, so that each may explore differently.
   is_evaluation: `[N]` bool, true for rows of evaluation environments.
+  agent_steps: `[N]` int64, steps of the run so far, the same in every row: for schedules.
   """
 
   uniforms: Nest
   place: Nest
   is_evaluation: Nest
+  agent_steps: Nest
 
 
 class Unroll(NamedTuple):
@@ -145,11 +147,11 @@ class Sample(NamedTuple):
 class LossOutput(NamedTuple):
   """Loss -> learner.
 
-  loss: scalar. metrics: `{'group/name': scalar}`. priorities: `[B]`, or None where
-  the agent's replay has none.
+  losses: a scalar for each objective, by name. metrics: `{'group/name': scalar}`. priorities:
+  `[B]`, or None where the agent's replay has none.
   """
 
-  loss: Nest
+  losses: dict[str, Any]
   metrics: dict[str, Any]
   priorities: Nest | None = None
 
@@ -157,8 +159,8 @@ class LossOutput(NamedTuple):
 class Variables(NamedTuple):
   """Learner -> inference: a published copy of the weights.
 
-  version: number of learner updates that made it. values: tensors in the order of
-  `network.variables`.
+  version: number of learner updates that made it. values: tensors of the variables that acting
+  reads, in its order.
   """
 
   version: int
@@ -184,13 +186,41 @@ def num_discrete_actions(spec: EnvironmentSpec) -> int:
   if isinstance(action, dm_specs.DiscreteArray):
     return int(action.num_values)
   raise UserError(
-    f'the environment takes actions {action!r}; this agent needs one discrete action '
-    '(dm_env.specs.DiscreteArray): choose another agent or discretise the actions'
+    f'the environment takes actions {_described(action)}; this agent needs one discrete action '
+    f'(dm_env.specs.DiscreteArray): {_mend(action)}'
   )
+
+
+def _described(action: Nest) -> str:
+  if not isinstance(action, dm_specs.BoundedArray):
+    return repr(action)
+  low, high = np.min(action.minimum), np.max(action.maximum)
+  return f'of shape {action.shape}, {np.dtype(action.dtype).name} from {low:g} to {high:g}'
+
+
+def _mend(action: Nest) -> str:
+  other = 'choose an agent that takes such actions, on_policy for one'
+  is_float = isinstance(action, dm_specs.BoundedArray) and np.issubdtype(action.dtype, np.floating)
+  if is_float and np.prod(action.shape) == 1:
+    return f'add --config.environment.settings action_bins 5, which makes it so, or {other}'
+  return other
 
 
 class UserError(Exception):
   """Wrong input from outside (a flag, a level, a file): shown without a traceback.
 
-  The message states the bad value and the fix, in at most four lines.
+  The message states the bad value and the fix, in at most four lines. Commands end with 2, and
+  nothing is tried again.
   """
+
+
+class Failure(Exception):
+  """What went wrong though the input is right: a full disk, damaged data, a NaN reward.
+
+  Shown without a traceback, as the message names the cause. Commands end with 1, so that
+  `--max_restarts` and clusters try again.
+  """
+
+
+class TrainingFailed(Exception):
+  """A run ended with an error; the text is what the command line shows."""

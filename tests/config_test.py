@@ -6,22 +6,23 @@ import pytest
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
+from seed_acme import sizes
 from seed_acme import types
+from seed_acme.agents.on_policy import presets
 from seed_acme.agents.r2d2 import config as r2d2_config
-from seed_acme.agents.vtrace import config as vtrace_config
 
 
 def _experiment(**fields):
   return config_lib.ExperimentConfig(
     name='test',
     environment=config_lib.EnvironmentConfig(id='catch'),
-    agent=fields.pop('agent', vtrace_config.VTraceConfig()),
+    agent=fields.pop('agent', presets.vtrace()),
     **fields,
   )
 
 
 def _optimizer(**fields):
-  return vtrace_config.VTraceConfig(optimizer=config_lib.OptimizerConfig(**fields))
+  return presets.vtrace(optimizer=config_lib.OptimizerConfig(**fields))
 
 
 @pytest.mark.parametrize(
@@ -30,13 +31,13 @@ def _optimizer(**fields):
     ({'num_actors': 0}, r'num_actors \(0\)'),
     ({'total_steps': 0}, r'total_steps \(0\)'),
     ({'max_wall_s': float('nan')}, r'max_wall_s \(nan\)'),
-    ({'agent': vtrace_config.VTraceConfig(unroll_length=0)}, r'agent.unroll_length \(0\)'),
-    ({'agent': vtrace_config.VTraceConfig(overlap=-1)}, r'agent.overlap \(-1\)'),
+    ({'agent': presets.vtrace(unroll_length=0)}, r'agent.unroll_length \(0\)'),
+    ({'agent': presets.vtrace(overlap=-1)}, r'agent.overlap \(-1\)'),
     ({'agent': _optimizer(epsilon=0.0)}, r'agent.optimizer.epsilon \(0.0\)'),
     ({'agent': _optimizer(adam_beta2=1.0)}, r'agent.optimizer.adam_beta2 \(1.0\)'),
     ({'agent': _optimizer(learning_rate=-1.0)}, r'agent.optimizer.learning_rate \(-1.0\)'),
     *(
-      ({'agent': vtrace_config.VTraceConfig(**{name: value})}, rf'agent.{name} \({value}\) {said}')
+      ({'agent': presets.vtrace(**{name: value})}, rf'agent.{name} \({value}\) {said}')
       for name, value, said in (
         ('discount', 1.5, 'must be in'),
         ('lambda_', -0.1, 'must be in'),
@@ -45,18 +46,13 @@ def _optimizer(**fields):
         ('c_clip', -1.0, 'must be > 0'),
         ('policy_rho_clip', float('nan'), 'must be > 0'),
         ('value_cost', -0.5, 'must be >= 0'),
-        ('entropy_cost', float('nan'), 'must be >= 0'),
         ('kl_cost', float('inf'), 'must be a finite'),
         ('max_abs_reward', -1.0, 'must be >= 0'),
-        ('target_entropy', float('nan'), 'must be a finite'),
-        ('entropy_adjustment_speed', 0.0, 'must be > 0'),
       )
     ),
-    (
-      {'agent': vtrace_config.VTraceConfig(target_entropy=0.5, entropy_cost=0.0)},
-      r'agent.entropy_cost \(0.0\) must be > 0 with agent.target_entropy',
-    ),
     ({'network': config_lib.NetworkConfig(hidden_gain=-1.0)}, r'network.hidden_gain \(-1.0\)'),
+    ({'network': config_lib.NetworkConfig(mlp_sizes=(64, 0))}, r'network.mlp_sizes\[1\] \(0\)'),
+    ({'network': config_lib.NetworkConfig(core_size=-1)}, r'network.core_size \(-1\)'),
     (
       {'environments_per_actor': 3, 'actor': config_lib.ActorConfig(environment_groups=2)},
       r'environments_per_actor \(3\)',
@@ -78,13 +74,13 @@ def test_defaults_work():
 
 @pytest.mark.parametrize('name', ['rho_clip', 'c_clip', 'policy_rho_clip'])
 def test_importance_weights_may_go_without_a_bound(name):
-  config_validation.validate(_experiment(agent=vtrace_config.VTraceConfig(**{name: float('inf')})))
+  config_validation.validate(_experiment(agent=presets.vtrace(**{name: float('inf')})))
 
 
 def _strict(batch_size=32, publish_period=1, agent=None, **fields):
   """Two actors of eight environments."""
   return _experiment(
-    agent=agent or vtrace_config.VTraceConfig(batch_size=batch_size),
+    agent=agent or presets.vtrace(batch_size=batch_size),
     num_actors=2,
     environments_per_actor=8,
     **fields,
@@ -96,7 +92,7 @@ def _strict(batch_size=32, publish_period=1, agent=None, **fields):
 def test_strictly_on_policy_every_environment_gives_as_many_unrolls(batch_size, num_unrolls):
   config = _strict(batch_size)
   config_validation.validate(config)
-  assert config_lib.unrolls_per_update(config) == num_unrolls
+  assert sizes.unrolls_per_update(config) == num_unrolls
 
 
 @pytest.mark.parametrize(
@@ -136,12 +132,12 @@ def test_the_automatic_batch_is_half_of_the_environments(num_actors, groups, exp
     environments_per_actor=32,
     actor=config_lib.ActorConfig(environment_groups=groups),
   )
-  assert config_lib.inference_batch_size(config) == expected
+  assert sizes.inference_batch_size(config) == expected
   chosen = dataclasses.replace(config, inference=config_lib.InferenceConfig(batch_size=7))
-  assert config_lib.inference_batch_size(chosen) == 7
+  assert sizes.inference_batch_size(chosen) == 7
 
 
 def test_unroll_rows_and_backlog():
-  config = _experiment(agent=vtrace_config.VTraceConfig(unroll_length=20, overlap=40))
-  assert config_lib.unroll_rows(config.agent) == 61
-  assert config_lib.writer_backlog(config) == config.agent.batch_size
+  config = _experiment(agent=presets.vtrace(unroll_length=20, overlap=40))
+  assert sizes.unroll_rows(config.agent) == 61
+  assert sizes.writer_backlog(config) == config.agent.batch_size

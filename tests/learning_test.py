@@ -1,46 +1,48 @@
 """Short learning runs in one process: seeds are fixed, budgets are counted in agent steps.
 
-The budgets are twice the worst of ten seeds; the ten numbers stand beside them. On one
+The budgets are at least twice the worst of ten seeds; the ten numbers stand beside them. On one
 machine the test's own seed always takes the same number; another processor rounds
 differently and is another draw.
 """
 
 import dataclasses
+import statistics
 
 import pytest
 
-from seed_acme import run_directory
-from seed_acme import saved_config
-from seed_acme import training
+from seed_acme import config as config_lib
 from seed_acme.configs import registry
 from seed_acme.envs import memory_chain
-from seed_acme.programs import evaluation
+from seed_acme.learning import training_loop
 from seed_acme.programs import single_process
+from seed_acme.programs.reports import evaluation
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 
 pytestmark = pytest.mark.timeout(1200)
 
 # Agent steps until the mean return of the last 100 episodes was >= 0.9, seeds 1 ... 10:
-# 20160, 25920, 25920, 21888, 23040, 24192, 26496, 21312, 19008, 22464 (3 CPU-seconds each).
+# 23040, 22464, 21312, 23040, 24768, 21888, 26496, 19584, 21312, 23040 (3 CPU-seconds each).
 _CATCH_STEPS = 53_000
 # The same, >= 0.95: 32384, 22528, 28160, 33792, 40832, 29568, 30976, 29568, 25344, 18304
 # (5 CPU-seconds each).
 _MEMORY_STEPS = 82_000
 _MEMORYLESS_STEPS = 45_000  # more than nine of ten seeds need with a memory
-# R2D2 from prioritized replay, until the last 100 evaluation episodes had a mean return >= 0.95;
-# training explores, and stays near 0.8 on Catch. What Reverb draws has no seed, so a seed's
-# number is another one each time (13 CPU-seconds each on Catch, 8 on MemoryChain).
-# Catch: 23040, 17856, 15552, 28224, 16128, 28224, 25920, 19584, 16704, 22464.
-_R2D2_CATCH_STEPS = 57_000
-# MemoryChain: 6336, 7040, 9152, 11264, 7040, 14080, 5632, 7040, 11264, 12672.
-_R2D2_MEMORY_STEPS = 29_000
-_R2D2_MEMORYLESS_STEPS = 16_000  # more than any of the ten seeds needs with a memory
+# R2D2: the whole run, over which the learning rate falls to 0. A learnt policy is lost for some
+# hundred steps now and then, so one look at it may fall on such a moment: with a constant rate 8 of
+# 98 looks were below 0.9, down to 0.52; with the falling one 2 of 217 (Catch, 100 episodes a look).
+# What Reverb draws has no seed, so a seed's run is another one each time (13 CPU-seconds each).
+_R2D2_CATCH_STEPS = 50_000
+_R2D2_MEMORY_STEPS = 30_000
+_R2D2_MEMORYLESS_STEPS = 16_000  # with a memory, seeds 1 ... 10 reached 0.95 within 9,200
+# FrozenLake without slipping, a Discrete observation, >= 0.9; seeds 1 ... 6: 4505, 4528, 4274,
+# 4237, 3992, 5098 (1 CPU-second each). With the observation as one number seeds 1, 2 and 3 have
+# not got there after 30,000.
+_FROZEN_LAKE_STEPS = 12_000
 
 
-def _train(config, folder, target, max_steps):
-  """Trains until the last 100 episodes reach `target`, and returns whether they did.
-
-  Episodes of evaluation, where the configuration has environments for it.
-  """
+def _start(config, folder):
+  """The program and its episodes: of evaluation, if it has environments for that."""
   run = run_directory.create(folder)
   saved_config.save(config, run.config)
   program = single_process.SingleProcess(config, run)
@@ -49,13 +51,19 @@ def _train(config, folder, target, max_steps):
     if config.num_evaluation_environments
     else program.server.training_episodes
   )
+  return program, episodes
+
+
+def _train(config, folder, target, max_steps):
+  """Trains until the last 100 episodes reach `target`, and returns whether they did."""
+  program, episodes = _start(config, folder)
   steps, is_solved = 0, False
   while steps < max_steps and not is_solved:
     program.step()
     steps = program.counters.snapshot().agent_steps
     window = episodes.summary()
     is_solved = window.num_episodes >= 100 and window.score >= target
-  program.loop.finish(training.FINISHED)
+  program.loop.finish(training_loop.FINISHED)
   program.close()
   return is_solved
 
@@ -94,33 +102,62 @@ def test_memory_chain_is_not_learnt_without_a_memory(tmp_path):
   assert _memory_score(tmp_path) <= 0.3
 
 
-def _r2d2(name, seed=1, replay='prioritized'):
+def _r2d2(name, total_steps, seed=1, replay='prioritized'):
   config = registry.load(name)
   return dataclasses.replace(
     config,
     seed=seed,
     num_evaluation_environments=32,
+    total_steps=total_steps,
     agent=dataclasses.replace(config.agent, replay=replay),
   )
 
 
+def _train_to_the_end(config, folder):
+  """Returns the mean return of the last 100 episodes at the end of each hundredth of the run."""
+  program, episodes = _start(config, folder)
+  scores = []
+  while (steps := program.counters.snapshot().agent_steps) < config.total_steps:
+    if steps >= len(scores) * config.total_steps / 100:
+      scores.append(episodes.summary().score)
+    program.step()
+  program.loop.finish(training_loop.FINISHED)
+  program.close()
+  return scores
+
+
+def _usual(scores):
+  """Over the last 30 % of the run."""
+  return statistics.median(scores[-30:])
+
+
 def test_catch_is_learnt_with_r2d2(tmp_path):
-  assert _train(_r2d2('catch_r2d2'), tmp_path, target=0.95, max_steps=_R2D2_CATCH_STEPS)
-  result = evaluation.evaluate(str(tmp_path), num_episodes=200)
-  assert result['return_mean'] >= 0.9
-  assert result['length_mean'] == 9
+  scores = _train_to_the_end(_r2d2('catch_r2d2', _R2D2_CATCH_STEPS), tmp_path)
+  assert _usual(scores) >= 0.95
+  assert evaluation.evaluate(str(tmp_path), num_episodes=200)['length_mean'] == 9
 
 
 def test_memory_chain_is_learnt_with_r2d2(tmp_path):
-  config = _r2d2('memory_chain_r2d2')
-  assert _train(config, tmp_path, target=0.95, max_steps=_R2D2_MEMORY_STEPS)
-  assert _memory_score(tmp_path) >= 0.9
+  scores = _train_to_the_end(_r2d2('memory_chain_r2d2', _R2D2_MEMORY_STEPS), tmp_path)
+  assert _usual(scores) >= 0.95
 
 
 def test_memory_chain_stays_at_chance_with_r2d2_without_a_memory(tmp_path):
-  config = _without_memory(_r2d2('memory_chain_r2d2'))
-  assert not _train(config, tmp_path, target=0.95, max_steps=_R2D2_MEMORYLESS_STEPS)
+  config = _without_memory(_r2d2('memory_chain_r2d2', _R2D2_MEMORYLESS_STEPS))
+  _train_to_the_end(config, tmp_path)
   assert abs(_memory_score(tmp_path)) <= 0.15  # five standard errors
+
+
+def test_discrete_observations_are_learnt_from(tmp_path):
+  pytest.importorskip('gymnasium')
+  config = dataclasses.replace(
+    registry.load('gym_vtrace'),
+    seed=2,
+    num_actors=1,
+    total_steps=120_000,
+    environment=config_lib.EnvironmentConfig('gymnasium:FrozenLake-v1', {'is_slippery': False}),
+  )
+  assert _train(config, tmp_path / 'run', 0.9, _FROZEN_LAKE_STEPS)
 
 
 @pytest.mark.learning
@@ -130,14 +167,13 @@ def test_memory_chain_stays_at_chance_with_r2d2_without_a_memory(tmp_path):
 @pytest.mark.parametrize('replay', ['prioritized', 'uniform'])
 @pytest.mark.parametrize('seed', [1, 2, 3])
 def test_r2d2_learns_from_either_replay(tmp_path, name, max_steps, replay, seed):
-  assert _train(_r2d2(name, seed, replay), tmp_path, target=0.95, max_steps=max_steps)
-  assert evaluation.evaluate(str(tmp_path), num_episodes=200)['return_mean'] >= 0.9
+  assert _usual(_train_to_the_end(_r2d2(name, max_steps, seed, replay), tmp_path)) >= 0.95
 
 
 @pytest.mark.learning
 def test_memory_chain_stays_at_chance_with_r2d2_for_as_long_as_it_may_take_with_a_memory(tmp_path):
-  config = _without_memory(_r2d2('memory_chain_r2d2'))
-  assert not _train(config, tmp_path, target=0.95, max_steps=2 * _R2D2_MEMORY_STEPS)
+  config = _without_memory(_r2d2('memory_chain_r2d2', 2 * _R2D2_MEMORY_STEPS))
+  _train_to_the_end(config, tmp_path)
   assert abs(_memory_score(tmp_path)) <= 0.15
 
 
@@ -145,7 +181,7 @@ def test_memory_chain_stays_at_chance_with_r2d2_for_as_long_as_it_may_take_with_
 def test_memory_chain_at_the_whole_budget_of_its_configuration(tmp_path):
   config = registry.load('memory_chain_vtrace')
   for name, experiment in (('with', config), ('without', _without_memory(config))):
-    _train(experiment, tmp_path / name, target=2.0, max_steps=config.total_steps)
+    _train_to_the_end(experiment, tmp_path / name)
   assert _memory_score(tmp_path / 'with') >= 0.9
   assert _memory_score(tmp_path / 'without') <= 0.3
 
@@ -160,7 +196,7 @@ def test_catch_is_learnt_with_every_seed(tmp_path, seed):
 @pytest.mark.learning
 def test_catch_stays_learnt(tmp_path):
   config = registry.load('catch_vtrace')
-  _train(config, tmp_path, target=2.0, max_steps=config.total_steps)
+  _train_to_the_end(config, tmp_path)
   assert evaluation.evaluate(str(tmp_path), num_episodes=1000)['return_mean'] >= 0.9
 
 

@@ -29,7 +29,7 @@ def estimate(
   """values `[T+1, B]`, log_rhos `[T, B]` of the policy over the behaviour.
 
   gae:    A_t of Schulman et al. 2016, target V_t + A_t
-  vtrace: targets of Espeholt et al. 2018; A_t in the form of GAE, not weighted by the
+  vtrace: targets of Espeholt et al. 2018; A_t by `advantage_form`, not weighted by the
           ratio, which the policy loss does
   nstep:  target G^n_t, A_t = G^n_t - V_t
   """
@@ -48,11 +48,22 @@ def estimate(
         rho_clip=config.rho_clip,
         c_clip=config.c_clip,
         policy_rho_clip=None,
-        advantage_lambda=config.lambda_,
+        advantage_lambda=1.0 if config.advantage_form == 'paper' else config.lambda_,
       )
     )
   targets = nstep.nstep_returns(values, rewards, discounts, mask, n=config.num_bootstrap_steps)
   return Estimates(targets, tf.stop_gradient(transitions_lib.select(mask, targets - values[:-1])))
+
+
+def estimates_in_loss(config: on_policy_config.OnPolicyConfig) -> bool:
+  """Whether advantages and targets come from the forward pass of the loss itself, and not from
+  one before it: where they are to be those of each minibatch, or where a single gradient step
+  takes them at the same weights. Normalised values need one before it.
+  """
+  is_one_step = config.num_epochs == on_policy_config.num_minibatches(config) == 1
+  return config.recompute_advantages == 'minibatch' or (
+    is_one_step and config.minibatch_of == 'unrolls' and config.values.statistics == 'none'
+  )
 
 
 def rewards_to_learn(rewards: tf.Tensor, config: on_policy_config.OnPolicyConfig) -> tf.Tensor:

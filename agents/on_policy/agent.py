@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from seed_acme.agents import base
+import functools
+
+from seed_acme import agent as agent_lib
+from seed_acme import config as config_lib
+from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
-from seed_acme.agents.on_policy import loss
 from seed_acme.agents.on_policy import network
 from seed_acme.agents.on_policy import policy
 
 
-def replay_spec(config: on_policy_config.OnPolicyConfig) -> base.ReplaySpec:
-  """A queue: every unroll is learnt in one update and then gone."""
-  del config
-  return base.ReplaySpec(kind='queue')
-
-
-AGENT = base.Agent(
-  make_network=network.make_network,
-  select_actions=policy.select_actions,
-  replay_spec=replay_spec,
-  loss=loss.loss,
-  initial_priorities=None,
-  after_update=None,
-  passes=learner.passes,
-  num_uniforms=policy.num_uniforms,
-)
+def make_agent(
+  spec: types.EnvironmentSpec,
+  network_config: config_lib.NetworkConfig,
+  config: on_policy_config.OnPolicyConfig,
+) -> agent_lib.Agent:
+  """Raises `types.UserError` for choices that do not go together."""
+  distribution = network.make_distribution(spec, config)
+  return agent_lib.Agent(
+    acting=agent_lib.Acting(
+      make=functools.partial(network.make_network, spec, network_config, distribution, config),
+      select_actions=functools.partial(policy.select_actions, distribution=distribution),
+      num_uniforms=distribution.num_uniforms,
+    ),
+    make_learning=functools.partial(learner.make_learning, config=config),
+  )

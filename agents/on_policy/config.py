@@ -7,13 +7,16 @@ Learning?". `presets` combines them into the algorithms people know.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from typing import Literal
 
 from seed_acme import config as config_lib
-from seed_acme import ranges
+from seed_acme import config_validation
 from seed_acme import types
+from seed_acme.checks import numbers
+from seed_acme.ops import action_checks
+from seed_acme.ops import std_checks
 
-_MIN_STD_ABOVE, _MAX_STD_ABOVE = 1e-6, 1e6  # what `safe_exp` can express, less a margin
 PENALTIES = ('entropy', 'kl_to_behaviour', 'kl_from_behaviour', 'kl_from_reference')
 
 
@@ -21,8 +24,7 @@ PENALTIES = ('entropy', 'kl_to_behaviour', 'kl_from_behaviour', 'kl_from_referen
 class PenaltyConfig:
   """One quantity x that is to be small.
 
-  weight: the loss has weight * mean(x). With a threshold, where the learnt weight starts;
-    0 = at 1.
+  weight: the loss has weight * mean(x). With a threshold, where the learnt weight starts; > 0.
   threshold: hold mean(x) <= threshold by learning the weight; None = the weight is fixed.
   speed: k of weight = exp(k p), p learnt.
   """
@@ -55,33 +57,57 @@ class OnPolicyConfig(config_lib.AgentConfig):
 
   batch_size: unrolls in one update. Weights reach inference once an update, after all epochs.
   num_epochs: passes over the batch in one update.
-  minibatch_of, minibatch_size: what a gradient step learns from; 0 = the whole batch.
-    Transitions need a network without recurrent core.
+  minibatch_of: what a gradient step learns from. Transitions need a network without a core.
+  minibatch_size: unrolls or transitions in a gradient step; 0 = the whole batch.
   recompute_advantages: with the weights of the moment, before each epoch or minibatch.
-  discount, lambda_: gamma per agent step, and the trace decay of `gae` and `vtrace`.
-  advantage: estimator. num_bootstrap_steps: of `nstep`. rho_clip, c_clip: of `vtrace`.
+  discount: gamma per agent step.
+  lambda_: trace decay of `gae` and `vtrace`.
+  advantage: estimator of the advantage.
+  advantage_form: of `vtrace`. `paper` has r + gamma v_{t+1} - V_t, whatever lambda is; `gae` has
+    lambda of the correction v_{t+1} - V_{t+1}, as GAE has it.
+  num_bootstrap_steps: n of `nstep`.
+  rho_clip: bound of the importance weight in the value target of `vtrace`; inf = none.
+  c_clip: bound of the weights that carry errors backwards in `vtrace`; inf = none.
   normalize_advantages: to mean 0 and standard deviation 1 within a minibatch.
-  advantage_offset: added afterwards. keep_advantages: the rest is left out of the policy loss.
-    keep_form: `shifted` asks of the advantage with its offset whether it is positive, and takes
+  advantage_offset: added to the advantages afterwards.
+  keep_advantages: the rest is left out of the policy loss.
+  keep_form: `shifted` asks of the advantage with its offset whether it is positive, and takes
     the mean over those that are kept; `original` asks before, and takes it over all.
-  policy_loss: see `policy_losses`; its settings follow. ppo_lower_bound: `linear` clips the
-    ratio to [1 - epsilon, 1 + epsilon], `reciprocal`, the original, to [1/(1 + epsilon), ...].
+  policy_loss: see `policy_losses`; its settings follow.
+  ppo_epsilon: of `ppo`, how far the ratio of probabilities may leave 1.
+  ppo_lower_bound: `linear` clips the ratio to [1 - epsilon, 1 + epsilon], `reciprocal`, the
+    original, to [1/(1 + epsilon), ...].
+  policy_rho_clip: bound of the importance weight in the loss of `vtrace`; inf = none.
+  awr_beta: of `awr`, temperature of the weights exp(advantage / beta).
+  awr_max_weight: bound of these weights; inf = none.
+  vmpo_epsilon: of `vmpo`, bound of the KL divergence that its temperature is learnt for.
+  vmpo_initial_temperature: where that temperature starts.
+  vmpo_speed: k of temperature = exp(k p), p learnt.
   vmpo_form: `paper`, or `original` with its weights, scale and temperature loss.
-  value_loss: `mse` has no factor 1/2. value_clip: PPO's clipping of the value's change, in
-    units of normalised values; 0 = off. value_cost multiplies the loss.
-  entropy: of x = -H(policy). kl_to_behaviour: KL(policy || behaviour), kl_from_behaviour:
-    KL(behaviour || policy), kl_from_reference: KL(reference || policy), the reference having
-    all parameters 0.
+  value_loss: of the value's error; `mse` is half of its square, `huber` the same up to huber_delta.
+  huber_delta: error at which `huber` becomes linear.
+  value_clip: PPO's clipping of the value's change, in units of normalised values; 0 = off.
+  value_cost: multiplies the value loss.
+  kl_cost: weight of KL(behaviour || policy) by one sample, the action that was played.
+  entropy: penalty on x = -H(policy).
+  kl_to_behaviour: penalty on x = KL(policy || behaviour).
+  kl_from_behaviour: penalty on x = KL(behaviour || policy).
+  kl_from_reference: penalty on x = KL(reference || policy), the reference having all parameters 0.
   penalties_in_rewards: weight * x of each step is taken from its reward instead of being a
     term of the loss; `added` is the original's sign.
-  rho_clip, c_clip, policy_rho_clip, awr_max_weight, observation_clip: inf = no bound.
-  max_abs_reward: rewards are clipped to this (0 = off), then multiplied by reward_scale.
-  observations, observation_clip: normalised, then clipped to [-clip, clip].
-  values: value targets are normalised (van Hasselt et al. 2016, PopArt). value_compensation:
-    the outputs are preserved when the statistics change. popart_order: statistics are renewed
-    before targets are normalised (paper), or after (original).
-  action_distribution, std_function, initial_std, min_std, state_independent_std: of
-    continuous actions. `deterministic_tanh` can act, but has no density to learn from.
+  max_abs_reward: rewards are clipped to this, before they are scaled; 0 = off.
+  reward_scale: multiplies rewards, after clipping.
+  observations: running statistics with which observations are normalised.
+  observation_clip: normalised observations are clipped to [-clip, clip]; inf = no bound.
+  values: running statistics with which value targets are normalised (van Hasselt et al. 2016,
+    PopArt).
+  value_compensation: values are preserved when the statistics change, once there are some.
+  popart_order: statistics are renewed before targets are normalised (paper), or after (original).
+  action_distribution: of continuous actions. `deterministic_tanh` has no density to learn from.
+  std_function: from the network's output to a standard deviation.
+  initial_std: standard deviation of an untrained policy.
+  min_std: least standard deviation.
+  state_independent_std: learn one standard deviation for all observations.
   """
 
   agent: str = 'on_policy'
@@ -96,6 +122,7 @@ class OnPolicyConfig(config_lib.AgentConfig):
   discount: float = 0.99
   lambda_: float = 0.95
   advantage: Literal['gae', 'vtrace', 'nstep'] = 'gae'
+  advantage_form: Literal['gae', 'paper'] = 'gae'
   num_bootstrap_steps: int = 5
   rho_clip: float = 1.0
   c_clip: float = 1.0
@@ -118,7 +145,8 @@ class OnPolicyConfig(config_lib.AgentConfig):
   value_loss: Literal['mse', 'huber'] = 'mse'
   huber_delta: float = 1.0
   value_clip: float = 0.0
-  value_cost: float = 1.0
+  value_cost: float = 2.0
+  kl_cost: float = 0.0
   entropy: PenaltyConfig = PenaltyConfig()
   kl_to_behaviour: PenaltyConfig = PenaltyConfig()
   kl_from_behaviour: PenaltyConfig = PenaltyConfig()
@@ -139,31 +167,24 @@ class OnPolicyConfig(config_lib.AgentConfig):
   min_std: float = 1e-3
   state_independent_std: bool = False
 
-  def check(self) -> None:
+  def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""
+    config_validation.check_optimizer(self.optimizer, 'agent.optimizer')
     _check_passes(self)
     _check_ranges(self)
     _check_penalties(self)
     _check_combinations(self)
+    _check_memory(self, experiment.network)
 
-  def makes_passes(self) -> bool:
+  def check_environment(self, spec: types.EnvironmentSpec) -> None:
     """See the base class."""
-    return True
-
-  def learns_single_rows(self) -> bool:
-    """See the base class."""
-    return self.minibatch_of == 'transitions'
+    action_checks.check(spec.action)
 
 
 def penalties(config: OnPolicyConfig) -> dict[str, PenaltyConfig]:
   """The active ones by name."""
   every = {name: getattr(config, name) for name in PENALTIES}
   return {name: penalty for name, penalty in every.items() if is_active(penalty)}
-
-
-def initial_weight(penalty: PenaltyConfig) -> float:
-  """Where a learnt weight starts."""
-  return penalty.weight or 1.0
 
 
 def num_elements(config: OnPolicyConfig) -> int:
@@ -200,57 +221,47 @@ def _check_passes(config: OnPolicyConfig) -> None:
 
 
 def _check_ranges(config: OnPolicyConfig) -> None:
-  named = lambda *names: {f'agent.{name}': getattr(config, name) for name in names}
-  ranges.check_above_zero(
-    named(
-      'ppo_epsilon',
-      'awr_beta',
-      'vmpo_epsilon',
-      'vmpo_initial_temperature',
-      'vmpo_speed',
-      'huber_delta',
-      'reward_scale',
-      'initial_std',
-    )
+  named = lambda *names: {f'agent.{name}': operator.attrgetter(name)(config) for name in names}
+  numbers.check_above_zero(
+    named('ppo_epsilon', 'awr_beta', 'vmpo_epsilon', 'vmpo_initial_temperature', 'vmpo_speed')
   )
-  ranges.check_above_zero(
+  numbers.check_above_zero(named('huber_delta', 'reward_scale', 'initial_std'))
+  numbers.check_above_zero(
     named('policy_rho_clip', 'rho_clip', 'c_clip', 'awr_max_weight', 'observation_clip'),
     infinite=True,
   )
-  ranges.check_at_least_zero(named('value_clip', 'value_cost', 'max_abs_reward', 'min_std'))
-  ranges.check_finite(named('advantage_offset'))
-  ranges.check_shares(
-    {
-      **named('discount', 'lambda_'),
-      'agent.observations.decay': config.observations.decay,
-      'agent.values.decay': config.values.decay,
-    }
+  numbers.check_at_least_zero(
+    named('value_clip', 'value_cost', 'kl_cost', 'max_abs_reward', 'min_std')
   )
+  numbers.check_finite(named('advantage_offset'))
+  numbers.check_shares(named('discount', 'lambda_', 'observations.decay', 'values.decay'))
   if config.num_bootstrap_steps < 1:
     raise types.UserError(f'agent.num_bootstrap_steps ({config.num_bootstrap_steps}) must be >= 1')
-  if not _MIN_STD_ABOVE <= config.initial_std - config.min_std <= _MAX_STD_ABOVE:
-    raise types.UserError(
-      f'agent.initial_std ({config.initial_std}) must be above agent.min_std '
-      f'({config.min_std}) by {_MIN_STD_ABOVE} to {_MAX_STD_ABOVE}'
-    )
+  std_checks.check(config.initial_std, config.min_std)
+
+
+def _check_penalty(name: str, penalty: PenaltyConfig) -> None:
+  numbers.check_at_least_zero({f'agent.{name}.weight': penalty.weight})
+  numbers.check_above_zero({f'agent.{name}.speed': penalty.speed})
+  if penalty.threshold is not None:
+    # Of -entropy it may well be negative.
+    check = numbers.check_finite if name == 'entropy' else numbers.check_at_least_zero
+    check({f'agent.{name}.threshold': penalty.threshold})
+    if not penalty.weight:
+      raise types.UserError(
+        f'agent.{name}.weight ({penalty.weight}) must be > 0 with agent.{name}.threshold: it '
+        'is what adjustment starts from, by factors. A small one, such as 1e-5, will do'
+      )
 
 
 def _check_penalties(config: OnPolicyConfig) -> None:
   for name in PENALTIES:
-    penalty = getattr(config, name)
-    ranges.check_at_least_zero({f'agent.{name}.weight': penalty.weight})
-    ranges.check_above_zero({f'agent.{name}.speed': penalty.speed})
-    if penalty.threshold is not None:  # of -entropy it may well be negative
-      check = ranges.check_finite if name == 'entropy' else ranges.check_at_least_zero
-      check({f'agent.{name}.threshold': penalty.threshold})
+    _check_penalty(name, getattr(config, name))
   of_behaviour = [name for name in penalties(config) if name.endswith('_behaviour')]
   if config.penalties_in_rewards == 'none' or not of_behaviour:
     return
-  num_estimates = {
-    'never': 1,
-    'epoch': config.num_epochs,
-    'minibatch': config.num_epochs * num_minibatches(config),
-  }
+  num_steps = config.num_epochs * num_minibatches(config)
+  num_estimates = {'never': 1, 'epoch': config.num_epochs, 'minibatch': num_steps}
   if num_estimates[config.recompute_advantages] == 1:
     raise types.UserError(
       f"agent.penalties_in_rewards ('{config.penalties_in_rewards}') with agent."
@@ -270,4 +281,15 @@ def _check_combinations(config: OnPolicyConfig) -> None:
     raise types.UserError(
       f"agent.keep_advantages ('{config.keep_advantages}') must be 'all' with "
       "agent.policy_loss 'vmpo', which takes the better half by itself"
+    )
+
+
+def _check_memory(config: OnPolicyConfig, network: config_lib.NetworkConfig) -> None:
+  # A network of the user's own is looked at when it is made.
+  has_memory = not network.module and (network.core != 'none' or network.frame_stack > 1)
+  if has_memory and config.minibatch_of == 'transitions':
+    raise types.UserError(
+      "agent.minibatch_of ('transitions') needs a network without memory, and this one "
+      f"(network.core '{network.core}', network.frame_stack {network.frame_stack}) has a state "
+      "that runs along an unroll: choose 'unrolls'"
     )

@@ -10,6 +10,7 @@ import tensorflow as tf
 from seed_acme import types
 from seed_acme.agents.on_policy import advantages as advantages_lib
 from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import learnt_weights
 from seed_acme.agents.on_policy import network as network_lib
 from seed_acme.agents.on_policy import penalties as penalties_lib
 from seed_acme.agents.on_policy import policy_losses
@@ -24,7 +25,8 @@ class Minibatch(NamedTuple):
   inputs: the rows that actions were chosen in, of unrolls `[T+1, M, ...]`. initial_state:
   `[M, ...]`, `()` for transitions. actions, behaviour_params: of these rows. The rest is the
   result: rewards clipped and scaled, discounts and mask of `ops.transitions`; value targets and
-  values when acting in the units that values are learnt in; advantages.
+  values when acting in the units that values are learnt in; advantages. Targets and advantages
+  are `()` where the loss makes them itself.
   """
 
   inputs: types.AgentInput
@@ -35,20 +37,28 @@ class Minibatch(NamedTuple):
   rewards: tf.Tensor
   discounts: tf.Tensor
   mask: tf.Tensor
-  targets: tf.Tensor
-  advantages: tf.Tensor
+  targets: types.Nest
+  advantages: types.Nest
+
+
+class Networks(NamedTuple):
+  """acting: the actor-critic. weights: what only learning needs."""
+
+  acting: network_lib.OnPolicyNetwork
+  weights: learnt_weights.LearntWeights
 
 
 def loss(
-  network: network_lib.OnPolicyNetwork,
-  minibatch: Minibatch,
-  config: on_policy_config.OnPolicyConfig,
+  networks: Networks, minibatch: Minibatch, config: on_policy_config.OnPolicyConfig
 ) -> types.LossOutput:
   """Scalar: policy loss + value_cost * value loss + penalties; means over unmasked steps.
 
+    kl_cost mean( log mu(a_t|x_t) - log pi(a_t|x_t) )  is KL(mu || pi) by one sample
+
   Penalties that are in the rewards are no term of the loss; their weights are learnt all the same.
   """
-  distribution, mask = network.distribution, minibatch.mask
+  network, weights, mask = networks.acting, networks.weights, minibatch.mask
+  distribution = network.distribution
   params, values, bootstrap = _predicted(network, minibatch, config)
   log_prob = distribution.log_prob(params, minibatch.actions)
   # What was stored in masked rows may be anything; 0 keeps it out of gradients.
@@ -58,14 +68,14 @@ def loss(
   log_ratio = log_prob - distribution.log_prob(behaviour_params, minibatch.actions)
   quantities = penalties_lib.quantities(distribution, params, behaviour_params, config)
   targets, advantages = minibatch.targets, minibatch.advantages
-  if config.recompute_advantages == 'minibatch':
+  if advantages_lib.estimates_in_loss(config):
     assert bootstrap is not None
     steps = transitions_lib.Transitions(minibatch.rewards, minibatch.discounts, mask)
-    estimates = estimate(network, bootstrap, steps, log_ratio, quantities, config)
+    estimates = estimate(networks, bootstrap, steps, log_ratio, quantities, config)
     targets = network.normalized_value(estimates.targets)
     advantages = estimates.advantages / network.value_std()
   policy = policy_losses.policy_loss(
-    log_prob, log_ratio, advantages, mask, network.temperature(), config
+    log_prob, log_ratio, advantages, mask, weights.temperature(), config
   )
   value = value_loss(
     network.normalized_value(values),
@@ -74,11 +84,12 @@ def loss(
     mask,
     config,
   )
-  penalty = penalties_lib.terms(quantities, network.penalty_weights(), mask, config)
+  penalty = penalties_lib.terms(quantities, weights.penalty_weights(), mask, config)
   losses = {
     'loss/policy': policy.loss,
     'loss/value': config.value_cost * value,
     'loss/penalties': (penalty.loss if config.penalties_in_rewards == 'none' else tf.zeros([])),
+    'loss/sampled_kl': config.kl_cost * transitions_lib.masked_mean(-log_ratio, mask),
     'loss/adjustment': policy.adjustment + penalty.adjustment,
   }
   metrics = {
@@ -86,18 +97,19 @@ def loss(
     **penalty.metrics,
     **_policy_metrics(distribution, params, behaviour_params, log_ratio, mask, config),
     'value/mean': transitions_lib.masked_mean(values, mask),
+    'value/target_mean': transitions_lib.masked_mean(targets, mask),
   }
-  temperature = network.temperature()
+  temperature = weights.temperature()
   if temperature is not None:
     metrics['policy/temperature'] = temperature
   return types.LossOutput(
-    loss=tf.add_n(list(losses.values())),
+    losses={'policy': tf.add_n(list(losses.values()))},
     metrics={name: tf.stop_gradient(x) for name, x in metrics.items()},
   )
 
 
 def estimate(
-  network: network_lib.OnPolicyNetwork,
+  networks: Networks,
   values: tf.Tensor,
   steps: transitions_lib.Transitions,
   log_rhos: tf.Tensor,
@@ -105,7 +117,9 @@ def estimate(
   config: on_policy_config.OnPolicyConfig,
 ) -> advantages_lib.Estimates:
   """Values `[T+1, B]`; steps, log_rhos and quantities of the penalties `[T, B]`."""
-  penalties = penalties_lib.in_rewards(quantities, network.penalty_weights(), steps.rewards)
+  penalties = penalties_lib.in_rewards(
+    quantities, networks.weights.penalty_weights(), steps.rewards
+  )
   rewards = advantages_lib.penalized(steps.rewards, penalties, config)
   return advantages_lib.estimate(
     values, steps._replace(rewards=transitions_lib.select(steps.mask, rewards)), log_rhos, config
@@ -129,6 +143,7 @@ def _policy_metrics(
     'policy/kl_behaviour': mean(distribution.kl(behaviour_params, params)),
     'policy/ratio_mean': mean(ratio),
     'policy/ratio_clipped_share': mean(tf.logical_or(ratio < lower, ratio > upper)),
+    'policy/rho_clipped_share': mean(ratio > config.rho_clip),
   }
 
 
@@ -154,22 +169,22 @@ def value_loss(
 ) -> tf.Tensor:
   """Scalar mean of l(V), all `[...]` in the units that values are learnt in.
 
-  mse: l = (target - V)^2.  huber: e^2/2 up to |e| = delta, then delta (|e| - delta/2).
+  mse: l = e^2/2.  huber: e^2/2 up to |e| = delta, then delta (|e| - delta/2).  e = target - V
   clipped: max( l(V), l(V_old + clip(V - V_old, -c, c)) )
   """
   values, targets, behaviour_values = (
     transitions_lib.select(mask, x) for x in (values, targets, behaviour_values)
   )
-
-  def losses(predicted: tf.Tensor) -> tf.Tensor:
-    errors = targets - predicted
-    if config.value_loss == 'mse':
-      return tf.square(errors)
-    delta, absolute = config.huber_delta, tf.abs(errors)
-    return tf.where(absolute <= delta, 0.5 * tf.square(errors), delta * (absolute - 0.5 * delta))
-
-  result = losses(values)
+  result = _of_errors(targets - values, config)
   if config.value_clip:
     change = tf.clip_by_value(values - behaviour_values, -config.value_clip, config.value_clip)
-    result = tf.maximum(result, losses(behaviour_values + change))
+    result = tf.maximum(result, _of_errors(targets - (behaviour_values + change), config))
   return transitions_lib.masked_mean(result, mask)
+
+
+def _of_errors(errors: tf.Tensor, config: on_policy_config.OnPolicyConfig) -> tf.Tensor:
+  """l of `value_loss`, elementwise."""
+  if config.value_loss == 'mse':
+    return 0.5 * tf.square(errors)
+  delta, absolute = config.huber_delta, tf.abs(errors)
+  return tf.where(absolute <= delta, 0.5 * tf.square(errors), delta * (absolute - 0.5 * delta))

@@ -1,8 +1,7 @@
-"""The network of the on-policy agent: an actor-critic, its statistics and its learnt weights."""
+"""The network of the on-policy agent: an actor-critic and its statistics."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import sonnet as snt
@@ -16,19 +15,16 @@ from seed_acme.networks import build
 from seed_acme.networks import running_statistics
 from seed_acme.ops import action_distributions
 from seed_acme.ops import distributions
-from seed_acme.ops import lagrange
 from seed_acme.ops import std_functions
-
-_TEMPERATURE = 'temperature'
 
 
 def make_network(
   spec: types.EnvironmentSpec,
   network_config: config_lib.NetworkConfig,
+  distribution: distributions.Distribution,
   config: on_policy_config.OnPolicyConfig,
 ) -> OnPolicyNetwork:
   """Raises `types.UserError` for choices that do not go together."""
-  distribution = make_distribution(spec, config)
   inner = build.make_actor_critic(network_config, spec, distribution.num_params)
   if config.minibatch_of == 'transitions' and tf.nest.flatten(inner.initial_state(1)):
     raise types.UserError(
@@ -43,8 +39,9 @@ def make_distribution(
   spec: types.EnvironmentSpec, config: on_policy_config.OnPolicyConfig
 ) -> distributions.Distribution:
   """Of the environment's actions, as configured where they are continuous."""
-  make_std = {'softplus': std_functions.softplus, 'safe_exp': std_functions.safe_exp}
-  std = make_std[config.std_function](std_at_zero=config.initial_std, min_std=config.min_std)
+  std = std_functions.make(
+    config.std_function, std_at_zero=config.initial_std, min_std=config.min_std
+  )
   return action_distributions.make(spec.action, continuous=config.action_distribution, std=std)
 
 
@@ -54,9 +51,6 @@ def _decay(config: on_policy_config.NormalizationConfig) -> float | None:
 
 class OnPolicyNetwork(snt.Module):
   """An inner actor-critic with normalised observations and values.
-
-  Beside it: learnt weights of penalties and V-MPO's temperature, each exp(k p) with a
-  trainable p, so that the one optimiser, the checkpoints and the published copies carry them.
 
   Its prediction's value is in units of the reward.
   """
@@ -81,18 +75,26 @@ class OnPolicyNetwork(snt.Module):
     self.values: running_statistics.ValueNormalizer | None = None
     if config.values.statistics != 'none':
       self.values = running_statistics.ValueNormalizer(
-        _decay(config.values), config.value_compensation, keeps_previous=config.value_clip > 0
+        _decay(config.values),
+        config.value_compensation,
+        keeps_previous=config.value_clip > 0,
+        last_layer=_last_layer(inner),
       )
     self._free_std = None
     if config.state_independent_std and distribution.is_std.any():
       self._free_std = tf.Variable(tf.zeros([distribution.num_params]), name='free_std')
-    self._parameters = _weight_parameters(config)
 
   @property
   def variables(self) -> tuple[tf.Variable, ...]:
     """The inner network's, in its order, then those of this class."""
-    statistics = [part.variables for part in (self.observations, self.values) if part is not None]
-    return (*self._inner.variables, *self._own_trainable(), *sum(statistics, ()))
+    statistics = [
+      v
+      for part in (self.observations, self.values)
+      if part is not None
+      for v in part.variables
+      if not v.trainable
+    ]
+    return (*self._inner.variables, *self._own_trainable(), *statistics)
 
   @property
   def trainable_variables(self) -> tuple[tf.Variable, ...]:
@@ -101,7 +103,8 @@ class OnPolicyNetwork(snt.Module):
 
   def _own_trainable(self) -> list[tf.Variable]:
     free = [] if self._free_std is None else [self._free_std]
-    return free + list(self._parameters.values())
+    appended = () if self.values is None else self.values.trainable_variables
+    return [*free, *appended]
 
   def initial_state(self, batch_size: Any) -> types.Nest:
     """As the inner network."""
@@ -146,40 +149,17 @@ class OnPolicyNetwork(snt.Module):
     """Scalar that advantages are divided by."""
     return tf.ones([]) if self.values is None else self.values.std()
 
-  def penalty_weights(self) -> dict[str, tf.Tensor]:
-    """Scalars by name; gradients flow into the learnt ones."""
-    return {
-      name: tf.constant(penalty.weight, tf.float32)
-      if penalty.threshold is None
-      else lagrange.weight(self._parameters[name], speed=penalty.speed)
-      for name, penalty in on_policy_config.penalties(self._config).items()
-    }
 
-  def temperature(self) -> tf.Tensor | None:
-    """Scalar eta of V-MPO; None for other policy losses."""
-    if _TEMPERATURE not in self._parameters:
-      return None
-    return lagrange.weight(self._parameters[_TEMPERATURE], speed=self._config.vmpo_speed)
-
-
-def _weight_parameters(config: on_policy_config.OnPolicyConfig) -> dict[str, tf.Variable]:
-  """p of every learnt weight."""
-  values = {
-    name: lagrange.initial_parameter(
-      on_policy_config.initial_weight(penalty),
-      speed=penalty.speed,
-      weight_name=f'agent.{name}.weight',
-      speed_name=f'agent.{name}.speed',
+def _last_layer(inner: core.RecurrentNetwork) -> tuple[tf.Variable, tf.Variable] | None:
+  """w and b of the network's `value_layer`; None for a network that has no such attribute."""
+  layer = getattr(inner, 'value_layer', None)
+  if layer is None:
+    return None
+  w, b = (getattr(layer, name, None) for name in ('w', 'b'))
+  if w is None or b is None or (w.shape[-1], b.shape) != (1, (1,)):
+    raise types.UserError(
+      f'value_layer of {type(inner).__name__} ({type(layer).__name__}) must be a linear layer '
+      'with one output and a bias, w [H, 1] and b [1]: name the layer that gives the value, or '
+      'leave value_layer out'
     )
-    for name, penalty in on_policy_config.penalties(config).items()
-    if penalty.threshold is not None
-  }
-  if config.policy_loss == 'vmpo':
-    values[_TEMPERATURE] = lagrange.initial_parameter(
-      config.vmpo_initial_temperature,
-      speed=config.vmpo_speed,
-      weight_name='agent.vmpo_initial_temperature',
-      speed_name='agent.vmpo_speed',
-    )
-  make = functools.partial(tf.Variable, dtype=tf.float32)
-  return {name: make(value, name=f'{name}_parameter') for name, value in values.items()}
+  return w, b

@@ -56,8 +56,7 @@ def terms(
     loss += tf.stop_gradient(weight) * mean(x)
     if penalty.threshold is not None:
       adjustment += lagrange.adjustment_loss(weight, mean(penalty.threshold - x))
-    metrics[f'penalty/{name}'] = mean(x)
-    metrics[f'penalty/{name}_weight'] = weight
+    metrics.update({f'penalty/{name}': mean(x), f'penalty/{name}_weight': weight})
   return PenaltyTerms(loss, adjustment, metrics)
 
 

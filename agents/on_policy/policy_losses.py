@@ -40,14 +40,24 @@ def policy_loss(
   if config.policy_loss == 'vmpo':
     assert temperature is not None
     return vmpo(log_prob, advantages, kept, temperature, config)
-  if config.policy_loss == 'ppo':
-    loss = ppo(log_ratio, advantages, kept, config)
-  else:
-    weights = _weights(log_ratio, advantages, config)
-    loss = -transitions_lib.masked_mean(tf.stop_gradient(weights) * log_prob, kept)
+  loss = _loss_of_kept(log_prob, log_ratio, advantages, kept, config)
   if config.keep_form == 'original':  # those that are left out count as 0 in the mean
     loss *= transitions_lib.masked_mean(tf.cast(kept, tf.float32), mask)
   return PolicyLoss(loss, tf.zeros([]))
+
+
+def _loss_of_kept(
+  log_prob: tf.Tensor,
+  log_ratio: tf.Tensor,
+  advantages: tf.Tensor,
+  kept: tf.Tensor,
+  config: on_policy_config.OnPolicyConfig,
+) -> tf.Tensor:
+  """Scalar, a mean over what is kept, by any policy loss but `vmpo`."""
+  if config.policy_loss == 'ppo':
+    return ppo(log_ratio, advantages, kept, config)
+  weights = _weights(log_ratio, advantages, config)
+  return -transitions_lib.masked_mean(tf.stop_gradient(weights) * log_prob, kept)
 
 
 def _weights(

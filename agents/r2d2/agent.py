@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from seed_acme.agents import base
+import functools
+
+from seed_acme import agent as agent_lib
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
 from seed_acme.agents.r2d2 import config as r2d2_config
 from seed_acme.agents.r2d2 import learner
 from seed_acme.agents.r2d2 import loss
-from seed_acme.agents.r2d2 import network
 from seed_acme.agents.r2d2 import policy
+from seed_acme.networks import build
 
 
-def replay_spec(config: r2d2_config.R2D2Config) -> base.ReplaySpec:
-  """A memory, drawn from by priority or uniformly."""
-  return base.ReplaySpec(kind=config.replay, memory=config)
+def make_agent(
+  spec: types.EnvironmentSpec,
+  network_config: config_lib.NetworkConfig,
+  config: r2d2_config.R2D2Config,
+) -> agent_lib.Agent:
+  """One Q network acts; a second one of the same build, its target, only bootstraps."""
+  num_actions = types.num_discrete_actions(spec)  # raises where there is none
+  make_network = functools.partial(build.make_q_network, network_config, spec)
+  select_actions = functools.partial(policy.select_actions, num_actions=num_actions, config=config)
 
+  def make_learning(online: core.RecurrentNetwork) -> agent_lib.Learning:
+    return learner.make_learning(online, make_network(), config)
 
-AGENT = base.Agent(
-  make_network=network.make_network,
-  select_actions=policy.select_actions,
-  replay_spec=replay_spec,
-  loss=loss.loss,
-  initial_priorities=loss.initial_priorities,
-  after_update=learner.after_update,
-  passes=None,
-  num_uniforms=policy.num_uniforms,
-)
+  return agent_lib.Agent(
+    acting=agent_lib.Acting(
+      make=make_network, select_actions=select_actions, num_uniforms=policy.NUM_UNIFORMS
+    ),
+    make_learning=make_learning,
+    initial_priorities=functools.partial(loss.initial_priorities, config=config),
+  )

@@ -6,11 +6,14 @@ import dataclasses
 from typing import Literal
 
 from seed_acme import config as config_lib
-from seed_acme import ranges
+from seed_acme import config_validation
+from seed_acme import types
+from seed_acme.agents import memory_config
+from seed_acme.checks import numbers
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class R2D2Config(config_lib.ReplayAgentConfig):
+class R2D2Config(memory_config.ReplayAgentConfig):
   """Defaults are the paper's (Espeholt et al. 2019, appendix A.3) where it differs from the code.
 
   discount: gamma per agent step.
@@ -18,15 +21,16 @@ class R2D2Config(config_lib.ReplayAgentConfig):
   target_period: updates between two copies of the network into the target network.
   rescaling_epsilon: of h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x; the network predicts h(Q).
   max_priority_share: eta of p = eta max_t |e_t| + (1 - eta) mean_t |e_t|.
+  overlap: rows of burn-in at the head of an unroll, shared with the previous one.
   epsilon_base, epsilon_exponent: environment i of N acts at random with probability
     base^(1 + exponent i / (N - 1)).
-  evaluation_epsilon: the same in evaluation environments.
+  evaluation_epsilon: probability of acting at random in evaluation environments.
   max_abs_reward: rewards are clipped to this in the loss; 0 = off.
   """
 
   agent: str = 'r2d2'
   unroll_length: int = 80
-  overlap: int = 40  # burn-in
+  overlap: int = 40
   batch_size: int = 64
   optimizer: config_lib.OptimizerConfig = config_lib.OptimizerConfig(
     learning_rate=1e-4, epsilon=1e-3, max_gradient_norm=80.0
@@ -47,11 +51,17 @@ class R2D2Config(config_lib.ReplayAgentConfig):
   evaluation_epsilon: float = 1e-3
   max_abs_reward: float = 0.0
 
-  def check(self) -> None:
+  def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""
+    super().check(experiment)
+    config_validation.check_optimizer(self.optimizer, 'agent.optimizer')
     named = lambda *names: {f'agent.{name}': getattr(self, name) for name in names}
-    ranges.check_above_zero(named('num_bootstrap_steps', 'target_period'))
-    ranges.check_at_least_zero(named('rescaling_epsilon', 'epsilon_exponent', 'max_abs_reward'))
-    ranges.check_shares(
+    numbers.check_above_zero(named('num_bootstrap_steps', 'target_period'))
+    numbers.check_at_least_zero(named('rescaling_epsilon', 'epsilon_exponent', 'max_abs_reward'))
+    numbers.check_shares(
       named('discount', 'max_priority_share', 'epsilon_base', 'evaluation_epsilon')
     )
+
+  def check_environment(self, spec: types.EnvironmentSpec) -> None:
+    """See the base class."""
+    types.num_discrete_actions(spec)

@@ -1,21 +1,41 @@
-"""What R2D2's learner does beside gradients: it renews the target network."""
+"""What R2D2 learns with: the network that acts, its target, and when the target is renewed."""
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 
+from seed_acme import agent as agent_lib
+from seed_acme import core
+from seed_acme.agents import learnt_rows
 from seed_acme.agents.r2d2 import config as r2d2_config
-from seed_acme.agents.r2d2 import network as network_lib
+from seed_acme.agents.r2d2 import loss as loss_lib
 
 
-def after_update(
-  network: network_lib.OnlineAndTarget, num_updates: tf.Tensor, config: r2d2_config.R2D2Config
-) -> None:
-  """Copies the network into its target after every `target_period`-th update.
+def make_learning(
+  online: core.RecurrentNetwork, target: core.RecurrentNetwork, config: r2d2_config.R2D2Config
+) -> agent_lib.Learning:
+  """The target starts as a copy of the network that acts."""
+  networks = loss_lib.Networks(online, target)
+  copy(networks)
+  return agent_lib.Learning(
+    variables=agent_lib.named('target', target.variables),
+    objectives={'q': agent_lib.Objective(online.trainable_variables, config.optimizer)},
+    prepare=functools.partial(learnt_rows.prepare_sample, config=config),
+    losses=lambda batch, key, progress: loss_lib.loss(networks, batch, config),
+    after_update=functools.partial(renew_target, networks, period=config.target_period),
+  )
 
-  Without `tf.cond`, which never returns where graph functions run in the calling thread
-  (`graph_function.in_calling_thread`) and TensorFlow has one inter-op thread.
-  """
-  is_due = tf.equal(num_updates % config.target_period, 0)
-  for target, online in zip(network.target.variables, network.online.variables):
+
+def copy(networks: loss_lib.Networks) -> None:
+  """All variables of the online network into the target."""
+  for target, online in zip(networks.target.variables, networks.online.variables):
+    target.assign(online)
+
+
+def renew_target(networks: loss_lib.Networks, num_updates: tf.Tensor, *, period: int) -> None:
+  """Copies after every `period`-th update; a selection costs less than a condition."""
+  is_due = tf.equal(num_updates % period, 0)
+  for target, online in zip(networks.target.variables, networks.online.variables):
     target.assign(tf.where(is_due, online, target))

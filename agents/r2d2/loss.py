@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import tensorflow as tf
 
+from seed_acme import core
 from seed_acme import types
-from seed_acme.agents import burn_in
+from seed_acme.agents import learnt_rows as rows_lib
+from seed_acme.agents import priorities as priorities_lib
 from seed_acme.agents.r2d2 import config as r2d2_config
-from seed_acme.agents.r2d2 import network as network_lib
 from seed_acme.ops import nstep
 from seed_acme.ops import transitions as transitions_lib
 
 
+class Networks(NamedTuple):
+  """online acts and is trained; target bootstraps, and only copies change it."""
+
+  online: core.RecurrentNetwork
+  target: core.RecurrentNetwork
+
+
 def loss(
-  network: network_lib.OnlineAndTarget, sample: types.Sample, config: r2d2_config.R2D2Config
+  networks: Networks, sample: types.Sample, config: r2d2_config.R2D2Config
 ) -> types.LossOutput:
   """Scalar loss of B unrolls of `overlap + T + 1` rows, and their new priorities `[B]`.
 
@@ -23,14 +33,16 @@ def loss(
   The sum over time is the original's; a mean would change what the gradient norm is clipped
   at. The number of items, which the paper multiplies P with, cancels in the quotient.
   """
-  inputs, outputs = burn_in.learnt_rows(sample.unroll, config)
-  q_values = _q_values(network.online, inputs, sample.unroll, config)
-  target_q_values = tf.stop_gradient(_q_values(network.target, inputs, sample.unroll, config))
+  inputs, outputs = rows_lib.learnt_rows(sample.unroll, config)
+  q_values = _q_values(networks.online, inputs, sample.unroll, config)
+  target_q_values = tf.stop_gradient(_q_values(networks.target, inputs, sample.unroll, config))
   errors, mask = td_errors(q_values, target_q_values, inputs, outputs.action, config)
-  weights = importance_weights(sample.probabilities, exponent=config.importance_exponent)
+  weights = priorities_lib.importance_weights(
+    sample.probabilities, exponent=config.importance_exponent
+  )
   losses = weights * 0.5 * tf.reduce_sum(tf.square(errors), axis=0)
   total = tf.reduce_mean(losses)
-  priorities = mixed_priorities(errors, mask, max_share=config.max_priority_share)
+  priorities = priorities_lib.mixed_priorities(errors, mask, max_share=config.max_priority_share)
   mean = transitions_lib.masked_mean
   metrics = {
     'q/mean': mean(tf.reduce_max(q_values, axis=-1)[:-1], mask),
@@ -41,17 +53,20 @@ def loss(
     'replay/importance_weight_mean': tf.reduce_mean(weights),
   }
   return types.LossOutput(
-    loss=total,
+    losses={'q': total},
     metrics={name: tf.stop_gradient(x) for name, x in metrics.items()},
     priorities=tf.stop_gradient(priorities),
   )
 
 
 def _q_values(
-  network, inputs: types.AgentInput, unroll: types.Unroll, config: r2d2_config.R2D2Config
+  network: core.RecurrentNetwork,
+  inputs: types.AgentInput,
+  unroll: types.Unroll,
+  config: r2d2_config.R2D2Config,
 ) -> tf.Tensor:
   """`[T+1, B, A]` of the learnt rows, the state warmed by the rows before them."""
-  state = burn_in.entering_state(network, unroll, config)
+  state = rows_lib.entering_state(network, unroll, config)
   prediction, _ = network.unroll(inputs, state)
   return prediction.q_values
 
@@ -85,23 +100,6 @@ def td_errors(
   return transitions_lib.select(mask, targets - played), mask
 
 
-def importance_weights(probabilities: tf.Tensor, *, exponent: float) -> tf.Tensor:
-  """`[B]` float32 in (0, 1] (Schaul et al. 2016, section 3.4): P^-beta over its maximum.
-
-  probabilities: `[B]` of having been drawn.
-  """
-  weights = tf.pow(tf.cast(probabilities, tf.float64), -exponent)
-  return tf.cast(weights / tf.reduce_max(weights), tf.float32)
-
-
-def mixed_priorities(errors: tf.Tensor, mask: tf.Tensor, *, max_share: float) -> tf.Tensor:
-  """`[B]` p = eta max_t |e_t| + (1 - eta) mean_t |e_t| over unmasked t, from `[T, B]`."""
-  absolute = tf.abs(transitions_lib.select(mask, errors))
-  count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=0)
-  mean = tf.reduce_sum(absolute, axis=0) / tf.maximum(count, 1.0)
-  return max_share * tf.reduce_max(absolute, axis=0) + (1.0 - max_share) * mean
-
-
 def initial_priorities(unrolls: types.Unroll, config: r2d2_config.R2D2Config) -> tf.Tensor:
   """`[K]`, of unrolls `[K, L, ...]`, from the Q values that were computed when acting.
 
@@ -110,7 +108,7 @@ def initial_priorities(unrolls: types.Unroll, config: r2d2_config.R2D2Config) ->
   time_major = tf.nest.map_structure(
     lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank))), unrolls._replace(initial_state=())
   )
-  inputs, outputs = burn_in.learnt_rows(time_major, config)
+  inputs, outputs = rows_lib.learnt_rows(time_major, config)
   q_values = outputs.prediction.q_values
   errors, mask = td_errors(q_values, q_values, inputs, outputs.action, config)
-  return mixed_priorities(errors, mask, max_share=config.max_priority_share)
+  return priorities_lib.mixed_priorities(errors, mask, max_share=config.max_priority_share)

@@ -7,25 +7,20 @@ import tensorflow as tf
 from seed_acme import types
 from seed_acme.agents.r2d2 import config as r2d2_config
 
-
-def num_uniforms(spec: types.EnvironmentSpec) -> int:
-  """Whether to act at random, and which action."""
-  types.num_discrete_actions(spec)  # raises where there is none
-  return 2
+NUM_UNIFORMS = 2  # whether to act at random, and which action
 
 
 def select_actions(
-  spec: types.EnvironmentSpec,
   prediction: types.QOutput,
   exploration: types.Exploration,
+  *,
+  num_actions: int,
   config: r2d2_config.R2D2Config,
 ) -> types.AgentOutput:
   """prediction `[N, A]`, exploration `[N, ...]` -> int32 actions `[N]`."""
-  del spec
   q_values = prediction.q_values
-  num_actions = tf.shape(q_values)[-1]
   explore, which = tf.unstack(tf.convert_to_tensor(exploration.uniforms), axis=-1)
-  random = tf.cast(which * tf.cast(num_actions, tf.float32), tf.int32)
+  random = tf.cast(which * num_actions, tf.int32)
   greedy = tf.argmax(q_values, axis=-1, output_type=tf.int32)
   action = tf.where(explore < epsilons(exploration, config), random, greedy)
   return types.AgentOutput(action=action, prediction=prediction)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 import dataclasses
-import difflib
 import json
 import os
 import pathlib
@@ -22,6 +21,7 @@ from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import near_names
 from seed_acme.programs.inspection import address as inspect_address
 
 _KEYS = ('learner', 'listen', 'replay', 'actors', 'token', 'token_file', 'token_variable')
@@ -66,14 +66,7 @@ def load(path: str) -> Cluster:
 def _parse(path: str, value: Any) -> Cluster:
   if not isinstance(value, dict):
     raise types.UserError(f'it holds {_short(value)}, no object with the keys {", ".join(_KEYS)}')
-  for key in value:
-    if key not in _KEYS:
-      close = difflib.get_close_matches(key, _KEYS, n=1)
-      raise types.UserError(
-        f'unknown key {key!r}'
-        + (f'; did you mean {close[0]!r}?' if close else '')
-        + f'; known: {", ".join(_KEYS)}'
-      )
+  _check_keys(value)
   learner = _address(value, 'learner')
   if learner is None:
     raise types.UserError('it lacks "learner": "HOST:PORT", where actors reach the learner')
@@ -88,6 +81,14 @@ def _parse(path: str, value: Any) -> Cluster:
     token=token,
     has_open_token=secret is not None and bool(secret.stat().st_mode & 0o004),
   )
+
+
+def _check_keys(value: Mapping[str, Any]) -> None:
+  for key in value:
+    if key not in _KEYS:
+      raise types.UserError(
+        f'unknown key {key!r}{near_names.hint(key, _KEYS)}; known: {", ".join(_KEYS)}'
+      )
 
 
 def _address(value: Mapping[str, Any], key: str) -> str | None:
@@ -131,9 +132,12 @@ def _token(value: Mapping[str, Any], folder: pathlib.Path) -> tuple[str, pathlib
     if source not in os.environ:
       raise types.UserError(f'the environment variable {source} (token_variable) is not set')
     return _checked(os.environ[source], f'the token in {source}'), None
-  path = folder / source
+  return _token_in(folder / source), folder / source
+
+
+def _token_in(path: pathlib.Path) -> str:
   try:
-    return _checked(path.read_text(encoding='utf-8').strip(), f'the token in {path}'), path
+    return _checked(path.read_text(encoding='utf-8').strip(), f'the token in {path}')
   except (OSError, UnicodeError) as error:
     reason = getattr(error, 'strerror', None) or 'it is no text'
     raise types.UserError(f'cannot read token_file {path}: {reason}') from None

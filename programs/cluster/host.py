@@ -90,17 +90,15 @@ def own_index(cluster: cluster_file.Cluster, number: int) -> int:
     raise types.UserError(f'which actor is this? Give --index, 0 ... {number - 1}')
   names = _own_names()
   indices = [i for i, host in enumerate(cluster.actors) if host.lower() in names]
-  if len(indices) == 1:
-    return indices[0]
-  if indices:
+  if not indices:
     raise types.UserError(
-      f'actors {", ".join(map(str, indices))} of {cluster.path} are all on '
-      'this host: start each with its --index'
+      f'none of the hosts under "actors" in {cluster.path} is this one '
+      f'({socket.gethostname()}): give --index, 0 ... {number - 1}'
     )
-  raise types.UserError(
-    f'none of the hosts under "actors" in {cluster.path} is this one '
-    f'({socket.gethostname()}): give --index, 0 ... {number - 1}'
-  )
+  if len(indices) > 1:
+    several = f'actors {", ".join(map(str, indices))} of {cluster.path} are all on this host'
+    raise types.UserError(f'{several}: start each with its --index')
+  return indices[0]
 
 
 def _own_names() -> set[str]:

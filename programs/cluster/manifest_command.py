@@ -16,8 +16,8 @@ import yaml
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
-from seed_acme.programs import replay_size
 from seed_acme.programs.cluster import manifest_kubernetes
+from seed_acme.programs.front_end import replay_size
 
 _LABEL = r'[a-z]([-a-z0-9]*[a-z0-9])?'  # of DNS
 _MAX_NAME = 40  # characters; Kubernetes allows 63 with what we append
@@ -33,12 +33,13 @@ _TAINT = f'{_KEY}(={_VALUE})?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)'
 
 @dataclasses.dataclass(frozen=True)
 class ManifestArguments:
-  """Write a Kubernetes manifest of a run, which `kubectl apply -f FILE` starts.
-  `--config=NAME_OR_PATH` chooses the configuration, which goes into the manifest.
+  """Write a Kubernetes manifest of a run, which `kubectl apply -f FILE` starts. The configuration
+  goes into it.
 
-  config: overrides, `--config.FIELD=VALUE`.
+  kind: of cluster.
   image: container image with seed_acme installed, and with your own environment if any; it must
-    run as a user that is not root. actor_image: of actors and replay node; '' = the same.
+    run as a user that is not root.
+  actor_image: of actors and replay node; '' = the same.
   image_pull_secret: Secret with which the images are fetched; '' = none.
   out: file to write; '' = standard output.
   name: of the run, the beginning of all names in it; '' = the configuration's.
@@ -46,9 +47,10 @@ class ManifestArguments:
   token_secret: Secret that holds the token under `token`; '' = a new one, in the manifest.
   storage: size of the volume for the run folder; none = no volume, the folder is lost in the end.
   storage_class: of the volume; '' = the cluster's own.
-  learner_gpus: number of `nvidia.com/gpu`. *_cpu, *_memory: requests, as Kubernetes writes them.
-  *_node_selector: labels of the machines, KEY=VALUE,... *_tolerations: taints that these may
-    have, KEY=VALUE:EFFECT,... or KEY:EFFECT,...
+  learner_gpus: number of `nvidia.com/gpu`.
+  *_cpu, *_memory: what one such node asks for, as Kubernetes writes it.
+  *_node_selector: labels of the machines, KEY=VALUE,...
+  *_tolerations: taints that these may have, KEY=VALUE:EFFECT,... or KEY:EFFECT,...
   retries: new starts of a node after failures; a preempted one is started again in any case.
   """
 
@@ -208,11 +210,9 @@ def _placement(role: str, arguments: ManifestArguments) -> manifest_kubernetes.P
 
 def _toleration(taint: re.Match[str]) -> manifest_kubernetes.Object:
   """Of a taint as `kubectl taint` writes it; without a value, of every value."""
-  how = (
-    {'operator': 'Exists'}
-    if taint['value'] is None
-    else {'operator': 'Equal', 'value': taint['value']}
-  )
+  how = {'operator': 'Exists'}
+  if taint['value'] is not None:
+    how = {'operator': 'Equal', 'value': taint['value']}
   return {'key': taint['key'], **how, 'effect': taint['effect']}
 
 

@@ -11,8 +11,8 @@ import math
 from typing import Any
 
 from seed_acme import config as config_lib
-from seed_acme import saved_config
-from seed_acme.programs import actors
+from seed_acme.programs.nodes import actors
+from seed_acme.storage import saved_config
 
 Object = dict[str, Any]
 INSTANCE_LABEL = 'app.kubernetes.io/instance'  # every object has it, with the name of the run
@@ -72,16 +72,7 @@ def objects(config: config_lib.ExperimentConfig, deployment: Deployment) -> list
   config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, port=_REPLAY_PORT))
   made = [_service(deployment), _network_policy(deployment), _settings(config, deployment)]
   if deployment.token:
-    made.append(
-      _object(
-        'v1',
-        'Secret',
-        deployment,
-        deployment.token_secret,
-        type='Opaque',
-        stringData={_TOKEN_KEY: deployment.token},
-      )
-    )
+    made.append(_secret(deployment))
   if deployment.storage:
     made.append(_claim(deployment))
   made.append(_job(config, deployment, 'learner'))
@@ -105,6 +96,13 @@ def _object(
 def _labels(deployment: Deployment, role: str = '') -> dict[str, str]:
   labels = {'app.kubernetes.io/name': 'seed-acme', INSTANCE_LABEL: deployment.name}
   return {**labels, 'app.kubernetes.io/component': role} if role else labels
+
+
+def _secret(deployment: Deployment) -> Object:
+  token = {_TOKEN_KEY: deployment.token}
+  return _object(
+    'v1', 'Secret', deployment, deployment.token_secret, type='Opaque', stringData=token
+  )
 
 
 def _service(deployment: Deployment) -> Object:
@@ -181,26 +179,16 @@ def _job(
   """One node. A pod that is lost is started anew, under the same name; wrong input is not."""
   name = f'{deployment.name}-{role}' + ('' if index is None else f'-{index}')
   only_wrong_input = {'containerName': role, 'operator': 'In', 'values': [_WRONG_INPUT]}
-  return _object(
-    'batch/v1',
-    'Job',
-    deployment,
-    name,
-    role,
-    spec={
-      'backoffLimit': deployment.retries,
-      'podFailurePolicy': {
-        'rules': [
-          {'action': 'Ignore', 'onPodConditions': [{'type': 'DisruptionTarget', 'status': 'True'}]},
-          {'action': 'FailJob', 'onExitCodes': only_wrong_input},
-        ]
-      },
-      'template': {
-        'metadata': {'labels': _labels(deployment, role)},
-        'spec': _pod(config, deployment, role, index, name),
-      },
-    },
-  )
+  rules = [
+    {'action': 'Ignore', 'onPodConditions': [{'type': 'DisruptionTarget', 'status': 'True'}]},
+    {'action': 'FailJob', 'onExitCodes': only_wrong_input},
+  ]
+  pod = {
+    'metadata': {'labels': _labels(deployment, role)},
+    'spec': _pod(config, deployment, role, index, name),
+  }
+  spec = {'backoffLimit': deployment.retries, 'podFailurePolicy': {'rules': rules}, 'template': pod}
+  return _object('batch/v1', 'Job', deployment, name, role, spec=spec)
 
 
 def _pod(
@@ -224,16 +212,10 @@ def _pod(
   if role == 'learner':
     arguments.append(f'--run_dir={_RUN_DIR}/{deployment.name}')
     mounts.append({'name': 'runs', 'mountPath': _RUN_DIR})
-    volumes.append(
-      {
-        'name': 'runs',
-        **(
-          {'persistentVolumeClaim': {'claimName': deployment.name}}
-          if deployment.storage
-          else {'emptyDir': {}}
-        ),
-      }
-    )
+    if deployment.storage:
+      volumes.append({'name': 'runs', 'persistentVolumeClaim': {'claimName': deployment.name}})
+    else:
+      volumes.append({'name': 'runs', 'emptyDir': {}})
     ports.append({'name': 'inference', 'containerPort': _INFERENCE_PORT})
   if role == ('replay' if config.replay.separate_process else 'learner'):
     ports.append({'name': 'replay', 'containerPort': _REPLAY_PORT})

@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import threading
+from typing import TypeVar
 
 from absl import flags
 import launchpad as lp
@@ -20,16 +21,19 @@ from launchpad.launch import worker_manager
 
 from seed_acme import config as config_lib
 from seed_acme import core
-from seed_acme import run_directory
 from seed_acme import types
-from seed_acme.inference import grpc_transport
-from seed_acme.inference import membership
-from seed_acme.inference import wire
-from seed_acme.programs import actors
-from seed_acme.programs import node_settings
-from seed_acme.programs import processes
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import program as cluster_program
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import host
+from seed_acme.programs.nodes import shared_settings
+from seed_acme.programs.system import processes
+from seed_acme.storage import run_directory
+from seed_acme.transport import grpc_client
+from seed_acme.transport import joining
+from seed_acme.transport import wire
+
+_T = TypeVar('_T')
 
 
 def run_actor(
@@ -42,13 +46,14 @@ def run_actor(
   with _local_folder() as folder:
     member = _member(config, cluster, name)
     try:
-      attempt = _explained(member.join, cluster)
+      start = _explained(member.join, cluster)
     except core.ServerLost as error:
       _say('error', str(error))
       return processes.FAILURE_EXIT
     member.close()
     _say(name, 'joined')
-    part = cluster_program.make_part(config, folder, cluster, 'actor', index, attempt)
+    host.mark_several_hosts()
+    part = cluster_program.make_part(config, folder, cluster, 'actor', index, start)
     return _Node(part, name, folder).run()
 
 
@@ -73,18 +78,18 @@ def run_replay(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluste
 
 def _member(
   config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, name: str
-) -> grpc_transport.GrpcMember:
+) -> grpc_client.GrpcMember:
   logging.basicConfig(format=f'{name}: %(message)s', level=logging.WARNING)
-  settings = node_settings.of(name.partition('/')[0], config)
-  return grpc_transport.GrpcMember(
-    cluster.learner, cluster.token, membership.hello(name, settings), config.actor.connect_timeout_s
+  settings = shared_settings.of(name.partition('/')[0], config)
+  return grpc_client.GrpcMember(
+    cluster.learner, cluster.token, joining.hello(name, settings), config.actor.connect_timeout_s
   )
 
 
-def _explained(call: Callable[[], int | None], cluster: cluster_file.Cluster) -> int:
+def _explained(call: Callable[[], _T], cluster: cluster_file.Cluster) -> _T:
   """What the learner refuses is wrong input here."""
   try:
-    return call() or 0
+    return call()
   except wire.Refused as error:
     reason = str(error)
     mend = (
@@ -128,7 +133,7 @@ class _Node:
         self._error = error
       self._manager.stop_event().set()
 
-    threading.Thread(target=wait_and_end, name='membership', daemon=True).start()
+    threading.Thread(target=wait_and_end, name='members', daemon=True).start()
 
   def run(self) -> int:
     """The exit code; the reason of a failure is on standard error."""

@@ -18,30 +18,31 @@ import tyro
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import run_directory
 from seed_acme import types
+from seed_acme.checks import numbers
 from seed_acme.envs import registry as environments
-from seed_acme.programs import actors
-from seed_acme.programs import bucket_run
-from seed_acme.programs import farewell
-from seed_acme.programs import processes
-from seed_acme.programs import runner
-from seed_acme.programs import summary as summary_lib
-from seed_acme.programs import train_command
-from seed_acme.programs import training_run
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
 from seed_acme.programs.cluster import progress as cluster_progress
+from seed_acme.programs.front_end import bucket_folder
+from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.front_end import train_command
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import end_notice
+from seed_acme.programs.system import processes
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
 
 ROLES = ('learner', 'replay', 'actor')
 
 
 @dataclasses.dataclass(frozen=True)
 class NodeArguments:
-  """Run one node of a run on this host. `seed-acme node ROLE --cluster=cluster.json
-  --config=NAME_OR_PATH`, with the same cluster file and configuration on every host.
+  """Run one node of a run on this host, with the same cluster file and configuration on every host.
 
-  config: overrides, `--config.FIELD=VALUE`.
+  role: which node.
   cluster: JSON file with the addresses of all nodes (docs/scaling.md).
   index: which actor, from 0; can be left out where the cluster file lists this host once.
   run_dir: of the learner, gs://BUCKET/FOLDER too; one that holds a run is resumed.
@@ -65,6 +66,7 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
     raise types.UserError(
       'node needs --cluster=FILE with the addresses of all nodes: see docs/scaling.md'
     )
+  numbers.check_at_least_zero({'--max_restarts': arguments.max_restarts})
   cluster = cluster_file.load(arguments.cluster)
   config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role)
   config_validation.validate(config)
@@ -120,11 +122,11 @@ def _run_learner(
   path = arguments.run_dir or str(
     pathlib.Path(run_directory.ROOT) / config.name / pathlib.Path(cluster.path).stem
   )
-  with bucket_run.opened(path) as run:
+  with bucket_folder.opened(path) as run:
     assert run is not None
     try:
-      folder = training_run.prepare(config, str(run.path), run.bucket)
-    except training_run.RunFinished as error:
+      folder = lifecycle.prepare(config, str(run.path), run.bucket)
+    except lifecycle.RunFinished as error:
       return _end_again(run, arguments, config, cluster, error)
     return _run_learner_in(folder, arguments, config, cluster)
 
@@ -134,7 +136,7 @@ def _end_again(
   arguments: NodeArguments,
   config: config_lib.ExperimentConfig,
   cluster: cluster_file.Cluster,
-  reason: training_run.RunFinished,
+  reason: lifecycle.RunFinished,
 ) -> int:
   """Of a run that was over: a scheduler has started the learner again, because it was lost after
   its last checkpoint and before its end. Does what it did not come to."""
@@ -143,10 +145,10 @@ def _end_again(
     if not arguments.json:
       print(
         f'Over: {reason}\nTelling the actors at {cluster.learner}, for up to '
-        f'{farewell.PATIENCE_S:g} s',
+        f'{end_notice.PATIENCE_S:g} s',
         flush=True,
       )
-    farewell.serve(config, cluster.token, config.transport.port, threading.Event())
+    end_notice.serve(config, cluster.token, config.transport.port, threading.Event())
   print(json.dumps(summary) if arguments.json else _summary_text(summary, run), flush=True)
   return 0
 
@@ -171,12 +173,12 @@ def _run_learner_in(
       'Notice: checkpoints hold weights and counters only: the replay memory stays on '
       f'{cluster.replay}'
     )
-  outcome = training_run.run(
+  outcome = lifecycle.run(
     config,
     folder,
-    launch=runner.cluster_launch(cluster.path),
+    launch=launcher_process.cluster_launch(cluster.path),
     max_restarts=arguments.max_restarts,
-    show=_show,
+    show=train_command.above(progress),
     progress=progress,
   )
   if progress is not None:
@@ -201,7 +203,9 @@ def _summary_text(summary: dict, folder: run_directory.RunDirectory) -> str:
     f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, return of the '
     f'last 100: {"-" if mean_return is None else format(mean_return, ".3g")}\n'
   )
-  if summary['status'] == training_run.FINISHED:
+  if checkpoint.newest(folder.checkpoints) is None:
+    return text.rstrip()  # nothing to play or to go on from
+  if summary['status'] == lifecycle.FINISHED:
     return f'{text}Evaluate: seed-acme evaluate {train_command.shown(folder)}'
   return f'{text}Resume: the same command again; the actors wait for it'
 

@@ -1,4 +1,4 @@
-"""One node of the graph that `distributed.make_program` builds, with the addresses of a cluster
+"""One node of the graph that `program_graph.make_program` builds, with the addresses of a cluster
 file: the other nodes are other processes, on other hosts.
 """
 
@@ -7,9 +7,10 @@ from __future__ import annotations
 import launchpad as lp
 
 from seed_acme import config as config_lib
-from seed_acme import run_directory
-from seed_acme.programs import distributed
 from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.graph import program_graph
+from seed_acme.storage import run_directory
+from seed_acme.transport import wire
 
 
 def make_part(
@@ -18,13 +19,13 @@ def make_part(
   cluster: cluster_file.Cluster,
   role: str,
   index: int = 0,
-  first_attempt: int | None = None,
+  first_start: wire.Start | None = None,
 ) -> lp.Program:
   """A program of the one node `role/index`, its handles bound to where the others are.
 
   Whoever launches it binds the node's own address, from the configuration.
   """
-  whole = distributed.make_program(config, run_dir, cluster.token, first_attempt)
+  whole = program_graph.make_program(config, run_dir, cluster.token, first_start)
   _bind(whole, cluster)
   part = lp.Program(whole.name)
   part.add_node(whole.groups[role][index], label=role)
@@ -33,7 +34,7 @@ def make_part(
 
 def _bind(program: lp.Program, cluster: cluster_file.Cluster) -> None:
   """What Launchpad does with addresses that it has drawn."""
-  known = {distributed.INFERENCE: cluster.learner, distributed.REPLAY: cluster.replay or ''}
+  known = {program_graph.INFERENCE: cluster.learner, program_graph.REPLAY: cluster.replay or ''}
   for node in program.get_all_nodes():
     for address in node.addresses:
-      address.bind(distributed.FixedAddress(known[address.name]))
+      address.bind(program_graph.FixedAddress(known[address.name]))

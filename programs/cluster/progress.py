@@ -40,6 +40,4 @@ class ClusterProgress(terminal.Progress):
         self._lost_s[index] = self._now()
         what = 'lost'
       self.message(f'actor/{index} {what} ({number} of {len(connected)} connected)')
-    if not self._connected and not number:
-      self.message(f'waiting for {len(connected)} actors')
     self._connected = connected

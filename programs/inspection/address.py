@@ -13,8 +13,10 @@ import socket
 import threading
 import time
 
-from seed_acme import run_directory
 from seed_acme import types
+from seed_acme.storage import files
+from seed_acme.storage import opening
+from seed_acme.storage import run_directory
 
 _MAX_PORT = 65535
 _NO_REVERB = 'something else answers there'
@@ -45,7 +47,7 @@ def parse(text: str) -> tuple[str, int]:
 
 def of_run(path: str) -> str:
   """The address of a live run's replay server; `UserError` if the run is over."""
-  run = run_directory.open_existing(path)
+  run = opening.open_run(path)
   where = f'the run {path}'
   if not run.addresses.is_file():
     raise types.UserError(
@@ -53,7 +55,7 @@ def of_run(path: str) -> str:
       'or give --server=HOST:PORT'
     )
   _check_lives(run, where)
-  found = run_directory.read_json(run.addresses)
+  found = files.read_json(run.addresses)
   address = found.get('replay') if isinstance(found, dict) else None
   if not isinstance(address, str):
     raise types.UserError(f'{run.addresses} names no replay server: give --server=HOST:PORT')

@@ -18,13 +18,13 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from seed_acme import run_directory
 from seed_acme import types
-from seed_acme.programs import processes
 from seed_acme.programs.inspection import address as inspect_address
 from seed_acme.programs.inspection import items as inspect_items
 from seed_acme.programs.inspection import output as inspect_output
 from seed_acme.programs.inspection import saved as saved_lib
+from seed_acme.programs.system import processes
+from seed_acme.storage import opening
 
 if TYPE_CHECKING:  # takes seconds; wrong arguments are answered before
   from seed_acme.replay import inspection
@@ -62,12 +62,11 @@ class InspectArguments:
 
 def with_watch_period(argv: list[str]) -> list[str]:
   """Gives a bare `--watch` its period."""
-  return [
-    f'--watch={_WATCH_S:g}'
-    if argument == '--watch' and (i + 1 == len(argv) or argv[i + 1].startswith('--'))
-    else argument
-    for i, argument in enumerate(argv)
-  ]
+  given = list(argv)
+  for i, (argument, following) in enumerate(zip(argv, [*argv[1:], '--'])):
+    if argument == '--watch' and following.startswith('--'):
+      given[i] = f'--watch={_WATCH_S:g}'
+  return given
 
 
 def inspect(arguments: InspectArguments) -> int:
@@ -89,9 +88,7 @@ def inspect(arguments: InspectArguments) -> int:
       return 0
     view = _View(
       server,
-      saved_lib.Saved(
-        run_directory.open_existing(arguments.run_dir) if arguments.run_dir else None
-      ),
+      saved_lib.Saved(opening.open_run(arguments.run_dir) if arguments.run_dir else None),
       arguments,
     )
     if not arguments.watch:
@@ -108,6 +105,16 @@ def _first_timeout_s(left_s: float) -> int:
   return min(_ANSWER_TIMEOUT_S, max(1, int(left_s)))
 
 
+def _check_numbers(arguments: InspectArguments) -> None:
+  for name, value, is_right in (
+    ('interval', arguments.interval, arguments.interval > 0),
+    ('watch', arguments.watch, arguments.watch >= 0),
+    ('sample', arguments.sample, arguments.sample >= 0),
+  ):
+    if not (is_right and math.isfinite(value)):
+      raise types.UserError(f'--{name}={value} is no sensible number: give one above 0')
+
+
 def _check(arguments: InspectArguments) -> None:
   if bool(arguments.server) == bool(arguments.run_dir):
     raise types.UserError(
@@ -116,13 +123,7 @@ def _check(arguments: InspectArguments) -> None:
     )
   if arguments.server:
     inspect_address.parse(arguments.server)
-  for name, value, is_right in (
-    ('interval', arguments.interval, arguments.interval > 0),
-    ('watch', arguments.watch, arguments.watch >= 0),
-    ('sample', arguments.sample, arguments.sample >= 0),
-  ):
-    if not (is_right and math.isfinite(value)):
-      raise types.UserError(f'--{name}={value} is no sensible number: give one above 0')
+  _check_numbers(arguments)
   if arguments.sample and arguments.watch:
     raise types.UserError('--sample and --watch do not go together: leave one of them out')
   if (arguments.save or arguments.consume) and not arguments.sample:
@@ -163,23 +164,16 @@ class _View:
       for name in _select(after, self.arguments.table)
     ]
     if self.arguments.json:
-      print(
-        json.dumps(
-          {
-            'server': address,
-            'time_s': time.time(),
-            'items_unknown': None if saved else self.saved.reason,
-            'tables': {
-              table.name: {
-                **inspect_output.table_record(table, rates),
-                'items': saved_lib.record(saved, table.name),
-              }
-              for table, rates in rows
-            },
-          }
-        ),
-        flush=True,
-      )
+      tables = {
+        table.name: {
+          **inspect_output.table_record(table, rates),
+          'items': saved_lib.record(saved, table.name),
+        }
+        for table, rates in rows
+      }
+      unknown = None if saved else self.saved.reason
+      record = {'server': address, 'time_s': time.time(), 'items_unknown': unknown}
+      print(json.dumps({**record, 'tables': tables}), flush=True)
       return
     lines = [f'{address} at {time.strftime("%H:%M:%S")}']
     for table, rates in rows:

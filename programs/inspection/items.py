@@ -90,6 +90,17 @@ def _meaning(table: inspection.Table) -> str:
   return f"as the table's own sampler draws; sampled counts this draw; {ages}"
 
 
+def _extremes_and_mean(leaves: Sequence[inspection_sample.Range]) -> tuple[str, str, str]:
+  known = [leaf for leaf in leaves if leaf.minimum is not None]
+  if not known:
+    return '-', '-', '-'
+  return (
+    f'{min(leaf.minimum for leaf in known):.4g}',  # type: ignore[type-var]
+    f'{max(leaf.maximum for leaf in known):.4g}',  # type: ignore[type-var]
+    f'{np.mean([leaf.mean for leaf in known]):.4g}',  # type: ignore[arg-type]
+  )
+
+
 def _leaf_lines(ranges: Sequence[Ranges]) -> list[str]:
   """Over all items; shapes that differ among them are said to."""
   rows = [('leaf', 'dtype', 'shape', 'min', 'max', 'mean', 'NaN')]
@@ -97,17 +108,8 @@ def _leaf_lines(ranges: Sequence[Ranges]) -> list[str]:
     found = [item[name] for item in ranges if name in item]
     shapes = {leaf.shape for leaf in found}
     shape = inspect_output.shape_words(found[0].shape) + (' varies' if len(shapes) > 1 else '')
-    known = [leaf for leaf in found if leaf.minimum is not None]
-    numbers = (
-      ('-', '-', '-')
-      if not known
-      else (
-        f'{min(leaf.minimum for leaf in known):.4g}',  # type: ignore[type-var]
-        f'{max(leaf.maximum for leaf in known):.4g}',  # type: ignore[type-var]
-        f'{np.mean([leaf.mean for leaf in known]):.4g}',
-      )
-    )  # type: ignore[arg-type]
-    rows.append((name, found[0].dtype, shape, *numbers, str(sum(x.num_nan for x in found))))
+    num_nan = sum(leaf.num_nan for leaf in found)
+    rows.append((name, found[0].dtype, shape, *_extremes_and_mean(found), str(num_nan)))
   widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
   return [
     '  '
@@ -128,33 +130,36 @@ def sample_record(
 ) -> dict[str, Any]:
   """The same for JSON, leaves of every single item."""
   finite = inspect_output.finite
+  item_records = [
+    {
+      'key': str(item.key),  # 64 bits: more than a JSON number holds everywhere
+      'priority': finite(item.priority),
+      'probability': finite(item.probability),
+      'times_sampled': item.times_sampled,
+      'leaves': {name: _leaf_record(leaf) for name, leaf in ranges.items()},
+    }
+    for item, ranges in zip(items, item_ranges(items))
+  ]
   return {
     'table': table.name,
     'meaning': _meaning(table),
     'asked': asked,
     'missing': _missing(table, items, asked).strip(),
-    'items': [
-      {
-        'key': str(item.key),  # 64 bits: more than a JSON number holds everywhere
-        'priority': finite(item.priority),
-        'probability': finite(item.probability),
-        'times_sampled': item.times_sampled,
-        'leaves': {
-          name: {
-            'shape': list(leaf.shape),
-            'dtype': leaf.dtype,
-            'min': finite(leaf.minimum),
-            'max': finite(leaf.maximum),
-            'mean': finite(leaf.mean),
-            'nan': leaf.num_nan,
-          }
-          for name, leaf in ranges.items()
-        },
-      }
-      for item, ranges in zip(items, item_ranges(items))
-    ],
+    'items': item_records,
     'pictures': [str(path) for path in sheets],
     'files': [str(path) for path in files],
+  }
+
+
+def _leaf_record(leaf: inspection_sample.Range) -> dict[str, Any]:
+  finite = inspect_output.finite
+  return {
+    'shape': list(leaf.shape),
+    'dtype': leaf.dtype,
+    'min': finite(leaf.minimum),
+    'max': finite(leaf.maximum),
+    'mean': finite(leaf.mean),
+    'nan': leaf.num_nan,
   }
 
 

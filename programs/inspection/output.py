@@ -17,7 +17,8 @@ UNKNOWN = 'Unknown: priority, age and samples of single items ({reason}); --samp
 def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
   """One table as a block of text."""
   limiter = table.limiter
-  inserts, samples = limiter.until_inserts_block(), limiter.until_samples_block()
+  until_insert = _distance_words(limiter.until_inserts_block(), 'insert', 'no sample')
+  until_sample = _distance_words(limiter.until_samples_block(), 'sample', 'no insert')
   lines = [
     f'{table.name}: {_size_words(limiter)}',
     _line(
@@ -26,16 +27,8 @@ def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
     ),
     _line('limiter', limiter_words(limiter)),
     _line('blocked', blocked_words(limiter, rates)),
-    _line(
-      'inserts',
-      f'{limiter.inserts:,} so far, {_rate(rates.inserts_per_s)}; '
-      + _distance_words(inserts, 'insert', 'no sample'),
-    ),
-    _line(
-      'samples',
-      f'{limiter.samples:,} so far, {_rate(rates.samples_per_s)}; '
-      + _distance_words(samples, 'sample', 'no insert'),
-    ),
+    _line('inserts', f'{limiter.inserts:,} so far, {_rate(rates.inserts_per_s)}; {until_insert}'),
+    _line('samples', f'{limiter.samples:,} so far, {_rate(rates.samples_per_s)}; {until_sample}'),
   ]
   if limiter.inserts:
     lines.append(
@@ -46,19 +39,23 @@ def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
         f'({table.num_unique_samples / limiter.inserts:.0%}) were sampled',
       )
     )
-  lines += [
-    _line('age', _age_words(table, rates)),
-    _line(
-      'episodes',
-      f'{table.num_episodes:,} with items here; '
-      f'{table.num_deleted_episodes:,} times the last item of one left',
-    ),
-  ]
-  if table.leaves is None:
-    return [*lines, _line('items', 'no signature: --sample=N shows what they hold')]
-  width = max((len(leaf.name) for leaf in table.leaves), default=0)
+  episodes = (
+    f'{table.num_episodes:,} with items here; '
+    f'{table.num_deleted_episodes:,} times the last item of one left'
+  )
   return [
     *lines,
+    _line('age', _age_words(table, rates)),
+    _line('episodes', episodes),
+    *_leaf_lines(table),
+  ]
+
+
+def _leaf_lines(table: inspection.Table) -> list[str]:
+  if table.leaves is None:
+    return [_line('items', 'no signature: --sample=N shows what they hold')]
+  width = max((len(leaf.name) for leaf in table.leaves), default=0)
+  return [
     _line('items', f'{len(table.leaves)} leaves'),
     *(
       f'    {leaf.name:{width}}  {leaf.dtype:8} {shape_words(leaf.shape)}' for leaf in table.leaves

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from seed_acme import run_directory
 from seed_acme.programs.inspection import distribution
 from seed_acme.replay import saved_items
+from seed_acme.storage import run_directory
 
 _FOREIGN = 'a Reverb server tells them to nobody, and --server knows no checkpoints'
 

@@ -14,17 +14,21 @@ from typing import Literal
 
 import tyro
 
-from seed_acme import checkpoint
 from seed_acme import config as config_lib
-from seed_acme import run_directory
 from seed_acme import types
-from seed_acme.programs import processes
+from seed_acme.programs.front_end import door
 from seed_acme.programs.sweep import figures as sweep_figures
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import results as sweep_results
 from seed_acme.programs.sweep import schedule as sweep_schedule
 from seed_acme.programs.sweep import state as sweep_state
+from seed_acme.programs.system import processes
+from seed_acme.storage import files
+from seed_acme.storage import opening
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.storage import trust as trust_lib
 
 ROOT = os.path.join(run_directory.ROOT, 'sweeps')
 _LOCK_FILE = '.lock'
@@ -36,16 +40,16 @@ _SINGLE_PROCESS = 'single_process'
 
 @dataclasses.dataclass(frozen=True)
 class SweepArguments:
-  """Run combinations of settings, several seeds each. `--config=NAME_OR_PATH` is what they vary.
+  """Run combinations of settings, several seeds each, and compare them.
 
-  config: overrides of all runs, `--config.FIELD=VALUE`; seeds count up from `--config.seed`.
   grid: 'FIELD=VALUE,VALUE FIELD=VALUE,VALUE', the product of all fields, a tuple as [64,64]; or a
     .json file {"FIELD": [VALUE, ...], ...}. Several --grid are run one after the other.
-  seeds: runs of each combination.
+  seeds: runs of each combination, whose seeds count up from `--config.seed`.
   out: folder of the sweep; one that holds a sweep is resumed, or extended by more values and
     seeds, with all that is not given as it was. '' = runs/sweeps/<config>/<time>.
   jobs: runs at a time; 0 = half of the cores, at least one.
   launch: how each run is launched; single_process costs the least for many small runs.
+  trust_run_dir: import the code outside seed_acme that sweep.json in --out names.
   report: only rewrite tables and figures from the runs that are there.
   json: print the table as JSON.
   """
@@ -57,13 +61,14 @@ class SweepArguments:
   jobs: int = 0
   launch: Literal['single_process', 'local_mp'] = 'single_process'
   report: bool = False
+  trust_run_dir: bool = False
   json: bool = False
 
 
-def saved_plan(out: str) -> sweep_plan.Plan | None:
+def saved_plan(out: str, trust: trust_lib.Trust) -> sweep_plan.Plan | None:
   """The plan of the folder that `--out` names; None where no sweep is."""
   path = pathlib.Path(out).absolute()
-  return sweep_plan.load(path) if out and (path / sweep_plan.FILE).is_file() else None
+  return sweep_plan.load(path, trust) if out and (path / sweep_plan.FILE).is_file() else None
 
 
 def sweep(
@@ -80,14 +85,18 @@ def sweep(
       raise types.UserError(
         f'--report needs --out=DIR, the folder of a sweep, not {arguments.out!r}'
       )
-    results = sweep_results.read(plan, pathlib.Path(arguments.out).absolute(), {})
-    _write(results)
-    _show(results, arguments.json)
+    _report(arguments, plan)
     return 0
   jobs = _jobs(arguments, plan)
   with _folder(arguments.out, plan) as out:
     sweep_plan.save(plan, out)
     return _run(plan, out, arguments, jobs, f'{command} sweep --out={os.path.relpath(out)}')
+
+
+def _report(arguments: SweepArguments, plan: sweep_plan.Plan) -> None:
+  results = sweep_results.read(plan, pathlib.Path(arguments.out).absolute(), {})
+  _write(results)
+  _show(results, arguments.json)
 
 
 def _plan(
@@ -120,7 +129,8 @@ def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
           'to 0 for any free port, or --jobs=1'
         )
   for path in {combination.config.initial_checkpoint for combination in plan.combinations} - {''}:
-    checkpoint.load_from(path)
+    opening.load_checkpoint(path)
+  door.check([combination.config for combination in plan.combinations])
   return jobs
 
 
@@ -128,6 +138,19 @@ def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
 def _folder(out: str, plan: sweep_plan.Plan) -> Iterator[pathlib.Path]:
   """The folder of the sweep, made where it is missing, and held for this program."""
   path = pathlib.Path(out).absolute() if out else run_directory.new_folder(plan.base.name, ROOT)
+  _make_own(path, out)
+  with files.lock(
+    path / _LOCK_FILE,
+    lambda holder: (
+      f'the sweep in {path} is being run by another program (process {holder}): wait for it or '
+      'stop it, or choose another --out'
+    ),
+  ):
+    yield path
+
+
+def _make_own(path: pathlib.Path, out: str) -> None:
+  """Makes the folder if it is missing; `UserError` if it holds something else than a sweep."""
   try:
     path.mkdir(parents=True, exist_ok=True)
     foreign = sorted(name for name in os.listdir(path) if name != _LOCK_FILE)
@@ -140,14 +163,6 @@ def _folder(out: str, plan: sweep_plan.Plan) -> Iterator[pathlib.Path]:
       f'--out={out} holds files that belong to no sweep '
       f'({", ".join(foreign[:3])}): choose an empty or a new folder'
     )
-  with run_directory.lock_file(
-    path / _LOCK_FILE,
-    lambda holder: (
-      f'the sweep in {path} is being run by another program (process {holder}): wait for it or '
-      'stop it, or choose another --out'
-    ),
-  ):
-    yield path
 
 
 def _run(
@@ -157,6 +172,8 @@ def _run(
     resume += f' --launch={arguments.launch}'
   if arguments.jobs:
     resume += f' --jobs={arguments.jobs}'
+  if any(saved_config.trust_in(combination.config).paths for combination in plan.combinations):
+    resume += ' --trust_run_dir'
   names = plan.names()
   runs = plan.runs(out)
   scheduler = sweep_schedule.Scheduler(
@@ -227,15 +244,8 @@ def _write(results: sweep_results.Results) -> None:
 
 def _show(results: sweep_results.Results, as_json: bool) -> None:
   if as_json:
-    print(
-      json.dumps(
-        {
-          'out': str(results.out),
-          'runs': sweep_results.count(results),
-          'table': sweep_results.records(results),
-        }
-      )
-    )
+    runs, table = sweep_results.count(results), sweep_results.records(results)
+    print(json.dumps({'out': str(results.out), 'runs': runs, 'table': table}))
     return
   print(f'{sweep_results.describe_count(results)}:')
   print(sweep_results.text_table(results, _MAX_LISTED))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import contextlib
 import os
 import pathlib
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from seed_acme import intervals
-from seed_acme import plot
-from seed_acme import sweep_plot
 from seed_acme import types
+from seed_acme.programs.reports import confidence_intervals
+from seed_acme.programs.reports import plot
+from seed_acme.programs.reports import sweep_plot
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import results as sweep_results
@@ -25,25 +25,20 @@ def write(results: sweep_results.Results) -> list[pathlib.Path]:
   written = []
   groups = _groups(results)
   if groups:
-    note = (
-      f'the best {sweep_plot.MAX_CURVES} of {len(groups)} combinations'
-      if len(groups) > sweep_plot.MAX_CURVES
-      else ''
-    )
-    written.append(
-      _replace(
-        results.out / sweep_results.CURVES,
-        lambda path: sweep_plot.draw_curves(groups[: sweep_plot.MAX_CURVES], note, path),
-      )
-    )
+    target = results.out / sweep_results.CURVES
+    written.append(_replace(target, lambda path: _draw_best(groups, path)))
   panels = _panels(results)
   if panels:
-    written.append(
-      _replace(
-        results.out / sweep_results.SETTINGS, lambda path: sweep_plot.draw_settings(panels, path)
-      )
-    )
+    target = results.out / sweep_results.SETTINGS
+    written.append(_replace(target, lambda path: sweep_plot.draw_settings(panels, path)))
   return written
+
+
+def _draw_best(groups: Sequence[sweep_plot.Group], path: pathlib.Path) -> None:
+  best = groups[: sweep_plot.MAX_CURVES]
+  is_cut = len(groups) > len(best)
+  note = f'the best {len(best)} of {len(groups)} combinations' if is_cut else ''
+  sweep_plot.draw_curves(best, note, path)
 
 
 def _replace(path: pathlib.Path, draw: Callable[[pathlib.Path], object]) -> pathlib.Path:
@@ -73,7 +68,7 @@ def _label(row: sweep_results.Row, names: dict[str, str]) -> str:
   label = sweep_plan.label(row.combination.settings, names)
   if not row.returns.size:
     return label
-  interval = intervals.of_mean(row.returns)
+  interval = confidence_intervals.of_mean(row.returns)
   spread = '' if np.isnan(interval.low) else f' ± {interval.high - interval.mean:.2g}'
   seeds = 'seed' if row.returns.size == 1 else 'seeds'
   return f'{label}: {interval.mean:.3g}{spread} ({row.returns.size} {seeds})'

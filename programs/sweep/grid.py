@@ -22,7 +22,7 @@ import tyro
 
 from seed_acme import config as config_lib
 from seed_acme import types
-from seed_acme.programs import parsing
+from seed_acme.programs.command_line import parsing
 
 _NEXT_VALUE = re.compile(r',(?:\[([^\[\]]*)\]|([^\s,\[\]]+))(?=,|$)')  # words in brackets, or one
 _FIELD = re.compile(r'[A-Za-z_][\w.]*')
@@ -104,20 +104,24 @@ def _read(grid: str) -> Iterator[dict[str, list[_Value]]]:
     return
   content = _load(grid)
   for product in content if isinstance(content, list) else [content]:
-    if not isinstance(product, dict) or not product:
-      raise types.UserError(
-        f'--grid file {grid} must hold {{"FIELD": [VALUE, ...], ...}} or a '
-        f'list of such, not {_shown(product)}'
-      )
-    for field, values in product.items():
-      if not isinstance(values, list) or not values:
-        raise types.UserError(
-          f'--grid file {grid}: {field} needs a list of values, not {_shown(values)}'
-        )
+    _check_product(grid, product)
     yield {
       field: [_json_value(grid, field, value) for value in values]
       for field, values in product.items()
     }
+
+
+def _check_product(grid: str, product: Any) -> None:
+  if not isinstance(product, dict) or not product:
+    raise types.UserError(
+      f'--grid file {grid} must hold {{"FIELD": [VALUE, ...], ...}} or a '
+      f'list of such, not {_shown(product)}'
+    )
+  for field, values in product.items():
+    if not isinstance(values, list) or not values:
+      raise types.UserError(
+        f'--grid file {grid}: {field} needs a list of values, not {_shown(values)}'
+      )
 
 
 def _load(path: str) -> Any:
@@ -179,11 +183,10 @@ def _split_values(field: str, values: str) -> list[_Value]:
         'spaces, and a tuple as [64,64]'
       )
     inner, word = match.groups()
-    found.append(
-      _Value((word,))
-      if inner is None
-      else _Value(tuple(re.findall(r'[^\s,]+', inner)), is_bracketed=True)
-    )
+    if inner is None:
+      found.append(_Value((word,)))
+    else:
+      found.append(_Value(tuple(re.findall(r'[^\s,]+', inner)), is_bracketed=True))
     rest = rest[match.end() :]
   return found
 

@@ -23,11 +23,13 @@ from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import run_directory
-from seed_acme import saved_config
 from seed_acme import types
 from seed_acme.envs import registry as environments
 from seed_acme.programs.sweep import grid as sweep_grid
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.storage import trust as trust_lib
 
 FILE = 'sweep.json'
 _FORMAT = 1
@@ -137,39 +139,44 @@ def make(
 
 def save(plan: Plan, out: pathlib.Path) -> None:
   """Writes it into the folder of the sweep, atomically."""
-  run_directory.write_json(
-    out / FILE,
-    {
-      'format': _FORMAT,
-      'num_seeds': plan.num_seeds,
-      'config': saved_config.to_json(plan.base),
-      'combinations': [
-        {'slug': combination.slug, 'settings': saved_config.to_json(combination.settings)}
-        for combination in plan.combinations
-      ],
-    },
-  )
+  record = {
+    'format': _FORMAT,
+    'num_seeds': plan.num_seeds,
+    'config': saved_config.to_json(plan.base),
+    'combinations': [
+      {'slug': combination.slug, 'settings': saved_config.to_json(combination.settings)}
+      for combination in plan.combinations
+    ],
+  }
+  files.write_json(out / FILE, record)
 
 
-def load(out: pathlib.Path) -> Plan:
-  """Reads the plan of a folder; `UserError` names what is wrong with it."""
+def load(out: pathlib.Path, trust: trust_lib.Trust = trust_lib.EVERYTHING) -> Plan:
+  """Reads the plan of a folder; `UserError` names what is wrong with it, or not to be trusted."""
   path = out / FILE
-  record = run_directory.read_json(path)
+  record = files.read_json(path)
   try:
     if record['format'] != _FORMAT:
       raise types.UserError(f'format {record["format"]}, this version reads {_FORMAT}')
-    base = saved_config.from_json(record['config'])
-    combinations = []
+    trust_lib.require(record['config'], str(path), trust)
     for saved in record['combinations']:
-      settings = saved_config.from_json(saved['settings'])
-      combinations.append(Combination(saved['slug'], settings, _with(settings, base)))
-    return Plan(base, tuple(combinations), int(record['num_seeds']))
+      trust_lib.require(saved['settings'], str(path), trust)
+    return _from_record(record)
   except types.UserError as error:
     raise types.UserError(f'{path}: {error}') from None
   except (KeyError, TypeError, ValueError, AttributeError) as error:
     raise types.UserError(
       f'{path} is damaged ({type(error).__name__}: {error}): restore it, or choose another --out'
     ) from None
+
+
+def _from_record(record: Any) -> Plan:
+  base = saved_config.from_json(record['config'])
+  combinations = []
+  for saved in record['combinations']:
+    settings = saved_config.from_json(saved['settings'])
+    combinations.append(Combination(saved['slug'], settings, _with(settings, base)))
+  return Plan(base, tuple(combinations), int(record['num_seeds']))
 
 
 def short_names(fields: Iterable[str], base: config_lib.ExperimentConfig) -> dict[str, str]:
@@ -265,6 +272,10 @@ def _check_extends(plan: Plan, saved: Plan) -> None:
       f'the sweep in --out has {saved.num_seeds} seeds: --seeds '
       f'({plan.num_seeds}) cannot be fewer; raise it, or choose another --out'
     )
+  _check_none_lost(plan, saved)
+
+
+def _check_none_lost(plan: Plan, saved: Plan) -> None:
   slugs = {combination.slug for combination in plan.combinations}
   lost = [combination for combination in saved.combinations if combination.slug not in slugs]
   if lost:

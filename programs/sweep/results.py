@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seed_acme import intervals
-from seed_acme import run_directory
+from seed_acme.programs.reports import confidence_intervals
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import state as sweep_state
+from seed_acme.storage import files
 
 TABLE, TABLE_TEXT, RUNS = 'table.csv', 'table.md', 'runs.csv'
 CURVES, SETTINGS = 'curves.png', 'settings.png'
@@ -113,7 +113,7 @@ def _statistics(name: str, values: np.ndarray) -> dict[str, float | None]:
     return dict.fromkeys(
       (f'{name}_{part}' for part in ('mean', 'low', 'high', 'median', 'min', 'max')), None
     )
-  interval = intervals.of_mean(values)
+  interval = confidence_intervals.of_mean(values)
   low, high = (None if np.isnan(bound) else float(bound) for bound in (interval.low, interval.high))
   return {
     f'{name}_mean': float(interval.mean),
@@ -129,9 +129,9 @@ def write_tables(results: Results) -> None:
   """table.csv, table.md and runs.csv, each in one step."""
   fields = results.plan.fields()
   runs = [_run_record(results, run, state) for run, state in results.runs]
-  run_directory.write_text(results.out / TABLE, _csv(records(results), fields))
-  run_directory.write_text(results.out / RUNS, _csv(runs, fields))
-  run_directory.write_text(results.out / TABLE_TEXT, _page(results))
+  files.write_text(results.out / TABLE, _csv(records(results), fields))
+  files.write_text(results.out / RUNS, _csv(runs, fields))
+  files.write_text(results.out / TABLE_TEXT, _page(results))
 
 
 def _run_record(results: Results, run: sweep_plan.Run, state: sweep_state.State) -> dict[str, Any]:
@@ -187,20 +187,8 @@ def text_table(results: Results, max_rows: int) -> str:
   cells = [header]
   for row in results.rows[:max_rows]:
     settings = [sweep_grid.text(sweep_grid.get(row.combination.config, field)) for field in names]
-    cells.append(
-      [
-        *settings,
-        f'{row.num_finished} of {results.plan.num_seeds}',
-        *_mean_and_interval(row.returns),
-        *(
-          _number(function(row.returns)) if row.returns.size else '-'
-          for function in (np.median, np.min, np.max)
-        ),
-        *(_mean_and_interval(row.evaluations) if evaluates else []),
-        '-' if row.agent_steps is None else f'{row.agent_steps:,.0f}',
-        '-' if row.cpu_s is None else f'{row.cpu_s:,.0f}',
-      ]
-    )
+    seeds = f'{row.num_finished} of {results.plan.num_seeds}'
+    cells.append([*settings, seeds, *_reached(row, evaluates)])
   widths = [max(map(len, column)) for column in zip(*cells)]
   lines = [
     '| ' + ' | '.join(cell.rjust(width) for cell, width in zip(line, widths)) + ' |'
@@ -210,10 +198,25 @@ def text_table(results: Results, max_rows: int) -> str:
   return '\n'.join(lines)
 
 
+def _reached(row: Row, evaluates: bool) -> list[str]:
+  """The cells from `return` on."""
+  spread = [
+    _number(function(row.returns)) if row.returns.size else '-'
+    for function in (np.median, np.min, np.max)
+  ]
+  return [
+    *_mean_and_interval(row.returns),
+    *spread,
+    *(_mean_and_interval(row.evaluations) if evaluates else []),
+    '-' if row.agent_steps is None else f'{row.agent_steps:,.0f}',
+    '-' if row.cpu_s is None else f'{row.cpu_s:,.0f}',
+  ]
+
+
 def _mean_and_interval(values: np.ndarray) -> list[str]:
   if not values.size:
     return ['-', '-']
-  interval = intervals.of_mean(values)
+  interval = confidence_intervals.of_mean(values)
   if np.isnan(interval.low):
     return [_number(interval.mean), '-']
   return [_number(interval.mean), f'{_number(interval.low)} to {_number(interval.high)}']
@@ -253,16 +256,18 @@ def _page(results: Results) -> str:
     f'{describe_count(results)}. {_LEAD}',
     text_table(results, len(results.rows)),
   ]
-  failed = [(run, state) for run, state in results.runs if state.status == sweep_state.FAILED]
-  if failed:
-    names = plan.names()
-    parts.append(
-      'Failed:\n\n'
-      + '\n'.join(
-        f'- {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: '
-        f'{" ".join(state.message.split())}'
-        for run, state in failed
-      )
-    )
+  failures = _failures(results)
+  if failures:
+    parts.append('Failed:\n\n' + '\n'.join(failures))
   parts += [f'![{name}]({name})' for name in (CURVES, SETTINGS) if (results.out / name).exists()]
   return '\n\n'.join(parts) + '\n'
+
+
+def _failures(results: Results) -> list[str]:
+  names = results.plan.names()
+  return [
+    f'- {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: '
+    f'{" ".join(state.message.split())}'
+    for run, state in results.runs
+    if state.status == sweep_state.FAILED
+  ]

@@ -12,14 +12,14 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-from seed_acme import run_directory
-from seed_acme import saved_config
 from seed_acme import types
 from seed_acme.loggers import terminal
-from seed_acme.programs import processes
-from seed_acme.programs import training_run
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import state as sweep_state
+from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 
 _POLL_S = 0.1
 _SHOW_S = 1.0
@@ -109,7 +109,7 @@ class Scheduler:
   def run(self) -> None:
     """Returns when all runs have ended, or were stopped."""
     has_told = False
-    with training_run.signals_to(self.request_stop):
+    with signals.signals_to(self.request_stop):
       try:
         while self._running or self._may_start():
           while self._may_start() and len(self._running) < self._jobs:
@@ -133,7 +133,7 @@ class Scheduler:
     state = sweep_state.read(run)
     try:
       child = _start(run, self._launch)
-    except types.UserError as error:
+    except (types.UserError, types.Failure) as error:
       self._failed(run, str(error))
       return
     self._running.append(child)
@@ -162,7 +162,7 @@ class Scheduler:
       self._failed(run, state.message or _last_words(child))
     try:
       self._after_run(self.failures)
-    except types.UserError as error:  # a full disk, say; the runs may go on
+    except (types.UserError, types.Failure) as error:  # a full disk, say; the runs may go on
       self._say(f'Notice: {error}')
 
   def _failed(self, run: sweep_plan.Run, reason: str) -> None:
@@ -216,21 +216,16 @@ def log_path(run: sweep_plan.Run) -> pathlib.Path:
 def _start(run: sweep_plan.Run, launch: str) -> _Child:
   """The configuration is left in the run folder, where `train --run_dir` looks for it."""
   if run.run_dir.holds_run():
-    saved_config.compare_for_resume(saved_config.load(run.run_dir.config), run.config)
+    trust = saved_config.trust_in(run.config)
+    saved = saved_config.load(run.run_dir.config, trust, only_types=True)
+    saved_config.compare_for_resume(saved, run.config)
   run_directory.create(run.run_dir.path)
   saved_config.save(run.config, run.run_dir.config)
   with open(log_path(run), 'a', encoding='utf-8') as log:
     log_start = log.tell()  # before the child, which shares the position
+    options = [f'--run_dir={run.run_dir.path}', f'--launch={launch}', '--json', '--trust_run_dir']
     process = subprocess.Popen(
-      [
-        sys.executable,
-        '-m',
-        'seed_acme.programs.sweep.child',
-        'train',
-        f'--run_dir={run.run_dir.path}',
-        f'--launch={launch}',
-        '--json',
-      ],
+      [sys.executable, '-m', 'seed_acme.programs.sweep_child', 'train', *options],
       stdin=subprocess.DEVNULL,
       stdout=log,
       stderr=log,

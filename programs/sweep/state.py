@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from seed_acme import checkpoint
 from seed_acme import config as config_lib
-from seed_acme import run_directory
 from seed_acme import types
-from seed_acme.programs import processes
-from seed_acme.programs import training_run
+from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.sweep import plan as sweep_plan
+from seed_acme.programs.system import processes
+from seed_acme.storage import checkpoint
+from seed_acme.storage import files
 
 FINISHED = 'finished'  # its budget is used up
 UNFINISHED = 'unfinished'  # under way, stopped or killed
@@ -40,9 +40,9 @@ def read(run: sweep_plan.Run) -> State:
   """From summary.json where it is of a finished run, else from status.json."""
   if not run.run_dir.holds_run():
     return State(WAITING)
-  summary = run_directory.read_json(run.run_dir.summary) if run.run_dir.summary.exists() else {}
-  record = training_run.read_status(run.run_dir)
-  if summary.get('status') == training_run.FINISHED and _share(run.config, summary) >= 1:
+  summary = files.read_json(run.run_dir.summary) if run.run_dir.summary.exists() else {}
+  record = lifecycle.read_status(run.run_dir)
+  if summary.get('status') == lifecycle.FINISHED and _share(run.config, summary) >= 1:
     return _state(FINISHED, run.config, summary, summary)
   failure = processes.read_failure(run.run_dir)
   if failure is not None:
@@ -53,7 +53,7 @@ def read(run: sweep_plan.Run) -> State:
 
 def share(run: sweep_plan.Run) -> float:
   """Of the budget of a run that is under way."""
-  return _share(run.config, training_run.read_status(run.run_dir))
+  return _share(run.config, lifecycle.read_status(run.run_dir))
 
 
 def _state(
@@ -85,10 +85,8 @@ def _has_used_its_budget(run: sweep_plan.Run) -> bool:
 
   It has nothing to resume.
   """
-  newest = checkpoint.newest(run.run_dir.checkpoints)
-  if newest is None:
-    return False
   try:
-    return _share(run.config, checkpoint.load(newest).meta['counts']) >= 1
-  except types.UserError:  # it is being replaced, or corrupt, which training will say
+    newest = checkpoint.load_newest(run.run_dir.checkpoints)
+  except (types.UserError, checkpoint.Damaged):  # which training will say
     return False
+  return newest is not None and _share(run.config, newest.meta['counts']) >= 1

@@ -6,13 +6,13 @@ The tables hold what xmanager 0.1.5 can ask Vertex AI for; a test holds them aga
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import pathlib
 import re
 from typing import NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import near_names
 
 # vCPUs and GiB. https://cloud.google.com/vertex-ai/docs/training/configure-compute
 MACHINES = {
@@ -103,7 +103,8 @@ def parse_machine(text: str, flag: str) -> Machine:
   if type_ not in MACHINES and type_ not in A100_MACHINES:
     known = [*MACHINES, *A100_MACHINES]
     raise types.UserError(
-      f'{flag}={text}: unknown machine type {type_!r}{_near(type_, known)}: write {_EXAMPLE}'
+      f'{flag}={text}: unknown machine type {type_!r}'
+      f'{near_names.hint(type_, known)}; write {_EXAMPLE}'
     )
   number, accelerator = _parse_accelerators(rest, text, flag) if plus else (0, '')
   if type_ in A100_MACHINES:
@@ -133,8 +134,9 @@ def _parse_accelerators(text: str, whole: str, flag: str) -> tuple[int, str]:
   known = [*ACCELERATORS, _A100]
   if name not in known:
     raise types.UserError(
-      f'{flag}={whole}: unknown accelerator {name!r}{_near(name, known)}: '
-      f'known: {", ".join(known)}; write {_EXAMPLE}'
+      f'{flag}={whole}: unknown accelerator {name!r}'
+      f'{near_names.hint(name, known)}; known: {", ".join(known)}; '
+      f'write {_EXAMPLE}'
     )
   return int(found[1] or 1), name
 
@@ -150,11 +152,6 @@ def _check_number(number: int, accelerator: str, type_: str, cpu: int, given: st
       f'{given}: {type_} takes {" or ".join(map(str, numbers))} {accelerator},'
       f' not {number}: write {type_}+{numbers[0]}x{accelerator}'
     )
-
-
-def _near(name: str, known: list[str]) -> str:
-  close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-  return f' (did you mean {" or ".join(close)}?)' if close else ''
 
 
 def check(cloud: CloudConfig) -> None:
@@ -228,14 +225,13 @@ def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConf
   timeout_s = config.actor.connect_timeout_s
   if timeout_s == config_lib.ActorConfig().connect_timeout_s:
     timeout_s = _WAITS_S
+  # Reverb writes on the disk of a replay node, where the learner cannot fetch it.
+  saves_replay = config.checkpoint.replay and not config.replay.separate_process
   replace = dataclasses.replace
   return replace(
     config,
     transport=replace(config.transport, host='0.0.0.0', port=0),
     actor=replace(config.actor, connect_timeout_s=timeout_s),
     replay=replace(config.replay, port=0),
-    # Reverb writes on the disk of a replay node, where the learner cannot fetch it.
-    checkpoint=replace(
-      config.checkpoint, replay=(config.checkpoint.replay and not config.replay.separate_process)
-    ),
+    checkpoint=replace(config.checkpoint, replay=saves_replay),
   )

@@ -11,22 +11,25 @@ import shlex
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
-from seed_acme import bucket
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import extras
-from seed_acme import mirror
-from seed_acme import run_directory
+from seed_acme import sizes
 from seed_acme import types
+from seed_acme.checks import extras
 from seed_acme.envs import registry as environments
-from seed_acme.programs import actors
-from seed_acme.programs import processes
-from seed_acme.programs import replay_size
-from seed_acme.programs import training_run
+from seed_acme.programs.front_end import door
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import replay_size
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.system import processes
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import image as cloud_image
 from seed_acme.programs.vertex import missing as vertex_missing
 from seed_acme.programs.vertex import stage as cloud_stage
+from seed_acme.storage import bucket
+from seed_acme.storage import bucket_fetch
+from seed_acme.storage import run_directory
+from seed_acme.transport import wire
 
 if TYPE_CHECKING:
   import launchpad as lp
@@ -79,14 +82,13 @@ def train(request: Request) -> int:
       '--launch=vertex_ai needs xmanager: in the checkout, make setup, or '
       f'{extras.install_command("vertex")}'
     )
+  door.check([config])  # last, since it takes the longest
   program = _program(config, url)
-  needs = vertex_missing.needs(
-    request.cloud,
-    [
-      (machine, actors.num_actor_nodes(config) if group == 'actor' else 1)
-      for group, machine in machines.items()
-    ],
-  )
+  replicas = [
+    (machine, actors.num_actor_nodes(config) if group == 'actor' else 1)
+    for group, machine in machines.items()
+  ]
+  needs = vertex_missing.needs(request.cloud, replicas)
   if request.is_dry_run:
     return _dry_run(request, config, url, program, machines, requirements, needs)
   missing = vertex_missing.blocking(needs)
@@ -100,11 +102,11 @@ def train(request: Request) -> int:
 
 def _program(config: config_lib.ExperimentConfig, url: str) -> lp.Program:
   """The graph; `UserError` if Vertex AI cannot run it."""
-  from seed_acme.programs import distributed  # loads Launchpad
+  from seed_acme.programs.graph import program_graph  # loads Launchpad
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
   run = run_directory.RunDirectory(pathlib.Path('run'), bucket=url)
-  program = distributed.make_program(config, run, first_attempt=0)
+  program = program_graph.make_program(config, run, first_start=wire.FIRST_START)
   vertex_job.check_program(program)
   return program
 
@@ -126,12 +128,16 @@ def _dry_run(
     'Image contexts: ' + ', '.join(_shown(pool.context) for pool in job.pools)
   )
   print('Nothing was built, sent or started. To run it for real, leave out --dry_run; it takes:')
+  _show_needs(needs)
+  return 0
+
+
+def _show_needs(needs: list[vertex_missing.Need]) -> None:
   for need in needs:
     print(f'  {need.name} [{need.state}]: {need.why}')
     for command in need.commands:
       if need.state != vertex_missing.READY:
         print(f'    {command}')
-  return 0
 
 
 def _launch(
@@ -185,8 +191,8 @@ def _check_resume(config: config_lib.ExperimentConfig, url: str) -> None:
   """What the learner would refuse after minutes of waiting for its machine."""
   processes.set_tensorflow_defaults()
   with tempfile.TemporaryDirectory(prefix='seed_acme_') as folder:
-    run = mirror.fetch(url, pathlib.Path(folder), with_replay=False)
-    training_run.check_resume(config, run)
+    run = bucket_fetch.fetch(url, pathlib.Path(folder), with_replay=False)
+    lifecycle.check_resume(config, run)
 
 
 def _out_folder(request: Request, name: str) -> pathlib.Path:
@@ -236,7 +242,7 @@ def _describe(
     if pool.group == 'actor':
       what = (
         f'actors, {config.environments_per_actor} environments each, '
-        f'{config_lib.num_training_environments(config)} in all'
+        f'{sizes.num_training_environments(config)} in all'
       )
       if config.num_evaluation_environments:
         what += f'; the last one {config.num_evaluation_environments} for evaluation'

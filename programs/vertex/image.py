@@ -51,11 +51,9 @@ def make(has_accelerator: bool, environment: Mapping[str, str]) -> Image:
     '&& apt-get install -y --no-install-recommends '
     f'{" ".join(sorted(libraries))} && rm -rf /var/lib/apt/lists/*'
   )
-  python = (
-    (f'COPY --from={INTERPRETER_IMAGE} /usr/local /usr/local', 'RUN ldconfig')
-    if has_accelerator
-    else ()
-  )
+  python: tuple[str, ...] = ()
+  if has_accelerator:
+    python = (f'COPY --from={INTERPRETER_IMAGE} /usr/local /usr/local', 'RUN ldconfig')
   return Image(
     CUDA_IMAGE if has_accelerator else PYTHON_IMAGE,
     (

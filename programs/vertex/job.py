@@ -12,9 +12,7 @@ import contextlib
 import copy
 import datetime
 import json
-import os
 import pathlib
-import secrets
 import shutil
 import signal
 import sys
@@ -36,6 +34,7 @@ from xmanager.xm_local.storage import database
 from seed_acme import types
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import image as cloud_image
+from seed_acme.programs.vertex import stand_ins
 
 LEARNER = 'learner'
 _MAX_KINDS = 4  # worker pools of a job
@@ -134,29 +133,22 @@ def _learner_first(program: lp.Program) -> lp.Program:
 
 
 def _job_requirements(machine: cloud_lib.Machine) -> xm.JobRequirements:
-  accelerators = (
-    {machine.accelerator.lower(): machine.num_accelerators} if machine.accelerator else {}
-  )
+  accelerators = {}
+  if machine.accelerator:
+    accelerators[machine.accelerator.lower()] = machine.num_accelerators
   if not machine.cpu:  # xmanager finds the machine by its accelerators
     return xm.JobRequirements(**accelerators)
   return xm.JobRequirements(cpu=machine.cpu, ram=machine.ram_gib * xm.GiB, **accelerators)
 
 
 def _write_job(
-  recorded: _RecordedJob, pools: list[Pool], cloud: cloud_lib.CloudConfig, folder: pathlib.Path
+  recorded: stand_ins.RecordedJob,
+  pools: list[Pool],
+  cloud: cloud_lib.CloudConfig,
+  folder: pathlib.Path,
 ) -> Job:
   specs = recorded.arguments['worker_pool_specs']
-  spec: dict[str, Any] = {
-    'workerPoolSpecs': [
-      type(pool).to_dict(
-        pool,
-        use_integers_for_enums=False,
-        preserving_proto_field_name=False,
-        including_default_value_fields=False,
-      )
-      for pool in specs
-    ]
-  }
+  spec: dict[str, Any] = {'workerPoolSpecs': [_to_json(pool) for pool in specs]}
   if cloud.service_account:
     spec['serviceAccount'] = cloud.service_account
   path = folder / _JOB
@@ -164,29 +156,14 @@ def _write_job(
   return Job(recorded.arguments['display_name'], specs, tuple(pools), path)
 
 
-class _RecordedJob:
-  """In place of aiplatform.CustomJob: keeps what it was made with, and runs nothing."""
-
-  resource_name = 'not submitted'
-
-  def __init__(self, **arguments: Any):
-    self.arguments = arguments
-
-  def run(self, **arguments: Any) -> None:
-    """Would submit the job."""
-
-  def wait_for_resource_creation(self) -> None:
-    """There is nothing to wait for."""
-
-  def _dashboard_uri(self) -> str:
-    return self.resource_name
-
-
-class _Nothing:
-  """In place of a module or an object whose calls are to have no effect."""
-
-  def __getattr__(self, name: str) -> Any:
-    return lambda *args, **kwargs: None
+def _to_json(message: Any) -> dict[str, Any]:
+  """As gcloud reads it. message: of Google's client library."""
+  return type(message).to_dict(
+    message,
+    use_integers_for_enums=False,
+    preserving_proto_field_name=False,
+    including_default_value_fields=False,
+  )
 
 
 class _StandIn:
@@ -208,7 +185,7 @@ class _StandIn:
     self._to_executables = xm_docker.to_docker_executables
     self._image_of: dict[str, str] = {}  # by folder of the code
     self.pools: list[Pool] = []
-    self.job: _RecordedJob | None = None
+    self.job: stand_ins.RecordedJob | None = None
 
   @contextlib.contextmanager
   def installed(self) -> Iterator[None]:
@@ -222,7 +199,7 @@ class _StandIn:
       return client
 
     with contextlib.ExitStack() as stack:
-      scratch = stack.enter_context(_scratch_folder())
+      scratch = stack.enter_context(stand_ins.scratch_folder())
       for module, name, value in (
         (xm_docker, 'to_docker_executables', self._make_container),
         (auth, 'get_project_name', lambda: self._cloud.project),
@@ -233,17 +210,17 @@ class _StandIn:
         (docker_lib, 'is_docker_installed', lambda: False),
         (xm_vertex, 'aiplatform', platform),
         (xm_vertex, 'client', get_client),
-        (database, 'database', _Nothing),
+        (database, 'database', stand_ins.Nothing),
         # What they leave behind lands where it is deleted.
         (tempfile, 'tempdir', scratch),
       ):
-        stack.enter_context(_replaced(module, name, value))
+        stack.enter_context(stand_ins.replaced(module, name, value))
       for number in (signal.SIGINT, signal.SIGQUIT):  # which Launchpad takes
         stack.callback(signal.signal, number, signal.getsignal(number))
       yield
 
-  def _make_job(self, **arguments: Any) -> _RecordedJob:
-    self.job = _RecordedJob(**arguments)
+  def _make_job(self, **arguments: Any) -> stand_ins.RecordedJob:
+    self.job = stand_ins.RecordedJob(**arguments)
     return self.job
 
   def _make_container(self, nodes: list[Any], label: str, docker_config: Any) -> Any:
@@ -262,23 +239,17 @@ class _StandIn:
     app = pathlib.Path(container.path).with_name(f'{label}-{cloud_image.APP}') / cloud_image.APP
     app.parent.mkdir()
     shutil.move(container.path, app)
-    self._image_of[str(app)] = self._image_name(group)
-    self.pools.append(
-      Pool(group, len(nodes), part.machine, self._image_of[str(app)], self._folder / group)
+    image = self._image_name(group)
+    self._image_of[str(app)] = image
+    self.pools.append(Pool(group, len(nodes), part.machine, image, self._folder / group))
+    commands = [f'exec {command}' for command in container.entrypoint.commands]  # it hears SIGTERM
+    ours = xm.PythonContainer(
+      path=str(app),
+      base_image=part.image.base,
+      entrypoint=xm.CommandList(commands),
+      docker_instructions=list(part.image.instructions),
     )
-    return [
-      (
-        xm.PythonContainer(
-          path=str(app),
-          base_image=part.image.base,
-          entrypoint=xm.CommandList(
-            [f'exec {command}' for command in container.entrypoint.commands]
-          ),  # it hears SIGTERM
-          docker_instructions=list(part.image.instructions),
-        ),
-        requirements,
-      )
-    ]
+    return [(ours, requirements)]
 
   def _image_name(self, group: str) -> str:
     cloud = self._cloud
@@ -297,33 +268,3 @@ class _StandIn:
 def registry(cloud: cloud_lib.CloudConfig) -> str:
   """Host of the images."""
   return f'{cloud.region}-docker.pkg.dev'
-
-
-@contextlib.contextmanager
-def _scratch_folder() -> Iterator[str]:
-  """Without `_` in its path, which Launchpad would draw names for ever to avoid."""
-  parents = [
-    path
-    for path in (tempfile.gettempdir(), '/tmp', '/var/tmp', '/dev/shm')
-    if '_' not in path and os.access(path, os.W_OK)
-  ]
-  if not parents:
-    raise types.UserError(
-      f'no temporary folder without "_" in its path ({tempfile.gettempdir()}): set TMPDIR to one'
-    )
-  path = os.path.join(parents[0], f'seed-acme-{secrets.token_hex(8)}')
-  os.mkdir(path, mode=0o700)
-  try:
-    yield path
-  finally:
-    shutil.rmtree(path, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
-  before = getattr(module, name)
-  setattr(module, name, value)
-  try:
-    yield
-  finally:
-    setattr(module, name, before)

@@ -14,11 +14,11 @@ import subprocess
 from typing import NamedTuple
 
 from seed_acme.programs.vertex import cloud as cloud_lib
+from seed_acme.storage import google_credentials
 
 READY, MISSING, UNCHECKED = 'ready', 'missing', 'not checked'
 _DOCKER_S = 10.0
 _CREDENTIALS, _LOGIN = 'credentials', 'Docker login'
-_TOKEN = 'GOOGLE_AUTH_TOKEN_FOR_TESTING'  # of TensorFlow's own
 _QUOTA = 'aiplatform.googleapis.com/custom_model_training'
 
 
@@ -37,7 +37,7 @@ def needs(
   """pools: machine and number of replicas of each."""
   builds_here = has_docker()
   return [
-    credentials(),
+    _credentials(),
     _docker(builds_here),
     _apis(cloud),
     _repository(cloud),
@@ -54,38 +54,9 @@ def blocking(found: list[Need]) -> Need | None:
   )
 
 
-def credentials() -> Need:
-  """Where Google's libraries, and TensorFlow, would find them."""
-  command = ('gcloud auth application-default login',)
-  if os.environ.get(_TOKEN):
-    return Need(_CREDENTIALS, READY, _TOKEN, command)
-  given = os.environ.get('GOOGLE_APPLICATION_CREDENTIALS')
-  if given:
-    if pathlib.Path(given).is_file():
-      return Need(_CREDENTIALS, READY, f'GOOGLE_APPLICATION_CREDENTIALS={given}', command)
-    return Need(
-      _CREDENTIALS,
-      MISSING,
-      f'GOOGLE_APPLICATION_CREDENTIALS={given} is no file',
-      ('unset GOOGLE_APPLICATION_CREDENTIALS', *command),
-    )
-  folder = os.environ.get('CLOUDSDK_CONFIG') or str(pathlib.Path.home() / '.config' / 'gcloud')
-  path = pathlib.Path(folder) / 'application_default_credentials.json'
-  if path.is_file():
-    return Need(_CREDENTIALS, READY, str(path), command)
-  if _is_google_machine():
-    return Need(_CREDENTIALS, READY, 'those of this Google Cloud machine', command)
-  return Need(_CREDENTIALS, MISSING, f'there is no {path}', command)
-
-
-def _is_google_machine() -> bool:
-  if os.environ.get('GCE_METADATA_HOST'):
-    return True
-  try:
-    product = pathlib.Path('/sys/class/dmi/id/product_name').read_text(encoding='utf-8')
-  except OSError:
-    return False
-  return product.startswith('Google')
+def _credentials() -> Need:
+  found = google_credentials.find()
+  return Need(_CREDENTIALS, READY if found.are_there else MISSING, found.where, found.commands)
 
 
 def has_docker() -> bool:

@@ -20,8 +20,8 @@ from packaging import requirements as requirements_lib
 
 import seed_acme
 from seed_acme import config as config_lib
-from seed_acme import saved_config
 from seed_acme import types
+from seed_acme.storage import saved_config
 
 PACKAGE = 'seed_acme'
 _SUFFIXES = ('.py', '.typed')
@@ -109,16 +109,17 @@ def requirements(
   if has_accelerator:
     pins[_GPU_TENSORFLOW] = pins.pop(_CPU_TENSORFLOW)
   lines = [f'{name}=={version}' for name, version in sorted(pins.items())]
-  if more:
-    try:
-      lines += pathlib.Path(more).read_text(encoding='utf-8').splitlines()
-    except (OSError, UnicodeError) as error:
-      reason = getattr(error, 'strerror', None) or 'it is no text'
-      raise types.UserError(
-        f'--cloud.requirements={more} cannot be read: {reason}; give a file '
-        'with a requirement a line'
-      ) from None
-  return lines
+  return [*lines, *_lines_of_user(more)] if more else lines
+
+
+def _lines_of_user(path: str) -> list[str]:
+  try:
+    return pathlib.Path(path).read_text(encoding='utf-8').splitlines()
+  except (OSError, UnicodeError) as error:
+    reason = getattr(error, 'strerror', None) or 'it is no text'
+    raise types.UserError(
+      f'--cloud.requirements={path} cannot be read: {reason}; give a file with a requirement a line'
+    ) from None
 
 
 def _extras(config: config_lib.ExperimentConfig) -> list[str]:

@@ -67,11 +67,9 @@ def _docker(*arguments: str) -> None:
   try:
     subprocess.run(['docker', *arguments], check=True)
   except (subprocess.CalledProcessError, OSError) as error:
-    how = (
-      f'ended with {error.returncode}'
-      if isinstance(error, subprocess.CalledProcessError)
-      else str(error)
-    )
+    how = str(error)
+    if isinstance(error, subprocess.CalledProcessError):
+      how = f'ended with {error.returncode}'
     raise types.UserError(
       f'docker {" ".join(arguments)}: {how}; what is printed above says why; '
       '--dry_run lists what it takes, and keeps the folders that images are '

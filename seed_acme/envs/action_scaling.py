@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import dataclasses
+import math
 from typing import Any, Literal, get_args
 
 from dm_env import specs as dm_specs
@@ -29,7 +30,8 @@ class Settings:
   rescale_actions: the agent acts in [-1, 1] and the environment gets
     `low + (a + 1) / 2 * (high - low)`; False: the agent acts within the environment's bounds.
   action_bins: N >= 2: each dimension becomes a choice among the N values of `value_table`,
-    which are then rescaled; 0: actions stay continuous.
+    which are then rescaled, so that an action of one number is one discrete action; 0: actions
+    stay continuous.
   action_spacing: of the N values: equal distances, or magnitudes that grow exponentially.
   action_ratio: of the largest magnitude to the smallest that is not 0; for 'log'.
   """
@@ -55,6 +57,19 @@ def _check(environment_id: str, ours: dict[str, Any]) -> None:
   def refuse(name: str, fix: str) -> None:
     raise types.UserError(f'environment {environment_id!r}: {name} ({ours[name]!r}) {fix}')
 
+  _check_values(ours, refuse)
+  bins = ours.get('action_bins', 0)
+  for name in ('action_spacing', 'action_ratio'):
+    if name in ours and not bins:
+      refuse(name, 'does nothing without action_bins: set action_bins, the number of values')
+  if 'action_ratio' in ours and ours.get('action_spacing') != 'log':
+    refuse('action_ratio', 'is for action_spacing log only: set that, or leave it out')
+  if bins and not ours.get('rescale_actions', True):
+    refuse('rescale_actions', 'does nothing with action_bins: leave one of them out')
+
+
+def _check_values(ours: dict[str, Any], refuse: Callable[[str, str], None]) -> None:
+  """Each by itself. refuse: raises for a name, with how to mend it."""
   if not isinstance(ours.get('rescale_actions', True), bool):
     refuse('rescale_actions', 'must be True or False')
   bins = ours.get('action_bins', 0)
@@ -65,13 +80,6 @@ def _check(environment_id: str, ours: dict[str, Any]) -> None:
   ratio = ours.get('action_ratio', 30.0)
   if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 1 < ratio < np.inf:
     refuse('action_ratio', 'must be a number > 1')
-  for name in ('action_spacing', 'action_ratio'):
-    if name in ours and not bins:
-      refuse(name, 'does nothing without action_bins: set action_bins, the number of values')
-  if 'action_ratio' in ours and ours.get('action_spacing') != 'log':
-    refuse('action_ratio', 'is for action_spacing log only: set that, or leave it out')
-  if bins and not ours.get('rescale_actions', True):
-    refuse('rescale_actions', 'does nothing with action_bins: leave one of them out')
 
 
 def value_table(settings: Settings) -> np.ndarray:
@@ -119,8 +127,8 @@ class ScaledActions:
   """A `core.VectorEnvironment` whose bounded float actions are replaced, see `Settings`.
 
   Rescaled actions are float32 in [-1, 1]. Choices are int32, 0 ... N - 1, in the shape of the
-  action (a `DiscreteArray` for a scalar one). Other leaves of the action pass as they are.
-  Called from one thread, as the environment inside, which belongs to it.
+  action, or a `DiscreteArray` for an action of one number. Other leaves of the action pass as
+  they are. Called from one thread, as the environment inside, which belongs to it.
   """
 
   def __init__(self, environment: core.VectorEnvironment, settings: Settings):
@@ -141,11 +149,9 @@ class ScaledActions:
 
     ValueError for another shape, or values outside [-1, 1] or the choices, after LAST too.
     """
-    return self._environment.step(
-      self._structure.unflatten(
-        [convert(leaf) for convert, leaf in zip(self._convert, self._structure.flatten(actions))]
-      )
-    )
+    leaves = self._structure.flatten(actions)
+    converted = [convert(leaf) for convert, leaf in zip(self._convert, leaves)]
+    return self._environment.step(self._structure.unflatten(converted))
 
   @property
   def can_render(self) -> bool:
@@ -211,11 +217,13 @@ def _converter(
 
   def look_up(actions: Any) -> np.ndarray:
     actions = np.asarray(actions)
+    if spec.shape and actions.ndim == 1:  # one choice an environment
+      actions = actions.reshape(-1, *spec.shape)
     if actions.dtype.kind not in 'iu' or actions.min() < 0 or actions.max() >= bins:
       raise ValueError(f'actions {actions.tolist()}: expected integers 0 ... {bins - 1}')
     return rescale(table[actions])
 
-  if not spec.shape:
+  if math.prod(spec.shape) == 1:
     return dm_specs.DiscreteArray(bins, np.int32, spec.name), look_up
   return dm_specs.BoundedArray(
     spec.shape, np.int32, np.zeros(spec.shape), np.full(spec.shape, bins - 1), spec.name

@@ -15,8 +15,8 @@ import dm_env
 from dm_env import specs as dm_specs
 import numpy as np
 
-from seed_acme import extras
 from seed_acme import types
+from seed_acme.checks import extras
 
 # ale-py holds ROMs of these for two and four players only: its loader ends the process.
 _MULTIPLAYER_ROMS = frozenset({'combat', 'joust', 'maze_craze', 'warlords'})

@@ -6,6 +6,7 @@ Imports nothing that has to be installed.
 from __future__ import annotations
 
 import difflib
+import re
 from typing import NamedTuple
 
 from seed_acme import types
@@ -86,6 +87,18 @@ SCORES: dict[str, Scores] = {
   'Zaxxon': Scores(32.5, 9173.3),
 }
 GAMES: tuple[str, ...] = tuple(SCORES)
+
+
+def hint(name: str) -> str:
+  """` (atari:Pong is ...)` for another program's name of a game (`ALE/Pong-v5`,
+  `PongNoFrameskip-v4`, `pong`), for a message; nothing for any other name.
+  """
+  stem = re.sub(r'((-ram)?(Deterministic|NoFrameskip)?)?-v\d+$', '', name.rpartition('/')[2])
+  plain = stem.replace('_', '').lower()
+  for game in GAMES:
+    if plain in (game.lower(), f'{game.lower()}-ram'):
+      return f' (the Atari game is atari:{game} here)'
+  return ''
 
 
 def human_normalized_score(game: str, score: float) -> float:

@@ -115,11 +115,9 @@ def check(level: str, settings: dict[str, Any]) -> None:
   domain, _, task = level.partition('/')
   if (domain, task) not in suite.ALL_TASKS:
     tasks = suite.TASKS_BY_DOMAIN
-    known = (
-      f'tasks of {domain}: {", ".join(tasks[domain])}'
-      if domain in tasks
-      else f'domains: {", ".join(tasks)}'
-    )
+    known = f'domains: {", ".join(tasks)}'
+    if domain in tasks:
+      known = f'tasks of {domain}: {", ".join(tasks[domain])}'
     raise types.UserError(
       f"unknown environment 'dm_control:{level}'"
       f'{settings_lib.near(level, known_levels(), "dm_control:")}: expected '

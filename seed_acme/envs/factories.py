@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import importlib
+import inspect
+import types as python_types
 from typing import Any
 
 import dm_env
@@ -23,13 +25,7 @@ def find(environment_id: str, known_ids: Callable[[], list[str]]) -> Callable[..
   """
   separator = ':' if ':' in environment_id else '.'
   path, _, name = environment_id.rpartition(separator)
-  try:
-    module = importlib.import_module(path)
-  except ImportError as error:
-    raise types.UserError(
-      f'environment {environment_id!r}: cannot import {path!r}: {error}'
-      f'{settings_lib.near(environment_id, known_ids())}'
-    ) from error
+  module = _module(environment_id, path, known_ids)
   factory = getattr(module, name, None)
   if not callable(factory):
     functions = [key for key, value in vars(module).items() if callable(value)]
@@ -40,6 +36,18 @@ def find(environment_id: str, known_ids: Callable[[], list[str]]) -> Callable[..
   return factory
 
 
+def _module(
+  environment_id: str, path: str, known_ids: Callable[[], list[str]]
+) -> python_types.ModuleType:
+  try:
+    return importlib.import_module(path)
+  except ImportError as error:
+    raise types.UserError(
+      f'environment {environment_id!r}: cannot import {path!r}: {error}'
+      f'{settings_lib.near(environment_id, known_ids())}'
+    ) from error
+
+
 def check(config: config_lib.EnvironmentConfig, factory: Callable[..., Any]) -> None:
   """Raises `types.UserError` for settings that the factory does not take, or cannot get."""
   reserved = [name for name in settings_lib.names(factory) if name in action_scaling.NAMES]
@@ -48,6 +56,14 @@ def check(config: config_lib.EnvironmentConfig, factory: Callable[..., Any]) -> 
       f'environment {config.id!r}: the factory has a parameter {reserved[0]!r}, but '
       f'{", ".join(action_scaling.NAMES)} are settings of seed_acme itself: rename it'
     )
+  try:
+    inspect.signature(factory).bind_partial(0)
+  except TypeError as error:
+    name = getattr(factory, '__name__', 'factory')
+    raise types.UserError(
+      f'environment {config.id!r}: the factory does not take a seed ({error}): write it '
+      f'{name}(seed, **settings)'
+    ) from error
   settings_lib.check(config, factory, skip=('num_environments', 'seed'), also=action_scaling.NAMES)
 
 

@@ -15,11 +15,12 @@ from typing import Any
 import warnings
 
 import dm_env
-from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import types
 from seed_acme.envs import action_scaling
+from seed_acme.envs import atari_games
+from seed_acme.envs import gym_spaces
 from seed_acme.envs import mujoco_setup
 
 _MID = dm_env.StepType.MID
@@ -42,8 +43,10 @@ class GymEnvironment(dm_env.Environment):
     """name: of the environment, for messages. `types.UserError` for unsupported spaces."""
     self._environment = environment
     self._seed: int | None = seed
-    self._observation = _converter(environment.observation_space, f'{name}: observation space')
-    self._action = _converter(environment.action_space, f'{name}: action space')
+    self._observation = gym_spaces.make_converter(
+      environment.observation_space, f'{name}: observation space'
+    )
+    self._action = gym_spaces.make_converter(environment.action_space, f'{name}: action space')
     self._name = name
     self._has_ended = True
     self.frames_per_step = int(getattr(environment, 'frames_per_step', 1))
@@ -57,7 +60,7 @@ class GymEnvironment(dm_env.Environment):
       and len(result) == 2
       and isinstance(result[1], dict)
       and not (
-        'Tuple' in _class_names(self._environment.observation_space)
+        'Tuple' in gym_spaces.class_names(self._environment.observation_space)
         and self._environment.observation_space.contains(result)
       )
     ):
@@ -70,6 +73,17 @@ class GymEnvironment(dm_env.Environment):
     if self._has_ended:
       return self.reset()
     result = self._environment.step(self._action.write(action))
+    observation, reward, terminated, truncated = self._of_either_api(result)
+    observation = self._observation.read(observation)
+    self._has_ended = bool(terminated or truncated)
+    if not self._has_ended:
+      return dm_env.TimeStep(_MID, reward, 1.0, observation)
+    if terminated:
+      return dm_env.termination(reward, observation)
+    return dm_env.truncation(reward, observation)
+
+  def _of_either_api(self, result: Any) -> tuple[Any, Any, bool, bool]:
+    """Observation, reward, terminated, truncated of what `step` returned, before gym 0.26 too."""
     if len(result) == 5:
       observation, reward, terminated, truncated, _ = result
     elif len(result) == 4:
@@ -81,13 +95,7 @@ class GymEnvironment(dm_env.Environment):
         f'{self._name}: step() returned {len(result)} values: expected observation, reward, '
         'terminated, truncated, info (or observation, reward, done, info)'
       )
-    observation = self._observation.read(observation)
-    self._has_ended = bool(terminated or truncated)
-    if not self._has_ended:
-      return dm_env.TimeStep(_MID, reward, 1.0, observation)
-    if terminated:
-      return dm_env.termination(reward, observation)
-    return dm_env.truncation(reward, observation)
+    return observation, reward, terminated, truncated
 
   def observation_spec(self) -> types.Nest:
     return self._observation.spec
@@ -97,6 +105,16 @@ class GymEnvironment(dm_env.Environment):
 
   def render(self) -> np.ndarray:
     """`[H, W, 3]` uint8. `types.UserError` if it cannot, or needs a package for it."""
+    screen = self._rendered()
+    if isinstance(screen, np.ndarray):
+      return screen
+    raise types.UserError(
+      f'{self._name} cannot show its screen, render() returned '
+      f"{type(screen).__name__}: build it with render_mode='rgb_array'"
+    )
+
+  def _rendered(self) -> Any:
+    """What the environment's own `render` returns."""
     inside = getattr(self._environment, 'unwrapped', self._environment)
     # Before gym 0.26 the mode was an argument of every call.
     is_old = _accepts(getattr(inside, 'render', lambda: None), 'mode')
@@ -104,19 +122,13 @@ class GymEnvironment(dm_env.Environment):
     if is_mujoco:
       mujoco_setup.choose_backend()
     try:
-      screen = self._environment.render(**({'mode': 'rgb_array'} if is_old else {}))
+      return self._environment.render(**({'mode': 'rgb_array'} if is_old else {}))
     except Exception as error:
       if is_mujoco:
         raise mujoco_setup.no_pictures(self._name, error) from error
-      if not {'DependencyNotInstalled', 'NotImplementedError'} & _class_names(error):
+      if not {'DependencyNotInstalled', 'NotImplementedError'} & gym_spaces.class_names(error):
         raise
       raise types.UserError(f'{self._name} cannot show its screen: {error}') from error
-    if isinstance(screen, np.ndarray):
-      return screen
-    raise types.UserError(
-      f'{self._name} cannot show its screen, render() returned '
-      f"{type(screen).__name__}: build it with render_mode='rgb_array'"
-    )
 
   def close(self) -> None:
     self._environment.close()
@@ -132,105 +144,6 @@ class GymEnvironment(dm_env.Environment):
     if callable(getattr(self._environment, 'seed', None)):
       self._environment.seed(seed)
     return self._environment.reset()
-
-
-class _Converter:
-  """One space: its specification, and how values cross.
-
-  read: what the environment returns -> as the specification. write: the other way.
-  """
-
-  def __init__(self, spec: types.Nest, read: Callable[[Any], Any], write: Callable[[Any], Any]):
-    self.spec = spec
-    self.read = read
-    self.write = write
-
-
-def _converter(space: Any, where: str) -> _Converter:
-  """By class name, since gym and gymnasium have equal spaces in unrelated classes."""
-  names = _class_names(space)
-  for name, make_converter in _CONVERTERS.items():
-    if name in names:
-      return make_converter(space, where)
-  raise types.UserError(
-    f'{where} {space} is not supported: expected one of {", ".join(_CONVERTERS)}; '
-    'wrap the environment'
-  )
-
-
-def _discrete(space: Any, where: str) -> _Converter:
-  del where
-  start = int(getattr(space, 'start', 0))
-  return _Converter(
-    dm_specs.DiscreteArray(int(space.n), dtype=np.int32),
-    read=lambda value: np.asarray(np.asarray(value) - start, np.int32),
-    write=lambda value: int(value) + start,
-  )
-
-
-def _box(space: Any, where: str) -> _Converter:
-  spec = dm_specs.BoundedArray(space.shape, space.dtype, space.low, space.high)
-  return _array_converter(spec, 0, where)
-
-
-def _multi_discrete(space: Any, where: str) -> _Converter:
-  start = np.asarray(getattr(space, 'start', 0), space.dtype)
-  spec = dm_specs.BoundedArray(space.nvec.shape, space.dtype, 0, space.nvec - 1)
-  return _array_converter(spec, start, where)
-
-
-def _multi_binary(space: Any, where: str) -> _Converter:
-  return _array_converter(dm_specs.BoundedArray(space.shape, space.dtype, 0, 1), 0, where)
-
-
-def _array_converter(spec: dm_specs.Array, start: Any, where: str) -> _Converter:
-  has_start, dtype = bool(np.any(start)), spec.dtype
-
-  def read(value: Any) -> np.ndarray:
-    value = np.asarray(value)
-    if value.dtype != dtype:
-      if not np.can_cast(value.dtype, dtype, 'same_kind'):
-        raise types.UserError(f'{where}: expected {dtype}, got {value.dtype}')
-      value = value.astype(dtype)
-    return value - start if has_start else value
-
-  def write(value: Any) -> np.ndarray:
-    value = np.asarray(value, dtype)
-    return value + start if has_start else value
-
-  return _Converter(spec, read, write)
-
-
-def _dict(space: Any, where: str) -> _Converter:
-  inner = {key: _converter(value, f'{where}/{key}') for key, value in space.spaces.items()}
-  return _Converter(
-    {key: converter.spec for key, converter in inner.items()},
-    read=lambda value: {key: inner[key].read(value[key]) for key in inner},
-    write=lambda value: {key: inner[key].write(value[key]) for key in inner},
-  )
-
-
-def _tuple(space: Any, where: str) -> _Converter:
-  inner = [_converter(value, f'{where}/{index}') for index, value in enumerate(space.spaces)]
-  return _Converter(
-    tuple(converter.spec for converter in inner),
-    read=lambda value: tuple(c.read(v) for c, v in zip(inner, value, strict=True)),
-    write=lambda value: tuple(c.write(v) for c, v in zip(inner, value, strict=True)),
-  )
-
-
-_CONVERTERS: dict[str, Callable[[Any, str], _Converter]] = {
-  'Discrete': _discrete,
-  'Box': _box,
-  'MultiDiscrete': _multi_discrete,
-  'MultiBinary': _multi_binary,
-  'Dict': _dict,
-  'Tuple': _tuple,
-}
-
-
-def _class_names(value: Any) -> set[str]:
-  return {cls.__name__ for cls in type(value).__mro__}
 
 
 def _accepts(function: Callable[..., Any], name: str) -> bool:
@@ -273,15 +186,7 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
   level: `[module:][namespace/]Name-v0`; the module is imported, to register the id.
   """
   gym = _import(package)
-  module, _, registered = level.rpartition(':')
-  try:
-    if module:
-      importlib.import_module(module)
-    spec = gym.spec(registered)
-  except (gym.error.Error, ImportError) as error:
-    near = difflib.get_close_matches(registered, known_levels(package), n=3)
-    hint = f' (near: {", ".join(near)})' if near else ''
-    raise types.UserError(f'unknown {package} environment {level!r}{hint}: {error}') from error
+  spec = _registration(gym, package, level)
   mujoco_setup.check_level(package, level, spec.entry_point)
   accepted = _accepted_settings(gym, spec)
   for name in settings:
@@ -290,6 +195,19 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
         f'{package} environment {level!r} has no setting {name!r}: '
         f'expected one of {", ".join([*accepted, *action_scaling.NAMES])}'
       )
+
+
+def _registration(gym: Any, package: str, level: str) -> Any:
+  """What the package knows of a level, after the module that the level names was imported."""
+  module, _, registered = level.rpartition(':')
+  try:
+    if module:
+      importlib.import_module(module)
+    return gym.spec(registered)
+  except (gym.error.Error, ImportError) as error:
+    near = difflib.get_close_matches(registered, known_levels(package), n=3)
+    hint = atari_games.hint(registered) or (f' (near: {", ".join(near)})' if near else '')
+    raise types.UserError(f'unknown {package} environment {level!r}{hint}: {error}') from error
 
 
 def known_levels(package: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What environments share whose boards all step and end together."""
+"""What environments share whose boards all step together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ def check_integer(environment: str, name: str, value: int, least: int) -> None:
     raise types.UserError(f'{environment}: {name} ({value!r}) must be an integer >= {least}')
 
 
-def check_actions(actions: types.Nest, num_environments: int, num_actions: int) -> np.ndarray:
-  """Actions as an array `[E]`; ValueError for another shape or values outside the choices."""
+def check_actions(
+  actions: types.Nest, num_environments: int, num_actions: int, is_used: np.ndarray | None = None
+) -> np.ndarray:
+  """Actions as an array `[E]`; ValueError for another shape or values outside the choices.
+
+  is_used: `[E]` bool; where it is false, any action is right and 0 comes back.
+  """
   actions = np.asarray(actions)
   if actions.shape != (num_environments,):
     raise ValueError(f'actions of shape {actions.shape}: expected ({num_environments},)')
+  if is_used is not None:
+    actions = np.where(is_used, actions, 0)
   if actions.min() < 0 or actions.max() >= num_actions:
     raise ValueError(f'actions {actions.tolist()}: expected 0 ... {num_actions - 1}')
   return actions

@@ -10,8 +10,8 @@ import os
 import re
 from typing import Any
 
-from seed_acme import extras
 from seed_acme import types
+from seed_acme.checks import extras
 
 BACKEND_VARIABLE = 'MUJOCO_GL'
 BACKEND = 'egl'  # draws without a display, on a GPU or in software
@@ -41,12 +41,7 @@ def check_level(package: str, level: str, entry_point: Any) -> None:
 
   entry_point: of its registration, a dotted path or a function.
   """
-  # gymnasium registers a function, `_raise_mujoco_py_error`, in place of the old levels.
-  path = (
-    entry_point
-    if isinstance(entry_point, str)
-    else f'{entry_point.__module__}.{getattr(entry_point, "__name__", "")}'
-  )
+  path = _dotted_path(entry_point)
   if not (path.startswith(f'{package}.envs.') and 'mujoco' in path):
     return
   if _OLD_LEVEL.search(level) and not (package == 'gym' and importlib.util.find_spec('mujoco_py')):
@@ -58,6 +53,13 @@ def check_level(package: str, level: str, entry_point: Any) -> None:
     raise types.UserError(
       f'{package} environment {level!r} needs mujoco: {extras.install_command("mujoco")}'
     )
+
+
+def _dotted_path(entry_point: Any) -> str:
+  if isinstance(entry_point, str):
+    return entry_point
+  # gymnasium registers a function, `_raise_mujoco_py_error`, in place of the old levels.
+  return f'{entry_point.__module__}.{getattr(entry_point, "__name__", "")}'
 
 
 def is_mujoco(environment: Any) -> bool:

@@ -90,14 +90,12 @@ class VectorOfEnvironments:
           f'actions of shape {leaf.shape}: expected {(self.num_environments, *spec.shape)}'
         )
       leaves.append(leaf)
-    return self._collect(
-      [
-        environment.reset() if has_ended else environment.step(action)
-        for environment, has_ended, action in zip(
-          self._environments, self._has_ended, self._action.rows(leaves)
-        )
-      ]
-    )
+    rows = zip(self._environments, self._has_ended, self._action.rows(leaves))
+    timesteps = [
+      environment.reset() if has_ended else environment.step(action)
+      for environment, has_ended, action in rows
+    ]
+    return self._collect(timesteps)
 
   @property
   def can_render(self) -> bool:
@@ -112,19 +110,13 @@ class VectorOfEnvironments:
         'render() -> uint8 [H, W, 3]'
       )
     screen = self._environments[0].render()
-    if not (
-      isinstance(screen, np.ndarray)
-      and screen.dtype == np.uint8
-      and screen.ndim == 3
-      and screen.shape[2] == 3
-    ):
-      got = (
-        f'{screen.dtype} of shape {screen.shape}'
-        if isinstance(screen, np.ndarray)
-        else type(screen).__name__
-      )
-      raise self._error(0, 'render()', 'uint8 of shape [H, W, 3]', got)
-    return screen
+    if not isinstance(screen, np.ndarray):
+      got = type(screen).__name__
+    elif screen.dtype != np.uint8 or screen.ndim != 3 or screen.shape[2] != 3:
+      got = f'{screen.dtype} of shape {screen.shape}'
+    else:
+      return screen
+    raise self._error(0, 'render()', 'uint8 of shape [H, W, 3]', got)
 
   def close(self) -> None:
     """Closes every environment, also when one of them raises."""
@@ -182,7 +174,8 @@ class VectorOfEnvironments:
         if np.isfinite(numbers).all():
           return numbers
     index = [_is_finite_scalar(value) for value in values].index(False)
-    raise self._error(index, field, 'a finite scalar', repr(values[index]))
+    kind = types.Failure if _is_scalar(values[index]) else types.UserError
+    raise self._error(index, field, 'a finite scalar', repr(values[index]), kind)
 
   def _stack_observations(self, timesteps: list[dm_env.TimeStep]) -> types.Nest:
     rows = []
@@ -216,7 +209,9 @@ class VectorOfEnvironments:
       buffer[index] = value
     if narrow.kind == 'f' and not np.isfinite(buffer).all():
       index = int(np.argwhere(~np.isfinite(buffer))[0, 0])
-      raise self._error(index, self._fields[number], 'finite numbers', buffer[index].tolist())
+      raise self._error(
+        index, self._fields[number], 'finite numbers', buffer[index].tolist(), types.Failure
+      )
     return buffer
 
   def _require_equal(self, index: int, field: str, expected: Any, got: Any) -> None:
@@ -224,10 +219,11 @@ class VectorOfEnvironments:
     if repr(expected) != repr(got):
       raise self._error(index, field, f'as in environment 0, {expected!r}', repr(got))
 
-  def _error(self, index: int, field: str, expected: str, got: Any) -> types.UserError:
-    return types.UserError(
-      f'environment {index} of {self._name}: {field}: expected {expected}, got {got}'
-    )
+  def _error(
+    self, index: int, field: str, expected: str, got: Any, kind: type[Exception] = types.UserError
+  ) -> Exception:
+    """kind: `types.Failure` for a value that the next episode may not have, such as NaN."""
+    return kind(f'environment {index} of {self._name}: {field}: expected {expected}, got {got}')
 
 
 class Structure:
@@ -260,11 +256,15 @@ def _are_scalars(values: list[Any]) -> bool:
 
 
 def _is_finite_scalar(value: Any) -> bool:
+  return _is_scalar(value) and bool(np.isfinite(np.asarray(value, np.float32)))
+
+
+def _is_scalar(value: Any) -> bool:
+  """Whether it is a number, NaN and infinity too."""
   try:
-    number = np.asarray(value, np.float32)
+    return value is not None and np.asarray(value, np.float32).shape == ()
   except (TypeError, ValueError):
     return False
-  return number.shape == () and bool(np.isfinite(number))
 
 
 def _narrow(spec: dm_specs.Array) -> dm_specs.Array:

@@ -68,12 +68,12 @@ class Batcher:
     batch_size: int,
     timeout_s: float,
     accepts_training: Callable[[], bool],
-    holds: Callable[[types.ActorRequest], bool],
+    hold_back: Callable[[types.ActorRequest], bool],
   ):
-    """holds(request): whether this one has to wait; asked again after each `wake`, by the
+    """hold_back(request): whether this one has to wait; asked again after each `wake`, by the
     thread that takes the batches.
     """
-    self._holds = holds
+    self._hold_back = hold_back
     self._batch_size = batch_size
     self._timeout_s = timeout_s
     self._accepts_training = accepts_training
@@ -148,7 +148,7 @@ class Batcher:
 
   def _eligible(self) -> list[PendingRequest]:
     if self._accepts_training():
-      return [p for p in self._pending if not self._holds(p.request)]
+      return [p for p in self._pending if not self._hold_back(p.request)]
     return [p for p in self._pending if not p.is_training]
 
   def _ready_in(self, eligible: list[PendingRequest], now: float) -> float:
@@ -190,27 +190,27 @@ def refuse_repeated_environments(
   is_taken = np.zeros(num_environments, bool)
   refusals: list[Refusal | None] = []
   for request in requests:
-    env_ids = request.env_ids
-    if env_ids.size and (env_ids.min() < 0 or env_ids.max() >= num_environments):
-      refusals.append(
-        Refusal(
-          f'env_ids {env_ids.min()} ... {env_ids.max()} are outside 0 ... {num_environments - 1}'
-        )
-      )
-      continue
-    with_this = is_taken.copy()
-    with_this[env_ids] = True
-    if np.count_nonzero(with_this) != np.count_nonzero(is_taken) + env_ids.size:
-      refusals.append(
-        Refusal(
-          f'environment {_first_repeated(env_ids, is_taken)} is in this batch '
-          'twice: two actors use the same env_id'
-        )
-      )
-      continue
-    is_taken = with_this
-    refusals.append(None)
+    refusal = _refusal(request.env_ids, is_taken)
+    if refusal is None:
+      is_taken[request.env_ids] = True
+    refusals.append(refusal)
   return refusals
+
+
+def _refusal(env_ids: np.ndarray, is_taken: np.ndarray) -> Refusal | None:
+  """is_taken: of each environment, whether it is in the batch already."""
+  if env_ids.size and (env_ids.min() < 0 or env_ids.max() >= is_taken.size):
+    return Refusal(
+      f'env_ids {env_ids.min()} ... {env_ids.max()} are outside 0 ... {is_taken.size - 1}'
+    )
+  with_these = is_taken.copy()
+  with_these[env_ids] = True
+  if np.count_nonzero(with_these) != np.count_nonzero(is_taken) + env_ids.size:
+    return Refusal(
+      f'environment {_first_repeated(env_ids, is_taken)} is in this batch twice: two actors use '
+      'the same env_id'
+    )
+  return None
 
 
 def _first_repeated(env_ids: np.ndarray, is_taken: np.ndarray) -> int:

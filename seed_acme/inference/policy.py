@@ -9,9 +9,10 @@ import numpy as np
 import tensorflow as tf
 import tree
 
+from seed_acme import agent as agent_lib
 from seed_acme import core
-from seed_acme import graph_function
 from seed_acme import types
+from seed_acme.utils import graph_function
 
 
 class PublishedVariables:
@@ -36,6 +37,21 @@ class PublishedVariables:
       return self._latest
 
 
+def act(
+  network: core.RecurrentNetwork,
+  acting: agent_lib.Acting,
+  action_spec: types.Nest,
+  inputs: types.AgentInput,
+  state: types.Nest,
+  exploration: types.Exploration,
+) -> tuple[types.AgentOutput, types.Nest]:
+  """One row of each environment, `[N, ...]` -> (actions and predictions, new state); in a graph."""
+  prediction, new_state = network(inputs, state)
+  output = acting.select_actions(prediction, exploration)
+  action = tree.map_structure(lambda a, s: tf.cast(a, s.dtype), output.action, action_spec)
+  return output._replace(action=action), new_state
+
+
 class Policy:
   """Computes actions for a batch. Owns its network; called from one thread only.
 
@@ -44,30 +60,22 @@ class Policy:
   """
 
   def __init__(
-    self,
-    spec: types.EnvironmentSpec,
-    network: core.RecurrentNetwork,
-    select_actions: Callable[[types.Nest, types.Exploration], types.AgentOutput],
-    num_uniforms: int,
-    published: PublishedVariables,
+    self, spec: types.EnvironmentSpec, acting: agent_lib.Acting, published: PublishedVariables
   ):
-    """num_uniforms: U, of `types.Exploration`."""
+    network = acting.make()
     self._spec = spec
     self._network = network
     self._published = published
-    self.num_uniforms = num_uniforms
+    self.num_uniforms = acting.num_uniforms
     self.version = -1  # older than any published one
 
     def compute(
       inputs: types.AgentInput, state: types.Nest, exploration: types.Exploration
     ) -> tuple[types.AgentOutput, types.Nest]:
-      prediction, new_state = network(inputs, state)
-      output = select_actions(prediction, exploration)
-      action = tree.map_structure(lambda a, s: tf.cast(a, s.dtype), output.action, spec.action)
-      return output._replace(action=action), new_state
+      return act(network, acting, spec.action, inputs, state, exploration)
 
     def assign(values: tuple[tf.Tensor, ...]) -> tuple[()]:
-      for variable, value in zip(network.variables, values):
+      for variable, value in zip(read, values):
         variable.assign(value)
       return ()
 
@@ -77,8 +85,12 @@ class Policy:
         (self._example_inputs(), self.initial_state(), self.example_exploration())
       ),
     )
+    # Positions in the network's variables of those that acting reads, in its order: what the
+    # learner publishes.
+    self.variables_read = self._compute.variables_read(network.variables)
+    read = [network.variables[i] for i in self.variables_read]
     self._assign = graph_function.GraphFunction(
-      assign, (tuple(tf.TensorSpec(v.shape, v.dtype) for v in network.variables),)
+      assign, (tuple(tf.TensorSpec(v.shape, v.dtype) for v in read),)
     )
 
   def initial_state(self) -> types.Nest:
@@ -109,6 +121,7 @@ class Policy:
       uniforms=np.full((1, self.num_uniforms), 0.5, np.float32),
       place=np.zeros(1, np.float32),
       is_evaluation=np.zeros(1, bool),
+      agent_steps=np.zeros(1, np.int64),
     )
 
   def _example_inputs(self) -> types.AgentInput:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import tree
 
-from seed_acme import nests
 from seed_acme import types
 from seed_acme.inference import noise
+from seed_acme.utils import nests
 
 
 class EnvironmentSlots:

@@ -32,7 +32,7 @@ class UnrollAssembler:
   ):
     """row_example: nest of arrays of one row without batch axis; state_example likewise."""
     self._num_rows = overlap + unroll_length + 1
-    self._overlap = overlap
+    self.overlap = overlap
     self._unroll_length = unroll_length
     self._row_structure = (*row_example, np.zeros((), np.int64))  # + policy_version
     self._rows = [
@@ -54,11 +54,11 @@ class UnrollAssembler:
 
   def reset(self, env_ids: np.ndarray) -> None:
     """Drops the partial unrolls of these environments; their next row starts a run."""
-    self._index[env_ids] = self._overlap
+    self._index[env_ids] = self.overlap
     for buffer in self._rows:
-      buffer[env_ids, : self._overlap] = 0
+      buffer[env_ids, : self.overlap] = 0
     step_type = self._unflatten(self._rows)[0].step_type
-    step_type[env_ids, : self._overlap] = types.LAST
+    step_type[env_ids, : self.overlap] = types.LAST
     self._row_number[env_ids] = 0
     self._unroll_number[env_ids] = 0
     # Unrolls that start in the padding: zeros enter it, and FIRST resets what comes out.
@@ -101,7 +101,7 @@ class UnrollAssembler:
 
   def _keep_states(self, env_ids: np.ndarray, entering_state: types.Nest) -> None:
     """Keeps the state that enters this row where the row starts an unroll."""
-    unroll_number, row = np.divmod(self._row_number[env_ids] + self._overlap, self._unroll_length)
+    unroll_number, row = np.divmod(self._row_number[env_ids] + self.overlap, self._unroll_length)
     starts = row == 0
     if starts.any():
       place = (env_ids[starts], unroll_number[starts] % self._num_kept)
@@ -115,7 +115,7 @@ class UnrollAssembler:
     finished = [buffer[env_ids] for buffer in self._rows]  # fancy indexing copies
     place = (env_ids, self._unroll_number[env_ids] % self._num_kept)
     initial_state = tree.map_structure(lambda kept: kept[place], self._kept_states)
-    shared = self._overlap + 1
+    shared = self.overlap + 1
     for buffer, rows in zip(self._rows, finished):
       buffer[env_ids, :shared] = rows[:, -shared:]
     self._unroll_number[env_ids] += 1

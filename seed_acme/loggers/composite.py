@@ -12,6 +12,7 @@ class CompositeLogger:
 
   def __init__(self, loggers: Sequence[core.Logger]):
     self._loggers = tuple(loggers)
+    self._is_closed = False
 
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
     """Writes one row everywhere."""
@@ -19,6 +20,8 @@ class CompositeLogger:
       logger.write(agent_steps, metrics)
 
   def close(self) -> None:
-    """Closes each."""
-    for logger in self._loggers:
-      logger.close()
+    """Closes each, once: a logger of the user's own need not stand it twice."""
+    if not self._is_closed:
+      self._is_closed = True
+      for logger in self._loggers:
+        logger.close()

@@ -106,6 +106,11 @@ def _parse(path: pathlib.Path) -> tuple[list[str], list[list[str]]]:
     text = path.read_text(encoding='utf-8')
   except (OSError, UnicodeDecodeError) as error:
     raise types.UserError(f'cannot read {path}: {error}') from error
+  return parse(text, path)
+
+
+def parse(text: str, path: pathlib.Path) -> tuple[list[str], list[list[str]]]:
+  """As `_parse`, of the text of a file or of its header with some of its rows."""
   lines = list(csv.reader(io.StringIO(text[: text.rfind('\n') + 1])))
   if not lines:
     return [], []

@@ -27,10 +27,7 @@ class TensorBoardLogger:
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
     """One point on the curve of each metric."""
     values = [
-      # Counters have no group of their own; alone, each would be a section of the page.
-      summary_pb2.Summary.Value(
-        tag=name if '/' in name else f'counts/{name}', simple_value=float(value)
-      )
+      summary_pb2.Summary.Value(tag=tag(name), simple_value=float(value))
       for name, value in metrics.items()
     ]
     self._add(int(agent_steps), summary_pb2.Summary(value=values))
@@ -47,3 +44,15 @@ class TensorBoardLogger:
   def close(self) -> None:
     """Flushes and closes the event file."""
     self._writer.close()
+
+
+def tag(metric: str) -> str:
+  """Where TensorBoard shows a metric, which its page sorts by name, capitals first.
+
+  Returns, which people look for, have the first group; their names stand whole behind it. Counters
+  have no group of their own; alone, each would be a section of the page.
+  """
+  group, _, name = metric.rpartition('/')
+  if 'return' in name.split('_'):
+    return f'Returns/{metric}'
+  return metric if group else f'counts/{metric}'

@@ -9,7 +9,10 @@ import sys
 import time
 from typing import Any, Callable, Mapping, Sequence, TextIO
 
+from seed_acme.loggers import time_left
+
 _BAR_CELLS = 24
+_COLUMNS = 80  # of a terminal that does not know its size
 _CLEAR_TO_END = '\x1b[K'
 
 
@@ -17,9 +20,10 @@ class Progress:
   """One line that renews itself on a terminal; a plain line now and then elsewhere.
 
   `update` and `finish` take the run's status: `agent_steps`, `total_steps`, `updates`,
-  `steps_per_s`, `wall_s` and `episode_return` (mean of the last 100 episodes), each of
-  which may be None or absent while it is unknown. The progress of something else overrides
-  `live` and `plain`.
+  `steps_per_s`, `wall_s`, `max_wall_s`, `actors` and `episode_return` (mean of the last 100
+  episodes), and the `phase` of a run that is not learning right now. Each may be None or absent
+  while it is unknown. The line has a clock of its own, which counts from when this is made. The
+  progress of something else overrides `live` and `plain`.
   """
 
   plain_period_s = 10.0
@@ -27,18 +31,39 @@ class Progress:
   def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic):
     self._stream = stream if stream is not None else sys.stdout
     self._clock = clock
+    self._started_s = clock()
+    self._time_left = time_left.TimeLeft()
     self._live = self._stream.isatty() and os.environ.get('TERM', '') != 'dumb'
     self._cells = _cells(getattr(self._stream, 'encoding', None))
     self._next_plain = -math.inf
+    self._last_phase = ''
+    self._is_under_way = False  # it has learnt something
     self._last_text = ''
 
   def update(self, status: Mapping[str, Any]) -> None:
-    """Shows the status; on a plain output at most one line in ten seconds."""
+    """Shows the status; on a plain output each phase before the first update, and then at most
+    one line in ten seconds."""
+    if not any(value for value in status.values()):
+      return  # nothing is known yet
+    status = self._with_times(status)
+    phase = (status.get('phase') or '').partition(' (')[0]
     if self._live:
-      self._draw(self.live(status, shutil.get_terminal_size().columns, self._cells))
-    elif self._clock() >= self._next_plain:
+      text = self.live(status, shutil.get_terminal_size().columns or _COLUMNS, self._cells)
+      if text != self._last_text:
+        self._draw(text)
+    elif self._clock() >= self._next_plain or phase != self._last_phase and not self._is_under_way:
       self._next_plain = self._clock() + self.plain_period_s
       self._print(self.plain(status))
+    self._last_phase = phase
+    self._is_under_way |= not phase
+
+  def _with_times(self, status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With `gone_s` since the start and `left_s`, None = unknown."""
+    return {
+      'gone_s': self._clock() - self._started_s,
+      'left_s': self._time_left.update(status),
+      **status,
+    }
 
   def live(self, status: Mapping[str, Any], columns: int, cells: str) -> str:
     """The line on a terminal of so many columns."""
@@ -48,16 +73,28 @@ class Progress:
     """The line elsewhere."""
     return plain_line(status)
 
-  def message(self, text: str) -> None:
-    """Prints text above the progress line."""
+  def message(self, text: str, stream: TextIO | None = None) -> None:
+    """Prints text above the progress line, or on another stream, which may share its terminal."""
     if self._live:
-      self._stream.write('\r' + _CLEAR_TO_END + text + '\n')
+      self._stream.write('\r' + _CLEAR_TO_END)
+      self._stream.flush()
+    out = stream or self._stream
+    out.write(text + '\n')
+    out.flush()
+    if self._live:
       self._draw(self._last_text)
-    else:
-      self._print(text)
+
+  def hide(self) -> None:
+    """Clears the line until the next update, for others to print where it stands."""
+    if self._live and self._last_text:
+      self._stream.write('\r' + _CLEAR_TO_END)
+      self._stream.flush()
+      self._last_text = ''
 
   def finish(self, status: Mapping[str, Any] | None = None) -> None:
     """Shows the last status, whenever the one before it was, and ends the line."""
+    if status is not None:
+      status = self._with_times(status)
     if self._live:
       if status is not None:
         self.update(status)
@@ -84,7 +121,10 @@ def live_line(status: Mapping[str, Any], columns: int, cells: str = '#-') -> str
 
   cells: the characters of a full and of an empty cell, and of the parts in between.
   """
-  return with_bar(_share(status), [*_figures(status), _time_left(status)], columns, cells)
+  parts = [*_figures(status), *_times(status)]
+  if _number(status, 'total_steps') is None:  # it has just been started
+    return '  '.join(part for part in parts if part)[: max(0, columns - 1)]
+  return with_bar(max(_share(status), _share_of_time(status)), parts, columns, cells)
 
 
 def with_bar(share: float, parts: Sequence[str], columns: int, cells: str) -> str:
@@ -98,18 +138,17 @@ def with_bar(share: float, parts: Sequence[str], columns: int, cells: str) -> st
 
 def plain_line(status: Mapping[str, Any]) -> str:
   """One line for a log file."""
-  total = _number(status, 'total_steps')
+  steps, total = _number(status, 'agent_steps'), _number(status, 'total_steps')
   of_total = f' of {_compact(total)} steps ({_share(status):.0%})' if total else ' steps'
-  head = _compact(_number(status, 'agent_steps') or 0.0) + of_total
-  updates, wall_s = _number(status, 'updates'), _number(status, 'wall_s')
+  updates = _number(status, 'updates')
   parts = [
-    head,
+    '' if steps is None else _compact(steps) + of_total,
     *_figures(status),
-    f'{int(updates):,} updates' if updates is not None else '',
-    f'{duration(wall_s)} gone' if wall_s is not None else '',
-    _time_left(status),
+    '' if updates is None else f'{int(updates):,} update{"" if updates == 1 else "s"}',
+    *_times(status),
   ]
-  return ', '.join(part for part in parts if part)
+  text = ', '.join(part for part in parts if part)
+  return text[:1].upper() + text[1:]
 
 
 def duration(seconds: float) -> str:
@@ -120,20 +159,34 @@ def duration(seconds: float) -> str:
 
 
 def _figures(status: Mapping[str, Any]) -> list[str]:
-  episode_return = _number(status, 'episode_return')
-  rate = _number(status, 'steps_per_s')
+  """What the run does, or how it does."""
+  episode_return, rate = _number(status, 'episode_return'), _number(status, 'steps_per_s')
+  connected = [actor['is_connected'] for actor in status.get('actors') or []]
+  is_short = status.get('status') == 'running' and not all(connected)
+  doing = status.get('phase')
+  if not doing:
+    doing = 'return -' if episode_return is None else f'return {episode_return:.3g}'
+  figures = [doing]
+  if rate or rate == 0 and not status.get('phase'):
+    figures.append(f'{rate:,.0f} steps/s')
+  if is_short and not status.get('phase'):
+    figures.append(f'{sum(connected)} of {len(connected)} actors connected')
+  return figures
+
+
+def _times(status: Mapping[str, Any]) -> list[str]:
+  gone_s, left_s = _number(status, 'gone_s'), _number(status, 'left_s')
+  if status.get('status', 'running') != 'running':
+    left_s = None
   return [
-    f'return {episode_return:.3g}' if episode_return is not None else 'return -',
-    f'{rate:,.0f} steps/s' if rate is not None else '',
+    f'{duration(gone_s)} gone' if gone_s is not None else '',
+    f'{duration(left_s)} left' if left_s is not None else '',
   ]
 
 
-def _time_left(status: Mapping[str, Any]) -> str:
-  steps, total = _number(status, 'agent_steps'), _number(status, 'total_steps')
-  rate = _number(status, 'steps_per_s')
-  if total is None or not rate or rate < 0:
-    return ''
-  return f'{duration((max(0.0, total - (steps or 0.0))) / rate)} left'
+def _share_of_time(status: Mapping[str, Any]) -> float:
+  wall_s, max_wall_s = _number(status, 'wall_s'), _number(status, 'max_wall_s')
+  return min(1.0, (wall_s or 0.0) / max_wall_s) if max_wall_s else 0.0
 
 
 def _share(status: Mapping[str, Any]) -> float:

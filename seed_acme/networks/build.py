@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-import difflib
-import importlib
+import inspect
 from typing import Any
 
+from dm_env import specs as dm_specs
+import numpy as np
 import tensorflow as tf
 import tree
 
 from seed_acme import config as config_lib
 from seed_acme import core as core_lib
 from seed_acme import types
+from seed_acme.checks import dotted_path
 from seed_acme.networks import cores
 from seed_acme.networks import frame_stack
 from seed_acme.networks import heads
 from seed_acme.networks import lstm
+from seed_acme.networks import requirements
 from seed_acme.networks import separate
+from seed_acme.networks import state_functions
 from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
 
-_TORSOS: dict[str, Callable[[config_lib.NetworkConfig], torsos.Torso]] = {
-  'mlp': lambda config: torsos.MLP(config.mlp_sizes, style=_style(config)),
-  'nature_cnn': lambda config: torsos.NatureCNN(config.torso_output_size),
-  'impala_shallow': lambda config: torsos.ImpalaShallow(config.torso_output_size),
-  'impala_resnet': lambda config: torsos.ImpalaResNet(config.torso_output_size),
+_TORSOS: dict[str, Callable[[config_lib.NetworkConfig, types.Nest], torsos.Torso]] = {
+  'mlp': lambda config, observation_spec: torsos.MLP(
+    config.mlp_sizes, style=_style(config), observation_spec=observation_spec
+  ),
+  'nature_cnn': lambda config, _: torsos.NatureCNN(config.torso_output_size),
+  'impala_shallow': lambda config, _: torsos.ImpalaShallow(config.torso_output_size),
+  'impala_resnet': lambda config, _: torsos.ImpalaResNet(config.torso_output_size),
 }
 
 _CORES: dict[str, Callable[[config_lib.NetworkConfig], cores.Core]] = {
@@ -83,6 +89,54 @@ def make_q_network(
   return network
 
 
+def make_state_function(
+  config: config_lib.NetworkConfig,
+  spec: types.EnvironmentSpec,
+  output_size: int,
+  *,
+  gain: float,
+  takes_action: bool,
+  name: str,
+) -> state_functions.StateFunction:
+  """A head of `output_size` on the configured torso and, with a core, on a memory beside it.
+
+  gain: of the head's last layer. takes_action: it is a function of a state and an action. name:
+  what its variables' names begin with. They exist only after its first call.
+  """
+  requirements.check(config, spec)
+  # Images that are stacked come in stacked already.
+  is_early = takes_action and config.torso == 'mlp' and config.frame_stack == 1
+  with tf.name_scope(name):
+    observation = state_functions.without(spec.observation, (state_functions.ACHIEVED_GOAL,))
+    if is_early:
+      size = state_functions.encoded_size(spec.action)
+      observation = (observation, dm_specs.Array([size], np.float32))
+    branch = state_functions.Branch(
+      _make_torso(config, observation), spec.action if takes_action else None, is_early
+    )
+    head = heads.DenseHead(output_size, config.head_sizes, _style(config), gain, 'head')
+    return state_functions.StateFunction(branch, _make_memory(config, spec), head)
+
+
+def _make_memory(
+  config: config_lib.NetworkConfig, spec: types.EnvironmentSpec
+) -> core_lib.RecurrentNetwork | None:
+  """A torso and the configured core, which never see a goal; None without a core."""
+  if config.core == 'none':
+    return None
+  goals = (state_functions.ACHIEVED_GOAL, state_functions.DESIRED_GOAL)
+  with tf.name_scope('memory'):
+    return torso_core_heads.TorsoCoreHeads(
+      _make_torso(config, state_functions.without(spec.observation, goals)),
+      _CORES[config.core](config),
+      lambda x: x,
+      action_spec=spec.action,
+      previous_action_input=config.previous_action_input,
+      previous_reward_input=config.previous_reward_input,
+      previous_reward_bound=config.previous_reward_bound,
+    )
+
+
 def _style(config: config_lib.NetworkConfig) -> torsos.DenseStyle:
   return torsos.DenseStyle(config.activation, config.initializer, config.hidden_gain)
 
@@ -102,34 +156,16 @@ def zero_inputs(spec: types.EnvironmentSpec, batch_size: int) -> types.AgentInpu
   )
 
 
-def load_object(path: str, field: str) -> Any:
-  """What `package.module:Name` names; `field` is the setting it came from."""
-  module_name, _, name = path.partition(':')
-  if not module_name or not name:
-    raise types.UserError(f"{field} ('{path}') must be written package.module:Name")
-  try:
-    module = importlib.import_module(module_name)
-  except ModuleNotFoundError as error:
-    # A missing import inside the user's module is a different mistake: name what is missing.
-    raise types.UserError(
-      f"{field} ('{path}') cannot be imported: {error}. It must be importable where you "
-      'start the program: install it or set PYTHONPATH'
-    ) from error
-  if not hasattr(module, name):
-    known = [n for n in vars(module) if not n.startswith('_')]
-    raise types.UserError(f"{field} ('{path}'): the module has no '{name}'{_nearest(name, known)}")
-  return getattr(module, name)
-
-
 def _make_network(
   config: config_lib.NetworkConfig, spec: types.EnvironmentSpec, prediction_heads: heads.Heads
 ) -> core_lib.RecurrentNetwork:
   """The user's own network, or torso, core and these heads."""
   if config.module:
-    return load_object(config.module, 'network.module')(spec, config)
+    return dotted_path.load_object(config.module, 'network.module')(spec, config)
+  requirements.check(config, spec)
   network = torso_core_heads.TorsoCoreHeads(
-    _make_torso(config),
-    _lookup(_CORES, config.core, 'network.core')(config),
+    _make_torso(config, spec.observation),
+    _CORES[config.core](config),
     prediction_heads,
     action_spec=spec.action,
     previous_action_input=config.previous_action_input,
@@ -141,24 +177,22 @@ def _make_network(
   return frame_stack.FrameStack(network, config.frame_stack, spec.observation)
 
 
-def _make_torso(config: config_lib.NetworkConfig) -> torsos.Torso:
+def _make_torso(config: config_lib.NetworkConfig, observation_spec: types.Nest) -> torsos.Torso:
   if ':' in config.torso:
-    return load_object(config.torso, 'network.torso')()
-  return _lookup(_TORSOS, config.torso, 'network.torso')(config)
+    return _own_torso(config)
+  # Stacked images have another shape than specified: whatever they hold is taken as numbers.
+  return _TORSOS[config.torso](config, observation_spec if config.frame_stack == 1 else None)
 
 
-def _lookup(table: dict[str, Any], name: str, field: str) -> Any:
-  if name not in table:
+def _own_torso(config: config_lib.NetworkConfig) -> torsos.Torso:
+  make = dotted_path.load_object(config.torso, 'network.torso')
+  try:
+    inspect.signature(make).bind(**config.torso_settings)
+  except TypeError as error:
     raise types.UserError(
-      f"{field} ('{name}') is not known{_nearest(name, list(table))}. Choose one of "
-      f'{", ".join(table)}, or package.module:Class of your own'
-    )
-  return table[name]
-
-
-def _nearest(name: str, known: list[str]) -> str:
-  close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-  return f'; did you mean {" or ".join(close)}?' if close else ''
+      f'network.torso_settings ({config.torso_settings}) do not fit {config.torso}: {error}'
+    ) from error
+  return make(**config.torso_settings)
 
 
 def _create_and_check(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dm_env import specs as dm_specs
 import sonnet as snt
 import tensorflow as tf
 import tree
 
 from seed_acme import core as core_lib
 from seed_acme import types
+from seed_acme.networks import requirements
 
 
 class FrameStackState(NamedTuple):
@@ -46,7 +46,7 @@ class FrameStack(snt.Module):
     super().__init__(name=name)
     self._network = network
     self._num_frames = num_frames
-    image = _image_spec(observation_spec, num_frames)
+    image = requirements.image_to_stack(observation_spec, num_frames)
     self._image_shape = tuple(image.shape[:2])
     self._dtype = tf.as_dtype(image.dtype)
 
@@ -60,6 +60,16 @@ class FrameStack(snt.Module):
     """The inner network's, in its order."""
     return self._network.trainable_variables
 
+  @property
+  def inner(self) -> core_lib.RecurrentNetwork:
+    """The network that sees the stacks."""
+    return self._network
+
+  @property
+  def value_layer(self) -> Any:
+    """See `core.RecurrentNetwork`; None where the network names none."""
+    return getattr(self._network, 'value_layer', None)
+
   def initial_state(self, batch_size: Any) -> FrameStackState:
     """Black images, and the inner network's initial state."""
     shape = [batch_size, self._num_frames - 1, *self._image_shape]
@@ -70,7 +80,7 @@ class FrameStack(snt.Module):
   ) -> tuple[types.Nest, FrameStackState]:
     """One row: images `[N, height, width(, 1)]`, state `[N, ...]`."""
     one_row = tree.map_structure(lambda x: x[tf.newaxis], inputs.observation)
-    stacked, frames = self._stack(inputs.step_type[tf.newaxis], one_row, state.frames)
+    stacked, frames = stack_observation(inputs.step_type[tf.newaxis], one_row, state.frames)
     observation = tree.map_structure(lambda x: x[0], stacked)
     prediction, core = self._network(inputs._replace(observation=observation), state.core)
     return prediction, FrameStackState(frames, core)
@@ -79,19 +89,23 @@ class FrameStack(snt.Module):
     self, inputs: types.AgentInput, state: FrameStackState
   ) -> tuple[types.Nest, FrameStackState]:
     """Rows: images `[T, B, height, width(, 1)]`, state `[B, ...]`."""
-    stacked, frames = self._stack(inputs.step_type, inputs.observation, state.frames)
+    stacked, frames = stack_observation(inputs.step_type, inputs.observation, state.frames)
     predictions, core = self._network.unroll(inputs._replace(observation=stacked), state.core)
     return predictions, FrameStackState(frames, core)
 
-  def _stack(
-    self, step_type: tf.Tensor, observation: types.Nest, frames: tf.Tensor
-  ) -> tuple[types.Nest, tf.Tensor]:
-    """-> observation of `[T, B, height, width, K]`, frames `[B, K-1, height, width]`."""
-    step_type = tf.convert_to_tensor(step_type)
-    is_first = tf.equal(step_type, tf.cast(types.FIRST, step_type.dtype))
-    images = tf.convert_to_tensor(tree.flatten(observation)[0])
-    stacked, frames = stack_frames(images, is_first, tf.convert_to_tensor(frames))
-    return tree.map_structure(lambda _: stacked, observation), frames
+
+def stack_observation(
+  step_type: tf.Tensor, observation: types.Nest, frames: tf.Tensor
+) -> tuple[types.Nest, tf.Tensor]:
+  """step_type `[T, B]`, observation the image `[T, B, height, width(, 1)]`, frames as in the state.
+
+  Returns the observation with images `[T, B, height, width, K]`, and the frames after it.
+  """
+  step_type = tf.convert_to_tensor(step_type)
+  is_first = tf.equal(step_type, tf.cast(types.FIRST, step_type.dtype))
+  images = tf.convert_to_tensor(tree.flatten(observation)[0])
+  stacked, frames = stack_frames(images, is_first, tf.convert_to_tensor(frames))
+  return tree.map_structure(lambda _: stacked, observation), frames
 
 
 def stack_frames(
@@ -108,22 +122,25 @@ def stack_frames(
   height, width = frames.shape[2:]
   num_frames = frames.shape[1] + 1
   numbers = _frame_numbers(is_first, num_frames)
-  black = tf.zeros([1, height * width], images.dtype)  # number 0
-  table = tf.concat(
-    [black, *(tf.reshape(x, [-1, height * width]) for x in (frames, images))], axis=0
-  )
+  table = _image_table(images, frames)
   pixels = tf.reshape(tf.gather(table, numbers), [num_frames, -1])
   stacks = tf.reshape(tf.transpose(pixels), [*_shape(is_first), height, width, num_frames])
   new_frames = tf.gather(table, tf.transpose(numbers[:-1, -1]))
   return stacks, tf.reshape(new_frames, [-1, num_frames - 1, height, width])
 
 
-def _frame_numbers(is_first: tf.Tensor, num_frames: int) -> tf.Tensor:
-  """`[K, T, B]` int32: which row of the table is channel k of the stack in row t.
-
-  The table holds a black image, K-1 state frames of each unroll (newest first), and the T
-  rows of images: 1 + B (K-1) + T B rows.
+def _image_table(images: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
+  """Every image as a row of pixels: a black one, K-1 state frames of each unroll (newest first),
+  and the T rows of images: 1 + B (K-1) + T B rows.
   """
+  height, width = frames.shape[2:]
+  in_rows = lambda x: tf.reshape(x, [-1, height * width])
+  black = tf.zeros([1, height * width], images.dtype)
+  return tf.concat([black, in_rows(frames), in_rows(images)], axis=0)
+
+
+def _frame_numbers(is_first: tf.Tensor, num_frames: int) -> tf.Tensor:
+  """`[K, T, B]` int32: which row of the table is channel k of the stack in row t."""
   rows, batch_size = tf.shape(is_first)[0], tf.shape(is_first)[1]
   num_old = num_frames - 1
   old = 1 + tf.reshape(tf.range(batch_size * num_old), [batch_size, num_old])
@@ -144,16 +161,3 @@ def _shape(x: tf.Tensor) -> list[Any]:
   """The first two dimensions, as numbers where they are known."""
   dynamic = tf.shape(x)
   return [dynamic[i] if n is None else n for i, n in enumerate(x.shape[:2])]
-
-
-def _image_spec(observation_spec: types.Nest, num_frames: int) -> dm_specs.Array:
-  """The only array of the observation, an image of one channel."""
-  leaves = tree.flatten(observation_spec)
-  shapes = [tuple(leaf.shape) for leaf in leaves]
-  if len(shapes) == 1 and (len(shapes[0]) == 2 or (len(shapes[0]) == 3 and shapes[0][2] == 1)):
-    return leaves[0]
-  raise types.UserError(
-    f'network.frame_stack ({num_frames}) stacks one image [height, width] or '
-    f'[height, width, 1], but the observation holds arrays of shapes {shapes}: set '
-    'network.frame_stack to 1, or make the environment return one grey image'
-  )

@@ -30,6 +30,11 @@ class DenseHead(snt.Module):
     self._hidden = torsos.MLP(hidden_sizes, 'hidden', style)
     self._output = torsos.linear(output_size, 'output', w_init=style.output_initializer(gain))
 
+  @property
+  def value_layer(self) -> snt.Linear:
+    """The last layer, for a head whose output is the value."""
+    return self._output
+
   def __call__(self, x: tf.Tensor) -> tf.Tensor:
     """`[N, H]` -> `[N, output_size]`."""
     return self._output(self._hidden(x))
@@ -57,6 +62,11 @@ class ActorCriticHeads(snt.Module):
     )
     self._value_hidden = torsos.MLP(hidden_sizes, 'value_hidden', style)
     self._value = torsos.linear(1, 'value', w_init=style.output_initializer(value_gain))
+
+  @property
+  def value_layer(self) -> snt.Linear:
+    """The layer that gives the value."""
+    return self._value
 
   def __call__(self, x: tf.Tensor) -> types.ActorCriticOutput:
     """`[N, H]` -> policy_params `[N, P]`, value `[N]`."""

@@ -1,7 +1,7 @@
 """Running mean and standard deviation, and what is normalised with them.
 
-All variables here change by `update` alone, never by a gradient. They belong to the network, so
-that inference, checkpoints and published copies carry them.
+Statistics change by `update` alone, never by a gradient. They belong to the network, so that
+inference, checkpoints and published copies carry them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.networks import rows as rows_lib
 
 _MIN_STD, _MAX_STD = 1e-6, 1e6
 
@@ -22,13 +23,16 @@ class RunningStatistics(snt.Module):
 
   Batches are merged as by Chan et al. 1983. In float64: in float32 the mean stops moving
   after some millions of updates, which the original met with two levels of statistics.
-  Before the first update the mean is 0 and the standard deviation 1.
   """
 
-  def __init__(self, shape: Sequence[int], decay: float | None, name: str):
-    """decay: share of the newest batch in mean and variance; None = all batches count by size."""
+  def __init__(self, shape: Sequence[int], decay: float | None, name: str, std_at_first: float = 1):
+    """decay: share of the newest batch in mean and variance; None = all batches count by size.
+
+    std_at_first: standard deviation before the first update, when the mean is 0.
+    """
     super().__init__(name=name)
     self._decay = decay
+    self._std_at_first = std_at_first
     zeros = lambda what: tf.Variable(tf.zeros(shape, tf.float64), trainable=False, name=what)
     self._mean, self._variance = zeros('mean'), zeros('variance')
     self._weight = tf.Variable(tf.zeros([], tf.float64), trainable=False, name='weight')
@@ -38,9 +42,15 @@ class RunningStatistics(snt.Module):
     return tf.cast(self._mean, tf.float32)
 
   def std(self) -> tf.Tensor:
-    """float32 of the shape, within [1e-6, 1e6]; 1 before the first update."""
+    """float32 of the shape, within [1e-6, 1e6]; `std_at_first` before the first update."""
     std = tf.clip_by_value(tf.sqrt(self._variance), _MIN_STD, _MAX_STD)
-    return tf.cast(tf.where(self._weight > 0, std, tf.ones_like(std)), tf.float32)
+    return tf.cast(
+      tf.where(self._weight > 0, std, self._std_at_first * tf.ones_like(std)), tf.float32
+    )
+
+  def has_spread(self) -> tf.Tensor:
+    """bool of the shape: whether the standard deviation is above its least."""
+    return tf.sqrt(self._variance) > _MIN_STD
 
   def update(self, x: tf.Tensor, mask: tf.Tensor) -> None:
     """x `[N, *shape]`, mask `[N]`; masked rows may be NaN. Nothing changes if all are masked.
@@ -109,55 +119,77 @@ class ObservationNormalizer(snt.Module):
     """observation: nest of `[T, B, ...]`; mask `[T, B]`."""
     for x, statistics in zip(tree.flatten(observation), self._statistics):
       if statistics is not None:
-        statistics.update(_merged(x), tf.reshape(mask, [-1]))
-
-
-def _merged(x: tf.Tensor) -> tf.Tensor:
-  """`[T, B, ...]` -> `[T*B, ...]`."""
-  x = tf.convert_to_tensor(x)
-  return tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], axis=0))
+        statistics.update(rows_lib.merge(x), tf.reshape(mask, [-1]))
 
 
 class ValueNormalizer(snt.Module):
   """PopArt (van Hasselt et al. 2016): the network predicts values in units of their spread.
 
-    V = sigma (a x + b) + m,  x the network's output
+    V = sigma x + m,  x = w h + b the output of the last layer
 
-  With compensation a and b change with m and sigma so that V stays the same:
+  With compensation the last layer changes with m and sigma so that V stays the same, and is
+  learnt as ever:
 
-    a' = (sigma / sigma') a,  b' = (m - m' + sigma b) / sigma'
+    w' = (sigma / sigma') w,  b' = (m - m' + sigma b) / sigma'
 
-  which is what the paper does to the weights of the last layer, whatever that layer is.
-  Without it a = 1 and b = 0 for ever: plain normalisation of the targets.
+  Without it x stays: plain normalisation of the targets.
+
+  Until targets have a spread there is nothing to preserve, so V begins as next to nothing
+  (sigma = 1e-6) and the first statistics leave x alone. A network that was initialised for
+  outputs near 1 keeps them, whatever the scale of the rewards; so all that is learnt is the
+  same at each scale. Preserving V = x would divide the last layer by the scale of the rewards.
   """
 
   def __init__(
-    self, decay: float | None, compensates: bool, keeps_previous: bool, name: str = 'values'
+    self,
+    decay: float | None,
+    compensates: bool,
+    keeps_previous: bool,
+    last_layer: tuple[tf.Variable, tf.Variable] | None = None,
+    name: str = 'values',
   ):
-    """keeps_previous: for `normalize_previous`."""
+    """keeps_previous: for `normalize_previous`.
+
+    last_layer: w `[H, 1]` and b `[1]`. None where nobody knows them: compensation then appends a
+    linear layer of one input, which is learnt too.
+    """
     super().__init__(name=name)
-    self._statistics = RunningStatistics((), decay, 'statistics')
+    self._statistics = RunningStatistics((), decay, 'statistics', std_at_first=_MIN_STD)
     self._compensates = compensates
-    self._scale = tf.Variable(1.0, trainable=False, name='scale')
-    self._shift = tf.Variable(0.0, trainable=False, name='shift')
+    self._appended: tuple[tf.Variable, tf.Variable] | None = None
+    if compensates and last_layer is None:
+      self._appended = tf.Variable(1.0, name='scale'), tf.Variable(0.0, name='shift')
+    self._last_layer = last_layer or self._appended
     self._previous: tuple[tf.Variable, tf.Variable] | None = None
-    if keeps_previous and not compensates:  # which keeps V, so that values need no conversion
+    if keeps_previous:
       self._previous = (
         tf.Variable(0.0, trainable=False, name='previous_mean'),
-        tf.Variable(1.0, trainable=False, name='previous_std'),
+        tf.Variable(_MIN_STD, trainable=False, name='previous_std'),
       )
+
+  @property
+  def variables(self) -> tuple[tf.Variable, ...]:
+    """Its own: not those of the network's last layer."""
+    return (*self.trainable_variables, *self._statistics.variables, *(self._previous or ()))
+
+  @property
+  def trainable_variables(self) -> tuple[tf.Variable, ...]:
+    """Of the appended layer."""
+    return self._appended or ()
 
   def value(self, x: tf.Tensor) -> tf.Tensor:
     """The network's output `[...]` -> value in units of the reward."""
-    normalized = self._scale * x + self._shift
-    return self._statistics.std() * normalized + self._statistics.mean()
+    if self._appended is not None:
+      scale, shift = self._appended
+      x = scale * x + shift
+    return self._statistics.std() * x + self._statistics.mean()
 
   def normalize(self, value: tf.Tensor) -> tf.Tensor:
     """(v - m) / sigma, `[...]`."""
     return (value - self._statistics.mean()) / self._statistics.std()
 
   def normalize_previous(self, value: tf.Tensor) -> tf.Tensor:
-    """V that the network gave before the last update -> a x + b of the same x now, `[...]`."""
+    """V that the network gave before the last update -> x of the same weights now, `[...]`."""
     if self._previous is None:
       return self.normalize(value)
     mean, std = self._previous
@@ -171,14 +203,32 @@ class ValueNormalizer(snt.Module):
     """Scalar m."""
     return self._statistics.mean()
 
+  def has_spread(self) -> tf.Tensor:
+    """Scalar bool: whether the targets so far differed, so that sigma means something."""
+    return self._statistics.has_spread()
+
   def update(self, targets: tf.Tensor, mask: tf.Tensor) -> None:
     """targets `[...]` in units of the reward, mask `[...]`."""
-    mean, std = self._statistics.mean(), self._statistics.std()
-    if self._previous is not None:
-      self._previous[0].assign(mean)
-      self._previous[1].assign(std)
+    old = self.mean(), self.std()
+    preserves = tf.logical_and(self._compensates, self.has_spread())
     self._statistics.update(tf.reshape(targets, [-1]), tf.reshape(mask, [-1]))
+    new = self.mean(), self.std()
     if self._compensates:
-      new_mean, new_std = self._statistics.mean(), self._statistics.std()
-      self._shift.assign((mean - new_mean + std * self._shift) / new_std)
-      self._scale.assign(std / new_std * self._scale)
+      assert self._last_layer is not None
+      _preserve_outputs(*self._last_layer, old, new, preserves)
+    if self._previous is not None:
+      for variable, before, now in zip(self._previous, old, new):
+        variable.assign(tf.where(preserves, now, before))
+
+
+def _preserve_outputs(
+  w: tf.Variable,
+  b: tf.Variable,
+  old: tuple[tf.Tensor, tf.Tensor],
+  new: tuple[tf.Tensor, tf.Tensor],
+  is_wanted: tf.Tensor,
+) -> None:
+  """old, new: mean and standard deviation."""
+  (mean, std), (new_mean, new_std) = old, new
+  w.assign(tf.where(is_wanted, std / new_std * w, w))
+  b.assign(tf.where(is_wanted, (mean - new_mean + std * b) / new_std, b))

@@ -42,6 +42,11 @@ class SeparateActorCritic(snt.Module):
     """The policy's, then the value's."""
     return (*self._policy.trainable_variables, *self._value.trainable_variables)
 
+  @property
+  def value_layer(self) -> Any:
+    """See `core.RecurrentNetwork`; None where the value network names none."""
+    return getattr(self._value, 'value_layer', None)
+
   def initial_state(self, batch_size: Any) -> types.Nest:
     """`()` where neither network has a state."""
     state = SeparateState(

@@ -10,8 +10,10 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.envs import choices
 from seed_acme.networks import cores
 from seed_acme.networks import heads as heads_lib
+from seed_acme.networks import rows as rows_lib
 from seed_acme.networks import torsos
 
 
@@ -45,6 +47,11 @@ class TorsoCoreHeads(snt.Module):
     self._previous_reward_input = previous_reward_input
     self._previous_reward_bound = previous_reward_bound
 
+  @property
+  def value_layer(self) -> Any:
+    """See `core.RecurrentNetwork`; None where the heads name none."""
+    return getattr(self._heads, 'value_layer', None)
+
   def initial_state(self, batch_size: Any) -> types.Nest:
     """Zero state `[batch_size, ...]` of the core."""
     return self._core.initial_state(batch_size)
@@ -58,11 +65,11 @@ class TorsoCoreHeads(snt.Module):
   def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
     """Rows `[T, B, ...]` and state `[B, ...]` -> predictions `[T, B, ...]`, last state."""
     is_first = _is_first(inputs)
-    rows = tree.map_structure(_merge_time_and_batch, inputs)
-    features = _split_like(self._features(rows, tf.reshape(is_first, [-1])), is_first)
+    rows = tree.map_structure(rows_lib.merge, inputs)
+    features = rows_lib.split_like(self._features(rows, tf.reshape(is_first, [-1])), is_first)
     outputs, state = self._core.unroll(features, is_first, state)
-    predictions = self._heads(_merge_time_and_batch(outputs))
-    return tf.nest.map_structure(lambda x: _split_like(x, is_first), predictions), state
+    predictions = self._heads(rows_lib.merge(outputs))
+    return tf.nest.map_structure(lambda x: rows_lib.split_like(x, is_first), predictions), state
 
   def _features(self, inputs: types.AgentInput, is_first: tf.Tensor) -> tf.Tensor:
     """What enters the core, `[N, F]`."""
@@ -71,7 +78,7 @@ class TorsoCoreHeads(snt.Module):
       parts.append(self._bounded(torsos.as_float(inputs.reward))[:, tf.newaxis])
     if self._previous_action_input:
       specs, actions = tree.flatten(self._action_spec), tree.flatten(inputs.previous_action)
-      parts.extend(_encode_action(*pair) for pair in zip(specs, actions))
+      parts.extend(encode_action(*pair) for pair in zip(specs, actions))
     # At FIRST there is no previous action: not even action 0, and no reward, may be told.
     first = is_first[:, tf.newaxis]
     parts[1:] = [tf.where(first, tf.zeros_like(x), x) for x in parts[1:]]
@@ -82,25 +89,14 @@ class TorsoCoreHeads(snt.Module):
     return tf.clip_by_value(reward, -bound, bound) if bound else reward
 
 
-def _encode_action(spec: dm_specs.Array, action: tf.Tensor) -> tf.Tensor:
-  """`[N, ...]` -> `[N, A]`: one-hot if discrete, else the flat numbers."""
-  if isinstance(spec, dm_specs.DiscreteArray):
-    return tf.one_hot(tf.cast(action, tf.int32), spec.num_values)
+def encode_action(spec: dm_specs.Array, action: tf.Tensor) -> tf.Tensor:
+  """One array of the action, `[N, ...]` -> `[N, A]`: choices one-hot, else the flat numbers."""
+  num_values = choices.num_values(spec)
+  if num_values is not None:
+    return torsos.one_hot(num_values, action)
   return tf.reshape(tf.cast(action, tf.float32), [-1, max(1, spec.generate_value().size)])
 
 
 def _is_first(inputs: types.AgentInput) -> tf.Tensor:
   step_type = tf.convert_to_tensor(inputs.step_type)
   return tf.equal(step_type, tf.cast(types.FIRST, step_type.dtype))
-
-
-def _merge_time_and_batch(x: Any) -> tf.Tensor:
-  """`[T, B, ...]` -> `[T*B, ...]`."""
-  x = tf.convert_to_tensor(x)
-  return tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], axis=0))
-
-
-def _split_like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-  """`[T*B, ...]` -> `[T, B, ...]`, T and B of `rows`."""
-  split = tf.reshape(x, tf.concat([tf.shape(rows)[:2], tf.shape(x)[1:]], axis=0))
-  return tf.ensure_shape(split, rows.shape[:2].concatenate(x.shape[1:]))

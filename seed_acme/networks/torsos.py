@@ -11,11 +11,15 @@ from collections.abc import Callable, Sequence
 import math
 from typing import NamedTuple
 
+from dm_env import specs as dm_specs
+import numpy as np
 import sonnet as snt
 import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.envs import choices
+from seed_acme.networks import requirements
 
 _ACTIVATIONS = {'relu': tf.nn.relu, 'tanh': tf.tanh, 'swish': tf.nn.swish, 'elu': tf.nn.elu}
 
@@ -89,25 +93,54 @@ def as_float(x: tf.Tensor) -> tf.Tensor:
   return scaled * (1.0 / 255.0) if x.dtype == tf.uint8 else scaled
 
 
-class MLP(snt.Module):
-  """Dense layers, each activated. A nested observation is flattened and concatenated."""
+def one_hot(num_values: Sequence[int] | np.ndarray, values: tf.Tensor) -> tf.Tensor:
+  """Choices `[N, ...]`, K in each row -> `[N, sum of num_values]`, one block for each choice."""
+  if len(num_values) == 1:
+    return tf.one_hot(tf.reshape(tf.cast(values, tf.int32), [-1]), int(num_values[0]))
+  block_of_column = np.repeat(np.arange(len(num_values)), num_values)
+  value_of_column = np.concatenate([np.arange(n) for n in num_values])
+  rows = tf.reshape(tf.cast(values, tf.int32), [-1, len(num_values)])
+  return tf.cast(tf.equal(tf.gather(rows, block_of_column, axis=1), value_of_column), tf.float32)
 
-  def __init__(self, sizes: Sequence[int], name: str = 'mlp', style: DenseStyle | None = None):
+
+def _flat(x: tf.Tensor, spec: dm_specs.Array | None) -> tf.Tensor:
+  """One array of the observation, `[N, ...]` -> `[N, numbers]`. None: nothing is known of it."""
+  sizes = None if spec is None else choices.num_values(spec)
+  rows = snt.flatten(x) if len(x.shape) > 1 else x[:, tf.newaxis]
+  if sizes is None:
+    return as_float(rows)
+  if sizes.sum() <= choices.MOST_ONE_HOT_VALUES:
+    return one_hot(sizes, rows)
+  return tf.cast(rows, tf.float32) / np.maximum(sizes - 1, 1).astype(np.float32)
+
+
+class MLP(snt.Module):
+  """Dense layers, each activated. A nested observation is flattened and concatenated.
+
+  Choices, such as Discrete and MultiDiscrete observations, enter one-hot; those of an array that
+  has more than `choices.MOST_ONE_HOT_VALUES` values in all as numbers from 0 to 1.
+  """
+
+  def __init__(
+    self,
+    sizes: Sequence[int],
+    name: str = 'mlp',
+    style: DenseStyle | None = None,
+    observation_spec: types.Nest | None = None,
+  ):
+    """observation_spec: says which arrays hold choices; without it all are taken as numbers."""
     super().__init__(name=name)
     style = style or DenseStyle()
     self._style = style
+    self._specs = None if observation_spec is None else tree.flatten(observation_spec)
     self._layers = [
       linear(size, f'linear_{i}', w_init=style.hidden_initializer()) for i, size in enumerate(sizes)
     ]
 
   def __call__(self, observation: types.Nest) -> tf.Tensor:
     """Nest of `[N, ...]` -> `[N, F]`; dicts in the order of their sorted keys."""
-    parts = [
-      snt.flatten(as_float(tf.convert_to_tensor(x)))
-      if len(x.shape) > 1
-      else as_float(tf.convert_to_tensor(x))[:, tf.newaxis]
-      for x in tree.flatten(observation)
-    ]
+    leaves = [tf.convert_to_tensor(x) for x in tree.flatten(observation)]
+    parts = [_flat(*pair) for pair in zip(leaves, self._specs or [None] * len(leaves))]
     features = parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)
     for layer in self._layers:
       features = self._style.activate(layer(features))
@@ -140,7 +173,7 @@ class NatureCNN(_PlainCNN):
   """
 
   def __init__(self, output_size: int, name: str = 'nature_cnn'):
-    super().__init__(((32, 8, 4), (64, 4, 2), (64, 3, 1)), output_size, name)
+    super().__init__(requirements.CONVOLUTIONS['nature_cnn'], output_size, name)
 
 
 class ImpalaShallow(_PlainCNN):
@@ -151,7 +184,7 @@ class ImpalaShallow(_PlainCNN):
   """
 
   def __init__(self, output_size: int, name: str = 'impala_shallow'):
-    super().__init__(((16, 8, 4), (32, 4, 2)), output_size, name)
+    super().__init__(requirements.CONVOLUTIONS['impala_shallow'], output_size, name)
 
 
 class _ResidualBlock(snt.Module):
@@ -200,14 +233,9 @@ class ImpalaResNet(snt.Module):
 def _single_image(observation: types.Nest, torso: str) -> tf.Tensor:
   """The only array of the observation as float `[N, height, width, channels]`."""
   leaves = tree.flatten(observation)
-  shapes = [tuple(x.shape[1:]) for x in leaves]
-  if len(leaves) != 1 or len(shapes[0]) not in (2, 3):
-    raise types.UserError(
-      f"network.torso '{torso}' needs one image [height, width(, channels)], but the "
-      f'observation holds arrays of shapes {shapes}: choose mlp, or your own torso'
-    )
+  requirements.check_image([x.shape[1:] for x in leaves], torso)
   image = as_float(tf.convert_to_tensor(leaves[0]))
-  return image[..., tf.newaxis] if len(shapes[0]) == 2 else image
+  return image[..., tf.newaxis] if len(image.shape) == 3 else image
 
 
 Torso = Callable[[types.Nest], tf.Tensor]

@@ -6,15 +6,17 @@ from collections.abc import Callable
 import math
 from typing import Any
 
-from dm_env import specs as dm_specs
 import numpy as np
+import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.ops import action_checks
 from seed_acme.ops import deterministic_tanh
 from seed_acme.ops import distributions
 from seed_acme.ops import multi_categorical
 from seed_acme.ops import normal
+from seed_acme.ops import shapes
 from seed_acme.ops import std_functions
 from seed_acme.ops import structured
 from seed_acme.ops import tanh_normal
@@ -46,12 +48,12 @@ def make(
     raise types.UserError(
       f'continuous ({continuous!r}) must be one of {", ".join(map(repr, _CONTINUOUS))}'
     )
-  _check(action_spec)
+  action_checks.check(action_spec)
 
   def part(spec: Any) -> distributions.Distribution:
-    if not _is_integer(spec):
+    if not action_checks.is_integer(spec):
       return _shaped(_CONTINUOUS[continuous](math.prod(spec.shape), std), spec)
-    sizes = np.broadcast_to(spec.maximum, spec.shape).astype(np.int64).ravel() + 1
+    sizes = _sizes(spec)
     if not spec.shape:
       return distributions.Categorical(int(sizes[0]))
     return _shaped(multi_categorical.MultiCategorical(sizes.tolist()), spec)
@@ -62,50 +64,55 @@ def make(
 
 def num_uniforms(action_spec: types.Nest) -> int:
   """U of every distribution that `make` may choose: one for each number of the action."""
-  _check(action_spec)
+  action_checks.check(action_spec)
   return sum(math.prod(spec.shape) for spec in tree.flatten(action_spec))
+
+
+def uniform_actions(action_spec: types.Nest, uniforms: Any) -> types.Nest:
+  """Actions drawn evenly from the whole space, as `sample` of its distribution returns them.
+
+  uniforms: `[..., U]` in [0, 1], each number used for the same part of the action as there.
+
+    a = 2 u - 1 for float numbers in [-1, 1],  a = min(floor(u n), n - 1) for n choices
+  """
+  uniforms, wanted = shapes.as_float(uniforms), num_uniforms(action_spec)
+  if not uniforms.shape[-1:].is_compatible_with([wanted]):
+    raise ValueError(
+      f'uniforms have shape {uniforms.shape}, but [..., {wanted}] is needed: one '
+      'for each number of the action'
+    )
+  leaves = tree.flatten(action_spec)
+  parts = tf.split(uniforms, [math.prod(spec.shape) for spec in leaves], axis=-1)
+  return tree.unflatten_as(
+    action_spec,
+    [structured.reshape(_uniform(spec, part), 1, spec.shape) for spec, part in zip(leaves, parts)],
+  )
+
+
+def _uniform(spec: Any, uniforms: tf.Tensor) -> tf.Tensor:
+  """uniforms `[..., n]` -> the n numbers of one leaf, not yet in its shape."""
+  if not action_checks.is_integer(spec):
+    return 2.0 * uniforms - 1.0
+  sizes = _sizes(spec)
+  choices = tf.cast(uniforms * sizes.astype(np.float32), tf.int32)
+  return tf.minimum(choices, (sizes - 1).astype(np.int32))
+
+
+def _sizes(spec: Any) -> np.ndarray:
+  """`[n]` int64, of each choice of an integer leaf the number of its alternatives."""
+  return np.broadcast_to(spec.maximum, spec.shape).astype(np.int64).ravel() + 1
+
+
+def where(condition: Any, chosen: types.Nest, other: types.Nest) -> types.Nest:
+  """By row: condition `[N]` bool, nests of actions `[N, ...]`."""
+
+  def leaf(x: Any, y: Any) -> tf.Tensor:
+    return tf.where(tf.reshape(condition, [-1] + [1] * (y.shape.rank - 1)), x, y)
+
+  return tree.map_structure(leaf, chosen, other)
 
 
 def _shaped(distribution: distributions.Distribution, spec: Any) -> distributions.Distribution:
   if len(spec.shape) == 1:
     return distribution
   return structured.Reshaped(distribution, spec.shape)
-
-
-def _is_integer(spec: Any) -> bool:
-  return np.issubdtype(spec.dtype, np.integer)
-
-
-def _check(action_spec: types.Nest) -> None:
-  if not tree.flatten(action_spec):
-    raise types.UserError('the environment takes no action: its specification is empty')
-  for path, spec in tree.flatten_with_path(action_spec):
-    name = '/'.join(map(str, path))
-    _check_leaf(f'the action {name}' if name else 'the action', spec)
-
-
-def _check_leaf(where: str, spec: Any) -> None:
-  """where: the words for the leaf in an error."""
-  is_float = isinstance(spec, dm_specs.Array) and np.issubdtype(spec.dtype, np.floating)
-  is_bounded = (
-    isinstance(spec, dm_specs.BoundedArray)
-    and np.isfinite([np.min(spec.minimum), np.max(spec.maximum)]).all()
-  )
-  if not is_bounded or not (is_float or _is_integer(spec)):
-    raise types.UserError(
-      f'{where} must be an integer or float array with bounds (dm_env.specs.BoundedArray or '
-      f'DiscreteArray), it is {spec!r}: give it bounds in a wrapper of the environment'
-    )
-  if not math.prod(spec.shape):
-    raise types.UserError(f'{where} has shape {spec.shape}, with no number in it: leave it out')
-  lows, highs = np.unique(spec.minimum).tolist(), np.unique(spec.maximum).tolist()
-  if is_float and (lows, highs) != ([-1], [1]):
-    raise types.UserError(
-      f'{where} has minimum {lows} and maximum {highs}, but continuous actions must have -1 '
-      'and 1: rescale the actions to [-1, 1] (environment setting rescale_actions=True)'
-    )
-  if not is_float and lows != [0]:
-    raise types.UserError(
-      f'{where} has minimum {lows}, but discrete actions start at 0: shift them in a wrapper '
-      'of the environment'
-    )

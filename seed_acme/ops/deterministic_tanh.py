@@ -15,7 +15,7 @@ class DeterministicTanh:
   """a = tanh(params), for evaluation and for losses whose gradient passes through the action.
 
   D actions, P = D. A point mass has no density: log_prob and kl are refused, instead of numbers
-  that would let a policy gradient run on nonsense.
+  that would let a policy gradient run on nonsense. TFP's VectorDeterministic gives such numbers.
   """
 
   def __init__(self, num_actions: int):
@@ -26,6 +26,7 @@ class DeterministicTanh:
     # Taken and not used, so that U depends on the environment alone, not on the distribution.
     self.num_uniforms = num_actions
     self.is_std = np.zeros([num_actions], bool)
+    self.is_reparametrizable = True
 
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
     """Raises `types.UserError`: there is no density."""
@@ -53,6 +54,11 @@ class DeterministicTanh:
     params = self._checked(params)
     shapes.check_event('uniforms', shapes.as_float(uniforms), params, [self._num_actions])
     return self.mode(params)
+
+  def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """Raises `types.UserError`: there is no density."""
+    del params, uniforms
+    self._refuse('log-probabilities')
 
   def _checked(self, params: Any) -> tf.Tensor:
     params = shapes.as_float(params)

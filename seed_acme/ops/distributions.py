@@ -3,6 +3,10 @@
 A distribution holds no tensors: it maps `params`, what the policy head puts out, to numbers.
 Sampling takes its random numbers as an argument, so that what one row does depends on no
 other row of the batch. `ops.action_distributions` chooses one for an environment.
+
+TensorFlow Probability draws from a seed, by a row's place in its batch, and only the tests depend
+on it. What else it lacks is said with each class. `tests/ops/tensorflow_probability_test.py` holds
+these reasons, and compares log p, entropy and KL with it.
 """
 
 from __future__ import annotations
@@ -30,11 +34,13 @@ class Distribution(Protocol):
   num_uniforms: U, the random numbers that one sample takes.
   is_std: `[P]` bool, the params that are passed through a standard deviation function. A policy
     may want to start them, or to learn them, in another way than the rest.
+  is_reparametrizable: whether a sample has a gradient in params (the pathwise one).
   """
 
   num_params: int
   num_uniforms: int
   is_std: np.ndarray
+  is_reparametrizable: bool
 
   def log_prob(self, params: Any, actions: types.Nest) -> tf.Tensor:
     """`[...]` log p(a), in nats; of a density where actions are continuous."""
@@ -51,9 +57,19 @@ class Distribution(Protocol):
   def sample(self, params: Any, uniforms: Any) -> types.Nest:
     """One action a row from uniforms `[..., U]` in [0, 1]."""
 
+  def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[types.Nest, tf.Tensor]:
+    """The action of `sample` for the same uniforms, and `[...]` its log p(a), in nats.
+
+    The gradient of log p(a) in params is the whole one: where `is_reparametrizable`, that
+    through the action is part of it. For the score alone, give `log_prob` a stopped action.
+    """
+
 
 class Categorical:
-  """One of P actions; params are unnormalised log-probabilities (logits)."""
+  """One of P actions; params are unnormalised log-probabilities (logits).
+
+  TFP's has no quantile: it cannot choose by a number that belongs to the row.
+  """
 
   def __init__(self, num_actions: int):
     if num_actions < 1:
@@ -61,6 +77,7 @@ class Categorical:
     self.num_params = num_actions
     self.num_uniforms = 1  # the inverse of the distribution function takes a single number
     self.is_std = np.zeros([num_actions], bool)
+    self.is_reparametrizable = False
 
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
     """params `[..., P]`, actions `[...]` integers in [0, P) -> `[...]`.
@@ -107,3 +124,8 @@ class Categorical:
     cumulative = tf.cumsum(tf.nn.softmax(params), axis=-1)
     thresholds = tf.minimum(uniforms, _MAX_UNIFORM) * cumulative[..., -1:]
     return tf.reduce_sum(tf.cast(cumulative <= thresholds, tf.int32), axis=-1)
+
+  def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """params `[..., P]`, uniforms `[..., 1]` -> action and log p(a), `[...]` each."""
+    actions = self.sample(params, uniforms)
+    return actions, self.log_prob(params, actions)

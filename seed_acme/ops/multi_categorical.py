@@ -21,6 +21,8 @@ class MultiCategorical:
 
   nvec: the number of alternatives of each choice, n_1 ... n_D; P = n_1 + ... + n_D, U = D.
   Internally all choices are padded to the longest and handled as one categorical batch.
+
+  TFP's categoricals have no quantile, and a Blockwise of them no mode either.
   """
 
   def __init__(self, nvec: Sequence[int]):
@@ -30,6 +32,7 @@ class MultiCategorical:
     self.num_params = int(sizes.sum())
     self.num_uniforms = self._num_choices = len(sizes)
     self.is_std = np.zeros([self.num_params], bool)
+    self.is_reparametrizable = False
     longest = int(sizes.max())
     places = np.arange(longest)
     offsets = np.cumsum(sizes) - sizes
@@ -66,6 +69,11 @@ class MultiCategorical:
     params, uniforms = shapes.as_float(params), shapes.as_float(uniforms)
     shapes.check_event('uniforms', uniforms, params, [self._num_choices])
     return self._choice.sample(self._logits(params), uniforms[..., tf.newaxis])
+
+  def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """params `[..., P]`, uniforms `[..., D]` -> actions `[..., D]`, log p(a) `[...]`."""
+    actions = self.sample(params, uniforms)
+    return actions, self.log_prob(params, actions)
 
   def _logits(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[..., D, longest]`, padded."""

@@ -33,6 +33,8 @@ class DiagonalNormal:
 
   params are D means, then D parameters that `std_function` makes standard deviations of; P = 2D
   and U = D.
+
+  TFP's Normal has infinite quantiles at 0 and 1.
   """
 
   def __init__(self, num_actions: int, std_function: std_functions.StdFunction):
@@ -43,6 +45,7 @@ class DiagonalNormal:
     self.num_params = 2 * num_actions
     self.num_uniforms = num_actions
     self.is_std = np.repeat([False, True], num_actions)
+    self.is_reparametrizable = True
 
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
     """params `[..., 2D]`, actions `[..., D]` -> `[...]`, the log of the density.
@@ -81,9 +84,22 @@ class DiagonalNormal:
     a = mean + std z,  z the u-quantile of the standard Normal, |z| <= 5.3
     """
     normal = self.normal(params)
+    return normal.mean + normal.std * self.quantiles(params, uniforms)
+
+  def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """params `[..., 2D]`, uniforms `[..., D]` -> actions `[..., D]`, log p(a) `[...]`.
+
+      log p(a) = sum_i -1/2 z_i^2 - log std_i - 1/2 log 2 pi
+
+    z is the quantile itself: (a - mean) / std would lose it to rounding where the mean is large.
+    """
+    normal, z = self.normal(params), self.quantiles(params, uniforms)
+    return normal.mean + normal.std * z, tf.reduce_sum(log_density_of_z(normal, z), axis=-1)
+
+  def quantiles(self, params: Any, uniforms: Any) -> tf.Tensor:
+    """uniforms `[..., D]` -> z `[..., D]`, the u-quantiles of the standard Normal, |z| <= 5.3."""
     uniforms = self.checked('uniforms', uniforms, params)
-    quantiles = tf.math.ndtri(tf.clip_by_value(uniforms, _MIN_UNIFORM, 1.0 - _MIN_UNIFORM))
-    return normal.mean + normal.std * quantiles
+    return tf.math.ndtri(tf.clip_by_value(uniforms, _MIN_UNIFORM, 1.0 - _MIN_UNIFORM))
 
   def normal(self, params: Any) -> Normal:
     """params `[..., 2D]` -> means and standard deviations `[..., D]`, bounded as said above."""
@@ -108,7 +124,7 @@ class ClippedNormal(DiagonalNormal):
   log_prob is the density of the Normal *before* clipping, taken at the clipped action, as in
   SEED RL: the mass beyond each bound is not gathered on it. Entropy and KL are the Normal's
   too. So the ratio of two policies at a bound is an approximation, and the entropy has no upper
-  bound; TanhNormal has neither fault.
+  bound; TanhNormal has neither fault. TFP has nothing that clips: a clip is no bijector.
   """
 
   def mode(self, params: Any) -> tf.Tensor:
@@ -119,10 +135,25 @@ class ClippedNormal(DiagonalNormal):
     """params `[..., 2D]`, uniforms `[..., D]` -> `[..., D]`, clip(mean + std z)."""
     return tf.clip_by_value(super().sample(params, uniforms), -1.0, 1.0)
 
+  def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """params `[..., 2D]`, uniforms `[..., D]` -> actions `[..., D]`, log p(a) `[...]`.
+
+    As in `log_prob`, log p is that of the clipped action: of the clipped z.
+    """
+    normal = self.normal(params)
+    lowest, highest = (-1.0 - normal.mean) / normal.std, (1.0 - normal.mean) / normal.std
+    z = tf.maximum(tf.minimum(self.quantiles(params, uniforms), highest), lowest)
+    log_prob = tf.reduce_sum(log_density_of_z(normal, z), axis=-1)
+    return self.sample(params, uniforms), log_prob
+
 
 def log_density(normal: Normal, x: tf.Tensor) -> tf.Tensor:
   """normal, x `[..., D]` -> `[..., D]`, of each number apart."""
-  z = (x - normal.mean) / normal.std
+  return log_density_of_z(normal, (x - normal.mean) / normal.std)
+
+
+def log_density_of_z(normal: Normal, z: tf.Tensor) -> tf.Tensor:
+  """normal, z `[..., D]` -> `[..., D]`, `log_density` at mean + std z."""
   return -0.5 * tf.square(z) - tf.math.log(normal.std) - _HALF_LOG_2PI
 
 

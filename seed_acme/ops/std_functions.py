@@ -1,7 +1,8 @@
 """From an unbounded parameter to a standard deviation, elementwise.
 
 Each is shifted so that parameter 0, about what a fresh policy head puts out, gives a chosen
-standard deviation.
+standard deviation. Of TFP's bijectors each would be a chain of three, and none of those clips with
+a gradient that leads back.
 """
 
 from __future__ import annotations
@@ -42,8 +43,7 @@ def safe_exp(*, std_at_zero: float, min_std: float) -> StdFunction:
   The gradient is exp(clip(s + c)) outside the clip as well: a parameter that has gone too far
   can come back.
   """
-  above_min = _above_min(std_at_zero, min_std)
-  shift = math.log(above_min)
+  shift = math.log(_above_min(std_at_zero, min_std))
   if abs(shift) > _MAX_EXPONENT:
     raise types.UserError(
       f'agent.initial_std ({std_at_zero}) less agent.min_std ({min_std}) must be between '
@@ -55,6 +55,12 @@ def safe_exp(*, std_at_zero: float, min_std: float) -> StdFunction:
     return tf.exp(exponent) + min_std
 
   return std
+
+
+def make(kind: str, *, std_at_zero: float, min_std: float) -> StdFunction:
+  """kind: `softplus` or `safe_exp`, as configurations name them."""
+  makers = {'softplus': softplus, 'safe_exp': safe_exp}
+  return makers[kind](std_at_zero=std_at_zero, min_std=min_std)
 
 
 def _above_min(std_at_zero: float, min_std: float) -> float:

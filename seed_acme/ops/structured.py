@@ -20,6 +20,8 @@ class Joint:
 
   parts: a nest of distributions, shaped as the action. Params and uniforms are those of the
   parts one after the other, in dm-tree's order: tuples as they stand, dicts by sorted key.
+
+  TFP's joint distributions have no quantile, and are made of its own distributions alone.
   """
 
   def __init__(self, parts: types.Nest):
@@ -30,6 +32,7 @@ class Joint:
     self.num_params = sum(part.num_params for part in self._leaves)
     self.num_uniforms = sum(part.num_uniforms for part in self._leaves)
     self.is_std = np.concatenate([part.is_std for part in self._leaves])
+    self.is_reparametrizable = all(part.is_reparametrizable for part in self._leaves)
 
   def log_prob(self, params: Any, actions: types.Nest) -> tf.Tensor:
     """params `[..., P]`, nest of actions `[..., *A_i]` -> `[...]`, the sum over the parts."""
@@ -73,27 +76,44 @@ class Joint:
 
   def sample(self, params: Any, uniforms: Any) -> types.Nest:
     """params `[..., P]`, uniforms `[..., U]` -> nest of `[..., *A_i]`."""
-    params, uniforms = shapes.as_float(params), shapes.as_float(uniforms)
-    shapes.check_event('uniforms', uniforms, params, [self.num_uniforms])
-    part_uniforms = tf.split(uniforms, [part.num_uniforms for part in self._leaves], axis=-1)
     return tree.unflatten_as(
       self._parts,
       [
         part.sample(part_params, numbers)
         for part, part_params, numbers in zip(
-          self._leaves, self._split_params(params), part_uniforms
+          self._leaves, self._split_params(params), self._split_uniforms(params, uniforms)
         )
       ],
     )
+
+  def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[types.Nest, tf.Tensor]:
+    """params `[..., P]`, uniforms `[..., U]` -> nest of `[..., *A_i]`, their log p `[...]`."""
+    actions, log_probs = zip(
+      *[
+        part.sample_with_log_prob(part_params, numbers)
+        for part, part_params, numbers in zip(
+          self._leaves, self._split_params(params), self._split_uniforms(params, uniforms)
+        )
+      ]
+    )
+    return tree.unflatten_as(self._parts, actions), tf.add_n(log_probs)
 
   def _split_params(self, params: Any) -> list[tf.Tensor]:
     params = shapes.as_float(params)
     shapes.check_params(params, self.num_params)
     return tf.split(params, [part.num_params for part in self._leaves], axis=-1)
 
+  def _split_uniforms(self, params: Any, uniforms: Any) -> list[tf.Tensor]:
+    uniforms = shapes.as_float(uniforms)
+    shapes.check_event('uniforms', uniforms, shapes.as_float(params), [self.num_uniforms])
+    return tf.split(uniforms, [part.num_uniforms for part in self._leaves], axis=-1)
+
 
 class Reshaped:
-  """A distribution of vectors `[n]` as one of arrays of another shape with n numbers, row-major."""
+  """A distribution of vectors `[n]` as one of arrays of another shape with n numbers, row-major.
+
+  TFP's would do, but for distributions of its own kind only, and without a quantile.
+  """
 
   def __init__(self, distribution: distributions.Distribution, action_shape: Sequence[int]):
     self._distribution = distribution
@@ -101,12 +121,13 @@ class Reshaped:
     self.num_params = distribution.num_params
     self.num_uniforms = distribution.num_uniforms
     self.is_std = distribution.is_std
+    self.is_reparametrizable = distribution.is_reparametrizable
 
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
     """params `[..., P]`, actions `[..., *shape]` -> `[...]`."""
     params, actions = shapes.as_float(params), tf.convert_to_tensor(actions)
     shapes.check_event('actions', actions, params, self._action_shape)
-    vectors = _reshape(actions, len(self._action_shape), [math.prod(self._action_shape)])
+    vectors = reshape(actions, len(self._action_shape), [math.prod(self._action_shape)])
     return self._distribution.log_prob(params, vectors)
 
   def entropy(self, params: Any) -> tf.Tensor:
@@ -119,14 +140,19 @@ class Reshaped:
 
   def mode(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[..., *shape]`."""
-    return _reshape(self._distribution.mode(params), 1, self._action_shape)
+    return reshape(self._distribution.mode(params), 1, self._action_shape)
 
   def sample(self, params: Any, uniforms: Any) -> tf.Tensor:
     """params `[..., P]`, uniforms `[..., U]` -> `[..., *shape]`."""
-    return _reshape(self._distribution.sample(params, uniforms), 1, self._action_shape)
+    return reshape(self._distribution.sample(params, uniforms), 1, self._action_shape)
+
+  def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """params `[..., P]`, uniforms `[..., U]` -> `[..., *shape]`, log p(a) `[...]`."""
+    vectors, log_prob = self._distribution.sample_with_log_prob(params, uniforms)
+    return reshape(vectors, 1, self._action_shape), log_prob
 
 
-def _reshape(x: tf.Tensor, old_rank: int, new_shape: Sequence[int]) -> tf.Tensor:
+def reshape(x: tf.Tensor, old_rank: int, new_shape: Sequence[int]) -> tf.Tensor:
   """The last `old_rank` axes become `new_shape`; the leading ones may be unknown when traced."""
   leading_rank = x.shape.rank - old_rank
   result = tf.reshape(x, tf.concat([tf.shape(x)[:leading_rank], list(new_shape)], axis=0))

@@ -24,6 +24,8 @@ class TanhNormal(normal_lib.DiagonalNormal):
 
   params are D means, then D parameters that the standard deviation function is applied to.
   KL is that of the Normals: no bijection changes it.
+
+  TFP's tanh of a Normal has neither entropy nor mode, and no finite log p at the bounds.
   """
 
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
@@ -32,19 +34,20 @@ class TanhNormal(normal_lib.DiagonalNormal):
       |a| < 0.999:  log N(x; mean, std) - log tanh'(x),  x = atanh(a)
       a >= 0.999:   log( P(x >= atanh 0.999) / 0.001 ),  and likewise at a <= -0.999
 
-    summed over the D actions. In each edge the density is constant, so it integrates to 1. The
-    edges have a gradient in params and none in the action. Finite, with its gradients, for
-    every action and all finite params.
+    summed over the D actions. In each edge the density is constant, so it integrates to 1. Its
+    gradient in the action goes on in the edges with that of the first formula at their threshold:
+    a constant would not lead an action back. Finite, with its gradients, for every action and
+    all finite params.
     """
     normal = self.normal(params)
     actions = self.checked('actions', actions, params)
-    actions = tf.clip_by_value(actions, -_EDGE, _EDGE)
-    x, x_edge, log_width = tf.atanh(actions), math.atanh(_EDGE), math.log(1.0 - _EDGE)
+    inner = tf.clip_by_value(actions, -_EDGE, _EDGE)
+    x, x_edge, log_width = tf.atanh(inner), math.atanh(_EDGE), math.log(1.0 - _EDGE)
     inside = normal_lib.log_density(normal, x) - _log_slope(x)
     left = normal_lib.log_cdf((-x_edge - normal.mean) / normal.std) - log_width
     right = normal_lib.log_cdf((normal.mean - x_edge) / normal.std) - log_width
-    log_probs = tf.where(actions <= -_EDGE, left, tf.where(actions >= _EDGE, right, inside))
-    return tf.reduce_sum(log_probs, axis=-1)
+    edges = tf.where(inner < 0.0, left, right) + _slope_alone(normal, x, actions)
+    return tf.reduce_sum(tf.where(tf.abs(inner) >= _EDGE, edges, inside), axis=-1)
 
   def entropy(self, params: Any) -> tf.Tensor:
     """params `[..., 2D]` -> `[...]`, of tanh(x) itself, edges and all.
@@ -73,6 +76,26 @@ class TanhNormal(normal_lib.DiagonalNormal):
   def sample(self, params: Any, uniforms: Any) -> tf.Tensor:
     """params `[..., 2D]`, uniforms `[..., D]` -> `[..., D]`, tanh(mean + std z)."""
     return tf.tanh(super().sample(params, uniforms))
+
+  def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """params `[..., 2D]`, uniforms `[..., D]` -> actions `[..., D]`, log p(a) `[...]`.
+
+      log p(a) = sum_i log N(x_i; mean_i, std_i) - log tanh'(x_i),  x = mean + std z
+
+    Taken from x, the number before the tanh, so nothing is lost however close a is to a bound,
+    and no edges are needed: `log_prob` sees the rounded action only, and differs in them.
+    """
+    x, log_prob = super().sample_with_log_prob(params, uniforms)
+    return tf.tanh(x), log_prob - tf.reduce_sum(_log_slope(x), axis=-1)
+
+
+def _slope_alone(normal: normal_lib.Normal, x: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+  """`[..., D]` zeros, with the gradient of log p(a) in the action at tanh(x), and no other.
+
+  d log p / da = ( 2 tanh(x) - (x - mean) / std^2 ) / tanh'(x)
+  """
+  slope = (2.0 * tf.tanh(x) - (x - normal.mean) / tf.square(normal.std)) * tf.exp(-_log_slope(x))
+  return tf.stop_gradient(slope) * (actions - tf.stop_gradient(actions))
 
 
 def _log_slope(x: tf.Tensor) -> tf.Tensor:

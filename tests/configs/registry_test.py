@@ -7,10 +7,10 @@ import inspect
 import pytest
 
 from seed_acme import config_validation
-from seed_acme import saved_config
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as environments
+from seed_acme.storage import saved_config
 
 _OF_THE_FIRST_RELEASE = {
   'catch_vtrace',
@@ -58,7 +58,7 @@ def test_a_configuration_is_valid_and_can_be_saved(name, tmp_path):
 def test_a_configuration_is_short_and_documented(name):
   module = importlib.import_module(f'seed_acme.configs.{name}')
   lines, _ = inspect.getsourcelines(module.experiment)
-  assert len(lines) <= 40
+  assert len(lines) <= 45
   assert module.__doc__ and module.experiment.__doc__
 
 

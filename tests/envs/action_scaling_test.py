@@ -1,69 +1,17 @@
 """Rescaled actions, tables of choices, what is refused, and every place that applies them."""
 
-import sys
-
 import dm_env
 from dm_env import specs as dm_specs
 import numpy as np
 import pytest
 
-from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import action_scaling
 from seed_acme.envs import registry
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
 from seed_acme.testing import environments
-
-FACTORIES = """
-import numpy as np
-from dm_env import specs
-from seed_acme import types
-from seed_acme.envs import toy
-from seed_acme.envs import vector
-from seed_acme.testing import environments
-
-
-def make_wide(seed, size=2):
-  import gymnasium
-
-  class Wide(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(-100, 100, (size,), np.float32)
-    action_space = gymnasium.spaces.Box(0, 10, (size,), np.float32)
-
-    def reset(self, seed=None, options=None):
-      return np.zeros(size, np.float32), {}
-
-    def step(self, action):
-      return action, 0.0, False, False, {}
-
-  return Wide()
-
-
-def make_vector(seed, num_environments):
-  return toy.Toy(num_environments, seed)
-
-
-def make_clash(seed, action_bins=3):
-  return environments.ScriptedEnvironment(seed)
-
-
-def make_anything(seed, **settings):
-  assert not settings, settings
-  return environments.NestedEnvironment(seed)
-"""
-
-
-@pytest.fixture
-def factories(tmp_path, monkeypatch):
-  (tmp_path / 'action_levels.py').write_text(FACTORIES)
-  monkeypatch.syspath_prepend(tmp_path)
-  yield
-  sys.modules.pop('action_levels', None)
-
-
-def config(environment_id, **settings):
-  return config_lib.EnvironmentConfig(environment_id, settings)
+from tests.envs import configs
 
 
 class Echo(dm_env.Environment):
@@ -103,13 +51,13 @@ def scaled(spec, num_environments=1, **settings):
 
 class TestRescaledContract(environment_contract.EnvironmentContract):
   def make_environment(self, num_environments, seed):
-    return registry.make(config('Pendulum-v1', max_episode_steps=20), num_environments, seed)
+    return registry.make(configs.of('Pendulum-v1', max_episode_steps=20), num_environments, seed)
 
 
 class TestChoicesContract(environment_contract.EnvironmentContract):
   def make_environment(self, num_environments, seed):
     return registry.make(
-      config('Pendulum-v1', max_episode_steps=20, action_bins=5, action_spacing='log'),
+      configs.of('Pendulum-v1', max_episode_steps=20, action_bins=5, action_spacing='log'),
       num_environments,
       seed,
     )
@@ -211,12 +159,21 @@ def test_choices_reach_the_environment_as_rescaled_values():
       environment.step(np.array(wrong))
 
 
-def test_a_scalar_action_becomes_one_discrete_choice():
-  environment, (inner,) = scaled(bounded(0, 4, shape=()), action_bins=3)
+@pytest.mark.parametrize('shape', [(), (1,), (1, 1)])
+def test_an_action_of_one_number_becomes_one_discrete_choice(shape):
+  environment, inner = scaled(bounded(0, 4, shape=shape), num_environments=2, action_bins=3)
   assert environment.spec.action == dm_specs.DiscreteArray(3, np.int32, 'force')
   assert types.num_discrete_actions(environment.spec) == 3
-  environment.step(np.array([1]))
-  assert inner.actions == [2]
+  environment.step(np.array([1, 2]))
+  assert [e.actions[0].shape for e in inner] == [shape, shape]
+  assert [e.actions[0].item() for e in inner] == [2, 4]
+
+
+@pytest.mark.parametrize('shape, advice', [((1,), 'action_bins 5'), ((2,), 'choose an agent')])
+def test_an_agent_of_one_choice_says_how_to_make_it_so(shape, advice):
+  environment, _ = scaled(bounded(0, 4, shape=shape))
+  with pytest.raises(types.UserError, match=f'float32 from -1 to 1; .*: .*{advice}'):
+    types.num_discrete_actions(environment.spec)
 
 
 @pytest.mark.parametrize('settings', [{}, {'action_bins': 3}])
@@ -240,69 +197,6 @@ def test_other_leaves_of_the_action_pass(settings):
 def test_choices_need_bounded_floats(spec, fix):
   with pytest.raises(types.UserError, match=rf"'echo': action_bins \(3\) needs .*{fix}"):
     scaled(spec, action_bins=3)
-
-
-@pytest.mark.parametrize(
-  ('settings', 'message'),
-  [
-    ({'action_bins': 1}, r'action_bins \(1\) must be an integer >= 2, or 0'),
-    ({'action_bins': -3}, r'action_bins \(-3\)'),
-    ({'action_bins': 2.0}, r'action_bins \(2\.0\)'),
-    ({'action_bins': True}, r'action_bins \(True\)'),
-    (
-      {'action_bins': 3, 'action_spacing': 'lin'},
-      r"action_spacing \('lin'\) must be one of linear, log",
-    ),
-    ({'action_spacing': 'log'}, r'action_spacing .* without action_bins: set action_bins'),
-    ({'action_ratio': 9}, r'action_ratio \(9\) does nothing without action_bins'),
-    ({'action_bins': 3, 'action_ratio': 9}, r'action_ratio \(9\) is for action_spacing log'),
-    (
-      {'action_bins': 3, 'action_spacing': 'log', 'action_ratio': 1},
-      r'action_ratio \(1\) must be a number > 1',
-    ),
-    ({'rescale_actions': 1}, r'rescale_actions \(1\) must be True or False'),
-    ({'rescale_actions': False, 'action_bins': 3}, r'rescale_actions \(False\) does nothing with'),
-  ],
-)
-@pytest.mark.parametrize('environment_id', ['Pendulum-v1', 'toy', 'action_levels:make_wide'])
-def test_wrong_settings_are_user_errors(factories, environment_id, settings, message):
-  del factories
-  for use in (registry.check, registry.environment_spec):
-    with pytest.raises(types.UserError, match=f'{environment_id}.*{message}'):
-      use(config(environment_id, **settings))
-
-
-@pytest.mark.parametrize(
-  ('environment_id', 'high'),
-  [('Pendulum-v1', 2), ('gymnasium:Pendulum-v1', 2), ('action_levels:make_wide', 10)],
-)
-def test_gym_and_factories_are_rescaled_unless_told_otherwise(factories, environment_id, high):
-  del factories
-  for settings, maximum in ({}, 1), ({'rescale_actions': False}, high), ({'action_bins': 7}, 6):
-    spec = registry.environment_spec(config(environment_id, **settings)).action
-    np.testing.assert_array_equal(spec.maximum, np.full(spec.shape, maximum))
-
-
-def test_a_factory_never_sees_these_settings(factories):
-  del factories
-  environment = registry.make(config('action_levels:make_anything', action_bins=3), 2, seed=1)
-  np.testing.assert_array_equal(environment.spec.action['force'].maximum, 2)
-  environment = registry.make(config('action_levels:make_vector', action_bins=3), 2, seed=1)
-  np.testing.assert_array_equal(environment.spec.action.maximum, 2)
-
-
-def test_a_factory_with_a_parameter_of_that_name_is_refused(factories):
-  del factories
-  with pytest.raises(types.UserError, match=r"parameter 'action_bins', but .* rename it"):
-    registry.check(config('action_levels:make_clash'))
-
-
-def test_environments_that_never_have_float_actions_do_not_take_the_settings():
-  for environment_id in ('catch', 'memory_chain'):
-    with pytest.raises(types.UserError, match="has no setting 'action_bins'"):
-      registry.check(config(environment_id, action_bins=3))
-  with pytest.raises(types.UserError, match='leave action_bins out'):
-    registry.make(config('CartPole-v1', action_bins=3), 1, seed=1)
 
 
 def test_a_wrapped_environment_closes_and_renders_what_is_inside():

@@ -1,9 +1,8 @@
-"""Atari: one emulator an environment. Pooling on a made-up emulator, the rest on games."""
+"""Atari: one emulator an environment; with the games themselves (see atari_frames_test.py)."""
 
 import subprocess
 import sys
 
-import dm_env
 import numpy as np
 import pytest
 
@@ -11,6 +10,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import atari
 from seed_acme.envs import atari_games
+from seed_acme.envs import environment_ids
 from seed_acme.envs import registry
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
@@ -18,7 +18,7 @@ from seed_acme.testing import environment_contract
 pytest.importorskip('ale_py')
 pytest.importorskip('cv2')
 
-FIRE, RIGHT = 1, 3
+FIRE = 1
 
 
 def config(environment_id='atari:Pong', **settings):
@@ -42,159 +42,6 @@ class TestAtariContract(environment_contract.EnvironmentContract):
       num_environments,
       seed,
     )
-
-
-class FakeAle:
-  """Frame n (1, 2, ... after a reset) shows `screens[n]`; reward n; over at `last_frame`."""
-
-  def __init__(self, screens, last_frame=10**6):
-    self._screens, self._last_frame = screens, last_frame
-    self.frame = 0
-    self.actions = []
-
-  def getLegalActionSet(self):
-    import ale_py
-
-    return [ale_py.Action(code) for code in range(18)]
-
-  def getScreenDims(self):
-    return 84, 84
-
-  def reset_game(self):
-    self.frame = 0
-
-  def act(self, code):
-    self.actions.append(code)
-    self.frame += 1
-    return self.frame
-
-  def game_over(self):
-    return self.frame >= self._last_frame
-
-  def getScreenGrayscale(self, buffer):
-    np.copyto(buffer, self._screens[self.frame])
-
-
-def fake_environment(monkeypatch, last_frame=10**6, **settings):
-  """Screens of random pixels, so that each maximum tells which frames are in it."""
-  screens = np.random.default_rng(1).integers(256, size=(200, 84, 84), dtype=np.uint8)
-  ale = FakeAle(screens, last_frame)
-  monkeypatch.setattr(atari, 'load_game', lambda *args: ale)
-  environment = atari.Atari('Fake', 3, atari.Settings(**{'max_num_noops': 0, **settings}))
-  return environment, ale, screens
-
-
-@pytest.mark.parametrize('frames_per_step', [1, 2, 3, 4])
-def test_the_last_two_frames_of_a_step_are_pooled(monkeypatch, frames_per_step):
-  environment, ale, screens = fake_environment(monkeypatch, frames_per_step=frames_per_step)
-  np.testing.assert_array_equal(environment.reset().observation[:, :, 0], screens[0])
-  for step in range(1, 9):
-    timestep = environment.step(RIGHT)
-    last = step * frames_per_step
-    frames = screens[last - 1 : last + 1] if frames_per_step > 1 else screens[last : last + 1]
-    np.testing.assert_array_equal(timestep.observation[:, :, 0], frames.max(axis=0))
-    assert timestep.reward == sum(range(last - frames_per_step + 1, last + 1))
-  assert ale.actions == [RIGHT] * 8 * frames_per_step
-
-
-@pytest.mark.parametrize('last_frame', [5, 6, 7, 8])
-def test_game_over_shows_its_own_frame_and_plays_no_other(monkeypatch, last_frame):
-  environment, ale, screens = fake_environment(monkeypatch, last_frame)
-  environment.reset()
-  assert environment.step(0).mid()
-  timestep = environment.step(0)
-  assert timestep.last()
-  assert timestep.discount == 0
-  assert timestep.reward == sum(range(5, last_frame + 1))
-  np.testing.assert_array_equal(timestep.observation[:, :, 0], screens[last_frame])
-  assert ale.frame == last_frame
-  timestep = environment.step(RIGHT)
-  assert timestep.first()
-  np.testing.assert_array_equal(timestep.observation[:, :, 0], screens[0])
-  assert RIGHT not in ale.actions
-
-
-def test_the_stack_has_the_newest_screen_first_and_zeros_before_the_episode(monkeypatch):
-  environment, _, screens = fake_environment(monkeypatch, frames_per_step=1, stack=3)
-  zeros = np.zeros_like(screens[0])
-  expected = [
-    [screens[0], zeros, zeros],
-    [screens[1], screens[0], zeros],
-    [screens[2], screens[1], screens[0]],
-    [screens[3], screens[2], screens[1]],
-  ]
-  for _ in range(2):  # the second episode sees nothing of the first
-    observations = [environment.reset().observation]
-    for _ in range(3):
-      observations.append(environment.step(0).observation)
-      observations[-1][:] += 0
-    np.testing.assert_array_equal(observations, np.moveaxis(expected, 1, -1))
-
-
-def test_what_the_caller_writes_stays_with_the_caller(monkeypatch):
-  environment, _, screens = fake_environment(monkeypatch, frames_per_step=1, stack=2)
-  environment.reset().observation[:] = 7
-  np.testing.assert_array_equal(environment.step(0).observation[:, :, 1], screens[0])
-
-
-@pytest.mark.parametrize(('max_frames', 'num_steps'), [(8, 2), (9, 3), (1, 1)])
-def test_the_frame_limit_truncates(monkeypatch, max_frames, num_steps):
-  environment, _, screens = fake_environment(monkeypatch, max_frames=max_frames)
-  for _ in range(2):
-    rows = [environment.reset()] + [environment.step(0) for _ in range(num_steps)]
-    assert [row.step_type for row in rows[1:-1]] == [dm_env.StepType.MID] * (num_steps - 1)
-    assert rows[-1].last()
-    assert rows[-1].discount == 1
-    last = 4 * num_steps
-    np.testing.assert_array_equal(
-      rows[-1].observation[:, :, 0], screens[last - 1 : last + 1].max(axis=0)
-    )
-
-
-def test_game_over_wins_over_the_frame_limit(monkeypatch):
-  environment, _, _ = fake_environment(monkeypatch, last_frame=8, max_frames=8)
-  environment.reset()
-  environment.step(0)
-  timestep = environment.step(0)
-  assert timestep.last()
-  assert timestep.discount == 0
-
-
-@pytest.mark.parametrize('max_num_noops', [0, 1, 5])
-def test_an_episode_starts_with_1_to_n_noops(monkeypatch, max_num_noops):
-  environment, ale, screens = fake_environment(monkeypatch, max_num_noops=max_num_noops)
-  counts = []
-  for _ in range(200):
-    observation = environment.reset().observation
-    counts.append(ale.frame)
-    np.testing.assert_array_equal(observation[:, :, 0], screens[ale.frame])
-  assert set(counts) == (set(range(1, max_num_noops + 1)) or {0})
-  # 200 draws of 5: a standard deviation is 5.7.
-  assert min(counts.count(count) for count in set(counts)) > 200 / max(max_num_noops, 1) - 25
-  assert set(ale.actions) <= {atari.NOOP}
-
-
-def test_noops_that_end_the_game_start_it_again(monkeypatch):
-  environment, ale, _ = fake_environment(monkeypatch, last_frame=2, max_num_noops=30)
-  for _ in range(20):
-    environment.reset()
-    assert ale.frame < 2
-
-
-def test_the_frame_limit_does_not_count_noops(monkeypatch):
-  environment, _, _ = fake_environment(monkeypatch, max_num_noops=30, max_frames=8)
-  for _ in range(5):
-    environment.reset()
-    assert environment.step(0).mid()
-    assert environment.step(0).last()
-
-
-@pytest.mark.parametrize('action', [-1, 18])
-def test_a_wrong_action_is_refused(monkeypatch, action):
-  environment, _, _ = fake_environment(monkeypatch)
-  environment.reset()
-  with pytest.raises(ValueError, match=rf'action {action}: expected 0 ... 17'):
-    environment.step(action)
 
 
 def test_specification():
@@ -291,10 +138,10 @@ def test_wrong_games_are_user_errors(game, message):
 
 @pytest.mark.parametrize('package', ['ale_py', 'cv2'])
 def test_a_missing_package_names_the_extra(monkeypatch, package):
-  monkeypatch.setattr(registry, '_is_installed', lambda name: name != package)
+  monkeypatch.setattr(environment_ids, 'is_installed', lambda name: name != package)
   with pytest.raises(types.UserError, match=rf'needs {package}: .*pip install -e .\.\[atari\]'):
     registry.make(config(), 1, seed=1)
-  listed = {known.id: known for known in registry.known_environments()}
+  listed = {known.id: known for known in environment_ids.known_environments()}
   assert not listed['atari:GAME'].is_available
   assert listed['atari:GAME'].install == "PIP_CONSTRAINT=constraints.txt pip install -e '.[atari]'"
   monkeypatch.setitem(sys.modules, package, None)  # an import of it fails
@@ -303,7 +150,7 @@ def test_a_missing_package_names_the_extra(monkeypatch, package):
 
 
 def test_listing():
-  listed = {known.id: known for known in registry.known_environments()}
+  listed = {known.id: known for known in environment_ids.known_environments()}
   assert listed['atari:GAME'].is_available
   assert listed['atari:GAME'].settings[:2] == ('frames_per_step', 'max_num_noops')
   with pytest.raises(types.UserError, match='near: atari:Pong'):
@@ -330,8 +177,9 @@ import sys
 sys.modules['gymnasium'] = sys.modules['gym'] = None  # an import of them fails
 import numpy as np
 from seed_acme import config
+from seed_acme.envs import environment_ids
 from seed_acme.envs import registry
-registry.known_environments()
+environment_ids.known_environments()
 early = [name for name in ('ale_py', 'cv2') if name in sys.modules]
 for vectorized in (True, False):
   environment = registry.make(

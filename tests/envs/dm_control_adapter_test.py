@@ -9,6 +9,7 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import dm_control_adapter
+from seed_acme.envs import environment_ids
 from seed_acme.envs import registry
 from seed_acme.testing import environment_contract
 
@@ -18,7 +19,7 @@ pytest.importorskip('mujoco')
 @pytest.fixture(scope='module', autouse=True)
 def suite():
   """Skips where dm_control is missing; imported as the adapter does it."""
-  if not registry._is_installed('dm_control'):
+  if not environment_ids.is_installed('dm_control'):
     pytest.skip('dm_control is not installed')
   return dm_control_adapter._suite()
 
@@ -41,12 +42,19 @@ def test_observations_keep_their_names_and_become_float32():
   environment.close()
 
 
-def test_scalar_observations_and_bounds_that_float32_has_not():
+def test_scalar_observations_and_bounds_that_float32_has_not(monkeypatch):
+  tasks, adapter = [], dm_control_adapter.DmControl
+
+  def adapted(task, *arguments):
+    tasks.append(task)
+    return adapter(task, *arguments)
+
+  monkeypatch.setattr(dm_control_adapter, 'DmControl', adapted)
   environment = registry.make(config('quadruped/walk'), 2, seed=1)
   assert environment.reset().observation['torso_upright'].shape == (2,)
   for sign in (-1, 1):
     environment.step(np.full((2, 12), sign, np.float32))
-    control = environment._environment._environments[1]._environment.physics.control()
+    control = tasks[-1].physics.control()
     np.testing.assert_allclose(control[:3], [sign, 1.1 if sign > 0 else -1, 0.8 * sign], rtol=1e-6)
     assert (np.abs(control) <= [1, 1.1, 0.8] * 4).all()
   environment.close()
@@ -120,10 +128,10 @@ def test_an_id_without_its_package_is_near():
 
 
 def test_missing_package_names_its_extra(monkeypatch):
-  monkeypatch.setattr(registry, '_is_installed', lambda name: name != 'dm_control')
+  monkeypatch.setattr(environment_ids, 'is_installed', lambda name: name != 'dm_control')
   with pytest.raises(types.UserError, match=r'.*pip install -e .\.\[dm-control\]'):
     registry.check(config('cheetah/run'))
-  listed = {known.id: known for known in registry.known_environments()}
+  listed = {known.id: known for known in environment_ids.known_environments()}
   assert not listed['dm_control:DOMAIN/TASK'].is_available
 
 

@@ -14,22 +14,16 @@ from seed_acme import types
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import registry
 from seed_acme.envs import vector
+from seed_acme.networks import torsos
 from seed_acme.testing import environment_contract
+from tests.envs import gym_environments
 
 PACKAGES = ('gym', 'gymnasium')
-SEED = 77
-
-
-def import_package(package):
-  if package == 'gym':
-    # Empties gym's notice on stderr, as the adapter does before it imports gym.
-    pytest.importorskip('gym_notices.notices').notices.clear()
-  return pytest.importorskip(package)
 
 
 @pytest.fixture(params=PACKAGES)
 def package(request):
-  import_package(request.param)
+  gym_environments.import_package(request.param)
   return request.param
 
 
@@ -37,7 +31,7 @@ class TestGymCartPoleContract(environment_contract.EnvironmentContract):
   package = 'gym'
 
   def make_environment(self, num_environments, seed):
-    import_package(self.package)
+    gym_environments.import_package(self.package)
     config = config_lib.EnvironmentConfig(f'{self.package}:CartPole-v1')
     return registry.make(config, num_environments, seed)
 
@@ -46,70 +40,14 @@ class TestGymnasiumCartPoleContract(TestGymCartPoleContract):
   package = 'gymnasium'
 
 
-class OldStyle:
-  """The interface before gym 0.26: reset returns the observation, step four values."""
-
-  def __init__(self, spaces, episode_length=3, is_truncated=None):
-    self.observation_space = spaces.Box(-1000, 1000, (2,), np.float32)
-    self.action_space = spaces.Discrete(2)
-    self._episode_length, self._is_truncated = episode_length, is_truncated
-    self._random = np.random.default_rng(0)
-    self._row = 0
-    self.seeds = []
-
-  def seed(self, seed):
-    self.seeds.append(seed)
-    self._random = np.random.default_rng(seed)
-
-  def reset(self):
-    self._row = 0
-    self._noise = self._random.normal()
-    return np.array([0, self._noise])  # float64, as many old environments
-
-  def step(self, action):
-    self._row += 1
-    done = self._row == self._episode_length
-    info = (
-      {} if self._is_truncated is None or not done else {'TimeLimit.truncated': self._is_truncated}
-    )
-    return np.array([self._row, self._noise]), 1, done, info
-
-  def close(self):
-    pass
-
-
 class TestOldStyleContract(environment_contract.EnvironmentContract):
   def make_environment(self, num_environments, seed):
-    spaces = import_package('gym').spaces
+    spaces = gym_environments.import_package('gym').spaces
     seeds = registry.environment_seeds(seed, num_environments)
     return vector.VectorOfEnvironments(
-      [gym_adapter.GymEnvironment(OldStyle(spaces), one, 'old') for one in seeds], 'old'
+      [gym_adapter.GymEnvironment(gym_environments.OldStyle(spaces), one, 'old') for one in seeds],
+      'old',
     )
-
-
-class Scripted:
-  """The interface since gym 0.26, with given spaces, observations and endings."""
-
-  def __init__(self, observation_space, action_space, observation, endings=((False, False),)):
-    self.observation_space, self.action_space = observation_space, action_space
-    self._observation, self._endings = observation, list(endings)
-    self.actions, self.resets, self.is_closed = [], [], False
-
-  def reset(self, *, seed=None, options=None):
-    self.resets.append(seed)
-    return self._observation, {}
-
-  def step(self, action):
-    self.actions.append(action)
-    return (self._observation, 2.0, *self._endings[len(self.actions) - 1], {})
-
-  def close(self):
-    self.is_closed = True
-
-
-def adapt(*args, **kwargs):
-  inner = Scripted(*args, **kwargs)
-  return gym_adapter.GymEnvironment(inner, SEED, 'scripted'), inner
 
 
 def balance(observation):
@@ -147,7 +85,7 @@ def test_make_passes_settings_on(package):
 
 def test_the_packages_own_checker_is_off_unless_asked_for(package, monkeypatch):
   asked = []
-  inner = OldStyle(sys.modules[package].spaces)
+  inner = gym_environments.OldStyle(sys.modules[package].spaces)
   monkeypatch.setattr(
     sys.modules[package], 'make', lambda level, **settings: asked.append(settings) or inner
   )
@@ -167,8 +105,8 @@ def test_the_packages_own_checker_is_off_unless_asked_for(package, monkeypatch):
   ],
 )
 def test_endings(ending, step_type, discount):
-  spaces = import_package('gymnasium').spaces
-  environment, inner = adapt(spaces.Discrete(2), spaces.Discrete(2), 0, [ending])
+  spaces = gym_environments.import_package('gymnasium').spaces
+  environment, inner = gym_environments.adapt(spaces.Discrete(2), spaces.Discrete(2), 0, [ending])
   environment.reset()
   timestep = environment.step(0)
   assert (timestep.step_type, timestep.discount, timestep.reward) == (step_type, discount, 2)
@@ -176,7 +114,9 @@ def test_endings(ending, step_type, discount):
 
 @pytest.mark.parametrize(('is_truncated', 'discount'), [(None, 0), (False, 0), (True, 1)])
 def test_old_interface_endings(is_truncated, discount):
-  inner = OldStyle(import_package('gym').spaces, is_truncated=is_truncated)
+  inner = gym_environments.OldStyle(
+    gym_environments.import_package('gym').spaces, is_truncated=is_truncated
+  )
   environment = gym_adapter.GymEnvironment(inner, 1, 'old')
   rows = [environment.reset()] + [environment.step(0) for _ in range(4)]
   assert [int(row.step_type) for row in rows] == [0, 1, 1, 2, 0]
@@ -186,13 +126,15 @@ def test_old_interface_endings(is_truncated, discount):
 
 
 def test_seeded_at_the_first_reset_only():
-  spaces = import_package('gymnasium').spaces
-  environment, inner = adapt(spaces.Discrete(2), spaces.Discrete(2), 0, [(True, False)] * 2)
+  spaces = gym_environments.import_package('gymnasium').spaces
+  environment, inner = gym_environments.adapt(
+    spaces.Discrete(2), spaces.Discrete(2), 0, [(True, False)] * 2
+  )
   for _ in range(3):  # FIRST, LAST, FIRST
     environment.step(0)
   environment.reset()
-  assert inner.resets == [SEED, None, None]
-  old = OldStyle(import_package('gym').spaces)
+  assert inner.resets == [gym_environments.SEED, None, None]
+  old = gym_environments.OldStyle(gym_environments.import_package('gym').spaces)
   environment = gym_adapter.GymEnvironment(old, 78, 'old')
   environment.reset()
   environment.reset()
@@ -200,7 +142,7 @@ def test_seeded_at_the_first_reset_only():
 
 
 def test_old_environment_inside_a_wrapper_that_takes_anything_is_seeded():
-  old = OldStyle(import_package('gym').spaces)
+  old = gym_environments.OldStyle(gym_environments.import_package('gym').spaces)
   wrapper = python_types.SimpleNamespace(
     observation_space=old.observation_space,
     action_space=old.action_space,
@@ -214,8 +156,10 @@ def test_old_environment_inside_a_wrapper_that_takes_anything_is_seeded():
 
 
 def test_discrete_start_is_hidden(package):
-  spaces = import_package(package).spaces
-  environment, inner = adapt(spaces.Discrete(5, start=10), spaces.Discrete(3, start=-1), 12)
+  spaces = gym_environments.import_package(package).spaces
+  environment, inner = gym_environments.adapt(
+    spaces.Discrete(5, start=10), spaces.Discrete(3, start=-1), 12
+  )
   assert environment.action_spec() == dm_specs.DiscreteArray(3, dtype=np.int32)
   assert environment.observation_spec() == dm_specs.DiscreteArray(5, dtype=np.int32)
   observation = environment.reset().observation
@@ -225,8 +169,8 @@ def test_discrete_start_is_hidden(package):
 
 
 def test_multi_spaces(package):
-  spaces = import_package(package).spaces
-  environment, inner = adapt(
+  spaces = gym_environments.import_package(package).spaces
+  environment, inner = gym_environments.adapt(
     spaces.MultiBinary(3), spaces.MultiDiscrete([2, 4]), np.ones(3, np.int8)
   )
   observation_spec, action_spec = environment.observation_spec(), environment.action_spec()
@@ -238,10 +182,23 @@ def test_multi_spaces(package):
   assert inner.action_space.contains(inner.actions[0])
 
 
+def test_discrete_and_multi_discrete_observations_reach_the_mlp_one_hot(package):
+  spaces = gym_environments.import_package(package).spaces
+  space = spaces.Dict({'cell': spaces.Discrete(3, start=5), 'hand': spaces.MultiDiscrete([2, 3])})
+  environment, _ = gym_environments.adapt(
+    space, spaces.Discrete(2), {'cell': 6, 'hand': np.array([1, 2])}
+  )
+  rows = vector.VectorOfEnvironments([environment], 'scripted')
+  observation = rows.reset().observation
+  assert (observation['cell'].tolist(), observation['hand'].tolist()) == ([1], [[1, 2]])
+  torso = torsos.MLP((), observation_spec=rows.spec.observation)
+  np.testing.assert_array_equal(torso(observation), [[0, 1, 0, 0, 1, 0, 0, 1]])
+
+
 def test_multi_discrete_start_is_hidden():
-  spaces = import_package('gymnasium').spaces
+  spaces = gym_environments.import_package('gymnasium').spaces
   space = spaces.MultiDiscrete([2, 4], start=[5, -5])
-  environment, inner = adapt(space, space, np.array([6, -2]))
+  environment, inner = gym_environments.adapt(space, space, np.array([6, -2]))
   np.testing.assert_array_equal(environment.reset().observation, [1, 3])
   np.testing.assert_array_equal(environment.observation_spec().maximum, [1, 3])
   environment.step(np.array([0, 1]))
@@ -249,13 +206,13 @@ def test_multi_discrete_start_is_hidden():
 
 
 def test_dict_and_tuple_spaces(package):
-  spaces = import_package(package).spaces
+  spaces = gym_environments.import_package(package).spaces
   box = spaces.Box(np.array([-1, -2], np.float32), np.array([1, 2], np.float32))
   space = spaces.Dict(
     {'pair': spaces.Tuple((spaces.Discrete(3, start=1), box)), 'flag': spaces.MultiBinary(1)}
   )
   value = {'pair': (2, np.array([0.5, 1.5])), 'flag': np.array([1], np.int8)}
-  environment, inner = adapt(space, space, value)
+  environment, inner = gym_environments.adapt(space, space, value)
   spec = environment.observation_spec()
   np.testing.assert_array_equal(spec['pair'][1].minimum, [-1, -2])
   observation = environment.reset().observation
@@ -269,8 +226,8 @@ def test_dict_and_tuple_spaces(package):
 
 
 def test_tuple_observation_of_the_old_interface_is_not_taken_for_an_info():
-  spaces = import_package('gym').spaces
-  old = OldStyle(spaces)
+  spaces = gym_environments.import_package('gym').spaces
+  old = gym_environments.OldStyle(spaces)
   old.observation_space = spaces.Tuple((spaces.Discrete(2), spaces.Dict({'a': spaces.Discrete(2)})))
   old.reset = lambda: (1, {'a': 0})
   observation = gym_adapter.GymEnvironment(old, 1, 'old').reset().observation
@@ -278,21 +235,23 @@ def test_tuple_observation_of_the_old_interface_is_not_taken_for_an_info():
 
 
 def test_unsupported_space_names_where_it_is():
-  spaces = import_package('gymnasium').spaces
+  spaces = gym_environments.import_package('gymnasium').spaces
   with pytest.raises(types.UserError, match=r'scripted: observation space/said Text.*not supp'):
-    adapt(spaces.Dict({'said': spaces.Text(5)}), spaces.Discrete(2), {})
+    gym_environments.adapt(spaces.Dict({'said': spaces.Text(5)}), spaces.Discrete(2), {})
 
 
 def test_observation_of_another_kind_is_refused():
-  spaces = import_package('gymnasium').spaces
-  environment, _ = adapt(spaces.Box(0, 255, (2,), np.uint8), spaces.Discrete(2), np.zeros(2))
+  spaces = gym_environments.import_package('gymnasium').spaces
+  environment, _ = gym_environments.adapt(
+    spaces.Box(0, 255, (2,), np.uint8), spaces.Discrete(2), np.zeros(2)
+  )
   with pytest.raises(types.UserError, match='expected uint8, got float64'):
     environment.reset()
 
 
 def test_step_of_another_length_is_refused():
-  spaces = import_package('gymnasium').spaces
-  environment, inner = adapt(spaces.Discrete(2), spaces.Discrete(2), 0)
+  spaces = gym_environments.import_package('gymnasium').spaces
+  environment, inner = gym_environments.adapt(spaces.Discrete(2), spaces.Discrete(2), 0)
   inner.step = lambda action: (0, 1.0, True)
   environment.reset()
   with pytest.raises(types.UserError, match=r'scripted: step\(\) returned 3 values'):
@@ -300,8 +259,8 @@ def test_step_of_another_length_is_refused():
 
 
 def test_close_closes_the_environment():
-  spaces = import_package('gymnasium').spaces
-  environment, inner = adapt(spaces.Discrete(2), spaces.Discrete(2), 0)
+  spaces = gym_environments.import_package('gymnasium').spaces
+  environment, inner = gym_environments.adapt(spaces.Discrete(2), spaces.Discrete(2), 0)
   environment.close()
   assert inner.is_closed
 

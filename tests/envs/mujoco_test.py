@@ -5,6 +5,7 @@ import pytest
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.envs import gym_adapter
 from seed_acme.envs import mujoco_setup
 from seed_acme.envs import registry
 from seed_acme.testing import environment_contract
@@ -86,13 +87,19 @@ def test_every_task_runs_and_is_rescaled(level):
   environment.close()
 
 
-def test_the_environment_gets_its_own_range():
+def test_the_environment_gets_its_own_range(monkeypatch):
   """Humanoid acts within 0.4: its actuators hold what arrived."""
+  tasks, adapter = [], gym_adapter.GymEnvironment
+
+  def adapted(task, *arguments):
+    tasks.append(task)
+    return adapter(task, *arguments)
+
+  monkeypatch.setattr(gym_adapter, 'GymEnvironment', adapted)
   environment = registry.make(config('Humanoid-v4'), 1, seed=1)
   environment.reset()
   environment.step(np.linspace(-1, 1, 17, dtype=np.float32)[None])
-  inside = environment._environment._environments[0]._environment.unwrapped
-  np.testing.assert_allclose(inside.data.ctrl, np.linspace(-0.4, 0.4, 17), rtol=1e-6)
+  np.testing.assert_allclose(tasks[-1].unwrapped.data.ctrl, np.linspace(-0.4, 0.4, 17), rtol=1e-6)
   environment.close()
 
 

@@ -93,6 +93,18 @@ def test_memory_chain_shows_the_observation_of_environment_0():
     row = environment.step(np.zeros(5, int))
 
 
+def test_bit_flip_shows_the_bits_of_environment_0_above_the_goals():
+  environment = registry.make(config('bit_flip', num_bits=4), 5, seed=1, renders=True)
+  row = environment.reset()
+  for _ in range(5):
+    picture = environment.render()
+    assert picture.shape == (32, 64, 3)
+    for line, name in enumerate(('achieved_goal', 'desired_goal')):
+      lit = cells(picture)[line, :, 0] == 255
+      np.testing.assert_array_equal(lit, row.observation[name][0] == 1)
+    row = environment.step(np.zeros(5, int))
+
+
 def test_a_factorys_environment_shows_environment_0(factories):
   del factories
   environment = registry.make(config('picture_levels:Shows'), 2, seed=1, renders=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ pytestmark = pytest.mark.timeout(120)
 
 NEVER_S = 1000.0  # a time-out that no test waits for
 GIVE_UP_S = 0.01  # how long to look for a batch that must not come
+GUARD_S = 30.0  # against a hang
 
 
 class Rig:
@@ -21,14 +25,25 @@ class Rig:
     self.has_room = True
     self.held: set[int] = set()
     self.asked: list[int] = []  # the environments that `holds` was asked for
-    self.batcher = batching.Batcher(batch_size, timeout_s, lambda: self.has_room, self._holds)
+    self.looks = threading.Semaphore(0)  # at what waits
+    self.batcher = batching.Batcher(batch_size, timeout_s, self._accepts_training, self._holds)
     for _ in range(num_callers):
       self.batcher.add_caller()
+
+  def _accepts_training(self) -> bool:
+    self.looks.release()
+    return self.has_room
 
   def _holds(self, request: types.ActorRequest) -> bool:
     [env_id] = request.env_ids.tolist()
     self.asked.append(env_id)
     return env_id in self.held
+
+  def until_asked(self, *env_ids: int) -> None:
+    give_up = time.monotonic() + GUARD_S
+    while self.asked != list(env_ids):
+      assert time.monotonic() < give_up, self.asked
+      time.sleep(0.001)
 
   def submit(self, env_id: int, is_training: bool = True) -> batching.PendingRequest:
     request = types.ActorRequest(0, np.array([env_id], np.int32), np.ones(1, np.int64), None)
@@ -70,7 +85,7 @@ def test_wake_after_a_publication_lets_held_requests_go(in_background):
   rig = Rig(batch_size=2, num_callers=2)
   rig.held = {0, 1}
   held = [rig.submit(0), rig.submit(1)]
-  background = in_background(rig.batcher)
+  background = in_background(rig.batcher, rig.looks)
   rig.held = set()
   rig.batcher.wake()
   assert background.result() == held
@@ -81,7 +96,7 @@ def test_one_that_is_not_held_waits_no_longer_than_the_time_out(in_background):
   rig = Rig(batch_size=8, num_callers=3, timeout_s=0.01)
   rig.held = {0}
   rig.submit(0)
-  background = in_background(rig.batcher)
+  background = in_background(rig.batcher, rig.looks)
   other = rig.submit(1)  # the third caller is slow
   assert background.result() == [other]
 
@@ -91,18 +106,17 @@ def test_a_request_is_looked_at_at_once_though_all_before_it_are_held(in_backgro
   rig = Rig(batch_size=8, num_callers=3)
   rig.held = {0, 1}
   rig.submit(0)
-  background = in_background(rig.batcher)
-  assert rig.asked == [0]
+  in_background(rig.batcher, rig.looks)
+  rig.until_asked(0)
   rig.submit(1)
-  background.until_it_waits()
-  assert rig.asked == [0, 0, 1]
+  rig.until_asked(0, 0, 1)
 
 
 def test_evaluation_passes_those_that_are_held(in_background):
   rig = Rig(batch_size=8, num_callers=3, timeout_s=0.01)
   rig.held = {0, 1}
   rig.submit(0), rig.submit(1)
-  background = in_background(rig.batcher)
+  background = in_background(rig.batcher, rig.looks)
   played = rig.submit(9, is_training=False)
   assert background.result() == [played]
 
@@ -121,7 +135,7 @@ def test_close_answers_held_requests(in_background):
   rig = Rig(batch_size=1, num_callers=2)
   rig.held = {0, 1}
   held = [rig.submit(0), rig.submit(1)]
-  background = in_background(rig.batcher)
+  background = in_background(rig.batcher, rig.looks)
   rig.batcher.close()
   assert [one.wait() for one in held] == [batching.STOPPED] * 2
   assert background.result() == []

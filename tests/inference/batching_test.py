@@ -33,9 +33,14 @@ class Rig:
 
   def __init__(self, batch_size: int = 4, timeout_s: float = NEVER_S, num_callers: int = 100):
     self.has_room = True
-    self.batcher = batching.Batcher(batch_size, timeout_s, lambda: self.has_room, lambda _: False)
+    self.looks = threading.Semaphore(0)  # at what waits
+    self.batcher = batching.Batcher(batch_size, timeout_s, self._accepts_training, lambda _: False)
     for _ in range(num_callers):
       self.batcher.add_caller()
+
+  def _accepts_training(self) -> bool:
+    self.looks.release()
+    return self.has_room
 
   def submit(self, *env_ids: int, is_training: bool = True) -> batching.PendingRequest:
     one = pending(*env_ids, is_training=is_training)
@@ -137,7 +142,7 @@ def test_an_evaluation_request_wakes_a_batcher_that_holds_training_back(in_backg
   rig.has_room = False
   for i in range(3):
     rig.submit(i)
-  background = in_background(rig.batcher)
+  background = in_background(rig.batcher, rig.looks)
   played = rig.submit(9, is_training=False)
   assert background.result() == [played]
 
@@ -146,7 +151,7 @@ def test_wake_lets_held_requests_go(in_background):
   rig = Rig(batch_size=1)
   rig.has_room = False
   held = rig.submit(0)
-  background = in_background(rig.batcher)
+  background = in_background(rig.batcher, rig.looks)
   rig.has_room = True
   rig.batcher.wake()
   assert background.result() == [held]
@@ -154,14 +159,14 @@ def test_wake_lets_held_requests_go(in_background):
 
 def test_the_last_rows_of_a_batch_wake_the_waiting_thread(in_background):
   rig = Rig(batch_size=3)
-  background = in_background(rig.batcher)
+  background = in_background(rig.batcher, rig.looks)
   waiting = [rig.submit(0), rig.submit(1), rig.submit(2)]
   assert background.result() == waiting
 
 
 def test_close_answers_all_that_wait_and_all_that_come(in_background):
   rig = Rig(batch_size=8)
-  background = in_background(rig.batcher)
+  background = in_background(rig.batcher, rig.looks)
   waiting = [rig.submit(0), rig.submit(1)]
   rig.batcher.close()
   waiting.append(rig.submit(2))

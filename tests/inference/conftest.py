@@ -9,111 +9,68 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 import functools
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
-from dm_env import specs as dm_specs
 import numpy as np
 import pytest
 import tensorflow as tf
 import tree
 
-from seed_acme import config as config_lib
-from seed_acme import core
-from seed_acme import counting
 from seed_acme import types
-from seed_acme.agents.vtrace import policy as vtrace_policy
 from seed_acme.inference import batching
-from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import step_quota
-from seed_acme.networks import build
-
-
-class Acting(NamedTuple):
-  """A policy with random weights of version 3, and what it was made of."""
-
-  spec: types.EnvironmentSpec
-  network: core.RecurrentNetwork
-  policy: policy_lib.Policy
-  published: policy_lib.PublishedVariables
-
-
-def make_acting(kind: str) -> Acting:
-  """kind: of the core. Two actions, observation `[2]`; previous action and reward are inputs."""
-  spec = types.EnvironmentSpec(
-    observation=dm_specs.Array((2,), np.float32, name='observation'),
-    action=dm_specs.DiscreteArray(2, dtype=np.int32, name='action'),
-    frames_per_step=4,
-  )
-  network = build.make_actor_critic(
-    config_lib.NetworkConfig(
-      mlp_sizes=(8,), core=kind, core_size=6, previous_action_input=True, previous_reward_input=True
-    ),
-    spec,
-    num_policy_params=2,
-  )
-  published = policy_lib.PublishedVariables()
-  select_actions = functools.partial(vtrace_policy.select_actions, spec, config=None)
-  policy = policy_lib.Policy(spec, network, select_actions, 1, published)
-  random = np.random.default_rng(7)
-  published.publish(
-    types.Variables(
-      3, tuple(tf.constant(random.normal(0, 0.7, v.shape), v.dtype) for v in network.variables)
-    )
-  )
-  policy.refresh()
-  return Acting(spec, network, policy, published)
+from seed_acme.utils import counting
+from tests import random_policy
+from tests.inference import rigs
 
 
 @pytest.fixture(scope='session')
-def acting() -> Callable[[str], Acting]:
+def acting() -> Callable[[str], random_policy.Acting]:
   """`acting('lstm')`, the same one for all tests. Do not publish other weights to it."""
-  return functools.cache(make_acting)
+  return functools.cache(random_policy.make_acting)
 
 
 @pytest.fixture(scope='session')
-def new_acting() -> Callable[[str], Acting]:
+def new_acting() -> Callable[[str], random_policy.Acting]:
   """`new_acting('none')`, one of the test's own."""
-  return make_acting
+  return random_policy.make_acting
 
 
 class InBackground:
-  """`next_batch` in a thread that is known to wait; notifications are counted, not timed."""
+  """`next_batch` in a thread that is known to wait; its looks are counted, not timed.
+
+  looks: released by the batcher's `accepts_training`, which it asks once each time it looks at
+  what waits. It does so under its lock: what is called after the look comes during the wait.
+  """
 
   _NEVER_S = 1000.0
   _COMES_S = 30.0  # a hang guard, not a deadline
 
-  def __init__(self, batcher: batching.Batcher):
-    condition = batcher._condition
-    waits = threading.Semaphore(0)
-    original = condition.wait
-
-    def wait(timeout: float) -> bool:
-      waits.release()
-      return original(timeout)
-
-    condition.wait = wait
-    self._waits = waits
+  def __init__(self, batcher: batching.Batcher, looks: threading.Semaphore):
+    while looks.acquire(blocking=False):  # of earlier batches
+      pass
+    self._looks = looks
     pool = futures.ThreadPoolExecutor(1)
     self._future = pool.submit(batcher.next_batch, self._NEVER_S)
     pool.shutdown(wait=False)
     self.until_it_waits()
 
   def until_it_waits(self) -> None:
-    assert self._waits.acquire(timeout=self._COMES_S)
+    assert self._looks.acquire(timeout=self._COMES_S)
 
   def result(self) -> list[batching.PendingRequest]:
     return self._future.result(self._COMES_S)
 
 
 @pytest.fixture
-def in_background() -> Iterator[Callable[[batching.Batcher], InBackground]]:
-  """`in_background(batcher)`; a thread that still waits after the test is let go."""
+def in_background() -> Iterator[Callable[[batching.Batcher, threading.Semaphore], InBackground]]:
+  """`in_background(batcher, looks)`; a thread that still waits after the test is let go."""
   batchers = []
 
-  def start(batcher: batching.Batcher) -> InBackground:
+  def start(batcher: batching.Batcher, looks: threading.Semaphore) -> InBackground:
     batchers.append(batcher)
-    return InBackground(batcher)
+    return InBackground(batcher, looks)
 
   yield start
   for batcher in batchers:
@@ -143,7 +100,11 @@ class StrictRig:
   num_training, num_environments = 4, 6
 
   def __init__(
-    self, acting: Acting, unroll_length: int = 3, overlap: int = 0, unrolls_per_update: int = 1
+    self,
+    acting: random_policy.Acting,
+    unroll_length: int = 3,
+    overlap: int = 0,
+    unrolls_per_update: int = 1,
   ):
     self.acting = acting
     self.sink = _Sink()
@@ -164,7 +125,11 @@ class StrictRig:
     self.publish(0)
 
   def publish(self, version: int) -> None:
-    self.acting.published.publish(types.Variables(version, self._weights(version)))
+    self.acting.published.publish(
+      types.Variables(
+        version, tuple(self._weights(version)[i] for i in self.acting.policy.variables_read)
+      )
+    )
 
   def _weights(self, version: int) -> tuple[tf.Tensor, ...]:
     random = np.random.default_rng([17, version])
@@ -174,7 +139,7 @@ class StrictRig:
 
   def ask(self, request: types.ActorRequest) -> Any:
     """The reply, or None where the request is held."""
-    return None if self.server.holds(request) else self.server.step([request])[0]
+    return None if self.server.hold_back(request) else self.server.step([request])[0]
 
   def step(self, group: Group, times: int = 1) -> None:
     """Steps of a group that is not held."""
@@ -244,6 +209,11 @@ def make_group() -> type[Group]:
 
 
 @pytest.fixture(scope='session')
-def learning() -> Callable[[str], Acting]:
+def learning() -> Callable[[str], random_policy.Acting]:
   """`learning('lstm')`, whose weights a `StrictRig` publishes; the same one for all of them."""
-  return functools.cache(make_acting)
+  return functools.cache(random_policy.make_acting)
+
+
+@pytest.fixture(params=['none', 'lstm'])
+def rig(request, acting):
+  return rigs.Rig(acting(request.param))

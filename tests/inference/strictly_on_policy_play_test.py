@@ -11,7 +11,7 @@ import tree
 
 from seed_acme import types
 from seed_acme.inference import batching
-from seed_acme.inference import server as server_lib
+from seed_acme.inference import thread as thread_lib
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -104,8 +104,8 @@ def test_replaying_an_unroll_from_its_initial_state_gives_what_it_stored(played)
       prediction, new_state = rig.predict(version, row, entering)
       its = versions == version
       state = tree.map_structure(
-        lambda new, old: np.where(its[:, None], new, old), new_state, state
-      )  # noqa: B023
+        lambda new, old, its=its: np.where(its[:, None], new, old), new_state, state
+      )
       for name in ('policy_params', 'value'):
         found = getattr(batch.outputs.prediction, name)[:, t][its & is_real]
         np.testing.assert_allclose(
@@ -130,10 +130,10 @@ def test_steps_and_episodes_are_counted_once(played):
 def test_behind_a_batcher_and_a_thread(learning, strict_rig, make_group):
   """Two actors against a learner: everybody waits for everybody, and nobody for ever."""
   rig = strict_rig(learning('none'), unroll_length=4)
-  batcher = batching.Batcher(4, 0.005, lambda: True, rig.server.holds)
+  batcher = batching.Batcher(4, 0.005, lambda: True, rig.server.hold_back)
   rig.acting.published.watch(batcher.wake)
   failures: list[BaseException] = []
-  thread = server_lib.InferenceThread(rig.server, batcher, failures.append)
+  thread = thread_lib.InferenceThread(rig.server, batcher, failures.append)
 
   def act(group):
     batcher.add_caller()

@@ -59,7 +59,7 @@ def test_new_weights_answer_the_same_request_as_the_first_row_of_the_next_unroll
   rig.step(group, times=3)
   assert rig.ask(group.request) is None
   held = group.request
-  state = tree.map_structure(np.copy, rig.server._slots.state)
+  state = tree.map_structure(np.copy, rig.server.slots.state)
   rig.publish(1)
   rig.step(group, times=3)
   assert rig.ask(group.request) is None
@@ -173,7 +173,7 @@ def test_environments_that_are_refused_or_no_group_are_not_held(
   rig.step(group, times=3)
   env_ids = np.array(env_ids, np.int32)
   wrong = group.request._replace(env_ids=env_ids, run_ids=env_ids + np.int64(1000))
-  assert not rig.server.holds(wrong)
+  assert not rig.server.hold_back(wrong)
   assert rig.sink.unrolls == []
   assert rig.ask(group.request) is None
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import tree
 
-from seed_acme import counting
 from seed_acme import types
 from seed_acme.envs import vector
 from seed_acme.inference import server as server_lib
 from seed_acme.testing import environments
+from seed_acme.utils import counting
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -10,73 +10,9 @@ import tree
 
 from seed_acme import types
 from seed_acme.inference import unrolls as unrolls_lib
+from tests.inference import unroll_rows
 
-PADDING = -1.0
-
-
-def row(number: float, step_type: int = types.MID) -> tuple[types.AgentInput, types.AgentOutput]:
-  """One row, every leaf made from its number."""
-  inputs = types.AgentInput(
-    step_type=np.uint8(step_type),
-    reward=np.float32(number),
-    discount=np.float32(1),
-    previous_action=np.int32(number),
-    observation={'x': np.full((2,), number, np.float32)},
-  )
-  return inputs, types.AgentOutput(
-    np.int32(number), types.ActorCriticOutput(np.full(3, number, np.float32), np.float32(number))
-  )
-
-
-def make_assembler(
-  num_environments: int, unroll_length: int, overlap: int, is_recurrent: bool = True
-) -> unrolls_lib.UnrollAssembler:
-  state = (np.zeros(2, np.float32), np.zeros((), np.float32)) if is_recurrent else ()
-  return unrolls_lib.UnrollAssembler(num_environments, unroll_length, overlap, row(0), state)
-
-
-def append(
-  assembler: unrolls_lib.UnrollAssembler,
-  env_ids: list[int],
-  numbers: list[float],
-  step_types: list[int] | None = None,
-  version: int = 0,
-  is_recurrent: bool = True,
-) -> types.Unroll | None:
-  """Appends row `numbers[i]` of `env_ids[i]`; its entering state is the number + 1000."""
-  step_types = step_types or [types.MID] * len(numbers)
-  rows = [row(n, s) for n, s in zip(numbers, step_types)]
-  inputs, outputs = (_stack([r[i] for r in rows]) for i in (0, 1))
-  entering = np.array(numbers, np.float32) + 1000
-  state = (np.repeat(entering[:, None], 2, axis=1), entering) if is_recurrent else ()
-  return assembler.append(np.array(env_ids, np.int64), inputs, outputs, state, version)
-
-
-def _stack(rows: list[types.Nest]) -> types.Nest:
-  return tree.map_structure(lambda *leaves: np.stack(leaves), *rows)
-
-
-def numbers_of(unrolls: types.Unroll, k: int = 0) -> list[float]:
-  """Row numbers of unroll k, `PADDING` for padding; every leaf has to agree."""
-  inputs, outputs = unrolls.inputs, unrolls.outputs
-  numbers = inputs.reward[k]
-  for leaf in (
-    inputs.previous_action[k],
-    inputs.observation['x'][k, :, 0],
-    inputs.observation['x'][k, :, 1],
-    outputs.action[k],
-    outputs.prediction.value[k],
-    outputs.prediction.policy_params[k, :, 2],
-  ):
-    np.testing.assert_array_equal(leaf, numbers)
-  # Padding is all zero but for its type; real rows are numbered from 1.
-  is_padding = numbers == 0
-  assert (inputs.step_type[k][is_padding] == types.LAST).all()
-  assert (inputs.discount[k][is_padding] == 0).all()
-  return np.where(is_padding, PADDING, numbers).tolist()
-
-
-P = PADDING
+P = unroll_rows.PADDING
 # unroll_length, overlap, numbers appended ('reset' between) -> rows of each unroll, and the
 # number of the row whose entering state is its initial state (None = zeros).
 SCENARIOS = {
@@ -127,16 +63,16 @@ SCENARIOS = {
 @pytest.mark.parametrize('env_id', [0, 2])
 def test_scenario(name, env_id):
   unroll_length, overlap, script, expected, expected_states = SCENARIOS[name]
-  assembler = make_assembler(3, unroll_length, overlap)
+  assembler = unroll_rows.make_assembler(3, unroll_length, overlap)
   found, states = [], []
   for number in script:
     if number == 'reset':
       assembler.reset(np.array([env_id]))
       continue
-    finished = append(assembler, [env_id], [number])
+    finished = unroll_rows.append(assembler, [env_id], [number])
     if finished is not None:
       assert finished.policy_version.shape == (1, overlap + unroll_length + 1)
-      found.append(numbers_of(finished))
+      found.append(unroll_rows.numbers_of(finished))
       states.append(finished.initial_state)
   assert found == expected
   for (vector, scalar), number in zip(states, expected_states):
@@ -145,46 +81,46 @@ def test_scenario(name, env_id):
 
 
 def test_finished_unrolls_come_in_the_order_of_the_batch():
-  assembler = make_assembler(4, 1, 0)
-  append(assembler, [3, 0, 2], [31, 1, 21])
-  finished = append(assembler, [2, 1, 3], [22, 11, 32])
-  assert [numbers_of(finished, k) for k in (0, 1)] == [[21, 22], [31, 32]]
+  assembler = unroll_rows.make_assembler(4, 1, 0)
+  unroll_rows.append(assembler, [3, 0, 2], [31, 1, 21])
+  finished = unroll_rows.append(assembler, [2, 1, 3], [22, 11, 32])
+  assert [unroll_rows.numbers_of(finished, k) for k in (0, 1)] == [[21, 22], [31, 32]]
   assert finished.initial_state[1].tolist() == [1021, 1031]
 
 
 def test_a_finished_unroll_is_not_changed_by_what_follows():
-  assembler = make_assembler(1, 2, 1)
-  finished = [append(assembler, [0], [n]) for n in (1, 2, 3)][-1]
+  assembler = unroll_rows.make_assembler(1, 2, 1)
+  finished = [unroll_rows.append(assembler, [0], [n]) for n in (1, 2, 3)][-1]
   for n in range(4, 12):
-    append(assembler, [0], [n])
+    unroll_rows.append(assembler, [0], [n])
   assembler.reset(np.array([0]))
-  assert numbers_of(finished) == [P, 1, 2, 3]
+  assert unroll_rows.numbers_of(finished) == [P, 1, 2, 3]
   assert finished.initial_state[1].tolist() == [0]
 
 
 def test_every_row_keeps_its_own_policy_version():
-  assembler = make_assembler(1, 2, 1)
-  finished = [append(assembler, [0], [n], version=10 + n) for n in range(1, 6)]
+  assembler = unroll_rows.make_assembler(1, 2, 1)
+  finished = [unroll_rows.append(assembler, [0], [n], version=10 + n) for n in range(1, 6)]
   assert finished[2].policy_version.tolist() == [[0, 11, 12, 13]]
   assert finished[4].policy_version.tolist() == [[12, 13, 14, 15]]
 
 
 def test_a_feed_forward_network_has_no_initial_state():
-  assembler = make_assembler(1, 1, 0, is_recurrent=False)
-  append(assembler, [0], [1], is_recurrent=False)
-  finished = append(assembler, [0], [2], is_recurrent=False)
-  assert finished.initial_state == () and numbers_of(finished) == [1, 2]
+  assembler = unroll_rows.make_assembler(1, 1, 0, is_recurrent=False)
+  unroll_rows.append(assembler, [0], [1], is_recurrent=False)
+  finished = unroll_rows.append(assembler, [0], [2], is_recurrent=False)
+  assert finished.initial_state == () and unroll_rows.numbers_of(finished) == [1, 2]
 
 
 @pytest.mark.parametrize('overlap', [0, 3])
 def test_is_last_row_tells_which_environments_finish_an_unroll_with_their_next(overlap):
-  assembler = make_assembler(3, 2, overlap)
+  assembler = unroll_rows.make_assembler(3, 2, overlap)
   every = np.arange(3)
   found = []
   for number in range(1, 6):
-    append(assembler, [0], [number])
+    unroll_rows.append(assembler, [0], [number])
     if number > 1:
-      append(assembler, [2], [number])
+      unroll_rows.append(assembler, [2], [number])
     found.append(assembler.is_last_row(every).tolist())
   assert found == [
     [False, False, False],
@@ -208,13 +144,13 @@ REWOUND = {
 @pytest.mark.parametrize('overlap', REWOUND)
 def test_after_rewind_the_next_row_replaces_the_last_of_what_follows_alone(overlap):
   """Rows 3 and 5 end an unroll each, are rewound, and come again as 13 and 15."""
-  assembler = make_assembler(3, 2, overlap)
+  assembler = unroll_rows.make_assembler(3, 2, overlap)
   found, states = [], []
   for number in (1, 2, 3, 13, 4, 5, 15, 6, 7):
-    append(assembler, [0], [100 + number])  # of other environments, never rewound
-    finished = append(assembler, [1], [number])
+    unroll_rows.append(assembler, [0], [100 + number])  # of other environments, never rewound
+    finished = unroll_rows.append(assembler, [1], [number])
     if finished is not None:
-      found.append(numbers_of(finished))
+      found.append(unroll_rows.numbers_of(finished))
       states.append(finished.initial_state[1].tolist()[0])
       if number in (3, 5):
         assembler.rewind(np.array([1]))
@@ -227,18 +163,21 @@ def test_after_rewind_the_next_row_replaces_the_last_of_what_follows_alone(overl
 @pytest.mark.parametrize('overlap', [0, 3])
 def test_a_row_that_comes_again_with_its_state_leaves_no_trace_of_the_rewinding(overlap):
   """The state that entered it is that of the row before, whoever computes it and when."""
-  plain, rewound = make_assembler(1, 2, overlap), make_assembler(1, 2, overlap)
+  plain, rewound = (
+    unroll_rows.make_assembler(1, 2, overlap),
+    unroll_rows.make_assembler(1, 2, overlap),
+  )
   env_ids = np.array([0])
   num_unrolls = 0
   for number in range(1, 12):
     is_last = rewound.is_last_row(env_ids)[0]
-    expected = append(plain, [0], [number], version=number)
-    finished = append(rewound, [0], [number], version=-1 if is_last else number)
+    expected = unroll_rows.append(plain, [0], [number], version=number)
+    finished = unroll_rows.append(rewound, [0], [number], version=-1 if is_last else number)
     assert (finished is not None) == (expected is not None) == is_last
     if finished is not None:
       rewound.rewind(env_ids)
-      assert append(rewound, [0], [number], version=number) is None
-      assert numbers_of(finished) == numbers_of(expected)
+      assert unroll_rows.append(rewound, [0], [number], version=number) is None
+      assert unroll_rows.numbers_of(finished) == unroll_rows.numbers_of(expected)
       tree.map_structure(
         np.testing.assert_array_equal, finished.initial_state, expected.initial_state
       )
@@ -248,14 +187,14 @@ def test_a_row_that_comes_again_with_its_state_leaves_no_trace_of_the_rewinding(
 
 
 def test_a_restart_after_rewinding_begins_with_padding():
-  assembler = make_assembler(1, 2, 1)
+  assembler = unroll_rows.make_assembler(1, 2, 1)
   for number in (1, 2, 3):
-    append(assembler, [0], [number])
+    unroll_rows.append(assembler, [0], [number])
   assembler.rewind(np.array([0]))
   assembler.reset(np.array([0]))
-  finished = [append(assembler, [0], [number]) for number in (11, 12, 13)]
+  finished = [unroll_rows.append(assembler, [0], [number]) for number in (11, 12, 13)]
   assert finished[:2] == [None, None]
-  assert numbers_of(finished[2]) == [P, 11, 12, 13]
+  assert unroll_rows.numbers_of(finished[2]) == [P, 11, 12, 13]
   assert finished[2].initial_state[1].tolist() == [0]
 
 
@@ -272,7 +211,7 @@ class _Reference:
     if len(run) == 1 or (len(run) - 1) % self._length:
       return None
     first = len(run) - 1 - self._length - self._overlap
-    rows = [run[i] if i >= 0 else PADDING for i in range(first, len(run))]
+    rows = [run[i] if i >= 0 else unroll_rows.PADDING for i in range(first, len(run))]
     return rows, 1000 + run[first] if first >= 0 else 0.0
 
   def reset(self, env_id: int) -> None:
@@ -284,7 +223,7 @@ class _Reference:
 def test_any_schedule_agrees_with_the_definition(unroll_length, overlap):
   random = np.random.default_rng([unroll_length, overlap])
   num_environments = 5
-  assembler = make_assembler(num_environments, unroll_length, overlap)
+  assembler = unroll_rows.make_assembler(num_environments, unroll_length, overlap)
   reference = _Reference(unroll_length, overlap)
   num_unrolls, number = 0, 0
   for _ in range(150):
@@ -299,10 +238,10 @@ def test_any_schedule_agrees_with_the_definition(unroll_length, overlap):
     numbers = list(range(number + 1, number + 1 + len(env_ids)))
     number += len(env_ids)
     expected = [x for x in map(reference.append, env_ids, numbers) if x is not None]
-    finished = append(assembler, env_ids, numbers)
+    finished = unroll_rows.append(assembler, env_ids, numbers)
     assert (finished is None) == (not expected)
     for k, (rows, state) in enumerate(expected):
-      assert numbers_of(finished, k) == rows
+      assert unroll_rows.numbers_of(finished, k) == rows
       assert finished.initial_state[1][k] == state
     num_unrolls += len(expected)
   assert num_unrolls > 20

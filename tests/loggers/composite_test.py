@@ -4,6 +4,20 @@ from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
 
 
+def test_each_is_closed_once():
+  class Logger:
+    num_closed = 0
+
+    def close(self):
+      self.num_closed += 1
+
+  own = Logger()
+  logger = composite.CompositeLogger([own])
+  logger.close()
+  logger.close()  # as a training loop does
+  assert own.num_closed == 1
+
+
 def test_every_logger_gets_every_row(tmp_path):
   paths = [tmp_path / 'a.csv', tmp_path / 'b.csv']
   logger = composite.CompositeLogger([csv_file.CsvLogger(path) for path in paths])

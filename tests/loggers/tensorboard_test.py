@@ -17,7 +17,7 @@ def test_scalars_are_keyed_by_agent_steps(tmp_path):
   logger.write(2**33, {'loss/policy': 0.25})
   logger.close()
   assert _scalars(tmp_path, 'loss/policy') == [(100, 0.5), (2**33, 0.25)]
-  assert _scalars(tmp_path, 'episode/return') == [(100, 1.0)]
+  assert _scalars(tmp_path, 'Returns/episode/return') == [(100, 1.0)]
 
 
 def test_rows_are_readable_before_closing(tmp_path):
@@ -25,6 +25,42 @@ def test_rows_are_readable_before_closing(tmp_path):
   logger.write(1, {'updates': 2.0})
   assert _scalars(tmp_path, 'counts/updates') == [(1, 2.0)]
   logger.close()
+
+
+def test_the_page_opens_on_returns():
+  """TensorBoard sorts tags by code points, but for `/`, `_` and digits, which come first."""
+  metrics = [
+    'advantage/mean',
+    'episode/length',
+    'episode/return',
+    'episode/return_last_100',
+    'episode/training_return',
+    'evaluation/length',
+    'evaluation/return',
+    'loss/total',
+    'updates',
+    'wall_s',
+    'z/returned',
+  ]
+  by_page = sorted(
+    map(tensorboard.tag, metrics),
+    key=lambda tag: [(character.isalpha(), character) for character in tag],
+  )
+  assert by_page[:4] == [
+    'Returns/episode/return',
+    'Returns/episode/return_last_100',
+    'Returns/episode/training_return',
+    'Returns/evaluation/return',
+  ]
+  assert by_page[4:] == [
+    'advantage/mean',
+    'counts/updates',
+    'counts/wall_s',
+    'episode/length',
+    'evaluation/length',
+    'loss/total',
+    'z/returned',
+  ]
 
 
 def test_text_is_kept(tmp_path):

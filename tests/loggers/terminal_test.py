@@ -2,8 +2,10 @@
 
 import io
 import math
+import os
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -16,6 +18,8 @@ _STATUS = {
   'episode_return': 0.8712,
   'steps_per_s': 22_000.0,
   'wall_s': 20.4,
+  'gone_s': 30.4,
+  'left_s': 25.0,
 }
 
 
@@ -36,7 +40,7 @@ class _Clock:
 def test_live_line_shows_everything():
   line = terminal.live_line(_STATUS, 100)
   assert line.startswith('##########-')
-  for part in ('45%', 'return 0.871', '22,000 steps/s', '0:25 left'):
+  for part in ('45%', 'return 0.871', '22,000 steps/s', '0:30 gone', '0:25 left'):
     assert part in line
 
 
@@ -70,7 +74,7 @@ def test_unknown_figures_are_left_out(status):
 
 def test_plain_line():
   assert terminal.plain_line(_STATUS) == (
-    '450k of 1M steps (45%), return 0.871, 22,000 steps/s, 700 updates, 0:20 gone, 0:25 left'
+    '450k of 1M steps (45%), return 0.871, 22,000 steps/s, 700 updates, 0:30 gone, 0:25 left'
   )
 
 
@@ -96,6 +100,18 @@ def test_a_terminal_gets_one_line_that_renews_itself(monkeypatch):
   assert stream.getvalue().count('\n') == 2
 
 
+def test_what_others_print_does_not_land_on_the_line(monkeypatch):
+  monkeypatch.setenv('TERM', 'xterm')
+  stream = _Terminal()
+  progress = terminal.Progress(stream)
+  progress.update(_STATUS)
+  progress.hide()
+  stream.write('printed\n')
+  assert stream.getvalue().endswith('\r\x1b[Kprinted\n')
+  progress.update(_STATUS)  # the same status shows again
+  assert '45%' in stream.getvalue().rpartition('\n')[2]
+
+
 def test_other_outputs_get_a_line_every_ten_seconds_and_the_last():
   stream, clock = io.StringIO(), _Clock()
   progress = terminal.Progress(stream, clock)
@@ -117,6 +133,75 @@ def test_the_last_line_is_not_printed_twice():
   assert len(stream.getvalue().splitlines()) == 1
 
 
+def test_a_phase_is_shown_from_the_first_moment_and_the_clock_moves(monkeypatch):
+  monkeypatch.setenv('TERM', 'xterm')
+  stream, clock = _Terminal(), _Clock()
+  progress = terminal.Progress(stream, clock)
+  shown = []
+  for second, phase in enumerate(['', 'loading TensorFlow', 'loading TensorFlow', 'tracing']):
+    clock.now = second
+    stream.truncate(stream.seek(0))
+    progress.update({'phase': phase})
+    shown.append(stream.getvalue().strip('\r').removesuffix('\x1b[K'))
+  assert shown == [
+    '',
+    'loading TensorFlow  0:01 gone',
+    'loading TensorFlow  0:02 gone',
+    'tracing  0:03 gone',
+  ]
+  stuck = {name: value for name, value in _STATUS.items() if name != 'gone_s'}
+  for second in (70, 71):
+    clock.now = second
+    progress.update(stuck)
+    assert terminal.duration(second) + ' gone' in stream.getvalue()
+
+
+def test_other_outputs_get_each_phase_until_something_is_learnt():
+  stream, clock = io.StringIO(), _Clock()
+  progress = terminal.Progress(stream, clock)
+  for phase in ('starting', 'waiting (0 of 2)', 'waiting (1 of 2)', 'tracing', '', 'saving', ''):
+    clock.now += 1
+    progress.update({'phase': phase, **({} if phase else _STATUS)})
+  lines = stream.getvalue().splitlines()
+  assert lines[:3] == ['Starting, 0:01 gone', 'Waiting (0 of 2), 0:02 gone', 'Tracing, 0:04 gone']
+  assert len(lines) == 4 and lines[3].startswith('450k of 1M')
+
+
+@pytest.mark.parametrize('has_own_stream', [False, True])
+def test_a_message_does_not_land_on_the_bar(monkeypatch, has_own_stream):
+  """Standard error goes to the same terminal, as it does for a user."""
+  monkeypatch.setenv('TERM', 'xterm')
+  screen = _Terminal()
+  progress = terminal.Progress(screen)
+  progress.update(_STATUS)
+  bar = screen.getvalue()
+  progress.message('Notice: actor/1', screen if has_own_stream else None)
+  assert screen.getvalue() == bar + '\r\x1b[KNotice: actor/1\n' + bar
+
+
+def test_a_terminal_without_a_size_is_not_left_empty(monkeypatch):
+  monkeypatch.setenv('TERM', 'xterm')
+  # In that module alone: pytest asks for the size of its own terminal.
+  monkeypatch.setattr(
+    terminal, 'shutil', types.SimpleNamespace(get_terminal_size=lambda: os.terminal_size((0, 0)))
+  )
+  stream = _Terminal()
+  terminal.Progress(stream).update(_STATUS)
+  assert '45%' in stream.getvalue()
+
+
+def test_a_limit_of_time_fills_the_bar_and_actors_that_are_away_are_counted():
+  status = {
+    **_STATUS,
+    'status': 'running',
+    'max_wall_s': 25.5,
+    'actors': [{'is_connected': True}, {'is_connected': False}],
+  }
+  line = terminal.live_line(status, 120)
+  assert ' 80%' in line and '1 of 2 actors connected' in line
+  assert 'actors' not in terminal.live_line({**status, 'status': 'finished'}, 120)
+
+
 def test_an_ascii_terminal_gets_ascii(monkeypatch):
   monkeypatch.setenv('TERM', 'xterm')
   stream = _Terminal()
@@ -128,8 +213,9 @@ def test_an_ascii_terminal_gets_ascii(monkeypatch):
 def test_light_modules_bring_no_heavy_ones():
   code = """
 import sys
-import seed_acme.counting, seed_acme.timing, seed_acme.run_directory, seed_acme.saved_config
-import seed_acme.plot, seed_acme.doctor
+import seed_acme.utils.counting, seed_acme.utils.timing
+import seed_acme.storage.run_directory, seed_acme.storage.saved_config
+import seed_acme.programs.reports.plot, seed_acme.programs.reports.doctor
 import seed_acme.loggers.csv_file, seed_acme.loggers.terminal, seed_acme.loggers.composite
 import seed_acme.loggers.tensorboard
 heavy = {'tensorflow', 'reverb', 'sonnet', 'launchpad', 'courier', 'matplotlib'}

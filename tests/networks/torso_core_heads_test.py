@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.envs import choices
 from seed_acme.networks import build
 
 _SPEC = types.EnvironmentSpec(
@@ -95,6 +96,13 @@ def test_permuting_and_padding_a_batch_changes_no_other_row(core):
   _assert_close(network(pick(row, order), pick(state, order)), pick(expected, order))
   padded = np.concatenate([np.arange(_BATCH), [0] * 11])
   _assert_close(pick(network(pick(row, padded), pick(state, padded)), np.arange(_BATCH)), expected)
+
+
+def test_previous_choices_enter_one_hot():
+  spec = types.EnvironmentSpec(specs.Array((1,), np.float32), choices.ChoicesArray([2, 3]))
+  network = build.make_actor_critic(_config('none', True), spec, 5)
+  widest = max(v.shape[0] for v in network.variables)  # the heads', without a core
+  assert widest == 8 + 1 + 2 + 3  # the torso's features, the reward, two choices
 
 
 def test_nothing_of_the_last_episode_is_told_at_first():

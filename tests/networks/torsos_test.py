@@ -1,10 +1,12 @@
 """Torsos: shapes, scaling, nests, initial weights."""
 
+from dm_env import specs
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from seed_acme import types
+from seed_acme.envs import choices
 from seed_acme.networks import torsos
 
 
@@ -19,6 +21,41 @@ def test_mlp_flattens_and_concatenates_a_nest():
 def test_mlp_without_layers_passes_scaled_values():
   observation = {'image': tf.constant([[255, 51]], tf.uint8), 'speed': tf.constant([3.0])}
   np.testing.assert_allclose(torsos.MLP(())(observation), [[1.0, 0.2, 3.0]], rtol=1e-6)
+
+
+def test_choices_enter_the_mlp_one_hot_and_images_and_counters_do_not():
+  spec = {
+    'board': choices.ChoicesArray([[2, 3], [1, 2]], np.int64),
+    'cell': specs.DiscreteArray(4),
+    'count': specs.BoundedArray((2,), np.int32, 0, 9),
+    'image': specs.BoundedArray((1, 1), np.uint8, 0, 255),
+  }
+  observation = {
+    'board': np.array([[[1, 2], [0, 0]], [[0, 1], [0, 1]]]),
+    'cell': np.array([3, 0], np.int32),
+    'count': np.array([[7, 9], [0, 1]], np.int32),
+    'image': np.array([[[255]], [[51]]], np.uint8),
+  }
+  entered = torsos.MLP((), observation_spec=spec)(observation)
+  np.testing.assert_allclose(
+    entered,
+    [
+      [0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 7, 9, 1.0],
+      [1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 0, 0, 0, 1, 0.2],
+    ],
+    rtol=1e-6,
+  )
+
+
+def test_choices_of_very_many_values_enter_as_numbers_from_0_to_1():
+  most = choices.MOST_ONE_HOT_VALUES
+  torso = torsos.MLP((), observation_spec=specs.DiscreteArray(most))
+  assert torso(np.array([1], np.int32)).shape == (1, most)
+  torso = torsos.MLP(
+    (), observation_spec=(specs.DiscreteArray(most + 1), choices.ChoicesArray([1, 2 * most + 1]))
+  )
+  entered = torso((np.array([most], np.int32), np.array([[0, most]], np.int32)))
+  np.testing.assert_array_equal(entered, [[1, 0, 0.5]])
 
 
 @pytest.mark.parametrize(

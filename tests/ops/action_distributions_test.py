@@ -164,6 +164,67 @@ def test_unknown_leading_axes_change_nothing(spec, kind):
 
 @pytest.mark.parametrize('kind', _KINDS[:2])
 @pytest.mark.parametrize('spec', _SPECS)
+def test_a_sample_comes_with_its_log_probability(spec, kind):
+  distribution = _make(spec, kind)
+  params = _params(distribution, 20) / 4
+  uniforms = np.random.default_rng(1).random((20, distribution.num_uniforms), np.float32)
+  actions, log_prob = distribution.sample_with_log_prob(params, uniforms)
+  tree.map_structure(np.testing.assert_array_equal, actions, distribution.sample(params, uniforms))
+  np.testing.assert_allclose(log_prob, distribution.log_prob(params, actions), rtol=1e-3, atol=1e-3)
+
+
+@_EVERY
+def test_a_sample_has_a_gradient_where_this_is_said(spec, kind):
+  distribution = _make(spec, kind)
+  params = tf.constant(_params(distribution, 20))
+  uniforms = np.random.default_rng(1).random((20, distribution.num_uniforms), np.float32)
+  with tf.GradientTape(persistent=True) as tape:
+    tape.watch(params)
+    actions = tree.flatten(distribution.sample(params, uniforms))
+    leaves = [tf.cast(leaf, tf.float32) for leaf in actions]
+  gradients = [tape.gradient(leaf, params) for leaf in leaves]
+  assert distribution.is_reparametrizable == all(x is not None for x in gradients)
+
+
+@pytest.mark.parametrize('spec', _SPECS)
+@pytest.mark.parametrize('uniform', [None, 0.0, 1.0])
+def test_uniform_actions_are_of_the_kind_of_samples(spec, uniform):
+  distribution = _make(spec)
+  uniforms = np.full((50, distribution.num_uniforms), uniform, np.float32)
+  if uniform is None:
+    uniforms = np.random.default_rng(1).random(uniforms.shape, np.float32)
+  actions = action_distributions.uniform_actions(_SPECS[spec], uniforms)
+  samples = distribution.sample(_params(distribution, 50), uniforms)
+  tree.assert_same_structure(actions, samples)
+  for leaf_spec, leaf, sample in zip(*map(tree.flatten, (_SPECS[spec], actions, samples))):
+    assert (leaf.shape, leaf.dtype) == (sample.shape, sample.dtype)
+    for row in tf.cast(leaf, leaf_spec.dtype).numpy():
+      leaf_spec.validate(row)
+
+
+def test_uniform_actions_are_even_and_each_of_its_own_uniform():
+  grid = ((np.arange(1200) + 0.5) / 1200).astype(np.float32)
+  uniforms = np.zeros((6, 1200, 6), np.float32)
+  uniforms[np.arange(6), :, np.arange(6)] = grid
+  actions = action_distributions.uniform_actions(_SPECS['nested'], uniforms)
+  moves = actions.move.numpy()[np.arange(4), :, [0, 0, 1, 1], [0, 1, 0, 1]]
+  np.testing.assert_allclose(moves, np.tile(2 * grid - 1, (4, 1)), atol=1e-6)
+  np.testing.assert_allclose(actions.tools['a'][4], 2 * grid - 1, atol=1e-6)
+  np.testing.assert_array_equal(np.bincount(actions.tools['b'][5]), [300] * 4)
+  arities = action_distributions.uniform_actions(
+    _SPECS['multi_discrete'], np.repeat(grid[:, None], 3, axis=1)
+  ).numpy()
+  for choice, n in zip(arities.T, (2, 5, 3)):
+    np.testing.assert_array_equal(np.bincount(choice), [1200 // n] * n)
+
+
+def test_uniform_actions_of_another_shape_are_refused():
+  with pytest.raises(ValueError, match=r'uniforms have shape .5, 2.*\[..., 3\]'):
+    action_distributions.uniform_actions(_SPECS['vector'], np.zeros((5, 2)))
+
+
+@pytest.mark.parametrize('kind', _KINDS[:2])
+@pytest.mark.parametrize('spec', _SPECS)
 def test_kl_is_0_to_itself_and_positive_to_another(spec, kind):
   distribution = _make(spec, kind)
   params, other = _params(distribution, 20), _params(distribution, 20, seed=1)

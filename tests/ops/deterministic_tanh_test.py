@@ -27,7 +27,12 @@ def test_the_entropy_is_0():
 
 
 @pytest.mark.parametrize(
-  'call', [lambda: _TANH.log_prob(_PARAMS, np.tanh(_PARAMS)), lambda: _TANH.kl(_PARAMS, _PARAMS)]
+  'call',
+  [
+    lambda: _TANH.log_prob(_PARAMS, np.tanh(_PARAMS)),
+    lambda: _TANH.kl(_PARAMS, _PARAMS),
+    lambda: _TANH.sample_with_log_prob(_PARAMS, np.full((3, 2), 0.5)),
+  ],
 )
 def test_what_needs_a_density_is_refused_with_the_fix(call):
   with pytest.raises(types.UserError, match='choose a stochastic distribution, tanh_normal'):
@@ -35,6 +40,7 @@ def test_what_needs_a_density_is_refused_with_the_fix(call):
 
 
 def test_sizes_and_wrong_shapes():
+  assert _TANH.is_reparametrizable
   assert (_TANH.num_params, _TANH.num_uniforms) == (2, 2)
   np.testing.assert_array_equal(_TANH.is_std, [False, False])
   with pytest.raises(ValueError, match='params have shape'):

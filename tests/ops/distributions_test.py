@@ -89,6 +89,18 @@ def test_many_actions_with_a_uniform_of_1_stay_in_range():
   assert actions.min() >= 990
 
 
+def test_a_sample_comes_with_its_log_probability_and_the_gradient_of_the_score():
+  params, uniforms = tf.constant(_params()), np.random.default_rng(2).random((6, 1), np.float32)
+  with tf.GradientTape() as tape:
+    tape.watch(params)
+    actions, log_prob = CATEGORICAL.sample_with_log_prob(params, uniforms)
+  np.testing.assert_array_equal(actions, CATEGORICAL.sample(params, uniforms))
+  p = _probabilities(params.numpy())
+  np.testing.assert_allclose(log_prob, np.log(p[np.arange(6), actions]), rtol=1e-5)
+  np.testing.assert_allclose(tape.gradient(log_prob, params), np.eye(4)[actions] - p, atol=1e-6)
+  assert not CATEGORICAL.is_reparametrizable
+
+
 def test_sizes():
   assert (CATEGORICAL.num_params, CATEGORICAL.num_uniforms) == (4, 1)
   np.testing.assert_array_equal(CATEGORICAL.is_std, [False] * 4)

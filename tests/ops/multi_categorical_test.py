@@ -60,6 +60,17 @@ def test_every_choice_is_sampled_with_its_own_uniform():
     np.testing.assert_array_equal(actions[:, i], alone)
 
 
+def test_a_sample_comes_with_its_log_probability():
+  params, uniforms = _params(), np.random.default_rng(2).random((6, 4), np.float32)
+  actions, log_prob = _MULTI.sample_with_log_prob(params, uniforms)
+  np.testing.assert_array_equal(actions, _MULTI.sample(params, uniforms))
+  expected = sum(
+    np.log(p[np.arange(6), a]) for p, a in zip(_probabilities(params), actions.numpy().T)
+  )
+  np.testing.assert_allclose(log_prob, expected, rtol=1e-5)
+  assert not _MULTI.is_reparametrizable
+
+
 def test_sampling_frequencies_over_a_grid_are_the_probabilities():
   grid = (np.arange(1000, dtype=np.float32) + 0.5) / 1000
   params = _params(1)

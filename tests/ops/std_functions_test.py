@@ -86,3 +86,11 @@ def test_the_straight_through_clip_is_exact_at_every_size():
   value, gradient = _value_and_gradient(lambda x: straight_through.clip(x, -1.5, 1.0), x)
   np.testing.assert_array_equal(value, np.float32([-1.5, -1.5, -1.5, 0.1, 1, 1, 1]))
   np.testing.assert_array_equal(gradient, np.ones(7))
+
+
+@pytest.mark.parametrize('kind', ['softplus', 'safe_exp'])
+def test_configurations_name_them(kind):
+  settings = {'std_at_zero': 0.7, 'min_std': 0.1}
+  x = tf.constant([-3.0, 0.0, 2.0])
+  named = std_functions.make(kind, **settings)
+  np.testing.assert_array_equal(named(x), getattr(std_functions, kind)(**settings)(x))

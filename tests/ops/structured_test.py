@@ -76,6 +76,26 @@ def test_log_prob_entropy_and_kl_are_sums():
   )
 
 
+def test_a_sample_comes_with_the_sum_of_the_log_probabilities():
+  params, uniforms = _random(8, 13), _uniforms(8)
+  actions, log_prob = _JOINT.sample_with_log_prob(params, uniforms)
+  tree.map_structure(np.testing.assert_array_equal, actions, _JOINT.sample(params, uniforms))
+  keys, arm, choice = _split(params)
+  expected = (
+    _KEYS.log_prob(keys, actions.keys)
+    + _CHOICE.log_prob(choice, actions.rest['choice'])
+    + _ARM.sample_with_log_prob(arm, uniforms[:, 2:4])[1]
+  )
+  np.testing.assert_allclose(log_prob, expected, rtol=1e-5)
+
+
+def test_a_sample_has_a_gradient_where_that_of_every_part_has():
+  assert not _JOINT.is_reparametrizable
+  assert structured.Joint((_ARM, _ARM)).is_reparametrizable
+  assert structured.Reshaped(_ARM, (2, 1)).is_reparametrizable
+  assert not structured.Reshaped(_KEYS, (2, 1)).is_reparametrizable
+
+
 def test_sizes_are_sums():
   assert (_JOINT.num_params, _JOINT.num_uniforms) == (13, 5)
   np.testing.assert_array_equal(np.flatnonzero(_JOINT.is_std), [8, 9])
@@ -108,6 +128,9 @@ def test_reshaped_actions_are_the_vector_row_by_row():
   np.testing.assert_array_equal(arrays.entropy(params), vectors.entropy(params))
   other = _random(4, 5, 12, seed=1)
   np.testing.assert_array_equal(arrays.kl(params, other), vectors.kl(params, other))
+  drawn, log_prob = arrays.sample_with_log_prob(params, uniforms)
+  np.testing.assert_array_equal(drawn, actions)
+  np.testing.assert_array_equal(log_prob, vectors.sample_with_log_prob(params, uniforms)[1])
   assert (arrays.num_params, arrays.num_uniforms) == (12, 6)
   np.testing.assert_array_equal(arrays.is_std, vectors.is_std)
 

@@ -79,8 +79,25 @@ def test_gradients_in_params_are_those_of_the_definition(action, mean, std):
     / (2 * small),
   ]
   np.testing.assert_allclose(tape.gradient(log_prob, params)[0], expected, rtol=2e-4, atol=1e-4)
-  if abs(action) >= 0.999:
-    np.testing.assert_array_equal(tape.gradient(log_prob, actions), [[0.0]])
+
+
+@pytest.mark.parametrize('action', [-1.0, -0.9995, -0.999, -0.99, 0.3, 0.998, 0.999, 0.9995, 1.0])
+@pytest.mark.parametrize('mean, std', _POLICIES)
+def test_the_gradient_in_the_action_is_that_of_the_density_and_goes_on_in_the_edges(
+  action, mean, std
+):
+  params, actions = tf.constant(_params(mean, std)), tf.constant([[action]])
+  with tf.GradientTape() as tape:
+    tape.watch(actions)
+    log_prob = _TANH.log_prob(params, actions)
+  inner = np.clip(np.float64(action), -np.float32(0.999), np.float32(0.999))
+  small = 1e-8
+
+  def inside(action):
+    return stats.norm.logpdf(np.arctanh(action), mean, std) - np.log1p(-(action**2))
+
+  expected = (inside(inner + small) - inside(inner - small)) / (2 * small)
+  np.testing.assert_allclose(tape.gradient(log_prob, actions), [[expected]], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +120,8 @@ def test_every_action_and_all_finite_params_give_finite_numbers_and_gradients(st
     numbers = [
       distribution.log_prob(params, actions),
       distribution.entropy(params),
-      distribution.sample(params, 0.5 + 0.49 * actions),
+      distribution.sample(params, 0.5 + 0.5 * actions),
+      distribution.sample_with_log_prob(params, 0.5 + 0.5 * actions)[1],
     ]
   for number in numbers:
     assert np.isfinite(number).all()
@@ -225,6 +243,7 @@ def test_samples_have_a_pathwise_gradient_and_the_mode_is_tanh_of_the_mean():
   expected = [slope, slope * 0.5 * stats.norm.ppf(uniform)]
   np.testing.assert_allclose(tape.gradient(action, params)[0], expected, rtol=1e-4)
   np.testing.assert_allclose(_TANH.mode(params), [[np.tanh(0.4)]], rtol=1e-6)
+  assert _TANH.is_reparametrizable
 
 
 def test_sizes_and_wrong_shapes():

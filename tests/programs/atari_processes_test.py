@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip('ale_py')
 pytest.importorskip('cv2')
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 
 _STEPS = 1_000  # more than wait between actor and learner while the first update is traced
 _SMALL = (

@@ -18,9 +18,10 @@ import uuid
 import psutil
 import pytest
 
-from seed_acme import run_directory
 from seed_acme.loggers import csv_file
-from seed_acme.programs import processes
+from seed_acme.programs.system import processes
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
 
 HANG_S = 150.0
 _DRILL_VARIABLE = 'SEED_ACME_DRILL'  # tells the processes of one run from all others
@@ -111,7 +112,7 @@ class Run:
 
   def status(self):
     path = self.run_dir.status
-    return run_directory.read_json(path) if path.exists() else {}
+    return files.read_json(path) if path.exists() else {}
 
   def wait_for_updates(self, number=1, since=0):
     """Waits until the training loop has made this many updates more than `since`."""
@@ -124,7 +125,7 @@ class Run:
     return processes.read_failure(self.run_dir)
 
   def summary(self):
-    return run_directory.read_json(self.run_dir.summary)
+    return files.read_json(self.run_dir.summary)
 
   def metrics(self):
     return csv_file.read(self.run_dir.metrics)

@@ -5,11 +5,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 
+import dm_env
 from dm_env import specs
 import numpy as np
 
 from seed_acme.envs import catch
+from seed_acme.programs.system import processes
 
 PID_SCALE = 2.0**-22  # a process id times this is exact in float32 and small
 
@@ -82,3 +85,66 @@ class Poisoned(_Wrapped):
     if self.num_steps < 60:
       return timestep
     return timestep._replace(observation=np.full_like(timestep.observation, np.nan))
+
+
+class Hanging(_Wrapped):
+  """Takes its time at step 10, and hangs at step 30, whatever it is told; once.
+
+  It starts a program, and does not come to end it.
+  """
+
+  def __init__(self, seed, num_environments, slow_s=1.5, mark=''):
+    """mark: a file that says that it has hung, with the number of its program. Beside it, `.left`
+    gets the state of that when the environments are made anew."""
+    super().__init__(seed, num_environments)
+    self._slow_s = slow_s
+    self._mark = mark
+    if mark and os.path.exists(mark) and os.environ.get('SEED_ACME_NODE') == 'actor':
+      with open(mark) as file, open(mark + '.left', 'w') as left:
+        left.write(str(processes.is_alive(int(file.read()))))
+
+  def step(self, actions):
+    if self.num_steps == 10:
+      time.sleep(self._slow_s)
+    if self.num_steps == 30 and self._mark and not os.path.exists(self._mark):
+      with open(self._mark, 'w') as file:
+        file.write(str(subprocess.Popen(['sleep', '600']).pid))
+      self._hang()
+    return super().step(actions)
+
+  def _hang(self):
+    while True:
+      try:
+        time.sleep(1000)
+      except Exception:
+        continue
+
+
+def never_made(seed, num_environments):
+  """Hangs in the workers of actors, and nowhere else."""
+  if os.environ.get('SEED_ACME_NODE') == 'actor':
+    time.sleep(1000)
+  return _Wrapped(seed, num_environments)
+
+
+class NanReward:
+  """One environment, a corridor of one observation, whose reward becomes NaN."""
+
+  def __init__(self, seed):
+    self._num_steps = 0
+
+  def observation_spec(self):
+    return specs.Array((1,), np.float32)
+
+  def action_spec(self):
+    return specs.DiscreteArray(2)
+
+  def reset(self):
+    return dm_env.restart(np.zeros(1, np.float32))
+
+  def step(self, action):
+    self._num_steps += 1
+    return dm_env.transition(np.nan if self._num_steps > 50 else 0.0, np.zeros(1, np.float32))
+
+  def close(self):
+    pass

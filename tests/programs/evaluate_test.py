@@ -1,7 +1,6 @@
 """`seed-acme evaluate`: several runs, human-normalised scores, video, progress."""
 
 import collections
-import dataclasses
 import importlib
 import io
 import json
@@ -10,24 +9,19 @@ import numpy as np
 import pytest
 
 from seed_acme import config as config_lib
-from seed_acme import run_directory
-from seed_acme import saved_config
-from seed_acme import training
-from seed_acme.configs import registry
 from seed_acme.envs import atari_games
 from seed_acme.inference import server as server_lib
 from seed_acme.programs import cli
-from seed_acme.programs import evaluate_command
-from seed_acme.programs import evaluation
-from seed_acme.programs import single_process
-from seed_acme.programs import video
+from seed_acme.programs.reports import evaluate_command
+from seed_acme.programs.reports import evaluation
+from seed_acme.programs.reports import video
+from tests.programs import evaluated_runs
 
 pytestmark = [
+  pytest.mark.slow,
   pytest.mark.timeout(240),
   pytest.mark.filterwarnings('ignore::ResourceWarning'),  # imageio's reader of GIFs
 ]
-
-_GAME_FRAMES = 120  # an episode of Atari ends after 30 steps
 
 
 @pytest.fixture(autouse=True)
@@ -35,29 +29,9 @@ def _signals(monkeypatch):
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
 
 
-def _train(folder, name, environment, agent_changes, **network_changes):
-  """A run that has learnt nothing worth the name, but has a checkpoint."""
-  config = registry.load(name)
-  config = dataclasses.replace(
-    config,
-    environment=environment,
-    num_actors=1,
-    environments_per_actor=2,
-    num_evaluation_environments=0,
-    total_steps=40,
-    network=dataclasses.replace(config.network, **network_changes),
-    agent=dataclasses.replace(config.agent, unroll_length=5, batch_size=2, **agent_changes),
-    replay=config_lib.ReplayConfig(queue_size=4),
-  )
-  run = run_directory.create(folder)
-  saved_config.save(config, run.config)
-  assert single_process.run(config, run) == training.FINISHED
-  return folder
-
-
 @pytest.fixture(scope='module', name='catch')
 def _catch(tmp_path_factory):
-  return _train(
+  return evaluated_runs.train(
     tmp_path_factory.mktemp('runs') / 'catch',
     'catch_vtrace',
     config_lib.EnvironmentConfig('catch'),
@@ -69,7 +43,7 @@ def _catch(tmp_path_factory):
 @pytest.fixture(scope='module', name='drill')
 def _drill(tmp_path_factory):
   """An environment of a user's, which has no render()."""
-  return _train(
+  return evaluated_runs.train(
     tmp_path_factory.mktemp('runs') / 'drill',
     'catch_vtrace',
     config_lib.EnvironmentConfig('seed_acme.testing.environments:ScriptedEnvironment'),
@@ -78,48 +52,24 @@ def _drill(tmp_path_factory):
   )
 
 
-def _atari(folder, game):
-  settings = {'max_frames': _GAME_FRAMES, 'full_action_set': False}
-  return _train(
-    folder,
-    'atari_vtrace_small',
-    config_lib.EnvironmentConfig(f'atari:{game}', settings),
-    {},
-    torso_output_size=8,
-  )
-
-
 @pytest.fixture(scope='module', name='pong')
 def _pong(tmp_path_factory):
   pytest.importorskip('ale_py')
-  return _atari(tmp_path_factory.mktemp('runs') / 'pong', 'Pong')
+  return evaluated_runs.atari(tmp_path_factory.mktemp('runs') / 'pong', 'Pong')
 
 
 @pytest.fixture(scope='module', name='boxing')
 def _boxing(tmp_path_factory):
   pytest.importorskip('ale_py')
-  return _atari(tmp_path_factory.mktemp('runs') / 'boxing', 'Boxing')
-
-
-def _evaluate(capsys, *arguments):
-  assert cli.main(['evaluate', *map(str, arguments)]) == 0
-  return capsys.readouterr()
-
-
-def _refusal(capsys, *arguments):
-  assert cli.main(['evaluate', *map(str, arguments)]) == 2
-  output = capsys.readouterr()
-  assert output.out == ''
-  assert len(output.err.splitlines()) <= 4
-  return output.err
+  return evaluated_runs.atari(tmp_path_factory.mktemp('runs') / 'boxing', 'Boxing')
 
 
 def test_one_run_is_one_record(catch, capsys):
-  record = json.loads(_evaluate(capsys, catch, '--episodes=7', '--json').out)
+  record = json.loads(evaluated_runs.evaluate(capsys, catch, '--episodes=7', '--json').out)
   assert (record['episodes'], record['length_mean'], record['environment']) == (7, 9, 'catch')
   assert record['human_normalized_score'] is None
   assert 'video' not in record
-  text = _evaluate(capsys, catch, '--episodes=1').out
+  text = evaluated_runs.evaluate(capsys, catch, '--episodes=1').out
   assert text.startswith('1 greedy episode of the checkpoint at ')
   assert 'uman-normalised' not in text
 
@@ -139,16 +89,20 @@ def test_greedy_episodes_have_one_action_an_observation_and_sampled_ones_more(
 
   monkeypatch.setattr(evaluation.server_lib, 'InferenceServer', Server)
   arguments = (catch, '--episodes=30', *(['--sampled'] if sampled else []))
-  assert json.loads(_evaluate(capsys, *arguments, '--json').out)['greedy'] is not sampled
+  assert (
+    json.loads(evaluated_runs.evaluate(capsys, *arguments, '--json').out)['greedy'] is not sampled
+  )
   assert (max(map(len, actions.values())) > 1) == sampled
   word = 'sampled' if sampled else 'greedy'
-  assert _evaluate(capsys, *arguments).out.startswith(f'30 {word} episodes of the checkpoint')
+  assert evaluated_runs.evaluate(capsys, *arguments).out.startswith(
+    f'30 {word} episodes of the checkpoint'
+  )
 
 
 def test_64_atari_games_at_once_and_their_human_normalized_score(pong, capsys):
-  record = json.loads(_evaluate(capsys, pong, '--episodes=64', '--json').out)
+  record = json.loads(evaluated_runs.evaluate(capsys, pong, '--episodes=64', '--json').out)
   assert record['episodes'] == 64
-  assert record['length_mean'] == _GAME_FRAMES / 4
+  assert record['length_mean'] == evaluated_runs.GAME_FRAMES / 4
   # Random plays -20.7 and a human 14.6.
   expected = (record['return_mean'] + 20.7) / (14.6 + 20.7)
   assert record['human_normalized_score'] == pytest.approx(expected)
@@ -157,20 +111,20 @@ def test_64_atari_games_at_once_and_their_human_normalized_score(pong, capsys):
 
 def test_several_runs_and_the_mean_over_games(pong, boxing, catch, capsys):
   runs = (pong, boxing, catch)
-  record = json.loads(_evaluate(capsys, *runs, '--episodes=2', '--json').out)
+  record = json.loads(evaluated_runs.evaluate(capsys, *runs, '--episodes=2', '--json').out)
   assert [run['environment'] for run in record['runs']] == ['atari:Pong', 'atari:Boxing', 'catch']
   scores = [run['human_normalized_score'] for run in record['runs']]
   assert scores[2] is None and scores[0] != scores[1]
   assert record['human_normalized']['games'] == 2
   assert record['human_normalized']['mean'] == pytest.approx((scores[0] + scores[1]) / 2)
-  lines = _evaluate(capsys, *runs, '--episodes=2').out.splitlines()
+  lines = evaluated_runs.evaluate(capsys, *runs, '--episodes=2').out.splitlines()
   assert [line.partition(':')[0] for line in lines[:3]] == [str(run) for run in runs]
   assert lines[3].startswith('Human-normalised over 2 of 57 games')
   assert f'mean {record["human_normalized"]["mean"]:.3f}' in lines[3]
 
 
 def test_several_runs_without_atari_have_no_mean_over_games(catch, capsys):
-  record = json.loads(_evaluate(capsys, catch, catch, '--episodes=1', '--json').out)
+  record = json.loads(evaluated_runs.evaluate(capsys, catch, catch, '--episodes=1', '--json').out)
   assert len(record['runs']) == 2 and record['human_normalized'] is None
 
 
@@ -193,9 +147,9 @@ def _read(path):
 
 def test_a_video_of_atari(pong, tmp_path, capsys):
   path = tmp_path / 'new' / 'pong.mp4'
-  output = _evaluate(capsys, pong, '--episodes=1', f'--video={path}').out
+  output = evaluated_runs.evaluate(capsys, pong, '--episodes=1', f'--video={path}').out
   frames, about = _read(path)
-  assert frames.shape == (1 + _GAME_FRAMES / 4, 420, 320, 3)
+  assert frames.shape == (1 + evaluated_runs.GAME_FRAMES / 4, 420, 320, 3)
   assert about['fps'] == 60 / 4
   change = np.abs(np.diff(frames.astype(int), axis=0)).max(axis=(1, 2, 3))
   assert (change > 50).sum() >= 20, 'the picture hardly moves'
@@ -207,9 +161,9 @@ def test_a_video_of_atari(pong, tmp_path, capsys):
 
 def test_the_return_is_that_of_the_episode_shown(catch, tmp_path, capsys):
   path = tmp_path / 'catch.mp4'
-  record = json.loads(_evaluate(capsys, catch, '--episodes=1', f'--video={path}', '--json').out)[
-    'video'
-  ]
+  record = json.loads(
+    evaluated_runs.evaluate(capsys, catch, '--episodes=1', f'--video={path}', '--json').out
+  )['video']
   frames, _ = _read(path)
   assert (record['frames'], record['length'], record['is_cut']) == (10, 9, False)
   assert frames.shape == (10, 640, 320, 3)
@@ -222,7 +176,9 @@ def test_the_return_is_that_of_the_episode_shown(catch, tmp_path, capsys):
 def test_an_episode_that_does_not_end_is_cut_and_a_gif_works(pong, tmp_path, capsys):
   path = tmp_path / 'pong.gif'
   arguments = (pong, '--episodes=1', f'--video={path}', '--max_video_steps=12')
-  assert 'in 12 steps, cut here (--max_video_steps)' in _evaluate(capsys, *arguments).out
+  assert (
+    'in 12 steps, cut here (--max_video_steps)' in evaluated_runs.evaluate(capsys, *arguments).out
+  )
   frames, _ = _read(path)
   assert frames.shape[1:] == (420, 320, 3)
   assert 3 <= len(frames) <= 13  # of equal ones in a row a GIF shows one, for longer
@@ -230,7 +186,9 @@ def test_an_episode_that_does_not_end_is_cut_and_a_gif_works(pong, tmp_path, cap
 
 def test_a_gif_ends_where_memory_would(catch, tmp_path, capsys, monkeypatch):
   monkeypatch.setattr(video, 'MAX_GIF_FRAMES', 4)
-  output = _evaluate(capsys, catch, '--episodes=1', f'--video={tmp_path / "catch.gif"}').out
+  output = evaluated_runs.evaluate(
+    capsys, catch, '--episodes=1', f'--video={tmp_path / "catch.gif"}'
+  ).out
   assert 'cut here (a .gif holds no more), 4 frames' in output
 
 
@@ -249,7 +207,7 @@ def test_a_video_that_cannot_be_written_is_refused_before_any_play(
   monkeypatch.setattr(evaluation, '_timesteps', None)  # any play would fail
   (tmp_path / 'taken').write_text('a file')
   (tmp_path / 'folder.mp4').mkdir()
-  message = _refusal(capsys, catch, f'--video={tmp_path / name}')
+  message = evaluated_runs.refusal(capsys, catch, f'--video={tmp_path / name}')
   for word in words:
     assert word in message
 
@@ -265,7 +223,7 @@ def test_a_missing_package_names_the_extra(catch, tmp_path, capsys, monkeypatch,
     return really(name, *rest)
 
   monkeypatch.setattr(video.importlib, 'import_module', without)
-  message = _refusal(capsys, catch, f'--video={tmp_path / "a.mp4"}')
+  message = evaluated_runs.refusal(capsys, catch, f'--video={tmp_path / "a.mp4"}')
   assert package in message and "pip install -e '.[video]'" in message
 
 
@@ -273,7 +231,9 @@ def test_an_environment_without_a_screen_is_refused_before_any_play(
   drill, tmp_path, capsys, monkeypatch
 ):
   monkeypatch.setattr(evaluation, '_timesteps', None)
-  assert 'cannot show its screen' in _refusal(capsys, drill, f'--video={tmp_path / "a.mp4"}')
+  assert 'cannot show its screen' in evaluated_runs.refusal(
+    capsys, drill, f'--video={tmp_path / "a.mp4"}'
+  )
   assert list(tmp_path.iterdir()) == []
 
 
@@ -281,7 +241,7 @@ def test_a_folder_that_is_no_run_is_refused_before_the_others_are_played(
   catch, tmp_path, capsys, monkeypatch
 ):
   monkeypatch.setattr(evaluation, '_timesteps', None)
-  assert 'absent' in _refusal(capsys, catch, tmp_path / 'absent')
+  assert 'absent' in evaluated_runs.refusal(capsys, catch, tmp_path / 'absent')
 
 
 @pytest.mark.parametrize(
@@ -293,11 +253,11 @@ def test_a_folder_that_is_no_run_is_refused_before_the_others_are_played(
   ],
 )
 def test_wrong_arguments(catch, capsys, arguments, word):
-  assert word in _refusal(capsys, catch, *arguments)
+  assert word in evaluated_runs.refusal(capsys, catch, *arguments)
 
 
 def test_no_run_is_refused(capsys):
-  assert 'seed-acme evaluate runs/latest' in _refusal(capsys)
+  assert 'seed-acme evaluate runs/latest' in evaluated_runs.refusal(capsys)
 
 
 def test_progress_is_a_line_every_ten_seconds():
@@ -318,8 +278,8 @@ def test_progress_tells_of_episodes_and_steps(catch):
 
 def test_progress_goes_to_stderr_and_not_beside_json(catch, capsys, monkeypatch):
   monkeypatch.setattr(evaluate_command, '_PROGRESS_PERIOD_S', 0.0)
-  assert '5 of 5 episodes' in _evaluate(capsys, catch, '--episodes=5').err
-  assert 'episodes' not in _evaluate(capsys, catch, '--episodes=5', '--json').err
+  assert '5 of 5 episodes' in evaluated_runs.evaluate(capsys, catch, '--episodes=5').err
+  assert 'episodes' not in evaluated_runs.evaluate(capsys, catch, '--episodes=5', '--json').err
 
 
 def test_an_interrupt_ends_with_130_and_no_word(catch, capsys, monkeypatch):

@@ -7,8 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
-from seed_acme import plot
-from seed_acme import run_directory
+from seed_acme.programs.reports import plot
+from seed_acme.storage import run_directory
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 _STEPS = 30_000

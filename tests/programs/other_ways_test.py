@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 _STEPS = 3_000
 _BUDGET = f'--config.total_steps={_STEPS}'
 
@@ -76,7 +76,7 @@ def _python(folder, script):
 
 _CONFIG = """
 import dataclasses
-from seed_acme import run_directory, saved_config
+from seed_acme.storage import files, run_directory, saved_config
 from seed_acme.configs import catch_vtrace
 
 config = catch_vtrace.experiment()
@@ -92,20 +92,19 @@ def test_training_from_python(runs):
     folder,
     _CONFIG
     + """
-from seed_acme import types
-from seed_acme.programs import training_run
+import seed_acme
 
-summary = training_run.train(config, 'run')
+summary = seed_acme.train(config, 'run', progress=False)
 print(summary['status'], summary['run_dir'])
 try:
-  training_run.train(dataclasses.replace(config, seed=7), 'run')
-except types.UserError as error:
+  seed_acme.train(dataclasses.replace(config, seed=7), 'run')
+except seed_acme.UserError as error:
   print('refused', 'seed: 1 -> 7' in str(error))
 broken = dataclasses.replace(
     config, environment=dataclasses.replace(config.environment, id='drill_environments:Raising'))
 try:
-  training_run.train(broken, 'broken', launch='single_process')
-except training_run.TrainingFailed as error:
+  seed_acme.train(broken, 'broken', launch='single_process', progress=False)
+except seed_acme.TrainingFailed as error:
   print(error)
 """,
   )
@@ -128,16 +127,16 @@ def test_a_program_that_the_user_launches(runs, launch_type):
     + f"""
 import launchpad as lp
 from absl import app
-from seed_acme.programs import distributed
+from seed_acme.programs.graph import program_graph
 
 
 def main(_):
   run = run_directory.create('run')
   saved_config.save(config, run.config)
-  program = distributed.make_program(config, run)
+  program = program_graph.make_program(config, run)
   manager = lp.launch(program, launch_type='{launch_type}', terminal='output_to_files')
   manager.wait()
-  print('ended', run_directory.read_json(run.status)['status'])
+  print('ended', files.read_json(run.status)['status'])
 
 
 if __name__ == '__main__':

@@ -4,14 +4,14 @@ import dataclasses
 
 import pytest
 
-from seed_acme import checkpoint
-from seed_acme import run_directory
-from seed_acme import saved_config
-from seed_acme import training
 from seed_acme.configs import registry
+from seed_acme.learning import training_loop
 from seed_acme.programs import cli
-from seed_acme.programs import evaluation
 from seed_acme.programs import single_process
+from seed_acme.programs.reports import evaluation
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 
 pytestmark = pytest.mark.timeout(240)
 _NUM_EPISODES = 64
@@ -30,7 +30,7 @@ def trained(tmp_path_factory):
   )
   run = run_directory.create(tmp_path_factory.mktemp('r2d2') / 'run')
   saved_config.save(config, run.config)
-  assert single_process.run(config, run) == training.FINISHED
+  assert single_process.run(config, run) == training_loop.FINISHED
   return run
 
 

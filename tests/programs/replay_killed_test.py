@@ -5,12 +5,12 @@ import signal
 import numpy as np
 import pytest
 
-from seed_acme import checkpoint
 from seed_acme.programs.inspection import distribution
 from seed_acme.replay import saved_items
 from seed_acme.replay import tables
+from seed_acme.storage import checkpoint
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 _MIN_UPDATES = 60
 _R2D2 = (
   '--config=catch_r2d2',

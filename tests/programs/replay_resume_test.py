@@ -6,17 +6,17 @@ import shutil
 import pytest
 import reverb
 
-from seed_acme import checkpoint
 from seed_acme import config_validation
-from seed_acme import run_directory
-from seed_acme import training
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.learning import training_loop
 from seed_acme.programs import single_process
-from seed_acme.replay import server
+from seed_acme.replay import memory as memory_lib
 from seed_acme.replay import tables
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def _config(total_steps, ratio=1.0, **changes):
@@ -37,7 +37,9 @@ def _config(total_steps, ratio=1.0, **changes):
     num_actors=1,
     environments_per_actor=4,
     network=dataclasses.replace(config.network, mlp_sizes=(8,), core_size=8, head_sizes=()),
+    # Saved at the beginning and the end alone, however slow the machine is.
     agent=agent,
+    checkpoint=dataclasses.replace(config.checkpoint, period_s=1e6),
   )
 
 
@@ -61,7 +63,7 @@ def _play(program, total_steps):
 
 
 def _info(program):
-  info = reverb.Client(program._replay.address).server_info()[tables.UNROLLS]
+  info = reverb.Client(program.replay_address).server_info()[tables.UNROLLS]
   limiter = info.rate_limiter_info
   return info.current_size, limiter.insert_stats.completed, limiter.sample_stats.completed
 
@@ -72,7 +74,7 @@ def saved(start, tmp_path):
   run = run_directory.create(tmp_path / 'run')
   program = start(_config(10_000), run)
   _play(program, 400)
-  program.loop.finish(training.STOPPED)
+  program.loop.finish(training_loop.STOPPED)
   return run, _info(program)
 
 
@@ -127,19 +129,20 @@ def test_only_the_newest_checkpoint_keeps_the_memory(saved):
   assert not list(run.replay_in_progress.iterdir())
 
 
-def test_a_memory_that_finds_no_room_loses_no_weights(start, tmp_path):
+def test_a_memory_that_finds_no_room_loses_no_weights(start, tmp_path, monkeypatch):
   run = run_directory.create(tmp_path / 'run')
   program = start(_config(10_000), run)
   _play(program, 200)
 
-  def fail():
+  def fail(memory):
     raise RuntimeError('No space left on device')
 
   program.loop.save()
   good, info = checkpoint.newest(run.checkpoints), _info(program)
-  program._memory.checkpoint = fail
-  _play(program, 400)
-  program.loop.save()
+  with monkeypatch.context() as patch:
+    patch.setattr(memory_lib.ReplayMemory, 'checkpoint', fail)
+    _play(program, 400)
+    program.loop.save()
   newest = checkpoint.newest(run.checkpoints)
   assert newest != good
   assert checkpoint.load(newest).meta['counts']['agent_steps'] >= 400
@@ -165,7 +168,7 @@ def test_a_resumption_that_restores_no_memory_does_not_lose_it(start, saved):
   assert _info(program)[0] == 0
   assert 'checkpoint.replay is False' in run.notices.read_text()
   run.notices.unlink()
-  program.loop.finish(training.STOPPED)
+  program.loop.finish(training_loop.STOPPED)
   assert _info(start(_config(10_000), run))[:2] == info[:2]
   assert not run.notices.exists()
 
@@ -175,20 +178,21 @@ def test_a_memory_that_reverb_does_not_take_outlives_a_run_that_learnt_nothing(
 ):
   run, info = saved
 
-  def refuse(folder, restore_from):
-    if restore_from is not None:
-      raise server.CannotRestore('not today')
-    return checkpointer(folder, restore_from)
+  def refuse(folder, fallback_checkpoint_path):
+    if fallback_checkpoint_path is not None:
+      raise RuntimeError('not today')
+    return checkpointer(folder)
 
-  checkpointer = server._checkpointer
+  checkpointers = reverb.platform.checkpointers_lib
+  checkpointer = checkpointers.DefaultCheckpointer
   with monkeypatch.context() as patch:
-    patch.setattr(server, '_checkpointer', refuse)
+    patch.setattr(checkpointers, 'DefaultCheckpointer', refuse)
     program = start(_config(10_000), run)
     assert _info(program)[0] == 0
     for _ in range(15):
       program.step()
     assert _info(program)[0] > 0
-    program.loop.finish(training.STOPPED)  # as whoever reads the notice would stop it
+    program.loop.finish(training_loop.STOPPED)  # as whoever reads the notice would stop it
   assert _info(start(_config(10_000), run))[:2] == info[:2]
 
 
@@ -213,11 +217,15 @@ def test_updates_follow_the_replay_ratio(start, tmp_path, ratio):
   assert updates == pytest.approx(expected, abs=1 + ratio)
 
 
-def test_uniform_replay_is_a_setting(start, tmp_path):
+def test_uniform_replay_is_a_setting(start, tmp_path, monkeypatch):
+  sent = []
+  monkeypatch.setattr(
+    reverb.Client, 'mutate_priorities', lambda *arguments, **named: sent.append(named)
+  )
   program = start(_config(10_000, replay='uniform'), run_directory.create(tmp_path / 'run'))
   _play(program, 300)
   assert program.counters.snapshot().updates > 0
-  assert not program._memory._waiting  # no priority is kept for it
+  assert not sent  # no priority
 
 
 @pytest.mark.parametrize(

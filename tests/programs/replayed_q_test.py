@@ -10,12 +10,24 @@ import pytest
 import tree
 
 from seed_acme import config as config_lib
-from seed_acme import run_directory
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.learning import saved_variables
 from seed_acme.programs import single_process
+from seed_acme.programs.building import build
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+def _learnt(config, program, run):
+  """A network with the weights that the learner has."""
+  program.loop.save()
+  arrays = checkpoint.load(checkpoint.newest(run.checkpoints)).arrays
+  network = build.make_acting(config).agent.acting.make()
+  saved_variables.assign(saved_variables.acting(network), arrays)
+  return network
 
 
 @pytest.mark.parametrize('overlap', [0, 1, 7, 40])
@@ -32,7 +44,8 @@ def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
   config = dataclasses.replace(
     config, total_steps=10**6, num_actors=1, environments_per_actor=4, agent=agent
   )
-  program = single_process.SingleProcess(config, run_directory.create(tmp_path / 'run'))
+  run = run_directory.create(tmp_path / 'run')
+  program = single_process.SingleProcess(config, run)
   unrolls, put = [], program.writer.put
 
   def put_and_keep(finished):
@@ -45,7 +58,7 @@ def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
   program.writer.put = put_and_keep
   while len(unrolls) < 40:
     program.step()
-  network = program.loop._learner._network.online
+  network = _learnt(config, program, run)
   batch = tree.map_structure(lambda *leaves: np.stack(leaves, axis=1), *unrolls)
   state = tree.map_structure(
     lambda *leaves: np.stack(leaves), *[unroll.initial_state for unroll in unrolls]
@@ -91,12 +104,13 @@ def test_what_reverb_samples_of_pong_with_stacked_frames_is_what_was_acted(tmp_p
       optimizer=config_lib.OptimizerConfig(learning_rate=0.0),
     ),
   )
-  program = single_process.SingleProcess(config, run_directory.create(tmp_path / 'run'))
+  run = run_directory.create(tmp_path / 'run')
+  program = single_process.SingleProcess(config, run)
   samples = []
   program.loop.train = lambda sample: samples.append(tree.map_structure(np.array, sample))
   while len(samples) < 4:
     program.step()
-  network = program.loop._learner._network.online
+  network = _learnt(config, program, run)
   state = tree.flatten(samples[0].unroll.initial_state)
   assert sorted(leaf.dtype.name for leaf in state) == ['float32', 'float32', 'uint8']  # screens
   num_ends = 0

@@ -6,15 +6,16 @@ import json
 import numpy as np
 import pytest
 
-from seed_acme import checkpoint
 from seed_acme import config as config_lib
-from seed_acme import run_directory
-from seed_acme import saved_config
-from seed_acme import training
+from seed_acme import sizes
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.learning import training_loop
 from seed_acme.loggers import csv_file
 from seed_acme.programs import single_process
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -42,7 +43,7 @@ def _run(path, **changes):
   run = run_directory.create(path)
   config = _config(**changes)
   saved_config.save(config, run.config)
-  assert single_process.run(config, run) == training.FINISHED
+  assert single_process.run(config, run) == training_loop.FINISHED
   return run
 
 
@@ -84,7 +85,7 @@ def test_another_seed_gives_another_run(first, tmp_path):
   other = _run(tmp_path / 'other', seed=2)
   assert (_rows(first)['loss/total'] != _rows(other)['loss/total'][:1]).all()
   for name, array in _arrays(first).items():
-    if name.startswith('network/') and array.ndim == 2:
+    if name.startswith('acting/') and array.ndim == 2:
       assert (array != _arrays(other)[name]).any(), name
 
 
@@ -107,7 +108,7 @@ def test_all_counts_agree(first):
   num_waiting = config.replay.unrolls_per_item + agent.batch_size
   not_trained = status['agent_steps'] - status['trained_steps']
   assert 0 <= not_trained <= num_waiting * agent.unroll_length
-  num_unrolls = config_lib.num_training_environments(config)
+  num_unrolls = sizes.num_training_environments(config)
   in_unrolls_under_way = num_unrolls * agent.unroll_length
   played = status['episodes'] * 9
   assert played <= status['agent_steps'] + in_unrolls_under_way
@@ -135,7 +136,7 @@ def test_every_unroll_is_inserted_and_trained_once(tmp_path):
   program.close()
   assert trained == put[: len(trained)]
   assert len(put) - len(trained) < config.agent.batch_size + config.replay.unrolls_per_item
-  assert program.writer.num_inserted >= len(trained)
+  assert program.writer.num_confirmed >= len(trained)
 
 
 def test_rows_of_the_log_never_go_back(first):
@@ -173,7 +174,7 @@ def test_a_finished_run_is_extended_and_its_counters_go_on(tmp_path):
   before, rows_before = _status(run), _rows(run)
   config = _config(total_steps=600)
   saved_config.compare_for_resume(saved_config.load(run.config), config)
-  assert single_process.run(config, run) == training.FINISHED
+  assert single_process.run(config, run) == training_loop.FINISHED
   after, rows = _status(run), _rows(run)
   assert after['resumptions'] == 1
   for name in ('agent_steps', 'frames', 'updates', 'episodes', 'trained_steps', 'wall_s'):
@@ -190,7 +191,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
   run = run_directory.create(tmp_path)
   program = single_process.SingleProcess(config, run)
   for target in (10, 20):
-    while program.loop._learner.num_updates < target:
+    while program.counters.snapshot().updates < target:
       program.step()
     if target == 10:
       program.loop.save()
@@ -198,11 +199,12 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
   program.close()  # as after a kill: nothing is saved
   assert _rows(run)['updates'][-1] == 20
   resumed = single_process.SingleProcess(config, run)
-  assert resumed.loop._learner.num_updates == 10
+  assert resumed.counters.snapshot().updates == 10
   assert _rows(run)['updates'][-1] == 10
-  for name, array in resumed.loop._learner.save().items():
+  resumed.loop.save()  # what it has restored
+  for name, array in _arrays(run).items():
     np.testing.assert_array_equal(array, weights[name], err_msg=name)
-  while resumed.loop._learner.num_updates < 12:
+  while resumed.counters.snapshot().updates < 12:
     resumed.step()
   resumed.close()
   rows = _rows(run)
@@ -218,7 +220,7 @@ def test_a_stop_is_a_checkpoint_and_a_status(tmp_path):
     asked.append(None)
     return len(asked) > 30
 
-  assert single_process.run(_config(), run, should_stop) == training.STOPPED
+  assert single_process.run(_config(), run, should_stop) == training_loop.STOPPED
   status = _status(run)
   assert status['status'] == 'stopped'
   assert 0 < status['agent_steps'] < _STEPS
@@ -228,14 +230,16 @@ def test_a_stop_is_a_checkpoint_and_a_status(tmp_path):
 
 def test_a_warm_start_begins_with_the_other_runs_weights(first, tmp_path):
   config = _config(initial_checkpoint=str(first.path))
-  program = single_process.SingleProcess(config, run_directory.create(tmp_path))
-  arrays = program.loop._learner.save()
+  run = run_directory.create(tmp_path)
+  program = single_process.SingleProcess(config, run)
+  program.loop.save()
+  arrays = _arrays(run)
   for name, array in _arrays(first).items():
-    if name.startswith('network/'):
+    if name.startswith('acting/'):
       np.testing.assert_array_equal(arrays[name], array, err_msg=name)
     else:
       assert (arrays[name] == 0).all(), name
-  assert program.loop._learner.num_updates == 0
+  assert program.counters.snapshot().updates == 0
   program.close()
 
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from seed_acme import checkpoint
+from seed_acme.storage import checkpoint
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 
 
 def _expect_stopped(run, code):
@@ -37,6 +37,12 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
   os.killpg(run.process.pid, signal.SIGINT)
   counts = _expect_stopped(run, 130)
   assert counts['updates'] >= 20
+  lines = run.stdout.splitlines()
+  first = [
+    line.partition(',')[0]
+    for line in lines[2 : lines.index(next(line for line in lines if ' return ' in line))]
+  ]
+  assert first[0] == 'Starting' and 'Loading TensorFlow' in first, run.stdout  # signs of life
   assert 'Resume: ' in run.stdout and 'seed-acme train --run_dir=run\n' in run.stdout
 
   resumed = runs.start('train', '--run_dir=run', '--config.checkpoint.period_s=1000', folder=folder)

@@ -4,6 +4,8 @@ import contextlib
 import dataclasses
 import json
 import os
+import queue
+import threading
 
 import numpy as np
 import pytest
@@ -11,17 +13,17 @@ import tree
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import run_directory
-from seed_acme import training
 from seed_acme.configs import registry
 from seed_acme.inference import policy as policy_lib
+from seed_acme.learning import training_loop
 from seed_acme.loggers import csv_file
-from seed_acme.programs import build
-from seed_acme.programs import build_replay
-from seed_acme.programs import learner_node
 from seed_acme.programs import single_process
+from seed_acme.programs.building import build
+from seed_acme.programs.building import build_replay
+from seed_acme.programs.nodes import learner_node
+from seed_acme.storage import run_directory
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 _STEPS = 576  # eight updates of `_catch`: ten rows of eight environments, of which nine are steps
 
@@ -108,7 +110,8 @@ def _versions(monkeypatch):
 )
 def test_a_single_process_has_no_lag_and_learns_every_step_once(tmp_path, versions, changes):
   ended, status = _run(_catch(**changes), tmp_path)
-  assert ended == training.FINISHED and status['agent_steps'] == _STEPS and status['updates'] == 8
+  assert ended == training_loop.FINISHED
+  assert status['agent_steps'] == _STEPS and status['updates'] == 8
   _expect_no_lag(status)
   assert versions == list(range(versions[-1] + 1))
   assert versions[-1] in (status['updates'] - 1, status['updates'])
@@ -129,7 +132,7 @@ def test_without_it_there_is_lag(tmp_path):
 def test_several_passes_change_the_weights_that_act_once_an_update(tmp_path, versions):
   config = _ppo()
   ended, status = _run(config, tmp_path)
-  assert ended == training.FINISHED
+  assert ended == training_loop.FINISHED
   _expect_no_lag(status)
   assert status['updates'] > 6
   assert versions == list(range(versions[-1] + 1))
@@ -147,11 +150,11 @@ def test_a_stopped_run_goes_on(tmp_path, versions):
     return len(asked) > 50
 
   ended, before = _run(_ppo(total_steps=10**6), tmp_path, should_stop)
-  assert ended == training.STOPPED and before['updates'] > 1
+  assert ended == training_loop.STOPPED and before['updates'] > 1
   _expect_no_lag(before)
   versions.clear()
   ended, after = _run(_ppo(total_steps=before['agent_steps'] + 100), tmp_path)
-  assert ended == training.FINISHED and after['resumptions'] == 1
+  assert ended == training_loop.FINISHED and after['resumptions'] == 1
   assert after['updates'] >= before['updates'] + 3
   _expect_no_lag(after)
   assert versions == list(range(before['updates'], versions[-1] + 1))
@@ -162,22 +165,29 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, fi
   """Replay has a node of its own, and the learner before this one was killed."""
   config, run = _catch(), run_directory.create(tmp_path)
   acting = build.make_acting(config)
-  replay = build_replay.make_server(config, run, acting, port=0)
+  replay = build_replay.make_replay_server(config, run, acting, port=0)
   _write(config, acting, replay, first_learner_wrote)
   with contextlib.ExitStack() as cleanup:
     node = learner_node.LearnerNodeProcess(
       config, run, 'token', '127.0.0.1:0', replay.address, cleanup
     )
-    assert node._prefetcher.next(timeout_s=1.0) is None
+    taken, stop = queue.Queue(), threading.Event()
+    node.loop.train = taken.put
+    training = threading.Thread(target=node.train, args=[stop], daemon=True)
+    training.start()
+    with pytest.raises(queue.Empty):
+      taken.get(timeout=1.0)
     _write(config, acting, replay, 16)
-    sample = node._prefetcher.next(timeout_s=60)
-    assert sample.keys.shape == (16,)
-    assert node._prefetcher.next(timeout_s=0.1) is None
+    assert taken.get(timeout=60).keys.shape == (16,)
+    with pytest.raises(queue.Empty):
+      taken.get(timeout=0.1)
+    stop.set()
+    training.join(60)
   replay.stop()
 
 
 def _write(config, acting, replay, num_unrolls):
-  writer = build_replay.make_writer(config, acting, replay.address)
+  writer = build_replay.make_writer(config, acting, replay.address, None)
   writer.put(
     tree.map_structure(
       lambda x: np.repeat(x[None], num_unrolls, axis=0), acting.example_unroll(config)
@@ -191,10 +201,10 @@ def _write(config, acting, replay, num_unrolls):
 def test_a_memory_that_outlived_a_learner_is_kept(tmp_path):
   config = registry.load('catch_r2d2')
   acting = build.make_acting(config)
-  replay = build_replay.make_server(config, run_directory.create(tmp_path), acting, port=0)
+  replay = build_replay.make_replay_server(config, run_directory.create(tmp_path), acting, port=0)
   _write(config, acting, replay, 3)
-  build_replay.take_over(config, acting, replay.address)
-  assert build_replay.make_memory(config, acting, replay.address).counts()[0] == 3
+  build_replay.take_over(config, replay.address)
+  assert build_replay.make_memory(config, replay.address).counts()[0] == 3
   replay.stop()
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from seed_acme.programs import processes
+from seed_acme.programs.system import processes
 
 _SCRIPT = """
 from absl import app

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from seed_acme import run_directory
+from seed_acme.storage import run_directory
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 
@@ -22,8 +22,8 @@ def folder(runs):
   return folder
 
 
-def _expect_refusal(run, *words):
-  assert run.wait() == 2, run.stdout + run.stderr
+def _expect_refusal(run, *words, code=2):
+  assert run.wait() == code, run.stdout + run.stderr
   lines = run.stderr.splitlines()
   assert 1 <= len(lines) <= 4, run.stderr
   assert lines[0].startswith('error: ')
@@ -109,16 +109,15 @@ def test_a_folder_of_something_else(runs, folder):
   assert os.listdir(folder / 'thesis') == ['chapter.tex']
 
 
-def test_a_corrupt_checkpoint(runs, folder, digest):
+def test_without_a_whole_checkpoint_nothing_is_changed_and_the_end_is_a_failure(
+  runs, folder, digest
+):
   for path in (folder / 'old' / 'checkpoints').glob('*/arrays.npz'):
     path.write_bytes(path.read_bytes()[:-100])
   before = digest(folder / 'old')
-  _expect_refusal(
-    runs.start('train', '--run_dir=old', '--config.total_steps=1000', folder=folder),
-    'arrays.npz',
-    'corrupt',
-  )
-  _expect_refusal(runs.start('evaluate', 'old', folder=folder), 'corrupt')
+  resumed = runs.start('train', '--run_dir=old', '--config.total_steps=1000', folder=folder)
+  _expect_refusal(resumed, 'arrays.npz', 'corrupt', code=1)
+  _expect_refusal(runs.start('evaluate', 'old', folder=folder), 'corrupt', code=1)
   assert digest(folder / 'old') == before
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import tree
 
+from seed_acme import core
 from seed_acme import types
-from seed_acme.agents import base
 from seed_acme.replay import server as server_lib
+from tests.replay import table_server
 
 _NUM_ROWS = 3
 
@@ -54,12 +55,23 @@ def serve():
   def start(queue_size, unrolls_per_item):
     example = tree.map_structure(lambda x: x[0], _coded_unrolls(0, 1))
     servers.append(
-      server_lib.ReplayServer(
-        base.ReplaySpec('queue'), queue_size, unrolls_per_item, example, port=0
-      )
+      server_lib.ReplayServer(core.ReplaySpec(), 4, queue_size, unrolls_per_item, example, port=0)
     )
     return servers[-1]
 
   yield start
   for server in servers:
     server.stop()
+
+
+@pytest.fixture
+def serve_tables():
+  served = []
+
+  def start(table):
+    served.append(table_server.Served(table))
+    return served[-1]
+
+  yield start
+  for one in served:
+    one.stop()

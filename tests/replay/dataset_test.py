@@ -186,11 +186,11 @@ def _until(is_so):
     time.sleep(0.002)
 
 
-@pytest.mark.parametrize('prefetch_batches, items_ahead', [(0, 1), (1, 2 + 2), (3, 6 + 2)])
+@pytest.mark.parametrize('prefetch_batches, items_ahead', [(0, 1), (1, 2 + 1), (3, 6 + 1)])
 def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
   serve, coded_unrolls, prefetch_batches, items_ahead, join_prefetchers
 ):
-  """Items of two unrolls, two a batch. Reverb itself is an item or a batch ahead."""
+  """Items of two unrolls, two a batch. Reverb itself has one item under way, never several."""
   server = serve(queue_size=64, unrolls_per_item=2)
   _insert(server, 2, coded_unrolls(0, 64))
   client = reverb.Client(server.address)
@@ -218,14 +218,14 @@ def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
 
 _WAITING_FOR_DATA = """
 import numpy as np
+from seed_acme import core
 from seed_acme import types
-from seed_acme.agents import base
 from seed_acme.replay import dataset, server
 
 rows = np.zeros(3, np.float32)
 example = types.Unroll((), types.AgentInput(*[rows] * 5), types.AgentOutput(rows, rows),
                        np.zeros(3, np.int64))
-replay = server.ReplayServer(base.ReplaySpec('queue'), 8, 2, example, port=0)
+replay = server.ReplayServer(core.ReplaySpec(), 4, 8, 2, example, port=0)
 prefetcher = dataset.Prefetcher(dataset.make_dataset(replay.address, 4, 2, 1), print, num_ahead=1)
 prefetcher.start()
 assert prefetcher.next(timeout_s=0.5) is None

@@ -10,7 +10,6 @@ import reverb
 from scipy import stats
 import tree
 
-from seed_acme.agents import base
 from seed_acme.agents.r2d2 import config as r2d2_config
 from seed_acme.replay import dataset as dataset_lib
 from seed_acme.replay import memory as memory_lib
@@ -37,7 +36,7 @@ def start(coded_unrolls):
   def make(config, **arguments):
     servers.append(
       server_lib.ReplayServer(
-        base.ReplaySpec(config.replay, config), 1, 1, example, port=0, **arguments
+        config.replay_spec(), config.batch_size, 1, 1, example, port=0, **arguments
       )
     )
     return servers[-1]
@@ -91,6 +90,21 @@ def test_unrolls_are_drawn_as_often_as_their_priorities_say(start, coded_unrolls
   np.testing.assert_allclose([info.probability for info in infos], expected[codes], rtol=1e-5)
 
 
+def test_a_sample_says_how_probable_each_of_its_unrolls_was(start, coded_unrolls):
+  """Importance weights are made of it: of the probability, not of the priority."""
+  priorities = np.arange(1.0, _SIZE + 1)
+  server = start(_config())
+  _write(server, coded_unrolls(0, _SIZE), priorities)
+  expected = priorities**0.9 / np.sum(priorities**0.9)
+  keys = dict(zip(*_draw(server, 300)[:2]))
+  samples = iter(dataset_lib.make_dataset(server.address, 4, 1, 1))
+  for _ in range(5):
+    sample = next(samples)
+    codes = sample.unroll.policy_version[0].numpy() // 100
+    np.testing.assert_allclose(sample.probabilities, expected[codes], rtol=1e-5)
+    assert all(keys.get(key, code) == code for key, code in zip(sample.keys.numpy(), codes))
+
+
 def test_new_priorities_decide_what_is_drawn_from_then_on(start, coded_unrolls):
   server = start(_config())
   _write(server, coded_unrolls(0, _SIZE))
@@ -117,12 +131,15 @@ def test_uniform_replay_keeps_no_priorities(start, coded_unrolls):
   assert {info.priority for info in _draw(server, 10)[2]} == {1.0}
 
 
-def test_the_learner_never_waits_for_priorities_and_hears_of_failures(start, coded_unrolls):
+def test_the_learner_never_waits_for_priorities_and_hears_of_failures(
+  start, coded_unrolls, monkeypatch
+):
   server = start(_config(2))
   _write(server, coded_unrolls(0, 2))
   memory = memory_lib.ReplayMemory(server.address, has_priorities=True)
   keys, _, _ = _draw(server, 8)
-  memory._client.mutate_priorities = None  # whatever is wrong with the server
+  # Whatever is wrong with the server.
+  monkeypatch.setattr(reverb.Client, 'mutate_priorities', None)
   failed = threading.Event()
   memory.start(lambda error: failed.set())
   memory.update_priorities(keys, np.ones(8))  # returns all the same
@@ -203,10 +220,13 @@ def test_a_spoilt_checkpoint_is_refused(start, coded_unrolls, tmp_path, spoil):
     start(_config(5), checkpoints=tmp_path / 'writing', restore_from=saved)
 
 
-def test_a_priority_that_is_not_finite_ends_the_writer_with_its_reason(start, coded_unrolls):
+@pytest.mark.parametrize('priority', [np.nan, np.inf])
+def test_a_priority_that_is_not_finite_ends_the_writer_with_its_reason(
+  start, coded_unrolls, priority
+):
   server = start(_config())
-  with pytest.raises(FloatingPointError, match='nan'):
-    _write(server, coded_unrolls(0, 1), [np.nan])
+  with pytest.raises(FloatingPointError, match=f' is {priority}: '):
+    _write(server, coded_unrolls(0, 1), [priority])
 
 
 @contextlib.contextmanager
@@ -233,9 +253,9 @@ def test_a_memory_that_cannot_be_written_is_a_runtime_error(start, coded_unrolls
 def test_an_error_of_reverb_that_is_no_runtime_error_becomes_one(start, monkeypatch):
   memory = memory_lib.ReplayMemory(start(_config()).address, has_priorities=True)
 
-  def full():
+  def full(client):
     raise IndexError('chunks.tfrecord; No space left on device')
 
-  monkeypatch.setattr(memory._client, 'checkpoint', full, raising=False)
+  monkeypatch.setattr(reverb.Client, 'checkpoint', full)
   with pytest.raises(RuntimeError, match='No space left'):
     memory.checkpoint()

@@ -1,6 +1,7 @@
 """Items in a saved memory: the same as Reverb's own library reads, and what else may be there."""
 
 import pathlib
+import shutil
 import time
 import zlib
 
@@ -11,8 +12,8 @@ from reverb.cc import schema_pb2
 from reverb.platform.default import checkpointers
 import tensorflow as tf
 
-from seed_acme import checkpoint
 from seed_acme.replay import saved_items
+from seed_acme.storage import checkpoint
 
 pytestmark = pytest.mark.timeout(120)
 _PRIORITIES = (0.0, 0.25, 3.5, 1e9, 1e-12)
@@ -74,7 +75,7 @@ def test_the_newest_that_has_a_memory_is_taken(folder):
   assert saved_items.newest(checkpoints).updates == 12
   newer = checkpoint.save(checkpoints, 13, {}, {}, keep=2)
   assert saved_items.newest(checkpoints).updates == 12
-  checkpoint._remove(newer)
+  shutil.rmtree(newer)
 
 
 def test_a_folder_without_any(tmp_path):

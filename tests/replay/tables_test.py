@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from seed_acme import core
 from seed_acme import types
-from seed_acme.agents import base
-from seed_acme.agents.r2d2 import config as r2d2_config
 from seed_acme.replay import tables
 
 _EXAMPLE = types.Unroll(
@@ -14,13 +13,15 @@ _EXAMPLE = types.Unroll(
   types.AgentOutput(np.zeros(3, np.int32), np.zeros((3, 2), np.float32)),
   np.zeros(3, np.int64),
 )
-_MEMORY = r2d2_config.R2D2Config(
-  batch_size=8, replay_capacity=50, replay_min_size=20, replay_ratio=0.5, priority_exponent=0.7
+_QUEUE = core.ReplaySpec()
+_UNIFORM = core.ReplaySpec('uniform', capacity=50, min_size=20, ratio=0.5)
+_PRIORITIZED = core.ReplaySpec(
+  'prioritized', capacity=50, min_size=20, ratio=0.5, priority_exponent=0.7
 )
 
 
-def _make(queue_size, unrolls_per_item, kind='queue', memory=None):
-  return tables.make_tables(base.ReplaySpec(kind, memory), queue_size, unrolls_per_item, _EXAMPLE)
+def _make(queue_size, unrolls_per_item, spec=_QUEUE):
+  return tables.make_tables(spec, 8, queue_size, unrolls_per_item, _EXAMPLE)
 
 
 @pytest.mark.parametrize(
@@ -42,9 +43,9 @@ def test_a_queue_hands_out_every_item_once_in_order():
   assert info.rate_limiter_info.min_size_to_sample == 1
 
 
-@pytest.mark.parametrize('kind, memory', [('queue', None), ('uniform', _MEMORY)])
-def test_beside_it_is_a_small_table_to_look_at(kind, memory):
-  unrolls, mirror = (table.info for table in _make(8, 1, kind, memory))
+@pytest.mark.parametrize('spec', [_QUEUE, _UNIFORM])
+def test_beside_it_is_a_small_table_to_look_at(spec):
+  unrolls, mirror = (table.info for table in _make(8, 1, spec))
   assert mirror.name == tables.MIRROR
   assert mirror.sampler_options.uniform
   assert mirror.max_times_sampled == 0  # as often as anybody looks
@@ -52,16 +53,16 @@ def test_beside_it_is_a_small_table_to_look_at(kind, memory):
 
 
 def test_a_memory_samples_by_priority_and_forgets_the_oldest():
-  info = _make(8, 1, 'prioritized', _MEMORY)[0].info
+  info = _make(8, 1, _PRIORITIZED)[0].info
   assert info.max_size == 50
   assert info.max_times_sampled == 0
   assert info.sampler_options.prioritized.priority_exponent == pytest.approx(0.7)
   assert info.remover_options.fifo
-  assert _make(8, 1, 'uniform', _MEMORY)[0].info.sampler_options.uniform
+  assert _make(8, 1, _UNIFORM)[0].info.sampler_options.uniform
 
 
 def test_the_rate_limiter_holds_the_ratio_within_two_batches():
-  limiter = _make(8, 1, 'prioritized', _MEMORY)[0].info.rate_limiter_info
+  limiter = _make(8, 1, _PRIORITIZED)[0].info.rate_limiter_info
   assert limiter.samples_per_insert == 0.5
   assert limiter.min_size_to_sample == 20
   assert (limiter.min_diff, limiter.max_diff) == (10 - 16, 10 + 16)

@@ -67,9 +67,9 @@ def _with(name, fields, **sections):
       {name: _INF}
       for name in ('rho_clip', 'c_clip', 'policy_rho_clip', 'observation_clip', 'awr_max_weight')
     ),
-    {'entropy': _Penalty(threshold=-0.5)},
+    {'entropy': _Penalty(1.0, threshold=-0.5)},
     {'entropy': _Penalty(0.1, threshold=0.3)},
-    {'kl_to_behaviour': _Penalty(threshold=0.0)},
+    {'kl_to_behaviour': _Penalty(1.0, threshold=0.0)},
     {'min_std': 0.0},
     {'advantage_offset': -1.0},
   ],
@@ -131,11 +131,10 @@ def test_vmpo_halves_once(keep):
     config_validation.validate(_with('cartpole_vmpo', {'keep_advantages': keep}))
 
 
-@pytest.mark.parametrize('name, agent', [('catch_vtrace', 'vtrace'), ('catch_r2d2', 'r2d2')])
-def test_xla_is_refused_where_nothing_would_be_compiled(name, agent):
-  config_validation.validate(_with(name, {}))
-  with pytest.raises(types.UserError, match=rf'learner.xla \(True\) compiles .* {agent} makes'):
-    config_validation.validate(_with(name, {}, learner={'xla': True}))
+def test_a_target_is_refused_whose_weight_cannot_grow():
+  for name in on_policy_config.PENALTIES:
+    with pytest.raises(types.UserError, match=rf'agent.{name}.weight \(0.0\) must be > 0 with'):
+      config_validation.validate(_with('cartpole_ppo', {name: _Penalty(threshold=0.1)}))
 
 
 def test_xla_with_an_lstm_is_refused():
@@ -150,4 +149,6 @@ def test_xla_with_an_lstm_is_refused():
   'preset', [presets.vpg, presets.ppo, presets.vtrace, presets.awr, presets.vmpo]
 )
 def test_every_preset_is_accepted(preset):
-  preset().check()
+  config = registry.load('gym_vtrace')
+  replay = dataclasses.replace(config.replay, queue_size=preset().batch_size)
+  config_validation.validate(dataclasses.replace(config, agent=preset(), replay=replay))

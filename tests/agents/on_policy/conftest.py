@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from dm_env import specs
 import numpy as np
 import pytest
 import tensorflow as tf
 import tree
 
+from seed_acme import agent as agent_lib
 from seed_acme import config as config_lib
+from seed_acme import sizes
 from seed_acme import types
-from seed_acme.agents.on_policy import agent
 from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import learner
+from seed_acme.agents.on_policy import learnt_weights
+from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import network as network_lib
+from seed_acme.learning import learner as learner_lib
 
 _ACTIONS = {
   'discrete': specs.DiscreteArray(3),
@@ -24,11 +32,33 @@ _ACTIONS = {
 }
 
 
+class _Networks(loss_lib.Networks):
+  """What the learner has; what is asked of it and not its own is asked of the network that acts."""
+
+  def __getattr__(self, name):
+    return getattr(self.acting, name)
+
+  def __call__(self, inputs, state):
+    return self.acting(inputs, state)
+
+  @property
+  def trainable_variables(self):
+    return (*self.acting.trainable_variables, *self.weights.trainable_variables)
+
+
 @pytest.fixture
 def make_config():
-  """`make_config(**fields)`: unrolls of 6 transitions, 4 in an update."""
+  """`make_config(**fields)`: unrolls of 6 transitions, 4 in an update, which makes two passes, so
+  that advantages are prepared before them."""
   return lambda **fields: on_policy_config.OnPolicyConfig(
-    **{'unroll_length': 6, 'batch_size': 4, 'discount': 0.9, 'lambda_': 0.8, **fields}
+    **{
+      'unroll_length': 6,
+      'batch_size': 4,
+      'discount': 0.9,
+      'lambda_': 0.8,
+      'num_epochs': 2,
+      **fields,
+    }
   )
 
 
@@ -46,12 +76,17 @@ def make_network(make_spec):
 
   def make(config, action='discrete', seed=3, observation=None, **settings):
     tf.random.set_seed(seed)
-    network = agent.AGENT.make_network(
-      make_spec(action, observation),
-      config_lib.NetworkConfig(
-        **{'mlp_sizes': (5,), 'core_size': 4, 'activation': 'tanh', **settings}
+    spec = make_spec(action, observation)
+    network = _Networks(
+      network_lib.make_network(
+        spec,
+        config_lib.NetworkConfig(
+          **{'mlp_sizes': (5,), 'core_size': 4, 'activation': 'tanh', **settings}
+        ),
+        network_lib.make_distribution(spec, config),
+        config,
       ),
-      config,
+      learnt_weights.LearntWeights(config),
     )
     rng = np.random.default_rng(seed)
     for variable in network.trainable_variables:
@@ -85,7 +120,7 @@ def make_sample(make_spec):
 
   def make(network, config, action='discrete', seed=0, lag=0.0, step_type=None):
     rng = np.random.default_rng(seed)
-    rows = config_lib.unroll_rows(config)
+    rows = sizes.unroll_rows(config)
     shape = (rows, config.batch_size)
     normal = lambda *size: rng.normal(size=size).astype(np.float32)
     inputs = types.AgentInput(
@@ -110,6 +145,26 @@ def make_sample(make_spec):
     unroll = types.Unroll(state, inputs, outputs, np.zeros(shape, np.int64))
     return types.Sample(
       unroll, np.arange(config.batch_size, dtype=np.uint64), np.ones(config.batch_size)
+    )
+
+  return make
+
+
+@pytest.fixture
+def make_learner():
+  """`make_learner(network, config, losses, xla)`; losses(network, batch) instead of the loss."""
+
+  def make(network, config, losses=None, xla=False):
+    learning = learner.learning_of(network, config)
+    if losses is not None:
+      learning = dataclasses.replace(
+        learning, losses=lambda batch, key, progress: losses(network, batch)
+      )
+    agent = agent_lib.Agent(
+      agent_lib.Acting(lambda: network.acting, None, 0), lambda acting: learning
+    )
+    return learner_lib.Learner(
+      agent, published=range(len(network.acting.variables)), total_steps=1000, seed=1, xla=xla
     )
 
   return make

@@ -62,17 +62,21 @@ def _data(seed):
   }
 
 
-def _other_agent(tf_agents, **settings):
+def _value_net(tf_agents):
+  squeeze = tf.keras.layers.Lambda(lambda x: tf.squeeze(x, axis=-1))
+  return tf_agents.Sequential([tf.keras.layers.Dense(1), squeeze])
+
+
+def _other_agent(tf_agents, value_net=None, **settings):
   """Their agent with one dense layer each; a distribution is handed to its policy loss directly."""
   spec = tf_agents.tensor_spec
   categorical = tf.keras.layers.Lambda(lambda x: tf_agents.tfp.distributions.Categorical(logits=x))
-  squeeze = tf.keras.layers.Lambda(lambda x: tf.squeeze(x, axis=-1))
   return tf_agents.PPOClipAgent(
     tf_agents.time_step.time_step_spec(spec.TensorSpec([3], tf.float32)),
     spec.BoundedTensorSpec([], tf.int32, 0, _A - 1),
     optimizer=tf.keras.optimizers.Adam(),
     actor_net=tf_agents.Sequential([tf.keras.layers.Dense(_A), categorical]),
-    value_net=tf_agents.Sequential([tf.keras.layers.Dense(1), squeeze]),
+    value_net=value_net or _value_net(tf_agents),
     normalize_observations=False,
     normalize_rewards=False,
     value_pred_loss_coef=1.0,
@@ -125,9 +129,9 @@ def test_the_clipped_policy_loss_and_its_gradient(epsilon, tf_agents, make_confi
 
 @pytest.mark.parametrize('clip', [0.0, 0.3])
 def test_the_value_loss_and_its_gradient(clip, tf_agents, make_config, gradients):
-  other, x = _other_agent(tf_agents, value_clipping=clip), _data(2)
+  net, x = _value_net(tf_agents), _data(2)
+  other = _other_agent(tf_agents, net, value_clipping=clip)
   steps = tf_agents.time_step.restart(x['observation'], batch_size=_N)
-  net = other._value_net
 
   def ours():
     values, _ = net(x['observation'], steps.step_type)
@@ -141,9 +145,9 @@ def test_the_value_loss_and_its_gradient(clip, tf_agents, make_config, gradients
   (loss, found), (other_loss, other_found) = (
     gradients(function, net.trainable_variables) for function in (ours, theirs)
   )
-  np.testing.assert_allclose(loss, other_loss, rtol=1e-5)
+  np.testing.assert_allclose(loss, 0.5 * other_loss, rtol=1e-5)  # theirs has no half
   for a, b in zip(found, other_found):
-    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(a, 0.5 * b, rtol=1e-4, atol=1e-6)
     assert np.abs(b).max() > 1e-3
 
 

@@ -9,14 +9,13 @@ import tensorflow as tf
 import tree
 
 from seed_acme import config as config_lib
-from seed_acme import learner as learner_lib
-from seed_acme import multi_pass_learner
 from seed_acme import types
-from seed_acme.agents.on_policy import agent
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import presets
+from seed_acme.configs import registry
+from seed_acme.learning import objectives
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 _OF = ['unrolls', 'transitions']
@@ -38,6 +37,10 @@ def test_numbers_of_elements_and_of_minibatches(fields, expected, make_config):
   assert passes.num_epochs == 3
 
 
+def _check(config):
+  config.check(dataclasses.replace(registry.load('cartpole_ppo'), agent=config))
+
+
 @pytest.mark.parametrize(
   'of, size, number',
   [
@@ -50,18 +53,18 @@ def test_numbers_of_elements_and_of_minibatches(fields, expected, make_config):
 )
 def test_sizes_that_do_not_divide_are_refused(of, size, number, make_config):
   with pytest.raises(types.UserError, match=rf'minibatch_size \({size}\) .* the {number} {of}'):
-    learner.passes(make_config(minibatch_of=of, minibatch_size=size))
+    _check(make_config(minibatch_of=of, minibatch_size=size))
 
 
 def test_no_epoch_at_all_is_refused(make_config):
   with pytest.raises(types.UserError, match=r'agent.num_epochs \(0\) must be >= 1'):
-    learner.passes(make_config(num_epochs=0))
+    _check(make_config(num_epochs=0))
 
 
 def test_advantages_cannot_be_computed_anew_from_single_transitions(make_config):
   config = make_config(minibatch_of='transitions', recompute_advantages='minibatch')
   with pytest.raises(types.UserError, match="recompute_advantages .'minibatch'. needs whole"):
-    learner.passes(config)
+    _check(config)
   for fields in ({'recompute_advantages': 'epoch'}, {'minibatch_of': 'unrolls'}):
     passes = learner.passes(dataclasses.replace(config, **fields))
     assert passes.prepares_each_epoch == ('recompute_advantages' in fields)
@@ -79,12 +82,6 @@ class _Spy:
     return loss_lib.loss(network, batch, self.config)
 
 
-def _learner(network, config, spy):
-  return multi_pass_learner.MultiPassLearner(
-    network, spy, config, 1000, learner.passes(config), seed=1, xla=False
-  )
-
-
 def _numbered(sample):
   """With the number of each transition in place of the value when acting."""
   prediction = sample.unroll.outputs.prediction
@@ -95,13 +92,13 @@ def _numbered(sample):
 
 @pytest.mark.parametrize('of, size', [('unrolls', 2), ('transitions', 6)])
 def test_every_transition_is_learnt_as_often_as_there_are_epochs(
-  of, size, make_config, make_network, make_sample
+  of, size, make_config, make_network, make_sample, make_learner
 ):
   config = make_config(minibatch_of=of, minibatch_size=size, num_epochs=3)
   network = make_network(config)
   sample, numbers = _numbered(make_sample(network, config))
   spy = _Spy(config)
-  subject = _learner(network, config, spy)
+  subject = make_learner(network, config, spy)
   for _ in range(2):
     metrics = subject.step(sample, agent_steps=0).metrics
   seen = [values for values, _, _ in spy.seen]
@@ -125,7 +122,7 @@ def test_a_minibatch_has_all_leaves_of_the_same_elements(
   config = make_config(minibatch_of=of, minibatch_size=2)
   network = make_network(config, 'nested', core='lstm' if of == 'unrolls' else 'none')
   sample = make_sample(network, config, 'nested')
-  batch = learner.prepare(network, sample, True, config)
+  batch = learner.prepare(network, sample, True, config).batch
   indices = [3, 1] if of == 'unrolls' else [5, 23]
   taken = learner.take(batch, tf.constant(indices), config)
   tree.assert_same_structure(taken, batch)
@@ -140,7 +137,7 @@ def test_a_minibatch_has_all_leaves_of_the_same_elements(
     pick = lambda x: np.stack([np.asarray(x)[1, 1], np.asarray(x)[5, 3]])
     whole = learner.prepare(
       network, sample, True, dataclasses.replace(config, minibatch_of='unrolls')
-    )
+    ).batch
     expected = tree.map_structure(pick, whole._replace(initial_state=()))
     assert taken.inputs.observation.shape == (2, 4)
   for a, b in zip(tree.flatten(taken), tree.flatten(expected)):
@@ -173,12 +170,12 @@ def test_one_minibatch_of_all_is_the_same_by_unrolls_and_by_transitions(
     config = make_config(minibatch_of=of, **fields)
     network = make_network(config, 'continuous', separate_value_network=True)
     sample = make_sample(network, config, 'continuous', lag=0.3)
-    batch = learner.prepare(network, sample, True, config)
+    batch = learner.prepare(network, sample, True, config).batch
     order = np.random.default_rng(0).permutation(on_policy_config.num_elements(config))
     batch = learner.take(batch, tf.constant(order), config)
     results.append(
       gradients(
-        lambda: loss_lib.loss(network, batch, config).loss,  # noqa: B023
+        lambda: loss_lib.loss(network, batch, config).losses['policy'],  # noqa: B023
         network.trainable_variables,
       )
     )
@@ -188,7 +185,7 @@ def test_one_minibatch_of_all_is_the_same_by_unrolls_and_by_transitions(
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
-def _targets_by_epoch(recompute, make_config, make_network, make_sample):
+def _targets_by_epoch(recompute, make_config, make_network, make_sample, make_learner):
   """What the spy saw in three epochs, the weights moving between them, and the network."""
   config = make_config(
     num_epochs=3,
@@ -198,15 +195,17 @@ def _targets_by_epoch(recompute, make_config, make_network, make_sample):
   )
   network = make_network(config)
   sample, spy = make_sample(network, config), _Spy(config)
-  _learner(network, config, spy).step(sample, agent_steps=0)
+  make_learner(network, config, spy).step(sample, agent_steps=0)
   return [spy.seen[i][1:] for i in range(3)], network
 
 
 @pytest.mark.parametrize('recompute', ['never', 'epoch', 'minibatch'])
 def test_prepared_targets_change_between_epochs_only_when_asked(
-  recompute, make_config, make_network, make_sample
+  recompute, make_config, make_network, make_sample, make_learner
 ):
-  epochs, network = _targets_by_epoch(recompute, make_config, make_network, make_sample)
+  epochs, network = _targets_by_epoch(
+    recompute, make_config, make_network, make_sample, make_learner
+  )
   for name, number in (('targets', 0), ('advantages', 1)):
     totals = [np.square(epoch[number]).sum() for epoch in epochs]
     assert (np.ptp(totals) < 1e-3) == (recompute != 'epoch'), name
@@ -225,13 +224,15 @@ def test_recomputing_in_each_minibatch_uses_the_weights_of_the_moment(
       recompute_advantages=recompute, advantage='vtrace', policy_loss='vtrace', values=_AVERAGE
     )
     network = make_network(config)
+    learner.prepare(network, make_sample(network, config, seed=9), True, config)  # statistics
     sample = make_sample(network, config, lag=0.5)
-    batch = learner.prepare(network, sample, True, config)
-    stale = loss_lib.loss(network, batch, config).loss
+    batch = learner.prepare(network, sample, True, config).batch
+    stale = loss_lib.loss(network, batch, config).losses['policy']
     for variable in network.trainable_variables:
       variable.assign(variable * 1.3)
-    moved = loss_lib.loss(network, batch, config).loss
-    fresh = loss_lib.loss(network, learner.prepare(network, sample, False, config), config).loss
+    moved = loss_lib.loss(network, batch, config).losses['policy']
+    again = learner.prepare(network, sample, False, config).batch
+    fresh = loss_lib.loss(network, again, config).losses['policy']
     losses[recompute] = float(stale), float(moved), float(fresh)
   assert losses['never'][0] == pytest.approx(losses['minibatch'][0], rel=1e-5)
   assert losses['minibatch'][1] == pytest.approx(losses['minibatch'][2], rel=1e-5)
@@ -247,7 +248,7 @@ def test_observation_statistics_change_in_finish_alone(
   sample = make_sample(network, config)
   statistics = network.observations.variables
   before = [np.array(v) for v in statistics]
-  batch = learner.prepare(network, sample, True, config)
+  batch = learner.prepare(network, sample, True, config).batch
   loss_lib.loss(network, batch, config)
   for a, b in zip(before, statistics):
     np.testing.assert_array_equal(a, b)
@@ -265,7 +266,9 @@ def test_observation_statistics_change_in_finish_alone(
 
 
 @pytest.mark.parametrize('name', ['vpg', 'ppo', 'vtrace', 'awr', 'vmpo'])
-def test_an_update_of_the_agent_is_its_parts_in_order(name, make_network, make_sample):
+def test_an_update_of_the_agent_is_its_parts_in_order(
+  name, make_network, make_sample, make_learner
+):
   """Two passes of one minibatch each, by hand and in the graphs of the learner."""
   config = getattr(presets, name)(
     unroll_length=6,
@@ -278,22 +281,14 @@ def test_an_update_of_the_agent_is_its_parts_in_order(name, make_network, make_s
   )
   networks = [make_network(config, 'nested') for _ in range(2)]
   sample = make_sample(networks[0], config, 'nested', lag=0.2)
-  subject = multi_pass_learner.MultiPassLearner(
-    networks[0],
-    lambda network, batch: agent.AGENT.loss(network, batch, config),
-    config,
-    1000,
-    agent.AGENT.passes(config),
-    seed=1,
-    xla=False,
-  )
+  subject = make_learner(networks[0], config)
   metrics = subject.step(sample, agent_steps=0).metrics
   variables, losses = networks[1].trainable_variables, []
-  optimizer = learner_lib.make_optimizer(config.optimizer, tf.Variable(0.01))
-  batch = learner.prepare(networks[1], sample, True, config)
+  optimizer = objectives.make_optimizer(config.optimizer, tf.Variable(0.01))
+  batch = learner.prepare(networks[1], sample, True, config).batch
   for _ in range(2):
     with tf.GradientTape() as tape:
-      losses.append(loss_lib.loss(networks[1], batch, config).loss)
+      losses.append(loss_lib.loss(networks[1], batch, config).losses['policy'])
     gradients, _ = tf.clip_by_global_norm(
       tape.gradient(losses[-1], variables), config.optimizer.max_gradient_norm
     )

@@ -75,7 +75,7 @@ def _expected(network, sample, config):
   return {
     'policy': np.mean(policy),
     'value': config.value_cost
-    * np.mean([((estimates[row][0] - values[row]) / std) ** 2 for row in rows]),
+    * np.mean([0.5 * ((estimates[row][0] - values[row]) / std) ** 2 for row in rows]),
     'penalties': -config.entropy.weight * entropy + config.kl_from_behaviour.weight * kl,
     'adjustment': config.kl_from_behaviour.weight * (config.kl_from_behaviour.threshold - kl),
   }, {
@@ -117,15 +117,16 @@ def test_equals_a_slow_loop_over_transitions(choice, seed, make_config, make_net
   network = make_network(
     config, core='none' if 'transitions' in choice else 'lstm', separate_value_network=True
   )
+  learner.prepare(network, make_sample(network, config, seed=9), True, config)  # first statistics
   sample = make_sample(network, config, seed=seed, lag=0.5)
-  batch = learner.prepare(network, sample, True, config)
+  batch = learner.prepare(network, sample, True, config).batch
   expected, expected_metrics = _expected(network, sample, config)
   output = loss_lib.loss(network, batch, config)
   for name, value in expected.items():
     np.testing.assert_allclose(
       output.metrics[f'loss/{name}'], value, rtol=1e-4, atol=1e-5, err_msg=name
     )
-  np.testing.assert_allclose(output.loss, sum(expected.values()), rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(output.losses['policy'], sum(expected.values()), rtol=1e-4, atol=1e-5)
   for name, value in expected_metrics.items():
     np.testing.assert_allclose(output.metrics[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
   assert output.priorities is None
@@ -135,7 +136,7 @@ def test_the_temperature_is_among_the_metrics_of_vmpo_alone(make_config, make_ne
   for name in ('vmpo', 'ppo'):
     config = make_config(policy_loss=name, vmpo_initial_temperature=0.6)
     network = make_network(config)
-    batch = learner.prepare(network, make_sample(network, config), True, config)
+    batch = learner.prepare(network, make_sample(network, config), True, config).batch
     metrics = loss_lib.loss(network, batch, config).metrics
     assert ('policy/temperature' in metrics) == (name == 'vmpo')
     if name == 'vmpo':

@@ -1,10 +1,11 @@
-"""The on-policy network: gradients, memory, free deviations, learnt weights, names."""
+"""The on-policy network: gradients, memory, learnt weights, names."""
 
 import collections
 
 from dm_env import specs
 import numpy as np
 import pytest
+import sonnet as snt
 import tensorflow as tf
 
 from seed_acme import types
@@ -12,6 +13,7 @@ from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import presets
+from seed_acme.checks import dotted_path
 
 _KINDS = ['discrete', 'continuous', 'multi_discrete', 'nested']
 _PRESETS = ['vpg', 'ppo', 'vtrace', 'awr', 'vmpo']
@@ -26,9 +28,9 @@ def _preset(name, **fields):
 
 
 def _loss_gradients(network, sample, config, gradients):
-  batch = learner.prepare(network, sample, True, config)
+  batch = learner.prepare(network, sample, True, config).batch
   _, found = gradients(
-    lambda: loss_lib.loss(network, batch, config).loss, network.trainable_variables
+    lambda: loss_lib.loss(network, batch, config).losses['policy'], network.trainable_variables
   )
   return dict(zip((v.name for v in network.trainable_variables), found))
 
@@ -87,39 +89,76 @@ def test_unrolling_equals_stepping(separate, core, make_config, make_network, ma
     np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def _params(network, observation):
-  shape = observation.shape[:1]
-  inputs = types.AgentInput(
-    tf.fill(shape, tf.constant(types.MID, tf.uint8)),
-    tf.zeros(shape),
-    tf.ones(shape),
-    tf.zeros([*shape, 2]),
-    observation,
-  )
-  return network(inputs, ())[0].policy_params.numpy()
+class _OwnNetwork(snt.Module):
+  """A user's network; names(network): its `value_layer`, if it has one."""
+
+  def __init__(self, names=None):
+    super().__init__(name='own')
+    self.policy, self.value = snt.Linear(3, name='p'), snt.Linear(1, name='v')
+    if names is not None:
+      self.value_layer = names(self)
+
+  def initial_state(self, batch_size):
+    return ()
+
+  def __call__(self, inputs, state):
+    x = inputs.observation
+    return types.ActorCriticOutput(self.policy(x), self.value(x)[..., 0]), ()
+
+  unroll = __call__
 
 
-@pytest.mark.parametrize('free', [False, True])
-def test_free_deviations_do_not_depend_on_the_observation(free, make_config, make_network):
-  network = make_network(make_config(state_independent_std=free, initial_std=0.6), 'continuous')
-  params = _params(network, tf.random.stateless_normal([5, 4], [1, 2]))
-  spread = np.ptp(params, axis=0)
-  assert (spread[:2] > 0.01).all(), 'the means depend on it'
-  assert (spread[2:] > 0.01).all() == (not free)
-  if free:
-    assert not spread[2:].any()
-    [variable] = [v for v in network.trainable_variables if 'free_std' in v.name]
-    variable.assign([9.0, 9.0, 0.0, 1.0])  # of the means nothing may be taken from it
-    moved = _params(network, tf.random.stateless_normal([5, 4], [1, 2]))
-    np.testing.assert_array_equal(moved[:, :2], params[:, :2])
-    std = network.distribution.normal(moved).std.numpy()
-    np.testing.assert_allclose(std[:, 0], 0.6, rtol=1e-5)
-    assert (std[:, 1] > 0.7).all()
+def _own(config, make_network, monkeypatch, names=None):
+  monkeypatch.setattr(dotted_path, 'load_object', lambda *_: lambda *_: _OwnNetwork(names))
+  return make_network(config, module='own:Net')
 
 
-def test_discrete_actions_have_no_free_deviations(make_config, make_network):
-  network = make_network(make_config(state_independent_std=True), 'discrete')
-  assert not [v for v in network.variables if 'free_std' in v.name]
+@pytest.mark.parametrize(
+  'settings',
+  [
+    {},
+    {'head_sizes': (4,)},
+    {'separate_value_network': True},
+    {'core': 'lstm'},
+    {'frame_stack': 2, 'torso': 'mlp'},
+  ],
+)
+def test_compensation_rescales_the_last_layer_of_the_value_and_adds_no_variable(
+  settings, make_config, make_network
+):
+  config = make_config(values=_AVERAGE, value_clip=0.1)
+  image = specs.Array((3, 3), np.uint8) if 'frame_stack' in settings else None
+  network = make_network(config, observation=image, **settings)
+  network.values.update(tf.constant([0.0, 2.0]), tf.fill([2], True))
+  before = {v.name: v.numpy() for v in network.trainable_variables}
+  network.values.update(tf.constant([-5.0, 95.0]), tf.fill([2], True))
+  changed = [v for v in network.trainable_variables if (v.numpy() != before[v.name]).any()]
+  assert [v.shape[-1] for v in changed] == [1, 1]
+  assert all('value' in v.name and '/hidden' not in v.name for v in changed)
+  assert not any(name.endswith(('scale:0', 'shift:0')) for name in before)
+
+
+def test_a_network_of_ones_own_that_names_no_layer_has_one_appended(
+  make_config, make_sample, make_network, monkeypatch, gradients
+):
+  config = make_config(values=_AVERAGE)
+  named = _own(config, make_network, monkeypatch, lambda network: network.value)
+  network = _own(config, make_network, monkeypatch)
+  extra = {v.name for v in network.trainable_variables} - {
+    v.name for v in named.trainable_variables
+  }
+  assert extra == {'on_policy/values/scale:0', 'on_policy/values/shift:0'} and extra <= {
+    v.name for v in network.variables
+  }
+  learner.prepare(network, make_sample(network, config), True, config)
+  found = _loss_gradients(network, make_sample(network, config, seed=1), config, gradients)
+  assert all(np.abs(found[name]).max() > 0 for name in extra)
+
+
+@pytest.mark.parametrize('layer', [snt.LayerNorm(-1, True, True), 'v', tf.zeros([4, 1])])
+def test_a_value_layer_that_is_none_is_refused(layer, make_config, make_network, monkeypatch):
+  with pytest.raises(types.UserError, match=r'value_layer of _OwnNetwork .*w \[H, 1\] and b \[1\]'):
+    _own(make_config(values=_AVERAGE), make_network, monkeypatch, lambda _: layer)
 
 
 def _full(make_config, **fields):
@@ -138,12 +177,12 @@ def _full(make_config, **fields):
 
 def test_learnt_weights_start_where_they_are_told(make_config, make_network):
   network = make_network(_full(make_config), 'continuous')
-  weights = network.penalty_weights()
+  weights = network.weights.penalty_weights()
   assert list(weights) == ['entropy', 'kl_to_behaviour', 'kl_from_behaviour']
   np.testing.assert_allclose(list(weights.values()), [0.2, 0.4, 3.0], rtol=1e-5)
-  np.testing.assert_allclose(network.temperature(), 0.7, rtol=1e-5)
-  assert make_network(make_config()).temperature() is None
-  assert make_network(make_config()).penalty_weights() == {}
+  np.testing.assert_allclose(network.weights.temperature(), 0.7, rtol=1e-5)
+  assert make_network(make_config()).weights.temperature() is None
+  assert make_network(make_config()).weights.penalty_weights() == {}
 
 
 def test_gradients_flow_into_learnt_weights_only(make_config, make_network, gradients):
@@ -154,7 +193,8 @@ def test_gradients_flow_into_learnt_weights_only(make_config, make_network, grad
     'kl_from_behaviour_parameter:0',
     'temperature_parameter:0',
   ]
-  _, found = gradients(lambda: tf.add_n(list(network.penalty_weights().values())), parameters)
+  weights = network.weights.penalty_weights
+  _, found = gradients(lambda: tf.add_n(list(weights().values())), parameters)
   by_name = {v.name.split('/')[-1]: g for v, g in zip(parameters, found)}
   np.testing.assert_allclose(by_name['entropy_parameter:0'], 0.2, rtol=1e-5)
   np.testing.assert_allclose(by_name['kl_from_behaviour_parameter:0'], 2.0 * 3.0, rtol=1e-5)
@@ -165,7 +205,7 @@ def test_gradients_flow_into_learnt_weights_only(make_config, make_network, grad
 def test_names_are_unique_and_every_variable_is_carried(separate, make_config, make_network):
   network = make_network(
     _full(make_config), 'continuous', core='lstm', separate_value_network=separate
-  )
+  ).acting
   names = collections.Counter(v.name for v in network.variables)
   assert max(names.values()) == 1
   found = {
@@ -180,7 +220,7 @@ def test_names_are_unique_and_every_variable_is_carried(separate, make_config, m
 
 
 def test_a_copy_of_the_variables_says_the_same(make_config, make_network, make_sample):
-  """Statistics and learnt weights are among what is published."""
+  """Statistics are among what is published."""
   config = _full(make_config)
   one, two = (make_network(config, 'continuous', seed=seed) for seed in (1, 2))
   sample = make_sample(one, config, 'continuous')

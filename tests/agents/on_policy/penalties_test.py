@@ -1,5 +1,7 @@
 """Penalties: what they measure, fixed and learnt weights, penalties in rewards."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import sonnet as snt
@@ -190,7 +192,7 @@ def test_penalties_in_rewards_in_both_signs(way, sign, make_config, make_network
   config = make_config(penalties_in_rewards=way, **_IN_REWARDS)
   network = make_network(config)
   sample = make_sample(network, config, lag=0.5)
-  targets = learner.prepare(network, sample, True, config).targets
+  targets = learner.prepare(network, sample, True, config).batch.targets
   for row, reward in _rewards_to_learn(network, sample, sign).items():
     np.testing.assert_allclose(targets[row], reward, rtol=1e-4, atol=1e-5)
 
@@ -202,10 +204,10 @@ def test_a_penalty_is_in_the_rewards_or_in_the_loss(
   """Not in both: it would count twice. Its weight is learnt from the same excess all the same."""
   config = make_config(penalties_in_rewards=way, **_IN_REWARDS)
   network = make_network(config)
-  batch = learner.prepare(network, make_sample(network, config, lag=0.5), True, config)
-  [parameter] = [v for v in network.variables if 'entropy_parameter' in v.name]
+  batch = learner.prepare(network, make_sample(network, config, lag=0.5), True, config).batch
+  [parameter] = [v for v in network.weights.variables if 'entropy_parameter' in v.name]
   run = lambda: loss_lib.loss(network, batch, config)
-  _, [slope] = gradients(lambda: run().loss, [parameter])
+  _, [slope] = gradients(lambda: run().losses['policy'], [parameter])
   metrics = run().metrics
   total = sum(
     0.3 * metrics[f'penalty/{name}']
@@ -227,21 +229,24 @@ def test_recomputing_in_each_minibatch_takes_the_penalties_of_the_moment(
   )
   network = make_network(config)
   sample = make_sample(network, config, lag=0.5)
-  batch = learner.prepare(network, sample, True, config)
+  batch = learner.prepare(network, sample, True, config).batch
+  prepared = learner.prepare(
+    network, sample, True, dataclasses.replace(config, recompute_advantages='never')
+  ).batch
   for variable in network.trainable_variables:
     if 'parameter' not in variable.name:
       variable.assign(variable * 1.5)
   values = network.unroll(sample.unroll.inputs, ())[0].value.numpy()
   rewards = _rewards_to_learn(network, sample, sign)
-  expected = np.mean([(rewards[row] - values[row]) ** 2 for row in rewards])
-  stale = np.mean([(batch.targets[row] - values[row]) ** 2 for row in rewards])
+  expected = 0.5 * np.mean([(rewards[row] - values[row]) ** 2 for row in rewards])
+  stale = 0.5 * np.mean([(prepared.targets[row] - values[row]) ** 2 for row in rewards])
   loss = loss_lib.loss(network, batch, config).metrics['loss/value']
   np.testing.assert_allclose(loss, expected, rtol=1e-4)
   assert abs(stale - expected) > 1e-3
 
 
-def test_a_learnt_weight_starts_at_1_unless_it_is_given(make_config, make_network):
-  config = make_config(entropy=Penalty(threshold=-0.5), kl_to_behaviour=Penalty(0.2, 0.1, 3.0))
-  weights = make_network(config).penalty_weights()
+def test_a_learnt_weight_starts_where_it_is_told(make_config, make_network):
+  config = make_config(entropy=Penalty(1.0, -0.5), kl_to_behaviour=Penalty(0.2, 0.1, 3.0))
+  weights = make_network(config).weights.penalty_weights()
   np.testing.assert_allclose(weights['entropy'], 1.0)
   np.testing.assert_allclose(weights['kl_to_behaviour'], 0.2, rtol=1e-5)

@@ -7,12 +7,16 @@ import pytest
 import tensorflow as tf
 import tree
 
-from seed_acme import counting
+from seed_acme import agent as agent_lib
+from seed_acme import config as config_lib
+from seed_acme import core
 from seed_acme import types
 from seed_acme.agents.on_policy import agent
 from seed_acme.agents.on_policy import network as network_lib
+from seed_acme.agents.on_policy import policy
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
+from seed_acme.utils import counting
 
 _KINDS = ['discrete', 'continuous', 'multi_discrete', 'nested']
 _CONTINUOUS = ['tanh_normal', 'clipped_normal', 'deterministic_tanh']
@@ -30,6 +34,7 @@ def _exploration(distribution, number, is_evaluation):
     tf.constant(rng.random((number, distribution.num_uniforms)), tf.float32),
     tf.zeros([number]),
     tf.constant(is_evaluation),
+    tf.zeros([number], tf.int64),
   )
 
 
@@ -43,7 +48,7 @@ def test_evaluation_rows_take_the_mode_and_the_others_a_sample(
   prediction = _prediction(distribution, 6)
   evaluated = np.array([True, False, True, False, False, True])
   exploration = _exploration(distribution, 6, evaluated)
-  output = agent.AGENT.select_actions(spec, prediction, exploration, config)
+  output = policy.select_actions(prediction, exploration, distribution=distribution)
   assert output.prediction is prediction
   mode = distribution.mode(prediction.policy_params)
   sample = distribution.sample(prediction.policy_params, exploration.uniforms)
@@ -60,14 +65,16 @@ def test_evaluation_rows_take_the_mode_and_the_others_a_sample(
 @pytest.mark.parametrize('kind', _KINDS)
 def test_num_uniforms_is_what_one_sample_takes(kind, continuous, make_config, make_spec):
   spec = make_spec(kind)
-  distribution = network_lib.make_distribution(spec, make_config(action_distribution=continuous))
-  assert agent.AGENT.num_uniforms(spec) == distribution.num_uniforms > 0
+  config = make_config(action_distribution=continuous)
+  distribution = network_lib.make_distribution(spec, config)
+  made = agent.make_agent(spec, config_lib.NetworkConfig(), config)
+  assert made.acting.num_uniforms == distribution.num_uniforms > 0
 
 
-def test_it_learns_from_a_queue_without_priorities(make_config):
-  spec = agent.AGENT.replay_spec(make_config())
-  assert (spec.kind, spec.memory) == ('queue', None)
-  assert agent.AGENT.initial_priorities is None and agent.AGENT.after_update is None
+def test_it_learns_from_a_queue_without_priorities(make_config, make_spec):
+  assert make_config().replay_spec() == core.ReplaySpec('queue')
+  made = agent.make_agent(make_spec(), config_lib.NetworkConfig(), make_config())
+  assert made.initial_priorities is None
 
 
 class _Sink:
@@ -103,17 +110,12 @@ def test_what_is_returned_is_what_is_stored(kind, make_config, make_spec, make_n
   evaluated; the network is told the previous action, so a wrong one would change the rest."""
   spec, config = make_spec(kind), make_config(unroll_length=3)
   network = make_network(config, kind, previous_action_input=True)
-  policy = policy_lib.Policy(
-    spec,
-    network,
-    functools.partial(_select, spec, config),
-    agent.AGENT.num_uniforms(spec),
-    policy_lib.PublishedVariables(),
-  )
+  select = functools.partial(policy.select_actions, distribution=network.distribution)
+  acting = agent_lib.Acting(lambda: network, select, network.distribution.num_uniforms)
   sink, rng = _Sink(), np.random.default_rng(0)
   server = server_lib.InferenceServer(
     spec=spec,
-    policy=policy,
+    policy=policy_lib.Policy(spec, acting, policy_lib.PublishedVariables()),
     num_training=2,
     num_environments=4,
     unroll_length=3,
@@ -140,7 +142,7 @@ def test_what_is_returned_is_what_is_stored(kind, make_config, make_spec, make_n
       (),
     )
     mode = network.distribution.mode(prediction.policy_params)
-    for action, m, stored in zip(*map(tree.flatten, (actions, mode, server._slots.action))):
+    for action, m, stored in zip(*map(tree.flatten, (actions, mode, server.slots.action))):
       np.testing.assert_allclose(action[2:], m[2:], rtol=1e-5, atol=1e-6)
       np.testing.assert_array_equal(stored, action)
     replies.append(actions)
@@ -152,7 +154,3 @@ def test_what_is_returned_is_what_is_stored(kind, make_config, make_spec, make_n
     np.testing.assert_array_equal(stored, np.stack(returned, axis=1)[:2])
     np.testing.assert_array_equal(told[:, 1:], stored[:, :-1])
     assert not told[:, 0].any()
-
-
-def _select(spec, config, prediction, exploration):
-  return agent.AGENT.select_actions(spec, prediction, exploration, config)

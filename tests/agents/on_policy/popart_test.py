@@ -35,7 +35,8 @@ def _values(network, sample):
 def _raw(network, sample, config):
   """Targets, advantages and behaviour values in units of the reward, without normalisation."""
   plain = dataclasses.replace(config, values=on_policy_config.NormalizationConfig())
-  batch = learner.prepare(_Plain(network), sample, True, plain)
+  networks = loss_lib.Networks(_Plain(network), network.weights)
+  batch = learner.prepare(networks, sample, True, plain).batch
   return batch.targets.numpy(), batch.advantages.numpy(), batch.behaviour_values, batch.mask.numpy()
 
 
@@ -56,9 +57,6 @@ class _Plain:
   def value_when_acting(self, value):
     return value
 
-  def penalty_weights(self):
-    return {}
-
 
 @pytest.mark.parametrize('order', ['statistics_first', 'targets_first'])
 @pytest.mark.parametrize('compensates', [True, False])
@@ -66,7 +64,7 @@ def test_the_two_orders_differ_in_the_statistics_that_normalise(order, compensat
   network, sample, config = make(popart_order=order, value_compensation=compensates)
   targets, advantages, _, mask = _raw(network, sample, config)
   old = float(network.values.mean()), float(network.values.std())
-  batch = learner.prepare(network, sample, True, config)
+  batch = learner.prepare(network, sample, True, config).batch
   new = float(network.values.mean()), float(network.values.std())
   assert abs(new[0] - old[0]) > 1 and abs(new[1] - old[1]) > 1
   mean, std = new if order == 'statistics_first' else old
@@ -115,14 +113,14 @@ def test_the_value_loss_is_in_normalised_units(of, make, gradients):
   """And its gradient with respect to the last bias is that of the network's own output."""
   network, sample, config = make(minibatch_of=of, value_compensation=False)
   targets, _, _, mask = _raw(network, sample, config)
-  batch = learner.prepare(network, sample, True, config)
+  batch = learner.prepare(network, sample, True, config).batch
   metrics = loss_lib.loss(network, batch, config).metrics
   mean, std = network.values.mean().numpy(), network.values.std().numpy()
   outputs = ((_values(network, sample)[:-1] - mean) / std).reshape(targets.shape)
   errors = ((targets - mean) / std - outputs)[mask]
   np.testing.assert_allclose(metrics['loss/value'], np.mean(errors**2), rtol=1e-3)
   [bias] = [v for v in network.trainable_variables if v.name.endswith('heads/value/b:0')]
-  _, [gradient] = gradients(lambda: loss_lib.loss(network, batch, config).loss, [bias])
+  _, [gradient] = gradients(lambda: loss_lib.loss(network, batch, config).losses['policy'], [bias])
   np.testing.assert_allclose(gradient, [-2 * np.mean(errors)], rtol=1e-3)
 
 
@@ -131,7 +129,7 @@ def test_the_loss_recomputes_in_the_same_units(make):
   losses = []
   for recompute in ('never', 'minibatch'):
     network, sample, config = make(recompute_advantages=recompute)
-    batch = learner.prepare(network, sample, True, config)
+    batch = learner.prepare(network, sample, True, config).batch
     metrics = loss_lib.loss(network, batch, config).metrics
     losses.append([metrics['loss/policy'], metrics['loss/value']])
   np.testing.assert_allclose(*losses, rtol=1e-3)
@@ -158,15 +156,14 @@ def test_a_clipped_change_of_the_value_is_counted_from_the_value_when_acting(
       prediction=outputs.prediction._replace(value=_values(network, sample))
     )
     sample = sample._replace(unroll=sample.unroll._replace(outputs=outputs))
-    batch = learner.prepare(network, sample, True, config)
+    batch = learner.prepare(network, sample, True, config).batch
     losses[clip] = [_value_loss(network, batch, config)]
     if recompute == 'epoch':
-      batch = learner.prepare(network, sample, False, config)
+      batch = learner.prepare(network, sample, False, config).batch
       losses[clip].append(_value_loss(network, batch, config))
     [bias] = [v for v in network.variables if v.name.endswith('heads/value/b:0')]
-    [scale] = [v for v in network.variables if v.name.endswith('values/scale:0')]
     errors = _errors(network, batch, config)
-    bias.assign_add([np.sign(errors) * 0.5 / scale.numpy()])
+    bias.assign_add([np.sign(errors) * 0.5])
     if recompute != 'minibatch':  # which has other targets by now
       losses[clip].append(_value_loss(network, batch, config))
   unclipped, clipped = losses[0.0], losses[0.05]
@@ -196,5 +193,44 @@ def test_values_when_acting_go_through_a_checkpoint(compensates, make):
   for a, b in zip(other.variables, network.variables):
     assert a.name == b.name
     a.assign(b)
-  again = [learner.prepare(x, sample, False, config).behaviour_values for x in (network, other)]
+  again = [
+    learner.prepare(x, sample, False, config).batch.behaviour_values for x in (network, other)
+  ]
   np.testing.assert_array_equal(*again)
+
+
+def _learnt(make_config, make_network, make_sample, make_learner, scale, fields):
+  """Weights after some updates, values in units of the scale; the rewards are times `scale`."""
+  config = make_config(
+    values=_AVERAGE, reward_scale=scale, num_epochs=2, normalize_advantages=True, **fields
+  )
+  network = make_network(config)
+  subject = make_learner(network, config)
+  for update in range(4):  # of growing rewards, acted by the weights as they are
+    sample = make_sample(network, config, seed=update)
+    inputs = sample.unroll.inputs
+    inputs = inputs._replace(reward=np.float32(4.0**update) * (2 + inputs.reward))
+    subject.step(sample._replace(unroll=sample.unroll._replace(inputs=inputs)), 0)
+  return [v.numpy() for v in network.trainable_variables], _values(network, sample) / scale
+
+
+@pytest.mark.parametrize(
+  'fields',
+  [
+    {'minibatch_of': 'transitions', 'value_loss': 'huber', 'value_clip': 0.2},
+    {'recompute_advantages': 'minibatch', 'popart_order': 'targets_first'},
+    {'value_compensation': False, 'value_clip': 0.2},
+  ],
+)
+def test_what_is_learnt_does_not_depend_on_the_scale_of_the_rewards(
+  fields, make_config, make_network, make_sample, make_learner
+):
+  """Adam, clipped gradients and all: the weights are the same, and the values times the scale."""
+  weights, values = _learnt(make_config, make_network, make_sample, make_learner, 1.0, fields)
+  for scale in (0.01, 1000.0):
+    other, other_values = _learnt(
+      make_config, make_network, make_sample, make_learner, scale, fields
+    )
+    for a, b in zip(weights, other):
+      np.testing.assert_allclose(b, a, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(other_values, values, rtol=1e-3, atol=1e-3 * np.std(values))

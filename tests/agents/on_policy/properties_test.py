@@ -40,7 +40,7 @@ def _preset(name, **fields):
 
 def _run(network, batch, config, gradients):
   loss, found = gradients(
-    lambda: loss_lib.loss(network, batch, config).loss, network.trainable_variables
+    lambda: loss_lib.loss(network, batch, config).losses['policy'], network.trainable_variables
   )
   return [loss, *found]
 
@@ -60,7 +60,7 @@ def _with_prediction(sample, **fields):
 def test_permuting_a_minibatch_changes_nothing(name, make_network, make_sample, gradients):
   config = _preset(name)
   network = make_network(config)
-  batch = learner.prepare(network, make_sample(network, config, lag=0.3), True, config)
+  batch = learner.prepare(network, make_sample(network, config, lag=0.3), True, config).batch
   number = on_policy_config.num_elements(config)
   order = np.random.default_rng(0).permutation(number)
   results = [
@@ -73,18 +73,24 @@ def test_permuting_a_minibatch_changes_nothing(name, make_network, make_sample, 
 
 
 @pytest.mark.parametrize('kind', ['discrete', 'continuous'])
-@pytest.mark.parametrize('recompute', ['never', 'minibatch'])
+@pytest.mark.parametrize(
+  'recompute, penalties_in_rewards',
+  [('never', 'subtracted'), ('minibatch', 'subtracted'), ('never', 'none')],
+)
 @pytest.mark.parametrize('name', _PRESETS)
 def test_nan_in_everything_masked_changes_no_bit(
-  name, recompute, kind, make_network, make_sample, gradients
+  name, recompute, penalties_in_rewards, kind, make_network, make_sample, gradients
 ):
-  """Rewards and discounts into FIRST rows; what was stored in LAST rows."""
+  """Rewards and discounts into FIRST rows; what was stored in LAST rows.
+
+  Penalties have a gradient of their own where they are not in the rewards.
+  """
   of = 'unrolls' if recompute == 'minibatch' else _preset(name).minibatch_of
   config = _preset(
     name,
     recompute_advantages=recompute,
     minibatch_of=of,
-    penalties_in_rewards='subtracted',
+    penalties_in_rewards=penalties_in_rewards,
     max_abs_reward=1.0,
   )
   results = []
@@ -106,7 +112,7 @@ def test_nan_in_everything_masked_changes_no_bit(
         value=nan(at_last, prediction.value),
         policy_params=nan(at_last[..., None], prediction.policy_params),
       )
-    batch = learner.prepare(network, sample, True, config)
+    batch = learner.prepare(network, sample, True, config).batch
     metrics = learner.finish(network, sample, config)
     results.append(
       [
@@ -126,7 +132,7 @@ def test_a_batch_of_nothing_but_padding_moves_nothing(name, make_network, make_s
   network = make_network(config)
   sample = make_sample(network, config, step_type=np.full((7, 4), LAST, np.uint8))
   before = [np.array(v) for v in network.variables]
-  batch = learner.prepare(network, sample, True, config)
+  batch = learner.prepare(network, sample, True, config).batch
   learner.finish(network, sample, config)
   loss, *found = _run(network, batch, config, gradients)
   assert loss == 0.0
@@ -147,14 +153,14 @@ def test_the_first_gradient_step_is_exactly_on_policy(
   network = make_network(config, kind)
   for seed in range(2):
     sample = make_sample(network, config, kind, seed=seed)
-    batch = learner.prepare(network, sample, True, config)
+    batch = learner.prepare(network, sample, True, config).batch
     metrics = loss_lib.loss(network, batch, config).metrics
     np.testing.assert_allclose(metrics['policy/ratio_mean'], 1.0, rtol=1e-5)
     np.testing.assert_allclose(metrics['policy/kl_behaviour'], 0.0, atol=1e-6)
     assert metrics['policy/ratio_clipped_share'] == 0.0
     learner.finish(network, sample, config)
   # Within the update the statistics of observations must not have moved: they change what it says.
-  batch = learner.prepare(network, sample, True, config)
+  batch = learner.prepare(network, sample, True, config).batch
   assert loss_lib.loss(network, batch, config).metrics['policy/kl_behaviour'] > 1e-4
 
 
@@ -165,7 +171,7 @@ def test_on_policy_the_policy_gradients_of_vpg_ppo_and_vtrace_are_one(
   for name in ('vpg', 'ppo', 'vtrace'):
     config = make_config(policy_loss=name, value_cost=0.0)
     network = make_network(config)
-    batch = learner.prepare(network, make_sample(network, config), True, config)
+    batch = learner.prepare(network, make_sample(network, config), True, config).batch
     found[name] = _run(network, batch, config, gradients)[1:]
   for name in ('ppo', 'vtrace'):
     for a, b in zip(found[name], found['vpg']):

@@ -20,7 +20,7 @@ def _one(value, target, behaviour, config):
   def of(value):
     error = target - value
     if config.value_loss == 'mse':
-      return error**2
+      return 0.5 * error**2
     if abs(error) <= config.huber_delta:
       return 0.5 * error**2
     return config.huber_delta * (abs(error) - 0.5 * config.huber_delta)
@@ -71,19 +71,19 @@ def test_value_and_gradient_equal_a_slow_loop(fields, clip, make_config, gradien
   np.testing.assert_allclose(gradient, expected, rtol=1e-3, atol=1e-5)
 
 
-def test_the_squared_error_has_no_factor_one_half(make_config, gradients):
+def test_the_squared_error_is_halved(make_config, gradients):
   loss, gradient = _run([[1.0]], [[4.0]], [[0.0]], [[True]], make_config(), gradients)
-  assert loss == 9.0
-  np.testing.assert_array_equal(gradient, [[-6.0]])
+  assert loss == 4.5
+  np.testing.assert_array_equal(gradient, [[-3.0]])
 
 
 @pytest.mark.parametrize(
   'value, expected_loss, expected_gradient',
   [
-    (0.3, 0.7**2, -1.4),  # has moved by less than the clip
-    (0.8, 0.5**2, 0.0),  # has moved towards the target by more: no further
-    (-0.8, 1.8**2, -3.6),  # has moved away by more: may come back
-    (3.0, 2.0**2, 4.0),  # has overshot by more than the clipped value misses
+    (0.3, 0.5 * 0.7**2, -0.7),  # has moved by less than the clip
+    (0.8, 0.5 * 0.5**2, 0.0),  # has moved towards the target by more: no further
+    (-0.8, 0.5 * 1.8**2, -1.8),  # has moved away by more: may come back
+    (3.0, 0.5 * 2.0**2, 2.0),  # has overshot by more than the clipped value misses
   ],
 )
 def test_clipping_by_hand(value, expected_loss, expected_gradient, make_config, gradients):

@@ -39,7 +39,9 @@ def test_values_that_cannot_work_are_named(name, values):
 
 
 def test_values_at_the_ends_are_allowed():
-  r2d2_config.R2D2Config().check()
+  config_validation.validate(
+    dataclasses.replace(registry.load('catch_r2d2'), agent=r2d2_config.R2D2Config())
+  )
   _validate(
     num_bootstrap_steps=1,
     target_period=1,

@@ -9,13 +9,22 @@ import tensorflow as tf
 
 from seed_acme import config as config_lib
 from seed_acme import types
-from seed_acme.agents.r2d2 import agent
-from seed_acme.agents.r2d2 import config as r2d2_config
+from seed_acme.agents.r2d2 import loss as loss_lib
+from seed_acme.networks import build
 
 _NUM_UNROLLS, _NUM_ACTIONS = 6, 3
 _SPEC = types.EnvironmentSpec(
   observation=specs.Array((4,), np.float32), action=specs.DiscreteArray(_NUM_ACTIONS)
 )
+
+
+class _Networks(loss_lib.Networks):
+  @property
+  def trainable_variables(self):
+    return self.online.trainable_variables
+
+  def initial_state(self, batch_size):
+    return self.online.initial_state(batch_size)
 
 
 @pytest.fixture
@@ -33,9 +42,9 @@ def make_network():
       previous_reward_input=True,
       previous_reward_bound=0.0,
     )
-    network = agent.AGENT.make_network(_SPEC, network_config, r2d2_config.R2D2Config())
+    network = _Networks(*(build.make_q_network(network_config, _SPEC) for _ in range(2)))
     rng = np.random.default_rng(seed)
-    for variable in network.variables:
+    for variable in (*network.online.variables, *network.target.variables):
       variable.assign(variable + rng.normal(0, 0.4, variable.shape).astype(np.float32))
     return network
 

@@ -7,8 +7,9 @@ import pytest
 import tensorflow as tf
 
 from seed_acme import types
-from seed_acme.agents.r2d2 import agent
 from seed_acme.agents.r2d2 import config as r2d2_config
+from seed_acme.agents.r2d2 import learner
+from seed_acme.agents.r2d2 import loss as loss_lib
 
 _T = 9
 _CONFIG = r2d2_config.R2D2Config(
@@ -22,7 +23,7 @@ _CONFIG = r2d2_config.R2D2Config(
 
 
 def _initial(unrolls, config):
-  return agent.AGENT.initial_priorities(
+  return loss_lib.initial_priorities(
     tf.nest.map_structure(tf.convert_to_tensor, unrolls), config
   ).numpy()
 
@@ -38,13 +39,13 @@ def _batch_major(unroll):
 def test_they_are_the_losses_at_equal_weights(make_network, make_sample, overlap, num_unrolls):
   config = dataclasses.replace(_CONFIG, overlap=overlap)
   network = make_network()
-  network.copy_to_target()
+  learner.copy(network)
   sample = make_sample(network, overlap + _T + 1, num_padding=(overlap,))
   # What the acting network said on its way through all rows, from the stored state on.
   prediction, _ = network.online.unroll(sample.unroll.inputs, sample.unroll.initial_state)
   outputs = sample.unroll.outputs._replace(prediction=types.QOutput(prediction.q_values.numpy()))
   unroll = sample.unroll._replace(outputs=outputs)
-  wanted = agent.AGENT.loss(network, sample._replace(unroll=unroll), config).priorities
+  wanted = loss_lib.loss(network, sample._replace(unroll=unroll), config).priorities
   some = tf.nest.map_structure(lambda x: x[:num_unrolls], _batch_major(unroll))
   actual = _initial(some, config)
   np.testing.assert_allclose(actual, wanted[:num_unrolls], rtol=1e-5)

@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from seed_acme import types
-from seed_acme.agents.r2d2 import agent
 from seed_acme.agents.r2d2 import config as r2d2_config
 from seed_acme.agents.r2d2 import loss as loss_lib
 
@@ -38,8 +37,8 @@ def _gradients(network, sample, config, compiled=False):
 
   def run(sample):
     with tf.GradientTape() as tape:
-      output = agent.AGENT.loss(network, sample, config)
-    return output, tape.gradient(output.loss, network.trainable_variables)
+      output = loss_lib.loss(network, sample, config)
+    return output, tape.gradient(output.losses['q'], network.trainable_variables)
 
   run = tf.function(run) if compiled else run
   return run(tf.nest.map_structure(tf.convert_to_tensor, sample))
@@ -131,9 +130,9 @@ def test_equals_a_slow_loop_from_the_papers(make_network, make_sample, changes, 
   sample = make_sample(network, _num_rows(config), seed, num_padding=(0, max(1, config.overlap)))
   step_type = sample.unroll.inputs.step_type[config.overlap : -1]
   assert 5 <= (step_type == LAST).sum() <= step_type.size // 2
-  output = agent.AGENT.loss(network, sample, config)
+  output = loss_lib.loss(network, sample, config)
   loss, priorities = _slow_loss(network, sample, config)
-  np.testing.assert_allclose(output.loss, loss, rtol=1e-4)
+  np.testing.assert_allclose(output.losses['q'], loss, rtol=1e-4)
   np.testing.assert_allclose(output.priorities, priorities, rtol=1e-4)
   assert output.priorities.shape == (6,)
 
@@ -145,30 +144,6 @@ def test_the_greedy_action_is_the_online_networks(make_network, make_sample):
   online, target = (_q_values(n, sample) for n in (network.online, network.target))
   assert (online.argmax(-1) != target.argmax(-1)).mean() > 0.2
   assert (online.argmax(-1) != sample.unroll.outputs.action).mean() > 0.2
-
-
-def test_weights_are_a_power_of_the_probability_over_their_maximum():
-  weights = loss_lib.importance_weights(np.array([0.1, 0.4, 0.025, 0.1]), exponent=0.5)
-  np.testing.assert_allclose(weights, [0.5, 0.25, 1.0, 0.5], rtol=1e-6)
-  assert weights.dtype == tf.float32
-  tiny = loss_lib.importance_weights(np.array([1e-60, 1e-50]), exponent=0.9)
-  np.testing.assert_allclose(tiny, [1.0, 1e-9], rtol=1e-4)  # no float32 on the way
-
-
-def test_unrolls_of_equal_probability_have_the_weight_1():
-  np.testing.assert_array_equal(
-    loss_lib.importance_weights(np.full(5, 1 / 7), exponent=0.6), np.ones(5)
-  )
-
-
-def test_a_priority_mixes_the_largest_and_the_mean_error_of_the_steps_alone():
-  errors = np.float32([[1, -4], [-3, np.nan], [np.nan, 2]])
-  mask = np.array([[True, True], [True, False], [False, True]])
-  np.testing.assert_allclose(
-    loss_lib.mixed_priorities(errors, mask, max_share=0.9),
-    [0.9 * 3 + 0.1 * 2, 0.9 * 4 + 0.1 * 3],
-    rtol=1e-6,
-  )
 
 
 def _poisoned(sample, num_padding, config):
@@ -223,7 +198,7 @@ def test_a_wholly_masked_unroll_has_the_priority_0_and_moves_nothing(make_networ
     assert np.isfinite(gradient).all()
   all_masked = make_sample(network, _T + 1, num_padding=(_T + 1,) * 6)
   output, gradients = _gradients(network, all_masked, _CONFIG)
-  assert output.loss == 0
+  assert output.losses['q'] == 0
   np.testing.assert_array_equal(output.priorities, np.zeros(6))
   for gradient in gradients:
     np.testing.assert_array_equal(gradient, np.zeros(gradient.shape))
@@ -236,7 +211,7 @@ def test_online_variables_learn_and_the_target_does_not(make_network, make_sampl
   network = make_network(core)
   sample = make_sample(network, _num_rows(config))
   with tf.GradientTape(persistent=True) as tape:
-    loss = agent.AGENT.loss(network, sample, config).loss
+    loss = loss_lib.loss(network, sample, config).losses['q']
   assert len(network.trainable_variables) == len(network.online.variables)
   for variable, gradient in zip(
     network.trainable_variables, tape.gradient(loss, network.trainable_variables)
@@ -256,7 +231,7 @@ def test_no_gradient_reaches_the_burn_in_rows_nor_the_stored_state(make_network,
   watched = (sample.unroll.inputs.observation, sample.unroll.initial_state)
   with tf.GradientTape() as tape:
     tape.watch(watched)
-    loss = agent.AGENT.loss(network, sample, config).loss
+    loss = loss_lib.loss(network, sample, config).losses['q']
   of_rows, of_state = tape.gradient(
     loss, watched, unconnected_gradients=tf.UnconnectedGradients.ZERO
   )
@@ -270,7 +245,7 @@ def test_burn_in_rows_are_no_part_of_the_metrics(make_network, make_sample):
   config = _config(overlap=4)
   network = make_network()
   sample = make_sample(network, _num_rows(config))
-  metrics = agent.AGENT.loss(network, sample, config).metrics
+  metrics = loss_lib.loss(network, sample, config).metrics
   q_values = _q_values(network.online, sample)[4:-1]
   is_step = sample.unroll.inputs.step_type[4:-1] != LAST
   np.testing.assert_allclose(metrics['q/mean'], q_values.max(-1)[is_step].mean(), rtol=1e-4)
@@ -279,4 +254,4 @@ def test_burn_in_rows_are_no_part_of_the_metrics(make_network, make_sample):
 def test_a_sample_of_another_length_is_refused(make_network, make_sample):
   network = make_network()
   with pytest.raises(ValueError, match=r'holds 12 rows, but overlap \(0\) \+ unroll_length \(9\)'):
-    agent.AGENT.loss(network, make_sample(network, 12), _CONFIG)
+    loss_lib.loss(network, make_sample(network, 12), _CONFIG)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from seed_acme import config as config_lib
+from seed_acme import core
 from seed_acme import types
 from seed_acme.agents.r2d2 import agent
 from seed_acme.agents.r2d2 import config as r2d2_config
@@ -23,12 +25,14 @@ def _exploration(uniforms, place=0.0, is_evaluation=False):
     uniforms,
     np.broadcast_to(np.float32(place), number).copy(),
     np.broadcast_to(is_evaluation, number).copy(),
+    np.zeros(number, np.int64),
   )
 
 
 def _act(q_values, exploration, config=_CONFIG):
-  return agent.AGENT.select_actions(
-    None, types.QOutput(np.asarray(q_values, np.float32)), exploration, config
+  q_values = np.asarray(q_values, np.float32)
+  return policy.select_actions(
+    types.QOutput(q_values), exploration, num_actions=q_values.shape[-1], config=config
   )
 
 
@@ -112,15 +116,17 @@ def test_the_played_action_and_the_prediction_come_out():
 
 
 def test_two_uniforms_a_row_and_only_discrete_actions():
-  discrete = types.EnvironmentSpec(observation=None, action=specs.DiscreteArray(3))
-  assert agent.AGENT.num_uniforms(discrete) == 2
-  continuous = types.EnvironmentSpec(observation=None, action=specs.Array((2,), np.float32))
+  observation, network = specs.Array((4,), np.float32), config_lib.NetworkConfig()
+  discrete = types.EnvironmentSpec(observation, specs.DiscreteArray(3))
+  assert agent.make_agent(discrete, network, _CONFIG).acting.num_uniforms == 2
+  continuous = types.EnvironmentSpec(observation, specs.Array((2,), np.float32))
   with pytest.raises(types.UserError, match='discrete'):
-    agent.AGENT.num_uniforms(continuous)
+    agent.make_agent(continuous, network, _CONFIG)
 
 
 @pytest.mark.parametrize('kind', ['prioritized', 'uniform'])
 def test_the_replay_is_the_one_configured(kind):
   config = r2d2_config.R2D2Config(replay=kind)
-  spec = agent.AGENT.replay_spec(config)
-  assert (spec.kind, spec.memory) == (kind, config)
+  assert config.replay_spec() == core.ReplaySpec(
+    kind, capacity=100_000, min_size=5_000, ratio=0.75, priority_exponent=0.9
+  )

@@ -8,11 +8,11 @@ import pytest
 import tensorflow as tf
 
 from seed_acme import config as config_lib
-from seed_acme import graph_function
-from seed_acme import learner as learner_lib
 from seed_acme import types
 from seed_acme.agents.r2d2 import agent
 from seed_acme.agents.r2d2 import config as r2d2_config
+from seed_acme.learning import learner as learner_lib
+from seed_acme.utils import graph_function
 
 _CONFIG = r2d2_config.R2D2Config(
   unroll_length=2,
@@ -45,19 +45,22 @@ def _sample():
 
 def _learner(seed=1):
   tf.random.set_seed(seed)
-  network = agent.AGENT.make_network(_SPEC, config_lib.NetworkConfig(mlp_sizes=(4,)), _CONFIG)
-  learner = learner_lib.Learner(
-    network,
-    lambda net, sample: agent.AGENT.loss(net, sample, _CONFIG),
-    _CONFIG,
-    1000,
-    lambda net, number: agent.AGENT.after_update(net, number, _CONFIG),
-  )
-  return network, learner
+  made = agent.make_agent(_SPEC, config_lib.NetworkConfig(mlp_sizes=(4,)), _CONFIG)
+  published = range(len(made.acting.make().variables))
+  tf.random.set_seed(seed)
+  return learner_lib.Learner(made, published=published, total_steps=1000, seed=seed, xla=False)
 
 
-def _values(network):
-  return [np.array(variable) for variable in network.variables]
+def _weights(learner, part):
+  return [np.array(x) for name, x in learner.save().items() if name.startswith(part)]
+
+
+def _online(learner):
+  return _weights(learner, 'acting/')
+
+
+def _target(learner):
+  return _weights(learner, 'learning/target/')
 
 
 def _assert_equal(actual, expected):
@@ -66,78 +69,58 @@ def _assert_equal(actual, expected):
     np.testing.assert_array_equal(a, b)
 
 
-def _is_copy(network):
-  return all(np.array_equal(a, b) for a, b in zip(_values(network.online), _values(network.target)))
+def _is_copy(learner):
+  assert len(_online(learner)) == len(_target(learner)) > 0
+  return all(np.array_equal(a, b) for a, b in zip(_online(learner), _target(learner)))
 
 
-@pytest.mark.parametrize('executor', [contextlib.nullcontext, graph_function.in_calling_thread])
+@pytest.mark.parametrize('executor', [contextlib.nullcontext, graph_function.serial_execution])
 def test_the_target_is_a_copy_at_the_start_and_at_multiples_of_its_period_only(executor):
   """On either executor, of which one has conditionals that need a second thread."""
-  network, learner = _learner()
-  assert _is_copy(network)
-  target = _values(network.target)
+  learner = _learner()
+  assert _is_copy(learner)
+  target = _target(learner)
   with executor():
     for number in range(1, 8):
       learner.step(_sample(), agent_steps=0)
       if number % 3 == 0:
-        assert _is_copy(network), number
-        target = _values(network.target)
+        assert _is_copy(learner), number
+        # Of what was learnt: nothing is copied the other way.
+        assert any((old != new).any() for old, new in zip(target, _target(learner))), number
+        target = _target(learner)
       else:
-        assert not _is_copy(network), number
-        _assert_equal(_values(network.target), target)  # it stands still in between
+        assert not _is_copy(learner), number
+        _assert_equal(_target(learner), target)  # it stands still in between
 
 
-def test_online_and_target_are_other_variables_under_other_names():
-  network, _ = _learner()
-  names = [variable.name for variable in network.variables]
-  assert len(set(names)) == len(names) == 2 * len(network.online.variables)
-  assert len({id(v) for v in network.variables}) == len(names)
-  for online, target in zip(network.online.variables, network.target.variables):
-    assert online.name.removeprefix('online/') == target.name.removeprefix('target/')
-  assert [v.name for v in network.trainable_variables] == [v.name for v in network.online.variables]
-
-
-def test_it_acts_and_unrolls_as_the_online_network():
-  network, learner = _learner()
+def test_only_the_online_network_is_trained_and_published():
+  learner = _learner()
+  optimised = {name.split('/', 3)[-1] for name in learner.save() if name.startswith('optimizer/')}
+  assert not any('target' in name for name in optimised)
   learner.step(_sample(), agent_steps=0)
-  inputs = _sample().unroll.inputs
-  row = tf.nest.map_structure(lambda x: x[0], inputs)
-  for whole, part in (
-    (network(row, ()), network.online(row, ())),
-    (network.unroll(inputs, ()), network.online.unroll(inputs, ())),
-  ):
-    np.testing.assert_array_equal(whole[0].q_values, part[0].q_values)
-  of_target, of_both = network.target(row, ())[0], network(row, ())[0]
-  assert (of_target.q_values.numpy() != of_both.q_values.numpy()).any()
-
-
-def test_what_acts_gets_the_target_too_and_in_the_same_order():
-  """Published values are assigned by position."""
-  network, learner = _learner()
-  update = learner.step(_sample(), agent_steps=0)
-  _assert_equal([value.numpy() for value in update.variables.values], _values(network))
+  _assert_equal([value.numpy() for value in learner.variables().values], _online(learner))
 
 
 def test_a_restored_learner_has_its_target_and_keeps_the_period():
-  network, learner = _learner()
+  learner = _learner()
   for _ in range(4):  # copied after the third
     learner.step(_sample(), agent_steps=0)
   saved = {name: np.array(value) for name, value in learner.save().items()}
-  other_network, other = _learner(seed=2)
+  other = _learner(seed=2)
   other.restore(saved, 4)
-  assert not _is_copy(other_network)
-  _assert_equal(_values(other_network), _values(network))
+  assert not _is_copy(other)
   for number in (5, 6, 7):
+    _assert_equal(_target(other), _target(learner))
     learner.step(_sample(), agent_steps=0)
     other.step(_sample(), agent_steps=0)
-    _assert_equal(_values(other_network), _values(network))
-    assert _is_copy(other_network) == (number == 6)
+    _assert_equal(_online(other), _online(learner))
+    assert _is_copy(other) == (number == 6)
 
 
 def test_a_warm_start_takes_the_target_along():
-  network, learner = _learner()
+  learner = _learner()
   learner.step(_sample(), agent_steps=0)
-  other_network, other = _learner(seed=2)
+  other = _learner(seed=2)
   other.warm_start(learner.save())
-  _assert_equal(_values(other_network), _values(network))
-  assert not _is_copy(other_network)
+  _assert_equal(_target(other), _target(learner))
+  assert not _is_copy(other)

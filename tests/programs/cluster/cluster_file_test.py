@@ -9,10 +9,10 @@ import pytest
 
 from seed_acme import types
 from seed_acme.configs import registry
-from seed_acme.programs import node_settings
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
 from seed_acme.programs.cluster import progress as cluster_progress
+from seed_acme.programs.nodes import shared_settings
 
 TOKEN = 'a-token-of-the-run'
 GOOD = {'learner': '10.0.0.1:8000', 'actors': 2, 'token': TOKEN}
@@ -82,7 +82,7 @@ def test_a_token_that_everybody_can_read_is_noticed(load, tmp_path):
     ({'actors': []}, ['actors', '[]']),
     ({'actors': ['a', 3]}, ['actors']),
     ({'actors': None}, ['actors', 'missing']),
-    ({'actor': 2}, ["'actor'", "'actors'"]),
+    ({'actor': 2}, ["'actor'", 'did you mean actors?']),
     ({'token': 'short'}, ['token', '16', 'openssl']),
     ({'token': 'spaces in the token'}, ['token', '16']),
     ({'token': 'a token with \u00e9 in it'}, ['token', 'ASCII']),
@@ -235,12 +235,12 @@ class TestHost:
 
 def test_settings_that_nodes_share():
   config = registry.load('catch_r2d2')
-  actor, replay = node_settings.of('actor', config), node_settings.of('replay', config)
+  actor, replay = shared_settings.of('actor', config), shared_settings.of('replay', config)
   assert {'seed', 'environment.id', 'num_actors', 'actor.environment_groups'} <= set(actor)
   assert {'agent.replay_capacity', 'network.core_size', 'environment.id'} <= set(replay)
   assert not any('optimizer' in name or 'connect_timeout' in name for name in {**actor, **replay})
   assert not any(name.startswith('agent') for name in actor)
-  assert node_settings.by_kind(config) == {'actor': actor, 'replay': replay}
+  assert shared_settings.by_kind(config) == {'actor': actor, 'replay': replay}
 
 
 def test_the_progress_says_which_actors_come_and_go():
@@ -266,7 +266,6 @@ def test_the_progress_says_which_actors_come_and_go():
   show(False, False, status='finished')
   lines = [line for line in out.getvalue().splitlines() if 'steps' not in line]
   assert lines == [
-    'waiting for 2 actors',
     'actor/0 connected (1 of 2 connected)',
     'actor/1 connected (2 of 2 connected)',
     'actor/1 lost (1 of 2 connected)',

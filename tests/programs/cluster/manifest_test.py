@@ -1,7 +1,5 @@
 """The Kubernetes manifest: valid by Kubernetes' own schemas, and right in what they do not see."""
 
-import dataclasses
-import json
 import pathlib
 import re
 
@@ -9,22 +7,13 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from seed_acme import types
 from seed_acme.configs import registry
-from seed_acme.programs import cli
-from seed_acme.programs import parsing
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import manifest_command
+from tests.programs.cluster import manifests
 
 _ROOT = pathlib.Path(__file__).parents[3]
 _VERSIONS = ('1.31', '1.34', kubernetes_validate.latest_version())
-_IMAGE = 'registry.example.org/seed-acme:0.1'
-
-
-def _arguments(*overrides, config='catch_vtrace', **fields):
-  base = manifest_command.ManifestArguments(config=registry.load(config), image=_IMAGE)
-  parsed = parsing.parse(manifest_command.ManifestArguments, list(overrides), 'manifest', base)
-  return dataclasses.replace(parsed, **fields)
 
 
 @pytest.fixture
@@ -32,7 +21,7 @@ def make(capsys):
   """The objects of a manifest, by (kind, name)."""
 
   def objects(*overrides, **fields):
-    assert manifest_command.manifest(_arguments(*overrides, **fields)) == 0
+    assert manifest_command.manifest(manifests.arguments(*overrides, **fields)) == 0
     made = list(yaml.safe_load_all(capsys.readouterr().out))
     by_name = {(one['kind'], one['metadata']['name']): one for one in made}
     assert len(by_name) == len(made)
@@ -96,7 +85,7 @@ def test_there_is_one_job_for_each_node_and_names_lead_to_it(make):
     assert job['metadata']['namespace'] == 'lab' and len(name) <= 63
     role = 'learner' if name.endswith('learner') else 'actor'
     container = _container(job)
-    assert container['image'] == _IMAGE and container['command'] == ['seed-acme']
+    assert container['image'] == manifests.IMAGE and container['command'] == ['seed-acme']
     assert container['args'][:2] == ['node', role]
     index = [a for a in container['args'] if a.startswith('--index=')]
     assert index == ([] if role == 'learner' else [f'--index={name[-1]}'])
@@ -177,8 +166,8 @@ def test_the_learner_keeps_its_run_and_gets_the_accelerators(make):
 def test_the_roles_get_their_own_images_and_machines(make):
   made = make(
     '--config.replay.separate_process=True',
-    image=f'{_IMAGE}-gpu',
-    actor_image=_IMAGE,
+    image=f'{manifests.IMAGE}-gpu',
+    actor_image=manifests.IMAGE,
     image_pull_secret='registry',
     learner_gpus=1,
     learner_node_selector='cloud.google.com/gke-accelerator=nvidia-tesla-t4',
@@ -189,9 +178,9 @@ def test_the_roles_get_their_own_images_and_machines(make):
     made['Job', f'catch-vtrace-{name}'] for name in ('learner', 'replay', 'actor-0')
   )
   assert [_container(job)['image'] for job in (learner, replay, actor)] == [
-    f'{_IMAGE}-gpu',
-    _IMAGE,
-    _IMAGE,
+    f'{manifests.IMAGE}-gpu',
+    manifests.IMAGE,
+    manifests.IMAGE,
   ]
   for job in (learner, replay, actor):
     assert _pod(job)['imagePullSecrets'] == [{'name': 'registry'}]
@@ -218,19 +207,6 @@ def test_no_pod_runs_as_root_and_the_image_has_a_user_by_number(make):
     assert users and int(users[-1]) > 0
 
 
-def test_the_command_that_stops_leaves_the_run(tmp_path, capsys):
-  """It takes the Jobs alone, by a label that all of this run and no others have."""
-  path = tmp_path / 'run.yaml'
-  assert manifest_command.manifest(_arguments(out=str(path), namespace='lab')) == 0
-  out = capsys.readouterr().out
-  stop = re.search(r'kubectl delete jobs -n lab --cascade=foreground -l (\S+)=(\S+)$', out, re.M)
-  made = list(yaml.safe_load_all(path.read_text()))
-  assert all(one['metadata']['labels'][stop[1]] == stop[2] for one in made)
-  assert f'Remove everything, the run with its checkpoints, too: kubectl delete -f {path}' in out
-  assert manifest_command.manifest(_arguments(out=str(path), storage='none')) == 0
-  assert f'Remove everything: kubectl delete -f {path}' in capsys.readouterr().out
-
-
 def test_time_to_save_a_replay_memory_is_left_before_a_kill(make):
   seconds = {
     config: _pod(make(config=config, name='x')['Job', 'x-learner'])['terminationGracePeriodSeconds']
@@ -244,76 +220,3 @@ def test_a_token_of_ones_own_stands_nowhere(make):
   assert not any(kind == 'Secret' for kind, _ in made)
   secret = _container(made['Job', 'catch-vtrace-learner'])['env'][0]['valueFrom']['secretKeyRef']
   assert secret == {'name': 'mine', 'key': 'token'}
-
-
-def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
-  tokens = set()
-  path = tmp_path / 'run.yaml'
-  path.write_text('x' * 100_000)
-  path.chmod(0o644)
-  for _ in range(2):
-    assert manifest_command.manifest(_arguments(out=str(path))) == 0
-    [secret] = [one for one in yaml.safe_load_all(path.read_text()) if one['kind'] == 'Secret']
-    tokens.add(secret['stringData']['token'])
-    out = capsys.readouterr().out
-    assert f'kubectl apply -f {path}' in out and secret['stringData']['token'] not in out
-  assert len(tokens) == 2 and all(re.fullmatch('[0-9a-f]{32}', token) for token in tokens)
-  assert path.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize(
-  'fields, words',
-  [
-    ({'image': ''}, ['--image', 'docs/scaling.md']),
-    ({'image': 'two words'}, ['--image', 'two words']),
-    ({'actor_image': 'two words'}, ['--actor_image', 'two words']),
-    ({'image_pull_secret': 'My_Secret'}, ['--image_pull_secret=My_Secret', 'small letters']),
-    ({'token_secret': '-'}, ['--token_secret=-']),
-    ({'learner_node_selector': 'gpu'}, ['--learner_node_selector=gpu', 'write KEY=VALUE']),
-    ({'actor_node_selector': 'a=b,,c=d'}, ['--actor_node_selector=a=b,,c=d']),
-    ({'actor_tolerations': 'spot=true'}, ['--actor_tolerations=spot=true', 'KEY=VALUE:EFFECT']),
-    ({'replay_tolerations': 'a:Never'}, ['--replay_tolerations=a:Never', 'NoExecute']),
-    ({'name': 'Big_Name'}, ['--name=Big_Name', 'small letters']),
-    ({'name': 'x' * 41}, ['--name', '40']),
-    ({'namespace': 'a b'}, ['--namespace=a b']),
-    ({'storage': '10 GB'}, ['--storage=10 GB', '4Gi']),
-    ({'learner_memory': 'much'}, ['--learner_memory=much']),
-    ({'learner_gpus': -1}, ['--learner_gpus=-1', '>= 0']),
-    ({'out': '/proc/none/run.yaml'}, ['/proc/none/run.yaml']),
-    ({'overrides': ['--config.transport.kind=courier']}, ['courier', 'grpc']),
-    ({'overrides': ['--config.num_actors=0']}, ['num_actors', '>= 1']),
-  ],
-)
-def test_wrong_input_is_one_clear_line(fields, words):
-  fields = dict(fields)
-  with pytest.raises(types.UserError) as error:
-    manifest_command.manifest(_arguments(*fields.pop('overrides', []), **fields))
-  assert all(word in str(error.value) for word in words), str(error.value)
-  assert len(str(error.value).splitlines()) == 1
-
-
-def test_from_the_command_line(capsys, tmp_path):
-  assert cli.main(['manifest', '--config=catch_vtrace', f'--image={_IMAGE}', '--kind=nomad']) == 2
-  assert 'nomad' in capsys.readouterr().err
-  assert cli.main(['manifest', f'--image={_IMAGE}']) == 2
-  assert '--config' in capsys.readouterr().err
-  path = tmp_path / 'run.yaml'
-  assert (
-    cli.main(
-      [
-        'manifest',
-        '--config=catch_vtrace',
-        f'--image={_IMAGE}',
-        f'--out={path}',
-        '--config.num_actors=16',
-      ]
-    )
-    == 0
-  )
-  assert 'catch-vtrace-actor-0, catch-vtrace-actor-1, ..., catch-vtrace-actor-15' in (
-    capsys.readouterr().out
-  )
-  settings = next(
-    one for one in yaml.safe_load_all(path.read_text()) if one['kind'] == 'ConfigMap'
-  )['data']
-  assert json.loads(settings['cluster.json'])['actors'] == 16

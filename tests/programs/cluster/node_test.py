@@ -9,9 +9,9 @@ import socket
 import portpicker
 import pytest
 
-from seed_acme import checkpoint
+from seed_acme.storage import checkpoint
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 _TOKEN = 'a-token-of-the-run'
 
 
@@ -28,6 +28,10 @@ class Cluster:
       **settings,
     }
     self.write('cluster.json', **self.settings)
+
+  def start_without(self, *arguments):
+    """A program in the folder of the cluster that is told nothing of it."""
+    return self._runs.start(*arguments, folder=self.folder)
 
   def write(self, name, **settings):
     path = self.folder / name
@@ -103,7 +107,7 @@ def test_a_learner_started_again_after_the_end_makes_good_what_that_did_not_come
   assert checkpoint.newest(learner.run_dir.checkpoints).stat().st_mtime_ns == saved
   assert again[0].stdout.startswith('Over: this run has made its 2,000 steps')
   assert 'Finished: ' in again[0].stdout and again[0].stderr == ''
-  by_hand = cluster._runs.start('train', '--run_dir=run', folder=cluster.folder)
+  by_hand = cluster.start_without('train', '--run_dir=run')
   assert by_hand.wait() == 2 and 'raise --config.total_steps' in by_hand.stderr
 
 
@@ -169,8 +173,8 @@ def test_who_stops_an_actor_ends_it_alone(make_cluster, until):
   second = cluster.actor()  # by mistake: the same index
   assert actor.wait() == 2
   assert actor.stderr.splitlines()[-1] == (
-    'error: another actor has taken over the environments of actor/0: give every actor of a '
-    'run another --index'
+    'error: another actor has taken over the environments of actor/0, one that was started '
+    'later: give every actor of a run another --index'
   )
   learner.wait_for_updates(5, since=learner.status()['updates'])
   learner.process.kill()
@@ -256,11 +260,8 @@ def test_wrong_input_is_one_line_and_nothing_is_made(make_cluster):
     (start('learner', '--config.transport.kind=courier'), ['courier', 'grpc']),
     (start('learner', '--config.num_actors=5'), ['num_actors=5', 'has 3']),
     (start('replay'), ['no "replay"']),
-    (
-      cluster._runs.start('node', 'actor', '--cluster=cluster.json', folder=cluster.folder),
-      ['--config'],
-    ),
-    (cluster._runs.start('node', 'actor', '--config=catch_vtrace'), ['--cluster']),
+    (cluster.start_without('node', 'actor', '--cluster=cluster.json'), ['--config']),
+    (cluster.start_without('node', 'actor', '--config=catch_vtrace'), ['--cluster']),
   ]
   for run, words in cases:
     assert run.wait() == 2, run.stdout + run.stderr

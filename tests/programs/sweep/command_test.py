@@ -6,10 +6,14 @@ import signal
 
 import pytest
 
-from seed_acme import run_directory
 from seed_acme.programs import cli
+from seed_acme.programs.front_end import door
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import schedule as sweep_schedule
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+
+pytestmark = pytest.mark.slow
 
 _GRID = '--grid=agent.optimizer.learning_rate=1e-3,1e-2'
 _SEEDS = ('seed_1', 'seed_2')
@@ -36,7 +40,7 @@ def _run_dir(run, slug, seed):
 
 
 def _updates(run_dir):
-  return run_directory.read_json(run_dir.status)['updates'] if run_dir.status.exists() else 0
+  return files.read_json(run_dir.status)['updates'] if run_dir.status.exists() else 0
 
 
 def _wait_for_updates(run, until, seed, number=1):
@@ -66,7 +70,7 @@ def interrupted(runs, until):
   _wait_for_updates(run, until, 'seed_1')
   os.killpg(run.process.pid, signal.SIGINT)
   assert run.wait() == 130, run.stderr
-  stopped = [run_directory.read_json(_run_dir(run, slug, 'seed_1').status) for slug in _SLUGS]
+  stopped = [files.read_json(_run_dir(run, slug, 'seed_1').status) for slug in _SLUGS]
 
   killed = _sweep(runs, folder, *arguments)
   updates = max(status['updates'] for status in stopped)
@@ -105,7 +109,7 @@ class TestInterruptedSweep:
     assert '4 of 4 runs finished' in run.stdout
     for slug in _SLUGS:
       for seed, resumptions in zip(_SEEDS, (2, 0)):
-        status = run_directory.read_json(_run_dir(run, slug, seed).status)
+        status = files.read_json(_run_dir(run, slug, seed).status)
         assert (status['status'], status['resumptions']) == ('finished', resumptions)
         assert status['agent_steps'] >= _STEPS
     assert [row['seeds'] for row in _table(run)] == ['2', '2']
@@ -195,7 +199,7 @@ def test_wrong_arguments(here, capsys, arguments, words):
 
 def test_a_folder_that_another_program_is_filling(here, capsys):
   (here / 'out').mkdir()
-  with run_directory.lock_file(here / 'out' / '.lock', str):
+  with files.lock(here / 'out' / '.lock', str):
     assert f'process {os.getpid()}' in _refused(capsys, *_COMPLETE, '--out=out')
   assert os.listdir(here / 'out') == ['.lock']
 
@@ -205,6 +209,7 @@ def test_a_run_that_was_begun_with_other_values_is_not_touched(here, capsys, mon
   monkeypatch.chdir(here)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
   monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', None)
+  monkeypatch.setattr(door, 'check', lambda configs: None)  # a process of its own
   config = cli.configs.load('catch_vtrace')
   run = sweep_plan.make(config, [], 1).runs(here / 'out')[0]
   run_directory.create(run.run_dir.path)

@@ -25,7 +25,7 @@ _BASE = registry.load('catch_vtrace')
       'network.mlp_sizes=[64, 64],[8] agent.discount=1',
       {'network.mlp_sizes': ((64, 64), (8,)), 'agent.discount': (1.0,)},
     ),
-    ('agent.target_entropy=None,0.5', {'agent.target_entropy': (None, 0.5)}),
+    ('agent.entropy.threshold=None,0.5', {'agent.entropy.threshold': (None, 0.5)}),
     ('agent.max_abs_reward=-1,1', {'agent.max_abs_reward': (-1.0, 1.0)}),
     ('agent.optimizer.name=adam,rmsprop', {'agent.optimizer.name': ('adam', 'rmsprop')}),
     ('replay.separate_process=True,False', {'replay.separate_process': (True, False)}),
@@ -73,10 +73,10 @@ def test_a_value_is_written_as_it_is_read(value, text):
     ('agent.discount = 0.9', ["'agent.discount'", 'without spaces']),
     ('agent.discount=0.9 agent.discount=1', ['agent.discount twice', '--grid']),
     ('agent.discount=0.9,0.90', ['agent.discount=0.90 twice']),
-    ('agent.discount=many', ['agent.discount=many', 'float']),
-    ('agent.batch_size=1.5', ['agent.batch_size=1.5', 'int']),
+    ('agent.discount=many', ['agent.discount=many', 'must be a number']),
+    ('agent.batch_size=1.5', ['agent.batch_size=1.5', 'must be a whole number']),
     ('agent.discount=[0.9,1]', ['one value', 'agent.discount=0.9,1']),
-    ('agent.target_entropy=high', ['agent.target_entropy=high', 'FLOAT']),
+    ('agent.entropy.threshold=high', ['agent.entropy.threshold=high', 'FLOAT']),
     ('agent.optimizer.name=sgd', ['sgd', 'adam', 'rmsprop']),
     ('agent.discout=0.9', ['agent.discout', 'agent.discount?']),
     ('learning_rate=0.9', ['learning_rate', 'agent.optimizer.learning_rate?']),
@@ -113,12 +113,12 @@ def test_files_hold_one_product_or_several(tmp_path):
   one = {
     'agent.discount': [0.9, 1],
     'network.mlp_sizes': [[64, 64], []],
-    'agent.target_entropy': [None, 0.5],
+    'agent.entropy.threshold': [None, 0.5],
   }
   product = {
     'agent.discount': (0.9, 1.0),
     'network.mlp_sizes': ((64, 64), ()),
-    'agent.target_entropy': (None, 0.5),
+    'agent.entropy.threshold': (None, 0.5),
   }
   assert sweep_grid.parse([_file(tmp_path, json.dumps(one))], _BASE) == [product]
   other = {'environment.settings': [{'rows': 5}], 'replay.separate_process': [True, False]}
@@ -138,7 +138,7 @@ def test_files_hold_one_product_or_several(tmp_path):
     ('{"agent.discount": 0.9}', ['agent.discount', 'list', '0.9']),
     ('{"agent.discount": []}', ['agent.discount', 'list', '[]']),
     ('{"network.mlp_sizes": [[[64]]]}', ['network.mlp_sizes', 'list within a list']),
-    ('{"agent.discount": ["many"]}', ['agent.discount=many', 'float']),
+    ('{"agent.discount": ["many"]}', ['agent.discount=many', 'must be a number']),
     ('{"agent.discout": [1]}', ['agent.discout', 'agent.discount?']),
   ],
 )

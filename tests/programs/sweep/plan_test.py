@@ -77,7 +77,7 @@ def test_runs_go_seed_by_seed_each_into_a_folder_of_its_own():
     ),
     ('environment.id=catch,gymnasium:CartPole-v1', ['id=catch', 'id=gymnasium-CartPole-v1']),
     ('agent.batch_size=8 inference.batch_size=16', ['agent.batch_size=8,inference.batch_size=16']),
-    ('agent.target_entropy=None,0.5', ['target_entropy=None', 'target_entropy=0.5']),
+    ('agent.entropy.threshold=None,0.5', ['entropy.threshold=None', 'entropy.threshold=0.5']),
   ],
 )
 def test_folders_are_named_after_the_settings(grid, slugs):
@@ -119,7 +119,7 @@ def test_folder_names_are_unique_short_and_stable():
   'grids',
   [
     (),
-    (f'{_RATE}=1e-3,1e-4 network.mlp_sizes=[64,64],[]', 'agent.target_entropy=None,0.5'),
+    (f'{_RATE}=1e-3,1e-4 network.mlp_sizes=[64,64],[]', 'agent.entropy.threshold=None,0.5'),
     ('environment.settings=[rows,5],[]',),
   ],
 )

@@ -7,17 +7,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seed_acme import run_directory
-from seed_acme import saved_config
 from seed_acme.configs import registry
 from seed_acme.loggers import csv_file
 from seed_acme.programs import cli
-from seed_acme.programs import processes
+from seed_acme.programs.reports import sweep_plot
 from seed_acme.programs.sweep import figures as sweep_figures
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import results as sweep_results
 from seed_acme.programs.sweep import state as sweep_state
+from seed_acme.programs.system import processes
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+
+pytestmark = pytest.mark.slow
 
 _BASE = registry.load('catch_vtrace')
 _STEPS = _BASE.total_steps
@@ -36,8 +40,8 @@ def _finish(run, mean_return, evaluation_return=None, status='finished', agent_s
     'episode_return_last_100': mean_return,
     'evaluation_return': evaluation_return,
   }
-  run_directory.write_json(run.run_dir.status, record)
-  run_directory.write_json(run.run_dir.summary, {**record, 'cpu_s': {'launcher': 9.0, 'a': 1.0}})
+  files.write_json(run.run_dir.status, record)
+  files.write_json(run.run_dir.summary, {**record, 'cpu_s': {'launcher': 9.0, 'a': 1.0}})
   logger = csv_file.CsvLogger(run.run_dir.metrics)
   for row in range(20 if mean_return is not None else 0):
     logger.write(row * 1000, {'wall_s': float(row), 'episode/return': mean_return + row / 20})
@@ -157,30 +161,46 @@ def test_figures_of_what_is_there(plan, tmp_path):
   assert not list(tmp_path.glob('.*png'))
 
 
-def test_a_field_is_shown_by_the_combinations_whose_grid_has_it_numbers_by_size(tmp_path):
+def _drawn(function, results, monkeypatch):
+  """What the figure is drawn of."""
+  drawn = []
+
+  def draw(shown, *note_and_path):
+    drawn.extend(shown)
+    note_and_path[-1].touch()
+
+  monkeypatch.setattr(sweep_plot, function, draw)
+  sweep_figures.write(results)
+  return drawn
+
+
+def test_a_field_is_shown_by_the_combinations_whose_grid_has_it_numbers_by_size(
+  tmp_path, monkeypatch
+):
   grids = [
-    'agent.lambda_=0.95,0.9 agent.target_entropy=None,0.5',
+    'agent.lambda_=0.95,0.9 agent.entropy.threshold=None,0.5',
     'agent.discount=0.9,0.8',
     'agent.kl_cost=0.1',
   ]
   plan = sweep_plan.make(_BASE, sweep_grid.parse(grids, _BASE), 1)
   for i, run in enumerate(plan.runs(tmp_path)):
     _finish(run, float(i))
-  panels = sweep_figures._panels(_read(plan, tmp_path))
+  panels = _drawn('draw_settings', _read(plan, tmp_path), monkeypatch)
   assert [
     (panel.field, panel.values, [sorted(found) for found in panel.returns]) for panel in panels
   ] == [
     ('lambda_', ['0.9', '0.95'], [[2, 3], [0, 1]]),
-    ('target_entropy', ['0.5', 'None'], [[1, 3], [0, 2]]),
+    ('entropy.threshold', ['0.5', 'None'], [[1, 3], [0, 2]]),
     ('discount', ['0.8', '0.9'], [[5], [4]]),
   ]
 
 
-def test_labels_tell_mean_interval_and_seeds(plan, tmp_path):
+def test_labels_tell_mean_interval_and_seeds(plan, tmp_path, monkeypatch):
   runs = plan.runs(tmp_path)
   for run, value in ((runs[0], 1.0), (runs[4], 2.0), (runs[1], 3.0)):
     _finish(run, value)
-  assert [group.label for group in sweep_figures._groups(_read(plan, tmp_path))] == [
+  groups = _drawn('draw_curves', _read(plan, tmp_path), monkeypatch)
+  assert [group.label for group in groups] == [
     'lambda_=0.9, mlp_sizes=[8]: 3 (1 seed)',
     'lambda_=0.9, mlp_sizes=[64,64]: 1.5 ± 6.4 (2 seeds)',
   ]

@@ -46,10 +46,10 @@ def test_machines_by_name(text, expected):
 @pytest.mark.parametrize(
   'text, expected',
   [
-    ('n1-standrad-8', "unknown machine type 'n1-standrad-8' (did you mean n1-standard-8"),
+    ('n1-standrad-8', "unknown machine type 'n1-standrad-8'; did you mean n1-standard-8"),
     ('e2-standard-4', 'unknown machine type'),
     ('', 'unknown machine type'),
-    ('n1-standard-8+1xL4', "unknown accelerator 'L4' (did you mean T4"),
+    ('n1-standard-8+1xL4', "unknown accelerator 'L4'; did you mean T4"),
     ('n1-standard-8+', "'' is no NUMBERxACCELERATOR"),
     ('n1-standard-8+3xT4', 'takes 1 or 2 or 4 T4, not 3: write n1-standard-8+1xT4'),
     ('n1-standard-64+1xV100', 'takes 8 V100, not 1: write n1-standard-64+8xV100'),
@@ -165,7 +165,7 @@ def test_the_staged_package_is_clean_and_whole(tmp_path):
   cloud_stage.stage_package(tmp_path)
   staged = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob('*') if path.is_file()}
   assert {
-    'seed_acme/agents/vtrace/loss.py',
+    'seed_acme/agents/r2d2/loss.py',
     'seed_acme/programs/cli.py',
     'seed_acme/replay/writer.py',
     'seed_acme/configs/catch_vtrace.py',

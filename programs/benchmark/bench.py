@@ -1,0 +1,275 @@
+"""Throughput of a configuration, with its account: where the CPU-seconds go, and the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.system import cpu_account
+from seed_acme.programs.system import processes
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.utils import timing
+
+_POLL_S = 0.02
+_START_S = 120.0  # until the first update
+_MAX_DISAGREEMENT = 0.02  # between rows trained and rows inserted
+ENDLESS = 10**15  # agent steps: until it is ended
+
+
+class BenchFailed(types.UserError):
+  """The figures would not be what they claim to be."""
+
+
+class _Reading(NamedTuple):
+  """One moment of the run: the learner's status, the CPU account, the actors' seconds."""
+
+  status: dict[str, Any]
+  cpu_s: dict[str, float]
+  actor_s: dict[str, float]
+
+
+def bench(
+  config: config_lib.ExperimentConfig, seconds: float, warmup_seconds: float, measures_bounds: bool
+) -> dict[str, Any]:
+  """Trains in Launchpad processes and measures a window of `seconds`; a JSON record.
+
+  Raises `BenchFailed` if rows trained are not the rows inserted (times the replay ratio), to
+  2 % or to two batches, which a short window cannot tell apart.
+  """
+  config = dataclasses.replace(
+    config,
+    total_steps=ENDLESS,
+    max_wall_s=0.0,
+    num_evaluation_environments=0,
+    checkpoint=dataclasses.replace(config.checkpoint, period_s=1e9),
+    learner=dataclasses.replace(config.learner, log_period_s=0.5),
+  )
+  with tempfile.TemporaryDirectory(prefix='seed_acme_bench_') as folder:
+    run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
+    saved_config.save(config, run_dir.config)
+    with launched(run_dir, folder) as launcher:
+      account = cpu_account.CpuAccount(launcher.pid)
+      wait_for_updates(config, run_dir, launcher)
+      time.sleep(warmup_seconds)
+      before = _read(config, run_dir, launcher, account)
+      time.sleep(seconds)
+      after = _read(config, run_dir, launcher, account)
+    result = _result(config, before, after)
+    if measures_bounds:
+      result['bound'] = _bound(run_dir, result)
+    return result
+
+
+@contextlib.contextmanager
+def launched(run_dir: run_directory.RunDirectory, temporary: str) -> Iterator[subprocess.Popen]:
+  """The launcher of a run in processes, which is ended afterwards."""
+  launcher = launcher_process.start(run_dir, launcher_process.LOCAL_MP, temporary)
+  try:
+    yield launcher
+  finally:
+    launcher.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      launcher.wait(20)
+    launcher_process.kill(launcher)
+    launcher.wait()
+
+
+def wait_for_updates(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  launcher: subprocess.Popen,
+) -> None:
+  """Until the first one, which takes long to come."""
+  give_up = time.monotonic() + _START_S
+  while not (status := lifecycle.read_status(run_dir)).get('updates'):
+    check_alive(run_dir, launcher)
+    if time.monotonic() > give_up:
+      raise BenchFailed(_no_update(config, status.get('unrolls_confirmed', 0)))
+    time.sleep(_POLL_S)
+
+
+def _no_update(config: config_lib.ExperimentConfig, num_inserted: int) -> str:
+  """Why a run that goes on has not learnt anything yet."""
+  agent = config.agent
+  least = agent.replay_spec().min_size
+  if num_inserted < least:
+    return (
+      f'no update within {_START_S:g} s: the first one needs {least:,} '
+      f'unrolls of {agent.unroll_length} steps in the memory, and {num_inserted:,} are '
+      'there: lower --config.agent.replay_min_size'
+    )
+  return (
+    f'no update within {_START_S:g} s: run the same configuration with seed-acme train and '
+    'look at its logs'
+  )
+
+
+def check_alive(run_dir: run_directory.RunDirectory, launcher: subprocess.Popen) -> None:
+  """Raises `BenchFailed` with the reason if the run has ended."""
+  if launcher.poll() is not None:
+    failure = processes.read_failure(run_dir)
+    raise BenchFailed(f'the run ended: {failure["message"] if failure else "no reason given"}')
+
+
+def _read(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  launcher: subprocess.Popen,
+  account: cpu_account.CpuAccount,
+) -> _Reading:
+  """The CPU account at the moment that a new status appears."""
+  last = lifecycle.read_status(run_dir)['time_s']
+  while True:
+    check_alive(run_dir, launcher)
+    status = lifecycle.read_status(run_dir)
+    if status['time_s'] != last:
+      account.sample()
+      return _Reading(status, account.seconds(), _actor_seconds(config, run_dir))
+    time.sleep(_POLL_S)
+
+
+def _actor_seconds(
+  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
+) -> dict[str, float]:
+  paths = [run_dir.logs / f'actor_{i}_seconds.json' for i in range(config.num_actors)]
+  return timing.merge(*[files.read_json(path) for path in paths if path.exists()])
+
+
+def _result(
+  config: config_lib.ExperimentConfig, before: _Reading, after: _Reading
+) -> dict[str, Any]:
+  change = {
+    name: after.status[name] - before.status[name]
+    for name in ('trained_steps', 'agent_steps', 'updates', 'unrolls_confirmed', 'time_s')
+  }
+  cpu_s = {kind: after.cpu_s[kind] - before.cpu_s.get(kind, 0.0) for kind in after.cpu_s}
+  total_cpu_s, steps = sum(cpu_s.values()), change['agent_steps']
+  ratio = config.agent.replay_spec().ratio
+  batch_rows = config.agent.batch_size * config.agent.unroll_length
+  rows = change['updates'] * batch_rows
+  inserted = change['unrolls_confirmed'] * config.agent.unroll_length
+  _check_agreement('rows', rows, 'inserted', inserted, ratio, batch_rows)
+  _check_agreement('agent steps', change['trained_steps'], 'acted', steps, ratio, batch_rows)
+  return {
+    'config': config.name,
+    'window_s': change['time_s'],
+    'agent_steps': steps,
+    'steps_per_s': steps / change['time_s'],
+    'steps_per_cpu_s': steps / total_cpu_s,
+    'cores_in_use': total_cpu_s / change['time_s'],
+    'cpu_s': cpu_s,
+    'cpu_s_per_million_steps': {k: 1e6 * s / steps for k, s in cpu_s.items()},
+    'phase_shares': {
+      'actor': timing.shares(timing.difference(after.actor_s, before.actor_s)),
+      **{
+        thread: timing.shares(timing.difference(seconds, before.status['seconds'][thread]))
+        for thread, seconds in after.status['seconds'].items()
+      },
+    },
+    'inference_batch_size': after.status['inference_batch_size'],
+    'inference_latency_ms': {
+      name: 1e3 * value if name != 'count' else value
+      for name, value in after.status['inference_latency_s'].items()
+    },
+    'policy_lag': {name: after.status[f'policy_lag_{name}'] for name in ('mean', 'p95', 'max')},
+    'updates': change['updates'],
+    'rows_trained': rows,
+    'rows_inserted': inserted,
+    'replay_ratio': ratio,
+    'steps_per_row': min(1.0, steps / inserted),  # more where the window cuts a burst of unrolls
+  }
+
+
+def _check_agreement(
+  what: str, trained: int, verb: str, other: int, ratio: float, batch_rows: int
+) -> None:
+  """Everything that is acted must be trained, `ratio` times: nothing counts that is not learnt."""
+  expected = ratio * other
+  allowed = max(_MAX_DISAGREEMENT * expected, 2 * batch_rows)
+  if not trained or trained < 2 * batch_rows or abs(trained - expected) > allowed:
+    times = '' if ratio == 1 else f', {ratio:g} of which are to be trained for each'
+    raise BenchFailed(
+      f'{trained:,} {what} were trained and {other:,} {verb} in the window{times}; they must '
+      f'agree within {_MAX_DISAGREEMENT:.0%}: choose a longer window (--seconds)'
+    )
+
+
+def _bound(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[str, Any]:
+  """CPU-seconds per million steps of the work alone, and the efficiency of the run."""
+  seconds = _measured_alone(run_dir, result)
+  total = sum(seconds.values())
+  return {
+    'cpu_s_per_million_steps': {name: 1e6 * value for name, value in seconds.items()},
+    'steps_per_cpu_s': 1 / total,
+    'efficiency': total * result['steps_per_cpu_s'],
+  }
+
+
+def _measured_alone(
+  run_dir: run_directory.RunDirectory, result: dict[str, Any]
+) -> dict[str, float]:
+  """What `lower_bound.measure` returns in a process of its own."""
+  variables = {**os.environ, **processes.environment('bounds', os.getpid())}
+  rows = max(1, round(result['inference_batch_size']['mean']))
+  arguments = [run_dir.path, rows, result['steps_per_row'], result['replay_ratio']]
+  module = 'seed_acme.programs.benchmark.lower_bound'
+  measured = subprocess.run(
+    [sys.executable, '-m', module, *map(str, arguments)],
+    env=variables,
+    capture_output=True,
+    text=True,
+  )
+  if measured.returncode:
+    lines = measured.stderr.strip().splitlines()
+    reason = lines[-1] if lines else processes.describe_exit(measured.returncode)
+    raise BenchFailed(f'the bound could not be measured: {reason}; --no_bounds leaves it out')
+  return json.loads(measured.stdout)
+
+
+def describe(result: dict[str, Any]) -> str:
+  """The record as aligned text."""
+  batch, latency, lag = (
+    result[name] for name in ('inference_batch_size', 'inference_latency_ms', 'policy_lag')
+  )
+  lines = [
+    '{config}: {steps_per_s:,.0f} agent steps/s, {steps_per_cpu_s:,.0f} agent steps per '
+    'CPU-second, {cores_in_use:.2f} cores in use, window {window_s:.1f} s'.format(**result),
+    'CPU-seconds per million steps: ' + _listed(result['cpu_s_per_million_steps'], '.1f'),
+    'share of time:',
+    *(
+      f'  {thread:14} ' + _listed(shares, '.0%')
+      for thread, shares in result['phase_shares'].items()
+    ),
+    'inference: batches of {mean:.0f} rows (p95 {p95:.0f}), '.format(**batch)
+    + 'latency {mean:.1f} ms (p95 {p95:.1f} ms)'.format(**latency),
+    'policy lag: {mean:.1f} updates (p95 {p95:.1f}, highest {max:.0f})'.format(**lag),
+    'rows: {rows_trained:,} trained, {rows_inserted:,} inserted, {steps_per_row:.0%} of them '
+    'agent steps'.format(**result),
+  ]
+  if 'bound' in result:
+    bound = result['bound']
+    lines.append(
+      'bound: {steps_per_cpu_s:,.0f} steps per CPU-second ('.format(**bound)
+      + _listed(bound['cpu_s_per_million_steps'], '.1f')
+      + ' CPU-seconds per million steps); efficiency {efficiency:.0%}'.format(**bound)
+    )
+  return '\n'.join(lines)
+
+
+def _listed(values: dict[str, float], form: str) -> str:
+  ordered = sorted(values.items(), key=lambda item: -item[1])
+  return ', '.join(f'{name} {value:{form}}' for name, value in ordered if value > 0)

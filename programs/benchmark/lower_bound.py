@@ -1,0 +1,129 @@
+"""What the work of a run costs when nothing is around it.
+
+`python -m ...bounds RUN_DIR ROWS_PER_BATCH STEPS_PER_ROW REPLAY_RATIO`, see `measure`.
+
+CPU-seconds per agent step of environment stepping, inference and training, each alone in one
+process at the run's own batch sizes, best of three: the bound that `bench` measures against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import json
+import pathlib
+import sys
+import time
+
+import numpy as np
+import tensorflow as tf
+import tree
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.envs import registry as environments
+from seed_acme.programs.building import build
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.system import processes
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.utils import graph_function
+
+_TRIES = 3
+_MIN_S = 1.0  # of CPU time in one try
+
+
+def measure(
+  config: config_lib.ExperimentConfig,
+  rows_per_batch: int,
+  steps_per_row: float,
+  replay_ratio: float,
+) -> dict[str, float]:
+  """CPU-seconds per agent step by kind of work.
+
+  rows_per_batch: mean size of the run's inference batches. steps_per_row: share of rows
+  that start a transition (the others are LAST). replay_ratio: how often each is trained.
+  """
+  acting = build.make_acting(config)
+  group = config.environments_per_actor // actors.num_groups(config, 0)
+  environment = _environment(config, acting, group) / group
+  with graph_function.serial_execution():  # as the run does
+    inference = _inference(acting, rows_per_batch) / rows_per_batch
+    training = _training(config, acting) / (config.agent.batch_size * config.agent.unroll_length)
+  costs = {'environment': environment, 'inference': inference, 'training': training * replay_ratio}
+  return {kind: seconds / steps_per_row for kind, seconds in costs.items()}
+
+
+def _environment(config: config_lib.ExperimentConfig, acting: build.Acting, size: int) -> float:
+  environment = environments.make(config.environment, size, config.seed)
+  environment.reset()
+  inputs, outputs = acting.policy.example_row()
+  del inputs
+  actions = tree.map_structure(
+    lambda a: np.repeat(np.asarray(a)[None], size, axis=0), outputs.action
+  )
+  seconds = _best(lambda: environment.step(actions))
+  environment.close()
+  return seconds
+
+
+def _inference(acting: build.Acting, num_rows: int) -> float:
+  repeat = lambda x: np.repeat(np.asarray(x)[None], num_rows, axis=0)
+  inputs = tree.map_structure(repeat, acting.policy.example_row()[0])
+  state = tree.map_structure(
+    lambda x: np.repeat(x, num_rows, axis=0), acting.policy.initial_state()
+  )
+  exploration = tree.map_structure(
+    lambda x: np.repeat(x, num_rows, axis=0), acting.policy.example_exploration()
+  )
+  return _best(lambda: acting.policy(inputs, state, exploration))
+
+
+def _training(config: config_lib.ExperimentConfig, acting: build.Acting) -> float:
+  learner = build.make_learner(config, acting)
+  sample = _sample(config, acting)
+  return _best(lambda: learner.step(sample, agent_steps=0))
+
+
+def _sample(config: config_lib.ExperimentConfig, acting: build.Acting) -> types.Sample:
+  """A batch of unrolls of zeros, without an end of an episode, drawn uniformly."""
+  unroll = acting.example_unroll(config)
+  size = config.agent.batch_size
+  batch = lambda x: tf.constant(np.repeat(np.asarray(x)[None], size, axis=0))
+  time_major = lambda x: tf.constant(np.repeat(np.asarray(x)[:, None], size, axis=1))
+  step_type = np.full_like(unroll.inputs.step_type, types.MID)
+  return types.Sample(
+    unroll=types.Unroll(
+      tree.map_structure(batch, unroll.initial_state),
+      tree.map_structure(time_major, unroll.inputs._replace(step_type=step_type)),
+      tree.map_structure(time_major, unroll.outputs),
+      time_major(unroll.policy_version),
+    ),
+    keys=tf.zeros([size], tf.uint64),
+    probabilities=tf.fill([size], tf.constant(1 / size, tf.float64)),
+  )
+
+
+def _best(work: Callable[[], object]) -> float:
+  """CPU-seconds of one call, over all threads of the process: the best of three tries."""
+  work()  # traces and warms up
+  best = float('inf')
+  for _ in range(_TRIES):
+    start, calls = time.process_time(), 0
+    while time.process_time() - start < _MIN_S:
+      work()
+      calls += 1
+    best = min(best, (time.process_time() - start) / calls)
+  return best
+
+
+def main(argv: list[str]) -> int:
+  processes.end_with_parent()
+  run = run_directory.RunDirectory(pathlib.Path(argv[1]))
+  config = saved_config.load(run.config)
+  processes.configure_tensorflow(config.learner.tensorflow_threads)
+  print(json.dumps(measure(config, int(argv[2]), *map(float, argv[3:]))))
+  return 0
+
+
+if __name__ == '__main__':
+  sys.exit(main(sys.argv))

@@ -1,0 +1,132 @@
+"""From a configuration to the objects of a run. Module-level functions, so that they pickle
+into Launchpad's processes and a test can call each of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import tensorflow as tf
+
+from seed_acme import agent as agent_lib
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import sizes
+from seed_acme import types
+from seed_acme.acting import activity as activity_lib
+from seed_acme.agents import registry
+from seed_acme.envs import registry as environments
+from seed_acme.inference import policy as policy_lib
+from seed_acme.inference import server as server_lib
+from seed_acme.inference import step_quota
+from seed_acme.learning import learner as learner_lib
+from seed_acme.learning import training_loop
+from seed_acme.loggers import composite
+from seed_acme.loggers import csv_file
+from seed_acme.loggers import own
+from seed_acme.loggers import tensorboard
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.utils import counting
+
+
+@dataclasses.dataclass(frozen=True)
+class Acting:
+  """What computes actions: the specification, the policy and where its weights come from."""
+
+  spec: types.EnvironmentSpec
+  agent: agent_lib.Agent
+  policy: policy_lib.Policy
+  published: policy_lib.PublishedVariables
+
+  def example_unroll(self, config: config_lib.ExperimentConfig) -> types.Unroll:
+    """A numpy unroll of the right shapes."""
+    return self.policy.example_unroll(sizes.unroll_rows(config.agent))
+
+
+def make_acting(
+  config: config_lib.ExperimentConfig, activity: activity_lib.Activity | None = None
+) -> Acting:
+  """Builds one environment for its specification, and the network that acts.
+
+  activity: where it says that an environment is being made, for whoever watches.
+  """
+  activity = activity or activity_lib.Activity()
+  activity.begin(activity_lib.Doing.MAKING)
+  spec = environments.environment_spec(config.environment)
+  activity.begin(activity_lib.Doing.STARTING)
+  agent = registry.get(config.agent.agent)(spec, config.network, config.agent)
+  published = policy_lib.PublishedVariables()
+  return Acting(spec, agent, policy_lib.Policy(spec, agent.acting, published), published)
+
+
+def make_learner(config: config_lib.ExperimentConfig, acting: Acting) -> learner_lib.Learner:
+  """The learner with a network of its own, initialised from the seed."""
+  tf.random.set_seed(config.seed)
+  return learner_lib.Learner(
+    acting.agent,
+    published=acting.policy.variables_read,
+    total_steps=config.total_steps,
+    seed=config.seed,
+    xla=config.learner.xla,
+  )
+
+
+def make_inference_server(
+  config: config_lib.ExperimentConfig,
+  acting: Acting,
+  sink: core.UnrollSink,
+  counters: counting.Counters,
+) -> server_lib.InferenceServer:
+  """The inference server, handing finished unrolls to `sink`."""
+  quota = None
+  if config.inference.strictly_on_policy:
+    quota = step_quota.StepQuota(
+      sizes.num_training_environments(config), sizes.unrolls_per_update(config)
+    )
+  return server_lib.InferenceServer(
+    spec=acting.spec,
+    policy=acting.policy,
+    num_training=sizes.num_training_environments(config),
+    num_environments=sizes.num_environments(config),
+    unroll_length=config.agent.unroll_length,
+    overlap=config.agent.overlap,
+    batch_size=sizes.inference_batch_size(config),
+    seed=config.seed,
+    sink=sink,
+    counters=counters,
+    quota=quota,
+  )
+
+
+def make_training_loop(
+  config: config_lib.ExperimentConfig,
+  run: run_directory.RunDirectory,
+  acting: Acting,
+  server: server_lib.InferenceServer,
+  counters: counting.Counters,
+  memory: core.ReplayMemory | None,
+) -> training_loop.TrainingLoop:
+  """The loop with its learner and its logs."""
+  csv = csv_file.CsvLogger(run.metrics)
+  return training_loop.TrainingLoop(
+    config,
+    run,
+    learner=make_learner(config, acting),
+    server=server,
+    published=acting.published,
+    counters=counters,
+    csv=csv,
+    logger=_logger(config, run, csv),
+    memory=memory,
+  )
+
+
+def _logger(
+  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, csv: csv_file.CsvLogger
+) -> composite.CompositeLogger:
+  """To all places at once: the file, TensorBoard, and those that the configuration names."""
+  events = tensorboard.TensorBoardLogger(run.tensorboard)
+  events.write_text('config', json.dumps(saved_config.to_json(config), indent=2))
+  return composite.CompositeLogger([csv, events, *own.make(config, run)])

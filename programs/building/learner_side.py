@@ -1,0 +1,78 @@
+"""The learner's end of a run, wired once for all programs: inference, replay and training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import contextlib
+from typing import NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme.acting import activity as activity_lib
+from seed_acme.inference import server as server_lib
+from seed_acme.learning import training_loop
+from seed_acme.programs.building import build
+from seed_acme.programs.building import build_replay
+from seed_acme.replay import account as account_lib
+from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import memory as memory_lib
+from seed_acme.replay import writer as writer_lib
+from seed_acme.storage import run_directory
+from seed_acme.utils import counting
+from seed_acme.utils import waiting
+
+
+class LearnerSide(NamedTuple):
+  """The parts, connected with each other; none of their threads is started."""
+
+  acting: build.Acting
+  replay_address: str
+  memory: memory_lib.ReplayMemory | None
+  writer: writer_lib.ReplayWriter
+  counters: counting.Counters
+  server: server_lib.InferenceServer
+  loop: training_loop.TrainingLoop
+  prefetcher: dataset_lib.Prefetcher
+  account: account_lib.Account
+
+
+def make(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  activity: activity_lib.Activity,
+  cleanup: contextlib.ExitStack,
+  *,
+  on_failure: Callable[[BaseException], None],
+  num_ahead: int,
+  replay_address: str | None = None,
+) -> LearnerSide:
+  """Restores the run from its newest checkpoint, if there is one.
+
+  activity: where it says that an environment is being made. cleanup: gets what stops the parts.
+  on_failure: called from the threads of the parts. num_ahead: samples to fetch before the learner
+  asks. replay_address: of a replay node; None = replay is served here.
+  """
+  waits = waiting.Watch(run_dir.add_notice)
+  waits.start()
+  cleanup.callback(waits.stop)
+  run_dir.set_phase('building the network')
+  acting = build.make_acting(config, activity)
+  if replay_address is None:
+    replay = build_replay.make_replay_server(config, run_dir, acting, config.replay.port)
+    cleanup.callback(replay.stop)
+    replay_address = replay.address
+  else:
+    build_replay.take_over(config, replay_address)
+  memory = build_replay.make_memory(config, replay_address)
+  writer = build_replay.make_writer(config, acting, replay_address, memory)
+  cleanup.callback(writer.stop)
+  counters = counting.Counters()
+  server = build.make_inference_server(config, acting, writer, counters)
+  loop = build.make_training_loop(config, run_dir, acting, server, counters, memory)
+  loop.restore()
+  prefetcher, account = build_replay.make_samples(
+    config, replay_address, writer, num_ahead, on_failure
+  )
+  loop.watch_replay(writer.timer, account)
+  return LearnerSide(
+    acting, replay_address, memory, writer, counters, server, loop, prefetcher, account
+  )

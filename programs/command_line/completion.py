@@ -1,0 +1,195 @@
+"""`seed-acme completion bash|zsh`: the script by which a shell completes `seed-acme`.
+
+The script asks this program for the candidates of each line, so they are those of this version,
+of the configuration that the line names, and of the folders that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import glob
+import importlib
+import os
+import re
+import types as python_types
+from typing import Any
+
+from seed_acme import types
+from seed_acme.programs.command_line import help_text
+from seed_acme.programs.command_line import options as options_lib
+
+# Candidates are whole words. Bash replaces only what follows the last `=` or `:` of a word.
+_BASH = r"""
+_seed_acme() {
+  local line=${COMP_LINE:0:COMP_POINT} IFS=$'\n' stem=''
+  local word=${line##*[[:blank:]]}
+  [[ $COMP_WORDBREAKS == *=* ]] && stem=${word%"${word##*[=:]}"}
+  COMPREPLY=($("$1" completion words "$line" 2>/dev/null))
+  COMPREPLY=("${COMPREPLY[@]#"$stem"}")
+  [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=./:] ]] && compopt -o nospace
+  return 0
+}
+complete -F _seed_acme seed-acme
+"""
+_ZSH = r"""
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+_seed_acme() {
+  local -a found
+  found=("${(@f)$("${words[1]}" completion words "${(j: :)words[1,CURRENT]}" 2>/dev/null)}")
+  compadd -S '' -- ${(M)found:#*[=./:]}
+  compadd -- ${found:#*[=./:]}
+  return 0
+}
+compdef _seed_acme seed-acme
+"""
+_SCRIPTS = {'bash': _BASH, 'zsh': _ZSH}
+_FOLDERS = ('run_dir', 'run_dirs', 'out', 'save', 'config.initial_checkpoint')
+# Module and record of the arguments of each command; the rest take none.
+_RECORDS = {
+  'train': ('seed_acme.programs.cli', 'TrainArguments'),
+  'evaluate': ('seed_acme.programs.reports.evaluate_command', 'EvaluateArguments'),
+  'export': ('seed_acme.programs.export.command', 'ExportArguments'),
+  'sweep': ('seed_acme.programs.sweep.command', 'SweepArguments'),
+  'plot': ('seed_acme.programs.reports.plot_command', 'PlotArguments'),
+  'node': ('seed_acme.programs.cluster.node_command', 'NodeArguments'),
+  'manifest': ('seed_acme.programs.cluster.manifest_command', 'ManifestArguments'),
+  'inspect': ('seed_acme.programs.inspection.command', 'InspectArguments'),
+  'bench': ('seed_acme.programs.benchmark.command', 'BenchArguments'),
+  'list': ('seed_acme.programs.reports.list_command', 'ListArguments'),
+  'doctor': ('seed_acme.programs.reports.doctor_command', 'DoctorArguments'),
+}
+
+
+def main(argv: list[str], commands: list[str], default_config: str) -> int:
+  """argv: a shell, or `words` and a command line up to the cursor."""
+  if len(argv) == 2 and argv[0] == 'words':
+    print('\n'.join(candidates(argv[1], commands, default_config)))
+    return 0
+  if len(argv) != 1 or argv[0] not in _SCRIPTS:
+    raise types.UserError(
+      'completion needs a shell, one of bash and zsh. Put this line into ~/.bashrc or ~/.zshrc:\n'
+      'source <(seed-acme completion bash)'
+    )
+  print(_SCRIPTS[argv[0]].strip())
+  return 0
+
+
+def candidates(line: str, commands: list[str], default_config: str) -> list[str]:
+  """What the last word of `line` may become. One that ends in `=`, `.`, `/` or `:` goes on."""
+  words = line.split(' ')
+  words = [words[0], *(word for word in words[1:-1] if word), words[-1]]
+  last = words[-1]
+  if len(words) == 2:
+    found = [*commands, '--help', '--version']
+  elif words[1] == 'completion':
+    found = list(_SCRIPTS)
+  elif words[1] in _RECORDS:
+    found = _of_command(words[1], words[2:], default_config)
+  else:
+    found = []
+  return sorted({word for word in found if word.startswith(last)})
+
+
+def _of_command(command: str, words: list[str], default_config: str) -> list[str]:
+  module, name = _RECORDS[command]
+  kind = getattr(importlib.import_module(module), name)
+  default = None
+  has_config = 'config' in kind.__dataclass_fields__
+  if has_config:
+    default = python_types.SimpleNamespace(config=_config(words, default_config))
+  options = {option.name: option for option in options_lib.options(kind, default)}
+  before, last = words[:-1], words[-1]
+  flag, equals, value = last.partition('=')
+  if equals:
+    return [f'{flag}={found}' for found in _values(flag.removeprefix('--'), value, options, kind)]
+  if before and before[-1].startswith('--') and not last.startswith('-') and '=' not in before[-1]:
+    option = options.get(before[-1].removeprefix('--'))
+    if option is None or not option.is_switch:
+      return _values(before[-1].removeprefix('--'), last, options, kind)
+  if last.startswith('-'):
+    return [
+      *_flags(list(options.values()), last),
+      '--help',
+      *(['--help=', '--config='] if has_config else []),
+    ]
+  return [
+    found
+    for option in options.values()
+    if option.is_positional
+    for found in _values(option.name, last, options, kind)
+  ]
+
+
+def _flags(options: list[options_lib.Option], last: str) -> list[str]:
+  """Of the fields of a configuration the next part of their names only."""
+  depth = last.count('.')
+  found = []
+  for option in options:
+    parts = option.name.split('.')
+    if option.is_positional:
+      continue
+    if len(parts) > depth + 1:
+      found.append('--' + '.'.join(parts[: depth + 1]) + '.')
+    elif option.is_switch:
+      found.append(option.flag)
+    else:
+      found.append(f'--{option.name}' + ('' if option.takes_several() else '='))
+  return found
+
+
+def _values(name: str, value: str, options: dict[str, options_lib.Option], kind: type) -> list[str]:
+  if name == 'config':
+    from seed_acme.configs import registry
+
+    own = _paths(value, lambda path: path.endswith('.py')) if value else []
+    return [*registry.names(), *own]
+  if name == 'help':
+    return [
+      help_text.ALL,
+      *(group.name.removeprefix('config.') for group in options_lib.groups(kind)),
+    ]
+  if name == 'config.environment.id':
+    return _environments()
+  if name in options and (choices := options_lib.choices(options[name].kind)):
+    return choices
+  if name in _FOLDERS:
+    return _paths(value, lambda path: False)
+  return _paths(value, lambda path: True) if name in ('cluster', 'grid', 'video') else []
+
+
+def _environments() -> list[str]:
+  """Ids, the beginning of those that a level follows, and Atari's games."""
+  from seed_acme.envs import atari_games
+  from seed_acme.envs import environment_ids
+
+  ids = [environment.id for environment in environment_ids.known_environments()]
+  return [
+    *(re.sub('(?<=:).*', '', name) for name in ids if re.fullmatch(r'[\w:/-]+', name)),
+    *(f'atari:{game}' for game in atari_games.GAMES),
+  ]
+
+
+def _paths(start: str, is_wanted: Callable[[str], bool]) -> list[str]:
+  """Folders, which end in `/`, and the files that are wanted."""
+  folder = os.path.expanduser(start)
+  found = []
+  for path in glob.glob(glob.escape(folder) + '*'):
+    shown = start + path[len(folder) :]
+    if os.path.isdir(path):
+      found.append(shown + '/')
+    elif is_wanted(path):
+      found.append(shown)
+  return found
+
+
+def _config(words: list[str], default_config: str) -> Any:
+  """The configuration that the line names; the default where it names none of ours: a key that
+  is pressed runs nobody's code."""
+  from seed_acme.configs import registry
+  from seed_acme.programs.command_line import parsing
+
+  try:
+    name = parsing.take_config(words[:-1])[0]
+  except types.UserError:
+    name = ''
+  return registry.load(name if name in registry.names() else default_config)

@@ -1,0 +1,176 @@
+"""What `seed-acme COMMAND --help` prints.
+
+The common options with a line or two each, and the names of the groups that the rest is in:
+`--help=GROUP` prints one of them, `--help=all` everything.
+"""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+
+from seed_acme import types
+from seed_acme.programs.command_line import meanings
+from seed_acme.programs.command_line import options as options_lib
+
+ALL = 'all'
+_CONFIG = 'config'
+COMMON = tuple(
+  f'{_CONFIG}.{name}'
+  for name in (
+    'total_steps',
+    'seed',
+    'num_actors',
+    'environments_per_actor',
+    'environment.id',
+    'environment.settings',
+    'network.torso',
+    'network.mlp_sizes',
+    'network.core',
+    'agent.unroll_length',
+    'agent.batch_size',
+    'agent.discount',
+    'agent.optimizer.learning_rate',
+  )
+)
+_MAX_WIDTH = 100
+_INDENT = 34  # of the meanings
+
+
+def topic(argv: list[str]) -> str | None:
+  """'' of a plain `--help`, the group that one asks for, or None without any."""
+  for argument in argv:
+    if argument in ('-h', '--help'):
+      return ''
+    if argument.startswith('--help='):
+      return argument.partition('=')[2]
+  return None
+
+
+def describe(kind: type, default: object, command: str, asked: str) -> str:
+  """asked: as `topic` returns it."""
+  options, groups = options_lib.options(kind, default), options_lib.groups(kind, default)
+  name = getattr(getattr(default, _CONFIG, None), 'name', '')
+  if asked == ALL:
+    lines = [*_head(kind, options, groups, command), *_own(options, groups, name)]
+    for group in groups:
+      lines += _group(group, options)
+  elif asked:
+    lines = _topic(asked, options, groups, command)
+  else:
+    lines = [*_head(kind, options, groups, command), *_own(options, groups, name)]
+    if name:
+      lines += _common(options, groups, name, command)
+  return '\n'.join(lines).strip()
+
+
+def _width() -> int:
+  return max(_INDENT + 30, min(_MAX_WIDTH, shutil.get_terminal_size().columns or _MAX_WIDTH))
+
+
+def _head(
+  kind: type, options: list[options_lib.Option], groups: list[options_lib.Group], command: str
+) -> list[str]:
+  positionals = ' '.join(option.flag for option in options if option.is_positional)
+  has_config = any(group.name == _CONFIG for group in groups)
+  config = ' [--config=NAME_OR_PATH] [--config.FIELD=VALUE ...]' if has_config else ''
+  usage = f'usage: seed-acme {command} {positionals}'.rstrip()
+  return [f'{usage}{config} [OPTION ...]', '', *_wrapped(meanings.summary(kind))]
+
+
+def _own(
+  options: list[options_lib.Option], groups: list[options_lib.Group], config_name: str
+) -> list[str]:
+  lines = ['', 'Options:']
+  if any(group.name == _CONFIG for group in groups):
+    default = f' (default: {config_name})' if config_name else ''
+    meaning = (
+      'the configuration: a name that `seed-acme list` shows, a Python file with a function '
+      f'experiment(), or the config.json of a run{default}'
+    )
+    lines += _entry('--config=NAME_OR_PATH', meaning)
+  for option in options:
+    if not option.group:
+      lines += _option(option)
+  what = 'this text; of GROUP, one of those below; or of all' if groups else 'this text'
+  return [*lines, *_entry('--help[=GROUP]' if groups else '--help', what)]
+
+
+def _common(
+  options: list[options_lib.Option], groups: list[options_lib.Group], name: str, command: str
+) -> list[str]:
+  lines = ['', f'Common fields of the configuration, with the values of {name}:']
+  by_name = {option.name: option for option in options}
+  for common in COMMON:
+    if common in by_name:
+      lines += _option(by_name[common])
+  lines += ['', f'All fields, by group (seed-acme {command} --help=GROUP, or --help=all):']
+  for group in _top_level(groups):
+    number = sum(_is_in(option.group, group.name) for option in options)
+    first_sentence = group.meaning.partition('. ')[0].rstrip('.')
+    lines += _entry(_short(group.name), f'{first_sentence} ({number} options)')
+  return lines
+
+
+def _topic(
+  asked: str, options: list[options_lib.Option], groups: list[options_lib.Group], command: str
+) -> list[str]:
+  """A group with those in it, or one option."""
+  asked = asked.removeprefix('--').partition('=')[0]
+  lines: list[str] = []
+  for group in groups:
+    its = [name for name in (asked, f'{_CONFIG}.{asked}') if _is_in(group.name, name)]
+    if its and (asked != _CONFIG or group.name == _CONFIG):
+      lines += _group(group, options)
+  if not lines:
+    for option in options:
+      if option.name == asked or option.name.endswith('.' + asked):
+        lines += _option(option)
+  if not lines:
+    known = ', '.join(_short(group.name) for group in _top_level(groups))
+    choice = f': choose one of {known}, {ALL}, or a field' if known else ''
+    raise types.UserError(f'--help={asked} is no group{choice}\nsee: seed-acme {command} --help')
+  return lines
+
+
+def _top_level(groups: list[options_lib.Group]) -> list[options_lib.Group]:
+  return [group for group in groups if group.name.removeprefix(f'{_CONFIG}.').count('.') == 0]
+
+
+def _is_in(name: str, group: str) -> bool:
+  """A field of the configuration itself is in its group; those of its records have their own."""
+  return name == group or group != _CONFIG and name.startswith(group + '.')
+
+
+def _short(group: str) -> str:
+  return group.removeprefix(f'{_CONFIG}.')
+
+
+def _group(group: options_lib.Group, options: list[options_lib.Option]) -> list[str]:
+  lines = ['', *_wrapped(f'{group.name}: {group.meaning}')]
+  for option in options:
+    if option.group == group.name:
+      lines += _option(option)
+  return lines
+
+
+def _option(option: options_lib.Option) -> list[str]:
+  default = option.default
+  if option.is_switch or option.is_positional or default in ('', options_lib.NO_DEFAULT):
+    return _entry(option.flag, option.meaning)
+  return _entry(
+    option.flag, f'{option.meaning} (default: {options_lib.shown_default(default)})'.strip()
+  )
+
+
+def _entry(flag: str, text: str) -> list[str]:
+  """Two columns; a long flag has a line of its own."""
+  lines = textwrap.wrap(text, _width() - _INDENT) or ['']
+  first = f'  {flag}'
+  if len(first) > _INDENT - 2:
+    return [first, *(' ' * _INDENT + line for line in lines)]
+  return [first.ljust(_INDENT) + lines[0], *(' ' * _INDENT + line for line in lines[1:])]
+
+
+def _wrapped(text: str) -> list[str]:
+  return textwrap.wrap(text, _width())

@@ -1,0 +1,42 @@
+"""What each field of a record means, from the `field: meaning` lines of its class docstring."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import inspect
+import re
+
+# At the beginning, or after a sentence: `port: `, `learner, actors: `, `*_cpu: `.
+_HEAD = re.compile(r'(?:^|(?<=[.;] ))((?:[a-z*]\w*)(?:, [a-z*]\w*)*): ')
+
+
+def summary(kind: type) -> str:
+  """The first paragraph of the docstring."""
+  return ' '.join(inspect.cleandoc(kind.__doc__ or '').partition('\n\n')[0].split())
+
+
+def meaning(kind: type, name: str) -> str:
+  """Of the field called `name`, from this class or one that it is derived from; '' = none."""
+  for base in kind.__mro__:
+    for names, text in _entries(base):
+      if any(fnmatch.fnmatchcase(name, pattern) for pattern in names):
+        return text
+  return ''
+
+
+@functools.cache
+def _entries(kind: type) -> tuple[tuple[tuple[str, ...], str], ...]:
+  """(fields or patterns of them, meaning) of each entry below the first paragraph."""
+  fields = set(getattr(kind, '__dataclass_fields__', ()))
+  text = ' '.join(inspect.cleandoc(kind.__doc__ or '').partition('\n\n')[2].split())
+  heads = [
+    match
+    for match in _HEAD.finditer(text)
+    if all(fnmatch.filter(fields, name) for name in match[1].split(', '))
+  ]
+  ends = [match.start() for match in heads[1:]] + [len(text)]
+  return tuple(
+    (tuple(match[1].split(', ')), text[match.end() : end].strip())
+    for match, end in zip(heads, ends)
+  )

@@ -1,0 +1,153 @@
+"""The options that a record of arguments has on the command line, as data: for help, completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import dataclasses
+import types
+import typing
+from typing import Any, Literal, NamedTuple
+
+import tyro
+
+from seed_acme.programs.command_line import meanings
+
+_NO_DEFAULT = (dataclasses.MISSING, tyro.MISSING)
+_WORDS = {int: 'INT', float: 'FLOAT', str: 'STR'}
+
+
+class Option(NamedTuple):
+  """One option.
+
+  name: dotted, `config.agent.discount`. group: the name up to the last dot, '' = the command's own.
+  kind: its type. default: `NO_DEFAULT` = it must be given. is_switch: takes no value.
+  """
+
+  name: str
+  group: str
+  kind: Any
+  default: Any
+  meaning: str
+  is_positional: bool
+  is_switch: bool
+
+  @property
+  def flag(self) -> str:
+    """With what stands for its value, as a user writes it."""
+    if self.is_positional:
+      return f'{self.name.upper()}{" ..." if self.takes_several() else ""}'
+    if self.is_switch:
+      return f'--no_{self.name}' if self.default is True else f'--{self.name}'
+    return f'--{self.name}{" " if self.takes_several() else "="}{value_word(self.kind)}'
+
+  def takes_several(self) -> bool:
+    """Whether its values are words of their own, after a blank."""
+    return typing.get_origin(self.kind) in (tuple, dict)
+
+
+class Group(NamedTuple):
+  """A record within the arguments. name: dotted, `config.agent`."""
+
+  name: str
+  meaning: str
+
+
+NO_DEFAULT = object()
+
+
+def options(kind: type, default: object = None) -> list[Option]:
+  """All of them, those of a record behind those of the record that it is in.
+
+  default: has the values that are set; a field that it lacks has its class's default.
+  """
+  found = [item for item in _walk(kind, default, '', False) if isinstance(item, Option)]
+  return sorted(found, key=lambda option: bool(option.group))  # stable: the command's own first
+
+
+def groups(kind: type, default: object = None) -> list[Group]:
+  """All records within, in their order."""
+  return [item for item in _walk(kind, default, '', False) if isinstance(item, Group)]
+
+
+def choices(kind: Any) -> list[str]:
+  """What can be given for it, where that can be listed."""
+  if kind is bool:
+    return ['True', 'False']
+  return [str(value) for value in typing.get_args(kind)] if _is_literal(kind) else []
+
+
+def value_word(kind: Any) -> str:
+  """What stands for a value of this type."""
+  if choices(kind):
+    return f'{{{",".join(choices(kind))}}}'
+  origin, parts = typing.get_origin(kind), typing.get_args(kind)
+  if origin is tuple:
+    return f'{value_word(parts[0])} ...'
+  if origin is dict:
+    return 'NAME VALUE ...'
+  if origin in (typing.Union, types.UnionType):
+    return '|'.join('None' if part is type(None) else value_word(part) for part in parts)
+  return _WORDS.get(kind, 'VALUE')
+
+
+def shown_default(value: Any) -> str:
+  """As it would be written."""
+  if isinstance(value, tuple):
+    return ' '.join(map(str, value)) or 'none'
+  if isinstance(value, dict):
+    return ' '.join(f'{name} {item}' for name, item in value.items()) or 'none'
+  return repr(value) if value == '' else str(value)
+
+
+def _walk(kind: type, default: object, prefix: str, has_values: bool) -> Iterator[Option | Group]:
+  """has_values: a switch is written with its value, as in a configuration."""
+  hints = typing.get_type_hints(kind, include_extras=True)
+  records = []
+  for field in dataclasses.fields(kind):
+    hint, markers = _unwrapped(hints[field.name])
+    value = _value(field, default)
+    name = f'{prefix}{field.name}'
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+      record = hint if value is NO_DEFAULT else type(value)
+      its_have_values = has_values or _has(markers, tyro.conf.FlagConversionOff)
+      records.append((field.name, record, value, its_have_values))
+      continue
+    appends = _has(markers, tyro.conf.UseAppendAction)
+    yield Option(
+      name,
+      prefix.rstrip('.'),
+      typing.get_args(hint)[0] if appends else hint,
+      value,
+      meanings.meaning(kind, field.name),
+      _has(markers, tyro.conf.Positional),
+      hint is bool and not has_values,
+    )
+  for name, record, value, its_have_values in records:
+    text = ' '.join(filter(None, (meanings.meaning(kind, name), meanings.summary(record))))
+    yield Group(f'{prefix}{name}', text)
+    yield from _walk(record, value, f'{prefix}{name}.', its_have_values)
+
+
+def _value(field: dataclasses.Field, default: object) -> Any:
+  value = getattr(default, field.name, dataclasses.MISSING)
+  if value is dataclasses.MISSING:
+    value = field.default
+  if value is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
+    value = field.default_factory()
+  return NO_DEFAULT if any(value is none for none in _NO_DEFAULT) else value
+
+
+def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+  """The type itself, and tyro's marks on it."""
+  if typing.get_origin(hint) is typing.Annotated:
+    return typing.get_args(hint)[0], hint.__metadata__
+  return hint, ()
+
+
+def _has(markers: tuple[Any, ...], alias: Any) -> bool:
+  """alias: such as `tyro.conf.Positional`, of which the mark is within."""
+  return any(mark in markers for mark in typing.get_args(alias[int])[1:])
+
+
+def _is_literal(kind: Any) -> bool:
+  return typing.get_origin(kind) is Literal

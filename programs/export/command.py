@@ -1,0 +1,50 @@
+"""`seed-acme export`: the policy of a run as a TensorFlow SavedModel."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import tyro
+
+from seed_acme import types
+from seed_acme.programs.system import processes
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportArguments:
+  """Write the policy of a run's newest checkpoint as a SavedModel, which needs TensorFlow alone.
+
+  run_dir: folder of the run. out: folder to write, a new or an empty one.
+  sampled: act as in training, with actions drawn from the policy, instead of greedily.
+  trust_run_dir: import the code outside seed_acme that the run folder names.
+  json: print one record.
+  """
+
+  run_dir: tyro.conf.Positional[str] = ''
+  out: str = ''
+  sampled: bool = False
+  trust_run_dir: bool = False
+  json: bool = False
+
+
+def export(arguments: ExportArguments) -> int:
+  """Returns the exit code; raises `UserError`."""
+  if not arguments.run_dir or not arguments.out:
+    raise types.UserError(
+      'export needs a run folder and --out=FOLDER: seed-acme export runs/latest --out=policy'
+    )
+  processes.set_tensorflow_defaults()
+  from seed_acme.programs.export import saved_model  # takes seconds
+
+  record = saved_model.export(
+    arguments.run_dir, arguments.out, greedy=not arguments.sampled, trust=arguments.trust_run_dir
+  )
+  if arguments.json:
+    print(json.dumps(record))
+  else:
+    print(
+      f'SavedModel: {record["path"]}, of the checkpoint at '
+      f'{record["checkpoint_agent_steps"]:,} steps. Its README.md says how to call it'
+    )
+  return 0

@@ -1,0 +1,186 @@
+"""One start of a run's launcher, watched to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import signal
+import subprocess
+import tempfile
+import time
+from typing import Any
+
+from seed_acme.loggers import terminal
+from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.system import cpu_account
+from seed_acme.programs.system import processes
+from seed_acme.storage import bucket_copy
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+
+_POLL_S = 0.1
+_SAMPLE_S = 1.0
+_STOP_S = 50.0  # after a stop or a failure; then whatever is left is killed
+_SAME_SIGNAL_S = 0.5  # a terminal and a wrapper may both send what the user sent once
+
+
+class Attempt:
+  """Starts the launcher's process and watches it; may be run again after a failure."""
+
+  def __init__(
+    self,
+    run_dir: run_directory.RunDirectory,
+    launch: str,
+    saving_s: float,
+    show: Callable[[str], None],
+    progress: terminal.Progress | None,
+    should_stop: Callable[[], bool],
+  ):
+    """saving_s: how long saving the replay memory may take at the end."""
+    self._run_dir = run_dir
+    self._launch = launch
+    self._saving_s = saving_s
+    self._stop_s = _STOP_S + saving_s
+    self._show = show
+    self._progress = progress
+    self._should_stop = should_stop
+    self._launcher: subprocess.Popen | None = None
+    self._started_s = time.time()
+    self._ending_since_s: float | None = None  # since a stop or a failure
+    self._num_notices = 0
+    self._status: dict[str, Any] = {}  # of this attempt
+    self.is_stopped = False
+    self.stop_signal: int | None = None  # that stopped it, if one did
+    self.cpu_s: dict[str, float] = {}
+
+  def request_stop(self, signal_number: int) -> None:
+    """From the signal handler: the first asks, a second one kills."""
+    now = time.monotonic()
+    if self.stop_signal is None:
+      self.stop_signal = signal_number
+      self._stop()
+    elif self._ending_since_s is not None and now - self._ending_since_s > _SAME_SIGNAL_S:
+      self._kill()
+
+  def _stop(self) -> None:
+    if not self.is_stopped:
+      self.is_stopped = True
+      self._ending_since_s = time.monotonic()
+      if self._launcher is not None and self._launcher.poll() is None:
+        self._launcher.terminate()
+
+  def run(self) -> int:
+    """0, 1 or 2: the launcher's own exit code, or 1 if it was killed."""
+    processes.clear_failure(self._run_dir)
+    for skipped in checkpoint.set_damaged_aside(self._run_dir.checkpoints):
+      self._show(f'Notice: {skipped}')
+    _set_earlier_logs_aside(self._run_dir)
+    self._run_dir.notices.unlink(missing_ok=True)
+    self._num_notices = 0
+    self._started_s, self._status, self._ending_since_s = time.time(), {}, None
+    self._run_dir.set_phase('starting')
+    self._show_progress()
+    # Launchpad and Reverb leave temporary folders behind.
+    with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as folder:
+      launcher = self._start(folder)
+      account = cpu_account.CpuAccount(launcher.pid)
+      try:
+        self._watch(launcher, account)
+      finally:
+        self._kill()  # what the launcher may have left behind
+        launcher.wait()
+        self._run_dir.set_phase('')
+    self._show_notices()
+    self._show_progress()
+    self._should_stop()  # of what was logged last, too
+    for kind, seconds in account.seconds().items():
+      self.cpu_s[kind] = self.cpu_s.get(kind, 0.0) + seconds
+    return self._exit_code(launcher.returncode)
+
+  def _watch(self, launcher: subprocess.Popen, account: cpu_account.CpuAccount) -> None:
+    next_sample_s, has_told = 0.0, False
+    while launcher.poll() is None:
+      if time.monotonic() >= next_sample_s:
+        next_sample_s = time.monotonic() + _SAMPLE_S
+        account.sample()
+      self._show_notices()
+      self._show_progress()
+      if self._should_stop():
+        self._stop()
+      if self.stop_signal and not has_told:
+        has_told = True
+        self._show('Stopping with a checkpoint; a second signal kills at once.')
+      if self._is_overdue():
+        self._report_overdue()
+        self._kill()
+      time.sleep(_POLL_S)
+
+  def _report_overdue(self) -> None:
+    message = f'the nodes did not end within {self._stop_s:g} s and were killed'
+    processes.report_failure(self._run_dir, processes.LAUNCHER, message, processes.LAUNCHER)
+
+  def _is_overdue(self) -> bool:
+    """Whether a stop or a failure is so long ago that the launcher must be stuck."""
+    now = time.monotonic()
+    if self._ending_since_s is None and self._run_dir.failure.exists():
+      self._ending_since_s = now
+    return self._ending_since_s is not None and now - self._ending_since_s > self._stop_s
+
+  def _exit_code(self, returned: int) -> int:
+    if returned >= 0:
+      return returned
+    # Launchpad kills its whole tree, itself included, when a node takes too long to end.
+    good_ends = {summary_lib.FINISHED} | ({summary_lib.STOPPED} if self.is_stopped else set())
+    if self._status.get('status') in good_ends and not self._run_dir.failure.exists():
+      return 0
+    if not self.stop_signal:
+      processes.report_failure(
+        self._run_dir,
+        processes.LAUNCHER,
+        f'the process was lost: {processes.describe_exit(returned)}',
+        processes.LAUNCHER,
+      )
+    return processes.FAILURE_EXIT
+
+  def _start(self, temporary: str) -> subprocess.Popen:
+    self._launcher = launcher_process.start(self._run_dir, self._launch, temporary, self._saving_s)
+    if self.is_stopped:
+      self._launcher.terminate()
+    return self._launcher
+
+  def _kill(self) -> None:
+    if self._launcher is not None:
+      launcher_process.kill(self._launcher)
+
+  def _show_notices(self) -> None:
+    """What a node wants the user to know without ending the run."""
+    if self._run_dir.notices.exists():
+      lines = self._run_dir.notices.read_text(encoding='utf-8').splitlines()
+      for line in lines[self._num_notices :]:
+        self._show(f'Notice: {line}')
+      self._num_notices = len(lines)
+
+  def _show_progress(self) -> None:
+    status = summary_lib.read_progress(self._run_dir, self._started_s)
+    if 'status' in status:
+      self._status = status
+    if self._progress is not None:
+      try:
+        self._progress.update(status)
+      except BrokenPipeError:  # nobody reads any more, as in `seed-acme train | head`
+        self._progress = None
+        self.request_stop(signal.SIGPIPE)
+
+
+def _set_earlier_logs_aside(run_dir: run_directory.RunDirectory) -> None:
+  """Into `logs/attempt_<n>`: the nodes overwrite the logs of an attempt that has failed."""
+  earlier = [
+    path for path in run_dir.logs.iterdir() if not path.name.startswith(bucket_copy.ATTEMPT)
+  ]
+  if earlier:
+    number = 1
+    while (aside := run_dir.logs / f'{bucket_copy.ATTEMPT}{number}').exists():
+      number += 1
+    aside.mkdir()
+    for path in earlier:
+      path.rename(aside / path.name)

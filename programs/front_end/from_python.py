@@ -1,0 +1,118 @@
+"""`seed_acme.train`: a run as a function call, with its progress and its end as Python has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import contextlib
+import signal
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import types
+from seed_acme.checks import numbers
+from seed_acme.loggers import csv_tail
+from seed_acme.loggers import terminal
+from seed_acme.programs.front_end import bucket_folder
+from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.front_end import train_command
+from seed_acme.programs.system import processes
+from seed_acme.storage import run_directory
+
+OnLog = Callable[[dict[str, float]], bool | None]
+
+
+def train(
+  config: config_lib.ExperimentConfig,
+  run_dir: str | None,
+  launch: str,
+  max_restarts: int,
+  progress: bool,
+  on_log: OnLog | None,
+) -> dict[str, Any]:
+  """As `seed_acme.train`, which documents it."""
+  if launch not in launcher_process.LAUNCH_TYPES:
+    raise types.UserError(
+      f'launch ({launch!r}) must be one of {", ".join(launcher_process.LAUNCH_TYPES)}'
+    )
+  numbers.check_at_least_zero({'max_restarts': max_restarts})
+  config_validation.validate(config)  # first, for a bucket takes its time
+  with bucket_folder.opened(run_dir or '') as existing:
+    path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')
+    folder = lifecycle.prepare(config, path, bucket)
+    shown = terminal.Progress() if progress else None
+    with contextlib.closing(_Rows(folder, on_log, shown)) as rows:
+      outcome = _run(config, folder, launch, max_restarts, shown, rows)
+  if rows.error is not None:
+    raise rows.error
+  _raise_what_ended_it(outcome, folder)
+  return {**outcome.summary, 'run_dir': folder.name}
+
+
+def _run(
+  config: config_lib.ExperimentConfig,
+  folder: run_directory.RunDirectory,
+  launch: str,
+  max_restarts: int,
+  shown: terminal.Progress | None,
+  rows: _Rows,
+) -> lifecycle.Outcome:
+  if shown is not None:
+    shown.message(f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}')
+  outcome = lifecycle.run(
+    config,
+    folder,
+    launch=launch,
+    max_restarts=max_restarts,
+    show=train_command.above(shown),
+    progress=shown,
+    should_stop=rows.ask,
+  )
+  if shown is not None and outcome.exit_code != 128 + signal.SIGPIPE:
+    shown.finish()
+  return outcome
+
+
+def _raise_what_ended_it(outcome: lifecycle.Outcome, folder: run_directory.RunDirectory) -> None:
+  if outcome.exit_code == 128 + signal.SIGINT:
+    raise KeyboardInterrupt
+  if outcome.exit_code == 128 + signal.SIGTERM:
+    signal.raise_signal(signal.SIGTERM)  # the caller's own handler is there again
+  if outcome.exit_code == 128 + signal.SIGPIPE:
+    raise BrokenPipeError('nobody reads the progress any more')
+  if outcome.exit_code == processes.USER_ERROR_EXIT:
+    text = summary_lib.failure_text(outcome.failure, folder)
+    raise types.UserError(text.removeprefix('error: '))
+  if outcome.exit_code == processes.FAILURE_EXIT:
+    raise types.TrainingFailed(summary_lib.failure_text(outcome.failure, folder))
+
+
+class _Rows:
+  """Hands each row of the logs to the caller's function, which may stop the run."""
+
+  def __init__(
+    self, folder: run_directory.RunDirectory, on_log: OnLog | None, shown: terminal.Progress | None
+  ):
+    self._on_log = on_log
+    self._shown = shown
+    self._tail = csv_tail.Tail(folder.metrics)
+    self.error: BaseException | None = None
+
+  def ask(self) -> bool:
+    """Whether the run is to stop. After an error the function is not called again."""
+    if self._on_log is None or self.error is not None:
+      return self.error is not None
+    try:
+      rows = self._tail.new_rows()
+      if rows and self._shown is not None:
+        self._shown.hide()  # what it prints is not to land on the line
+      answers = [self._on_log(row) for row in rows]  # all of them, whatever it says
+      return any(answers)
+    except BaseException as error:  # whatever it is, the run ends first, and then it is raised
+      self.error = error
+      return True
+
+  def close(self) -> None:
+    self._tail.close()

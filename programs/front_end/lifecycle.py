@@ -1,0 +1,183 @@
+"""The front end of a run: prepares its folder, starts the launcher, watches, sums up.
+
+A light process of its own (no TensorFlow, no Launchpad), because Launchpad's launcher may
+kill its whole tree, itself included, and somebody has to tell the user what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import pathlib
+import socket
+from typing import Any, NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import types
+from seed_acme.envs import registry as environments
+from seed_acme.loggers import own
+from seed_acme.loggers import terminal
+from seed_acme.programs.front_end import attempt as attempt_lib
+from seed_acme.programs.front_end import door
+from seed_acme.programs.front_end import replay_size
+from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
+from seed_acme.storage import checkpoint
+from seed_acme.storage import opening
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+
+FINISHED, STOPPED, FAILED = summary_lib.FINISHED, summary_lib.STOPPED, summary_lib.FAILED
+read_status = summary_lib.read_status
+
+
+class Outcome(NamedTuple):
+  """How a run ended.
+
+  exit_code: 0, 1 (failure), 2 (wrong input), 130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody reads
+  the output). summary: what stands in summary.json. failure: as failure.json, or None; a run
+  that was stopped may have one, too.
+  """
+
+  exit_code: int
+  summary: dict[str, Any]
+  failure: dict[str, Any] | None
+
+
+class RunFinished(types.UserError):
+  """A run that is to go on has used up its budget. last: its last checkpoint."""
+
+  def __init__(self, message: str, last: checkpoint.Checkpoint):
+    super().__init__(message)
+    self.last = last
+
+
+def prepare(
+  config: config_lib.ExperimentConfig, path: str | None, bucket: str = ''
+) -> run_directory.RunDirectory:
+  """Makes the run folder, or checks that `path` can be resumed with this configuration.
+
+  bucket: where the run is if `path` is a copy. Raises `types.UserError` and `door.CannotStart`
+  before anything is written, `RunFinished` where nothing is left to do.
+  """
+  config_validation.validate(config)
+  environments.check(config.environment)
+  own.check(config)
+  _check_ports(config)
+  if path is not None:
+    check_resume(config, run_directory.RunDirectory(pathlib.Path(path).absolute()))
+    door.check([config])
+    return dataclasses.replace(run_directory.create(path), bucket=bucket)
+  if config.initial_checkpoint:
+    opening.load_checkpoint(config.initial_checkpoint)
+  door.check([config])
+  return run_directory.new(config.name)
+
+
+def check_resume(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> None:
+  """Raises `types.UserError` where what is there, if anything, cannot go on with `config`."""
+  newest = None
+  if run.holds_run():
+    saved_config.compare_for_resume(
+      saved_config.load(run.config, saved_config.trust_in(config), only_types=True), config
+    )
+    newest = checkpoint.load_newest(run.checkpoints)
+  if newest is not None:
+    _check_unfinished(config, newest)
+  elif config.initial_checkpoint:
+    opening.load_checkpoint(config.initial_checkpoint)
+
+
+def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Checkpoint) -> None:
+  steps, wall_s = newest.meta['counts']['agent_steps'], newest.meta['counts']['wall_s']
+  if steps >= config.total_steps:
+    raise RunFinished(
+      f'this run has made its {config.total_steps:,} steps ({steps:,}): '
+      'raise --config.total_steps to extend it',
+      newest,
+    )
+  if config.max_wall_s and wall_s >= config.max_wall_s:
+    raise RunFinished(
+      f'this run has had its {config.max_wall_s:g} seconds ({wall_s:.0f}): '
+      'raise --config.max_wall_s to extend it',
+      newest,
+    )
+
+
+def _check_ports(config: config_lib.ExperimentConfig) -> None:
+  """The nodes check again; here a port in use is found before anything is written."""
+  for name, host, port in (
+    ('transport', config.transport.host, config.transport.port),
+    ('replay', '', config.replay.port),
+  ):
+    with socket.socket() as probe:
+      probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+      try:
+        probe.bind((host, port))
+      except (OSError, OverflowError) as error:
+        mend = f'port, or {name}.port 0 for any free one' if port else 'host'
+        reason = getattr(error, 'strerror', None) or error
+        raise types.UserError(
+          f'cannot listen on {host or "localhost"}:{port} ({reason}): choose another {name}.{mend}'
+        ) from None
+
+
+def run(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  *,
+  launch: str,
+  max_restarts: int = 0,
+  show: Callable[[str], None] = print,
+  progress: terminal.Progress | None = None,
+  should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+  """Trains to the end, a signal or a failure that no restart is left for.
+
+  should_stop: asked again and again, and once more after the end; True ends the run in good order.
+  """
+  with run_directory.lock(run_dir):
+    saved_config.save(config, run_dir.config)
+    if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
+      run_directory.point_latest(run_dir)
+    num_bytes = replay_size.replay_bytes(config)
+    warning = replay_size.memory_warning(config, num_bytes)
+    if warning:
+      show(f'Warning: {warning}')
+    attempt = attempt_lib.Attempt(
+      run_dir, launch, replay_size.saving_seconds(num_bytes), show, progress, should_stop
+    )
+    with signals.signals_to(attempt.request_stop):
+      for restart in range(max_restarts + 1):
+        code = attempt.run()
+        failure = summary_lib.cause(run_dir, code)
+        may_restart = (
+          code == processes.FAILURE_EXIT and not attempt.is_stopped and restart < max_restarts
+        )
+        if not may_restart:
+          break
+        reason = failure['message'] if failure else 'unknown'
+        show(f'Restart {restart + 1} of {max_restarts} from the newest checkpoint: {reason}')
+    return _conclude(config, run_dir, attempt, code, failure)
+
+
+def _conclude(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  attempt: attempt_lib.Attempt,
+  code: int,
+  failure: dict[str, Any] | None,
+) -> Outcome:
+  if attempt.stop_signal:
+    status, exit_code = STOPPED, 128 + attempt.stop_signal
+  elif code == 0:
+    status, exit_code = STOPPED if attempt.is_stopped else FINISHED, 0
+  else:
+    status, exit_code = FAILED, code
+  summary = summary_lib.summarise(config, run_dir, attempt.cpu_s, status)
+  if exit_code != processes.USER_ERROR_EXIT:
+    unwritten = summary_lib.write_last(run_dir, summary)
+    failure, exit_code = failure or unwritten, exit_code or int(bool(unwritten))
+  return Outcome(exit_code, summary, failure)

@@ -1,0 +1,163 @@
+"""What a run says at its end: summary.json and the plot, and the text of a failure."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.programs.reports import plot
+from seed_acme.programs.system import processes
+from seed_acme.storage import checkpoint
+from seed_acme.storage import disk
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+
+_MAX_MESSAGE = 400  # characters of a failure that are shown
+FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
+
+
+def read_status(run: run_directory.RunDirectory) -> dict[str, Any]:
+  """The last status of the training loop; empty before the first."""
+  return files.read_json(run.status) if run.status.exists() else {}
+
+
+def read_progress(run: run_directory.RunDirectory, started_s: float) -> dict[str, Any]:
+  """What there is to show of a start at this time: its last status, and its phase if any."""
+  status, phase = read_status(run), ''
+  if not status or status['time_s'] < started_s:
+    status = {}
+  with contextlib.suppress(FileNotFoundError):
+    phase = run.phase.read_text(encoding='utf-8')
+  return {**status, 'phase': phase}
+
+
+def summarise(
+  config: config_lib.ExperimentConfig,
+  run: run_directory.RunDirectory,
+  cpu_s: dict[str, float],
+  how: str,
+) -> dict[str, Any]:
+  """The record of summary.json, from the last status.
+
+  cpu_s: CPU-seconds of this start by kind of node, starting up included; the record has those
+  of earlier ones, too.
+  """
+  status, earlier_cpu_s = read_status(run), _earlier_cpu_seconds(run)
+  kinds = {*cpu_s, *earlier_cpu_s}
+  cpu = {kind: cpu_s.get(kind, 0.0) + earlier_cpu_s.get(kind, 0.0) for kind in sorted(kinds)}
+  steps, wall_s = status.get('agent_steps', 0), status.get('wall_s', 0.0)
+  total_cpu_s = sum(cpu.values())
+  return {
+    'status': how,
+    'config': config.name,
+    'seed': config.seed,
+    **{
+      name: status.get(name, 0)
+      for name in ('agent_steps', 'frames', 'updates', 'episodes', 'trained_steps', 'wall_s')
+    },
+    'cpu_s': cpu,
+    'steps_per_s': steps / wall_s if wall_s else 0.0,
+    'steps_per_cpu_s': steps / total_cpu_s if total_cpu_s else 0.0,
+    **{
+      name: status.get(name)
+      for name in (
+        'episode_return_last_100',
+        'evaluation_return',
+        'policy_lag_mean',
+        'policy_lag_max',
+      )
+    },
+  }
+
+
+def _earlier_cpu_seconds(run: run_directory.RunDirectory) -> dict[str, float]:
+  """Before this start, by kind of node."""
+  if not run.summary.exists():
+    return {}
+  return files.read_json(run.summary).get('cpu_s', {})
+
+
+def write(run: run_directory.RunDirectory, summary: dict[str, Any]) -> None:
+  """summary.json, and the learning curve of a finished run."""
+  files.write_json(run.summary, summary)
+  if summary['status'] == FINISHED:
+    with contextlib.suppress(types.UserError):  # no episode has ended: there is no curve
+      plot.plot([str(run.path)], str(run.plot))
+
+
+def write_last(run: run_directory.RunDirectory, summary: dict[str, Any]) -> dict[str, Any] | None:
+  """As `write`, with the last room that there is; the failure where it was not enough."""
+  disk.release_reserve(run.path)
+  try:
+    write(run, summary)
+  except types.Failure as error:
+    return processes.failure_record(run, processes.LAUNCHER, error, processes.LAUNCHER)
+  return None
+
+
+def complete(
+  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, last: checkpoint.Checkpoint
+) -> dict[str, Any]:
+  """The summary of a run that had made its steps before this start, with what else its end did
+  not come to write. last: its last checkpoint, which is written before the last status."""
+  counts, status = last.meta['counts'], read_status(run)
+  if status.get('status') != FINISHED or status['agent_steps'] < counts['agent_steps']:
+    status = {**status, **counts, 'status': FINISHED}
+    files.write_json(run.status, status)
+  if run.summary.exists():
+    summary = files.read_json(run.summary)
+    if (
+      summary['status'] == FINISHED
+      and summary['agent_steps'] == status['agent_steps']
+      and run.plot.exists()
+    ):
+      return summary
+  summary = summarise(config, run, {}, FINISHED)
+  write(run, summary)
+  return summary
+
+
+def failure_text(failure: dict[str, Any] | None, run: run_directory.RunDirectory) -> str:
+  """At most four lines: what, where, and where to look. failure: of `known_failure`."""
+  if failure is None:
+    logs = as_known(str(run.logs), run)
+    return f'error: the run ended without a reason; look into {logs}'
+  if failure['is_user_error']:
+    return '\n'.join(f'error: {failure["message"]}'.splitlines()[:4])
+  message = failure['message'].strip().splitlines() or ['']
+  return f'error in {failure["node"]}: {message[0][:_MAX_MESSAGE]}\nlog: {failure["log"]}'
+
+
+def cause(run: run_directory.RunDirectory, code: int) -> dict[str, Any] | None:
+  """`known_failure` after this exit code, also where the full disk had no room for it."""
+  failure = known_failure(run)
+  if failure is None and code == processes.FAILURE_EXIT and disk.has_no_room(run.path):
+    failure = {
+      'node': processes.LAUNCHER,
+      'message': processes.full_disk(run),
+      'is_user_error': False,
+      'log': str(run.logs),
+    }
+  return failure
+
+
+def known_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
+  """What failure.json tells, if it is there. Of a run in a bucket it names, afterwards, where
+  things are there, and no longer in the local copy that the nodes have worked on."""
+  failure = processes.read_failure(run)
+  if failure is None:
+    return None
+  known = {
+    name: as_known(value, run) if isinstance(value, str) else value
+    for name, value in failure.items()
+  }
+  if known != failure:
+    files.write_json(run.failure, known)
+  return known
+
+
+def as_known(text: str, run: run_directory.RunDirectory) -> str:
+  """A text about a run, in which its local copy is called by the run's own name."""
+  return text.replace(str(run.path), run.bucket) if run.bucket else text

@@ -1,0 +1,129 @@
+"""`seed-acme train` on this machine, the folder of its run here or in a bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import json
+import math
+import os
+import sys
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme.loggers import terminal
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.system import processes
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """What `TrainArguments` says beside the configuration. command: how this installation's
+  program of a name is called from here."""
+
+  launch: str
+  max_restarts: int
+  prints_json: bool
+  command: Callable[[str], str]
+
+
+def train(
+  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory | None, options: Options
+) -> int:
+  """run: the folder that `--run_dir` names; None = a new one. Returns the exit code."""
+  path, bucket = (str(run.path), run.bucket) if run else (None, '')
+  folder = lifecycle.prepare(config, path, bucket)
+  if not options.prints_json:
+    tensorboard = shown(folder).rstrip('/') + '/tensorboard'
+    print(
+      f'{"Resuming" if folder.holds_run() else "Run"}: {shown(folder)}\n'
+      f'TensorBoard: {options.command("tensorboard")} --logdir={tensorboard}',
+      flush=True,
+    )
+  progress = None if options.prints_json else terminal.Progress()
+  outcome = lifecycle.run(
+    config,
+    folder,
+    launch=options.launch,
+    max_restarts=options.max_restarts,
+    show=above(progress),
+    progress=progress,
+  )
+  if progress is not None:
+    progress.finish()
+  if outcome.failure is not None or outcome.exit_code in (
+    processes.FAILURE_EXIT,
+    processes.USER_ERROR_EXIT,
+  ):
+    print(summary_lib.failure_text(outcome.failure, folder), file=sys.stderr, flush=True)
+  if outcome.exit_code == processes.USER_ERROR_EXIT:
+    return outcome.exit_code
+  if options.prints_json:
+    print(json.dumps(outcome.summary))
+  else:
+    _print_summary(config, outcome.summary, folder, options.command('seed-acme'))
+  return outcome.exit_code
+
+
+def above(progress: terminal.Progress | None) -> Callable[[str], None]:
+  """Prints on standard error, above a progress line that may be on the same terminal."""
+  if progress is None:
+    return lambda text: print(text, file=sys.stderr, flush=True)
+  return lambda text: progress.message(text, sys.stderr)
+
+
+def _print_summary(
+  config: config_lib.ExperimentConfig,
+  summary: dict[str, Any],
+  folder: run_directory.RunDirectory,
+  program: str,
+) -> None:
+  mean_return = summary['episode_return_last_100']
+  shown_return = '-' if mean_return is None else f'{mean_return:.3g}'
+  print(
+    f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
+    f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, '
+    f'return of the last 100: {shown_return}'
+  )
+  print(
+    f'{summary["steps_per_s"]:,.0f} steps/s, {summary["steps_per_cpu_s"]:,.0f} steps per '
+    'CPU-second (all processes, start-up included)'
+  )
+  path = shown(folder)
+  if folder.plot.exists():
+    print(f'Plot: {path.rstrip("/")}/{folder.plot.name}')
+  if checkpoint.newest(folder.checkpoints) is None:
+    return  # nothing to play or to go on from
+  if saved_config.trust_in(config).paths:  # which is the user's own here
+    path += ' --trust_run_dir'
+  print(f'Evaluate: {program} evaluate {path}')
+  if summary['status'] == lifecycle.FINISHED:
+    print(f'Extend: {program} train --run_dir={path} {extension(config, summary)}')
+  else:
+    print(f'Resume: {program} train --run_dir={path}')
+
+
+def extension(config: config_lib.ExperimentConfig, summary: dict[str, Any]) -> str:
+  """What lets a finished run go on for as long again: more of the budget that it has used up."""
+  steps, wall_s = summary['agent_steps'], summary['wall_s']
+  options = []
+  if steps >= config.total_steps:
+    options.append(f'--config.total_steps={2 * max(steps, config.total_steps)}')
+  if config.max_wall_s and wall_s >= config.max_wall_s:
+    options.append(f'--config.max_wall_s={math.ceil(2 * max(wall_s, config.max_wall_s))}')
+  return ' '.join(options)
+
+
+def shown(folder: run_directory.RunDirectory) -> str:
+  """Where the run is; relative to the working folder where that is shorter."""
+  return folder.bucket or shorter(str(folder.path))
+
+
+def shorter(path: str) -> str:
+  """Relative to the working folder, or as it is."""
+  relative = os.path.relpath(path)
+  return relative if len(relative) < len(path) else path

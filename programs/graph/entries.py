@@ -1,0 +1,91 @@
+"""The entry of each kind of node, on its main thread.
+
+Light to import: the launcher and the actors' supervisors never load TensorFlow, and a node is
+tied to its launcher and hears SIGTERM before the seconds that loading it takes.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import launchpad as lp
+
+from seed_acme import config as config_lib
+from seed_acme.programs.nodes import actor_supervisor
+from seed_acme.programs.nodes import host
+from seed_acme.programs.system import processes
+from seed_acme.storage import run_directory
+from seed_acme.transport import wire
+
+_LOADING = threading.Lock()  # nodes that are threads of one process load TensorFlow in turn
+
+
+def learner(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  address: lp.Address,
+  replay_address: str | None,
+) -> None:
+  """replay_address: of a replay node; None = the learner serves replay itself."""
+  here = host.enter()
+  if here.is_container:
+    from seed_acme.programs.nodes import container_node as vertex_node
+
+    vertex_node.learner(config, run_dir, token, address.resolve(), replay_address, here)
+    return
+  with processes.reported_failures(run_dir, 'learner/0', here.log('learner/0')):
+    run_dir.set_phase('loading TensorFlow')
+    with _LOADING:
+      from seed_acme.programs.nodes import learner_node
+  learner_node.run(config, run_dir, token, address.resolve(), replay_address, here)
+
+
+def replay(
+  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, address: lp.Address
+) -> None:
+  """Replay in a process of its own."""
+  here = host.enter()
+  port = lp.address.get_port_from_address(address.resolve())
+  if here.is_container:
+    from seed_acme.programs.nodes import container_node as vertex_node
+
+    vertex_node.replay(config, run_dir, port, here.stop)
+    return
+  with processes.reported_failures(run_dir, 'replay/0', here.log('replay/0')):
+    with _LOADING:
+      from seed_acme.programs.nodes import learner_node
+    learner_node.serve_replay(config, run_dir, port, here.stop)
+
+
+def actor(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  index: int,
+  first_start: wire.Start,
+  address: str,
+) -> None:
+  """address: of the inference server. first_start: seeds of a resumed run differ by it."""
+  here = host.enter()
+  name = f'actor/{index}'
+  if here.is_container:  # and may be started again there, which only the learner knows
+    from seed_acme.programs.nodes import container_node as vertex_node
+
+    vertex_node.actor(config, run_dir, token, index, address, here.stop)
+    return
+  with processes.reported_failures(run_dir, name, here.log(name)):
+    if here.is_thread:
+      actor_supervisor.act_in_this_thread(
+        config, run_dir, token, index, first_start, address, here.stop
+      )
+      return
+    actor_supervisor.Supervisor(
+      config,
+      run_dir,
+      token,
+      index,
+      first_start,
+      address,
+      is_beside_learner=not here.others_are_elsewhere,
+    ).run(here.stop)

@@ -1,0 +1,223 @@
+"""The actor's node: supervises the worker process that acts, and starts it anew when it dies.
+
+Launchpad restarts nothing: the first node that fails ends the program. So the node is thin
+and does not fail; what may fail, the environments, is in the worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+
+import psutil
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.acting import activity as activity_lib
+from seed_acme.programs.nodes import actor_worker
+from seed_acme.programs.nodes import stall_watch
+from seed_acme.programs.system import processes
+from seed_acme.storage import run_directory
+from seed_acme.transport import patience as patience_lib
+from seed_acme.transport import wire
+
+_POLL_S = 0.1
+_STOP_S = 10.0  # a worker that does not stop by then is killed
+# Failures are "in a row" unless the worker acted this long in between.
+_HEALTHY_S = 60.0
+
+
+def act_in_this_thread(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  index: int,
+  start: wire.Start,
+  address: str,
+  stop: threading.Event,
+) -> None:
+  """What a node does instead where all nodes are threads: acts, and fails with the run."""
+  patience = patience_lib.beside_learner(config.actor.connect_timeout_s, stop.is_set)
+  watch = stall_watch.Thread(config, run_dir)
+  activity = watch.add(f'actor/{index}', index)
+  try:
+    actor = actor_worker.make_remote_actor(config, index, start, address, token, patience, activity)
+  except core.ChannelClosed:
+    watch.stop()
+    return
+
+  def interrupt_on_stop() -> None:
+    stop.wait()
+    actor.interrupt()
+
+  threading.Thread(target=interrupt_on_stop, daemon=True).start()
+  actor.run(stop.is_set)
+  watch.stop()
+  actor.close()
+
+
+class WorkerFailed(Exception):
+  """A worker failed too often to be started again."""
+
+
+class Supervisor:
+  """Keeps one worker running until `stop` is set.
+
+  Ends, too, when the worker hears that the run is over. Raises `WorkerFailed` after
+  `actor.max_failures` failures in a row, `types.UserError` for wrong input, which no restart
+  would mend, and `core.ServerLost` where the server stays away.
+  """
+
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run_dir: run_directory.RunDirectory,
+    token: str,
+    index: int,
+    first_start: wire.Start,
+    address: str,
+    *,
+    is_beside_learner: bool,
+  ):
+    """is_beside_learner: whoever started this process ends it if the learner dies."""
+    self._first_start = first_start
+    self._config = config
+    self._run_dir = run_dir
+    self._token = token
+    self._index = index
+    self._address = address
+    self._is_beside_learner = is_beside_learner
+    self._watch = stall_watch.Watch(config, f'actor/{index}', index, self._tell, ends_workers=True)
+
+  def _tell(self, text: str) -> None:
+    """In the log, and where there is a front end on its screen."""
+    print(text, flush=True)
+    self._run_dir.add_notice(text)
+
+  def run(self, stop: threading.Event) -> bool:
+    """Whether the run is over, or only this node was stopped."""
+    num_failures, start = 0, self._first_start
+    while not stop.is_set():
+      end, message = self._run_worker(start, stop)
+      if end is actor_worker.End.OVER:
+        return True
+      if stop.is_set():
+        break
+      if end is actor_worker.End.WRONG_INPUT:
+        raise types.UserError(message)
+      if end is actor_worker.End.SERVER_LOST:
+        raise core.ServerLost(message)
+      start = start.following()
+      if end is actor_worker.End.SERVER_RESTARTED:
+        print(f'actor/{self._index}: {message}: the environments begin anew', flush=True)
+        continue
+      num_failures = 1 if self._watch.acted_s > _HEALTHY_S else num_failures + 1
+      self._count_failure(end, message, num_failures)
+    return False
+
+  def _count_failure(self, end: actor_worker.End, message: str, number: int) -> None:
+    """Raises `WorkerFailed` where it is one too many."""
+    limit = self._config.actor.max_failures
+    count = f'failure {number} of {limit} in a row'
+    name = f'actor/{self._index}'
+    if end is actor_worker.End.HUNG:
+      self._tell(f'{name}: {message}: its worker was ended, {count}; the log says where it stood')
+    else:
+      print(f'{name}: worker failed ({message}), {count}', flush=True)
+    if number >= limit:
+      raise WorkerFailed(
+        f'the worker failed {number} times in a row '
+        f'(actor.max_failures), the last time with {message}'
+      )
+
+  def _run_worker(self, start: wire.Start, stop: threading.Event) -> tuple[actor_worker.End, str]:
+    """Runs a worker to its end; returns how it ended and why."""
+    read_fd, write_fd = os.pipe()
+    activity_fd = activity_lib.shared_memory()
+    try:
+      self._watch.follow(activity_lib.at(activity_fd))
+      worker = self._start_worker(start, write_fd, activity_fd)
+      os.close(write_fd)
+      hangs, said = '', b''
+      while worker.poll() is None and not hangs and not stop.wait(_POLL_S):
+        hangs = self._watch.look()
+      if hangs:
+        said = _written(read_fd)  # what it reports of being ended says nothing
+        worker.send_signal(actor_worker.SHOW_STACK)
+      if worker.poll() is None:
+        _stop_worker(worker)
+      if not hangs:
+        said = _written(read_fd)
+    finally:
+      os.close(activity_fd)
+      os.close(read_fd)
+    if said:
+      report = json.loads(said)
+      return actor_worker.End(report['end']), report['message']
+    if hangs:
+      return actor_worker.End.HUNG, hangs
+    return actor_worker.End.FAILED, processes.describe_exit(worker.returncode)
+
+  def _start_worker(self, start: wire.Start, report_fd: int, activity_fd: int) -> subprocess.Popen:
+    variables = {
+      **os.environ,
+      **processes.environment('actor', os.getpid()),
+      # Environments are many small operations: threads of BLAS would only cost memory.
+      'OMP_NUM_THREADS': '1',
+      'OPENBLAS_NUM_THREADS': '1',
+      'MKL_NUM_THREADS': '1',
+    }
+    worker = subprocess.Popen(
+      [sys.executable, '-m', 'seed_acme.programs.nodes.actor_worker'],
+      stdin=subprocess.PIPE,
+      env=variables,
+      pass_fds=(report_fd, activity_fd),
+    )
+    spec = actor_worker.WorkerSpec(
+      config=self._config,
+      run_dir=self._run_dir,
+      index=self._index,
+      start=start,
+      address=self._address,
+      token=self._token,
+      is_beside_learner=self._is_beside_learner,
+      report_fd=report_fd,
+      activity_fd=activity_fd,
+    )
+    assert worker.stdin is not None
+    try:
+      pickle.dump(spec, worker.stdin)
+      worker.stdin.close()
+    except BrokenPipeError:  # it died already; its exit code says how
+      pass
+    return worker
+
+
+def _written(pipe_fd: int) -> bytes:
+  """What stands in the pipe now. Its end may never come: processes that the environments
+  started have inherited the other side, and may outlive a worker that was killed."""
+  os.set_blocking(pipe_fd, False)
+  try:
+    return os.read(pipe_fd, 1 << 16)
+  except BlockingIOError:
+    return b''
+
+
+def _stop_worker(worker: subprocess.Popen) -> None:
+  """Kills one that does not stop, and the programs that its environments could not end."""
+  worker.terminate()
+  try:
+    worker.wait(_STOP_S)
+  except subprocess.TimeoutExpired:
+    programs = psutil.Process(worker.pid).children(recursive=True)
+    worker.kill()
+    worker.wait()
+    for program in programs:
+      with contextlib.suppress(psutil.NoSuchProcess):
+        program.kill()

@@ -1,0 +1,209 @@
+"""The process that really acts: `python -m seed_acme.programs.nodes.actor_worker`.
+
+Started by the supervisor in the actor's node, with a `WorkerSpec` on its standard input.
+Imports no TensorFlow, Reverb, Sonnet or Launchpad: it costs its environments and little more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import faulthandler
+import json
+import logging
+import os
+import pickle
+import signal
+import sys
+import time
+import traceback
+
+import numpy as np
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.acting import activity as activity_lib
+from seed_acme.acting import actor as actor_lib
+from seed_acme.envs import registry as environments
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.system import processes
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.transport import patience as patience_lib
+from seed_acme.transport import transports
+from seed_acme.transport import wire
+
+_REPORT_PERIOD_S = 1.0
+SHOW_STACK = signal.SIGUSR1  # has a worker write where it stands to its log
+
+
+class End(enum.Enum):
+  """How a worker ended, as its supervisor has to know it."""
+
+  OVER = 'over'  # with the run
+  FAILED = 'failed'
+  HUNG = 'hung'  # in an environment, and was ended; it cannot say so itself
+  WRONG_INPUT = 'wrong_input'  # no new start would mend it
+  SERVER_LOST = 'server_lost'  # and waited for in vain
+  SERVER_RESTARTED = 'server_restarted'  # nobody's fault: begin anew
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkerSpec:
+  """All that a worker is told.
+
+  address: of the inference server. start: which start of this actor it is.
+  is_beside_learner: the launcher ends this program with the learner, and so the worker.
+  report_fd: where the reason of a failure goes, as one JSON object. activity_fd: shared memory, for
+    what the worker does.
+  """
+
+  config: config_lib.ExperimentConfig
+  run_dir: run_directory.RunDirectory
+  index: int
+  start: wire.Start
+  address: str
+  token: str
+  is_beside_learner: bool
+  report_fd: int
+  activity_fd: int
+
+
+def make_remote_actor(
+  config: config_lib.ExperimentConfig,
+  index: int,
+  start: wire.Start,
+  address: str,
+  token: str,
+  patience: patience_lib.Patience,
+  activity: activity_lib.Activity,
+) -> actor_lib.Actor:
+  """An actor whose groups are connected to the inference server at `address`."""
+  activity.begin(activity_lib.Doing.MAKING)
+  spec = environments.environment_spec(config.environment)
+
+  def connect(env_ids: np.ndarray) -> core.InferenceChannel:
+    return transports.connect(
+      config.transport.kind,
+      address,
+      token,
+      wire.GroupCodec(spec, env_ids.size),
+      env_ids,
+      patience,
+      start,
+    )
+
+  return actors.make_actor(
+    config, index, start.number, run_seed=None, connect=connect, activity=activity
+  )
+
+
+class _Reports:
+  """Writes where the actor's time goes, about once a second; called between its steps."""
+
+  def __init__(self, actor: actor_lib.Actor, run_dir: run_directory.RunDirectory, index: int):
+    self._actor = actor
+    self._path = run_dir.logs / f'actor_{index}_seconds.json'
+    self._next_s = 0.0
+
+  def maybe_write(self) -> None:
+    now = time.monotonic()
+    if now >= self._next_s:
+      self._next_s = now + _REPORT_PERIOD_S
+      with contextlib.suppress(types.Failure):  # of a full disk the learner tells, who loses by it
+        files.write_json(self._path, self._actor.timer.snapshot())
+
+
+def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.ExitStack) -> bool:
+  """Acts until the run is over, or SIGTERM; returns whether it was SIGTERM.
+
+  closing: to close the actor with, after the end was reported; its environments may hang there.
+  """
+  stopped = False
+
+  def stop(*_: object) -> None:
+    nonlocal stopped
+    stopped = True
+    raise core.ChannelClosed  # out of whatever call the main thread is in
+
+  signal.signal(signal.SIGTERM, stop)
+  signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what Ctrl-C means
+  try:
+    wait = patience_lib.beside_learner if spec.is_beside_learner else patience_lib.on_other_hosts
+    actor = make_remote_actor(
+      spec.config,
+      spec.index,
+      spec.start,
+      spec.address,
+      spec.token,
+      wait(spec.config.actor.connect_timeout_s),
+      activity,
+    )
+    closing.callback(actor.close)
+    reports = _Reports(actor, spec.run_dir, spec.index)
+
+    def should_stop() -> bool:
+      reports.maybe_write()
+      return stopped
+
+    actor.run(should_stop)
+  except core.ChannelTaken:
+    raise types.UserError(
+      f'another actor has taken over the environments of actor/{spec.index}, one that was '
+      'started later: give every actor of a run another --index'
+    ) from None
+  except core.ChannelClosed:
+    pass
+  finally:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  return stopped
+
+
+def main() -> int:
+  """Exit code 0 when the run is over, 143 after SIGTERM, 1 or 2 after a failure; but for
+  SIGTERM the end is on `report_fd`, too."""
+  processes.end_with_parent()
+  faulthandler.register(SHOW_STACK)
+  spec: WorkerSpec = pickle.load(sys.stdin.buffer)  # from our own supervisor, not a network
+  logging.basicConfig(format=f'actor/{spec.index}: %(message)s', level=logging.WARNING)
+  activity = activity_lib.at(spec.activity_fd)
+  os.close(spec.activity_fd)
+  with contextlib.ExitStack() as closing:
+    code = _run_and_report(spec, activity, closing)
+    activity.begin(activity_lib.Doing.CLOSING)
+  return code
+
+
+def _run_and_report(
+  spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.ExitStack
+) -> int:
+  try:
+    if run(spec, activity, closing):
+      return 128 + signal.SIGTERM
+    _report(spec, End.OVER, '')
+    return 0
+  except Exception as error:  # reported to the supervisor
+    end = _end(error)
+    if end is End.FAILED and not isinstance(error, types.Failure):
+      traceback.print_exc()
+    _report(spec, end, processes.describe(error)[:2000])
+    return processes.USER_ERROR_EXIT if end is End.WRONG_INPUT else processes.FAILURE_EXIT
+
+
+def _report(spec: WorkerSpec, end: End, message: str) -> None:
+  os.write(spec.report_fd, json.dumps({'end': end.value, 'message': message}).encode())
+
+
+def _end(error: Exception) -> End:
+  ends = {
+    types.UserError: End.WRONG_INPUT,
+    core.ServerLost: End.SERVER_LOST,
+    core.ServerRestarted: End.SERVER_RESTARTED,
+  }
+  return next((end for kind, end in ends.items() if isinstance(error, kind)), End.FAILED)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,253 @@
+"""A node on a host of its own, started by Launchpad's entry of a container (Vertex AI).
+
+No launcher, no front end and no shared disk: the learner keeps the run in its bucket and does
+what the front end does elsewhere; the other nodes join the learner and keep nothing. A node ends
+with 0 if the run is over, and with 143 if it was stopped before: Vertex AI takes 0 for success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import contextlib
+import dataclasses
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import threading
+import time
+from typing import Any, TextIO
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.loggers import terminal
+from seed_acme.programs.front_end import bucket_folder
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.nodes import actor_supervisor
+from seed_acme.programs.nodes import end_notice
+from seed_acme.programs.nodes import host
+from seed_acme.programs.nodes import shared_settings
+from seed_acme.programs.system import processes
+from seed_acme.storage import bucket_copy
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.transport import grpc_client
+from seed_acme.transport import joining
+from seed_acme.transport import wire
+
+_LEARNER, _REPLAY = 'learner/0', 'replay/0'
+_STOPPED_EXIT = 128 + signal.SIGTERM
+
+
+def learner(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  address: str,
+  replay_address: str | None,
+  here: host.Host,
+) -> None:
+  """Trains, with the run in its bucket. address: `host:port` to serve on."""
+  stop = here.stop
+
+  def tell_of_end(run: run_directory.RunDirectory, finished: lifecycle.RunFinished) -> None:
+    print(f'The run is over: {finished}', flush=True)
+    summary_lib.complete(config, run, finished.last)
+    end_notice.serve(config, token, int(address.rpartition(':')[2]), stop)
+
+  def train(run: run_directory.RunDirectory) -> bool:
+    with _also_written_to(run.logs / _LEARNER), _mirrored(run, stop) as news:
+      try:
+        with _stopped_at_once(stop):
+          lifecycle.check_resume(config, run)
+          saved_config.save(config, run.config)
+          from seed_acme.programs.nodes import learner_node  # loads TensorFlow
+      except lifecycle.RunFinished as finished:  # and was started again all the same
+        tell_of_end(run, finished)
+        return True
+      how = summary_lib.FAILED
+      try:
+        is_over = learner_node.run(config, run, token, address, replay_address, here)
+        how = summary_lib.FINISHED if is_over else summary_lib.STOPPED
+        return is_over
+      finally:  # of the CPU-seconds, those of this node only are known
+        news.show()
+        summary_lib.write(
+          run, summary_lib.summarise(config, run, {'learner': time.process_time()}, how)
+        )
+
+  _run(run_dir, train)
+
+
+def replay(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  port: int,
+  stop: threading.Event,
+) -> None:
+  """Serves replay until it is stopped."""
+
+  def serve(run: run_directory.RunDirectory) -> bool:
+    with _failures(run, _REPLAY):
+      with _stopped_at_once(stop):
+        from seed_acme.programs.nodes import learner_node  # loads TensorFlow
+      learner_node.serve_replay(config, run, port, stop)
+    return False
+
+  _run(run_dir, serve)
+
+
+def actor(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  index: int,
+  address: str,
+  stop: threading.Event,
+) -> None:
+  """Acts until the run is over. address: of the learner."""
+  name = f'actor/{index}'
+
+  def act(run: run_directory.RunDirectory) -> bool:
+    with _failures(run, name):
+      with _stopped_at_once(stop):
+        start = _join(config, token, name, address)
+      return actor_supervisor.Supervisor(
+        config, run, token, index, start, address, is_beside_learner=False
+      ).run(stop)
+
+  _run(run_dir, act)
+
+
+def _run(
+  run_dir: run_directory.RunDirectory, body: Callable[[run_directory.RunDirectory], bool]
+) -> None:
+  """Calls `body` with a folder of this host for what a node writes into its run. It returns
+  whether the run is over; if not, this node was stopped, and its process ends so."""
+  try:
+    with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as path:
+      run = dataclasses.replace(run_dir, path=pathlib.Path(path))
+      for part in (run.logs, run.checkpoints):
+        part.mkdir()
+      is_over = body(run)
+  finally:
+    # After SIGTERM Launchpad has set itself an alarm, which would kill an interpreter that ends.
+    for number in (signal.SIGTERM, signal.SIGALRM):
+      signal.signal(number, signal.SIG_IGN)
+  if not is_over:
+    raise SystemExit(_STOPPED_EXIT)
+
+
+@contextlib.contextmanager
+def _stopped_at_once(stop: threading.Event) -> Iterator[None]:
+  """SIGTERM ends this node wherever it is or waits: it has nothing to save yet."""
+
+  def end(*_: object) -> None:
+    stop.set()
+    raise SystemExit(_STOPPED_EXIT)
+
+  before = signal.signal(signal.SIGTERM, end)
+  try:
+    if stop.is_set():
+      raise SystemExit(_STOPPED_EXIT)
+    yield
+  finally:
+    signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _failures(run: run_directory.RunDirectory, node: str) -> Iterator[None]:
+  """As `processes.reported_failures`, and says why the node failed in its output, too."""
+  try:
+    with processes.reported_failures(run, node, node):
+      yield
+  except SystemExit:
+    failure = summary_lib.known_failure(run)
+    if failure is not None:
+      print(f'error in {node}: {failure["message"]}', file=sys.stderr, flush=True)
+    raise
+
+
+@contextlib.contextmanager
+def _mirrored(run: run_directory.RunDirectory, stop: threading.Event) -> Iterator[_News]:
+  """Around the learner: fetches the run and copies it meanwhile and at the end, failures too."""
+  news = _News(run)
+  mirror = bucket_copy.Mirror(run, on_round=news.show, on_failure=_end_this_process)
+  with _failures(run, _LEARNER), _stopped_at_once(stop):
+    mirror.start()
+  try:
+    with bucket_folder.closing(mirror), _failures(run, _LEARNER):
+      yield news
+  except (types.UserError, types.Failure) as error:  # all others are SystemExit by now
+    print(f'error in {_LEARNER}: {error}', file=sys.stderr, flush=True)
+    raise SystemExit(
+      processes.USER_ERROR_EXIT if isinstance(error, types.UserError) else processes.FAILURE_EXIT
+    ) from error
+
+
+class _News:
+  """What a front end would show, on the node's own output: it ends up in the cloud's log."""
+
+  def __init__(self, run: run_directory.RunDirectory):
+    self._run = run
+    self._progress = terminal.Progress(sys.stdout)
+    self._num_notices = 0
+    self._started_s = time.time()
+
+  def show(self) -> None:
+    """Called now and then."""
+    if self._run.notices.exists():
+      lines = self._run.notices.read_text(encoding='utf-8').splitlines()
+      for line in lines[self._num_notices :]:
+        print(f'Notice: {line}', flush=True)
+      self._num_notices = len(lines)
+    self._progress.update(summary_lib.read_progress(self._run, self._started_s))
+
+
+@contextlib.contextmanager
+def _also_written_to(path: pathlib.Path) -> Iterator[None]:
+  """What this process prints goes into a file, too; what libraries print by themselves does not:
+  the pipe that it takes to catch that would lose the last words of a crash."""
+  path.parent.mkdir(parents=True, exist_ok=True)
+  streams = sys.stdout, sys.stderr
+  with open(path, 'a', encoding='utf-8', buffering=1) as file:
+    sys.stdout, sys.stderr = _Tee(sys.stdout, file), _Tee(sys.stderr, file)
+    try:
+      yield
+    finally:
+      sys.stdout, sys.stderr = streams
+
+
+class _Tee:
+  """A text stream that writes into a file, too, as long as that is open."""
+
+  def __init__(self, stream: TextIO, file: TextIO):
+    self._stream = stream
+    self._file = file
+
+  def write(self, text: str) -> int:
+    if not self._file.closed:
+      self._file.write(text)
+    return self._stream.write(text)
+
+  def __getattr__(self, name: str) -> Any:
+    return getattr(self._stream, name)
+
+
+def _end_this_process(error: Exception) -> None:
+  print(f'error in {_LEARNER}: {error}', file=sys.stderr, flush=True)
+  os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _join(config: config_lib.ExperimentConfig, token: str, name: str, address: str) -> wire.Start:
+  """Waits for the learner; returns which start of this node this is."""
+  settings = shared_settings.of(name.partition('/')[0], config)
+  member = grpc_client.GrpcMember(
+    address, token, joining.hello(name, settings), config.actor.connect_timeout_s
+  )
+  try:
+    return member.join()
+  finally:
+    member.close()

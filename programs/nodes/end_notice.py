@@ -1,0 +1,134 @@
+"""The end of a run with nodes on other hosts, who are all to hear of it.
+
+On one machine the launcher ends the nodes. Elsewhere an actor that is away at that moment (cut off,
+or started anew on another host) would come back to nobody, wait for `actor.connect_timeout_s` and
+fail. So the learner stays a while, and so does one that a scheduler starts after the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from seed_acme import config as config_lib
+from seed_acme import sizes
+from seed_acme.envs import registry as environments
+from seed_acme.inference import batching
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import shared_settings
+from seed_acme.transport import joining
+from seed_acme.transport import sessions
+from seed_acme.transport import transports
+
+PATIENCE_S = 60.0  # a host that was cut off is back, a pod has started again
+_SPARE_STREAMS = 16  # threads for streams that are being replaced, and for nodes that join
+_POLL_S = 0.02
+# Who hears of the end closes its stream at once. One that stays open leads nowhere: the host at
+# its other end is cut off, which the transport notices after 3 to 5 s.
+_CLOSED_S = 2.0
+
+
+class Desk(sessions.SessionDesk):
+  """A desk that knows whose actors have heard that the run is over."""
+
+  def __init__(self, *arguments: Any):
+    super().__init__(*arguments)
+    self._is_here = self.is_connected()  # when the run ended
+    self.has_come = np.zeros_like(self._is_here)  # at any time
+    self._has_come_back = np.zeros_like(self._is_here)  # since the run ended
+
+  def end_run(self) -> None:
+    if not self._run_is_over:
+      super().end_run()
+      self._is_here = self.is_connected()
+
+  def open(self, hello: bytes) -> sessions.Session:
+    session = super().open(hello)
+    if not session.is_open:  # of an actor that was replaced, which its replacement speaks for
+      return session
+    self.has_come[list(session.env_ids)] = True
+    if self._run_is_over:
+      self._has_come_back[list(session.env_ids)] = True
+    return session
+
+  def wait_until_heard(
+    self,
+    expected: np.ndarray,
+    patience_s: float,
+    stop: threading.Event,
+    on_absence: Callable[[np.ndarray], None],
+  ) -> None:
+    """After `end_run`: returns when actors have heard of it and closed their streams, those of
+    the `expected` environments even if they are not connected now; or after `patience_s`.
+
+    expected: `[environments]` bool. on_absence: called with those that did not hear at once.
+    """
+    started, has_told = time.monotonic(), False
+    while not stop.is_set() and time.monotonic() - started < patience_s:
+      connected = self.is_connected()
+      if not has_told and time.monotonic() - started > _CLOSED_S:
+        has_told = True
+        self._is_here &= ~connected
+        if (missing := expected & ~self._has_heard()).any():
+          on_absence(missing)
+      if not connected.any() and self._has_heard()[expected].all():
+        return
+      time.sleep(_POLL_S)
+
+  def _has_heard(self) -> np.ndarray:
+    return self._is_here | self._has_come_back
+
+
+def absent_actors(config: config_lib.ExperimentConfig, missing: np.ndarray) -> str:
+  """Names of the actors that environments, `[environments]` bool, belong to."""
+  found = []
+  for index in range(actors.num_actor_nodes(config)):
+    first, number = actors.env_id_range(config, index)
+    if missing[first : first + number].any():
+      found.append(f'actor/{index}')
+  return ', '.join(found)
+
+
+def make_transport(
+  config: config_lib.ExperimentConfig,
+  desk: sessions.SessionDesk,
+  port: int,
+  members: joining.Members,
+) -> transports.TransportServer:
+  """With a thread for each stream of the actors, and some to spare."""
+  nodes = range(actors.num_actor_nodes(config))
+  num_streams = sum(actors.num_groups(config, i) for i in nodes)
+  largest_group = max(
+    actors.env_id_range(config, i)[1] // actors.num_groups(config, i) for i in nodes
+  )
+  return transports.serve(
+    config.transport,
+    desk,
+    port,
+    num_streams + _SPARE_STREAMS,
+    desk.max_message_bytes(largest_group),
+    members,
+  )
+
+
+def serve(
+  config: config_lib.ExperimentConfig, token: str, port: int, stop: threading.Event
+) -> None:
+  """In place of the learner of a run that was over before it started: serves nothing but this
+  news, until all actors have it or for `PATIENCE_S`. Loads no TensorFlow."""
+  batcher = batching.Batcher(1, 0.0, lambda: True, lambda request: False)
+  batcher.close()
+  spec = environments.environment_spec(config.environment)
+  number = sizes.num_environments(config)
+  desk = Desk(batcher, spec, number, sizes.num_training_environments(config), token)
+  desk.end_run()
+  members = joining.Members(shared_settings.by_kind(config), resumptions=0)
+  members.end_run(timeout_s=0.0)
+  transport = make_transport(config, desk, port, members)
+  transport.start()
+  desk.wait_until_heard(np.ones(number, bool), PATIENCE_S, stop, lambda missing: None)
+  transport.stop()

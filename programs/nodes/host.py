@@ -1,0 +1,72 @@
+"""Where a node of the program runs, and what every node does first, on its main thread."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+
+import launchpad as lp
+from launchpad.launch import worker_manager
+
+from seed_acme.programs.system import processes
+
+_TERMINATION_NOTICE_S = 45  # a second or two of work, on a machine whose load is 20 a core
+_IN_THREADS = (lp.LaunchType.LOCAL_MULTI_THREADING, lp.LaunchType.TEST_MULTI_THREADING)
+_HOSTS_VARIABLE = 'SEED_ACME_HOSTS'  # set where this program is one node of a run on several
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+  """Where a node runs, who ends it, and how it hears of the end.
+
+  stop: the program's stop. is_thread: all nodes are threads of the launcher (`local_mt`).
+  is_container: Launchpad has started this node on a host of its own, without a launcher (Vertex
+  AI). others_are_elsewhere: the other nodes are on hosts of their own, where no launcher ends them.
+  """
+
+  stop: threading.Event
+  is_thread: bool
+  is_container: bool
+  others_are_elsewhere: bool
+
+  def log(self, name: str) -> str:
+    """The file within the run's logs that the node of this name writes to."""
+    return processes.LAUNCHER if self.is_thread else name
+
+  def end_program(self) -> None:
+    """Called by the learner of a finished run. In a container it tells the others itself and ends
+    with 0, by which Vertex AI calls the job a success; Launchpad's stop would cancel it."""
+    if not self.is_container:
+      lp.stop()
+
+
+def enter() -> Host:
+  """Ties a node's process to its launcher, if it has one."""
+  # For users who launch the program themselves; `local_resources` sets more.
+  os.environ.setdefault('TF2_BEHAVIOR', '1')
+  launch_type = lp.context.get_context().launch_type
+  is_thread = launch_type in _IN_THREADS
+  is_container = launch_type is lp.LaunchType.VERTEX_AI
+  if not is_thread:
+    processes.end_with_parent()
+    # The flag of this name does not reach children: Launchpad 0.5.1 cannot pass flags on
+    # where ml_collections is not installed.
+    manager = worker_manager.get_worker_manager()
+    manager._termination_notice_secs = termination_notice_s()
+  return Host(
+    lp.stop_event(),
+    is_thread,
+    is_container,
+    others_are_elsewhere=is_container or _HOSTS_VARIABLE in os.environ,
+  )
+
+
+def termination_notice_s() -> int:
+  """A node that has not stopped by then is killed; a checkpoint must not take longer."""
+  return _TERMINATION_NOTICE_S + processes.saving_seconds()
+
+
+def mark_several_hosts() -> None:
+  """Called by the launcher of one node, before it starts that; the others are on other hosts."""
+  os.environ[_HOSTS_VARIABLE] = '1'

@@ -1,0 +1,220 @@
+"""The learner's node: inference server, replay writer, training loop, in one process."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme import sizes
+from seed_acme import types
+from seed_acme.inference import batching
+from seed_acme.inference import thread as inference_thread
+from seed_acme.learning import training_loop
+from seed_acme.programs.building import build
+from seed_acme.programs.building import build_replay
+from seed_acme.programs.building import learner_side
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import end_notice
+from seed_acme.programs.nodes import host
+from seed_acme.programs.nodes import shared_settings
+from seed_acme.programs.nodes import stall_watch
+from seed_acme.programs.system import descriptors
+from seed_acme.programs.system import processes
+from seed_acme.replay import server as server_of_replay
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.transport import joining
+from seed_acme.utils import graph_function
+from seed_acme.utils import waiting
+
+_POLL_S = 0.2  # how soon the training loop notices a stop or a failure
+_GOODBYE_S = 10.0  # until every actor has heard that the run is over
+
+
+def run(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  address: str,
+  replay_address: str | None,
+  here: host.Host,
+) -> bool:
+  """Main thread of the node; returns whether the run is over, or only this node was stopped.
+
+  address: `host:port` to serve on. here: where the node runs.
+  """
+  stop = here.stop
+  descriptors.prepare()
+  processes.configure_tensorflow(config.learner.tensorflow_threads)
+  with contextlib.ExitStack() as cleanup:
+    # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
+    with processes.reported_failures(run_dir, 'learner/0', here.log('learner/0')):
+      # Beside us the launcher sees whether the replay node lives.
+      patience_s = config.actor.connect_timeout_s if here.others_are_elsewhere else math.inf
+      if replay_address is not None and not server_of_replay.wait_until_up(
+        replay_address, patience_s, stop
+      ):
+        return False
+      node = LearnerNodeProcess(config, run_dir, token, address, replay_address, cleanup)
+      with graph_function.serial_execution():
+        status = node.train(stop)
+      if status == training_loop.FINISHED:
+        if here.others_are_elsewhere:
+          node.wait_for_absent(stop)
+        here.end_program()
+  return status == training_loop.FINISHED
+
+
+class LearnerNodeProcess:
+  """Wires the parts and starts the threads; `cleanup` takes them down in reverse order.
+
+  Threads: the transport's only carry messages; one runs `InferenceServer.step`; one writes
+  replay; one fetches samples; the caller's trains.
+  """
+
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run_dir: run_directory.RunDirectory,
+    token: str,
+    address: str,
+    replay_address: str | None,
+    cleanup: contextlib.ExitStack,
+  ):
+    self._config = config
+    self._run_dir = run_dir
+    self._failure: BaseException | None = None
+    self._status = ''
+    watch = stall_watch.Thread(config, run_dir)
+    cleanup.callback(watch.stop)
+    side = learner_side.make(
+      config,
+      run_dir,
+      watch.add('learner/0', None),
+      cleanup,
+      on_failure=self._on_failure,
+      num_ahead=config.replay.prefetch_batches,
+      replay_address=replay_address,
+    )
+    watch.stop()
+    self.loop, self._prefetcher, self._account = side.loop, side.prefetcher, side.account
+    batcher = batching.Batcher(
+      sizes.inference_batch_size(config),
+      config.inference.timeout_ms / 1e3,
+      accepts_training=side.writer.has_room,
+      hold_back=side.server.hold_back,
+    )
+    side.acting.published.watch(batcher.wake)
+    self._desk = end_notice.Desk(
+      batcher,
+      side.acting.spec,
+      sizes.num_environments(config),
+      sizes.num_training_environments(config),
+      token,
+    )
+    self._members = joining.Members(shared_settings.by_kind(config), self.loop.resumptions)
+    transport = end_notice.make_transport(
+      config, self._desk, int(address.rpartition(':')[2]), self._members
+    )
+    self.loop.watch_actors(lambda: _actor_records(config, self._desk))
+    self._inference = inference_thread.InferenceThread(side.server, batcher, self._on_failure)
+    if side.memory is not None:
+      side.memory.start(self._on_failure)
+      cleanup.callback(side.memory.stop)
+    side.writer.start(on_room=batcher.wake, on_failure=self._on_failure)
+    self._prefetcher.start()
+    self._inference.start()
+    transport.start()
+    cleanup.callback(self._prefetcher.stop)
+    cleanup.callback(transport.stop)
+    cleanup.callback(self._inference.stop)  # before: it answers whoever still waits
+    cleanup.callback(self._dismiss)
+    own_host = address.rpartition(':')[0]
+    addresses = {'inference': f'{own_host}:{transport.port}', 'replay': side.replay_address}
+    files.write_json(run_dir.addresses, addresses)
+
+  def _on_failure(self, error: BaseException) -> None:
+    self._failure = self._failure or error
+
+  def wait_for_absent(self, stop: threading.Event) -> None:
+    """After a finished run: tells the actors, and waits for those that have taken part and are
+    away. Before Launchpad ends this node, which gives it little time."""
+    self._desk.end_run()
+    self._inference.stop()
+    self._desk.wait_until_heard(
+      self._desk.has_come,
+      end_notice.PATIENCE_S,
+      stop,
+      lambda missing: self._run_dir.add_notice(
+        f'{end_notice.absent_actors(self._config, missing)} cannot be told that the run is '
+        f'over: waiting for up to {end_notice.PATIENCE_S:g} s'
+      ),
+    )
+
+  def _dismiss(self) -> None:
+    """After a finished run, tells the other nodes and waits until they have heard it. After any
+    other end they wait for the learner to come back."""
+    if self._status == training_loop.FINISHED:
+      self._desk.end_run()
+      self._inference.stop()
+      self._desk.wait_until_all_left(_GOODBYE_S)
+      self._members.end_run(_GOODBYE_S)
+
+  def train(self, stop: threading.Event) -> str:
+    """Until the budget is used up, `stop` is set or a thread fails."""
+    self.loop.report_wait()
+    while (sample := self._next_sample(stop)) is not None:
+      self.loop.train(sample)
+    status = self._ending(stop)
+    self.loop.finish(status)
+    self._status = status
+    return status
+
+  def _next_sample(self, stop: threading.Event) -> types.Sample | None:
+    """None if the run is to end instead."""
+    with waiting.on(self._account.waiting_for):
+      while not self._ending(stop):
+        with self.loop.timer.phase('sample'):
+          sample = self._prefetcher.next(_POLL_S)
+        if sample is not None:
+          return sample
+        self.loop.do_what_is_due()
+    return None
+
+  def _ending(self, stop: threading.Event) -> str:
+    """How the run ends now, '' if it goes on."""
+    if self._failure is not None:
+      raise self._failure
+    if self.loop.is_finished():
+      return training_loop.FINISHED
+    return training_loop.STOPPED if stop.is_set() else ''
+
+
+def _actor_records(
+  config: config_lib.ExperimentConfig, desk: end_notice.Desk
+) -> list[dict[str, Any]]:
+  """Of each actor, for the status: whether it is connected, and rows answered."""
+  connected, answered = desk.is_connected(), desk.num_answered()
+  records = []
+  for index in range(actors.num_actor_nodes(config)):
+    first, number = actors.env_id_range(config, index)
+    its = slice(first, first + number)
+    records.append({'is_connected': bool(connected[its].all()), 'rows': int(answered[its].sum())})
+  return records
+
+
+def serve_replay(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  port: int,
+  stop: threading.Event,
+) -> None:
+  """Main thread of a replay node of its own, called by `graph/entries.py`."""
+  descriptors.prepare()
+  processes.configure_tensorflow(num_threads=1)
+  server = build_replay.make_replay_server(config, run_dir, build.make_acting(config), port)
+  stop.wait()
+  server.stop()

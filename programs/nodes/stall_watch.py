@@ -1,0 +1,173 @@
+"""Watches what actors are in the middle of: environments that hang, and those that are slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import threading
+import time
+
+from seed_acme import config as config_lib
+from seed_acme.acting import activity as activity_lib
+from seed_acme.acting import actor as actor_lib
+from seed_acme.programs.nodes import actors
+from seed_acme.storage import run_directory
+
+_POLL_S = 0.5
+# A watcher that did not come to look, because its host was suspended or overloaded, knows nothing
+# of what was done meanwhile: it counts that time as this long.
+_LONGEST_GAP_S = 1.0
+_SLOW_STEP, _SLOW_RESET = 1 / 20, 1 / 6  # of the limit: 3 s and 50 s by default
+_WAITED_S = 60.0  # for the learner, until the user hears of it
+_Doing = activity_lib.Doing
+_CALLS = {
+  _Doing.MAKING: 'the making',
+  _Doing.RESETTING: 'reset()',
+  _Doing.STEPPING: 'step()',
+  _Doing.CLOSING: 'close()',
+}
+_ACTING = (_Doing.STEPPING, _Doing.RESETTING)
+
+
+class Watch:
+  """Looks at one actor again and again; a call's time is the time that it was seen to take."""
+
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    name: str,
+    index: int | None,
+    say: Callable[[str], None],
+    ends_workers: bool,
+    clock: Callable[[], float] = time.monotonic,
+  ):
+    """name: of the node. index: of the actor; None for a learner that makes an environment.
+
+    say: tells the user. ends_workers: whether whoever calls `look` can end what hangs.
+    """
+    self._config = config
+    self._name = name
+    self._index = index
+    self._say = say
+    self._ends_workers = ends_workers
+    self._clock = clock
+    self._has_told_of_slowness = False
+    self.follow(activity_lib.Activity())
+
+  def follow(self, activity: activity_lib.Activity) -> None:
+    """From now on, in place of the one before."""
+    self._activity = activity
+    self._call = activity.read()
+    self._seen_s = 0.0
+    self._is_told = False  # of this call
+    self._looked_s = self._clock()
+    self.acted_s = 0.0  # time that went by with steps, or in wait for actions
+
+  def look(self) -> str:
+    """Why the worker has to be ended, or ''. To be called several times a second."""
+    now = self._clock()
+    gap_s, self._looked_s = min(now - self._looked_s, _LONGEST_GAP_S), now
+    call = self._activity.read()
+    has_moved = call.number != self._call.number
+    if call.doing is _Doing.WAITING or has_moved and call.doing in _ACTING:
+      self.acted_s += gap_s
+    if has_moved:
+      self._tell_if_slow()
+      self._call, self._seen_s, self._is_told = call, 0.0, False
+      return ''
+    self._seen_s += gap_s
+    return self._judge()
+
+  def _judge(self) -> str:
+    """Of a call that goes on."""
+    if self._is_told:
+      return ''
+    if self._call.doing is _Doing.CONNECTING and self._seen_s > _WAITED_S:
+      self._is_told = True
+      if self._index == 0:  # the others wait for the same
+        self._say(
+          f'{self._name} has waited {self._seen_s:.0f} s for the learner, and goes on: '
+          'logs/learner/0 says what that does'
+        )
+    if self._call.doing not in _CALLS:
+      return ''
+    limit_s = self._limit_s(self._config.actor)
+    told_s = limit_s or self._limit_s(config_lib.ActorConfig())
+    if self._seen_s <= told_s:
+      return ''
+    self._is_told = True
+    words = (
+      f'environment {self._config.environment.id} hangs: {self._called()} has not returned '
+      f'for {told_s:g} s (actor.{self._field()})'
+    )
+    if self._ends_workers and limit_s:
+      return words
+    self._say(f'{self._name}: {words}: {self._why_not_ended(limit_s)}; Ctrl-C ends the run')
+    return ''
+
+  def _why_not_ended(self, limit_s: float) -> str:
+    if not limit_s:
+      return 'the limit is 0, so it is waited for'
+    if self._index is None:
+      return 'the run cannot begin without'
+    return 'a thread cannot be ended, a worker of --launch=local_mp would be started anew'
+
+  def _tell_if_slow(self) -> None:
+    """Of a call that has returned."""
+    if self._has_told_of_slowness or self._index is None or self._call.doing not in _CALLS:
+      return
+    limit_s = self._limit_s(self._config.actor)
+    share = _SLOW_STEP if self._call.doing is _Doing.STEPPING else _SLOW_RESET
+    if self._seen_s <= share * (limit_s or self._limit_s(config_lib.ActorConfig())):
+      return
+    self._has_told_of_slowness = True
+    hung = f' Beyond {limit_s:g} s it counts as hung (actor.{self._field()}).' if limit_s else ''
+    self._say(
+      f'{self._name}: environment {self._config.environment.id} is slow: {self._called()} took '
+      f'{self._seen_s:.0f} s, and all environments of this actor wait for it.{hung} More actors '
+      'with fewer environments each (num_actors, environments_per_actor) share the work'
+    )
+
+  def _limit_s(self, limits: config_lib.ActorConfig) -> float:
+    return limits.step_timeout_s if self._call.doing is _Doing.STEPPING else limits.reset_timeout_s
+
+  def _field(self) -> str:
+    return 'step_timeout_s' if self._call.doing is _Doing.STEPPING else 'reset_timeout_s'
+
+  def _called(self) -> str:
+    call = _CALLS[self._call.doing]
+    if self._index is None:
+      return f'{call} of one for its specification'
+    first, number = actors.env_id_range(self._config, self._index)
+    ids = actor_lib.group_env_ids(first, number, actors.num_groups(self._config, self._index))[
+      self._call.group
+    ]
+    return f'{call} of environments {ids[0]} ... {ids[-1]}'
+
+
+class Thread:
+  """Watches actors that are threads of this process, and can only say what it sees."""
+
+  def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory):
+    self._config = config
+    self._run_dir = run_dir
+    self._watches: list[Watch] = []
+    self._stop = threading.Event()
+    threading.Thread(target=self._run, name='watch', daemon=True).start()
+
+  def add(self, name: str, index: int | None) -> activity_lib.Activity:
+    """A new activity, which is watched from now on; arguments as of `Watch`."""
+    activity = activity_lib.Activity()
+    watch = Watch(self._config, name, index, self._run_dir.add_notice, ends_workers=False)
+    watch.follow(activity)
+    self._watches = [*self._watches, watch]
+    return activity
+
+  def _run(self) -> None:
+    while not self._stop.wait(_POLL_S):
+      watches: Sequence[Watch] = self._watches
+      for watch in watches:
+        watch.look()
+
+  def stop(self) -> None:
+    """Returns at once."""
+    self._stop.set()

@@ -1,0 +1,281 @@
+"""What of the stack is right or wrong on this machine, and how to mend it.
+
+The heavy libraries are imported in processes of their own: one that hangs or crashes is a
+finding, not the end of the examination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent import futures
+import ctypes
+from importlib import metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from typing import Any, Literal, NamedTuple
+
+from packaging import requirements
+
+from seed_acme.checks import extras
+
+State = Literal['ok', 'warning', 'wrong']
+_GIB = 2**30
+_IMPORT_TIMEOUT_S = 120.0  # TensorFlow takes 3 to 6 s, ten times that on a cold disk
+_REINSTALL = (
+  'run `make setup` again, or `PIP_CONSTRAINT=constraints.txt pip install -e .` in a new .venv'
+)
+# Smallest program that shows the library at work; the last line printed is shown.
+_IMPORTS = {
+  'launchpad': 'import launchpad as lp; lp.Program("doctor"); print("imports")',
+  'courier': 'import courier; courier.Server(); print("imports")',
+  'reverb': 'import reverb; print("imports")',
+  'sonnet': 'import sonnet as snt; snt.Linear(2); print("imports")',
+  'tensorflow': (
+    'import json, tensorflow as tf\n'
+    'assert float(tf.reduce_sum(tf.ones([2, 2]) @ tf.ones([2, 2]))) == 8\n'
+    'print(json.dumps([d.name for d in tf.config.list_physical_devices("GPU")]))'
+  ),
+}
+# module: (distribution, extra of this package)
+_OPTIONAL = {
+  'gym': ('gym', 'gym'),
+  'gymnasium': ('gymnasium', 'gymnasium'),
+  'ale_py': ('ale-py', 'atari'),
+  'cv2': ('opencv-python', 'atari'),
+  'mujoco': ('mujoco', 'mujoco'),
+  'dm_control': ('dm_control', 'dm-control'),
+  'imageio': ('imageio', 'video'),
+  'imageio_ffmpeg': ('imageio-ffmpeg', 'video'),
+  'pandas': ('pandas', 'metrics'),
+  'wandb': ('wandb', 'wandb'),
+  'mlflow': ('mlflow-skinny', 'mlflow'),
+}
+
+
+class Check(NamedTuple):
+  """One finding. fix: what to do about it; empty where all is well."""
+
+  name: str
+  state: State
+  detail: str
+  fix: str = ''
+
+
+def run() -> list[Check]:
+  """Examines this machine; takes about as long as importing everything once (10 to 20 s)."""
+  quick: Sequence[Callable[[], list[Check]]] = (
+    _platform,
+    _python,
+    _libpython,
+    versions,
+    _processor,
+    _onednn,
+    _memory,
+    _shared_memory,
+    _ports,
+    _optional,
+  )
+  with futures.ThreadPoolExecutor(2) as pool:
+    imports = [pool.submit(check_import, name, code) for name, code in _IMPORTS.items()]
+    checks = [check for examine in quick for check in examine()]
+    return checks + [check for future in imports for check in future.result()]
+
+
+def is_wrong(checks: Sequence[Check]) -> bool:
+  """True if something has to be mended before anything can run."""
+  return any(check.state == 'wrong' for check in checks)
+
+
+def to_json(checks: Sequence[Check]) -> dict[str, Any]:
+  """For `--json`."""
+  return {'wrong': is_wrong(checks), 'checks': [check._asdict() for check in checks]}
+
+
+def to_text(checks: Sequence[Check]) -> str:
+  """Aligned lines, each fix below its finding, and a sum at the end."""
+  width = max((len(check.name) for check in checks), default=0)
+  lines = []
+  for check in checks:
+    lines.append(f'{check.state:7}  {check.name:{width}}  {check.detail}'.rstrip())
+    if check.fix:
+      lines.append(f'{"":7}  {"":{width}}  -> {check.fix}')
+  counts = {
+    state: sum(check.state == state for check in checks) for state in ('ok', 'warning', 'wrong')
+  }
+  lines.append(', '.join(f'{count} {state}' for state, count in counts.items()))
+  return '\n'.join(lines)
+
+
+def check_import(name: str, code: str, timeout_s: float = _IMPORT_TIMEOUT_S) -> list[Check]:
+  """Runs `code` in a fresh interpreter; for TensorFlow a second check lists the devices."""
+  environment = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '3'}
+  try:
+    process = subprocess.run(
+      [sys.executable, '-c', code],
+      capture_output=True,
+      text=True,
+      timeout=timeout_s,
+      env=environment,
+      stdin=subprocess.DEVNULL,
+      check=False,
+    )
+  except subprocess.TimeoutExpired:
+    return [Check(f'import {name}', 'wrong', f'no answer within {timeout_s:.0f} s', _REINSTALL)]
+  if process.returncode:
+    last = (process.stderr.strip().splitlines() or ['no message'])[-1]
+    died = f'killed by signal {-process.returncode}' if process.returncode < 0 else last
+    return [Check(f'import {name}', 'wrong', died[:200], _REINSTALL)]
+  answer = (process.stdout.strip().splitlines() or [''])[-1]
+  if name != 'tensorflow':
+    return [Check(f'import {name}', 'ok', answer)]
+  gpus = json.loads(answer)
+  return [
+    Check('import tensorflow', 'ok', 'imports and multiplies'),
+    Check('devices', 'ok', ', '.join(gpus) if gpus else 'CPU only'),
+  ]
+
+
+def _platform() -> list[Check]:
+  detail = f'{platform.system()} {platform.machine()}, kernel {platform.release()}'
+  if platform.system() == 'Linux' and platform.machine() == 'x86_64':
+    return [Check('platform', 'ok', detail)]
+  return [
+    Check(
+      'platform',
+      'wrong',
+      detail,
+      'Reverb and Launchpad exist for Linux on x86-64 only: use such a machine',
+    )
+  ]
+
+
+def _python() -> list[Check]:
+  detail = f'{platform.python_version()} ({sys.executable})'
+  if sys.version_info[:2] == (3, 10):
+    return [Check('python', 'ok', detail)]
+  return [Check('python', 'wrong', detail, 'remove .venv and run `make setup`; it finds a 3.10')]
+
+
+def _libpython() -> list[Check]:
+  name = f'libpython{sys.version_info[0]}.{sys.version_info[1]}.so.1.0'
+  try:
+    ctypes.CDLL(name)
+  except OSError as error:
+    return [
+      Check(
+        'libpython',
+        'wrong',
+        str(error),
+        'use a Python built with --enable-shared (scripts/find_python.sh lists ways)',
+      )
+    ]
+  return [Check('libpython', 'ok', f'{name} loads')]
+
+
+def versions() -> list[Check]:
+  """Of what this package declares that it needs; fast, and imports none of it."""
+  try:
+    declared = metadata.requires('seed_acme') or []
+  except metadata.PackageNotFoundError:
+    return [Check('versions', 'wrong', 'seed_acme is not installed', 'run `make setup`')]
+  return [check_version(line) for line in declared if 'extra ==' not in line]
+
+
+def check_version(line: str) -> Check:
+  """Holds the installed version against a requirement such as `numpy<1.24`."""
+  requirement = requirements.Requirement(line)
+  try:
+    installed = metadata.version(requirement.name)
+  except metadata.PackageNotFoundError:
+    return Check(
+      requirement.name, 'wrong', f'not installed, needs {requirement.specifier}', _REINSTALL
+    )
+  if requirement.specifier.contains(installed, prereleases=True):
+    return Check(requirement.name, 'ok', installed)
+  return Check(requirement.name, 'wrong', f'{installed}, needs {requirement.specifier}', _REINSTALL)
+
+
+def _processor() -> list[Check]:
+  try:
+    with open('/proc/cpuinfo', encoding='utf-8') as handle:
+      flags = next((line for line in handle if line.startswith('flags')), '').split()
+  except OSError:
+    flags = []
+  found = [name for name in ('avx', 'avx2', 'fma', 'avx512f', 'avx512_bf16') if name in flags]
+  detail = f'{os.cpu_count()} CPUs, {len(os.sched_getaffinity(0))} usable; {" ".join(found)}'
+  if 'avx' not in flags:
+    return [Check('processor', 'wrong', detail, 'TensorFlow needs AVX: use a newer processor')]
+  if 'avx2' not in flags:
+    return [Check('processor', 'warning', detail, 'without AVX2 training is slow')]
+  return [Check('processor', 'ok', detail)]
+
+
+def _onednn() -> list[Check]:
+  if os.environ.get('TF_ENABLE_ONEDNN_OPTS') == '0':
+    return [
+      Check(
+        'oneDNN',
+        'warning',
+        'switched off by TF_ENABLE_ONEDNN_OPTS=0',
+        'unset it: convolutions train about twice as fast with oneDNN',
+      )
+    ]
+  return [Check('oneDNN', 'ok', 'not switched off; the programs switch it on')]
+
+
+def _memory() -> list[Check]:
+  with open('/proc/meminfo', encoding='utf-8') as handle:
+    fields = dict(line.split(':', 1) for line in handle)
+  total, free = (int(fields[name].split()[0]) * 1024 for name in ('MemTotal', 'MemAvailable'))
+  return [_enough('memory', free, total, 2 * _GIB, 'close programs, or use fewer actors')]
+
+
+def _shared_memory() -> list[Check]:
+  try:
+    usage = shutil.disk_usage('/dev/shm')
+  except OSError as error:
+    return [Check('/dev/shm', 'warning', str(error), 'mount a tmpfs at /dev/shm')]
+  return [
+    _enough(
+      '/dev/shm', usage.free, usage.total, 64 * 2**20, 'in a container, start it with --shm-size=1g'
+    )
+  ]
+
+
+def _enough(name: str, free: int, total: int, needed: int, fix: str) -> Check:
+  detail = f'{free / _GIB:.1f} of {total / _GIB:.1f} GiB free'
+  return Check(name, 'ok', detail) if free >= needed else Check(name, 'warning', detail, fix)
+
+
+def _ports() -> list[Check]:
+  try:
+    with socket.create_server(('127.0.0.1', 0)) as server:
+      with socket.create_connection(server.getsockname(), timeout=5.0):
+        return [Check('ports', 'ok', 'a port of 127.0.0.1 can be bound and reached')]
+  except OSError as error:
+    return [
+      Check(
+        'ports',
+        'wrong',
+        f'127.0.0.1: {error}',
+        'allow local TCP connections (firewall, sandbox, `ip link set lo up`)',
+      )
+    ]
+
+
+def _optional() -> list[Check]:
+  checks = []
+  for module, (distribution, extra) in _OPTIONAL.items():
+    if importlib.util.find_spec(module) is None:
+      checks.append(
+        Check(distribution, 'warning', 'not installed (optional)', extras.install_command(extra))
+      )
+    else:
+      checks.append(Check(distribution, 'ok', metadata.version(distribution)))
+  return checks

@@ -1,0 +1,25 @@
+"""`seed-acme doctor`: what of the stack is right or wrong on this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from seed_acme.programs.reports import doctor as doctor_lib
+from seed_acme.programs.system import processes
+
+
+@dataclasses.dataclass(frozen=True)
+class DoctorArguments:
+  """Say what of the stack is right or wrong on this machine, and how to mend it.
+
+  json: print JSON.
+  """
+
+  json: bool = False
+
+
+def doctor(arguments: DoctorArguments) -> int:
+  """Returns the exit code, that of a failure if something is wrong."""
+  checks = doctor_lib.run()
+  print(doctor_lib.to_json(checks) if arguments.json else doctor_lib.to_text(checks))
+  return processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0

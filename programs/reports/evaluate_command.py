@@ -1,0 +1,120 @@
+"""`seed-acme evaluate`: episodes of one or more runs, in words or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import json
+import sys
+import time
+from typing import Any, TextIO
+
+import tyro
+
+from seed_acme import types
+from seed_acme.envs import atari_games
+from seed_acme.loggers import terminal
+from seed_acme.programs.reports import video as video_lib
+from seed_acme.programs.system import processes
+
+_PROGRESS_PERIOD_S = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateArguments:
+  """Play episodes from the newest checkpoint of one or more runs.
+
+  run_dirs: folders of the runs. episodes: how many of each.
+  sampled: act as in training, with actions drawn from the policy, instead of greedily.
+  video: show one more episode of the first run in this file, .mp4 or .gif.
+  max_video_steps: agent steps after which the video is cut.
+  trust_run_dir: import the code outside seed_acme that the run folders name.
+  json: print one record; of several runs {"runs": [...], "human_normalized": ...}.
+  """
+
+  run_dirs: tyro.conf.Positional[tuple[str, ...]]
+  episodes: int = 100
+  sampled: bool = False
+  video: str = ''
+  max_video_steps: int = video_lib.MAX_STEPS
+  trust_run_dir: bool = False
+  json: bool = False
+
+
+class Progress:
+  """A line every ten seconds; short evaluations print none."""
+
+  def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic):
+    self._stream = stream
+    self._clock = clock
+    self._start_s = self._last_s = clock()
+
+  def __call__(self, text: str) -> None:
+    """text: what is done by now."""
+    now_s = self._clock()
+    if now_s - self._last_s >= _PROGRESS_PERIOD_S:
+      self._last_s = now_s
+      print(
+        f'{text}, {terminal.duration(now_s - self._start_s)} gone', file=self._stream, flush=True
+      )
+
+
+def evaluate(arguments: EvaluateArguments) -> int:
+  """Returns the exit code; raises `UserError`."""
+  if not arguments.run_dirs:
+    raise types.UserError('evaluate needs at least one run folder: seed-acme evaluate runs/latest')
+  processes.set_tensorflow_defaults()
+  from seed_acme.programs.reports import (
+    evaluation,  # takes seconds; wrong arguments are answered before
+  )
+
+  records = evaluation.evaluate_runs(
+    arguments.run_dirs,
+    arguments.episodes,
+    arguments.video,
+    arguments.max_video_steps,
+    None if arguments.json else Progress(sys.stderr),
+    greedy=not arguments.sampled,
+    trust=arguments.trust_run_dir,
+  )
+  summary = evaluation.human_normalized_summary(records)
+  if arguments.json:
+    of_all = {'runs': records, 'human_normalized': summary}
+    print(json.dumps(records[0] if len(records) == 1 else of_all))
+    return 0
+  for name, record in zip(arguments.run_dirs, records):
+    print(f'{name}: {describe(record)}' if len(records) > 1 else describe(record))
+  if len(records) > 1 and summary is not None:
+    print(
+      f'Human-normalised over {summary["games"]} of {len(atari_games.GAMES)} games '
+      f'(random = 0, human = 1): mean {summary["mean"]:.3f}, median {summary["median"]:.3f}'
+    )
+  if 'video' in records[0]:
+    print(_describe_video(records[0]['video']))
+  return 0
+
+
+def describe(record: dict[str, Any]) -> str:
+  """One line on a record of `evaluation.evaluate`."""
+  error, human = record['return_standard_error'], record['human_normalized_score']
+  kind = 'greedy' if record['greedy'] else 'sampled'
+  return (
+    f'{record["episodes"]:,} {kind} episode{"s" if record["episodes"] > 1 else ""} of the '
+    'checkpoint at '
+    f'{record["checkpoint_agent_steps"]:,} steps: return {record["return_mean"]:.4g}'
+    f'{"" if error is None else f" +- {error:.2g} (standard error)"}, from '
+    f'{record["return_min"]:.4g} to {record["return_max"]:.4g}, '
+    f'{record["length_mean"]:.4g} steps long'
+    f'{"" if human is None else f", human-normalised {human:.3f}"}'
+  )
+
+
+def _describe_video(video: dict[str, Any]) -> str:
+  is_full_gif = video['frames'] == video_lib.MAX_GIF_FRAMES and video['path'].endswith('.gif')
+  reason = 'a .gif holds no more' if is_full_gif else '--max_video_steps'
+  cut = f', cut here ({reason})' if video['is_cut'] else ''
+  return (
+    f'Video: {video["path"]}, an episode with return {video["return"]:.4g} in '
+    f'{video["length"]:,} steps{cut}, '
+    f'{video["frames"]:,} frames at {video["frames_per_s"]:g} a second'
+  )

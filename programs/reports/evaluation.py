@@ -1,0 +1,278 @@
+"""Playing from a checkpoint: `evaluate` counts episodes, `load_policy` answers observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import itertools
+import math
+import sys
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.acting import actor as actor_lib
+from seed_acme.envs import atari_games
+from seed_acme.envs import registry as environments
+from seed_acme.inference import server as server_lib
+from seed_acme.learning import saved_variables
+from seed_acme.programs.building import build
+from seed_acme.programs.reports import episode_tally
+from seed_acme.programs.reports import loaded_policy
+from seed_acme.programs.reports import video as video_lib
+from seed_acme.storage import checkpoint
+from seed_acme.storage import opening
+from seed_acme.storage import saved_config
+from seed_acme.storage import trust as trust_lib
+from seed_acme.utils import counting
+
+Progress = Callable[[str], None]  # is told what is done by now, after each step
+
+_MAX_ENVIRONMENTS = 64  # stepped together while evaluating
+_ATARI_FRAMES_PER_S = 60
+_SCREENS_PER_S = 15.0  # of a video of environments whose clock is not known
+
+
+class _RenderingEnvironment(core.VectorEnvironment, Protocol):
+  """As made with `renders`."""
+
+  def render(self) -> np.ndarray:
+    """`[H, W, 3]` uint8: environment 0 as it is now."""
+
+
+class _NoReplay:
+  """The sink of an evaluation: nothing is kept of what is played."""
+
+  def has_room(self) -> bool:
+    return True
+
+  def put(self, unrolls: types.Unroll) -> None:
+    del unrolls
+
+
+class Loaded(NamedTuple):
+  """What is played: the configuration of a run, its policy, and how far the run had come.
+
+  network: that of the policy once more, with the same weights.
+  """
+
+  config: config_lib.ExperimentConfig
+  acting: build.Acting
+  network: core.RecurrentNetwork
+  counts: counting.Counts
+
+
+def load(run_dir: str, trust: bool = False) -> Loaded:
+  """With the weights of the newest checkpoint.
+
+  Says so on standard error where that is not whole and the one before it is taken.
+  """
+  run = opening.open_run(run_dir)
+  config = saved_config.load(run.config, trust_lib.Trust(everything=trust))
+  saved = checkpoint.load_found(
+    run.path, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
+  )
+  acting = build.make_acting(config)
+  network = acting.agent.acting.make()
+  saved_variables.assign(saved_variables.acting(network), saved.arrays)
+  counts = counting.Counts(**saved.meta['counts'])
+  read = tuple(network.variables[i].value() for i in acting.policy.variables_read)
+  acting.published.publish(types.Variables(counts.updates, read))
+  return Loaded(config, acting, network, counts)
+
+
+def evaluate(
+  run_dir: str,
+  num_episodes: int,
+  seed: int | None = None,
+  video: str = '',
+  max_video_steps: int = video_lib.MAX_STEPS,
+  progress: Progress | None = None,
+  greedy: bool = True,
+  trust: bool = False,
+) -> dict[str, Any]:
+  """Plays `num_episodes` episodes from the newest checkpoint.
+
+  Every environment plays the same number of episodes, so that short ones do not crowd out
+  long ones. Returns a JSON record: mean, standard error, minimum and maximum of the return
+  (the reported score), mean length in agent steps, and the human-normalised score, None
+  but for the 57 Atari games.
+
+  video: file for one more episode, '' = none; the record then has `video`. max_video_steps:
+  agent steps after which it is cut.
+  greedy: the likeliest action (R2D2: with its evaluation epsilon); False = as in training, drawn
+  from the policy (R2D2: with the epsilon of each environment).
+  trust: import code outside seed_acme that the run folder names.
+  """
+  _check_counts(num_episodes, max_video_steps)
+  writer = video_lib.Writer(video) if video else None
+  loaded = load(run_dir, trust)
+  config = loaded.config
+  seed = config.seed + 1 if seed is None else seed
+
+  def show(text: str) -> None:
+    if progress is not None:
+      progress(f'{run_dir}: {text}')
+
+  # First, for all that can be wrong with it is then found before the long part.
+  recorded = _record(loaded, writer, max_video_steps, seed, show, greedy) if writer else None
+  scores, lengths = _play(loaded, num_episodes, seed, show, greedy)
+  record: dict[str, Any] = {
+    'run_dir': opening.open_run(run_dir).name,
+    'environment': config.environment.id,
+    'checkpoint_updates': loaded.counts.updates,
+    'checkpoint_agent_steps': loaded.counts.agent_steps,
+    'episodes': num_episodes,
+    'greedy': greedy,
+    'return_mean': float(np.mean(scores)),
+    'return_standard_error': (
+      float(np.std(scores, ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None
+    ),
+    'return_min': float(np.min(scores)),
+    'return_max': float(np.max(scores)),
+    'length_mean': float(np.mean(lengths)),
+    'human_normalized_score': _human_normalized(config.environment.id, float(np.mean(scores))),
+  }
+  return {**record, 'video': recorded} if recorded else record
+
+
+def evaluate_runs(
+  run_dirs: Sequence[str],
+  num_episodes: int,
+  video: str = '',
+  max_video_steps: int = video_lib.MAX_STEPS,
+  progress: Progress | None = None,
+  greedy: bool = True,
+  trust: bool = False,
+) -> list[dict[str, Any]]:
+  """`evaluate` of each run in turn; the video shows the first.
+
+  A folder that is no run, or has no checkpoint, is refused before any episode is played.
+  """
+  for run_dir in run_dirs:
+    checkpoint.find(opening.open_run(run_dir).path)
+  return [
+    evaluate(
+      run_dir, num_episodes, None, '' if i else video, max_video_steps, progress, greedy, trust
+    )
+    for i, run_dir in enumerate(run_dirs)
+  ]
+
+
+def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+  """Mean and median over games of the human-normalised score, and the number of games.
+
+  Several runs of one game are averaged first. None without a run on one of the 57 games.
+  """
+  by_game: dict[str, list[float]] = {}
+  for record in records:
+    if record['human_normalized_score'] is not None:
+      by_game.setdefault(record['environment'], []).append(record['human_normalized_score'])
+  if not by_game:
+    return None
+  scores = [float(np.mean(scores)) for scores in by_game.values()]
+  return {'mean': float(np.mean(scores)), 'median': float(np.median(scores)), 'games': len(scores)}
+
+
+def _human_normalized(environment_id: str, score: float) -> float | None:
+  kind, _, game = environment_id.partition(':')
+  if kind != 'atari' or game not in atari_games.SCORES:
+    return None
+  return atari_games.human_normalized_score(game, score)
+
+
+def _check_counts(num_episodes: int, max_video_steps: int) -> None:
+  for name, count in (('episodes', num_episodes), ('max_video_steps', max_video_steps)):
+    if count < 1:
+      raise types.UserError(f'{name} ({count}) must be >= 1')
+
+
+def _timesteps(
+  loaded: Loaded, environment: core.VectorEnvironment, seed: int, greedy: bool
+) -> Iterator[types.VectorTimeStep]:
+  """What the environments return when they are driven as evaluation or training ones are."""
+  size, agent = environment.num_environments, loaded.config.agent
+  counters = counting.Counters()
+  counters.restore(loaded.counts)  # exploration may depend on how far the run had come
+  server = server_lib.InferenceServer(
+    spec=loaded.acting.spec,
+    policy=loaded.acting.policy,
+    num_training=0 if greedy else size,
+    num_environments=size,
+    unroll_length=agent.unroll_length,
+    overlap=agent.overlap,
+    batch_size=size,
+    seed=seed,
+    sink=_NoReplay(),
+    counters=counters,
+    quota=None,
+  )
+  ids = np.arange(size, dtype=np.int32)
+  run_ids = actor_lib.new_run_ids(seed, ids)
+  timestep = environment.reset()
+  for number in itertools.count():
+    yield timestep
+    actions = server.step([types.ActorRequest(number, ids, run_ids, timestep)])[0]
+    timestep = environment.step(actions)
+
+
+def _play(
+  loaded: Loaded, num_episodes: int, seed: int, progress: Progress, greedy: bool
+) -> tuple[np.ndarray, np.ndarray]:
+  """Scores and lengths of exactly `num_episodes` episodes."""
+  size = min(num_episodes, _MAX_ENVIRONMENTS)
+  tally = episode_tally.EpisodeTally(num_episodes, size)
+  num_steps = 0
+  with contextlib.closing(environments.make(loaded.config.environment, size, seed)) as environment:
+    for timestep in _timesteps(loaded, environment, seed, greedy):
+      tally.add(timestep)
+      num_steps += size - int((timestep.step_type == types.FIRST).sum())
+      progress(f'{len(tally.scores):,} of {num_episodes:,} episodes, {num_steps:,} steps')
+      if len(tally.scores) == num_episodes:
+        break
+  return np.array(tally.scores), np.array(tally.lengths)
+
+
+def _record(
+  loaded: Loaded,
+  writer: video_lib.Writer,
+  max_steps: int,
+  seed: int,
+  progress: Progress,
+  greedy: bool,
+) -> dict[str, Any]:
+  """Plays one episode into the video; what the JSON record says of it."""
+  environment_config = loaded.config.environment
+  made = cast(_RenderingEnvironment, environments.make(environment_config, 1, seed, renders=True))
+  frames_per_s = _SCREENS_PER_S
+  if environment_config.id.startswith('atari:'):
+    frames_per_s = _ATARI_FRAMES_PER_S / made.spec.frames_per_step
+  score, num_steps, has_ended = 0.0, 0, False
+  with contextlib.closing(made) as environment, writer.open(frames_per_s):
+    for number, timestep in enumerate(_timesteps(loaded, environment, seed, greedy)):
+      num_steps = number
+      score += float(timestep.score[0]) if number else 0.0
+      writer.add(environment.render())
+      progress(f'{num_steps:,} steps of the video')
+      has_ended = timestep.step_type[0] == types.LAST
+      if has_ended or num_steps == max_steps or writer.num_frames == writer.max_frames:
+        break
+  return {
+    'path': str(writer.path.resolve()),
+    'return': score,
+    'length': num_steps,
+    'frames': writer.num_frames,
+    'frames_per_s': frames_per_s,
+    'is_cut': not has_ended,
+  }
+
+
+def load_policy(
+  run_dir: str, greedy: bool = True, seed: int = 0, trust: bool = False
+) -> loaded_policy.LoadedPolicy:
+  """The policy of a run's newest checkpoint."""
+  loaded = load(run_dir, trust)
+  return loaded_policy.LoadedPolicy(loaded.acting, loaded.counts.agent_steps, greedy, seed)

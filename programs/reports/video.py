@@ -1,0 +1,145 @@
+"""One episode as a moving picture: `FILE.mp4`, or `FILE.gif`. Needs the extra `video`.
+
+Imports neither TensorFlow nor, before a video is written, imageio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import importlib
+import math
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from seed_acme import types
+from seed_acme.checks import extras
+
+MAX_STEPS = 27_000  # agent steps; a game of Atari at its limit of 108,000 frames is as long
+SUFFIXES = ('.mp4', '.gif')
+MAX_GIF_FRAMES = 500  # imageio keeps them all in memory until the end
+_LEAST_SIDE, _GREATEST_SIDE = 320, 1280  # pixels that pictures are enlarged to, and not beyond
+_PACKAGES = {'.mp4': ('imageio', 'imageio_ffmpeg'), '.gif': ('imageio',)}
+
+
+class Writer:
+  """Adds pictures to a file, which appears under its name when it is whole.
+
+  `add` is called within the context `open`. If anything raises there, the file of that name
+  stays what it was.
+  """
+
+  def __init__(self, path: str | os.PathLike[str]):
+    """Finds out what can be known before there is a picture; `types.UserError`."""
+    self.path = pathlib.Path(path)
+    suffix = self.path.suffix
+    if suffix not in SUFFIXES:
+      raise types.UserError(
+        f'cannot write the video {self.path}: its name must end in {" or ".join(SUFFIXES)}'
+      )
+    _import_packages(suffix)
+    self._partial = self.path.with_name(f'.{self.path.stem}.{os.getpid()}{suffix}')
+    self._writer: Any = None
+    self._shape: tuple[int, ...] | None = None
+    self.num_frames = 0
+    with self._user_error():
+      if self.path.is_dir():
+        raise IsADirectoryError('it is a folder')
+      self.path.parent.mkdir(parents=True, exist_ok=True)
+      self._partial.touch()
+      self._partial.unlink()
+
+  @property
+  def max_frames(self) -> float:
+    """More may not be added."""
+    return MAX_GIF_FRAMES if self.path.suffix == '.gif' else math.inf
+
+  @contextlib.contextmanager
+  def open(self, frames_per_s: float) -> Iterator[None]:
+    """Within it pictures may be added."""
+    try:
+      with self._user_error():
+        self._writer = _open(self._partial, frames_per_s)
+      try:
+        yield
+      except BaseException:
+        with contextlib.suppress(Exception):  # the first error is the one to be told
+          self._writer.close()
+        raise
+      with self._user_error():
+        self._writer.close()
+        os.replace(self._partial, self.path)
+    finally:
+      self._partial.unlink(missing_ok=True)
+
+  def add(self, screen: np.ndarray) -> None:
+    """screen: `[H, W, 3]` uint8, of the same size as the first."""
+    if self._shape not in (None, screen.shape):
+      raise types.UserError(
+        f'video {self.path}: the screen changed its size from {list(self._shape or ())} to '
+        f'{list(screen.shape)}: render() must keep it within an episode'
+      )
+    self._shape = screen.shape
+    with self._user_error():
+      self._writer.append_data(enlarge(screen))
+    self.num_frames += 1
+
+  @contextlib.contextmanager
+  def _user_error(self) -> Iterator[None]:
+    try:
+      yield
+    except OSError as error:
+      reason = (error.strerror or str(error)).splitlines()[0]
+      raise types.UserError(
+        f'cannot write the video {self.path}: {reason}; '
+        'check the path, its permissions and the free space'
+      ) from error
+
+
+def enlarge(screen: np.ndarray) -> np.ndarray:
+  """By a whole number, until the shorter side has 320 pixels; both sides become even.
+
+  H.264 stores colours for blocks of 2 x 2. An odd side gets its last row or column twice.
+  """
+  shorter, longer = sorted(screen.shape[:2])
+  factor = max(1, min(-(-_LEAST_SIDE // shorter), _GREATEST_SIDE // longer))
+  screen = screen.repeat(factor, axis=0).repeat(factor, axis=1)
+  odd_rows, odd_columns = screen.shape[0] % 2, screen.shape[1] % 2
+  return np.pad(screen, ((0, odd_rows), (0, odd_columns), (0, 0)), mode='edge')
+
+
+def _import_packages(suffix: str) -> None:
+  for package in _PACKAGES[suffix]:
+    try:
+      module = importlib.import_module(package)
+    except ImportError as error:
+      raise types.UserError(
+        f'a video needs {package}: {extras.install_command("video")} ({error})'
+      ) from error
+    if package == 'imageio_ffmpeg':
+      try:
+        module.get_ffmpeg_exe()
+      except RuntimeError as error:
+        raise types.UserError(
+          'an .mp4 needs the program ffmpeg, and imageio_ffmpeg has none: install ffmpeg, '
+          'or write a .gif'
+        ) from error
+
+
+def _open(path: pathlib.Path, frames_per_s: float) -> Any:
+  imageio = importlib.import_module('imageio.v2')
+  if path.suffix == '.gif':
+    return imageio.get_writer(path, mode='I', duration=1000 / frames_per_s, loop=0)
+  return imageio.get_writer(
+    path,
+    format='FFMPEG',
+    mode='I',
+    fps=frames_per_s,
+    codec='libx264',
+    quality=8,
+    macro_block_size=2,
+    ffmpeg_log_level='error',
+  )

@@ -1,0 +1,210 @@
+"""Every process of a run: which node it is, that it ends with its parent, how it fails.
+
+Imports neither Launchpad nor TensorFlow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import ctypes
+import os
+import pathlib
+import signal
+import sys
+import traceback
+from typing import Any
+
+from seed_acme import types
+from seed_acme.programs.system import descriptors
+from seed_acme.storage import checkpoint
+from seed_acme.storage import disk
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+
+NODE_VARIABLE = 'SEED_ACME_NODE'  # kind of node, for the account of CPU-seconds
+SAVING_VARIABLE = 'SEED_ACME_SAVING_S'  # whole seconds that saving the replay memory may take
+_PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid that a process must not outlive
+_PR_SET_PDEATHSIG = 1
+
+LAUNCHER = 'launcher'  # node and log of the process that starts the others
+USER_ERROR_EXIT = 2
+FAILURE_EXIT = 1
+
+
+def environment(node: str, parent_pid: int) -> dict[str, str]:
+  """Environment variables that a node of this kind is started with."""
+  return {
+    NODE_VARIABLE: node,
+    _PARENT_VARIABLE: str(parent_pid),
+    # Set before TensorFlow loads; off by default in 2.8, and the cheapest speed there is.
+    'TF_ENABLE_ONEDNN_OPTS': os.environ.get('TF_ENABLE_ONEDNN_OPTS', '1'),
+    'TF_CPP_MIN_LOG_LEVEL': os.environ.get('TF_CPP_MIN_LOG_LEVEL', '2'),
+    # Imported within absl's app.run, as in a Launchpad node, TensorFlow 2.8 would otherwise set
+    # up its context before it knows that it is version 2, and `==` on tensors compares identity.
+    'TF2_BEHAVIOR': '1',
+    'GRPC_VERBOSITY': os.environ.get('GRPC_VERBOSITY', 'ERROR'),
+    'GRPC_ENABLE_FORK_SUPPORT': '0',
+    'PYTHONUNBUFFERED': '1',
+  }
+
+
+def environment_elsewhere(node: str, saving_s: int) -> dict[str, str]:
+  """As `environment`, of a node on a host of its own, where it has no parent of ours."""
+  variables = environment(node, 0)
+  del variables[_PARENT_VARIABLE]
+  return {**variables, SAVING_VARIABLE: str(saving_s)}
+
+
+def saving_seconds() -> int:
+  """How much longer than usual this run's nodes may take to end."""
+  return int(os.environ.get(SAVING_VARIABLE, '0'))
+
+
+def set_tensorflow_defaults() -> None:
+  """For a process that was not started with `environment`; before TensorFlow loads."""
+  for name, value in environment('', 0).items():
+    if name.startswith(('TF', 'GRPC_')):
+      os.environ.setdefault(name, value)
+
+
+def end_with_parent() -> None:
+  """Has the kernel kill this process when its parent ends, however that ends.
+
+  Call it on the main thread before heavy imports. Does nothing where no parent is set.
+  """
+  parent = os.environ.get(_PARENT_VARIABLE)
+  if not parent or not sys.platform.startswith('linux'):
+    return
+  ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+  if os.getppid() != int(parent):  # it ended before the call above
+    os._exit(FAILURE_EXIT)
+
+
+@contextlib.contextmanager
+def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> Iterator[None]:
+  """Writes the first failure of a run to failure.json, and raises SystemExit in its place.
+
+  node: `learner/0`, as the user sees it; log: its file within the run's logs. The traceback
+  goes to the node's own output.
+  """
+  try:
+    yield
+  except Exception as error:  # reported, and the process ends
+    descriptors.release_reserve()
+    shortage = descriptors.explain(error)
+    is_user_error = isinstance(error, types.UserError) and not shortage
+    record = failure_record(run, node, error, log)
+    if shortage:
+      record = _record(run, node, shortage, log, is_user_error)
+    _write_failure(run, record)
+    if not isinstance(error, (types.UserError, types.Failure)) and not disk.is_full(error):
+      traceback.print_exc()
+    raise SystemExit(USER_ERROR_EXIT if is_user_error else FAILURE_EXIT) from error
+
+
+def failure_record(
+  run: run_directory.RunDirectory, node: str, error: BaseException, log: str
+) -> dict[str, Any]:
+  """What failure.json is to say of an error."""
+  message = full_disk(run, error) if disk.is_full(error) else describe(error)
+  return _record(run, node, message, log, isinstance(error, types.UserError))
+
+
+def full_disk(run: run_directory.RunDirectory, error: BaseException | None = None) -> str:
+  """Which disk is full, what is lost by it, what is kept, and how to go on."""
+  saved = checkpoint.newest(run.checkpoints)
+  kept = 'no checkpoint was saved'
+  if saved is not None:
+    kept = f'checkpoint {saved.name} is kept, what was learnt after it is lost'
+  return (
+    f'{disk.describe(run.path, error)}: {kept}. Make room there, then go on with: '
+    f'seed-acme train --run_dir={run.name}'
+  )
+
+
+def describe(error: BaseException) -> str:
+  """The error in words; ours say everything themselves, others need the name of their type."""
+  if type(error).__module__.startswith('seed_acme.'):
+    return str(error)
+  text = str(error)
+  if text.startswith('Graph execution error'):  # TensorFlow: where it arose, then the reason
+    text = text.rpartition('\nNode: ')[2].partition('\n')[2].strip()
+  return f'{type(error).__name__}: {text}'
+
+
+def describe_exit(code: int) -> str:
+  """How a process ended, by its return code."""
+  return f'killed by {signal.Signals(-code).name}' if code < 0 else f'exit code {code}'
+
+
+def report_failure(
+  run: run_directory.RunDirectory,
+  node: str,
+  message: str,
+  log: str,
+  is_user_error: bool = False,
+  is_cause: bool = False,
+) -> None:
+  """Writes failure.json unless an earlier failure stands there: the first is the cause.
+
+  is_cause: this one is, whatever another node said first (of a connection it lost, say).
+  """
+  _write_failure(run, _record(run, node, message, log, is_user_error), is_cause)
+
+
+def _record(
+  run: run_directory.RunDirectory, node: str, message: str, log: str, is_user_error: bool
+) -> dict[str, Any]:
+  return {
+    'node': node,
+    'message': message,
+    'is_user_error': is_user_error,
+    'log': str(run.logs / log),
+  }
+
+
+def _write_failure(
+  run: run_directory.RunDirectory, record: dict[str, Any], is_cause: bool = False
+) -> None:
+  earlier = read_failure(run)
+  if earlier is not None and not (is_cause and earlier['node'] != record['node']):
+    return
+  try:
+    files.write_json(run.failure, record)
+  except types.Failure:
+    disk.release_reserve(run.path)
+    # Without room even now the front end finds out that the disk is full.
+    with contextlib.suppress(types.Failure):
+      files.write_json(run.failure, record)
+
+
+def clear_failure(run: run_directory.RunDirectory) -> None:
+  """Before a run starts or resumes; also holds room for what `report_failure` may have to say."""
+  run.failure.unlink(missing_ok=True)
+  disk.reserve(run.path)
+
+
+def read_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
+  """The record that `report_failure` wrote, or None."""
+  return files.read_json(run.failure) if run.failure.exists() else None
+
+
+def configure_tensorflow(num_threads: int) -> None:
+  """Threads of TensorFlow; before its first operation. 0 = TensorFlow's choice."""
+  import tensorflow as tf  # not at the top: actors and front ends import this module
+
+  if num_threads and not tf.config.threading.get_intra_op_parallelism_threads():
+    tf.config.threading.set_intra_op_parallelism_threads(num_threads)
+    tf.config.threading.set_inter_op_parallelism_threads(2)  # inference and training
+  for gpu in tf.config.list_physical_devices('GPU'):
+    tf.config.experimental.set_memory_growth(gpu, True)
+
+
+def is_alive(pid: int) -> bool:
+  """Whether a process runs (a zombie does not)."""
+  status = pathlib.Path(f'/proc/{pid}/stat')
+  try:
+    return status.read_text().rpartition(')')[2].split()[0] not in 'ZX'
+  except OSError:
+    return False

@@ -1,0 +1,99 @@
+"""What becomes of the unrolls on their way through replay, counted at every station."""
+
+from __future__ import annotations
+
+import time
+
+import reverb
+
+from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import table_counts as table_counts_lib
+from seed_acme.replay import writer as writer_lib
+
+_FIRST_ANSWER_S, _ANSWER_S = 60, 1
+_PERIOD_S = 10.0  # between two comparisons, each of which asks the server
+
+
+class Account:
+  """Counts unrolls that replay confirms and the learner receives, and names what is lost.
+
+  Used by the learner's thread, but for `waiting_for`. Made before anybody samples.
+  """
+
+  def __init__(
+    self,
+    server_address: str,
+    writer: writer_lib.ReplayWriter,
+    prefetcher: dataset_lib.Prefetcher,
+    batch_size: int,
+    unrolls_per_item: int,
+    num_items_under_way: int,
+  ):
+    """num_items_under_way: that Reverb takes out of the table before anybody asks for them."""
+    self._client = reverb.Client(server_address)
+    self._writer = writer
+    self._prefetcher = prefetcher
+    self._batch_size = batch_size
+    self._unrolls_per_item = unrolls_per_item
+    self._num_items_under_way = num_items_under_way
+    self._num_sampled_before = table_counts_lib.read(self._client, _FIRST_ANSWER_S).sampled
+    self._next_s = time.monotonic() + _PERIOD_S
+
+  def confirmed(self) -> int:
+    """Unrolls that replay has confirmed to the writer."""
+    return self._writer.num_confirmed
+
+  def received(self) -> int:
+    """Unrolls that the learner has got; of a memory, as often as they were drawn."""
+    return self._prefetcher.num_received * self._batch_size
+
+  def missing(self) -> str:
+    """What to tell of unrolls that were handed out and are nowhere; '' if there are none, or
+    somebody looked within the last 10 s."""
+    if time.monotonic() < self._next_s:
+      return ''
+    self._next_s = time.monotonic() + _PERIOD_S
+    counts = self._counts()
+    if counts is None:
+      return ''
+    handed_out = self._handed_out(counts)
+    # Later than the table's count, so that nothing is taken for lost which has come meanwhile.
+    under_way = self._under_way()
+    num_missing = handed_out - self.received() - under_way
+    if num_missing <= 0:
+      return ''
+    return (
+      f'unrolls are lost between replay and learner: {self.confirmed():,} were confirmed by '
+      f'replay and {handed_out:,} handed out by it, of which the learner has received '
+      f'{self.received():,} and at most {under_way:,} are under way'
+    )
+
+  def waiting_for(self) -> str:
+    """What the learner waits for while it waits for a sample; any thread."""
+    counts = self._counts()
+    table = (
+      'the replay server does not answer'
+      if counts is None
+      else f'{self._handed_out(counts):,} were handed out, and {counts.size:,} items '
+      f'({self._unrolls_per_item} unrolls each) are in the table'
+    )
+    return (
+      f'a sample of {self._batch_size} unrolls: {self.confirmed():,} were confirmed by '
+      f'replay, {self.received():,} received by the learner, {table}'
+    )
+
+  def _handed_out(self, counts: table_counts_lib.TableCounts) -> int:
+    return (counts.sampled - self._num_sampled_before) * self._unrolls_per_item
+
+  def _under_way(self) -> int:
+    """Unrolls that the learner may yet receive, at most."""
+    # One more batch is perhaps being made of the items.
+    num_batches = 1 + self._prefetcher.num_fetched - self._prefetcher.num_received
+    return num_batches * self._batch_size + self._num_items_under_way * self._unrolls_per_item
+
+  def _counts(self) -> table_counts_lib.TableCounts | None:
+    """None where the server does not answer at once, as while it saves its memory."""
+    try:
+      return table_counts_lib.read(self._client, _ANSWER_S)
+    except (reverb.ReverbError, RuntimeError):
+      return None

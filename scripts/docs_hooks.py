@@ -1,0 +1,242 @@
+"""What the site of `make docs` has beside docs/*.md: hooks of mkdocs, which mkdocs.yml names.
+
+The pages are written for a reader of the repository, and their links lead to its files. On the
+site such a link leads to the page that stands for the file:
+
+* README.md is the first page, and the other pages of the root are pages too;
+* a module of the package has a page of the API reference, a package one that lists its modules;
+* another file is copied, and a folder gets a page that lists its files.
+
+A link to what does not exist stays as it is, and mkdocs refuses it. Nothing here names a module.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+import pathlib
+import posixpath
+import re
+from typing import Any
+
+from mkdocs.config import defaults
+from mkdocs.structure import files as files_lib
+from mkdocs.structure import pages as pages_lib
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_PACKAGE = _ROOT / 'seed_acme'
+_REFERENCE = 'reference'
+_FIRST = ('README.md', 'docs/tutorial.md')  # in the menu
+_FENCE = re.compile(r'(^ *```.*?^ *```[^\n]*$)', re.MULTILINE | re.DOTALL)
+# In Markdown or HTML: what opens a target, its path, its anchor.
+_LINK = re.compile(r'(\]\(|(?:src|href)=")([^)"\s#]+)(#[^)"\s]*)?(?=[)"\s])')
+
+
+def on_config(config: defaults.MkDocsConfig) -> defaults.MkDocsConfig:
+  """Makes the menu: README and tutorial, the other pages of docs/, the reference, the root's."""
+  guides = [f'docs/{path.name}' for path in sorted((_ROOT / 'docs').glob('*.md'))]
+  home, *others = _root_pages()
+  config.nav = [
+    {'Home': _site_uri(home)},
+    *([{'Tutorial': _site_uri(_FIRST[1])}] if _FIRST[1] in guides else []),
+    {'Guide': [_site_uri(page) for page in guides if page not in _FIRST]},
+    {'API reference': _menu(_PACKAGE)},
+    {'Project': [_site_uri(page) for page in others]},
+  ]
+  return config
+
+
+def on_files(files: files_lib.Files, config: defaults.MkDocsConfig) -> files_lib.Files:
+  """Adds the pages of the root and of the reference, and what pages link to."""
+  for name in _root_pages():
+    text = (_ROOT / name).read_text(encoding='utf-8')
+    files.append(files_lib.File.generated(config, _site_uri(name), content=text))
+  for path in _modules(_PACKAGE):
+    content = _reference_page(path)
+    files.append(files_lib.File.generated(config, _site_uri(_name(path)), content=content))
+  for name in sorted(_linked()):
+    if files.get_file_from_path(_site_uri(name)) is None:
+      files.append(_copy_or_list(name, config))
+  return files
+
+
+def on_page_markdown(markdown: str, page: pages_lib.Page, **kwargs: Any) -> str:
+  """Turns links to files of the repository into links to their pages."""
+  del kwargs
+  return _with_links(markdown, _origin(page.file.src_uri), page.file.src_uri)
+
+
+def _root_pages() -> list[str]:
+  names = {path.name for path in _ROOT.glob('*.md')}
+  return [_FIRST[0], *sorted(names - {_FIRST[0]})]
+
+
+def _origin(site_uri: str) -> str:
+  """The file of the repository from which a page's links go out."""
+  at_root = {_site_uri(name): name for name in _root_pages()}
+  return at_root.get(site_uri, f'docs/{site_uri}')
+
+
+def _with_links(markdown: str, origin: str, site_uri: str) -> str:
+  def link(match: re.Match[str]) -> str:
+    name = _target(origin, match[2])
+    if name is None:
+      return match[0]
+    target = posixpath.relpath(_site_uri(name), posixpath.dirname(site_uri) or '.')
+    return f'{match[1]}{target}{match[3] or ""}'
+
+  parts = _FENCE.split(markdown)  # every second one is a block of code
+  return ''.join(part if number % 2 else _LINK.sub(link, part) for number, part in enumerate(parts))
+
+
+def _target(origin: str, link: str) -> str | None:
+  """What a link in a file leads to, relative to the root; None = not a file of the repository."""
+  if re.match(r'[a-z]+:', link):
+    return None
+  path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), link))
+  return path if not path.startswith('..') and (_ROOT / path).exists() else None
+
+
+def _linked() -> set[str]:
+  """All that the pages of the repository lead to."""
+  origins = [*_root_pages(), *(f'docs/{path.name}' for path in (_ROOT / 'docs').glob('*.md'))]
+  return {
+    name
+    for origin in origins
+    for part in _FENCE.split((_ROOT / origin).read_text(encoding='utf-8'))[::2]
+    for match in _LINK.finditer(part)
+    if (name := _target(origin, match[2]))
+  }
+
+
+def _copy_or_list(name: str, config: defaults.MkDocsConfig) -> files_lib.File:
+  path = _ROOT / name
+  if path.is_file():
+    return files_lib.File.generated(config, _site_uri(name), abs_src_path=str(path))
+  below = sorted(
+    file for file in path.rglob('*') if file.is_file() and '__pycache__' not in file.parts
+  )
+  uri = posixpath.dirname(_site_uri(name))
+  # Files of docs/ are on the site anyway; of another folder only the names are shown.
+  entries = [
+    f'* [{file.relative_to(path)}]({posixpath.relpath(_site_uri(_name(file)), uri)})'
+    if name.startswith('docs/')
+    else f'* `{file.relative_to(path)}`'
+    for file in below
+  ]
+  return files_lib.File.generated(
+    config, _site_uri(name), content='\n'.join([f'# {path.name}', '', *entries, ''])
+  )
+
+
+def _name(path: pathlib.Path) -> str:
+  return path.relative_to(_ROOT).as_posix()
+
+
+def _site_uri(name: str) -> str:
+  """Where the site has a file or folder of the repository, named relative to its root."""
+  path = _ROOT / name
+  if module := _module_path(path):
+    below = _name(module)
+    return f'{_REFERENCE}/{below}/index.md' if module.is_dir() else f'{_REFERENCE}/{below[:-3]}.md'
+  if name == _FIRST[0]:
+    return 'index.md'
+  if '/' not in name and name.endswith('.md'):
+    return name.lower()
+  below = name.removeprefix('docs/') if name.startswith('docs/') else f'files/{name}'
+  return f'{below}/index.md' if path.is_dir() else below
+
+
+def _module_path(path: pathlib.Path) -> pathlib.Path | None:
+  """A module or package as seed_acme/ has it, through its links; None = no part of the package."""
+  is_module = path.suffix == '.py' or (path / '__init__.py').is_file()
+  if not is_module:
+    return None
+  if path.name == '__init__.py':
+    path = path.parent
+  if path.is_relative_to(_PACKAGE):
+    return path
+  linked = _PACKAGE / path.relative_to(_ROOT)
+  return linked if linked.exists() else None
+
+
+def _children(package: pathlib.Path) -> list[pathlib.Path]:
+  """Public modules and packages right below one, by name."""
+  return sorted(
+    path
+    for path in package.iterdir()
+    if not path.name.startswith('_') and (path.suffix == '.py' or (path / '__init__.py').is_file())
+  )
+
+
+def _modules(package: pathlib.Path) -> Iterator[pathlib.Path]:
+  """A package and all that is below it, through the links."""
+  yield package
+  for path in _children(package):
+    if path.is_dir():
+      yield from _modules(path)
+    else:
+      yield path
+
+
+def _menu(package: pathlib.Path) -> list[Any]:
+  """With its own page first, as `navigation.indexes` wants it."""
+  return [
+    _site_uri(_name(package)),
+    *(
+      {path.name: _menu(path)} if path.is_dir() else {path.stem: _site_uri(_name(path))}
+      for path in _children(package)
+    ),
+  ]
+
+
+def _reference_page(path: pathlib.Path) -> str:
+  """Of a module: its public names. Of a package: those of `__init__.py`, and its modules."""
+  dotted = _name(path).removesuffix('.py').replace('/', '.')
+  lines = [f'# `{dotted}`', '', f'::: {dotted}', '']
+  if path == _PACKAGE:
+    lines += [
+      '## From Python',
+      '',
+      *(f'* [`seed_acme.{name.rpartition(".")[2]}`][{name}]' for name in _front_door()),
+      '',
+      '## Modules',
+      '',
+    ]
+  if path.is_dir():
+    lines += ['| | |', '|---|---|', *map(_row, _children(path)), '']
+  return '\n'.join(lines)
+
+
+def _row(path: pathlib.Path) -> str:
+  source = path / '__init__.py' if path.is_dir() else path
+  docstring = ast.get_docstring(ast.parse(source.read_text(encoding='utf-8'))) or ''
+  first = docstring.partition('\n\n')[0].replace('\n', ' ').replace('|', '&#124;')
+  target = f'{path.name}/index.md' if path.is_dir() else f'{path.stem}.md'
+  return f'| [`{path.stem}`]({target}) | {first} |'
+
+
+def _front_door() -> list[str]:
+  """What `seed_acme.__all__` hands out on use, by where it is: griffe sees no `__getattr__`."""
+  tree = ast.parse((_PACKAGE / '__init__.py').read_text(encoding='utf-8'))
+  (names,) = (
+    ast.literal_eval(node.value)
+    for node in tree.body
+    if isinstance(node, ast.Assign) and node.targets[0].id == '__all__'
+  )
+  (late,) = (
+    node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == '__getattr__'
+  )
+  (module,) = (node for node in ast.walk(late) if isinstance(node, ast.ImportFrom))
+  first = _ROOT / f'{module.module}.{module.names[0].name}'.replace('.', '/')
+  return [_defined(name, first.with_suffix('.py')) for name in names]
+
+
+def _defined(name: str, first: pathlib.Path) -> str:
+  """Dotted path of a function or class: of one module, or else of the first that has it."""
+  for path in (first, *_modules(_PACKAGE)):
+    if path.is_file() and re.search(
+      rf'^(?:class|def) {name}\b', path.read_text(encoding='utf-8'), re.MULTILINE
+    ):
+      return f'{_name(path)[:-3]}.{name}'.replace('/', '.')
+  raise ValueError(f'seed_acme.__all__ names {name}, which no module defines')

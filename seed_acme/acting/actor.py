@@ -1,0 +1,158 @@
+"""The actor: steps environments, asks the server for actions. No weights, no TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from seed_acme import core
+from seed_acme import types
+from seed_acme.acting import activity as activity_lib
+from seed_acme.transport import wire
+from seed_acme.utils import timing
+
+_LAST = bytes([types.LAST])
+
+
+class EnvironmentGroup:
+  """E environments that step together, and their channel to the server."""
+
+  def __init__(
+    self,
+    environment: core.VectorEnvironment,
+    channel: core.InferenceChannel,
+    env_ids: np.ndarray,
+    run_ids: np.ndarray,
+  ):
+    """env_ids: `[E]` int32; run_ids: `[E]` int64, new for each time the group is built."""
+    self._environment = environment
+    self._channel = channel
+    self._env_ids = env_ids
+    self._run_ids = run_ids
+    self._request_number = 0
+    self.next_call = activity_lib.Doing.RESETTING  # what the next call amounts to
+
+  def reset(self) -> None:
+    """Starts the environments and asks for the first actions."""
+    self._send(self._environment.reset())
+
+  def receive(self) -> types.Nest:
+    """Waits for the actions that were asked for."""
+    return self._channel.receive()
+
+  def step(self, actions: types.Nest) -> None:
+    """Steps the environments and asks for the next actions."""
+    self._send(self._environment.step(actions))
+
+  def _send(self, timestep: types.VectorTimeStep) -> None:
+    self._channel.send(
+      types.ActorRequest(self._request_number, self._env_ids, self._run_ids, timestep)
+    )
+    self._request_number += 1
+    begins_episode = _LAST in timestep.step_type.tobytes()
+    self.next_call = activity_lib.Doing.RESETTING if begins_episode else activity_lib.Doing.STEPPING
+
+  def interrupt(self) -> None:
+    """From any thread: a waiting `receive` raises `ChannelClosed`."""
+    self._channel.close()
+
+  def close(self) -> None:
+    self._channel.close()
+    self._environment.close()
+
+
+class Actor:
+  """Steps its groups in turn: while one group's actions are computed, another steps.
+
+  One thread. Holds no weights and no recurrent state.
+  """
+
+  def __init__(self, groups: Sequence[EnvironmentGroup], activity: activity_lib.Activity):
+    """activity: where the actor says what it does."""
+    self._groups = groups
+    self._activity = activity
+    self._started = False
+    self.timer = timing.PhaseTimer()
+    self.num_rows = 0  # requests answered, over all groups
+
+  def step(self) -> None:
+    """One step of every group."""
+    begin = self._activity.begin
+    if not self._started:
+      self._started = True
+      with self.timer.phase('environment'):
+        for number, group in enumerate(self._groups):
+          begin(activity_lib.Doing.RESETTING, number)
+          group.reset()
+    for number, group in enumerate(self._groups):
+      begin(activity_lib.Doing.WAITING, number)
+      with self.timer.phase('wait'):
+        actions = group.receive()
+      with self.timer.phase('environment'):
+        begin(group.next_call, number)
+        group.step(actions)
+      self.num_rows += 1
+    begin(activity_lib.Doing.WAITING)
+
+  def run(self, should_stop: Callable[[], bool]) -> None:
+    """Until `should_stop()`, or until the server or `interrupt` ends it."""
+    try:
+      while not should_stop():
+        self.step()
+    except core.ChannelTaken:
+      raise
+    except core.ChannelClosed:
+      pass
+
+  def interrupt(self) -> None:
+    """From any thread: a waiting `run` returns."""
+    for group in self._groups:
+      group.interrupt()
+
+  def close(self) -> None:
+    """Closes channels and environments; from the actor's own thread."""
+    for group in self._groups:
+      group.close()
+
+
+def group_env_ids(first: int, num_environments: int, num_groups: int) -> list[np.ndarray]:
+  """The env_ids of each group of one actor, `[E]` int32 each."""
+  ids = np.arange(first, first + num_environments, dtype=np.int32)
+  return np.split(ids, num_groups)
+
+
+def new_run_ids(seed: int | None, env_ids: np.ndarray) -> np.ndarray:
+  """`[E]` int64; from the operating system's entropy if seed is None."""
+  entropy = None if seed is None else [seed, int(env_ids[0])]
+  rng = np.random.default_rng(np.random.SeedSequence(entropy))
+  return rng.integers(1, 2**62, env_ids.size, dtype=np.int64)
+
+
+class LocalChannel:
+  """The single-process program's channel: the server is called where it stands."""
+
+  def __init__(self, step: Callable[[list[types.ActorRequest]], list[types.Nest]]):
+    """step: `InferenceServer.step`."""
+    self._step = step
+    self._request: types.ActorRequest | None = None
+    self._closed = False
+
+  def send(self, request: types.ActorRequest) -> None:
+    self._request = request
+
+  def receive(self) -> types.Nest:
+    if self._closed:
+      raise core.ChannelClosed
+    assert self._request is not None
+    reply = self._step([self._request])[0]
+    if hasattr(reply, 'reason'):
+      raise wire.Refused(reply.reason)
+    return reply
+
+  def waiting(self) -> types.ActorRequest | None:
+    """The request sent last; None before the first."""
+    return self._request
+
+  def close(self) -> None:
+    self._closed = True

@@ -1,0 +1,30 @@
+"""What a user's `package.module:Name` names. Imports no TensorFlow."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from seed_acme import types
+from seed_acme.checks import near_names
+
+
+def load_object(path: str, field: str) -> Any:
+  """What `package.module:Name` names; `field` is the setting it came from."""
+  module_name, _, name = path.partition(':')
+  if not module_name or not name:
+    raise types.UserError(f"{field} ('{path}') must be written package.module:Name")
+  try:
+    module = importlib.import_module(module_name)
+  except ModuleNotFoundError as error:
+    # A missing import inside the user's module is a different mistake: name what is missing.
+    raise types.UserError(
+      f"{field} ('{path}') cannot be imported: {error}. It must be importable where you "
+      'start the program: install it or set PYTHONPATH'
+    ) from error
+  if not hasattr(module, name):
+    known = [n for n in vars(module) if not n.startswith('_')]
+    raise types.UserError(
+      f"{field} ('{path}'): the module has no '{name}'{near_names.hint(name, known)}"
+    )
+  return getattr(module, name)

@@ -1,0 +1,50 @@
+"""Which arrays hold choices: numbers that name something, with no order and no distance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dm_env import specs as dm_specs
+import numpy as np
+import numpy.typing as npt
+
+# One row of so many numbers for every row of a batch is still small beside the first layer.
+MOST_ONE_HOT_VALUES = 10_000
+
+
+class ChoicesArray(dm_specs.BoundedArray):
+  """Independent choices, each 0 ... n - 1 with an n of its own: a `DiscreteArray` of any shape.
+
+  A plain integer `BoundedArray` may be an image or a counter, and says nothing of this.
+  """
+
+  def __init__(self, num_values: npt.ArrayLike, dtype: Any = np.int32, name: str | None = None):
+    """num_values: n of each element, in the shape of the array."""
+    sizes = np.array(num_values, np.int64)
+    if not (sizes > 0).all():
+      raise ValueError(f'num_values ({sizes.tolist()}) must be >= 1')
+    super().__init__(sizes.shape, dtype, 0, sizes - 1, name)
+    sizes.setflags(write=False)
+    self._num_values = sizes
+
+  @property
+  def num_values(self) -> np.ndarray:
+    """int64 in the shape of the array."""
+    return self._num_values
+
+  def __repr__(self) -> str:
+    return (
+      f'ChoicesArray(num_values={self._num_values.tolist()}, dtype={self.dtype!r}, '
+      f'name={self.name!r})'
+    )
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return ChoicesArray, (self._num_values, self.dtype, self.name)
+
+
+def num_values(spec: dm_specs.Array) -> np.ndarray | None:
+  """`[K]`: how many values each of the K choices of an array has; None if it holds none."""
+  if isinstance(spec, (dm_specs.DiscreteArray, ChoicesArray)) and math.prod(spec.shape):
+    return np.asarray(spec.num_values, np.int64).reshape(-1)
+  return None

@@ -1,0 +1,63 @@
+"""The thread on which a distributed program's inference server works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import threading
+
+from seed_acme.inference import batching
+from seed_acme.inference import server as server_lib
+from seed_acme.utils import graph_function
+
+
+class InferenceThread:
+  """Answers and records the batches of a batcher until `stop`."""
+
+  def __init__(
+    self,
+    server: server_lib.InferenceServer,
+    batcher: batching.Batcher,
+    on_failure: Callable[[BaseException], None],
+  ):
+    """on_failure: called once, from this thread, with whatever ended it early."""
+    self._server = server
+    self._batcher = batcher
+    self._on_failure = on_failure
+    self._stop = threading.Event()
+    self._thread = threading.Thread(target=self._run, name='inference', daemon=True)
+
+  def start(self) -> None:
+    self._thread.start()
+
+  def stop(self) -> None:
+    """Refuses what waits, and ends the thread."""
+    self._stop.set()
+    self._batcher.close()
+    self._thread.join()
+
+  def _serve(self, batch: list[batching.PendingRequest]) -> None:
+    answered = self._server.answer([pending.request for pending in batch])
+    with self._server.timer.phase('reply'):
+      for pending, reply in zip(batch, answered.replies):
+        pending.answer(reply)
+        self._server.latencies_s.add(pending.age_s())
+    self._server.record(answered)  # while the actors step their environments
+
+  def _run(self) -> None:
+    with graph_function.serial_execution():
+      self._serve_until_stopped()
+
+  def _serve_until_stopped(self) -> None:
+    batch: list[batching.PendingRequest] = []
+    try:
+      while not self._stop.is_set():
+        with self._server.timer.phase('wait'):
+          batch = self._batcher.next_batch(wait_s=0.5)
+        if batch:
+          self._serve(batch)
+    except BaseException as error:  # handed to the owner, who ends the node
+      self._on_failure(error)
+    finally:
+      self._batcher.close()
+      for pending in batch:  # taken from the batcher, but not answered if `step` raised
+        pending.answer(batching.STOPPED)

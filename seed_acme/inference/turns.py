@@ -1,0 +1,85 @@
+"""Strictly on-policy steps: training environments and the learner take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from seed_acme import types
+from seed_acme.inference import batching
+from seed_acme.inference import policy as policy_lib
+from seed_acme.inference import recorder as recorder_lib
+from seed_acme.inference import rows as rows_lib
+from seed_acme.inference import slots as slots_lib
+from seed_acme.inference import step_quota
+from seed_acme.inference import unrolls as unrolls_lib
+from seed_acme.utils import nests
+
+# Rows to inputs, entering state and exploration, as `rows.InputReader` reads them.
+ReadInputs = Callable[[rows_lib.Rows], tuple[types.AgentInput, types.Nest, types.Exploration]]
+
+
+class StrictTurns:
+  """Holds requests back until the weights are there that their rows have to be acted on with.
+
+  Used by the inference thread only.
+  """
+
+  def __init__(
+    self,
+    quota: step_quota.StepQuota,
+    slots: slots_lib.EnvironmentSlots,
+    unrolls: unrolls_lib.UnrollAssembler,
+    recorder: recorder_lib.Recorder,
+    read_inputs: ReadInputs,
+    policy: policy_lib.Policy,
+    num_training: int,
+  ):
+    self._quota = quota
+    self._slots = slots
+    self._unrolls = unrolls
+    self._recorder = recorder
+    self._read_inputs = read_inputs
+    self._policy = policy
+    self._num_training = num_training
+    self._example_outputs = policy.example_row()[1]
+
+  def hold_back(self, request: types.ActorRequest) -> bool:
+    """Whether the request has to wait for the next weights; what it finishes is handed on.
+
+    It waits if its environments have given the current update all its unrolls, or if its row
+    finishes the last one. In the second case the unroll is finished here. Call again with the
+    same request until the result is False.
+    """
+    env_ids = request.env_ids
+    if not env_ids.size:
+      return False
+    if batching.refuse_repeated_environments([request], self._num_training)[0] is not None:
+      return False  # evaluation, or environments that are refused when the request is answered
+    is_new_run = self._slots.is_new_run(env_ids, request.run_ids).any()
+    stored = self._slots.request_numbers[env_ids]
+    if not is_new_run and (stored != request.request_number - 1).any():
+      return False  # repeated or wrong: answered without acting
+    self._quota.renew(self._policy.newest_version())
+    if self._quota.is_used_up(env_ids):
+      return True
+    is_end = (
+      not is_new_run
+      and self._quota.is_last(env_ids)
+      and bool(self._unrolls.is_last_row(env_ids).all())
+    )
+    if is_end:
+      self._finish_unrolls(request)
+    return is_end
+
+  def _finish_unrolls(self, request: types.ActorRequest) -> None:
+    """Appends the row as the end of its unrolls. The outputs of that row are zeros; no loss reads
+    them. The row becomes row 0 of the next unroll, too, with an action of the new weights."""
+    size = request.env_ids.size
+    inputs, state, _ = self._read_inputs(rows_lib.Rows([request], size))
+    outputs = nests.map_arrays(
+      lambda x: np.zeros((size, *np.shape(x)), x.dtype), self._example_outputs
+    )
+    self._recorder.append(request.env_ids, inputs, outputs, state, self._policy.version)
+    self._unrolls.rewind(request.env_ids)

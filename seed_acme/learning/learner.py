@@ -1,0 +1,289 @@
+"""The learner: sample -> prepare -> losses -> gradients -> clip -> apply, in one or more passes.
+
+One class for all agents; what an agent adds is its `agent.Learning`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+import tree
+
+from seed_acme import agent as agent_lib
+from seed_acme import types
+from seed_acme.learning import metrics as metrics_lib
+from seed_acme.learning import objectives as objectives_lib
+from seed_acme.learning import saved_variables
+from seed_acme.utils import graph_function
+
+
+class Update(NamedTuple):
+  """What one update did.
+
+  metrics: `{'group/name': float}`, means over the gradient steps. trained_steps: unmasked
+  transitions in the sample. priorities: `[B]` or None.
+  """
+
+  metrics: dict[str, float]
+  trained_steps: int
+  priorities: np.ndarray | None
+
+
+class NonFiniteError(Exception):
+  """A loss or a gradient is NaN or infinite. The weights are spoilt; do not save them."""
+
+
+class Learner:
+  """Takes samples, changes the network's weights. Used by the training thread only.
+
+  It never touches the network that acts: that one receives `variables()`. One update is one
+  sample, whatever the number of passes over it.
+  """
+
+  def __init__(
+    self,
+    agent: agent_lib.Agent,
+    *,
+    published: Sequence[int],
+    total_steps: int,
+    seed: int,
+    xla: bool,
+  ):
+    """published: which of the acting network's variables inference reads, in its order.
+
+    total_steps: agent steps of the whole run. seed: of keys and of shuffling. xla: compile the
+    gradient step.
+    """
+    self._network = agent.acting.make()
+    self._learning = agent.make_learning(self._network)
+    objectives_lib.check_partition(self._network, self._learning)
+    self._steppers = {
+      name: objectives_lib.Stepper(objective)
+      for name, objective in self._learning.objectives.items()
+    }
+    self._total_steps = total_steps
+    self._seed = seed
+    self._xla = xla
+    self._published = [self._network.variables[i] for i in published]
+    self._copy = graph_function.GraphFunction(
+      lambda: tuple(tf.identity(v) for v in self._published), ()
+    )
+    # Traced for the first sample.
+    self._whole: graph_function.GraphFunction | None = None
+    self._prepare: dict[bool, graph_function.GraphFunction] = {}
+    self._learn: graph_function.GraphFunction | None = None
+    self._finish: graph_function.GraphFunction | None = None
+    self._names: dict[str, list[str]] = {}  # of stacked metrics, by what computes them
+    self.num_updates = 0
+
+  def step(self, sample: types.Sample, agent_steps: int) -> Update:
+    """One update. agent_steps: of the run so far, for schedules and `progress`.
+
+    Raises `NonFiniteError` naming the first metric that is not finite.
+    """
+    scheduled = [s.scheduled_rate(agent_steps, self._total_steps) for s in self._steppers.values()]
+    rates = np.array(scheduled, np.float32)
+    progress = np.float32(min(agent_steps / self._total_steps, 1.0))
+    if self._learning.passes is None:
+      metrics, priorities = self._step_once(sample, progress, rates)
+    else:
+      metrics = self._step_in_passes(self._learning.passes, sample, progress, rates)
+      priorities = None
+    self._check_finite(metrics)
+    self.num_updates += 1
+    trained_steps = int(metrics.pop('learner/trained_steps'))
+    return Update(metrics, trained_steps, priorities)
+
+  def variables(self) -> types.Variables:
+    """A copy of the weights that inference reads, as they are."""
+    return types.Variables(self.num_updates, self._copy())
+
+  def _step_once(
+    self, sample: types.Sample, progress: np.float32, rates: np.ndarray
+  ) -> tuple[dict[str, float], np.ndarray | None]:
+    arguments = (sample, self._key(0), progress, rates, np.int64(self.num_updates))
+    if self._whole is None:
+      self._whole = compiled(self._whole_step, arguments, self._xla)
+    numbers, priorities = self._whole(*arguments)
+    return self._metrics('whole', numbers), priorities[0].numpy() if priorities else None
+
+  def _whole_step(
+    self,
+    sample: types.Sample,
+    key: tf.Tensor,
+    progress: tf.Tensor,
+    rates: tf.Tensor,
+    num_updates: tf.Tensor,
+  ) -> tuple[tf.Tensor, Any]:
+    """In a graph: an update of one pass over the whole batch."""
+    prepared = self._learning.prepare(sample, key, True)
+    metrics, priorities = self._gradient_step(prepared.batch, key, progress, rates)
+    metrics.update(self._finishing(sample, num_updates))
+    metrics.update(metrics_lib.of_sample(prepared, num_updates))
+    return self._stacked('whole', metrics), () if priorities is None else (priorities,)
+
+  def _step_in_passes(
+    self, passes: agent_lib.Passes, sample: types.Sample, progress: np.float32, rates: np.ndarray
+  ) -> dict[str, float]:
+    """A gradient step on a small network costs little more than calling it, so nothing is
+    fetched before the last one.
+    """
+    # From the number of the update, so that a resumed run shuffles as the unbroken one.
+    rng = np.random.default_rng((self._seed, self.num_updates))
+    num_updates = np.int64(self.num_updates)
+    prepared, counted = None, None
+    numbers: list[tf.Tensor] = []
+    for epoch in range(passes.num_epochs):
+      if epoch == 0 or passes.prepares_each_epoch:
+        prepared, sample_numbers = self._prepared(
+          sample, self._key(len(numbers)), num_updates, is_first=epoch == 0
+        )
+        counted = sample_numbers if epoch == 0 else counted
+      order = rng.permutation(passes.num_elements).astype(np.int32)
+      for indices in np.split(order, passes.num_minibatches):
+        numbers.append(
+          self._learnt(passes, prepared, indices, self._key(len(numbers)), progress, rates)
+        )
+    metrics = self._means([step.numpy() for step in numbers])
+    metrics.update(self._metrics('finish', self._finished(sample, num_updates)))
+    metrics.update(self._metrics('prepare', counted))
+    return {**metrics, 'learner/gradient_steps': float(len(numbers))}
+
+  def _prepared(
+    self, sample: types.Sample, key: np.ndarray, num_updates: np.int64, is_first: bool
+  ) -> tuple[types.Nest, tf.Tensor]:
+    """What is learnt from, and the metrics of the sample."""
+
+    def prepare(
+      sample: types.Sample, key: tf.Tensor, num_updates: tf.Tensor
+    ) -> tuple[types.Nest, tf.Tensor]:
+      prepared = self._learning.prepare(sample, key, is_first)
+      return prepared.batch, self._stacked('prepare', metrics_lib.of_sample(prepared, num_updates))
+
+    arguments = (sample, key, num_updates)
+    if is_first not in self._prepare:
+      self._prepare[is_first] = compiled(prepare, arguments)
+    return self._prepare[is_first](*arguments)
+
+  def _learnt(
+    self,
+    passes: agent_lib.Passes,
+    batch: types.Nest,
+    indices: np.ndarray,
+    key: np.ndarray,
+    progress: np.float32,
+    rates: np.ndarray,
+  ) -> tf.Tensor:
+    """One gradient step; its metrics, not fetched yet."""
+
+    def learn(batch: types.Nest, indices: tf.Tensor, *arguments: tf.Tensor) -> tf.Tensor:
+      metrics, _ = self._gradient_step(passes.take(batch, indices), *arguments)
+      return self._stacked('learn', metrics)
+
+    arguments = (batch, indices, key, progress, rates)
+    if self._learn is None:
+      self._learn = compiled(learn, arguments, self._xla)
+    return self._learn(*arguments)
+
+  def _finished(self, sample: types.Sample, num_updates: np.int64) -> tf.Tensor:
+    arguments = (sample, num_updates)
+    if self._finish is None:
+      self._finish = compiled(
+        lambda *arguments: self._stacked('finish', self._finishing(*arguments)), arguments
+      )
+    return self._finish(*arguments)
+
+  def _gradient_step(
+    self, batch: types.Nest, key: tf.Tensor, progress: tf.Tensor, rates: tf.Tensor
+  ) -> tuple[dict[str, tf.Tensor], Any]:
+    """In a graph: all losses at the same weights, then all steps. Metrics, priorities or None."""
+    with tf.GradientTape(persistent=len(self._steppers) > 1) as tape:
+      output = self._learning.losses(batch, key, progress)
+    if output.losses.keys() != self._steppers.keys():
+      raise ValueError(
+        f'losses {sorted(output.losses)} are not those of the objectives {sorted(self._steppers)}'
+      )
+    gradients = {
+      name: stepper.gradients(tape, output.losses[name]) for name, stepper in self._steppers.items()
+    }
+    metrics = {**output.metrics, 'loss/total': tf.add_n(list(output.losses.values()))}
+    for i, (name, stepper) in enumerate(self._steppers.items()):
+      group = 'learner' if len(self._steppers) == 1 else name
+      metrics[f'{group}/gradient_norm'] = stepper.apply(gradients[name], rates[i])
+      metrics[f'{group}/learning_rate'] = rates[i]
+    return metrics, output.priorities
+
+  def _finishing(self, sample: types.Sample, num_updates: tf.Tensor) -> dict[str, tf.Tensor]:
+    """In a graph: what follows the last gradient step of an update."""
+    if self._learning.after_update is not None:
+      self._learning.after_update(num_updates + 1)
+    return {} if self._learning.finish is None else self._learning.finish(sample)
+
+  def _key(self, gradient_step: int) -> np.ndarray:
+    """`[2]` int32, the same for the same seed, update and gradient step."""
+    sequence = np.random.SeedSequence((self._seed, self.num_updates, gradient_step))
+    return sequence.generate_state(2, np.uint32).view(np.int32)
+
+  def _stacked(self, what: str, metrics: dict[str, tf.Tensor]) -> tf.Tensor:
+    """`[M]` float32: one tensor is cheaper to fetch than M."""
+    self._names[what] = list(metrics)
+    return tf.stack([tf.cast(x, tf.float32) for x in metrics.values()]) if metrics else tf.zeros(0)
+
+  def _means(self, numbers: list[np.ndarray]) -> dict[str, float]:
+    """By name, over the gradient steps; of a `*_max` the greatest."""
+    stacked = np.stack(numbers)
+    means, maxima = stacked.mean(axis=0), stacked.max(axis=0)
+    return {
+      name: float(maxima[i] if name.endswith('_max') else means[i])
+      for i, name in enumerate(self._names['learn'])
+    }
+
+  def _metrics(self, what: str, numbers: Any) -> dict[str, float]:
+    return dict(zip(self._names[what], numbers.numpy().tolist()))
+
+  def _check_finite(self, metrics: dict[str, float]) -> None:
+    bad = [name for name, value in metrics.items() if not np.isfinite(value)]
+    if bad:
+      raise NonFiniteError(
+        f'{", ".join(bad[:3])} became {metrics[bad[0]]} in update {self.num_updates + 1}: '
+        'lower the learning rate or the greatest gradient norm of the agent, '
+        'or look for extreme rewards and observations'
+      )
+
+  def save(self) -> dict[str, np.ndarray]:
+    """Everything a checkpoint holds of the learner, by name."""
+    return {name: variable.numpy() for name, variable in self._named_variables().items()}
+
+  def restore(self, arrays: dict[str, np.ndarray], num_updates: int) -> None:
+    """The inverse of `save`. Raises `types.UserError` if names or shapes differ."""
+    saved_variables.assign(self._named_variables(), arrays)
+    self.num_updates = num_updates
+
+  def warm_start(self, arrays: dict[str, np.ndarray]) -> None:
+    """Takes the weights from another run's checkpoint; the optimisers start anew."""
+    saved_variables.assign(self._weights(), arrays)
+
+  def _weights(self) -> dict[str, tf.Variable]:
+    return {
+      **saved_variables.acting(self._network),
+      **{f'{saved_variables.LEARNING}/{name}': v for name, v in self._learning.variables.items()},
+    }
+
+  def _named_variables(self) -> dict[str, tf.Variable]:
+    named = self._weights()
+    for objective, stepper in self._steppers.items():
+      for i, variable in enumerate(stepper.optimizer.variables):
+        named[f'{saved_variables.OPTIMIZER}/{objective}/{i:03d}/{variable.name}'] = variable
+    return named
+
+
+def compiled(
+  function: Callable[..., types.Nest], arguments: tuple[types.Nest, ...], xla: bool = False
+) -> graph_function.GraphFunction:
+  """`function` traced for arguments of these shapes."""
+  return graph_function.GraphFunction(
+    function, tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments), xla
+  )

@@ -1,0 +1,52 @@
+"""Metrics of a sample, and what becomes of all metrics between two rows of the log."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from seed_acme import agent as agent_lib
+from seed_acme.inference import episodes as episodes_lib
+
+
+def of_sample(prepared: agent_lib.Prepared, num_updates: tf.Tensor) -> dict[str, tf.Tensor]:
+  """Policy lag (updates between acting and learning) and count of the learnt transitions."""
+  lag = tf.cast(num_updates - prepared.policy_version, tf.float32)
+  lag = tf.where(prepared.mask, lag, tf.zeros_like(lag))
+  num_steps = tf.reduce_sum(tf.cast(prepared.mask, tf.float32))
+  return {
+    'learner/policy_lag': tf.reduce_sum(lag) / tf.maximum(num_steps, 1),
+    'learner/policy_lag_max': tf.reduce_max(lag),
+    'learner/trained_steps': num_steps,
+  }
+
+
+class MetricMeans:
+  """Mean of each metric over the updates since the last row of the log; `*_max`: maximum."""
+
+  def __init__(self) -> None:
+    self._sums: dict[str, float] = {}
+    self._maxima: dict[str, float] = {}
+    self._count = 0
+
+  def add(self, metrics: dict[str, float]) -> None:
+    for name, value in metrics.items():
+      if name.endswith('_max'):
+        self._maxima[name] = max(self._maxima.get(name, value), value)
+      else:
+        self._sums[name] = self._sums.get(name, 0.0) + value
+    self._count += 1
+
+  def take(self) -> dict[str, float]:
+    means = {name: total / self._count for name, total in self._sums.items()}
+    maxima = self._maxima
+    self._sums, self._maxima, self._count = {}, {}, 0
+    return {**means, **maxima}
+
+
+def of_episodes(group: str, episodes: episodes_lib.EpisodeSummary) -> dict[str, float]:
+  if episodes.score is None or episodes.return_ is None or episodes.length is None:
+    return {}
+  metrics = {f'{group}/return': episodes.score, f'{group}/length': episodes.length}
+  if episodes.return_ != episodes.score:  # the environment shapes its reward
+    metrics[f'{group}/training_return'] = episodes.return_
+  return metrics

@@ -1,0 +1,107 @@
+"""What status.json says of a run, as far as the learner's side knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import time
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme.inference import episodes as episodes_lib
+from seed_acme.inference import server as server_lib
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.utils import counting
+from seed_acme.utils import timing
+
+
+class StatusWriter:
+  """Gathers what becomes of unrolls, actors and time, and writes it. The learner's thread."""
+
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run: run_directory.RunDirectory,
+    server: server_lib.InferenceServer,
+    learner_timer: timing.PhaseTimer,
+  ):
+    self._config = config
+    self._run = run
+    self._server = server
+    self._timers = {'learner': learner_timer, 'inference': server.timer}
+    self._policy_lags = timing.Latencies()
+    self._policy_lag_max = 0.0
+    self._account: core.UnrollAccount | None = None
+    self._num_learnt = 0  # unrolls, since this start
+    self._has_told_of_missing = False
+    self.actors: Callable[[], list[dict[str, Any]]] = list
+
+  def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
+    """Reports the replay writer's time, and what becomes of unrolls."""
+    self._timers['replay_writer'] = writer_timer
+    self._account = account
+
+  def add_update(self, metrics: dict[str, float]) -> None:
+    """Counts the unrolls of one update, and how old the weights were that had acted in them."""
+    self._num_learnt += self._config.agent.batch_size
+    self._policy_lags.add(metrics['learner/policy_lag'])
+    self._policy_lag_max = max(self._policy_lag_max, metrics['learner/policy_lag_max'])
+
+  def tell_of_missing_unrolls(self) -> None:
+    """Once, in the run's notices."""
+    missing = self._account.missing() if self._account else ''
+    if missing and not self._has_told_of_missing:
+      self._has_told_of_missing = True
+      self._run.add_notice(missing)
+
+  def write(
+    self,
+    status: str,
+    counts: counting.Counts,
+    steps_per_s: float,
+    episodes: dict[str, episodes_lib.EpisodeSummary],
+    resumptions: int,
+  ) -> None:
+    """episodes: of `training` and `evaluation`."""
+    record = {
+      'status': status,
+      'time_s': time.time(),
+      **counts._asdict(),
+      'total_steps': self._config.total_steps,
+      'max_wall_s': self._config.max_wall_s,
+      'steps_per_s': steps_per_s,
+      'episode_return': episodes['training'].score,
+      'episode_return_last_100': episodes['training'].score,
+      'evaluation_return': episodes['evaluation'].score,
+      **self._policy_lag(),
+      **self._unrolls(),
+      'resumptions': resumptions,
+      'actors': self.actors(),
+      **self._durations(),
+    }
+    files.write_json(self._run.status, record)
+
+  def _policy_lag(self) -> dict[str, float | None]:
+    lag = self._policy_lags.summary()
+    if not lag['count']:
+      return {'policy_lag_mean': None, 'policy_lag_p95': None, 'policy_lag_max': None}
+    return {
+      'policy_lag_mean': lag['mean'],
+      'policy_lag_p95': lag['p95'],
+      'policy_lag_max': self._policy_lag_max,
+    }
+
+  def _unrolls(self) -> dict[str, int]:
+    return {
+      'unrolls_confirmed': self._account.confirmed() if self._account else 0,
+      'unrolls_received': self._account.received() if self._account else 0,
+      'unrolls_learnt': self._num_learnt,
+    }
+
+  def _durations(self) -> dict[str, Any]:
+    return {
+      'seconds': {name: timer.snapshot() for name, timer in self._timers.items()},
+      'inference_batch_size': self._server.batch_sizes.summary(),
+      'inference_latency_s': self._server.latencies_s.summary(),
+    }

@@ -1,0 +1,268 @@
+"""The training loop around a learner: update, count, publish, log, checkpoint, stop.
+
+The same object serves the single-process and the distributed program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import pathlib
+import shutil
+import time
+from typing import Any
+
+import numpy as np
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.inference import episodes as episodes_lib
+from seed_acme.inference import policy as policy_lib
+from seed_acme.inference import server as server_lib
+from seed_acme.learning import learner as learner_lib
+from seed_acme.learning import metrics as metrics_lib
+from seed_acme.learning import status as status_lib
+from seed_acme.loggers import csv_file
+from seed_acme.storage import checkpoint
+from seed_acme.storage import opening
+from seed_acme.storage import run_directory
+from seed_acme.utils import counting
+from seed_acme.utils import timing
+
+FINISHED, STOPPED = 'finished', 'stopped'
+_STATUS_PERIOD_S = 1.0  # between two updates of a program that logs after updates alone
+
+
+class TrainingLoop:
+  """Owns the learner's side of a run and its files. One thread, the learner's.
+
+  It writes status.json, metrics.csv, TensorBoard events and checkpoints; the summary
+  is written by whoever launched the run, from the last status.
+  """
+
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run: run_directory.RunDirectory,
+    *,
+    learner: learner_lib.Learner,
+    server: server_lib.InferenceServer,
+    published: policy_lib.PublishedVariables,
+    counters: counting.Counters,
+    csv: csv_file.CsvLogger,
+    logger: core.Logger,
+    memory: core.ReplayMemory | None,
+  ):
+    """csv is the part of `logger` that is cut back when a run resumes.
+
+    memory: None for a queue, which has no priorities and is not saved.
+    """
+    self._config = config
+    self._run = run
+    self._learner = learner
+    self._server = server
+    self._published = published
+    self._counters = counters
+    self._csv = csv
+    self._logger = logger
+    self._memory = memory
+    self._metrics = metrics_lib.MetricMeans()
+    self._logged = counters.snapshot()
+    self._logged_at_s = self._saved_at_s = self._shown_at_s = time.monotonic()
+    self.resumptions = 0
+    self._begins_anew_at: int | None = None  # update at which an empty memory was resumed with
+    self.timer = timing.PhaseTimer()
+    self._status = status_lib.StatusWriter(config, run, server, self.timer)
+    self._has_trained = False  # in this start
+
+  def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
+    """Reports the replay writer's time, and what becomes of unrolls, in the status."""
+    self._status.watch_replay(writer_timer, account)
+
+  def watch_actors(self, records: Callable[[], list[dict[str, Any]]]) -> None:
+    """Reports a record of every actor in the status."""
+    self._status.actors = records
+
+  def restore(self) -> None:
+    """Resumes from the newest whole checkpoint of the run, or starts from `initial_checkpoint`."""
+    for skipped in checkpoint.set_damaged_aside(self._run.checkpoints):
+      self._run.add_notice(skipped)
+    saved = checkpoint.load_newest(self._run.checkpoints)
+    if saved is not None:
+      self._resume(saved)
+    else:
+      if self._config.initial_checkpoint:
+        self._learner.warm_start(opening.load_checkpoint(self._config.initial_checkpoint).arrays)
+      self._csv.truncate_after(-1, -1)  # rows of a run that was killed before its first checkpoint
+    self._logged = self._counters.snapshot()
+    self._published.publish(self._learner.variables())
+    # Counts the resumption. The memory of that checkpoint stays in it: saving it takes long, and
+    # what could not be restored would be gone.
+    self._save(None if saved is not None else self._save_replay(), self._counters.snapshot())
+
+  def _resume(self, saved: checkpoint.Checkpoint) -> None:
+    counts = counting.Counts(**saved.meta['counts'])
+    self._learner.restore(saved.arrays, counts.updates)
+    self._counters.restore(counts)
+    for kind, statistics in self._episodes().items():
+      statistics.restore(saved.meta.get('episodes', {}).get(kind, []))
+    self._csv.truncate_after(counts.agent_steps, counts.updates)
+    self.resumptions = saved.meta['resumptions'] + 1
+    if self._memory is not None and not self._memory.counts()[0]:
+      self._begins_anew_at = counts.updates
+
+  def train(self, sample: types.Sample) -> None:
+    """One update, and whatever is due after it."""
+    if not self._has_trained:
+      self._run.set_phase('tracing the first update')
+    with self.timer.phase('gradient'):
+      update = self._learner.step(sample, self._counters.snapshot().agent_steps)
+    with self.timer.phase('publish'):
+      if self._learner.num_updates % self._config.inference.publish_period == 0:
+        self._published.publish(self._learner.variables())
+    if self._memory is not None and update.priorities is not None:
+      self._memory.update_priorities(np.asarray(sample.keys), update.priorities)
+    self._counters.add(updates=1, trained_steps=update.trained_steps)
+    self._metrics.add(update.metrics)
+    self._status.add_update(update.metrics)
+    if not self._has_trained:
+      self._has_trained = True
+      self._run.set_phase('')
+    self.do_what_is_due()
+
+  def do_what_is_due(self) -> None:
+    """Logs and saves if their periods have passed; also called while no sample comes."""
+    now = time.monotonic()
+    if now - self._logged_at_s >= self._config.learner.log_period_s:
+      with self.timer.phase('log'):
+        self.log('running')
+        self.report_wait()
+    if now - self._saved_at_s >= self._config.checkpoint.period_s:
+      with self.timer.phase('checkpoint'):
+        self.save()
+
+  def show_life(self) -> None:
+    """Renews the status between two updates, without a row of metrics: rows of the single-process
+    program depend on no clock but where it asks for them after an update."""
+    now = time.monotonic()
+    if now - max(self._logged_at_s, self._shown_at_s) >= _STATUS_PERIOD_S:
+      self._shown_at_s = now
+      counts = self._counters.snapshot()
+      steps_per_s, _ = self._per_second(counts, now)
+      self._status.write('running', counts, steps_per_s, self._summaries(), self.resumptions)
+      self.report_wait()
+
+  def report_wait(self) -> None:
+    """Tells the user what the first update of this start waits for."""
+    if self._has_trained:
+      return
+    connected = [actor['is_connected'] for actor in self._status.actors()]
+    least, memory = self._config.agent.replay_spec().min_size, self._memory
+    num_unrolls = 0 if memory is None else memory.counts()[0]
+    if not all(connected):
+      text = f'waiting for actors ({sum(connected)} of {len(connected)} connected)'
+    elif num_unrolls < least:
+      text = f'filling the replay memory ({num_unrolls:,} of {least:,} unrolls)'
+    else:
+      text = 'collecting the first batch'
+    self._run.set_phase(text)
+
+  def is_finished(self) -> bool:
+    """Whether the budget of steps or of seconds is used up."""
+    counts = self._counters.snapshot()
+    max_wall_s = self._config.max_wall_s
+    return (
+      counts.agent_steps >= self._config.total_steps
+      or bool(max_wall_s)
+      and counts.wall_s >= max_wall_s
+    )
+
+  def finish(self, status: str) -> None:
+    """Last checkpoint and last row; status is FINISHED or STOPPED."""
+    self._run.set_phase('saving the last checkpoint')
+    counts = self._counters.snapshot()  # actors go on meanwhile: what is told is what is saved
+    self.save(counts)
+    self.log(status, counts)
+    self._run.set_phase('ending the processes')
+    self.close()
+
+  def close(self) -> None:
+    """Closes the logs, also of a run that failed; may be called twice."""
+    self._logger.close()
+
+  def save(self, counts: counting.Counts | None = None) -> None:
+    """Writes a checkpoint. counts: None = those of this moment."""
+    if self._memory is not None and self._config.checkpoint.replay:
+      self._run.set_phase('saving the replay memory')
+    self._save(self._save_replay(), counts or self._counters.snapshot())
+    self._run.set_phase('')
+    self.report_wait()
+
+  def _save(self, replay: pathlib.Path | None, counts: counting.Counts) -> None:
+    self._saved_at_s = time.monotonic()
+    checkpoint.save(
+      self._run.checkpoints,
+      counts.updates,
+      self._learner.save(),
+      {
+        'counts': counts._asdict(),
+        'resumptions': self.resumptions,
+        'episodes': {kind: statistics.window() for kind, statistics in self._episodes().items()},
+      },
+      keep=self._config.checkpoint.keep,
+      replay=replay,
+    )
+
+  def _episodes(self) -> dict[str, episodes_lib.EpisodeStatistics]:
+    return {
+      'training': self._server.training_episodes,
+      'evaluation': self._server.evaluation_episodes,
+    }
+
+  def _save_replay(self) -> pathlib.Path | None:
+    """What is learnt must not be lost because the memory, the larger part, finds no room; nor a
+    memory that was not restored, because the run ends before it has learnt from the new one."""
+    if self._memory is None or not self._config.checkpoint.replay:
+      return None
+    if self._learner.num_updates == self._begins_anew_at:
+      return None
+    try:
+      return self._memory.checkpoint()
+    except RuntimeError as error:
+      for left in self._run.replay_in_progress.glob('*'):  # it would keep the disk full
+        shutil.rmtree(left, ignore_errors=True)
+      self._run.add_notice(
+        f'the replay memory was not saved ({error}); the weights are. Make '
+        'room on the disk, or set checkpoint.replay=False'
+      )
+      return None
+
+  def log(self, status: str, counts: counting.Counts | None = None) -> None:
+    """Writes one row of metrics and status.json. counts: as for `save`."""
+    now = time.monotonic()
+    counts = counts or self._counters.snapshot()
+    steps_per_s, updates_per_s = self._per_second(counts, now)
+    recent, episodes = self._server.training_episodes.take_recent(), self._summaries()
+    metrics = {
+      **{name: float(value) for name, value in counts._asdict().items() if name != 'agent_steps'},
+      'time/steps_per_s': steps_per_s,
+      'time/updates_per_s': updates_per_s,
+      **metrics_lib.of_episodes('episode', recent),
+      **metrics_lib.of_episodes('evaluation', episodes['evaluation']),
+      **self._metrics.take(),
+    }
+    if episodes['training'].score is not None:
+      metrics['episode/return_last_100'] = episodes['training'].score
+    self._logger.write(counts.agent_steps, metrics)
+    self._status.write(status, counts, steps_per_s, episodes, self.resumptions)
+    self._status.tell_of_missing_unrolls()
+    self._logged, self._logged_at_s = counts, now
+
+  def _per_second(self, counts: counting.Counts, now: float) -> tuple[float, float]:
+    """Agent steps and updates since the last row of the log."""
+    elapsed_s = max(1e-9, now - self._logged_at_s)
+    steps = counts.agent_steps - self._logged.agent_steps
+    return steps / elapsed_s, (counts.updates - self._logged.updates) / elapsed_s
+
+  def _summaries(self) -> dict[str, episodes_lib.EpisodeSummary]:
+    return {kind: statistics.summary() for kind, statistics in self._episodes().items()}

@@ -1,0 +1,67 @@
+"""The logger that `learner.logger` names, ours or the user's own. Imports no TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import importlib.util
+import inspect
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.checks import dotted_path
+from seed_acme.checks import extras
+from seed_acme.checks import near_names
+from seed_acme.storage import run_directory
+
+_FIELD = 'learner.logger'
+_METHODS = ('write', 'close')
+# Ours: each is called as the package that it needs, and as the extra that brings it.
+_NAMED = {
+  'wandb': 'seed_acme.loggers.wandb_logger:WandbLogger',
+  'mlflow': 'seed_acme.loggers.mlflow_logger:MlflowLogger',
+}
+
+
+def check(config: config_lib.ExperimentConfig) -> None:
+  """Raises `types.UserError` where the factory cannot be imported or called; calls nothing."""
+  path = config.learner.logger
+  if path in _NAMED and importlib.util.find_spec(path) is None:  # importing it takes seconds
+    raise types.UserError(
+      f'{_FIELD}={path} needs the package {path}: {extras.install_command(path)}'
+    )
+  if path:
+    _factory(path)
+
+
+def make(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> list[core.Logger]:
+  """The logger, in the learner's process; [] where none is named."""
+  path = config.learner.logger
+  if not path:
+    return []
+  logger = _factory(path)(config, run.path)
+  missing = [name for name in _METHODS if not callable(getattr(logger, name, None))]
+  if missing:
+    raise types.UserError(
+      f"{_FIELD} ('{path}') returned {type(logger).__name__}, which has no {missing[0]}(): "
+      'return a seed_acme.core.Logger, with write(agent_steps, metrics) and close()'
+    )
+  return [logger]
+
+
+def _factory(path: str) -> Callable[..., core.Logger]:
+  if ':' not in path and path not in _NAMED:
+    raise types.UserError(
+      f"{_FIELD} ('{path}') must be written package.module:Name, or be one of "
+      f'{", ".join(_NAMED)}{near_names.hint(path, list(_NAMED))}'
+    )
+  factory = dotted_path.load_object(_NAMED.get(path, path), _FIELD)
+  try:
+    inspect.signature(factory).bind('config', 'run_dir')
+  except TypeError as error:
+    raise types.UserError(
+      f"{_FIELD} ('{path}') cannot be called as factory(config, run_dir): {error}"
+    ) from None
+  except ValueError:  # compiled: it does not say what it takes
+    pass
+  return factory

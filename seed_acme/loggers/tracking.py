@@ -1,0 +1,49 @@
+"""What the loggers of tracking servers have in common: ids in the run folder, ends, extras."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pathlib
+from typing import Any
+
+from seed_acme import types
+from seed_acme.checks import extras
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+
+PROJECT = 'seed_acme'  # where the environment names no other
+CLOSE_S = 30.0  # for the last rows; nodes have 45 s to end
+
+
+def import_package(name: str) -> Any:
+  """The client library; `UserError` that names the extra of the same name where it is missing."""
+  try:
+    return importlib.import_module(name)
+  except ImportError as error:
+    raise types.UserError(
+      f'learner.logger={name} needs the package {name}: {extras.install_command(name)} ({error})'
+    ) from error
+
+
+def load(path: pathlib.Path) -> dict[str, Any]:
+  """What an earlier start saved of the server's run; {} at the first start."""
+  if not path.exists():
+    return {}
+  record = files.read_json(path)
+  if not isinstance(record, dict) or not isinstance(record.get('id'), str):
+    raise types.UserError(
+      f'{path} names no run (it has no id): delete it, and a new run begins on the server'
+    )
+  return record
+
+
+def run_name(config_name: str, run_dir: pathlib.Path) -> str:
+  """As people are shown it: the configuration and the run folder."""
+  return f'{config_name} {os.path.basename(run_dir)}'
+
+
+def status(run_dir: pathlib.Path) -> str:
+  """How the run ends by its own account: `finished`, `stopped`, anything else for a failure."""
+  path = run_directory.RunDirectory(run_dir).status
+  return str(files.read_json(path).get('status')) if path.exists() else ''

@@ -1,0 +1,45 @@
+"""Uniform random numbers from a key, the same ones however the graph is compiled.
+
+TensorFlow 2.8's stateless operations give other numbers under XLA than without it, on a CPU:
+floats always, integers where the key holds a negative one. So these take bits, and no signs.
+TensorFlow Probability's samplers call the same operations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+_NUM_BITS = 23
+
+
+def draw(key: Any, shape: Any) -> tf.Tensor:
+  """`shape` float32 in (0, 1), a function of the key alone.
+
+  key: `[2]` int32. One key gives one tensor: `split` it for more. shape: a list or an integer
+    tensor.
+
+    u = (k + 1/2) / 2^23,  k uniform over 0 ... 2^23 - 1
+
+  These numbers are exact in float32, so 0 and 1 are never among them.
+  """
+  bits = tf.random.stateless_uniform(
+    shape, _without_signs(key), minval=None, maxval=None, dtype=tf.int32
+  )
+  k = tf.bitwise.bitwise_and(bits, 2**_NUM_BITS - 1)
+  return (tf.cast(k, tf.float32) + 0.5) * 2.0**-_NUM_BITS
+
+
+def split(key: Any, num: int) -> list[tf.Tensor]:
+  """`num` keys, `[2]` int32 each, for numbers that are independent of each other."""
+  return tf.unstack(tf.random.experimental.stateless_split(_without_signs(key), num))
+
+
+def fold_in(key: Any, number: int) -> tf.Tensor:
+  """Another key `[2]` int32, for one of several users of one key who know nothing of each other."""
+  return tf.random.experimental.stateless_fold_in(_without_signs(key), number)
+
+
+def _without_signs(key: Any) -> tf.Tensor:
+  return tf.bitwise.bitwise_and(tf.convert_to_tensor(key, tf.int32), 2**31 - 1)

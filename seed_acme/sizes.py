@@ -1,0 +1,38 @@
+"""Sizes that follow from a configuration: environments, rows of a batch, unrolls."""
+
+from __future__ import annotations
+
+from seed_acme import config as config_lib
+
+
+def num_training_environments(config: config_lib.ExperimentConfig) -> int:
+  """Training environments have ids 0 ... n-1, evaluation environments follow."""
+  return config.num_actors * config.environments_per_actor
+
+
+def num_environments(config: config_lib.ExperimentConfig) -> int:
+  """All environments, training and evaluation."""
+  return num_training_environments(config) + config.num_evaluation_environments
+
+
+def inference_batch_size(config: config_lib.ExperimentConfig) -> int:
+  """Rows at which the server runs a batch without waiting for the time-out."""
+  if config.inference.batch_size:
+    return config.inference.batch_size
+  num_groups = config.num_actors * config.actor.environment_groups
+  return num_training_environments(config) // min(2, num_groups)
+
+
+def unroll_rows(agent: config_lib.AgentConfig) -> int:
+  """L, the rows of an unroll."""
+  return agent.overlap + agent.unroll_length + 1
+
+
+def unrolls_per_update(config: config_lib.ExperimentConfig) -> int:
+  """Unrolls that each training environment gives to a strictly on-policy update."""
+  return config.agent.batch_size // num_training_environments(config)
+
+
+def writer_backlog(config: config_lib.ExperimentConfig) -> int:
+  """Finished unrolls that may wait for the replay writer."""
+  return config.replay.writer_backlog or config.agent.batch_size

@@ -1,0 +1,154 @@
+"""Files in a bucket, `gs://bucket/path`, or in whatever else TensorFlow's file systems reach.
+
+An object store knows no locks, links or appending, and its renames are copies. What holds is
+this: an object appears whole, when its writer closes it. So nothing is worked on in place:
+`bucket_copy.py` keeps a local folder and copies. TensorFlow is loaded by the first call that needs
+it; `is_url` does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import os
+import pathlib
+from typing import Any
+
+from seed_acme import types
+
+GOOGLE = 'gs://'
+_MARK = '://'
+
+
+class BucketError(types.UserError):
+  """A file could not be read or written; the message names it, the reason and the fix."""
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+  """Whether a path is meant for TensorFlow's file systems and not for the local one."""
+  return _MARK in os.fspath(path)
+
+
+def join(url: str, *parts: str) -> str:
+  """`gs://bucket/run`, `logs` -> `gs://bucket/run/logs`."""
+  return '/'.join((url.rstrip('/'), *parts))
+
+
+def read_bytes(url: str) -> bytes | None:
+  """The content, or None if there is no such file."""
+  tf = _tensorflow()
+  with _explained('read', url):
+    try:
+      with tf.io.gfile.GFile(url, 'rb') as file:
+        return file.read()
+    except tf.errors.NotFoundError:
+      return None
+
+
+def write_bytes(url: str, content: bytes) -> None:
+  """Replaces the file; the folders above it are made."""
+  tf = _tensorflow()
+  with _explained('write', url):
+    _make_folder_of(url, tf)
+    with tf.io.gfile.GFile(url, 'wb') as file:
+      file.write(content)
+
+
+def upload(local: pathlib.Path, url: str) -> None:
+  """Copies a local file there; `FileNotFoundError` if it is gone by now."""
+  tf = _tensorflow()
+  with _explained('write', url):
+    if not local.exists():
+      raise FileNotFoundError(local)
+    _make_folder_of(url, tf)
+    tf.io.gfile.copy(str(local), url, overwrite=True)
+
+
+def download(url: str, local: pathlib.Path) -> bool:
+  """Copies a file here; False if there is none."""
+  tf = _tensorflow()
+  with _explained('read', url):
+    try:
+      tf.io.gfile.copy(url, str(local), overwrite=True)
+    except tf.errors.OpError as error:
+      local.unlink(missing_ok=True)  # it is made before the other one is looked for
+      if isinstance(error, tf.errors.NotFoundError):
+        return False
+      raise
+  return True
+
+
+def names(url: str) -> list[str]:
+  """What lies directly in a folder, files and folders; empty if there is no such folder."""
+  tf = _tensorflow()
+  with _explained('list', url):
+    try:
+      found = tf.io.gfile.listdir(url)
+    except tf.errors.NotFoundError:
+      return []
+  return sorted({name.strip('/') for name in found} - {''})
+
+
+def files_below(url: str) -> list[str]:
+  """Paths of all files in a folder and its folders, relative to it."""
+  tf = _tensorflow()
+  with _explained('list', url):
+    try:
+      return sorted(
+        join(folder, name).removeprefix(join(url, ''))
+        for folder, _, files in tf.io.gfile.walk(url)
+        for name in files
+        if name
+      )
+    except tf.errors.NotFoundError:
+      return []
+
+
+def rename(url: str, target: str) -> None:
+  """Moves a file within its bucket; whoever looks meanwhile may see both."""
+  tf = _tensorflow()
+  with _explained('write', target):
+    _make_folder_of(target, tf)
+    tf.io.gfile.rename(url, target, overwrite=True)
+
+
+def delete(url: str) -> None:
+  """Deletes a file, which may be missing."""
+  tf = _tensorflow()
+  with _explained('delete', url), contextlib.suppress(tf.errors.NotFoundError):
+    tf.io.gfile.remove(url)
+
+
+def delete_folder(url: str) -> None:
+  """Deletes a folder with all in it; it may be missing."""
+  tf = _tensorflow()
+  with _explained('delete', url), contextlib.suppress(tf.errors.NotFoundError):
+    tf.io.gfile.rmtree(url)
+
+
+def _make_folder_of(url: str, tf: Any) -> None:
+  if not url.startswith(GOOGLE):  # there a folder is no more than a part of names
+    tf.io.gfile.makedirs(url.rpartition('/')[0])
+
+
+def _tensorflow() -> Any:
+  import tensorflow as tf  # front ends of local runs never load it
+
+  return tf
+
+
+@contextlib.contextmanager
+def _explained(doing: str, url: str) -> Iterator[None]:
+  tf = _tensorflow()
+  try:
+    yield
+  except tf.errors.OpError as error:
+    reason = ' '.join((error.message or type(error).__name__).split())[:200]
+    raise BucketError(
+      f'cannot {doing} {url}: {reason}; check the path, and that these '
+      f'credentials may use it{_hint(url)}'
+    ) from error
+
+
+def _hint(url: str) -> str:
+  return ' (gcloud auth application-default login)' if url.startswith(GOOGLE) else ''

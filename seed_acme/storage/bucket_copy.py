@@ -1,0 +1,255 @@
+"""A run folder kept in a bucket: worked on in a local one, copied from a thread of its own.
+
+Everything else reads and writes local files, with the renames, links and locks that an object
+store lacks. What counts after a preemption is the copy in the bucket, which has the same layout:
+
+* A checkpoint is copied with `meta.json` last and deleted with it first, so one without is no
+  checkpoint. Nothing is written over one: saved again at the same update, it goes to the other
+  of two names, `000000000042` and `000000000042.again`, and the first is deleted then.
+* Other files replace those in the bucket whole. A file of n MB is sent at most every n seconds.
+* Logs of an earlier start are moved to `logs/attempt_<n>` there, and are not fetched.
+* `lock.json` is a lease (`lease.py`), kept up by a thread of its own: a copy may take long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import os
+import pathlib
+import shutil
+import threading
+import time
+from typing import NamedTuple
+
+from seed_acme.storage import bucket
+from seed_acme.storage import bucket_fetch
+from seed_acme.storage import checkpoint
+from seed_acme.storage import files
+from seed_acme.storage import lease
+from seed_acme.storage import run_directory
+
+PERIOD_S = 10.0
+_GIVE_UP_S = 900.0  # without one round that went through
+_LOCK = 'lock.json'
+_BYTES_PER_S = 1e6  # of one file, on average
+_OF_AN_ATTEMPT = ('failure.json', 'notices.txt')  # void as soon as another one starts
+_LOGS = 'logs'
+ATTEMPT = 'attempt_'  # and a number: folder with the logs of an earlier start
+
+
+class _Sent(NamedTuple):
+  """What is known of a file that was copied."""
+
+  state: tuple[int, int]  # size and time of change
+  at_s: float
+
+
+class Mirror:
+  """Copies a run's local folder to its bucket, from `start` to `stop`, on a thread of its own.
+
+  on_round: called on that thread after each round. on_failure: called on a thread of ours if the
+  bucket was out of reach for long or another program took the folder over; the run must end.
+  """
+
+  def __init__(
+    self,
+    run: run_directory.RunDirectory,
+    *,
+    period_s: float = PERIOD_S,
+    on_round: Callable[[], None] = lambda: None,
+    on_failure: Callable[[Exception], None] = lambda error: None,
+  ):
+    self._run = run
+    self._url = run.bucket
+    self._on_round = on_round
+    self._on_failure = on_failure
+    self._period_s = period_s
+    self._sent: dict[str, _Sent] = {}
+    self._checkpoint_state: tuple[str, int, int] | None = None
+    self._earlier_logs: list[tuple[str, str]] = []  # URLs: now, and when this start has logs
+    self._lease = lease.Lease(bucket.join(self._url, _LOCK), period_s)
+    self._stop = threading.Event()
+    loops = (self._copy_on, self._renew_on)
+    self._threads = [threading.Thread(target=loop, name='mirror', daemon=True) for loop in loops]
+
+  def start(self) -> None:
+    """Takes the lease, fetches the run and starts copying. Raises `types.UserError`."""
+    try:
+      self._lease.acquire()
+      bucket_fetch.fetch(self._url, self._run.path)
+      for name in _OF_AN_ATTEMPT:
+        bucket.delete(bucket.join(self._url, name))
+      self._earlier_logs = self._find_earlier_logs()
+    except BaseException:
+      self._lease.release()
+      raise
+    for name in bucket_fetch.FETCHED:
+      if (self._run.path / name).exists():
+        self._sent[name] = _Sent(_state(self._run.path / name), 0.0)
+    newest = checkpoint.newest(self._run.checkpoints)
+    self._checkpoint_state = None if newest is None else _checkpoint_state(newest)
+    for thread in self._threads:
+      thread.start()
+
+  def _find_earlier_logs(self) -> list[tuple[str, str]]:
+    """Those of the last start, and where each is to go. Every `attempt_<n>` gets an empty folder
+    here, so that who counts them here goes on with the number that is due."""
+    url = bucket.join(self._url, _LOGS)
+    attempts = [name for name in bucket.names(url) if name.startswith(ATTEMPT)]
+    earlier = [name for name in bucket.files_below(url) if not name.startswith(ATTEMPT)]
+    if earlier:
+      number = 1
+      while f'{ATTEMPT}{number}' in attempts:
+        number += 1
+      attempts.append(f'{ATTEMPT}{number}')
+    for name in attempts:
+      (self._run.logs / name).mkdir(exist_ok=True)
+    return [(bucket.join(url, name), bucket.join(url, attempts[-1], name)) for name in earlier]
+
+  def stop(self) -> None:
+    """Copies what is left and lets go of the lease; raises what prevents it."""
+    self._end_threads()
+    self._lease.renew()
+    self._copy(is_last=True)
+    self._lease.release()
+
+  def abandon(self) -> None:
+    """Instead of `stop` where nothing is to be copied any more."""
+    self._end_threads()
+    self._lease.release()
+
+  def _end_threads(self) -> None:
+    self._stop.set()
+    for thread in self._threads:
+      thread.join()
+
+  def _copy_on(self) -> None:
+    last_s = time.monotonic()
+    while not self._stop.wait(self._period_s):
+      try:
+        self._copy(is_last=False)
+        last_s = time.monotonic()
+      except (bucket.BucketError, OSError) as error:
+        print(f'bucket: {error}', flush=True)
+        if time.monotonic() - last_s > _GIVE_UP_S:
+          self._on_failure(error)
+          return
+      self._on_round()
+
+  def _renew_on(self) -> None:
+    while not self._stop.wait(self._period_s):
+      try:
+        self._lease.renew()
+      except lease.TakenOver as error:
+        self._on_failure(error)
+        return
+      except bucket.BucketError:  # the other thread meets the same, and counts how long
+        continue
+
+  def _copy(self, is_last: bool) -> None:
+    newest = checkpoint.newest(self._run.checkpoints)
+    if newest is not None:
+      self._copy_checkpoint(newest)
+    now = time.monotonic()
+    present = set()
+    files = self._files()
+    if any(self._run.logs in path.parents for path in files):
+      self._set_earlier_logs_aside()
+    for path in files:
+      name = self._name(path)
+      present.add(name)
+      try:
+        self._copy_file(path, name, now, is_last)
+      except FileNotFoundError:
+        continue  # it was moved meanwhile
+    for name in set(self._sent) - present:
+      bucket.delete(bucket.join(self._url, name))
+      del self._sent[name]
+
+  def _set_earlier_logs_aside(self) -> None:
+    while self._earlier_logs:
+      bucket.rename(*self._earlier_logs[-1])
+      self._earlier_logs.pop()
+
+  def _copy_file(self, path: pathlib.Path, name: str, now: float, is_last: bool) -> None:
+    state, sent = _state(path), self._sent.get(name)
+    if sent is not None:
+      if sent.state == state:
+        return
+      # A file that is being rewritten is short for a moment, not small.
+      size = max(state[0], sent.state[0])
+      if not is_last and now - sent.at_s < size / _BYTES_PER_S:
+        return
+    bucket.upload(path, bucket.join(self._url, name))
+    self._sent[name] = _Sent(state, now)
+
+  def _files(self) -> list[pathlib.Path]:
+    """All but checkpoints and what is being written."""
+    return [
+      path
+      for path in sorted(self._run.path.rglob('*'))
+      if path.is_file()
+      and not path.name.startswith('.')
+      and path.relative_to(self._run.path).parts[0] != bucket_fetch.CHECKPOINTS
+    ]
+
+  def _name(self, path: pathlib.Path) -> str:
+    return path.relative_to(self._run.path).as_posix()
+
+  def _copy_checkpoint(self, newest: pathlib.Path) -> None:
+    """Of hard links to its files: the loop may delete it meanwhile."""
+    frozen = self._run.checkpoints / '.sending'
+    shutil.rmtree(frozen, ignore_errors=True)
+    try:
+      state = _checkpoint_state(newest)
+      if state == self._checkpoint_state:
+        return
+      shutil.copytree(newest, frozen, copy_function=os.link)
+    except (FileNotFoundError, shutil.Error):  # it was deleted meanwhile: a newer one is whole
+      return
+    folder = bucket.join(self._url, bucket_fetch.CHECKPOINTS)
+    name = newest.name.partition('.')[0]
+    there = bucket.names(folder)
+    target = f'{name}{bucket_fetch.AGAIN}' if name in there else name
+    _delete_checkpoint(bucket.join(folder, target))
+    parts = sorted(
+      (path for path in frozen.rglob('*') if path.is_file()),
+      key=lambda path: path.name == bucket_fetch.META,
+    )
+    for path in parts:
+      bucket.upload(path, bucket.join(folder, target, path.relative_to(frozen).as_posix()))
+    shutil.rmtree(frozen)
+    self._checkpoint_state = state
+    self._delete_old_checkpoints(folder, target)
+
+  def _delete_old_checkpoints(self, folder: str, newest: str) -> None:
+    """As many stay as the run is to keep, though a start fetches fewer, and the one that has the
+    newest replay memory; the others lose theirs, as here."""
+    update = newest.removesuffix(bucket_fetch.AGAIN)
+    old = [
+      name
+      for name in bucket_fetch.whole_checkpoints(self._url)
+      if name.removesuffix(bucket_fetch.AGAIN) != update
+    ]
+    num_kept = files.read_json(self._run.config)['checkpoint']['keep'] - 1
+    with_replay = bucket_fetch.with_replay_memory(folder, [*old, newest])
+    kept = {newest, *with_replay[-1:], *old[max(0, len(old) - num_kept) :]}
+    for name in bucket.names(folder):
+      if name not in kept:
+        _delete_checkpoint(bucket.join(folder, name))
+    for name in kept.intersection(with_replay[:-1]):
+      bucket.delete_folder(bucket.join(folder, name, bucket_fetch.REPLAY))
+
+
+def _delete_checkpoint(url: str) -> None:
+  bucket.delete(bucket.join(url, bucket_fetch.META))
+  bucket.delete_folder(url)
+
+
+def _state(path: pathlib.Path) -> tuple[int, int]:
+  status = path.stat()
+  return status.st_size, status.st_mtime_ns
+
+
+def _checkpoint_state(path: pathlib.Path) -> tuple[str, int, int]:
+  return (path.name.partition('.')[0], *_state(path / bucket_fetch.META))

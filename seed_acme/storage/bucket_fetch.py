@@ -1,0 +1,94 @@
+"""Fetches a run, or a checkpoint of it, from a bucket: see `bucket_copy.py` for what lies there."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import pathlib
+import shutil
+import tempfile
+
+from seed_acme import types
+from seed_acme.storage import bucket
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+
+CHECKPOINTS = 'checkpoints'
+REPLAY = 'replay'  # folder in a checkpoint
+AGAIN = '.again'
+META = 'meta.json'
+FETCHED = ('config.json', 'status.json', 'summary.json', 'metrics.csv', 'wandb.json', 'mlflow.json')
+
+
+def fetch(url: str, path: pathlib.Path, with_replay: bool = True) -> run_directory.RunDirectory:
+  """Makes the local folder of a run at `path`, with what resuming or reading it needs."""
+  run = run_directory.RunDirectory(path, bucket=url)
+  for folder in (run.logs, run.checkpoints, run.tensorboard):
+    folder.mkdir(parents=True, exist_ok=True)
+  for name in FETCHED:
+    bucket.download(bucket.join(url, name), path / name)
+  there, whole = bucket.join(url, CHECKPOINTS), whole_checkpoints(url)
+  fetched = []
+  for name in reversed(whole):  # back to the first that reads back, the newest as a rule
+    fetched.append(name)
+    if _reads_back(_fetch_checkpoint(bucket.join(there, name), run.checkpoints, with_replay)):
+      break
+  if with_replay:
+    for name in set(with_replay_memory(there, whole)[-1:]).difference(fetched):
+      _fetch_checkpoint(bucket.join(there, name), run.checkpoints, with_replay)
+  return run
+
+
+def _reads_back(path: pathlib.Path) -> bool:
+  try:
+    checkpoint.load(path)
+  except checkpoint.Damaged:
+    return False
+  return True
+
+
+@functools.cache
+def fetch_for_reading(url: str) -> pathlib.Path:
+  """A copy of the run that lasts as long as this process; without the replay memory."""
+  folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
+  atexit.register(shutil.rmtree, folder, ignore_errors=True)
+  return fetch(url, folder, with_replay=False).path
+
+
+def fetch_checkpoint(url: str, folder: pathlib.Path) -> pathlib.Path:
+  """Copies the checkpoint that a user means by the URL of a run or of a checkpoint."""
+  if bucket.read_bytes(bucket.join(url, META)) is None:
+    whole = whole_checkpoints(url)
+    if not whole:
+      raise types.UserError(f'no checkpoint in {url}: give a run folder that has one')
+    for name in reversed(whole):
+      path = _fetch_checkpoint(bucket.join(url, CHECKPOINTS, name), folder, with_replay=False)
+      if _reads_back(path):
+        break
+    return path
+  return _fetch_checkpoint(url, folder, with_replay=False)
+
+
+def _fetch_checkpoint(url: str, folder: pathlib.Path, with_replay: bool) -> pathlib.Path:
+  name = url.rpartition('/')[2].removesuffix(AGAIN)
+  partial = folder / f'{name}.partial'
+  for part in bucket.files_below(url):
+    if with_replay or '/' not in part:
+      (partial / part).parent.mkdir(parents=True, exist_ok=True)
+      if not bucket.download(bucket.join(url, part), partial / part):
+        raise bucket.BucketError(f'cannot read {bucket.join(url, part)}: it is gone; try again')
+  os.rename(partial, folder / name)
+  return folder / name
+
+
+def whole_checkpoints(url: str) -> list[str]:
+  """Names of the folders below `checkpoints` that may be read, oldest first."""
+  folder = bucket.join(url, CHECKPOINTS)
+  found = [name for name in bucket.names(folder) if name.removesuffix(AGAIN).isdigit()]
+  return [name for name in found if META in bucket.names(bucket.join(folder, name))]
+
+
+def with_replay_memory(folder: str, names: list[str]) -> list[str]:
+  """Those of the checkpoints in `folder` that hold a replay memory."""
+  return [name for name in names if REPLAY in bucket.names(bucket.join(folder, name))]

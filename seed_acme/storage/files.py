@@ -1,0 +1,118 @@
+"""Files that are read and written whole, and locks on them. Imports no TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import contextlib
+import fcntl
+import hashlib
+import json
+import math
+import os
+import pathlib
+from typing import Any
+
+from seed_acme import types
+from seed_acme.storage import disk
+
+
+@contextlib.contextmanager
+def lock(path: pathlib.Path, complaint: Callable[[str], str]) -> Iterator[None]:
+  """Holds a file for this process; `UserError` with `complaint(holder)` if another has it.
+
+  The kernel lets go when the process ends, however it ends: there are no stale locks.
+  """
+  with explained(path, 'write'):
+    handle = open(path, 'a+', encoding='utf-8')
+  with handle:
+    try:
+      fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+      handle.seek(0)
+      holder = handle.read().strip() or 'unknown'
+      raise types.UserError(complaint(holder)) from None
+    handle.truncate(0)
+    handle.write(f'{os.getpid()}\n')
+    handle.flush()
+    yield
+    # The file stays: unlinking it would let two programs lock two different files.
+    handle.truncate(0)
+
+
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+  """As `write_text`; NaN and infinities, which JSON does not have, are written as null."""
+  write_text(path, json.dumps(_finite(value), indent=2, allow_nan=False) + '\n')
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+  """Writes `text` so that readers see the old file or the new one, never a part.
+
+  Raises `types.Failure` on a full disk, and `UserError` for a path that cannot be written.
+  """
+  target = pathlib.Path(path)
+  temporary = target.with_name(f'.{target.name}.{os.getpid()}')
+  with explained(target, 'write'):
+    try:
+      with open(temporary, 'w', encoding='utf-8') as handle:
+        handle.write(text)
+        handle.flush()
+        os.fsync(handle.fileno())
+      os.replace(temporary, target)
+    finally:
+      temporary.unlink(missing_ok=True)
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+  """Reads a JSON file; `UserError` naming it if it is missing or no JSON."""
+  with explained(path, 'read'):
+    text = pathlib.Path(path).read_bytes()
+  try:
+    return json.loads(text)
+  except ValueError as error:
+    raise types.UserError(
+      f'{path} is not readable as JSON ({error}): restore the file or use another run'
+    ) from None
+
+
+def digest(path: pathlib.Path) -> str:
+  """SHA-256 of a file, as hexadecimal digits."""
+  found = hashlib.sha256()
+  with open(path, 'rb') as file:
+    while chunk := file.read(1 << 20):
+      found.update(chunk)
+  return found.hexdigest()
+
+
+def sizes(folder: pathlib.Path) -> dict[str, int]:
+  """Bytes of every file in a folder, which may be missing."""
+  return {path.name: path.stat().st_size for path in sorted(folder.glob('*'))}
+
+
+def _finite(value: Any) -> Any:
+  if isinstance(value, float):
+    return value if math.isfinite(value) else None
+  if isinstance(value, dict):
+    return {str(key): _finite(item) for key, item in value.items()}
+  if isinstance(value, (list, tuple)):
+    return [_finite(item) for item in value]
+  if isinstance(value, os.PathLike):
+    return os.fspath(value)
+  if hasattr(value, 'item') and getattr(value, 'ndim', None) == 0:  # a NumPy scalar
+    return _finite(value.item())
+  return value
+
+
+@contextlib.contextmanager
+def explained(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
+  """Turns the operating system's refusal into a message with the path."""
+  try:
+    yield
+  except OSError as error:
+    if disk.is_full(error):
+      raise types.Failure(
+        f'cannot {doing} {os.fspath(path)}: {disk.describe(path, error)}: make room there'
+      ) from error
+    message = f'cannot {doing} {os.fspath(path)}: {error.strerror or error}'
+    if disk.is_of_the_machine(error):
+      raise types.Failure(message) from error
+    raise types.UserError(f'{message}; check the path and its permissions') from error

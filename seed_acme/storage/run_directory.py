@@ -1,0 +1,254 @@
+"""The folder of one run: what lies where, and how it is written safely.
+
+```
+runs/<config name>/<UTC time>/     (and runs/latest -> the newest)
+  config.json      the resolved configuration        (saved_config.py)
+  status.json      where the run is now, rewritten about once a second
+  phase.txt        what a live run does instead of learning, such as starting
+  notices.txt      what the user should know of this start, one line each
+  summary.json     what a finished run reached       failure.json  why it ended badly
+  .reserve         room for the last words of a run whose disk is full
+  wandb.json, mlflow.json            which run of a tracking server this is
+  metrics.csv      tensorboard/      checkpoints/      logs/  (one file a node)
+```
+Imports no TensorFlow: the front end and the actors use it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import os
+import pathlib
+import re
+from typing import Iterator
+
+from seed_acme import types
+from seed_acme.storage import bucket as bucket_lib
+from seed_acme.storage import disk
+from seed_acme.storage import files
+from seed_acme.storage import symbolic_links
+
+ROOT = 'runs'
+LATEST = 'latest'
+_LOCK_FILE = '.lock'
+# Everything a run puts into its folder. A folder that holds anything else is not ours.
+OURS = frozenset(
+  {
+    _LOCK_FILE,
+    disk.RESERVE_FILE,
+    'config.json',
+    'status.json',
+    'summary.json',
+    'failure.json',
+    'addresses.json',
+    'wandb.json',
+    'mlflow.json',
+    'notices.txt',
+    'phase.txt',
+    'metrics.csv',
+    'plot.png',
+    'tensorboard',
+    'checkpoints',
+    'logs',
+  }
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunDirectory:
+  """Paths of one run; holds no open file and may be sent to other processes.
+
+  bucket: URL of the folder that this one is copied to (`bucket_copy.py`); '' = it is the run
+    itself.
+  """
+
+  path: pathlib.Path
+  bucket: str = ''
+
+  @property
+  def name(self) -> str:
+    """Where the run is, as people are told."""
+    return self.bucket or str(self.path)
+
+  @property
+  def config(self) -> pathlib.Path:
+    """The resolved configuration."""
+    return self.path / 'config.json'
+
+  @property
+  def status(self) -> pathlib.Path:
+    """Progress of a run under way."""
+    return self.path / 'status.json'
+
+  @property
+  def summary(self) -> pathlib.Path:
+    """Figures of a finished run."""
+    return self.path / 'summary.json'
+
+  @property
+  def failure(self) -> pathlib.Path:
+    """The error that ended the run, with the node and its log."""
+    return self.path / 'failure.json'
+
+  @property
+  def metrics(self) -> pathlib.Path:
+    """One row every `learner.log_period_s`."""
+    return self.path / 'metrics.csv'
+
+  @property
+  def plot(self) -> pathlib.Path:
+    """Learning curve of a finished run."""
+    return self.path / 'plot.png'
+
+  @property
+  def notices(self) -> pathlib.Path:
+    """What the nodes want the user to know, one line each."""
+    return self.path / 'notices.txt'
+
+  @property
+  def phase(self) -> pathlib.Path:
+    """What the run does while it does not learn; absent while it does."""
+    return self.path / 'phase.txt'
+
+  @property
+  def addresses(self) -> pathlib.Path:
+    """Where the servers of a live run listen."""
+    return self.path / 'addresses.json'
+
+  @property
+  def logs(self) -> pathlib.Path:
+    """Folder of the nodes' output."""
+    return self.path / 'logs'
+
+  @property
+  def checkpoints(self) -> pathlib.Path:
+    """Folder of the newest checkpoints."""
+    return self.path / 'checkpoints'
+
+  @property
+  def replay_in_progress(self) -> pathlib.Path:
+    """Where Reverb writes a checkpoint before it is moved into the learner's."""
+    return self.checkpoints / 'replay_in_progress'
+
+  @property
+  def tensorboard(self) -> pathlib.Path:
+    """Folder of event files."""
+    return self.path / 'tensorboard'
+
+  def add_notice(self, text: str) -> None:
+    """Tells the user, through the front end, without ending the run. One line."""
+    with open(self.notices, 'a', encoding='utf-8') as file:
+      file.write(' '.join(text.split()) + '\n')
+
+  def set_phase(self, text: str) -> None:
+    """Tells the user what the run does; '' = it learns. Only a courtesy: may fail."""
+    with contextlib.suppress(types.UserError, types.Failure, OSError):
+      if text:
+        files.write_text(self.phase, text)
+      else:
+        self.phase.unlink(missing_ok=True)
+
+  def holds_run(self) -> bool:
+    """True where a run was started before, so that starting again resumes it."""
+    return self.config.is_file()
+
+
+def new(name: str, root: str | os.PathLike[str] = ROOT) -> RunDirectory:
+  """Makes `root/<name>/<UTC time>` with the layout of a run, and returns it."""
+  return create(new_folder(name, root))
+
+
+def new_folder(name: str, root: str | os.PathLike[str]) -> pathlib.Path:
+  """Makes `root/<name>/<UTC time>`, an empty folder that nobody else got, and returns it.
+
+  Two programs that start in the same second get different folders.
+  """
+  if not re.fullmatch(r'\w[\w.-]*', name) or name == LATEST:
+    raise types.UserError(
+      f'the configuration name {name!r} cannot name a folder: use letters, digits, '
+      f'_ . - (and not {LATEST!r})'
+    )
+  parent = pathlib.Path(root).absolute() / name
+  stem = datetime.datetime.now(datetime.timezone.utc).strftime('%Y%m%d-%H%M%SZ')
+  with files.explained(parent, 'make a run folder in'):
+    parent.mkdir(parents=True, exist_ok=True)
+    return _make_first_free(parent, stem)
+
+
+def _make_first_free(parent: pathlib.Path, stem: str) -> pathlib.Path:
+  """`stem`, or `stem-2`, `stem-3`, ...: the first that is not there yet."""
+  number = 1
+  while True:
+    path = parent / (stem if number == 1 else f'{stem}-{number}')
+    try:
+      path.mkdir()
+    except FileExistsError:
+      number += 1
+    else:
+      return path
+
+
+def create(path: str | os.PathLike[str]) -> RunDirectory:
+  """Makes (or completes) the run folder at `path`.
+
+  Raises `UserError` if it cannot be written, or holds files that are no run's.
+  """
+  if bucket_lib.is_url(path):
+    raise types.UserError(
+      f'{os.fspath(path)} is in a bucket, where this cannot work: give a local '
+      'folder (seed-acme train and seed_acme.train take a bucket)'
+    )
+  folder = pathlib.Path(path).absolute()
+  symbolic_links.refuse(folder, OURS)
+  with files.explained(folder, 'write into'):
+    foreign = sorted(set(os.listdir(folder)) - OURS) if folder.exists() else []
+    if foreign and not (folder / 'config.json').is_file():
+      raise types.UserError(
+        f'run_dir {folder} holds files that belong to no run ({", ".join(foreign[:3])}): '
+        'choose an empty or a new folder'
+      )
+    run = RunDirectory(folder)
+    for part in (run.logs, run.checkpoints, run.tensorboard):
+      part.mkdir(parents=True, exist_ok=True)
+    probe = folder / f'.write-probe.{os.getpid()}'
+    probe.touch()
+    probe.unlink()
+  return run
+
+
+def point_latest(run: RunDirectory, root: str | os.PathLike[str] = ROOT) -> bool:
+  """Points `root/latest` to the run, in one step.
+
+  Returns False, and touches nothing, where `latest` is somebody's real file or folder.
+  """
+  base = pathlib.Path(root).absolute()
+  link = base / LATEST
+  if link.exists() and not link.is_symlink():
+    return False
+  with files.explained(link, 'write'):
+    base.mkdir(parents=True, exist_ok=True)
+    temporary = base / f'.{LATEST}.{os.getpid()}'
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(os.path.relpath(run.path, base))
+    os.replace(temporary, link)
+  return True
+
+
+@contextlib.contextmanager
+def lock(run: RunDirectory) -> Iterator[None]:
+  """Holds the run for one training program; `UserError` if another has it.
+
+  The kernel lets go when the process ends, however it ends: there are no stale locks.
+  A process forked from this one keeps the lock as long as it lives; a process started
+  with `subprocess` does not have it.
+  """
+  with files.lock(
+    run.path / _LOCK_FILE,
+    lambda holder: (
+      f'run_dir {run.path} is being trained by another program (process {holder}): '
+      'wait for it or stop it, or choose another --run_dir'
+    ),
+  ):
+    yield

@@ -1,0 +1,254 @@
+"""Configurations as JSON: saved beside the checkpoints, read back, held against each other.
+
+Every record carries its type, `"type": "seed_acme.config:NetworkConfig"`,
+so that reading needs no registry and a user's own configuration class works as well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import math
+import os
+import re
+import typing
+from typing import Any, TypeVar
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.checks import field_types
+from seed_acme.storage import files
+from seed_acme.storage import trust as trust_lib
+
+_TYPE = 'type'
+_TYPE_NAME = re.compile(r'[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*')
+_SPECIAL_FLOATS = {'inf': math.inf, '-inf': -math.inf, 'nan': math.nan}
+_T = TypeVar('_T')
+
+# What may differ between a saved run and its continuation: how long it runs, and where and
+# how fast, but nothing that decides what is learnt. `num_actors` is among them because a
+# machine more or less must not end an experiment; `environments_per_actor` is not.
+MAY_CHANGE_ON_RESUME = frozenset(
+  {
+    'total_steps',
+    'max_wall_s',
+    'num_actors',
+    'num_evaluation_environments',
+    'replay.port',
+    'replay.separate_process',
+    'replay.prefetch_batches',
+    'inference.batch_size',
+    'inference.timeout_ms',
+    'actor.max_failures',
+    'actor.connect_timeout_s',
+    'actor.step_timeout_s',
+    'actor.reset_timeout_s',
+    'transport.kind',
+    'transport.host',
+    'transport.port',
+    'learner.tensorflow_threads',
+    'learner.log_period_s',
+    'learner.logger',
+    'checkpoint.period_s',
+    'checkpoint.keep',
+    'checkpoint.replay',
+  }
+)
+
+
+def save(config: config_lib.ExperimentConfig, path: str | os.PathLike[str]) -> None:
+  """Writes the configuration, atomically."""
+  files.write_json(path, to_json(config))
+
+
+def load(
+  path: str | os.PathLike[str],
+  trust: trust_lib.Trust = trust_lib.EVERYTHING,
+  only_types: bool = False,
+) -> config_lib.ExperimentConfig:
+  """Reads a saved experiment; `UserError` names the file and the field that is wrong, or is not
+  to be trusted (`trust.require`)."""
+  try:
+    record = files.read_json(path)
+    trust_lib.require(record, os.fspath(path), trust, only_types)
+    value = from_json(record)
+  except types.UserError as error:
+    message = str(error)
+    raise types.UserError(
+      message if os.fspath(path) in message else f'{os.fspath(path)}: {message}'
+    ) from error
+  if not isinstance(value, config_lib.ExperimentConfig):
+    raise types.UserError(f'{os.fspath(path)} holds a {type(value).__name__}, no ExperimentConfig')
+  return value
+
+
+def to_json(value: Any) -> Any:
+  """Nested frozen dataclasses, tuples, dicts and scalars -> JSON values."""
+  if _is_record(type(value)):
+    return _record_to_json(value)
+  if isinstance(value, tuple):
+    return [to_json(item) for item in value]
+  if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+    if _TYPE in value:
+      raise types.UserError(f'a setting cannot be called {_TYPE!r} ({value!r}): rename it')
+    return {key: to_json(item) for key, item in value.items()}
+  if isinstance(value, float) and not math.isfinite(value):
+    return {_TYPE: 'float', 'value': str(value)}
+  if value is None or isinstance(value, (bool, int, float, str)):
+    return value
+  raise types.UserError(
+    f'a configuration holds {value!r} of type {type(value).__name__}, which cannot be saved: '
+    'use frozen dataclasses, tuples, dicts with names, numbers, strings and None'
+  )
+
+
+def _record_to_json(record: Any) -> dict[str, Any]:
+  fields = {
+    field.name: to_json(getattr(record, field.name)) for field in dataclasses.fields(record)
+  }
+  if _TYPE in fields:
+    raise types.UserError(f'{type(record).__name__} has a field called {_TYPE!r}: rename it')
+  return {_TYPE: _type_name(type(record)), **fields}
+
+
+def trust_in(config: config_lib.ExperimentConfig) -> trust_lib.Trust:
+  """In the code that a configuration names which the command has chosen."""
+  return trust_lib.Trust(paths=frozenset(path for _, path in trust_lib.named_code(to_json(config))))
+
+
+def from_json(value: Any) -> Any:
+  """The inverse of `to_json`. Lists come back as tuples."""
+  return _decode(value, '')
+
+
+def compare_for_resume(
+  saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig
+) -> None:
+  """Raises `UserError` naming the fields that differ and may not (MAY_CHANGE_ON_RESUME)."""
+  differing = differences(saved, new)
+  if differing:
+    raise types.UserError(
+      'this run was started with other values (saved -> now):\n  '
+      + ('\n  ' if len(differing) <= 2 else '; ').join(differing)
+      + '\nset them back to continue this run, or choose a new --run_dir'
+    )
+
+
+def differences(saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig) -> list[str]:
+  """`name: saved -> new` of every field that differs and is not in MAY_CHANGE_ON_RESUME."""
+  before, after = flatten(saved), flatten(new)
+  return [
+    f'{name}: {_short(before.get(name, "absent"))} -> {_short(after.get(name, "absent"))}'
+    for name in sorted(before.keys() | after.keys())
+    if name not in MAY_CHANGE_ON_RESUME
+    and not _below_changed_type(name, before, after)
+    and before.get(name, _ABSENT) != after.get(name, _ABSENT)
+  ]
+
+
+class _Absent:
+  """Differs from every value, None included."""
+
+
+_ABSENT = _Absent()
+
+
+def flatten(value: Any, path: str = '') -> dict[str, Any]:
+  """`{'agent': type name, 'agent.batch_size': 32, ...}`: scalars and tuples by dotted name."""
+  if _is_record(type(value)):
+    flat: dict[str, Any] = {path: _type_name(type(value))} if path else {}
+    items = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+  elif isinstance(value, dict):
+    flat, items = {}, value
+  else:
+    return {path: value}
+  for name, item in items.items():
+    flat.update(flatten(item, f'{path}.{name}' if path else name))
+  return flat
+
+
+def _below_changed_type(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
+  """True inside a record whose type itself differs: the type is then reported alone."""
+  parts = name.split('.')
+  parents = ('.'.join(parts[:end]) for end in range(1, len(parts)))
+  return any(parent in before and before[parent] != after.get(parent) for parent in parents)
+
+
+def _short(value: Any) -> str:
+  text = str(value)
+  return text if len(text) <= 60 else text[:57] + '...'
+
+
+def _is_record(kind: Any) -> bool:
+  if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
+    return False
+  return kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def _type_name(kind: type) -> str:
+  name = f'{kind.__module__}:{kind.__qualname__}'
+  if kind.__module__ == '__main__' or not _TYPE_NAME.fullmatch(name):
+    raise types.UserError(
+      f'the configuration class {name} cannot be found again when the run is resumed: '
+      'define it at the top level of a module that can be imported'
+    )
+  return name
+
+
+def _decode(value: Any, path: str) -> Any:
+  if isinstance(value, list):
+    return tuple(_decode(item, f'{path}[{i}]') for i, item in enumerate(value))
+  if not isinstance(value, dict):
+    return value
+  if _TYPE not in value:
+    return {key: _decode(item, _join(path, key)) for key, item in value.items()}
+  if value[_TYPE] == 'float':
+    return _decode_float(value, path)
+  kind = _resolve(value[_TYPE], path)
+  given = {key: item for key, item in value.items() if key != _TYPE}
+  known = {field.name for field in dataclasses.fields(kind)}
+  for names, what in ((known - given.keys(), 'lacks'), (given.keys() - known, 'has unknown')):
+    if names:
+      listed = ', '.join(_join(path, name) for name in sorted(names))
+      raise types.UserError(
+        f'the saved configuration {what} {listed}: it was written by another version; '
+        'use that version, or start a new run'
+      )
+  hints = typing.get_type_hints(kind)
+  fields = {}
+  for name, item in given.items():
+    fields[name] = _decode(item, _join(path, name))
+    if not field_types.fits(fields[name], hints[name]):
+      raise types.UserError(
+        f'the saved configuration has {_join(path, name)} = {_short(fields[name])!r}, '
+        f'which is no {getattr(hints[name], "__name__", hints[name])}: correct the file'
+      )
+  return kind(**fields)
+
+
+def _join(path: str, name: str) -> str:
+  return f'{path}.{name}' if path else name
+
+
+def _decode_float(value: dict[str, Any], path: str) -> float:
+  if value.get('value') not in _SPECIAL_FLOATS:
+    raise types.UserError(f'the saved configuration has {path} = {value!r}, which is no number')
+  return _SPECIAL_FLOATS[value['value']]
+
+
+def _resolve(name: Any, path: str) -> Any:
+  """The frozen dataclass that a type name stands for."""
+  where = f' ({path})' if path else ''
+  if not isinstance(name, str) or not _TYPE_NAME.fullmatch(name):
+    raise types.UserError(f'{name!r}{where} is no type name of the form package.module:Class')
+  module_name, class_name = name.split(':')
+  try:
+    kind = getattr(importlib.import_module(module_name), class_name, None)
+  except ImportError as error:
+    raise types.UserError(
+      f'the configuration type {name}{where} cannot be imported: {error}; '
+      'install its package or put it on PYTHONPATH'
+    ) from error
+  if not _is_record(kind):
+    raise types.UserError(f'{name}{where} is no frozen dataclass, so no configuration type')
+  return kind

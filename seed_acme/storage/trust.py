@@ -1,0 +1,72 @@
+"""Whose code a run folder may have imported: what its config.json names is code, and somebody's.
+
+`seed_acme....` is always allowed, and so is what the command itself names; all other code needs
+`--trust_run_dir` (`trust=True`). Held against the JSON, before anything of it is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import dataclasses
+import re
+from typing import Any
+
+from seed_acme import types
+from seed_acme.envs import environment_ids
+
+_TYPE = 'type'
+_OWN = 'seed_acme.'
+_ENVIRONMENT, _SETTINGS = 'environment.id', 'environment.settings'  # settings name no code
+_CODE = re.compile(r'[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*')
+
+
+@dataclasses.dataclass(frozen=True)
+class Trust:
+  """fields: dotted names that the command gives. paths: code that it names."""
+
+  everything: bool = False
+  fields: frozenset[str] = frozenset()
+  paths: frozenset[str] = frozenset()
+
+
+EVERYTHING = Trust(everything=True)  # of a run that this program, or the one above it, has started
+
+
+def require(value: Any, where: str, trust: Trust, only_types: bool = False) -> None:
+  """Raises `types.UserError` for code that is not trusted in a configuration's JSON.
+
+  only_types: of the classes, which reading the configuration imports.
+  """
+  if trust.everything:
+    return
+  for field, path in named_code(value):
+    is_type = _is_type(field)
+    if path not in trust.paths and field not in trust.fields and (is_type or not only_types):
+      name = field.removesuffix(f'.{_TYPE}')
+      mend = '' if is_type else f', or name it yourself, --config.{name}={path}'
+      raise types.UserError(
+        f'{where} names code that is not of seed_acme, {name}={path!r}, which would be '
+        f'imported and run:\nif you trust whoever made that folder, add --trust_run_dir{mend}'
+      )
+
+
+def named_code(value: Any) -> list[tuple[str, str]]:
+  """(field, dotted path) of all code in a configuration's JSON that is not seed_acme's own."""
+  return [(field, path) for field, path in _walk(value, '') if not path.startswith(_OWN)]
+
+
+def _is_type(field: str) -> bool:
+  return field.rpartition('.')[2] == _TYPE
+
+
+def _walk(value: Any, field: str) -> Iterator[tuple[str, str]]:
+  if isinstance(value, dict):
+    for key, item in value.items():
+      yield from _walk(item, f'{field}.{key}' if field else key)
+  elif isinstance(value, list):
+    for item in value:
+      yield from _walk(item, field)
+  elif isinstance(value, str) and (_is_type(field) or not field.startswith(_SETTINGS)):
+    path = environment_ids.named_code(value) if field == _ENVIRONMENT else value
+    if path and (field == _ENVIRONMENT or _CODE.fullmatch(path)):
+      yield field, path

@@ -1,0 +1,113 @@
+"""Which nodes take part in a run that are started one by one, each on its own host.
+
+Such a node asks the learner before it does anything: `join`. The learner holds what decides
+the node's part in the run against its own values, and tells it which start of this node it
+is. A node without environments (replay) stays on to hear when the run is over.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping
+import json
+import threading
+import time
+
+from seed_acme.transport import wire
+
+PROTOCOL = 2
+STARTS_BETWEEN_RESUMPTIONS = 1000  # of one node, before seeds of environments recur
+_MAX_DIFFERENCES = 3  # named in a refusal
+
+
+def hello(node: str, settings: Mapping[str, str]) -> bytes:
+  """node: `actor/3`. settings: what it was started with, by name, as text."""
+  return json.dumps({'protocol': PROTOCOL, 'node': node, 'settings': dict(settings)}).encode()
+
+
+def parse_welcome(message: bytes) -> wire.Start:
+  """Which start of the node this is."""
+  return wire.Start(*map(int, json.loads(message)['start']))
+
+
+class Members:
+  """The learner's end. Called from any thread; knows nothing of transports."""
+
+  def __init__(self, settings: Mapping[str, Mapping[str, str]], resumptions: int):
+    """settings: by kind of node, those that a node has to share with the learner."""
+    self._settings = settings
+    self._lock = threading.Condition()
+    self._num_starts: collections.Counter[str] = collections.Counter()
+    self._first_start = resumptions * STARTS_BETWEEN_RESUMPTIONS
+    self._last_joined_ms = 0
+    self._num_staying = 0
+    self._is_over = False
+
+  def join(self, message: bytes) -> bytes:
+    """The welcome to a `hello`; raises ValueError where the node does not fit this run."""
+    try:
+      said = json.loads(message)
+      protocol, node, theirs = said['protocol'], str(said['node']), dict(said['settings'])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+      raise ValueError('the first message is no greeting of a node') from error
+    if protocol != PROTOCOL:
+      raise ValueError(
+        f'{node} speaks protocol {protocol}, the learner {PROTOCOL}: '
+        'install the same version of seed_acme on all hosts'
+      )
+    ours = self._settings.get(node.partition('/')[0])
+    if ours is None:
+      raise ValueError(f'this run has no node {node}')
+    differences = [
+      f"{name} is {theirs.get(name, 'absent')}, the learner's {ours.get(name, 'absent')}"
+      for name in sorted(ours.keys() | theirs.keys())
+      if theirs.get(name) != ours.get(name)
+    ]
+    if differences:
+      more = len(differences) - _MAX_DIFFERENCES
+      raise ValueError(
+        '; '.join(differences[:_MAX_DIFFERENCES]) + (f'; and {more} more' if more > 0 else '')
+      )
+    with self._lock:
+      number = self._first_start + self._num_starts[node]
+      self._num_starts[node] += 1
+      self._last_joined_ms = max(self._last_joined_ms + 1, int(1e3 * time.time()))
+      start = wire.Start(self._last_joined_ms, number)
+    return json.dumps({'start': list(start)}).encode()
+
+  def wait_for_end(self) -> WaitForEnd:
+    """For a node that wants to hear of the end."""
+    return WaitForEnd(self)
+
+  def end_run(self, timeout_s: float) -> None:
+    """Tells the nodes that stayed, and waits until they have heard it."""
+    with self._lock:
+      self._is_over = True
+      self._lock.notify_all()
+      self._lock.wait_for(lambda: not self._num_staying, timeout_s)
+
+
+class WaitForEnd:
+  """One node that waits for the end of the run; its connection may break before."""
+
+  def __init__(self, members: Members):
+    self._members = members
+    self._is_broken = False
+
+  def leave(self) -> None:
+    """The connection has ended: `wait_until_over` returns."""
+    with self._members._lock:
+      self._is_broken = True
+      self._members._lock.notify_all()
+
+  def wait_until_over(self) -> bool:
+    """Whether the run is over, or only this node's connection."""
+    members = self._members
+    with members._lock:
+      members._num_staying += 1
+      try:
+        members._lock.wait_for(lambda: members._is_over or self._is_broken)
+        return members._is_over
+      finally:
+        members._num_staying -= 1
+        members._lock.notify_all()

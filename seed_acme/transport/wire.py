@@ -1,0 +1,261 @@
+"""Flat arrays on the wire: a message is the bytes of a fixed list of arrays, nothing else.
+
+Both ends derive the same list of fields from the environment's specification and compare
+them once, when a stream opens. Nothing is unpickled, so a message cannot run code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import tree
+
+from seed_acme import core
+from seed_acme import types
+
+PROTOCOL = 2
+_ALIGNMENT = 8  # bytes; decoded arrays are views, and unaligned views are slow
+_OK, _REFUSED, _STOPPED, _PAUSED, _TAKEN = 0, 1, 2, 3, 4
+_STATUS = np.dtype('<i8')
+_ENDS: dict[int, type[core.ChannelClosed]] = {
+  _STOPPED: core.ChannelClosed,
+  _PAUSED: core.ServerPaused,
+  _TAKEN: core.ChannelTaken,
+}
+
+
+class Start(NamedTuple):
+  """One start of an actor; of two the greater is the later one.
+
+  joined: when the learner admitted its node, in ms of the clock there, so that the order holds
+  over learners that take each other's place; 0 = of a launcher, which starts all nodes but once.
+  number: how often the actor was started before, over all resumptions of the run.
+  """
+
+  joined: int = 0
+  number: int = 0
+
+  def following(self) -> Start:
+    """The next one on the same node."""
+    return self._replace(number=self.number + 1)
+
+
+FIRST_START = Start()
+
+
+class Field(NamedTuple):
+  """One array of a message."""
+
+  name: str
+  dtype: str
+  shape: tuple[int, ...]
+
+
+class ArrayCodec:
+  """Encodes arrays of fixed shapes and dtypes as one `bytes`, and back as views."""
+
+  def __init__(self, fields: Sequence[Field]):
+    self.fields = tuple(fields)
+    self._dtypes = [np.dtype(field.dtype) for field in self.fields]
+    self._offsets: list[int] = []
+    self._padding: list[bytes] = []
+    offset = 0
+    for field, dtype in zip(self.fields, self._dtypes):
+      self._offsets.append(offset)
+      size = int(np.prod(field.shape, dtype=np.int64)) * dtype.itemsize
+      padding = -size % _ALIGNMENT
+      self._padding.append(b'\0' * padding)
+      offset += size + padding
+    self.num_bytes = offset
+
+  def encode(self, arrays: Sequence[np.ndarray]) -> bytes:
+    """Arrays in field order; raises ValueError where one differs from its field."""
+    if len(arrays) != len(self.fields):
+      raise ValueError(
+        f'{len(arrays)} arrays for {len(self.fields)} fields: '
+        f'{", ".join(field.name for field in self.fields)}'
+      )
+    parts: list[Any] = []
+    for field, dtype, padding, array in zip(self.fields, self._dtypes, self._padding, arrays):
+      if array.shape != field.shape or array.dtype != dtype:
+        raise ValueError(
+          f'{field.name} is {array.dtype}{list(array.shape)}, '
+          f'the specification says {dtype}{list(field.shape)}'
+        )
+      parts.append(array.tobytes())
+      if padding:
+        parts.append(padding)
+    return b''.join(parts)
+
+  def decode(self, message: bytes) -> list[np.ndarray]:
+    """Read-only views into `message`; raises ValueError on a wrong length."""
+    if len(message) != self.num_bytes:
+      raise ValueError(f'a message of {len(message)} bytes, expected {self.num_bytes}')
+    return [
+      np.frombuffer(message, dtype, int(np.prod(field.shape, dtype=np.int64)), offset).reshape(
+        field.shape
+      )
+      for field, dtype, offset in zip(self.fields, self._dtypes, self._offsets)
+    ]
+
+
+def _leaf_fields(prefix: str, spec: types.Nest, num_environments: int) -> list[Field]:
+  return [
+    Field(
+      '/'.join((prefix, *map(str, path))), np.dtype(leaf.dtype).str, (num_environments, *leaf.shape)
+    )
+    for path, leaf in tree.flatten_with_path(spec)
+  ]
+
+
+class GroupCodec:
+  """Requests and replies of one environment group of E environments."""
+
+  def __init__(self, spec: types.EnvironmentSpec, num_environments: int):
+    self._spec = spec
+    size = (num_environments,)
+    self.num_environments = num_environments
+    self._request = ArrayCodec(
+      [
+        Field('request_number', '<i8', ()),
+        Field('run_ids', '<i8', size),
+        Field('env_ids', '<i4', size),
+        Field('step_type', '|u1', size),
+        Field('reward', '<f4', size),
+        Field('discount', '<f4', size),
+        Field('score', '<f4', size),
+        *_leaf_fields('observation', spec.observation, num_environments),
+      ]
+    )
+    self._reply = ArrayCodec(_leaf_fields('action', spec.action, num_environments))
+
+  def hello(self, env_ids: np.ndarray, start: Start = FIRST_START) -> bytes:
+    """What the actor says when it opens a stream; the server answers with `check_hello`."""
+    said = {
+      'protocol': PROTOCOL,
+      'start': list(start),
+      'env_ids': env_ids.tolist(),
+      'fields': self._all_fields(),
+    }
+    return json.dumps(said).encode()
+
+  def max_message_bytes(self) -> int:
+    """Of a hello or a request of such a group."""
+    longest = np.full(self.num_environments, np.iinfo(np.int32).max)
+    start = Start(1 << 62, 1 << 62)
+    return max(len(self.hello(longest, start)), self._request.num_bytes)
+
+  def _all_fields(self) -> list[list[Any]]:
+    return [[f.name, f.dtype, list(f.shape)] for f in self._request.fields + self._reply.fields]
+
+  @staticmethod
+  def check_hello(
+    hello: bytes, spec: types.EnvironmentSpec, max_environments: int
+  ) -> tuple[GroupCodec, frozenset[int], Start]:
+    """The server's codec for this actor, its env_ids and which start of it this is.
+
+    Raises ValueError naming the first difference."""
+    try:
+      said = json.loads(hello)
+      protocol, their_fields = said['protocol'], list(said['fields'])
+      if protocol == PROTOCOL:
+        joined, number = map(int, said['start'])
+      env_ids = frozenset(map(int, said['env_ids']))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+      raise ValueError('the first message of the stream is no greeting of an actor') from error
+    if protocol != PROTOCOL:
+      raise ValueError(
+        f'the actor speaks protocol {protocol}, the server {PROTOCOL}: '
+        'install the same version of seed_acme on both'
+      )
+    if not env_ids or min(env_ids) < 0 or max(env_ids) >= max_environments:
+      raise ValueError(
+        f'the group has env_ids {sorted(env_ids)[:4]} ...; they must lie in '
+        f'0 ... {max_environments - 1}'
+      )
+    if len(env_ids) != len(said['env_ids']):
+      raise ValueError(f'the group has env_ids {said["env_ids"][:4]} ...: one of them twice')
+    codec = GroupCodec(spec, len(env_ids))
+    our_fields = codec._all_fields()
+    for theirs, ours in zip(their_fields, our_fields):
+      if theirs != ours:
+        raise ValueError(
+          f'the actor sends {theirs}, the server expects {ours}: '
+          'both must build the same environment'
+        )
+    if len(their_fields) != len(our_fields):
+      raise ValueError(f'the actor has {len(their_fields)} fields, the server {len(our_fields)}')
+    return codec, env_ids, Start(joined, number)
+
+  def encode_request(self, request: types.ActorRequest) -> bytes:
+    timestep = request.timestep
+    return self._request.encode(
+      [
+        np.asarray(request.request_number, np.int64),
+        request.run_ids,
+        request.env_ids,
+        timestep.step_type,
+        timestep.reward,
+        timestep.discount,
+        timestep.score,
+        *tree.flatten(timestep.observation),
+      ]
+    )
+
+  def decode_request(self, message: bytes) -> types.ActorRequest:
+    number, run_ids, env_ids, step_type, reward, discount, score, *observation = (
+      self._request.decode(message)
+    )
+    return types.ActorRequest(
+      request_number=int(number),
+      env_ids=env_ids,
+      run_ids=run_ids,
+      timestep=types.VectorTimeStep(
+        step_type=step_type,
+        reward=reward,
+        discount=discount,
+        score=score,
+        observation=tree.unflatten_as(self._spec.observation, observation),
+      ),
+    )
+
+  def encode_actions(self, actions: types.Nest) -> bytes:
+    """A reply is a status word and then either the actions or the text of a refusal."""
+    return _STATUS.type(_OK).tobytes() + self._reply.encode(tree.flatten(actions))
+
+  def decode_reply(self, message: bytes) -> types.Nest:
+    """Actions `[E, ...]`; raises `Refused` with the server's words, or ChannelClosed, the
+    exact kind of it."""
+    status = int(np.frombuffer(message, _STATUS, 1)[0])
+    if status in _ENDS:
+      raise _ENDS[status]
+    if status != _OK:
+      raise Refused(message[_STATUS.itemsize :].decode())
+    return tree.unflatten_as(self._spec.action, self._reply.decode(message[_STATUS.itemsize :]))
+
+
+def encode_refusal(text: str) -> bytes:
+  """The reply that `GroupCodec.decode_reply` raises as `Refused`."""
+  return _STATUS.type(_REFUSED).tobytes() + text.encode()
+
+
+def encode_stopped() -> bytes:
+  """The reply that ends an actor: the run is over."""
+  return _STATUS.type(_STOPPED).tobytes()
+
+
+def encode_paused() -> bytes:
+  """The reply of a server that ends before the run is over."""
+  return _STATUS.type(_PAUSED).tobytes()
+
+
+def encode_taken() -> bytes:
+  """The reply to an actor whose environments a later one has."""
+  return _STATUS.type(_TAKEN).tobytes()
+
+
+class Refused(Exception):
+  """The server did not take a request; the text says why."""

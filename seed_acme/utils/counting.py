@@ -1,0 +1,81 @@
+"""How far a run is: agent steps, frames, updates, episodes, trained steps, seconds."""
+
+from __future__ import annotations
+
+import operator
+import threading
+import time
+from typing import Callable, NamedTuple
+
+
+class Counts(NamedTuple):
+  """One reading of all counters; what a checkpoint stores.
+
+  agent_steps: unmasked transitions that the training environments made.
+  frames: environment frames they lasted (action repeat included).
+  updates: gradient steps. trained_steps: unmasked transitions in them.
+  episodes: training episodes that ended. wall_s: seconds of training, over all resumptions.
+  """
+
+  agent_steps: int = 0
+  frames: int = 0
+  updates: int = 0
+  episodes: int = 0
+  trained_steps: int = 0
+  wall_s: float = 0.0
+
+
+class Counters:
+  """The counters of one run. Any thread may add and read; they never decrease.
+
+  The clock of `wall_s` runs from construction or from the last `restore`.
+  """
+
+  def __init__(self, clock: Callable[[], float] = time.monotonic):
+    self._clock = clock
+    self._lock = threading.Lock()
+    self._counts = Counts()
+    self._started = clock()
+
+  def add(
+    self,
+    *,
+    agent_steps: int = 0,
+    frames: int = 0,
+    updates: int = 0,
+    episodes: int = 0,
+    trained_steps: int = 0,
+  ) -> None:
+    """Adds to several counters at once, so that no reader sees them out of step."""
+    # int(): NumPy integers of a fixed width would overflow or not be JSON.
+    added = tuple(map(int, (agent_steps, frames, updates, episodes, trained_steps)))
+    if min(added) < 0:
+      raise ValueError(f'counters never decrease, but were given {added}')
+    with self._lock:
+      old = self._counts
+      self._counts = Counts(*map(operator.add, old, added))._replace(wall_s=old.wall_s)
+
+  @property
+  def agent_steps(self) -> int:
+    """Of `snapshot`, for those who need nothing else."""
+    return self._counts.agent_steps
+
+  def snapshot(self) -> Counts:
+    """All counters at one moment."""
+    with self._lock:
+      return self._counts._replace(
+        wall_s=self._counts.wall_s + max(0.0, self._clock() - self._started)
+      )
+
+  def restore(self, counts: Counts) -> None:
+    """Continues from `counts`; the time between saving and restoring is not counted."""
+    with self._lock:
+      self._counts = Counts(
+        int(counts.agent_steps),
+        int(counts.frames),
+        int(counts.updates),
+        int(counts.episodes),
+        int(counts.trained_steps),
+        float(counts.wall_s),
+      )
+      self._started = self._clock()

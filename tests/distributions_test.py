@@ -1,0 +1,198 @@
+"""The wheel and the sdist: what is in them, and that they can be used."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from typing import NamedTuple
+import zipfile
+
+from packaging import metadata as metadata_lib
+import pytest
+from readme_renderer import markdown
+
+from tests import sources
+
+
+class Distributions(NamedTuple):
+  """What `make wheel` makes of a copy of the checkout, and a wheel of the checkout itself."""
+
+  sdist: pathlib.Path
+  wheel: pathlib.Path  # made of the sdist
+  direct: pathlib.Path
+
+
+@pytest.fixture(name='distributions', scope='module')
+def _distributions(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('distributions')
+  checkout = folder / 'checkout'
+  shutil.copytree(
+    sources.ROOT,
+    checkout,
+    symlinks=True,
+    ignore=shutil.ignore_patterns(
+      '.*', 'runs', 'dry_runs', 'build', 'dist', 'site', '*.egg-info', '__pycache__'
+    ),
+  )
+  _build(checkout, folder / 'dist')
+  _build(checkout, folder / 'direct', '--wheel')
+  (sdist,), (wheel,) = (list((folder / 'dist').glob(f'*.{end}')) for end in ('tar.gz', 'whl'))
+  (direct,) = (folder / 'direct').iterdir()
+  return Distributions(sdist, wheel, direct)
+
+
+def _build(checkout, out, *arguments):
+  _run(
+    [sys.executable, '-m', 'build', '--no-isolation', '--outdir', out, *arguments, checkout],
+    cwd=out.parent,
+  )
+
+
+def _run(command, cwd):
+  """Its output; what it says is the reason of a failure. Nothing leads it back to the checkout."""
+  variables = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in ('PYTHONPATH', 'SEED_ACME_REPOSITORY')
+  }
+  result = subprocess.run(
+    command, cwd=cwd, env=variables, capture_output=True, text=True, check=False
+  )
+  assert result.returncode == 0, result.stdout + result.stderr
+  return result.stdout
+
+
+def _package_files():
+  """Paths below the package's parent that an installation needs."""
+  return {
+    path.relative_to(sources.ROOT).as_posix()
+    if sources.layer(path) == 'seed_acme'
+    else f'seed_acme/{path.relative_to(sources.ROOT).as_posix()}'
+    for path in sources.SOURCES
+    if sources.layer(path) not in ('tests', 'scripts')
+  } | {'seed_acme/py.typed'}
+
+
+@pytest.mark.processes
+def test_the_wheel_holds_the_package_the_licence_and_nothing_else(distributions):
+  with zipfile.ZipFile(distributions.wheel) as wheel:
+    names = set(wheel.namelist())
+  records = {name for name in names if '.dist-info/' in name}
+  assert names - records == _package_files()
+  assert {name.partition('/')[2] for name in records} == {
+    'LICENSE',
+    'METADATA',
+    'RECORD',
+    'WHEEL',
+    'entry_points.txt',
+    'top_level.txt',
+  }
+
+
+@pytest.mark.processes
+def test_the_sdist_holds_files_in_place_of_links_and_no_tests(distributions):
+  with tarfile.open(distributions.sdist) as sdist:
+    members = {member.name.partition('/')[2]: member for member in sdist if not member.isdir()}
+  assert all(member.isfile() for member in members.values()), 'it holds links'
+  assert set(members) >= _package_files() | {
+    'LICENSE',
+    'README.md',
+    'CHANGELOG.md',
+    'constraints.txt',
+    'Makefile',
+    'setup.py',
+    'pyproject.toml',
+    'scripts/setup.sh',
+    'scripts/check_installed.py',
+  }
+  assert {name.split('/')[0] for name in members if '/' in name} == {
+    'scripts',
+    'seed_acme',
+    'seed_acme.egg-info',
+  }
+
+
+@pytest.mark.processes
+def test_the_sdist_makes_the_wheel_of_the_checkout(distributions):
+  contents = []
+  for path in (distributions.wheel, distributions.direct):
+    with zipfile.ZipFile(path) as wheel:
+      contents.append(
+        {name: wheel.read(name) for name in wheel.namelist() if not name.endswith('/RECORD')}
+      )  # its lines are in no certain order
+  assert contents[0] == contents[1]
+
+
+@pytest.mark.processes
+def test_what_is_published_of_the_project_is_valid_and_its_page_renders(distributions):
+  with zipfile.ZipFile(distributions.wheel) as wheel:
+    (name,) = (name for name in wheel.namelist() if name.endswith('/METADATA'))
+    # setuptools before 77 writes this field under a version that lacks it; indexes overlook it.
+    written = re.sub(rb'^License-File: .*\n', b'', wheel.read(name), flags=re.MULTILINE)
+  published = metadata_lib.Metadata.from_email(written, validate=True)
+  assert published.description_content_type == 'text/markdown'
+  assert published.keywords and published.project_urls and published.summary
+  assert {'Typing :: Typed', 'Programming Language :: Python :: 3.10'} <= set(published.classifiers)
+  assert set(published.provides_extra) == {
+    name.replace('_', '-') for name in sources.setup().EXTRAS_REQUIRE
+  }
+  page = markdown.render(published.description)
+  assert page and '<h1' in page and '<table>' in page
+  assert re.findall(r'(?:href|src)="(?!https?://|#)([^"]*)"', page) == []
+
+
+@pytest.fixture(name='installed', scope='module')
+def _installed(distributions, tmp_path_factory):
+  """bin/ of a fresh environment with the wheel, and what it needs from where the tests have it."""
+  environment = tmp_path_factory.mktemp('installed') / 'venv'
+  _run([sys.executable, '-m', 'venv', '--without-pip', environment], cwd=environment.parent)
+  python = environment / 'bin' / 'python'
+  _run(
+    [
+      sys.executable,
+      '-m',
+      'pip',
+      '--python',
+      python,
+      'install',
+      '--no-deps',
+      '--no-index',
+      distributions.wheel,
+    ],
+    cwd=environment.parent,
+  )
+  # Installed first, since pip would take the editable installation for it. As a plain line of a
+  # .pth file the folder's own .pth files, one of which is that installation, are not read.
+  (site_packages,) = environment.glob('lib/python*/site-packages')
+  needed = pathlib.Path(pytest.__file__).parent.parent
+  (site_packages / 'needed.pth').write_text(f'{needed}\n')
+  return environment / 'bin'
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_the_wheel_trains_in_an_empty_folder(installed, tmp_path):
+  where = _run(
+    [installed / 'python', '-c', 'import seed_acme; print(seed_acme.__file__)'], cwd=tmp_path
+  )
+  assert pathlib.Path(where.strip()).is_relative_to(installed.parent)
+  listed = json.loads(_run([installed / 'seed-acme', 'list', '--json'], cwd=tmp_path))
+  assert set(listed['configs']) >= {'catch_vtrace', 'pendulum_sac'}
+  out = _run(
+    [
+      installed / 'seed-acme',
+      'train',
+      '--config=catch_vtrace',
+      '--config.total_steps=3000',
+      '--run_dir=run',
+    ],
+    cwd=tmp_path,
+  )
+  assert 'Finished: ' in out
+  summary = json.loads((tmp_path / 'run' / 'summary.json').read_text())
+  assert summary['agent_steps'] >= 3000 and summary['status'] == 'finished'
+  assert [path.name for path in tmp_path.iterdir()] == ['run']

@@ -1,0 +1,161 @@
+"""`make docs`: the pages link to each other, every public module has a page, dead links fail."""
+
+import ast
+import html
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.slow
+
+_ROOT = pathlib.Path(__file__).parent.parent
+
+
+def _script(name):
+  spec = importlib.util.spec_from_file_location(name, _ROOT / 'scripts' / f'{name}.py')
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+@pytest.fixture(name='hooks', scope='module')
+def _hooks():
+  return _script('docs_hooks')
+
+
+@pytest.mark.parametrize(
+  'name, uri',
+  [
+    ('README.md', 'index.md'),
+    ('CHANGELOG.md', 'changelog.md'),
+    ('docs/agents.md', 'agents.md'),
+    ('docs/images/architecture.svg', 'images/architecture.svg'),
+    ('LICENSE', 'files/LICENSE'),
+    ('docs/evidence/pong_ppo', 'evidence/pong_ppo/index.md'),
+    ('seed_acme/types.py', 'reference/seed_acme/types.md'),
+    ('agents/sac/config.py', 'reference/seed_acme/agents/sac/config.md'),
+    ('agents/sac', 'reference/seed_acme/agents/sac/index.md'),
+    ('seed_acme/agents/sac/__init__.py', 'reference/seed_acme/agents/sac/index.md'),
+    ('tests/conftest.py', 'files/tests/conftest.py'),
+  ],
+)
+def test_where_the_site_has_a_file(hooks, name, uri):
+  assert (_ROOT / name).exists()
+  assert hooks._site_uri(name) == uri
+
+
+@pytest.mark.parametrize(
+  'origin, text, expected',
+  [
+    ('docs/agents.md', '[x](../agents/registry.py)', '[x](reference/seed_acme/agents/registry.md)'),
+    (
+      'docs/agents.md',
+      '[x](networks.md#a-torso-of-your-own)',
+      '[x](networks.md#a-torso-of-your-own)',
+    ),
+    (
+      'README.md',
+      '<img src="docs/images/architecture.svg"> [x](https://x.org) [y](#scope)',
+      '<img src="images/architecture.svg"> [x](https://x.org) [y](#scope)',
+    ),
+    (
+      'README.md',
+      '```text\n[x](LICENSE)\n```\n[x](LICENSE)',
+      '```text\n[x](LICENSE)\n```\n[x](files/LICENSE)',
+    ),
+    ('docs/agents.md', '[x](../agents/nothing.py)', '[x](../agents/nothing.py)'),
+  ],
+)
+def test_links_lead_to_the_pages_of_the_files(hooks, origin, text, expected):
+  assert hooks._with_links(text, origin, hooks._site_uri(origin)) == expected
+
+
+def test_docstrings_become_lists():
+  as_markdown = _script('docs_docstrings').as_markdown
+  assert as_markdown(
+    'What it does: a lot.\n\nvalues, mask: `[T]`, and\n  more.\nmake() -> network: new.\n'
+    'Returns it.\n\n  x = y\n\nIn a sentence: no list.'
+  ) == (
+    'What it does: a lot.\n\n* `values, mask`: `[T]`, and\n    more.\n'
+    '* `make() -> network`: new.\n\nReturns it.\n\n      x = y\n\nIn a sentence: no list.'
+  )
+  assert as_markdown('seed: of the run.', has_summary=False) == '* `seed`: of the run.'
+
+
+def _build(site, config=_ROOT / 'mkdocs.yml'):
+  return subprocess.run(
+    [
+      sys.executable,
+      '-m',
+      'mkdocs',
+      'build',
+      '--strict',
+      '--config-file',
+      config,
+      '--site-dir',
+      site,
+    ],
+    cwd=_ROOT,
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+
+
+@pytest.fixture(name='site', scope='module')
+def _site(tmp_path_factory):
+  site = tmp_path_factory.mktemp('docs') / 'site'
+  result = _build(site)
+  assert result.returncode == 0, result.stderr[-4000:]
+  return site
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(1800)
+def test_every_public_module_has_a_page_with_its_names(site, hooks):
+  modules = list(hooks._modules(_ROOT / 'seed_acme'))
+  assert len(modules) > 200
+  for path in modules:
+    page = site / hooks._site_uri(hooks._name(path)).removesuffix('.md').removesuffix('index')
+    text = html.unescape((page / 'index.html').read_text(encoding='utf-8'))
+    source = path / '__init__.py' if path.is_dir() else path
+    dotted = hooks._name(path).removesuffix('.py').replace('/', '.')
+    for node in ast.parse(source.read_text(encoding='utf-8')).body:
+      if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name[0] != '_':
+        assert f'id="{dotted}.{node.name}"' in text, f'{dotted} has no {node.name}'
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(1800)
+def test_the_front_door_and_the_pages_are_there(site, hooks):
+  text = (site / 'reference/seed_acme/index.html').read_text(encoding='utf-8')
+  for name in hooks._front_door():
+    assert f'#{name}"' in text, f'{name} is no link'
+  for page in ('tutorial', 'agents', 'scaling', 'changelog', 'evidence/pong_ppo'):
+    assert (site / page / 'index.html').is_file()
+  assert (site / 'files' / 'LICENSE').read_bytes() == (_ROOT / 'LICENSE').read_bytes()
+  architecture = (site / 'architecture' / 'index.html').read_text(encoding='utf-8')
+  assert '../reference/seed_acme/programs/' in architecture
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+  'line', ['[x](nothing.md)', '[x](../programs/nothing.py)', '[x](index.md#nothing)']
+)
+def test_a_dead_link_fails(tmp_path, line):
+  """With the settings of the site, on one page and without the reference, which takes long."""
+  (tmp_path / 'docs').mkdir()
+  (tmp_path / 'docs' / 'index.md').write_text(f'# Title\n\n{line}\n')
+  settings = re.sub(r'!ENV.*', "''", (_ROOT / 'mkdocs.yml').read_text(encoding='utf-8'))
+  config = yaml.safe_load(settings)
+  del config['hooks'], config['plugins'], config['theme']
+  (tmp_path / 'mkdocs.yml').write_text(yaml.safe_dump(config))
+  result = _build(tmp_path / 'site', tmp_path / 'mkdocs.yml')
+  assert result.returncode == 1 and 'nothing' in result.stderr
+  (tmp_path / 'docs' / 'index.md').write_text('# Title\n\n[x](#title)\n')
+  assert _build(tmp_path / 'site', tmp_path / 'mkdocs.yml').returncode == 0

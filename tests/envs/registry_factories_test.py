@@ -1,0 +1,161 @@
+"""A user's own factories, and ids and settings that are refused."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from seed_acme import types
+from seed_acme.envs import catch
+from seed_acme.envs import registry
+from tests.envs import configs
+
+USER_MODULE = """
+import numpy as np
+
+from seed_acme.envs import catch
+from seed_acme.testing import environments
+
+calls = []
+
+
+def make_plain(seed, episode_length=4):
+  calls.append((seed, episode_length))
+  return environments.TruncatingEnvironment(seed, episode_length)
+
+
+def make_strict(seed, level, *, size=3):
+  return environments.ScriptedEnvironment(seed, (size,))
+
+
+def make_anything(seed, **settings):
+  calls.append((seed, settings))
+  return environments.ScriptedEnvironment(seed)
+
+
+def make_gymnasium(seed, **settings):
+  import gymnasium
+  return gymnasium.make('CartPole-v1', **settings)
+
+
+def make_vector(seed, num_environments, rows=10):
+  calls.append((seed, num_environments))
+  return catch.Catch(num_environments, seed, rows=rows)
+
+
+def make_catch_without_number(seed):
+  return catch.Catch(2, seed)
+
+
+def make_plain_with_number(seed, num_environments):
+  return environments.ScriptedEnvironment(seed)
+
+
+def make_number(seed):
+  return 3
+
+
+class GymVector:
+  observation_space = action_space = None
+  num_envs = 2
+
+  def __init__(self, seed):
+    pass
+
+
+not_a_function = 3
+"""
+
+
+@pytest.fixture
+def user_module(tmp_path, monkeypatch):
+  (tmp_path / 'user_levels.py').write_text(USER_MODULE)
+  monkeypatch.syspath_prepend(tmp_path)
+  monkeypatch.delitem(sys.modules, 'user_levels', raising=False)
+  import user_levels
+
+  yield user_levels
+  del sys.modules['user_levels']
+
+
+def test_user_factory_is_called_once_for_each_environment(user_module):
+  environment = registry.make(configs.of('user_levels:make_plain', episode_length=2), 3, seed=7)
+  assert user_module.calls == [(seed, 2) for seed in registry.environment_seeds(7, 3)]
+  environment.reset()
+  environment.step(np.zeros(3))
+  row = environment.step(np.zeros(3))
+  assert (row.step_type == types.LAST).all()
+  assert (row.discount == 1).all()
+
+
+def test_user_factory_with_keywords_gets_every_setting(user_module):
+  registry.make(configs.of('user_levels.make_anything', difficulty=3), 1, seed=7)
+  assert user_module.calls[0][1] == {'difficulty': 3}
+
+
+def test_user_factory_may_return_gymnasium(user_module):
+  pytest.importorskip('gymnasium')
+  environment = registry.make(
+    configs.of('user_levels:make_gymnasium', max_episode_steps=1), 2, seed=7
+  )
+  environment.reset()
+  np.testing.assert_array_equal(environment.step(np.zeros(2, np.int32)).discount, 1)
+
+
+def test_user_factory_may_return_a_vector(user_module):
+  environment = registry.make(configs.of('user_levels:make_vector', rows=4), 5, seed=7)
+  assert user_module.calls == [(7, 5)]
+  assert isinstance(environment, catch.Catch)
+  assert environment.spec.observation.shape == (20,)
+
+
+@pytest.mark.parametrize(
+  ('name', 'message'),
+  [
+    ('make_catch_without_number', 'returned Catch: expected a dm_env.*num_environments'),
+    ('make_plain_with_number', 'returned ScriptedEnvironment: expected a core.VectorEnvironment'),
+    ('make_number', 'returned int: expected a dm_env'),
+    ('GymVector', 'returned GymVector: expected a dm_env'),
+  ],
+)
+def test_what_a_user_factory_returns_is_checked(user_module, name, message):
+  with pytest.raises(types.UserError, match=message):
+    registry.make(configs.of(f'user_levels:{name}'), 2, seed=1)
+
+
+@pytest.mark.parametrize(
+  ('environment_id', 'settings', 'message'),
+  [
+    ('cach', {}, r"unknown environment 'cach' \(near: catch\)"),
+    ('memorychain', {}, r'near: memory_chain'),
+    ('toymemory', {}, r'near: toy_memory'),
+    ('toy', {'len': 3}, r"no setting 'len': expected size, length, rescale_actions, action_bins"),
+    ('', {}, r"unknown environment ''"),
+    ('pong', {}, r"'pong' \(the Atari game is atari:Pong here\)"),
+    ('ALE/Pong-v5', {}, r"'ALE/Pong-v5' \(the Atari game is atari:Pong here\)"),
+    ('PongNoFrameskip-v4', {}, r'atari:Pong here'),
+    ('gymnasium:ALE/MontezumaRevenge-ram-v5', {}, r'atari:MontezumaRevenge here'),
+    ('catch:', {}, r'unknown environment'),
+    ('catch', {'row': 3}, r"'catch' has no setting 'row': expected rows, columns"),
+    ('catch', {'seed': 3}, r"has no setting 'seed'"),
+    ('catch', {'rows': 1}, r'rows \(1\) must be'),
+    ('memory_chain', {'rows': 3}, r'expected length, num_cues'),
+    ('no_such_module:make', {}, r"cannot import 'no_such_module'"),
+    ('user_levels:make_plan', {}, r"has no function 'make_plan' \(near: make_plain"),
+    ('user_levels:not_a_function', {}, r"has no function 'not_a_function'"),
+    ('user_levels:make_plain', {'length': 3}, r"no setting 'length': expected episode_length"),
+    ('user_levels:make_strict', {'size': 3}, r"needs the setting 'level'"),
+  ],
+)
+def test_wrong_ids_and_settings_are_user_errors(user_module, environment_id, settings, message):
+  del user_module
+  for use in (registry.check, lambda c: registry.make(c, 2, 1), registry.environment_spec):
+    with pytest.raises(types.UserError, match=message):
+      use(configs.of(environment_id, **settings))
+
+
+def test_environment_spec_closes_what_it_built(user_module, monkeypatch):
+  closed = []
+  monkeypatch.setattr(catch.Catch, 'close', lambda self: closed.append(self))
+  registry.environment_spec(configs.of('user_levels:make_vector'))
+  assert len(closed) == 1

@@ -1,0 +1,60 @@
+"""What is kept of a run is a run folder, played and drawn without the learner's variables."""
+
+import csv
+import importlib.util
+import pathlib
+
+import pytest
+
+from seed_acme.configs import registry
+from seed_acme.programs import single_process
+from seed_acme.programs.reports import evaluation
+from seed_acme.programs.reports import plot
+from seed_acme.storage import checkpoint
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+
+_SCRIPT = pathlib.Path(__file__).parent.parent / 'scripts' / 'keep_evidence.py'
+
+
+def _script():
+  spec = importlib.util.spec_from_file_location('keep_evidence', _SCRIPT)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+@pytest.fixture(scope='module')
+def run(tmp_path_factory):
+  config = registry.load('catch_vtrace')
+  config = config.__class__(**{**vars(config), 'total_steps': 4_000})
+  folder = run_directory.create(tmp_path_factory.mktemp('run'))
+  saved_config.save(config, folder.config)
+  single_process.run(config, folder)
+  files.write_json(folder.summary, {'status': 'finished'})
+  return folder
+
+
+def test_what_is_kept_is_played_and_drawn(run, tmp_path):
+  folder = tmp_path / 'kept'
+  _script().keep(run.path, folder, max_rows=2)
+  kept = checkpoint.load_found(folder)
+  assert kept.arrays and all(name.startswith('acting/') for name in kept.arrays)
+  assert (
+    evaluation.evaluate(str(folder), num_episodes=20, seed=3)['return_mean']
+    == (evaluation.evaluate(str(run.path), num_episodes=20, seed=3)['return_mean'])
+  )
+  assert plot.plot([folder], tmp_path / 'plot.png').is_file()
+  rows = {
+    name: list(csv.DictReader((path / 'metrics.csv').read_text().splitlines()))
+    for name, path in (('run', run.path), ('kept', folder))
+  }
+  with_episodes = [row for row in rows['run'] if row['episode/return']]
+  assert [row for row in rows['kept'] if row['episode/return']] == with_episodes
+  assert rows['kept'][-1] == rows['run'][-1]
+
+
+def test_nothing_is_written_over(run, tmp_path):
+  with pytest.raises(FileExistsError):
+    _script().keep(run.path, tmp_path)

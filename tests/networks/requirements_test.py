@@ -1,0 +1,31 @@
+"""What is said of a network without TensorFlow, held against the network."""
+
+from dm_env import specs
+import numpy as np
+import pytest
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.networks import build
+from seed_acme.networks import requirements
+
+
+def _spec(*shape):
+  return types.EnvironmentSpec(specs.BoundedArray(shape, np.uint8, 0, 255), specs.DiscreteArray(3))
+
+
+def test_the_names_are_those_that_can_be_built():
+  assert set(requirements.TORSOS) == set(build._TORSOS)
+  assert set(requirements.CORES) == set(build._CORES)
+
+
+@pytest.mark.parametrize(
+  'torso, least', [('nature_cnn', 36), ('impala_shallow', 20), ('impala_resnet', 1)]
+)
+def test_the_smallest_image_is_one_that_the_torso_takes(torso, least):
+  config = config_lib.NetworkConfig(torso=torso, torso_output_size=4)
+  assert requirements.smallest_image(torso) == least
+  build.make_actor_critic(config, _spec(least, least, 1), 3)
+  if least > 1:
+    with pytest.raises(types.UserError, match=f'{least} x {least} or more'):
+      requirements.check(config, _spec(least, least - 1, 1))

@@ -1,0 +1,123 @@
+"""Runs kept in gs://, by TensorFlow's own client, against a stand-in for the storage."""
+
+import json
+import shutil
+
+import pytest
+
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+
+pytestmark = pytest.mark.slow
+
+_URL = 'gs://bucket/runs/one'
+_ALONE = ('--launch=single_process', '--config.num_actors=1')
+
+
+@pytest.fixture(autouse=True)
+def _environment(storage, monkeypatch, tmp_path):
+  for name, value in storage.environment.items():
+    monkeypatch.setenv(name, value)
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+
+
+@pytest.mark.scale
+@pytest.mark.timeout(900)
+def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
+  first = runs.train(*_ALONE, runs.endless, run_dir=_URL)
+
+  def checkpoints():
+    return [
+      name
+      for name in storage.names(_URL)
+      if name.endswith('/meta.json') and not name.startswith('checkpoints/000000000000')
+    ]
+
+  until(lambda: checkpoints() or first.check_runs(), 'a checkpoint in the bucket', 400)
+  second = runs.train(*_ALONE, runs.endless, run_dir=_URL)
+  assert second.wait(400) == 2
+  assert 'is being trained by another program' in second.stderr
+  first.kill_everything()
+  assert not (first.folder / 'runs').exists() and not (first.folder / 'gs:').exists()
+  counts = max(
+    (
+      json.loads(storage.path(f'{_URL}/{name}').read_text())['meta']['counts']
+      for name in checkpoints()
+    ),
+    key=lambda counts: counts['updates'],
+  )
+  assert counts['updates'] > 0
+  storage.path(f'{_URL}/lock.json').unlink()  # or its successor waits until it looks dead
+  shutil.rmtree(tmp_path)
+  tmp_path.mkdir()
+  total = counts['agent_steps'] + 20_000
+  successor = runs.train(*_ALONE, f'--config.total_steps={total}', run_dir=_URL)
+  assert successor.wait(400) == 0, successor.stderr
+  assert f'Resuming: {_URL}' in successor.stdout
+  assert f'--logdir={_URL}/tensorboard' in successor.stdout
+  status = json.loads(storage.path(f'{_URL}/status.json').read_text())
+  assert status['status'] == 'finished' and status['resumptions'] == 1
+  assert status['updates'] > counts['updates']
+  assert {'config.json', 'metrics.csv', 'summary.json'} <= set(storage.names(_URL))
+  assert 'lock.json' not in storage.names(_URL)
+  assert not list(tmp_path.iterdir()), 'the local copy stays behind'
+  _check_is_read(runs, storage)
+
+
+def _check_is_read(runs, storage):
+  evaluated = runs.start('evaluate', _URL, '--episodes=2', '--json')
+  plotted = runs.start('plot', _URL, '--out=curve.png')
+  assert evaluated.wait(400) == 0, evaluated.stderr
+  record = json.loads(evaluated.stdout)
+  assert record['run_dir'] == _URL and record['episodes'] == 2
+  assert plotted.wait(400) == 0, plotted.stderr
+  assert (plotted.folder / 'curve.png').exists()
+
+
+@pytest.mark.processes
+def test_a_failure_is_told_by_urls_and_logs_of_each_start_stay(runs, tmp_path):
+  url = f'file://{tmp_path}/bucket/run'
+  folder = runs.folder()
+  first = [
+    *_ALONE,
+    '--config.environment.id=drill_environments:Raising',
+    '--config.environment.settings',
+    'at_step',
+    '30',
+  ]
+  for number, options in ((1, first), (2, [*_ALONE, '--trust_run_dir'])):
+    run = runs.train(*options, run_dir=url, folder=folder)
+    assert run.wait(400) == 1, run.stderr
+    assert run.stderr.splitlines()[-2:] == [
+      'error in single_process: RuntimeError: the ball fell off the board',
+      f'log: {url}/logs/launcher',
+    ]
+    there = run_directory.RunDirectory(tmp_path / 'bucket' / 'run')
+    assert files.read_json(there.failure)['log'] == f'{url}/logs/launcher'
+    logs = [there.logs / 'launcher', there.logs / 'attempt_1' / 'launcher'][:number]
+    assert sorted(path for path in there.logs.rglob('*') if path.is_file()) == sorted(logs)
+    assert all('the ball fell off the board' in path.read_text() for path in logs)
+
+
+def test_a_bucket_that_refuses_is_wrong_input(runs):
+  run = runs.train(*_ALONE, run_dir='gs://forbidden/run')
+  assert run.wait(400) == 2
+  error = run.stderr.strip().splitlines()[-1]
+  assert error.startswith('error: cannot read gs://forbidden/run/lock.json: ')
+  assert 'gcloud auth application-default login' in error
+
+
+def test_a_bucket_without_credentials_is_refused_at_once(runs, monkeypatch, tmp_path):
+  monkeypatch.delenv('GOOGLE_AUTH_TOKEN_FOR_TESTING')
+  monkeypatch.setenv('GOOGLE_APPLICATION_CREDENTIALS', str(tmp_path / 'absent.json'))
+  run = runs.train(*_ALONE, run_dir=_URL)
+  assert run.wait(400) == 2
+  assert run.stderr.strip() == (
+    f'error: --run_dir={_URL} needs credentials of Google Cloud, and '
+    f'GOOGLE_APPLICATION_CREDENTIALS={tmp_path}/absent.json is no file: run unset '
+    'GOOGLE_APPLICATION_CREDENTIALS && gcloud auth application-default login'
+  )
+
+
+def test_the_folder_of_a_local_run_has_no_bucket(tmp_path):
+  assert run_directory.create(tmp_path / 'run').name == str(tmp_path / 'run')

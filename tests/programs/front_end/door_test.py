@@ -1,0 +1,133 @@
+"""What is refused before a run is made: by the door itself, and by the commands behind it."""
+
+import dataclasses
+import importlib
+import sys
+
+import pytest
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.configs import registry as configs
+from seed_acme.programs import cli
+from seed_acme.programs.front_end import door
+
+_ENVIRONMENTS = """
+import os
+import dm_env
+from dm_env import specs
+import numpy as np
+
+class Environment(dm_env.Environment):
+  def __init__(self, observation, action):
+    self._observation, self._action = observation, action
+  def reset(self):
+    return dm_env.restart(self._observation.generate_value())
+  def step(self, action):
+    return dm_env.termination(0.0, self._observation.generate_value())
+  def observation_spec(self):
+    return self._observation
+  def action_spec(self):
+    return self._action
+
+image = specs.BoundedArray((35, 84, 1), np.uint8, 0, 255)
+force = specs.BoundedArray((2,), np.float32, -1, 1)
+
+def small(seed):
+  return Environment(image, specs.DiscreteArray(2))
+def strong(seed):
+  print('an environment that talks')
+  return Environment(image, force)
+def unbounded(seed):
+  return Environment(image, specs.Array((2,), np.float32))
+def seedless():
+  return small(1)
+def broken(seed):
+  raise OSError('no data file')
+def crashing(seed):
+  os.abort()
+def network(spec, config):
+  raise RuntimeError('no such layer')
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+  (tmp_path / 'doors.py').write_text(_ENVIRONMENTS)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.syspath_prepend(tmp_path)
+  importlib.invalidate_caches()
+  yield tmp_path
+  sys.modules.pop('doors', None)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+  'arguments, exit_code, words',
+  [
+    (['--config.agent.agent=on_polic'], 2, ["('on_polic')", 'did you mean on_policy']),
+    (['--config.network.torso=nature_cnn'], 2, ["'nature_cnn' needs one image", '(50,)']),
+    (['--config.network.torso=mlpp'], 2, ["('mlpp') is not known; did you mean mlp"]),
+    (
+      ['--config=catch_r2d2', '--config.environment.id=doors:strong'],
+      2,
+      ['shape (2,)', 'one discrete action'],
+    ),
+    (
+      ['--config.environment.id=doors:small', '--config.network.torso=nature_cnn'],
+      2,
+      ['36 x 36 or more', '(35, 84, 1)'],
+    ),
+    (['--config.environment.id=doors:seedless'], 2, ['does not take a seed', 'seedless(seed,']),
+    (['--config.environment.id=doors:broken'], 1, ['OSError: no data file (doors.py:']),
+    (['--config.environment.id=doors:crashing'], 1, ['killed by SIGABRT']),
+    (['--config.network.module=doors:network'], 1, ['RuntimeError: no such layer (doors.py:']),
+    (['--config=cartpole_ppo', '--config.environment.id=doors:unbounded'], 2, ['give it bounds']),
+  ],
+)
+def test_it_is_refused_before_anything_is_written(folder, capsys, arguments, exit_code, words):
+  assert cli.main(['train', *arguments]) == exit_code
+  said = capsys.readouterr()
+  assert said.out == '' and said.err.startswith('error: ') and len(said.err.splitlines()) <= 4
+  for word in words:
+    assert word in said.err
+  assert not (folder / 'runs').exists()
+
+
+def test_a_sweep_refuses_all_of_it_at_once(folder, capsys):
+  assert (
+    cli.main(['sweep', '--config=catch_vtrace', '--seeds=1', '--grid=network.torso=mlp,nature_cnn'])
+    == 2
+  )
+  assert "'nature_cnn' needs one image" in capsys.readouterr().err
+  assert not (folder / 'runs').exists()
+
+
+@pytest.mark.parametrize('name', ['catch_vtrace', 'memory_chain_r2d2', 'pendulum_ppo'])
+def test_what_can_start_passes(name):
+  door.check([configs.load(name)])
+
+
+def test_python_meets_the_same_door(folder):
+  import seed_acme
+
+  config = dataclasses.replace(
+    configs.load('catch_vtrace'), environment=config_lib.EnvironmentConfig('doors:broken')
+  )
+  with pytest.raises(types.TrainingFailed, match='no data file'):
+    seed_acme.train(config)
+  assert not (folder / 'runs').exists()
+
+
+def test_packages_that_do_not_work_together_lead_to_the_doctor(folder, capsys, monkeypatch):
+  """A numpy whose record says another version, and a TensorFlow that cannot be loaded with it."""
+  record = folder / 'numpy-2.0.2.dist-info'
+  record.mkdir()
+  (record / 'METADATA').write_text('Name: numpy\nVersion: 2.0.2\n')
+  monkeypatch.setenv('PYTHONPATH', str(folder))
+  door.check([configs.load('catch_vtrace')])  # another version that works is nobody's trouble
+  (folder / 'tensorflow.py').write_text('raise TypeError("Unable to convert function")\n')
+  assert cli.main(['train']) == 1
+  said = capsys.readouterr().err
+  assert 'numpy: 2.0.2, needs' in said and 'seed-acme doctor' in said
+  assert not (folder / 'runs').exists()

@@ -1,0 +1,184 @@
+"""`seed_acme.train` in somebody's script: what it shows, hands over, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from seed_acme.loggers import csv_file
+from seed_acme.storage import checkpoint
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+
+pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
+
+_SETUP = """
+import dataclasses, json, os, signal, sys
+import seed_acme
+from seed_acme.configs import registry
+
+config = registry.load('catch_vtrace')
+config = dataclasses.replace(
+    config, num_actors=1, environments_per_actor=8, total_steps={steps},
+    replay=dataclasses.replace(config.replay, queue_size=32),
+    learner=dataclasses.replace(config.learner, log_period_s=0.1),
+    checkpoint=dataclasses.replace(config.checkpoint, period_s=1000.0))
+"""
+_ENDLESS = _SETUP.format(steps=1_000_000_000)
+
+
+def _python(folder, script):
+  path = folder / 'script.py'
+  path.write_text(script)
+  return subprocess.run(
+    [sys.executable, str(path)],
+    cwd=folder,
+    capture_output=True,
+    text=True,
+    timeout=300,
+    env=os.environ,
+  )
+
+
+def _expect_stopped(folder, name, at_least):
+  """An orderly end after `at_least` steps."""
+  run = run_directory.RunDirectory(folder / name)
+  assert files.read_json(run.summary)['status'] == 'stopped'
+  assert not run.failure.exists()
+  counts = checkpoint.load(checkpoint.newest(run.checkpoints)).meta['counts']
+  assert counts['agent_steps'] >= at_least
+  return counts
+
+
+_LOGGER = """
+import json
+
+class Logger:
+  def __init__(self, config, run_dir):
+    self._file = open(run_dir.parent / f'{config.name}.jsonl', 'a')
+
+  def write(self, agent_steps, metrics):
+    print(json.dumps([agent_steps, metrics['updates']]), file=self._file)
+
+  def close(self):
+    print(json.dumps('closed'), file=self._file)
+    self._file.close()
+"""
+
+
+def test_a_callback_gets_every_row_and_stops_the_run(runs):
+  """So does a logger of the user's own, in the learner's process."""
+  folder = runs.folder()
+  (folder / 'my_logger.py').write_text(_LOGGER)
+  result = _python(
+    folder,
+    _ENDLESS
+    + """
+from seed_acme.loggers import csv_file
+
+config = dataclasses.replace(
+    config, learner=dataclasses.replace(config.learner, logger='my_logger:Logger'))
+
+def stop_late(row):
+  rows.append(row)
+  return row['updates'] >= 5 and len(rows) >= 4
+
+for attempt in range(2):  # a run, and its continuation
+  rows = []
+  before = csv_file.read('run/metrics.csv')['agent_steps'] if attempt else []
+  summary = seed_acme.train(config, 'run', launch='single_process', progress=False,
+                            on_log=stop_late)
+  assert summary['status'] == 'stopped' and summary['run_dir'] == os.path.abspath('run')
+  columns = csv_file.read('run/metrics.csv')
+  num_new = len(columns['agent_steps']) - len(before)
+  assert num_new == len(rows) >= 4, (num_new, len(rows))
+  for name in ('agent_steps', 'updates', 'episode/return', 'loss/total'):
+    read = [value for value in columns[name][len(before):] if value == value]
+    assert read == [row[name] for row in rows if name in row] != [], name
+print(summary['agent_steps'])
+""",
+  )
+  assert result.returncode == 0, result.stderr
+  assert result.stderr == ''
+  steps = int(result.stdout)  # silenced: nothing else is there
+  assert _expect_stopped(folder, 'run', steps)['agent_steps'] == steps
+  logged = [json.loads(line) for line in (folder / 'catch_vtrace.jsonl').read_text().splitlines()]
+  columns = csv_file.read(folder / 'run' / 'metrics.csv')
+  assert [row for row in logged if row != 'closed'] == [
+    list(row) for row in zip(columns['agent_steps'], columns['updates'])
+  ]
+  assert logged.count('closed') == 2 and logged[-1] == 'closed'  # once for each start
+
+
+def test_what_a_callback_raises_ends_the_run_first_and_shows(runs):
+  folder = runs.folder()
+  result = _python(
+    folder,
+    _ENDLESS
+    + """
+calls = []
+
+def fail(row):
+  calls.append(row)
+  raise LookupError('no such column')
+
+try:
+  seed_acme.train(config, 'run', max_restarts=3, on_log=fail)
+except LookupError as error:
+  print(error, len(calls), os.path.exists('run/summary.json'))
+""",
+  )
+  assert result.returncode == 0, result.stderr
+  lines = result.stdout.splitlines()
+  assert lines[0] == 'Run: run' and lines[-1] == 'no such column 1 True'
+  assert any(' of 1G steps (0%)' in line for line in lines), 'no line of progress'
+  _expect_stopped(folder, 'run', 0)  # the first row may come before the first step
+
+
+@pytest.mark.parametrize('name, ending', [('SIGINT', 'KeyboardInterrupt'), ('SIGTERM', 'mine')])
+def test_a_signal_ends_the_run_and_then_reaches_the_caller(runs, name, ending):
+  folder = runs.folder()
+  result = _python(
+    folder,
+    _ENDLESS
+    + f"""
+import psutil
+
+signal.signal(signal.SIGTERM, lambda *_: print('mine'))
+handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+
+def interrupt(row):
+  if row['updates'] >= 2:
+    os.kill(os.getpid(), signal.{name})
+
+try:
+  summary = seed_acme.train(config, 'run', progress=False, on_log=interrupt)
+  assert summary['status'] == 'stopped'
+except KeyboardInterrupt:
+  print('KeyboardInterrupt')
+assert handlers == [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
+print(len(psutil.Process().children(recursive=True)))
+""",
+  )
+  assert result.returncode == 0, result.stderr
+  assert result.stdout.splitlines() == [ending, '0']
+  assert result.stderr == 'Stopping with a checkpoint; a second signal kills at once.\n'
+  _expect_stopped(folder, 'run', 1)
+
+
+def test_wrong_types_are_refused_before_anything_is_made(runs):
+  folder = runs.folder()
+  result = _python(
+    folder,
+    _SETUP.format(steps="'many'")
+    + """
+try:
+  seed_acme.train(config, 'run')
+except seed_acme.UserError as error:
+  print(json.dumps([str(error), os.path.exists('run')]))
+""",
+  )
+  assert result.returncode == 0, result.stderr
+  assert json.loads(result.stdout) == ["total_steps ('many') is of type str; expected int", False]

@@ -1,0 +1,144 @@
+"""What a run says at its end, where its process was lost on the way there."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.loggers import csv_file
+from seed_acme.programs.front_end import bucket_folder
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.system import processes
+from seed_acme.storage import bucket
+from seed_acme.storage import checkpoint
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.utils import counting
+
+_STEPS = 1000
+
+
+@pytest.fixture
+def config():
+  return dataclasses.replace(registry.load('catch_vtrace'), total_steps=_STEPS)
+
+
+def _make(path, config, steps=_STEPS, wall_s=10.0):
+  """A run whose process was lost right after its last checkpoint."""
+  run = run_directory.create(path)
+  saved_config.save(config, run.config)
+  counts = counting.Counts(
+    agent_steps=steps, frames=steps, updates=7, episodes=90, trained_steps=steps, wall_s=wall_s
+  )
+  checkpoint.save(
+    run.checkpoints, 7, {'w': np.zeros(2)}, {'counts': counts._asdict(), 'resumptions': 0}, keep=3
+  )
+  csv = csv_file.CsvLogger(run.metrics)
+  for step in (500, 900):
+    csv.write(step, {'episode/return': 0.5, 'wall_s': step / 100})
+  csv.close()
+  files.write_json(
+    run.status,
+    {'status': 'running', 'agent_steps': 900, 'updates': 6, 'episode_return_last_100': 0.5},
+  )
+  return run
+
+
+def _refusal(config, run):
+  with pytest.raises(lifecycle.RunFinished) as caught:
+    lifecycle.check_resume(config, run)
+  return caught.value
+
+
+def test_what_the_end_did_not_come_to_is_made_good(tmp_path, config):
+  run = _make(tmp_path / 'run', config)
+  files.write_json(
+    run.summary, {'status': 'stopped', 'agent_steps': 400, 'cpu_s': {'learner': 5.0}}
+  )
+  summary = summary_lib.complete(config, run, _refusal(config, run).last)
+  assert summary == files.read_json(run.summary)
+  assert (summary['status'], summary['agent_steps'], summary['updates']) == ('finished', 1000, 7)
+  assert summary['cpu_s'] == {'learner': 5.0} and summary['episode_return_last_100'] == 0.5
+  assert run.plot.exists()
+  assert files.read_json(run.status)['status'] == 'finished'
+
+
+def test_what_the_end_did_write_stays(tmp_path, config):
+  run = _make(tmp_path / 'run', config)
+  last = _refusal(config, run).last
+  status = {**last.meta['counts'], 'agent_steps': 1024, 'status': 'finished'}  # after the save
+  files.write_json(run.status, status)
+  summary = {**summary_lib.summarise(config, run, {'learner': 1.0}, 'finished')}
+  files.write_json(run.summary, summary)
+  run.plot.write_bytes(b'')
+  assert summary_lib.complete(config, run, last) == summary
+  assert files.read_json(run.status) == status and run.plot.read_bytes() == b''
+
+
+def test_a_run_that_has_had_its_seconds_is_over_too(tmp_path, config):
+  timed = dataclasses.replace(config, max_wall_s=10.0)
+  run = _make(tmp_path / 'run', timed, steps=300)
+  assert 'raise --config.max_wall_s' in str(_refusal(timed, run))
+  lifecycle.check_resume(dataclasses.replace(timed, max_wall_s=11.0), run)
+  lifecycle.check_resume(dataclasses.replace(timed, max_wall_s=0.0), run)
+
+
+def test_rates_are_of_agent_steps_and_of_the_time_of_all_starts(tmp_path, config):
+  run = run_directory.create(tmp_path / 'run')
+  files.write_json(run.status, {'agent_steps': 1000, 'frames': 4000, 'wall_s': 10.0})
+  files.write_json(run.summary, {'cpu_s': {'actor': 3.0, 'replay': 1.0}})
+  summary = summary_lib.summarise(config, run, {'actor': 5.0, 'learner': 16.0}, 'stopped')
+  assert summary['cpu_s'] == {'actor': 8.0, 'learner': 16.0, 'replay': 1.0}
+  assert (summary['steps_per_s'], summary['steps_per_cpu_s']) == (100.0, 40.0)
+  assert (summary['status'], summary['agent_steps'], summary['frames']) == ('stopped', 1000, 4000)
+
+
+def test_progress_is_that_of_this_start(tmp_path):
+  run = run_directory.create(tmp_path / 'run')
+  assert summary_lib.read_progress(run, 50.0) == {'phase': ''}
+  status = {'agent_steps': 3, 'time_s': 50.0}
+  files.write_json(run.status, status)
+  run.phase.write_text('filling', encoding='utf-8')
+  assert summary_lib.read_progress(run, 50.0) == {**status, 'phase': 'filling'}
+  assert summary_lib.read_progress(run, 50.5) == {'phase': 'filling'}
+
+
+def _in_bucket(tmp_path):
+  return run_directory.RunDirectory(tmp_path / 'copy', bucket='gs://bucket/run')
+
+
+def test_a_failure_names_what_is_in_the_bucket(tmp_path):
+  run = _in_bucket(tmp_path)
+  run.path.mkdir()
+  processes.report_failure(run, 'learner/0', f'OSError: {run.checkpoints}: no space', 'learner/0')
+  failure = summary_lib.known_failure(run)
+  assert failure == files.read_json(run.failure)
+  assert summary_lib.failure_text(failure, run) == (
+    'error in learner/0: OSError: gs://bucket/run/checkpoints: no space\n'
+    'log: gs://bucket/run/logs/learner/0'
+  )
+  assert summary_lib.failure_text(None, run).endswith('look into gs://bucket/run/logs')
+
+
+def test_a_failure_of_a_local_run_names_its_folder(tmp_path):
+  run = run_directory.create(tmp_path / 'run')
+  assert summary_lib.known_failure(run) is None
+  processes.report_failure(run, 'learner/0', 'lost', 'learner/0')
+  assert summary_lib.known_failure(run)['log'] == str(run.logs / 'learner' / '0')
+
+
+def test_a_corrupt_checkpoint_in_a_bucket_is_named_by_its_url(tmp_path, config):
+  run = _make(tmp_path / 'bucket', config)
+  (checkpoint.newest(run.checkpoints) / 'arrays.npz').write_bytes(b'nonsense')
+  url = f'file://{run.path}'
+  with pytest.raises(types.Failure) as caught:
+    with bucket_folder.opened(url) as copy:
+      copy_path = str(copy.path)
+      lifecycle.prepare(config, copy_path, copy.bucket)
+  assert f'{url}/checkpoints/{7:012d}/arrays.npz is corrupt' in str(caught.value)
+  assert copy_path not in str(caught.value)
+  assert 'lock.json' not in bucket.names(url)

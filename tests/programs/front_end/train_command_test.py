@@ -1,0 +1,61 @@
+"""What `seed-acme train` prints at the end of a run."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from seed_acme.configs import registry
+from seed_acme.programs.front_end import train_command
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+
+
+def _summary(**changes):
+  return {
+    'status': 'finished',
+    'agent_steps': 1_024,
+    'updates': 8,
+    'episodes': 9,
+    'wall_s': 5.0,
+    'steps_per_s': 205.0,
+    'steps_per_cpu_s': 99.0,
+    'episode_return_last_100': None,
+    **changes,
+  }
+
+
+def _printed(capsys, run, **changes):
+  config = dataclasses.replace(registry.load('catch_vtrace'), total_steps=1_000)
+  train_command._print_summary(config, _summary(**changes), run, 'seed-acme')
+  return capsys.readouterr().out
+
+
+@pytest.mark.parametrize('status', ['finished', 'stopped', 'failed'])
+def test_it_offers_to_go_on_only_where_there_is_a_checkpoint(tmp_path, capsys, status):
+  run = run_directory.create(tmp_path)
+  words = ('Evaluate: ', 'Extend: ' if status == 'finished' else 'Resume: ')
+  out = _printed(capsys, run, status=status)
+  assert not any(word in out for word in ('Evaluate: ', 'Extend: ', 'Resume: '))
+  checkpoint.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
+  out = _printed(capsys, run, status=status)
+  assert all(word in out for word in words)
+
+
+@pytest.mark.parametrize(
+  'total_steps, max_wall_s, steps, wall_s, expected',
+  [
+    (1_000, 0.0, 1_024, 5.0, '--config.total_steps=2048'),
+    (1_000, 60.0, 1_000, 5.0, '--config.total_steps=2000'),
+    (1_000_000, 20.0, 0, 20.1, '--config.max_wall_s=41'),
+    (1_000_000, 20.0, 90_000, 20.0, '--config.max_wall_s=40'),
+    (1_000, 20.0, 1_000, 20.0, '--config.total_steps=2000 --config.max_wall_s=40'),
+  ],
+)
+def test_a_run_is_extended_by_the_budget_that_it_used_up(
+  total_steps, max_wall_s, steps, wall_s, expected
+):
+  config = dataclasses.replace(
+    registry.load('catch_vtrace'), total_steps=total_steps, max_wall_s=max_wall_s
+  )
+  assert train_command.extension(config, _summary(agent_steps=steps, wall_s=wall_s)) == expected

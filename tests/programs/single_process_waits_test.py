@@ -1,0 +1,113 @@
+"""The single-process program and its waits: they hear of the end, and none lasts for ever."""
+
+import dataclasses
+import signal
+import threading
+
+import pytest
+import reverb
+
+from seed_acme import config as config_lib
+from seed_acme.configs import registry
+from seed_acme.learning import training_loop
+from seed_acme.programs import single_process
+from seed_acme.replay import table_counts
+from seed_acme.replay import tables
+from seed_acme.storage import run_directory
+from seed_acme.utils import waiting
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def _config(name, **agent):
+  config = registry.load(name)
+  return dataclasses.replace(
+    config,
+    num_actors=2,
+    environments_per_actor=4,
+    num_evaluation_environments=0,
+    total_steps=10**6,
+    network=dataclasses.replace(config.network, mlp_sizes=(8,)),
+    agent=dataclasses.replace(config.agent, unroll_length=5, **agent),
+    learner=config_lib.LearnerConfig(log_period_s=0.0),
+  )
+
+
+class _Turns:
+  """With a queue, whatever is in it."""
+
+  def __init__(self, may_sample):
+    self._may_sample = may_sample
+
+  def may_insert(self):
+    return True
+
+  def inserted(self):
+    pass
+
+  def may_sample(self):
+    return self._may_sample
+
+
+def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_for(
+  tmp_path, monkeypatch
+):
+  """Whatever has become of the sample. A signal's handler, too, needs the main thread."""
+  config = dataclasses.replace(
+    _config('catch_vtrace', batch_size=4),
+    replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
+  )
+  monkeypatch.setattr(single_process, '_QueueTurns', lambda config: _Turns(may_sample=True))
+  monkeypatch.setattr(waiting, 'SILENT_S', 0.0)
+  monkeypatch.setattr(waiting, '_LOOK_S', 0.05)
+  run, stopped = run_directory.create(tmp_path), []
+  previous = signal.signal(signal.SIGTERM, lambda *_: stopped.append(None))
+
+  def terminate():
+    while not run.notices.exists() or 'a sample of 4 unrolls' not in run.notices.read_text():
+      pass
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
+
+  threading.Thread(target=terminate, daemon=True).start()
+  try:
+    assert single_process.run(config, run, lambda: bool(stopped)) == training_loop.STOPPED
+  finally:
+    signal.signal(signal.SIGTERM, previous)
+  assert 'received by the learner' in run.notices.read_text()
+
+
+def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(tmp_path):
+  """Reverb's rate limiter has counted them, and gives the learner so many less."""
+  config = _config('catch_r2d2', overlap=1, batch_size=4, replay_min_size=16, replay_ratio=1.0)
+  program = single_process.SingleProcess(config, run_directory.create(tmp_path))
+  stolen = []
+  thief = threading.Thread(
+    daemon=True,
+    target=lambda: stolen.extend(
+      reverb.Client(program.replay_address).sample(tables.UNROLLS, 20, emit_timesteps=False)
+    ),
+  )
+  thief.start()
+  while program.counters.snapshot().updates < 10 or thief.is_alive():
+    program.step()
+  assert len(stolen) == 20  # more than the two batches by which the limiter lets samples run ahead
+  inserted, sampled = table_counts.read(reverb.Client(program.replay_address), timeout_s=60)[:2]
+  surplus = inserted - config.agent.replay_min_size
+  assert abs(sampled - surplus) <= 3 * config.agent.batch_size
+  program.close()
+
+
+def test_a_stopped_step_leaves_the_wait_for_room(tmp_path, monkeypatch):
+  """The queue is full, though the turns should see to it that it never is."""
+  config = dataclasses.replace(
+    _config('catch_vtrace', batch_size=4),
+    replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
+  )
+  monkeypatch.setattr(single_process, '_QueueTurns', lambda config: _Turns(may_sample=False))
+  stopped = threading.Event()
+  program = single_process.SingleProcess(config, run_directory.create(tmp_path), stopped.is_set)
+  threading.Timer(3.0, stopped.set).start()
+  while not stopped.is_set():
+    program.step()
+  assert program.writer.num_confirmed <= config.replay.queue_size + 2
+  program.close()

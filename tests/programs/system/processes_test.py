@@ -1,0 +1,110 @@
+"""How a node's failure gets into failure.json, on a full disk too."""
+
+import errno
+import os
+
+import pytest
+
+from seed_acme import types
+from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.system import processes
+from seed_acme.storage import checkpoint
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+
+
+@pytest.fixture
+def run(tmp_path):
+  run = run_directory.create(tmp_path / 'run')
+  processes.clear_failure(run)
+  return run
+
+
+def _fail(run, error):
+  """The exit code of a node in which `error` arises."""
+  with pytest.raises(SystemExit) as end:
+    with processes.reported_failures(run, 'learner/0', 'learner/0'):
+      raise error
+  return end.value.code
+
+
+@pytest.mark.parametrize(
+  'error, code', [(types.UserError('no such level'), 2), (types.Failure('the reward is nan'), 1)]
+)
+def test_only_wrong_input_ends_with_2(run, capfd, error, code):
+  assert _fail(run, error) == code
+  failure = processes.read_failure(run)
+  assert failure['is_user_error'] == (code == 2) and failure['message'] == str(error)
+  assert 'Traceback' not in capfd.readouterr().err
+
+
+def _fill(monkeypatch, is_full):
+  """A disk on which nothing can be written while `is_full()`."""
+  sync = os.fsync
+
+  def fsync(file):
+    if is_full():
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    sync(file)
+
+  monkeypatch.setattr(os, 'fsync', fsync)
+
+
+def _is_held(run):
+  return (run.path / '.reserve').exists()
+
+
+def test_a_full_disk_is_named_with_what_is_kept_and_how_to_go_on(run, monkeypatch, capfd):
+  saved = checkpoint.save(run.checkpoints, 12, {}, {}, keep=1)
+  _fill(monkeypatch, lambda: _is_held(run))  # the reserve is the only room that there is
+  with pytest.raises(OSError, match='No space') as full:
+    checkpoint.save(run.checkpoints, 13, {}, {}, keep=1)
+  assert _fail(run, full.value) == 1
+  message = processes.read_failure(run)['message']
+  assert f'the disk of {run.path} is full' in message and ' MB free)' in message
+  assert f'checkpoint {saved.name} is kept, what was learnt after it is lost' in message
+  assert f'Make room there, then go on with: seed-acme train --run_dir={run.path}' in message
+  assert 'Traceback' not in capfd.readouterr().err
+  text = summary_lib.failure_text(processes.read_failure(run), run)
+  assert text.startswith('error in learner/0: the disk of') and len(text.splitlines()) == 2
+
+
+def test_a_status_that_cannot_be_written_is_the_same_full_disk(run, monkeypatch):
+  _fill(monkeypatch, lambda: _is_held(run))
+  with pytest.raises(types.Failure, match='make room') as full:
+    files.write_json(run.status, {})
+  assert _fail(run, full.value) == 1
+  assert 'no checkpoint was saved' in processes.read_failure(run)['message']
+
+
+def test_where_there_is_no_room_for_the_reason_the_front_end_finds_it(run, monkeypatch):
+  _fill(monkeypatch, lambda: True)
+  assert _fail(run, OSError(errno.EDQUOT, 'Disk quota exceeded')) == 1
+  assert processes.read_failure(run) is None and not _is_held(run)
+  assert summary_lib.cause(run, 1) is None  # of a disk with room nothing is made up
+  monkeypatch.setattr(summary_lib.disk, 'has_no_room', lambda path: True)
+  assert f'the disk of {run.path} is full' in summary_lib.cause(run, 1)['message']
+  assert summary_lib.cause(run, 0) is None
+
+
+def test_the_summary_has_the_last_room_and_its_lack_is_a_failure(run, monkeypatch):
+  _fill(monkeypatch, lambda: _is_held(run))
+  summary = {'status': summary_lib.FAILED}
+  assert summary_lib.write_last(run, summary) is None
+  assert files.read_json(run.summary) == summary
+  _fill(monkeypatch, lambda: True)
+  assert 'is full' in summary_lib.write_last(run, summary)['message']
+
+
+def test_a_path_that_cannot_be_written_is_wrong_input_and_a_broken_disk_is_not(
+  tmp_path, monkeypatch
+):
+  with pytest.raises(types.UserError, match='check the path'):
+    files.write_text(tmp_path / 'absent' / 'file', '')
+
+  def broken(file):
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+  monkeypatch.setattr(os, 'fsync', broken)
+  with pytest.raises(types.Failure, match='Input/output error'):
+    files.write_text(tmp_path / 'file', '')

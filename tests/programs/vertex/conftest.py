@@ -1,0 +1,25 @@
+"""What the tests of Vertex AI share."""
+
+import pytest
+
+from seed_acme.programs.vertex import missing as vertex_missing
+
+
+@pytest.fixture
+def docker(tmp_path, monkeypatch):
+  """A `docker` that answers as version 28 does and writes down how it was called."""
+  folder = tmp_path / 'bin'
+  folder.mkdir()
+  (folder / 'docker').write_text(
+    '#!/bin/sh\n'
+    f'echo "$@" >> {folder}/calls\n'
+    'case $1 in push) echo "1: digest: sha256:0123 size: 2206"; exit ${PUSH_EXIT:-0};; esac\n'
+  )
+  (folder / 'docker').chmod(0o755)
+  monkeypatch.setenv('PATH', f'{folder}:/usr/bin:/bin')
+  return folder / 'calls'
+
+
+@pytest.fixture
+def without_docker(monkeypatch):
+  monkeypatch.setattr(vertex_missing, 'has_docker', lambda: False)

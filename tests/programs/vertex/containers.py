@@ -1,0 +1,120 @@
+"""The containers of a job, as processes of this machine."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from seed_acme.programs.vertex import image as cloud_image
+from tests.programs.vertex import launching
+
+# Which modules each process of a replica had loaded, and from where, written at its end.
+SITE = """
+import atexit, json, os, sys
+
+def write():
+  files = sorted({getattr(module, '__file__', None) or '' for name, module in sys.modules.items()
+                  if name.partition('.')[0] == 'seed_acme'} - {''})
+  names = [name for name in ('tensorflow', 'reverb', 'xmanager') if name in sys.modules]
+  with open(os.path.join(os.environ['LOADED'], str(os.getpid())), 'w') as file:
+    json.dump({'kind': os.environ['SEED_ACME_NODE'], 'files': files, 'heavy': names}, file)
+
+atexit.register(write)
+"""
+
+
+class Replicas:
+  """Every container of the job as a process of this machine, started by its own entry script.
+
+  Its folder is the context's; of the checkout nothing is on its path.
+  """
+
+  def __init__(self, dry_run, storage, folder):
+    self._dry_run = dry_run
+    self._folder = folder
+    self._loaded = folder / 'loaded'
+    self._loaded.mkdir()
+    (folder / 'site').mkdir()
+    (folder / 'site' / 'sitecustomize.py').write_text(SITE)
+    self._storage = storage
+    pools = dry_run.spec()['workerPoolSpecs']
+    self._groups = [
+      re.search(r'-([a-z]+):', pool['containerSpec']['imageUri'])[1] for pool in pools
+    ]
+    self._cluster = {
+      f'workerpool{i}': [f'localhost:{free_port()}' for _ in range(int(pool['replicaCount']))]
+      for i, pool in enumerate(pools)
+    }
+    self.processes = {}
+
+  def start_all(self):
+    for index, (pool, addresses) in enumerate(self._cluster.items()):
+      for replica in range(len(addresses)):
+        self.start(pool, self._groups[index], replica)
+
+  def start(self, pool, group, replica):
+    context = self._dry_run.folder / group
+    app = context / cloud_image.APP
+    task = {'type': pool, 'index': replica}
+    variables = {
+      'PATH': f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}',
+      'HOME': str(self._folder),
+      'TMPDIR': str(self._folder),
+      'LOADED': str(self._loaded),
+      'PYTHONPATH': f'{app}:{self._folder / "site"}',
+      'CLOUD_ML_JOB_ID': '42',
+      'CLUSTER_SPEC': json.dumps({'cluster': self._cluster, 'task': task}),
+      **self._storage.environment,
+      **dict(re.findall(r'^ENV (\w+)="(.*)"$', (context / 'Dockerfile').read_text(), re.M)),
+    }
+    with open(self._folder / f'{group}.{replica}.log', 'a') as log:
+      self.processes[group, replica] = subprocess.Popen(
+        ['bash', str(context / 'entrypoint.sh')],
+        cwd=app,
+        env=variables,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+      )
+
+  def wait(self):
+    """Exit codes by group and number."""
+    give_up = time.monotonic() + launching.HANG_S
+    try:
+      return {
+        key: process.wait(max(1.0, give_up - time.monotonic()))
+        for key, process in self.processes.items()
+      }
+    except subprocess.TimeoutExpired as error:
+      raise AssertionError(f'{error}\n{self.logs()}') from error
+
+  def terminate(self, group, replica):
+    """SIGTERM, as a preemption does it; the exit code."""
+    self.processes[group, replica].terminate()
+    return self.processes[group, replica].wait(launching.HANG_S)
+
+  def log(self, group, replica):
+    return (self._folder / f'{group}.{replica}.log').read_text()
+
+  def logs(self):
+    return '\n'.join(f'{path.name}\n{path.read_text()}' for path in self._folder.glob('*.log'))
+
+  def loaded(self):
+    return [json.loads(path.read_text()) for path in self._loaded.iterdir()]
+
+  def kill(self):
+    for process in self.processes.values():
+      if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+      process.wait()
+
+
+def free_port():
+  with socket.socket() as probe:
+    probe.bind(('localhost', 0))
+    return probe.getsockname()[1]

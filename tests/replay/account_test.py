@@ -1,0 +1,59 @@
+"""The account of unrolls, against a real server: what is lost is named, not what is under way."""
+
+import types as python_types
+
+import pytest
+import reverb
+
+from seed_acme.replay import account as account_lib
+from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import tables
+from seed_acme.replay import writer as writer_lib
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture(name='clock')
+def _clock(monkeypatch):
+  clock = python_types.SimpleNamespace(now=100.0)
+  monkeypatch.setattr(
+    account_lib, 'time', python_types.SimpleNamespace(monotonic=lambda: clock.now)
+  )
+  return clock
+
+
+def test_unrolls_that_went_elsewhere_are_named_and_those_under_way_are_not(
+  serve, coded_unrolls, clock
+):
+  server = serve(queue_size=64, unrolls_per_item=2)
+  writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=1000)
+  prefetcher = dataset_lib.Prefetcher(
+    dataset_lib.make_dataset(server.address, 4, 2, 1), print, num_ahead=1
+  )
+  account = account_lib.Account(
+    server.address, writer, prefetcher, batch_size=4, unrolls_per_item=2, num_items_under_way=1
+  )
+  prefetcher.start()
+
+  def write(number):
+    writer.put(coded_unrolls(0, number))
+    while writer.has_item():
+      writer.write_item()
+
+  write(40)
+  for _ in range(5):
+    assert prefetcher.next(timeout_s=30) is not None
+  clock.now += 11
+  assert account.missing() == ''  # although 4 + 2 unrolls have been taken out of the table ahead
+  assert (account.confirmed(), account.received()) == (40, 20)
+  assert '40 were confirmed by replay, 20 received' in account.waiting_for()
+
+  list(reverb.Client(server.address).sample(tables.UNROLLS, 7, emit_timesteps=False))
+  assert account.missing() == ''  # it has just looked
+  clock.now += 11
+  assert prefetcher.next(timeout_s=0.5) is not None
+  clock.now += 11
+  text = account.missing()
+  assert '40 were confirmed' in text and '24' in text
+  writer.stop()
+  prefetcher.stop()

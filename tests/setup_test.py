@@ -1,0 +1,79 @@
+"""`make setup` on made-up environments: it installs what is wrong, and only that."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+_ROOT = pathlib.Path(__file__).parent.parent
+_REAL = os.path.realpath(sys.executable)
+
+
+class _Checkout:
+  """The Makefile and its scripts, with an environment whose pip writes down what it is asked."""
+
+  def __init__(self, folder):
+    self.folder = folder
+    for name in ('Makefile', 'setup.py', 'pyproject.toml'):
+      shutil.copy(_ROOT / name, folder)
+    shutil.copytree(_ROOT / 'scripts', folder / 'scripts')
+    (folder / 'constraints.txt').write_text('# pins\nnumpy==1.23.5\nProto_Buf==3.19.6\n')
+    self._site, self._asked = folder / 'site', folder / 'pip.txt'
+    python = folder / '.venv' / 'bin' / 'python'
+    python.parent.mkdir(parents=True)
+    # Without site-packages: only what this test installs is there.
+    python.write_text(
+      f'#!/bin/bash\nif [[ "$1 $2" == "-m pip" ]]; then echo "$@" > {self._asked}; exit; fi\n'
+      f'PYTHONPATH={self._site} exec {_REAL} -S "$@"\n'
+    )
+    python.chmod(0o755)
+    (folder / '.venv' / '.installed').touch()
+
+  def install(self, name, version):
+    for old in self._site.glob(f'{name}-*.dist-info'):
+      shutil.rmtree(old)
+    if version:
+      record = self._site / f'{name}-{version}.dist-info'
+      record.mkdir(parents=True)
+      (record / 'METADATA').write_text(f'Name: {name}\nVersion: {version}\n')
+
+  def make(self):
+    """Returns what make printed, and what pip was asked ('' where it was not)."""
+    self._asked.unlink(missing_ok=True)
+    result = subprocess.run(
+      ['make', 'setup'], cwd=self.folder, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout, self._asked.read_text() if self._asked.exists() else ''
+
+
+@pytest.fixture
+def checkout(tmp_path):
+  made = _Checkout(tmp_path)
+  for name, version in (('numpy', '1.23.5'), ('proto_buf', '3.19.6'), ('seed_acme', '1.0')):
+    made.install(name, version)
+  return made
+
+
+def test_nothing_is_done_where_all_is_well(checkout):
+  said, asked = checkout.make()
+  assert 'Nothing to be done' in said and not asked
+
+
+@pytest.mark.parametrize(
+  'name, version, pin',
+  [
+    ('numpy', '1.26.4', 'numpy==1.23.5'),
+    ('proto_buf', '', 'Proto_Buf==3.19.6'),
+    ('seed_acme', '', '--editable'),
+  ],
+)
+def test_a_wrong_package_is_installed_again(checkout, name, version, pin):
+  checkout.install(name, version)
+  said, asked = checkout.make()
+  assert pin in asked
+  if name != 'seed_acme':
+    assert f'Missing or of another version in .venv: {pin}\n' in said

@@ -1,0 +1,48 @@
+"""The sources of the package, what they import, and what setup.py says."""
+
+import ast
+import importlib.util
+import pathlib
+
+ROOT = pathlib.Path(__file__).parent.parent
+LINKED = ('agents', 'configs', 'programs', 'replay')
+SOURCES = sorted(
+  path
+  for folder in ('seed_acme', *LINKED, 'tests', 'scripts')
+  for path in (ROOT / folder).rglob('*.py')
+  if not (
+    path.relative_to(ROOT).parts[0] == 'seed_acme' and path.relative_to(ROOT).parts[1] in LINKED
+  )
+)
+
+
+def setup():
+  spec = importlib.util.spec_from_file_location('seed_acme_setup', ROOT / 'setup.py')
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+def imports(path):
+  """(line, dotted name) of every import; `from a import b` counts as `a.b`."""
+  for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+    if isinstance(node, ast.Import):
+      for alias in node.names:
+        yield node.lineno, alias.name
+    elif isinstance(node, ast.ImportFrom):
+      for alias in node.names:
+        yield node.lineno, f'{"." * node.level}{node.module or ""}.{alias.name}'
+
+
+def layer(path):
+  """`seed_acme`, `agents`, ... or `tests`."""
+  return path.relative_to(ROOT).parts[0]
+
+
+def offences(is_offence):
+  return [
+    f'{path.relative_to(ROOT)}:{line} imports {name}'
+    for path in SOURCES
+    for line, name in imports(path)
+    if is_offence(path, name)
+  ]

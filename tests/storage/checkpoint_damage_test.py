@@ -1,0 +1,149 @@
+"""Checkpoints that are damaged or forged: refused by name, skipped or set aside."""
+
+import hashlib
+import json
+import zipfile
+
+import pytest
+
+from seed_acme.storage import checkpoint
+from tests.storage import saved
+
+
+def _corrupt(path, offset=None):
+  data = bytearray(path.read_bytes())
+  data[len(data) // 2 if offset is None else offset] ^= 0xFF
+  path.write_bytes(data)
+
+
+def _truncate(path):
+  path.write_bytes(path.read_bytes()[:-10])
+
+
+def _edit_meta(change):
+
+  def edit(path):
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+
+  return edit
+
+
+@pytest.mark.parametrize(
+  'file, spoil',
+  [
+    ('arrays.npz', _corrupt),
+    ('arrays.npz', _truncate),
+    ('arrays.npz', lambda path: path.write_bytes(b'')),
+    ('arrays.npz', lambda path: path.unlink()),
+    ('meta.json', _truncate),
+    ('meta.json', lambda path: path.unlink()),
+    ('meta.json', lambda path: path.write_bytes(b'\xff\xfe\x00')),
+    ('meta.json', lambda path: path.write_text('[1, 2]')),
+    ('meta.json', lambda path: path.write_text('{}')),
+    ('meta.json', _edit_meta(lambda record: record.update(sha256='0' * 64))),
+    ('meta.json', _edit_meta(lambda record: record['meta']['counts'].update(agent_steps=11))),
+    ('meta.json', _edit_meta(lambda record: record['meta'].pop('resumptions'))),
+  ],
+)
+def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, file, spoil):
+  path = saved.save(tmp_path, 12)
+  spoil(path / file)
+  message = saved.error(path)
+  assert str(path) in message
+
+
+def test_the_file_that_is_corrupt_is_named(tmp_path):
+  path = saved.save(tmp_path, 12)
+  _corrupt(path / 'arrays.npz')
+  assert str(path / 'arrays.npz') in saved.error(path)
+  path = saved.save(tmp_path, 13)
+  _edit_meta(lambda record: record['meta'].update(resumptions=0))(path / 'meta.json')
+  assert str(path / 'meta.json') in saved.error(path)
+
+
+def test_another_format_is_refused(tmp_path):
+  path = saved.save(tmp_path, 12)
+  _edit_meta(lambda record: record.update(format=99))(path / 'meta.json')
+  assert 'format 99' in saved.error(path)
+
+
+def _damaged_last(folder):
+  """Three checkpoints, the last two damaged."""
+  paths = [saved.save(folder, i, keep=3) for i in (1, 2, 3)]
+  for path in paths[1:]:
+    _truncate(path / 'arrays.npz')
+  return paths
+
+
+def test_the_newest_whole_checkpoint_is_taken_and_those_skipped_are_named(tmp_path):
+  paths = _damaged_last(tmp_path / 'checkpoints')
+  told = []
+  assert checkpoint.load_newest(tmp_path / 'checkpoints', told.append).path == paths[0]
+  assert [path.name in text for path, text in zip(reversed(paths), told)] == [True, True]
+  assert all(f'for {paths[0].name}' in text and 'corrupt' in text for text in told)
+  assert checkpoint.load_found(tmp_path).path == paths[0]
+  assert checkpoint.num_resumptions(tmp_path / 'checkpoints') == saved.META['resumptions'] + 1
+  with pytest.raises(checkpoint.Damaged):  # the one that is asked for by name
+    checkpoint.load_found(paths[2])
+
+
+def test_damaged_checkpoints_are_set_aside_so_that_none_counts_as_the_newest(tmp_path):
+  paths = _damaged_last(tmp_path)
+  assert len(checkpoint.set_damaged_aside(tmp_path)) == 2
+  assert saved.names(tmp_path) == [paths[0].name, *(f'{path.name}.damaged' for path in paths[1:])]
+  assert checkpoint.set_damaged_aside(tmp_path) == []
+  # Even where one is kept only, it is the one that was written last.
+  again = saved.save(tmp_path, 2, keep=1)
+  assert checkpoint.newest(tmp_path) == again and not paths[0].exists()
+
+
+def test_where_no_checkpoint_is_whole_the_error_says_so_and_nothing_is_renamed(tmp_path):
+  paths = _damaged_last(tmp_path)
+  _truncate(paths[0] / 'arrays.npz')
+  before = saved.names(tmp_path)
+  assert checkpoint.set_damaged_aside(tmp_path) == []
+  with pytest.raises(checkpoint.Damaged, match=f'no checkpoint in {tmp_path} is whole') as error:
+    checkpoint.load_newest(tmp_path)
+  assert '(3 tried)' in str(error.value) and saved.names(tmp_path) == before
+
+
+def _header(text):
+  """An array file with this header and four bytes of data."""
+  padded = text.encode().ljust(118) + b'\n'
+  return b'\x93NUMPY\x01\x00' + len(padded).to_bytes(2, 'little') + padded + bytes(4)
+
+
+def _bomb(path):
+  with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as archive:
+    archive.writestr('a.npy', bytes(1 << 20))
+
+
+def _forge(header):
+
+  def forge(path):
+    with zipfile.ZipFile(path, 'w') as archive:
+      archive.writestr('a.npy', _header(header))
+
+  return forge
+
+
+@pytest.mark.parametrize(
+  'forge',
+  [
+    _forge("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000000,)}"),
+    _forge("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}"),
+    _forge("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"),
+    _forge('(' * 110),
+    _forge('1'),
+    _bomb,
+  ],
+)
+def test_forged_arrays_are_refused_in_one_line_though_their_checksum_is_right(tmp_path, forge):
+  path = saved.save(tmp_path, 12)
+  forge(path / 'arrays.npz')
+  digest = hashlib.sha256((path / 'arrays.npz').read_bytes()).hexdigest()
+  _edit_meta(lambda record: record.update(sha256=digest))(path / 'meta.json')
+  message = saved.error(path)
+  assert str(path) in message and len(message.splitlines()) == 1

@@ -1,0 +1,139 @@
+"""Checkpoints that hold a replay memory."""
+
+import os
+import pathlib
+
+import pytest
+
+from seed_acme.storage import checkpoint
+from tests.storage import saved
+
+
+def _replay(folder, content=b'first'):
+  """As Reverb leaves it: a folder beside the checkpoints, with files in it."""
+  folder.mkdir(parents=True)
+  (folder / 'chunks.tfrecord').write_bytes(content)
+  (folder / 'DONE').touch()
+  return folder
+
+
+def _save_with_replay(folder, updates, content, keep=3):
+  replay = _replay(folder / 'replay_in_progress' / '2020', content)
+  return checkpoint.save(folder, updates, saved.ARRAYS, saved.META, keep, replay)
+
+
+def _content(path):
+  folder = checkpoint.replay_folder(path)
+  return folder and (folder / 'chunks.tfrecord').read_bytes()
+
+
+def test_a_replay_memory_moves_in_and_older_checkpoints_lose_theirs(tmp_path):
+  paths = [_save_with_replay(tmp_path, i, b'%d' % i, keep=2) for i in range(3)]
+  assert saved.names(tmp_path) == [paths[1].name, paths[2].name, 'replay_in_progress']
+  assert not list((tmp_path / 'replay_in_progress').iterdir())
+  assert _content(paths[1]) is None
+  assert _content(paths[2]) == b'2'
+  for path in paths[1:]:
+    assert checkpoint.load(path).meta == saved.META
+  assert checkpoint.newest(tmp_path) == paths[2]
+
+
+def test_a_second_save_at_the_same_update_has_the_second_memory(tmp_path):
+  _save_with_replay(tmp_path, 7, b'first')
+  path = _save_with_replay(tmp_path, 7, b'second')
+  assert _content(path) == b'second'
+  assert saved.names(tmp_path) == [path.name, 'replay_in_progress']
+
+
+def test_a_second_save_without_a_memory_keeps_the_first(tmp_path):
+  """As a resumption saves, before it has learnt anything."""
+  first = _save_with_replay(tmp_path, 7, b'first') / 'replay' / 'chunks.tfrecord'
+  saved_s = first.stat().st_mtime_ns
+  path = saved.save(tmp_path, 7, meta={'resumptions': 3})
+  assert checkpoint.load(path).meta == {'resumptions': 3}
+  assert _content(path) == b'first'
+  assert (path / 'replay' / 'chunks.tfrecord').stat().st_mtime_ns == saved_s
+  path.rename(path.with_name(f'{path.name}.replaced'))  # a kill between two renames
+  assert _content(saved.save(tmp_path, 7)) == b'first'
+  assert saved.names(tmp_path) == [path.name, 'replay_in_progress']
+
+
+def test_a_memory_that_is_not_whole_is_not_vouched_for_by_a_second_save(tmp_path):
+  path = _save_with_replay(tmp_path, 7, b'first')
+  (path / 'replay' / 'chunks.tfrecord').write_bytes(b'fir')
+  assert _content(saved.save(tmp_path, 7)) is None
+
+
+def test_checkpoints_without_a_memory_leave_the_last_one_alone(tmp_path):
+  """A full disk, which keeps the memory from being saved, must not cost the one there is."""
+  older = _save_with_replay(tmp_path, 1, b'first')
+  newer = [saved.save(tmp_path, updates, keep=2) for updates in (2, 3, 4, 5)]
+  assert saved.names(tmp_path) == [older.name, newer[2].name, newer[3].name, 'replay_in_progress']
+  assert _content(older) == b'first'
+  assert checkpoint.newest(tmp_path) == newer[3]
+  last = _save_with_replay(tmp_path, 6, b'second', keep=2)
+  assert saved.names(tmp_path) == [newer[3].name, last.name, 'replay_in_progress']
+  assert _content(last) == b'second'
+
+
+@pytest.mark.parametrize('updates', [6, 5])
+def test_a_kill_at_any_moment_leaves_a_memory(tmp_path, monkeypatch, updates):
+  """Whether the next save is of the same update or of a later one, and has no memory."""
+  for wanted in range(1, 50):
+    folder = tmp_path / str(wanted)
+    _save_with_replay(folder, 5, b'first', keep=1)
+    calls: list[str] = []
+    with monkeypatch.context() as patch:
+      for module, name in [(os, 'rename'), (os, 'link'), (os, 'unlink'), (os, 'rmdir')]:
+        patch.setattr(module, name, saved.killing(module, name, wanted, calls))
+      try:
+        saved.save(folder, updates, keep=1)
+      except saved.Killed:
+        pass
+      else:
+        break
+    memories = [_content(path) for path in checkpoint.all_whole(folder)]
+    assert b'first' in memories, calls
+  assert wanted > 1
+
+
+def test_a_kill_before_the_rename_leaves_the_older_memory(tmp_path, monkeypatch):
+  older = _save_with_replay(tmp_path, 1, b'first')
+  rename = os.rename
+
+  def killed(source, target):
+    if pathlib.Path(source).name.endswith('.partial'):
+      raise KeyboardInterrupt
+    rename(source, target)
+
+  monkeypatch.setattr(os, 'rename', killed)
+  with pytest.raises(KeyboardInterrupt):
+    _save_with_replay(tmp_path, 2, b'second')
+  monkeypatch.undo()
+  assert checkpoint.newest(tmp_path) == older
+  assert _content(older) == b'first'
+  newest = _save_with_replay(tmp_path, 3, b'third')
+  assert saved.names(tmp_path) == [older.name, newest.name, 'replay_in_progress']
+  assert _content(newest) == b'third'
+
+
+@pytest.mark.parametrize(
+  'spoil',
+  [
+    lambda folder: (folder / 'chunks.tfrecord').write_bytes(b'fir'),
+    lambda folder: (folder / 'chunks.tfrecord').write_bytes(b''),
+    lambda folder: (folder / 'chunks.tfrecord').unlink(),
+    lambda folder: (folder / 'DONE').unlink(),
+    lambda folder: (folder / 'more').touch(),
+    lambda folder: (folder.parent / 'meta.json').write_bytes(b'{'),
+    lambda folder: (folder.parent / 'meta.json').write_text('{}'),
+    lambda folder: (folder.parent / 'meta.json').unlink(),
+  ],
+)
+def test_a_memory_that_is_not_whole_is_refused_by_name(tmp_path, spoil):
+  path = _save_with_replay(tmp_path, 1, b'first')
+  spoil(path / 'replay')
+  with pytest.raises(checkpoint.Damaged) as error:
+    checkpoint.replay_folder(path)
+  assert str(path) in str(error.value)
+  assert len(str(error.value).splitlines()) <= 4

@@ -1,0 +1,31 @@
+"""Runs that are kept in a bucket, and waiting until they are."""
+
+import time
+
+import numpy as np
+
+from seed_acme.storage import checkpoint
+from seed_acme.storage import files
+
+PERIOD_S = 0.02
+CHECKPOINTS = 'checkpoints'
+
+
+def save(run, updates, value, keep=3, replay=None):
+  files.write_json(run.config, {'checkpoint': {'keep': keep}})
+  checkpoint.save(
+    run.checkpoints, updates, {'w': np.full(4, value)}, {'value': value}, keep, replay
+  )
+
+
+def wait_for(is_so):
+  deadline = time.monotonic() + 30
+  while not is_so():
+    assert time.monotonic() < deadline
+    time.sleep(PERIOD_S)
+
+
+def write_log(run, text):
+  path = run.logs / 'learner' / '0'
+  path.parent.mkdir(parents=True)
+  path.write_text(text)

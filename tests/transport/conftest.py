@@ -1,0 +1,18 @@
+"""What the tests of transports share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import functools
+
+import pytest
+
+from tests import random_policy
+
+pytest.register_assert_rewrite('tests.transport.contract')
+
+
+@pytest.fixture(scope='session')
+def acting() -> Callable[[str], random_policy.Acting]:
+  """`acting('lstm')`, the same one for all tests. Do not publish other weights to it."""
+  return functools.cache(random_policy.make_acting)

@@ -1,0 +1,92 @@
+"""How actors join a run through its server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from seed_acme import core
+from seed_acme.transport import grpc_client
+from seed_acme.transport import joining
+from seed_acme.transport import wire
+from tests.transport import cutting_proxy
+from tests.transport import serving
+
+pytestmark = pytest.mark.timeout(120)
+
+
+class TestJoin:
+  """Nodes that are started by themselves."""
+
+  @pytest.fixture
+  def rig(self) -> Iterator[serving.Rig]:
+    one = serving.Rig('grpc').start()
+    yield one
+    one.stop()
+
+  def member(
+    self,
+    rig: serving.Rig,
+    node: str = 'actor/0',
+    token: str = 'secret',
+    timeout_s: float = serving.GUARD_S,
+    **settings: str,
+  ) -> grpc_client.GrpcMember:
+    return grpc_client.GrpcMember(
+      f'127.0.0.1:{rig.port}', token, joining.hello(node, settings), timeout_s
+    )
+
+  def test_starts_are_counted_by_node_and_resumption(self, rig):
+    starts = [self.member(rig, f'actor/{number}', seed='1').join() for number in (0, 1, 0, 0)]
+    assert [start.number for start in starts] == [2000, 2000, 2001, 2002]
+
+  def test_a_later_start_is_greater_even_if_another_learner_gave_it(self, rig):
+    first = self.member(rig, seed='1').join()
+    again = self.member(rig, seed='1').join()
+    rig.stop_transport()
+    rig.members = joining.Members({'actor': {'seed': '1'}}, 0)  # nothing was saved
+    rig.start()
+    assert first < first.following() < again < self.member(rig, seed='1').join()
+
+  @pytest.mark.parametrize(
+    'change, words',
+    [
+      ({'token': 'wrong'}, 'token'),
+      ({'seed': '2'}, "seed is 2, the learner's 1"),
+      ({'seed': '1', 'more': 'x'}, "more is x, the learner's absent"),
+      ({}, "seed is absent, the learner's 1"),
+      ({'node': 'driver/0'}, 'no node driver/0'),
+    ],
+  )
+  def test_a_node_that_does_not_fit_is_refused(self, rig, change, words):
+    with pytest.raises(wire.Refused, match=words):
+      self.member(rig, **change).join()
+
+  def test_a_learner_that_does_not_come_is_an_error(self, rig):
+    rig.stop_transport()
+    with pytest.raises(core.ServerLost, match='connect_timeout_s.*refused'):
+      self.member(rig, timeout_s=serving.ABSENT_S, seed='1').join()
+
+  def test_who_stays_hears_of_the_end_even_after_a_broken_connection(self, rig):
+    proxy = cutting_proxy.CuttingProxy(rig.port)
+    staying = grpc_client.GrpcMember(
+      f'127.0.0.1:{proxy.port}', 'secret', joining.hello('replay/0', {}), serving.GUARD_S
+    )
+    staying.join()
+    waiting = rig.background(staying.wait_for_end)
+    serving.eventually(lambda: rig.members.num_asked == 1)
+    proxy.cut()
+    serving.eventually(lambda: proxy.num_connections == rig.members.num_asked == 2)
+    assert not waiting.done()
+    rig.members.end_run(serving.GUARD_S)
+    waiting.result(serving.GUARD_S)
+    proxy.close()
+
+  def test_the_end_does_not_wait_for_ever_for_who_does_not_listen(self, rig):
+    members = rig.members
+    staying = rig.background(members.wait_for_end().wait_until_over)
+    serving.eventually(lambda: members._num_staying == 1)
+    members._num_staying += 1  # another one, that never answers
+    members.end_run(serving.ABSENT_S)
+    assert staying.result(serving.GUARD_S) and members._num_staying == 1
