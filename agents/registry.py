@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 AGENTS: dict[str, str] = {
   'on_policy': 'seed_acme.agents.on_policy.agent',
   'r2d2': 'seed_acme.agents.r2d2.agent',
+  'sac': 'seed_acme.agents.sac.agent',
 }
 
 

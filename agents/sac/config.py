@@ -1,0 +1,249 @@
+"""Configuration of the SAC agent (Haarnoja et al. 2018a, arXiv 1801.01290; 2018b, 1812.05905)."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import operator
+from typing import Literal
+
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import types
+from seed_acme.agents import memory_config
+from seed_acme.checks import numbers
+from seed_acme.ops import action_checks
+from seed_acme.ops import std_checks
+
+_ADAM = config_lib.OptimizerConfig(learning_rate=3e-4, epsilon=1e-8, max_gradient_norm=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class HindsightConfig:
+  """Hindsight experience replay (Andrychowicz et al. 2017), for goal environments.
+
+  Their observation is a dict with `achieved_goal` and `desired_goal`, as gymnasium's `GoalEnv` has
+  it. Goals are looked for within an unroll, so `agent.unroll_length` is the window.
+
+  probability: share of the transitions whose goal becomes one that was achieved later in the
+    episode; 0 = off. The paper's `future` strategy with k = 4 is 0.8.
+  goal_outcome: `package.module:function` that says what a goal achieved is worth: achieved_goal and
+    desired_goal, tensors `[N, ...]` -> `seed_acme.envs.goals.GoalOutcome`.
+  ends_at_goal: whether the environment ends an episode when its goal is reached. The discount is
+    relabelled with it.
+  """
+
+  probability: float = 0.0
+  goal_outcome: str = ''
+  ends_at_goal: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SACConfig(memory_config.MemoryAgentConfig):
+  """Defaults are those of Haarnoja et al. 2018b, table 1, where it gives one.
+
+  discount: gamma per agent step.
+  updates_per_step: gradient steps for every row inserted, held by the rate limiter; the row between
+    two episodes counts, though it is no transition.
+  transitions_per_unroll: of each unroll drawn, so many transitions are learnt, chosen at random;
+    0 = all.
+  bootstrap: of the critics' targets. `action_value`: the least of the target critics at a fresh
+    action (2018b); `state_value`: a state value of its own, with a target (2018a).
+  num_critics: action values, of which the least counts.
+  target_step: share of the way that the targets go towards the learnt weights when they are
+    renewed; 1 copies them.
+  target_period: updates between two renewals.
+  entropy_weight: alpha, the weight of the entropy in nats against the reward; where it is learnt,
+    what it starts from.
+  target_entropy: nats that the policy's entropy, summed over the action's dimensions, is held at by
+    learning the weight; None = the weight is fixed.
+  entropy_speed: k of alpha = exp(k p), p learnt.
+  random_steps: agent steps at the beginning of the run that are taken at random.
+  max_abs_reward: rewards are clipped to this, before they are scaled; 0 = off.
+  reward_scale: multiplies rewards.
+  normalize_observations: to mean 0 and standard deviation 1, by running statistics of what is
+    drawn from the memory.
+  observation_clip: normalised observations are clipped to [-clip, clip].
+  std_function: from the network's output to a standard deviation.
+  initial_std, min_std: standard deviation of an untrained policy, and the least.
+  max_priority_share: eta of an unroll's priority eta max_t |e_t| + (1 - eta) mean_t |e_t|.
+  optimizer: of the policy.
+  critic_optimizer: of the action values, and of the state value if there is one.
+  entropy_optimizer: of the learnt entropy weight.
+  hindsight: substitution of goals.
+  """
+
+  agent: str = 'sac'
+  unroll_length: int = 1
+  overlap: int = 0
+  batch_size: int = 256
+  replay: Literal['prioritized', 'uniform'] = 'uniform'
+  replay_capacity: int = 1_000_000
+  replay_min_size: int = 1_000
+  priority_exponent: float = 0.6
+  importance_exponent: float = 0.4
+  discount: float = 0.99
+  updates_per_step: float = 1.0
+  transitions_per_unroll: int = 0
+  bootstrap: Literal['action_value', 'state_value'] = 'action_value'
+  num_critics: int = 2
+  target_step: float = 0.005
+  target_period: int = 1
+  entropy_weight: float = 1.0
+  target_entropy: float | None = None
+  entropy_speed: float = 1.0
+  random_steps: int = 0
+  max_abs_reward: float = 0.0
+  reward_scale: float = 1.0
+  normalize_observations: bool = False
+  observation_clip: float = 10.0
+  std_function: Literal['softplus', 'safe_exp'] = 'safe_exp'
+  initial_std: float = 1.0
+  min_std: float = 1e-3
+  max_priority_share: float = 0.9
+  optimizer: config_lib.OptimizerConfig = _ADAM
+  critic_optimizer: config_lib.OptimizerConfig = _ADAM
+  entropy_optimizer: config_lib.OptimizerConfig = _ADAM
+  hindsight: HindsightConfig = HindsightConfig()
+
+  def samples_per_insert(self) -> float:
+    """An update draws `batch_size` unrolls, and an unroll is `unroll_length` steps."""
+    return self.updates_per_step * self.unroll_length * self.batch_size
+
+  def check(self, experiment: config_lib.ExperimentConfig) -> None:
+    """See the base class."""
+    super().check(experiment)
+    for name in ('optimizer', 'critic_optimizer', 'entropy_optimizer'):
+      config_validation.check_optimizer(getattr(self, name), f'agent.{name}')
+    _check_ranges(self)
+    _check_target_entropy(self)
+    _check_network(self, experiment.network)
+    _check_transitions(self, experiment.network)
+
+  def check_environment(self, spec: types.EnvironmentSpec) -> None:
+    """See the base class."""
+    action_checks.check(spec.action)
+    if not self.hindsight.probability:
+      return
+    wanted = ('achieved_goal', 'desired_goal')
+    if not isinstance(spec.observation, dict) or not set(wanted) <= set(spec.observation):
+      raise types.UserError(
+        f'agent.hindsight.probability ({self.hindsight.probability}) needs a goal environment, '
+        f'whose observation is a dict with {" and ".join(wanted)}: set it to 0'
+      )
+
+
+def _check_ranges(config: SACConfig) -> None:
+  named = lambda *names: {f'agent.{name}': operator.attrgetter(name)(config) for name in names}
+  numbers.check_above_zero(
+    named('updates_per_step', 'num_critics', 'target_period', 'target_step', 'entropy_speed')
+  )
+  numbers.check_above_zero(named('reward_scale', 'observation_clip', 'initial_std'))
+  numbers.check_at_least_zero(
+    named('random_steps', 'max_abs_reward', 'transitions_per_unroll', 'entropy_weight', 'min_std')
+  )
+  numbers.check_shares(
+    named('discount', 'target_step', 'max_priority_share', 'hindsight.probability')
+  )
+  std_checks.check(config.initial_std, config.min_std)
+  if config.transitions_per_unroll > config.unroll_length:
+    raise types.UserError(
+      f'agent.transitions_per_unroll ({config.transitions_per_unroll}) exceeds '
+      f'agent.unroll_length ({config.unroll_length}): lower it, or 0 for all'
+    )
+
+
+def _check_target_entropy(config: SACConfig) -> None:
+  if config.target_entropy is None:
+    return
+  numbers.check_finite({'agent.target_entropy': config.target_entropy})
+  if not config.entropy_weight:
+    raise types.UserError(
+      'agent.entropy_weight (0.0) must be > 0 where agent.target_entropy is set: the weight is '
+      'learnt by factors, and 0 stays 0. A small one, such as 1e-3, will do'
+    )
+
+
+def _check_network(config: SACConfig, network: config_lib.NetworkConfig) -> None:
+  if network.module:
+    raise types.UserError(
+      f'network.module ({network.module}) is one whole network, and SAC needs several, a policy '
+      'and critics: give network.torso a module of your own instead'
+    )
+  _check_heads(network)
+  if network.frame_stack > 1 and config.normalize_observations:
+    raise types.UserError(
+      f'network.frame_stack ({network.frame_stack}) stacks images, which '
+      'agent.normalize_observations (True) does not normalise: set it to False'
+    )
+  _check_core(config, network)
+
+
+def _check_core(config: SACConfig, network: config_lib.NetworkConfig) -> None:
+  if network.core == 'none' and (network.previous_action_input or network.previous_reward_input):
+    raise types.UserError(
+      'network.previous_action_input and network.previous_reward_input are for a recurrent core; '
+      "set them to False, or network.core to 'lstm'"
+    )
+  if network.core != 'none' and not config.overlap:
+    raise types.UserError(
+      f"network.core ('{network.core}') needs agent.overlap > 0: only the policy acts, so the "
+      "critics' memory starts empty in each unroll, and these rows fill it"
+    )
+
+
+def _check_heads(network: config_lib.NetworkConfig) -> None:
+  """A critic's last layer adds up what it sees. The action must have met it all before that, or the
+  best action would be the same whatever is seen or remembered."""
+  late = [
+    f'{name} {value!r}'
+    for name, value, is_late in (
+      ('network.torso', network.torso, network.torso != 'mlp'),
+      ('network.frame_stack', network.frame_stack, network.frame_stack > 1),
+      ('network.core', network.core, network.core != 'none'),
+    )
+    if is_late
+  ]
+  if late and not network.head_sizes:
+    raise types.UserError(
+      f'network.head_sizes () must name a hidden layer with {late[0]}: the action joins its '
+      'features there. Set it to 256, for instance'
+    )
+
+
+def _check_transitions(config: SACConfig, network: config_lib.NetworkConfig) -> None:
+  """Of what is taken out of an unroll, and needs no memory therefore."""
+  if network.core != 'none' and config.transitions_per_unroll:
+    raise types.UserError(
+      f'agent.transitions_per_unroll ({config.transitions_per_unroll}) takes transitions out of '
+      f"their order, which network.core ('{network.core}') needs: set it to 0"
+    )
+  if not config.hindsight.probability:
+    return
+  if network.core != 'none':
+    raise types.UserError(
+      f'agent.hindsight.probability ({config.hindsight.probability}) changes goals from row to '
+      f"row, so network.core ('{network.core}') would remember others: set it to 'none'"
+    )
+  if not config.hindsight.goal_outcome:
+    raise types.UserError(
+      'agent.hindsight.goal_outcome is empty: name the function that says what a goal is worth '
+      'as package.module:function, seed_acme.envs.goals:bits_equal for instance'
+    )
+  _check_importable(config.hindsight.goal_outcome)
+
+
+def _check_importable(path: str) -> None:
+  """The learner computes goals anew, and may not have the environment's packages. Not imported
+  yet: it will load TensorFlow."""
+  module, _, name = path.partition(':')
+  try:
+    found = bool(name) and importlib.util.find_spec(module) is not None
+  except (ImportError, ValueError):
+    found = False
+  if not found:
+    raise types.UserError(
+      f"agent.hindsight.goal_outcome ('{path}') cannot be imported where the learner runs: write "
+      'package.module:function of a module that needs nothing of the environment, '
+      'seed_acme.envs.goals:bits_equal for instance'
+    )
