@@ -28,20 +28,20 @@ train: $(STAMP)
 # Two processes (ARGS=-n0: none beside this one, as a debugger needs it), and a file's tests in one
 # of them: they share runs that take long to make.
 test: check
-	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile --max-worker-restart=1 $(ARGS)
 
 test-all: check
-	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -m 'not learning and not scale' $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile --max-worker-restart=1 -m 'not learning and not scale' $(ARGS)
 
 coverage: $(STAMP)
-	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -m 'not learning and not scale' \
+	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile --max-worker-restart=1 -m 'not learning and not scale' \
 		--cov --cov-report=term $(ARGS)
 
 test-scale: $(STAMP)
-	$(VENV)/bin/python -m pytest -m scale --timeout=1800 $(ARGS)
+	$(VENV)/bin/python -m pytest -m scale --timeout=1800 -o faulthandler_timeout=2000 $(ARGS)
 
 test-learning: $(STAMP)
-	$(VENV)/bin/python -m pytest -m learning --timeout=3600 $(ARGS)
+	$(VENV)/bin/python -m pytest -m learning --timeout=3600 -o faulthandler_timeout=0 $(ARGS)
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check .

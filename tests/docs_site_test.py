@@ -116,7 +116,7 @@ def _site(tmp_path_factory):
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_every_public_module_has_a_page_with_its_names(site, hooks):
   modules = list(hooks._modules(_ROOT / 'seed_acme'))
   assert len(modules) > 200
@@ -131,7 +131,7 @@ def test_every_public_module_has_a_page_with_its_names(site, hooks):
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_the_front_door_and_the_pages_are_there(site, hooks):
   text = (site / 'reference/seed_acme/index.html').read_text(encoding='utf-8')
   for name in hooks._front_door():
