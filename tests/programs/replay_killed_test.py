@@ -63,7 +63,8 @@ def drill(runs, until, one_json):
   command = (*_R2D2, runs.endless)
   killed = runs.train(*command, folder=folder)
   earlier = until(lambda: _items_while_it_runs(killed) or killed.check_runs(), 'a saved memory')
-  until(lambda: _saved_updates(killed) >= _MIN_UPDATES or killed.check_runs(), 'a later one')
+  enough = _saved_updates(killed) + _MIN_UPDATES
+  until(lambda: _saved_updates(killed) >= enough or killed.check_runs(), 'a later one')
   killed.wait_for_node('learner').send_signal(signal.SIGKILL)
   code = killed.wait()
   saved = _saved_items(killed)
