@@ -14,6 +14,8 @@ from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.utils import graph_function
 
+pytestmark = pytest.mark.slow
+
 _SCRIPT = pathlib.Path(__file__).parent.parent / 'scripts' / 'adam_epsilon.py'
 
 

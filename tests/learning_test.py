@@ -131,17 +131,20 @@ def _usual(scores):
   return statistics.median(scores[-30:])
 
 
+@pytest.mark.slow
 def test_catch_is_learnt_with_r2d2(tmp_path):
   scores = _train_to_the_end(_r2d2('catch_r2d2', _R2D2_CATCH_STEPS), tmp_path)
   assert _usual(scores) >= 0.95
   assert evaluation.evaluate(str(tmp_path), num_episodes=200)['length_mean'] == 9
 
 
+@pytest.mark.slow
 def test_memory_chain_is_learnt_with_r2d2(tmp_path):
   scores = _train_to_the_end(_r2d2('memory_chain_r2d2', _R2D2_MEMORY_STEPS), tmp_path)
   assert _usual(scores) >= 0.95
 
 
+@pytest.mark.slow
 def test_memory_chain_stays_at_chance_with_r2d2_without_a_memory(tmp_path):
   config = _without_memory(_r2d2('memory_chain_r2d2', _R2D2_MEMORYLESS_STEPS))
   _train_to_the_end(config, tmp_path)

@@ -37,13 +37,13 @@ from tests import pages
 
 
 def _commands():
-  """(page, arguments) of every line of every ```bash block."""
-  return [
-    (block.page, tuple(shlex.split(line, comments=True)))
+  """Arguments of every line of every ```bash block, those of several pages once."""
+  return {
+    tuple(shlex.split(line, comments=True))
     for block in pages.blocks('bash')
     for line in block.text.replace('\\\n', ' ').splitlines()
     if shlex.split(line, comments=True)
-  ]
+  }
 
 
 @pytest.fixture(name='shown_files')
@@ -138,9 +138,9 @@ def _check_command(words, monkeypatch):
   _CHECKS[words[0]](words[1:], monkeypatch)
 
 
-@pytest.mark.parametrize('command', sorted(set(_commands())), ids=lambda c: ' '.join(c[1])[:60])
+@pytest.mark.parametrize('command', sorted(_commands()), ids=lambda c: ' '.join(c)[:60])
 def test_command(command, monkeypatch, shown_files):
-  _check_command(command[1], monkeypatch)
+  _check_command(command, monkeypatch)
 
 
 @pytest.mark.parametrize(

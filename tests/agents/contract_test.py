@@ -107,7 +107,15 @@ class _Case:
     )
 
 
-@pytest.fixture(scope='module', params=sorted(_CASES))
+def _params():
+  """One case of each agent is quick."""
+  slow = {
+    name: pytest.mark.slow if name in ('sac_discrete', 'sac_images') else () for name in _CASES
+  }
+  return [pytest.param(name, marks=slow[name]) for name in sorted(_CASES)]
+
+
+@pytest.fixture(scope='module', params=_params())
 def case(request):
   return _Case(_CASES[request.param]())
 

@@ -57,6 +57,7 @@ def test_specification():
   assert types.num_discrete_actions(registry.environment_spec(config(full_action_set=False))) == 6
 
 
+@pytest.mark.slow
 def test_all_57_games_are_there_and_have_18_actions():
   assert set(atari_games.GAMES) < set(atari.known_games())
   for game in atari_games.GAMES:

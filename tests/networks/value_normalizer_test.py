@@ -112,6 +112,7 @@ def _fitted_error(scale, form, num_steps=400):
   return np.mean((values.value(network(x)[:, 0]) - y) ** 2) / np.var(y)
 
 
+@pytest.mark.slow
 def test_targets_of_every_scale_are_learnt_equally_fast():
   """As fast as targets that were standardised in advance; the error of a constant is 1."""
   known = _fitted_error(1.0, 'known')

@@ -187,6 +187,7 @@ def test_large_files_are_sent_less_often(make_copy, url, monkeypatch):
   copier.start()
   files.write_text(run.metrics, 'first\n' * 100)
   copies.wait_for(lambda: 'metrics.csv' in bucket.files_below(url))
+  copies.wait_for(lambda: bucket.read_bytes(f'{url}/metrics.csv').startswith(b'first'))
   for number, later in enumerate(('', 'second\n' * 100)):  # as a file is that is rewritten
     run.metrics.write_text(later)
     (run.path / f'small{number}').write_text('')

@@ -24,7 +24,7 @@ from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.utils import counting
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 _ROWS, _STEPS = 3, 24
 _SMALL = {'mlp_sizes': (8,)}
 _WITH_MEMORY = {
