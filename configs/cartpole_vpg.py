@@ -19,6 +19,8 @@ def experiment() -> config_lib.ExperimentConfig:
     agent=presets.vpg(
       unroll_length=64,
       batch_size=8,  # 512 transitions an update
+      # Returns of up to 500 would make the values' gradients all that the bounded norm leaves.
+      reward_scale=0.1,
       optimizer=config_lib.OptimizerConfig(
         learning_rate=2e-3, schedule='linear', max_gradient_norm=0.5
       ),

@@ -19,7 +19,7 @@ from seed_acme.utils import graph_function
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 # Steps to a mean return of 400 on CartPole with seeds 1, 2, 3; to 1 on the toy with seeds 1, 2:
-#   vpg     122556, 118445, 142529; 14208, 14592    ppo   46346, 45103, 45867; 3456, 3840
+#   vpg     122953, 177526, 134176; 14208, 14592    ppo   46346, 45103, 45867; 3456, 3840
 #   vtrace  109401,  91896, 104062; 4224, 4464      awr   45622, 46903, 44869; 3072, 2880
 #   vmpo     54743,  63111,  64924; 4800, 4608
 _PRESETS = ('vpg', 'ppo', 'vtrace', 'awr', 'vmpo')
@@ -74,8 +74,7 @@ def _toy(preset):
 @pytest.mark.parametrize('preset', _PRESETS)
 def test_the_preset_learns_cartpole(tmp_path, preset):
   config = _cartpole(preset, seed=1)
-  target = 350 if preset == 'vpg' else 400  # it learns slowest: 374 at the end
-  assert _train(config, tmp_path, target=target, max_steps=config.total_steps) >= target
+  assert _train(config, tmp_path, target=400, max_steps=config.total_steps) >= 400
 
 
 @pytest.mark.learning
