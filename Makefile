@@ -4,6 +4,7 @@
 # make coverage       the tests of test-all, and how many lines they reach
 # make test-scale     several hosts, made of network namespaces (root, iproute2)
 # make test-learning  the long learning runs, and faults that the tests must notice
+# make results-quick  repeat the results that take minutes, and play the trained agents
 # make check          linter and types only
 # make docs           the pages and the API reference as a web site, in site/
 # make wheel          wheel and sdist, in dist/; SEED_ACME_REPOSITORY=https://... names their home
@@ -20,7 +21,8 @@ ARGS   ?=
 WRONG = $(shell $(VENV)/bin/python scripts/check_installed.py constraints.txt > /dev/null 2>&1 \
                 || echo wrong)
 
-.PHONY: train test test-all coverage test-scale test-learning check docs wheel setup clean installed-anew
+.PHONY: train test test-all coverage test-scale test-learning results-quick check docs wheel setup clean \
+        installed-anew
 
 train: $(STAMP)
 	@$(VENV)/bin/seed-acme train --config=$(CONFIG) $(ARGS)
@@ -42,6 +44,10 @@ test-scale: $(STAMP)
 
 test-learning: $(STAMP)
 	$(VENV)/bin/python -m pytest -m learning --timeout=3600 -o faulthandler_timeout=0 $(ARGS)
+
+# Ten minutes; runs/results_quick keeps the new runs.
+results-quick: $(STAMP)
+	$(VENV)/bin/python scripts/results_quick.py
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check .

@@ -16,7 +16,7 @@ def experiment() -> config_lib.ExperimentConfig:
   return dataclasses.replace(
     cartpole_ppo.experiment(),
     name='cartpole_vtrace',
-    total_steps=300_000,  # agent steps
+    total_steps=150_000,  # agent steps
     agent=presets.vtrace(
       unroll_length=8,
       batch_size=8,  # 64 transitions an update
@@ -27,7 +27,7 @@ def experiment() -> config_lib.ExperimentConfig:
       entropy=on_policy_config.PenaltyConfig(weight=0.01),
       normalize_advantages=True,
       optimizer=config_lib.OptimizerConfig(
-        learning_rate=1e-3, schedule='linear', max_gradient_norm=0.5
+        learning_rate=2e-3, schedule='linear', max_gradient_norm=0.5
       ),
     ),
   )

@@ -1,0 +1,94 @@
+"""Repeats the rows of docs/results.md that take minutes: `python scripts/results_quick.py`.
+
+Short runs are trained anew. Long ones are played from the checkpoints in docs/evidence. Ends with 1
+if one of them stays below what the page says. New runs are kept in runs/results_quick.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_FOLDER = _ROOT / 'runs' / 'results_quick'
+
+
+class Row(NamedTuple):
+  """One line of the page.
+
+  arguments: of seed-acme. field: of the JSON record that it prints, the return. least: what the
+  return must be.
+  """
+
+  name: str
+  arguments: tuple[str, ...]
+  field: str
+  least: float
+
+
+def _trained(config: str, seed: int, field: str, least: float, *options: str) -> Row:
+  arguments = ('train', f'--config={config}', f'--config.seed={seed}', *options)
+  return Row(
+    f'{config}, seed {seed}', (*arguments, '--launch=single_process', '--json'), field, least
+  )
+
+
+def _played(folder: str, least: float, episodes: int) -> Row:
+  arguments = ('evaluate', f'docs/evidence/{folder}', f'--episodes={episodes}', '--json')
+  return Row(f'docs/evidence/{folder}, played', arguments, 'return_mean', least)
+
+
+_OF_TRAINING = 'episode_return_last_100'
+_SEEDS = (1, 2, 3)
+ROWS = (
+  *(_trained('cartpole_vtrace', seed, _OF_TRAINING, 475) for seed in _SEEDS),
+  *(_trained('cartpole_ppo', seed, _OF_TRAINING, 475) for seed in _SEEDS),
+  *(
+    _trained('memory_chain_vtrace', seed, _OF_TRAINING, 0.9, '--config.total_steps=100000')
+    for seed in _SEEDS
+  ),
+  _played('pong_vtrace', 5, episodes=16),
+  *(_played(f'halfcheetah_sac/seed{seed}', 8_000, episodes=2) for seed in _SEEDS),
+)
+
+
+def repeat(row: Row, run_dir: pathlib.Path) -> float:
+  """The return that is reached now; raises SystemExit if the command fails."""
+  is_new = row.arguments[0] == 'train'
+  command = [pathlib.Path(sys.executable).with_name('seed-acme'), *row.arguments]
+  done = subprocess.run(
+    [*command, f'--run_dir={run_dir}'] if is_new else command,
+    cwd=_ROOT,
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  if done.returncode:
+    raise SystemExit(f'error: {row.name}: {done.stderr.strip().splitlines()[-1]}')
+  record: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+  return float(record[row.field])
+
+
+def main(rows: tuple[Row, ...] = ROWS, folder: pathlib.Path = _FOLDER) -> int:
+  """Prints a line for each row as soon as it is there; 1 if one is below."""
+  shutil.rmtree(folder, ignore_errors=True)
+  num_below = 0
+  for number, row in enumerate(rows, start=1):
+    reached = repeat(row, folder / f'{number:02d}')
+    is_below = not reached >= row.least  # NaN is below
+    num_below += is_below
+    print(
+      f'{number:2d} of {len(rows)}  {row.name:36}  {reached:10,.2f}  asked: {row.least:8,.2f}'
+      f'{"  BELOW" if is_below else ""}',
+      flush=True,
+    )
+  print(f'{len(rows) - num_below} of {len(rows)} reach what docs/results.md says')
+  return int(num_below > 0)
+
+
+if __name__ == '__main__':
+  sys.exit(main())
