@@ -30,14 +30,14 @@ class Row(NamedTuple):
   least: float
 
 
-def _trained(config: str, seed: int, field: str, least: float, *options: str) -> Row:
+def trained(config: str, seed: int, field: str, least: float, *options: str) -> Row:
   arguments = ('train', f'--config={config}', f'--config.seed={seed}', *options)
   return Row(
     f'{config}, seed {seed}', (*arguments, '--launch=single_process', '--json'), field, least
   )
 
 
-def _played(folder: str, least: float, episodes: int) -> Row:
+def played(folder: str, least: float, episodes: int) -> Row:
   arguments = ('evaluate', f'docs/evidence/{folder}', f'--episodes={episodes}', '--json')
   return Row(f'docs/evidence/{folder}, played', arguments, 'return_mean', least)
 
@@ -45,14 +45,14 @@ def _played(folder: str, least: float, episodes: int) -> Row:
 _OF_TRAINING = 'episode_return_last_100'
 _SEEDS = (1, 2, 3)
 ROWS = (
-  *(_trained('cartpole_vtrace', seed, _OF_TRAINING, 475) for seed in _SEEDS),
-  *(_trained('cartpole_ppo', seed, _OF_TRAINING, 475) for seed in _SEEDS),
+  *(trained('cartpole_vtrace', seed, _OF_TRAINING, 475) for seed in _SEEDS),
+  *(trained('cartpole_ppo', seed, _OF_TRAINING, 475) for seed in _SEEDS),
   *(
-    _trained('memory_chain_vtrace', seed, _OF_TRAINING, 0.9, '--config.total_steps=100000')
+    trained('memory_chain_vtrace', seed, _OF_TRAINING, 0.9, '--config.total_steps=100000')
     for seed in _SEEDS
   ),
-  _played('pong_vtrace', 5, episodes=16),
-  *(_played(f'halfcheetah_sac/seed{seed}', 8_000, episodes=2) for seed in _SEEDS),
+  played('pong_vtrace', 5, episodes=16),
+  *(played(f'halfcheetah_sac/seed{seed}', 8_000, episodes=2) for seed in _SEEDS),
 )
 
 

@@ -20,7 +20,7 @@ def _script():
 def _rows(script):
   """Two runs of a second, of which one is asked for too much, and a number that is none."""
   short = ('--config.total_steps=1000', '--config.num_actors=1')
-  train = lambda least, field: script._trained('catch_vtrace', 1, field, least, *short)
+  train = lambda least, field: script.trained('catch_vtrace', 1, field, least, *short)
   return (
     train(-1.0, 'episode_return_last_100'),
     train(1.1, 'episode_return_last_100'),
@@ -40,7 +40,7 @@ def test_what_stays_below_is_named_and_is_a_failure(script, rows, tmp_path, caps
 
 
 def test_a_command_that_fails_says_why(script, tmp_path):
-  row = script._played('nothing_there', 0.0, episodes=1)
+  row = script.played('nothing_there', 0.0, episodes=1)
   with pytest.raises(SystemExit, match=r'nothing_there, played: error: .*nothing_there'):
     script.repeat(row, tmp_path)
 

@@ -7,11 +7,12 @@ Kinds of node: `learner` (with inference), `replay` where it has a process of it
 from __future__ import annotations
 
 import secrets
+import socket
+from typing import Any
 
 import launchpad as lp
 from launchpad.nodes import base as lp_base
 from launchpad.nodes.python import local_multi_processing
-import portpicker
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
@@ -59,7 +60,12 @@ class _ServingNode(lp.PyNode):
     self._host = host
     self._port = port
     self._address = address
+    self._kept: socket.socket | None = None
     self.allocate_address(address)
+
+  def __getstate__(self) -> dict[str, Any]:
+    """Without the port, which stays with the process that launches."""
+    return {**self.__dict__, '_kept': None}
 
   def create_handle(self) -> _AddressHandle:
     return self._track_handle(_AddressHandle(self._address))
@@ -68,8 +74,23 @@ class _ServingNode(lp.PyNode):
     if self._launch_context.launch_type is lp.LaunchType.VERTEX_AI:
       super().bind_addresses(**kwargs)
       return
-    port = self._port or portpicker.pick_unused_port()
+    port = self._port
+    if not port:
+      self._kept = kept_port()
+      port = self._kept.getsockname()[1]
     self._address.bind(FixedAddress(f'{self._host}:{port}'))
+
+
+def kept_port() -> socket.socket:
+  """Bound to a free port, which nobody is given while the socket is open.
+
+  A node listens only seconds after its port was chosen; by then the kernel could have given it to
+  a connection of any program. A server that sets SO_REUSEADDR, as gRPC's do, listens beside it.
+  """
+  kept = socket.socket()
+  kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+  kept.bind(('', 0))
+  return kept
 
 
 def make_program(
