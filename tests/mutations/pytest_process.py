@@ -68,7 +68,8 @@ def _run(tests: Sequence[str], root: str, output: str, keeps_bytecode: bool) -> 
   _check_tree(root)
   import pytest
 
-  code = pytest.main(['-x', '-q', '-p', 'no:cacheprovider', *tests])
+  # What is too slow for `make test` may be what notices a fault.
+  code = pytest.main(['-x', '-q', '-p', 'no:cacheprovider', '-m', 'not learning', *tests])
   sys.stdout.flush()
   os._exit(code)  # without waiting for threads of a mutant
 
