@@ -1,4 +1,4 @@
-"""Pong with V-trace on a laptop of two cores, in about three hours."""
+"""Pong with V-trace on a laptop of two cores, in an hour and a half."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
