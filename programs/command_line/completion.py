@@ -160,9 +160,9 @@ def _values(name: str, value: str, options: dict[str, options_lib.Option], kind:
 def _environments() -> list[str]:
   """Ids, the beginning of those that a level follows, and Atari's games."""
   from seed_acme.envs import atari_games
-  from seed_acme.envs import environment_ids
+  from seed_acme.envs import registry as environments
 
-  ids = [environment.id for environment in environment_ids.known_environments()]
+  ids = [environment.id for environment in environments.known_environments()]
   return [
     *(re.sub('(?<=:).*', '', name) for name in ids if re.fullmatch(r'[\w:/-]+', name)),
     *(f'atari:{game}' for game in atari_games.GAMES),

@@ -7,7 +7,7 @@ import json
 
 from seed_acme.agents import registry as agent_registry
 from seed_acme.configs import registry as configs
-from seed_acme.envs import environment_ids
+from seed_acme.envs import registry as environment_registry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ def show(arguments: ListArguments) -> int:
   """Prints it; returns the exit code."""
   loaded = {name: configs.load(name) for name in configs.names()}
   agents = sorted(agent_registry.AGENTS)
-  known = environment_ids.known_environments()
+  known = environment_registry.known_environments()
   if arguments.json:
     records = [environment._asdict() for environment in known]
     print(json.dumps({'configs': list(loaded), 'agents': agents, 'environments': records}))

@@ -16,16 +16,15 @@ from seed_acme import types
 from seed_acme.envs import action_scaling
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import settings as settings_lib
+from seed_acme.envs import suite
 
 
-def find(environment_id: str, known_ids: Callable[[], list[str]]) -> Callable[..., Any]:
-  """The function at `package.module:name` or `package.module.name`.
-
-  known_ids: asked if the module does not exist, for near names.
-  """
+def find(environment_id: str) -> Callable[..., Any]:
+  """The function at `package.module:name` or `package.module.name`; `suite.UnknownId` where
+  there is no such module."""
   separator = ':' if ':' in environment_id else '.'
   path, _, name = environment_id.rpartition(separator)
-  module = _module(environment_id, path, known_ids)
+  module = _module(environment_id, path)
   factory = getattr(module, name, None)
   if not callable(factory):
     functions = [key for key, value in vars(module).items() if callable(value)]
@@ -36,15 +35,12 @@ def find(environment_id: str, known_ids: Callable[[], list[str]]) -> Callable[..
   return factory
 
 
-def _module(
-  environment_id: str, path: str, known_ids: Callable[[], list[str]]
-) -> python_types.ModuleType:
+def _module(environment_id: str, path: str) -> python_types.ModuleType:
   try:
     return importlib.import_module(path)
   except ImportError as error:
-    raise types.UserError(
+    raise suite.UnknownId(
       f'environment {environment_id!r}: cannot import {path!r}: {error}'
-      f'{settings_lib.near(environment_id, known_ids())}'
     ) from error
 
 

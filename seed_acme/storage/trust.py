@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from seed_acme import types
-from seed_acme.envs import environment_ids
+from seed_acme.envs import registry as environments
 
 _TYPE = 'type'
 _OWN = 'seed_acme.'
@@ -67,6 +67,6 @@ def _walk(value: Any, field: str) -> Iterator[tuple[str, str]]:
     for item in value:
       yield from _walk(item, field)
   elif isinstance(value, str) and (_is_type(field) or not field.startswith(_SETTINGS)):
-    path = environment_ids.named_code(value) if field == _ENVIRONMENT else value
+    path = environments.named_code(value) if field == _ENVIRONMENT else value
     if path and (field == _ENVIRONMENT or _CODE.fullmatch(path)):
       yield field, path

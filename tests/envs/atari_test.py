@@ -10,8 +10,8 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import atari
 from seed_acme.envs import atari_games
-from seed_acme.envs import environment_ids
 from seed_acme.envs import registry
+from seed_acme.envs import suite
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
 
@@ -139,10 +139,10 @@ def test_wrong_games_are_user_errors(game, message):
 
 @pytest.mark.parametrize('package', ['ale_py', 'cv2'])
 def test_a_missing_package_names_the_extra(monkeypatch, package):
-  monkeypatch.setattr(environment_ids, 'is_installed', lambda name: name != package)
+  monkeypatch.setattr(suite, 'is_installed', lambda name: name != package)
   with pytest.raises(types.UserError, match=rf'needs {package}: .*pip install -e .\.\[atari\]'):
     registry.make(config(), 1, seed=1)
-  listed = {known.id: known for known in environment_ids.known_environments()}
+  listed = {known.id: known for known in registry.known_environments()}
   assert not listed['atari:GAME'].is_available
   assert listed['atari:GAME'].install == "PIP_CONSTRAINT=constraints.txt pip install -e '.[atari]'"
   monkeypatch.setitem(sys.modules, package, None)  # an import of it fails
@@ -151,7 +151,7 @@ def test_a_missing_package_names_the_extra(monkeypatch, package):
 
 
 def test_listing():
-  listed = {known.id: known for known in environment_ids.known_environments()}
+  listed = {known.id: known for known in registry.known_environments()}
   assert listed['atari:GAME'].is_available
   assert listed['atari:GAME'].settings[:2] == ('frames_per_step', 'max_num_noops')
   with pytest.raises(types.UserError, match='near: atari:Pong'):
@@ -178,9 +178,8 @@ import sys
 sys.modules['gymnasium'] = sys.modules['gym'] = None  # an import of them fails
 import numpy as np
 from seed_acme import config
-from seed_acme.envs import environment_ids
 from seed_acme.envs import registry
-environment_ids.known_environments()
+registry.known_environments()
 early = [name for name in ('ale_py', 'cv2') if name in sys.modules]
 for vectorized in (True, False):
   environment = registry.make(

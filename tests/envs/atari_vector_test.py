@@ -11,6 +11,7 @@ from seed_acme.envs import atari
 from seed_acme.envs import atari_games
 from seed_acme.envs import atari_vector
 from seed_acme.envs import registry
+from seed_acme.envs import suite
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
 
@@ -180,7 +181,7 @@ def test_sticky_actions_come_from_the_same_seeds():
   environment = make('Breakout', 5, 2, **settings)
   singles = [
     atari.Atari('Breakout', seed, atari.Settings(vectorized=False, **settings))
-    for seed in registry.environment_seeds(5, 2)
+    for seed in suite.environment_seeds(5, 2)
   ]
   environment.reset()
   for single in singles:

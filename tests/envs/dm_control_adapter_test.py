@@ -9,8 +9,8 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import dm_control_adapter
-from seed_acme.envs import environment_ids
 from seed_acme.envs import registry
+from seed_acme.envs import suite as suite_lib
 from seed_acme.testing import environment_contract
 
 pytest.importorskip('mujoco')
@@ -19,7 +19,7 @@ pytest.importorskip('mujoco')
 @pytest.fixture(scope='module', autouse=True)
 def suite():
   """Skips where dm_control is missing; imported as the adapter does it."""
-  if not environment_ids.is_installed('dm_control'):
+  if not suite_lib.is_installed('dm_control'):
     pytest.skip('dm_control is not installed')
   return dm_control_adapter._suite()
 
@@ -128,10 +128,10 @@ def test_an_id_without_its_package_is_near():
 
 
 def test_missing_package_names_its_extra(monkeypatch):
-  monkeypatch.setattr(environment_ids, 'is_installed', lambda name: name != 'dm_control')
+  monkeypatch.setattr(suite_lib, 'is_installed', lambda name: name != 'dm_control')
   with pytest.raises(types.UserError, match=r'.*pip install -e .\.\[dm-control\]'):
     registry.check(config('cheetah/run'))
-  listed = {known.id: known for known in environment_ids.known_environments()}
+  listed = {known.id: known for known in registry.known_environments()}
   assert not listed['dm_control:DOMAIN/TASK'].is_available
 
 

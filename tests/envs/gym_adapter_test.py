@@ -13,6 +13,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import registry
+from seed_acme.envs import suite
 from seed_acme.envs import vector
 from seed_acme.networks import torsos
 from seed_acme.testing import environment_contract
@@ -43,7 +44,7 @@ class TestGymnasiumCartPoleContract(TestGymCartPoleContract):
 class TestOldStyleContract(environment_contract.EnvironmentContract):
   def make_environment(self, num_environments, seed):
     spaces = gym_environments.import_package('gym').spaces
-    seeds = registry.environment_seeds(seed, num_environments)
+    seeds = suite.environment_seeds(seed, num_environments)
     return vector.VectorOfEnvironments(
       [gym_adapter.GymEnvironment(gym_environments.OldStyle(spaces), one, 'old') for one in seeds],
       'old',

@@ -8,12 +8,14 @@ import pytest
 from seed_acme import types
 from seed_acme.envs import catch
 from seed_acme.envs import registry
+from seed_acme.envs import suite
 from tests.envs import configs
 
 USER_MODULE = """
 import numpy as np
 
 from seed_acme.envs import catch
+from seed_acme.envs import suite
 from seed_acme.testing import environments
 
 calls = []
@@ -80,7 +82,7 @@ def user_module(tmp_path, monkeypatch):
 
 def test_user_factory_is_called_once_for_each_environment(user_module):
   environment = registry.make(configs.of('user_levels:make_plain', episode_length=2), 3, seed=7)
-  assert user_module.calls == [(seed, 2) for seed in registry.environment_seeds(7, 3)]
+  assert user_module.calls == [(seed, 2) for seed in suite.environment_seeds(7, 3)]
   environment.reset()
   environment.step(np.zeros(3))
   row = environment.step(np.zeros(3))

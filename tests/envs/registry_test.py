@@ -9,10 +9,10 @@ import pytest
 from seed_acme import types
 from seed_acme.envs import action_scaling
 from seed_acme.envs import catch
-from seed_acme.envs import environment_ids
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import memory_chain
 from seed_acme.envs import registry
+from seed_acme.envs import suite
 from seed_acme.envs import toy
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
@@ -55,7 +55,7 @@ def test_gym_ids_choose_their_package(environment_id, package, monkeypatch):
   monkeypatch.setattr(
     gym_adapter, 'check', lambda package, level, settings: asked.append((package, level))
   )
-  monkeypatch.setattr(environment_ids, 'is_installed', lambda package: True)
+  monkeypatch.setattr(suite, 'is_installed', lambda package: True)
   registry.check(configs.of(environment_id))
   assert asked == [(package, 'CartPole-v1')]
 
@@ -69,7 +69,7 @@ def test_ids_with_a_version_are_gyms(environment_id, monkeypatch):
   monkeypatch.setattr(
     gym_adapter, 'check', lambda package, level, settings: asked.append((package, level))
   )
-  monkeypatch.setattr(environment_ids, 'is_installed', lambda package: True)
+  monkeypatch.setattr(suite, 'is_installed', lambda package: True)
   registry.check(configs.of(environment_id))
   assert asked == [('gym', environment_id)]
 
@@ -81,10 +81,10 @@ def test_made_gym_environments_start_differently():
 
 
 def test_environment_seeds_depend_on_seed_and_index_alone():
-  seeds = registry.environment_seeds(5, 200)
+  seeds = suite.environment_seeds(5, 200)
   assert len(set(seeds)) == 200
-  assert registry.environment_seeds(5, 3) == seeds[:3]
-  assert not set(registry.environment_seeds(6, 200)) & set(seeds)
+  assert suite.environment_seeds(5, 3) == seeds[:3]
+  assert not set(suite.environment_seeds(6, 200)) & set(seeds)
   assert all(0 <= seed < 2**32 for seed in seeds)
 
 
@@ -113,10 +113,10 @@ def test_near_names_include_gym_ids():
 
 @pytest.mark.parametrize('package', ['gym', 'gymnasium'])
 def test_missing_package_names_its_extra(package, monkeypatch):
-  monkeypatch.setattr(environment_ids, 'is_installed', lambda name: name != package)
+  monkeypatch.setattr(suite, 'is_installed', lambda name: name != package)
   with pytest.raises(types.UserError, match=rf'.*pip install -e .\.\[{package}\]'):
     registry.make(configs.of(f'{package}:CartPole-v1'), 1, seed=1)
-  available = {known.id: known.is_available for known in environment_ids.known_environments()}
+  available = {known.id: known.is_available for known in registry.known_environments()}
   assert not available[f'{package}:ID']
   assert available['catch']
 
@@ -148,8 +148,7 @@ import sys
 import numpy as np
 import seed_acme.envs.registry as registry
 from seed_acme import config
-from seed_acme.envs import environment_ids
-environment_ids.known_environments()
+registry.known_environments()
 environment = registry.make(config.EnvironmentConfig('catch'), 2, 1)
 environment.reset()
 environment.step(np.ones(2, np.int32))

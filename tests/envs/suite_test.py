@@ -1,11 +1,11 @@
 """What is listed of the environments that there are."""
 
 from seed_acme.envs import action_scaling
-from seed_acme.envs import environment_ids
+from seed_acme.envs import registry
 
 
 def test_listing_names_settings():
-  listed = {known.id: known for known in environment_ids.known_environments()}
+  listed = {known.id: known for known in registry.known_environments()}
   assert listed['catch'].settings == ('rows', 'columns')
   assert listed['bit_flip'].settings == ('num_bits',)
   assert listed['memory_chain'].settings == ('length', 'num_cues')

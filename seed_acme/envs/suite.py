@@ -1,0 +1,136 @@
+"""What seed_acme knows of a suite of environments: one record, from which all else follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import importlib.util
+from typing import Any, NamedTuple
+
+import dm_env
+import numpy as np
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.checks import extras
+from seed_acme.envs import vector
+
+
+class UnknownId(types.UserError):
+  """No environment of the suite has this id; the registry adds near names to the text."""
+
+
+class Order(NamedTuple):
+  """What is to be made.
+
+  environment_id: as in `EnvironmentConfig`; level: what is behind the suite's prefix.
+  seed: of the run. renders: environment 0 shows its screen.
+  """
+
+  environment_id: str
+  level: str
+  settings: dict[str, Any]
+  num_environments: int
+  seed: int
+  renders: bool
+
+  def seeds(self) -> list[int]:
+    """One for each environment."""
+    return environment_seeds(self.seed, self.num_environments)
+
+  def one_by_one(self, make_one: Callable[[int], dm_env.Environment]) -> core.VectorEnvironment:
+    """Environments that know nothing of each other, each from its seed."""
+    return vector.VectorOfEnvironments(
+      [make_one(seed) for seed in self.seeds()], self.environment_id
+    )
+
+
+class KnownEnvironments(NamedTuple):
+  """A line of `seed-acme list`.
+
+  id: as in `EnvironmentConfig`; ID stands for the name within a package.
+  settings: names of the accepted settings; without those that depend on ID.
+  is_available: whether what it needs is installed. install: the command that does it.
+  """
+
+  id: str
+  description: str
+  settings: tuple[str, ...]
+  is_available: bool
+  install: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+  """A family of environments. Its functions import the packages, nothing else does.
+
+  id: how its ids are written; a word in capitals stands for the name within the suite.
+  description: in a few words. settings: names that all of its environments take.
+  matches: whether an id belongs here; of several suites the first is taken.
+  make: the environments, for an `Order` that `check` has let pass.
+  check: `types.UserError` for a level or a setting that is wrong; builds nothing.
+  names: ids that there are, where the packages are installed; may be long.
+  packages: modules that must be importable. extra: of setup.py, which brings them.
+  scales_actions: bounded float actions take the settings of `action_scaling` too.
+  named_code: the module to import that an id names, `''` if it names none.
+  """
+
+  id: str
+  description: str
+  settings: tuple[str, ...]
+  matches: Callable[[str], bool]
+  make: Callable[[Order], core.VectorEnvironment]
+  check: Callable[[config_lib.EnvironmentConfig], None]
+  names: Callable[[], list[str]]
+  packages: tuple[str, ...] = ()
+  extra: str = ''
+  scales_actions: bool = True
+  named_code: Callable[[str], str] = lambda environment_id: ''
+
+  @property
+  def prefix(self) -> str:
+    """What all ids begin with, `atari:`; `''` where there is no such thing."""
+    return prefix(self.id)
+
+  def missing_packages(self) -> list[str]:
+    return [package for package in self.packages if not is_installed(package)]
+
+  def install_command(self) -> str:
+    return extras.install_command(self.extra) if self.extra else ''
+
+  def require_packages(self, environment_id: str) -> None:
+    """Raises `types.UserError`, which names the extra, where one is missing."""
+    for package in self.missing_packages():
+      raise types.UserError(
+        f'environment {environment_id!r} needs {package}: {self.install_command()}'
+      )
+
+
+def prefix(suite_id: str) -> str:
+  """`atari:` of `atari:GAME`."""
+  head, colon, level = suite_id.partition(':')
+  return head + colon if colon and level.isupper() else ''
+
+
+def with_prefix(suite_id: str) -> Callable[[str], bool]:
+  """The `matches` of a suite whose ids begin alike."""
+  start = prefix(suite_id)
+  return lambda environment_id: environment_id.startswith(start)
+
+
+def level(environment_id: str) -> str:
+  """What is behind the first colon."""
+  return environment_id.partition(':')[2]
+
+
+def is_installed(package: str) -> bool:
+  return importlib.util.find_spec(package) is not None
+
+
+def environment_seeds(seed: int, num_environments: int) -> list[int]:
+  """A seed below 2**32 for each environment, a function of (seed, index) alone."""
+  return [
+    int(np.random.SeedSequence(seed, spawn_key=(index,)).generate_state(1)[0])
+    for index in range(num_environments)
+  ]

@@ -1,0 +1,59 @@
+"""`gym:ID` and `gymnasium:ID`; a bare id that ends in a version (`ALE/Pong-v5`) is gym's."""
+
+from __future__ import annotations
+
+import re
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme.envs import action_scaling
+from seed_acme.envs import gym_adapter
+from seed_acme.envs import suite
+
+# An optional namespace or module, a name, and the version that every gym id ends in.
+_BARE_ID = re.compile(r'^([\w.-]+[:/])*[\w.-]+-v\d+$')
+
+
+def _suite(package: str, *, takes_bare_ids: bool) -> suite.Suite:
+  start = f'{package}:'
+
+  def matches(environment_id: str) -> bool:
+    if environment_id.startswith(start):
+      return True
+    return takes_bare_ids and _BARE_ID.match(environment_id) is not None
+
+  def level(environment_id: str) -> str:
+    return environment_id.removeprefix(start)
+
+  def make(order: suite.Order) -> core.VectorEnvironment:
+    return order.one_by_one(
+      lambda seed: gym_adapter.make(
+        package, level(order.environment_id), seed, order.settings, order.renders
+      )
+    )
+
+  def check(config: config_lib.EnvironmentConfig) -> None:
+    _, settings = action_scaling.split(config.id, config.settings)
+    gym_adapter.check(package, level(config.id), settings)
+
+  def names() -> list[str]:
+    levels = gym_adapter.known_levels(package)
+    return levels if takes_bare_ids else [start + level for level in levels]
+
+  return suite.Suite(
+    id=f'{package}:ID',
+    description=f'any environment registered with {package}; takes its settings too',
+    settings=(),
+    matches=matches,
+    make=make,
+    check=check,
+    names=names,
+    packages=(package,),
+    extra=package,
+    # gym's `module:Name-v0` has the module imported.
+    named_code=lambda environment_id: environment_id if ':' in level(environment_id) else '',
+  )
+
+
+GYM = _suite('gym', takes_bare_ids=True)
+GYMNASIUM = _suite('gymnasium', takes_bare_ids=False)
