@@ -196,6 +196,9 @@ class ActorConfig:
   reset_timeout_s: the same of making them, of a reset, and of a step in which an episode begins.
     Simulators that start a program or load a level take up to two minutes, more on a busy
     machine, and those of a group begin one after the other.
+  python: path of the interpreter that environments run under, 3.10 to 3.13; '' = that of the
+    learner. It needs numpy, grpcio, dm-env and dm-tree, and what the environments need
+    (`seed-acme actor-env` makes one).
   """
 
   environment_groups: Literal[1, 2] = 1
@@ -203,6 +206,7 @@ class ActorConfig:
   connect_timeout_s: float = 60.0
   step_timeout_s: float = 60.0
   reset_timeout_s: float = 300.0
+  python: str = ''
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ import tree
 
 from seed_acme import config as config_lib
 from seed_acme import types
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.building import build
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
@@ -54,7 +54,7 @@ def measure(
 
 
 def _environment(config: config_lib.ExperimentConfig, acting: build.Acting, size: int) -> float:
-  environment = environments.make(config.environment, size, config.seed)
+  environment = environments.make(config, size, config.seed)
   environment.reset()
   inputs, outputs = acting.policy.example_row()
   del inputs

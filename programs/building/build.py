@@ -16,7 +16,7 @@ from seed_acme import sizes
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.agents import registry
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import step_quota
@@ -54,7 +54,7 @@ def make_acting(
   """
   activity = activity or activity_lib.Activity()
   activity.begin(activity_lib.Doing.MAKING)
-  spec = environments.environment_spec(config.environment)
+  spec = environments.environment_spec(config)
   activity.begin(activity_lib.Doing.STARTING)
   agent = registry.get(config.agent.agent)(spec, config.network, config.agent)
   published = policy_lib.PublishedVariables()

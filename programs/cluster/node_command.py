@@ -20,7 +20,7 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.checks import numbers
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
 from seed_acme.programs.cluster import progress as cluster_progress
@@ -70,7 +70,7 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
   cluster = cluster_file.load(arguments.cluster)
   config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role)
   config_validation.validate(config)
-  environments.check(config.environment)
+  environments.check(config)
   if cluster.has_open_token:
     _show(f'Warning: everybody on this host can read the token of {cluster.path}: chmod 600')
   if arguments.role != 'actor' and arguments.index > 0:

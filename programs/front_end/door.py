@@ -22,7 +22,7 @@ from typing import Any
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.agents import registry as agents
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.networks import requirements
 from seed_acme.programs.system import processes
 from seed_acme.storage import saved_config
@@ -101,9 +101,9 @@ def _check_all(configs: Sequence[config_lib.ExperimentConfig]) -> None:
   specs: dict[str, types.EnvironmentSpec] = {}
   wrong = [found for found in doctor.versions() if found.state == 'wrong']
   for config in configs:
-    key = json.dumps(saved_config.to_json(config.environment))
+    key = json.dumps([config.actor.python, saved_config.to_json(config.environment)])
     if key not in specs:
-      specs[key] = _environment_spec(config.environment)
+      specs[key] = _environment_spec(config)
     config.agent.check_environment(specs[key])
     requirements.check(config.network, specs[key])
     if requirements.is_own(config.network) or ':' in config.agent.agent:
@@ -112,13 +112,15 @@ def _check_all(configs: Sequence[config_lib.ExperimentConfig]) -> None:
     _check_tensorflow('; '.join(f'{found.name}: {found.detail}' for found in wrong))
 
 
-def _environment_spec(config: config_lib.EnvironmentConfig) -> types.EnvironmentSpec:
+def _environment_spec(config: config_lib.ExperimentConfig) -> types.EnvironmentSpec:
   try:
     return environments.environment_spec(config)
   except types.UserError:
     raise
   except Exception as error:
-    raise CannotStart(f'environment {config.id!r} cannot be made: {_described(error)}') from error
+    raise CannotStart(
+      f'environment {config.environment.id!r} cannot be made: {_described(error)}'
+    ) from error
 
 
 def _build_network(config: config_lib.ExperimentConfig) -> None:

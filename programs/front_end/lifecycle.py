@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.loggers import own
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import attempt as attempt_lib
@@ -63,7 +63,7 @@ def prepare(
   before anything is written, `RunFinished` where nothing is left to do.
   """
   config_validation.validate(config)
-  environments.check(config.environment)
+  environments.check(config)
   own.check(config)
   _check_ports(config)
   if path is not None:

@@ -15,7 +15,7 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import sizes
 from seed_acme import types
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 
 _SAVING_BYTES_PER_S = 20e6  # slower than any disk that a checkpoint is meant for
 _SHARE_OF_MEMORY = 0.8  # the rest is for weights, activations and the actors
@@ -38,7 +38,7 @@ def replay_bytes(config: config_lib.ExperimentConfig) -> int:
   replay = config.agent.replay_spec()
   if not replay.is_memory:
     return 0
-  spec = environments.environment_spec(config.environment)
+  spec = environments.environment_spec(config)
   observation = _spec_bytes(spec.observation)
   row = (
     observation

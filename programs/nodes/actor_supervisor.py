@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pickle
 import subprocess
-import sys
 import threading
 
 import psutil
@@ -20,6 +18,7 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
+from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.nodes import actor_worker
 from seed_acme.programs.nodes import stall_watch
 from seed_acme.programs.system import processes
@@ -102,6 +101,7 @@ class Supervisor:
 
   def run(self, stop: threading.Event) -> bool:
     """Whether the run is over, or only this node was stopped."""
+    interpreter.require(self._config.actor.python)
     num_failures, start = 0, self._first_start
     while not stop.is_set():
       end, message = self._run_worker(start, stop)
@@ -173,9 +173,12 @@ class Supervisor:
       'OPENBLAS_NUM_THREADS': '1',
       'MKL_NUM_THREADS': '1',
     }
+    python = self._config.actor.python
+    variables.update(interpreter.variables(python))
     worker = subprocess.Popen(
-      [sys.executable, '-m', 'seed_acme.programs.nodes.actor_worker'],
+      interpreter.command(python, actor_worker.__name__),
       stdin=subprocess.PIPE,
+      text=True,
       env=variables,
       pass_fds=(report_fd, activity_fd),
     )
@@ -192,7 +195,7 @@ class Supervisor:
     )
     assert worker.stdin is not None
     try:
-      pickle.dump(spec, worker.stdin)
+      worker.stdin.write(spec.dumps())
       worker.stdin.close()
     except BrokenPipeError:  # it died already; its exit code says how
       pass

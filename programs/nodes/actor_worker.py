@@ -13,7 +13,7 @@ import faulthandler
 import json
 import logging
 import os
-import pickle
+import pathlib
 import signal
 import sys
 import time
@@ -26,11 +26,12 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import transports
 from seed_acme.transport import wire
@@ -58,6 +59,8 @@ class WorkerSpec:
   is_beside_learner: the launcher ends this program with the learner, and so the worker.
   report_fd: where the reason of a failure goes, as one JSON object. activity_fd: shared memory, for
     what the worker does.
+
+  It travels as JSON, since the worker may run under another version of Python (`actor.python`).
   """
 
   config: config_lib.ExperimentConfig
@@ -69,6 +72,35 @@ class WorkerSpec:
   is_beside_learner: bool
   report_fd: int
   activity_fd: int
+
+  def dumps(self) -> str:
+    """Without the agent, whose class that interpreter need not be able to import."""
+    agent = self.config.agent
+    config = dataclasses.replace(
+      self.config,
+      agent=config_lib.AgentConfig(
+        agent=agent.agent,
+        unroll_length=agent.unroll_length,
+        overlap=agent.overlap,
+        batch_size=agent.batch_size,
+      ),
+    )
+    record = {**vars(self), 'config': saved_config.to_json(config)}
+    record['run_dir'] = [str(self.run_dir.path), self.run_dir.bucket]
+    return json.dumps(record)
+
+  @classmethod
+  def loads(cls, text: str) -> WorkerSpec:
+    """The inverse, for the worker: its own interpreter is the one that was asked for."""
+    record = json.loads(text)
+    config = saved_config.from_json(record['config'])
+    path, bucket = record['run_dir']
+    record.update(
+      config=dataclasses.replace(config, actor=dataclasses.replace(config.actor, python='')),
+      run_dir=run_directory.RunDirectory(pathlib.Path(path), bucket),
+      start=wire.Start(*record['start']),
+    )
+    return cls(**record)
 
 
 def make_remote_actor(
@@ -82,7 +114,7 @@ def make_remote_actor(
 ) -> actor_lib.Actor:
   """An actor whose groups are connected to the inference server at `address`."""
   activity.begin(activity_lib.Doing.MAKING)
-  spec = environments.environment_spec(config.environment)
+  spec = environments.environment_spec(config)
 
   def connect(env_ids: np.ndarray) -> core.InferenceChannel:
     return transports.connect(
@@ -166,7 +198,7 @@ def main() -> int:
   SIGTERM the end is on `report_fd`, too."""
   processes.end_with_parent()
   faulthandler.register(SHOW_STACK)
-  spec: WorkerSpec = pickle.load(sys.stdin.buffer)  # from our own supervisor, not a network
+  spec = WorkerSpec.loads(sys.stdin.read())
   logging.basicConfig(format=f'actor/{spec.index}: %(message)s', level=logging.WARNING)
   activity = activity_lib.at(spec.activity_fd)
   os.close(spec.activity_fd)

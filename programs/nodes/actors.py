@@ -13,7 +13,7 @@ from seed_acme import core
 from seed_acme import sizes
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 
 # Makes the channel of a group from its env_ids.
 Connect = Callable[[np.ndarray], core.InferenceChannel]
@@ -39,7 +39,7 @@ def make_actor(
   ):
     activity.begin(activity_lib.Doing.MAKING, group)
     environment = environments.make(
-      config.environment, env_ids.size, _environment_seed(config, int(env_ids[0]), attempt)
+      config, env_ids.size, _environment_seed(config, int(env_ids[0]), attempt)
     )
     activity.begin(activity_lib.Doing.CONNECTING, group)
     run_ids = actor_lib.new_run_ids(run_seed, env_ids)

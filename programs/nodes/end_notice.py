@@ -16,7 +16,7 @@ import numpy as np
 
 from seed_acme import config as config_lib
 from seed_acme import sizes
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.inference import batching
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import shared_settings
@@ -122,7 +122,7 @@ def serve(
   news, until all actors have it or for `PATIENCE_S`. Loads no TensorFlow."""
   batcher = batching.Batcher(1, 0.0, lambda: True, lambda request: False)
   batcher.close()
-  spec = environments.environment_spec(config.environment)
+  spec = environments.environment_spec(config)
   number = sizes.num_environments(config)
   desk = Desk(batcher, spec, number, sizes.num_training_environments(config), token)
   desk.end_run()

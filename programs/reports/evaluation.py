@@ -16,7 +16,7 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import atari_games
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.inference import server as server_lib
 from seed_acme.learning import saved_variables
 from seed_acme.programs.building import build
@@ -226,7 +226,7 @@ def _play(
   size = min(num_episodes, _MAX_ENVIRONMENTS)
   tally = episode_tally.EpisodeTally(num_episodes, size)
   num_steps = 0
-  with contextlib.closing(environments.make(loaded.config.environment, size, seed)) as environment:
+  with contextlib.closing(environments.make(loaded.config, size, seed)) as environment:
     for timestep in _timesteps(loaded, environment, seed, greedy):
       tally.add(timestep)
       num_steps += size - int((timestep.step_type == types.FIRST).sum())
@@ -246,7 +246,7 @@ def _record(
 ) -> dict[str, Any]:
   """Plays one episode into the video; what the JSON record says of it."""
   environment_config = loaded.config.environment
-  made = cast(_RenderingEnvironment, environments.make(environment_config, 1, seed, renders=True))
+  made = cast(_RenderingEnvironment, environments.make(loaded.config, 1, seed, renders=True))
   frames_per_s = _SCREENS_PER_S
   if environment_config.id.startswith('atari:'):
     frames_per_s = _ATARI_FRAMES_PER_S / made.spec.frames_per_step

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
@@ -250,9 +250,10 @@ def _validate(plan: Plan) -> None:
   for combination in plan.combinations:
     try:
       config_validation.validate(combination.config)
-      if combination.config.environment not in checked:  # which may take seconds
-        environments.check(combination.config.environment)
-        checked.append(combination.config.environment)
+      place = (combination.config.environment, combination.config.actor.python)
+      if place not in checked:  # which may take seconds
+        environments.check(combination.config)
+        checked.append(place)
     except types.UserError as error:
       where = f'{label(combination.settings, names)}: ' if combination.settings else ''
       raise types.UserError(f'{where}{error}') from None

@@ -16,7 +16,7 @@ from seed_acme import config_validation
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.checks import extras
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.front_end import door
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
@@ -61,7 +61,7 @@ def train(request: Request) -> int:
   cloud_lib.check_replay(request.cloud, request.config)
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
-  environments.check(config.environment)
+  environments.check(config)
   url = _run_url(request)
   if request.cloud.code:
     cloud_stage.check_code(request.cloud.code)

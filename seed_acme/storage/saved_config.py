@@ -43,6 +43,7 @@ MAY_CHANGE_ON_RESUME = frozenset(
     'actor.connect_timeout_s',
     'actor.step_timeout_s',
     'actor.reset_timeout_s',
+    'actor.python',
     'transport.kind',
     'transport.host',
     'transport.port',

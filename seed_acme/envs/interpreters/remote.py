@@ -1,0 +1,180 @@
+"""Environments that live in a process of another interpreter, as if they were here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import contextlib
+import os
+import socket
+import subprocess
+from typing import Any
+
+import numpy as np
+import tree
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.envs import suite
+from seed_acme.envs.interpreters import interpreter
+from seed_acme.envs.interpreters import messages
+from seed_acme.envs.interpreters import server
+from seed_acme.envs.interpreters import spec_json
+
+_END_S = 5.0  # a process that does not end by then is killed
+
+
+class EnvironmentFailed(Exception):
+  """What an environment raised that is neither wrong input nor a failure of ours."""
+
+
+class _Process:
+  """One process of `server`, and the connection to it."""
+
+  def __init__(self, python: str, timeout_s: float):
+    """timeout_s: for an answer where the caller sets none; 0 = no limit."""
+    interpreter.require(python)
+    self._python = python
+    self._timeout_s = timeout_s or None
+    self._connection, other = socket.socketpair()
+    with other:
+      self._process = subprocess.Popen(
+        interpreter.command(python, server.__name__, str(other.fileno())),
+        env={**os.environ, **interpreter.variables(python)},
+        stdin=subprocess.DEVNULL,
+        pass_fds=[other.fileno()],
+      )
+
+  def ask(
+    self, header: dict[str, Any], arrays: Sequence[Any] = (), *, has_limit: bool = False
+  ) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """The answer; raises what the other end raised, in words.
+
+    has_limit: not to wait for longer than the time-out.
+    """
+    self._connection.settimeout(self._timeout_s if has_limit else None)
+    try:
+      messages.send(self._connection, header, arrays)
+      answer, rows = messages.receive(self._connection)
+    except TimeoutError as error:
+      self.kill()
+      raise types.Failure(
+        f'environment {header.get("id", "")!r} under {self._python}: no answer within '
+        f'{self._timeout_s:g} s (actor.reset_timeout_s)'
+      ) from error
+    except messages.Closed as error:
+      raise EnvironmentFailed(
+        f'the process of {self._python} that had the environments was lost: {self._end()}'
+      ) from error
+    _raise_error(answer)
+    return answer, rows
+
+  def _end(self) -> str:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      self._process.wait(_END_S)
+    code = self._process.returncode
+    return f'killed by signal {-code}' if code is not None and code < 0 else f'exit code {code}'
+
+  def close(self) -> None:
+    """Lets it end by itself first."""
+    self._connection.close()
+    try:
+      self._process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+      self.kill()
+
+  def kill(self) -> None:
+    self._process.kill()
+    self._process.wait()
+
+
+def _raise_error(answer: dict[str, Any]) -> None:
+  kinds = {server.USER_ERROR: types.UserError, server.FAILURE: types.Failure}
+  if 'error' in answer:
+    raise kinds.get(answer['error'], EnvironmentFailed)(answer['message'])
+
+
+def _named(config: config_lib.EnvironmentConfig) -> dict[str, Any]:
+  return {'id': config.id, 'settings': config.settings}
+
+
+class RemoteEnvironment:
+  """A `core.VectorEnvironment` in a process of its own, under another interpreter.
+
+  Called from one thread. The process ends with `close`, and when this one ends.
+  """
+
+  def __init__(
+    self,
+    config: config_lib.EnvironmentConfig,
+    python: str,
+    num_environments: int,
+    seed: int,
+    renders: bool,
+    timeout_s: float,
+  ):
+    """timeout_s: for the making."""
+    self.num_environments = num_environments
+    self._process = _Process(python, timeout_s)
+    request = {
+      'do': 'make',
+      **_named(config),
+      'num_environments': num_environments,
+      'seed': seed,
+      'renders': renders,
+    }
+    try:
+      answer, _ = self._process.ask(request, has_limit=True)
+    except BaseException:
+      self._process.close()
+      raise
+    self.spec = spec_json.decode(answer['spec'])
+    self.can_render: bool = answer['can_render']
+
+  def reset(self) -> types.VectorTimeStep:
+    return self._row('reset')
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: nest of `[E, ...]` as `spec.action`."""
+    return self._row('step', tree.flatten_up_to(self.spec.action, actions, check_types=False))
+
+  def _row(self, what: str, arrays: Sequence[Any] = ()) -> types.VectorTimeStep:
+    _, rows = self._process.ask({'do': what}, arrays)
+    step_type, reward, discount, score, *observation = rows
+    return types.VectorTimeStep(
+      step_type, reward, discount, tree.unflatten_as(self.spec.observation, observation), score
+    )
+
+  def render(self) -> np.ndarray:
+    """`[H, W, 3]` uint8: environment 0 as it is now."""
+    return self._process.ask({'do': 'render'})[1][0]
+
+  def close(self) -> None:
+    try:
+      with contextlib.suppress(EnvironmentFailed):  # it is gone already
+        self._process.ask({'do': 'close'})
+    finally:
+      self._process.close()
+
+
+def check(config: config_lib.EnvironmentConfig, python: str, timeout_s: float) -> None:
+  """As `registry.check` there."""
+  _asked({'do': 'check', **_named(config)}, python, timeout_s)
+
+
+def known_environments(python: str, timeout_s: float) -> list[suite.KnownEnvironments]:
+  """As `registry.known_environments` there."""
+  return [
+    suite.KnownEnvironments(name, description, tuple(settings), is_available, install)
+    for name, description, settings, is_available, install in _asked(
+      {'do': 'known'}, python, timeout_s
+    )['known']
+  ]
+
+
+def _asked(header: dict[str, Any], python: str, timeout_s: float) -> dict[str, Any]:
+  """One question to a process of its own."""
+  process = _Process(python, timeout_s)
+  try:
+    return process.ask(header, has_limit=True)[0]
+  finally:
+    process.close()

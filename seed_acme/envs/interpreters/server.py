@@ -1,0 +1,133 @@
+"""`python -m seed_acme.envs.interpreters.server FD`: environments for another interpreter.
+
+Answers one request at a time over the socket whose descriptor it is given, until that is closed.
+Runs under the Python of `actor.python`; imports what actors import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import os
+import socket
+import sys
+import traceback
+from typing import Any
+
+import numpy as np
+import tree
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.envs import registry
+from seed_acme.envs.interpreters import messages
+from seed_acme.envs.interpreters import spec_json
+
+USER_ERROR, FAILURE, OTHER = 'user_error', 'failure', 'other'  # kinds of errors
+_Answer = tuple[dict[str, Any], list[Any]]
+
+
+class _Server:
+  """Holds at most one vector of environments."""
+
+  def __init__(self) -> None:
+    self._made: core.VectorEnvironment | None = None
+
+  def answer(self, header: dict[str, Any], arrays: list[np.ndarray]) -> _Answer:
+    """Of one request; what it raises is told to the other end."""
+    actions: dict[str, Callable[[], _Answer]] = {
+      'check': lambda: self._check(header),
+      'known': self._known,
+      'make': lambda: self._make(header),
+      'reset': lambda: _row(self._environment.reset()),
+      'step': lambda: self._step(arrays),
+      'render': self._render,
+      'close': self._close,
+    }
+    return actions[header['do']]()
+
+  @property
+  def _environment(self) -> core.VectorEnvironment:
+    assert self._made is not None, 'nothing was made'
+    return self._made
+
+  def _check(self, header: dict[str, Any]) -> _Answer:
+    registry.check(_config(header))
+    return {}, []
+
+  def _known(self) -> _Answer:
+    return {'known': [list(known) for known in registry.known_environments()]}, []
+
+  def _make(self, header: dict[str, Any]) -> _Answer:
+    self._made = registry.make(
+      _config(header), header['num_environments'], header['seed'], renders=header['renders']
+    )
+    can_render = hasattr(self._made, 'render') and getattr(self._made, 'can_render', True)
+    return {'spec': spec_json.encode(self._made.spec), 'can_render': bool(can_render)}, []
+
+  def _step(self, arrays: list[np.ndarray]) -> _Answer:
+    # `unflatten_as` takes an array that is no nest as it is.
+    actions = tree.unflatten_as(self._environment.spec.action, arrays)
+    return _row(self._environment.step(actions))
+
+  def _render(self) -> _Answer:
+    environment: Any = self._environment
+    return {}, [environment.render()]
+
+  def _close(self) -> _Answer:
+    environment, self._made = self._made, None
+    if environment is not None:
+      environment.close()
+    return {}, []
+
+
+def _config(header: dict[str, Any]) -> config_lib.EnvironmentConfig:
+  return config_lib.EnvironmentConfig(header['id'], header['settings'])
+
+
+def _row(row: types.VectorTimeStep) -> _Answer:
+  return {}, [row.step_type, row.reward, row.discount, row.score, *tree.flatten(row.observation)]
+
+
+def _error(error: Exception) -> dict[str, Any]:
+  """As a header."""
+  if isinstance(error, (types.UserError, types.Failure)):
+    return {
+      'error': USER_ERROR if isinstance(error, types.UserError) else FAILURE,
+      'message': str(error),
+    }
+  frame = traceback.extract_tb(error.__traceback__)[-1]
+  place = f'{os.path.basename(frame.filename)}:{frame.lineno}'
+  return {'error': OTHER, 'message': f'{type(error).__name__}: {error} ({place})'}
+
+
+def serve(connection: socket.socket) -> None:
+  """Until the other end closes it."""
+  server = _Server()
+  while True:
+    try:
+      header, arrays = messages.receive(connection)
+    except messages.Closed:
+      return
+    try:
+      answer, rows = server.answer(header, arrays)
+    except Exception as error:  # told to whoever asked
+      answer, rows = _error(error), []
+      if answer['error'] == OTHER:
+        traceback.print_exc()
+    try:
+      messages.send(connection, answer, rows)
+    except messages.Closed:
+      return
+
+
+def main() -> None:
+  with socket.socket(fileno=int(sys.argv[1])) as connection:
+    serve(connection)
+  sys.stdout.flush()
+  sys.stderr.flush()
+  os._exit(0)  # without waiting for what environments may have left running
+
+
+if __name__ == '__main__':
+  main()
