@@ -8,12 +8,16 @@
 # make check          linter and types only
 # make docs           the pages and the API reference as a web site, in site/
 # make wheel          wheel and sdist, in dist/; SEED_ACME_REPOSITORY=https://... names their home
+# make actor-python   another Python for environments, in .venv-actor (PYTHON=python3.12 EXTRAS=envpool)
 # make setup          make .venv (PYTHON=/path/to/python3.10 chooses the interpreter)
 # make clean          remove caches and build products; .venv and runs stay
 
 VENV   := .venv
 STAMP  := $(VENV)/.installed
 CONFIG ?= catch_vtrace
+EXTRAS ?=
+# Where `make actor-python` makes it.
+ACTOR_VENV ?= .venv-actor
 ARGS   ?=
 
 # Not empty where a package is missing or has another version (0.3 s). A stamp alone would
@@ -21,7 +25,7 @@ ARGS   ?=
 WRONG = $(shell $(VENV)/bin/python scripts/check_installed.py constraints.txt > /dev/null 2>&1 \
                 || echo wrong)
 
-.PHONY: train test test-all coverage test-scale test-learning results-quick check docs wheel setup clean \
+.PHONY: train test test-all coverage test-scale test-learning results-quick check docs wheel setup actor-python clean \
         installed-anew
 
 train: $(STAMP)
@@ -66,11 +70,14 @@ wheel: $(STAMP)
 
 setup: $(STAMP)
 
+actor-python: $(STAMP)
+	@$(VENV)/bin/seed-acme actor-env $(ACTOR_VENV) $(if $(PYTHON),--python=$(PYTHON)) $(if $(EXTRAS),--extras $(EXTRAS))
+
 # The stamp is newer than what decides the installation, and what is installed is that, so a
 # second run installs nothing.
 .SECONDEXPANSION:
 $(STAMP): setup.py pyproject.toml constraints.txt $$(if $$(WRONG),installed-anew)
-	@bash scripts/setup.sh $(VENV)
+	@$(if $(filter actor-python,$(MAKECMDGOALS)),env -u PYTHON) bash scripts/setup.sh $(VENV)
 	@touch $@
 
 installed-anew:

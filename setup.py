@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import runpy
 
 import setuptools
 
@@ -95,6 +96,14 @@ EXTRAS_REQUIRE = {
 }
 
 
+# What actors need that run under another Python than the learner: `seed_acme_actor` is the same
+# code with these requirements alone. SEED_ACME_DISTRIBUTION=actor chooses it.
+_OF_ACTORS = runpy.run_path(str(_ROOT / 'programs' / 'actor_environment' / 'packages.py'))
+_IS_FOR_ACTORS = os.environ.get('SEED_ACME_DISTRIBUTION') == 'actor'
+# The command line of an actor's node.
+_COMMAND_REQUIRES = ['absl-py>=1.0', 'packaging>=21', 'psutil>=5.9', 'tyro>=0.9']
+
+
 def version() -> str:
   """`seed_acme.__version__`, without importing it: its links may not be there yet."""
   text = (_ROOT / 'seed_acme' / '__init__.py').read_text(encoding='utf-8')
@@ -141,7 +150,7 @@ def project_urls(repository: str) -> dict[str, str]:
 if __name__ == '__main__':
   readme = _ROOT / 'README.md'
   setuptools.setup(
-    name='seed_acme',
+    name='seed_acme_actor' if _IS_FOR_ACTORS else 'seed_acme',
     version=version(),
     description='SEED RL on TensorFlow 2, Reverb, Sonnet and Launchpad',
     long_description=long_description(
@@ -153,11 +162,13 @@ if __name__ == '__main__':
     keywords='reinforcement-learning, distributed-training, central-inference, seed-rl, impala, '
     'r2d2, ppo, sac, tensorflow, reverb, launchpad, sonnet',
     project_urls=project_urls(_REPOSITORY),
-    python_requires='>=3.10,<3.11',
+    python_requires='>=3.10,<3.14' if _IS_FOR_ACTORS else '>=3.10,<3.11',
     packages=setuptools.find_packages(include=['seed_acme', 'seed_acme.*']),
     package_data={'seed_acme': ['py.typed']},
-    install_requires=INSTALL_REQUIRES,
-    extras_require=EXTRAS_REQUIRE,
+    install_requires=(
+      [*_OF_ACTORS['REQUIRES'], *_COMMAND_REQUIRES] if _IS_FOR_ACTORS else INSTALL_REQUIRES
+    ),
+    extras_require=_OF_ACTORS['EXTRAS'] if _IS_FOR_ACTORS else EXTRAS_REQUIRE,
     entry_points={'console_scripts': ['seed-acme = seed_acme.programs.cli:main']},
     classifiers=[
       'Development Status :: 4 - Beta',

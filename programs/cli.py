@@ -201,6 +201,14 @@ def doctor(argv: list[str]) -> int:
   return doctor_command.doctor(parsing.parse(doctor_command.DoctorArguments, argv, 'doctor'))
 
 
+def actor_env(argv: list[str]) -> int:
+  from seed_acme.programs.actor_environment import command as actor_env_command
+
+  return actor_env_command.make(
+    parsing.parse(actor_env_command.ActorEnvArguments, argv, 'actor-env')
+  )
+
+
 def inspect(argv: list[str]) -> int:
   from seed_acme.programs.inspection import command as inspect_command
 
@@ -226,6 +234,7 @@ _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
   'bench': (bench, 'measure throughput and account for it'),
   'list': (list_everything, 'configurations, agents, environments'),
   'doctor': (doctor, 'check this machine and installation'),
+  'actor-env': (actor_env, 'make an environment of another Python, for actors'),
   'completion': (completion, 'print the script by which bash or zsh completes seed-acme'),
 }
 

@@ -57,6 +57,7 @@ _RECORDS = {
   'bench': ('seed_acme.programs.benchmark.command', 'BenchArguments'),
   'list': ('seed_acme.programs.reports.list_command', 'ListArguments'),
   'doctor': ('seed_acme.programs.reports.doctor_command', 'DoctorArguments'),
+  'actor-env': ('seed_acme.programs.actor_environment.command', 'ActorEnvArguments'),
 }
 
 

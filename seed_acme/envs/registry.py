@@ -7,6 +7,7 @@ The suites, each of which explains its ids:
 * `gym:ID`, `gymnasium:ID`; a bare id that ends in a version (`CartPole-v1`,
   `ALE/Pong-v5`) is gym's.
 * `dm_control:DOMAIN/TASK`, `dm_control:cheetah/run`.
+* `envpool:ID`, `envpool:Pong-v5`: under Python 3.11 and later.
 * `package.module:factory` or `package.module.factory`: your own function
   `factory(seed, **settings)`, called once for each environment with a seed of its own;
   it returns a dm_env, gym or gymnasium environment. If it has a parameter
@@ -27,6 +28,7 @@ from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite as suite_lib
 from seed_acme.envs.suites import atari
 from seed_acme.envs.suites import dm_control
+from seed_acme.envs.suites import envpool
 from seed_acme.envs.suites import gym_family
 from seed_acme.envs.suites import own
 from seed_acme.envs.suites import own_factory
@@ -36,6 +38,7 @@ SUITES: tuple[suite_lib.Suite, ...] = (
   *own.SUITES,
   atari.SUITE,
   dm_control.SUITE,
+  envpool.SUITE,
   gym_family.GYMNASIUM,
   gym_family.GYM,
   own_factory.SUITE,

@@ -71,7 +71,8 @@ class Suite:
   make: the environments, for an `Order` that `check` has let pass.
   check: `types.UserError` for a level or a setting that is wrong; builds nothing.
   names: ids that there are, where the packages are installed; may be long.
-  packages: modules that must be importable. extra: of setup.py, which brings them.
+  packages: modules that must be importable. extra: of setup.py, which brings them; install: how
+    else to get them, where no extra does.
   scales_actions: bounded float actions take the settings of `action_scaling` too.
   named_code: the module to import that an id names, `''` if it names none.
   """
@@ -85,6 +86,7 @@ class Suite:
   names: Callable[[], list[str]]
   packages: tuple[str, ...] = ()
   extra: str = ''
+  install: str = ''
   scales_actions: bool = True
   named_code: Callable[[str], str] = lambda environment_id: ''
 
@@ -97,7 +99,7 @@ class Suite:
     return [package for package in self.packages if not is_installed(package)]
 
   def install_command(self) -> str:
-    return extras.install_command(self.extra) if self.extra else ''
+    return extras.install_command(self.extra) if self.extra else self.install
 
   def require_packages(self, environment_id: str) -> None:
     """Raises `types.UserError`, which names the extra, where one is missing."""

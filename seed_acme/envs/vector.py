@@ -52,8 +52,8 @@ class VectorOfEnvironments:
       )
       self._require_equal(index, 'action_spec', action_spec, environment.action_spec())
     self.spec = types.EnvironmentSpec(
-      observation=tree.map_structure(_narrow, observation_spec),
-      action=tree.map_structure(_narrow_inwards, action_spec),
+      observation=tree.map_structure(narrow_spec, observation_spec),
+      action=tree.map_structure(narrow_inwards, action_spec),
       frames_per_step=getattr(first, 'frames_per_step', 1),
     )
     self._has_score = hasattr(first, 'last_score')
@@ -65,7 +65,7 @@ class VectorOfEnvironments:
     ]
     # (shape and dtype as the environment returns them, dtype as it is handed on)
     self._leaves = [
-      (spec.shape, spec.dtype, _narrow(spec).dtype) for spec in tree.flatten(observation_spec)
+      (spec.shape, spec.dtype, narrow_spec(spec).dtype) for spec in tree.flatten(observation_spec)
     ]
     self._has_ended = [True] * self.num_environments
     self._any_ended = True  # any(_has_ended)
@@ -267,7 +267,7 @@ def _is_scalar(value: Any) -> bool:
     return False
 
 
-def _narrow(spec: dm_specs.Array) -> dm_specs.Array:
+def narrow_spec(spec: dm_specs.Array) -> dm_specs.Array:
   """The specification with float32 in place of float64."""
   if spec.dtype != np.float64:
     return spec
@@ -280,9 +280,9 @@ def _narrow(spec: dm_specs.Array) -> dm_specs.Array:
   return spec.replace(dtype=np.float32)
 
 
-def _narrow_inwards(spec: dm_specs.Array) -> dm_specs.Array:
-  """As `_narrow`, for actions: what is within the new bounds is within the old ones."""
-  narrow = _narrow(spec)
+def narrow_inwards(spec: dm_specs.Array) -> dm_specs.Array:
+  """As `narrow_spec`, for actions: what is within the new bounds is within the old ones."""
+  narrow = narrow_spec(spec)
   if narrow is spec or not isinstance(spec, dm_specs.BoundedArray):
     return narrow
   low, high = narrow.minimum, narrow.maximum

@@ -61,17 +61,27 @@ def require(python: str) -> None:
   """Raises `types.UserError` where this interpreter cannot run environments."""
   if is_this_one(python):
     return
+  require_version(python)
   found = probe(python)
-  version = '.'.join(map(str, found.version))
-  if not OLDEST <= found.version[:2] <= NEWEST:
-    wanted = ' to '.join('.'.join(map(str, bound)) for bound in (OLDEST, NEWEST))
-    raise types.UserError(
-      f'actor.python ({python}) is Python {version}: environments run under {wanted}; {HOW_TO_MAKE}'
-    )
   if found.missing:
     raise types.UserError(
-      f'actor.python ({python}, Python {version}) lacks {", ".join(found.missing)}: {HOW_TO_MAKE}'
+      f'actor.python ({python}, Python {_shown(found.version)}) lacks {", ".join(found.missing)}: '
+      f'{HOW_TO_MAKE}'
     )
+
+
+def require_version(python: str) -> None:
+  """Raises `types.UserError` where it is no Python, or too old or too new a one."""
+  version = probe(python).version
+  if not OLDEST <= version[:2] <= NEWEST:
+    raise types.UserError(
+      f'actor.python ({python}) is Python {_shown(version)}: environments run under '
+      f'{_shown(OLDEST)} to {_shown(NEWEST)}; {HOW_TO_MAKE}'
+    )
+
+
+def _shown(version: tuple[int, ...]) -> str:
+  return '.'.join(map(str, version))
 
 
 @functools.cache

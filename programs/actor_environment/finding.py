@@ -1,0 +1,69 @@
+"""Which interpreters of a machine can be asked to run environments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import os
+import pathlib
+import shutil
+import subprocess
+
+from seed_acme import types
+from seed_acme.envs.interpreters import interpreter
+
+# The first that works is taken: those that have the most packages before the newest.
+PREFERRED = ('3.12', '3.13', '3.11', '3.10')
+
+
+def find(wanted: str) -> str:
+  """The path of an interpreter.
+
+  wanted: its path or name, or a version such as 3.12; '' = the best that is found. A name on the
+  PATH may be a shim that does not start, so every candidate is asked for its version.
+  `types.UserError` where there is none, with ways to get one.
+  """
+  if wanted and wanted not in PREFERRED:
+    interpreter.require_version(wanted)
+    return wanted
+  for version in [wanted] if wanted else PREFERRED:
+    for candidate in _candidates(version):
+      if _has_version(candidate, version):
+        return candidate
+  name = f'Python {wanted}' if wanted else f'Python {" or ".join(PREFERRED)}'
+  raise types.UserError(
+    f'{name} was not found on this machine: install one (apt install python3.12 python3.12-venv, '
+    'pyenv install 3.12, uv python install 3.12 or conda create -n actors python=3.12), or give '
+    'its path with --python'
+  )
+
+
+def _has_version(candidate: str, version: str) -> bool:
+  try:
+    found = interpreter.probe(candidate, ('venv', 'ensurepip'))
+  except types.UserError:
+    return False
+  return '.'.join(map(str, found.version[:2])) == version and not found.missing
+
+
+def _candidates(version: str) -> Iterator[str]:
+  """Paths of programs of that name, on the PATH and where pyenv, conda and uv keep theirs."""
+  name = f'python{version}'
+  for folder in os.environ.get('PATH', '').split(os.pathsep):
+    if found := shutil.which(name, path=folder):
+      yield found
+  home = pathlib.Path.home()
+  roots = [pathlib.Path(os.environ.get('PYENV_ROOT', home / '.pyenv')) / 'versions']
+  for prefix in ('CONDA_PREFIX', 'MAMBA_ROOT_PREFIX'):
+    if os.environ.get(prefix):
+      roots += [pathlib.Path(os.environ[prefix]), pathlib.Path(os.environ[prefix]) / 'envs']
+  for conda in ('miniconda3', 'anaconda3', 'miniforge3', 'mambaforge', 'micromamba'):
+    roots += [home / conda, home / conda / 'envs']
+  for root in roots:
+    yield from map(str, sorted(root.glob(f'bin/{name}'), reverse=True))
+    yield from map(str, sorted(root.glob(f'*/bin/{name}'), reverse=True))
+  if uv := shutil.which('uv'):
+    done = subprocess.run(
+      [uv, 'python', 'find', '--no-project', version], capture_output=True, text=True, check=False
+    )
+    if done.returncode == 0:
+      yield done.stdout.strip()

@@ -1,0 +1,271 @@
+"""envpool: many suites in C++, stepped together. Runs under Python 3.11 and later.
+
+The package is imported on use only. Versions for Python 3.10 lack most environments and are not
+supported.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+from typing import Any
+import warnings
+
+from dm_env import specs as dm_specs
+import numpy as np
+import tree
+
+from seed_acme import types
+from seed_acme.envs import action_scaling
+from seed_acme.envs import gym_spaces
+from seed_acme.envs import lockstep
+from seed_acme.envs import vector
+
+# Fields of envpool's configuration that are no settings: this adapter sets them.
+_NOT_SETTINGS = frozenset(
+  {
+    'num_envs',
+    'batch_size',
+    'max_num_players',
+    'thread_affinity_offset',
+    'base_path',
+    'seed',
+    'env_seed',
+    'env_name',
+    'task',
+    'gym_reset_return_info',
+  }
+)
+# Of Atari, so that `envpool:Pong-v5` is `atari:Pong`: its own would stack 4 screens, press the
+# button at the start and leave out actions.
+_ATARI_DEFAULTS = {'stack_num': 1, 'use_fire_reset': False, 'full_action_space': True}
+_MOST_CHANNELS = 16  # of a picture
+# Beyond it a bound stands for none; envpool writes the limits of the type.
+_NO_BOUND = 1e30
+_SEEDS = 2**31  # it takes C++ ints
+
+
+class Envpool:
+  """A `core.VectorEnvironment`. Called from one thread; works with `num_threads` of its own.
+
+  envpool starts an episode by itself: the step after an end ignores the action and returns the
+  first observation, with reward 0, which is dm_env's LAST -> FIRST. Terminated is LAST with
+  discount 0; truncated is LAST with discount 1, and termination wins where both hold.
+  Pictures come with their channels last. Float64 becomes float32.
+  """
+
+  def __init__(self, level: str, seeds: list[int], settings: dict[str, Any], renders: bool = False):
+    """level, settings: as `check` lets them pass. seeds: one for each environment."""
+    self._level = level
+    self.num_environments = len(seeds)
+    self._all_ids = np.arange(len(seeds), dtype=np.int32)
+    config = {'num_threads': 1, **_defaults(level), **settings}
+    if renders:
+      config['render_mode'] = 'rgb_array'
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore')  # gymnasium's, of the precision of bounds
+      try:
+        self._pool = _import().make_gymnasium(
+          level, num_envs=len(seeds), seed=[seed % _SEEDS for seed in seeds], **config
+        )
+      except (TypeError, ValueError, RuntimeError) as error:
+        first_line = str(error).partition('\n')[0]
+        raise types.UserError(f"environment 'envpool:{level}' with {settings}: {first_line}") from (
+          error
+        )
+      observation = gym_spaces.make_converter(self._pool.observation_space, level).spec
+      action = gym_spaces.make_converter(self._pool.action_space, level).spec
+    self._observation = vector.Structure(observation)
+    self._has_channels_first = [_has_channels_first(spec) for spec in self._observation.leaves]
+    self._action_dtypes = [spec.dtype for spec in vector.Structure(action).leaves]
+    self.spec = types.EnvironmentSpec(
+      observation=self._observation.unflatten(
+        [vector.narrow_spec(_shown(spec)) for spec in self._observation.leaves]
+      ),
+      action=tree.map_structure(lambda spec: vector.narrow_inwards(_without_limits(spec)), action),
+      frames_per_step=config.get('frame_skip', 1) if is_atari(level) else 1,
+    )
+    self._action = vector.Structure(self.spec.action)
+    self._dtypes = [spec.dtype for spec in vector.Structure(self.spec.observation).leaves]
+    self._has_ended = np.zeros(len(seeds), bool)
+    self._begun = False
+    if renders:
+      self.render_check()
+
+  def reset(self) -> types.VectorTimeStep:
+    """Abandons the episodes and starts new ones; random numbers go on."""
+    observation, info = self._pool.reset(self._all_ids)
+    self._begun = True
+    self._has_ended = np.zeros(self.num_environments, bool)
+    zeros = np.zeros(self.num_environments, np.float32)
+    everyone = np.ones(self.num_environments, bool)
+    return self._timestep(everyone, zeros, ~everyone, ~everyone, observation, info)
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: nest of `[E, ...]` as `spec.action`; not looked at where the row was LAST.
+
+    ValueError for another shape, or choices that there are not.
+    """
+    if not self._begun:
+      return self.reset()
+    given = [
+      _checked(leaf, spec, dtype, self.num_environments)
+      for leaf, spec, dtype in zip(
+        self._action.flatten(actions), self._action.leaves, self._action_dtypes
+      )
+    ]
+    is_first = self._has_ended
+    observation, reward, terminated, truncated, info = self._pool.step(
+      self._action.unflatten(given), self._all_ids
+    )
+    reward = np.where(is_first, 0, reward).astype(np.float32)
+    terminated = terminated.astype(bool) & ~is_first
+    truncated = truncated.astype(bool) & ~is_first & ~terminated
+    self._has_ended = terminated | truncated
+    return self._timestep(is_first, reward, terminated, truncated, observation, info)
+
+  def _timestep(
+    self,
+    is_first: np.ndarray,
+    reward: np.ndarray,
+    terminated: np.ndarray,
+    truncated: np.ndarray,
+    observation: Any,
+    info: dict[str, Any],
+  ) -> types.VectorTimeStep:
+    if (info['env_id'] != self._all_ids).any():
+      raise RuntimeError(f'envpool returned environments {info["env_id"]}, not all in order')
+    if not np.isfinite(reward).all():
+      raise types.Failure(f'envpool:{self._level}: a reward is no finite number: {reward}')
+    is_last = terminated | truncated
+    step_type = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
+    leaves = [
+      self._read(number, leaf) for number, leaf in enumerate(self._observation.flatten(observation))
+    ]
+    return types.VectorTimeStep(
+      step_type.astype(np.uint8),
+      reward,
+      np.where(terminated, 0, 1).astype(np.float32),
+      self._observation.unflatten(leaves),
+      score=reward.copy(),
+    )
+
+  def _read(self, number: int, leaf: np.ndarray) -> np.ndarray:
+    """An array of our own: envpool writes into its buffers again."""
+    if self._has_channels_first[number]:
+      leaf = leaf.transpose(0, 2, 3, 1)
+      if leaf.shape[-1] > 1 and is_atari(self._level):
+        leaf = leaf[..., ::-1]  # stacked screens: the newest comes last there, first here
+    leaf = np.array(leaf, self._dtypes[number], order='C')
+    if leaf.dtype.kind == 'f' and not np.isfinite(leaf).all():
+      raise types.Failure(f'envpool:{self._level}: an observation holds NaN or infinity')
+    return leaf
+
+  def render(self) -> np.ndarray:
+    """`[H, W, 3]` uint8: environment 0 as it is now. `types.UserError` if it cannot."""
+    try:
+      frames = self._pool.render(self._all_ids[:1])
+    except (RuntimeError, NotImplementedError, ValueError, AttributeError) as error:
+      raise types.UserError(
+        f"environment 'envpool:{self._level}' cannot show its screen: {error}"
+      ) from error
+    return np.array(np.asarray(frames)[0], np.uint8)
+
+  def render_check(self) -> None:
+    """Raises `types.UserError` now where `render` would later."""
+    self.reset()
+    self._begun = False
+    self.render()
+
+  def close(self) -> None:
+    """Ends the threads."""
+    self._pool.close()
+    self._pool = None
+
+
+def _checked(leaf: Any, spec: dm_specs.Array, dtype: np.dtype, num_environments: int) -> np.ndarray:
+  """One array of the actions: envpool itself checks nothing, and reads beyond its end."""
+  if isinstance(spec, dm_specs.DiscreteArray):
+    return lockstep.check_actions(leaf, num_environments, spec.num_values).astype(dtype)
+  leaf = np.asarray(leaf)
+  if leaf.shape != (num_environments, *spec.shape):
+    raise ValueError(f'actions of shape {leaf.shape}: expected {(num_environments, *spec.shape)}')
+  return leaf.astype(dtype)
+
+
+def _has_channels_first(spec: dm_specs.Array) -> bool:
+  """Of uint8 [channels, height, width]."""
+  if spec.dtype != np.uint8 or len(spec.shape) != 3:
+    return False
+  channels, height, width = spec.shape
+  return channels <= _MOST_CHANNELS and channels < min(height, width)
+
+
+def _shown(spec: dm_specs.Array) -> dm_specs.Array:
+  """The specification with the channels last."""
+  if not _has_channels_first(spec):
+    return _without_limits(spec)
+  channels, height, width = spec.shape
+  return dm_specs.BoundedArray((height, width, channels), np.uint8, 0, 255, spec.name)
+
+
+def _without_limits(spec: dm_specs.Array) -> dm_specs.Array:
+  """An `Array` where the bounds of floats are those of the type."""
+  is_float = isinstance(spec, dm_specs.BoundedArray) and spec.dtype.kind == 'f'
+  if is_float and (np.abs([spec.minimum, spec.maximum]) > _NO_BOUND).any():
+    return dm_specs.Array(spec.shape, spec.dtype, spec.name)
+  return spec
+
+
+def check(level: str, settings: dict[str, Any]) -> None:
+  """Raises `types.UserError` for an unknown level or setting, or one of another type."""
+  if level not in known_levels():
+    near = difflib.get_close_matches(level, known_levels(), n=3)
+    hint = f' (near: {", ".join(f"envpool:{name}" for name in near)})' if near else ''
+    raise types.UserError(f"unknown environment 'envpool:{level}'{hint}")
+  accepted = _settings(level)
+  for name, value in settings.items():
+    if name not in accepted:
+      raise types.UserError(
+        f"environment 'envpool:{level}' has no setting {name!r}: expected one of "
+        f'{", ".join([*accepted, *action_scaling.NAMES])}'
+      )
+    kind = type(accepted[name])
+    if type(value) is not kind and not (kind is float and type(value) is int):
+      raise types.UserError(
+        f"environment 'envpool:{level}': {name} ({value!r}) must be of type {kind.__name__}"
+      )
+
+
+def is_atari(level: str) -> bool:
+  """One of ale-py's games."""
+  return 'full_action_space' in _config_fields(level)
+
+
+def known_levels() -> list[str]:
+  """All that this version of envpool has."""
+  return list(_import().list_all_envs())
+
+
+def _defaults(level: str) -> dict[str, Any]:
+  return _ATARI_DEFAULTS if is_atari(level) else {}
+
+
+def _settings(level: str) -> dict[str, Any]:
+  """Names and defaults."""
+  fields = {**_config_fields(level), **_defaults(level), 'num_threads': 1}
+  return {
+    name: value
+    for name, value in fields.items()
+    if name not in _NOT_SETTINGS and isinstance(value, (bool, int, float, str))
+  }
+
+
+@functools.cache
+def _config_fields(level: str) -> dict[str, Any]:
+  return _import().make_spec(level).config._asdict()
+
+
+def _import() -> Any:
+  return importlib.import_module('envpool')
