@@ -10,7 +10,6 @@ from seed_acme import config as config_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.graph import program_graph
 from seed_acme.storage import run_directory
-from seed_acme.transport import wire
 
 
 def make_part(
@@ -18,17 +17,15 @@ def make_part(
   run_dir: run_directory.RunDirectory,
   cluster: cluster_file.Cluster,
   role: str,
-  index: int = 0,
-  first_start: wire.Start | None = None,
 ) -> lp.Program:
-  """A program of the one node `role/index`, its handles bound to where the others are.
+  """A program of `role/0`, the learner or replay, its handles bound to where the others are.
 
   Whoever launches it binds the node's own address, from the configuration.
   """
-  whole = program_graph.make_program(config, run_dir, cluster.token, first_start)
+  whole = program_graph.make_program(config, run_dir, cluster.token)
   _bind(whole, cluster)
   part = lp.Program(whole.name)
-  part.add_node(whole.groups[role][index], label=role)
+  part.add_node(whole.groups[role][0], label=role)
   return part
 
 

@@ -1,0 +1,76 @@
+"""An actor of a cluster, in this process. Needs no Launchpad, so it runs where only actors do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.cluster import membership
+from seed_acme.programs.nodes import actor_supervisor
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.system import processes
+from seed_acme.storage import run_directory
+from seed_acme.transport import wire
+
+
+def run(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, index: int) -> int:
+  """Acts until the run is over; returns the exit code."""
+  name = f'actor/{index}'
+  first, number = actors.env_id_range(config, index)
+  membership.say(
+    name, f'environments {first} ... {first + number - 1} for the learner at {cluster.learner}'
+  )
+  with membership.local_folder() as folder:
+    member = membership.member(config, cluster, name)
+    try:
+      start = membership.explained(member.join, cluster)
+    except core.ServerLost as error:
+      membership.say('error', str(error))
+      return processes.FAILURE_EXIT
+    member.close()
+    membership.say(name, 'joined')
+    return _act(config, folder, cluster, index, start)
+
+
+def _act(
+  config: config_lib.ExperimentConfig,
+  folder: run_directory.RunDirectory,
+  cluster: cluster_file.Cluster,
+  index: int,
+  start: wire.Start,
+) -> int:
+  name, stop = f'actor/{index}', _Stop()
+  supervisor = actor_supervisor.Supervisor(
+    config, folder, cluster.token, index, start, cluster.learner, is_beside_learner=False
+  )
+  try:
+    with processes.reported_failures(folder, name, name):
+      supervisor.run(stop.event)
+  except SystemExit as exit_:
+    failure = processes.read_failure(folder)
+    membership.say('error', failure['message'] if failure else str(exit_))
+    return int(exit_.code or 0)
+  if stop.signal is not None:
+    return 128 + stop.signal
+  membership.say(name, 'the run is over')
+  return 0
+
+
+class _Stop:
+  """Set by Ctrl-C and SIGTERM; the second one ends this process at once, and the worker with it."""
+
+  def __init__(self) -> None:
+    self.event = threading.Event()
+    self.signal: int | None = None
+    for number in (signal.SIGINT, signal.SIGTERM):
+      signal.signal(number, self._set)
+
+  def _set(self, number: int, _: object) -> None:
+    if self.signal is not None:
+      os._exit(128 + self.signal)
+    self.signal = number
+    self.event.set()

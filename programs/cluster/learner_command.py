@@ -1,0 +1,137 @@
+"""`seed-acme node learner`: the learner's node, which has the run folder and a front end."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+import threading
+from typing import NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.cluster import host as cluster_host
+from seed_acme.programs.cluster import progress as cluster_progress
+from seed_acme.programs.front_end import bucket_folder
+from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.front_end import train_command
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import end_notice
+from seed_acme.programs.system import processes
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+
+
+class Options(NamedTuple):
+  """What the learner takes of the command line of `node`.
+
+  saves_replay: whether the configuration that was given asks for it, before the cluster's file
+    has its say.
+  """
+
+  run_dir: str
+  max_restarts: int
+  json: bool
+  saves_replay: bool
+
+
+def run(
+  options: Options, config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster
+) -> int:
+  """Until the run is over or stopped; returns the exit code."""
+  cluster_host.check_listens(cluster)
+  path = options.run_dir or str(
+    pathlib.Path(run_directory.ROOT) / config.name / pathlib.Path(cluster.path).stem
+  )
+  with bucket_folder.opened(path) as run:
+    assert run is not None
+    try:
+      folder = lifecycle.prepare(config, str(run.path), run.bucket)
+    except lifecycle.RunFinished as error:
+      return _end_again(run, options, config, cluster, error)
+    return _run_in(folder, options, config, cluster)
+
+
+def _end_again(
+  run: run_directory.RunDirectory,
+  options: Options,
+  config: config_lib.ExperimentConfig,
+  cluster: cluster_file.Cluster,
+  reason: lifecycle.RunFinished,
+) -> int:
+  """Of a run that was over: a scheduler has started the learner again, because it was lost after
+  its last checkpoint and before its end. Does what it did not come to."""
+  with run_directory.lock(run):
+    summary = summary_lib.complete(config, run, reason.last)
+    if not options.json:
+      print(
+        f'Over: {reason}\nTelling the actors at {cluster.learner}, for up to '
+        f'{end_notice.PATIENCE_S:g} s',
+        flush=True,
+      )
+    end_notice.serve(config, cluster.token, config.transport.port, threading.Event())
+  print(json.dumps(summary) if options.json else _summary_text(summary, run), flush=True)
+  return 0
+
+
+def _run_in(
+  folder: run_directory.RunDirectory,
+  options: Options,
+  config: config_lib.ExperimentConfig,
+  cluster: cluster_file.Cluster,
+) -> int:
+  progress = None
+  if not options.json:
+    print(
+      f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}\n'
+      f'Learner for {actors.num_actor_nodes(config)} actors at {cluster.learner}, '
+      f'listening on {cluster.listen}',
+      flush=True,
+    )
+    progress = cluster_progress.ClusterProgress()
+  if cluster.replay and options.saves_replay:
+    _show(
+      'Notice: checkpoints hold weights and counters only: the replay memory stays on '
+      f'{cluster.replay}'
+    )
+  outcome = lifecycle.run(
+    config,
+    folder,
+    launch=launcher_process.cluster_launch(cluster.path),
+    max_restarts=options.max_restarts,
+    show=train_command.above(progress),
+    progress=progress,
+  )
+  if progress is not None:
+    progress.finish()
+  if outcome.failure is not None or outcome.exit_code in (
+    processes.FAILURE_EXIT,
+    processes.USER_ERROR_EXIT,
+  ):
+    _show(summary_lib.failure_text(outcome.failure, folder))
+  if outcome.exit_code != processes.USER_ERROR_EXIT:
+    print(
+      json.dumps(outcome.summary) if options.json else _summary_text(outcome.summary, folder),
+      flush=True,
+    )
+  return outcome.exit_code
+
+
+def _summary_text(summary: dict, folder: run_directory.RunDirectory) -> str:
+  mean_return = summary['episode_return_last_100']
+  text = (
+    f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
+    f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, return of the '
+    f'last 100: {"-" if mean_return is None else format(mean_return, ".3g")}\n'
+  )
+  if checkpoint.newest(folder.checkpoints) is None:
+    return text.rstrip()  # nothing to play or to go on from
+  if summary['status'] == lifecycle.FINISHED:
+    return f'{text}Evaluate: seed-acme evaluate {train_command.shown(folder)}'
+  return f'{text}Resume: the same command again; the actors wait for it'
+
+
+def _show(text: str) -> None:
+  print(text, file=sys.stderr, flush=True)

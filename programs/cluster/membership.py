@@ -1,0 +1,64 @@
+"""How a node that was started by itself, on any host, comes into its run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import contextlib
+import logging
+import pathlib
+import sys
+import tempfile
+from typing import TypeVar
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.nodes import shared_settings
+from seed_acme.storage import run_directory
+from seed_acme.transport import grpc_client
+from seed_acme.transport import joining
+from seed_acme.transport import wire
+
+_T = TypeVar('_T')
+
+
+def member(
+  config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, name: str
+) -> grpc_client.GrpcMember:
+  """The connection by which this node asks the learner."""
+  logging.basicConfig(format=f'{name}: %(message)s', level=logging.WARNING)
+  settings = shared_settings.of(name.partition('/')[0], config)
+  return grpc_client.GrpcMember(
+    cluster.learner, cluster.token, joining.hello(name, settings), config.actor.connect_timeout_s
+  )
+
+
+def explained(call: Callable[[], _T], cluster: cluster_file.Cluster) -> _T:
+  """What the learner refuses is wrong input here."""
+  try:
+    return call()
+  except wire.Refused as error:
+    reason = str(error)
+    mend = (
+      'use the same token on every host'
+      if 'token' in reason
+      else 'start every node with the same --config and cluster file'
+    )
+    raise types.UserError(
+      f'the learner at {cluster.learner} refuses this node: {reason}: {mend}'
+    ) from None
+
+
+@contextlib.contextmanager
+def local_folder() -> Iterator[run_directory.RunDirectory]:
+  """A run folder that nobody else sees, for what nodes write into theirs."""
+  with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as path:
+    folder = run_directory.RunDirectory(pathlib.Path(path))
+    folder.logs.mkdir()
+    folder.checkpoints.mkdir()
+    yield folder
+
+
+def say(name: str, text: str) -> None:
+  """On standard error, where the other nodes of this host may write too."""
+  print(f'{name}: {text}', file=sys.stderr, flush=True)
