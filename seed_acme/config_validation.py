@@ -40,6 +40,11 @@ def validate(config: config_lib.ExperimentConfig) -> None:
     )
   if config.inference.strictly_on_policy:
     _check_strictly_on_policy(config)
+  if config.actor.python and config.transport.kind == 'courier':
+    raise types.UserError(
+      f'actor.python ({config.actor.python}) with transport.kind courier: courier is built for '
+      "the learner's Python only; set transport.kind grpc"
+    )
   _check_network(config)
   batch_size = sizes.inference_batch_size(config)
   if batch_size > sizes.num_environments(config):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from seed_acme.programs.reports import actor_python
 from seed_acme.programs.reports import doctor as doctor_lib
 from seed_acme.programs.system import processes
 
@@ -13,13 +14,15 @@ class DoctorArguments:
   """Say what of the stack is right or wrong on this machine, and how to mend it.
 
   json: print JSON.
+  python: examine the interpreter at this path, too: can actors run under it (actor.python)?
   """
 
   json: bool = False
+  python: str = ''
 
 
 def doctor(arguments: DoctorArguments) -> int:
   """Returns the exit code, that of a failure if something is wrong."""
-  checks = doctor_lib.run()
+  checks = doctor_lib.run() + actor_python.examine(arguments.python)
   print(doctor_lib.to_json(checks) if arguments.json else doctor_lib.to_text(checks))
   return processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0

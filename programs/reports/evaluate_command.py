@@ -29,6 +29,7 @@ class EvaluateArguments:
   video: show one more episode of the first run in this file, .mp4 or .gif.
   max_video_steps: agent steps after which the video is cut.
   trust_run_dir: import the code outside seed_acme that the run folders name.
+  python: interpreter that the environments run under, in place of the run's (actor.python).
   json: print one record; of several runs {"runs": [...], "human_normalized": ...}.
   """
 
@@ -38,6 +39,7 @@ class EvaluateArguments:
   video: str = ''
   max_video_steps: int = video_lib.MAX_STEPS
   trust_run_dir: bool = False
+  python: str = ''
   json: bool = False
 
 
@@ -76,6 +78,7 @@ def evaluate(arguments: EvaluateArguments) -> int:
     None if arguments.json else Progress(sys.stderr),
     greedy=not arguments.sampled,
     trust=arguments.trust_run_dir,
+    python=arguments.python,
   )
   summary = evaluation.human_normalized_summary(records)
   if arguments.json:

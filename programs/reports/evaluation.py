@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
+import dataclasses
 import itertools
 import math
 import sys
@@ -65,13 +66,16 @@ class Loaded(NamedTuple):
   counts: counting.Counts
 
 
-def load(run_dir: str, trust: bool = False) -> Loaded:
+def load(run_dir: str, trust: bool = False, python: str = '') -> Loaded:
   """With the weights of the newest checkpoint.
 
   Says so on standard error where that is not whole and the one before it is taken.
+  python: in place of the run's `actor.python`; '' = that.
   """
   run = opening.open_run(run_dir)
   config = saved_config.load(run.config, trust_lib.Trust(everything=trust))
+  if python:
+    config = dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=python))
   saved = checkpoint.load_found(
     run.path, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
   )
@@ -93,6 +97,7 @@ def evaluate(
   progress: Progress | None = None,
   greedy: bool = True,
   trust: bool = False,
+  python: str = '',
 ) -> dict[str, Any]:
   """Plays `num_episodes` episodes from the newest checkpoint.
 
@@ -105,11 +110,11 @@ def evaluate(
   agent steps after which it is cut.
   greedy: the likeliest action (R2D2: with its evaluation epsilon); False = as in training, drawn
   from the policy (R2D2: with the epsilon of each environment).
-  trust: import code outside seed_acme that the run folder names.
+  trust: import code outside seed_acme that the run folder names. python: as in `load`.
   """
   _check_counts(num_episodes, max_video_steps)
   writer = video_lib.Writer(video) if video else None
-  loaded = load(run_dir, trust)
+  loaded = load(run_dir, trust, python)
   config = loaded.config
   seed = config.seed + 1 if seed is None else seed
 
@@ -147,6 +152,7 @@ def evaluate_runs(
   progress: Progress | None = None,
   greedy: bool = True,
   trust: bool = False,
+  python: str = '',
 ) -> list[dict[str, Any]]:
   """`evaluate` of each run in turn; the video shows the first.
 
@@ -156,7 +162,15 @@ def evaluate_runs(
     checkpoint.find(opening.open_run(run_dir).path)
   return [
     evaluate(
-      run_dir, num_episodes, None, '' if i else video, max_video_steps, progress, greedy, trust
+      run_dir,
+      num_episodes,
+      None,
+      '' if i else video,
+      max_video_steps,
+      progress,
+      greedy,
+      trust,
+      python,
     )
     for i, run_dir in enumerate(run_dirs)
   ]

@@ -83,7 +83,7 @@ def train(request: Request) -> int:
       f'{extras.install_command("vertex")}'
     )
   door.check([config])  # last, since it takes the longest
-  program = _program(config, url)
+  program = _program(cloud_image.with_its_python(config), url)
   replicas = [
     (machine, actors.num_actor_nodes(config) if group == 'actor' else 1)
     for group, machine in machines.items()
@@ -216,6 +216,7 @@ def _stage(
   """The graph, and of each of its groups the code, the requirements and the image."""
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
+  actor = cloud_stage.actor_python(config.actor.python)
   saving_s = math.ceil(replay_size.saving_seconds(replay_size.replay_bytes(config)))
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
     parts = {}
@@ -225,11 +226,12 @@ def _stage(
       if request.cloud.code:
         cloud_stage.stage_code(request.cloud.code, code)
       lines = code.with_suffix('.txt')
-      lines.write_text('\n'.join(requirements[group]) + '\n', encoding='utf-8')
+      cloud_stage.write_lines(requirements[group], lines)
+      if actor.version:
+        cloud_stage.write_lines(actor.requirements, code / cloud_image.ACTOR_REQUIREMENTS)
       environment = processes.environment_elsewhere(_KINDS[group], saving_s)
-      parts[group] = vertex_job.Part(
-        machine, cloud_image.make(bool(machine.accelerator), environment), code, lines
-      )
+      image = cloud_image.make(bool(machine.accelerator), environment, actor.version)
+      parts[group] = vertex_job.Part(machine, image, code, lines)
     return vertex_job.stage(program, request.cloud, parts, folder)
 
 

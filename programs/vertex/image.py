@@ -6,7 +6,11 @@ The base images are those of `Dockerfile` and `Dockerfile.gpu`; a test holds the
 from __future__ import annotations
 
 from collections.abc import Mapping
+import dataclasses
 from typing import NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme.envs.interpreters import interpreter
 
 PYTHON_IMAGE = 'python:3.10-slim-bookworm'
 # TensorFlow 2.8 wants CUDA 11.2 and cuDNN 8.1.
@@ -36,6 +40,12 @@ _PINS = f'/{APP}/pins.txt'
 _LIBRARIES = ('libegl1', 'libgl1', 'libglib2.0-0')  # of OpenCV and MuJoCo
 
 
+# Of the interpreter that actors run environments under, where that is another one.
+_ACTOR_PREFIX = '/opt/actor'
+ACTOR_PYTHON = f'{_ACTOR_PREFIX}/bin/python'
+ACTOR_REQUIREMENTS = 'actor_requirements.txt'  # in the folder of the code
+
+
 class Image(NamedTuple):
   """base: of FROM. instructions: lines that follow it."""
 
@@ -43,8 +53,12 @@ class Image(NamedTuple):
   instructions: tuple[str, ...]
 
 
-def make(has_accelerator: bool, environment: Mapping[str, str]) -> Image:
-  """The image of a kind of node; environment: variables that it runs with."""
+def make(has_accelerator: bool, environment: Mapping[str, str], actor_version: str = '') -> Image:
+  """The image of a kind of node.
+
+  environment: variables that it runs with. actor_version: such as 3.12, of a second interpreter
+    with what `ACTOR_REQUIREMENTS` lists; '' = none.
+  """
   libraries = _LIBRARIES + (_LIBRARIES_OF_PYTHON if has_accelerator else ())
   install = (
     f'RUN {_WITHOUT_NVIDIA if has_accelerator else ""}apt-get update '
@@ -67,7 +81,26 @@ def make(has_accelerator: bool, environment: Mapping[str, str]) -> Image:
       f"RUN grep -E '{_PIN}' requirements.txt > {_PINS}",
       f'ENV PIP_CONSTRAINT={_PINS}',
       'RUN python -m pip install --no-cache-dir -r requirements.txt',
+      *(_second_interpreter(actor_version, has_accelerator) if actor_version else ()),
       f'COPY {APP}/ ./',
       *(f'ENV {name}="{value}"' for name, value in sorted(environment.items())),
     ),
+  )
+
+
+def with_its_python(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
+  """The configuration of nodes in an image: its second interpreter has a path of its own."""
+  if interpreter.is_this_one(config.actor.python):
+    return dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=''))
+  return dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=ACTOR_PYTHON))
+
+
+def _second_interpreter(version: str, has_accelerator: bool) -> tuple[str, ...]:
+  """Beside the first, which keeps the names `python` and `pip`."""
+  release = 'bullseye' if has_accelerator else 'bookworm'  # as the interpreters above
+  return (
+    f'COPY --from=python:{version}-slim-{release} /usr/local {_ACTOR_PREFIX}',
+    f'RUN echo {_ACTOR_PREFIX}/lib > /etc/ld.so.conf.d/actor.conf && ldconfig',
+    f'COPY {APP}/{ACTOR_REQUIREMENTS} {ACTOR_REQUIREMENTS}',
+    f'RUN PIP_CONSTRAINT= {ACTOR_PYTHON} -m pip install --no-cache-dir -r {ACTOR_REQUIREMENTS}',
   )

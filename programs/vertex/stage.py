@@ -14,25 +14,44 @@ import pathlib
 import re
 import shutil
 import stat
-from typing import Any
+from typing import Any, NamedTuple
 
 from packaging import requirements as requirements_lib
 
 import seed_acme
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.envs import registry as environments
+from seed_acme.envs.interpreters import interpreter
 from seed_acme.storage import saved_config
 
 PACKAGE = 'seed_acme'
 _SUFFIXES = ('.py', '.typed')
 _CPU_TENSORFLOW, _GPU_TENSORFLOW = 'tensorflow-cpu', 'tensorflow'
 _ALWAYS = ('google-auth',)  # of tensorflow's file system, which finds the credentials itself
-# Of an environment's id, the extra of setup.py that brings what it needs.
-_EXTRAS = {'atari': 'atari', 'gymnasium': 'gymnasium', 'gym': 'gym', 'dm_control': 'dm-control'}
-_OF_EXTRA = re.compile(rf'({"|".join(_EXTRAS)}):|.*-v\d+$')  # ids that are no modules
 _MODULE = re.compile(r'[A-Za-z_]\w*([.:][A-Za-z_]\w*)+')
 _SKIPPED = ('.*', '__pycache__', '*.pyc', '*.egg-info', 'runs', 'build', 'dist', 'node_modules')
 _MAX_CODE_BYTES = 100_000_000
+
+
+class ActorPython(NamedTuple):
+  """The interpreter of `actor.python` as an image repeats it; version '' = none."""
+
+  version: str
+  requirements: list[str]
+
+
+def actor_python(python: str) -> ActorPython:
+  """Its version, such as 3.12, and the exact packages that are installed there."""
+  if interpreter.is_this_one(python):
+    return ActorPython('', [])
+  version = '.'.join(map(str, interpreter.probe(python).version[:2]))
+  return ActorPython(version, interpreter.installed(python))
+
+
+def write_lines(lines: Iterable[str], path: pathlib.Path) -> None:
+  """A file of requirements."""
+  path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
 
 
 def stage_package(folder: pathlib.Path) -> None:
@@ -123,11 +142,10 @@ def _lines_of_user(path: str) -> list[str]:
 
 
 def _extras(config: config_lib.ExperimentConfig) -> list[str]:
-  id_ = config.environment.id
-  kind = id_.partition(':')[0]
-  extras = [_EXTRAS[kind]] if kind in _EXTRAS else []
-  if not extras and re.search(r'-v\d+$', id_):
-    extras = ['gym']
+  if not interpreter.is_this_one(config.actor.python):
+    return []  # what environments need is in the other interpreter
+  extra = environments.find(config.environment.id).extra
+  extras = [extra] if extra else []
   return [
     *extras,
     *(['mujoco'] if _is_installed('mujoco') and extras in (['gym'], ['gymnasium']) else []),
@@ -158,10 +176,11 @@ def _named_modules(value: Any, field: str) -> Iterator[tuple[str, str]]:
   elif isinstance(value, list):
     for item in value:
       yield from _named_modules(item, field)
-  elif isinstance(value, str) and not _OF_EXTRA.match(value):
-    # An environment may be named with a dot in place of the colon.
-    if _MODULE.fullmatch(value) and (':' in value or field == 'environment.id'):
+  elif field == 'environment.id':
+    if environments.named_code(value):
       yield field, value
+  elif isinstance(value, str) and _MODULE.fullmatch(value) and ':' in value:
+    yield field, value
 
 
 def _distribution_of(module: str) -> str | None:

@@ -69,7 +69,7 @@ def make(
 def _make(
   config: config_lib.EnvironmentConfig, num_environments: int, seed: int, renders: bool
 ) -> core.VectorEnvironment:
-  suite = _find(config.id)
+  suite = find(config.id)
   actions, settings = None, config.settings
   if suite.scales_actions:
     actions, settings = action_scaling.split(config.id, settings)
@@ -106,7 +106,7 @@ def check(config: config_lib.EnvironmentConfig) -> None:
   An id that does not exist (the message names near ones), a setting that is not accepted
   (it names the accepted ones), a package that is not installed (it names the extra).
   """
-  suite = _find(config.id)
+  suite = find(config.id)
   suite.require_packages(config.id)
   try:
     suite.check(config)
@@ -114,7 +114,8 @@ def check(config: config_lib.EnvironmentConfig) -> None:
     raise types.UserError(f'{error}{settings_lib.near(config.id, _known_ids())}') from error
 
 
-def _find(environment_id: str) -> suite_lib.Suite:
+def find(environment_id: str) -> suite_lib.Suite:
+  """The suite that has it; `types.UserError` where none has."""
   for suite in SUITES:
     if suite.matches(environment_id):
       return suite

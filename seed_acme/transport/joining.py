@@ -13,16 +13,24 @@ import json
 import threading
 import time
 
+import seed_acme
 from seed_acme.transport import wire
 
-PROTOCOL = 2
+PROTOCOL = 3
 STARTS_BETWEEN_RESUMPTIONS = 1000  # of one node, before seeds of environments recur
 _MAX_DIFFERENCES = 3  # named in a refusal
 
 
 def hello(node: str, settings: Mapping[str, str]) -> bytes:
   """node: `actor/3`. settings: what it was started with, by name, as text."""
-  return json.dumps({'protocol': PROTOCOL, 'node': node, 'settings': dict(settings)}).encode()
+  return json.dumps(
+    {
+      'protocol': PROTOCOL,
+      'version': seed_acme.__version__,
+      'node': node,
+      'settings': dict(settings),
+    }
+  ).encode()
 
 
 def parse_welcome(message: bytes) -> wire.Start:
@@ -54,6 +62,11 @@ class Members:
       raise ValueError(
         f'{node} speaks protocol {protocol}, the learner {PROTOCOL}: '
         'install the same version of seed_acme on all hosts'
+      )
+    if said.get('version') != seed_acme.__version__:
+      raise ValueError(
+        f'{node} has version {said.get("version")} of seed_acme, the learner '
+        f'{seed_acme.__version__}: install the same version on all hosts'
       )
     ours = self._settings.get(node.partition('/')[0])
     if ours is None:

@@ -29,6 +29,10 @@ import importlib.util, json, sys
 missing = [name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]
 print(json.dumps({'version': list(sys.version_info[:3]), 'missing': missing}))
 """
+_LIST = """
+import importlib.metadata, json
+print(json.dumps([[d.metadata['Name'], d.version] for d in importlib.metadata.distributions()]))
+"""
 HOW_TO_MAKE = 'make one with: seed-acme actor-env FOLDER --python=python3.12'
 
 
@@ -89,6 +93,12 @@ def probe(python: str, modules: tuple[str, ...] = REQUIRED) -> Found:
   """Asks it; `types.UserError` where it does not start, or does not answer."""
   record = _asked(python, _PROBE, *modules)
   return Found(tuple(record['version']), tuple(record['missing']))
+
+
+def installed(python: str) -> list[str]:
+  """`name==version` of the packages there, sorted; without those that install others."""
+  names = {f'{name}=={version}' for name, version in _asked(python, _LIST)}
+  return sorted(name for name in names if not name.startswith(('pip==', 'setuptools==', 'wheel==')))
 
 
 def _asked(python: str, code: str, *arguments: str) -> Any:

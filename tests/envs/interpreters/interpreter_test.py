@@ -1,0 +1,103 @@
+"""Which interpreters can run environments, and what the others are told."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import seed_acme
+from seed_acme import types
+from seed_acme.envs.interpreters import interpreter
+from tests.envs.interpreters import pythons
+
+
+def test_the_learners_own_interpreter_needs_nothing():
+  for python in ('', sys.executable):
+    assert interpreter.is_this_one(python)
+    assert interpreter.variables(python) == {}
+    interpreter.require(python)
+  assert interpreter.command('', 'a.module') == [sys.executable, '-m', 'a.module']
+
+
+def test_another_one_is_started_with_this_package(tmp_path, monkeypatch):
+  monkeypatch.setenv('PYTHONPATH', '/somewhere')
+  python = pythons.this_one(tmp_path)
+  assert not interpreter.is_this_one(python)
+  variables = interpreter.variables(python)
+  folder, rest = variables['PYTHONPATH'].split(os.pathsep)
+  assert rest == '/somewhere'
+  assert os.listdir(folder) == ['seed_acme']  # nothing beside it would hide what is installed
+  done = subprocess.run(
+    [python, '-c', 'import seed_acme; print(seed_acme.__file__)'],
+    env={**os.environ, 'PYTHONPATH': folder},
+    capture_output=True,
+    text=True,
+    check=True,
+    cwd=tmp_path,
+  )
+  assert os.path.realpath(done.stdout.strip()) == os.path.realpath(seed_acme.__file__)
+
+
+def test_the_link_is_mended_and_may_be_made_twice(tmp_path, monkeypatch):
+  monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))
+  interpreter._folder_of_package.cache_clear()
+  folder = interpreter._folder_of_package()
+  assert tmp_path in folder.parents
+  (folder / 'seed_acme').unlink()
+  (folder / 'seed_acme').symlink_to('/nowhere')  # of a checkout that has moved
+  interpreter._folder_of_package.cache_clear()
+  assert interpreter._folder_of_package() == folder
+  assert (folder / 'seed_acme' / '__init__.py').exists()
+  interpreter._folder_of_package.cache_clear()
+
+
+def test_without_a_home_that_can_be_written_to(tmp_path, monkeypatch):
+  (tmp_path / 'file').write_text('')
+  monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'file'))
+  interpreter._folder_of_package.cache_clear()
+  assert (interpreter._folder_of_package() / 'seed_acme' / '__init__.py').exists()
+  interpreter._folder_of_package.cache_clear()
+
+
+@pytest.mark.parametrize(
+  ('make', 'message'),
+  [
+    (lambda folder: str(folder / 'nothing'), r'nothing\) cannot be started: No such file'),
+    (lambda folder: str(folder), r'cannot be started: Permission denied'),
+    (lambda folder: pythons.script(folder, 'echo hello'), r'is no Python that works'),
+    (
+      lambda folder: pythons.script(folder, 'echo shim >&2; exit 127'),
+      r'is no Python that works \(exit code 127: shim\)',
+    ),
+    (lambda folder: pythons.saying(folder, [3, 9, 1]), r'is Python 3\.9\.1: .* 3\.10 to 3\.13'),
+    (lambda folder: pythons.saying(folder, [3, 14, 0]), r'is Python 3\.14\.0: .* 3\.10 to 3\.13'),
+    (
+      lambda folder: pythons.saying(folder, [3, 12, 1], ['grpc', 'tree']),
+      r'Python 3\.12\.1\) lacks grpc, tree: .*actor-env',
+    ),
+  ],
+)
+def test_what_cannot_serve_is_refused_with_the_way_to_one_that_can(tmp_path, make, message):
+  with pytest.raises(types.UserError, match=message) as raised:
+    interpreter.require(make(tmp_path))
+  assert 'actor-env' in str(raised.value)
+
+
+def test_a_name_is_looked_up_on_the_path(tmp_path, monkeypatch):
+  pythons.saying(tmp_path, [3, 12, 1])
+  os.rename(tmp_path / 'python', tmp_path / 'python_of_the_test')
+  monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+  assert interpreter.probe('python_of_the_test').version == (3, 12, 1)
+  command = interpreter.command('python_of_the_test', 'm')
+  assert command[0] == str(tmp_path / 'python_of_the_test')
+
+
+def test_installed_packages_are_named_with_their_versions():
+  import numpy as np
+
+  found = interpreter.installed(sys.executable)
+  assert f'numpy=={np.__version__}' in found
+  assert not [name for name in found if name.startswith(('pip==', 'setuptools=='))]
+  assert pathlib.Path(sys.executable).exists()

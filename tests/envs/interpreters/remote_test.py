@@ -1,0 +1,161 @@
+"""Environments in a process of an interpreter that is this one, but does not look it."""
+
+import os
+import sys
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.envs import registry
+from seed_acme.envs.interpreters import remote
+from seed_acme.testing import environment_contract
+from tests.envs.interpreters import pythons
+
+_MINE = 'tests.envs.interpreters.remote_environments'
+_BLIND = 'seed_acme.testing.environments:TruncatingEnvironment'
+_TIMEOUT_S = 60.0
+
+
+@pytest.fixture(scope='module')
+def python(tmp_path_factory):
+  return pythons.this_one(tmp_path_factory.mktemp('python'))
+
+
+def _config(name, **settings):
+  return config_lib.EnvironmentConfig(name, settings)
+
+
+def _make(python, name, num_environments=2, renders=False, timeout_s=_TIMEOUT_S, **settings):
+  config = _config(name, **settings)
+  return remote.RemoteEnvironment(config, python, num_environments, 1, renders, timeout_s)
+
+
+def _zeros(environment):
+  return np.zeros(environment.num_environments, np.int32)
+
+
+class TestNestedContract(environment_contract.EnvironmentContract):
+  """Of an environment whose observations and actions are nests."""
+
+  @pytest.fixture(autouse=True)
+  def _python(self, python):
+    self._path = python
+
+  def make_environment(self, num_environments, seed):
+    config = _config('seed_acme.testing.environments:NestedEnvironment')
+    return remote.RemoteEnvironment(config, self._path, num_environments, seed, False, _TIMEOUT_S)
+
+
+def test_it_is_the_environment_that_would_be_here(python):
+  here = registry.make(_config('catch', rows=5), 3, seed=1)
+  there = _make(python, 'catch', 3, rows=5)
+  assert there.spec == here.spec
+  rows = [(here.reset(), there.reset())]
+  actions = np.random.default_rng(1).integers(0, 3, (40, 3)).astype(np.int32)
+  rows += [(here.step(action), there.step(action)) for action in actions]
+  for ours, theirs in rows:
+    environment_contract.assert_equal_rows(ours, theirs)
+  there.close()
+  here.close()
+
+
+def test_wrong_input_is_wrong_input_here_too(python):
+  with pytest.raises(types.UserError, match="has no setting 'rowz': expected rows"):
+    _make(python, 'catch', rowz=3)
+  with pytest.raises(types.UserError, match='near: catch'):
+    remote.check(_config('catsh'), python, _TIMEOUT_S)
+  remote.check(_config('catch'), python, _TIMEOUT_S)
+
+
+def test_what_an_environment_raises_is_told_with_its_place(python):
+  environment = _make(python, f'{_MINE}:ending', how='raises')
+  environment.reset()
+  environment.step(_zeros(environment))
+  with pytest.raises(
+    remote.EnvironmentFailed,
+    match=r'ZeroDivisionError: the floor is missing \(remote_environments.py:\d+\)',
+  ):
+    environment.step(_zeros(environment))
+  environment.close()
+
+
+def test_a_failure_stays_one(python):
+  environment = _make(python, f'{_MINE}:ending', how='fails')
+  environment.reset()
+  environment.step(_zeros(environment))
+  with pytest.raises(types.Failure, match='a disk is full'):
+    environment.step(_zeros(environment))
+  environment.close()
+
+
+def test_a_process_that_dies_is_an_error_that_says_how(python):
+  environment = _make(python, f'{_MINE}:ending', how='dies')
+  environment.reset()
+  environment.step(_zeros(environment))
+  with pytest.raises(remote.EnvironmentFailed, match='was lost: killed by signal 9'):
+    environment.step(_zeros(environment))
+  environment.close()
+
+
+def test_one_that_is_never_made_is_given_up(python):
+  before = set(psutil.Process().children(recursive=True))
+  with pytest.raises(types.Failure, match=r'no answer within 2 s \(actor.reset_timeout_s\)'):
+    _make(python, f'{_MINE}:ending', timeout_s=2.0, how='hangs when made')
+  assert set(psutil.Process().children(recursive=True)) <= before
+
+
+def test_pictures_cross(python):
+  environment = _make(python, f'{_MINE}:drawn', renders=True)
+  assert environment.can_render
+  environment.reset()
+  np.testing.assert_array_equal(environment.render(), np.full((4, 5, 3), 7, np.uint8))
+  environment.close()
+  with pytest.raises(types.UserError, match='cannot show its screen'):
+    _make(python, _BLIND, renders=True)
+  blind = _make(python, _BLIND)
+  assert not blind.can_render
+  blind.close()
+
+
+def test_what_it_prints_disturbs_nothing(python):
+  environment = _make(python, f'{_MINE}:talking')
+  assert (environment.reset().step_type == types.FIRST).all()
+  environment.close()
+
+
+def test_its_process_ends_with_it(python):
+  before = set(psutil.Process().children(recursive=True))
+  environment = _make(python, 'catch')
+  [process] = set(psutil.Process().children(recursive=True)) - before
+  environment.close()
+  assert not process.is_running()
+
+
+def test_its_process_ends_when_ours_is_killed(python, tmp_path):
+  code = (
+    'import os, sys\n'
+    'from seed_acme import config\n'
+    'from seed_acme.envs.interpreters import remote\n'
+    'of = config.EnvironmentConfig("catch")\n'
+    f'made = remote.RemoteEnvironment(of, {python!r}, 1, 1, False, 60)\n'
+    'print(made._process._process.pid, flush=True)\n'
+    'os.kill(os.getpid(), 9)\n'
+  )
+  done = psutil.subprocess.run(
+    [sys.executable, '-c', code], stdout=psutil.subprocess.PIPE, text=True, check=False
+  )
+  pid = int(done.stdout)
+  give_up = time.monotonic() + 30
+  while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+    assert time.monotonic() < give_up, 'the process of the environments outlives ours'
+    time.sleep(0.05)
+  assert os.getpid() != pid
+
+
+def test_what_there_is_can_be_listed(python):
+  there = remote.known_environments(python, _TIMEOUT_S)
+  assert there == registry.known_environments()
