@@ -184,6 +184,7 @@ _OF_NO_MODULE = {
     'evaluate',
     'finished_run',
     'learner_failure',
+    'other_pythons',
     'other_ways',
     'r2d2_evaluate',
     'replay_killed',

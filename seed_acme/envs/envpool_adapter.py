@@ -84,7 +84,7 @@ class Envpool:
         [vector.narrow_spec(_shown(spec)) for spec in self._observation.leaves]
       ),
       action=tree.map_structure(lambda spec: vector.narrow_inwards(_without_limits(spec)), action),
-      frames_per_step=config.get('frame_skip', 1) if is_atari(level) else 1,
+      frames_per_step={**_settings(level), **config}['frame_skip'] if is_atari(level) else 1,
     )
     self._action = vector.Structure(self.spec.action)
     self._dtypes = [spec.dtype for spec in vector.Structure(self.spec.observation).leaves]
@@ -236,6 +236,12 @@ def check(level: str, settings: dict[str, Any]) -> None:
       raise types.UserError(
         f"environment 'envpool:{level}': {name} ({value!r}) must be of type {kind.__name__}"
       )
+
+  # It divides by this number.
+  if settings.get('noop_max', 1) < 1:
+    raise types.UserError(
+      f"environment 'envpool:{level}': noop_max ({settings['noop_max']}) must be >= 1"
+    )
 
 
 def is_atari(level: str) -> bool:

@@ -1,0 +1,48 @@
+"""Interpreters other than the learner's, with what actors need and envpool: made once for all.
+
+A machine without a Python 3.11 and a 3.12 fails here: what runs under them is half of the promise.
+"""
+
+import contextlib
+import fcntl
+import pathlib
+import subprocess
+import sys
+
+VERSIONS = ('3.11', '3.12')
+_COMMAND = pathlib.Path(sys.executable).with_name('seed-acme')
+_HANG_S = 900.0
+
+
+@contextlib.contextmanager
+def _only_one(path):
+  """Of the processes that run tests side by side."""
+  with open(path, 'w') as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    yield
+
+
+def make(folder, version):
+  """The path of an interpreter. folder: that all processes of this test run share."""
+  made = pathlib.Path(folder) / f'actor-{version}'
+  stamp = made / 'complete'
+  with _only_one(pathlib.Path(folder) / f'actor-{version}.lock'):
+    if not stamp.exists():
+      done = subprocess.run(
+        [_COMMAND, 'actor-env', made, f'--python={version}', '--extras', 'envpool'],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_HANG_S,
+        check=False,
+      )
+      assert done.returncode == 0, done.stdout[-3000:]
+      assert f'Actors run there with --config.actor.python={made}/bin/python' in done.stdout
+      stamp.touch()
+  return str(made / 'bin' / 'python')
+
+
+def shared_folder(tmp_path_factory):
+  """One for all workers of pytest-xdist."""
+  base = tmp_path_factory.getbasetemp()
+  return base.parent if base.name.startswith('popen-') else base
