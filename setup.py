@@ -106,9 +106,9 @@ _COMMAND_REQUIRES = ['absl-py>=1.0', 'packaging>=21', 'psutil>=5.9', 'tyro>=0.9'
 
 def version() -> str:
   """`seed_acme.__version__`, without importing it: its links may not be there yet."""
-  text = (_ROOT / 'seed_acme' / '__init__.py').read_text(encoding='utf-8')
+  text = (_ROOT / 'seed_acme' / 'version.py').read_text(encoding='utf-8')
   found = re.search(r"^__version__ = '([^']+)'", text, re.MULTILINE)
-  assert found, 'seed_acme/__init__.py names no __version__'
+  assert found, 'seed_acme/version.py names no __version__'
   return found[1]
 
 

@@ -196,7 +196,7 @@ def list_everything(argv: list[str]) -> int:
 
 
 def doctor(argv: list[str]) -> int:
-  from seed_acme.programs.reports import doctor_command
+  from seed_acme.programs.doctor import command as doctor_command
 
   return doctor_command.doctor(parsing.parse(doctor_command.DoctorArguments, argv, 'doctor'))
 

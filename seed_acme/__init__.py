@@ -15,7 +15,8 @@ for _name in _LINKED:
       '`git config --global core.symlinks true`.'
     )
 
-__version__ = '0.1.0'  # written here only; setup.py reads it
+from seed_acme.version import __version__ as __version__  # noqa: E402 - after the check above
+
 __all__ = [
   'TrainingFailed',
   'UserError',

@@ -196,7 +196,7 @@ _OF_NO_MODULE = {
     'tensors',
     'wrong_input',
   ],
-  'programs/cluster': ['manifest'],
+  'programs/cluster': ['manifest', 'node'],
   'programs/inspection': ['inspect'],
   'programs/vertex': ['dry_run', 'vertex'],
   'replay': ['lost_samples'],

@@ -56,7 +56,7 @@ _RECORDS = {
   'inspect': ('seed_acme.programs.inspection.command', 'InspectArguments'),
   'bench': ('seed_acme.programs.benchmark.command', 'BenchArguments'),
   'list': ('seed_acme.programs.reports.list_command', 'ListArguments'),
-  'doctor': ('seed_acme.programs.reports.doctor_command', 'DoctorArguments'),
+  'doctor': ('seed_acme.programs.doctor.command', 'DoctorArguments'),
   'actor-env': ('seed_acme.programs.actor_environment.command', 'ActorEnvArguments'),
 }
 

@@ -96,7 +96,7 @@ def main() -> int:
 
 
 def _check_all(configs: Sequence[config_lib.ExperimentConfig]) -> None:
-  from seed_acme.programs.reports import doctor
+  from seed_acme.programs.doctor import examination as doctor
 
   specs: dict[str, types.EnvironmentSpec] = {}
   wrong = [found for found in doctor.versions() if found.state == 'wrong']

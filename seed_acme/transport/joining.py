@@ -13,7 +13,7 @@ import json
 import threading
 import time
 
-import seed_acme
+from seed_acme import version
 from seed_acme.transport import wire
 
 PROTOCOL = 3
@@ -24,12 +24,7 @@ _MAX_DIFFERENCES = 3  # named in a refusal
 def hello(node: str, settings: Mapping[str, str]) -> bytes:
   """node: `actor/3`. settings: what it was started with, by name, as text."""
   return json.dumps(
-    {
-      'protocol': PROTOCOL,
-      'version': seed_acme.__version__,
-      'node': node,
-      'settings': dict(settings),
-    }
+    {'protocol': PROTOCOL, 'version': version.__version__, 'node': node, 'settings': dict(settings)}
   ).encode()
 
 
@@ -63,10 +58,10 @@ class Members:
         f'{node} speaks protocol {protocol}, the learner {PROTOCOL}: '
         'install the same version of seed_acme on all hosts'
       )
-    if said.get('version') != seed_acme.__version__:
+    if said.get('version') != version.__version__:
       raise ValueError(
         f'{node} has version {said.get("version")} of seed_acme, the learner '
-        f'{seed_acme.__version__}: install the same version on all hosts'
+        f'{version.__version__}: install the same version on all hosts'
       )
     ours = self._settings.get(node.partition('/')[0])
     if ours is None:

@@ -215,7 +215,7 @@ def test_light_modules_bring_no_heavy_ones():
 import sys
 import seed_acme.utils.counting, seed_acme.utils.timing
 import seed_acme.storage.run_directory, seed_acme.storage.saved_config
-import seed_acme.programs.reports.plot, seed_acme.programs.reports.doctor
+import seed_acme.programs.reports.plot, seed_acme.programs.doctor.examination
 import seed_acme.loggers.csv_file, seed_acme.loggers.terminal, seed_acme.loggers.composite
 import seed_acme.loggers.tensorboard
 heavy = {'tensorflow', 'reverb', 'sonnet', 'launchpad', 'courier', 'matplotlib'}

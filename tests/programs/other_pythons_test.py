@@ -12,7 +12,7 @@ from seed_acme import types
 from seed_acme.configs import registry as configs
 from seed_acme.envs import experiment_environments
 from seed_acme.envs import registry
-from seed_acme.programs.reports import actor_python
+from seed_acme.programs.doctor import actor_python
 from seed_acme.testing import environment_contract
 from tests import actor_pythons
 
@@ -130,11 +130,11 @@ class TestFootball(_Contract):
 
 def test_pong_is_the_same_game_as_the_other_adapters(newest):
   theirs = experiment_environments.make(
-    _experiment(newest, 'envpool:Pong-v5', noop_max=1, max_episode_steps=50), 2, 1
+    _experiment(newest, 'envpool:Pong-v5', noop_max=1, max_episode_steps=120), 2, 1
   )
   ours = registry.make(
     config_lib.EnvironmentConfig(
-      'atari:Pong', {'max_num_noops': 1, 'max_frames': 200, 'vectorized': False}
+      'atari:Pong', {'max_num_noops': 1, 'max_frames': 480, 'vectorized': False}
     ),
     2,
     1,
@@ -142,7 +142,7 @@ def test_pong_is_the_same_game_as_the_other_adapters(newest):
   assert theirs.spec.frames_per_step == ours.spec.frames_per_step == 4
   assert theirs.spec.observation.shape == ours.spec.observation.shape
   rows = [(theirs.reset(), ours.reset())]
-  for action in np.random.default_rng(1).integers(0, 18, (200, 2)).astype(np.int32):
+  for action in np.random.default_rng(1).integers(0, 18, (280, 2)).astype(np.int32):
     rows.append((theirs.step(action), ours.step(action)))
   theirs.close()
   ours.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from seed_acme import core
+from seed_acme import version
 from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
 from seed_acme.transport import wire
@@ -62,6 +63,15 @@ class TestJoin:
   def test_a_node_that_does_not_fit_is_refused(self, rig, change, words):
     with pytest.raises(wire.Refused, match=words):
       self.member(rig, **change).join()
+
+  def test_another_version_is_refused_in_one_line(self, rig, monkeypatch):
+    with monkeypatch.context() as patched:
+      patched.setattr(version, '__version__', '9.9')
+      member = self.member(rig, seed='1')
+    with pytest.raises(
+      wire.Refused, match=f'actor/0 has version 9.9 of seed_acme, the learner {version.__version__}'
+    ):
+      member.join()
 
   def test_a_learner_that_does_not_come_is_an_error(self, rig):
     rig.stop_transport()

@@ -17,7 +17,6 @@ import sys
 import tempfile
 from typing import Any, NamedTuple
 
-import seed_acme
 from seed_acme import types
 
 OLDEST, NEWEST = (3, 10), (3, 13)  # that it is tried with
@@ -140,7 +139,7 @@ def _folder_of_package() -> pathlib.Path:
   The package's own folder may have a whole installation beside it, which would hide that of the
   other interpreter.
   """
-  package = pathlib.Path(seed_acme.__file__).resolve().parent
+  package = pathlib.Path(types.__file__).resolve().parent
   name = hashlib.sha256(str(package).encode()).hexdigest()[:16]
   cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
   folder = pathlib.Path(cache) / 'seed_acme' / 'package' / name

@@ -12,7 +12,7 @@ from seed_acme import config_validation
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.configs import registry
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.building import build
 from seed_acme.programs.front_end import attempt
 from seed_acme.programs.front_end import lifecycle

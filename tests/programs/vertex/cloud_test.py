@@ -15,6 +15,7 @@ from seed_acme.configs import registry
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import image as cloud_image
 from seed_acme.programs.vertex import stage as cloud_stage
+from tests.envs.interpreters import pythons
 
 _ROOT = pathlib.Path(__file__).parents[3]
 _GOOD = cloud_lib.CloudConfig(project='my-project-123', bucket='gs://my-bucket')
@@ -204,6 +205,25 @@ def test_code_that_cannot_go_into_an_image_is_refused(tmp_path, monkeypatch):
   (tmp_path / 'data').write_text('12345678901')
   with pytest.raises(types.UserError, match='holds more than'):
     cloud_stage.check_code(str(tmp_path))
+
+
+def test_the_image_repeats_the_interpreter_of_the_actors(tmp_path):
+  python = pythons.this_one(tmp_path)
+  config = registry.load('atari_vtrace')
+  config = dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=python))
+  wanted = _pins(cloud_stage.requirements(config, '', '', has_accelerator=False))
+  assert 'ale-py' not in wanted  # environments need it, and those are elsewhere
+  actor = cloud_stage.actor_python(python)
+  assert actor.version == '3.10' and any(line.startswith('ale-py==') for line in actor.requirements)
+  image = cloud_image.make(False, {}, actor.version)
+  text = '\n'.join(image.instructions)
+  assert 'COPY --from=python:3.10-slim-bookworm /usr/local /opt/actor' in text
+  assert '/opt/actor/bin/python -m pip install --no-cache-dir -r actor_requirements.txt' in text
+  assert cloud_image.with_its_python(config).actor.python == '/opt/actor/bin/python'
+  plain = registry.load('atari_vtrace')
+  assert cloud_image.with_its_python(plain) == plain
+  assert cloud_stage.actor_python('') == ('', [])
+  assert '/opt/actor' not in '\n'.join(cloud_image.make(False, {}).instructions)
 
 
 def test_the_image_with_an_accelerator_has_cuda_and_the_same_python():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from seed_acme.programs.reports import actor_python
-from seed_acme.programs.reports import doctor as doctor_lib
+from seed_acme.programs.doctor import actor_python
+from seed_acme.programs.doctor import examination as doctor_lib
 from seed_acme.programs.system import processes
 
 

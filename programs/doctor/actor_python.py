@@ -5,7 +5,7 @@ from __future__ import annotations
 from seed_acme import types
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.envs.interpreters import remote
-from seed_acme.programs.reports import doctor
+from seed_acme.programs.doctor import examination as doctor
 
 _TIMEOUT_S = 60.0
 _NAME = 'actor python'

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from seed_acme.programs.reports import doctor
+from seed_acme.programs.doctor import examination as doctor
 
 
 def test_a_good_machine_has_nothing_wrong_and_every_subject_is_there(monkeypatch):
