@@ -7,7 +7,7 @@
 # make results-quick  repeat the results that take minutes, and play the trained agents
 # make check          linter and types only
 # make docs           the pages and the API reference as a web site, in site/
-# make wheel          wheel and sdist, in dist/; SEED_ACME_REPOSITORY=https://... names their home
+# make wheel          wheels of the whole and of actors alone, and sdist, in dist/; SEED_ACME_REPOSITORY=https://... names their home
 # make actor-python   another Python for environments, in .venv-actor (PYTHON=python3.12 EXTRAS=envpool)
 # make setup          make .venv (PYTHON=/path/to/python3.10 chooses the interpreter)
 # make clean          remove caches and build products; .venv and runs stay
@@ -67,6 +67,8 @@ docs: $(STAMP)
 wheel: $(STAMP)
 	rm -rf build dist *.egg-info
 	$(VENV)/bin/python -m build --no-isolation
+	rm -rf build
+	SEED_ACME_DISTRIBUTION=actor $(VENV)/bin/python -m build --no-isolation --wheel
 
 setup: $(STAMP)
 

@@ -32,7 +32,7 @@ _LIST = """
 import importlib.metadata, json
 print(json.dumps([[d.metadata['Name'], d.version] for d in importlib.metadata.distributions()]))
 """
-HOW_TO_MAKE = 'make one with: seed-acme actor-env FOLDER --python=python3.12'
+HOW_TO_MAKE = 'make one with: make actor-python, or seed-acme actor-env FOLDER'
 
 
 class Found(NamedTuple):
