@@ -14,7 +14,7 @@ def experiment() -> config_lib.ExperimentConfig:
     name='football_academy_envpool',
     num_actors=2,
     environments_per_actor=8,
-    total_steps=400_000,
+    total_steps=250_000,
     environment=config_lib.EnvironmentConfig(id='envpool:gfootball/academy_empty_goal_close-v1'),
     network=config_lib.NetworkConfig(
       torso='nature_cnn', torso_output_size=256, initializer='orthogonal', policy_head_gain=0.01

@@ -1,0 +1,185 @@
+"""Google Research Football on its real engine, which is built from source (`make football`).
+
+One player of the left team is controlled, the one nearest to the ball. gfootball is imported on use
+only; its wrappers are not used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+import importlib.util
+import os
+import pathlib
+import tempfile
+from typing import Any, Literal, get_args
+
+import dm_env
+from dm_env import specs as dm_specs
+import numpy as np
+
+from seed_acme import types
+from seed_acme.envs import football_views
+
+Observation = Literal['mini_map', 'simple115']
+Rewards = Literal['scoring', 'scoring,checkpoints']
+NUM_ACTIONS = 19  # of the default set
+_NOT_LEVELS = ('__init__', 'test_example_multiagent')
+_MOST_SIDE = 512  # of a map, in pixels
+_MOST_STACK = 4  # maps of four planes in 16 bits
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+  """Numbers of Espeholt et al. 2019 and of the original's scripts.
+
+  observation: the super mini map, or 115 numbers (`simple115v2`).
+  map_width, map_height: 96 x 72, in the paper also 120 x 90 and 144 x 108.
+  stack: maps in an observation, the newest with the last four planes.
+  packed: the planes of the map as bits of one uint16 a pixel (`packed_planes`).
+  rewards: goals alone, or also 0.1 for each of ten rings towards the goal. The goals alone are the
+    score that is reported.
+  time_up_terminates: the end of the clock is a termination. By default it is a truncation: the
+    observation does not show the clock, so no value could foresee it.
+  """
+
+  observation: Observation = 'mini_map'
+  map_width: int = 96
+  map_height: int = 72
+  stack: int = 4
+  packed: bool = True
+  rewards: Rewards = 'scoring'
+  time_up_terminates: bool = False
+
+  def __post_init__(self) -> None:
+    for name, kind in (('observation', Observation), ('rewards', Rewards)):
+      if getattr(self, name) not in get_args(kind):
+        raise types.UserError(
+          f'football: {name} ({getattr(self, name)!r}) must be one of '
+          f'{" and ".join(map(repr, get_args(kind)))}'
+        )
+    for name, least, most in (
+      ('map_width', 8, _MOST_SIDE),
+      ('map_height', 8, _MOST_SIDE),
+      ('stack', 1, _MOST_STACK),
+    ):
+      value = getattr(self, name)
+      if type(value) is not int or not least <= value <= most:
+        raise types.UserError(
+          f'football: {name} ({value!r}) must be an integer from {least} to {most}'
+        )
+    for name in ('packed', 'time_up_terminates'):
+      if type(getattr(self, name)) is not bool:
+        raise types.UserError(f'football: {name} ({getattr(self, name)!r}) must be True or False')
+
+
+class Football(dm_env.Environment):
+  """One game. Called from one thread.
+
+  A step is one step of the engine, 10 of its physics: the action repeat is 1. LAST shows the last
+  observation. An end by a goal, by the ball out of play or lost, where the scenario has such ends,
+  is a termination.
+  """
+
+  frames_per_step = 1
+
+  def __init__(self, level: str, seed: int, settings: Settings):
+    """level: a scenario of gfootball. seed: below 2**32."""
+    self._settings = settings
+    self._random = np.random.default_rng(seed)
+    self._view = _view(settings)
+    self._checkpoints = football_views.CheckpointReward()
+    self._folder = tempfile.TemporaryDirectory(prefix='seed_acme_football_')
+    os.environ.setdefault('SDL_VIDEODRIVER', 'dummy')
+    config = importlib.import_module('gfootball.env.config')
+    environment = importlib.import_module('gfootball.env.football_env')
+    self._config = config.Config(
+      {
+        'level': level,
+        'players': ['agent:left_players=1,right_players=0'],
+        'action_set': 'default',
+        'tracesdir': self._folder.name,
+        'logdir': self._folder.name,
+        **self._new_seed(),
+      }
+    )
+    self._game = environment.FootballEnv(self._config)
+    self._record: dict[str, Any] = {}
+    self._has_ended = True
+    self.last_score = 0.0
+
+  def _new_seed(self) -> dict[str, Any]:
+    """Of the next episode. With one seed for all, all episodes would begin and go on alike."""
+    seed = int(self._random.integers(0, 2_000_000_000))
+    # The engine draws this from its seed, but once only.
+    return {'game_engine_random_seed': seed, 'reverse_team_processing': bool(seed % 2)}
+
+  def reset(self) -> dm_env.TimeStep:
+    """FIRST of a new episode; random numbers go on."""
+    self._config.update(self._new_seed())
+    [self._record] = self._game.reset()
+    self._checkpoints.reset()
+    self._has_ended = False
+    self.last_score = 0.0
+    return dm_env.restart(self._view.first(self._record))
+
+  def step(self, action: types.Nest) -> dm_env.TimeStep:
+    """action: integer as `action_spec`. After LAST it is not looked at: an episode starts."""
+    if self._has_ended:
+      return self.reset()
+    if not 0 <= action < NUM_ACTIONS:
+      raise ValueError(f'action {action}: expected 0 ... {NUM_ACTIONS - 1}')
+    [self._record], [goals], self._has_ended, _ = self._game.step([int(action)])
+    observation = self._view.next(self._record)
+    self.last_score = reward = float(goals)
+    if self._settings.rewards == 'scoring,checkpoints':
+      reward += self._checkpoints(reward, self._record)
+    if not self._has_ended:
+      return dm_env.transition(reward, observation)
+    # A goal with the last whistle ends the scenarios that end with a goal.
+    is_time_up = self._record['steps_left'] <= 0 and not goals
+    if is_time_up and not self._settings.time_up_terminates:
+      return dm_env.truncation(reward, observation)
+    return dm_env.termination(reward, observation)
+
+  def observation_spec(self) -> dm_specs.Array:
+    return self._view.spec
+
+  def action_spec(self) -> dm_specs.DiscreteArray:
+    return dm_specs.DiscreteArray(NUM_ACTIONS, dtype=np.int32, name='action')
+
+  def render(self) -> np.ndarray:
+    """`[252, 480, 3]` uint8: the pitch from above. The engine's own picture needs a display."""
+    return football_views.drawn_pitch(self._record)
+
+  def close(self) -> None:
+    self._game.close()
+    self._folder.cleanup()
+
+
+def _view(settings: Settings) -> football_views.MiniMap | football_views.Numbers:
+  if settings.observation == 'simple115':
+    return football_views.Numbers()
+  return football_views.MiniMap(
+    settings.map_width, settings.map_height, settings.stack, settings.packed
+  )
+
+
+def check_level(level: str) -> None:
+  """Raises `types.UserError` that names near levels where there is no such scenario."""
+  if level not in known_levels():
+    near = difflib.get_close_matches(level, known_levels(), n=3)
+    hint = f' (near: {", ".join(f"football:{name}" for name in near)})' if near else ''
+    raise types.UserError(
+      f"unknown environment 'football:{level}'{hint}: expected one of {', '.join(known_levels())}"
+    )
+
+
+def known_levels() -> list[str]:
+  """Scenarios of the installed gfootball; loads no engine."""
+  found = importlib.util.find_spec('gfootball')
+  if found is None or found.origin is None:
+    return []
+  files = (pathlib.Path(found.origin).parent / 'scenarios').glob('*.py')
+  return sorted(file.stem for file in files if file.stem not in _NOT_LEVELS)

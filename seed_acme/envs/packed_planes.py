@@ -1,0 +1,47 @@
+"""Boolean planes of a picture, up to 16, as the bits of one uint16 a pixel.
+
+Football's stacked mini map is 16 planes of 0 and 255: packed they take an eighth of the bytes on
+the wire, in replay and in the learner. Networks unpack them (`networks.torsos.unpack_planes`).
+An observation `[height, width, 1]` of uint16 with bounds counts as packed; the greatest value says
+how many planes there are.
+"""
+
+from __future__ import annotations
+
+from dm_env import specs as dm_specs
+import numpy as np
+
+MOST_PLANES = 16
+
+
+def spec(height: int, width: int, num_planes: int, name: str) -> dm_specs.BoundedArray:
+  """Of `num_planes` packed planes."""
+  if not 1 <= num_planes <= MOST_PLANES:
+    raise ValueError(f'{num_planes} planes: expected 1 ... {MOST_PLANES}')
+  return dm_specs.BoundedArray((height, width, 1), np.uint16, 0, (1 << num_planes) - 1, name)
+
+
+def num_planes(observation: dm_specs.Array) -> int:
+  """How many planes such an observation holds; 0 where it is another kind of array."""
+  is_packed = (
+    isinstance(observation, dm_specs.BoundedArray)
+    and observation.dtype == np.uint16
+    and len(observation.shape) == 3
+    and observation.shape[-1] == 1
+  )
+  return int(np.max(observation.maximum)).bit_length() if is_packed else 0
+
+
+def pack(planes: np.ndarray) -> np.ndarray:
+  """`[..., P]`, anything but 0 is set -> `[..., 1]` uint16; plane i is bit i."""
+  count = planes.shape[-1]
+  if not 1 <= count <= MOST_PLANES:
+    raise ValueError(f'{count} planes: expected 1 ... {MOST_PLANES}')
+  bits = (planes != 0).astype(np.uint16) << np.arange(count, dtype=np.uint16)
+  return np.bitwise_or.reduce(bits, axis=-1, keepdims=True)
+
+
+def unpack(packed: np.ndarray, count: int) -> np.ndarray:
+  """The inverse: `[..., 1]` uint16 -> `[..., count]` uint8, 0 or 255."""
+  bits = packed >> np.arange(count, dtype=np.uint16) & np.uint16(1)
+  return (bits * 255).astype(np.uint8)

@@ -1,0 +1,42 @@
+"""`football:SCENARIO`, `football:academy_empty_goal_close`: the real engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme.envs import football
+from seed_acme.envs import settings as settings_lib
+from seed_acme.envs import suite
+
+_ID = 'football:SCENARIO'
+
+
+def _settings(given: dict[str, Any]) -> football.Settings:
+  return football.Settings(**given)
+
+
+def _make(order: suite.Order) -> core.VectorEnvironment:
+  settings = _settings(order.settings)
+  return order.one_by_one(lambda seed: football.Football(order.level, seed, settings))
+
+
+def _check(config: config_lib.EnvironmentConfig) -> None:
+  settings_lib.check(config, football.Settings, skip=())
+  _settings(config.settings)
+  football.check_level(suite.level(config.id))
+
+
+SUITE = suite.Suite(
+  id=_ID,
+  description='a scenario of Google Research Football, such as football:academy_empty_goal_close',
+  settings=tuple(settings_lib.names(football.Settings)),
+  matches=suite.with_prefix(_ID),
+  make=_make,
+  check=_check,
+  names=lambda: [suite.prefix(_ID) + level for level in football.known_levels()],
+  packages=('gfootball', 'gfootball_engine'),
+  install='make football, then add --config.actor.python=.venv-football/bin/python',
+  scales_actions=False,
+)
