@@ -9,6 +9,7 @@
 # make docs           the pages and the API reference as a web site, in site/
 # make wheel          wheels of the whole and of actors alone, and sdist, in dist/; SEED_ACME_REPOSITORY=https://... names their home
 # make actor-python   another Python for environments, in .venv-actor (PYTHON=python3.12 EXTRAS=envpool)
+# make football       Google Research Football from source, for actors, in .venv-football
 # make setup          make .venv (PYTHON=/path/to/python3.10 chooses the interpreter)
 # make clean          remove caches and build products; .venv and runs stay
 
@@ -25,7 +26,7 @@ ARGS   ?=
 WRONG = $(shell $(VENV)/bin/python scripts/check_installed.py constraints.txt > /dev/null 2>&1 \
                 || echo wrong)
 
-.PHONY: train test test-all coverage test-scale test-learning results-quick check docs wheel setup actor-python clean \
+.PHONY: train test test-all coverage test-scale test-learning results-quick check docs wheel setup actor-python football clean \
         installed-anew
 
 train: $(STAMP)
@@ -74,6 +75,9 @@ setup: $(STAMP)
 
 actor-python: $(STAMP)
 	@$(VENV)/bin/seed-acme actor-env $(ACTOR_VENV) $(if $(PYTHON),--python=$(PYTHON)) $(if $(EXTRAS),--extras $(EXTRAS))
+
+football: $(STAMP)
+	@bash scripts/football.sh
 
 # The stamp is newer than what decides the installation, and what is installed is that, so a
 # second run installs nothing.

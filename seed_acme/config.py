@@ -34,7 +34,8 @@ class EnvironmentConfig:
 class NetworkConfig:
   """Torso -> core -> heads.
 
-  torso: `mlp`, `nature_cnn`, `impala_shallow`, `impala_resnet`, or `package.module:Class`,
+  torso: `mlp`, `nature_cnn`, `impala_shallow`, `impala_resnet`, `football_resnet`, or
+    `package.module:Class`,
     your own Sonnet module from an observation to features.
   torso_settings: keyword arguments of your own torso, `size 128 layers 2` on the command line.
   mlp_sizes: units of each hidden layer of the `mlp` torso.

@@ -8,6 +8,7 @@ The suites, each of which explains its ids:
   `ALE/Pong-v5`) is gym's.
 * `dm_control:DOMAIN/TASK`, `dm_control:cheetah/run`.
 * `envpool:ID`, `envpool:Pong-v5`: under Python 3.11 and later.
+* `football:SCENARIO`, `football:academy_empty_goal_close`: settings as in `football.Settings`.
 * `package.module:factory` or `package.module.factory`: your own function
   `factory(seed, **settings)`, called once for each environment with a seed of its own;
   it returns a dm_env, gym or gymnasium environment. If it has a parameter
@@ -29,6 +30,7 @@ from seed_acme.envs import suite as suite_lib
 from seed_acme.envs.suites import atari
 from seed_acme.envs.suites import dm_control
 from seed_acme.envs.suites import envpool
+from seed_acme.envs.suites import football
 from seed_acme.envs.suites import gym_family
 from seed_acme.envs.suites import own
 from seed_acme.envs.suites import own_factory
@@ -39,6 +41,7 @@ SUITES: tuple[suite_lib.Suite, ...] = (
   atari.SUITE,
   dm_control.SUITE,
   envpool.SUITE,
+  football.SUITE,
   gym_family.GYMNASIUM,
   gym_family.GYM,
   own_factory.SUITE,

@@ -16,6 +16,7 @@ from seed_acme import config as config_lib
 from seed_acme import core as core_lib
 from seed_acme import types
 from seed_acme.checks import dotted_path
+from seed_acme.envs import packed_planes
 from seed_acme.networks import cores
 from seed_acme.networks import frame_stack
 from seed_acme.networks import heads
@@ -33,6 +34,7 @@ _TORSOS: dict[str, Callable[[config_lib.NetworkConfig, types.Nest], torsos.Torso
   'nature_cnn': lambda config, _: torsos.NatureCNN(config.torso_output_size),
   'impala_shallow': lambda config, _: torsos.ImpalaShallow(config.torso_output_size),
   'impala_resnet': lambda config, _: torsos.ImpalaResNet(config.torso_output_size),
+  'football_resnet': lambda config, _: torsos.FootballResNet(config.torso_output_size),
 }
 
 _CORES: dict[str, Callable[[config_lib.NetworkConfig], cores.Core]] = {
@@ -181,7 +183,13 @@ def _make_torso(config: config_lib.NetworkConfig, observation_spec: types.Nest) 
   if ':' in config.torso:
     return _own_torso(config)
   # Stacked images have another shape than specified: whatever they hold is taken as numbers.
-  return _TORSOS[config.torso](config, observation_spec if config.frame_stack == 1 else None)
+  torso = _TORSOS[config.torso](config, observation_spec if config.frame_stack == 1 else None)
+  return torsos.of_packed_planes(torso, _num_packed_planes(observation_spec))
+
+
+def _num_packed_planes(observation_spec: types.Nest) -> int:
+  leaves = tree.flatten(observation_spec)
+  return packed_planes.num_planes(leaves[0]) if len(leaves) == 1 else 0
 
 
 def _own_torso(config: config_lib.NetworkConfig) -> torsos.Torso:

@@ -13,8 +13,9 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import near_names
+from seed_acme.envs import packed_planes
 
-TORSOS = ('mlp', 'nature_cnn', 'impala_shallow', 'impala_resnet')
+TORSOS = ('mlp', 'nature_cnn', 'impala_shallow', 'impala_resnet', 'football_resnet')
 CORES = ('none', 'lstm', 'gru')
 # Channels, size and stride of convolutions without padding.
 CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
@@ -38,9 +39,18 @@ def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None
     _check_name(config.torso, TORSOS, 'network.torso')
   _check_name(config.core, CORES, 'network.core')
   if config.frame_stack > 1:
+    _require_unpacked(spec.observation, config.frame_stack)
     image_to_stack(spec.observation, config.frame_stack)
   if config.torso != 'mlp' and ':' not in config.torso:
     check_image([leaf.shape for leaf in tree.flatten(spec.observation)], config.torso)
+
+
+def _require_unpacked(observation_spec: types.Nest, num_frames: int) -> None:
+  if any(packed_planes.num_planes(leaf) for leaf in tree.flatten(observation_spec)):
+    raise types.UserError(
+      f'network.frame_stack ({num_frames}) cannot stack packed planes: set network.frame_stack to '
+      "1, and have the environment stack them (football's setting stack)"
+    )
 
 
 def check_image(shapes: Sequence[Sequence[int]], torso: str) -> None:

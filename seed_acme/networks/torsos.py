@@ -51,6 +51,9 @@ def linear(
   )
 
 
+Torso = Callable[[types.Nest], tf.Tensor]
+
+
 class DenseStyle(NamedTuple):
   """Activation, initialiser and gain of hidden dense layers, as in `NetworkConfig`."""
 
@@ -75,13 +78,20 @@ class DenseStyle(NamedTuple):
     return weight_initializer(self.initializer, gain)
 
 
-def _conv(channels: int, size: int, stride: int, padding: str, name: str) -> snt.Conv2D:
+def _conv(
+  channels: int,
+  size: int,
+  stride: int,
+  padding: str,
+  name: str,
+  w_init: snt.initializers.Initializer | None = None,
+) -> snt.Conv2D:
   return snt.Conv2D(
     channels,
     size,
     stride,
     padding=padding,
-    w_init=weight_initializer(),
+    w_init=w_init or weight_initializer(),
     b_init=snt.initializers.Zeros(),
     name=name,
   )
@@ -190,10 +200,10 @@ class ImpalaShallow(_PlainCNN):
 class _ResidualBlock(snt.Module):
   """x + conv(relu(conv(relu(x)))), 3x3, same size."""
 
-  def __init__(self, channels: int, name: str):
+  def __init__(self, channels: int, name: str, w_init: snt.initializers.Initializer | None):
     super().__init__(name=name)
-    self._first = _conv(channels, 3, 1, 'SAME', 'conv_0')
-    self._second = _conv(channels, 3, 1, 'SAME', 'conv_1')
+    self._first = _conv(channels, 3, 1, 'SAME', 'conv_0', w_init)
+    self._second = _conv(channels, 3, 1, 'SAME', 'conv_1', w_init)
 
   def __call__(self, x: tf.Tensor) -> tf.Tensor:
     return x + self._second(tf.nn.relu(self._first(tf.nn.relu(x))))
@@ -202,10 +212,10 @@ class _ResidualBlock(snt.Module):
 class _ResidualStack(snt.Module):
   """3x3 convolution, 3x3 max-pooling with stride 2, two residual blocks."""
 
-  def __init__(self, channels: int, name: str):
+  def __init__(self, channels: int, name: str, w_init: snt.initializers.Initializer | None):
     super().__init__(name=name)
-    self._input = _conv(channels, 3, 1, 'SAME', 'conv')
-    self._blocks = [_ResidualBlock(channels, f'block_{i}') for i in range(2)]
+    self._input = _conv(channels, 3, 1, 'SAME', 'conv', w_init)
+    self._blocks = [_ResidualBlock(channels, f'block_{i}', w_init) for i in range(2)]
 
   def __call__(self, x: tf.Tensor) -> tf.Tensor:
     x = tf.nn.max_pool2d(self._input(x), 3, 2, 'SAME')
@@ -217,17 +227,61 @@ class _ResidualStack(snt.Module):
 class ImpalaResNet(snt.Module):
   """The deep residual network (Espeholt et al. 2018, figure 3, right)."""
 
-  def __init__(self, output_size: int, name: str = 'impala_resnet'):
+  def __init__(
+    self,
+    output_size: int,
+    name: str = 'impala_resnet',
+    channels: Sequence[int] = (16, 32, 32),
+    w_init: snt.initializers.Initializer | None = None,
+  ):
+    """channels: of each stack. w_init: of all weights; None = as everywhere here."""
     super().__init__(name=name)
-    self._stacks = [_ResidualStack(c, f'stack_{i}') for i, c in enumerate((16, 32, 32))]
-    self._output = linear(output_size, 'output')
+    self._stacks = [_ResidualStack(c, f'stack_{i}', w_init) for i, c in enumerate(channels)]
+    self._output = linear(output_size, 'output', w_init=w_init)
 
   def __call__(self, observation: types.Nest) -> tf.Tensor:
     """`[N, height, width, channels]` -> `[N, output_size]`; 72 x 96 in the paper."""
-    features = _single_image(observation, 'impala_resnet')
+    features = _single_image(observation, self.name)
     for stack in self._stacks:
       features = stack(features)
     return tf.nn.relu(self._output(snt.flatten(tf.nn.relu(features))))
+
+
+class FootballResNet(ImpalaResNet):
+  """Football's: four stacks of 16, 32, 32 and 32 channels, LeCun's initialiser (Espeholt et al.
+  2019)."""
+
+  def __init__(self, output_size: int, name: str = 'football_resnet'):
+    lecun_normal = snt.initializers.VarianceScaling(1.0, 'fan_in', 'truncated_normal')
+    super().__init__(output_size, name, (16, 32, 32, 32), lecun_normal)
+
+
+def unpack_planes(packed: tf.Tensor, num_planes: int) -> tf.Tensor:
+  """`[N, height, width, 1]` of `packed_planes.pack` -> `[N, height, width, num_planes]` float32 of
+  0 and 1: bit i becomes plane i."""
+  bits = tf.bitwise.right_shift(tf.cast(packed, tf.int32), tf.range(num_planes))
+  return tf.cast(tf.bitwise.bitwise_and(bits, 1), tf.float32)
+
+
+def of_packed_planes(torso: Torso, num_planes: int) -> Torso:
+  """The torso with its planes unpacked; itself where the observation is not packed (0)."""
+  if not num_planes:
+    return torso
+  return _Unpacked(torso, num_planes)
+
+
+class _Unpacked(snt.Module):
+  """In front of a torso, which remains the owner of the variables."""
+
+  def __init__(self, torso: Torso, num_planes: int):
+    super().__init__(name='unpacked')
+    self._torso = torso
+    self._num_planes = num_planes
+
+  def __call__(self, observation: types.Nest) -> tf.Tensor:
+    """`[N, height, width, 1]` uint16 -> the torso's features."""
+    [packed] = tree.flatten(observation)
+    return self._torso(unpack_planes(tf.convert_to_tensor(packed), self._num_planes))
 
 
 def _single_image(observation: types.Nest, torso: str) -> tf.Tensor:
@@ -236,6 +290,3 @@ def _single_image(observation: types.Nest, torso: str) -> tf.Tensor:
   requirements.check_image([x.shape[1:] for x in leaves], torso)
   image = as_float(tf.convert_to_tensor(leaves[0]))
   return image[..., tf.newaxis] if len(image.shape) == 3 else image
-
-
-Torso = Callable[[types.Nest], tf.Tensor]
