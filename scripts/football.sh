@@ -15,7 +15,7 @@ fail() {
   exit 1
 }
 
-if "$venv/bin/python" -c 'import gfootball_engine' 2> /dev/null; then
+if "$venv/bin/python" -c 'import gfootball.env' 2> /dev/null; then
   echo "Football is in $venv. Actors run there with --config.actor.python=$venv/bin/python"
   exit 0
 fi
@@ -41,7 +41,7 @@ command -v cmake > /dev/null \
 # gym 0.26 serves the engine; its old wrappers are not used. setuptools and wheel build the package.
 .venv/bin/seed-acme actor-env "$venv" --python=3.10 --packages \
   absl-py "cmeel-boost==$BOOST" 'gym==0.26.2' 'opencv-python-headless<4.12' 'pygame==2.6.1' \
-  psutil scipy 'setuptools==65.5.0' wheel
+  psutil scipy six 'setuptools==65.5.0' wheel
 python=$(realpath -s "$venv/bin/python")
 
 work=$(mktemp -d)
@@ -75,6 +75,6 @@ fi
 GFOOTBALL_USE_PREBUILT_SO=1 "$python" -m pip install -q --disable-pip-version-check --no-deps \
   --no-build-isolation .
 cd "$work"
-SDL_VIDEODRIVER=dummy "$python" -c 'import gfootball_engine' \
+SDL_VIDEODRIVER=dummy "$python" -c 'import gfootball.env' \
   || fail "Football was built but cannot be imported by $python"
 echo "Football is in $venv. Actors run there with --config.actor.python=$venv/bin/python"

@@ -19,6 +19,7 @@ from seed_acme import types
 from seed_acme.checks import dotted_path
 from seed_acme.configs import registry as configs
 from seed_acme.envs import registry as environments
+from seed_acme.envs.interpreters import remote
 from seed_acme.loggers import composite
 from seed_acme.loggers import own
 from seed_acme.networks import build as networks
@@ -69,7 +70,10 @@ def _check_seed_acme(arguments, monkeypatch):
   def begin(config, *args, **kwargs):
     if isinstance(config, config_lib.ExperimentConfig):
       config_validation.validate(config)
-      environments.check(config.environment)
+      if config.actor.python:  # which is made by a command of its own
+        assert environments.find(config.environment.id)
+      else:
+        environments.check(config.environment)
       if ':' in config.network.torso:
         dotted_path.load_object(config.network.torso, 'network.torso')
     raise _Parsed
@@ -79,6 +83,7 @@ def _check_seed_acme(arguments, monkeypatch):
     (bench, 'bench'),
     (evaluation, 'evaluate_runs'),
     (plot_lib, 'plot'),
+    (remote, 'known_environments'),
     (saved_model, 'export'),
     (cluster_file, 'load'),
     (sweep_schedule, 'Scheduler'),

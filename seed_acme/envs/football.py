@@ -21,6 +21,7 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.envs import football_views
+from seed_acme.envs import gym_adapter
 
 Observation = Literal['mini_map', 'simple115']
 Rewards = Literal['scoring', 'scoring,checkpoints']
@@ -92,6 +93,7 @@ class Football(dm_env.Environment):
     self._checkpoints = football_views.CheckpointReward()
     self._folder = tempfile.TemporaryDirectory(prefix='seed_acme_football_')
     os.environ.setdefault('SDL_VIDEODRIVER', 'dummy')
+    gym_adapter.import_package('gym')  # of gfootball
     config = importlib.import_module('gfootball.env.config')
     environment = importlib.import_module('gfootball.env.football_env')
     self._config = config.Config(
@@ -105,7 +107,7 @@ class Football(dm_env.Environment):
       }
     )
     self._game = environment.FootballEnv(self._config)
-    self._record: dict[str, Any] = {}
+    self.record: dict[str, Any] = {}  # what the engine says of the game, as gfootball documents it
     self._has_ended = True
     self.last_score = 0.0
 
@@ -118,11 +120,11 @@ class Football(dm_env.Environment):
   def reset(self) -> dm_env.TimeStep:
     """FIRST of a new episode; random numbers go on."""
     self._config.update(self._new_seed())
-    [self._record] = self._game.reset()
+    [self.record] = self._game.reset()
     self._checkpoints.reset()
     self._has_ended = False
     self.last_score = 0.0
-    return dm_env.restart(self._view.first(self._record))
+    return dm_env.restart(self._view.first(self.record))
 
   def step(self, action: types.Nest) -> dm_env.TimeStep:
     """action: integer as `action_spec`. After LAST it is not looked at: an episode starts."""
@@ -130,15 +132,15 @@ class Football(dm_env.Environment):
       return self.reset()
     if not 0 <= action < NUM_ACTIONS:
       raise ValueError(f'action {action}: expected 0 ... {NUM_ACTIONS - 1}')
-    [self._record], [goals], self._has_ended, _ = self._game.step([int(action)])
-    observation = self._view.next(self._record)
+    [self.record], [goals], self._has_ended, _ = self._game.step([int(action)])
+    observation = self._view.next(self.record)
     self.last_score = reward = float(goals)
     if self._settings.rewards == 'scoring,checkpoints':
-      reward += self._checkpoints(reward, self._record)
+      reward += self._checkpoints(reward, self.record)
     if not self._has_ended:
       return dm_env.transition(reward, observation)
     # A goal with the last whistle ends the scenarios that end with a goal.
-    is_time_up = self._record['steps_left'] <= 0 and not goals
+    is_time_up = self.record['steps_left'] <= 0 and not goals
     if is_time_up and not self._settings.time_up_terminates:
       return dm_env.truncation(reward, observation)
     return dm_env.termination(reward, observation)
@@ -151,7 +153,7 @@ class Football(dm_env.Environment):
 
   def render(self) -> np.ndarray:
     """`[252, 480, 3]` uint8: the pitch from above. The engine's own picture needs a display."""
-    return football_views.drawn_pitch(self._record)
+    return football_views.drawn_pitch(self.record)
 
   def close(self) -> None:
     self._game.close()

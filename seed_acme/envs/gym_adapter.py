@@ -160,7 +160,7 @@ def make(
   slows every step, fills the output with warnings, and `VectorOfEnvironments` checks.
   `types.UserError` if it needs a missing package, or is to render and has no render_mode.
   """
-  module = _import(package)
+  module = import_package(package)
   if renders:
     settings = {'render_mode': 'rgb_array', **settings}
     try:
@@ -185,7 +185,7 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
 
   level: `[module:][namespace/]Name-v0`; the module is imported, to register the id.
   """
-  gym = _import(package)
+  gym = import_package(package)
   spec = _registration(gym, package, level)
   mujoco_setup.check_level(package, level, spec.entry_point)
   accepted = _accepted_settings(gym, spec)
@@ -212,7 +212,7 @@ def _registration(gym: Any, package: str, level: str) -> Any:
 
 def known_levels(package: str) -> list[str]:
   """Ids registered in an installed `package`."""
-  return sorted(_import(package).envs.registry)
+  return sorted(import_package(package).envs.registry)
 
 
 def _accepted_settings(gym: Any, spec: Any) -> list[str] | None:
@@ -242,7 +242,8 @@ def _missing_package(package: str, level: str, error: Exception) -> types.UserEr
   )
 
 
-def _import(package: str) -> Any:
+def import_package(package: str) -> Any:
+  """`gym` or `gymnasium`, without what they have to say at import."""
   # gym prints a notice to stderr at import, from a table that can be emptied.
   if package == 'gym':
     with contextlib.suppress(ImportError):

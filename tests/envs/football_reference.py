@@ -7,20 +7,23 @@ import json
 
 from gfootball.env import observation_preprocessing
 from gfootball.env import wrappers
+import gym
 import numpy as np
 
 from seed_acme.envs import football
 
 
-class _Fake:
+class _Game(gym.Env):
   """What `CheckpointRewardWrapper` asks of an environment."""
 
   def __init__(self, game):
-    self._game = game
+    self._ours = game
 
-  @property
-  def unwrapped(self):
-    return self._game
+  def observation(self):
+    return [self._ours.record]
+
+  def reset(self):
+    return self.observation()
 
 
 def compare(level, num_steps):
@@ -32,8 +35,7 @@ def compare(level, num_steps):
       'checkpoints': {'observation': 'simple115', 'rewards': 'scoring,checkpoints'},
     }.items()
   }
-  theirs = wrappers.CheckpointRewardWrapper.__new__(wrappers.CheckpointRewardWrapper)
-  theirs._num_checkpoints, theirs._checkpoint_reward = 10, 0.1
+  theirs = wrappers.CheckpointRewardWrapper(_Game(ours['checkpoints']))
   random = np.random.default_rng(1)
   counts = {
     'steps': 0,
@@ -45,9 +47,9 @@ def compare(level, num_steps):
     'paid': 0.0,
   }
   steps = {name: game.reset() for name, game in ours.items()}
-  theirs._collected_checkpoints = {}
+  theirs.reset()
   for _ in range(num_steps):
-    records = {name: [game._record] for name, game in ours.items()}
+    records = {name: [game.record] for name, game in ours.items()}
     expected = observation_preprocessing.generate_smm(records['maps'])[0]
     counts['maps'] += not np.array_equal(steps['maps'].observation, expected)
     numbers = wrappers.Simple115StateWrapper.convert_observation(records['numbers'], True)[0]
@@ -57,12 +59,11 @@ def compare(level, num_steps):
     is_new = steps['checkpoints'].last()
     steps = {name: game.step(action) for name, game in ours.items()}
     if is_new:
-      theirs._collected_checkpoints = {}
+      theirs.reset()
       counts['episodes'] += 1
       continue
     counts['steps'] += 1
     game = ours['checkpoints']
-    theirs.env = _Fake(game._game)
     reward = theirs.reward(np.array([game.last_score], np.float32))[0]
     counts['rewards'] += not np.isclose(reward, steps['checkpoints'].reward, atol=1e-6)
     counts['scores'] += steps['maps'].reward != ours['maps'].last_score
