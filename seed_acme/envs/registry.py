@@ -7,13 +7,17 @@ The suites, each of which explains its ids:
 * `gym:ID`, `gymnasium:ID`; a bare id that ends in a version (`CartPole-v1`,
   `ALE/Pong-v5`) is gym's.
 * `dm_control:DOMAIN/TASK`, `dm_control:cheetah/run`.
+* `dmlab:LEVEL`, `dmlab:rooms_watermaze`: DeepMind Lab, settings as in `dmlab.Settings`.
+* `dmlab2d:LEVEL`, `dmlab2d:pushbox`: DeepMind Lab2D, settings as in `dmlab2d_adapter.Settings` and
+  those of the level.
 * `package.module:factory` or `package.module.factory`: your own function
   `factory(seed, **settings)`, called once for each environment with a seed of its own;
   it returns a dm_env, gym or gymnasium environment. If it has a parameter
   `num_environments` it is called once, `factory(seed, num_environments=E, **settings)`,
   and returns a `core.VectorEnvironment`.
 
-All but `bit_flip`, `catch`, `memory_chain` and Atari also take the settings of `action_scaling`.
+All but `bit_flip`, `catch`, `memory_chain`, Atari and DeepMind Lab also take the settings of
+`action_scaling`.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite as suite_lib
 from seed_acme.envs.suites import atari
 from seed_acme.envs.suites import dm_control
+from seed_acme.envs.suites import dmlab
+from seed_acme.envs.suites import dmlab2d
 from seed_acme.envs.suites import gym_family
 from seed_acme.envs.suites import own
 from seed_acme.envs.suites import own_factory
@@ -36,6 +42,8 @@ SUITES: tuple[suite_lib.Suite, ...] = (
   *own.SUITES,
   atari.SUITE,
   dm_control.SUITE,
+  dmlab.SUITE,
+  dmlab2d.SUITE,
   gym_family.GYMNASIUM,
   gym_family.GYM,
   own_factory.SUITE,
@@ -128,6 +136,16 @@ def named_code(environment_id: str) -> str:
     if suite.matches(environment_id):
       return suite.named_code(environment_id)
   return ''
+
+
+def normalized_score(environment_id: str, score: float) -> float | None:
+  """A mean return on the scale where the random player has 0 and the human one 1; None where
+  nothing is known of the two.
+  """
+  for suite in SUITES:
+    if suite.matches(environment_id):
+      return suite.normalized_score(environment_id, score)
+  return None
 
 
 def known_environments() -> list[suite_lib.KnownEnvironments]:

@@ -71,9 +71,12 @@ class Suite:
   make: the environments, for an `Order` that `check` has let pass.
   check: `types.UserError` for a level or a setting that is wrong; builds nothing.
   names: ids that there are, where the packages are installed; may be long.
-  packages: modules that must be importable. extra: of setup.py, which brings them.
+  packages: modules that must be importable. extra: of setup.py, which brings them. install: how
+    to get them where no extra does.
   scales_actions: bounded float actions take the settings of `action_scaling` too.
   named_code: the module to import that an id names, `''` if it names none.
+  normalized_score: of an id and the mean return of an episode: 0 is the random player, 1 the human
+    one, without a cap; None where no scores of the two are known.
   """
 
   id: str
@@ -85,8 +88,10 @@ class Suite:
   names: Callable[[], list[str]]
   packages: tuple[str, ...] = ()
   extra: str = ''
+  install: str = ''
   scales_actions: bool = True
   named_code: Callable[[str], str] = lambda environment_id: ''
+  normalized_score: Callable[[str, float], float | None] = lambda environment_id, score: None
 
   @property
   def prefix(self) -> str:
@@ -97,10 +102,10 @@ class Suite:
     return [package for package in self.packages if not is_installed(package)]
 
   def install_command(self) -> str:
-    return extras.install_command(self.extra) if self.extra else ''
+    return extras.install_command(self.extra) if self.extra else self.install
 
   def require_packages(self, environment_id: str) -> None:
-    """Raises `types.UserError`, which names the extra, where one is missing."""
+    """Raises `types.UserError`, which says how to install it, where one is missing."""
     for package in self.missing_packages():
       raise types.UserError(
         f'environment {environment_id!r} needs {package}: {self.install_command()}'
