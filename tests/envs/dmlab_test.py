@@ -254,11 +254,7 @@ def test_close_reaches_the_package(lab):
 @pytest.mark.parametrize(
   ('environment_id', 'settings', 'message'),
   [
-    (
-      'dmlab:rooms_watermze',
-      {},
-      r'unknown environment .* \(near: dmlab:rooms_watermaze',
-    ),
+    ('dmlab:rooms_watermze', {}, r'unknown environment .* \(near: dmlab:rooms_watermaze'),
     ('dmlab:', {}, r"unknown environment 'dmlab:'"),
     (MAZE, {'repeat': 4}, r"no setting 'repeat': expected width, height, num_action_repeats"),
     (MAZE, {'num_action_repeats': 0}, r'num_action_repeats \(0\) must be an integer >= 1'),
