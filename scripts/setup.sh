@@ -42,7 +42,7 @@ echo 'Installing (2.4 GB on disk; a few minutes)'
 # The build environments of pip take their versions from the same file.
 if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
     --disable-pip-version-check --progress-bar off \
-    --editable '.[dev,gym,gymnasium,atari,mujoco,dm-control,video,metrics,wandb,mlflow,vertex,docs]' $wrong 2>&1 \
+    --editable '.[dev,gym,gymnasium,atari,mujoco,dm-control,dmlab2d,video,metrics,wandb,mlflow,vertex,docs]' $wrong 2>&1 \
     | tee "$log" | show_progress
 then
   echo "The installation failed; the end of $log:" >&2

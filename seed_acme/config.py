@@ -21,8 +21,9 @@ class EnvironmentConfig:
 
   id: `catch`, `memory_chain`, `bit_flip`, `toy`, `toy_memory`, `atari:Pong`, a gym id
     (`CartPole-v1`, `HalfCheetah-v4`, `gym:CartPole-v1`), `gymnasium:CartPole-v1`,
-    `dm_control:cheetah/run`, or `package.module:factory`, your own function
-    `factory(seed, **settings)` that returns a dm_env, gym or gymnasium environment.
+    `dm_control:cheetah/run`, `dmlab:rooms_watermaze`, `dmlab2d:pushbox`, or
+    `package.module:factory`, your own function `factory(seed, **settings)` that returns a dm_env,
+    gym or gymnasium environment.
   settings: keyword arguments of the environment, `rows 10 columns 5` on the command line.
   """
 
@@ -34,9 +35,9 @@ class EnvironmentConfig:
 class NetworkConfig:
   """Torso -> core -> heads.
 
-  torso: `mlp`, `nature_cnn`, `impala_shallow`, `impala_resnet`, `football_resnet`, or
-    `package.module:Class`,
-    your own Sonnet module from an observation to features.
+  torso: `mlp`, `nature_cnn`, `impala_shallow`, `impala_resnet`, `football_resnet`,
+    `impala_resnet_instruction` (an image and words), or `package.module:Class`, your own Sonnet
+    module from an observation to features.
   torso_settings: keyword arguments of your own torso, `size 128 layers 2` on the command line.
   mlp_sizes: units of each hidden layer of the `mlp` torso.
   torso_output_size: units of the last layer of the convolutional torsos.

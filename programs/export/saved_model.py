@@ -17,9 +17,9 @@ from seed_acme import types
 from seed_acme.programs.export import exported_policy
 from seed_acme.programs.export import readme
 from seed_acme.programs.reports import evaluation
-from seed_acme.storage import bucket
 from seed_acme.storage import disk
 from seed_acme.storage import opening
+from seed_acme.utils import bucket
 
 
 def export(

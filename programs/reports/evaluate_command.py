@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import dataclasses
 import json
 import sys
@@ -13,6 +13,7 @@ import tyro
 
 from seed_acme import types
 from seed_acme.envs import atari_games
+from seed_acme.envs import dmlab_levels
 from seed_acme.loggers import terminal
 from seed_acme.programs.reports import video as video_lib
 from seed_acme.programs.system import processes
@@ -89,12 +90,26 @@ def evaluate(arguments: EvaluateArguments) -> int:
     print(f'{name}: {describe(record)}' if len(records) > 1 else describe(record))
   if len(records) > 1 and summary is not None:
     print(
-      f'Human-normalised over {summary["games"]} of {len(atari_games.GAMES)} games '
+      f'Human-normalised over {_how_many(records, summary["games"])} '
       f'(random = 0, human = 1): mean {summary["mean"]:.3f}, median {summary["median"]:.3f}'
     )
   if 'video' in records[0]:
     print(_describe_video(records[0]['video']))
   return 0
+
+
+def _how_many(records: Sequence[dict[str, Any]], count: int) -> str:
+  """What the mean is over: `2 of 57 games`."""
+  suites = {
+    record['environment'].partition(':')[0]
+    for record in records
+    if record['human_normalized_score'] is not None
+  }
+  if suites == {'atari'}:
+    return f'{count} of {len(atari_games.GAMES)} games'
+  if suites == {'dmlab'}:
+    return f'{count} of {len(dmlab_levels.LEVELS)} levels'
+  return f'{count} games and levels'
 
 
 def describe(record: dict[str, Any]) -> str:

@@ -16,8 +16,8 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import actor as actor_lib
-from seed_acme.envs import atari_games
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.envs import registry as suites
 from seed_acme.inference import server as server_lib
 from seed_acme.learning import saved_variables
 from seed_acme.programs.building import build
@@ -104,7 +104,7 @@ def evaluate(
   Every environment plays the same number of episodes, so that short ones do not crowd out
   long ones. Returns a JSON record: mean, standard error, minimum and maximum of the return
   (the reported score), mean length in agent steps, and the human-normalised score, None
-  but for the 57 Atari games.
+  where no human score is known: it is for the 57 Atari games and for DMLab-30.
 
   video: file for one more episode, '' = none; the record then has `video`. max_video_steps:
   agent steps after which it is cut.
@@ -139,7 +139,9 @@ def evaluate(
     'return_min': float(np.min(scores)),
     'return_max': float(np.max(scores)),
     'length_mean': float(np.mean(lengths)),
-    'human_normalized_score': _human_normalized(config.environment.id, float(np.mean(scores))),
+    'human_normalized_score': suites.normalized_score(
+      config.environment.id, float(np.mean(scores))
+    ),
   }
   return {**record, 'video': recorded} if recorded else record
 
@@ -179,7 +181,7 @@ def evaluate_runs(
 def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
   """Mean and median over games of the human-normalised score, and the number of games.
 
-  Several runs of one game are averaged first. None without a run on one of the 57 games.
+  Several runs of one game, or level, are averaged first. None without a run that has such a score.
   """
   by_game: dict[str, list[float]] = {}
   for record in records:
@@ -189,13 +191,6 @@ def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any
     return None
   scores = [float(np.mean(scores)) for scores in by_game.values()]
   return {'mean': float(np.mean(scores)), 'median': float(np.median(scores)), 'games': len(scores)}
-
-
-def _human_normalized(environment_id: str, score: float) -> float | None:
-  kind, _, game = environment_id.partition(':')
-  if kind != 'atari' or game not in atari_games.SCORES:
-    return None
-  return atari_games.human_normalized_score(game, score)
 
 
 def _check_counts(num_episodes: int, max_video_steps: int) -> None:

@@ -26,10 +26,10 @@ from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import image as cloud_image
 from seed_acme.programs.vertex import missing as vertex_missing
 from seed_acme.programs.vertex import stage as cloud_stage
-from seed_acme.storage import bucket
 from seed_acme.storage import bucket_fetch
 from seed_acme.storage import run_directory
 from seed_acme.transport import wire
+from seed_acme.utils import bucket
 
 if TYPE_CHECKING:
   import launchpad as lp

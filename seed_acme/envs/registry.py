@@ -9,13 +9,17 @@ The suites, each of which explains its ids:
 * `dm_control:DOMAIN/TASK`, `dm_control:cheetah/run`.
 * `envpool:ID`, `envpool:Pong-v5`: under Python 3.11 and later.
 * `football:SCENARIO`, `football:academy_empty_goal_close`: settings as in `football.Settings`.
+* `dmlab:LEVEL`, `dmlab:rooms_watermaze`: DeepMind Lab, settings as in `dmlab.Settings`.
+* `dmlab2d:LEVEL`, `dmlab2d:pushbox`: DeepMind Lab2D, settings as in `dmlab2d_adapter.Settings` and
+  those of the level.
 * `package.module:factory` or `package.module.factory`: your own function
   `factory(seed, **settings)`, called once for each environment with a seed of its own;
   it returns a dm_env, gym or gymnasium environment. If it has a parameter
   `num_environments` it is called once, `factory(seed, num_environments=E, **settings)`,
   and returns a `core.VectorEnvironment`.
 
-All but `bit_flip`, `catch`, `memory_chain` and Atari also take the settings of `action_scaling`.
+All but `bit_flip`, `catch`, `memory_chain`, Atari and DeepMind Lab also take the settings of
+`action_scaling`.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite as suite_lib
 from seed_acme.envs.suites import atari
 from seed_acme.envs.suites import dm_control
+from seed_acme.envs.suites import dmlab
+from seed_acme.envs.suites import dmlab2d
 from seed_acme.envs.suites import envpool
 from seed_acme.envs.suites import football
 from seed_acme.envs.suites import gym_family
@@ -42,6 +48,8 @@ SUITES: tuple[suite_lib.Suite, ...] = (
   dm_control.SUITE,
   envpool.SUITE,
   football.SUITE,
+  dmlab.SUITE,
+  dmlab2d.SUITE,
   gym_family.GYMNASIUM,
   gym_family.GYM,
   own_factory.SUITE,
@@ -135,6 +143,16 @@ def named_code(environment_id: str) -> str:
     if suite.matches(environment_id):
       return suite.named_code(environment_id)
   return ''
+
+
+def normalized_score(environment_id: str, score: float) -> float | None:
+  """A mean return on the scale where the random player has 0 and the human one 1; None where
+  nothing is known of the two.
+  """
+  for suite in SUITES:
+    if suite.matches(environment_id):
+      return suite.normalized_score(environment_id, score)
+  return None
 
 
 def known_environments() -> list[suite_lib.KnownEnvironments]:

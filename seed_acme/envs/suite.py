@@ -75,6 +75,8 @@ class Suite:
     else to get them, where no extra does.
   scales_actions: bounded float actions take the settings of `action_scaling` too.
   named_code: the module to import that an id names, `''` if it names none.
+  normalized_score: of an id and the mean return of an episode: 0 is the random player, 1 the human
+    one, without a cap; None where no scores of the two are known.
   """
 
   id: str
@@ -89,11 +91,7 @@ class Suite:
   install: str = ''
   scales_actions: bool = True
   named_code: Callable[[str], str] = lambda environment_id: ''
-
-  @property
-  def prefix(self) -> str:
-    """What all ids begin with, `atari:`; `''` where there is no such thing."""
-    return prefix(self.id)
+  normalized_score: Callable[[str, float], float | None] = lambda environment_id, score: None
 
   def missing_packages(self) -> list[str]:
     return [package for package in self.packages if not is_installed(package)]
@@ -102,7 +100,7 @@ class Suite:
     return extras.install_command(self.extra) if self.extra else self.install
 
   def require_packages(self, environment_id: str) -> None:
-    """Raises `types.UserError`, which names the extra, where one is missing."""
+    """Raises `types.UserError`, which says how to install it, where one is missing."""
     for package in self.missing_packages():
       raise types.UserError(
         f'environment {environment_id!r} needs {package}: {self.install_command()}'

@@ -20,6 +20,7 @@ from seed_acme.envs import packed_planes
 from seed_acme.networks import cores
 from seed_acme.networks import frame_stack
 from seed_acme.networks import heads
+from seed_acme.networks import instructions
 from seed_acme.networks import lstm
 from seed_acme.networks import requirements
 from seed_acme.networks import separate
@@ -35,6 +36,9 @@ _TORSOS: dict[str, Callable[[config_lib.NetworkConfig, types.Nest], torsos.Torso
   'impala_shallow': lambda config, _: torsos.ImpalaShallow(config.torso_output_size),
   'impala_resnet': lambda config, _: torsos.ImpalaResNet(config.torso_output_size),
   'football_resnet': lambda config, _: torsos.FootballResNet(config.torso_output_size),
+  'impala_resnet_instruction': lambda config, observation_spec: instructions.ImageAndInstruction(
+    torsos.ImpalaResNet(config.torso_output_size), requirements.num_word_ids(observation_spec)
+  ),
 }
 
 _CORES: dict[str, Callable[[config_lib.NetworkConfig], cores.Core]] = {

@@ -13,9 +13,17 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import near_names
+from seed_acme.envs import choices
 from seed_acme.envs import packed_planes
 
-TORSOS = ('mlp', 'nature_cnn', 'impala_shallow', 'impala_resnet', 'football_resnet')
+TORSOS = (
+  'mlp',
+  'nature_cnn',
+  'impala_shallow',
+  'impala_resnet',
+  'impala_resnet_instruction',
+  'football_resnet',
+)
 CORES = ('none', 'lstm', 'gru')
 # Channels, size and stride of convolutions without padding.
 CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
@@ -41,7 +49,10 @@ def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None
   if config.frame_stack > 1:
     _require_unpacked(spec.observation, config.frame_stack)
     image_to_stack(spec.observation, config.frame_stack)
-  if config.torso != 'mlp' and ':' not in config.torso:
+  if config.torso == 'impala_resnet_instruction':
+    num_word_ids(spec.observation)
+    check_image([spec.observation['image'].shape], config.torso)
+  elif config.torso != 'mlp' and ':' not in config.torso:
     check_image([leaf.shape for leaf in tree.flatten(spec.observation)], config.torso)
 
 
@@ -67,6 +78,21 @@ def check_image(shapes: Sequence[Sequence[int]], torso: str) -> None:
       f"network.torso '{torso}' needs an image of {least} x {least} or more, but the observation "
       f'has shape {shown[0]}: choose impala_resnet or mlp, or return larger images'
     )
+
+
+def num_word_ids(observation_spec: types.Nest) -> int:
+  """How many ids of words there are in `{'image', 'instruction'}`; `types.UserError` for another
+  observation.
+  """
+  is_pair = isinstance(observation_spec, dict) and set(observation_spec) == {'image', 'instruction'}
+  sizes = choices.num_values(observation_spec['instruction']) if is_pair else None
+  if sizes is None:
+    raise types.UserError(
+      "network.torso 'impala_resnet_instruction' needs the observation {'image', 'instruction'}, "
+      f'the latter ids of words, but it is {observation_spec}: choose impala_resnet, or make the '
+      'environment give instructions (dmlab: environment.settings instructions True)'
+    )
+  return int(sizes.max())
 
 
 def smallest_image(torso: str) -> int:

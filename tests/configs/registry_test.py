@@ -1,8 +1,10 @@
 """The configurations that come along, and the user's own files."""
 
+import contextlib
 import dataclasses
 import importlib
 import inspect
+import re
 
 import pytest
 
@@ -44,12 +46,23 @@ def test_names_are_the_files_of_the_folder():
   assert 'registry' not in names
 
 
+@contextlib.contextmanager
+def _without_missing_packages():
+  """What else is wrong of an environment can be known only where its package is installed."""
+  try:
+    yield
+  except types.UserError as error:
+    if not re.match(r"environment '(dmlab|dmlab2d):\w+' needs ", str(error)):
+      raise
+
+
 @pytest.mark.parametrize('name', registry.names())
 def test_a_configuration_is_valid_and_can_be_saved(name, tmp_path):
   experiment = registry.load(name)
   assert experiment.name == name
   config_validation.validate(experiment)
-  environments.check(experiment.environment)
+  with _without_missing_packages():
+    environments.check(experiment.environment)
   saved_config.save(experiment, tmp_path / 'config.json')
   assert saved_config.load(tmp_path / 'config.json') == experiment
 

@@ -23,13 +23,9 @@ _LEAST = {
   'bit_flip': 0.9,
 }
 _LEAST_OF_SAC = {'Pendulum-v1': -200}
-# All but Atari, MuJoCo and dm_control, which take hours, Football, which needs another Python,
-# and what only measures throughput.
-_NAMES = tuple(
-  name
-  for name in registry.names()
-  if name.split('_')[0] not in ('atari', 'bench', 'mujoco', 'dm', 'football')
-)
+# All but those that take hours or need a package of their own, and what only measures throughput.
+_OTHERS = ('atari', 'bench', 'mujoco', 'dm', 'dmlab', 'dmlab2d', 'football')
+_NAMES = tuple(name for name in registry.names() if name.split('_')[0] not in _OTHERS)
 _PROMISE = re.compile(
   r'Ends with a mean return of at least (?P<least>-?[\d.]+) over '
   r'(?P<of>its last 100 training episodes|200 greedy episodes) \(seeds 1, 2, 3\)\.'

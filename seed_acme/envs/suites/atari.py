@@ -34,6 +34,13 @@ def _check(config: config_lib.EnvironmentConfig) -> None:
   atari.rom_path(suite.level(config.id))
 
 
+def _normalized_score(environment_id: str, score: float) -> float | None:
+  game = suite.level(environment_id)
+  if game not in atari_games.SCORES:
+    return None
+  return atari_games.human_normalized_score(game, score)
+
+
 SUITE = suite.Suite(
   id=_ID,
   description='an Atari game, such as atari:MontezumaRevenge',
@@ -45,4 +52,5 @@ SUITE = suite.Suite(
   packages=('ale_py', 'cv2'),
   extra='atari',
   scales_actions=False,
+  normalized_score=_normalized_score,
 )

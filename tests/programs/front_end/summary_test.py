@@ -12,11 +12,11 @@ from seed_acme.programs.front_end import bucket_folder
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
-from seed_acme.storage import bucket
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
+from seed_acme.utils import bucket
 from seed_acme.utils import counting
 
 _STEPS = 1000

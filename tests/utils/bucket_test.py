@@ -3,7 +3,7 @@ tests/programs/front_end/bucket_folder_test.py."""
 
 import pytest
 
-from seed_acme.storage import bucket
+from seed_acme.utils import bucket
 
 
 @pytest.fixture(params=['file', 'ram'])

@@ -2,8 +2,8 @@
 
 An object store knows no locks, links or appending, and its renames are copies. What holds is
 this: an object appears whole, when its writer closes it. So nothing is worked on in place:
-`bucket_copy.py` keeps a local folder and copies. TensorFlow is loaded by the first call that needs
-it; `is_url` does not.
+`storage/bucket_copy.py` keeps a local folder and copies. TensorFlow is loaded by the first call
+that needs it; `is_url` does not.
 """
 
 from __future__ import annotations

@@ -1,0 +1,250 @@
+"""Levels of DeepMind Lab, over the Python API that its docs/users/python_api.md describes.
+
+The package `deepmind_lab` is on no index: it is built from source. It is imported on use only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from typing import Any, Literal, get_args
+
+import dm_env
+from dm_env import specs as dm_specs
+import numpy as np
+
+from seed_acme import types
+from seed_acme.envs import dmlab_cache
+from seed_acme.envs import dmlab_levels
+from seed_acme.envs import instructions
+from seed_acme.envs import lockstep
+
+PACKAGE = 'deepmind_lab'
+INSTALL = 'build its Python module from https://github.com/google-deepmind/lab'
+# Look left (-) or right, look down or up, strafe left or right, move back or forward, fire, jump,
+# crouch.
+ACTION_NAMES = (
+  'LOOK_LEFT_RIGHT_PIXELS_PER_FRAME',
+  'LOOK_DOWN_UP_PIXELS_PER_FRAME',
+  'STRAFE_LEFT_RIGHT',
+  'MOVE_BACK_FORWARD',
+  'FIRE',
+  'JUMP',
+  'CROUCH',
+)
+# The nine actions of IMPALA and SEED RL.
+ACTIONS: tuple[tuple[int, ...], ...] = (
+  (0, 0, 0, 1, 0, 0, 0),  # forward
+  (0, 0, 0, -1, 0, 0, 0),  # back
+  (0, 0, -1, 0, 0, 0, 0),  # strafe left
+  (0, 0, 1, 0, 0, 0, 0),  # strafe right
+  (-20, 0, 0, 0, 0, 0, 0),  # look left
+  (20, 0, 0, 0, 0, 0, 0),  # look right
+  (-20, 0, 0, 1, 0, 0, 0),  # look left and forward
+  (20, 0, 0, 1, 0, 0, 0),  # look right and forward
+  (0, 0, 0, 0, 1, 0, 0),  # fire
+)
+# Makes the seeds of testing another set than those of training.
+TEST_MIXER_SEED = 0x600D5EED
+_MAX_SEED = 2**31 - 1
+_IMAGE, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
+_NO_IMAGES = 'psychlab_arbitrary_visuomotor_mapping', 'psychlab_continuous_recognition'
+Renderer = Literal['software', 'hardware']
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+  """Of every level.
+
+  width, height: of the image, in pixels.
+  num_action_repeats: frames (60 a second) an action lasts; its rewards are summed.
+  instructions: observations are `{'image', 'instruction'}`; for the language levels.
+  max_words: ids in an instruction.
+  episode_length_s: seconds of the game until time is up; 0 = as the level has it.
+  test: play the test level of a pair, with hold-out levels allowed and with the seeds of testing.
+  level_cache: folder or `gs://` URL of compiled levels; '' = none.
+  dataset_path: folder of the images that two psychlab levels show (brady_konkle_oliva2008).
+  renderer: `hardware` draws on a GPU.
+  runfiles_path: folder of the package's own files, if it does not find them; '' = it does.
+  temp_folder: where the package writes what it unpacks; '' = as it chooses.
+  """
+
+  width: int = 96
+  height: int = 72
+  num_action_repeats: int = 4
+  instructions: bool = False
+  max_words: int = 16
+  episode_length_s: int = 0
+  test: bool = False
+  level_cache: str = ''
+  dataset_path: str = ''
+  renderer: Renderer = 'software'
+  runfiles_path: str = ''
+  temp_folder: str = ''
+
+  def __post_init__(self) -> None:
+    for name, least in (
+      ('width', 4),
+      ('height', 4),
+      ('num_action_repeats', 1),
+      ('max_words', 1),
+      ('episode_length_s', 0),
+    ):
+      lockstep.check_integer('dmlab', name, getattr(self, name), least)
+    for name in ('instructions', 'test'):
+      if type(getattr(self, name)) is not bool:
+        raise types.UserError(f'dmlab: {name} ({getattr(self, name)!r}) must be True or False')
+    for name in ('level_cache', 'dataset_path', 'runfiles_path', 'temp_folder'):
+      if type(getattr(self, name)) is not str:
+        raise types.UserError(f'dmlab: {name} ({getattr(self, name)!r}) must be a path')
+    if self.renderer not in get_args(Renderer):
+      raise types.UserError(
+        f'dmlab: renderer ({self.renderer!r}) must be one of {", ".join(get_args(Renderer))}'
+      )
+
+
+class DmLab(dm_env.Environment):
+  """One level; called from one thread.
+
+  Observation: the image `[height, width, 3]` uint8 RGB; with `instructions` a dict of it and
+  of word ids (see `instructions.spec`). Each episode has a seed drawn from that of the environment.
+
+  DeepMind Lab shows nothing once an episode has ended, so LAST repeats the observation of the row
+  before. It does not say why an episode ended, either. One that lasted until time was up is
+  truncated (LAST with discount 1): the level would have gone on, and the agent is not told the
+  time. One that ended earlier (a goal that ends the level, all trials done) has discount 0. Where
+  the length of a level is not known (outside DMLab-30, without `episode_length_s`) every end has
+  discount 0.
+  """
+
+  def __init__(self, level: str, seed: int, settings: Settings):
+    """`types.UserError` where the package does not take the level with these settings."""
+    self._settings = settings
+    self._lab = _load(level, settings)
+    self._action_table = _action_table(self._lab.action_spec(), level)
+    self._random = np.random.default_rng(seed)
+    seconds = settings.episode_length_s or dmlab_levels.episode_s(level)
+    self._max_frames = seconds * self._lab.fps()  # 0 = not known
+    self._has_ended = True
+    self._image = np.zeros((settings.height, settings.width, 3), np.uint8)
+    self._observation: types.Nest = None
+    self.frames_per_step = settings.num_action_repeats
+
+  def reset(self) -> dm_env.TimeStep:
+    """FIRST of a new episode."""
+    self._lab.reset(seed=int(self._random.integers(_MAX_SEED)))
+    self._has_ended = False
+    self._observe()
+    return dm_env.restart(self._observation)
+
+  def step(self, action: types.Nest) -> dm_env.TimeStep:
+    """action: integer as `action_spec`. After LAST it is not looked at: an episode starts."""
+    if self._has_ended:
+      return self.reset()
+    if not 0 <= action < len(ACTIONS):
+      raise ValueError(f'action {action}: expected 0 ... {len(ACTIONS) - 1}')
+    # A row of its own: the package gets the memory of the array.
+    raw_action = np.array(self._action_table[int(action)], np.intc)
+    reward = float(self._lab.step(raw_action, num_steps=self._settings.num_action_repeats))
+    if self._lab.is_running():
+      self._observe()
+      return dm_env.transition(reward, self._observation)
+    self._has_ended = True
+    if self._max_frames and self._lab.num_steps() >= self._max_frames:
+      return dm_env.truncation(reward, self._observation)
+    return dm_env.termination(reward, self._observation)
+
+  def observation_spec(self) -> types.Nest:
+    image = dm_specs.BoundedArray(self._image.shape, np.uint8, 0, 255, 'image')
+    if not self._settings.instructions:
+      return image
+    return {'image': image, 'instruction': instructions.spec(self._settings.max_words)}
+
+  def action_spec(self) -> dm_specs.DiscreteArray:
+    return dm_specs.DiscreteArray(len(ACTIONS), np.int32, 'action')
+
+  def render(self) -> np.ndarray:
+    """`[height, width, 3]` uint8: what the agent sees."""
+    return self._image.copy()
+
+  def close(self) -> None:
+    self._lab.close()
+
+  def _observe(self) -> None:
+    seen = self._lab.observations()
+    self._image = seen[_IMAGE]
+    self._observation = self._image
+    if self._settings.instructions:
+      words = instructions.encode(seen[_INSTRUCTION], self._settings.max_words)
+      self._observation = {'image': self._image, 'instruction': words}
+
+
+def check(level: str, settings: Settings) -> None:
+  """Raises `types.UserError` for what is wrong before a level is loaded."""
+  name = dmlab_levels.short_name(level)
+  if name in dmlab_levels.HELD_OUT and not settings.test:
+    raise types.UserError(
+      f"environment 'dmlab:{level}' is held out for testing: set test to True, or train on "
+      f'dmlab:{dmlab_levels.for_training(level)}'
+    )
+  if name in _NO_IMAGES and not settings.dataset_path:
+    raise types.UserError(
+      f"environment 'dmlab:{level}' needs the setting dataset_path, the folder of the images of "
+      'brady_konkle_oliva2008 (data/brady_konkle_oliva2008 of DeepMind Lab says how to get them)'
+    )
+
+
+def lab_config(settings: Settings) -> dict[str, str]:
+  """What the level itself is told; all of it in strings."""
+  config = {'width': str(settings.width), 'height': str(settings.height), 'logLevel': 'WARN'}
+  if settings.episode_length_s:
+    config['episodeLengthSeconds'] = str(settings.episode_length_s)
+  if settings.dataset_path:
+    config['datasetPath'] = settings.dataset_path
+  if settings.test:
+    config.update(allowHoldOutLevels='true', mixerSeed=str(TEST_MIXER_SEED))
+  return config
+
+
+def _load(level: str, settings: Settings) -> Any:
+  """A `deepmind_lab.Lab`."""
+  module = _import()
+  name = dmlab_levels.for_testing(level) if settings.test else level
+  options: dict[str, Any] = {}
+  if settings.level_cache:
+    options['level_cache'] = dmlab_cache.LevelCache(settings.level_cache)
+  if settings.temp_folder:  # builds before 2019 do not take it
+    options['temp_folder'] = settings.temp_folder
+  try:
+    if settings.runfiles_path:
+      module.set_runfiles_path(settings.runfiles_path)
+    return module.Lab(
+      dmlab_levels.path(name),
+      [_IMAGE, _INSTRUCTION] if settings.instructions else [_IMAGE],
+      config=lab_config(settings),
+      renderer=settings.renderer,
+      **options,
+    )
+  except (RuntimeError, TypeError, ValueError) as error:
+    reason = ' '.join(str(error).split())
+    raise types.UserError(
+      f"environment 'dmlab:{level}' cannot be loaded: {reason}; check the level and its settings"
+    ) from error
+
+
+def _action_table(action_spec: list[dict[str, Any]], level: str) -> np.ndarray:
+  """`[9, K]`: K numbers for each action; 0 for actions that the level has beside the usual."""
+  names = tuple(action['name'] for action in action_spec)
+  if names[: len(ACTION_NAMES)] != ACTION_NAMES:
+    raise types.UserError(
+      f"environment 'dmlab:{level}' has the actions {', '.join(names)}: expected "
+      f'{", ".join(ACTION_NAMES)}, and maybe more after them'
+    )
+  return np.pad(np.array(ACTIONS), ((0, 0), (0, len(names) - len(ACTION_NAMES))))
+
+
+def _import() -> Any:
+  try:
+    return importlib.import_module(PACKAGE)
+  except ImportError as error:
+    raise types.UserError(f'DeepMind Lab needs {PACKAGE}: {INSTALL} ({error})') from error
