@@ -111,9 +111,9 @@ class DmLab(dm_env.Environment):
 
   DeepMind Lab shows nothing once an episode has ended, so LAST repeats the observation of the row
   before. It does not say why an episode ended, either. One that lasted until time was up is
-  truncated (LAST with discount 1): the level would have gone on. One that ended earlier (a goal that ends the level, all trials done) has discount 0. Where
-  the length of a level is not known (outside DMLab-30, without `episode_length_s`) every end has
-  discount 0.
+  truncated (LAST with discount 1): the level would have gone on. One that ended earlier (a goal
+  that ends the level, all trials done) has discount 0. Where the length of a level is not known
+  (outside DMLab-30, without `episode_length_s`) every end has discount 0.
   """
 
   def __init__(self, level: str, seed: int, settings: Settings):
