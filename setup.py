@@ -48,7 +48,7 @@ EXTRAS_REQUIRE = {
   'mujoco': ['gym>=0.26,<0.27', 'gymnasium>=1.0', 'imageio>=2.31', 'mujoco==2.3.3'],
   # Not `dm_control`: of an extra with `_` pip before 23.3 installs nothing, and says nothing.
   'dm-control': ['dm_control==1.0.11', 'mujoco==2.3.3'],
-  # Its only files are wheels for glibc 2.35 and later (Ubuntu 22.04, Debian 12).
+  # Its wheel for Python 3.10 wants glibc 2.35 or later (Ubuntu 22.04, Debian 12).
   'dmlab2d': ['dmlab2d==1.0.0'],
   # The whole of mlflow wants SQLAlchemy 1.4, which xmanager does not take; mlflow-skinny has
   # all that logs.

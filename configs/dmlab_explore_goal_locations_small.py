@@ -21,10 +21,10 @@ def tuned(
 ) -> config_lib.ExperimentConfig:
   """What SEED RL's scripts for four levels of DMLab-30 have in common; 1e9 frames.
 
-  One number is not theirs. The scripts leave the action repeat at its default, which was 4 when
-  the paper's results were made and has been 1 since August 2020; with 1 the levels are not learnt.
-  It is 4 here. The total of 1e9 frames is therefore 250e6 agent steps, where the scripts, as they
-  stand, take 1e9. An end by time is a truncation here and terminal there.
+  One number is not theirs. The scripts leave the action repeat at its default, which was 4 until
+  August 2020 and has been 1 since; users report that runs with 1 collapse. It is 4 here. The total
+  of 1e9 frames is therefore 250e6 agent steps, where the scripts, as they stand, take 1e9. An end
+  by time is a truncation here and terminal there.
 
   Keras's Adam, theirs, adds epsilon before the bias correction and Sonnet's after it: the first
   updates differ.

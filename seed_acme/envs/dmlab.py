@@ -48,7 +48,7 @@ ACTIONS: tuple[tuple[int, ...], ...] = (
 TEST_MIXER_SEED = 0x600D5EED
 _MAX_SEED = 2**31 - 1
 _IMAGE, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
-_NO_IMAGES = 'psychlab_arbitrary_visuomotor_mapping', 'psychlab_continuous_recognition'
+_WITH_IMAGES = 'psychlab_arbitrary_visuomotor_mapping', 'psychlab_continuous_recognition'
 Renderer = Literal['software', 'hardware']
 
 
@@ -111,10 +111,9 @@ class DmLab(dm_env.Environment):
 
   DeepMind Lab shows nothing once an episode has ended, so LAST repeats the observation of the row
   before. It does not say why an episode ended, either. One that lasted until time was up is
-  truncated (LAST with discount 1): the level would have gone on, and the agent is not told the
-  time. One that ended earlier (a goal that ends the level, all trials done) has discount 0. Where
-  the length of a level is not known (outside DMLab-30, without `episode_length_s`) every end has
-  discount 0.
+  truncated (LAST with discount 1): the level would have gone on. One that ended earlier (a goal
+  that ends the level, all trials done) has discount 0. Where the length of a level is not known
+  (outside DMLab-30, without `episode_length_s`) every end has discount 0.
   """
 
   def __init__(self, level: str, seed: int, settings: Settings):
@@ -187,7 +186,7 @@ def check(level: str, settings: Settings) -> None:
       f"environment 'dmlab:{level}' is held out for testing: set test to True, or train on "
       f'dmlab:{dmlab_levels.for_training(level)}'
     )
-  if name in _NO_IMAGES and not settings.dataset_path:
+  if name in _WITH_IMAGES and not settings.dataset_path:
     raise types.UserError(
       f"environment 'dmlab:{level}' needs the setting dataset_path, the folder of the images of "
       'brady_konkle_oliva2008 (data/brady_konkle_oliva2008 of DeepMind Lab says how to get them)'
@@ -213,7 +212,7 @@ def _load(level: str, settings: Settings) -> Any:
   options: dict[str, Any] = {}
   if settings.level_cache:
     options['level_cache'] = dmlab_cache.LevelCache(settings.level_cache)
-  if settings.temp_folder:  # builds before 2019 do not take it
+  if settings.temp_folder:  # older builds do not take it
     options['temp_folder'] = settings.temp_folder
   try:
     if settings.runfiles_path:
