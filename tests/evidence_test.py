@@ -6,13 +6,14 @@ import pathlib
 import pytest
 
 import seed_acme
-from seed_acme.envs import registry as environments
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.reports import plot
 from seed_acme.programs.reports import published
 from seed_acme.storage import checkpoint
 from seed_acme.storage import saved_config
 
-_FOLDER = pathlib.Path(__file__).parent.parent / 'docs' / 'evidence'
+_ROOT = pathlib.Path(__file__).parent.parent
+_FOLDER = _ROOT / 'docs' / 'evidence'
 _RUNS = sorted(path.parent for path in _FOLDER.rglob('config.json'))
 _PLAYED = [run for run in _RUNS if (run / 'checkpoints').is_dir()]
 _MAX_BYTES = 8_000_000  # of a run that everybody clones
@@ -23,9 +24,12 @@ def _name(run):
 
 
 @pytest.mark.parametrize('run', _PLAYED, ids=_name)
-def test_a_checkpoint_acts(run):
+def test_a_checkpoint_acts(run, monkeypatch):
+  monkeypatch.chdir(_ROOT)
   config = saved_config.load(run / 'config.json')
-  environment = environments.make(config.environment, 1, seed=1)
+  if config.actor.python and not pathlib.Path(config.actor.python).exists():
+    pytest.skip(f'{config.actor.python} was not made here (docs/environments.md)')
+  environment = environments.make(config, 1, seed=1)
   row = environment.reset()
   policy = seed_acme.load_policy(str(run))
   policy.reset(batch_size=1)

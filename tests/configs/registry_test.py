@@ -52,7 +52,7 @@ def _without_missing_packages():
   try:
     yield
   except types.UserError as error:
-    if not re.match(r"environment '(dmlab|dmlab2d):\w+' needs ", str(error)):
+    if not re.match(r"environment '(dmlab|dmlab2d|envpool|football):\S+' needs ", str(error)):
       raise
 
 
