@@ -100,7 +100,7 @@ EXTRAS_REQUIRE = {
 
 # What actors need that run under another Python than the learner: `seed_acme_actor` is the same
 # code with these requirements alone. SEED_ACME_DISTRIBUTION=actor chooses it.
-_OF_ACTORS = runpy.run_path(str(_ROOT / 'programs' / 'actor_environment' / 'packages.py'))
+_OF_ACTORS = runpy.run_path(str(_ROOT / 'seed_acme' / 'envs' / 'interpreters' / 'packages.py'))
 _IS_FOR_ACTORS = os.environ.get('SEED_ACME_DISTRIBUTION') == 'actor'
 # The command line of an actor's node.
 _COMMAND_REQUIRES = ['absl-py>=1.0', 'packaging>=21', 'psutil>=5.9', 'tyro>=0.9']

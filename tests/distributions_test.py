@@ -24,6 +24,7 @@ class Distributions(NamedTuple):
   sdist: pathlib.Path
   wheel: pathlib.Path  # made of the sdist
   direct: pathlib.Path
+  of_actors: pathlib.Path  # `seed_acme_actor`
 
 
 @pytest.fixture(name='distributions', scope='module')
@@ -42,23 +43,26 @@ def _distributions(tmp_path_factory):
   _build(checkout, folder / 'direct', '--wheel')
   (sdist,), (wheel,) = (list((folder / 'dist').glob(f'*.{end}')) for end in ('tar.gz', 'whl'))
   (direct,) = (folder / 'direct').iterdir()
-  return Distributions(sdist, wheel, direct)
+  _build(checkout, folder / 'actors', '--wheel', SEED_ACME_DISTRIBUTION='actor')
+  (of_actors,) = (folder / 'actors').iterdir()
+  return Distributions(sdist, wheel, direct, of_actors)
 
 
-def _build(checkout, out, *arguments):
+def _build(checkout, out, *arguments, **variables):
   _run(
     [sys.executable, '-m', 'build', '--no-isolation', '--outdir', out, *arguments, checkout],
     cwd=out.parent,
+    **variables,
   )
 
 
-def _run(command, cwd):
+def _run(command, cwd, **more):
   """Its output; what it says is the reason of a failure. Nothing leads it back to the checkout."""
   variables = {
     name: value
     for name, value in os.environ.items()
     if name not in ('PYTHONPATH', 'SEED_ACME_REPOSITORY')
-  }
+  } | more
   result = subprocess.run(
     command, cwd=cwd, env=variables, capture_output=True, text=True, check=False
   )
@@ -125,6 +129,30 @@ def test_the_sdist_makes_the_wheel_of_the_checkout(distributions):
         {name: wheel.read(name) for name in wheel.namelist() if not name.endswith('/RECORD')}
       )  # its lines are in no certain order
   assert contents[0] == contents[1]
+
+
+def _metadata(path):
+  with zipfile.ZipFile(path) as wheel:
+    (name,) = (name for name in wheel.namelist() if name.endswith('/METADATA'))
+    return wheel.read(name).decode()
+
+
+@pytest.mark.processes
+def test_the_wheel_of_actors_is_the_same_code_without_tensorflow(distributions):
+  contents = []
+  for path in (distributions.of_actors, distributions.direct):
+    with zipfile.ZipFile(path) as wheel:
+      contents.append(
+        {name: wheel.read(name) for name in wheel.namelist() if '.dist-info/' not in name}
+      )
+  assert contents[0] == contents[1]
+  written = _metadata(distributions.of_actors)
+  assert re.search(r'^Name: seed[-_]acme[-_]actor$', written, re.MULTILINE)
+  assert re.search(r'^Requires-Python: (>=3.10,<3.14|<3.14,>=3.10)$', written, re.MULTILINE)
+  needed = re.findall(r'^Requires-Dist: ([\w-]+)', written, re.MULTILINE)
+  assert {'numpy', 'grpcio', 'dm-env', 'dm-tree', 'tyro'} <= set(needed)
+  assert not [name for name in needed if re.match('tensorflow|dm-reverb|dm-sonnet|dm-launch', name)]
+  assert 'Requires-Dist: tensorflow-cpu' in _metadata(distributions.wheel)
 
 
 @pytest.mark.processes

@@ -15,8 +15,8 @@ import tyro
 from seed_acme import types
 from seed_acme.checks import near_names
 from seed_acme.envs.interpreters import interpreter
+from seed_acme.envs.interpreters import packages
 from seed_acme.programs.actor_environment import finding
-from seed_acme.programs.actor_environment import packages
 
 _LAST_LINES = 8  # of pip's output, where it fails
 

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from seed_acme import types
+from seed_acme.envs.interpreters import packages
 from seed_acme.programs.actor_environment import command
-from seed_acme.programs.actor_environment import packages
 
 
 def test_an_unknown_extra_names_near_ones(tmp_path):
