@@ -16,7 +16,7 @@ from seed_acme.replay import tables
 from seed_acme.storage import run_directory
 from seed_acme.utils import waiting
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(300)
 
 
 def _config(name, **agent):
