@@ -26,10 +26,10 @@ def experiment() -> config_lib.ExperimentConfig:
       discount=0.997,
       lambda_=0.9,
       value_cost=0.5,
-      entropy=on_policy_config.PenaltyConfig(weight=0.00005533923433816456),
+      entropy=on_policy_config.PenaltyConfig(weight=0.000031948327487872845),
       max_abs_reward=0.0,  # no clipping
       optimizer=config_lib.OptimizerConfig(
-        learning_rate=0.000031948327487872845, epsilon=1e-7, max_gradient_norm=0.0
+        learning_rate=0.00005533923433816456, epsilon=1e-7, max_gradient_norm=0.0
       ),
     ),
     replay=config_lib.ReplayConfig(queue_size=32),
