@@ -19,7 +19,9 @@ def experiment() -> config_lib.ExperimentConfig:
     environment=config_lib.EnvironmentConfig(
       id='football:11_vs_11_hard_stochastic', settings={'rewards': 'scoring'}
     ),
-    network=config_lib.NetworkConfig(torso='football_resnet', torso_output_size=256),
+    network=config_lib.NetworkConfig(
+      torso='football_resnet', torso_output_size=256, initializer='lecun_normal'
+    ),
     agent=presets.vtrace(
       unroll_length=32,
       batch_size=32,

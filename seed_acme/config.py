@@ -71,7 +71,7 @@ class NetworkConfig:
   previous_reward_bound: float = 1.0
   head_sizes: tuple[int, ...] = ()
   activation: Literal['relu', 'tanh', 'swish', 'elu'] = 'relu'
-  initializer: Literal['glorot_uniform', 'orthogonal'] = 'glorot_uniform'
+  initializer: Literal['glorot_uniform', 'lecun_normal', 'orthogonal'] = 'glorot_uniform'
   hidden_gain: float = 0.0
   policy_head_gain: float = 1.0
   value_head_gain: float = 1.0

@@ -27,9 +27,12 @@ _ACTIVATIONS = {'relu': tf.nn.relu, 'tanh': tf.tanh, 'swish': tf.nn.swish, 'elu'
 def weight_initializer(
   kind: str = 'glorot_uniform', gain: float = 1.0
 ) -> snt.initializers.Initializer:
-  """Glorot and Bengio 2010 (uniform, variance gain^2 2 / (fan_in + fan_out)), or `orthogonal`:
+  """Glorot and Bengio 2010 (uniform, variance gain^2 2 / (fan_in + fan_out)); `lecun_normal`
+  (LeCun et al. 1998; normal, cut off at two deviations, variance gain^2 / fan_in); or `orthogonal`:
   gain times a matrix with orthonormal rows or columns (Saxe et al. 2014).
   """
+  if kind == 'lecun_normal':
+    return snt.initializers.VarianceScaling(gain * gain, 'fan_in', 'truncated_normal')
   if kind == 'orthogonal':
     return snt.initializers.Orthogonal(gain)
   return snt.initializers.VarianceScaling(gain * gain, 'fan_avg', 'uniform')
@@ -69,7 +72,7 @@ class DenseStyle(NamedTuple):
     """Of the gain that is set; else orthogonal layers before a rectifier make up for the half
     that it sets to 0.
     """
-    keeps_all = self.initializer == 'glorot_uniform' or self.activation == 'tanh'
+    keeps_all = self.initializer != 'orthogonal' or self.activation == 'tanh'
     gain = self.hidden_gain or (1.0 if keeps_all else math.sqrt(2.0))
     return weight_initializer(self.initializer, gain)
 
@@ -252,8 +255,7 @@ class FootballResNet(ImpalaResNet):
   2019)."""
 
   def __init__(self, output_size: int, name: str = 'football_resnet'):
-    lecun_normal = snt.initializers.VarianceScaling(1.0, 'fan_in', 'truncated_normal')
-    super().__init__(output_size, name, (16, 32, 32, 32), lecun_normal)
+    super().__init__(output_size, name, (16, 32, 32, 32), weight_initializer('lecun_normal'))
 
 
 def unpack_planes(packed: tf.Tensor, num_planes: int) -> tf.Tensor:

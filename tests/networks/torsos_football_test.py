@@ -42,13 +42,16 @@ def test_football_resnet_has_the_sizes_of_the_paper():
   assert sorted(map(tuple, kernels)) == sorted([*expected, (5 * 6 * 32, 256)])
 
 
-def test_football_resnet_starts_with_lecuns_variance():
+def test_the_whole_network_starts_with_lecuns_variance():
   tf.random.set_seed(1)
-  torso = torsos.FootballResNet(256)
-  torso(tf.zeros([1, 72, 96, 16]))
-  output = next(v for v in torso.variables if v.name.endswith('output/w:0')).numpy()
-  assert output.std() == pytest.approx((1 / output.shape[0]) ** 0.5, rel=0.02)
-  assert np.abs(output).max() < 2.5 * output.std()  # truncated at two standard deviations
+  config = registry.load('football_scoring').network
+  network = build.make_actor_critic(config, _PACKED, 19)
+  weights = {v.name: v.numpy() for v in network.trainable_variables if v.name.endswith('/w:0')}
+  assert len(weights) == 4 * 5 + 1 + 2  # stacks, dense, heads
+  for name, weight in weights.items():
+    std = (1 / np.prod(weight.shape[:-1])) ** 0.5
+    assert weight.std() == pytest.approx(std, rel=2 / weight.size**0.5), name
+    assert np.abs(weight).max() < 2.3 * std, name  # cut off at two deviations of the uncut
 
 
 @pytest.mark.parametrize('torso', ['football_resnet', 'impala_resnet', 'nature_cnn', 'mlp'])
