@@ -173,7 +173,7 @@ _OF_NO_MODULE = {
   ],
   'agents/r2d2': ['initial_priorities', 'target'],
   'agents/sac': ['gradients', 'recurrent'],
-  'configs': ['dmlab_values', 'mujoco_values', 'paper_values', 'returns'],
+  'configs': ['dmlab_values', 'football_values', 'mujoco_values', 'paper_values', 'returns'],
   'envs': ['goal_environments', 'mujoco', 'render'],
   'inference': ['strictly_on_policy', 'unroll_replay'],
   'networks': ['value_normalizer'],

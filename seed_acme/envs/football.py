@@ -6,12 +6,15 @@ only; its wrappers are not used.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+import contextlib
 import dataclasses
 import difflib
 import importlib
 import importlib.util
 import os
 import pathlib
+import sys
 import tempfile
 from typing import Any, Literal, get_args
 
@@ -25,10 +28,12 @@ from seed_acme.envs import gym_adapter
 
 Observation = Literal['mini_map', 'simple115']
 Rewards = Literal['scoring', 'scoring,checkpoints']
+Picture = Literal['pitch', 'engine']
 NUM_ACTIONS = 19  # of the default set
 _NOT_LEVELS = ('__init__', 'test_example_multiagent')
 _MOST_SIDE = 512  # of a map, in pixels
 _MOST_STACK = 4  # maps of four planes in 16 bits
+_PICTURE_WIDTH, _PICTURE_HEIGHT = 640, 360  # of the engine's own
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +48,8 @@ class Settings:
     score that is reported.
   time_up_terminates: the end of the clock is a termination. By default it is a truncation: the
     observation does not show the clock, so no value could foresee it.
+  picture: what `render` shows, the pitch from above or what the engine draws itself. The latter
+    needs EGL, and some tenths of a CPU-second each step where software draws.
   """
 
   observation: Observation = 'mini_map'
@@ -52,9 +59,11 @@ class Settings:
   packed: bool = True
   rewards: Rewards = 'scoring'
   time_up_terminates: bool = False
+  picture: Picture = 'pitch'
 
   def __post_init__(self) -> None:
-    for name, kind in (('observation', Observation), ('rewards', Rewards)):
+    choices = {'observation': Observation, 'rewards': Rewards, 'picture': Picture}
+    for name, kind in choices.items():
       if getattr(self, name) not in get_args(kind):
         raise types.UserError(
           f'football: {name} ({getattr(self, name)!r}) must be one of '
@@ -103,6 +112,8 @@ class Football(dm_env.Environment):
         'action_set': 'default',
         'tracesdir': self._folder.name,
         'logdir': self._folder.name,
+        'render_resolution_x': _PICTURE_WIDTH,
+        'render_resolution_y': _PICTURE_HEIGHT,
         **self._new_seed(),
       }
     )
@@ -140,7 +151,8 @@ class Football(dm_env.Environment):
     if not self._has_ended:
       return dm_env.transition(reward, observation)
     # A goal with the last whistle ends the scenarios that end with a goal.
-    is_time_up = self.record['steps_left'] <= 0 and not goals
+    ends_by_goal = goals and self._config.ScenarioConfig().end_episode_on_score
+    is_time_up = self.record['steps_left'] <= 0 and not ends_by_goal
     if is_time_up and not self._settings.time_up_terminates:
       return dm_env.truncation(reward, observation)
     return dm_env.termination(reward, observation)
@@ -152,12 +164,40 @@ class Football(dm_env.Environment):
     return dm_specs.DiscreteArray(NUM_ACTIONS, dtype=np.int32, name='action')
 
   def render(self) -> np.ndarray:
-    """`[252, 480, 3]` uint8: the pitch from above. The engine's own picture needs a display."""
-    return football_views.drawn_pitch(self.record)
+    """uint8: `[252, 480, 3]`, the pitch from above, or `[360, 640, 3]`, the engine's own picture.
+
+    The engine draws for one environment of a process only.
+    """
+    if self._settings.picture == 'pitch':
+      return football_views.drawn_pitch(self.record)
+    if 'frame' not in self.record:  # the first time; from now on the engine draws every step
+      with _off_screen():
+        self._game.render('rgb_array')  # what it returns has blue first
+      [self.record] = self._game.observation()
+    return np.ascontiguousarray(self.record['frame'])
 
   def close(self) -> None:
     self._game.close()
     self._folder.cleanup()
+
+
+@contextlib.contextmanager
+def _off_screen() -> Iterator[None]:
+  """Where DISPLAY is set the engine would open a window; without it, it draws into memory.
+
+  It says so on stdout, where it would be in the way of JSON. stderr gets it.
+  """
+  display = os.environ.pop('DISPLAY', None)
+  sys.stdout.flush()
+  stdout = os.dup(1)
+  os.dup2(2, 1)
+  try:
+    yield
+  finally:
+    os.dup2(stdout, 1)
+    os.close(stdout)
+    if display is not None:
+      os.environ['DISPLAY'] = display
 
 
 def _view(settings: Settings) -> football_views.MiniMap | football_views.Numbers:

@@ -63,7 +63,11 @@ def test_whole_games_of_stacked_packed_maps_with_repeat_1(rewards):
 @pytest.mark.parametrize('rewards', _TUNED)
 def test_the_network_sees_neither_reward_nor_action_and_has_no_core(rewards):
   network = _load(rewards).network
-  assert (network.torso, network.torso_output_size, network.core) == ('football_resnet', 256, 'none')
+  assert (network.torso, network.torso_output_size, network.core) == (
+    'football_resnet',
+    256,
+    'none',
+  )
   assert (network.previous_action_input, network.previous_reward_input) == (False, False)
   assert (network.head_sizes, network.frame_stack) == ((), 1)
   assert network.initializer == 'lecun_normal'  # of the heads too

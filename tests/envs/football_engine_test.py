@@ -1,6 +1,7 @@
 """Football on its real engine, where `make football` has built it; skipped elsewhere."""
 
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -104,3 +105,22 @@ def test_levels_and_pictures():
   environment.reset()
   assert environment.render().shape == (252, 480, 3)
   environment.close()
+
+
+def test_the_engine_draws_without_a_display_and_the_game_stays_the_same(monkeypatch, capfd):
+  monkeypatch.setenv('DISPLAY', ':77')  # there is none
+  plain, drawn = _make(1), _make(1, renders=True, picture='engine')
+  rows, pictures = [(plain.reset(), drawn.reset())], []
+  while sum(row.step_type[0] == types.FIRST for row, _ in rows) < 2 or len(rows) < 25:
+    pictures.append(drawn.render())
+    assert pictures[-1].shape == (360, 640, 3) and pictures[-1].dtype == np.uint8
+    rows.append(tuple(one.step(np.full(1, 5, np.int32)) for one in (plain, drawn)))
+  plain.close()
+  drawn.close()
+  for one, other in rows:
+    np.testing.assert_array_equal(one.observation, other.observation)
+    assert (one.step_type, one.reward) == (other.step_type, other.reward)
+  assert all((one != other).any() for one, other in itertools.pairwise(pictures))
+  red, green, blue = np.median(pictures[-1].reshape(-1, 3), axis=0)
+  assert green > red > blue > 0  # grass
+  assert capfd.readouterr().out == ''

@@ -15,6 +15,7 @@ from tests.envs import configs
   [
     ({'rewards': 'goals'}, "rewards ('goals') must be one of 'scoring' and 'scoring,checkpoints'"),
     ({'observation': 'pixels'}, "observation ('pixels') must be one of"),
+    ({'picture': 'film'}, "picture ('film') must be one of 'pitch' and 'engine'"),
     ({'stack': 5}, 'stack (5) must be an integer from 1 to 4'),
     ({'map_width': 0}, 'map_width (0) must be an integer from 8 to 512'),
     ({'map_height': 72.0}, 'map_height (72.0) must be an integer'),
