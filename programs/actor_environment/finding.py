@@ -18,18 +18,19 @@ PREFERRED = ('3.12', '3.13', '3.11', '3.10')
 def find(wanted: str) -> str:
   """The path of an interpreter.
 
-  wanted: its path or name, or a version such as 3.12; '' = the best that is found. A name on the
-  PATH may be a shim that does not start, so every candidate is asked for its version.
+  wanted: its path, or a version such as 3.12 or python3.12; '' = the best that is found. A name on
+  the PATH may be a shim that does not start, so every candidate is asked for its version.
   `types.UserError` where there is none, with ways to get one.
   """
-  if wanted and wanted not in PREFERRED:
+  wanted_version = wanted.removeprefix('python')
+  if wanted and wanted_version not in PREFERRED:
     interpreter.require_version(wanted)
     return wanted
-  for version in [wanted] if wanted else PREFERRED:
+  for version in [wanted_version] if wanted else PREFERRED:
     for candidate in _candidates(version):
       if _has_version(candidate, version):
         return candidate
-  name = f'Python {wanted}' if wanted else f'Python {" or ".join(PREFERRED)}'
+  name = f'Python {wanted_version}' if wanted else f'Python {" or ".join(PREFERRED)}'
   raise types.UserError(
     f'{name} was not found on this machine: install one (apt install python3.12 python3.12-venv, '
     'pyenv install 3.12, uv python install 3.12 or conda create -n actors python=3.12), or give '
@@ -46,11 +47,12 @@ def _has_version(candidate: str, version: str) -> bool:
 
 
 def _candidates(version: str) -> Iterator[str]:
-  """Paths of programs of that name, on the PATH and where pyenv, conda and uv keep theirs."""
+  """Paths of programs that may be it, on the PATH and where pyenv, conda and uv keep theirs."""
   name = f'python{version}'
-  for folder in os.environ.get('PATH', '').split(os.pathsep):
-    if found := shutil.which(name, path=folder):
-      yield found
+  for on_path in (name, 'python3', 'python'):
+    for folder in os.environ.get('PATH', '').split(os.pathsep):
+      if found := shutil.which(on_path, path=folder):
+        yield found
   home = pathlib.Path.home()
   roots = [pathlib.Path(os.environ.get('PYENV_ROOT', home / '.pyenv')) / 'versions']
   for prefix in ('CONDA_PREFIX', 'MAMBA_ROOT_PREFIX'):

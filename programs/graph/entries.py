@@ -87,5 +87,5 @@ def actor(
       index,
       first_start,
       address,
-      is_beside_learner=not here.others_are_elsewhere,
+      is_beside_learner=True,
     ).run(here.stop)

@@ -28,11 +28,7 @@ def make(
 
 def environment_spec(config: config_lib.ExperimentConfig) -> types.EnvironmentSpec:
   """Builds one environment, reads its specification and closes it."""
-  environment = make(config, num_environments=1, seed=0)
-  try:
-    return environment.spec
-  finally:
-    environment.close()
+  return registry.spec_of(make(config, num_environments=1, seed=0))
 
 
 def check(config: config_lib.ExperimentConfig) -> None:

@@ -104,7 +104,11 @@ def _require_screen(environment: core.VectorEnvironment, environment_id: str) ->
 
 def environment_spec(config: config_lib.EnvironmentConfig) -> types.EnvironmentSpec:
   """Builds one environment, reads its specification and closes it."""
-  environment = make(config, num_environments=1, seed=0)
+  return spec_of(make(config, num_environments=1, seed=0))
+
+
+def spec_of(environment: core.VectorEnvironment) -> types.EnvironmentSpec:
+  """The specification of environments that are needed for nothing else: closes them."""
   try:
     return environment.spec
   finally:

@@ -32,13 +32,18 @@ def test_a_shim_that_does_not_start_is_passed_over(machine):
   with pytest.raises(types.UserError, match=r'Python 3\.12 was not found .*apt install'):
     finding.find('3.12')
   real = _saying(machine / 'home/.pyenv/versions/3.12.1/bin', [3, 12, 1], 'python3.12')
-  assert finding.find('3.12') == real
+  assert finding.find('3.12') == finding.find('python3.12') == real
 
 
 def test_a_program_of_another_version_is_not_taken(machine):
   _saying(machine / 'path', [3, 11, 0], 'python3.12')
   with pytest.raises(types.UserError, match='was not found'):
     finding.find('3.12')
+
+
+def test_a_plain_python_of_the_version_serves(machine):
+  found = _saying(machine / 'path', [3, 12, 4], 'python3')
+  assert finding.find('3.12') == finding.find('') == found
 
 
 def test_the_version_with_most_packages_is_preferred(machine):
