@@ -51,6 +51,7 @@ def _make(run, **changes):
 
 def _records(run):
   """What wandb would send, of each folder that it has written, in their order."""
+  wandb.teardown()  # its own process may still be writing after the end of a run
   from wandb.proto import wandb_internal_pb2
   from wandb.sdk.internal import datastore
 
