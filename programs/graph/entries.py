@@ -81,11 +81,5 @@ def actor(
       )
       return
     actor_supervisor.Supervisor(
-      config,
-      run_dir,
-      token,
-      index,
-      first_start,
-      address,
-      is_beside_learner=True,
+      config, run_dir, token, index, first_start, address, is_beside_learner=True
     ).run(here.stop)
