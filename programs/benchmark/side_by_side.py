@@ -50,13 +50,8 @@ def describe(record: dict[str, Any]) -> str:
   lines = [f'medians of {len(ratios)} rounds:']
   for i, name in enumerate(names):
     results = [pair[i] for pair in record['rounds']]
-    kinds = results[0]['cpu_s_per_million_steps']
-    costs = {
-      kind: statistics.median(
-        result['cpu_s_per_million_steps'].get(kind, 0.0) for result in results
-      )
-      for kind in sorted(kinds, key=lambda kind: -kinds[kind])
-    }
+    costs = [result['cpu_s_per_million_steps'] for result in results]
+    median = {kind: statistics.median(cost.get(kind, 0.0) for cost in costs) for kind in costs[0]}
     lines.append(
       f'  {name:{width}}  {_median(results, "steps_per_cpu_s"):9,.0f} steps per CPU-second, '
       f'{_median(results, "steps_per_s"):9,.0f} steps/s; CPU-seconds per million steps: '
