@@ -215,13 +215,14 @@ class ActorConfig:
 class TransportConfig:
   """How requests travel.
 
-  kind: `grpc` sends flat arrays and unpickles nothing; `courier` is Launchpad's own,
-    for trusted networks only.
+  kind: `auto` = over a Unix socket in the run folder where learner and actors share a host, over
+    gRPC between hosts. `grpc` = over gRPC everywhere. Both send flat arrays and unpickle nothing.
+    `courier` is Launchpad's own, for trusted networks only.
   host: address that the learner binds.
   port: that the learner listens on; 0 = any free one.
   """
 
-  kind: Literal['grpc', 'courier'] = 'grpc'
+  kind: Literal['auto', 'grpc', 'courier'] = 'auto'
   host: str = '127.0.0.1'
   port: int = 0
 

@@ -164,7 +164,7 @@ def with_cluster(
 
   overridden: fields that the command line gives. Raises `UserError` where one contradicts.
   """
-  if config.transport.kind != 'grpc':
+  if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
       'anybody sends before it asks for the token; use --config.transport.kind=grpc'

@@ -100,7 +100,7 @@ def manifest(arguments: ManifestArguments) -> int:
   """Checks, writes, and says what comes next; returns the exit code."""
   config = arguments.config
   config_validation.validate(config)
-  if config.transport.kind != 'grpc':
+  if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: '
       'use --config.transport.kind=grpc'

@@ -15,6 +15,7 @@ from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import host
 from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
+from seed_acme.transport import transports
 from seed_acme.transport import wire
 
 _LOADING = threading.Lock()  # nodes that are threads of one process load TensorFlow in turn
@@ -74,6 +75,7 @@ def actor(
 
     vertex_node.actor(config, run_dir, token, index, address, here.stop)
     return
+  address = transports.address_beside(config.transport, run_dir.path, address)
   with processes.reported_failures(run_dir, name, here.log(name)):
     if here.is_thread:
       actor_supervisor.act_in_this_thread(

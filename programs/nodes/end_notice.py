@@ -98,21 +98,26 @@ def make_transport(
   desk: sessions.SessionDesk,
   port: int,
   members: joining.Members,
-) -> transports.TransportServer:
+) -> transports.NetworkServer:
   """With a thread for each stream of the actors, and some to spare."""
-  nodes = range(actors.num_actor_nodes(config))
-  num_streams = sum(actors.num_groups(config, i) for i in nodes)
-  largest_group = max(
-    actors.env_id_range(config, i)[1] // actors.num_groups(config, i) for i in nodes
-  )
+  num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
   return transports.serve(
     config.transport,
     desk,
     port,
     num_streams + _SPARE_STREAMS,
-    desk.max_message_bytes(largest_group),
+    max_message_bytes(config, desk),
     members,
   )
+
+
+def max_message_bytes(config: config_lib.ExperimentConfig, desk: sessions.SessionDesk) -> int:
+  """Of what actors and nodes of the run send."""
+  largest_group = max(
+    actors.env_id_range(config, i)[1] // actors.num_groups(config, i)
+    for i in range(actors.num_actor_nodes(config))
+  )
+  return desk.max_message_bytes(largest_group)
 
 
 def serve(

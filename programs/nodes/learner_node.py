@@ -27,6 +27,7 @@ from seed_acme.replay import server as server_of_replay
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.transport import joining
+from seed_acme.transport import transports
 from seed_acme.utils import graph_function
 from seed_acme.utils import waiting
 
@@ -119,6 +120,13 @@ class LearnerNodeProcess:
     transport = end_notice.make_transport(
       config, self._desk, int(address.rpartition(':')[2]), self._members
     )
+    beside = transports.serve_beside(
+      config.transport,
+      self._desk,
+      batcher.loop,
+      run_dir.path,
+      end_notice.max_message_bytes(config, self._desk),
+    )
     self.loop.watch_actors(lambda: _actor_records(config, self._desk))
     self._inference = inference_thread.InferenceThread(side.server, batcher, self._on_failure)
     if side.memory is not None:
@@ -127,9 +135,11 @@ class LearnerNodeProcess:
     side.writer.start(on_room=batcher.wake, on_failure=self._on_failure)
     self._prefetcher.start()
     self._inference.start()
-    transport.start()
     cleanup.callback(self._prefetcher.stop)
-    cleanup.callback(transport.stop)
+    cleanup.callback(self._inference.join)
+    for one in (transport, *beside):
+      one.start()
+      cleanup.callback(one.stop)
     cleanup.callback(self._inference.stop)  # before: it answers whoever still waits
     cleanup.callback(self._dismiss)
     own_host = address.rpartition(':')[0]

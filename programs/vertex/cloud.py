@@ -217,7 +217,7 @@ def bucket_name(cloud: CloudConfig) -> str:
 
 def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
   """The configuration of nodes that are on hosts of their own, with addresses from outside."""
-  if config.transport.kind != 'grpc':
+  if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
       'anybody sends before it asks for the token; use --config.transport.kind=grpc'

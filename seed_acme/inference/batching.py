@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-import queue
 import threading
 import time
 from typing import Union
@@ -11,6 +10,7 @@ from typing import Union
 import numpy as np
 
 from seed_acme import types
+from seed_acme.inference import event_loop
 
 # What a caller gets back: the actions, the reason of a refusal, or STOPPED.
 Reply = Union[types.Nest, 'Refusal', 'Stopped']
@@ -33,23 +33,21 @@ class Refusal:
 class PendingRequest:
   """A request that waits for its reply; made by a session, answered by the inference thread."""
 
-  __slots__ = ('request', 'is_training', 'arrived_s', '_reply')
+  __slots__ = ('request', 'is_training', 'arrived_s', 'answer')
 
-  def __init__(self, request: types.ActorRequest, is_training: bool):
+  def __init__(
+    self, request: types.ActorRequest, is_training: bool, answer: Callable[[Reply], None]
+  ):
+    """answer: takes the reply, on the inference thread or on one that closes the batcher or the
+    caller's stream; must not block.
+    """
     self.request = request
     self.is_training = is_training
     self.arrived_s = time.perf_counter()
-    self._reply: queue.SimpleQueue[Reply] = queue.SimpleQueue()
-
-  def answer(self, reply: Reply) -> None:
-    self._reply.put(reply)
+    self.answer = answer
 
   def age_s(self) -> float:
     return time.perf_counter() - self.arrived_s
-
-  def wait(self) -> Reply:
-    """Blocks until `answer`; `Batcher.close` answers everything that is left."""
-    return self._reply.get()
 
 
 class Batcher:
@@ -73,11 +71,12 @@ class Batcher:
     """hold_back(request): whether this one has to wait; asked again after each `wake`, by the
     thread that takes the batches.
     """
+    self.loop = event_loop.EventLoop()  # that thread calls its handlers while it waits
     self._hold_back = hold_back
     self._batch_size = batch_size
     self._timeout_s = timeout_s
     self._accepts_training = accepts_training
-    self._condition = threading.Condition()
+    self._lock = threading.Lock()
     self._pending: list[PendingRequest] = []
     self._num_callers = 0
     self._closed = False
@@ -85,21 +84,21 @@ class Batcher:
 
   def add_caller(self) -> None:
     """A stream opened: it may send one request at a time."""
-    with self._condition:
+    with self._lock:
       self._num_callers += 1
 
   def remove_caller(self, pending: PendingRequest | None) -> None:
     """A stream ended; what it still had waiting is dropped."""
-    with self._condition:
+    with self._lock:
       self._num_callers -= 1
       if pending is not None and pending in self._pending:
         self._pending.remove(pending)
         pending.answer(STOPPED)
-      self._condition.notify()
+    self.loop.wake()
 
   def submit(self, pending: PendingRequest) -> None:
     """Called by sessions, from any thread."""
-    with self._condition:
+    with self._lock:
       if self._closed:
         pending.answer(STOPPED)
         return
@@ -111,40 +110,41 @@ class Batcher:
         or len(self._pending) >= self._num_callers
         or self._num_rows() >= self._batch_size
       ):
-        self._condition.notify()
+        self.loop.wake()
 
   def _num_rows(self) -> int:
     return sum(p.request.env_ids.size for p in self._pending)
 
   def wake(self) -> None:
     """Replay has room again, or weights are new: looks at the requests that were held back."""
-    with self._condition:
-      self._condition.notify()
+    self.loop.wake()
 
   def close(self) -> None:
     """Answers everything that waits, and all that still comes, with STOPPED."""
-    with self._condition:
+    with self._lock:
       self._closed = True
       pending, self._pending = self._pending, []
-      self._condition.notify_all()
+    self.loop.wake()
     for request in pending:
       request.answer(STOPPED)
 
   def next_batch(self, wait_s: float) -> list[PendingRequest]:
     """The next batch, or an empty list after `wait_s` without one or after `close`."""
     give_up = time.perf_counter() + wait_s
-    with self._condition:
-      while not self._closed:
+    self.loop.wait(0.0)  # what has come meanwhile joins the batch
+    while True:
+      with self._lock:
+        if self._closed:
+          return []
         eligible = self._eligible()
         self._nothing_to_run = not eligible
         now = time.perf_counter()
         ready_in = self._ready_in(eligible, now)
         if ready_in <= 0:
           return self._take(eligible)
-        if now >= give_up:
-          break
-        self._condition.wait(min(ready_in, give_up - now))
-    return []
+      if now >= give_up:
+        return []
+      self.loop.wait(min(ready_in, give_up - now))
 
   def _eligible(self) -> list[PendingRequest]:
     if self._accepts_training():

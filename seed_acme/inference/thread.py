@@ -9,9 +9,14 @@ from seed_acme.inference import batching
 from seed_acme.inference import server as server_lib
 from seed_acme.utils import graph_function
 
+_LOOK_S = 0.5
+
 
 class InferenceThread:
-  """Answers and records the batches of a batcher until `stop`."""
+  """Answers and records the batches of a batcher until `stop`.
+
+  Then it only moves messages, until `join`: actors that still come have to hear of the end.
+  """
 
   def __init__(
     self,
@@ -23,17 +28,27 @@ class InferenceThread:
     self._server = server
     self._batcher = batcher
     self._on_failure = on_failure
+    self._loop = batcher.loop
     self._stop = threading.Event()
+    self._has_served = threading.Event()
+    self._is_over = threading.Event()
     self._thread = threading.Thread(target=self._run, name='inference', daemon=True)
 
   def start(self) -> None:
     self._thread.start()
 
   def stop(self) -> None:
-    """Refuses what waits, and ends the thread."""
+    """Refuses what waits, and all that still comes."""
     self._stop.set()
     self._batcher.close()
+    self._has_served.wait()
+
+  def join(self) -> None:
+    """After `stop`, when no transport uses the loop any more: ends the thread."""
+    self._is_over.set()
+    self._loop.wake()
     self._thread.join()
+    self._loop.close()
 
   def _serve(self, batch: list[batching.PendingRequest]) -> None:
     answered = self._server.answer([pending.request for pending in batch])
@@ -46,13 +61,16 @@ class InferenceThread:
   def _run(self) -> None:
     with graph_function.serial_execution():
       self._serve_until_stopped()
+    self._has_served.set()
+    while not self._is_over.is_set():
+      self._loop.wait(_LOOK_S)
 
   def _serve_until_stopped(self) -> None:
     batch: list[batching.PendingRequest] = []
     try:
       while not self._stop.is_set():
         with self._server.timer.phase('wait'):
-          batch = self._batcher.next_batch(wait_s=0.5)
+          batch = self._batcher.next_batch(_LOOK_S)
         if batch:
           self._serve(batch)
     except BaseException as error:  # handed to the owner, who ends the node

@@ -43,6 +43,7 @@ OURS = frozenset(
     'summary.json',
     'failure.json',
     'addresses.json',
+    'inference.sock',
     'wandb.json',
     'mlflow.json',
     'notices.txt',

@@ -1,12 +1,14 @@
 """Between transport and batcher: opens sessions for actors and carries their messages.
 
-A transport moves bytes and knows none of this; there are two of them (gRPC, courier).
+A transport moves bytes and knows none of this; there are three of them (Unix sockets, gRPC,
+courier).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 import hmac
+import queue
 import secrets
 import threading
 import time
@@ -22,7 +24,7 @@ _JOINING_BYTES = 1 << 20  # a node's greeting, with its settings: some kilobytes
 
 
 class Session:
-  """One environment group of one actor. `answer` blocks its calling thread."""
+  """One environment group of one actor."""
 
   def __init__(
     self,
@@ -46,17 +48,31 @@ class Session:
 
   def answer(self, message: bytes) -> bytes:
     """An encoded request in, an encoded reply out; blocks until a batch has carried it."""
+    replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    self.ask(message, replies.put)
+    return replies.get()
+
+  def ask(self, message: wire.Buffer, on_reply: Callable[[bytes], None]) -> None:
+    """As `answer`, without waiting. on_reply: takes the encoded reply, on whatever thread has it,
+    once; it must neither block nor call this session. `message` must not change before.
+    """
     try:
       request = self._decoded(message)
     except ValueError as error:
-      return wire.encode_refusal(str(error))
-    pending = batching.PendingRequest(request, self._is_training)
+      on_reply(wire.encode_refusal(str(error)))
+      return
+    pending = batching.PendingRequest(
+      request, self._is_training, lambda reply: on_reply(self._encoded(reply))
+    )
     with self._lock:
-      if self._closed:
-        return self._ending()
-      self._pending = pending
-      self._batcher.submit(pending)  # under the lock: `close` finds it there, or comes first
-    reply = pending.wait()
+      is_closed = self._closed
+      if not is_closed:
+        self._pending = pending
+        self._batcher.submit(pending)  # under the lock: `close` finds it there, or comes first
+    if is_closed:
+      on_reply(self._ending())
+
+  def _encoded(self, reply: batching.Reply) -> bytes:
     if isinstance(reply, batching.Stopped):
       return self._ending()
     if isinstance(reply, batching.Refusal):
@@ -64,7 +80,7 @@ class Session:
     self.num_answered += 1
     return self._codec.encode_actions(reply)
 
-  def _decoded(self, message: bytes) -> types.ActorRequest:
+  def _decoded(self, message: wire.Buffer) -> types.ActorRequest:
     """ValueError for a message that is no request, or is of environments of another stream."""
     request = self._codec.decode_request(message)
     if not self.env_ids.issuperset(request.env_ids.tolist()):

@@ -1,29 +1,64 @@
-"""The two transports by name. Imported by actors: each is loaded only when it is used."""
+"""The transports by name. Imported by actors: each is loaded only when it is used."""
 
 from __future__ import annotations
 
+import pathlib
 from typing import Protocol
 
 import numpy as np
 
 from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme.inference import event_loop
 from seed_acme.transport import joining
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import sessions
 from seed_acme.transport import wire
 
+_UNIX = 'unix:'
+SOCKET = 'inference.sock'  # in the run folder
+
 
 class TransportServer(Protocol):
   """The learner's end: moves messages between actors and their sessions."""
-
-  port: int
 
   def start(self) -> None:
     """Begins to serve."""
 
   def stop(self) -> None:
     """Ends all streams; close the batcher first."""
+
+
+class NetworkServer(TransportServer, Protocol):
+  """One that listens on a port."""
+
+  port: int
+
+
+def is_local(config: config_lib.TransportConfig) -> bool:
+  """Whether actors beside the learner use its Unix socket."""
+  return config.kind == 'auto'
+
+
+def address_beside(config: config_lib.TransportConfig, run_dir: pathlib.Path, address: str) -> str:
+  """Of the learner, for an actor on its host. address: `host:port`, which all others use."""
+  return f'{_UNIX}{run_dir.absolute() / SOCKET}' if is_local(config) else address
+
+
+def serve_beside(
+  config: config_lib.TransportConfig,
+  desk: sessions.SessionDesk,
+  loop: event_loop.EventLoop,
+  run_dir: pathlib.Path,
+  max_message_bytes: int,
+) -> list[TransportServer]:
+  """For the actors on the learner's host: none or one. Raises `types.UserError`."""
+  if not is_local(config):
+    return []
+  from seed_acme.transport import unix_server
+
+  path = run_dir.absolute() / SOCKET
+  return [unix_server.UnixServer(desk, loop, path, max_message_bytes)]
 
 
 def serve(
@@ -33,8 +68,10 @@ def serve(
   max_streams: int,
   max_message_bytes: int,
   members: joining.Members,
-) -> TransportServer:
-  """The server's end. Raises `types.UserError` if the port cannot be had.
+) -> NetworkServer:
+  """The server's end, for hosts that reach it by network.
+
+  Raises `types.UserError` if the port cannot be had.
 
   max_message_bytes: courier knows no such limit. members: for nodes that are started one by
   one, which courier does not serve.
@@ -57,7 +94,15 @@ def connect(
   patience: patience_lib.Patience,
   start: wire.Start,
 ) -> core.InferenceChannel:
-  """The actor's end; waits for the server as long as `patience` allows."""
+  """The actor's end; waits for the server as long as `patience` allows.
+
+  address: `host:port`, or what `address_beside` returned.
+  """
+  if address.startswith(_UNIX):
+    from seed_acme.transport import unix_client
+
+    path = address.removeprefix(_UNIX)
+    return unix_client.UnixChannel(path, token, codec, env_ids, patience, start)
   if kind == 'courier':
     from seed_acme.transport import courier_transport
 

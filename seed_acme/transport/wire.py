@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import json
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 import tree
@@ -16,6 +16,7 @@ import tree
 from seed_acme import core
 from seed_acme import types
 
+Buffer = Union[bytes, bytearray, memoryview]
 PROTOCOL = 2
 _ALIGNMENT = 8  # bytes; decoded arrays are views, and unaligned views are slow
 _OK, _REFUSED, _STOPPED, _PAUSED, _TAKEN = 0, 1, 2, 3, 4
@@ -73,25 +74,40 @@ class ArrayCodec:
 
   def encode(self, arrays: Sequence[np.ndarray]) -> bytes:
     """Arrays in field order; raises ValueError where one differs from its field."""
-    if len(arrays) != len(self.fields):
-      raise ValueError(
-        f'{len(arrays)} arrays for {len(self.fields)} fields: '
-        f'{", ".join(field.name for field in self.fields)}'
-      )
+    self._check(arrays)
     parts: list[Any] = []
-    for field, dtype, padding, array in zip(self.fields, self._dtypes, self._padding, arrays):
-      if array.shape != field.shape or array.dtype != dtype:
-        raise ValueError(
-          f'{field.name} is {array.dtype}{list(array.shape)}, '
-          f'the specification says {dtype}{list(field.shape)}'
-        )
+    for array, padding in zip(arrays, self._padding):
       parts.append(array.tobytes())
       if padding:
         parts.append(padding)
     return b''.join(parts)
 
-  def decode(self, message: bytes) -> list[np.ndarray]:
-    """Read-only views into `message`; raises ValueError on a wrong length."""
+  def views(self, buffer: bytearray, start: int) -> list[np.ndarray]:
+    """The arrays of a message that begins at `start` of a buffer, to be written in place."""
+    message = memoryview(buffer)[start : start + self.num_bytes]
+    return self.decode(message)
+
+  def write(self, arrays: Sequence[np.ndarray], views: Sequence[np.ndarray]) -> None:
+    """As `encode`, into the arrays that `views` returned."""
+    self._check(arrays)
+    for view, array in zip(views, arrays):
+      view[...] = array
+
+  def _check(self, arrays: Sequence[np.ndarray]) -> None:
+    if len(arrays) != len(self.fields):
+      raise ValueError(
+        f'{len(arrays)} arrays for {len(self.fields)} fields: '
+        f'{", ".join(field.name for field in self.fields)}'
+      )
+    for field, dtype, array in zip(self.fields, self._dtypes, arrays):
+      if array.shape != field.shape or array.dtype != dtype:
+        raise ValueError(
+          f'{field.name} is {array.dtype}{list(array.shape)}, '
+          f'the specification says {dtype}{list(field.shape)}'
+        )
+
+  def decode(self, message: Buffer) -> list[np.ndarray]:
+    """Views into `message`; raises ValueError on a wrong length."""
     if len(message) != self.num_bytes:
       raise ValueError(f'a message of {len(message)} bytes, expected {self.num_bytes}')
     return [
@@ -109,6 +125,33 @@ def _leaf_fields(prefix: str, spec: types.Nest, num_environments: int) -> list[F
     )
     for path, leaf in tree.flatten_with_path(spec)
   ]
+
+
+def _request_arrays(request: types.ActorRequest) -> list[np.ndarray]:
+  timestep = request.timestep
+  return [
+    np.asarray(request.request_number, np.int64),
+    request.run_ids,
+    request.env_ids,
+    timestep.step_type,
+    timestep.reward,
+    timestep.discount,
+    timestep.score,
+    *tree.flatten(timestep.observation),
+  ]
+
+
+class RequestWriter:
+  """Requests in one piece of memory, each over the last one: nothing is allocated."""
+
+  def __init__(self, codec: ArrayCodec, header: bytes):
+    self._codec = codec
+    self.frame = bytearray(header + bytes(codec.num_bytes))
+    self._views = codec.views(self.frame, len(header))
+
+  def write(self, request: types.ActorRequest) -> None:
+    """Into `frame`; raises ValueError where an array differs from its field."""
+    self._codec.write(_request_arrays(request), self._views)
 
 
 class GroupCodec:
@@ -191,21 +234,17 @@ class GroupCodec:
     return codec, env_ids, Start(joined, number)
 
   def encode_request(self, request: types.ActorRequest) -> bytes:
-    timestep = request.timestep
-    return self._request.encode(
-      [
-        np.asarray(request.request_number, np.int64),
-        request.run_ids,
-        request.env_ids,
-        timestep.step_type,
-        timestep.reward,
-        timestep.discount,
-        timestep.score,
-        *tree.flatten(timestep.observation),
-      ]
-    )
+    return self._request.encode(_request_arrays(request))
 
-  def decode_request(self, message: bytes) -> types.ActorRequest:
+  def request_writer(self, header: bytes) -> RequestWriter:
+    """header: what stands before each message, with `num_request_bytes` in it, say."""
+    return RequestWriter(self._request, header)
+
+  @property
+  def num_request_bytes(self) -> int:
+    return self._request.num_bytes
+
+  def decode_request(self, message: Buffer) -> types.ActorRequest:
     number, run_ids, env_ids, step_type, reward, discount, score, *observation = (
       self._request.decode(message)
     )
@@ -226,20 +265,33 @@ class GroupCodec:
     """A reply is a status word and then either the actions or the text of a refusal."""
     return _STATUS.type(_OK).tobytes() + self._reply.encode(tree.flatten(actions))
 
-  def decode_reply(self, message: bytes) -> types.Nest:
+  def decode_reply(self, message: Buffer) -> types.Nest:
     """Actions `[E, ...]`; raises `Refused` with the server's words, or ChannelClosed, the
     exact kind of it."""
     status = int(np.frombuffer(message, _STATUS, 1)[0])
     if status in _ENDS:
       raise _ENDS[status]
     if status != _OK:
-      raise Refused(message[_STATUS.itemsize :].decode())
+      raise Refused(bytes(message[_STATUS.itemsize :]).decode())
     return tree.unflatten_as(self._spec.action, self._reply.decode(message[_STATUS.itemsize :]))
 
 
 def encode_refusal(text: str) -> bytes:
   """The reply that `GroupCodec.decode_reply` raises as `Refused`."""
   return _STATUS.type(_REFUSED).tobytes() + text.encode()
+
+
+def encode_welcome(instance: str) -> bytes:
+  """The answer to a greeting; `instance` tells this server from one that takes its place."""
+  return _STATUS.type(_OK).tobytes() + instance.encode()
+
+
+def decode_welcome(message: Buffer) -> str:
+  """The instance; raises `Refused` with the server's words."""
+  text = bytes(message[_STATUS.itemsize :]).decode()
+  if int(np.frombuffer(message, _STATUS, 1)[0]) != _OK:
+    raise Refused(text)
+  return text
 
 
 def encode_stopped() -> bytes:

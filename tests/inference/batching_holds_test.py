@@ -10,6 +10,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.inference import batching
+from tests.inference import blocking_request
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -45,13 +46,13 @@ class Rig:
       assert time.monotonic() < give_up, self.asked
       time.sleep(0.001)
 
-  def submit(self, env_id: int, is_training: bool = True) -> batching.PendingRequest:
+  def submit(self, env_id: int, is_training: bool = True) -> blocking_request.BlockingRequest:
     request = types.ActorRequest(0, np.array([env_id], np.int32), np.ones(1, np.int64), None)
-    one = batching.PendingRequest(request, is_training)
+    one = blocking_request.BlockingRequest(request, is_training)
     self.batcher.submit(one)
     return one
 
-  def batch(self) -> list[batching.PendingRequest]:
+  def batch(self) -> list[blocking_request.BlockingRequest]:
     return self.batcher.next_batch(GIVE_UP_S)
 
 

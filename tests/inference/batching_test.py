@@ -10,6 +10,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.inference import batching
+from tests.inference import blocking_request
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -24,8 +25,8 @@ def request(env_ids: list[int], number: int = 0) -> types.ActorRequest:
   )
 
 
-def pending(*env_ids: int, is_training: bool = True) -> batching.PendingRequest:
-  return batching.PendingRequest(request(list(env_ids)), is_training)
+def pending(*env_ids: int, is_training: bool = True) -> blocking_request.BlockingRequest:
+  return blocking_request.BlockingRequest(request(list(env_ids)), is_training)
 
 
 class Rig:
@@ -42,12 +43,12 @@ class Rig:
     self.looks.release()
     return self.has_room
 
-  def submit(self, *env_ids: int, is_training: bool = True) -> batching.PendingRequest:
+  def submit(self, *env_ids: int, is_training: bool = True) -> blocking_request.BlockingRequest:
     one = pending(*env_ids, is_training=is_training)
     self.batcher.submit(one)
     return one
 
-  def batch(self, wait_s: float = GIVE_UP_S) -> list[batching.PendingRequest]:
+  def batch(self, wait_s: float = GIVE_UP_S) -> list[blocking_request.BlockingRequest]:
     return self.batcher.next_batch(wait_s)
 
 

@@ -14,6 +14,7 @@ from seed_acme.inference import batching
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import thread as thread_lib
+from tests.inference import blocking_request
 from tests.inference import rigs
 
 pytestmark = pytest.mark.timeout(120)
@@ -95,13 +96,14 @@ def test_the_thread_answers_and_stops(acting):
   thread = thread_lib.InferenceThread(rig.server, batcher, failures.append)
   thread.start()
   for number in range(5):
-    one = batching.PendingRequest(
+    one = blocking_request.BlockingRequest(
       rigs.request([0], number, rigs.F if number == 0 else rigs.M), True
     )
     batcher.submit(one)
     assert one.wait().shape == (1,)
   thread.stop()
-  late = batching.PendingRequest(rigs.request([0], 5), True)
+  thread.join()
+  late = blocking_request.BlockingRequest(rigs.request([0], 5), True)
   batcher.submit(late)
   assert isinstance(late.wait(), batching.Stopped)
   assert failures == [] and rig.server.latencies_s.summary()['count'] == 5
@@ -114,7 +116,7 @@ def test_a_failure_reaches_the_owner_and_nobody_is_left_waiting(acting):
   thread = thread_lib.InferenceThread(BrokenServer(rig.server), batcher, failures.append)
   for _ in range(3):
     batcher.add_caller()
-  waiting = [batching.PendingRequest(rigs.request([i], 0, rigs.F), True) for i in range(6)]
+  waiting = [blocking_request.BlockingRequest(rigs.request([i], 0, rigs.F), True) for i in range(6)]
   for one in waiting:
     batcher.submit(one)
   thread.start()
@@ -122,6 +124,7 @@ def test_a_failure_reaches_the_owner_and_nobody_is_left_waiting(acting):
   # In the batch that failed, and behind it.
   assert [one.wait() for one in waiting[2:]] == [batching.STOPPED] * 4
   thread.stop()
+  thread.join()
   assert [str(error) for error in failures] == ['broken on purpose']
 
 

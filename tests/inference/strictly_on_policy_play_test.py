@@ -12,6 +12,7 @@ import tree
 from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import thread as thread_lib
+from tests.inference import blocking_request
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -138,7 +139,7 @@ def test_behind_a_batcher_and_a_thread(learning, strict_rig, make_group):
   def act(group):
     batcher.add_caller()
     while True:
-      pending = batching.PendingRequest(group.request, True)
+      pending = blocking_request.BlockingRequest(group.request, True)
       batcher.submit(pending)
       reply = pending.wait()
       if reply is batching.STOPPED:
@@ -159,6 +160,7 @@ def test_behind_a_batcher_and_a_thread(learning, strict_rig, make_group):
     assert all((u.policy_version[:-1] == update).all() for u in unrolls)
     rig.publish(update + 1)
   thread.stop()
+  thread.join()
   for actor in actors:
     actor.join()
   rig.acting.published.watch(lambda: None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent import futures
+import pathlib
+import tempfile
 import time
 from typing import Any
 
@@ -18,6 +20,7 @@ from seed_acme.transport import joining
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import sessions
 from seed_acme.transport import transports
+from seed_acme.transport import unix_server
 from seed_acme.transport import wire
 
 SPEC = types.EnvironmentSpec(
@@ -82,7 +85,11 @@ class Rig:
   ):
     """batch_timeout_s: how long a batch waits for open callers that do not ask."""
     self.max_streams = max_streams
-    self.kind, self.spec, self.token, self.port = kind, spec, token, port
+    self.kind, self.spec, self.token = kind, spec, token
+    self._folder = tempfile.TemporaryDirectory(prefix='rig')
+    self.port: Any = port
+    if kind == 'unix' and isinstance(port, int):
+      self.port = f'{self._folder.name}/{port}.sock'
     self.answer = answer
     self._holds = False
     self._num_seen = self._num_waiting = 0
@@ -90,7 +97,7 @@ class Rig:
     self.batcher = self._make_batcher()
     self.desk = sessions.SessionDesk(self.batcher, spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, token)
     self.members = CountingMembers({'actor': {'seed': '1'}, 'replay': {}}, 2)
-    self.transport: transports.TransportServer | None = None
+    self.transport: Any = None
     self._pool = futures.ThreadPoolExecutor(16)
     self._is_over = False
     self._pool.submit(self._serve)
@@ -110,6 +117,12 @@ class Rig:
     return self._holds
 
   def start(self) -> Rig:
+    if self.kind == 'unix':  # without a port
+      self.transport = unix_server.UnixServer(
+        self.desk, self.batcher.loop, pathlib.Path(self.port), self.desk.max_message_bytes(8)
+      )
+      self.transport.start()
+      return self
     self.transport = transports.serve(
       config_lib.TransportConfig(kind=self.kind),
       self.desk,
@@ -131,7 +144,7 @@ class Rig:
     self,
     *env_ids: int,
     token: str | None = None,
-    port: int | None = None,
+    port: Any = None,
     spec: types.EnvironmentSpec | None = None,
     timeout_s: float = GUARD_S,
     patience: patience_lib.Patience | None = None,
@@ -139,7 +152,7 @@ class Rig:
   ) -> core.InferenceChannel:
     channel = transports.connect(
       self.kind,
-      f'127.0.0.1:{port or self.port}',
+      f'unix:{port or self.port}' if self.kind == 'unix' else f'127.0.0.1:{port or self.port}',
       self.token if token is None else token,
       wire.GroupCodec(spec or self.spec, len(env_ids)),
       np.array(env_ids, np.int32),
@@ -179,12 +192,13 @@ class Rig:
       self.transport = None
 
   def stop(self) -> None:
-    self._is_over = True
     self.batcher.close()
     for channel in self._channels:
       channel.close()
     self.stop_transport()
+    self._is_over = True
     self._pool.shutdown()
+    self._folder.cleanup()
 
 
 def ask(channel: core.InferenceChannel, one: types.ActorRequest) -> types.Nest:
