@@ -25,6 +25,7 @@ from seed_acme.loggers import own
 from seed_acme.networks import build as networks
 from seed_acme.programs import cli
 from seed_acme.programs.benchmark import bench
+from seed_acme.programs.benchmark import side_by_side
 from seed_acme.programs.building import build
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.export import saved_model
@@ -81,6 +82,7 @@ def _check_seed_acme(arguments, monkeypatch):
   for module, name in (
     (lifecycle, 'prepare'),
     (bench, 'bench'),
+    (side_by_side, 'measure'),
     (evaluation, 'evaluate_runs'),
     (plot_lib, 'plot'),
     (remote, 'known_environments'),

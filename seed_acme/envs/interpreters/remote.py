@@ -36,13 +36,15 @@ class _Process:
     self._python = python
     self._timeout_s = timeout_s or None
     self._connection, other = socket.socketpair()
-    with other:
+    with other, contextlib.ExitStack() as unless_started:
+      unless_started.callback(self._connection.close)
       self._process = subprocess.Popen(
         interpreter.command(python, server.__name__, str(other.fileno())),
         env={**os.environ, **interpreter.variables(python)},
         stdin=subprocess.DEVNULL,
         pass_fds=[other.fileno()],
       )
+      unless_started.pop_all()
 
   def ask(
     self, header: dict[str, Any], arrays: Sequence[Any] = (), *, has_limit: bool = False
