@@ -17,6 +17,7 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.inference import batching
+from seed_acme.transport import array_codec
 from seed_acme.transport import wire
 
 _POLL_S = 0.02
@@ -52,7 +53,7 @@ class Session:
     self.ask(message, replies.put)
     return replies.get()
 
-  def ask(self, message: wire.Buffer, on_reply: Callable[[bytes], None]) -> None:
+  def ask(self, message: array_codec.Buffer, on_reply: Callable[[bytes], None]) -> None:
     """As `answer`, without waiting. on_reply: takes the encoded reply, on whatever thread has it,
     once; it must neither block nor call this session. `message` must not change before.
     """
@@ -80,7 +81,7 @@ class Session:
     self.num_answered += 1
     return self._codec.encode_actions(reply)
 
-  def _decoded(self, message: wire.Buffer) -> types.ActorRequest:
+  def _decoded(self, message: array_codec.Buffer) -> types.ActorRequest:
     """ValueError for a message that is no request, or is of environments of another stream."""
     request = self._codec.decode_request(message)
     if not self.env_ids.issuperset(request.env_ids.tolist()):

@@ -1,4 +1,4 @@
-"""Flat arrays on the wire: a message is the bytes of a fixed list of arrays, nothing else.
+"""What actors and learner say to each other: greetings, requests, replies.
 
 Both ends derive the same list of fields from the environment's specification and compare
 them once, when a stream opens. Nothing is unpickled, so a message cannot run code.
@@ -6,19 +6,17 @@ them once, when a stream opens. Nothing is unpickled, so a message cannot run co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 import json
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 import numpy as np
 import tree
 
 from seed_acme import core
 from seed_acme import types
+from seed_acme.transport import array_codec
 
-Buffer = Union[bytes, bytearray, memoryview]
 PROTOCOL = 2
-_ALIGNMENT = 8  # bytes; decoded arrays are views, and unaligned views are slow
 _OK, _REFUSED, _STOPPED, _PAUSED, _TAKEN = 0, 1, 2, 3, 4
 _STATUS = np.dtype('<i8')
 _ENDS: dict[int, type[core.ChannelClosed]] = {
@@ -47,80 +45,9 @@ class Start(NamedTuple):
 FIRST_START = Start()
 
 
-class Field(NamedTuple):
-  """One array of a message."""
-
-  name: str
-  dtype: str
-  shape: tuple[int, ...]
-
-
-class ArrayCodec:
-  """Encodes arrays of fixed shapes and dtypes as one `bytes`, and back as views."""
-
-  def __init__(self, fields: Sequence[Field]):
-    self.fields = tuple(fields)
-    self._dtypes = [np.dtype(field.dtype) for field in self.fields]
-    self._offsets: list[int] = []
-    self._padding: list[bytes] = []
-    offset = 0
-    for field, dtype in zip(self.fields, self._dtypes):
-      self._offsets.append(offset)
-      size = int(np.prod(field.shape, dtype=np.int64)) * dtype.itemsize
-      padding = -size % _ALIGNMENT
-      self._padding.append(b'\0' * padding)
-      offset += size + padding
-    self.num_bytes = offset
-
-  def encode(self, arrays: Sequence[np.ndarray]) -> bytes:
-    """Arrays in field order; raises ValueError where one differs from its field."""
-    self._check(arrays)
-    parts: list[Any] = []
-    for array, padding in zip(arrays, self._padding):
-      parts.append(array.tobytes())
-      if padding:
-        parts.append(padding)
-    return b''.join(parts)
-
-  def views(self, buffer: bytearray, start: int) -> list[np.ndarray]:
-    """The arrays of a message that begins at `start` of a buffer, to be written in place."""
-    message = memoryview(buffer)[start : start + self.num_bytes]
-    return self.decode(message)
-
-  def write(self, arrays: Sequence[np.ndarray], views: Sequence[np.ndarray]) -> None:
-    """As `encode`, into the arrays that `views` returned."""
-    self._check(arrays)
-    for view, array in zip(views, arrays):
-      view[...] = array
-
-  def _check(self, arrays: Sequence[np.ndarray]) -> None:
-    if len(arrays) != len(self.fields):
-      raise ValueError(
-        f'{len(arrays)} arrays for {len(self.fields)} fields: '
-        f'{", ".join(field.name for field in self.fields)}'
-      )
-    for field, dtype, array in zip(self.fields, self._dtypes, arrays):
-      if array.shape != field.shape or array.dtype != dtype:
-        raise ValueError(
-          f'{field.name} is {array.dtype}{list(array.shape)}, '
-          f'the specification says {dtype}{list(field.shape)}'
-        )
-
-  def decode(self, message: Buffer) -> list[np.ndarray]:
-    """Views into `message`; raises ValueError on a wrong length."""
-    if len(message) != self.num_bytes:
-      raise ValueError(f'a message of {len(message)} bytes, expected {self.num_bytes}')
-    return [
-      np.frombuffer(message, dtype, int(np.prod(field.shape, dtype=np.int64)), offset).reshape(
-        field.shape
-      )
-      for field, dtype, offset in zip(self.fields, self._dtypes, self._offsets)
-    ]
-
-
-def _leaf_fields(prefix: str, spec: types.Nest, num_environments: int) -> list[Field]:
+def _leaf_fields(prefix: str, spec: types.Nest, num_environments: int) -> list[array_codec.Field]:
   return [
-    Field(
+    array_codec.Field(
       '/'.join((prefix, *map(str, path))), np.dtype(leaf.dtype).str, (num_environments, *leaf.shape)
     )
     for path, leaf in tree.flatten_with_path(spec)
@@ -144,7 +71,7 @@ def _request_arrays(request: types.ActorRequest) -> list[np.ndarray]:
 class RequestWriter:
   """Requests in one piece of memory, each over the last one: nothing is allocated."""
 
-  def __init__(self, codec: ArrayCodec, header: bytes):
+  def __init__(self, codec: array_codec.ArrayCodec, header: bytes):
     self._codec = codec
     self.frame = bytearray(header + bytes(codec.num_bytes))
     self._views = codec.views(self.frame, len(header))
@@ -161,19 +88,19 @@ class GroupCodec:
     self._spec = spec
     size = (num_environments,)
     self.num_environments = num_environments
-    self._request = ArrayCodec(
+    self._request = array_codec.ArrayCodec(
       [
-        Field('request_number', '<i8', ()),
-        Field('run_ids', '<i8', size),
-        Field('env_ids', '<i4', size),
-        Field('step_type', '|u1', size),
-        Field('reward', '<f4', size),
-        Field('discount', '<f4', size),
-        Field('score', '<f4', size),
+        array_codec.Field('request_number', '<i8', ()),
+        array_codec.Field('run_ids', '<i8', size),
+        array_codec.Field('env_ids', '<i4', size),
+        array_codec.Field('step_type', '|u1', size),
+        array_codec.Field('reward', '<f4', size),
+        array_codec.Field('discount', '<f4', size),
+        array_codec.Field('score', '<f4', size),
         *_leaf_fields('observation', spec.observation, num_environments),
       ]
     )
-    self._reply = ArrayCodec(_leaf_fields('action', spec.action, num_environments))
+    self._reply = array_codec.ArrayCodec(_leaf_fields('action', spec.action, num_environments))
 
   def hello(self, env_ids: np.ndarray, start: Start = FIRST_START) -> bytes:
     """What the actor says when it opens a stream; the server answers with `check_hello`."""
@@ -244,7 +171,7 @@ class GroupCodec:
   def num_request_bytes(self) -> int:
     return self._request.num_bytes
 
-  def decode_request(self, message: Buffer) -> types.ActorRequest:
+  def decode_request(self, message: array_codec.Buffer) -> types.ActorRequest:
     number, run_ids, env_ids, step_type, reward, discount, score, *observation = (
       self._request.decode(message)
     )
@@ -265,7 +192,7 @@ class GroupCodec:
     """A reply is a status word and then either the actions or the text of a refusal."""
     return _STATUS.type(_OK).tobytes() + self._reply.encode(tree.flatten(actions))
 
-  def decode_reply(self, message: Buffer) -> types.Nest:
+  def decode_reply(self, message: array_codec.Buffer) -> types.Nest:
     """Actions `[E, ...]`; raises `Refused` with the server's words, or ChannelClosed, the
     exact kind of it."""
     status = int(np.frombuffer(message, _STATUS, 1)[0])
@@ -286,7 +213,7 @@ def encode_welcome(instance: str) -> bytes:
   return _STATUS.type(_OK).tobytes() + instance.encode()
 
 
-def decode_welcome(message: Buffer) -> str:
+def decode_welcome(message: array_codec.Buffer) -> str:
   """The instance; raises `Refused` with the server's words."""
   text = bytes(message[_STATUS.itemsize :]).decode()
   if int(np.frombuffer(message, _STATUS, 1)[0]) != _OK:
