@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from seed_acme import types
-from seed_acme.utils import consecutive
 
 WINDOW = 100  # episodes that the reported mean return covers
 
@@ -48,10 +47,9 @@ class EpisodeStatistics:
     self, env_ids: np.ndarray, step_type: np.ndarray, reward: np.ndarray, score: np.ndarray
   ) -> int:
     """One row of each of these environments, `[N]` each; returns how many episodes ended."""
-    place = consecutive.place(env_ids)
-    self._score[place] += score
-    self._return[place] += reward
-    self._length[place] += step_type != types.FIRST
+    self._score[env_ids] += score
+    self._return[env_ids] += reward
+    self._length[env_ids] += step_type != types.FIRST
     ended = env_ids[step_type == types.LAST]
     if ended.size:
       episodes = list(

@@ -10,20 +10,15 @@ import numpy as np
 from seed_acme import types
 from seed_acme.inference import noise
 from seed_acme.inference import slots as slots_lib
-from seed_acme.utils import consecutive
 from seed_acme.utils import counting
 from seed_acme.utils import nests
 
 
 class Rows:
-  """The rows of one batch, padded to `size`; rows from `num_rows` on touch nothing.
-
-  place: where they are in arrays of all environments; a slice if the env_ids follow each other.
-  """
+  """The rows of one batch, padded to `size`; rows from `num_rows` on touch nothing."""
 
   def __init__(self, requests: Sequence[types.ActorRequest], size: int):
     self.env_ids = np.concatenate([r.env_ids for r in requests]).astype(np.int64)
-    self.place = consecutive.place(self.env_ids)
     self.run_ids = np.concatenate([r.run_ids for r in requests])
     self.num_rows = self.env_ids.size
     self.request_numbers = np.repeat(
@@ -76,9 +71,9 @@ class InputReader:
   def __call__(self, rows: Rows) -> tuple[types.AgentInput, types.Nest, types.Exploration]:
     timestep, n = rows.timestep, rows.num_rows
     size = timestep.step_type.shape[0]
-    ids, place = rows.env_ids, rows.place
+    ids = rows.env_ids
     if size > n:  # padding reads the first row's slot and writes none
-      ids = place = np.concatenate([ids, np.full(size - n, ids[0])])
+      ids = np.concatenate([ids, np.full(size - n, ids[0])])
     is_first = timestep.step_type == types.FIRST
 
     def zero_at_first(x: np.ndarray) -> np.ndarray:
@@ -90,18 +85,15 @@ class InputReader:
       reward=np.where(is_first, np.float32(0), timestep.reward),
       discount=timestep.discount,
       # The action sampled at LAST must not leak into the next episode.
-      previous_action=nests.map_arrays(
-        lambda a: zero_at_first(consecutive.rows(a, place)), self._slots.action
-      ),
+      previous_action=nests.map_arrays(lambda a: zero_at_first(a[ids]), self._slots.action),
       observation=timestep.observation,
     )
-    # The slots are written before the row is recorded with the state that entered it.
-    state = nests.map_arrays(lambda s: consecutive.rows(s, place), self._slots.state)
+    state = nests.map_arrays(lambda s: s[ids], self._slots.state)
     exploration = types.Exploration(
       uniforms=noise.uniforms(
-        self._slots.noise_keys[place], self._slots.row_numbers[place], self._num_uniforms
+        self._slots.noise_keys[ids], self._slots.row_numbers[ids], self._num_uniforms
       ),
-      place=self._place[place],
+      place=self._place[ids],
       is_evaluation=ids >= self._num_training,
       agent_steps=np.full(size, self._counters.agent_steps, np.int64),
     )

@@ -20,7 +20,6 @@ from seed_acme.inference import slots as slots_lib
 from seed_acme.inference import step_quota
 from seed_acme.inference import turns
 from seed_acme.inference import unrolls as unrolls_lib
-from seed_acme.utils import consecutive
 from seed_acme.utils import counting
 from seed_acme.utils import nests
 from seed_acme.utils import timing
@@ -122,8 +121,6 @@ class InferenceServer:
     to_act = [i for i, reply in enumerate(replies) if reply is None]
     if not to_act:
       return Answered(replies, None)
-    # In the order of their environments, most batches are rows that follow each other.
-    to_act.sort(key=lambda i: requests[i].env_ids[0] if requests[i].env_ids.size else -1)
     acting = [requests[i] for i in to_act]
     acted = self._act(acting)
     for i, actions in zip(to_act, _by_request(acted.rows.outputs.action, acting)):
@@ -143,15 +140,13 @@ class InferenceServer:
   def _answer_without_acting(self, request: types.ActorRequest) -> batching.Reply | None:
     """The stored action for a repeated number, a refusal for a wrong one, else None."""
     env_ids = request.env_ids
-    place = consecutive.place(env_ids)
-    is_new = self.slots.is_new_run(place, request.run_ids)
+    is_new = self.slots.is_new_run(env_ids, request.run_ids)
     if is_new.any():
       if (request.timestep.step_type[is_new] != types.FIRST).any():
         return batching.Refusal(
           'the first row of a run is not FIRST: reset the environments whenever run_ids change'
         )
-      place = env_ids[~is_new]
-    stored = self.slots.request_numbers[place]
+    stored = self.slots.request_numbers[env_ids[~is_new]]
     number = request.request_number
     if not is_new.any() and (stored == number).all():
       return tree.map_structure(lambda a: a[env_ids], self.slots.action)
@@ -176,12 +171,12 @@ class InferenceServer:
       )
       if acted.is_evaluation.size > num_rows:  # drops the padding
         acted, new_state = nests.map_arrays(lambda x: x[:num_rows], (acted, new_state))
-      self.slots.write(rows.place, rows.request_numbers, acted.outputs.action, new_state)
+      self.slots.write(rows.env_ids, rows.request_numbers, acted.outputs.action, new_state)
     self.batch_sizes.add(num_rows)
     return _ToRecord(rows.env_ids, acted, version)
 
   def _reset_new_runs(self, rows: rows_lib.Rows) -> None:
-    is_new = self.slots.is_new_run(rows.place, rows.run_ids)
+    is_new = self.slots.is_new_run(rows.env_ids, rows.run_ids)
     if is_new.any():
       env_ids = rows.env_ids[is_new]
       self.slots.reset(env_ids, rows.run_ids[is_new])

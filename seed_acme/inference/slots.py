@@ -7,7 +7,6 @@ import tree
 
 from seed_acme import types
 from seed_acme.inference import noise
-from seed_acme.utils import consecutive
 from seed_acme.utils import nests
 
 
@@ -36,9 +35,9 @@ class EnvironmentSlots:
     self.row_numbers = np.zeros(num_environments, np.uint64)
     self.noise_keys = np.zeros(num_environments, np.uint64)
 
-  def is_new_run(self, place: consecutive.Place, run_ids: np.ndarray) -> np.ndarray:
+  def is_new_run(self, env_ids: np.ndarray, run_ids: np.ndarray) -> np.ndarray:
     """`[N]` bool: environments that (re)started since they were last seen."""
-    return ~self.is_known[place] | (self.run_ids[place] != run_ids)
+    return ~self.is_known[env_ids] | (self.run_ids[env_ids] != run_ids)
 
   def reset(self, env_ids: np.ndarray, run_ids: np.ndarray) -> None:
     """Forgets these environments and starts their new runs."""
@@ -53,15 +52,10 @@ class EnvironmentSlots:
     self.noise_keys[env_ids] = noise.stream_keys(self._seed, env_ids, run_ids)
 
   def write(
-    self,
-    place: consecutive.Place,
-    request_numbers: np.ndarray,
-    action: types.Nest,
-    state: types.Nest,
+    self, env_ids: np.ndarray, request_numbers: np.ndarray, action: types.Nest, state: types.Nest
   ) -> None:
-    """Stores what one batch computed; every leaf `[N, ...]`. place: its environments, no two the
-    same."""
-    nests.map_arrays(lambda slot, rows: slot.__setitem__(place, rows), self.state, state)
-    nests.map_arrays(lambda slot, rows: slot.__setitem__(place, rows), self.action, action)
-    self.request_numbers[place] = request_numbers
-    self.row_numbers[place] += np.uint64(1)
+    """Stores what one batch computed; every leaf `[N, ...]`."""
+    nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.state, state)
+    nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.action, action)
+    self.request_numbers[env_ids] = request_numbers
+    self.row_numbers[env_ids] += np.uint64(1)

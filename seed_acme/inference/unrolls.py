@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import tree
 
 from seed_acme import types
-from seed_acme.utils import consecutive
 
 
 class UnrollAssembler:
@@ -80,17 +77,16 @@ class UnrollAssembler:
     entering_state: the state before the row, before any reset at FIRST.
     Returns the unrolls that these rows finished, leaves `[K, L, ...]`, or None.
     """
-    where = consecutive.place(env_ids)
-    index = self._index[where]
+    index = self._index[env_ids]
     versions = np.broadcast_to(np.int64(policy_version), env_ids.shape)
-    place = _place(where, index)
+    place = _place(env_ids, index)
     for buffer, rows in zip(self._rows, tree.flatten((inputs, outputs, versions))):
       buffer[place] = rows
     if self._is_recurrent:
-      self._keep_states(env_ids, where, entering_state)
-    self._row_number[where] += 1
+      self._keep_states(env_ids, entering_state)
+    self._row_number[env_ids] += 1
     index = index + 1
-    self._index[where] = index
+    self._index[env_ids] = index
     finished = env_ids[index == self._num_rows]
     return self._take(finished) if finished.size else None
 
@@ -103,11 +99,9 @@ class UnrollAssembler:
     self._index[env_ids] -= 1
     self._row_number[env_ids] -= 1
 
-  def _keep_states(
-    self, env_ids: np.ndarray, where: consecutive.Place, entering_state: types.Nest
-  ) -> None:
+  def _keep_states(self, env_ids: np.ndarray, entering_state: types.Nest) -> None:
     """Keeps the state that enters this row where the row starts an unroll."""
-    unroll_number, row = np.divmod(self._row_number[where] + self.overlap, self._unroll_length)
+    unroll_number, row = np.divmod(self._row_number[env_ids] + self.overlap, self._unroll_length)
     starts = row == 0
     if starts.any():
       place = (env_ids[starts], unroll_number[starts] % self._num_kept)
@@ -118,15 +112,14 @@ class UnrollAssembler:
       )
 
   def _take(self, env_ids: np.ndarray) -> types.Unroll:
-    where = consecutive.place(env_ids)
-    finished = [consecutive.rows(buffer, where) for buffer in self._rows]
+    finished = [buffer[env_ids] for buffer in self._rows]  # fancy indexing copies
     place = (env_ids, self._unroll_number[env_ids] % self._num_kept)
     initial_state = tree.map_structure(lambda kept: kept[place], self._kept_states)
     shared = self.overlap + 1
     for buffer, rows in zip(self._rows, finished):
-      buffer[where, :shared] = rows[:, -shared:]
-    self._unroll_number[where] += 1
-    self._index[where] = shared
+      buffer[env_ids, :shared] = rows[:, -shared:]
+    self._unroll_number[env_ids] += 1
+    self._index[env_ids] = shared
     inputs, outputs, policy_version = self._unflatten(finished)
     return types.Unroll(initial_state, inputs, outputs, policy_version)
 
@@ -134,14 +127,15 @@ class UnrollAssembler:
     return tree.unflatten_as(self._row_structure, leaves)
 
 
-def _place(where: consecutive.Place, index: np.ndarray) -> tuple[consecutive.Place, Any]:
-  """`(where, index)`, with a number in place of `index` where that is the same for all rows of a
-  slice: three times as fast. It nearly always is: an actor's environments step together."""
-  if isinstance(where, slice) and (index == index[0]).all():
-    return where, int(index[0])
-  if isinstance(where, slice):
-    return np.arange(where.start, where.stop), index
-  return where, index
+def _place(env_ids: np.ndarray, index: np.ndarray) -> tuple[np.ndarray | slice, np.ndarray | int]:
+  """`(env_ids, index)`, as a slice and a number where they are that: three times as fast.
+
+  They nearly always are: an actor's environments are numbered in a row and step together.
+  """
+  first, size = int(env_ids[0]), env_ids.size
+  if (index == index[0]).all() and (env_ids == np.arange(first, first + size)).all():
+    return slice(first, first + size), int(index[0])
+  return env_ids, index
 
 
 def num_steps(unrolls: types.Unroll, overlap: int) -> int:
