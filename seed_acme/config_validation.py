@@ -43,7 +43,7 @@ def validate(config: config_lib.ExperimentConfig) -> None:
   if config.actor.python and config.transport.kind == 'courier':
     raise types.UserError(
       f'actor.python ({config.actor.python}) with transport.kind courier: courier is built for '
-      "the learner's Python only; set transport.kind grpc"
+      "the learner's Python only; set transport.kind auto or grpc"
     )
   _check_network(config)
   batch_size = sizes.inference_batch_size(config)

@@ -72,8 +72,8 @@ def run(
 class LearnerNodeProcess:
   """Wires the parts and starts the threads; `cleanup` takes them down in reverse order.
 
-  Threads: the transport's only carry messages; one runs `InferenceServer.step`; one writes
-  replay; one fetches samples; the caller's trains.
+  Threads: those of gRPC only carry messages; one reads the sockets of this host and runs
+  `InferenceServer.step`; one writes replay; one fetches samples; the caller's trains.
   """
 
   def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,15 @@ def test_rows_are_recorded_after_they_are_answered(acting):
   rig.server.step([rigs.request([0], 1, rigs.L)])
   assert before.num_episodes == 0
   assert rig.server.training_episodes.summary().num_episodes == 1
+
+
+def test_after_the_end_messages_go_on_until_the_thread_is_joined(acting):
+  rig = rigs.Rig(acting('lstm'))
+  batcher = batching.Batcher(1, 0.0, lambda: True, lambda _: False)
+  thread = thread_lib.InferenceThread(rig.server, batcher, pytest.fail)
+  thread.start()
+  thread.stop()
+  called = threading.Event()
+  batcher.loop.call(called.set)
+  assert called.wait(30)
+  thread.join()

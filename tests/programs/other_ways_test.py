@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -145,3 +146,16 @@ if __name__ == '__main__':
   )
   assert result.returncode == 0, result.stderr
   assert 'ended finished' in result.stdout, result.stderr
+
+
+@pytest.mark.parametrize('kind', ['auto', 'grpc'])
+def test_actors_beside_the_learner_use_the_network_only_where_told(runs, kind):
+  run = runs.train(runs.endless, f'--config.transport.kind={kind}')
+  worker = run.wait_for_node('actor')
+  run.wait_for_updates()
+  uses_network = any(c.status == 'ESTABLISHED' for c in worker.connections('tcp'))
+  assert uses_network == (kind == 'grpc')
+  assert (run.run_dir.path / 'inference.sock').exists() == (kind == 'auto')
+  run.process.send_signal(signal.SIGINT)
+  assert run.wait() == 130
+  assert not (run.run_dir.path / 'inference.sock').exists()
