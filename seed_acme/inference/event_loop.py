@@ -23,7 +23,7 @@ class EventLoop:
     self._handlers: dict[int, OnReady] = {self._waking: self._on_wake}
     self._epoll.register(self._waking, select.EPOLLIN)
     self._calls: list[Callable[[], None]] = []
-    self._lock = threading.Lock()  # of `_calls`
+    self._lock = threading.Lock()  # of `_calls` and of closing
     self._waiter = 0  # the thread that waited last
     self._closed = False
 
@@ -53,8 +53,10 @@ class EventLoop:
     """From any thread but the waiting one: a `wait` under way, or the next one, returns. The
     waiting thread itself looks at everything before it waits again.
     """
-    if not self._closed and threading.get_ident() != self._waiter:
-      os.eventfd_write(self._waking, 1)
+    if threading.get_ident() != self._waiter:
+      with self._lock:
+        if not self._closed:
+          os.eventfd_write(self._waking, 1)
 
   def call(self, function: Callable[[], None]) -> None:
     """From any thread: has the waiting thread call it."""
@@ -66,11 +68,13 @@ class EventLoop:
     self.wake()
 
   def close(self) -> None:
-    """When no thread waits any more, nor is going to wake it. Safe to call twice."""
-    if not self._closed:
+    """When no thread waits any more. Later wakes do nothing. Safe to call twice."""
+    with self._lock:
+      if self._closed:
+        return
       self._closed = True
-      self._epoll.close()
-      os.close(self._waking)
+    self._epoll.close()
+    os.close(self._waking)
 
   def _on_wake(self, _: int) -> None:
     os.eventfd_read(self._waking)

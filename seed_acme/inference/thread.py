@@ -44,7 +44,8 @@ class InferenceThread:
     self._has_served.wait()
 
   def join(self) -> None:
-    """After `stop`, when no transport uses the loop any more: ends the thread."""
+    """As `stop`, when no transport uses the loop any more: ends the thread."""
+    self.stop()
     self._is_over.set()
     self._loop.wake()
     self._thread.join()

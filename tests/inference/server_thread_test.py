@@ -149,3 +149,12 @@ def test_after_the_end_messages_go_on_until_the_thread_is_joined(acting):
   batcher.loop.call(called.set)
   assert called.wait(30)
   thread.join()
+
+
+@pytest.mark.timeout(60)
+def test_a_thread_that_was_not_stopped_can_be_joined(acting):
+  batcher = batching.Batcher(1, 0.0, lambda: True, lambda _: False)
+  thread = thread_lib.InferenceThread(rigs.Rig(acting('lstm')).server, batcher, pytest.fail)
+  thread.start()
+  thread.join()
+  batcher.wake()  # the writer of replay may still tell of room
