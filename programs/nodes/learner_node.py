@@ -59,7 +59,15 @@ def run(
         replay_address, patience_s, stop
       ):
         return False
-      node = LearnerNodeProcess(config, run_dir, token, address, replay_address, cleanup)
+      node = LearnerNodeProcess(
+        config,
+        run_dir,
+        token,
+        address,
+        replay_address,
+        cleanup,
+        has_actors_beside=not here.others_are_elsewhere,
+      )
       with graph_function.serial_execution():
         status = node.train(stop)
       if status == training_loop.FINISHED:
@@ -84,7 +92,10 @@ class LearnerNodeProcess:
     address: str,
     replay_address: str | None,
     cleanup: contextlib.ExitStack,
+    *,
+    has_actors_beside: bool,
   ):
+    """has_actors_beside: on this host. Without them the run folder need not hold a socket."""
     self._config = config
     self._run_dir = run_dir
     self._failure: BaseException | None = None
@@ -120,13 +131,12 @@ class LearnerNodeProcess:
     transport = end_notice.make_transport(
       config, self._desk, int(address.rpartition(':')[2]), self._members
     )
-    beside = transports.serve_beside(
-      config.transport,
-      self._desk,
-      batcher.loop,
-      run_dir.path,
-      end_notice.max_message_bytes(config, self._desk),
-    )
+    beside: list[transports.TransportServer] = []
+    if has_actors_beside:
+      max_message_bytes = end_notice.max_message_bytes(config, self._desk)
+      beside = transports.serve_beside(
+        config.transport, self._desk, batcher.loop, run_dir.path, max_message_bytes
+      )
     self.loop.watch_actors(lambda: _actor_records(config, self._desk))
     self._inference = inference_thread.InferenceThread(side.server, batcher, self._on_failure)
     if side.memory is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 
 import numpy as np
@@ -13,8 +14,6 @@ from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import reconnecting
 from seed_acme.transport import unix_protocol
 from seed_acme.transport import wire
-
-_FIRST_BYTES = 4096  # of the buffer for replies; refusals are longer than actions
 
 
 class UnixChannel(reconnecting.Reconnecting):
@@ -35,7 +34,7 @@ class UnixChannel(reconnecting.Reconnecting):
     self._codec = codec
     self._greeting = unix_protocol.greeting(token, codec.hello(env_ids, start))
     self._request = codec.request_writer(unix_protocol.header(codec.num_request_bytes))
-    self._buffer = memoryview(bytearray(_FIRST_BYTES))
+    self._frames = unix_protocol.FrameBuffer(math.inf)
     self._socket: socket.socket | None = None
     try:
       self._instance = self._retry(self._connect)
@@ -64,6 +63,7 @@ class UnixChannel(reconnecting.Reconnecting):
         self._socket.connect(address)
 
     self._open(connect)
+    self._frames.clear()
     there, limit_s = self._connected(), self._greeting_limit_s()
     there.settimeout(limit_s)
     try:
@@ -82,21 +82,7 @@ class UnixChannel(reconnecting.Reconnecting):
     return self._codec.decode_reply(bytes(self._read()))
 
   def _read(self) -> memoryview:
-    """The next message, which is overwritten by the one after it."""
-    num_read, whole = 0, unix_protocol.HEADER_BYTES
-    while num_read < whole:
-      number = self._connected().recv_into(self._buffer[num_read:])
-      if not number:
-        raise EOFError('it was closed at the other end')
-      num_read += number
-      if num_read >= unix_protocol.HEADER_BYTES:
-        length = int.from_bytes(self._buffer[: unix_protocol.HEADER_BYTES], 'little')
-        whole = unix_protocol.HEADER_BYTES + length
-        if whole > len(self._buffer):
-          larger = memoryview(bytearray(whole))
-          larger[:num_read] = self._buffer[:num_read]
-          self._buffer = larger
-    return self._buffer[unix_protocol.HEADER_BYTES : whole]
+    return self._frames.receive(self._connected())
 
   def _connected(self) -> socket.socket:
     if self._socket is None:

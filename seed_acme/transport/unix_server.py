@@ -23,7 +23,6 @@ from seed_acme.transport import wire
 
 _GREETING_S = 20.0  # who has not said by then who it is makes room for others
 _MAX_STRANGERS = 64  # connections that have not said it yet
-_FIRST_BYTES = 1 << 16  # of a buffer, until the size of the messages is known
 _STOP_S = 10.0
 _BACKLOG = 1024
 
@@ -94,8 +93,7 @@ class _Connection:
     self.accepted_s = time.monotonic()
     self._server = server
     self._socket = caller
-    self._buffer = memoryview(bytearray(_FIRST_BYTES))
-    self._num_read = 0
+    self._frames = unix_protocol.FrameBuffer(server.max_message_bytes)
     self._owes_reply = False
     self._ends_when_sent = False
     self._unsent = b''
@@ -122,43 +120,22 @@ class _Connection:
       self._read()
 
   def _read(self) -> None:
-    """As much as has come. Whoever speaks before the reply, or too long, is cut off."""
+    """As much as has come. Whoever is gone, speaks before the reply or too long, is cut off."""
+    if self._owes_reply:
+      self.close()
+      return
     try:
-      while (missing := self._num_missing()) > 0:
-        number = self._socket.recv_into(self._buffer[self._num_read :], missing)
-        if not number or self._owes_reply:
-          self.close()
-          return
-        self._num_read += number
+      message = self._frames.receive(self._socket)
     except BlockingIOError:
       return
-    except OSError:
+    except (OSError, EOFError, ValueError):
       self.close()
       return
-    if missing < 0:
-      self.close()
-      return
-    message = self._buffer[unix_protocol.HEADER_BYTES : self._num_read]
-    self._num_read = 0
     if self.session is None:
       self._greet(bytes(message))
     else:
       self._owes_reply = True
       self.session.ask(message, self._reply)
-
-  def _num_missing(self) -> int:
-    """Bytes of the frame under way; negative for a frame that is too long."""
-    if self._num_read < unix_protocol.HEADER_BYTES:
-      return unix_protocol.HEADER_BYTES - self._num_read
-    length = int.from_bytes(self._buffer[: unix_protocol.HEADER_BYTES], 'little')
-    if length > self._server.max_message_bytes:
-      return -1
-    whole = unix_protocol.HEADER_BYTES + length
-    if whole > len(self._buffer):
-      larger = memoryview(bytearray(whole))
-      larger[: self._num_read] = self._buffer[: self._num_read]
-      self._buffer = larger
-    return whole - self._num_read
 
   def _greet(self, message: bytes) -> None:
     desk = self._server.desk

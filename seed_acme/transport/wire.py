@@ -164,7 +164,7 @@ class GroupCodec:
     return self._request.encode(_request_arrays(request))
 
   def request_writer(self, header: bytes) -> RequestWriter:
-    """header: what stands before each message, with `num_request_bytes` in it, say."""
+    """header: what a transport puts before each message."""
     return RequestWriter(self._request, header)
 
   @property

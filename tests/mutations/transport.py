@@ -41,8 +41,8 @@ MUTATIONS = (
   record.Mutation(
     name='unix_second_request_before_the_reply',
     file='seed_acme/transport/unix_server.py',
-    old='if not number or self._owes_reply:',
-    new='if not number:',
+    old='if self._owes_reply:',
+    new='if False:',
     tests='tests/transport/unix_server_test.py::TestUnix::test_who_asks_again_before_the_reply_is_cut_off',
     fault='a request is overwritten while a batch reads it',
   ),
@@ -56,8 +56,8 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='unix_any_length_is_kept_room_for',
-    file='seed_acme/transport/unix_server.py',
-    old='if length > self._server.max_message_bytes:',
+    file='seed_acme/transport/unix_protocol.py',
+    old='if length > self._max_message_bytes:',
     new='if length > 1 << 62:',
     tests='tests/transport/unix_server_test.py::TestUnix::test_who_speaks_out_of_turn_is_cut_off',
     fault='a caller without the token makes the learner reserve any memory',

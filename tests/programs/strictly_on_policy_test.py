@@ -169,7 +169,7 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, fi
   _write(config, acting, replay, first_learner_wrote)
   with contextlib.ExitStack() as cleanup:
     node = learner_node.LearnerNodeProcess(
-      config, run, 'token', '127.0.0.1:0', replay.address, cleanup
+      config, run, 'token', '127.0.0.1:0', replay.address, cleanup, has_actors_beside=True
     )
     taken, stop = queue.Queue(), threading.Event()
     node.loop.train = taken.put

@@ -186,6 +186,8 @@ def test_an_actor_gives_up_after_the_time_it_was_given(make_cluster, until):
   cluster = make_cluster()
   never, learner = cluster.actor('--config.actor.connect_timeout_s=1'), cluster.learner()
   until(lambda: learner.run_dir.addresses.exists() or learner.check_runs(), 'the learner')
+  # Its folder may lie where there can be none.
+  assert not (learner.run_dir.path / 'inference.sock').exists()
   actor = cluster.actor('--config.actor.connect_timeout_s=1')
   learner.wait_for_updates(5)
   learner.kill_everything()
