@@ -174,7 +174,7 @@ def test_an_environment_that_always_hangs_ends_the_run_with_its_name(runs):
 @pytest.mark.parametrize('launch', ['local_mt', 'single_process'])
 def test_of_a_thread_that_hangs_the_user_is_told(runs, launch):
   run = runs.train(
-    '--config.total_steps=3000',
+    '--config.total_steps=100000',  # the run must not end before somebody looks again
     '--config.environment.id=drill_environments:Hanging',
     '--config.environment.settings',
     'slow_s',
