@@ -56,6 +56,8 @@ class NetworkConfig:
   previous_reward_bound: the reward fed to the core is clipped to [-bound, bound]; 0 = as it is.
   frame_stack: images that the torso sees as channels, the newest and those before it in the
     episode; needs one image of one channel as the observation.
+  precision: that convolutional torsos compute in; weights, features and all else are float32.
+    `auto` = `bfloat16` where the processor multiplies it by itself (avx512_bf16), else `float32`.
   module: `package.module:factory` of a whole network, `factory(spec, config)`; the
     other fields are then only passed on.
   """
@@ -77,6 +79,7 @@ class NetworkConfig:
   value_head_gain: float = 1.0
   separate_value_network: bool = False
   frame_stack: int = 1
+  precision: Literal['auto', 'float32', 'bfloat16'] = 'auto'
   module: str = ''
 
 

@@ -20,8 +20,10 @@ from seed_acme.envs import packed_planes
 from seed_acme.networks import cores
 from seed_acme.networks import frame_stack
 from seed_acme.networks import heads
+from seed_acme.networks import image_torsos
 from seed_acme.networks import instructions
 from seed_acme.networks import lstm
+from seed_acme.networks import precision
 from seed_acme.networks import requirements
 from seed_acme.networks import separate
 from seed_acme.networks import state_functions
@@ -32,12 +34,12 @@ _TORSOS: dict[str, Callable[[config_lib.NetworkConfig, types.Nest], torsos.Torso
   'mlp': lambda config, observation_spec: torsos.MLP(
     config.mlp_sizes, style=_style(config), observation_spec=observation_spec
   ),
-  'nature_cnn': lambda config, _: torsos.NatureCNN(config.torso_output_size),
-  'impala_shallow': lambda config, _: torsos.ImpalaShallow(config.torso_output_size),
-  'impala_resnet': lambda config, _: torsos.ImpalaResNet(config.torso_output_size),
-  'football_resnet': lambda config, _: torsos.FootballResNet(config.torso_output_size),
+  'nature_cnn': lambda config, _: _image_torso(image_torsos.NatureCNN, config),
+  'impala_shallow': lambda config, _: _image_torso(image_torsos.ImpalaShallow, config),
+  'impala_resnet': lambda config, _: _image_torso(image_torsos.ImpalaResNet, config),
+  'football_resnet': lambda config, _: _image_torso(image_torsos.FootballResNet, config),
   'impala_resnet_instruction': lambda config, observation_spec: instructions.ImageAndInstruction(
-    torsos.ImpalaResNet(config.torso_output_size), requirements.num_word_ids(observation_spec)
+    _image_torso(image_torsos.ImpalaResNet, config), requirements.num_word_ids(observation_spec)
   ),
 }
 
@@ -189,6 +191,12 @@ def _make_torso(config: config_lib.NetworkConfig, observation_spec: types.Nest) 
   # Stacked images have another shape than specified: whatever they hold is taken as numbers.
   torso = _TORSOS[config.torso](config, observation_spec if config.frame_stack == 1 else None)
   return torsos.of_packed_planes(torso, _num_packed_planes(observation_spec))
+
+
+def _image_torso(
+  make: Callable[..., torsos.Torso], config: config_lib.NetworkConfig
+) -> torsos.Torso:
+  return make(config.torso_output_size, dtype=precision.compute_dtype(config.precision))
 
 
 def _num_packed_planes(observation_spec: types.Nest) -> int:

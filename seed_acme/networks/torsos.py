@@ -19,7 +19,6 @@ import tree
 
 from seed_acme import types
 from seed_acme.envs import choices
-from seed_acme.networks import requirements
 
 _ACTIVATIONS = {'relu': tf.nn.relu, 'tanh': tf.tanh, 'swish': tf.nn.swish, 'elu': tf.nn.elu}
 
@@ -79,25 +78,6 @@ class DenseStyle(NamedTuple):
   def output_initializer(self, gain: float) -> snt.initializers.Initializer:
     """Of the last layer of a head."""
     return weight_initializer(self.initializer, gain)
-
-
-def _conv(
-  channels: int,
-  size: int,
-  stride: int,
-  padding: str,
-  name: str,
-  w_init: snt.initializers.Initializer | None = None,
-) -> snt.Conv2D:
-  return snt.Conv2D(
-    channels,
-    size,
-    stride,
-    padding=padding,
-    w_init=w_init or weight_initializer(),
-    b_init=snt.initializers.Zeros(),
-    name=name,
-  )
 
 
 def as_float(x: tf.Tensor) -> tf.Tensor:
@@ -160,104 +140,6 @@ class MLP(snt.Module):
     return features
 
 
-class _PlainCNN(snt.Module):
-  """Convolutions without padding, then a dense layer; ReLU after each."""
-
-  def __init__(self, layers: Sequence[tuple[int, int, int]], output_size: int, name: str):
-    """layers: channels, size and stride of each convolution."""
-    super().__init__(name=name)
-    self._convolutions = [_conv(*layer, 'VALID', f'conv_{i}') for i, layer in enumerate(layers)]
-    self._output = linear(output_size, 'output')
-
-  def __call__(self, observation: types.Nest) -> tf.Tensor:
-    """`[N, height, width, channels]` -> `[N, output_size]`; 84 x 84 in the papers."""
-    features = _single_image(observation, self.name)
-    for convolution in self._convolutions:
-      features = tf.nn.relu(convolution(features))
-    return tf.nn.relu(self._output(snt.flatten(features)))
-
-
-class NatureCNN(_PlainCNN):
-  """Three convolutions and a dense layer (Mnih et al. 2015, Methods, "Model architecture").
-
-  With oneDNN on one core its products run at 87 to 108 GFLOP/s, a plain matrix product at
-  108. Neither the first convolution as 2x2 on `space_to_depth`, nor the scale 1/255 in its
-  weights, nor smaller batches made it faster.
-  """
-
-  def __init__(self, output_size: int, name: str = 'nature_cnn'):
-    super().__init__(requirements.CONVOLUTIONS['nature_cnn'], output_size, name)
-
-
-class ImpalaShallow(_PlainCNN):
-  """The shallow network (Espeholt et al. 2018, figure 3, left), for Atari 84 x 84.
-
-  The figure does not give the padding; without any, as in the network of Mnih et al. 2013
-  that it goes back to, 84 x 84 pixels become 20 x 20 and 9 x 9.
-  """
-
-  def __init__(self, output_size: int, name: str = 'impala_shallow'):
-    super().__init__(requirements.CONVOLUTIONS['impala_shallow'], output_size, name)
-
-
-class _ResidualBlock(snt.Module):
-  """x + conv(relu(conv(relu(x)))), 3x3, same size."""
-
-  def __init__(self, channels: int, name: str, w_init: snt.initializers.Initializer | None):
-    super().__init__(name=name)
-    self._first = _conv(channels, 3, 1, 'SAME', 'conv_0', w_init)
-    self._second = _conv(channels, 3, 1, 'SAME', 'conv_1', w_init)
-
-  def __call__(self, x: tf.Tensor) -> tf.Tensor:
-    return x + self._second(tf.nn.relu(self._first(tf.nn.relu(x))))
-
-
-class _ResidualStack(snt.Module):
-  """3x3 convolution, 3x3 max-pooling with stride 2, two residual blocks."""
-
-  def __init__(self, channels: int, name: str, w_init: snt.initializers.Initializer | None):
-    super().__init__(name=name)
-    self._input = _conv(channels, 3, 1, 'SAME', 'conv', w_init)
-    self._blocks = [_ResidualBlock(channels, f'block_{i}', w_init) for i in range(2)]
-
-  def __call__(self, x: tf.Tensor) -> tf.Tensor:
-    x = tf.nn.max_pool2d(self._input(x), 3, 2, 'SAME')
-    for block in self._blocks:
-      x = block(x)
-    return x
-
-
-class ImpalaResNet(snt.Module):
-  """The deep residual network (Espeholt et al. 2018, figure 3, right)."""
-
-  def __init__(
-    self,
-    output_size: int,
-    name: str = 'impala_resnet',
-    channels: Sequence[int] = (16, 32, 32),
-    w_init: snt.initializers.Initializer | None = None,
-  ):
-    """channels: of each stack. w_init: of all weights; None = as everywhere here."""
-    super().__init__(name=name)
-    self._stacks = [_ResidualStack(c, f'stack_{i}', w_init) for i, c in enumerate(channels)]
-    self._output = linear(output_size, 'output', w_init=w_init)
-
-  def __call__(self, observation: types.Nest) -> tf.Tensor:
-    """`[N, height, width, channels]` -> `[N, output_size]`; 72 x 96 in the paper."""
-    features = _single_image(observation, self.name)
-    for stack in self._stacks:
-      features = stack(features)
-    return tf.nn.relu(self._output(snt.flatten(tf.nn.relu(features))))
-
-
-class FootballResNet(ImpalaResNet):
-  """Football's: four stacks of 16, 32, 32 and 32 channels, LeCun's initialiser (Espeholt et al.
-  2019)."""
-
-  def __init__(self, output_size: int, name: str = 'football_resnet'):
-    super().__init__(output_size, name, (16, 32, 32, 32), weight_initializer('lecun_normal'))
-
-
 def unpack_planes(packed: tf.Tensor, num_planes: int) -> tf.Tensor:
   """`[N, height, width, 1]` of `packed_planes.pack` -> `[N, height, width, num_planes]` float32 of
   0 and 1: bit i becomes plane i."""
@@ -284,11 +166,3 @@ class _Unpacked(snt.Module):
     """`[N, height, width, 1]` uint16 -> the torso's features."""
     [packed] = tree.flatten(observation)
     return self._torso(unpack_planes(tf.convert_to_tensor(packed), self._num_planes))
-
-
-def _single_image(observation: types.Nest, torso: str) -> tf.Tensor:
-  """The only array of the observation as float `[N, height, width, channels]`."""
-  leaves = tree.flatten(observation)
-  requirements.check_image([x.shape[1:] for x in leaves], torso)
-  image = as_float(tf.convert_to_tensor(leaves[0]))
-  return image[..., tf.newaxis] if len(image.shape) == 3 else image

@@ -47,6 +47,7 @@ MAY_CHANGE_ON_RESUME = frozenset(
     'transport.kind',
     'transport.host',
     'transport.port',
+    'network.precision',
     'learner.tensorflow_threads',
     'learner.log_period_s',
     'learner.logger',
@@ -55,6 +56,10 @@ MAY_CHANGE_ON_RESUME = frozenset(
     'checkpoint.replay',
   }
 )
+
+# Fields that are younger than the first release, by their class, with what was done before there
+# was a choice. A saved configuration may lack them.
+_ADDED: dict[str, dict[str, Any]] = {'seed_acme.config:NetworkConfig': {'precision': 'float32'}}
 
 
 def save(config: config_lib.ExperimentConfig, path: str | os.PathLike[str]) -> None:
@@ -206,7 +211,8 @@ def _decode(value: Any, path: str) -> Any:
   if value[_TYPE] == 'float':
     return _decode_float(value, path)
   kind = _resolve(value[_TYPE], path)
-  given = {key: item for key, item in value.items() if key != _TYPE}
+  given = {**_ADDED.get(value[_TYPE], {}), **value}
+  del given[_TYPE]
   known = {field.name for field in dataclasses.fields(kind)}
   for names, what in ((known - given.keys(), 'lacks'), (given.keys() - known, 'has unknown')):
     if names:

@@ -87,6 +87,7 @@ TABLE = (
   Row(R2D2, 'network.torso_output_size', 512, 'code'),
   Row(SHALLOW, 'network.torso_output_size', 256, 'unverified'),
   Row(DEEP, 'network.torso_output_size', 256, 'code'),
+  Row(ALL, 'network.precision', 'auto', 'own', 'of the convolutions only; the papers used float32'),
   Row(R2D2, 'network.frame_stack', 4, 'code', 'newest first, zeros before the episode'),
   Row(VTRACE, 'network.frame_stack', 4, 'paper'),
   Row(R2D2, 'network.core', 'lstm', 'code'),

@@ -12,6 +12,7 @@ from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import packed_planes
 from seed_acme.networks import build
+from seed_acme.networks import image_torsos
 from seed_acme.networks import requirements
 from seed_acme.networks import torsos
 from seed_acme.programs import single_process
@@ -31,7 +32,7 @@ def test_planes_are_unpacked_exactly(count):
 
 
 def test_football_resnet_has_the_sizes_of_the_paper():
-  torso = torsos.FootballResNet(256)
+  torso = image_torsos.FootballResNet(256)
   features = torso(tf.zeros([2, 72, 96, 16]))
   assert features.shape == (2, 256)
   kernels = [v.shape for v in torso.variables if v.name.endswith('w:0')]
@@ -63,7 +64,7 @@ def test_a_network_sees_packed_planes_as_it_sees_plain_ones(torso):
   outputs = []
   for spec, observation in ((plain, planes), (_PACKED, packed_planes.pack(planes))):
     tf.random.set_seed(1)
-    config = config_lib.NetworkConfig(torso=torso, mlp_sizes=(16,))
+    config = config_lib.NetworkConfig(torso=torso, mlp_sizes=(16,), precision='float32')
     network = build.make_actor_critic(config, spec, 19)
     inputs = build.zero_inputs(spec, 2)._replace(observation=tf.constant(observation))
     outputs.append(network(inputs, network.initial_state(2))[0])
