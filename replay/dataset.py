@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 import functools
 import queue
 import threading
@@ -12,17 +12,23 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.replay import local_items
 from seed_acme.replay import server as server_lib
 from seed_acme.replay import tables
 from seed_acme.utils import waiting
 
 
-def make_dataset(
-  server_address: str, batch_size: int, unrolls_per_item: int, prefetch_batches: int
-) -> tf.data.Dataset:
+def make_samples(
+  server_address: str,
+  batch_size: int,
+  unrolls_per_item: int,
+  prefetch_batches: int,
+  items: local_items.LocalItems | None = None,
+) -> Iterable[types.Sample]:
   """Yields `types.Sample` of `batch_size` unrolls, `[L, B, ...]`.
 
   prefetch_batches: of the `Prefetcher`; with 0, Reverb takes items one by one from any server.
+  items: where the items are whose tickets the table holds; None = it holds them itself.
   """
   under_way = num_items_under_way(server_address, batch_size, unrolls_per_item, prefetch_batches)
   dataset = make_items(server_address, tables.UNROLLS, under_way)
@@ -32,6 +38,8 @@ def make_dataset(
   options.deterministic = True
   options.experimental_optimization.map_parallelization = False  # it would map a batch ahead
   dataset = dataset.batch(batch_size // unrolls_per_item, drop_remainder=True)
+  if items is not None:
+    return local_items.Samples(dataset.with_options(options), items, unrolls_per_item)
   to_sample = functools.partial(
     _to_sample, batch_size=batch_size, unrolls_per_item=unrolls_per_item
   )
@@ -96,11 +104,14 @@ class Prefetcher:
   """
 
   def __init__(
-    self, dataset: tf.data.Dataset, on_failure: Callable[[BaseException], None], num_ahead: int
+    self,
+    samples: Iterable[types.Sample],
+    on_failure: Callable[[BaseException], None],
+    num_ahead: int,
   ):
     """num_ahead: samples fetched that nobody asked for yet; 0 = each when it is asked for."""
     self._queue: queue.SimpleQueue[types.Sample] = queue.SimpleQueue()
-    self._iterator: Iterator[types.Sample] = iter(dataset)
+    self._iterator: Iterator[types.Sample] = iter(samples)
     self._on_failure = on_failure
     self._wanted = threading.Semaphore(num_ahead)  # samples to fetch
     self._has_asked = False  # for the sample that `next` returns

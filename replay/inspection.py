@@ -15,6 +15,7 @@ import reverb
 import tree
 
 from seed_acme import types
+from seed_acme.replay import local_items
 from seed_acme.replay import rate_limit
 from seed_acme.replay import tables as tables_lib
 
@@ -42,6 +43,8 @@ class Table:
   inserts_waited_s, samples_waited_s: time, since the table was made, in which a call of that
     kind stood before the rate limiter; Reverb tells no number of waiting calls.
   is_fifo: items leave in the order they came, and by no other way.
+  holds_tickets: the items themselves are in the learner's process (`local_items`), and have the
+    leaves that the mirror's have.
   """
 
   name: str
@@ -55,6 +58,7 @@ class Table:
   inserts_waited_s: float
   samples_waited_s: float
   is_fifo: bool
+  holds_tickets: bool
 
   @property
   def is_harmless_to_sample(self) -> bool:
@@ -118,7 +122,11 @@ class Server:
         'memory it answers nobody, so try again'
       ) from error
     time_s = time.monotonic()
-    return Snapshot({name: _table(infos[name]) for name in sorted(infos)}, time_s)
+    tables = {name: _table(infos[name]) for name in sorted(infos)}
+    if (queue := tables.get(tables_lib.UNROLLS)) is not None and queue.holds_tickets:
+      leaves = tables[tables_lib.MIRROR].leaves
+      tables[tables_lib.UNROLLS] = dataclasses.replace(queue, leaves=leaves)
+    return Snapshot(tables, time_s)
 
 
 def rates(before: Snapshot, after: Snapshot, name: str) -> Rates:
@@ -145,6 +153,7 @@ def _table(info: Any) -> Table:
   """From `reverb.reverb_types.TableInfo`."""
   limiter, worker = info.rate_limiter_info, info.table_worker_time
   fifo = 'fifo'
+  leaves = None if info.signature is None else _leaves(info.signature)
   is_fifo = info.remover_options.WhichOneof('distribution') == fifo and (
     info.max_times_sampled < 1
     or info.max_times_sampled == 1
@@ -165,7 +174,7 @@ def _table(info: Any) -> Table:
       max_size=info.max_size,
       max_times_sampled=max(0, info.max_times_sampled),
     ),
-    leaves=None if info.signature is None else _leaves(info.signature),
+    leaves=leaves,
     num_episodes=info.num_episodes,
     num_deleted_episodes=info.num_deleted_episodes,
     num_unique_samples=info.num_unique_samples,
@@ -173,6 +182,7 @@ def _table(info: Any) -> Table:
     inserts_waited_s=worker.waiting_for_sampling_ms / 1e3,
     samples_waited_s=worker.waiting_for_inserts_ms / 1e3,
     is_fifo=is_fifo,
+    holds_tickets=[leaf.name for leaf in leaves or ()] == [local_items.TICKET],
   )
 
 

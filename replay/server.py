@@ -37,11 +37,13 @@ class ReplayServer:
     unroll_example: types.Unroll,
     port: int,
     *,
+    keeps_items: bool = True,
     checkpoints: pathlib.Path | None = None,
     restore_from: pathlib.Path | None = None,
   ):
     """port 0 picks a free one; raises `types.UserError` if the port is taken.
 
+    keeps_items: see `tables.make_tables`.
     checkpoints: where Reverb writes; emptied here, whoever asks for one moves it away at once.
     restore_from: a checkpoint to start with; raises `CannotRestore` if it is not readable.
     """
@@ -50,7 +52,9 @@ class ReplayServer:
         f'cannot listen on port {port}: it is in use; choose another '
         '--config.replay.port, or 0 for any free one'
       )
-    made = tables.make_tables(spec, batch_size, queue_size, unrolls_per_item, unroll_example)
+    made = tables.make_tables(
+      spec, batch_size, queue_size, unrolls_per_item, unroll_example, keeps_items
+    )
     try:
       self._server = reverb.Server(
         made, port=port or None, checkpointer=_checkpointer(checkpoints, restore_from)

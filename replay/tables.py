@@ -8,6 +8,7 @@ import reverb
 
 from seed_acme import core
 from seed_acme import types
+from seed_acme.replay import local_items
 from seed_acme.replay import signature as signature_lib
 
 UNROLLS = 'unrolls'
@@ -21,11 +22,12 @@ def make_tables(
   queue_size: int,
   unrolls_per_item: int,
   unroll_example: types.Unroll,
+  keeps_items: bool,
 ) -> list[reverb.Table]:
   """The table of the learner and a small one to look at.
 
   batch_size: unrolls in a sample. queue_size: unrolls. unroll_example: numpy nest of one unroll,
-  leaves `[L, ...]`.
+  leaves `[L, ...]`. keeps_items: False = the items of a queue are tickets (`local_items`).
   """
   signature = signature_lib.item_signature(unroll_example, unrolls_per_item)
   if spec.is_memory:
@@ -33,7 +35,8 @@ def make_tables(
   # Hands out each item once, in the order of insertion, and blocks insertion while it is
   # full: that is what holds the actors back.
   num_items = max(1, math.ceil(queue_size / unrolls_per_item))
-  queue = reverb.Table.queue(UNROLLS, num_items, signature=signature)
+  held = signature if keeps_items else local_items.signature()
+  queue = reverb.Table.queue(UNROLLS, num_items, signature=held)
   return [queue, _mirror(signature)]
 
 

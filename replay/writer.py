@@ -12,6 +12,7 @@ import reverb
 import tree
 
 from seed_acme import types
+from seed_acme.replay import local_items
 from seed_acme.replay import tables
 from seed_acme.utils import timing
 from seed_acme.utils import waiting
@@ -39,13 +40,21 @@ class ReplayWriter:
     unrolls_per_item: int,
     backlog: int,
     initial_priorities: InitialPriorities | None = None,
+    items: local_items.LocalItems | None = None,
   ):
-    """initial_priorities: unrolls `[U, L, ...]` -> `[U]`; None gives all the same priority."""
+    """initial_priorities: unrolls `[U, L, ...]` -> `[U]`; None gives all the same priority.
+
+    items: keeps the items, whose tickets the table gets; None = the table gets them themselves.
+    """
     self._initial_priorities = initial_priorities
     self._next_mirrored_s = 0.0
     self._unrolls_per_item = unrolls_per_item
     self._backlog = max(backlog, unrolls_per_item)  # with less no item would ever be whole
-    self._writer = reverb.Client(server_address).trajectory_writer(num_keep_alive_refs=1)
+    client = reverb.Client(server_address)
+    self._writer = client.trajectory_writer(num_keep_alive_refs=1)
+    self._items = items
+    # One writer keeps the columns of one structure.
+    self._mirror_writer = client.trajectory_writer(num_keep_alive_refs=1) if items else self._writer
     self._condition = threading.Condition()
     self._waiting: collections.deque[types.Unroll] = collections.deque()
     self._num_waiting = self._num_written = 0
@@ -81,13 +90,15 @@ class ReplayWriter:
     with self.timer.phase('insert'):
       item = self._take_item()
       priority = self._priority(item)
-      self._writer.append(item)
-      trajectory = tree.map_structure(lambda column: column[-1], self._writer.history)
-      self._writer.create_item(tables.UNROLLS, priority=priority, trajectory=trajectory)
+      held = item if self._items is None else {local_items.TICKET: self._items.keep(item)}
+      self._writer.append(held)
+      _create_item(self._writer, tables.UNROLLS, priority)
       now = time.monotonic()
       if now >= self._next_mirrored_s:
         self._next_mirrored_s = now + _MIRROR_PERIOD_S
-        self._writer.create_item(tables.MIRROR, priority=priority, trajectory=trajectory)
+        if self._items is not None:
+          self._mirror_writer.append(item)
+        _create_item(self._mirror_writer, tables.MIRROR, priority)
     self._num_written += self._unrolls_per_item
     self._flush(_ITEMS_IN_FLIGHT if self._thread else 0, should_stop)
 
@@ -156,4 +167,11 @@ class ReplayWriter:
       self._condition.notify_all()
     if self._thread is not None:
       self._thread.join()
+    self._mirror_writer.close()
     self._writer.close()
+
+
+def _create_item(writer: reverb.TrajectoryWriter, table: str, priority: float) -> None:
+  """Of what was appended last."""
+  trajectory = tree.map_structure(lambda column: column[-1], writer.history)
+  writer.create_item(table, priority=priority, trajectory=trajectory)

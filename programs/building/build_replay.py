@@ -15,6 +15,7 @@ from seed_acme import sizes
 from seed_acme.programs.building import build
 from seed_acme.replay import account as account_lib
 from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import local_items as local_items_lib
 from seed_acme.replay import memory as memory_lib
 from seed_acme.replay import server as server_lib
 from seed_acme.replay import writer as writer_lib
@@ -28,9 +29,11 @@ def make_replay_server(
   run: run_directory.RunDirectory,
   acting: build.Acting,
   port: int,
+  items: local_items_lib.LocalItems | None = None,
 ) -> server_lib.ReplayServer:
   """Serves the agent's tables on `port` (0 = any free one).
 
+  items: keeps the items of a queue in this process; None = the table keeps them.
   They start with what the checkpoints of the run hold of them, the newest that has a memory.
   Where the replay memory cannot be restored the run goes on with an empty one, and says why.
   """
@@ -43,6 +46,7 @@ def make_replay_server(
     config.replay.unrolls_per_item,
     acting.example_unroll(config),
     port,
+    keeps_items=items is None,
   )
   if not spec.is_memory:
     return serve()
@@ -108,6 +112,7 @@ def make_writer(
   acting: build.Acting,
   server_address: str,
   memory: memory_lib.ReplayMemory | None,
+  items: local_items_lib.LocalItems | None = None,
 ) -> writer_lib.ReplayWriter:
   """Computes initial priorities where the agent says how."""
   return writer_lib.ReplayWriter(
@@ -115,6 +120,7 @@ def make_writer(
     config.replay.unrolls_per_item,
     sizes.writer_backlog(config),
     _initial_priorities(config, acting, memory),
+    items,
   )
 
 
@@ -124,10 +130,13 @@ def make_samples(
   writer: writer_lib.ReplayWriter,
   num_ahead: int,
   on_failure: Callable[[BaseException], None],
+  items: local_items_lib.LocalItems | None = None,
 ) -> tuple[dataset_lib.Prefetcher, account_lib.Account]:
   """The learner's samples, fetched ahead so many, and the account of them. Not started yet."""
   sizes = (server_address, config.agent.batch_size, config.replay.unrolls_per_item, num_ahead)
-  prefetcher = dataset_lib.Prefetcher(dataset_lib.make_dataset(*sizes), on_failure, num_ahead)
+  prefetcher = dataset_lib.Prefetcher(
+    dataset_lib.make_samples(*sizes, items), on_failure, num_ahead
+  )
   return prefetcher, account_lib.Account(
     server_address,
     writer,

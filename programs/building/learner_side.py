@@ -14,6 +14,7 @@ from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
 from seed_acme.replay import account as account_lib
 from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import local_items as local_items_lib
 from seed_acme.replay import memory as memory_lib
 from seed_acme.replay import writer as writer_lib
 from seed_acme.storage import run_directory
@@ -56,21 +57,24 @@ def make(
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
   acting = build.make_acting(config, activity)
+  items = None
   if replay_address is None:
-    replay = build_replay.make_replay_server(config, run_dir, acting, config.replay.port)
+    if not config.agent.replay_spec().is_memory:
+      items = local_items_lib.LocalItems()
+    replay = build_replay.make_replay_server(config, run_dir, acting, config.replay.port, items)
     cleanup.callback(replay.stop)
     replay_address = replay.address
   else:
     build_replay.take_over(config, replay_address)
   memory = build_replay.make_memory(config, replay_address)
-  writer = build_replay.make_writer(config, acting, replay_address, memory)
+  writer = build_replay.make_writer(config, acting, replay_address, memory, items)
   cleanup.callback(writer.stop)
   counters = counting.Counters()
   server = build.make_inference_server(config, acting, writer, counters)
   loop = build.make_training_loop(config, run_dir, acting, server, counters, memory)
   loop.restore()
   prefetcher, account = build_replay.make_samples(
-    config, replay_address, writer, num_ahead, on_failure
+    config, replay_address, writer, num_ahead, on_failure, items
   )
   loop.watch_replay(writer.timer, account)
   return LearnerSide(

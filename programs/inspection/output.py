@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # takes seconds, and this module needs none of its code
 
 INDENT = 12 * ' '  # of what stands beside the labels
 UNKNOWN = 'Unknown: priority, age and samples of single items ({reason}); --sample=N draws some.'
+_TICKETS = ", in the learner's process; the table has their tickets, and the mirror some of them"
 
 
 def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
@@ -56,7 +57,7 @@ def _leaf_lines(table: inspection.Table) -> list[str]:
     return [_line('items', 'no signature: --sample=N shows what they hold')]
   width = max((len(leaf.name) for leaf in table.leaves), default=0)
   return [
-    _line('items', f'{len(table.leaves)} leaves'),
+    _line('items', f'{len(table.leaves)} leaves' + _TICKETS * table.holds_tickets),
     *(
       f'    {leaf.name:{width}}  {leaf.dtype:8} {shape_words(leaf.shape)}' for leaf in table.leaves
     ),

@@ -6,6 +6,23 @@ from tests.mutations import record
 
 MUTATIONS = (
   record.Mutation(
+    name='bias_taught_in_bfloat16',
+    file='seed_acme/networks/precision.py',
+    old='return tf.nn.bias_add(y, self._b) if x.dtype == tf.float32 else _add_bias(y, self._b)',
+    new='return tf.nn.bias_add(y, tf.cast(self._b, x.dtype))',
+    tests='tests/networks/precision_test.py::test_the_gradient_of_a_bias_in_bfloat16_is_a_sum_in_'
+    'float32',
+    fault='the gradient of a bias stays at 256 however large the batch',
+  ),
+  record.Mutation(
+    name='bytes_not_scaled',
+    file='seed_acme/networks/image_torsos.py',
+    old='scale = 1.0 / 255.0 if image.dtype == tf.uint8 else 1.0',
+    new='scale = 1.0',
+    tests='tests/networks/image_torsos_test.py::test_bytes_are_taken_exactly_and_scaled',
+    fault='pixels enter the network 255 times too large',
+  ),
+  record.Mutation(
     name='memory_survives_first',
     file='seed_acme/networks/cores.py',
     old=(

@@ -15,6 +15,23 @@ MUTATIONS = (
     fault='a queue does not keep the order of unrolls',
   ),
   record.Mutation(
+    name='local_items_that_were_passed_stay',
+    file='replay/local_items.py',
+    old='self._items.pop(passed, None)',
+    new='self._items.get(passed)',
+    tests='tests/replay/local_items_test.py::test_items_whose_tickets_somebody_else_drew_do_not_stay',
+    fault='memory grows by every item whose ticket somebody else drew',
+  ),
+  record.Mutation(
+    name='local_items_batch_major',
+    file='replay/local_items.py',
+    old='= leaf.swapaxes(0, 1)',
+    new='= leaf.reshape(num_rows, num_unrolls, *leaf.shape[2:])',
+    tests='tests/replay/local_items_test.py::test_samples_are_those_of_a_table_that_holds_the_'
+    'items',
+    fault='rows of one unroll come into another',
+  ),
+  record.Mutation(
     name='rest_of_unrolls_one_too_many',
     file='replay/writer.py',
     old='rest = tree.map_structure(lambda x: x[wanted:], unrolls)',

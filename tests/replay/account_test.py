@@ -28,7 +28,7 @@ def test_unrolls_that_went_elsewhere_are_named_and_those_under_way_are_not(
   server = serve(queue_size=64, unrolls_per_item=2)
   writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=1000)
   prefetcher = dataset_lib.Prefetcher(
-    dataset_lib.make_dataset(server.address, 4, 2, 1), print, num_ahead=1
+    dataset_lib.make_samples(server.address, 4, 2, 1), print, num_ahead=1
   )
   account = account_lib.Account(
     server.address, writer, prefetcher, batch_size=4, unrolls_per_item=2, num_items_under_way=1

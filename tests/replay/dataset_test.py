@@ -51,7 +51,7 @@ def test_every_unroll_comes_once_in_order_time_major(serve, coded_unrolls, unrol
   server = serve(queue_size=number, unrolls_per_item=unrolls_per_item)
   _insert(server, unrolls_per_item, coded_unrolls(0, number))
   samples = iter(
-    dataset_lib.make_dataset(server.address, batch_size, unrolls_per_item, prefetch_batches=1)
+    dataset_lib.make_samples(server.address, batch_size, unrolls_per_item, prefetch_batches=1)
   )
   keys = []
   for i in range(num_batches):
@@ -70,7 +70,7 @@ def test_every_unroll_comes_once_in_order_time_major(serve, coded_unrolls, unrol
 def test_shapes_are_static(serve):
   """The learner traces once, so batch size and rows have to be known."""
   server = serve(queue_size=8, unrolls_per_item=2)
-  spec = dataset_lib.make_dataset(server.address, 4, 2, 1).element_spec
+  spec = dataset_lib.make_samples(server.address, 4, 2, 1).element_spec
   assert all(leaf.shape.is_fully_defined() for leaf in tree.flatten(spec.unroll))
 
 
@@ -79,7 +79,7 @@ def test_unrolls_inserted_while_it_is_read_keep_their_order(serve, coded_unrolls
   writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=1000)
   writer.start(on_room=lambda: None, on_failure=lambda error: None)
   writer.put(coded_unrolls(0, 40))
-  samples = iter(dataset_lib.make_dataset(server.address, 4, 2, 1))
+  samples = iter(dataset_lib.make_samples(server.address, 4, 2, 1))
   seen = [next(samples).unroll.policy_version[0].numpy() // 100 for _ in range(10)]
   np.testing.assert_array_equal(np.concatenate(seen), np.arange(40))
   writer.stop()
@@ -106,7 +106,7 @@ def test_the_prefetcher_hands_on_samples_in_order_and_none_in_time(
   _insert(server, 2, coded_unrolls(0, 10))
   failures = []
   prefetcher = dataset_lib.Prefetcher(
-    dataset_lib.make_dataset(server.address, 4, 2, 1), failures.append, num_ahead=1
+    dataset_lib.make_samples(server.address, 4, 2, 1), failures.append, num_ahead=1
   )
   prefetcher.start()
   for first in (0, 4):
@@ -126,7 +126,7 @@ def test_the_prefetcher_stops_while_it_waits_for_the_trainer(
   _insert(server, 2, coded_unrolls(0, 64))
   failures = []
   prefetcher = dataset_lib.Prefetcher(
-    dataset_lib.make_dataset(server.address, 4, 2, 1), failures.append, num_ahead=1
+    dataset_lib.make_samples(server.address, 4, 2, 1), failures.append, num_ahead=1
   )
   prefetcher.start()
   assert prefetcher.next(timeout_s=30) is not None
@@ -200,7 +200,7 @@ def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
 
   failures = []
   prefetcher = dataset_lib.Prefetcher(
-    dataset_lib.make_dataset(server.address, 4, 2, prefetch_batches),
+    dataset_lib.make_samples(server.address, 4, 2, prefetch_batches),
     failures.append,
     prefetch_batches,
   )
@@ -226,7 +226,7 @@ rows = np.zeros(3, np.float32)
 example = types.Unroll((), types.AgentInput(*[rows] * 5), types.AgentOutput(rows, rows),
                        np.zeros(3, np.int64))
 replay = server.ReplayServer(core.ReplaySpec(), 4, 8, 2, example, port=0)
-prefetcher = dataset.Prefetcher(dataset.make_dataset(replay.address, 4, 2, 1), print, num_ahead=1)
+prefetcher = dataset.Prefetcher(dataset.make_samples(replay.address, 4, 2, 1), print, num_ahead=1)
 prefetcher.start()
 assert prefetcher.next(timeout_s=0.5) is None
 prefetcher.stop()

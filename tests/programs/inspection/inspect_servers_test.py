@@ -186,6 +186,11 @@ def test_a_live_run_and_the_same_when_it_has_ended(runs, one_json):
   assert tables['mirror']['size'] >= 1
   leaves = {leaf['name'] for leaf in tables['unrolls']['signature']}
   assert {'inputs/reward', 'outputs/action', 'policy_version'} <= leaves
+  consumed = runs.start(
+    'inspect', '--run_dir=run', '--sample=1', '--table=unrolls', '--consume', folder=folder
+  )
+  assert consumed.wait() == 2
+  assert 'has no items to draw' in consumed.stderr
   drawn = runs.start(
     'inspect', '--run_dir=run', '--sample=1', '--save=items', '--json', folder=folder
   )
