@@ -79,7 +79,9 @@ def load(run_dir: str, trust: bool = False, python: str = '') -> Loaded:
   saved = checkpoint.load_found(
     run.path, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
   )
-  acting = build.make_acting(config)
+  # What is exported may meet a TensorFlow that cannot convolve bfloat16.
+  network_config = dataclasses.replace(config.network, precision='float32')
+  acting = build.make_acting(dataclasses.replace(config, network=network_config))
   network = acting.agent.acting.make()
   saved_variables.assign(saved_variables.acting(network), saved.arrays)
   counts = counting.Counts(**saved.meta['counts'])

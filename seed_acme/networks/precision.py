@@ -11,13 +11,23 @@ from typing import Any
 import sonnet as snt
 import tensorflow as tf
 
+from seed_acme import types
 from seed_acme.networks import torsos
+
+
+@functools.cache
+def convolves_bfloat16() -> bool:
+  """Whether TensorFlow does so here. Without oneDNN, version 2.8 has no kernel for it, and its
+  answer is an empty tensor, not an error."""
+  with tf.init_scope():
+    ones = tf.ones([1, 1, 1, 1], tf.bfloat16)
+    return tf.nn.conv2d(ones, ones, 1, 'VALID').shape == (1, 1, 1, 1)
 
 
 @functools.cache
 def has_fast_bfloat16() -> bool:
   """Whether the processor multiplies bfloat16 by itself (avx512_bf16), and no GPU does the work."""
-  if tf.config.list_physical_devices('GPU'):
+  if tf.config.list_physical_devices('GPU') or not convolves_bfloat16():
     return False
   try:
     with open('/proc/cpuinfo', encoding='utf-8') as handle:
@@ -28,7 +38,12 @@ def has_fast_bfloat16() -> bool:
 
 
 def compute_dtype(precision: str) -> tf.DType:
-  """precision: as `NetworkConfig.precision`."""
+  """precision: as `NetworkConfig.precision`. Raises `types.UserError` where it cannot be had."""
+  if precision == 'bfloat16' and not convolves_bfloat16():
+    raise types.UserError(
+      "network.precision 'bfloat16' needs the convolutions of oneDNN, which are not there: set "
+      'TF_ENABLE_ONEDNN_OPTS=1 before TensorFlow is imported, or network.precision to auto'
+    )
   is_short = precision == 'bfloat16' or (precision == 'auto' and has_fast_bfloat16())
   return tf.bfloat16 if is_short else tf.float32
 

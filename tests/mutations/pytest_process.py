@@ -17,6 +17,8 @@ import tempfile
 _LIBRARIES = ('pytest', 'tensorflow', 'sonnet', 'reverb')
 _OTHER_TREE = 100  # exit code; pytest's own end at 5
 
+# TensorFlow looks at it as it is loaded, which here is before the tests' own settings.
+os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 _processes = multiprocessing.get_context('forkserver')
 _processes.set_forkserver_preload(list(_LIBRARIES))
 

@@ -1,6 +1,9 @@
 """The format of convolutional torsos: which one, and its layers."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 
 from dm_env import specs
 import numpy as np
@@ -48,6 +51,28 @@ def test_auto_is_bfloat16_where_the_processor_has_it(flags, gpus, expected, proc
   assert precision.compute_dtype('auto') == expected
   assert precision.compute_dtype('float32') == tf.float32
   assert precision.compute_dtype('bfloat16') == tf.bfloat16
+
+
+@pytest.mark.parametrize('onednn', ['0', '1'])
+def test_without_onednn_there_is_no_bfloat16_and_that_is_said(onednn):
+  """TensorFlow's own answer to such a convolution would be an empty tensor."""
+  code = """if True:
+    import tensorflow as tf
+    from seed_acme import types
+    from seed_acme.networks import image_torsos
+    from seed_acme.networks import precision
+    torso = image_torsos.NatureCNN(5, dtype=precision.compute_dtype('auto'))
+    assert torso(tf.zeros([2, 40, 40, 1], tf.uint8)).shape == (2, 5)
+    try:
+      print(precision.compute_dtype('bfloat16').name)
+    except types.UserError as error:
+      print(error)
+  """
+  environment = {**os.environ, 'TF_ENABLE_ONEDNN_OPTS': onednn}
+  run = subprocess.run(
+    [sys.executable, '-c', code], env=environment, capture_output=True, text=True, check=True
+  )
+  assert ('bfloat16\n' if onednn == '1' else 'TF_ENABLE_ONEDNN_OPTS=1') in run.stdout
 
 
 @pytest.mark.parametrize('padding', ['VALID', 'SAME'])
