@@ -10,6 +10,7 @@ import tyro
 
 from seed_acme import types
 from seed_acme.programs.command_line import help_text
+from seed_acme.programs.command_line import new_settings
 from seed_acme.programs.command_line import wrong_arguments
 
 _T = TypeVar('_T')
@@ -60,6 +61,7 @@ def parse(kind: type[_T], argv: list[str], command: str, default: _T | None = No
   if asked is not None:
     print(help_text.describe(kind, default, command, asked), flush=True)
     raise SystemExit(0)
+  default, argv = new_settings.add(default, argv)
   errors = io.StringIO()
   options: dict[str, Any] = {} if default is None else {'default': default}
   try:

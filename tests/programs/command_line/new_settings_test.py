@@ -1,0 +1,50 @@
+"""Settings that the configuration does not name, from the command line."""
+
+import pytest
+
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.programs import cli
+from seed_acme.programs.command_line import new_settings
+from seed_acme.programs.command_line import parsing
+
+
+def _parse(name, *argv):
+  default = cli.TrainArguments(config=registry.load(name))
+  return parsing.parse(cli.TrainArguments, list(argv), 'train', default).config
+
+
+@pytest.mark.parametrize(
+  'text, value',
+  [('0.25', 0.25), ('3', 3), ('True', True), ('False', False), ('-1e3', -1e3), ('a', 'a')],
+)
+def test_a_new_setting_stands_beside_the_others(text, value):
+  before = registry.load('atari_vtrace_small').environment
+  found = _parse('atari_vtrace_small', f'--config.environment.settings.odd={text}').environment
+  assert found.id == before.id
+  assert found.settings == {**before.settings, 'odd': value}
+  assert type(found.settings['odd']) is type(value)
+
+
+def test_a_setting_that_the_configuration_has_keeps_its_type():
+  changed = '--config.environment.settings.full_action_set=True'
+  assert _parse('atari_vtrace_small', changed).environment.settings['full_action_set'] is True
+  with pytest.raises(types.UserError, match='full_action_set'):
+    _parse('atari_vtrace_small', '--config.environment.settings.full_action_set=perhaps')
+
+
+def test_settings_of_a_torso_and_other_arguments_beside_it():
+  found = _parse('catch_vtrace', '--config.network.torso_settings.size=128', '--config.seed=7')
+  assert (found.network.torso_settings, found.seed) == ({'size': 128}, 7)
+
+
+def test_a_setting_that_the_environment_does_not_know_is_named(monkeypatch, capsys):
+  monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+  code = cli.main(['train', '--config=catch_vtrace', '--config.environment.settings.row=9'])
+  error = capsys.readouterr().err
+  assert code == 2 and 'row' in error and 'rows' in error
+
+
+def test_arguments_without_a_configuration_stay_as_they_are():
+  argv = ['--config.environment.settings.rows=9']
+  assert new_settings.add(None, argv) == (None, argv)
