@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from typing import Literal
 
 import tyro
 
@@ -16,17 +17,22 @@ from seed_acme.programs.benchmark import bench as bench_lib
 from seed_acme.programs.benchmark import side_by_side
 from seed_acme.programs.benchmark import soak
 
+_ROUNDS = 3
+
 
 @dataclasses.dataclass(frozen=True)
 class BenchArguments:
   """Measure throughput and account for it.
 
-  seconds: length of the measured window.
+  launch: as of `train`.
+  seconds: length of the measured window; longer by itself where it proves too short.
   warmup_seconds: training before it.
   bounds: also measure environment, inference and training alone; not with --against.
   against: a second configuration, by name or path. Both are measured in turn, and their steps per
     CPU-second are compared. Options of the command line concern the first only.
-  rounds: with --against, how often each is measured.
+  against_launch: how the second is launched, by default as the first; without --against the
+    second is the first configuration, launched like this.
+  rounds: how often each of the two is measured; 0 = 3.
   soak_steps: instead of throughput, watch the resident memory of all processes over so many agent
     steps; exit code 1 if the learner's grows. 0 = measure throughput.
   soak_plot: with --soak_steps, the picture to write.
@@ -34,11 +40,13 @@ class BenchArguments:
   """
 
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
+  launch: Literal['local_mp', 'local_mt', 'single_process'] = 'local_mp'
   seconds: float = 30.0
   warmup_seconds: float = 8.0
   bounds: bool = True
   against: str = ''
-  rounds: int = 3
+  against_launch: Literal['', 'local_mp', 'local_mt', 'single_process'] = ''
+  rounds: int = 0
   soak_steps: int = 0
   soak_plot: str = ''
   json: bool = False
@@ -46,31 +54,53 @@ class BenchArguments:
 
 def bench(arguments: BenchArguments) -> int:
   """Returns the exit code; raises `UserError`."""
-  numbers.check_above_zero({'--seconds': arguments.seconds, '--rounds': arguments.rounds})
+  numbers.check_above_zero({'--seconds': arguments.seconds})
   numbers.check_at_least_zero(
-    {'--warmup_seconds': arguments.warmup_seconds, '--soak_steps': arguments.soak_steps}
+    {
+      '--warmup_seconds': arguments.warmup_seconds,
+      '--soak_steps': arguments.soak_steps,
+      '--rounds': arguments.rounds,
+    }
   )
+  compares = bool(arguments.against or arguments.against_launch)
+  if arguments.rounds and not compares:
+    raise types.UserError(
+      f'--rounds={arguments.rounds} is for two in turn: add --against=CONFIG or '
+      '--against_launch=TYPE'
+    )
   if arguments.soak_steps:
-    if arguments.against:
+    if compares:
       raise types.UserError('--against compares throughput: leave it or --soak_steps out')
     return soak.command(arguments.config, arguments.soak_steps, arguments.soak_plot, arguments.json)
   if arguments.soak_plot:
     raise types.UserError('--soak_plot is for --soak_steps=N: add it, or leave it out')
-  if arguments.against:
+  if compares:
     return _against(arguments)
   result = bench_lib.bench(
-    arguments.config, arguments.seconds, arguments.warmup_seconds, measures_bounds=arguments.bounds
+    arguments.config,
+    arguments.seconds,
+    arguments.warmup_seconds,
+    measures_bounds=arguments.bounds,
+    launch=arguments.launch,
   )
   print(json.dumps(result) if arguments.json else bench_lib.describe(result))
   return 0
 
 
 def _against(arguments: BenchArguments) -> int:
+  other = registry.load(arguments.against) if arguments.against else arguments.config
   record = side_by_side.measure(
-    (arguments.config, registry.load(arguments.against)),
-    arguments.rounds,
-    lambda config: bench_lib.bench(
-      config, arguments.seconds, arguments.warmup_seconds, measures_bounds=False
+    (
+      side_by_side.Contender(arguments.config, arguments.launch),
+      side_by_side.Contender(other, arguments.against_launch or arguments.launch),
+    ),
+    arguments.rounds or _ROUNDS,
+    lambda contender: bench_lib.bench(
+      contender.config,
+      arguments.seconds,
+      arguments.warmup_seconds,
+      measures_bounds=False,
+      launch=contender.launch,
     ),
     tell=lambda line: print(line, file=sys.stderr, flush=True),
   )

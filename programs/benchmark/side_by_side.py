@@ -1,23 +1,28 @@
-"""Two configurations measured in turn, so that a busy machine slows both alike."""
+"""Two configurations, or launches of one, in turn, so that a busy machine slows both alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import statistics
-from typing import Any
+from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme.envs import experiment_environments
 
-Measure = Callable[[config_lib.ExperimentConfig], dict[str, Any]]
+
+class Contender(NamedTuple):
+  """One of the two. launch: as of `train`."""
+
+  config: config_lib.ExperimentConfig
+  launch: str
+
+
+Measure = Callable[[Contender], dict[str, Any]]
 
 
 def measure(
-  pair: Sequence[config_lib.ExperimentConfig],
-  num_rounds: int,
-  measure_one: Measure,
-  tell: Callable[[str], None],
+  pair: Sequence[Contender], num_rounds: int, measure_one: Measure, tell: Callable[[str], None]
 ) -> dict[str, Any]:
   """A JSON record: what `measure_one` returns for both in each round, the ratios, their median.
 
@@ -25,7 +30,7 @@ def measure(
   first and with the second by turns. tell: takes a line for each round. Raises `types.UserError`
   for either of them before anything runs.
   """
-  for config in pair:
+  for config, _ in pair:
     config_validation.validate(config)
     experiment_environments.check(config)
   rounds: list[list[dict[str, Any]]] = []
@@ -36,11 +41,18 @@ def measure(
     tell(f'round {index + 1} of {num_rounds}: {_round(rounds[-1])}')
   ratios = [_ratio(results) for results in rounds]
   return {
-    'configs': [config.name for config in pair],
+    'configs': _labels(pair),
     'rounds': rounds,
     'ratios': ratios,
     'median_ratio': statistics.median(ratios),
   }
+
+
+def _labels(pair: Sequence[Contender]) -> list[str]:
+  """The names, with how they are launched where that differs."""
+  if pair[0].launch == pair[1].launch:
+    return [contender.config.name for contender in pair]
+  return [f'{config.name} ({launch})' for config, launch in pair]
 
 
 def describe(record: dict[str, Any]) -> str:

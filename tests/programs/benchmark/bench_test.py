@@ -1,7 +1,9 @@
 """The benchmark's account: a real short run, and figures that do not add up are refused."""
 
+import contextlib
 import dataclasses
 import json
+import types as python_types
 
 import pytest
 
@@ -115,18 +117,47 @@ def test_rows_that_were_not_trained_once_are_refused(inserted, acted, is_refused
     assert bench._result(config, before, after)['agent_steps'] == 64000
 
 
+@pytest.mark.parametrize('num_too_short, is_enough', [(0, True), (3, True), (4, False)])
+def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is_enough):
+  config = registry.load('catch_vtrace')
+  config = dataclasses.replace(
+    config, agent=dataclasses.replace(config.agent, batch_size=32, unroll_length=20)
+  )
+  # The queue holds what is not trained yet: less and less of what was inserted.
+  ends = [_reading(config, 64000, 3300, 64000)] * num_too_short
+  readings = iter([_reading(config, 0, 0, 0), *ends, _reading(config, 64000, 3200, 64000)])
+  slept, launcher = [], python_types.SimpleNamespace(pid=1)
+  monkeypatch.setattr(bench, '_read', lambda *_: next(readings))
+  monkeypatch.setattr(bench, 'launched', lambda *_: contextlib.nullcontext(launcher))
+  monkeypatch.setattr(bench, 'wait_for_updates', lambda *_: None)
+  monkeypatch.setattr(bench.cpu_account, 'CpuAccount', lambda pid: None)
+  monkeypatch.setattr(bench.time, 'sleep', slept.append)
+  run = lambda: bench.bench(config, 5.0, 0.0, measures_bounds=False)
+  if is_enough:
+    assert run()['window_asked_s'] == 5.0
+  else:
+    with pytest.raises(bench.BenchFailed, match='choose a longer window'):
+      run()
+  assert slept.count(5.0) == min(num_too_short + 1, 4)
+
+
 def test_the_command_line_reaches_it(monkeypatch, capsys):
   seen = {}
   monkeypatch.setattr(
     bench,
     'bench',
-    lambda config, seconds, warmup, measures_bounds: (
-      seen.update(name=config.name, seconds=seconds, bounds=measures_bounds)
+    lambda config, seconds, warmup, measures_bounds, launch: (
+      seen.update(name=config.name, seconds=seconds, bounds=measures_bounds, launch=launch)
       or {'config': config.name}
     ),
   )
   code = cli.main(['bench', '--config=bench_catch_lstm', '--seconds=3', '--no_bounds', '--json'])
-  assert code == 0 and seen == {'name': 'bench_catch_lstm', 'seconds': 3.0, 'bounds': False}
+  assert code == 0 and seen == {
+    'name': 'bench_catch_lstm',
+    'seconds': 3.0,
+    'bounds': False,
+    'launch': 'local_mp',
+  }
   assert json.loads(capsys.readouterr().out) == {'config': 'bench_catch_lstm'}
 
 
