@@ -25,11 +25,11 @@ def _script():
 def _runs(script, monkeypatch):
   """Stands in for bench: each run is as fast as a plan says, times what the test chooses."""
   known = costs.fit([made_up.make_record()])
-  asked, times = [], {setting: 1.0 for setting in script.OTHERS}
+  asked, times = [], dict.fromkeys(script.OTHERS, 1.0)
 
   def bench(setting, seconds, measures_costs):
     asked.append((setting, seconds, measures_costs))
-    if measures_costs:
+    if setting in script.FITTED:
       return made_up.make_record()
     planned, per_cpu_s = script.plan(known, setting)
     return {'steps_per_s': planned.steps_per_s * times[setting], 'steps_per_cpu_s': per_cpu_s}
@@ -42,8 +42,9 @@ def test_eight_settings_are_held_against_a_plan_fitted_to_others(script, runs, c
   asked, _ = runs
   assert len(script.OTHERS) >= 8 and not set(script.OTHERS) & set(script.FITTED)
   assert script.main(['--rounds=2', '--seconds=3']) == 0
-  assert [setting for setting, _, fitted in asked if fitted] == list(script.FITTED)
-  assert [setting for setting, _, fitted in asked if not fitted] == 2 * list(script.OTHERS)
+  assert [setting for setting, _, _ in asked] == 2 * [*script.FITTED, *script.OTHERS]
+  assert [measures_costs for _, _, measures_costs in asked].count(True) == 1
+  assert asked[0][1:] == (3.0, True)
   lines = capsys.readouterr().out.splitlines()
   assert len(lines) == 1 + len(script.OTHERS)
   assert all(line.count('| +0% |') + line.count('| -0% |') == 2 for line in lines[1:])
@@ -61,7 +62,7 @@ def test_records_are_kept_and_read_again(script, runs, tmp_path):
   out = tmp_path / 'records.json'
   assert script.main(['--rounds=1', f'--out={out}']) == 0
   fitted, others = json.loads(out.read_text())
-  assert len(fitted) == 2 and len(others) == 8
+  assert len(fitted) == 3 and len(others) == 8
   asked.clear()
   assert script.main([f'--out={out}']) == 0 and not asked
 

@@ -151,8 +151,8 @@ def _has(markers: tuple[Any, ...], alias: Any) -> bool:
 
 def _name_given(markers: tuple[Any, ...]) -> str:
   """By `tyro.conf.arg(name=...)`, where the option's name is none that a field can have."""
-  given = (mark.name for mark in markers if isinstance(mark, type(tyro.conf.arg())))
-  return next(filter(None, given), '')
+  names = (getattr(m, 'name', None) for m in markers if isinstance(m, type(tyro.conf.arg())))
+  return next(filter(None, names), '')
 
 
 def _is_literal(kind: Any) -> bool:

@@ -80,11 +80,13 @@ def plan(arguments: PlanArguments) -> int:
 
 
 def _check(arguments: PlanArguments) -> None:
-  names = ('learners', 'actors', 'inference_devices', 'training_devices', 'device_speed')
-  numbers.check_above_zero({f'--{name}': getattr(arguments, name) for name in names})
-  names = ('environments_per_actor', 'unrolls_per_update', 'inference_rows')
-  names += ('cores', 'network_gbits', 'round_trip_ms')
-  numbers.check_at_least_zero({f'--{name}': getattr(arguments, name) for name in names})
+  above = ('learners', 'actors', 'inference_devices', 'training_devices', 'device_speed')
+  numbers.check_above_zero({f'--{name}': getattr(arguments, name) for name in above})
+  least = ('environments_per_actor', 'unrolls_per_update', 'inference_rows', 'cores')
+  least_of_network = ('network_gbits', 'round_trip_ms')
+  numbers.check_at_least_zero(
+    {f'--{name}': getattr(arguments, name) for name in (*least, *least_of_network)}
+  )
   if arguments.actors < arguments.learners:
     raise types.UserError(
       f'--actors ({arguments.actors}) must be at least --learners ({arguments.learners}): '

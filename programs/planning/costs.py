@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import itertools
 import json
 import math
 import statistics
@@ -64,9 +65,10 @@ class Costs:
   environment_call: CPU-seconds of stepping a group, by its environments. inference_call: seconds of
   a call of a learner's device, by rows; actor_inference_call: the same on an actor's core. update:
   seconds on a training device, by unrolls. exchange_bytes: request and reply of a group.
-  actor_message_s, message_s: CPU-seconds of a message beyond the above, at the actor and at the
-  learner. row_s: of a row at the learner. steps_per_row: agent steps, without the last rows of
-  episodes. contention: wall seconds of a CPU-second on the machine that was measured.
+  actor_message_s: CPU-seconds of a message beyond the above, at the actor. row_s, message_s,
+  call_s: at the learner, of a row, of a message, of a call of inference. steps_per_row: agent
+  steps, without the last rows of episodes. contention: wall seconds of a CPU-second on the machine
+  that was measured.
   """
 
   setting: Setting
@@ -79,6 +81,7 @@ class Costs:
   weights_bytes: float
   actor_message_s: float = 0.0
   message_s: float = 0.0
+  call_s: float = 0.0
   row_s: float = 0.0
   steps_per_row: float = 1.0
   replay_ratio: float = 1.0
@@ -106,8 +109,8 @@ def read(paths: Sequence[str]) -> Costs:
 def fit(records: Sequence[Mapping[str, Any]]) -> Costs:
   """Calls are those of the first record; overheads are what all records cost beyond them.
 
-  Several records, of one configuration with several sizes of groups, tell the cost of a message
-  from that of a row. From one record all of it counts with the rows.
+  Several records, of one configuration with groups and batches of several sizes, tell the costs of
+  messages, calls and rows apart. From one record all of it counts with the rows.
   """
   names = sorted({record['config'] for record in records})
   if len(names) > 1:
@@ -126,11 +129,12 @@ def fit(records: Sequence[Mapping[str, Any]]) -> Costs:
     replay_ratio=_positive(first['replay_ratio']),
     contention=statistics.median(_contention(record) for record in records),
   )
-  message_s, row_s = _overheads([_learner_rest(costs, record) for record in records])
+  row_s, message_s, call_s = _overheads([_learner_rest(costs, record) for record in records])
   return dataclasses.replace(
     costs,
     actor_message_s=statistics.median(_actor_rest(costs, record) for record in records),
     message_s=message_s,
+    call_s=call_s,
     row_s=row_s,
   )
 
@@ -154,14 +158,14 @@ def _messages_and_rows(record: Mapping[str, Any]) -> tuple[float, float]:
   return rows * setting['groups_per_actor'] / setting['environments_per_actor'], rows
 
 
-def _learner_rest(costs: Costs, record: Mapping[str, Any]) -> tuple[float, float, float]:
-  """Messages, rows, and CPU-seconds of the learner and of replay beyond calls and updates."""
+def _learner_rest(costs: Costs, record: Mapping[str, Any]) -> tuple[float, float, float, float]:
+  """By row: 1, messages, calls, and CPU-seconds of learner and replay beyond calls and updates."""
   messages, rows = _messages_and_rows(record)
   batch = _positive(record['inference_batch_size']['mean'])
   known = rows / batch * costs.inference_call(batch)
   known += record['updates'] * costs.update(record['setting']['unrolls_per_update'])
   spent = sum(record['cpu_s'].get(kind, 0.0) for kind in ('learner', 'replay'))
-  return messages, rows, max(0.0, spent - known)
+  return 1.0, messages / rows, 1 / batch, max(0.0, spent - known) / rows
 
 
 def _actor_rest(costs: Costs, record: Mapping[str, Any]) -> float:
@@ -170,18 +174,22 @@ def _actor_rest(costs: Costs, record: Mapping[str, Any]) -> float:
   return max(0.0, record['cpu_s']['actor'] / messages - costs.environment_call(rows / messages))
 
 
-def _overheads(rests: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
-  """Seconds of a message and of a row: least squares of relative errors, neither below 0."""
-  scaled = np.array([(messages / rows, 1.0, rest / rows) for messages, rows, rest in rests])
-  weights = 1 / np.maximum(scaled[:, 2], scaled[:, 2].max(initial=0.0) * 1e-3 + 1e-12)
-  known, rest = scaled[:, :2] * weights[:, None], scaled[:, 2] * weights
-  if np.linalg.matrix_rank(known) == 2:
-    message_s, row_s = np.linalg.lstsq(known, rest, rcond=None)[0]
-    if message_s >= 0 and row_s >= 0:
-      return float(message_s), float(row_s)
-    if row_s < 0:
-      return float(known[:, 0] @ rest / (known[:, 0] @ known[:, 0])), 0.0
-  return 0.0, float(known[:, 1] @ rest / (known[:, 1] @ known[:, 1]))
+def _overheads(rests: Sequence[tuple[float, float, float, float]]) -> np.ndarray:
+  """Seconds of a row, of a message and of a call: least squares of relative errors, none below 0.
+
+  The fewest of the three that explain the rests, in this order where several do.
+  """
+  table = np.array(rests)
+  scaled = table / np.maximum(table[:, 3:], table[:, 3].max() * 1e-3 + 1e-12)
+  known, rest = scaled[:, :3], scaled[:, 3]
+  best, least = np.zeros(3), float(rest @ rest)
+  for kinds in (kinds for size in (1, 2, 3) for kinds in itertools.combinations(range(3), size)):
+    found = np.zeros(3)
+    found[list(kinds)] = np.linalg.lstsq(known[:, kinds], rest, rcond=None)[0]
+    error = float(np.sum((known @ found - rest) ** 2))
+    if found.min() >= 0 and error < least - 1e-9:
+      best, least = found, error
+  return best
 
 
 def _contention(record: Mapping[str, Any]) -> float:

@@ -42,8 +42,10 @@ class Scale:
   round_trip_s: float = 0.0
 
   def __post_init__(self) -> None:
-    names = ('learners', 'actors', 'environments_per_actor', 'groups_per_actor')
-    names += ('unrolls_per_update', 'inference_rows', 'inference_devices', 'training_devices')
+    names = (
+      *('learners', 'actors', 'environments_per_actor', 'groups_per_actor'),
+      *('unrolls_per_update', 'inference_rows', 'inference_devices', 'training_devices'),
+    )
     numbers.check_above_zero({name: getattr(self, name) for name in names})
     numbers.check_at_least_zero({'cores': self.cores, 'round_trip_s': self.round_trip_s})
     numbers.check_above_zero({'network_bytes_per_s': self.network_bytes_per_s}, infinite=True)
@@ -208,7 +210,7 @@ class _Host:
   def _call_s(self, rows: float) -> float:
     """Of a device: the call, and what the learner does around it."""
     costs = self._costs
-    around = rows * (costs.row_s + costs.message_s / self._group)
+    around = costs.call_s + rows * (costs.row_s + costs.message_s / self._group)
     return (costs.inference_call(rows) + around) * self._stretch
 
   def _batch(self, rate: float) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +57,9 @@ def _scales(scale: model.Scale) -> list[model.Scale]:
   ]
 
 
-def _mark(panel, environments, plans, colour: str, above: bool) -> None:  # type: ignore[no-untyped-def]
+def _mark(
+  panel: Any, environments: np.ndarray, plans: Sequence[model.Plan], colour: str, above: bool
+) -> None:
   """The name of the bottleneck where a line begins and wherever it changes."""
   last = ''
   for x, plan in zip(environments, plans):

@@ -48,11 +48,12 @@ def make_scale(**changes):
   )
 
 
-def make_record(groups=1, message_s=0.0, row_s=0.0, **changes):
+def make_record(groups=1, batch=16, message_s=0.0, call_s=0.0, row_s=0.0, **changes):
   """A record of bench: 1,000 rows of 64 environments in groups, which cost exactly their parts."""
-  rows, batch, updates = 1000, 16, 5
+  rows, updates = 1000, 5
+  call = 0.001 + (min(batch, 16) - 1) / 15 * 0.003 + max(0, batch - 16) * 0.0002
   messages = rows * groups / 64
-  learner = rows / batch * 0.004 + updates * 0.1 + messages * message_s + rows * row_s
+  learner = rows / batch * (call + call_s) + updates * 0.1 + messages * message_s + rows * row_s
   return {
     'config': 'made_up',
     'agent_steps': 900,
