@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 import dataclasses
 import os
-import shutil
 import signal
 import sys
-from typing import Any, Literal
+from typing import Literal
 
 import tyro
 
@@ -17,6 +16,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import numbers
 from seed_acme.configs import registry as configs
+from seed_acme.programs.command_line import own_name
 from seed_acme.programs.command_line import parsing
 from seed_acme.programs.front_end import door
 from seed_acme.programs.system import processes
@@ -85,7 +85,7 @@ def _train(name: str, rest: list[str], run_dir: str, run: run_directory.RunDirec
       '--dry_run, --out and --cloud.… are for --launch=vertex_ai: add it, or leave them out'
     )
   options = train_command.Options(
-    arguments.launch, arguments.max_restarts, arguments.json, _command
+    arguments.launch, arguments.max_restarts, arguments.json, own_name.command
   )
   return train_command.train(arguments.config, run, options)
 
@@ -100,7 +100,7 @@ def _train_on_vertex(name: str, rest: list[str], run_dir: str, arguments: TrainA
     arguments.run_dir,
     arguments.dry_run,
     arguments.out,
-    _command('seed-acme'),
+    own_name.command('seed-acme'),
     (f'--config={name or _DEFAULT_CONFIG}', *rest),
   )
   return vertex_command.train(request)
@@ -155,7 +155,9 @@ def sweep(argv: list[str]) -> int:
   arguments = parsing.parse(sweep_command.SweepArguments, rest, 'sweep', default)
   if not name and saved is None and not arguments.report:
     raise types.UserError('sweep needs --config=NAME_OR_PATH, or --out=DIR with a sweep to resume')
-  return sweep_command.sweep(arguments, parsing.overridden(rest), saved, _command('seed-acme'))
+  return sweep_command.sweep(
+    arguments, parsing.overridden(rest), saved, own_name.command('seed-acme')
+  )
 
 
 def bench(argv: list[str]) -> int:
@@ -164,6 +166,12 @@ def bench(argv: list[str]) -> int:
   name, rest = parsing.take_config(argv)
   default = bench_command.BenchArguments(config=configs.load(name or 'bench_catch_mlp'))
   return bench_command.bench(parsing.parse(bench_command.BenchArguments, rest, 'bench', default))
+
+
+def plan(argv: list[str]) -> int:
+  from seed_acme.programs.planning import command as plan_command
+
+  return plan_command.plan(parsing.parse(plan_command.PlanArguments, argv, 'plan'))
 
 
 def node(argv: list[str]) -> int:
@@ -232,6 +240,7 @@ _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
   'manifest': (manifest, 'write the Kubernetes objects that start all nodes of a run'),
   'inspect': (inspect, 'look into a replay server: sizes, rates, who waits, items'),
   'bench': (bench, 'measure throughput and account for it'),
+  'plan': (plan, 'plan a run at any scale from what bench measured'),
   'list': (list_everything, 'configurations, agents, environments'),
   'doctor': (doctor, 'check this machine and installation'),
   'actor-env': (actor_env, 'make an environment of another Python, for actors'),
@@ -281,18 +290,6 @@ def _show_error(error: Exception) -> None:
 
 def _terminated(*_: object) -> None:
   raise SystemExit(128 + signal.SIGTERM)
-
-
-def _command(name: str) -> str:
-  """How this installation's `name` is called from here: by name only if that finds it."""
-  installed = os.path.join(os.path.dirname(sys.executable), name)
-  return name if shutil.which(name) == installed else _shown(installed)
-
-
-def _shown(path: Any) -> str:
-  """Relative to the working folder where that is shorter."""
-  relative = os.path.relpath(path)
-  return relative if len(relative) < len(str(path)) else str(path)
 
 
 if __name__ == '__main__':

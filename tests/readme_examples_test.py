@@ -31,6 +31,7 @@ from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.export import saved_model
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.inspection import address as inspect_address
+from seed_acme.programs.planning import costs as planning_costs
 from seed_acme.programs.reports import evaluation
 from seed_acme.programs.reports import plot as plot_lib
 from seed_acme.programs.sweep import schedule as sweep_schedule
@@ -89,6 +90,7 @@ def _check_seed_acme(arguments, monkeypatch):
     (saved_model, 'export'),
     (cluster_file, 'load'),
     (sweep_schedule, 'Scheduler'),
+    (planning_costs, 'read'),
     (inspect_address, 'of_run'),
     (inspect_address, 'check_answers'),
   ):

@@ -198,6 +198,7 @@ _OF_NO_MODULE = {
   ],
   'programs/cluster': ['manifest', 'node'],
   'programs/inspection': ['inspect'],
+  'programs/planning': ['paper'],
   'programs/vertex': ['dry_run', 'vertex'],
   'replay': ['lost_samples'],
   'scale': ['hosts'],

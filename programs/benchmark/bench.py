@@ -14,7 +14,9 @@ import time
 from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
+from seed_acme import sizes
 from seed_acme import types
+from seed_acme.envs import experiment_environments
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import cpu_account
@@ -88,7 +90,9 @@ def bench(
     result['launch'] = launch
     result['window_asked_s'] = seconds
     if measures_bounds:
-      result['bound'] = _bound(run_dir, result)
+      alone = _measured_alone(run_dir, result)
+      result['bound'] = _bound(alone['bound'], result)
+      result['calls'] = alone['calls']
     return result
 
 
@@ -211,6 +215,24 @@ def _result(
     'rows_inserted': inserted,
     'replay_ratio': ratio,
     'steps_per_row': min(1.0, steps / inserted),  # more where the window cuts a burst of unrolls
+    'setting': _setting(config),
+  }
+
+
+def _setting(config: config_lib.ExperimentConfig) -> dict[str, Any]:
+  """What the run was like, for `seed-acme plan`."""
+  return {
+    'actors': config.num_actors,
+    'environments_per_actor': config.environments_per_actor,
+    'groups_per_actor': config.actor.environment_groups,
+    'frames_per_step': experiment_environments.environment_spec(config).frames_per_step,
+    'unroll_length': config.agent.unroll_length,
+    'unrolls_per_update': config.agent.batch_size,
+    'inference_rows': sizes.inference_batch_size(config),
+    'inference_timeout_s': config.inference.timeout_ms / 1e3,
+    'queued_unrolls': config.replay.queue_size,
+    'prefetched_updates': config.replay.prefetch_batches,
+    'cores': len(os.sched_getaffinity(0)),
   }
 
 
@@ -228,9 +250,11 @@ def _check_agreement(
     )
 
 
-def _bound(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[str, Any]:
-  """CPU-seconds per million steps of the work alone, and the efficiency of the run."""
-  seconds = _measured_alone(run_dir, result)
+def _bound(seconds: dict[str, float], result: dict[str, Any]) -> dict[str, Any]:
+  """CPU-seconds per million steps of the work alone, and the efficiency of the run.
+
+  seconds: per agent step, of `lower_bound.measure`.
+  """
   total = sum(seconds.values())
   return {
     'cpu_s_per_million_steps': {name: 1e6 * value for name, value in seconds.items()},
@@ -239,10 +263,8 @@ def _bound(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[
   }
 
 
-def _measured_alone(
-  run_dir: run_directory.RunDirectory, result: dict[str, Any]
-) -> dict[str, float]:
-  """What `lower_bound.measure` returns in a process of its own."""
+def _measured_alone(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[str, Any]:
+  """What `lower_bound` prints in a process of its own: `bound` and `calls`."""
   variables = {**os.environ, **processes.environment('bounds', os.getpid())}
   rows = max(1, round(result['inference_batch_size']['mean']))
   arguments = [run_dir.path, rows, result['steps_per_row'], result['replay_ratio']]

@@ -43,7 +43,7 @@ _seed_acme() {
 compdef _seed_acme seed-acme
 """
 _SCRIPTS = {'bash': _BASH, 'zsh': _ZSH}
-_FOLDERS = ('run_dir', 'run_dirs', 'out', 'save', 'config.initial_checkpoint')
+_FOLDERS = ('run_dir', 'run_dirs', 'out', 'save', 'from', 'prices', 'config.initial_checkpoint')
 # Module and record of the arguments of each command; the rest take none.
 _RECORDS = {
   'train': ('seed_acme.programs.cli', 'TrainArguments'),
@@ -55,6 +55,7 @@ _RECORDS = {
   'manifest': ('seed_acme.programs.cluster.manifest_command', 'ManifestArguments'),
   'inspect': ('seed_acme.programs.inspection.command', 'InspectArguments'),
   'bench': ('seed_acme.programs.benchmark.command', 'BenchArguments'),
+  'plan': ('seed_acme.programs.planning.command', 'PlanArguments'),
   'list': ('seed_acme.programs.reports.list_command', 'ListArguments'),
   'doctor': ('seed_acme.programs.doctor.command', 'DoctorArguments'),
   'actor-env': ('seed_acme.programs.actor_environment.command', 'ActorEnvArguments'),

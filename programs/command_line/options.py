@@ -106,7 +106,7 @@ def _walk(kind: type, default: object, prefix: str, has_values: bool) -> Iterato
   for field in dataclasses.fields(kind):
     hint, markers = _unwrapped(hints[field.name])
     value = _value(field, default)
-    name = f'{prefix}{field.name}'
+    name = f'{prefix}{_name_given(markers) or field.name}'
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
       record = hint if value is NO_DEFAULT else type(value)
       its_have_values = has_values or _has(markers, tyro.conf.FlagConversionOff)
@@ -147,6 +147,12 @@ def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 def _has(markers: tuple[Any, ...], alias: Any) -> bool:
   """alias: such as `tyro.conf.Positional`, of which the mark is within."""
   return any(mark in markers for mark in typing.get_args(alias[int])[1:])
+
+
+def _name_given(markers: tuple[Any, ...]) -> str:
+  """By `tyro.conf.arg(name=...)`, where the option's name is none that a field can have."""
+  names = (getattr(m, 'name', None) for m in markers if isinstance(m, type(tyro.conf.arg())))
+  return next(filter(None, names), '')
 
 
 def _is_literal(kind: Any) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from seed_acme.configs import registry
 from seed_acme.programs import cli
 from seed_acme.programs.benchmark import bench
+from seed_acme.programs.planning import costs as planning_costs
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
@@ -72,6 +73,22 @@ def test_a_run_that_learns_nothing_is_told_why(tmp_path, monkeypatch, name, inse
   files.write_json(run.status, {'updates': 0, 'unrolls_confirmed': inserted})
   with pytest.raises(bench.BenchFailed, match=words):
     bench.wait_for_updates(registry.load(name), run, launcher=None)
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(300)
+def test_a_plan_can_be_made_from_the_record(result):
+  calls = result['calls']
+  for name in ('environment_call_s', 'inference_call_s', 'update_s', 'exchange_bytes'):
+    sizes = [size for size, _ in calls[name]]
+    assert sizes == sorted(set(sizes)) and len(sizes) > 1
+    assert all(cost > 0 for _, cost in calls[name])
+  assert calls['exchange_bytes'][0][0] == 1
+  # Catch: 50 bytes of observation as float32, and 26 of what goes with them, in each row.
+  assert calls['unroll_bytes'] > 20 * 50 * 4 and calls['weights_bytes'] > 64 * 64 * 4
+  assert result['setting']['environments_per_actor'] == 32
+  costs = planning_costs.fit([result])
+  assert costs.row_s > 0 and costs.actor_message_s >= 0
 
 
 def _reading(config, trained, inserted, acted):
@@ -175,4 +192,4 @@ def test_a_bound_that_cannot_be_measured_is_one_line(monkeypatch, tmp_path, code
   )
   figures = {'inference_batch_size': {'mean': 8.2}, 'steps_per_row': 1.0, 'replay_ratio': 1.0}
   with pytest.raises(bench.BenchFailed, match=f'^the bound could not .*{reason}; --no_bounds'):
-    bench._bound(run_directory.create(tmp_path / 'run'), figures)
+    bench._measured_alone(run_directory.create(tmp_path / 'run'), figures)

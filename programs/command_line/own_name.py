@@ -1,0 +1,19 @@
+"""How a command of this installation is called from here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+
+def command(name: str) -> str:
+  """How this installation's `name` is called from here: by name only if that finds it."""
+  installed = os.path.join(os.path.dirname(sys.executable), name)
+  return name if shutil.which(name) == installed else _shown(installed)
+
+
+def _shown(path: str) -> str:
+  """Relative to the working folder where that is shorter."""
+  relative = os.path.relpath(path)
+  return relative if len(relative) < len(path) else path
