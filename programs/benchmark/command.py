@@ -14,6 +14,7 @@ from seed_acme import types
 from seed_acme.checks import numbers
 from seed_acme.configs import registry
 from seed_acme.programs.benchmark import bench as bench_lib
+from seed_acme.programs.benchmark import description
 from seed_acme.programs.benchmark import side_by_side
 from seed_acme.programs.benchmark import soak
 
@@ -83,7 +84,7 @@ def bench(arguments: BenchArguments) -> int:
     measures_bounds=arguments.bounds,
     launch=arguments.launch,
   )
-  print(json.dumps(result) if arguments.json else bench_lib.describe(result))
+  print(json.dumps(result) if arguments.json else description.describe(result))
   return 0
 
 

@@ -4,7 +4,6 @@ import collections
 import importlib
 import io
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme.envs import atari_games
 from seed_acme.inference import server as server_lib
-from seed_acme.networks import build
 from seed_acme.programs import cli
 from seed_acme.programs.reports import evaluate_command
 from seed_acme.programs.reports import evaluation
@@ -291,23 +289,3 @@ def test_an_interrupt_ends_with_130_and_no_word(catch, capsys, monkeypatch):
   monkeypatch.setattr(evaluation, '_play', interrupted)
   assert cli.main(['evaluate', str(catch)]) == 130
   assert capsys.readouterr() == ('', '')
-
-
-def test_a_policy_is_loaded_in_float32_whatever_it_was_trained_in(pong, tmp_path):
-  """An exported one may meet a TensorFlow that cannot convolve bfloat16."""
-  loaded = []
-  for precision in ('float32', 'bfloat16'):
-    folder = tmp_path / precision
-    shutil.copytree(pong, folder)
-    record = json.loads((folder / 'config.json').read_text())
-    record['network']['precision'] = precision
-    (folder / 'config.json').write_text(json.dumps(record))
-    loaded.append(evaluation.load(str(folder)))
-    assert loaded[-1].config.network.precision == precision
-  spec = loaded[0].acting.spec
-  rng = np.random.default_rng(0)
-  inputs = build.zero_inputs(spec, 2)._replace(
-    observation=rng.integers(0, 256, (2, *spec.observation.shape)).astype(np.uint8)
-  )
-  one, other = (x.network(inputs, x.network.initial_state(2))[0].policy_params for x in loaded)
-  np.testing.assert_array_equal(one, other)

@@ -10,6 +10,7 @@ import pytest
 from seed_acme.configs import registry
 from seed_acme.programs import cli
 from seed_acme.programs.benchmark import bench
+from seed_acme.programs.benchmark import description
 from seed_acme.programs.planning import costs as planning_costs
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
@@ -55,7 +56,7 @@ def test_the_bound_is_below_the_measured_cost(result):
   assert all(cost > 0 for cost in bound['cpu_s_per_million_steps'].values())
   assert 0 < bound['efficiency'] < 1
   json.dumps(result)
-  assert 'steps per CPU-second' in bench.describe(result)
+  assert 'steps per CPU-second' in description.describe(result)
 
 
 @pytest.mark.parametrize(
