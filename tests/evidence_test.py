@@ -7,6 +7,7 @@ import pytest
 
 import seed_acme
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.programs import cli
 from seed_acme.programs.reports import plot
 from seed_acme.programs.reports import published
 from seed_acme.storage import checkpoint
@@ -54,6 +55,19 @@ def test_a_run_is_small_and_has_a_curve(run):
 )
 def test_published_points_can_be_read(path):
   assert published.read(path)
+
+
+def test_the_plan_is_quoted_as_it_is_made(capsys):
+  records = sorted((_FOLDER / 'plan').glob('catch_*.json'))
+  given = [f'--from={path}' for path in sorted(records, key=lambda path: '2x256' not in path.name)]
+  scale = ['--learners=8', '--actors=48', '--environments_per_actor=260', '--json']
+  assert cli.main(['plan', *given, *scale]) == 0
+  plan = json.loads(capsys.readouterr().out)
+  text = (_FOLDER.parent / 'scaling.md').read_text(encoding='utf-8')
+  assert plan['environments'] == 12_480
+  for way in ('central', 'actor_side'):
+    rate, dollars = plan[way]['frames_per_s'], plan[way]['dollars_per_billion_frames']
+    assert f'{rate:,.0f} frames/s at ${dollars:.2f}' in text
 
 
 def test_the_returns_of_halfcheetah_are_quoted_as_they_were_reached():

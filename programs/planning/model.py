@@ -89,7 +89,8 @@ def central(costs: costs_lib.Costs, scale: Scale) -> Plan:
 def actor_side(costs: costs_lib.Costs, scale: Scale) -> Plan:
   """IMPALA's way: each actor computes its actions on its core, with weights sent to it.
 
-  An actor fetches the weights after each update, but at most once an unroll.
+  An actor fetches the weights after each update, but at most once an unroll. It does by itself what
+  a learner does around a call: it keeps states and makes unrolls.
   """
   host = _Host(costs, scale)
   rows_per_s = _highest(host.actor_side_loads)
@@ -137,7 +138,9 @@ class _Host:
     return {**loads, **self._cores_load(rate, cpu_s)}
 
   def actor_side_loads(self, rate: float) -> dict[str, float]:
-    acting = self._actor_row_s() + self._costs.actor_inference_call(self._group) / self._group
+    costs = self._costs
+    call = costs.actor_inference_call(self._group) + costs.call_s
+    acting = self._actor_row_s() + call / self._group + costs.row_s
     loads = {
       'actors': rate * acting * self._stretch / self.actors,
       'training': self._training_load(rate),

@@ -36,6 +36,7 @@ def draw(costs: costs_lib.Costs, scale: model.Scale, out: str) -> None:
   panel.set_yscale('log')
   drawing.dress(panel, 'environments')
   drawing.count_steps(panel)
+  panel.xaxis.set_minor_formatter(panel.xaxis.get_major_formatter())
   panel.set_ylabel('environment frames a second', color=drawing.INK)
   hosts = f'{scale.learners} learner host{"s" if scale.learners > 1 else ""}'
   drawing.title(figure, f'{hosts}, {scale.environments_per_actor} environments an actor')

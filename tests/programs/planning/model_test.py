@@ -130,10 +130,12 @@ def test_the_bottleneck_is_never_idle_and_more_actors_never_slow_down(planned, a
   assert all(0 <= share <= 1 for share in plan.idle.values())
 
 
-def test_actors_that_infer_pay_for_it_on_their_cores():
-  plan = model.actor_side(_busy(), made_up.make_scale(actors=1, unrolls_per_update=2))
-  call = 1e-3 + 3 / 63 * 19e-3  # of 4 rows
-  _check(plan, 'actors', 4 / (4e-3 + call))
+@pytest.mark.parametrize('call_s, row_s', [(0.0, 0.0), (2e-3, 5e-4)])
+def test_actors_that_infer_pay_for_it_on_their_cores(call_s, row_s):
+  costs = _busy(call_s=call_s, row_s=row_s)
+  plan = model.actor_side(costs, made_up.make_scale(actors=1, unrolls_per_update=2))
+  call = 1e-3 + 3 / 63 * 19e-3 + call_s  # of 4 rows
+  _check(plan, 'actors', 4 / (4e-3 + call + 4 * row_s))
   assert 'inference' not in plan.idle and plan.batch_rows == 4
 
 
