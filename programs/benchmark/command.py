@@ -1,4 +1,4 @@
-"""`seed-acme bench`: throughput, or with --soak_steps memory."""
+"""`seed-acme bench`: throughput, with --soak_steps memory, or where inference is cheaper."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import numbers
 from seed_acme.configs import registry
+from seed_acme.programs.benchmark import actor_inference
 from seed_acme.programs.benchmark import bench as bench_lib
 from seed_acme.programs.benchmark import description
 from seed_acme.programs.benchmark import side_by_side
@@ -37,6 +38,11 @@ class BenchArguments:
   soak_steps: instead of throughput, watch the resident memory of all processes over so many agent
     steps; exit code 1 if the learner's grows. 0 = measure throughput.
   soak_plot: with --soak_steps, the picture to write.
+  compare_actor_inference: instead of throughput, measure inference in the server and in the actors,
+    each cost alone, over several sizes of the network.
+  network_factors: with --compare_actor_inference, by which the units of its layers are multiplied.
+  compare_plot: with --compare_actor_inference, the picture to write; the figures go beside it, as
+    .json.
   json: print JSON.
   """
 
@@ -50,6 +56,9 @@ class BenchArguments:
   rounds: int = 0
   soak_steps: int = 0
   soak_plot: str = ''
+  compare_actor_inference: bool = False
+  network_factors: tuple[float, ...] = actor_inference.FACTORS
+  compare_plot: str = ''
   json: bool = False
 
 
@@ -69,6 +78,13 @@ def bench(arguments: BenchArguments) -> int:
       f'--rounds={arguments.rounds} is for two in turn: add --against=CONFIG or '
       '--against_launch=TYPE'
     )
+  if arguments.compare_actor_inference:
+    return _compare(arguments, compares)
+  if arguments.compare_plot or arguments.network_factors != actor_inference.FACTORS:
+    raise types.UserError(
+      '--compare_plot and --network_factors are for --compare_actor_inference: add it, or leave '
+      'them out'
+    )
   if arguments.soak_steps:
     if compares:
       raise types.UserError('--against compares throughput: leave it or --soak_steps out')
@@ -86,6 +102,17 @@ def bench(arguments: BenchArguments) -> int:
   )
   print(json.dumps(result) if arguments.json else description.describe(result))
   return 0
+
+
+def _compare(arguments: BenchArguments, compares: bool) -> int:
+  if compares or arguments.soak_steps or arguments.soak_plot:
+    raise types.UserError(
+      '--compare_actor_inference trains nothing: leave --against, --against_launch, --soak_steps '
+      'and --soak_plot out'
+    )
+  return actor_inference.command(
+    arguments.config, arguments.network_factors, arguments.compare_plot, arguments.json
+  )
 
 
 def _against(arguments: BenchArguments) -> int:
