@@ -152,7 +152,8 @@ class Thread:
     self._run_dir = run_dir
     self._watches: list[Watch] = []
     self._stop = threading.Event()
-    threading.Thread(target=self._run, name='watch', daemon=True).start()
+    self._thread = threading.Thread(target=self._run, name='watch', daemon=True)
+    self._thread.start()
 
   def add(self, name: str, index: int | None) -> activity_lib.Activity:
     """A new activity, which is watched from now on; arguments as of `Watch`."""
@@ -164,10 +165,15 @@ class Thread:
 
   def _run(self) -> None:
     while not self._stop.wait(_POLL_S):
-      watches: Sequence[Watch] = self._watches
-      for watch in watches:
-        watch.look()
+      self._look()
+    self._look()  # what has returned since the last look is told, too
+
+  def _look(self) -> None:
+    watches: Sequence[Watch] = self._watches
+    for watch in watches:
+      watch.look()
 
   def stop(self) -> None:
-    """Returns at once."""
+    """Returns after a last look."""
     self._stop.set()
+    self._thread.join()

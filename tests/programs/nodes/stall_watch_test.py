@@ -1,11 +1,14 @@
 """What is said of an actor's environments, and when its worker has to be ended."""
 
+import time
+
 import pytest
 
 from seed_acme import config as config_lib
 from seed_acme.acting import activity as activity_lib
 from seed_acme.agents.on_policy import presets
 from seed_acme.programs.nodes import stall_watch
+from seed_acme.storage import run_directory
 
 _Doing = activity_lib.Doing
 
@@ -131,3 +134,27 @@ def test_only_time_with_steps_makes_a_worker_healthy():
   ):
     rig.spend(seconds, doing)
   assert rig.watch.acted_s == pytest.approx(30, abs=0.5)
+
+
+def test_a_hang_that_is_over_just_before_the_end_is_told(tmp_path):
+  config = config_lib.ExperimentConfig(
+    name='test',
+    num_actors=1,
+    environments_per_actor=8,
+    environment=config_lib.EnvironmentConfig('mine:Env'),
+    agent=presets.vtrace(),
+    actor=config_lib.ActorConfig(step_timeout_s=0.2),
+  )
+  run_dir = run_directory.create(tmp_path / 'run')
+  thread = stall_watch.Thread(config, run_dir)
+  activity = thread.add('actor/0', 0)
+  activity.begin(_Doing.STEPPING)
+  give_up = time.monotonic() + 60
+  while not run_dir.notices.exists():
+    assert time.monotonic() < give_up, 'the watcher does not look'
+    time.sleep(0.01)
+  activity.begin(_Doing.WAITING)
+  thread.stop()
+  hangs, slow = run_dir.notices.read_text(encoding='utf-8').splitlines()
+  assert 'hangs: step() of environments 0 ... 7' in hangs
+  assert 'is slow: step() of environments 0 ... 7 took' in slow
