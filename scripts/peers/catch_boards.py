@@ -1,0 +1,33 @@
+"""Our Catch, many boards in one call, for libraries that reset an ended episode by themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seed_acme.envs import catch
+
+OBSERVATION_SIZE = 50
+NUM_ACTIONS = catch.NUM_ACTIONS
+
+
+class CatchBoards:
+  """`step` returns the first observation of the next episode where one ends: no step is a no-op.
+
+  All boards end together, so `is_done` is all true or all false.
+  """
+
+  def __init__(self, num_environments: int, seed: int):
+    self.num_environments = num_environments
+    self._boards = catch.Catch(num_environments, seed)
+
+  def reset(self) -> np.ndarray:
+    """`[E, 50]` float32."""
+    return np.asarray(self._boards.reset().observation)
+
+  def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Observations, rewards `[E]`, is_done `[E]` bool, last observations of the episodes."""
+    timestep = self._boards.step(actions)
+    last = np.asarray(timestep.observation)
+    is_done = timestep.discount == 0.0
+    observation = self.reset() if is_done[0] else last
+    return observation, timestep.reward, is_done, last

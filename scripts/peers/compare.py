@@ -1,0 +1,212 @@
+"""Ours beside other libraries, in turn: `.venv/bin/python scripts/peers/compare.py --work=NAME`.
+
+`scripts/peers/install.sh` makes the environment of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+import datetime
+import functools
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+from typing import Any
+
+import contenders
+import peer_process
+
+from seed_acme import types
+from seed_acme.checks import numbers
+from seed_acme.configs import registry
+from seed_acme.programs.benchmark import bench
+
+_HERE = pathlib.Path(__file__).parent
+RULE = (
+  'agent steps that were acted and trained, per CPU-second (user and system) of all processes of '
+  'the run; steps of a wrapper or a library that only reset are not counted'
+)
+_TRIAL_S = 8.0  # window that decides between one thread and two
+_THREADS = (1, 2)
+_OURS = ('tensorflow', 'numpy', 'mujoco', 'ale-py')
+
+Round = Mapping[str, Mapping[str, float]]  # contender -> what `peer_process.measure` returns
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  arguments = _parse(argv)
+  try:
+    numbers.check_above_zero({'--rounds': arguments.rounds, '--seconds': arguments.seconds})
+    numbers.check_at_least_zero({'--warmup_seconds': arguments.warmup_seconds})
+    record = compare(arguments)
+  except types.UserError as error:
+    print(f'error: {error}', file=sys.stderr)
+    return 2
+  print(describe(record))
+  if arguments.json:
+    pathlib.Path(arguments.json).write_text(json.dumps(record, indent=1) + '\n')
+  return 0
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+  parser.add_argument('--work', choices=tuple(contenders.WORKS), required=True)
+  parser.add_argument('--rounds', type=int, default=9)
+  parser.add_argument('--seconds', type=float, default=60.0, help='of each window')
+  parser.add_argument('--warmup_seconds', type=float, default=8.0, help='training before it')
+  parser.add_argument('--python', default='.venv-peers/bin/python', help='of the other libraries')
+  parser.add_argument('--json', default='', help='file for the record')
+  return parser.parse_args(argv)
+
+
+def compare(arguments: argparse.Namespace) -> dict[str, Any]:
+  """A JSON record of all rounds. Raises `types.UserError`."""
+  work = contenders.WORKS[arguments.work]
+  if not os.access(arguments.python, os.X_OK):
+    raise types.UserError(
+      f'--python={arguments.python} is no Python: make one with scripts/peers/install.sh'
+    )
+  threads = {peer.name: _best_threads(peer, arguments) for peer in work.peers}
+  measures: dict[str, Callable[[], Mapping[str, float]]] = {
+    **{ours.name: functools.partial(_measure_ours, ours, arguments) for ours in work.ours},
+    **{
+      peer.name: functools.partial(_measure_peer, peer, arguments, threads[peer.name])
+      for peer in work.peers
+    },
+  }
+  rounds = [_round(index, measures) for index in range(arguments.rounds)]
+  return {
+    'work': arguments.work,
+    'date': datetime.date.today().isoformat(),
+    'num_environments': work.num_environments,
+    'equal': work.equal,
+    'rule': RULE,
+    'seconds': arguments.seconds,
+    'threads': threads,
+    'versions': _versions(work, arguments.python),
+    'rounds': rounds,
+    **summary(rounds, work.ours[0].name),
+  }
+
+
+def _round(
+  index: int, measures: Mapping[str, Callable[[], Mapping[str, float]]]
+) -> dict[str, Mapping[str, float]]:
+  """Every contender once; each round begins with the next one."""
+  names = list(measures)
+  first = index % len(names)
+  results = {}
+  for name in names[first:] + names[:first]:
+    results[name] = measures[name]()
+    _tell(f'round {index + 1}: {name}: {results[name]["steps_per_cpu_s"]:,.0f} per CPU-second')
+  return results
+
+
+def _best_threads(peer: contenders.Peer, arguments: argparse.Namespace) -> int:
+  """The number of threads with more steps per CPU-second in a short window each."""
+  rates = {}
+  for number in _THREADS:
+    result = peer_process.measure(_command(peer, arguments, number), _TRIAL_S, _TRIAL_S / 2)
+    rates[number] = result['steps_per_cpu_s']
+    _tell(f'trial: {peer.name}, {number} threads: {rates[number]:,.0f} per CPU-second')
+  return max(rates, key=rates.__getitem__)
+
+
+def _command(peer: contenders.Peer, arguments: argparse.Namespace, threads: int) -> list[str]:
+  script = [arguments.python, str(_HERE / peer.script), *peer.arguments]
+  return [*script, f'--work={arguments.work}', f'--threads={threads}']
+
+
+def _measure_peer(
+  peer: contenders.Peer, arguments: argparse.Namespace, threads: int
+) -> dict[str, float]:
+  command = _command(peer, arguments, threads)
+  return peer_process.measure(command, arguments.seconds, arguments.warmup_seconds)
+
+
+def _measure_ours(ours: contenders.Ours, arguments: argparse.Namespace) -> dict[str, float]:
+  result = bench.bench(
+    registry.load(ours.config),
+    arguments.seconds,
+    arguments.warmup_seconds,
+    measures_bounds=False,
+    launch=ours.launch,
+  )
+  names = ('agent_steps', 'window_s', 'steps_per_s', 'steps_per_cpu_s', 'cores_in_use')
+  return {name: result[name] for name in names}
+
+
+def summary(rounds: Sequence[Round], ours: str) -> dict[str, Any]:
+  """Medians over rounds, and sorted ratios ours / each other in the same round."""
+  rates = {
+    name: [results[name]['steps_per_cpu_s'] for results in rounds] for name in dict(rounds[0])
+  }
+  wall = {name: [results[name]['steps_per_s'] for results in rounds] for name in rates}
+  return {
+    'steps_per_cpu_s': {name: statistics.median(values) for name, values in rates.items()},
+    'steps_per_s': {name: statistics.median(values) for name, values in wall.items()},
+    'ratios': {
+      name: sorted(mine / other for mine, other in zip(rates[ours], values, strict=True))
+      for name, values in rates.items()
+      if name != ours
+    },
+  }
+
+
+def _versions(work: contenders.Work, python: str) -> dict[str, str]:
+  ours = _installed(sys.executable, _OURS)
+  names = sorted({package for peer in work.peers for package in peer.packages})
+  theirs = _installed(python, (*names, 'numpy', 'gymnasium', 'mujoco', 'ale-py'))
+  return {
+    **{f'ours: {name}': version for name, version in ours.items()},
+    **{f'peers: {name}': version for name, version in theirs.items()},
+  }
+
+
+def _installed(python: str, packages: Sequence[str]) -> dict[str, str]:
+  code = (
+    'import importlib.metadata as m, json, platform, sys; '
+    'print(json.dumps({"Python": platform.python_version(), '
+    '**{name: m.version(name) for name in sys.argv[1:]}}))'
+  )
+  answer = subprocess.run(
+    [python, '-c', code, *packages], capture_output=True, text=True, check=False
+  )
+  if answer.returncode:
+    reason = (answer.stderr.strip().splitlines() or ['no reason given'])[-1]
+    raise types.UserError(f'{python} lacks a package: {reason}: run scripts/peers/install.sh')
+  found: dict[str, str] = json.loads(answer.stdout)
+  return found
+
+
+def describe(record: Mapping[str, Any]) -> str:
+  """The record as text; the table is one of Markdown."""
+  lines = [
+    '{work}, {date}: {num_environments} environments each; {equal}'.format(**record),
+    f'counted: {record["rule"]}',
+    'threads of the better trial: ' + ', '.join(f'{k} {v}' for k, v in record['threads'].items()),
+    'versions: ' + ', '.join(f'{k} {v}' for k, v in record['versions'].items()),
+    '',
+    '| contender | steps/s | per CPU-second | ours / this, median | all |',
+    '|---|---|---|---|---|',
+  ]
+  for name, rate in record['steps_per_cpu_s'].items():
+    ratios = record['ratios'].get(name)
+    middle = f'{statistics.median(ratios):.2f}' if ratios else ''
+    spread = ' '.join(f'{ratio:.2f}' for ratio in ratios or ())
+    lines.append(
+      f'| {name} | {record["steps_per_s"][name]:,.0f} | {rate:,.0f} | {middle} | {spread} |'
+    )
+  return '\n'.join(lines)
+
+
+def _tell(line: str) -> None:
+  print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,82 @@
+"""What `compare.py` measures for each work: configurations of ours, and commands of peers."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Ours:
+  """A configuration by name, launched as `seed-acme bench --launch` says."""
+
+  name: str
+  config: str
+  launch: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+  """A script of this folder. packages: whose versions belong to its figures."""
+
+  name: str
+  script: str
+  arguments: tuple[str, ...]
+  packages: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+  """num_environments: of every contender. peers: each with one thread and with two."""
+
+  num_environments: int
+  equal: str
+  ours: tuple[Ours, ...]
+  peers: tuple[Peer, ...]
+
+
+def _ours(config: str) -> tuple[Ours, ...]:
+  return (
+    Ours('seed_acme', config, 'local_mp'),
+    Ours('seed_acme, one process', config, 'single_process'),
+  )
+
+
+def _torch(environments: str) -> Peer:
+  name = 'CleanRL-style' if environments == 'own' else 'CleanRL-style, envpool'
+  packages = ('torch',) if environments == 'own' else ('torch', 'envpool')
+  return Peer(name, 'torch_ppo.py', ('--environments', environments), packages)
+
+
+_SB3 = Peer('Stable-Baselines3 PPO', 'sb3_ppo.py', (), ('stable-baselines3', 'torch'))
+_A2C = Peer(
+  'Stable-Baselines3 A2C', 'sb3_ppo.py', ('--algorithm', 'a2c'), ('stable-baselines3', 'torch')
+)
+_SAMPLE_FACTORY = Peer('Sample Factory', 'sample_factory_pong.py', (), ('sample-factory', 'torch'))
+
+WORKS = {
+  'halfcheetah_ppo': Work(
+    8,
+    '256 steps, minibatches of 64, 10 epochs, tanh MLPs 64-64 for policy and value, Adam 3e-4',
+    _ours('mujoco_ppo_halfcheetah'),
+    (_SB3, _torch('own'), _torch('envpool')),
+  ),
+  'catch_mlp': Work(
+    512,
+    'MLP 64-64, unrolls of 20 steps, one gradient pass, Adam 1e-3',
+    _ours('bench_catch_mlp'),
+    (_SB3, _A2C, _torch('own'), _torch('envpool')),
+  ),
+  'catch_lstm': Work(
+    512,
+    'MLP 64-64 and LSTM 128, unrolls of 20 steps, one gradient pass, Adam 1e-3',
+    _ours('bench_catch_lstm'),
+    (_torch('own'), _torch('envpool')),
+  ),
+  'pong_cnn': Work(
+    64,
+    'Nature CNN, 18 actions, 4 frames, unrolls of 20 steps, batches of 640 rows, one gradient '
+    'pass, Adam 1e-3',
+    _ours('bench_pong_cnn'),
+    (_SB3, _torch('envpool'), _SAMPLE_FACTORY),
+  ),
+}

@@ -1,0 +1,119 @@
+"""The script that measures other libraries beside ours, without those libraries."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+_FOLDER = pathlib.Path(__file__).parents[2] / 'scripts' / 'peers'
+
+
+@pytest.fixture(name='compare', scope='module')
+def _compare():
+  """The scripts import each other by their bare names, as scripts of one folder do."""
+  sys.path.insert(0, str(_FOLDER))
+  try:
+    import compare
+
+    yield compare
+  finally:
+    sys.path.remove(str(_FOLDER))
+
+
+def _result(per_cpu_s, per_s=1.0):
+  return {'steps_per_cpu_s': per_cpu_s, 'steps_per_s': per_s}
+
+
+_ROUNDS = [
+  {'seed_acme': _result(300.0, 30.0), 'other': _result(100.0, 10.0)},
+  {'seed_acme': _result(100.0, 10.0), 'other': _result(100.0, 20.0)},
+  {'seed_acme': _result(200.0, 20.0), 'other': _result(400.0, 90.0)},
+]
+
+
+def test_ratios_are_of_the_same_round_and_medians_over_all(compare):
+  summary = compare.summary(_ROUNDS, 'seed_acme')
+  assert summary['ratios'] == {'other': [0.5, 1.0, 3.0]}
+  assert summary['steps_per_cpu_s'] == {'seed_acme': 200.0, 'other': 100.0}
+  assert summary['steps_per_s'] == {'seed_acme': 20.0, 'other': 20.0}
+
+
+def test_the_text_states_what_was_counted_and_every_ratio(compare):
+  text = compare.describe(
+    {
+      'work': 'catch_mlp',
+      'date': '2020-01-31',
+      'num_environments': 512,
+      'equal': 'the same network',
+      'rule': compare.RULE,
+      'threads': {'other': 2},
+      'versions': {'peers: torch': '9.8.7'},
+      **compare.summary(_ROUNDS, 'seed_acme'),
+    }
+  )
+  assert '512 environments' in text and compare.RULE in text and 'torch 9.8.7' in text
+  assert '| other | 20 | 100 | 1.00 | 0.50 1.00 3.00 |' in text
+
+
+def test_every_contender_of_a_work_has_a_script_and_a_configuration(compare):
+  from seed_acme.configs import registry
+
+  for work in compare.contenders.WORKS.values():
+    assert all((_FOLDER / peer.script).is_file() for peer in work.peers)
+    for ours in work.ours:
+      config = registry.load(ours.config)
+      assert config.num_actors * config.environments_per_actor == work.num_environments
+    names = [contender.name for contender in (*work.ours, *work.peers)]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+  ('arguments', 'expected'),
+  [
+    (('--work=pacman',), "invalid choice: 'pacman'"),
+    (('--work=catch_mlp', '--python=/nowhere/python'), 'scripts/peers/install.sh'),
+    (('--work=catch_mlp', '--rounds=0'), '--rounds'),
+  ],
+)
+def test_wrong_input_is_an_error_that_says_what_to_do(arguments, expected):
+  script = str(_FOLDER / 'compare.py')
+  ended = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True)
+  assert ended.returncode == 2
+  assert expected in ended.stderr and 'Traceback' not in ended.stderr
+
+
+def test_only_lines_about_progress_count(compare):
+  parse = compare.peer_process.parse
+  assert parse('{"trained_steps": 640}\n') == 640
+  for line in ('', 'fps 640', '640', '{"trained_steps": "640"}', '{"steps": 640}'):
+    assert parse(line) is None
+
+
+def _program(tmp_path, text):
+  path = tmp_path / 'peer.py'
+  path.write_text(text)
+  return [sys.executable, str(path)]
+
+
+def test_a_window_has_the_steps_and_cpu_time_of_all_its_processes(compare, tmp_path):
+  """A peer that itself sleeps; its child computes."""
+  command = _program(
+    tmp_path,
+    'import json, subprocess, sys, time\n'
+    'subprocess.Popen([sys.executable, "-c", "while True: pass"])\n'
+    'for i in range(1, 10_000):\n'
+    '  time.sleep(0.05)\n'
+    '  print(json.dumps({"trained_steps": 100 * i}), flush=True)\n',
+  )
+  result = compare.peer_process.measure(command, seconds=1.0, warmup_seconds=0.1)
+  assert result['agent_steps'] % 100 == 0 and result['agent_steps'] >= 100
+  assert result['cores_in_use'] > 0.05  # the parent alone has next to none
+  assert result['steps_per_cpu_s'] * result['cores_in_use'] == pytest.approx(result['steps_per_s'])
+
+
+def test_a_peer_that_does_not_train_is_an_error_with_its_last_words(compare, tmp_path):
+  from seed_acme import types
+
+  with pytest.raises(types.UserError, match='no display'):
+    compare.peer_process.measure(_program(tmp_path, 'raise SystemExit("no display")'), 1.0, 0.0)
