@@ -32,7 +32,7 @@ RULE = (
 )
 _TRIAL_S = 8.0  # window that decides between one thread and two
 _THREADS = (1, 2)
-_OURS = ('tensorflow', 'numpy', 'mujoco', 'ale-py')
+_OURS = ('tensorflow-cpu', 'numpy', 'mujoco', 'ale-py')
 
 Round = Mapping[str, Mapping[str, float]]  # contender -> what `peer_process.measure` returns
 
@@ -70,6 +70,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
     raise types.UserError(
       f'--python={arguments.python} is no Python: make one with scripts/peers/install.sh'
     )
+  versions = _versions(work, arguments.python)  # before the windows: what is missing is known now
   threads = {peer.name: _best_threads(peer, arguments) for peer in work.peers}
   measures: dict[str, Callable[[], Mapping[str, float]]] = {
     **{ours.name: functools.partial(_measure_ours, ours, arguments) for ours in work.ours},
@@ -87,7 +88,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
     'rule': RULE,
     'seconds': arguments.seconds,
     'threads': threads,
-    'versions': _versions(work, arguments.python),
+    'versions': versions,
     'rounds': rounds,
     **summary(rounds, work.ours[0].name),
   }

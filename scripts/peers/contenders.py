@@ -48,9 +48,7 @@ def _torch(environments: str) -> Peer:
 
 
 _SB3 = Peer('Stable-Baselines3 PPO', 'sb3_ppo.py', (), ('stable-baselines3', 'torch'))
-_A2C = Peer(
-  'Stable-Baselines3 A2C', 'sb3_ppo.py', ('--algorithm', 'a2c'), ('stable-baselines3', 'torch')
-)
+_PUFFER = Peer('PufferLib', 'puffer_catch.py', (), ('pufferlib', 'torch'))
 _SAMPLE_FACTORY = Peer('Sample Factory', 'sample_factory_pong.py', (), ('sample-factory', 'torch'))
 
 WORKS = {
@@ -64,7 +62,7 @@ WORKS = {
     512,
     'MLP 64-64, unrolls of 20 steps, one gradient pass, Adam 1e-3',
     _ours('bench_catch_mlp'),
-    (_SB3, _A2C, _torch('own'), _torch('envpool')),
+    (_SB3, _torch('own'), _torch('envpool'), _PUFFER),
   ),
   'catch_lstm': Work(
     512,

@@ -12,4 +12,18 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2> /de
 fi
 [[ -x $venv/bin/python ]] || "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt"
+
+# PufferLib from source, without its own games, which its set-up would download. That way leaves one
+# name undefined in its setup.py. Without CUDA's compiler on the PATH it builds for the processor.
+# Its requirements conflict with those of the others, so what its trainer imports is listed here.
+fix=$(mktemp -d)
+trap 'rm -rf "$fix"' EXIT
+echo 'import builtins; builtins.c_extension_paths = []' > "$fix/sitecustomize.py"
+bin=$(cd "$venv/bin" && pwd)
+PATH=$bin:/usr/bin:/bin CUDA_HOME='' PYTHONPATH=$fix NO_OCEAN=1 "$bin/python" -m pip install \
+  --quiet --disable-pip-version-check --no-deps --no-build-isolation pufferlib==3.0.0
+"$bin/python" -m pip install --quiet --disable-pip-version-check --no-deps gym==0.26.2 \
+  gym-notices==0.1.0 pettingzoo==1.24.1 shimmy==1.3.0 pyro-ppl==1.9.1 pyro-api==0.1.2 \
+  opt_einsum==3.4.0 rich==VR rich_argparse==VRA pynvml==VP nvidia-ml-py==VN markdown-it-py==VM \
+  mdurl==VD pygments==VG
 echo "Peers are in $venv. Now: .venv/bin/python scripts/peers/compare.py --python=$venv/bin/python"

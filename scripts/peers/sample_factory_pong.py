@@ -51,6 +51,7 @@ def main() -> None:
         '--rollout=20',
         '--recurrence=1',
         '--use_rnn=False',
+        '--decorrelate_envs_on_one_worker=False',  # would take minutes
         '--batch_size=640',
         '--num_batches_per_epoch=2',  # what all environments bring in one rollout
         '--num_epochs=1',

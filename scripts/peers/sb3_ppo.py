@@ -1,4 +1,4 @@
-"""Stable-Baselines3's PPO or A2C, one process."""
+"""Stable-Baselines3's PPO, one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import catch_boards
 import gymnasium
 import numpy as np
 import progress
-from stable_baselines3 import A2C
 from stable_baselines3 import PPO
 from stable_baselines3.common import callbacks
 from stable_baselines3.common import env_util
@@ -68,12 +67,10 @@ class _Report(callbacks.BaseCallback):
     return True
 
 
-def _make_algorithm(work: str, algorithm: str) -> Any:
+def _make_algorithm(work: str) -> Any:
   if work == 'catch_mlp':
     environment = CatchVecEnv(512)
     settings = {'n_steps': 20, 'gamma': 0.99, 'ent_coef': 0.01, 'learning_rate': 1e-3}
-    if algorithm == 'a2c':
-      return A2C('MlpPolicy', environment, use_rms_prop=False, device='cpu', **settings)
     return PPO('MlpPolicy', environment, batch_size=512 * 20, n_epochs=1, device='cpu', **settings)
   if work == 'pong_cnn':
     registration.register_v0_v4_envs()  # gymnasium below 1.0 does not find them
@@ -99,11 +96,10 @@ def _make_algorithm(work: str, algorithm: str) -> Any:
 def main() -> None:
   parser = argparse.ArgumentParser()
   parser.add_argument('--work', required=True)
-  parser.add_argument('--algorithm', choices=('ppo', 'a2c'), default='ppo')
   parser.add_argument('--threads', type=int, required=True)
   arguments = parser.parse_args()
   progress.configure_torch(arguments.threads)
-  _make_algorithm(arguments.work, arguments.algorithm).learn(_ENDLESS, callback=_Report())
+  _make_algorithm(arguments.work).learn(_ENDLESS, callback=_Report())
 
 
 if __name__ == '__main__':
