@@ -10,6 +10,7 @@
 # make wheel          wheels of the whole and of actors alone, and sdist, in dist/; SEED_ACME_REPOSITORY=https://... names their home
 # make actor-python   another Python for environments, in .venv-actor (PYTHON=python3.12 EXTRAS=envpool)
 # make football       Google Research Football from source, for actors, in .venv-football
+# make peers          other libraries, to be measured beside ours, in .venv-peers (PYTHON=python3.11)
 # make setup          make .venv (PYTHON=/path/to/python3.10 chooses the interpreter)
 # make clean          remove caches and build products; .venv and runs stay
 
@@ -26,7 +27,7 @@ ARGS   ?=
 WRONG = $(shell $(VENV)/bin/python scripts/check_installed.py constraints.txt > /dev/null 2>&1 \
                 || echo wrong)
 
-.PHONY: train test test-all coverage test-scale test-learning results-quick check docs wheel setup actor-python football clean \
+.PHONY: train test test-all coverage test-scale test-learning results-quick check docs wheel setup actor-python football peers clean \
         installed-anew
 
 train: $(STAMP)
@@ -78,6 +79,10 @@ actor-python: $(STAMP)
 
 football: $(STAMP)
 	@bash scripts/football.sh
+
+# Its PYTHON is not that of the project, which needs none here.
+peers:
+	@$(if $(PYTHON),PYTHON=$(PYTHON)) bash scripts/peers/install.sh
 
 # The stamp is newer than what decides the installation, and what is installed is that, so a
 # second run installs nothing.

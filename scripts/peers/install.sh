@@ -23,7 +23,7 @@ bin=$(cd "$venv/bin" && pwd)
 PATH=$bin:/usr/bin:/bin CUDA_HOME='' PYTHONPATH=$fix NO_OCEAN=1 "$bin/python" -m pip install \
   --quiet --disable-pip-version-check --no-deps --no-build-isolation pufferlib==3.0.0
 "$bin/python" -m pip install --quiet --disable-pip-version-check --no-deps gym==0.26.2 \
-  gym-notices==0.1.0 pettingzoo==1.24.1 shimmy==1.3.0 pyro-ppl==1.9.1 pyro-api==0.1.2 \
-  opt_einsum==3.4.0 rich==VR rich_argparse==VRA pynvml==VP nvidia-ml-py==VN markdown-it-py==VM \
-  mdurl==VD pygments==VG
-echo "Peers are in $venv. Now: .venv/bin/python scripts/peers/compare.py --python=$venv/bin/python"
+  gym-notices==0.1.0 pettingzoo==1.24.1 shimmy==1.3.0 pyro-ppl==1.9.2 pyro-api==0.1.2 \
+  opt_einsum==3.4.0 rich==15.0.0 rich-argparse==1.8.0 pynvml==13.0.1 nvidia-ml-py==13.615.71 \
+  markdown-it-py==4.3.0 mdurl==0.1.2 Pygments==2.21.0
+echo "Peers are in $venv. Now: .venv/bin/python scripts/peers/compare.py --work=NAME --python=$venv/bin/python"
