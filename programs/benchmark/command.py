@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pathlib
 import sys
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
@@ -18,6 +19,7 @@ from seed_acme.programs.benchmark import bench as bench_lib
 from seed_acme.programs.benchmark import description
 from seed_acme.programs.benchmark import side_by_side
 from seed_acme.programs.benchmark import soak
+from seed_acme.programs.benchmark import sweep
 
 _ROUNDS = 3
 
@@ -35,6 +37,10 @@ class BenchArguments:
   against_launch: how the second is launched, by default as the first; without --against the
     second is the first configuration, launched like this.
   rounds: how often each of the two is measured; 0 = 3.
+  sweep: instead of one throughput, that of each of these, as 1x32,4x32: actors x environments of
+    each. default = 1x32,1x512,2x256,4x32,8x32. Without bounds. Exit code 1 if one fails.
+  sweep_batches: with --sweep, unrolls an update, as 64,256, for each of these; '' = as configured.
+  sweep_out: with --sweep, the folder of its record and figure; what it holds is not measured again.
   soak_steps: instead of throughput, watch the resident memory of all processes over so many agent
     steps; exit code 1 if the learner's grows. 0 = measure throughput.
   soak_plot: with --soak_steps, the picture to write.
@@ -54,6 +60,9 @@ class BenchArguments:
   against: str = ''
   against_launch: Literal['', 'local_mp', 'local_mt', 'single_process'] = ''
   rounds: int = 0
+  sweep: str = ''
+  sweep_batches: str = ''
+  sweep_out: str = 'bench_sweep'
   soak_steps: int = 0
   soak_plot: str = ''
   compare_actor_inference: bool = False
@@ -72,44 +81,40 @@ def bench(arguments: BenchArguments) -> int:
       '--rounds': arguments.rounds,
     }
   )
-  compares = bool(arguments.against or arguments.against_launch)
-  if arguments.rounds and not compares:
+  asked = [name for name, is_asked in _asked(arguments).items() if is_asked]
+  if len(asked) > 1:
     raise types.UserError(
-      f'--rounds={arguments.rounds} is for two in turn: add --against=CONFIG or '
-      '--against_launch=TYPE'
+      f'{" and ".join(asked)} ask for different measurements: leave all but one out'
     )
-  if arguments.compare_actor_inference:
-    return _compare(arguments, compares)
-  if arguments.compare_plot or arguments.network_factors != actor_inference.FACTORS:
-    raise types.UserError(
-      '--compare_plot and --network_factors are for --compare_actor_inference: add it, or leave '
-      'them out'
-    )
-  if arguments.soak_steps:
-    if compares:
-      raise types.UserError('--against compares throughput: leave it or --soak_steps out')
-    return soak.command(arguments.config, arguments.soak_steps, arguments.soak_plot, arguments.json)
-  if arguments.soak_plot:
-    raise types.UserError('--soak_plot is for --soak_steps=N: add it, or leave it out')
-  if compares:
-    return _against(arguments)
-  result = bench_lib.bench(
-    arguments.config,
-    arguments.seconds,
-    arguments.warmup_seconds,
-    measures_bounds=arguments.bounds,
-    launch=arguments.launch,
-  )
+  mode = asked[0] if asked else ''
+  for name, (default, owner) in _BELONGS_TO.items():
+    value = getattr(arguments, name)
+    if value != default and mode != owner:
+      raise types.UserError(f'--{name}={value} is for {owner}: add it, or leave --{name} out')
+  return _MODES[mode](arguments)
+
+
+def _asked(arguments: BenchArguments) -> dict[str, bool]:
+  """Of each measurement but the plain one: is it asked for?"""
+  return {
+    '--against': bool(arguments.against or arguments.against_launch),
+    '--sweep': bool(arguments.sweep),
+    '--soak_steps': bool(arguments.soak_steps),
+    '--compare_actor_inference': arguments.compare_actor_inference,
+  }
+
+
+def _throughput(arguments: BenchArguments) -> int:
+  result = _measured(arguments, arguments.config, arguments.launch, arguments.bounds)
   print(json.dumps(result) if arguments.json else description.describe(result))
   return 0
 
 
-def _compare(arguments: BenchArguments, compares: bool) -> int:
-  if compares or arguments.soak_steps or arguments.soak_plot:
-    raise types.UserError(
-      '--compare_actor_inference trains nothing: leave --against, --against_launch, --soak_steps '
-      'and --soak_plot out'
-    )
+def _soak(arguments: BenchArguments) -> int:
+  return soak.command(arguments.config, arguments.soak_steps, arguments.soak_plot, arguments.json)
+
+
+def _compare(arguments: BenchArguments) -> int:
   return actor_inference.command(
     arguments.config, arguments.network_factors, arguments.compare_plot, arguments.json
   )
@@ -123,14 +128,53 @@ def _against(arguments: BenchArguments) -> int:
       side_by_side.Contender(other, arguments.against_launch or arguments.launch),
     ),
     arguments.rounds or _ROUNDS,
-    lambda contender: bench_lib.bench(
-      contender.config,
-      arguments.seconds,
-      arguments.warmup_seconds,
-      measures_bounds=False,
-      launch=contender.launch,
-    ),
-    tell=lambda line: print(line, file=sys.stderr, flush=True),
+    lambda contender: _measured(arguments, contender.config, contender.launch, bounds=False),
+    tell=_tell,
   )
   print(json.dumps(record) if arguments.json else side_by_side.describe(record))
   return 0
+
+
+def _sweep(arguments: BenchArguments) -> int:
+  folder = pathlib.Path(arguments.sweep_out)
+  record = sweep.measure(
+    sweep.points(arguments.config, arguments.sweep, arguments.sweep_batches),
+    sweep.Window(arguments.seconds, arguments.warmup_seconds, arguments.launch),
+    folder,
+    tell=_tell,
+  )
+  figure = sweep.draw(record, folder)
+  print(json.dumps(record) if arguments.json else sweep.describe(record))
+  if figure and not arguments.json:
+    print(f'Figure: {figure}')
+  return 0 if sweep.is_whole(record) else 1
+
+
+def _measured(
+  arguments: BenchArguments, config: config_lib.ExperimentConfig, launch: str, bounds: bool
+) -> dict[str, Any]:
+  return bench_lib.bench(
+    config, arguments.seconds, arguments.warmup_seconds, measures_bounds=bounds, launch=launch
+  )
+
+
+def _tell(line: str) -> None:
+  print(line, file=sys.stderr, flush=True)
+
+
+_MODES = {
+  '': _throughput,
+  '--against': _against,
+  '--sweep': _sweep,
+  '--soak_steps': _soak,
+  '--compare_actor_inference': _compare,
+}
+# Of each option of one measurement alone: its default, and the option that asks for that one.
+_BELONGS_TO = {
+  'rounds': (0, '--against'),
+  'sweep_batches': ('', '--sweep'),
+  'sweep_out': ('bench_sweep', '--sweep'),
+  'soak_plot': ('', '--soak_steps'),
+  'network_factors': (actor_inference.FACTORS, '--compare_actor_inference'),
+  'compare_plot': ('', '--compare_actor_inference'),
+}

@@ -17,7 +17,10 @@ _FORBIDDEN = ('tensorflow', 'reverb', 'sonnet', 'launchpad', 'matplotlib', 'psut
 
 
 class _Rows:
-  """Looks at the unrolls of a live run, taking them from under its learner."""
+  """Looks at the unrolls of a live run, taking them from under its learner.
+
+  Replay has a process of its own there: a learner that serves the table itself keeps its unrolls.
+  """
 
   def __init__(self, run):
     addresses = files.read_json(run.run_dir.addresses)
@@ -46,6 +49,7 @@ def test_a_killed_worker_is_started_anew_and_no_unroll_mixes_its_runs(runs, unti
   report = folder / 'modules.json'
   run = runs.train(
     runs.endless,
+    '--config.replay.separate_process=True',
     '--config.environment.id=drill_environments:Marked',
     '--config.environment.settings',
     'report',

@@ -80,10 +80,10 @@ def test_the_command_writes_the_figures_beside_the_picture(tmp_path, monkeypatch
 @pytest.mark.parametrize(
   'options, words',
   [
-    (['--compare_plot=x.png'], 'are for --compare_actor_inference'),
-    (['--network_factors', '2'], 'are for --compare_actor_inference'),
-    (['--compare_actor_inference', '--against=bench_catch_lstm'], 'trains nothing'),
-    (['--compare_actor_inference', '--soak_steps=9'], 'trains nothing'),
+    (['--compare_plot=x.png'], '--compare_plot=x.png is for --compare_actor_inference'),
+    (['--network_factors', '2'], 'is for --compare_actor_inference'),
+    (['--compare_actor_inference', '--against=bench_catch_lstm'], 'different measurements'),
+    (['--compare_actor_inference', '--soak_steps=9'], 'different measurements'),
     (['--compare_actor_inference', '--network_factors', '1', '0'], '--network_factors'),
     (['--compare_actor_inference', '--network_factors'], '--network_factors'),
     (['--compare_actor_inference', '--config.network.module=a:b'], 'add --network_factors 1'),

@@ -73,7 +73,7 @@ def test_both_are_launched_as_the_first_unless_it_is_said(measured):
   [
     (['--against=bench_catch_mpl'], 'unknown config .*did you mean bench_catch_mlp'),
     (['--against=bench_catch_lstm', '--rounds=-1'], '--rounds'),
-    (['--rounds=2'], '--rounds=2 is for two'),
+    (['--rounds=2'], '--rounds=2 is for --against: add it'),
     (['--against_launch=single_process', '--soak_steps=5'], '--against'),
     (['--against_launch=threads'], 'single_process'),
     (['--against=bench_catch_lstm', '--soak_steps=5'], '--against'),

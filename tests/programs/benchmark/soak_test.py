@@ -86,7 +86,7 @@ def test_the_exit_code_says_whether_the_learner_grows(
   'arguments, words',
   [
     (['--soak_steps=-1'], '--soak_steps (-1) must be >= 0'),
-    (['--soak_plot=memory.png'], '--soak_plot is for --soak_steps=N'),
+    (['--soak_plot=memory.png'], '--soak_plot=memory.png is for --soak_steps'),
     (['--soak_steps=100', '--soak_plot=memory.nothing'], 'cannot write the plot memory.nothing'),
   ],
 )
