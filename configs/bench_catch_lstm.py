@@ -1,4 +1,4 @@
-"""Catch, MLP 64x64 and LSTM 128, 2 actors of 256 environments."""
+"""Catch, MLP 64x64 and LSTM 128, one actor of 512 environments."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -9,8 +9,8 @@ def experiment() -> config_lib.ExperimentConfig:
   """Own numbers; batch and queue are chosen for throughput at a policy lag below 8 updates."""
   return config_lib.ExperimentConfig(
     name='bench_catch_lstm',
-    num_actors=2,
-    environments_per_actor=256,
+    num_actors=1,
+    environments_per_actor=512,
     environment=config_lib.EnvironmentConfig(id='catch'),
     network=config_lib.NetworkConfig(torso='mlp', mlp_sizes=(64, 64), core='lstm', core_size=128),
     agent=presets.vtrace(
@@ -20,5 +20,4 @@ def experiment() -> config_lib.ExperimentConfig:
       optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
     ),
     replay=config_lib.ReplayConfig(queue_size=256, unrolls_per_item=64),
-    inference=config_lib.InferenceConfig(batch_size=512),  # rows: all environments
   )

@@ -1,4 +1,4 @@
-"""Catch, MLP 64x64, 2 actors of 256 environments: how fast the path itself is."""
+"""Catch, MLP 64x64, one actor of 512 environments: how fast the path itself is."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -9,8 +9,8 @@ def experiment() -> config_lib.ExperimentConfig:
   """Own numbers; batch and queue are chosen for throughput at a policy lag below 8 updates."""
   return config_lib.ExperimentConfig(
     name='bench_catch_mlp',
-    num_actors=2,
-    environments_per_actor=256,
+    num_actors=1,
+    environments_per_actor=512,
     environment=config_lib.EnvironmentConfig(id='catch'),
     network=config_lib.NetworkConfig(torso='mlp', mlp_sizes=(64, 64)),
     agent=presets.vtrace(

@@ -6,12 +6,14 @@ with a seed; what Reverb draws from a replay memory cannot be seeded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import contextlib
+import dataclasses
 
 import numpy as np
 
 from seed_acme import config as config_lib
+from seed_acme import sizes
 from seed_acme import types
 from seed_acme.acting import actor as actor_lib
 from seed_acme.learning import training_loop
@@ -113,6 +115,11 @@ class SingleProcess:
     should_stop: Callable[[], bool] = lambda: False,
   ):
     """should_stop: asked every second while a step waits for replay; the step then ends."""
+    # Nobody waits for a batch here, so all training environments may share one.
+    self._rows_together = config.inference.batch_size or sizes.num_training_environments(config)
+    config = dataclasses.replace(
+      config, inference=dataclasses.replace(config.inference, batch_size=self._rows_together)
+    )
     self._config = config
     self._should_stop = should_stop
     self._failure: BaseException | None = None  # of another thread
@@ -162,14 +169,40 @@ class SingleProcess:
 
   def step(self) -> None:
     """One step of every actor that need not wait, then all the updates there is data for."""
+    acting, waiting_channels = [], []
     for actor, channels in zip(self.actors, self._channels):
       # All are asked: what a request finishes is handed on when it is held.
       held = [self._holds(channel.waiting()) for channel in channels]
       if not any(held):
-        actor.step()
-      while self.writer.has_item():
-        if not self._write_one_item():
-          return
+        acting.append(actor)
+        waiting_channels += channels
+    self._answer(waiting_channels)
+    for actor in acting:
+      actor.step()
+    while self.writer.has_item():
+      if not self._write_one_item():
+        return
+
+  def _answer(self, channels: Sequence[actor_lib.LocalChannel]) -> None:
+    """Answers what waits in as few batches as may be: a call costs as much as hundreds of rows."""
+    batch: list[tuple[actor_lib.LocalChannel, types.ActorRequest]] = []
+    num_rows = 0
+    for channel in channels:
+      request = channel.waiting()
+      if request is None:  # before the first step
+        continue
+      if batch and num_rows + request.env_ids.size > self._rows_together:
+        self._answer_batch(batch)
+        batch, num_rows = [], 0
+      batch.append((channel, request))
+      num_rows += request.env_ids.size
+    if batch:
+      self._answer_batch(batch)
+
+  def _answer_batch(self, batch: list[tuple[actor_lib.LocalChannel, types.ActorRequest]]) -> None:
+    replies = self.server.step([request for _, request in batch])
+    for (channel, _), reply in zip(batch, replies):
+      channel.answer(reply)
 
   def _holds(self, request: types.ActorRequest | None) -> bool:
     return request is not None and self.server.hold_back(request)

@@ -130,22 +130,30 @@ def new_run_ids(seed: int | None, env_ids: np.ndarray) -> np.ndarray:
 
 
 class LocalChannel:
-  """The single-process program's channel: the server is called where it stands."""
+  """The single-process program's channel: the server is called where it stands.
+
+  Unless the program has answered the request before, along with those of other channels.
+  """
 
   def __init__(self, step: Callable[[list[types.ActorRequest]], list[types.Nest]]):
     """step: `InferenceServer.step`."""
     self._step = step
     self._request: types.ActorRequest | None = None
+    self._reply: types.Nest | None = None
     self._closed = False
 
   def send(self, request: types.ActorRequest) -> None:
-    self._request = request
+    self._request, self._reply = request, None
+
+  def answer(self, reply: types.Nest) -> None:
+    """What the server said to the request that waits."""
+    self._reply = reply
 
   def receive(self) -> types.Nest:
     if self._closed:
       raise core.ChannelClosed
     assert self._request is not None
-    reply = self._step([self._request])[0]
+    reply = self._step([self._request])[0] if self._reply is None else self._reply
     if hasattr(reply, 'reason'):
       raise wire.Refused(reply.reason)
     return reply

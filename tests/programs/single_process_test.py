@@ -156,9 +156,37 @@ def test_the_status_of_a_finished_run(first):
   assert -1 <= status['evaluation_return'] <= 1
   assert 0 <= status['policy_lag_mean'] <= status['policy_lag_max']
   assert status['resumptions'] == 0
-  assert status['inference_batch_size']['max'] == 4  # all environments of one actor
+  assert status['inference_batch_size']['max'] == 8  # all training environments
   assert {'gradient', 'publish', 'sample'} <= status['seconds']['learner'].keys()
   assert {'inference', 'unrolls'} <= status['seconds']['inference'].keys()
+
+
+def _environments_of_batches(monkeypatch, path, **inference):
+  """The environments of each batch that is acted on in a step, after the first one."""
+  config = _config(inference=config_lib.InferenceConfig(**inference))
+  program = single_process.SingleProcess(config, run_directory.create(path))
+  program.step()  # which asks for the first actions
+  batches = []
+  step = program.server.step
+  monkeypatch.setattr(
+    program.server, 'step', lambda requests: batches.append(requests) or step(requests)
+  )
+  program.step()
+  program.close()
+  return [np.concatenate([request.env_ids for request in batch]).tolist() for batch in batches]
+
+
+def test_actors_are_answered_together_and_evaluation_apart(monkeypatch, tmp_path):
+  training, evaluation = list(range(8)), [8, 9]
+  assert _environments_of_batches(monkeypatch, tmp_path / 'all') == [training, evaluation]
+
+
+@pytest.mark.parametrize('batch_size, expected', [(4, 3), (7, 2), (10, 1), (1, 3)])
+def test_a_batch_of_actors_has_no_more_rows_than_configured(
+  monkeypatch, tmp_path, batch_size, expected
+):
+  batches = _environments_of_batches(monkeypatch, tmp_path / 'run', batch_size=batch_size)
+  assert len(batches) == expected and sum(batches, []) == list(range(10))
 
 
 def test_the_last_checkpoint_is_of_the_last_update(first):

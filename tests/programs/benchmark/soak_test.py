@@ -102,6 +102,7 @@ def test_a_run_is_watched_process_by_process():
   config = registry.load('bench_catch_mlp')
   config = dataclasses.replace(
     config,
+    num_actors=2,
     environments_per_actor=32,
     agent=dataclasses.replace(config.agent, batch_size=32),
     replay=dataclasses.replace(config.replay, queue_size=64, unrolls_per_item=8),
