@@ -48,7 +48,9 @@ def _run_single_process(
   descriptors.prepare()
   processes.configure_tensorflow(config.learner.tensorflow_threads)
   from seed_acme.programs import single_process  # TensorFlow is configured before it loads
+  from seed_acme.utils import devices
 
+  devices.configure(config.learner)
   single_process.run(config, run_dir, should_stop=lambda: stopped)
 
 

@@ -16,6 +16,7 @@ from seed_acme import config as config_lib
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.acting import actor as actor_lib
+from seed_acme.inference import server as server_lib
 from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
 from seed_acme.programs.nodes import actors
@@ -136,7 +137,8 @@ class SingleProcess:
     )
     files.write_json(run_dir.addresses, {'replay': side.replay_address})
     self.writer, self.counters = side.writer, side.counters
-    self.server, self.loop = side.server, side.loop
+    self.servers, self.statistics = side.servers, side.statistics
+    self.loop = side.loop
     self.replay_address = side.replay_address
     self._memory, self._prefetcher, self._account = side.memory, side.prefetcher, side.account
     self._turns: _QueueTurns | _MemoryTurns = (
@@ -153,8 +155,8 @@ class SingleProcess:
   def _make_actor(self, index: int) -> actor_lib.Actor:
     channels: list[actor_lib.LocalChannel] = []
 
-    def connect(_: np.ndarray) -> actor_lib.LocalChannel:
-      channels.append(actor_lib.LocalChannel(self.server.step))
+    def connect(env_ids: np.ndarray) -> actor_lib.LocalChannel:
+      channels.append(actor_lib.LocalChannel(self._server_of(env_ids).step))
       return channels[-1]
 
     self._channels.append(channels)
@@ -185,27 +187,29 @@ class SingleProcess:
 
   def _answer(self, channels: Sequence[actor_lib.LocalChannel]) -> None:
     """Answers what waits in as few batches as may be: a call costs as much as hundreds of rows."""
-    batch: list[tuple[actor_lib.LocalChannel, types.ActorRequest]] = []
-    num_rows = 0
-    for channel in channels:
-      request = channel.waiting()
-      if request is None:  # before the first step
-        continue
-      if batch and num_rows + request.env_ids.size > self._rows_together:
-        self._answer_batch(batch)
-        batch, num_rows = [], 0
-      batch.append((channel, request))
-      num_rows += request.env_ids.size
-    if batch:
-      self._answer_batch(batch)
-
-  def _answer_batch(self, batch: list[tuple[actor_lib.LocalChannel, types.ActorRequest]]) -> None:
-    replies = self.server.step([request for _, request in batch])
-    for (channel, _), reply in zip(batch, replies):
-      channel.answer(reply)
+    for server in self.servers:
+      batch: list[actor_lib.LocalChannel] = []
+      requests: list[types.ActorRequest] = []
+      for channel in channels:
+        request = channel.waiting()  # None before the first step
+        if request is None or self._server_of(request.env_ids) is not server:
+          continue
+        num_rows = sum(r.env_ids.size for r in requests) + request.env_ids.size
+        if requests and num_rows > self._rows_together:
+          _answer_batch(server, batch, requests)
+          batch, requests = [], []
+        batch.append(channel)
+        requests.append(request)
+      if requests:
+        _answer_batch(server, batch, requests)
 
   def _holds(self, request: types.ActorRequest | None) -> bool:
-    return request is not None and self.server.hold_back(request)
+    return request is not None and self._server_of(request.env_ids).hold_back(request)
+
+  def _server_of(self, env_ids: np.ndarray) -> server_lib.InferenceServer:
+    """That of the actor which has these environments."""
+    number = len(self.servers)
+    return self.servers[sizes.inference_device(self._config, int(env_ids[0]), number)]
 
   def _write_one_item(self) -> bool:
     """And all the updates that it allows; whether the run goes on."""
@@ -256,3 +260,12 @@ class SingleProcess:
       actor.close()
     self.loop.close()
     self._cleanup.close()
+
+
+def _answer_batch(
+  server: server_lib.InferenceServer,
+  channels: Sequence[actor_lib.LocalChannel],
+  requests: Sequence[types.ActorRequest],
+) -> None:
+  for channel, reply in zip(channels, server.step(requests)):
+    channel.answer(reply)

@@ -150,10 +150,9 @@ class ReplayConfig:
   unrolls_per_item: unrolls stored as one Reverb item, which costs less for small
     observations; divides the batch size. A replay memory needs 1.
   writer_backlog: finished unrolls waiting for the writer before actors wait; 0 = one batch.
-  prefetch_batches: batches prepared before the learner asks for them. Reverb itself holds one
-    item more under way, or one batch more if it runs in a process of its own. 0 = a batch is
-    prepared when the learner asks for it, which gives the least policy lag; Reverb then holds
-    one item under way.
+  prefetch_batches: batches prepared before the learner asks for them; 0 = none, which gives the
+    least policy lag. Reverb itself holds one item more under way, or one batch more if batches are
+    prepared and it runs in a process of its own.
   separate_process: give Reverb a node of its own.
   port: of the Reverb server; 0 = any free one.
   """
@@ -199,8 +198,7 @@ class ActorConfig:
   step_timeout_s: after this long in one step of a group of environments they count as hung, and
     the worker is ended and started anew; 0 = no limit.
   reset_timeout_s: the same of making them, of a reset, and of a step in which an episode begins.
-    Simulators that start a program or load a level take up to two minutes, more on a busy
-    machine, and those of a group begin one after the other.
+    Simulators take up to two minutes to start, and those of a group begin one after the other.
   python: path of the interpreter that environments run under, 3.10 to 3.13; '' = that of the
     learner. It needs numpy, grpcio, dm-env and dm-tree, and what the environments need
     (`seed-acme actor-env` makes one).
@@ -248,21 +246,23 @@ class CheckpointConfig:
 class LearnerConfig:
   """The learner's process.
 
-  tensorflow_threads: threads of TensorFlow's operations; 1 costs the fewest CPU-seconds on
-    small networks. Inference and training share them, so convolutions want 2 (the Atari
-    configurations): docs/performance.md. 0 = TensorFlow's choice.
+  tensorflow_threads: threads of TensorFlow's operations, which training and inference share; 1
+    costs least on small networks, convolutions want 2 (docs/performance.md). 0 = TensorFlow's own.
   log_period_s: seconds between two rows of the logs.
-  xla: compile the gradient step, which takes some seconds at the first update. Nearly twice as
-    fast on small dense networks; it saves nothing with a loss that sorts, and an LSTM cannot be
-    compiled.
-  logger: what gets each row of metrics beside metrics.csv and TensorBoard: wandb, mlflow, or
-    `package.module:factory`, your own function `factory(config, run_dir)` that returns a
-    `core.Logger`; '' = none.
+  xla: compile the gradient step: some seconds at first, then up to twice as fast on small dense
+    networks. It saves nothing with a loss that sorts, and an LSTM cannot be compiled.
+  training_devices: those that train, by names (`gpu:0,gpu:1`) or how many of the GPUs; '' = those
+    that do not act, or what there is (docs/scaling.md).
+  inference_devices: those that act; '' = the last GPU, or those that do not train.
+  logger: beside metrics.csv and TensorBoard: wandb, mlflow, or `package.module:factory`, your own
+    function `factory(config, run_dir)` that returns a `core.Logger`; '' = none.
   """
 
   tensorflow_threads: int = 1
   log_period_s: float = 1.0
   xla: bool = False
+  training_devices: str = ''
+  inference_devices: str = ''
   logger: str = ''
 
 

@@ -7,6 +7,7 @@ import math
 from seed_acme import config as config_lib
 from seed_acme import sizes
 from seed_acme import types
+from seed_acme.checks import device_names
 from seed_acme.checks import field_types
 from seed_acme.checks import numbers
 
@@ -46,6 +47,7 @@ def validate(config: config_lib.ExperimentConfig) -> None:
       "the learner's Python only; set transport.kind auto or grpc"
     )
   _check_network(config)
+  _check_devices(config)
   batch_size = sizes.inference_batch_size(config)
   if batch_size > sizes.num_environments(config):
     raise types.UserError(
@@ -73,6 +75,30 @@ def _check_network(config: config_lib.ExperimentConfig) -> None:
     raise types.UserError(
       "learner.xla (True) cannot compile network.core 'lstm', whose gradient "
       'is one fused operation: set it to False'
+    )
+
+
+def _check_devices(config: config_lib.ExperimentConfig) -> None:
+  """What can be said before it is known which devices there are."""
+  learner = config.learner
+  training, inference = (
+    device_names.number_of(device_names.parse(getattr(learner, field), f'learner.{field}'))
+    for field in ('training_devices', 'inference_devices')
+  )
+  if training > config.agent.batch_size:
+    raise types.UserError(
+      f'learner.training_devices ({learner.training_devices}) are more than the unrolls of '
+      f'agent.batch_size ({config.agent.batch_size}), which they share: change one of them'
+    )
+  if training > 1 and learner.xla:
+    raise types.UserError(
+      f'learner.xla (True) compiles for one device; learner.training_devices '
+      f'({learner.training_devices}) are several: change one of them'
+    )
+  if inference > config.num_actors:
+    raise types.UserError(
+      f'learner.inference_devices ({learner.inference_devices}) are more than num_actors '
+      f'({config.num_actors}), which are dealt out over them: change one of them'
     )
 
 

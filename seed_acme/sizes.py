@@ -17,10 +17,24 @@ def num_environments(config: config_lib.ExperimentConfig) -> int:
 
 def inference_batch_size(config: config_lib.ExperimentConfig) -> int:
   """Rows at which the server runs a batch without waiting for the time-out."""
+  return inference_batch_size_on(config, 0, 1)
+
+
+def inference_batch_size_on(
+  config: config_lib.ExperimentConfig, device: int, num_devices: int
+) -> int:
+  """The same of one of several inference devices: half of the environments that are its own."""
   if config.inference.batch_size:
     return config.inference.batch_size
-  num_groups = config.num_actors * config.actor.environment_groups
-  return num_training_environments(config) // min(2, num_groups)
+  num_actors = len(range(device, config.num_actors, num_devices))
+  num_groups = num_actors * config.actor.environment_groups
+  return num_actors * config.environments_per_actor // min(2, num_groups)
+
+
+def inference_device(config: config_lib.ExperimentConfig, env_id: int, num_devices: int) -> int:
+  """Which inference device an environment belongs to: that of its actor, dealt out in turn."""
+  actor = min(env_id // config.environments_per_actor, config.num_actors)  # the last one evaluates
+  return actor % num_devices
 
 
 def unroll_rows(agent: config_lib.AgentConfig) -> int:

@@ -47,9 +47,9 @@ def _start(config, folder):
   saved_config.save(config, run.config)
   program = single_process.SingleProcess(config, run)
   episodes = (
-    program.server.evaluation_episodes
+    program.statistics.evaluation_episodes
     if config.num_evaluation_environments
-    else program.server.training_episodes
+    else program.statistics.training_episodes
   )
   return program, episodes
 

@@ -37,7 +37,7 @@ def _train(config, folder, target, max_steps):
   with graph_function.serial_execution():
     while best < target and program.counters.snapshot().agent_steps < max_steps:
       program.step()
-      window = program.server.training_episodes.summary()
+      window = program.statistics.training_episodes.summary()
       if window.num_episodes >= 100:
         best = max(best, window.score)
   program.close()
@@ -52,7 +52,7 @@ def _last_score(config, folder):
   with graph_function.serial_execution():
     while program.counters.snapshot().agent_steps < config.total_steps:
       program.step()
-  score = program.server.training_episodes.summary().score
+  score = program.statistics.training_episodes.summary().score
   program.close()
   return score
 

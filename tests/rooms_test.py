@@ -188,6 +188,7 @@ _OF_NO_MODULE = {
   'programs': [  # whole programs
     'actor_failure',
     'atari_processes',
+    'devices',
     'evaluate',
     'finished_run',
     'learner_failure',

@@ -19,6 +19,7 @@ from seed_acme.agents import registry
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import training_loop
@@ -29,16 +30,24 @@ from seed_acme.loggers import tensorboard
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.utils import counting
+from seed_acme.utils import devices as devices_lib
 
 
 @dataclasses.dataclass(frozen=True)
 class Acting:
-  """What computes actions: the specification, the policy and where its weights come from."""
+  """What computes actions: the specification, a policy for each inference device, and where their
+  weights come from."""
 
   spec: types.EnvironmentSpec
   agent: agent_lib.Agent
-  policy: policy_lib.Policy
+  policies: tuple[policy_lib.Policy, ...]
   published: policy_lib.PublishedVariables
+  devices: devices_lib.Devices
+
+  @property
+  def policy(self) -> policy_lib.Policy:
+    """That of the first inference device; the others differ in nothing but the device."""
+    return self.policies[0]
 
   def example_unroll(self, config: config_lib.ExperimentConfig) -> types.Unroll:
     """A numpy unroll of the right shapes."""
@@ -46,57 +55,76 @@ class Acting:
 
 
 def make_acting(
-  config: config_lib.ExperimentConfig, activity: activity_lib.Activity | None = None
+  config: config_lib.ExperimentConfig,
+  activity: activity_lib.Activity | None = None,
+  devices: devices_lib.Devices | None = None,
 ) -> Acting:
   """Builds one environment for its specification, and the network that acts.
 
-  activity: where it says that an environment is being made, for whoever watches.
+  activity: where it says that an environment is being made, for whoever watches. devices: of a
+  learner; None = where TensorFlow places things by itself.
   """
+  devices = devices or devices_lib.default()
   activity = activity or activity_lib.Activity()
   activity.begin(activity_lib.Doing.MAKING)
   spec = environments.environment_spec(config)
   activity.begin(activity_lib.Doing.STARTING)
   agent = registry.get(config.agent.agent)(spec, config.network, config.agent)
   published = policy_lib.PublishedVariables()
-  return Acting(spec, agent, policy_lib.Policy(spec, agent.acting, published), published)
+  policies = []
+  for device in devices.inference:
+    with devices_lib.scope(device):
+      policies.append(policy_lib.Policy(spec, agent.acting, published))
+  return Acting(spec, agent, tuple(policies), published, devices)
 
 
 def make_learner(config: config_lib.ExperimentConfig, acting: Acting) -> learner_lib.Learner:
   """The learner with a network of its own, initialised from the seed."""
   tf.random.set_seed(config.seed)
-  return learner_lib.Learner(
-    acting.agent,
-    published=acting.policy.variables_read,
-    total_steps=config.total_steps,
-    seed=config.seed,
-    xla=config.learner.xla,
-  )
+  devices = acting.devices.training
+  with devices_lib.scope(devices[0]):
+    return learner_lib.Learner(
+      acting.agent,
+      published=acting.policy.variables_read,
+      total_steps=config.total_steps,
+      seed=config.seed,
+      xla=config.learner.xla,
+      devices=devices,
+    )
 
 
-def make_inference_server(
+def make_inference_servers(
   config: config_lib.ExperimentConfig,
   acting: Acting,
   sink: core.UnrollSink,
   counters: counting.Counters,
-) -> server_lib.InferenceServer:
-  """The inference server, handing finished unrolls to `sink`."""
-  quota = None
-  if config.inference.strictly_on_policy:
-    quota = step_quota.StepQuota(
-      sizes.num_training_environments(config), sizes.unrolls_per_update(config)
+  statistics: server_statistics.ServerStatistics,
+) -> tuple[server_lib.InferenceServer, ...]:
+  """One for each inference device, handing finished unrolls to `sink`."""
+  return tuple(
+    server_lib.InferenceServer(
+      spec=acting.spec,
+      policy=policy,
+      num_training=sizes.num_training_environments(config),
+      num_environments=sizes.num_environments(config),
+      unroll_length=config.agent.unroll_length,
+      overlap=config.agent.overlap,
+      batch_size=sizes.inference_batch_size_on(config, device, len(acting.policies)),
+      seed=config.seed,
+      sink=sink,
+      counters=counters,
+      quota=_make_quota(config),
+      statistics=statistics,
     )
-  return server_lib.InferenceServer(
-    spec=acting.spec,
-    policy=acting.policy,
-    num_training=sizes.num_training_environments(config),
-    num_environments=sizes.num_environments(config),
-    unroll_length=config.agent.unroll_length,
-    overlap=config.agent.overlap,
-    batch_size=sizes.inference_batch_size(config),
-    seed=config.seed,
-    sink=sink,
-    counters=counters,
-    quota=quota,
+    for device, policy in enumerate(acting.policies)
+  )
+
+
+def _make_quota(config: config_lib.ExperimentConfig) -> step_quota.StepQuota | None:
+  if not config.inference.strictly_on_policy:
+    return None
+  return step_quota.StepQuota(
+    sizes.num_training_environments(config), sizes.unrolls_per_update(config)
   )
 
 
@@ -104,7 +132,7 @@ def make_training_loop(
   config: config_lib.ExperimentConfig,
   run: run_directory.RunDirectory,
   acting: Acting,
-  server: server_lib.InferenceServer,
+  inference: server_statistics.ServerStatistics,
   counters: counting.Counters,
   memory: core.ReplayMemory | None,
 ) -> training_loop.TrainingLoop:
@@ -114,7 +142,7 @@ def make_training_loop(
     config,
     run,
     learner=make_learner(config, acting),
-    server=server,
+    inference=inference,
     published=acting.published,
     counters=counters,
     csv=csv,

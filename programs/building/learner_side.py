@@ -7,8 +7,10 @@ import contextlib
 from typing import NamedTuple
 
 from seed_acme import config as config_lib
+from seed_acme import sizes
 from seed_acme.acting import activity as activity_lib
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.learning import training_loop
 from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
@@ -19,6 +21,7 @@ from seed_acme.replay import memory as memory_lib
 from seed_acme.replay import writer as writer_lib
 from seed_acme.storage import run_directory
 from seed_acme.utils import counting
+from seed_acme.utils import devices as devices_lib
 from seed_acme.utils import waiting
 
 
@@ -30,7 +33,8 @@ class LearnerSide(NamedTuple):
   memory: memory_lib.ReplayMemory | None
   writer: writer_lib.ReplayWriter
   counters: counting.Counters
-  server: server_lib.InferenceServer
+  servers: tuple[server_lib.InferenceServer, ...]
+  statistics: server_statistics.ServerStatistics
   loop: training_loop.TrainingLoop
   prefetcher: dataset_lib.Prefetcher
   account: account_lib.Account
@@ -56,7 +60,7 @@ def make(
   waits.start()
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
-  acting = build.make_acting(config, activity)
+  acting = build.make_acting(config, activity, devices_lib.choose(config))
   items = None
   if replay_address is None:
     if not config.agent.replay_spec().is_memory:
@@ -70,13 +74,14 @@ def make(
   writer = build_replay.make_writer(config, acting, replay_address, memory, items)
   cleanup.callback(writer.stop)
   counters = counting.Counters()
-  server = build.make_inference_server(config, acting, writer, counters)
-  loop = build.make_training_loop(config, run_dir, acting, server, counters, memory)
+  statistics = server_statistics.ServerStatistics(sizes.num_environments(config))
+  servers = build.make_inference_servers(config, acting, writer, counters, statistics)
+  loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory)
   loop.restore()
   prefetcher, account = build_replay.make_samples(
     config, replay_address, writer, num_ahead, on_failure, items
   )
   loop.watch_replay(writer.timer, account)
   return LearnerSide(
-    acting, replay_address, memory, writer, counters, server, loop, prefetcher, account
+    acting, replay_address, memory, writer, counters, servers, statistics, loop, prefetcher, account
   )

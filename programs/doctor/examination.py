@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple
 from packaging import requirements
 
 from seed_acme.checks import extras
+from seed_acme.programs.doctor import graphics
 
 State = Literal['ok', 'warning', 'wrong']
 _GIB = 2**30
@@ -39,7 +40,8 @@ _IMPORTS = {
   'tensorflow': (
     'import json, tensorflow as tf\n'
     'assert float(tf.reduce_sum(tf.ones([2, 2]) @ tf.ones([2, 2]))) == 8\n'
-    'print(json.dumps([d.name for d in tf.config.list_physical_devices("GPU")]))'
+    'gpus = [d.name for d in tf.config.list_physical_devices("GPU")]\n'
+    'print(json.dumps([gpus, tf.test.is_built_with_cuda()]))'
   ),
 }
 # module: (distribution, extra of this package)
@@ -134,11 +136,15 @@ def check_import(name: str, code: str, timeout_s: float = _IMPORT_TIMEOUT_S) -> 
   answer = (process.stdout.strip().splitlines() or [''])[-1]
   if name != 'tensorflow':
     return [Check(f'import {name}', 'ok', answer)]
-  gpus = json.loads(answer)
-  return [
-    Check('import tensorflow', 'ok', 'imports and multiplies'),
-    Check('devices', 'ok', ', '.join(gpus) if gpus else 'CPU only'),
-  ]
+  return [Check('import tensorflow', 'ok', 'imports and multiplies'), _devices(*json.loads(answer))]
+
+
+def _devices(gpus: Sequence[str], is_built_with_cuda: bool) -> Check:
+  if gpus or not graphics.is_there():
+    return Check('devices', 'ok', ', '.join(gpus) if gpus else 'CPU only')
+  unseen = graphics.why_unseen(is_built_with_cuda)
+  detail = f'TensorFlow does not see the GPU that is here: {unseen.reason}'
+  return Check('devices', 'warning', detail, unseen.fix)
 
 
 def _platform() -> list[Check]:

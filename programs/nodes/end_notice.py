@@ -129,7 +129,7 @@ def serve(
   batcher.close()
   spec = environments.environment_spec(config)
   number = sizes.num_environments(config)
-  desk = Desk(batcher, spec, number, sizes.num_training_environments(config), token)
+  desk = Desk(lambda env_id: batcher, spec, number, sizes.num_training_environments(config), token)
   desk.end_run()
   members = joining.Members(shared_settings.by_kind(config), resumptions=0)
   members.end_run(timeout_s=0.0)

@@ -28,6 +28,7 @@ from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.transport import joining
 from seed_acme.transport import transports
+from seed_acme.utils import devices
 from seed_acme.utils import graph_function
 from seed_acme.utils import waiting
 
@@ -50,6 +51,7 @@ def run(
   stop = here.stop
   descriptors.prepare()
   processes.configure_tensorflow(config.learner.tensorflow_threads)
+  devices.configure(config.learner)
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
     with processes.reported_failures(run_dir, 'learner/0', here.log('learner/0')):
@@ -80,8 +82,9 @@ def run(
 class LearnerNodeProcess:
   """Wires the parts and starts the threads; `cleanup` takes them down in reverse order.
 
-  Threads: those of gRPC only carry messages; one reads the sockets of this host and runs
-  `InferenceServer.step`; one writes replay; one fetches samples; the caller's trains.
+  Threads: those of gRPC only carry messages; one for each inference device reads the sockets of
+  its actors on this host and runs `InferenceServer.step`; one writes replay; one fetches samples;
+  the caller's trains.
   """
 
   def __init__(
@@ -113,15 +116,9 @@ class LearnerNodeProcess:
     )
     watch.stop()
     self.loop, self._prefetcher, self._account = side.loop, side.prefetcher, side.account
-    batcher = batching.Batcher(
-      sizes.inference_batch_size(config),
-      config.inference.timeout_ms / 1e3,
-      accepts_training=side.writer.has_room,
-      hold_back=side.server.hold_back,
-    )
-    side.acting.published.watch(batcher.wake)
+    batchers = _make_batchers(config, side)
     self._desk = end_notice.Desk(
-      batcher,
+      lambda env_id: batchers[sizes.inference_device(config, env_id, len(batchers))],
       side.acting.spec,
       sizes.num_environments(config),
       sizes.num_training_environments(config),
@@ -135,22 +132,32 @@ class LearnerNodeProcess:
     if has_actors_beside:
       max_message_bytes = end_notice.max_message_bytes(config, self._desk)
       beside = transports.serve_beside(
-        config.transport, self._desk, batcher.loop, run_dir.path, max_message_bytes
+        config.transport, self._desk, batchers[0].loop, run_dir.path, max_message_bytes
       )
     self.loop.watch_actors(lambda: _actor_records(config, self._desk))
-    self._inference = inference_thread.InferenceThread(side.server, batcher, self._on_failure)
+    self._inference = [
+      inference_thread.InferenceThread(server, batcher, self._on_failure)
+      for server, batcher in zip(side.servers, batchers)
+    ]
     if side.memory is not None:
       side.memory.start(self._on_failure)
       cleanup.callback(side.memory.stop)
-    side.writer.start(on_room=batcher.wake, on_failure=self._on_failure)
+
+    def wake() -> None:
+      for batcher in batchers:
+        batcher.wake()
+
+    side.acting.published.watch(wake)
+    side.writer.start(on_room=wake, on_failure=self._on_failure)
     self._prefetcher.start()
-    self._inference.start()
     cleanup.callback(self._prefetcher.stop)
-    cleanup.callback(self._inference.join)
+    for thread in self._inference:
+      thread.start()
+      cleanup.callback(thread.join)
     for one in (transport, *beside):
       one.start()
       cleanup.callback(one.stop)
-    cleanup.callback(self._inference.stop)  # before: it answers whoever still waits
+    cleanup.callback(self._stop_inference)  # before: it answers whoever still waits
     cleanup.callback(self._dismiss)
     own_host = address.rpartition(':')[0]
     addresses = {'inference': f'{own_host}:{transport.port}', 'replay': side.replay_address}
@@ -163,7 +170,7 @@ class LearnerNodeProcess:
     """After a finished run: tells the actors, and waits for those that have taken part and are
     away. Before Launchpad ends this node, which gives it little time."""
     self._desk.end_run()
-    self._inference.stop()
+    self._stop_inference()
     self._desk.wait_until_heard(
       self._desk.has_come,
       end_notice.PATIENCE_S,
@@ -174,12 +181,16 @@ class LearnerNodeProcess:
       ),
     )
 
+  def _stop_inference(self) -> None:
+    for thread in self._inference:
+      thread.stop()
+
   def _dismiss(self) -> None:
     """After a finished run, tells the other nodes and waits until they have heard it. After any
     other end they wait for the learner to come back."""
     if self._status == training_loop.FINISHED:
       self._desk.end_run()
-      self._inference.stop()
+      self._stop_inference()
       self._desk.wait_until_all_left(_GOODBYE_S)
       self._members.end_run(_GOODBYE_S)
 
@@ -211,6 +222,21 @@ class LearnerNodeProcess:
     if self.loop.is_finished():
       return training_loop.FINISHED
     return training_loop.STOPPED if stop.is_set() else ''
+
+
+def _make_batchers(
+  config: config_lib.ExperimentConfig, side: learner_side.LearnerSide
+) -> list[batching.Batcher]:
+  """One for each inference server."""
+  return [
+    batching.Batcher(
+      sizes.inference_batch_size_on(config, device, len(side.servers)),
+      config.inference.timeout_ms / 1e3,
+      accepts_training=side.writer.has_room,
+      hold_back=server.hold_back,
+    )
+    for device, server in enumerate(side.servers)
+  ]
 
 
 def _actor_records(

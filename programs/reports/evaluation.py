@@ -19,6 +19,7 @@ from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs import registry as suites
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.learning import saved_variables
 from seed_acme.programs.building import build
 from seed_acme.programs.reports import episode_tally
@@ -220,6 +221,7 @@ def _timesteps(
     sink=_NoReplay(),
     counters=counters,
     quota=None,
+    statistics=server_statistics.ServerStatistics(size),
   )
   ids = np.arange(size, dtype=np.int32)
   run_ids = actor_lib.new_run_ids(seed, ids)

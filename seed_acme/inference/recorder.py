@@ -8,6 +8,7 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.inference import episodes
 from seed_acme.inference import rows as rows_lib
+from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
 from seed_acme.inference import unrolls as unrolls_lib
 from seed_acme.utils import counting
@@ -26,9 +27,9 @@ class Recorder:
     sink: core.UnrollSink,
     counters: counting.Counters,
     num_training: int,
-    num_environments: int,
     frames_per_step: int,
     quota: step_quota.StepQuota | None,
+    statistics: server_statistics.ServerStatistics,
   ):
     self._unrolls = unrolls
     self._sink = sink
@@ -36,14 +37,14 @@ class Recorder:
     self._num_training = num_training
     self._frames_per_step = frames_per_step
     self._quota = quota
-    self.training_episodes = episodes.EpisodeStatistics(num_environments)
-    self.evaluation_episodes = episodes.EpisodeStatistics(num_environments)
+    self._training_episodes = statistics.training_episodes
+    self._evaluation_episodes = statistics.evaluation_episodes
 
   def reset(self, env_ids: np.ndarray) -> None:
     """Drops the open episodes and partial unrolls of these environments."""
     self._unrolls.reset(env_ids[env_ids < self._num_training])
-    self.training_episodes.reset(env_ids)
-    self.evaluation_episodes.reset(env_ids)
+    self._training_episodes.reset(env_ids)
+    self._evaluation_episodes.reset(env_ids)
 
   def record(self, env_ids: np.ndarray, acted: rows_lib.ActedRows, version: int) -> None:
     """One row of each environment, `[N, ...]`, acted on with weights of this version."""
@@ -52,13 +53,13 @@ class Recorder:
       return
     is_training = ~acted.is_evaluation
     evaluated = nests.map_arrays(lambda x: x[acted.is_evaluation], acted)
-    _add_episodes(self.evaluation_episodes, env_ids[acted.is_evaluation], evaluated)
+    _add_episodes(self._evaluation_episodes, env_ids[acted.is_evaluation], evaluated)
     if is_training.any():
       trained = nests.map_arrays(lambda x: x[is_training], acted)
       self._record_training(env_ids[is_training], trained, version)
 
   def _record_training(self, env_ids: np.ndarray, acted: rows_lib.ActedRows, version: int) -> None:
-    num_ended = _add_episodes(self.training_episodes, env_ids, acted)
+    num_ended = _add_episodes(self._training_episodes, env_ids, acted)
     if num_ended:
       self._counters.add(episodes=num_ended)
     self.append(env_ids, acted.inputs, acted.outputs, acted.entering_state, version)

@@ -12,17 +12,16 @@ import tree
 from seed_acme import core
 from seed_acme import types
 from seed_acme.inference import batching
-from seed_acme.inference import episodes
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import recorder as recorder_lib
 from seed_acme.inference import rows as rows_lib
+from seed_acme.inference import server_statistics
 from seed_acme.inference import slots as slots_lib
 from seed_acme.inference import step_quota
 from seed_acme.inference import turns
 from seed_acme.inference import unrolls as unrolls_lib
 from seed_acme.utils import counting
 from seed_acme.utils import nests
-from seed_acme.utils import timing
 
 
 class _ToRecord(NamedTuple):
@@ -61,8 +60,12 @@ class InferenceServer:
     sink: core.UnrollSink,
     counters: counting.Counters,
     quota: step_quota.StepQuota | None,
+    statistics: server_statistics.ServerStatistics,
   ):
-    """quota: None = environments never wait for the learner, see `hold_back`."""
+    """quota: None = environments never wait for the learner, see `hold_back`.
+
+    statistics: may be those of several servers, which have different environments.
+    """
     self._policy = policy
     self._num_environments = num_environments
     self._batch_size = batch_size
@@ -76,7 +79,7 @@ class InferenceServer:
       tree.map_structure(lambda x: x[0], initial_state),
     )
     self._recorder = recorder_lib.Recorder(
-      unrolls, sink, counters, num_training, num_environments, spec.frames_per_step, quota
+      unrolls, sink, counters, num_training, spec.frames_per_step, quota, statistics
     )
     self._read_inputs = rows_lib.InputReader(
       self.slots, counters, num_training, num_environments, policy.num_uniforms
@@ -88,17 +91,8 @@ class InferenceServer:
         quota, self.slots, unrolls, self._recorder, self._read_inputs, policy, num_training
       )
     )
-    self.timer = timing.PhaseTimer()
-    self.batch_sizes = timing.Latencies()
-    self.latencies_s = timing.Latencies()
-
-  @property
-  def training_episodes(self) -> episodes.EpisodeStatistics:
-    return self._recorder.training_episodes
-
-  @property
-  def evaluation_episodes(self) -> episodes.EpisodeStatistics:
-    return self._recorder.evaluation_episodes
+    self.statistics = statistics
+    self.timer = statistics.new_timer()
 
   def step(self, requests: Sequence[types.ActorRequest]) -> list[batching.Reply]:
     """`answer` and `record` in one."""
@@ -172,7 +166,7 @@ class InferenceServer:
       if acted.is_evaluation.size > num_rows:  # drops the padding
         acted, new_state = nests.map_arrays(lambda x: x[:num_rows], (acted, new_state))
       self.slots.write(rows.env_ids, rows.request_numbers, acted.outputs.action, new_state)
-    self.batch_sizes.add(num_rows)
+    self.statistics.batch_sizes.add(num_rows)
     return _ToRecord(rows.env_ids, acted, version)
 
   def _reset_new_runs(self, rows: rows_lib.Rows) -> None:

@@ -56,7 +56,7 @@ class InferenceThread:
     with self._server.timer.phase('reply'):
       for pending, reply in zip(batch, answered.replies):
         pending.answer(reply)
-        self._server.latencies_s.add(pending.age_s())
+        self._server.statistics.latencies_s.add(pending.age_s())
     self._server.record(answered)  # while the actors step their environments
 
   def _run(self) -> None:

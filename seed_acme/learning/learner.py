@@ -17,6 +17,7 @@ from seed_acme import types
 from seed_acme.learning import metrics as metrics_lib
 from seed_acme.learning import objectives as objectives_lib
 from seed_acme.learning import saved_variables
+from seed_acme.utils import data_parallel
 from seed_acme.utils import graph_function
 
 
@@ -51,11 +52,13 @@ class Learner:
     total_steps: int,
     seed: int,
     xla: bool,
+    devices: Sequence[str],
   ):
     """published: which of the acting network's variables inference reads, in its order.
 
     total_steps: agent steps of the whole run. seed: of keys and of shuffling. xla: compile the
-    gradient step.
+    gradient step. devices: to train on, see `utils.data_parallel`; made within the scope of the
+    first.
     """
     self._network = agent.acting.make()
     self._learning = agent.make_learning(self._network)
@@ -67,6 +70,7 @@ class Learner:
     self._total_steps = total_steps
     self._seed = seed
     self._xla = xla
+    self._devices = tuple(devices)
     self._published = [self._network.variables[i] for i in published]
     self._copy = graph_function.GraphFunction(
       lambda: tuple(tf.identity(v) for v in self._published), ()
@@ -106,7 +110,7 @@ class Learner:
   ) -> tuple[dict[str, float], np.ndarray | None]:
     arguments = (sample, self._key(0), progress, rates, np.int64(self.num_updates))
     if self._whole is None:
-      self._whole = compiled(self._whole_step, arguments, self._xla)
+      self._whole = self._compiled(self._whole_step, arguments, self._xla)
     numbers, priorities = self._whole(*arguments)
     return self._metrics('whole', numbers), priorities[0].numpy() if priorities else None
 
@@ -165,7 +169,7 @@ class Learner:
 
     arguments = (sample, key, num_updates)
     if is_first not in self._prepare:
-      self._prepare[is_first] = compiled(prepare, arguments)
+      self._prepare[is_first] = self._compiled(prepare, arguments)
     return self._prepare[is_first](*arguments)
 
   def _learnt(
@@ -185,13 +189,13 @@ class Learner:
 
     arguments = (batch, indices, key, progress, rates)
     if self._learn is None:
-      self._learn = compiled(learn, arguments, self._xla)
+      self._learn = self._compiled(learn, arguments, self._xla)
     return self._learn(*arguments)
 
   def _finished(self, sample: types.Sample, num_updates: np.int64) -> tf.Tensor:
     arguments = (sample, num_updates)
     if self._finish is None:
-      self._finish = compiled(
+      self._finish = self._compiled(
         lambda *arguments: self._stacked('finish', self._finishing(*arguments)), arguments
       )
     return self._finish(*arguments)
@@ -221,6 +225,14 @@ class Learner:
     if self._learning.after_update is not None:
       self._learning.after_update(num_updates + 1)
     return {} if self._learning.finish is None else self._learning.finish(sample)
+
+  def _compiled(
+    self, function: Callable[..., types.Nest], arguments: tuple[types.Nest, ...], xla: bool = False
+  ) -> graph_function.GraphFunction:
+    """`function` traced for arguments of these shapes, on the training devices."""
+    specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
+    with data_parallel.on_devices(self._devices):
+      return graph_function.GraphFunction(function, specs, xla)
 
   def _key(self, gradient_step: int) -> np.ndarray:
     """`[2]` int32, the same for the same seed, update and gradient step."""
@@ -278,12 +290,3 @@ class Learner:
       for i, variable in enumerate(stepper.optimizer.variables):
         named[f'{saved_variables.OPTIMIZER}/{objective}/{i:03d}/{variable.name}'] = variable
     return named
-
-
-def compiled(
-  function: Callable[..., types.Nest], arguments: tuple[types.Nest, ...], xla: bool = False
-) -> graph_function.GraphFunction:
-  """`function` traced for arguments of these shapes."""
-  return graph_function.GraphFunction(
-    function, tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments), xla
-  )

@@ -9,7 +9,7 @@ from typing import Any
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme.inference import episodes as episodes_lib
-from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.utils import counting
@@ -23,13 +23,13 @@ class StatusWriter:
     self,
     config: config_lib.ExperimentConfig,
     run: run_directory.RunDirectory,
-    server: server_lib.InferenceServer,
+    inference: server_statistics.ServerStatistics,
     learner_timer: timing.PhaseTimer,
   ):
     self._config = config
     self._run = run
-    self._server = server
-    self._timers = {'learner': learner_timer, 'inference': server.timer}
+    self._inference = inference
+    self._seconds = {'learner': learner_timer.snapshot, 'inference': inference.seconds}
     self._policy_lags = timing.Latencies()
     self._policy_lag_max = 0.0
     self._account: core.UnrollAccount | None = None
@@ -39,7 +39,7 @@ class StatusWriter:
 
   def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
     """Reports the replay writer's time, and what becomes of unrolls."""
-    self._timers['replay_writer'] = writer_timer
+    self._seconds['replay_writer'] = writer_timer.snapshot
     self._account = account
 
   def add_update(self, metrics: dict[str, float]) -> None:
@@ -101,7 +101,7 @@ class StatusWriter:
 
   def _durations(self) -> dict[str, Any]:
     return {
-      'seconds': {name: timer.snapshot() for name, timer in self._timers.items()},
-      'inference_batch_size': self._server.batch_sizes.summary(),
-      'inference_latency_s': self._server.latencies_s.summary(),
+      'seconds': {name: seconds() for name, seconds in self._seconds.items()},
+      'inference_batch_size': self._inference.batch_sizes.summary(),
+      'inference_latency_s': self._inference.latencies_s.summary(),
     }

@@ -18,7 +18,7 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.inference import episodes as episodes_lib
 from seed_acme.inference import policy as policy_lib
-from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import metrics as metrics_lib
 from seed_acme.learning import status as status_lib
@@ -46,7 +46,7 @@ class TrainingLoop:
     run: run_directory.RunDirectory,
     *,
     learner: learner_lib.Learner,
-    server: server_lib.InferenceServer,
+    inference: server_statistics.ServerStatistics,
     published: policy_lib.PublishedVariables,
     counters: counting.Counters,
     csv: csv_file.CsvLogger,
@@ -60,7 +60,7 @@ class TrainingLoop:
     self._config = config
     self._run = run
     self._learner = learner
-    self._server = server
+    self._inference = inference
     self._published = published
     self._counters = counters
     self._csv = csv
@@ -72,7 +72,7 @@ class TrainingLoop:
     self.resumptions = 0
     self._begins_anew_at: int | None = None  # update at which an empty memory was resumed with
     self.timer = timing.PhaseTimer()
-    self._status = status_lib.StatusWriter(config, run, server, self.timer)
+    self._status = status_lib.StatusWriter(config, run, inference, self.timer)
     self._has_trained = False  # in this start
 
   def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
@@ -215,8 +215,8 @@ class TrainingLoop:
 
   def _episodes(self) -> dict[str, episodes_lib.EpisodeStatistics]:
     return {
-      'training': self._server.training_episodes,
-      'evaluation': self._server.evaluation_episodes,
+      'training': self._inference.training_episodes,
+      'evaluation': self._inference.evaluation_episodes,
     }
 
   def _save_replay(self) -> pathlib.Path | None:
@@ -242,7 +242,7 @@ class TrainingLoop:
     now = time.monotonic()
     counts = counts or self._counters.snapshot()
     steps_per_s, updates_per_s = self._per_second(counts, now)
-    recent, episodes = self._server.training_episodes.take_recent(), self._summaries()
+    recent, episodes = self._inference.training_episodes.take_recent(), self._summaries()
     metrics = {
       **{name: float(value) for name, value in counts._asdict().items() if name != 'agent_steps'},
       'time/steps_per_s': steps_per_s,

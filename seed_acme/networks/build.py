@@ -29,6 +29,7 @@ from seed_acme.networks import separate
 from seed_acme.networks import state_functions
 from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
+from seed_acme.utils import data_parallel
 
 _TORSOS: dict[str, Callable[[config_lib.NetworkConfig, types.Nest], torsos.Torso]] = {
   'mlp': lambda config, observation_spec: torsos.MLP(
@@ -82,7 +83,7 @@ def make_actor_critic(
       ),
     )
   _create_and_check(network, config, spec, types.ActorCriticOutput((1, num_policy_params), (1,)))
-  return network
+  return data_parallel.DataParallelNetwork(network)
 
 
 def make_q_network(
@@ -94,7 +95,7 @@ def make_q_network(
     config, spec, heads.DuelingHeads(num_actions, config.head_sizes, _style(config))
   )
   _create_and_check(network, config, spec, types.QOutput((1, num_actions)))
-  return network
+  return data_parallel.DataParallelNetwork(network)
 
 
 def make_state_function(

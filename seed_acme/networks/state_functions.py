@@ -27,6 +27,7 @@ from seed_acme.networks import heads as heads_lib
 from seed_acme.networks import rows as rows_lib
 from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
+from seed_acme.utils import data_parallel
 
 # Keys of a goal environment's observation, in gymnasium's `GoalEnv` form.
 ACHIEVED_GOAL, DESIRED_GOAL = 'achieved_goal', 'desired_goal'
@@ -62,7 +63,8 @@ class StateFunction(snt.Module):
     """Rows `[T, B, ...]` and the state before them -> `[T, B, H]`, and the last state."""
     if self._memory is None:
       return (), state
-    return self._memory.unroll(_without_goals(inputs), state)
+    inputs = _without_goals(inputs)
+    return data_parallel.over_batch(self._memory.unroll, (1, 0), (1, 0), inputs, state)
 
   def __call__(
     self, observation: types.Nest, remembered: types.Nest, action: types.Nest | None = None
@@ -77,9 +79,12 @@ class StateFunction(snt.Module):
     self, observation: types.Nest, remembered: types.Nest, action: types.Nest | None = None
   ) -> tf.Tensor:
     """The same with `[T, B, ...]` -> `[T, B, output_size]`."""
-    like = tf.convert_to_tensor(tree.flatten(observation)[0])
-    merge = lambda nest: tree.map_structure(rows_lib.merge, nest)
-    output = self(merge(observation), merge(remembered), None if action is None else merge(action))
+    rows = (observation, remembered) if action is None else (observation, remembered, action)
+    return data_parallel.over_batch(self._over_rows, (1,) * len(rows), 1, *rows)
+
+  def _over_rows(self, *rows: types.Nest) -> tf.Tensor:
+    like = tf.convert_to_tensor(tree.flatten(rows)[0])
+    output = self(*(tree.map_structure(rows_lib.merge, nest) for nest in rows))
     return rows_lib.split_like(output, like)
 
 

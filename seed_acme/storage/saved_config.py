@@ -51,6 +51,8 @@ MAY_CHANGE_ON_RESUME = frozenset(
     'learner.tensorflow_threads',
     'learner.log_period_s',
     'learner.logger',
+    'learner.training_devices',
+    'learner.inference_devices',
     'checkpoint.period_s',
     'checkpoint.keep',
     'checkpoint.replay',
@@ -59,7 +61,10 @@ MAY_CHANGE_ON_RESUME = frozenset(
 
 # Fields that are younger than the first release, by their class, with what was done before there
 # was a choice. A saved configuration may lack them.
-_ADDED: dict[str, dict[str, Any]] = {'seed_acme.config:NetworkConfig': {'precision': 'float32'}}
+_ADDED: dict[str, dict[str, Any]] = {
+  'seed_acme.config:NetworkConfig': {'precision': 'float32'},
+  'seed_acme.config:LearnerConfig': {'training_devices': '', 'inference_devices': ''},
+}
 
 
 def save(config: config_lib.ExperimentConfig, path: str | os.PathLike[str]) -> None:

@@ -37,6 +37,7 @@ class Session:
   ):
     self.env_ids = env_ids
     self.num_answered = 0
+    self.loop = batcher.loop  # of the thread that answers
     self._batcher = batcher
     self._codec = codec
     self._is_training = min(env_ids) < num_training
@@ -112,14 +113,17 @@ class SessionDesk:
 
   def __init__(
     self,
-    batcher: batching.Batcher,
+    batcher_of: Callable[[int], batching.Batcher],
     spec: types.EnvironmentSpec,
     num_environments: int,
     num_training: int,
     token: str,
   ):
-    """token: shared secret of the run; an actor that cannot show it is turned away."""
-    self._batcher = batcher
+    """batcher_of: which batcher takes the requests of a group, by its first env_id.
+
+    token: shared secret of the run; an actor that cannot show it is turned away.
+    """
+    self._batcher_of = batcher_of
     self._spec = spec
     self._num_environments = num_environments
     self._num_training = num_training
@@ -143,7 +147,8 @@ class SessionDesk:
     them, or held them last, gets a session that is closed: it is the one that was replaced.
     """
     codec, env_ids, start = wire.GroupCodec.check_hello(hello, self._spec, self._num_environments)
-    session = Session(self._batcher, codec, env_ids, self._num_training, lambda: self._run_is_over)
+    batcher = self._batcher_of(min(env_ids))
+    session = Session(batcher, codec, env_ids, self._num_training, lambda: self._run_is_over)
     with self._lock:
       is_stale = any(start < self._starts.get(env_id, start) for env_id in env_ids)
       replaced = [] if is_stale else [s for s in self._sessions if s.env_ids & env_ids]

@@ -1,11 +1,14 @@
 """The learner's end of Unix sockets: read and answered by the thread that acts.
 
 A message so reaches its batch without waking another thread. Nothing here blocks: an actor sends
-one request and waits for its reply, and what a slow reader does not take is kept for it.
+one request and waits for its reply, and what a slow reader does not take is kept for it. Where
+several threads act, one of them takes the calls, and each connection moves to its own thread
+once the actor has said who it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import contextlib
 import functools
 import os
@@ -30,7 +33,8 @@ _BACKLOG = 1024
 class UnixServer:
   """Serves sessions on a socket in the run folder, which only the run's user can open.
 
-  All but `start` and `stop` happens on the thread that waits on `loop`.
+  All but `start` and `stop` happens on the thread that waits on `loop`, and what a connection does
+  after its greeting on the one that answers it.
   """
 
   def __init__(
@@ -44,6 +48,7 @@ class UnixServer:
     self.desk, self.loop, self.max_message_bytes = desk, loop, max_message_bytes
     self._path = path
     self._connections: list[_Connection] = []
+    self._on_empty: Callable[[], None] = lambda: None
     self._listener = _listen(path)
 
   def start(self) -> None:
@@ -58,15 +63,26 @@ class UnixServer:
         self.loop.remove(self._listener.fileno())
       self._listener.close()
       for connection in list(self._connections):
-        connection.close()
-      is_done.set()
+        connection.loop.call(connection.close)
+      self._on_empty = is_done.set
+      self._look_whether_empty()
 
     self.loop.call(end)
     is_done.wait(_STOP_S)
     self._path.unlink(missing_ok=True)
 
   def forget(self, connection: _Connection) -> None:
-    self._connections.remove(connection)
+    """From any thread."""
+
+    def remove() -> None:
+      self._connections.remove(connection)
+      self._look_whether_empty()
+
+    self.loop.call(remove)
+
+  def _look_whether_empty(self) -> None:
+    if not self._connections:
+      self._on_empty()
 
   def _on_caller(self, _: int) -> None:
     with contextlib.suppress(BlockingIOError):
@@ -90,6 +106,7 @@ class _Connection:
 
   def __init__(self, server: UnixServer, caller: socket.socket):
     self.session: sessions.Session | None = None
+    self.loop = server.loop  # until the greeting, then that of the session
     self.accepted_s = time.monotonic()
     self._server = server
     self._socket = caller
@@ -100,14 +117,14 @@ class _Connection:
     self._waits_to_send = False
     self._is_closed = False
     caller.setblocking(False)
-    server.loop.add(caller.fileno(), self._on_ready)
+    self.loop.add(caller.fileno(), self._on_ready)
 
   def close(self) -> None:
     """Safe to call twice."""
     if self._is_closed:
       return
     self._is_closed = True
-    self._server.loop.remove(self._socket.fileno())
+    self.loop.remove(self._socket.fileno())
     self._socket.close()
     self._server.forget(self)
     if self.session is not None:
@@ -148,11 +165,15 @@ class _Connection:
       self._ends_when_sent = True
       self._send(wire.encode_refusal(str(error)))
       return
-    self._send(wire.encode_welcome(desk.instance))
+    if self.session.loop is not self.loop:
+      self.loop.remove(self._socket.fileno())
+      self.loop = self.session.loop
+      self.loop.call(lambda: self.loop.add(self._socket.fileno(), self._on_ready))
+    self.loop.call(functools.partial(self._send, wire.encode_welcome(desk.instance)))
 
   def _reply(self, reply: bytes) -> None:
     """From any thread."""
-    self._server.loop.call(functools.partial(self._send, reply))
+    self.loop.call(functools.partial(self._send, reply))
 
   def _send(self, message: bytes) -> None:
     self._owes_reply = False
@@ -172,7 +193,7 @@ class _Connection:
       self._unsent = b''
     if bool(self._unsent) != self._waits_to_send:
       self._waits_to_send = bool(self._unsent)
-      self._server.loop.expect(self._socket.fileno(), writable=self._waits_to_send)
+      self.loop.expect(self._socket.fileno(), writable=self._waits_to_send)
     if self._ends_when_sent and not self._unsent:
       self.close()
 

@@ -61,7 +61,7 @@ class GraphFunction:
     )
     self._concrete = self._function.get_concrete_function()
     self._captured = self._concrete.captured_inputs
-    self._needs_parallel = not xla and _has_control_flow(self._concrete)
+    self._needs_parallel = not xla and _needs_parallel(self._concrete)
     self._stand_ins = [None] * len(flat_specs) if xla else _stand_ins(self._concrete, flat_specs)
     self._unflatten_output = nests.unflattener(self._output_structure)
 
@@ -91,13 +91,21 @@ class GraphFunction:
     return tuple(position[id(x)] for x in self._captured if id(x) in position)
 
 
-def _has_control_flow(function: Any) -> bool:
+def _needs_parallel(function: Any) -> bool:
+  """Whether the serial executor cannot run it: it has control flow, or several devices, which
+  wait for each other."""
   graph = function.graph.as_graph_def()
   return any(
-    node.op in _CONTROL_FLOW
+    node.op in _CONTROL_FLOW or _is_elsewhere(node.device)
     for nodes in (graph.node, *(f.node_def for f in graph.library.function))
     for node in nodes
   )
+
+
+def _is_elsewhere(device: str) -> bool:
+  """Whether it is another device than the one where arguments are."""
+  spec = tf.DeviceSpec.from_string(device)
+  return spec.device_type is not None and (spec.device_type, spec.device_index) != ('CPU', 0)
 
 
 def _stand_ins(function: Any, specs: Sequence[tf.TensorSpec]) -> list[tf.Tensor | None]:

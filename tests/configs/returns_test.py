@@ -62,7 +62,7 @@ def test_a_whole_run_ends_with_the_return_that_is_named(tmp_path, name, seed):
   with graph_function.serial_execution():
     while not program.loop.is_finished():
       program.step()
-  window = program.server.training_episodes.summary()
+  window = program.statistics.training_episodes.summary()
   program.loop.finish(training_loop.FINISHED)
   program.close()
   assert window.num_episodes == 100

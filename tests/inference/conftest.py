@@ -19,6 +19,7 @@ import tree
 from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
 from seed_acme.utils import counting
 from tests import random_policy
@@ -121,6 +122,7 @@ class StrictRig:
       sink=self.sink,
       counters=self.counters,
       quota=step_quota.StepQuota(self.num_training, unrolls_per_update),
+      statistics=server_statistics.ServerStatistics(self.num_environments),
     )
     self.publish(0)
 

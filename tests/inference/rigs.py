@@ -11,6 +11,7 @@ import tree
 from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
 from seed_acme.utils import counting
 
@@ -60,6 +61,7 @@ class Rig:
       sink=self.sink,
       counters=self.counters,
       quota=quota,
+      statistics=server_statistics.ServerStatistics(NUM_ENVIRONMENTS),
     )
 
   def step(self, *requests: types.ActorRequest) -> list[batching.Reply]:

@@ -75,8 +75,8 @@ def test_evaluation_is_greedy_and_reaches_neither_sink_nor_counters(rig):
   assert greedy != sampled
   assert sum(u.policy_version.shape[0] for u in rig.sink.unrolls) == 9  # of environment 5 alone
   assert rig.counters.snapshot()[:5] == (27, 27 * 4, 0, 1, 0)
-  assert rig.server.training_episodes.summary().num_episodes == 1
-  assert rig.server.evaluation_episodes.summary() == (2, 29 * 2.0, 29 * 0.5, 29)
+  assert rig.server.statistics.training_episodes.summary().num_episodes == 1
+  assert rig.server.statistics.evaluation_episodes.summary() == (2, 29 * 2.0, 29 * 0.5, 29)
 
 
 def test_a_batch_of_evaluation_alone(rig):
@@ -106,7 +106,7 @@ def test_statistics_and_steps_agree_with_a_slow_reference(acting):
         returns.append(sum(r for _, r, _ in run[start + 1 : t + 1]))
         scores.append(sum(s for _, _, s in run[start + 1 : t + 1]))
         lengths.append(t - start)
-  summary = rig.server.training_episodes.take_recent()
+  summary = rig.server.statistics.training_episodes.take_recent()
   assert summary.num_episodes == len(returns) > 30
   assert summary.return_ == pytest.approx(np.mean(returns))
   assert summary.score == pytest.approx(np.mean(scores))

@@ -48,7 +48,7 @@ def test_a_reset_drops_its_open_episode(rig):
   rig.step(rigs.request([0, 1], 1, rigs.M, reward=5))
   rig.step(rigs.request([0, 1], 2, [rigs.F, rigs.M], [2, 1], reward=5))
   rig.step(rigs.request([0, 1], 3, rigs.L, [2, 1], reward=1, score=3))
-  summary = rig.server.training_episodes.take_recent()
+  summary = rig.server.statistics.training_episodes.take_recent()
   assert summary == (2, (3 + 7) / 2, (1 + 11) / 2, (1 + 3) / 2)
 
 
@@ -177,7 +177,7 @@ def test_padding_touches_no_slot(rig):
   rig.step(rigs.request([5, 2, 7], 1))  # padded to 8
   rigs.assert_same(before, rig.state(), [0, 1, 3, 4, 6])
   assert rig.server.slots.row_numbers.tolist() == [1, 1, 2, 1, 1, 2, 1, 2]
-  assert rig.server.batch_sizes.summary()['max'] == 8
+  assert rig.server.statistics.batch_sizes.summary()['max'] == 8
   for number in (2, 3):
     rig.step(rigs.request([2, 5, 7], number))
   assert rig.sink.num_unrolls() == 2  # of 2 and 5, by their fourth rows; 7 evaluates

@@ -77,7 +77,7 @@ class BrokenServer:
   def __init__(self, server: server_lib.InferenceServer):
     self._server = server
     self._num_batches = 0
-    self.timer, self.latencies_s = server.timer, server.latencies_s
+    self.timer, self.statistics = server.timer, server.statistics
 
   def answer(self, requests: list[types.ActorRequest]) -> server_lib.Answered:
     self._num_batches += 1
@@ -107,7 +107,7 @@ def test_the_thread_answers_and_stops(acting):
   late = blocking_request.BlockingRequest(rigs.request([0], 5), True)
   batcher.submit(late)
   assert isinstance(late.wait(), batching.Stopped)
-  assert failures == [] and rig.server.latencies_s.summary()['count'] == 5
+  assert failures == [] and rig.server.statistics.latencies_s.summary()['count'] == 5
 
 
 def test_a_failure_reaches_the_owner_and_nobody_is_left_waiting(acting):
@@ -132,11 +132,11 @@ def test_a_failure_reaches_the_owner_and_nobody_is_left_waiting(acting):
 def test_rows_are_recorded_after_they_are_answered(acting):
   rig = rigs.Rig(acting('none'))
   answered = rig.server.answer([rigs.request([0], 0, rigs.F)])
-  before = rig.server.training_episodes.summary()
+  before = rig.server.statistics.training_episodes.summary()
   rig.server.record(answered)
   rig.server.step([rigs.request([0], 1, rigs.L)])
   assert before.num_episodes == 0
-  assert rig.server.training_episodes.summary().num_episodes == 1
+  assert rig.server.statistics.training_episodes.summary().num_episodes == 1
 
 
 def test_after_the_end_messages_go_on_until_the_thread_is_joined(acting):

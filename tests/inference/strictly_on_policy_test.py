@@ -185,4 +185,4 @@ def test_evaluation_is_never_held(acting, strict_rig, make_group):
   rig.step(played, times=20)
   assert rig.ask(group.request) is None
   assert len(rig.sink.unrolls) == 2
-  assert rig.server.evaluation_episodes.summary().num_episodes > 0
+  assert rig.server.statistics.evaluation_episodes.summary().num_episodes > 0

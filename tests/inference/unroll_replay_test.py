@@ -15,6 +15,7 @@ import tree
 from seed_acme import types
 from seed_acme.envs import vector
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.testing import environments
 from seed_acme.utils import counting
 
@@ -119,6 +120,7 @@ def play(acting, unroll_length: int, overlap: int, num_rounds: int) -> _Played:
     sink=sink,
     counters=counters,
     quota=None,
+    statistics=server_statistics.ServerStatistics(6),
   )
   groups = [_Group([0, 1]), _Group([4, 2, 3]), _Group([5])]
   for i in range(num_rounds):

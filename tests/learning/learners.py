@@ -73,6 +73,7 @@ def linear_learner(loss=linear_loss, total_steps=1000, overlap=0, network=None, 
     total_steps=total_steps,
     seed=1,
     xla=False,
+    devices=['cpu:0'],
   )
 
 
@@ -96,7 +97,9 @@ def vtrace_learner(seed=1, core='none', target_entropy=None, optimizer=None):
   )
   network = made.acting.make()
   published = range(len(network.variables))
-  learner = VtraceLearner(made, published=published, total_steps=1000, seed=seed, xla=False)
+  learner = VtraceLearner(
+    made, published=published, total_steps=1000, seed=seed, xla=False, devices=['cpu:0']
+  )
   learner.initial_state = tf.nest.map_structure(lambda x: x.numpy(), network.initial_state(B))
   return learner
 

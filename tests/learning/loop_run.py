@@ -2,20 +2,18 @@
 
 import dataclasses
 import json
-import types as python_types
 
 import numpy as np
 
 from seed_acme import types
 from seed_acme.configs import registry
-from seed_acme.inference import episodes
 from seed_acme.inference import policy as policy_lib
+from seed_acme.inference import server_statistics
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import training_loop
 from seed_acme.loggers import csv_file
 from seed_acme.storage import run_directory
 from seed_acme.utils import counting
-from seed_acme.utils import timing
 
 
 class Learner:
@@ -73,13 +71,8 @@ class Run:
     self.config = dataclasses.replace(registry.load('catch_vtrace'), **changes)
     self.folder = run_directory.create(path)
     self.learner = Learner()
-    self.server = python_types.SimpleNamespace(
-      timer=timing.PhaseTimer(),
-      training_episodes=episodes.EpisodeStatistics(4),
-      evaluation_episodes=episodes.EpisodeStatistics(4),
-      batch_sizes=timing.Latencies(),
-      latencies_s=timing.Latencies(),
-    )
+    self.inference = server_statistics.ServerStatistics(4)
+    self.inference.new_timer()
     self.published = policy_lib.PublishedVariables()
     self.counters = counting.Counters(clock.monotonic)
     self.csv = csv_file.CsvLogger(self.folder.metrics)
@@ -88,7 +81,7 @@ class Run:
       self.config,
       self.folder,
       learner=self.learner,
-      server=self.server,
+      inference=self.inference,
       published=self.published,
       counters=self.counters,
       csv=self.csv,

@@ -52,7 +52,9 @@ def _learner(critic, losses, *, objectives_of=None, after_update=None, xla=False
     )
 
   agent = agent_lib.Agent(agent_lib.Acting(lambda: policy, None, 0), make_learning)
-  return learner_lib.Learner(agent, published=[0], total_steps=100, seed=seed, xla=xla), policy
+  return learner_lib.Learner(
+    agent, published=[0], total_steps=100, seed=seed, xla=xla, devices=['cpu:0']
+  ), policy
 
 
 def _product(network, batch, key, progress):

@@ -102,6 +102,7 @@ def learner(
     total_steps=total_steps,
     seed=seed,
     xla=xla,
+    devices=['cpu:0'],
   )
 
 

@@ -68,8 +68,8 @@ def test_the_return_of_the_last_100_goes_on_over_a_resumption(tmp_path, clock):
   killed = loop_run.Run(tmp_path, clock)
   killed.loop.restore()
   for _ in range(30):  # of these 120 the first 20 are out of the window
-    killed.end_episodes(killed.server.training_episodes, [1.0, 2.0, 3.0, 4.0])
-  killed.end_episodes(killed.server.evaluation_episodes, [6.0])
+    killed.end_episodes(killed.inference.training_episodes, [1.0, 2.0, 3.0, 4.0])
+  killed.end_episodes(killed.inference.evaluation_episodes, [6.0])
   killed.loop.save()
   run = loop_run.Run(tmp_path, clock)
   run.loop.restore()
@@ -77,7 +77,7 @@ def test_the_return_of_the_last_100_goes_on_over_a_resumption(tmp_path, clock):
   assert run.status()['episode_return_last_100'] == 2.5
   assert run.status()['evaluation_return'] == 6
   assert 'episode/return' not in run.rows()  # none ended since
-  run.end_episodes(run.server.training_episodes, [7.0] * 4)
+  run.end_episodes(run.inference.training_episodes, [7.0] * 4)
   run.loop.log('running')
   assert run.status()['episode_return_last_100'] == (24 * 10 + 28) / 100
 

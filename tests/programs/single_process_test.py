@@ -167,10 +167,9 @@ def _environments_of_batches(monkeypatch, path, **inference):
   program = single_process.SingleProcess(config, run_directory.create(path))
   program.step()  # which asks for the first actions
   batches = []
-  step = program.server.step
-  monkeypatch.setattr(
-    program.server, 'step', lambda requests: batches.append(requests) or step(requests)
-  )
+  (server,) = program.servers
+  step = server.step
+  monkeypatch.setattr(server, 'step', lambda requests: batches.append(requests) or step(requests))
   program.step()
   program.close()
   return [np.concatenate([request.env_ids for request in batch]).tolist() for batch in batches]

@@ -12,6 +12,7 @@ import pytest
 from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.utils import counting
 from tests.transport import cutting_proxy
 from tests.transport import serving
@@ -69,6 +70,7 @@ def test_a_request_repeated_after_a_broken_stream_steps_once(acting, cut):
     sink=_Discard(),
     counters=counting.Counters(),
     quota=None,
+    statistics=server_statistics.ServerStatistics(4),
   )
   lock = threading.Lock()
 

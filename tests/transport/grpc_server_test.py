@@ -44,7 +44,7 @@ HTTP2_GREETING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + b'\0\0\0\4\0\0\0\0\0'
 
 def make_server(max_streams: int) -> grpc_server.GrpcServer:
   desk = sessions.SessionDesk(
-    batching.Batcher(1, 0.0, lambda: True, lambda _: False), SPEC, 4, 4, TOKEN
+    lambda env_id: batching.Batcher(1, 0.0, lambda: True, lambda _: False), SPEC, 4, 4, TOKEN
   )
   server = grpc_server.GrpcServer(
     desk, '127.0.0.1', 0, max_streams, desk.max_message_bytes(2), joining.Members({'actor': {}}, 0)

@@ -95,7 +95,9 @@ class Rig:
     self._num_seen = self._num_waiting = 0
     self._batch_timeout_s = batch_timeout_s
     self.batcher = self._make_batcher()
-    self.desk = sessions.SessionDesk(self.batcher, spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, token)
+    self.desk = sessions.SessionDesk(
+      lambda env_id: self.batcher, spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, token
+    )
     self.members = CountingMembers({'actor': {'seed': '1'}, 'replay': {}}, 2)
     self.transport: Any = None
     self._pool = futures.ThreadPoolExecutor(16)
@@ -182,7 +184,7 @@ class Rig:
     self._holds = False
     self.batcher = self._make_batcher()
     self.desk = sessions.SessionDesk(
-      self.batcher, self.spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, self.token
+      lambda env_id: self.batcher, self.spec, NUM_ENVIRONMENTS, NUM_ENVIRONMENTS, self.token
     )
     self.start()
 

@@ -49,7 +49,7 @@ class Rig:
     self.holds = False
     self._seen = threading.Event()  # a request that waits
     self.batcher = batching.Batcher(batch_size, timeout_s, lambda: self.has_room, self._hold_back)
-    self.desk = sessions.SessionDesk(self.batcher, SPEC, 10, 6, 'secret')
+    self.desk = sessions.SessionDesk(lambda env_id: self.batcher, SPEC, 10, 6, 'secret')
     self._pool = futures.ThreadPoolExecutor(8)
 
   def _hold_back(self, _: types.ActorRequest) -> bool:

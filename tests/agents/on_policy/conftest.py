@@ -164,7 +164,12 @@ def make_learner():
       agent_lib.Acting(lambda: network.acting, None, 0), lambda acting: learning
     )
     return learner_lib.Learner(
-      agent, published=range(len(network.acting.variables)), total_steps=1000, seed=1, xla=xla
+      agent,
+      published=range(len(network.acting.variables)),
+      total_steps=1000,
+      seed=1,
+      xla=xla,
+      devices=['cpu:0'],
     )
 
   return make

@@ -16,6 +16,7 @@ from seed_acme.agents.on_policy import network as network_lib
 from seed_acme.agents.on_policy import policy
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
 from seed_acme.utils import counting
 
 _KINDS = ['discrete', 'continuous', 'multi_discrete', 'nested']
@@ -125,6 +126,7 @@ def test_what_is_returned_is_what_is_stored(kind, make_config, make_spec, make_n
     sink=sink,
     counters=counting.Counters(),
     quota=None,
+    statistics=server_statistics.ServerStatistics(4),
   )
   previous = tree.map_structure(lambda s: np.zeros((4, *s.shape), s.dtype), spec.action)
   replies = []

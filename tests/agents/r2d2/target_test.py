@@ -48,7 +48,9 @@ def _learner(seed=1):
   made = agent.make_agent(_SPEC, config_lib.NetworkConfig(mlp_sizes=(4,)), _CONFIG)
   published = range(len(made.acting.make().variables))
   tf.random.set_seed(seed)
-  return learner_lib.Learner(made, published=published, total_steps=1000, seed=seed, xla=False)
+  return learner_lib.Learner(
+    made, published=published, total_steps=1000, seed=seed, xla=False, devices=['cpu:0']
+  )
 
 
 def _weights(learner, part):

@@ -37,6 +37,7 @@ class _Run:
       total_steps=1000,
       seed=1,
       xla=xla,
+      devices=['cpu:0'],
     )
     network = agent.acting.make()
     self.published = [network.variables[i].name for i in self.policy.variables_read]

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from seed_acme.programs.doctor import examination as doctor
+from seed_acme.programs.doctor import graphics
 
 
 def test_a_good_machine_has_nothing_wrong_and_every_subject_is_there(monkeypatch):
@@ -58,8 +59,18 @@ def test_an_import_that_hangs_is_a_finding():
 
 
 def test_tensorflow_also_reports_the_devices():
-  first, second = doctor.check_import('tensorflow', 'print("[\\"GPU:0\\"]")')
+  first, second = doctor.check_import('tensorflow', 'print("[[\\"GPU:0\\"], true]")')
   assert first.state == 'ok' and second == doctor.Check('devices', 'ok', 'GPU:0')
+
+
+@pytest.mark.parametrize(
+  'is_there, state, said', [(False, 'ok', 'CPU only'), (True, 'warning', 'built without CUDA')]
+)
+def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(monkeypatch, is_there, state, said):
+  monkeypatch.setattr(graphics, 'is_there', lambda: is_there)
+  _, check = doctor.check_import('tensorflow', 'print("[[], false]")')
+  assert check.state == state and said in check.detail
+  assert bool(check.fix) == is_there
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class _Waiting:
   def __init__(self, spec):
     batcher = batching.Batcher(1, 0.0, lambda: True, lambda request: False)
     batcher.close()
-    self.desk = end_notice.Desk(batcher, spec, 4, 4, _TOKEN)
+    self.desk = end_notice.Desk(lambda env_id: batcher, spec, 4, 4, _TOKEN)
     self._codec = wire.GroupCodec(spec, 2)
     self.stop = threading.Event()
     self.missing = []

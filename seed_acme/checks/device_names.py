@@ -1,0 +1,45 @@
+"""The devices that a configuration names: `''`, a count, or names such as `gpu:0,gpu:1`."""
+
+from __future__ import annotations
+
+import re
+from typing import Union
+
+from seed_acme import types
+
+_NAME = re.compile(r'(cpu|gpu):(\d+)')
+_MAX_CPUS = 64  # logical ones, which nobody needs more of
+
+# How many of those that are there, or names; None = a choice by what is there.
+Choice = Union[int, tuple[str, ...], None]
+
+
+def parse(text: str, field: str) -> Choice:
+  """Raises `types.UserError`, which names the field."""
+  text = text.strip().lower()
+  if not text:
+    return None
+  if re.fullmatch(r'-?\d+', text):
+    if int(text) < 1:
+      raise types.UserError(f"{field} ({text}) must be >= 1, or '' for all that suit")
+    return int(text)
+  names = tuple(name.strip() for name in text.split(','))
+  for name in names:
+    if not _NAME.fullmatch(name) or (name.startswith('cpu') and index(name) >= _MAX_CPUS):
+      raise types.UserError(
+        f'{field} ({text}): {name!r} is no device; give a count, or names such as gpu:0,gpu:1, '
+        'or cpu:0,cpu:1 to divide the CPU into logical devices'
+      )
+  if len(set(names)) < len(names):
+    raise types.UserError(f'{field} ({text}) names a device twice: leave one out')
+  return names
+
+
+def index(name: str) -> int:
+  """Its number among the devices of its kind."""
+  return int(name.partition(':')[2])
+
+
+def number_of(choice: Choice) -> int:
+  """Devices that it asks for at least."""
+  return 1 if choice is None else choice if isinstance(choice, int) else len(choice)

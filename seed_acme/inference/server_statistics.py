@@ -1,0 +1,26 @@
+"""What the inference servers of a run, one for each inference device, report together."""
+
+from __future__ import annotations
+
+from seed_acme.inference import episodes
+from seed_acme.utils import timing
+
+
+class ServerStatistics:
+  """Fed by the servers, each on its own thread, of different environments; read by any thread."""
+
+  def __init__(self, num_environments: int):
+    self.training_episodes = episodes.EpisodeStatistics(num_environments)
+    self.evaluation_episodes = episodes.EpisodeStatistics(num_environments)
+    self.batch_sizes = timing.Latencies()  # rows
+    self.latencies_s = timing.Latencies()
+    self._timers: list[timing.PhaseTimer] = []
+
+  def new_timer(self) -> timing.PhaseTimer:
+    """For one more server."""
+    self._timers.append(timing.PhaseTimer())
+    return self._timers[-1]
+
+  def seconds(self) -> dict[str, float]:
+    """By phase, over all servers."""
+    return timing.merge(*(timer.snapshot() for timer in self._timers))

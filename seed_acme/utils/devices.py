@@ -1,0 +1,127 @@
+"""The devices of this host that train and those that act, by TensorFlow's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import contextlib
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.checks import device_names
+
+_FIELDS = ('training_devices', 'inference_devices')  # of `config.LearnerConfig`
+
+
+class Devices(NamedTuple):
+  """Names such as `gpu:0`, at least one each; the same device may stand in both."""
+
+  training: tuple[str, ...]
+  inference: tuple[str, ...]
+
+
+def configure(config: config_lib.LearnerConfig) -> None:
+  """Divides the CPU into the logical devices that are named, and has a thread for each device.
+
+  Before TensorFlow's first operation: raises `types.UserError` where cpu:1 is to be made after it.
+  """
+  num_devices = sum(device_names.number_of(choice) for choice in _choices(config))
+  if 0 < tf.config.threading.get_inter_op_parallelism_threads() < num_devices:
+    tf.config.threading.set_inter_op_parallelism_threads(num_devices)
+  wanted = _num_cpus(config)
+  if wanted == 1:
+    return
+  cpu = tf.config.list_physical_devices('CPU')[0]
+  try:
+    tf.config.set_logical_device_configuration(
+      cpu, [tf.config.LogicalDeviceConfiguration() for _ in range(wanted)]
+    )
+  except RuntimeError as error:
+    if _num_logical('cpu') < wanted:
+      raise types.UserError(
+        f'cpu:{wanted - 1} cannot be made, as this process has used TensorFlow already: '
+        'start the run in a process of its own'
+      ) from error
+
+
+def choose(config: config_lib.ExperimentConfig) -> Devices:
+  """Those that are named, or so many, or by what is there; see `config.LearnerConfig`.
+
+  Raises `types.UserError` for one that is not there.
+  """
+  gpus, cpus = ([f'{kind}:{i}' for i in range(_num_logical(kind))] for kind in ('gpu', 'cpu'))
+  training, inference = _choices(config.learner)
+  for field, choice in zip(_FIELDS, (training, inference)):
+    _check_there(choice, f'learner.{field}', gpus, cpus)
+  found = _chosen(training, inference, gpus or cpus[:1])
+  if training is None:  # no more than can be used
+    limit = 1 if config.learner.xla else config.agent.batch_size
+    found = found._replace(training=found.training[:limit])
+  if inference is None:
+    found = found._replace(inference=found.inference[: config.num_actors])
+  return found
+
+
+def default() -> Devices:
+  """Where TensorFlow places what nobody places, for both."""
+  device = ('gpu:0' if _num_logical('gpu') else 'cpu:0',)
+  return Devices(device, device)
+
+
+def scope(device: str) -> contextlib.AbstractContextManager[Any]:
+  """Places operations and variables there; does nothing for the one that TensorFlow would take."""
+  return contextlib.nullcontext() if device in default().training else tf.device(device)
+
+
+def _choices(config: config_lib.LearnerConfig) -> list[device_names.Choice]:
+  return [device_names.parse(getattr(config, field), f'learner.{field}') for field in _FIELDS]
+
+
+def _num_cpus(config: config_lib.LearnerConfig) -> int:
+  names = [name for choice in _choices(config) if isinstance(choice, tuple) for name in choice]
+  return 1 + max((device_names.index(x) for x in names if x.startswith('cpu')), default=0)
+
+
+def _num_logical(kind: str) -> int:
+  return len(tf.config.list_logical_devices(kind.upper()))
+
+
+def _check_there(
+  choice: device_names.Choice, field: str, gpus: Sequence[str], cpus: Sequence[str]
+) -> None:
+  seen = ', '.join([*gpus, *cpus])
+  if isinstance(choice, int) and choice > max(1, len(gpus)):
+    raise types.UserError(
+      f'{field} ({choice}): TensorFlow sees {len(gpus)} GPUs here ({seen}; `seed-acme doctor` '
+      'says why). Lower it; cpu:0,cpu:1 instead divides the CPU, to try it out'
+    )
+  if isinstance(choice, tuple):
+    absent = [name for name in choice if name not in gpus and name not in cpus]
+    if absent:
+      raise types.UserError(
+        f'{field}: {", ".join(absent)} is not there; TensorFlow sees {seen} '
+        '(`seed-acme doctor` says why): name one of these'
+      )
+
+
+def _chosen(
+  training: device_names.Choice, inference: device_names.Choice, there: Sequence[str]
+) -> Devices:
+  """Counts take the first devices for training, the last for inference. What is left open takes
+  those that the other leaves; where both are open the last acts."""
+  if training is None and inference is None:
+    inference = 1
+  acting = _named(inference, there[::-1])
+  learning = _named(training, there)
+  if learning is None:
+    assert acting is not None
+    learning = tuple(x for x in there if x not in acting) or tuple(there)
+  if acting is None:
+    acting = tuple(x for x in there if x not in learning) or tuple(there[-1:])
+  return Devices(learning, acting)
+
+
+def _named(choice: device_names.Choice, there: Sequence[str]) -> tuple[str, ...] | None:
+  return tuple(there[:choice]) if isinstance(choice, int) else choice

@@ -1,0 +1,83 @@
+"""`python device_actions.py FILE`: actions of one and of two inference devices, frozen weights.
+
+TensorFlow divides the CPU only in a process that is new. The NumPy archive has `actions/DEVICES`,
+`[steps, environments]`, and `unrolls/DEVICES`, all that is in the unrolls.
+"""
+
+import dataclasses
+import sys
+
+import numpy as np
+import tensorflow as tf
+import tree
+
+from seed_acme import sizes
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.envs import catch
+from seed_acme.inference import server_statistics
+from seed_acme.programs.building import build
+from seed_acme.utils import counting
+from seed_acme.utils import devices as devices_lib
+from tests.inference import rigs
+
+NUM_STEPS = 30
+NUM_ENVIRONMENTS = 3  # of each actor: a batch of six is padded to eight, and one of three is
+_NUM_ACTORS = 2
+
+
+def play(num_devices):
+  """Actions `[steps, environments]`, and all that is in the finished unrolls, `[U, numbers]`."""
+  config = dataclasses.replace(
+    registry.load('catch_lstm_vtrace'),
+    num_actors=_NUM_ACTORS,
+    environments_per_actor=NUM_ENVIRONMENTS,
+  )
+  inference = tuple(f'cpu:{i}' for i in range(num_devices))
+  acting = build.make_acting(config, None, devices_lib.Devices(('cpu:0',), inference))
+  acting.published.publish(build.make_learner(config, acting).variables())
+  sink, counters = rigs.Sink(), counting.Counters()
+  statistics = server_statistics.ServerStatistics(sizes.num_environments(config))
+  servers = build.make_inference_servers(config, acting, sink, counters, statistics)
+  boards = [catch.Catch(NUM_ENVIRONMENTS, seed) for seed in range(_NUM_ACTORS)]
+  timesteps = [board.reset() for board in boards]
+  actions = []
+  for number in range(NUM_STEPS):
+    requests = [_request(actor, number, timestep) for actor, timestep in enumerate(timesteps)]
+    replies = [None] * _NUM_ACTORS
+    for index, server in enumerate(servers):
+      own = [a for a in range(_NUM_ACTORS) if _device(config, requests[a], num_devices) == index]
+      for actor, reply in zip(own, server.step([requests[actor] for actor in own])):
+        replies[actor] = reply
+    actions.append(np.concatenate(replies))
+    timesteps = [board.step(reply) for board, reply in zip(boards, replies)]
+  leaves = [tree.flatten((u.initial_state, u.inputs, u.outputs)) for u in sink.unrolls]
+  rows = np.concatenate([_as_rows(of_one) for of_one in leaves])
+  return np.array(actions), rows[np.lexsort(rows.T)]  # two servers finish them in another order
+
+
+def _as_rows(leaves):
+  """`[U, ...]` each -> `[U, numbers]`."""
+  return np.concatenate([x.reshape(len(x), -1).astype(np.float64) for x in leaves], axis=1)
+
+
+def _request(actor, number, timestep):
+  env_ids = np.arange(NUM_ENVIRONMENTS, dtype=np.int32) + actor * NUM_ENVIRONMENTS
+  return types.ActorRequest(number, env_ids, np.ones(NUM_ENVIRONMENTS, np.int64), timestep)
+
+
+def _device(config, request, num_devices):
+  return sizes.inference_device(config, int(request.env_ids[0]), num_devices)
+
+
+def main(path):
+  cpu = tf.config.list_physical_devices('CPU')[0]
+  tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+  found = {}
+  for number in (1, 2):
+    found[f'actions/{number}'], found[f'unrolls/{number}'] = play(number)
+  np.savez(path, **found)
+
+
+if __name__ == '__main__':
+  main(*sys.argv[1:])

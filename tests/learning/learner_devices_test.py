@@ -1,0 +1,73 @@
+"""Learning on several training devices is learning on one."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.learning import device_weights
+
+_SCRIPT = pathlib.Path(device_weights.__file__)
+_SLOW = ('catch_lstm_vtrace', 'cartpole_vmpo')
+# Of the greatest element of each array. The devices add up in another order, and Adam divides by
+# the size of the gradient: after 50 updates 2e-5 was the most, in weights and in its moments.
+_TOLERANCE = 2e-4
+_METRIC_TOLERANCE = 5e-3  # means of what is near 0; 3e-4 was the most
+
+
+@pytest.fixture(
+  scope='module',
+  params=[
+    pytest.param(name, marks=pytest.mark.slow if name in _SLOW else ())
+    for name in device_weights.CASES
+  ],
+)
+def found(request, tmp_path_factory):
+  """What was there before, on one device and on four, `{name: array}` each."""
+  path = tmp_path_factory.mktemp('weights') / 'weights.npz'
+  subprocess.run(
+    [sys.executable, str(_SCRIPT), request.param, str(path)],
+    check=True,
+    timeout=300,
+    env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2'},
+  )
+  archive = np.load(path)
+  of = lambda number: {
+    name.removeprefix(f'{number}/'): archive[name]
+    for name in archive.files
+    if name.startswith(f'{number}/')
+  }
+  return of(0), of(1), of(4)
+
+
+def _difference(one, other):
+  return np.max(np.abs(one - other), initial=0) / max(np.max(np.abs(one), initial=0), 1e-6)
+
+
+@pytest.mark.timeout(400)
+def test_four_devices_learn_what_one_does(found):
+  """Weights, targets, statistics, learnt multipliers, the moments of the optimiser, priorities in
+  the order of the unrolls, and metrics; with masks that differ from device to device."""
+  before, one, four = found
+  assert one.keys() == four.keys() > before.keys()
+  differing = {
+    name: difference
+    for name in one
+    if (difference := _difference(one[name], four[name]))
+    > (_METRIC_TOLERANCE if name.startswith('metric/') else _TOLERANCE)
+  }
+  assert not differing
+
+
+def test_the_updates_change_far_more_than_the_devices_do(found):
+  """Or the comparison would say nothing."""
+  before, one, _ = found
+  changes = [
+    _difference(one[name], before[name])
+    for name in before
+    if name.startswith('acting/') and not name.endswith('weight:0')
+  ]
+  assert min(changes) > 10 * _TOLERANCE
