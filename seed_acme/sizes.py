@@ -24,9 +24,11 @@ def inference_batch_size_on(
   config: config_lib.ExperimentConfig, device: int, num_devices: int
 ) -> int:
   """The same of one of several inference devices: half of the environments that are its own."""
-  if config.inference.batch_size:
-    return config.inference.batch_size
   num_actors = len(range(device, config.num_actors, num_devices))
+  if config.inference.batch_size and num_devices == 1:  # evaluation may share it
+    return config.inference.batch_size
+  if config.inference.batch_size:
+    return min(config.inference.batch_size, num_actors * config.environments_per_actor)
   num_groups = num_actors * config.actor.environment_groups
   return num_actors * config.environments_per_actor // min(2, num_groups)
 

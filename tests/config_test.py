@@ -137,6 +137,16 @@ def test_the_automatic_batch_is_half_of_the_environments(num_actors, groups, exp
   assert sizes.inference_batch_size(chosen) == 7
 
 
+@pytest.mark.parametrize(
+  'batch_size, expected', [(0, [32, 32]), (48, [48, 32]), (96, [64, 32]), (7, [7, 7])]
+)
+def test_a_device_waits_for_no_more_than_the_environments_of_its_own(batch_size, expected):
+  """Three actors of 32 on two devices: two of them on the first."""
+  inference = config_lib.InferenceConfig(batch_size=batch_size)
+  config = _experiment(num_actors=3, environments_per_actor=32, inference=inference)
+  assert [sizes.inference_batch_size_on(config, device, 2) for device in (0, 1)] == expected
+
+
 def test_unroll_rows_and_backlog():
   config = _experiment(agent=presets.vtrace(unroll_length=20, overlap=40))
   assert sizes.unroll_rows(config.agent) == 61

@@ -21,6 +21,12 @@ class ServerStatistics:
     self._timers.append(timing.PhaseTimer())
     return self._timers[-1]
 
+  def seconds_of_each(self) -> dict[str, dict[str, float]]:
+    """By server, `inference/0` and so on, and phase; empty where there is but one."""
+    if len(self._timers) < 2:
+      return {}
+    return {f'inference/{i}': timer.snapshot() for i, timer in enumerate(self._timers)}
+
   def seconds(self) -> dict[str, float]:
     """By phase, over all servers."""
     return timing.merge(*(timer.snapshot() for timer in self._timers))

@@ -100,8 +100,9 @@ class StatusWriter:
     }
 
   def _durations(self) -> dict[str, Any]:
+    seconds = {name: seconds() for name, seconds in self._seconds.items()}
     return {
-      'seconds': {name: seconds() for name, seconds in self._seconds.items()},
+      'seconds': {**seconds, **self._inference.seconds_of_each()},
       'inference_batch_size': self._inference.batch_sizes.summary(),
       'inference_latency_s': self._inference.latencies_s.summary(),
     }

@@ -11,7 +11,7 @@ import pytest
 from tests.learning import device_weights
 
 _SCRIPT = pathlib.Path(device_weights.__file__)
-_SLOW = ('catch_lstm_vtrace', 'cartpole_vmpo')
+_SLOW = ('catch_lstm_vtrace', 'cartpole_vmpo', 'catch_r2d2', 'pendulum_sac')
 # Of the greatest element of each array. The devices add up in another order, and Adam divides by
 # the size of the gradient: after 50 updates 2e-5 was the most, in weights and in its moments.
 _TOLERANCE = 2e-4

@@ -31,6 +31,8 @@ def test_each_inference_device_serves_its_own_actors(runs, kind):
   _expect_finished(run)
   rows = [actor['rows'] for actor in run.status()['actors']]
   assert len(rows) == 2 and min(rows) > 100
+  seconds = run.status()['seconds']
+  assert min(seconds[f'inference/{device}']['inference'] for device in (0, 1)) > 0
 
 
 def test_strictly_on_policy_updates_take_the_unrolls_of_both_devices(runs):

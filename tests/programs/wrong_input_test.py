@@ -49,6 +49,8 @@ def _port_in_use(request):
     (['--config.num_actor=3'], ['num_actor', '--config.num_actors']),
     (['--config.num_actors=three'], ['num_actors', 'three']),
     (['--config.num_actors=0'], ['num_actors', '>= 1']),
+    (['--config.learner.training_devices=tpu:0'], ['tpu:0', 'training_devices', 'gpu:0']),
+    (['--config.learner.inference_devices=cpu:0,cpu:1,cpu:2'], ['inference_devices', 'num_actors']),
     (['--config.environment.id=catsh'], ['catsh', 'catch']),
     (['--config.environment.id=CartPole-v9'], ['CartPole-v9']),
     (['--config.environment.id=nowhere:make'], ['nowhere']),
