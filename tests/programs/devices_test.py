@@ -24,7 +24,7 @@ def _expect_finished(run, steps=_STEPS):
   return summary
 
 
-@pytest.mark.parametrize('kind', ['auto', 'grpc', 'courier'])
+@pytest.mark.parametrize('kind', ['auto', 'grpc'])
 def test_each_inference_device_serves_its_own_actors(runs, kind):
   """Actor 0 belongs to the first device, actor 1 to the second: both get their answers."""
   run = _train(runs, *_TWO_EACH, f'--config.transport.kind={kind}')
