@@ -16,6 +16,7 @@ from seed_acme.networks import running_statistics
 from seed_acme.ops import action_distributions
 from seed_acme.ops import distributions
 from seed_acme.ops import std_functions
+from seed_acme.utils import data_parallel
 
 
 def make_network(
@@ -157,8 +158,9 @@ def _last_layer(inner: core.RecurrentNetwork) -> tuple[tf.Variable, tf.Variable]
     return None
   w, b = (getattr(layer, name, None) for name in ('w', 'b'))
   if w is None or b is None or (w.shape[-1], b.shape) != (1, (1,)):
+    owner = type(data_parallel.unwrapped(inner)).__name__
     raise types.UserError(
-      f'value_layer of {type(inner).__name__} ({type(layer).__name__}) must be a linear layer '
+      f'value_layer of {owner} ({type(layer).__name__}) must be a linear layer '
       'with one output and a bias, w [H, 1] and b [1]: name the layer that gives the value, or '
       'leave value_layer out'
     )

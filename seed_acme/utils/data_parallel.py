@@ -96,6 +96,11 @@ class DataParallelNetwork(snt.Module):
     return over_batch(self._network.unroll, (1, 0), (1, 0), inputs, state)
 
 
+def unwrapped(network: core_lib.RecurrentNetwork) -> core_lib.RecurrentNetwork:
+  """The network that its maker knows."""
+  return network._network if isinstance(network, DataParallelNetwork) else network
+
+
 def _shares(arguments: Sequence[types.Nest], axes: Sequence[int], number: int) -> list[int]:
   """Rows for each device; fewer shares where there are fewer rows than devices."""
   total = next(x.shape[axis] for nest, axis in zip(arguments, axes) for x in tree.flatten(nest))

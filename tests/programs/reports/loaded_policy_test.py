@@ -38,7 +38,7 @@ def _of_memory():
   )
   acting = build.make_acting(config)
   recorder = _Recorded(acting.policy)
-  acting = dataclasses.replace(acting, policy=recorder)
+  acting = dataclasses.replace(acting, policies=(recorder,))
   return config, loaded_policy.LoadedPolicy(acting, 0, True, seed=1), recorder
 
 
