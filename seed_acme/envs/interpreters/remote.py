@@ -9,6 +9,7 @@ import socket
 import subprocess
 from typing import Any
 
+from absl import logging
 import numpy as np
 import tree
 
@@ -21,10 +22,17 @@ from seed_acme.envs.interpreters import server
 from seed_acme.envs.interpreters import spec_json
 
 _END_S = 5.0  # a process that does not end by then is killed
+# Some environments now and then crash while they are made: envpool's Football loads its fonts in
+# several threads at once.
+_ATTEMPTS = 3
 
 
 class EnvironmentFailed(Exception):
   """What an environment raised that is neither wrong input nor a failure of ours."""
+
+
+class ProcessLost(EnvironmentFailed):
+  """The process that had the environments has ended."""
 
 
 class _Process:
@@ -64,7 +72,7 @@ class _Process:
         f'{self._timeout_s:g} s (actor.reset_timeout_s)'
       ) from error
     except messages.Closed as error:
-      raise EnvironmentFailed(
+      raise ProcessLost(
         f'the process of {self._python} that had the environments was lost: {self._end()}'
       ) from error
     _raise_error(answer)
@@ -114,9 +122,8 @@ class RemoteEnvironment:
     renders: bool,
     timeout_s: float,
   ):
-    """timeout_s: for the making."""
+    """timeout_s: for the making. A process that is lost meanwhile is started again, twice."""
     self.num_environments = num_environments
-    self._process = _Process(python, timeout_s)
     request = {
       'do': 'make',
       **_named(config),
@@ -124,11 +131,14 @@ class RemoteEnvironment:
       'seed': seed,
       'renders': renders,
     }
-    try:
-      answer, _ = self._process.ask(request, has_limit=True)
-    except BaseException:
-      self._process.close()
-      raise
+    for attempt in range(1, _ATTEMPTS + 1):
+      try:
+        self._process, answer = _started(request, python, timeout_s)
+        break
+      except ProcessLost as error:
+        if attempt == _ATTEMPTS:
+          raise
+        logging.warning('%s; starting another (%d of %d)', error, attempt + 1, _ATTEMPTS)
     self.spec = spec_json.decode(answer['spec'])
     self.can_render: bool = answer['can_render']
 
@@ -158,6 +168,19 @@ class RemoteEnvironment:
       self._process.close()
 
 
+def _started(
+  request: dict[str, Any], python: str, timeout_s: float
+) -> tuple[_Process, dict[str, Any]]:
+  """A process and its answer to its first request; it is closed where there is none."""
+  process = _Process(python, timeout_s)
+  try:
+    answer, _ = process.ask(request, has_limit=True)
+  except BaseException:
+    process.close()
+    raise
+  return process, answer
+
+
 def check(config: config_lib.EnvironmentConfig, python: str, timeout_s: float) -> None:
   """As `registry.check` there."""
   _asked({'do': 'check', **_named(config)}, python, timeout_s)
@@ -175,8 +198,6 @@ def known_environments(python: str, timeout_s: float) -> list[suite.KnownEnviron
 
 def _asked(header: dict[str, Any], python: str, timeout_s: float) -> dict[str, Any]:
   """One question to a process of its own."""
-  process = _Process(python, timeout_s)
-  try:
-    return process.ask(header, has_limit=True)[0]
-  finally:
-    process.close()
+  process, answer = _started(header, python, timeout_s)
+  process.close()
+  return answer

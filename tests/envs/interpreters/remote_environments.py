@@ -1,6 +1,7 @@
 """Environments for a process of another interpreter to make."""
 
 import os
+import pathlib
 import signal
 import time
 
@@ -48,4 +49,13 @@ class _Drawn(environments.TruncatingEnvironment):
 def talking(seed):
   """Prints, as environments like to."""
   print('welcome to the world')
+  return environments.TruncatingEnvironment(seed)
+
+
+def crashing(seed, folder, times):
+  """Ends its process while it is made, so many times; a file in `folder` stands for each."""
+  crashes = pathlib.Path(folder)
+  if len(list(crashes.iterdir())) < times:
+    (crashes / str(os.getpid())).touch()
+    os.kill(os.getpid(), signal.SIGKILL)
   return environments.TruncatingEnvironment(seed)

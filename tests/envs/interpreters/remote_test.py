@@ -101,6 +101,19 @@ def test_a_process_that_dies_is_an_error_that_says_how(python):
   environment.close()
 
 
+def test_a_crash_while_it_is_made_is_tried_again(python, tmp_path):
+  environment = _make(python, f'{_MINE}:crashing', folder=str(tmp_path), times=2)
+  assert (environment.reset().step_type == types.FIRST).all()
+  environment.close()
+  assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_one_that_always_crashes_is_given_up(python, tmp_path):
+  with pytest.raises(remote.ProcessLost, match='was lost: killed by signal 9'):
+    _make(python, f'{_MINE}:crashing', folder=str(tmp_path), times=9)
+  assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_one_that_is_never_made_is_given_up(python):
   before = set(psutil.Process().children(recursive=True))
   with pytest.raises(types.Failure, match=r'no answer within 2 s \(actor.reset_timeout_s\)'):
