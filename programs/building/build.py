@@ -29,6 +29,7 @@ from seed_acme.loggers import own
 from seed_acme.loggers import tensorboard
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
+from seed_acme.utils import collectives
 from seed_acme.utils import counting
 from seed_acme.utils import devices as devices_lib
 
@@ -78,8 +79,13 @@ def make_acting(
   return Acting(spec, agent, tuple(policies), published, devices)
 
 
-def make_learner(config: config_lib.ExperimentConfig, acting: Acting) -> learner_lib.Learner:
-  """The learner with a network of its own, initialised from the seed."""
+def make_learner(
+  config: config_lib.ExperimentConfig, acting: Acting, hosts: collectives.Group | None = None
+) -> learner_lib.Learner:
+  """The learner with a network of its own, initialised from the seed.
+
+  hosts: that learn together; config is that of the whole run.
+  """
   tf.random.set_seed(config.seed)
   devices = acting.devices.training
   with devices_lib.scope(devices[0]):
@@ -90,6 +96,7 @@ def make_learner(config: config_lib.ExperimentConfig, acting: Acting) -> learner
       seed=config.seed,
       xla=config.learner.xla,
       devices=devices,
+      hosts=hosts,
     )
 
 

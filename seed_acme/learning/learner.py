@@ -14,9 +14,11 @@ import tree
 
 from seed_acme import agent as agent_lib
 from seed_acme import types
+from seed_acme.learning import joint_batch
 from seed_acme.learning import metrics as metrics_lib
 from seed_acme.learning import objectives as objectives_lib
 from seed_acme.learning import saved_variables
+from seed_acme.utils import collectives
 from seed_acme.utils import data_parallel
 from seed_acme.utils import graph_function
 
@@ -53,12 +55,13 @@ class Learner:
     seed: int,
     xla: bool,
     devices: Sequence[str],
+    hosts: collectives.Group | None = None,
   ):
     """published: which of the acting network's variables inference reads, in its order.
 
     total_steps: agent steps of the whole run. seed: of keys and of shuffling. xla: compile the
     gradient step. devices: to train on, see `utils.data_parallel`; made within the scope of the
-    first.
+    first. hosts: that learn together, each from samples of its own; None = this one alone.
     """
     self._network = agent.acting.make()
     self._learning = agent.make_learning(self._network)
@@ -71,11 +74,13 @@ class Learner:
     self._seed = seed
     self._xla = xla
     self._devices = tuple(devices)
+    self._hosts = hosts
     self._published = [self._network.variables[i] for i in published]
     self._copy = graph_function.GraphFunction(
       lambda: tuple(tf.identity(v) for v in self._published), ()
     )
     # Traced for the first sample.
+    self._join: graph_function.GraphFunction | None = None
     self._whole: graph_function.GraphFunction | None = None
     self._prepare: dict[bool, graph_function.GraphFunction] = {}
     self._learn: graph_function.GraphFunction | None = None
@@ -86,11 +91,14 @@ class Learner:
   def step(self, sample: types.Sample, agent_steps: int) -> Update:
     """One update. agent_steps: of the run so far, for schedules and `progress`.
 
-    Raises `NonFiniteError` naming the first metric that is not finite.
+    With several hosts, sample has this one's share of the batch, and so have the priorities;
+    agent_steps and the metrics are the same on all. Raises `NonFiniteError` naming the first metric that is not finite.
     """
     scheduled = [s.scheduled_rate(agent_steps, self._total_steps) for s in self._steppers.values()]
     rates = np.array(scheduled, np.float32)
     progress = np.float32(min(agent_steps / self._total_steps, 1.0))
+    num_own = np.shape(sample.keys)[0]
+    sample = self._of_all_hosts(sample)
     if self._learning.passes is None:
       metrics, priorities = self._step_once(sample, progress, rates)
     else:
@@ -99,11 +107,22 @@ class Learner:
     self._check_finite(metrics)
     self.num_updates += 1
     trained_steps = int(metrics.pop('learner/trained_steps'))
+    if priorities is not None and self._hosts is not None:
+      priorities = joint_batch.own_part(self._hosts, priorities, num_own)
     return Update(metrics, trained_steps, priorities)
 
   def variables(self) -> types.Variables:
     """A copy of the weights that inference reads, as they are."""
     return types.Variables(self.num_updates, self._copy())
+
+  def _of_all_hosts(self, sample: types.Sample) -> types.Sample:
+    """The whole batch, of which each host has drawn a part."""
+    hosts = self._hosts
+    if hosts is None:
+      return sample
+    if self._join is None:
+      self._join = self._compiled(lambda sample: joint_batch.join(hosts, sample), (sample,))
+    return self._join(sample)
 
   def _step_once(
     self, sample: types.Sample, progress: np.float32, rates: np.ndarray
@@ -213,6 +232,8 @@ class Learner:
     gradients = {
       name: stepper.gradients(tape, output.losses[name]) for name, stepper in self._steppers.items()
     }
+    if self._hosts is not None:
+      gradients = {name: self._hosts.mean(found) for name, found in gradients.items()}
     metrics = {**output.metrics, 'loss/total': tf.add_n(list(output.losses.values()))}
     for i, (name, stepper) in enumerate(self._steppers.items()):
       group = 'learner' if len(self._steppers) == 1 else name
@@ -231,7 +252,7 @@ class Learner:
   ) -> graph_function.GraphFunction:
     """`function` traced for arguments of these shapes, on the training devices."""
     specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
-    with data_parallel.on_devices(self._devices):
+    with data_parallel.on_devices(self._devices, self._hosts):
       return graph_function.GraphFunction(function, specs, xla)
 
   def _key(self, gradient_step: int) -> np.ndarray:

@@ -23,6 +23,7 @@ from seed_acme.utils import nests
 _CONTROL_FLOW = frozenset(
   {'If', 'StatelessIf', 'While', 'StatelessWhile', 'Case', 'StatelessCase', 'Switch', 'RefSwitch'}
 )
+_COLLECTIVE = frozenset({'CollectiveGatherV2', 'CollectiveReduceV2'})  # waits for other hosts
 
 
 class GraphFunction:
@@ -92,11 +93,11 @@ class GraphFunction:
 
 
 def _needs_parallel(function: Any) -> bool:
-  """Whether the serial executor cannot run it: it has control flow, or several devices, which
-  wait for each other."""
+  """Whether the serial executor cannot run it: it has control flow, or several devices or hosts,
+  which wait for each other."""
   graph = function.graph.as_graph_def()
   return any(
-    node.op in _CONTROL_FLOW or _is_elsewhere(node.device)
+    node.op in _CONTROL_FLOW | _COLLECTIVE or _is_elsewhere(node.device)
     for nodes in (graph.node, *(f.node_def for f in graph.library.function))
     for node in nodes
   )

@@ -1,0 +1,207 @@
+"""Tensors and facts that the learner hosts of a run exchange, by TensorFlow's collective operations.
+
+Each host is one process. All of them must call the same operations in the same order: an operation
+returns when every host has called it, and fails where one has not within the time-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import contextlib
+import json
+import socket
+import time
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import tensorflow_server_pb2
+from tensorflow.python.eager import context
+
+from seed_acme import types
+
+_JOB = 'worker'
+_GROUP_KEY = 1
+_FACTS_KEY = 1  # of what is exchanged outside graphs; a key for each length of text follows
+_FIRST_KEY = 1000  # of what is exchanged in graphs
+_WORD = 4  # bytes; TensorFlow gathers no smaller type than int32
+_PROBE_S = 2.0  # for a host to accept a connection
+_POLL_S = 0.2
+
+
+class HostLost(types.Failure):
+  """Another learner host has died, or has not answered in time."""
+
+
+class Group:
+  """The learner hosts of a run, as one of them sees them. Used by the learner's thread only."""
+
+  def __init__(self, index: int, addresses: Sequence[str], timeout_s: float):
+    """index: of this host. addresses: `host:port` of each, for the exchange. timeout_s: for the
+    others to call the same operation."""
+    self.index = index
+    self.number = len(addresses)
+    self._addresses = tuple(addresses)
+    self._timeout_s = timeout_s
+    self._num_keys = 0
+
+  @property
+  def is_chief(self) -> bool:
+    """Whether this host writes the files of the run."""
+    return self.index == 0
+
+  def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
+    """Opens this host's port and waits until the others listen; False if it is to stop instead.
+
+    Before TensorFlow's first operation. Raises `HostLost` after `patience_s`.
+    """
+    cluster = tf.train.ClusterSpec({_JOB: self._addresses}).as_cluster_def()
+    eager = context.context()
+    eager.configure_collective_ops(
+      collective_leader=f'/job:{_JOB}/replica:0/task:0',
+      device_filters=(f'/job:{_JOB}/task:{self.index}',),
+    )
+    eager.enable_collective_ops(
+      tensorflow_server_pb2.ServerDef(
+        cluster=cluster,
+        default_session_config=eager.config,
+        job_name=_JOB,
+        task_index=self.index,
+        protocol='grpc',
+      )
+    )
+    eager.ensure_initialized()
+    end_s = time.monotonic() + patience_s
+    while absent := self.absent():
+      if should_stop():
+        return False
+      if time.monotonic() > end_s:
+        raise HostLost(f'{_named(absent)} did not start within {patience_s:g} s')
+      time.sleep(_POLL_S)
+    return True
+
+  def absent(self) -> list[int]:
+    """The hosts that accept no connection."""
+    return [i for i, address in enumerate(self._addresses) if not _listens(address)]
+
+  def explain(self, error: tf.errors.OpError) -> HostLost | None:
+    """What a failed operation says of the others; None where it is no matter of theirs."""
+    lost = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.AbortedError)
+    if not isinstance(error, (*lost, tf.errors.CancelledError)):
+      return None
+    if absent := self.absent():
+      return HostLost(f'{_named(absent)} has died')
+    others = [i for i in range(self.number) if i != self.index]
+    return HostLost(
+      f'of {_named(others)} one was lost, or did not answer within {self._timeout_s:g} s '
+      '(learner.host_timeout_s)'
+    )
+
+  def facts(self, own: Sequence[int], timeout_s: float | None = None) -> np.ndarray:
+    """`[hosts, K]` int64: the K numbers of each host. timeout_s: None = that of the group."""
+    with tf.device('cpu:0'):
+      gathered = self._gather(tf.constant([list(own)], tf.int64), _FACTS_KEY, timeout_s)
+    return gathered.numpy()
+
+  def reports(self, own: Any) -> list[Any]:
+    """What each host tells, in their order; anything that JSON knows."""
+    text = np.frombuffer(json.dumps(own).encode(), np.uint8)
+    sizes = self.facts([text.size])[:, 0]
+    # An operation's shape belongs to its key.
+    bits = int(sizes.max() - 1).bit_length()
+    padded = np.zeros((1, 1 << bits), np.int32)
+    padded[0, : text.size] = text
+    with tf.device('cpu:0'):
+      rows = self._gather(tf.constant(padded), _FACTS_KEY + 1 + bits, None).numpy()
+    return [json.loads(row[:size].astype(np.uint8).tobytes()) for row, size in zip(rows, sizes)]
+
+  def joined(self, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[tf.Tensor]:
+    """In a graph: of each leaf the parts of all hosts, one after the other along its axis.
+
+    Shapes are known and equal on all hosts. Has no gradient.
+    """
+    with tf.device('cpu:0'):
+      packed = _packed(leaves)
+      words = self._gather(packed, self._new_key(), None)
+      rows = tf.reshape(tf.bitcast(words, tf.uint8), [self.number, packed.shape[0] * _WORD])
+      return _unpacked(rows, leaves, axes)
+
+  def mean(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """In a graph: of float32 tensors, over the hosts; the same bits on each."""
+    with tf.device('cpu:0'):
+      flat = tf.concat([tf.reshape(tf.convert_to_tensor(x), [-1]) for x in tensors], axis=0)
+      total = tf.raw_ops.CollectiveReduceV2(
+        input=flat,
+        group_size=self.number,
+        group_key=_GROUP_KEY,
+        instance_key=self._new_key(),
+        ordering_token=[],
+        merge_op='Add',
+        final_op='Id',
+        timeout_seconds=self._timeout_s,
+      )
+      parts = tf.split(total / self.number, [x.shape.num_elements() for x in tensors])
+      return [tf.reshape(part, x.shape) for part, x in zip(parts, tensors)]
+
+  def _gather(self, tensor: tf.Tensor, key: int, timeout_s: float | None) -> tf.Tensor:
+    """Along the first axis."""
+    return tf.raw_ops.CollectiveGatherV2(
+      input=tensor,
+      group_size=self.number,
+      group_key=_GROUP_KEY,
+      instance_key=key,
+      ordering_token=[],
+      timeout_seconds=self._timeout_s if timeout_s is None else timeout_s,
+    )
+
+  def _new_key(self) -> int:
+    """Of one operation of a graph. Hosts trace the same graphs in the same order."""
+    self._num_keys += 1
+    return _FIRST_KEY + self._num_keys
+
+
+def _named(hosts: Sequence[int]) -> str:
+  return ', '.join(f'learner/{i}' for i in hosts)
+
+
+def _listens(address: str) -> bool:
+  host, _, port = address.rpartition(':')
+  with contextlib.suppress(OSError):
+    socket.create_connection((host, int(port)), _PROBE_S).close()
+    return True
+  return False
+
+
+def _packed(leaves: Sequence[tf.Tensor]) -> tf.Tensor:
+  """`[words]` int32: the bytes of all leaves, one operation's worth."""
+  parts = [tf.reshape(_as_bytes(x), [-1]) for x in leaves]
+  num_bytes = sum(part.shape[0] for part in parts)
+  parts.append(tf.zeros([-num_bytes % _WORD], tf.uint8))
+  return tf.bitcast(tf.reshape(tf.concat(parts, axis=0), [-1, _WORD]), tf.int32)
+
+
+def _as_bytes(x: tf.Tensor) -> tf.Tensor:
+  return tf.cast(x, tf.uint8) if x.dtype == tf.bool else tf.bitcast(x, tf.uint8)
+
+
+def _unpacked(
+  rows: tf.Tensor, leaves: Sequence[tf.Tensor], axes: Sequence[int]
+) -> list[tf.Tensor]:
+  """The inverse, of `[hosts, bytes]`; hosts are laid out along each leaf's axis."""
+  found, begin = [], 0
+  for x, axis in zip(leaves, axes):
+    size = x.shape.num_elements() * x.dtype.size
+    of_hosts = _from_bytes(rows[:, begin : begin + size], x)
+    begin += size
+    found.append(tf.concat(tf.unstack(of_hosts), axis=axis))
+  return found
+
+
+def _from_bytes(rows: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
+  """`[hosts, *like.shape]` of `like`'s type."""
+  shape = [rows.shape[0], *like.shape]
+  if like.dtype == tf.bool:
+    return tf.cast(tf.reshape(rows, shape), tf.bool)
+  if like.dtype.size == 1:
+    return tf.bitcast(tf.reshape(rows, shape), like.dtype)
+  return tf.bitcast(tf.reshape(rows, [*shape, like.dtype.size]), like.dtype)

@@ -1,0 +1,65 @@
+"""`python host_weights.py CASE FOLDER INDEX ADDRESS,ADDRESS DEVICES`: one of several learner hosts.
+
+Each learns from its part of the samples of `device_weights`. Host 0 also learns alone, from whole
+samples. `FOLDER/INDEX.npz` has the arrays of `device_weights`, under `hosts/` and `alone/`.
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+import tensorflow as tf
+import tree
+
+from seed_acme import types
+from seed_acme.programs.building import build
+from seed_acme.utils import collectives
+from seed_acme.utils import devices as devices_lib
+from tests.learning import device_weights
+
+
+def part(sample, index, number):
+  """The unrolls of one host."""
+  size = device_weights.BATCH_SIZE // number
+  own = slice(index * size, (index + 1) * size)
+  unroll = sample.unroll
+  state, rest = tree.map_structure(lambda x: x[own], (unroll.initial_state, sample[1:]))
+  rows = tree.map_structure(lambda x: x[:, own], unroll[1:])
+  return types.Sample(types.Unroll(state, *rows), *rest)
+
+
+def learn(name, num_devices, hosts):
+  config = device_weights.make_config(name)
+  training = tuple(f'cpu:{i}' for i in range(num_devices))
+  acting = build.make_acting(config, None, devices_lib.Devices(training, ('cpu:0',)))
+  learner = build.make_learner(config, acting, hosts)
+  updates = []
+  for i in range(device_weights.NUM_UPDATES):
+    sample = device_weights.make_sample(config, acting, i)
+    if hosts is not None:
+      sample = part(sample, hosts.index, hosts.number)
+    updates.append(learner.step(sample, agent_steps=i))
+  found = learner.save()
+  if updates[0].priorities is not None:
+    found['priorities'] = np.stack([update.priorities for update in updates])
+  found.update({f'metric/{key}': np.array(x) for key, x in updates[-1].metrics.items()})
+  return found
+
+
+def main(name, folder, index, addresses, num_devices):
+  index, num_devices = int(index), int(num_devices)
+  if num_devices > 1:
+    cpu = tf.config.list_physical_devices('CPU')[0]
+    logical = [tf.config.LogicalDeviceConfiguration()] * num_devices
+    tf.config.set_logical_device_configuration(cpu, logical)
+  hosts = collectives.Group(index, addresses.split(','), timeout_s=60.0)
+  hosts.connect(60.0, lambda: False)
+  found = {f'hosts/{key}': x for key, x in learn(name, num_devices, hosts).items()}
+  if hosts.is_chief:
+    found.update({f'alone/{key}': x for key, x in learn(name, 1, None).items()})
+  np.savez(pathlib.Path(folder) / f'{index}.npz', **found)
+  hosts.facts([0])  # none ends before the others are done
+
+
+if __name__ == '__main__':
+  main(*sys.argv[1:])
