@@ -44,6 +44,15 @@ class MemoryAgentConfig(config_lib.AgentConfig):
       self.priority_exponent,
     )
 
+  def share(self, num_hosts: int) -> MemoryAgentConfig:
+    """See the base class."""
+    return dataclasses.replace(
+      self,
+      batch_size=self.batch_size // num_hosts,
+      replay_capacity=self.replay_capacity // num_hosts,
+      replay_min_size=self.replay_min_size // num_hosts,
+    )
+
   def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""
     del experiment

@@ -124,21 +124,18 @@ class AgentConfig:
   batch_size: int
 
   def check(self, experiment: ExperimentConfig) -> None:
-    """Raises `types.UserError` for values of the agent's own that cannot work, by themselves or
-    in this experiment.
-
-    Called before anything is started, after what the runtime itself checks.
-    """
+    """Raises `types.UserError` for values of its own that cannot work, after the runtime's checks."""
 
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
-    """Raises `types.UserError` for an environment that the agent cannot act in.
-
-    Called before anything is started, without TensorFlow.
-    """
+    """Likewise for an environment that the agent cannot act in; without TensorFlow."""
 
   def replay_spec(self) -> core.ReplaySpec:
     """The replay that the agent learns from."""
     return core.ReplaySpec()
+
+  def share(self, num_hosts: int) -> AgentConfig:
+    """What one of several learner hosts draws and keeps, in place of one that does it all."""
+    return dataclasses.replace(self, batch_size=self.batch_size // num_hosts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,8 +197,7 @@ class ActorConfig:
   reset_timeout_s: the same of making them, of a reset, and of a step in which an episode begins.
     Simulators take up to two minutes to start, and those of a group begin one after the other.
   python: path of the interpreter that environments run under, 3.10 to 3.13; '' = that of the
-    learner. It needs numpy, grpcio, dm-env and dm-tree, and what the environments need
-    (`seed-acme actor-env` makes one).
+    learner. `seed-acme actor-env` makes one.
   """
 
   environment_groups: Literal[1, 2] = 1
@@ -254,6 +250,7 @@ class LearnerConfig:
   training_devices: those that train, by names (`gpu:0,gpu:1`) or how many of the GPUs; '' = those
     that do not act, or what there is (docs/scaling.md).
   inference_devices: those that act; '' = the last GPU, or those that do not train.
+  host_timeout_s: of several learner hosts: after this long without one of them the run ends.
   logger: beside metrics.csv and TensorBoard: wandb, mlflow, or `package.module:factory`, your own
     function `factory(config, run_dir)` that returns a `core.Logger`; '' = none.
   """
@@ -263,6 +260,7 @@ class LearnerConfig:
   xla: bool = False
   training_devices: str = ''
   inference_devices: str = ''
+  host_timeout_s: float = 60.0
   logger: str = ''
 
 
@@ -272,6 +270,7 @@ class ExperimentConfig:
 
   name: of the configuration; names the run folder.
   seed: of everything random.
+  num_learner_hosts: processes that act and learn together, each with actors and replay of its own.
   num_actors: processes that step environments.
   environments_per_actor: training environments in each of them.
   total_steps: agent steps (unmasked transitions) after which the run ends.
@@ -283,6 +282,7 @@ class ExperimentConfig:
 
   name: str
   seed: int = 1
+  num_learner_hosts: int = 1
   num_actors: int = 2
   environments_per_actor: int = 32
   num_evaluation_environments: int = 0

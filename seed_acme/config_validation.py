@@ -9,6 +9,7 @@ from seed_acme import sizes
 from seed_acme import types
 from seed_acme.checks import device_names
 from seed_acme.checks import field_types
+from seed_acme.checks import learner_hosts
 from seed_acme.checks import numbers
 
 
@@ -48,6 +49,7 @@ def validate(config: config_lib.ExperimentConfig) -> None:
     )
   _check_network(config)
   _check_devices(config)
+  learner_hosts.check(config)
   batch_size = sizes.inference_batch_size(config)
   if batch_size > sizes.num_environments(config):
     raise types.UserError(
@@ -132,6 +134,7 @@ def _check_memory(config: config_lib.ExperimentConfig) -> None:
 
 def _check_counts(config: config_lib.ExperimentConfig) -> None:
   at_least_one = {
+    'num_learner_hosts': config.num_learner_hosts,
     'num_actors': config.num_actors,
     'environments_per_actor': config.environments_per_actor,
     'total_steps': config.total_steps,
@@ -151,6 +154,7 @@ def _check_counts(config: config_lib.ExperimentConfig) -> None:
     'num_evaluation_environments': config.num_evaluation_environments,
     'max_wall_s': config.max_wall_s,
     'seed': config.seed,
+    'learner.host_timeout_s': config.learner.host_timeout_s,
     'learner.log_period_s': config.learner.log_period_s,
     'learner.tensorflow_threads': config.learner.tensorflow_threads,
     'checkpoint.period_s': config.checkpoint.period_s,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from seed_acme import config as config_lib
 
 
@@ -15,17 +17,35 @@ def num_environments(config: config_lib.ExperimentConfig) -> int:
   return num_training_environments(config) + config.num_evaluation_environments
 
 
+def learner_host(config: config_lib.ExperimentConfig, actor: int) -> int:
+  """Which learner host an actor belongs to: they are dealt out in turn."""
+  return actor % config.num_learner_hosts
+
+
+def share(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
+  """The replay of one learner host: what it draws for an update, and what it keeps."""
+  number = config.num_learner_hosts
+  if number == 1:
+    return config
+  replay = dataclasses.replace(config.replay, queue_size=config.replay.queue_size // number)
+  return dataclasses.replace(config, agent=config.agent.share(number), replay=replay)
+
+
 def inference_batch_size(config: config_lib.ExperimentConfig) -> int:
   """Rows at which the server runs a batch without waiting for the time-out."""
   return inference_batch_size_on(config, 0, 1)
 
 
 def inference_batch_size_on(
-  config: config_lib.ExperimentConfig, device: int, num_devices: int
+  config: config_lib.ExperimentConfig, device: int, num_devices: int, host: int = 0
 ) -> int:
-  """The same of one of several inference devices: half of the environments that are its own."""
-  num_actors = len(range(device, config.num_actors, num_devices))
-  if config.inference.batch_size and num_devices == 1:  # evaluation may share it
+  """The same of one of several inference devices: half of the environments that are its own.
+
+  host: of the device, among the learner hosts.
+  """
+  hosts = config.num_learner_hosts
+  num_actors = len(range(host + device * hosts, config.num_actors, num_devices * hosts))
+  if config.inference.batch_size and num_devices == hosts == 1:  # evaluation may share it
     return config.inference.batch_size
   if config.inference.batch_size:
     return min(config.inference.batch_size, num_actors * config.environments_per_actor)
@@ -34,9 +54,10 @@ def inference_batch_size_on(
 
 
 def inference_device(config: config_lib.ExperimentConfig, env_id: int, num_devices: int) -> int:
-  """Which inference device an environment belongs to: that of its actor, dealt out in turn."""
+  """Which inference device of its host an environment belongs to: that of its actor, dealt out in
+  turn."""
   actor = min(env_id // config.environments_per_actor, config.num_actors)  # the last one evaluates
-  return actor % num_devices
+  return actor // config.num_learner_hosts % num_devices
 
 
 def unroll_rows(agent: config_lib.AgentConfig) -> int:

@@ -4,7 +4,9 @@ into Launchpad's processes and a test can call each of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
+import functools
 import json
 
 import tensorflow as tf
@@ -21,6 +23,7 @@ from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
+from seed_acme.learning import joint_loop
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import training_loop
 from seed_acme.loggers import composite
@@ -106,8 +109,9 @@ def make_inference_servers(
   sink: core.UnrollSink,
   counters: counting.Counters,
   statistics: server_statistics.ServerStatistics,
+  host: int = 0,
 ) -> tuple[server_lib.InferenceServer, ...]:
-  """One for each inference device, handing finished unrolls to `sink`."""
+  """One for each inference device of learner host `host`, handing finished unrolls to `sink`."""
   return tuple(
     server_lib.InferenceServer(
       spec=acting.spec,
@@ -116,7 +120,7 @@ def make_inference_servers(
       num_environments=sizes.num_environments(config),
       unroll_length=config.agent.unroll_length,
       overlap=config.agent.overlap,
-      batch_size=sizes.inference_batch_size_on(config, device, len(acting.policies)),
+      batch_size=sizes.inference_batch_size_on(config, device, len(acting.policies), host),
       seed=config.seed,
       sink=sink,
       counters=counters,
@@ -142,18 +146,25 @@ def make_training_loop(
   inference: server_statistics.ServerStatistics,
   counters: counting.Counters,
   memory: core.ReplayMemory | None,
+  hosts: collectives.Group | None = None,
 ) -> training_loop.TrainingLoop:
-  """The loop with its learner and its logs."""
+  """The loop with its learner and its logs. hosts: which learn together, see `JointLoop`."""
   csv = csv_file.CsvLogger(run.metrics)
-  return training_loop.TrainingLoop(
+  loop: Callable[..., training_loop.TrainingLoop] = training_loop.TrainingLoop
+  logger: core.Logger = composite.CompositeLogger([])
+  if hosts is not None:
+    loop = functools.partial(joint_loop.JointLoop, hosts)
+  if hosts is None or hosts.is_chief:
+    logger = _logger(config, run, csv)
+  return loop(
     config,
     run,
-    learner=make_learner(config, acting),
+    learner=make_learner(config, acting, hosts),
     inference=inference,
     published=acting.published,
     counters=counters,
     csv=csv,
-    logger=_logger(config, run, csv),
+    logger=logger,
     memory=memory,
   )
 

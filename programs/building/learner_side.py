@@ -20,6 +20,7 @@ from seed_acme.replay import local_items as local_items_lib
 from seed_acme.replay import memory as memory_lib
 from seed_acme.replay import writer as writer_lib
 from seed_acme.storage import run_directory
+from seed_acme.utils import collectives
 from seed_acme.utils import counting
 from seed_acme.utils import devices as devices_lib
 from seed_acme.utils import waiting
@@ -49,37 +50,41 @@ def make(
   on_failure: Callable[[BaseException], None],
   num_ahead: int,
   replay_address: str | None = None,
+  hosts: collectives.Group | None = None,
 ) -> LearnerSide:
   """Restores the run from its newest checkpoint, if there is one.
 
   activity: where it says that an environment is being made. cleanup: gets what stops the parts.
   on_failure: called from the threads of the parts. num_ahead: samples to fetch before the learner
-  asks. replay_address: of a replay node; None = replay is served here.
+  asks. replay_address: of a replay node; None = replay is served here. hosts: that learn together.
   """
   waits = waiting.Watch(run_dir.add_notice)
   waits.start()
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
-  acting = build.make_acting(config, activity, devices_lib.choose(config))
+  share = sizes.share(config)
+  acting = build.make_acting(config, activity, devices_lib.choose(share))
   items = None
   if replay_address is None:
     if not config.agent.replay_spec().is_memory:
       items = local_items_lib.LocalItems()
-    replay = build_replay.make_replay_server(config, run_dir, acting, config.replay.port, items)
+    port = config.replay.port if hosts is None or hosts.is_chief else 0
+    replay = build_replay.make_replay_server(share, run_dir, acting, port, items)
     cleanup.callback(replay.stop)
     replay_address = replay.address
   else:
     build_replay.take_over(config, replay_address)
-  memory = build_replay.make_memory(config, replay_address)
-  writer = build_replay.make_writer(config, acting, replay_address, memory, items)
+  memory = build_replay.make_memory(share, replay_address)
+  writer = build_replay.make_writer(share, acting, replay_address, memory, items)
   cleanup.callback(writer.stop)
-  counters = counting.Counters()
+  counters = counting.Counters() if hosts is None else counting.AgreedCounters()
   statistics = server_statistics.ServerStatistics(sizes.num_environments(config))
-  servers = build.make_inference_servers(config, acting, writer, counters, statistics)
-  loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory)
+  index = 0 if hosts is None else hosts.index
+  servers = build.make_inference_servers(config, acting, writer, counters, statistics, index)
+  loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory, hosts)
   loop.restore()
   prefetcher, account = build_replay.make_samples(
-    config, replay_address, writer, num_ahead, on_failure, items
+    share, replay_address, writer, num_ahead, on_failure, items
   )
   loop.watch_replay(writer.timer, account)
   return LearnerSide(

@@ -6,11 +6,13 @@ tied to its launcher and hears SIGTERM before the seconds that loading it takes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import threading
 
 import launchpad as lp
 
 from seed_acme import config as config_lib
+from seed_acme import sizes
 from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import host
 from seed_acme.programs.system import processes
@@ -27,19 +29,24 @@ def learner(
   token: str,
   address: lp.Address,
   replay_address: str | None,
+  index: int,
+  exchange: Sequence[lp.Address],
 ) -> None:
-  """replay_address: of a replay node; None = the learner serves replay itself."""
+  """replay_address: of a replay node; None = the learner serves replay itself. index: among the
+  learner hosts. exchange: of all learner hosts, for what they tell each other; () for one alone."""
   here = host.enter()
   if here.is_container:
     from seed_acme.programs.nodes import container_node as vertex_node
 
     vertex_node.learner(config, run_dir, token, address.resolve(), replay_address, here)
     return
-  with processes.reported_failures(run_dir, 'learner/0', here.log('learner/0')):
+  name = f'learner/{index}'
+  with processes.reported_failures(run_dir, name, here.log(name)):
     run_dir.set_phase('loading TensorFlow')
     with _LOADING:
       from seed_acme.programs.nodes import learner_node
-  learner_node.run(config, run_dir, token, address.resolve(), replay_address, here)
+  others = [one.resolve() for one in exchange]
+  learner_node.run(config, run_dir, token, address.resolve(), replay_address, here, index, others)
 
 
 def replay(
@@ -67,7 +74,7 @@ def actor(
   first_start: wire.Start,
   address: str,
 ) -> None:
-  """address: of the inference server. first_start: seeds of a resumed run differ by it."""
+  """address: of the inference server of the actor's learner host. first_start: seeds of a resumed run differ by it."""
   here = host.enter()
   name = f'actor/{index}'
   if here.is_container:  # and may be started again there, which only the learner knows
@@ -75,7 +82,8 @@ def actor(
 
     vertex_node.actor(config, run_dir, token, index, address, here.stop)
     return
-  address = transports.address_beside(config.transport, run_dir.path, address)
+  its_learner = sizes.learner_host(config, index)
+  address = transports.address_beside(config.transport, run_dir.path, address, its_learner)
   with processes.reported_failures(run_dir, name, here.log(name)):
     if here.is_thread:
       actor_supervisor.act_in_this_thread(

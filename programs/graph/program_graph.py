@@ -16,6 +16,7 @@ from launchpad.nodes.python import local_multi_processing
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
+from seed_acme import sizes
 from seed_acme.programs.graph import entries
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
@@ -25,6 +26,7 @@ from seed_acme.transport import joining
 from seed_acme.transport import wire
 
 INFERENCE, REPLAY = 'inference', 'replay'  # names of addresses
+_EXCHANGE = 'exchange'  # and between learner hosts
 
 
 class FixedAddress(lp.address.AbstractAddressBuilder):
@@ -54,18 +56,23 @@ class _ServingNode(lp.PyNode):
   function serves.
   """
 
-  def __init__(self, function, name: str, host: str, port: int, **arguments):
+  def __init__(
+    self, function, name: str, host: str, port: int, also: lp.Address | None = None, **arguments
+  ):
+    """also: one more address of the node, at a port of its own."""
     address = lp.Address(name)
     super().__init__(function, address=address, **arguments)
     self._host = host
     self._port = port
     self._address = address
-    self._kept: socket.socket | None = None
-    self.allocate_address(address)
+    self._also = also
+    self._kept: list[socket.socket] = []
+    for one in (address, *([also] if also else [])):
+      self.allocate_address(one)
 
   def __getstate__(self) -> dict[str, Any]:
     """Without the port, which stays with the process that launches."""
-    return {**self.__dict__, '_kept': None}
+    return {**self.__dict__, '_kept': []}
 
   def create_handle(self) -> _AddressHandle:
     return self._track_handle(_AddressHandle(self._address))
@@ -74,11 +81,13 @@ class _ServingNode(lp.PyNode):
     if self._launch_context.launch_type is lp.LaunchType.VERTEX_AI:
       super().bind_addresses(**kwargs)
       return
-    port = self._port
-    if not port:
-      self._kept = kept_port()
-      port = self._kept.getsockname()[1]
-    self._address.bind(FixedAddress(f'{self._host}:{port}'))
+    self._address.bind(FixedAddress(f'{self._host}:{self._port or self._free_port()}'))
+    if self._also is not None:
+      self._also.bind(FixedAddress(f'{self._host}:{self._free_port()}'))
+
+  def _free_port(self) -> int:
+    self._kept.append(kept_port())
+    return self._kept[-1].getsockname()[1]
 
 
 def kept_port() -> socket.socket:
@@ -120,23 +129,43 @@ def make_program(
       )
       replay = program.add_node(node)
   with program.group('learner'):
+    learners = _add_learners(program, config, run_dir, token, replay)
+  with program.group('actor'):
+    for index in range(actors.num_actor_nodes(config)):
+      its_learner = learners[sizes.learner_host(config, index)]
+      program.add_node(
+        lp.PyNode(entries.actor, config, run_dir, token, index, first_start, its_learner)
+      )
+  return program
+
+
+def _add_learners(
+  program: lp.Program,
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  replay: Any,
+) -> list[Any]:
+  """The handle of each learner host; several know where the others exchange what they learn."""
+  number = config.num_learner_hosts
+  exchange = tuple(lp.Address(f'{_EXCHANGE}{i}') for i in range(number)) if number > 1 else ()
+  handles = []
+  for index in range(number):
     node = _ServingNode(
       entries.learner,
-      INFERENCE,
+      f'{INFERENCE}{index}' if index else INFERENCE,
       config.transport.host,
-      config.transport.port,
+      0 if index else config.transport.port,
+      exchange[index] if exchange else None,
       config=config,
       run_dir=run_dir,
       token=token,
       replay_address=replay,
+      index=index,
+      exchange=exchange,
     )
-    learner = program.add_node(node)
-  with program.group('actor'):
-    for index in range(actors.num_actor_nodes(config)):
-      program.add_node(
-        lp.PyNode(entries.actor, config, run_dir, token, index, first_start, learner)
-      )
-  return program
+    handles.append(program.add_node(node))
+  return handles
 
 
 def local_resources(launcher_pid: int) -> dict[str, local_multi_processing.PythonProcess]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import contextlib
 import math
 import threading
@@ -28,6 +29,7 @@ from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.transport import joining
 from seed_acme.transport import transports
+from seed_acme.utils import collectives
 from seed_acme.utils import devices
 from seed_acme.utils import graph_function
 from seed_acme.utils import waiting
@@ -43,20 +45,28 @@ def run(
   address: str,
   replay_address: str | None,
   here: host.Host,
+  index: int = 0,
+  exchange: Sequence[str] = (),
 ) -> bool:
   """Main thread of the node; returns whether the run is over, or only this node was stopped.
 
-  address: `host:port` to serve on. here: where the node runs.
+  address: `host:port` to serve on. here: where the node runs. index: among the learner hosts.
+  exchange: `host:port` of each of them, for what they tell each other; () for one alone.
   """
   stop = here.stop
   descriptors.prepare()
   processes.configure_tensorflow(config.learner.tensorflow_threads)
   devices.configure(config.learner)
+  name, hosts = f'learner/{index}', None
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
-    with processes.reported_failures(run_dir, 'learner/0', here.log('learner/0')):
-      # Beside us the launcher sees whether the replay node lives.
+    with processes.reported_failures(run_dir, name, here.log(name)):
+      # Beside us the launcher sees whether the other nodes live.
       patience_s = config.actor.connect_timeout_s if here.others_are_elsewhere else math.inf
+      if exchange:
+        hosts = collectives.Group(index, exchange, config.learner.host_timeout_s)
+        if not hosts.connect(patience_s, stop.is_set):
+          return False
       if replay_address is not None and not server_of_replay.wait_until_up(
         replay_address, patience_s, stop
       ):
@@ -69,13 +79,20 @@ def run(
         replay_address,
         cleanup,
         has_actors_beside=not here.others_are_elsewhere,
+        hosts=hosts,
       )
-      with graph_function.serial_execution():
+      with (
+        graph_function.serial_execution(),
+        hosts.watched() if hosts else contextlib.nullcontext(),
+      ):
         status = node.train(stop)
       if status == training_loop.FINISHED:
         if here.others_are_elsewhere:
           node.wait_for_absent(stop)
-        here.end_program()
+        if hosts is None or hosts.is_chief:
+          here.end_program()
+      if hosts is not None and not hosts.is_chief:
+        stop.wait(config.learner.host_timeout_s)  # the chief may still read what this host told
   return status == training_loop.FINISHED
 
 
@@ -97,8 +114,14 @@ class LearnerNodeProcess:
     cleanup: contextlib.ExitStack,
     *,
     has_actors_beside: bool,
+    hosts: collectives.Group | None = None,
   ):
-    """has_actors_beside: on this host. Without them the run folder need not hold a socket."""
+    """has_actors_beside: on this host. Without them the run folder need not hold a socket.
+
+    hosts: that learn together; None = this one alone.
+    """
+    index = 0 if hosts is None else hosts.index
+    name = f'learner/{index}'
     self._config = config
     self._run_dir = run_dir
     self._failure: BaseException | None = None
@@ -108,15 +131,16 @@ class LearnerNodeProcess:
     side = learner_side.make(
       config,
       run_dir,
-      watch.add('learner/0', None),
+      watch.add(name, None),
       cleanup,
       on_failure=self._on_failure,
       num_ahead=config.replay.prefetch_batches,
       replay_address=replay_address,
+      hosts=hosts,
     )
     watch.stop()
     self.loop, self._prefetcher, self._account = side.loop, side.prefetcher, side.account
-    batchers = _make_batchers(config, side)
+    batchers = _make_batchers(config, side, index)
     self._desk = end_notice.Desk(
       lambda env_id: batchers[sizes.inference_device(config, env_id, len(batchers))],
       side.acting.spec,
@@ -132,7 +156,7 @@ class LearnerNodeProcess:
     if has_actors_beside:
       max_message_bytes = end_notice.max_message_bytes(config, self._desk)
       beside = transports.serve_beside(
-        config.transport, self._desk, batchers[0].loop, run_dir.path, max_message_bytes
+        config.transport, self._desk, batchers[0].loop, run_dir.path, max_message_bytes, index
       )
     self.loop.watch_actors(lambda: _actor_records(config, self._desk))
     self._inference = [
@@ -161,7 +185,8 @@ class LearnerNodeProcess:
     cleanup.callback(self._dismiss)
     own_host = address.rpartition(':')[0]
     addresses = {'inference': f'{own_host}:{transport.port}', 'replay': side.replay_address}
-    files.write_json(run_dir.addresses, addresses)
+    if index == 0:
+      files.write_json(run_dir.addresses, addresses)
 
   def _on_failure(self, error: BaseException) -> None:
     self._failure = self._failure or error
@@ -199,38 +224,40 @@ class LearnerNodeProcess:
     self.loop.report_wait()
     while (sample := self._next_sample(stop)) is not None:
       self.loop.train(sample)
-    status = self._ending(stop)
+    status = self._ending()
     self.loop.finish(status)
     self._status = status
     return status
 
   def _next_sample(self, stop: threading.Event) -> types.Sample | None:
     """None if the run is to end instead."""
+    sample = None
     with waiting.on(self._account.waiting_for):
-      while not self._ending(stop):
-        with self.loop.timer.phase('sample'):
-          sample = self._prefetcher.next(_POLL_S)
-        if sample is not None:
+      while not self._ending():
+        if sample is None:
+          with self.loop.timer.phase('sample'):
+            sample = self._prefetcher.next(_POLL_S)
+        if self.loop.may_train(sample is not None, stop.is_set()):
           return sample
         self.loop.do_what_is_due()
     return None
 
-  def _ending(self, stop: threading.Event) -> str:
+  def _ending(self) -> str:
     """How the run ends now, '' if it goes on."""
     if self._failure is not None:
       raise self._failure
     if self.loop.is_finished():
       return training_loop.FINISHED
-    return training_loop.STOPPED if stop.is_set() else ''
+    return training_loop.STOPPED if self.loop.is_stopped() else ''
 
 
 def _make_batchers(
-  config: config_lib.ExperimentConfig, side: learner_side.LearnerSide
+  config: config_lib.ExperimentConfig, side: learner_side.LearnerSide, host_index: int
 ) -> list[batching.Batcher]:
   """One for each inference server."""
   return [
     batching.Batcher(
-      sizes.inference_batch_size_on(config, device, len(side.servers)),
+      sizes.inference_batch_size_on(config, device, len(side.servers), host_index),
       config.inference.timeout_ms / 1e3,
       accepts_training=side.writer.has_room,
       hold_back=server.hold_back,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Iterable
 import threading
 from typing import NamedTuple
 
@@ -79,9 +80,20 @@ class EpisodeStatistics:
 
   def take_recent(self) -> EpisodeSummary:
     """The episodes that ended since the last call."""
+    return _summarise(self.drain())
+
+  def drain(self) -> list[tuple[float, float, int]]:
+    """(score, return, length) of each of them."""
     with self._lock:
       recent, self._recent = self._recent, []
-    return _summarise(recent)
+    return recent
+
+  def extend(self, episodes: Iterable[tuple[float, float, int]]) -> None:
+    """Adds episodes that ended elsewhere, as `drain` told them there."""
+    with self._lock:
+      for score, return_, length in episodes:
+        self._window.append((score, return_, length))
+        self._recent.append((score, return_, length))
 
 
 def _summarise(episodes: list[tuple[float, float, int]]) -> EpisodeSummary:

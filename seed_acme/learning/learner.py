@@ -85,14 +85,16 @@ class Learner:
     self._prepare: dict[bool, graph_function.GraphFunction] = {}
     self._learn: graph_function.GraphFunction | None = None
     self._finish: graph_function.GraphFunction | None = None
-    self._names: dict[str, list[str]] = {}  # of stacked metrics, by what computes them
+    self._stacks = metrics_lib.Stacks()
     self.num_updates = 0
 
   def step(self, sample: types.Sample, agent_steps: int) -> Update:
     """One update. agent_steps: of the run so far, for schedules and `progress`.
 
     With several hosts, sample has this one's share of the batch, and so have the priorities;
-    agent_steps and the metrics are the same on all. Raises `NonFiniteError` naming the first metric that is not finite.
+    agent_steps and the metrics are the same on all.
+
+    Raises `NonFiniteError` naming the first metric that is not finite.
     """
     scheduled = [s.scheduled_rate(agent_steps, self._total_steps) for s in self._steppers.values()]
     rates = np.array(scheduled, np.float32)
@@ -131,7 +133,7 @@ class Learner:
     if self._whole is None:
       self._whole = self._compiled(self._whole_step, arguments, self._xla)
     numbers, priorities = self._whole(*arguments)
-    return self._metrics('whole', numbers), priorities[0].numpy() if priorities else None
+    return self._stacks.named('whole', numbers), priorities[0].numpy() if priorities else None
 
   def _whole_step(
     self,
@@ -146,7 +148,7 @@ class Learner:
     metrics, priorities = self._gradient_step(prepared.batch, key, progress, rates)
     metrics.update(self._finishing(sample, num_updates))
     metrics.update(metrics_lib.of_sample(prepared, num_updates))
-    return self._stacked('whole', metrics), () if priorities is None else (priorities,)
+    return self._stacks.stack('whole', metrics), () if priorities is None else (priorities,)
 
   def _step_in_passes(
     self, passes: agent_lib.Passes, sample: types.Sample, progress: np.float32, rates: np.ndarray
@@ -170,9 +172,9 @@ class Learner:
         numbers.append(
           self._learnt(passes, prepared, indices, self._key(len(numbers)), progress, rates)
         )
-    metrics = self._means([step.numpy() for step in numbers])
-    metrics.update(self._metrics('finish', self._finished(sample, num_updates)))
-    metrics.update(self._metrics('prepare', counted))
+    metrics = self._stacks.means('learn', [step.numpy() for step in numbers])
+    metrics.update(self._stacks.named('finish', self._finished(sample, num_updates)))
+    metrics.update(self._stacks.named('prepare', counted))
     return {**metrics, 'learner/gradient_steps': float(len(numbers))}
 
   def _prepared(
@@ -184,7 +186,9 @@ class Learner:
       sample: types.Sample, key: tf.Tensor, num_updates: tf.Tensor
     ) -> tuple[types.Nest, tf.Tensor]:
       prepared = self._learning.prepare(sample, key, is_first)
-      return prepared.batch, self._stacked('prepare', metrics_lib.of_sample(prepared, num_updates))
+      return prepared.batch, self._stacks.stack(
+        'prepare', metrics_lib.of_sample(prepared, num_updates)
+      )
 
     arguments = (sample, key, num_updates)
     if is_first not in self._prepare:
@@ -204,7 +208,7 @@ class Learner:
 
     def learn(batch: types.Nest, indices: tf.Tensor, *arguments: tf.Tensor) -> tf.Tensor:
       metrics, _ = self._gradient_step(passes.take(batch, indices), *arguments)
-      return self._stacked('learn', metrics)
+      return self._stacks.stack('learn', metrics)
 
     arguments = (batch, indices, key, progress, rates)
     if self._learn is None:
@@ -215,7 +219,7 @@ class Learner:
     arguments = (sample, num_updates)
     if self._finish is None:
       self._finish = self._compiled(
-        lambda *arguments: self._stacked('finish', self._finishing(*arguments)), arguments
+        lambda *arguments: self._stacks.stack('finish', self._finishing(*arguments)), arguments
       )
     return self._finish(*arguments)
 
@@ -259,23 +263,6 @@ class Learner:
     """`[2]` int32, the same for the same seed, update and gradient step."""
     sequence = np.random.SeedSequence((self._seed, self.num_updates, gradient_step))
     return sequence.generate_state(2, np.uint32).view(np.int32)
-
-  def _stacked(self, what: str, metrics: dict[str, tf.Tensor]) -> tf.Tensor:
-    """`[M]` float32: one tensor is cheaper to fetch than M."""
-    self._names[what] = list(metrics)
-    return tf.stack([tf.cast(x, tf.float32) for x in metrics.values()]) if metrics else tf.zeros(0)
-
-  def _means(self, numbers: list[np.ndarray]) -> dict[str, float]:
-    """By name, over the gradient steps; of a `*_max` the greatest."""
-    stacked = np.stack(numbers)
-    means, maxima = stacked.mean(axis=0), stacked.max(axis=0)
-    return {
-      name: float(maxima[i] if name.endswith('_max') else means[i])
-      for i, name in enumerate(self._names['learn'])
-    }
-
-  def _metrics(self, what: str, numbers: Any) -> dict[str, float]:
-    return dict(zip(self._names[what], numbers.numpy().tolist()))
 
   def _check_finite(self, metrics: dict[str, float]) -> None:
     bad = [name for name, value in metrics.items() if not np.isfinite(value)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 
 from seed_acme import agent as agent_lib
@@ -18,6 +19,31 @@ def of_sample(prepared: agent_lib.Prepared, num_updates: tf.Tensor) -> dict[str,
     'learner/policy_lag_max': tf.reduce_max(lag),
     'learner/trained_steps': num_steps,
   }
+
+
+class Stacks:
+  """Metrics as one tensor, which is cheaper to fetch than many; by what computes them."""
+
+  def __init__(self) -> None:
+    self._names: dict[str, list[str]] = {}
+
+  def stack(self, what: str, metrics: dict[str, tf.Tensor]) -> tf.Tensor:
+    """In a graph: `[M]` float32."""
+    self._names[what] = list(metrics)
+    return tf.stack([tf.cast(x, tf.float32) for x in metrics.values()]) if metrics else tf.zeros(0)
+
+  def named(self, what: str, numbers: tf.Tensor) -> dict[str, float]:
+    """The inverse."""
+    return dict(zip(self._names[what], numbers.numpy().tolist()))
+
+  def means(self, what: str, numbers: list[np.ndarray]) -> dict[str, float]:
+    """By name, over several; of a `*_max` the greatest."""
+    stacked = np.stack(numbers)
+    means, maxima = stacked.mean(axis=0), stacked.max(axis=0)
+    return {
+      name: float(maxima[i] if name.endswith('_max') else means[i])
+      for i, name in enumerate(self._names[what])
+    }
 
 
 class MetricMeans:

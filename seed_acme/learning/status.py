@@ -36,6 +36,8 @@ class StatusWriter:
     self._num_learnt = 0  # unrolls, since this start
     self._has_told_of_missing = False
     self.actors: Callable[[], list[dict[str, Any]]] = list
+    self.others: list[dict[str, Any]] = []  # what the other learner hosts told last, see `report`
+    self.hosts_without_data: list[int] = []
 
   def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
     """Reports the replay writer's time, and what becomes of unrolls."""
@@ -54,6 +56,20 @@ class StatusWriter:
     if missing and not self._has_told_of_missing:
       self._has_told_of_missing = True
       self._run.add_notice(missing)
+
+  def report(self) -> dict[str, Any]:
+    """What another learner host is to know of this one."""
+    return {**self._unrolls(), 'actors': self.actors(), 'seconds': self._durations()['seconds']}
+
+  def all_actors(self) -> list[dict[str, Any]]:
+    """A record of every actor; each belongs to one host."""
+    return [
+      {
+        'is_connected': any(record['is_connected'] for record in of_hosts),
+        'rows': sum(record['rows'] for record in of_hosts),
+      }
+      for of_hosts in zip(self.actors(), *(other['actors'] for other in self.others))
+    ]
 
   def write(
     self,
@@ -77,9 +93,15 @@ class StatusWriter:
       **self._policy_lag(),
       **self._unrolls(),
       'resumptions': resumptions,
-      'actors': self.actors(),
+      'actors': self.all_actors(),
       **self._durations(),
     }
+    for other in self.others:
+      for name in ('unrolls_confirmed', 'unrolls_received'):
+        record[name] += other[name]
+    if self.others:
+      record['hosts_without_data'] = [f'learner/{i}' for i in self.hosts_without_data]
+      record['seconds_of_other_hosts'] = [other['seconds'] for other in self.others]
     files.write_json(self._run.status, record)
 
   def _policy_lag(self) -> dict[str, float | None]:

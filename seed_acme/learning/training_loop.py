@@ -74,6 +74,7 @@ class TrainingLoop:
     self.timer = timing.PhaseTimer()
     self._status = status_lib.StatusWriter(config, run, inference, self.timer)
     self._has_trained = False  # in this start
+    self._wants_stop = False
 
   def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
     """Reports the replay writer's time, and what becomes of unrolls, in the status."""
@@ -132,14 +133,31 @@ class TrainingLoop:
 
   def do_what_is_due(self) -> None:
     """Logs and saves if their periods have passed; also called while no sample comes."""
+    self._do(*self._due())
+
+  def _due(self) -> tuple[bool, bool]:
+    """Whether to log, and whether to save."""
     now = time.monotonic()
-    if now - self._logged_at_s >= self._config.learner.log_period_s:
+    logs = now - self._logged_at_s >= self._config.learner.log_period_s
+    return logs, now - self._saved_at_s >= self._config.checkpoint.period_s
+
+  def _do(self, logs: bool, saves: bool) -> None:
+    if logs:
       with self.timer.phase('log'):
         self.log('running')
         self.report_wait()
-    if now - self._saved_at_s >= self._config.checkpoint.period_s:
+    if saves:
       with self.timer.phase('checkpoint'):
         self.save()
+
+  def may_train(self, has_sample: bool, wants_stop: bool) -> bool:
+    """Whether the next update can begin; wants_stop: whether this node has been told to stop."""
+    self._wants_stop = wants_stop
+    return has_sample
+
+  def is_stopped(self) -> bool:
+    """Whether the run is to end before its budget is used up."""
+    return self._wants_stop
 
   def show_life(self) -> None:
     """Renews the status between two updates, without a row of metrics: rows of the single-process
@@ -156,7 +174,7 @@ class TrainingLoop:
     """Tells the user what the first update of this start waits for."""
     if self._has_trained:
       return
-    connected = [actor['is_connected'] for actor in self._status.actors()]
+    connected = [actor['is_connected'] for actor in self._status.all_actors()]
     least, memory = self._config.agent.replay_spec().min_size, self._memory
     num_unrolls = 0 if memory is None else memory.counts()[0]
     if not all(connected):

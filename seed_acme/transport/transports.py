@@ -16,7 +16,7 @@ from seed_acme.transport import sessions
 from seed_acme.transport import wire
 
 _UNIX = 'unix:'
-SOCKET = 'inference.sock'  # in the run folder
+_SOCKETS = ('inference.sock', 'inference_{}.sock')  # in the run folder: of learner host 0, others
 
 
 class TransportServer(Protocol):
@@ -40,9 +40,15 @@ def is_local(config: config_lib.TransportConfig) -> bool:
   return config.kind == 'auto'
 
 
-def address_beside(config: config_lib.TransportConfig, run_dir: pathlib.Path, address: str) -> str:
-  """Of the learner, for an actor on its host. address: `host:port`, which all others use."""
-  return f'{_UNIX}{run_dir.absolute() / SOCKET}' if is_local(config) else address
+def address_beside(
+  config: config_lib.TransportConfig, run_dir: pathlib.Path, address: str, learner: int = 0
+) -> str:
+  """Of learner host `learner`, for an actor beside it. address: `host:port`, which others use."""
+  return f'{_UNIX}{_socket(run_dir, learner)}' if is_local(config) else address
+
+
+def _socket(run_dir: pathlib.Path, learner: int) -> pathlib.Path:
+  return run_dir.absolute() / _SOCKETS[min(learner, 1)].format(learner)
 
 
 def serve_beside(
@@ -51,14 +57,14 @@ def serve_beside(
   loop: event_loop.EventLoop,
   run_dir: pathlib.Path,
   max_message_bytes: int,
+  learner: int = 0,
 ) -> list[TransportServer]:
-  """For the actors on the learner's host: none or one. Raises `types.UserError`."""
+  """For the actors beside learner host `learner`: none or one. Raises `types.UserError`."""
   if not is_local(config):
     return []
   from seed_acme.transport import unix_server
 
-  path = run_dir.absolute() / SOCKET
-  return [unix_server.UnixServer(desk, loop, path, max_message_bytes)]
+  return [unix_server.UnixServer(desk, loop, _socket(run_dir, learner), max_message_bytes)]
 
 
 def serve(

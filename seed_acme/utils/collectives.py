@@ -1,4 +1,4 @@
-"""Tensors and facts that the learner hosts of a run exchange, by TensorFlow's collective operations.
+"""What the learner hosts of a run exchange, by TensorFlow's collective operations.
 
 Each host is one process. All of them must call the same operations in the same order: an operation
 returns when every host has called it, and fails where one has not within the time-out.
@@ -6,7 +6,7 @@ returns when every host has called it, and fails where one has not within the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import json
 import socket
@@ -22,11 +22,17 @@ from seed_acme import types
 
 _JOB = 'worker'
 _GROUP_KEY = 1
-_FACTS_KEY = 1  # of what is exchanged outside graphs; a key for each length of text follows
-_FIRST_KEY = 1000  # of what is exchanged in graphs
+# An operation's key goes with its shape. Of facts and of texts the length is added.
+_FACTS_KEY, _TEXT_KEY, _FIRST_KEY = 0, 500, 1000  # the last: of what is exchanged in graphs
 _WORD = 4  # bytes; TensorFlow gathers no smaller type than int32
 _PROBE_S = 2.0  # for a host to accept a connection
 _POLL_S = 0.2
+_LOSSES = (
+  tf.errors.UnavailableError,
+  tf.errors.DeadlineExceededError,
+  tf.errors.AbortedError,
+  tf.errors.CancelledError,
+)
 
 
 class HostLost(types.Failure):
@@ -80,15 +86,20 @@ class Group:
       time.sleep(_POLL_S)
     return True
 
+  @contextlib.contextmanager
+  def watched(self) -> Iterator[None]:
+    """Within it, `HostLost` is raised where TensorFlow speaks of failed operations."""
+    try:
+      yield
+    except _LOSSES as error:
+      raise self._explain() from error
+
   def absent(self) -> list[int]:
     """The hosts that accept no connection."""
     return [i for i, address in enumerate(self._addresses) if not _listens(address)]
 
-  def explain(self, error: tf.errors.OpError) -> HostLost | None:
-    """What a failed operation says of the others; None where it is no matter of theirs."""
-    lost = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.AbortedError)
-    if not isinstance(error, (*lost, tf.errors.CancelledError)):
-      return None
+  def _explain(self) -> HostLost:
+    """To be called after an operation has failed for want of another host."""
     if absent := self.absent():
       return HostLost(f'{_named(absent)} has died')
     others = [i for i in range(self.number) if i != self.index]
@@ -99,24 +110,29 @@ class Group:
 
   def facts(self, own: Sequence[int], timeout_s: float | None = None) -> np.ndarray:
     """`[hosts, K]` int64: the K numbers of each host. timeout_s: None = that of the group."""
+    key = _FACTS_KEY + len(own)
     with tf.device('cpu:0'):
-      gathered = self._gather(tf.constant([list(own)], tf.int64), _FACTS_KEY, timeout_s)
-    return gathered.numpy()
+      return self._gather(tf.constant([list(own)], tf.int64), key, timeout_s).numpy()
 
   def reports(self, own: Any) -> list[Any]:
     """What each host tells, in their order; anything that JSON knows."""
     text = np.frombuffer(json.dumps(own).encode(), np.uint8)
     sizes = self.facts([text.size])[:, 0]
-    # An operation's shape belongs to its key.
     bits = int(sizes.max() - 1).bit_length()
     padded = np.zeros((1, 1 << bits), np.int32)
     padded[0, : text.size] = text
     with tf.device('cpu:0'):
-      rows = self._gather(tf.constant(padded), _FACTS_KEY + 1 + bits, None).numpy()
+      rows = self._gather(tf.constant(padded), _TEXT_KEY + bits, None).numpy()
     return [json.loads(row[:size].astype(np.uint8).tobytes()) for row, size in zip(rows, sizes)]
 
+  def of_chief(self, own: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The chief's arrays, from each host's own, which have the same shapes and types."""
+    flat = [tf.constant(x.reshape(-1)) for x in own]
+    joined = self.joined(flat, [0] * len(flat))
+    return [y.numpy()[: x.size].reshape(x.shape) for x, y in zip(own, joined)]
+
   def joined(self, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[tf.Tensor]:
-    """In a graph: of each leaf the parts of all hosts, one after the other along its axis.
+    """Of each leaf the parts of all hosts, one after the other along its axis.
 
     Shapes are known and equal on all hosts. Has no gradient.
     """
@@ -184,9 +200,7 @@ def _as_bytes(x: tf.Tensor) -> tf.Tensor:
   return tf.cast(x, tf.uint8) if x.dtype == tf.bool else tf.bitcast(x, tf.uint8)
 
 
-def _unpacked(
-  rows: tf.Tensor, leaves: Sequence[tf.Tensor], axes: Sequence[int]
-) -> list[tf.Tensor]:
+def _unpacked(rows: tf.Tensor, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[tf.Tensor]:
   """The inverse, of `[hosts, bytes]`; hosts are laid out along each leaf's axis."""
   found, begin = [], 0
   for x, axis in zip(leaves, axes):

@@ -79,3 +79,30 @@ class Counters:
         float(counts.wall_s),
       )
       self._started = self._clock()
+
+
+class AgreedCounters(Counters):
+  """Those of one of several learner hosts: it counts what its own environments do, and reads what
+  all hosts have agreed on, so that all decide alike."""
+
+  def __init__(self, clock: Callable[[], float] = time.monotonic):
+    super().__init__(clock)
+    self._agreed = Counts()
+
+  @property
+  def agent_steps(self) -> int:
+    """See the base class."""
+    return self._agreed.agent_steps
+
+  def own(self) -> Counts:
+    """What this host has counted. Updates are those of all."""
+    return super().snapshot()
+
+  def agree(self, agent_steps: int, frames: int, episodes: int, wall_s: float) -> None:
+    """The sums over all hosts, and the time of one of them."""
+    self._agreed = Counts(agent_steps, frames, 0, episodes, 0, wall_s)
+
+  def snapshot(self) -> Counts:
+    """See the base class."""
+    own = self.own()
+    return self._agreed._replace(updates=own.updates, trained_steps=own.trained_steps)

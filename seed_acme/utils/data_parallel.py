@@ -6,9 +6,9 @@ returns, statistics and the step of the optimiser. So no loss knows how many dev
 a mean over unmasked steps is the mean over all of them, however they are dealt out. Variables live
 on the first device; the others read them, and their gradients are added up there.
 
-With several learner hosts each has variables of its own, and the hosts exchange samples, predictions
-and gradients. Then every host computes that rest for itself, of the same numbers as the others, so
-that the variables of all stay the same.
+With several learner hosts each has variables of its own, and the hosts exchange samples,
+predictions and gradients. Then every host computes that rest for itself, of the same numbers as the
+others, so that the variables of all stay the same.
 """
 
 from __future__ import annotations

@@ -1,0 +1,59 @@
+"""What a configuration for several learner hosts must satisfy."""
+
+from __future__ import annotations
+
+from seed_acme import config as config_lib
+from seed_acme import types
+
+
+def check(config: config_lib.ExperimentConfig) -> None:
+  """Raises `types.UserError`, naming value and fix."""
+  number = config.num_learner_hosts
+  if number == 1:
+    return
+  given = f'num_learner_hosts ({number})'
+  if config.num_actors < number:
+    raise types.UserError(
+      f'{given} is more than num_actors ({config.num_actors}), which are dealt out over the '
+      'hosts: change one of them'
+    )
+  _check_batch(config, given)
+  if config.inference.strictly_on_policy and config.num_actors % number:
+    raise types.UserError(
+      f'num_actors ({config.num_actors}) is not a multiple of {given}, as '
+      'inference.strictly_on_policy needs: change one of them'
+    )
+  if config.learner.xla:
+    raise types.UserError(
+      f'learner.xla (True) compiles for one device; {given} are several: change one of them'
+    )
+  if config.replay.separate_process:
+    raise types.UserError(
+      f'replay.separate_process (True) with {given}: each host serves its own replay; set it to '
+      'False'
+    )
+  if config.learner.host_timeout_s <= 0:
+    raise types.UserError(
+      f'learner.host_timeout_s ({config.learner.host_timeout_s}) must be > 0 with {given}'
+    )
+
+
+def _check_batch(config: config_lib.ExperimentConfig, given: str) -> None:
+  """Each host draws and keeps as much as every other."""
+  number, agent, replay = config.num_learner_hosts, config.agent, config.replay
+  per_host = number * replay.unrolls_per_item
+  if agent.batch_size % per_host:
+    raise types.UserError(
+      f'agent.batch_size ({agent.batch_size}) is not a multiple of {given} times '
+      f'replay.unrolls_per_item ({replay.unrolls_per_item}): make it a multiple of {per_host}'
+    )
+  spec = agent.replay_spec()
+  divided = {'replay.queue_size': replay.queue_size}
+  if spec.is_memory:
+    divided = {'agent.replay_capacity': spec.capacity, 'agent.replay_min_size': spec.min_size}
+  for name, value in divided.items():
+    if value % number:
+      raise types.UserError(
+        f'{name} ({value}) is not a multiple of {given}: each host keeps as much; change one of '
+        'them'
+      )
