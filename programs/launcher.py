@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 from seed_acme import config as config_lib
+from seed_acme import learner_hosts
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
@@ -28,10 +29,16 @@ def main(argv: list[str]) -> int:
   launch_type = argv[2]
   if launch_type == launcher_process.SINGLE_PROCESS:
     with processes.reported_failures(run_dir, 'single_process', processes.LAUNCHER):
-      _run_single_process(saved_config.load(run_dir.config), run_dir)
+      _run_single_process(_config(run_dir, launch_type), run_dir)
     return 0
   with processes.reported_failures(run_dir, processes.LAUNCHER, processes.LAUNCHER):
-    return _launch(saved_config.load(run_dir.config), run_dir, launch_type)
+    return _launch(_config(run_dir, launch_type), run_dir, launch_type)
+
+
+def _config(run_dir: run_directory.RunDirectory, launch_type: str) -> config_lib.ExperimentConfig:
+  config = saved_config.load(run_dir.config)
+  learner_hosts.check_launch(config, launch_type)
+  return config
 
 
 def _run_single_process(

@@ -124,7 +124,7 @@ class AgentConfig:
   batch_size: int
 
   def check(self, experiment: ExperimentConfig) -> None:
-    """Raises `types.UserError` for values of its own that cannot work, after the runtime's checks."""
+    """Raises `types.UserError` for own values that cannot work; the runtime has checked its own."""
 
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
     """Likewise for an environment that the agent cannot act in; without TensorFlow."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from seed_acme import config as config_lib
+from seed_acme import learner_hosts
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.checks import device_names
 from seed_acme.checks import field_types
-from seed_acme.checks import learner_hosts
 from seed_acme.checks import numbers
 
 
@@ -48,8 +48,8 @@ def validate(config: config_lib.ExperimentConfig) -> None:
       "the learner's Python only; set transport.kind auto or grpc"
     )
   _check_network(config)
-  _check_devices(config)
   learner_hosts.check(config)
+  _check_devices(config)
   batch_size = sizes.inference_batch_size(config)
   if batch_size > sizes.num_environments(config):
     raise types.UserError(
@@ -97,10 +97,12 @@ def _check_devices(config: config_lib.ExperimentConfig) -> None:
       f'learner.xla (True) compiles for one device; learner.training_devices '
       f'({learner.training_devices}) are several: change one of them'
     )
-  if inference > config.num_actors:
+  num_actors = config.num_actors // config.num_learner_hosts
+  if inference > num_actors:
+    whose = 'num_actors' if config.num_learner_hosts == 1 else 'the actors of a learner host'
     raise types.UserError(
-      f'learner.inference_devices ({learner.inference_devices}) are more than num_actors '
-      f'({config.num_actors}), which are dealt out over them: change one of them'
+      f'learner.inference_devices ({learner.inference_devices}) are more than {whose} '
+      f'({num_actors}), which are dealt out over them: change one of them'
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from seed_acme import config as config_lib
 
@@ -27,8 +28,13 @@ def share(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
   number = config.num_learner_hosts
   if number == 1:
     return config
-  replay = dataclasses.replace(config.replay, queue_size=config.replay.queue_size // number)
-  return dataclasses.replace(config, agent=config.agent.share(number), replay=replay)
+  agent = config.agent.share(number)
+  replay = dataclasses.replace(
+    config.replay,
+    queue_size=config.replay.queue_size // number,
+    unrolls_per_item=math.gcd(config.replay.unrolls_per_item, agent.batch_size),
+  )
+  return dataclasses.replace(config, agent=agent, replay=replay)
 
 
 def inference_batch_size(config: config_lib.ExperimentConfig) -> int:

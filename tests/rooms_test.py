@@ -192,6 +192,7 @@ _OF_NO_MODULE = {
     'evaluate',
     'finished_run',
     'learner_failure',
+    'learner_hosts',
     'other_pythons',
     'other_ways',
     'r2d2_evaluate',

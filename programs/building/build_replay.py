@@ -30,10 +30,12 @@ def make_replay_server(
   acting: build.Acting,
   port: int,
   items: local_items_lib.LocalItems | None = None,
+  host: int = 0,
 ) -> server_lib.ReplayServer:
   """Serves the agent's tables on `port` (0 = any free one).
 
-  items: keeps the items of a queue in this process; None = the table keeps them.
+  items: keeps the items of a queue in this process; None = the table keeps them. host: among the
+  learner hosts; config says what it keeps, see `sizes.share`.
   They start with what the checkpoints of the run hold of them, the newest that has a memory.
   Where the replay memory cannot be restored the run goes on with an empty one, and says why.
   """
@@ -50,22 +52,29 @@ def make_replay_server(
   )
   if not spec.is_memory:
     return serve()
-  restore_from, reason = _saved_replay(config, run)
-  if restore_from is not None:
+  in_progress = run.replay_in_progress_of(host)
+  saved, reason = _saved_replay(config, run)
+  if saved is not None:
+    restore_from = _part(saved, config.num_learner_hosts, host)
     try:
-      server = serve(checkpoints=run.replay_in_progress, restore_from=restore_from)
+      server = serve(checkpoints=in_progress, restore_from=restore_from)
     except server_lib.CannotRestore as error:
       reason = str(error)
     else:
       if reason:
         run.add_notice(
-          f'the replay memory is that of checkpoint {restore_from.parent.name}, older '
+          f'the replay memory is that of checkpoint {saved.parent.name}, older '
           f'than the weights, because {reason}'
         )
       return server
   if reason:
     run.add_notice(f'the replay memory starts empty, because {reason}')
-  return serve(checkpoints=run.replay_in_progress)
+  return serve(checkpoints=in_progress)
+
+
+def _part(saved: pathlib.Path, num_hosts: int, host: int) -> pathlib.Path:
+  """What one of several learner hosts restores; another number of them saved it otherwise."""
+  return saved if num_hosts == 1 else saved / checkpoint.part_of_host(host)
 
 
 def _saved_replay(

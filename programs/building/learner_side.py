@@ -63,13 +63,14 @@ def make(
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
   share = sizes.share(config)
+  index = 0 if hosts is None else hosts.index
   acting = build.make_acting(config, activity, devices_lib.choose(share))
   items = None
   if replay_address is None:
     if not config.agent.replay_spec().is_memory:
       items = local_items_lib.LocalItems()
     port = config.replay.port if hosts is None or hosts.is_chief else 0
-    replay = build_replay.make_replay_server(share, run_dir, acting, port, items)
+    replay = build_replay.make_replay_server(share, run_dir, acting, port, items, index)
     cleanup.callback(replay.stop)
     replay_address = replay.address
   else:
@@ -79,7 +80,6 @@ def make(
   cleanup.callback(writer.stop)
   counters = counting.Counters() if hosts is None else counting.AgreedCounters()
   statistics = server_statistics.ServerStatistics(sizes.num_environments(config))
-  index = 0 if hosts is None else hosts.index
   servers = build.make_inference_servers(config, acting, writer, counters, statistics, index)
   loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory, hosts)
   loop.restore()

@@ -20,6 +20,7 @@ import pathlib
 from typing import Any
 
 from seed_acme import config as config_lib
+from seed_acme import learner_hosts
 from seed_acme import types
 from seed_acme.checks import near_names
 from seed_acme.programs.inspection import address as inspect_address
@@ -164,6 +165,7 @@ def with_cluster(
 
   overridden: fields that the command line gives. Raises `UserError` where one contradicts.
   """
+  learner_hosts.check_launch(config, 'a cluster file')
   if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '

@@ -15,6 +15,7 @@ import yaml
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
+from seed_acme import learner_hosts
 from seed_acme import types
 from seed_acme.programs.cluster import manifest_kubernetes
 from seed_acme.programs.front_end import replay_size
@@ -100,6 +101,7 @@ def manifest(arguments: ManifestArguments) -> int:
   """Checks, writes, and says what comes next; returns the exit code."""
   config = arguments.config
   config_validation.validate(config)
+  learner_hosts.check_launch(config, 'Kubernetes')
   if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: '

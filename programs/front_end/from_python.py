@@ -9,6 +9,7 @@ from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
+from seed_acme import learner_hosts
 from seed_acme import types
 from seed_acme.checks import numbers
 from seed_acme.loggers import csv_tail
@@ -38,6 +39,7 @@ def train(
       f'launch ({launch!r}) must be one of {", ".join(launcher_process.LAUNCH_TYPES)}'
     )
   numbers.check_at_least_zero({'max_restarts': max_restarts})
+  learner_hosts.check_launch(config, launch)
   config_validation.validate(config)  # first, for a bucket takes its time
   with bucket_folder.opened(run_dir or '') as existing:
     path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')

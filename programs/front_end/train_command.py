@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from seed_acme import config as config_lib
+from seed_acme import learner_hosts
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
@@ -35,6 +36,7 @@ def train(
   config: config_lib.ExperimentConfig, run: run_directory.RunDirectory | None, options: Options
 ) -> int:
   """run: the folder that `--run_dir` names; None = a new one. Returns the exit code."""
+  learner_hosts.check_launch(config, options.launch)
   path, bucket = (str(run.path), run.bucket) if run else (None, '')
   folder = lifecycle.prepare(config, path, bucket)
   if not options.prints_json:

@@ -74,7 +74,8 @@ def actor(
   first_start: wire.Start,
   address: str,
 ) -> None:
-  """address: of the inference server of the actor's learner host. first_start: seeds of a resumed run differ by it."""
+  """address: of the inference server of its learner host. first_start: seeds of a resumed run
+  differ by it."""
   here = host.enter()
   name = f'actor/{index}'
   if here.is_container:  # and may be started again there, which only the learner knows

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import pathlib
+import shutil
 from typing import Any
 
 from seed_acme.learning import training_loop
+from seed_acme.storage import checkpoint
 from seed_acme.utils import collectives
 from seed_acme.utils import counting
+
+_SAVING_S = 1800.0  # for a host that saves its memory
+_WHOLE = (
+  'replay_of_all_hosts'  # the folder of all memories, before it becomes a part of the checkpoint
+)
 
 
 class JointLoop(training_loop.TrainingLoop):
@@ -24,6 +32,9 @@ class JointLoop(training_loop.TrainingLoop):
     super().__init__(*arguments, counters=counters, **parts)
     self._hosts = hosts
     self._shared = counters
+    self._replay_in_progress = self._run.replay_in_progress_of(hosts.index)
+    self._has_restored = False
+    self._timeout_s: float | None = None  # of the next meeting
 
   def restore(self) -> None:
     """The chief restores; the others take from it what it then has."""
@@ -40,6 +51,7 @@ class JointLoop(training_loop.TrainingLoop):
       self._published.publish(self._learner.variables())
     self._meet(has_sample=False, wants_stop=False)
     self._logged = self._counters.snapshot()
+    self._has_restored = True
 
   def may_train(self, has_sample: bool, wants_stop: bool) -> bool:
     """See the base class; the same on all hosts. Logs and saves what the chief says is due."""
@@ -50,6 +62,9 @@ class JointLoop(training_loop.TrainingLoop):
       self._exchange()
       if self._hosts.is_chief:
         self._do(logs, saves)
+      elif saves:
+        self._save_replay()
+        self._timeout_s = _SAVING_S  # the chief has the checkpoint to write
     return not lacking
 
   def do_what_is_due(self) -> None:
@@ -70,13 +85,35 @@ class JointLoop(training_loop.TrainingLoop):
     if self._hosts.is_chief:
       super().finish(status)
     else:
+      self._save_replay()
       self.close()
+
+  def _save_replay(self) -> pathlib.Path | None:
+    """All hosts save what they hold; the chief puts it together."""
+    if not self._has_restored or self._memory is None:
+      return None  # of an empty memory there is nothing to save
+    own = super()._save_replay()
+    told = self._hosts.reports(str(own or ''), _SAVING_S)
+    if not self._hosts.is_chief:
+      return None
+    parts = [pathlib.Path(part) for part in told if part]
+    whole = self._run.checkpoints / _WHOLE
+    shutil.rmtree(whole, ignore_errors=True)
+    if len(parts) < self._hosts.number:
+      for part in parts:
+        shutil.rmtree(part, ignore_errors=True)
+      return None
+    whole.mkdir()
+    for index, part in enumerate(parts):
+      part.rename(whole / checkpoint.part_of_host(index))
+    return whole
 
   def _meet(self, has_sample: bool, wants_stop: bool) -> tuple[list[int], bool, bool]:
     """The hosts without a sample, whether to log, whether to save."""
     own = self._shared.own()
     told = (has_sample, wants_stop, *self._due(), int(own.wall_s * 1e3), *own[:2], own.episodes)
-    rows = self._hosts.facts([int(x) for x in told])
+    rows = self._hosts.facts([int(x) for x in told], self._timeout_s)
+    self._timeout_s = None
     agent_steps, frames, episodes = rows[:, 5:].sum(axis=0).tolist()
     self._shared.agree(agent_steps, frames, episodes, wall_s=rows[0, 4] / 1e3)
     self._wants_stop = bool(rows[:, 1].any())

@@ -80,48 +80,43 @@ class Learner:
       lambda: tuple(tf.identity(v) for v in self._published), ()
     )
     # Traced for the first sample.
-    self._join: graph_function.GraphFunction | None = None
-    self._whole: graph_function.GraphFunction | None = None
-    self._prepare: dict[bool, graph_function.GraphFunction] = {}
-    self._learn: graph_function.GraphFunction | None = None
-    self._finish: graph_function.GraphFunction | None = None
+    self._join: Callable[..., Any] | None = None
+    self._whole: Callable[..., Any] | None = None
+    self._prepare: dict[bool, Callable[..., Any]] = {}
+    self._learn: Callable[..., Any] | None = None
+    self._finish: Callable[..., Any] | None = None
     self._stacks = metrics_lib.Stacks()
     self.num_updates = 0
 
   def step(self, sample: types.Sample, agent_steps: int) -> Update:
     """One update. agent_steps: of the run so far, for schedules and `progress`.
 
-    With several hosts, sample has this one's share of the batch, and so have the priorities;
-    agent_steps and the metrics are the same on all.
+    With several hosts, sample and priorities are of this one's share of the batch.
 
     Raises `NonFiniteError` naming the first metric that is not finite.
     """
     scheduled = [s.scheduled_rate(agent_steps, self._total_steps) for s in self._steppers.values()]
     rates = np.array(scheduled, np.float32)
     progress = np.float32(min(agent_steps / self._total_steps, 1.0))
-    num_own = np.shape(sample.keys)[0]
-    sample = self._of_all_hosts(sample)
+    whole = sample if self._hosts is None else self._joined(self._hosts, sample)
     if self._learning.passes is None:
-      metrics, priorities = self._step_once(sample, progress, rates)
+      metrics, priorities = self._step_once(whole, progress, rates)
     else:
-      metrics = self._step_in_passes(self._learning.passes, sample, progress, rates)
+      metrics = self._step_in_passes(self._learning.passes, whole, progress, rates)
       priorities = None
     self._check_finite(metrics)
     self.num_updates += 1
     trained_steps = int(metrics.pop('learner/trained_steps'))
     if priorities is not None and self._hosts is not None:
-      priorities = joint_batch.own_part(self._hosts, priorities, num_own)
+      priorities = joint_batch.own_part(self._hosts, priorities, len(sample.keys))
     return Update(metrics, trained_steps, priorities)
 
   def variables(self) -> types.Variables:
     """A copy of the weights that inference reads, as they are."""
     return types.Variables(self.num_updates, self._copy())
 
-  def _of_all_hosts(self, sample: types.Sample) -> types.Sample:
+  def _joined(self, hosts: collectives.Group, sample: types.Sample) -> types.Sample:
     """The whole batch, of which each host has drawn a part."""
-    hosts = self._hosts
-    if hosts is None:
-      return sample
     if self._join is None:
       self._join = self._compiled(lambda sample: joint_batch.join(hosts, sample), (sample,))
     return self._join(sample)
@@ -253,11 +248,12 @@ class Learner:
 
   def _compiled(
     self, function: Callable[..., types.Nest], arguments: tuple[types.Nest, ...], xla: bool = False
-  ) -> graph_function.GraphFunction:
+  ) -> Callable[..., Any]:
     """`function` traced for arguments of these shapes, on the training devices."""
     specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
     with data_parallel.on_devices(self._devices, self._hosts):
-      return graph_function.GraphFunction(function, specs, xla)
+      compiled = graph_function.GraphFunction(function, specs, xla)
+    return compiled if self._hosts is None else self._hosts.timed_function(compiled)
 
   def _key(self, gradient_step: int) -> np.ndarray:
     """`[2]` int32, the same for the same seed, update and gradient step."""

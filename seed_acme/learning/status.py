@@ -63,6 +63,8 @@ class StatusWriter:
 
   def all_actors(self) -> list[dict[str, Any]]:
     """A record of every actor; each belongs to one host."""
+    if not self.others:
+      return self.actors()
     return [
       {
         'is_connected': any(record['is_connected'] for record in of_hosts),

@@ -75,6 +75,7 @@ class TrainingLoop:
     self._status = status_lib.StatusWriter(config, run, inference, self.timer)
     self._has_trained = False  # in this start
     self._wants_stop = False
+    self._replay_in_progress = run.replay_in_progress
 
   def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
     """Reports the replay writer's time, and what becomes of unrolls, in the status."""
@@ -247,7 +248,7 @@ class TrainingLoop:
     try:
       return self._memory.checkpoint()
     except RuntimeError as error:
-      for left in self._run.replay_in_progress.glob('*'):  # it would keep the disk full
+      for left in self._replay_in_progress.glob('*'):  # it would keep the disk full
         shutil.rmtree(left, ignore_errors=True)
       self._run.add_notice(
         f'the replay memory was not saved ({error}); the weights are. Make '

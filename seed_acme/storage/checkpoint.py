@@ -154,6 +154,11 @@ def _link(source: str, target: str) -> None:
     shutil.copy2(source, target)
 
 
+def part_of_host(index: int) -> str:
+  """Where, within the saved replay memory, that of one of several learner hosts lies."""
+  return f'host_{index}'
+
+
 def replay_folder(path: pathlib.Path) -> pathlib.Path | None:
   """Where the replay memory of the checkpoint at `path` lies; None if it has none.
 

@@ -84,8 +84,9 @@ def digest(path: pathlib.Path) -> str:
 
 
 def sizes(folder: pathlib.Path) -> dict[str, int]:
-  """Bytes of every file in a folder, which may be missing."""
-  return {path.name: path.stat().st_size for path in sorted(folder.glob('*'))}
+  """Bytes of every file below a folder, which may be missing."""
+  paths = sorted(path for path in folder.rglob('*') if path.is_file())
+  return {str(path.relative_to(folder)): path.stat().st_size for path in paths}
 
 
 def _finite(value: Any) -> Any:

@@ -131,7 +131,11 @@ class RunDirectory:
   @property
   def replay_in_progress(self) -> pathlib.Path:
     """Where Reverb writes a checkpoint before it is moved into the learner's."""
-    return self.checkpoints / 'replay_in_progress'
+    return self.replay_in_progress_of(0)
+
+  def replay_in_progress_of(self, host: int) -> pathlib.Path:
+    """That of one of several learner hosts."""
+    return self.checkpoints / (f'replay_in_progress_{host}' if host else 'replay_in_progress')
 
   @property
   def tensorboard(self) -> pathlib.Path:

@@ -32,6 +32,7 @@ MAY_CHANGE_ON_RESUME = frozenset(
   {
     'total_steps',
     'max_wall_s',
+    'num_learner_hosts',
     'num_actors',
     'num_evaluation_environments',
     'replay.port',
@@ -53,6 +54,7 @@ MAY_CHANGE_ON_RESUME = frozenset(
     'learner.logger',
     'learner.training_devices',
     'learner.inference_devices',
+    'learner.host_timeout_s',
     'checkpoint.period_s',
     'checkpoint.keep',
     'checkpoint.replay',
@@ -63,7 +65,12 @@ MAY_CHANGE_ON_RESUME = frozenset(
 # was a choice. A saved configuration may lack them.
 _ADDED: dict[str, dict[str, Any]] = {
   'seed_acme.config:NetworkConfig': {'precision': 'float32'},
-  'seed_acme.config:LearnerConfig': {'training_devices': '', 'inference_devices': ''},
+  'seed_acme.config:LearnerConfig': {
+    'training_devices': '',
+    'inference_devices': '',
+    'host_timeout_s': 60.0,
+  },
+  'seed_acme.config:ExperimentConfig': {'num_learner_hosts': 1},
 }
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import json
+import math
 import socket
+import threading
 import time
 from typing import Any
 
@@ -50,6 +52,7 @@ class Group:
     self._addresses = tuple(addresses)
     self._timeout_s = timeout_s
     self._num_keys = 0
+    self._alarm = _Alarm(self._give_up)
 
   @property
   def is_chief(self) -> bool:
@@ -77,6 +80,7 @@ class Group:
       )
     )
     eager.ensure_initialized()
+    self._alarm.start()
     end_s = time.monotonic() + patience_s
     while absent := self.absent():
       if should_stop():
@@ -103,32 +107,59 @@ class Group:
     if absent := self.absent():
       return HostLost(f'{_named(absent)} has died')
     others = [i for i in range(self.number) if i != self.index]
+    which = _named(others) if len(others) == 1 else f'one of {_named(others)}'
     return HostLost(
-      f'of {_named(others)} one was lost, or did not answer within {self._timeout_s:g} s '
-      '(learner.host_timeout_s)'
+      f'{which} was lost, or did not answer within {self._timeout_s:g} s (learner.host_timeout_s)'
     )
+
+  @contextlib.contextmanager
+  def timed(self, timeout_s: float | None = None) -> Iterator[None]:
+    """Within it, operations fail where the others do not call them in time.
+
+    TensorFlow 2.8 has time-outs of its own, for which every operation keeps a thread until its time
+    has passed. timeout_s: None = that of the group.
+    """
+    self._alarm.set(self._timeout_s if timeout_s is None else timeout_s)
+    try:
+      yield
+    finally:
+      self._alarm.clear()
+
+  def timed_function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose operations fail where the others do not call them in time."""
+
+    def call(*arguments: Any) -> Any:
+      with self.timed():
+        return function(*arguments)
+
+    return call
+
+  def _give_up(self) -> None:
+    message = f'no answer within {self._timeout_s:g} s'
+    context.context().abort_collective_ops(tf.errors.DEADLINE_EXCEEDED, message)
 
   def facts(self, own: Sequence[int], timeout_s: float | None = None) -> np.ndarray:
     """`[hosts, K]` int64: the K numbers of each host. timeout_s: None = that of the group."""
     key = _FACTS_KEY + len(own)
-    with tf.device('cpu:0'):
-      return self._gather(tf.constant([list(own)], tf.int64), key, timeout_s).numpy()
+    with tf.device('cpu:0'), self.timed(timeout_s):
+      return self._gather(tf.constant([list(own)], tf.int64), key).numpy()
 
-  def reports(self, own: Any) -> list[Any]:
-    """What each host tells, in their order; anything that JSON knows."""
+  def reports(self, own: Any, timeout_s: float | None = None) -> list[Any]:
+    """What each host tells, in their order; anything that JSON knows. timeout_s: as of `facts`."""
     text = np.frombuffer(json.dumps(own).encode(), np.uint8)
-    sizes = self.facts([text.size])[:, 0]
+    sizes = self.facts([text.size], timeout_s)[:, 0]
     bits = int(sizes.max() - 1).bit_length()
     padded = np.zeros((1, 1 << bits), np.int32)
     padded[0, : text.size] = text
-    with tf.device('cpu:0'):
-      rows = self._gather(tf.constant(padded), _TEXT_KEY + bits, None).numpy()
+    with tf.device('cpu:0'), self.timed():
+      rows = self._gather(tf.constant(padded), _TEXT_KEY + bits).numpy()
     return [json.loads(row[:size].astype(np.uint8).tobytes()) for row, size in zip(rows, sizes)]
 
   def of_chief(self, own: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The chief's arrays, from each host's own, which have the same shapes and types."""
     flat = [tf.constant(x.reshape(-1)) for x in own]
-    joined = self.joined(flat, [0] * len(flat))
+    with self.timed():
+      joined = self.joined(flat, [0] * len(flat))
     return [y.numpy()[: x.size].reshape(x.shape) for x, y in zip(own, joined)]
 
   def joined(self, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[tf.Tensor]:
@@ -138,7 +169,7 @@ class Group:
     """
     with tf.device('cpu:0'):
       packed = _packed(leaves)
-      words = self._gather(packed, self._new_key(), None)
+      words = self._gather(packed, self._new_key())
       rows = tf.reshape(tf.bitcast(words, tf.uint8), [self.number, packed.shape[0] * _WORD])
       return _unpacked(rows, leaves, axes)
 
@@ -154,12 +185,11 @@ class Group:
         ordering_token=[],
         merge_op='Add',
         final_op='Id',
-        timeout_seconds=self._timeout_s,
       )
       parts = tf.split(total / self.number, [x.shape.num_elements() for x in tensors])
       return [tf.reshape(part, x.shape) for part, x in zip(parts, tensors)]
 
-  def _gather(self, tensor: tf.Tensor, key: int, timeout_s: float | None) -> tf.Tensor:
+  def _gather(self, tensor: tf.Tensor, key: int) -> tf.Tensor:
     """Along the first axis."""
     return tf.raw_ops.CollectiveGatherV2(
       input=tensor,
@@ -167,13 +197,35 @@ class Group:
       group_key=_GROUP_KEY,
       instance_key=key,
       ordering_token=[],
-      timeout_seconds=self._timeout_s if timeout_s is None else timeout_s,
     )
 
   def _new_key(self) -> int:
     """Of one operation of a graph. Hosts trace the same graphs in the same order."""
     self._num_keys += 1
     return _FIRST_KEY + self._num_keys
+
+
+class _Alarm:
+  """Calls `ring`, on a thread of its own, when a time that was set has passed."""
+
+  def __init__(self, ring: Callable[[], None]):
+    self._ring = ring
+    self._due_s = math.inf
+    self._thread = threading.Thread(target=self._run, name='collectives', daemon=True)
+
+  def start(self) -> None:
+    self._thread.start()
+
+  def set(self, after_s: float) -> None:
+    self._due_s = time.monotonic() + after_s
+
+  def clear(self) -> None:
+    self._due_s = math.inf
+
+  def _run(self) -> None:
+    while time.monotonic() < self._due_s:
+      time.sleep(_POLL_S)
+    self._ring()
 
 
 def _named(hosts: Sequence[int]) -> str:

@@ -77,3 +77,18 @@ def test_reset_drops_the_open_episode_of_that_environment_alone():
   add(statistics, [0, 1], [types.LAST] * 2, [2, 2], [3, 3])
   summary = statistics.take_recent()
   assert summary == episodes.EpisodeSummary(2, (3 + 4) / 2, (2 + 7) / 2, (1 + 2) / 2)
+
+
+def test_episodes_that_ended_elsewhere_count_here():
+  here, there = episodes.EpisodeStatistics(2), episodes.EpisodeStatistics(2)
+  for statistics, reward in ((here, 1.0), (there, 3.0)):
+    for step_type in (types.FIRST, types.LAST):
+      row = np.array([step_type]), np.array([reward]), np.array([reward])
+      statistics.add(np.array([1]), *row)
+  told = there.drain()
+  assert told == [(6.0, 6.0, 1)] and not there.drain()
+  here.extend(told)
+  assert here.summary().score == 4.0
+  recent = here.take_recent()
+  assert recent.score == 4.0 and recent.num_episodes == 2
+  assert here.take_recent().num_episodes == 0

@@ -1,7 +1,7 @@
-"""`python host_weights.py CASE FOLDER INDEX ADDRESS,ADDRESS DEVICES`: one of several learner hosts.
+"""`python host_weights.py INDEX ADDRESS,ADDRESS CASE FOLDER DEVICES`: one of several learner hosts.
 
 Each learns from its part of the samples of `device_weights`. Host 0 also learns alone, from whole
-samples. `FOLDER/INDEX.npz` has the arrays of `device_weights`, under `hosts/` and `alone/`.
+samples. `FOLDER/INDEX.npz` has the arrays of `device_weights`: `hosts/`, `alone/` and `before/`.
 """
 
 import pathlib
@@ -46,7 +46,12 @@ def learn(name, num_devices, hosts):
   return found
 
 
-def main(name, folder, index, addresses, num_devices):
+def initial(name):
+  config = device_weights.make_config(name)
+  return build.make_learner(config, build.make_acting(config)).save()
+
+
+def main(index, addresses, name, folder, num_devices):
   index, num_devices = int(index), int(num_devices)
   if num_devices > 1:
     cpu = tf.config.list_physical_devices('CPU')[0]
@@ -57,8 +62,9 @@ def main(name, folder, index, addresses, num_devices):
   found = {f'hosts/{key}': x for key, x in learn(name, num_devices, hosts).items()}
   if hosts.is_chief:
     found.update({f'alone/{key}': x for key, x in learn(name, 1, None).items()})
+    found.update({f'before/{key}': x for key, x in initial(name).items()})
   np.savez(pathlib.Path(folder) / f'{index}.npz', **found)
-  hosts.facts([0])  # none ends before the others are done
+  hosts.facts([0], timeout_s=240.0)  # none ends before the others are done
 
 
 if __name__ == '__main__':

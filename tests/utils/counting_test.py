@@ -102,3 +102,16 @@ def test_adds_of_many_threads_are_all_counted_and_never_seen_apart():
     thread.join()
   assert counters.snapshot().agent_steps == 12000
   assert not torn
+
+
+def test_agreed_counters_say_what_was_agreed_and_count_for_themselves():
+  clock = _Clock()
+  counters = counting.AgreedCounters(clock)
+  counters.add(agent_steps=3, frames=12, episodes=1, updates=2, trained_steps=9)
+  assert counters.agent_steps == 0
+  counters.agree(agent_steps=10, frames=40, episodes=4, wall_s=8.0)
+  clock.now += 5.0
+  counters.add(agent_steps=1)
+  assert counters.agent_steps == 10
+  assert counters.snapshot() == counting.Counts(10, 40, 2, 4, 9, 8.0)
+  assert counters.own() == counting.Counts(4, 12, 2, 1, 9, 5.0)

@@ -38,22 +38,28 @@ def check(config: config_lib.ExperimentConfig) -> None:
     )
 
 
+def check_launch(config: config_lib.ExperimentConfig, how: str) -> None:
+  """how: the run is started, as the user said it. Only `local_mp` starts several learner hosts."""
+  if config.num_learner_hosts > 1 and how != 'local_mp':
+    raise types.UserError(
+      f'num_learner_hosts ({config.num_learner_hosts}) needs --launch=local_mp, where each host is '
+      f'a process; with {how} set it to 1'
+    )
+
+
 def _check_batch(config: config_lib.ExperimentConfig, given: str) -> None:
   """Each host draws and keeps as much as every other."""
   number, agent, replay = config.num_learner_hosts, config.agent, config.replay
-  per_host = number * replay.unrolls_per_item
-  if agent.batch_size % per_host:
-    raise types.UserError(
-      f'agent.batch_size ({agent.batch_size}) is not a multiple of {given} times '
-      f'replay.unrolls_per_item ({replay.unrolls_per_item}): make it a multiple of {per_host}'
-    )
   spec = agent.replay_spec()
-  divided = {'replay.queue_size': replay.queue_size}
+  divided = {'agent.batch_size': agent.batch_size}
   if spec.is_memory:
-    divided = {'agent.replay_capacity': spec.capacity, 'agent.replay_min_size': spec.min_size}
+    divided['agent.replay_capacity'] = spec.capacity
+    divided['agent.replay_min_size'] = spec.min_size
+  else:
+    divided['replay.queue_size'] = replay.queue_size
   for name, value in divided.items():
     if value % number:
       raise types.UserError(
-        f'{name} ({value}) is not a multiple of {given}: each host keeps as much; change one of '
+        f'{name} ({value}) is not a multiple of {given}, which have equal shares: change one of '
         'them'
       )

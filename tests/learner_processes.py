@@ -1,0 +1,34 @@
+"""Scripts that are run as the learner hosts of a run, each in a process of its own."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+
+
+def run(script, arguments, num_hosts=2, timeout_s=300, may_fail=()):
+  """`python script INDEX ADDRESSES *arguments` for each host.
+
+  arguments: of the script after these two. may_fail: hosts whose end is not looked at.
+  """
+  with contextlib.ExitStack() as kept:
+    sockets = [kept.enter_context(socket.socket()) for _ in range(num_hosts)]
+    for one in sockets:
+      one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+      one.bind(('', 0))
+    addresses = ','.join(f'localhost:{one.getsockname()[1]}' for one in sockets)
+    hosts = [
+      subprocess.Popen(
+        [sys.executable, str(script), str(index), addresses, *map(str, arguments)],
+        env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2'},
+      )
+      for index in range(num_hosts)
+    ]
+    try:
+      codes = [host.wait(timeout_s) for host in hosts]
+    finally:
+      for host in hosts:
+        host.kill()
+        host.wait()
+  assert not {i: code for i, code in enumerate(codes) if code and i not in may_fail}
