@@ -37,7 +37,8 @@ def main(argv: list[str]) -> int:
 
 def _config(run_dir: run_directory.RunDirectory, launch_type: str) -> config_lib.ExperimentConfig:
   config = saved_config.load(run_dir.config)
-  learner_hosts.check_launch(config, launch_type)
+  if not launch_type.startswith(launcher_process.CLUSTER):
+    learner_hosts.check_launch(config, launch_type)
   return config
 
 
@@ -80,8 +81,9 @@ def _launch(
     from seed_acme.programs.cluster import cluster_file
     from seed_acme.programs.cluster import program as cluster_program
 
-    cluster = cluster_file.load(launch_type.removeprefix(launcher_process.CLUSTER))
-    program = cluster_program.make_part(config, run_dir, cluster, 'learner')
+    index, _, path = launch_type.removeprefix(launcher_process.CLUSTER).partition(':')
+    cluster = cluster_file.load(path)
+    program = cluster_program.make_part(config, run_dir, cluster, 'learner', int(index))
     launch_type = launcher_process.LOCAL_MP
     host.mark_several_hosts()
   else:

@@ -8,6 +8,7 @@ import threading
 
 from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme import sizes
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import membership
 from seed_acme.programs.nodes import actor_supervisor
@@ -19,13 +20,13 @@ from seed_acme.transport import wire
 
 def run(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, index: int) -> int:
   """Acts until the run is over; returns the exit code."""
-  name = f'actor/{index}'
+  name, learner = f'actor/{index}', cluster.learners[sizes.learner_host(config, index)]
   first, number = actors.env_id_range(config, index)
   membership.say(
-    name, f'environments {first} ... {first + number - 1} for the learner at {cluster.learner}'
+    name, f'environments {first} ... {first + number - 1} for the learner at {learner}'
   )
   with membership.local_folder() as folder:
-    member = membership.member(config, cluster, name)
+    member = membership.member(config, cluster, name, learner)
     try:
       start = membership.explained(member.join, cluster)
     except core.ServerLost as error:
@@ -33,19 +34,20 @@ def run(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, inde
       return processes.FAILURE_EXIT
     member.close()
     membership.say(name, 'joined')
-    return _act(config, folder, cluster, index, start)
+    return _act(config, folder, cluster.token, learner, index, start)
 
 
 def _act(
   config: config_lib.ExperimentConfig,
   folder: run_directory.RunDirectory,
-  cluster: cluster_file.Cluster,
+  token: str,
+  learner: str,
   index: int,
   start: wire.Start,
 ) -> int:
   name, stop = f'actor/{index}', _Stop()
   supervisor = actor_supervisor.Supervisor(
-    config, folder, cluster.token, index, start, cluster.learner, is_beside_learner=False
+    config, folder, token, index, start, learner, is_beside_learner=False
   )
   try:
     with processes.reported_failures(folder, name, name):

@@ -1,8 +1,9 @@
 """The cluster file: where the nodes of a run are that are started one by one, `seed-acme node`.
 
 ```
-{"learner": "10.0.0.1:8000",   where the others reach it
+{"learner": "10.0.0.1:8000",   where the others reach it; a list of several learner hosts
  "listen": "0.0.0.0:8000",     what it binds, where that differs
+ "exchange": ["10.0.0.1:8002"] only of several learner hosts: where each reaches the others
  "replay": "10.0.0.1:8001",    only if replay is a node of its own
  "actors": 2,                  or their hosts: ["10.0.0.2", "10.0.0.3"]
  "token_file": "token"}        or "token", or "token_variable"
@@ -20,12 +21,20 @@ import pathlib
 from typing import Any
 
 from seed_acme import config as config_lib
-from seed_acme import learner_hosts
 from seed_acme import types
 from seed_acme.checks import near_names
 from seed_acme.programs.inspection import address as inspect_address
 
-_KEYS = ('learner', 'listen', 'replay', 'actors', 'token', 'token_file', 'token_variable')
+_KEYS = (
+  'learner',
+  'listen',
+  'exchange',
+  'replay',
+  'actors',
+  'token',
+  'token_file',
+  'token_variable',
+)
 _TOKEN_KEYS = _KEYS[-3:]
 _MIN_TOKEN = 16  # characters
 _NEW_TOKEN = 'make one with: openssl rand -hex 16'
@@ -36,15 +45,29 @@ _CONNECT_TIMEOUT_S = 600.0
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-  """learner, listen, replay: `host:port`. actors: of each, its host, or '' if not said."""
+  """learners, exchange, listen, replay: `host:port`, the first two of each learner host. actors: of
+  each, its host, or '' if not said."""
 
   path: str
-  learner: str
+  learners: tuple[str, ...]
+  exchange: tuple[str, ...]  # () for one learner
   listen: str
   replay: str | None
   actors: tuple[str, ...]
   token: str = dataclasses.field(repr=False)
   has_open_token: bool = False  # it stands in a file that everybody on this host can read
+
+  @property
+  def learner(self) -> str:
+    """Of the chief, or the only one."""
+    return self.learners[0]
+
+  def listen_of(self, index: int) -> str:
+    """What learner host `index` binds: of several each has its own port."""
+    if len(self.learners) == 1:
+      return self.listen
+    own = self.learners[index]
+    return own if self.listen == self.learner else f'{split(self.listen)[0]}:{split(own)[1]}'
 
 
 def load(path: str) -> Cluster:
@@ -68,15 +91,22 @@ def _parse(path: str, value: Any) -> Cluster:
   if not isinstance(value, dict):
     raise types.UserError(f'it holds {_short(value)}, no object with the keys {", ".join(_KEYS)}')
   _check_keys(value)
-  learner = _address(value, 'learner')
-  if learner is None:
+  learners = _addresses(value, 'learner')
+  if not learners:
     raise types.UserError('it lacks "learner": "HOST:PORT", where actors reach the learner')
+  exchange = _addresses(value, 'exchange')
+  if len(exchange) != (len(learners) if len(learners) > 1 else 0):
+    raise types.UserError(
+      f'"exchange" has {len(exchange)} addresses: give one for each of several learner hosts, at a '
+      f'port of its own ({len(learners)} learner hosts), and none for one'
+    )
   token, token_path = _token(value, pathlib.Path(path).parent)
   secret = pathlib.Path(path) if 'token' in value else token_path
   return Cluster(
     path=path,
-    learner=learner,
-    listen=_address(value, 'listen') or learner,
+    learners=learners,
+    exchange=exchange,
+    listen=_address(value, 'listen') or learners[0],
     replay=_address(value, 'replay'),
     actors=_actors(value),
     token=token,
@@ -92,10 +122,18 @@ def _check_keys(value: Mapping[str, Any]) -> None:
       )
 
 
+def _addresses(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
+  """One, or a list of several."""
+  given = value.get(key)
+  listed = given if isinstance(given, list) else [] if given is None else [given]
+  return tuple(_parsed(address, key) for address in listed)
+
+
 def _address(value: Mapping[str, Any], key: str) -> str | None:
-  address = value.get(key)
-  if address is None:
-    return None
+  return None if value.get(key) is None else _parsed(value[key], key)
+
+
+def _parsed(address: Any, key: str) -> str:
   if not isinstance(address, str):
     raise types.UserError(f'{key} is {_short(address)}: write it as "HOST:PORT"')
   try:
@@ -159,23 +197,30 @@ def _short(value: Any) -> str:
 
 
 def with_cluster(
-  config: config_lib.ExperimentConfig, overridden: Collection[str], cluster: Cluster, role: str
+  config: config_lib.ExperimentConfig,
+  overridden: Collection[str],
+  cluster: Cluster,
+  role: str,
+  index: int = 0,
 ) -> config_lib.ExperimentConfig:
-  """The configuration of a node: addresses and the number of actors are the cluster file's.
+  """The configuration of a node: addresses and the numbers of nodes are the cluster file's.
 
-  overridden: fields that the command line gives. Raises `UserError` where one contradicts.
+  overridden: fields that the command line gives. index: of a learner. Raises `UserError` where one
+  contradicts.
   """
-  learner_hosts.check_launch(config, 'a cluster file')
   if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
       'anybody sends before it asks for the token; use --config.transport.kind=grpc'
     )
-  if 'num_actors' in overridden and config.num_actors != len(cluster.actors):
-    raise types.UserError(
-      f'--config.num_actors={config.num_actors} contradicts cluster file {cluster.path}, '
-      f'which has {len(cluster.actors)} actors: change "actors" there, on every host'
-    )
+  numbers = {'num_actors': ('actors', cluster.actors)}
+  numbers['num_learner_hosts'] = ('learner', cluster.learners)
+  for field, (key, there) in numbers.items():
+    if field in overridden and getattr(config, field) != len(there):
+      raise types.UserError(
+        f'--config.{field}={getattr(config, field)} contradicts cluster file {cluster.path}, '
+        f'which has {len(there)}: change "{key}" there, on every host'
+      )
   if {'transport.host', 'transport.port'}.intersection(overridden):
     raise types.UserError(
       '--config.transport.host and port are given by the cluster file '
@@ -187,7 +232,7 @@ def with_cluster(
       'replay.separate_process needs the address of the replay node: add '
       f'"replay": "HOST:PORT" to the cluster file {cluster.path}'
     )
-  host, port = split(cluster.listen if role == 'learner' else cluster.learner)
+  host, port = split(cluster.listen_of(index) if role == 'learner' else cluster.learner)
   timeout_s = config.actor.connect_timeout_s
   if (
     'actor.connect_timeout_s' not in overridden
@@ -201,11 +246,15 @@ def with_cluster(
   return replace(
     config,
     num_actors=len(cluster.actors),
+    num_learner_hosts=len(cluster.learners),
     transport=replace(config.transport, host=host, port=port),
     actor=replace(config.actor, connect_timeout_s=timeout_s),
     replay=replace(config.replay, separate_process=is_apart, port=replay_port),
-    # Reverb writes on the disk of the replay node, where the learner cannot fetch it.
-    checkpoint=replace(config.checkpoint, replay=config.checkpoint.replay and not is_apart),
+    # Reverb writes on the disk of its node, where the (chief) learner cannot fetch it.
+    checkpoint=replace(
+      config.checkpoint,
+      replay=config.checkpoint.replay and not is_apart and len(cluster.learners) == 1,
+    ),
   )
 
 

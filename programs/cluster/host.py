@@ -12,9 +12,10 @@ from seed_acme import types
 from seed_acme.programs.cluster import cluster_file
 
 
-def check_listens(cluster: cluster_file.Cluster) -> None:
-  """Raises `UserError` where the learner cannot listen, or nobody else could reach it."""
-  host, port = cluster_file.split(cluster.listen)
+def check_listens(cluster: cluster_file.Cluster, index: int = 0) -> None:
+  """Raises `UserError` where learner host `index` cannot listen, or nobody else could reach it."""
+  listen = cluster.listen_of(index)
+  host, port = cluster_file.split(listen)
   where = f'cluster file {cluster.path}: '
   mend = f'or add "listen": "0.0.0.0:{port}"'
   if host.startswith('['):
@@ -43,7 +44,7 @@ def check_listens(cluster: cluster_file.Cluster) -> None:
       f'{where}{host} is no address of this host: start the learner on the host that has it, {mend}'
     )
   raise types.UserError(
-    f'{where}cannot listen on {cluster.listen} ({error.strerror}): end what '
+    f'{where}cannot listen on {listen} ({error.strerror}): end what '
     'uses the port, or choose another one in the file, on every host'
   )
 
@@ -77,6 +78,21 @@ def _listening_failure(family: int, address: str, port: int) -> OSError | None:
     except OSError as error:
       return error
   return None
+
+
+def own_learner_index(cluster: cluster_file.Cluster) -> int:
+  """The learner host that this host is, by its address; `UserError` if that is not one."""
+  number = len(cluster.learners)
+  names = _own_names()
+  hosts = [cluster_file.split(address)[0].strip('[]').lower() for address in cluster.learners]
+  indices = [i for i, host in enumerate(hosts) if host in names]
+  if number == 1:
+    return 0
+  if len(indices) != 1:
+    raise types.UserError(
+      f'which learner host of {cluster.path} is this? Give --index, 0 ... {number - 1}'
+    )
+  return indices[0]
 
 
 def own_index(cluster: cluster_file.Cluster, number: int) -> int:

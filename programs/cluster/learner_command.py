@@ -11,6 +11,7 @@ from typing import NamedTuple
 from seed_acme import config as config_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
+from seed_acme.programs.cluster import membership
 from seed_acme.programs.cluster import progress as cluster_progress
 from seed_acme.programs.front_end import bucket_folder
 from seed_acme.programs.front_end import launcher_process
@@ -27,10 +28,12 @@ from seed_acme.storage import run_directory
 class Options(NamedTuple):
   """What the learner takes of the command line of `node`.
 
+  learner_index: among the learner hosts; run_dir is of the first.
   saves_replay: whether the configuration that was given asks for it, before the cluster's file
     has its say.
   """
 
+  learner_index: int
   run_dir: str
   max_restarts: int
   json: bool
@@ -41,7 +44,9 @@ def run(
   options: Options, config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster
 ) -> int:
   """Until the run is over or stopped; returns the exit code."""
-  cluster_host.check_listens(cluster)
+  cluster_host.check_listens(cluster, options.learner_index)
+  if options.learner_index:
+    return _run_beside_chief(options, config, cluster)
   path = options.run_dir or str(
     pathlib.Path(run_directory.ROOT) / config.name / pathlib.Path(cluster.path).stem
   )
@@ -52,6 +57,28 @@ def run(
     except lifecycle.RunFinished as error:
       return _end_again(run, options, config, cluster, error)
     return _run_in(folder, options, config, cluster)
+
+
+def _run_beside_chief(
+  options: Options, config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster
+) -> int:
+  """A learner host that keeps nothing: the chief has the run folder."""
+  name = f'learner/{options.learner_index}'
+  own = cluster.learners[options.learner_index]
+  membership.say(name, f'at {own}, beside the chief at {cluster.learner}')
+  with membership.local_folder() as folder:
+    outcome = lifecycle.run(
+      config,
+      folder,
+      launch=launcher_process.cluster_launch(cluster.path, options.learner_index),
+      max_restarts=options.max_restarts,
+      show=lambda text: membership.say(name, text),
+    )
+    if outcome.failure is not None:
+      membership.say('error', outcome.failure['message'])
+    elif outcome.exit_code == 0:
+      membership.say(name, 'the run is over')
+  return outcome.exit_code
 
 
 def _end_again(
@@ -99,7 +126,7 @@ def _run_in(
   outcome = lifecycle.run(
     config,
     folder,
-    launch=launcher_process.cluster_launch(cluster.path),
+    launch=launcher_process.cluster_launch(cluster.path, 0),
     max_restarts=options.max_restarts,
     show=train_command.above(progress),
     progress=progress,

@@ -23,13 +23,19 @@ _T = TypeVar('_T')
 
 
 def member(
-  config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, name: str
+  config: config_lib.ExperimentConfig,
+  cluster: cluster_file.Cluster,
+  name: str,
+  learner: str | None = None,
 ) -> grpc_client.GrpcMember:
-  """The connection by which this node asks the learner."""
+  """The connection by which this node asks its learner host, by default the first."""
   logging.basicConfig(format=f'{name}: %(message)s', level=logging.WARNING)
   settings = shared_settings.of(name.partition('/')[0], config)
   return grpc_client.GrpcMember(
-    cluster.learner, cluster.token, joining.hello(name, settings), config.actor.connect_timeout_s
+    learner or cluster.learner,
+    cluster.token,
+    joining.hello(name, settings),
+    config.actor.connect_timeout_s,
   )
 
 

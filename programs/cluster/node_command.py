@@ -32,8 +32,9 @@ class NodeArguments:
 
   role: which node.
   cluster: JSON file with the addresses of all nodes (docs/scaling.md).
-  index: which actor, from 0; can be left out where the cluster file lists this host once.
-  run_dir: of the learner, gs://BUCKET/FOLDER too; one that holds a run is resumed.
+  index: which actor, or which of several learner hosts, from 0; can be left out where the cluster
+    file lists this host once.
+  run_dir: of the (first) learner, gs://BUCKET/FOLDER too; one that holds a run is resumed.
     '' = runs/<config>/<cluster file>.
   max_restarts: of the learner: times that a failed run is resumed by itself.
   json: the learner prints its summary as JSON.
@@ -56,38 +57,58 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
     )
   numbers.check_at_least_zero({'--max_restarts': arguments.max_restarts})
   cluster = cluster_file.load(arguments.cluster)
-  config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role)
+  learner = _learner_index(arguments, cluster)
+  config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role, learner)
   config_validation.validate(config)
   environments.check(config)
   if cluster.has_open_token:
     _show(f'Warning: everybody on this host can read the token of {cluster.path}: chmod 600')
-  if arguments.role != 'actor' and arguments.index > 0:
-    raise types.UserError(
-      f'--index={arguments.index}: there is one {arguments.role} only; leave it out'
-    )
   if arguments.role == 'replay' and cluster.replay is None:
     raise types.UserError(
       f'the cluster file {cluster.path} has no "replay": the learner serves '
       'it; add "replay": "HOST:PORT" for a node of its own'
     )
+  if arguments.run_dir and (arguments.role != 'learner' or learner):
+    raise types.UserError(
+      f"--run_dir={arguments.run_dir}: the run folder is the (first) learner's; "
+      f'leave it out for {arguments.role}{f"/{learner}" if learner else ""}'
+    )
   if arguments.role == 'learner':
     from seed_acme.programs.cluster import learner_command
 
     options = learner_command.Options(
-      arguments.run_dir, arguments.max_restarts, arguments.json, arguments.config.checkpoint.replay
+      learner,
+      arguments.run_dir,
+      arguments.max_restarts,
+      arguments.json,
+      arguments.config.checkpoint.replay,
     )
     return learner_command.run(options, config, cluster)
-  if arguments.run_dir:
-    raise types.UserError(
-      f"--run_dir={arguments.run_dir}: the run folder is the learner's; "
-      f'leave it out for {arguments.role}'
-    )
   if arguments.role == 'actor':
     return actor_node.run(config, cluster, _actor_index(arguments, config, cluster))
   # Only now: Launchpad takes a second to load, and wrong input is answered before.
   from seed_acme.programs.cluster import replay_node
 
   return replay_node.run_replay(config, cluster)
+
+
+def _learner_index(arguments: NodeArguments, cluster: cluster_file.Cluster) -> int:
+  number = len(cluster.learners)
+  if arguments.role == 'actor':
+    return 0
+  if arguments.role == 'replay' or number == 1:
+    if arguments.index > 0:
+      raise types.UserError(
+        f'--index={arguments.index}: there is one {arguments.role} only; leave it out'
+      )
+    return 0
+  if arguments.index == -1:
+    return cluster_host.own_learner_index(cluster)
+  if not 0 <= arguments.index < number:
+    raise types.UserError(
+      f'--index={arguments.index}: the learner hosts of {cluster.path} are 0 ... {number - 1}'
+    )
+  return arguments.index
 
 
 def _actor_index(

@@ -17,21 +17,28 @@ def make_part(
   run_dir: run_directory.RunDirectory,
   cluster: cluster_file.Cluster,
   role: str,
+  index: int = 0,
 ) -> lp.Program:
-  """A program of `role/0`, the learner or replay, its handles bound to where the others are.
+  """A program of one learner or of replay, its handles bound to where the others are.
 
   Whoever launches it binds the node's own address, from the configuration.
   """
   whole = program_graph.make_program(config, run_dir, cluster.token)
   _bind(whole, cluster)
+  own = whole.groups[role][index]
+  own.listen_on(config.replay.port if role == 'replay' else config.transport.port)
   part = lp.Program(whole.name)
-  part.add_node(whole.groups[role][0], label=role)
+  part.add_node(own, label=role)
   return part
 
 
 def _bind(program: lp.Program, cluster: cluster_file.Cluster) -> None:
   """What Launchpad does with addresses that it has drawn."""
-  known = {program_graph.INFERENCE: cluster.learner, program_graph.REPLAY: cluster.replay or ''}
+  known = {program_graph.REPLAY: cluster.replay or ''}
+  for i, address in enumerate(cluster.learners):
+    known[program_graph.inference(i)] = address
+  for i, address in enumerate(cluster.exchange):
+    known[program_graph.exchange(i)] = address
   for node in program.get_all_nodes():
     for address in node.addresses:
       address.bind(program_graph.FixedAddress(known[address.name]))

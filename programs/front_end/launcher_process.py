@@ -14,7 +14,7 @@ from seed_acme.storage import run_directory
 
 SINGLE_PROCESS, LOCAL_MT, LOCAL_MP = 'single_process', 'local_mt', 'local_mp'
 LAUNCH_TYPES = (LOCAL_MP, LOCAL_MT, SINGLE_PROCESS)
-CLUSTER = 'cluster:'  # and the path of the cluster file: the learner alone, as a process
+CLUSTER = 'cluster:'  # and INDEX:PATH of the cluster file: one learner, as a process
 _MODULE = 'seed_acme.programs.launcher'  # not imported here: it builds the graph of nodes
 
 
@@ -46,9 +46,9 @@ def _environment(temporary: str, saving_s: float) -> dict[str, str]:
   }
 
 
-def cluster_launch(path: str) -> str:
-  """The launch type of a learner whose other nodes are on other hosts."""
-  return CLUSTER + path
+def cluster_launch(path: str, index: int) -> str:
+  """The launch type of learner host `index`, whose other nodes are on other hosts."""
+  return f'{CLUSTER}{index}:{path}'
 
 
 def kill(launcher: subprocess.Popen) -> None:

@@ -62,8 +62,8 @@ def replay(
     return
   with processes.reported_failures(run_dir, 'replay/0', here.log('replay/0')):
     with _LOADING:
-      from seed_acme.programs.nodes import learner_node
-    learner_node.serve_replay(config, run_dir, port, here.stop)
+      from seed_acme.programs.nodes import replay_service
+    replay_service.serve(config, run_dir, port, here.stop)
 
 
 def actor(

@@ -25,8 +25,17 @@ from seed_acme.storage import run_directory
 from seed_acme.transport import joining
 from seed_acme.transport import wire
 
-INFERENCE, REPLAY = 'inference', 'replay'  # names of addresses
-_EXCHANGE = 'exchange'  # and between learner hosts
+REPLAY = 'replay'  # name of an address
+
+
+def inference(learner: int) -> str:
+  """Name of the address by which actors reach a learner host."""
+  return f'inference{learner or ""}'
+
+
+def exchange(learner: int) -> str:
+  """Name of that by which the other learner hosts reach it."""
+  return f'exchange{learner}'
 
 
 class FixedAddress(lp.address.AbstractAddressBuilder):
@@ -66,6 +75,7 @@ class _ServingNode(lp.PyNode):
     self._port = port
     self._address = address
     self._also = also
+    self._is_also_bound = False
     self._kept: list[socket.socket] = []
     for one in (address, *([also] if also else [])):
       self.allocate_address(one)
@@ -73,6 +83,12 @@ class _ServingNode(lp.PyNode):
   def __getstate__(self) -> dict[str, Any]:
     """Without the port, which stays with the process that launches."""
     return {**self.__dict__, '_kept': []}
+
+  def listen_on(self, port: int) -> None:
+    """Of a node that is started by itself: the port that its cluster file says. Its other address
+    is bound already."""
+    self._port = port
+    self._is_also_bound = True
 
   def create_handle(self) -> _AddressHandle:
     return self._track_handle(_AddressHandle(self._address))
@@ -82,7 +98,7 @@ class _ServingNode(lp.PyNode):
       super().bind_addresses(**kwargs)
       return
     self._address.bind(FixedAddress(f'{self._host}:{self._port or self._free_port()}'))
-    if self._also is not None:
+    if self._also is not None and not self._is_also_bound:
       self._also.bind(FixedAddress(f'{self._host}:{self._free_port()}'))
 
   def _free_port(self) -> int:
@@ -148,21 +164,21 @@ def _add_learners(
 ) -> list[Any]:
   """The handle of each learner host; several know where the others exchange what they learn."""
   number = config.num_learner_hosts
-  exchange = tuple(lp.Address(f'{_EXCHANGE}{i}') for i in range(number)) if number > 1 else ()
+  addresses = tuple(lp.Address(exchange(i)) for i in range(number)) if number > 1 else ()
   handles = []
   for index in range(number):
     node = _ServingNode(
       entries.learner,
-      f'{INFERENCE}{index}' if index else INFERENCE,
+      inference(index),
       config.transport.host,
       0 if index else config.transport.port,
-      exchange[index] if exchange else None,
+      addresses[index] if addresses else None,
       config=config,
       run_dir=run_dir,
       token=token,
       replay_address=replay,
       index=index,
-      exchange=exchange,
+      exchange=addresses,
     )
     handles.append(program.add_node(node))
   return handles

@@ -92,8 +92,8 @@ def replay(
   def serve(run: run_directory.RunDirectory) -> bool:
     with _failures(run, _REPLAY):
       with _stopped_at_once(stop):
-        from seed_acme.programs.nodes import learner_node  # loads TensorFlow
-      learner_node.serve_replay(config, run, port, stop)
+        from seed_acme.programs.nodes import replay_service  # loads TensorFlow
+      replay_service.serve(config, run, port, stop)
     return False
 
   _run(run_dir, serve)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import contextlib
 import math
+import os
+import sys
 import threading
 from typing import Any
 
@@ -14,8 +16,6 @@ from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import thread as inference_thread
 from seed_acme.learning import training_loop
-from seed_acme.programs.building import build
-from seed_acme.programs.building import build_replay
 from seed_acme.programs.building import learner_side
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import end_notice
@@ -60,7 +60,7 @@ def run(
   name, hosts = f'learner/{index}', None
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
-    with processes.reported_failures(run_dir, name, here.log(name)):
+    with _ended_at_once(bool(exchange)), processes.reported_failures(run_dir, name, here.log(name)):
       # Beside us the launcher sees whether the other nodes live.
       patience_s = config.actor.connect_timeout_s if here.others_are_elsewhere else math.inf
       if exchange:
@@ -71,29 +71,42 @@ def run(
         replay_address, patience_s, stop
       ):
         return False
-      node = LearnerNodeProcess(
-        config,
-        run_dir,
-        token,
-        address,
-        replay_address,
-        cleanup,
-        has_actors_beside=not here.others_are_elsewhere,
-        hosts=hosts,
-      )
-      with (
-        graph_function.serial_execution(),
-        hosts.watched() if hosts else contextlib.nullcontext(),
-      ):
-        status = node.train(stop)
+      with hosts.watched() if hosts else contextlib.nullcontext():
+        node = LearnerNodeProcess(
+          config,
+          run_dir,
+          token,
+          address,
+          replay_address,
+          cleanup,
+          has_actors_beside=not here.others_are_elsewhere,
+          hosts=hosts,
+        )
+        with graph_function.serial_execution():
+          status = node.train(stop)
       if status == training_loop.FINISHED:
         if here.others_are_elsewhere:
           node.wait_for_absent(stop)
         if hosts is None or hosts.is_chief:
           here.end_program()
       if hosts is not None and not hosts.is_chief:
-        stop.wait(config.learner.host_timeout_s)  # the chief may still read what this host told
+        if status == training_loop.STOPPED and here.others_are_elsewhere and not stop.is_set():
+          raise collectives.HostLost('another learner host was stopped: start this one again, too')
+        hosts.wait_for_chief(stop, config.learner.host_timeout_s)
   return status == training_loop.FINISHED
+
+
+@contextlib.contextmanager
+def _ended_at_once(is_one_of_several: bool) -> Iterator[None]:
+  """After a failure: a port that stayed open would be taken for that of the host's next start."""
+  try:
+    yield
+  except SystemExit as exit_:
+    if not is_one_of_several:
+      raise
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(int(exit_.code or 0))
 
 
 class LearnerNodeProcess:
@@ -232,7 +245,7 @@ class LearnerNodeProcess:
   def _next_sample(self, stop: threading.Event) -> types.Sample | None:
     """None if the run is to end instead."""
     sample = None
-    with waiting.on(self._account.waiting_for):
+    with waiting.on(lambda: self.loop.waits_for() or self._account.waiting_for()):
       while not self._ending():
         if sample is None:
           with self.loop.timer.phase('sample'):
@@ -277,17 +290,3 @@ def _actor_records(
     its = slice(first, first + number)
     records.append({'is_connected': bool(connected[its].all()), 'rows': int(answered[its].sum())})
   return records
-
-
-def serve_replay(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  port: int,
-  stop: threading.Event,
-) -> None:
-  """Main thread of a replay node of its own, called by `graph/entries.py`."""
-  descriptors.prepare()
-  processes.configure_tensorflow(num_threads=1)
-  server = build_replay.make_replay_server(config, run_dir, build.make_acting(config), port)
-  stop.wait()
-  server.stop()

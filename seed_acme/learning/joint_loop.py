@@ -6,8 +6,10 @@ import pathlib
 import shutil
 from typing import Any
 
+from seed_acme import types
 from seed_acme.learning import training_loop
 from seed_acme.storage import checkpoint
+from seed_acme.storage import saved_config
 from seed_acme.utils import collectives
 from seed_acme.utils import counting
 
@@ -40,8 +42,9 @@ class JointLoop(training_loop.TrainingLoop):
     """The chief restores; the others take from it what it then has."""
     if self._hosts.is_chief:
       super().restore()
-    told = self._hosts.reports([self._counters.snapshot(), self.resumptions])
-    counts, self.resumptions = counting.Counts(*told[0][0]), told[0][1]
+    told = self._hosts.reports([self._settings(), self._counters.snapshot(), self.resumptions])
+    self._check_settings([settings for settings, _, _ in told])
+    counts, self.resumptions = counting.Counts(*told[0][1]), told[0][2]
     names, own = zip(*self._learner.save().items())
     arrays = dict(zip(names, self._hosts.of_chief(own)))
     if not self._hosts.is_chief:
@@ -52,6 +55,21 @@ class JointLoop(training_loop.TrainingLoop):
     self._meet(has_sample=False, wants_stop=False)
     self._logged = self._counters.snapshot()
     self._has_restored = True
+
+  def _settings(self) -> dict[str, str]:
+    """What all hosts must have in common, by field."""
+    flat = saved_config.flatten(self._config)
+    return {k: str(v) for k, v in flat.items() if k not in saved_config.MAY_CHANGE_ON_RESUME}
+
+  def _check_settings(self, told: list[dict[str, str]]) -> None:
+    own = told[self._hosts.index]
+    for index, other in enumerate(told):
+      for field in sorted(own.keys() | other.keys()):
+        if own.get(field) != other.get(field):
+          raise types.UserError(
+            f'{field} is {own.get(field)} here and {other.get(field)} at learner/{index}: start '
+            'every node with the same --config'
+          )
 
   def may_train(self, has_sample: bool, wants_stop: bool) -> bool:
     """See the base class; the same on all hosts. Logs and saves what the chief says is due."""
@@ -71,7 +89,7 @@ class JointLoop(training_loop.TrainingLoop):
     """Nothing: that is done where the hosts meet."""
 
   def waits_for(self) -> str:
-    """Completes "waiting for": the hosts that had no sample when they last met; '' = none."""
+    """See the base class: the hosts that had no sample when they last met."""
     return ', '.join(f'data of learner/{i}' for i in self._status.hosts_without_data)
 
   def report_wait(self) -> None:

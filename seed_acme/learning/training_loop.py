@@ -156,6 +156,10 @@ class TrainingLoop:
     self._wants_stop = wants_stop
     return has_sample
 
+  def waits_for(self) -> str:
+    """What the next update waits for that is not here, in words; '' = nothing."""
+    return ''
+
   def is_stopped(self) -> bool:
     """Whether the run is to end before its budget is used up."""
     return self._wants_stop

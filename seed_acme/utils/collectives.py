@@ -102,6 +102,12 @@ class Group:
     """The hosts that accept no connection."""
     return [i for i, address in enumerate(self._addresses) if not _listens(address)]
 
+  def wait_for_chief(self, stop: threading.Event, timeout_s: float) -> None:
+    """Until it has ended, who may still read what this host told last."""
+    end_s = time.monotonic() + timeout_s
+    while 0 not in self.absent() and time.monotonic() < end_s and not stop.wait(_POLL_S):
+      pass
+
   def _explain(self) -> HostLost:
     """To be called after an operation has failed for want of another host."""
     if absent := self.absent():

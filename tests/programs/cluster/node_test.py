@@ -1,6 +1,5 @@
 """`seed-acme node`: the nodes of a run started one by one, here all on one machine."""
 
-import json
 import os
 import re
 import signal
@@ -10,56 +9,9 @@ import portpicker
 import pytest
 
 from seed_acme.storage import checkpoint
+from tests.programs.cluster import clusters
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
-_TOKEN = 'a-token-of-the-run'
-
-
-class Cluster:
-  """The nodes of one run; `settings` go into the cluster file."""
-
-  def __init__(self, runs, folder, actors=1, config='catch_vtrace', **settings):
-    self._runs, self._config, self.folder = runs, config, folder
-    self.port = portpicker.pick_unused_port()
-    self.settings = {
-      'learner': f'localhost:{self.port}',
-      'actors': actors,
-      'token': _TOKEN,
-      **settings,
-    }
-    self.write('cluster.json', **self.settings)
-
-  def start_without(self, *arguments):
-    """A program in the folder of the cluster that is told nothing of it."""
-    return self._runs.start(*arguments, folder=self.folder)
-
-  def write(self, name, **settings):
-    path = self.folder / name
-    path.write_text(json.dumps(settings))
-    path.chmod(0o600)
-
-  def start(self, role, *arguments, cluster='cluster.json', small=True):
-    smaller = self._runs.small[1:] if small else ()  # the number of actors is the cluster's
-    return self._runs.start(
-      'node',
-      role,
-      f'--config={self._config}',
-      f'--cluster={cluster}',
-      *smaller,
-      *arguments,
-      folder=self.folder,
-    )
-
-  def learner(self, *arguments, **settings):
-    return self.start('learner', '--run_dir=run', *arguments, **settings)
-
-  def actor(self, *arguments, **settings):
-    return self.start('actor', *arguments, **settings)
-
-
-@pytest.fixture(scope='module')
-def make_cluster(runs):
-  return lambda **settings: Cluster(runs, runs.folder(), **settings)
 
 
 def _actors(run):
@@ -83,8 +35,10 @@ def test_nodes_started_in_any_order_train_to_the_end_and_all_end_well(make_clust
     assert f'environments {first} ... {last} for the learner' in actor.stderr
     assert actor.stderr.splitlines()[-1] == f'actor/{index}: the run is over'
     assert 'Traceback' not in actor.stderr
-    assert _TOKEN not in actor.stderr + actor.stdout + learner.stdout + learner.stderr
-  assert _TOKEN not in (learner.run_dir.config.read_text() + learner.run_dir.status.read_text())
+    assert clusters.TOKEN not in actor.stderr + actor.stdout + learner.stdout + learner.stderr
+  assert clusters.TOKEN not in (
+    learner.run_dir.config.read_text() + learner.run_dir.status.read_text()
+  )
   assert all(run.nodes() == [] for run in (learner, *actors))
 
 

@@ -1,0 +1,57 @@
+"""The cluster file of a run with several learner hosts."""
+
+import json
+
+import pytest
+
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.programs.cluster import cluster_file
+
+_GOOD = {'learner': '10.0.0.1:8000', 'actors': 2, 'token': 'a-token-of-the-run'}
+
+
+@pytest.fixture
+def load(tmp_path):
+  path = tmp_path / 'cluster.json'
+
+  def load_file(**changes):
+    path.write_text(json.dumps({**_GOOD, **changes}))
+    return cluster_file.load(str(path))
+
+  return load_file
+
+
+def test_several_learner_hosts(load):
+  learners = ['10.0.0.1:8000', '10.0.0.2:8000']
+  exchange = ['10.0.0.1:8002', '10.0.0.2:8002']
+  cluster = load(learner=learners, exchange=exchange)
+  assert (cluster.learner, cluster.learners) == (learners[0], tuple(learners))
+  assert cluster.exchange == tuple(exchange)
+  assert [cluster.listen_of(i) for i in (0, 1)] == learners
+  open_to_all = load(learner=[learners[0], '10.0.0.2:9000'], exchange=exchange, listen='0.0.0.0:1')
+  assert [open_to_all.listen_of(i) for i in (0, 1)] == ['0.0.0.0:8000', '0.0.0.0:9000']
+  assert load(listen='0.0.0.0:1').listen_of(0) == '0.0.0.0:1'
+
+
+@pytest.mark.parametrize(
+  'changes',
+  [
+    {'learner': ['a:1', 'b:1']},
+    {'learner': ['a:1', 'b:1'], 'exchange': ['a:2']},
+    {'exchange': ['a:2']},
+  ],
+)
+def test_learner_hosts_have_an_exchange_each(load, changes):
+  with pytest.raises(types.UserError, match='"exchange" has .* one for each of several'):
+    load(**changes)
+
+
+def test_the_file_says_how_many_learner_hosts(load):
+  several = load(learner=['a:1', 'b:1'], exchange=['a:2', 'b:2'])
+  config = registry.load('catch_r2d2')
+  given = cluster_file.with_cluster(config, (), several, 'learner', 1)
+  assert given.num_learner_hosts == 2 and not given.checkpoint.replay
+  assert (given.transport.host, given.transport.port) == ('b', 1)
+  with pytest.raises(types.UserError, match='num_learner_hosts=1 contradicts .* which has 2'):
+    cluster_file.with_cluster(config, ('num_learner_hosts',), several, 'learner')
