@@ -98,6 +98,11 @@ class AgreedCounters(Counters):
     """What this host has counted. Updates are those of all."""
     return super().snapshot()
 
+  def restore(self, counts: Counts) -> None:
+    """See the base class. What is restored holds until the hosts agree on more."""
+    super().restore(counts)
+    self._agreed = counts
+
   def agree(self, agent_steps: int, frames: int, episodes: int, wall_s: float) -> None:
     """The sums over all hosts, and the time of one of them."""
     self._agreed = Counts(agent_steps, frames, 0, episodes, 0, wall_s)

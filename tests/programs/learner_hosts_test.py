@@ -90,6 +90,7 @@ def test_a_run_of_one_host_goes_on_with_two(runs):
   steps = _expect_finished(first)['agent_steps']
   second = _train(runs, steps=2 * _STEPS, folder=folder)
   assert _expect_finished(second, 2 * _STEPS)['agent_steps'] > steps
+  assert second.status()['resumptions'] == 1
   counted = second.metrics()['agent_steps']
   assert list(counted) == sorted(counted)
 

@@ -115,3 +115,11 @@ def test_agreed_counters_say_what_was_agreed_and_count_for_themselves():
   assert counters.agent_steps == 10
   assert counters.snapshot() == counting.Counts(10, 40, 2, 4, 9, 8.0)
   assert counters.own() == counting.Counts(4, 12, 2, 1, 9, 5.0)
+
+
+def test_agreed_counters_begin_with_what_is_restored():
+  """A checkpoint is saved before the hosts have met."""
+  counters = counting.AgreedCounters(_Clock())
+  counts = counting.Counts(10, 40, 2, 4, 9, 8.0)
+  counters.restore(counts)
+  assert counters.snapshot() == counters.own() == counts
