@@ -46,8 +46,9 @@ def train(
 ) -> dict[str, Any]:
   """Trains and returns the summary, with the run folder as `run_dir`.
 
+  launch: `local_mp`, `local_mt`, `single_process`, or `auto`, which chooses for this machine.
   progress: a line that renews itself on a terminal, plain lines elsewhere, as in a notebook;
-    False = neither, only warnings on standard error.
+    False = neither, only warnings and the choice of `auto` on standard error.
   on_log: called here with each row of metrics that the run logs (`learner.log_period_s`), those
     of its restarts too: `agent_steps`, `wall_s`, `episode/return` and whatever else the row has.
     What it returns, if true, ends the run as Ctrl-C does, with the status `stopped`; what it

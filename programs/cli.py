@@ -36,7 +36,7 @@ class TrainArguments:
   run_dir: folder of the run, gs://BUCKET/FOLDER too; one that holds a run is resumed.
     '' = runs/<config>/<time>, of vertex_ai the same in its bucket.
   launch: local_mp = Launchpad processes, local_mt = Launchpad threads, single_process = all in one
-    thread, vertex_ai = a job on Google's Vertex AI (docs/scaling.md).
+    thread, auto = single_process or local_mp by a measurement, vertex_ai = a job on Vertex AI.
   max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
   json: print the summary as JSON.
   trust_run_dir: import the code outside seed_acme that config.json in run_dir names.
@@ -47,7 +47,7 @@ class TrainArguments:
 
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   run_dir: str = ''
-  launch: Literal['local_mp', 'local_mt', 'single_process', 'vertex_ai'] = 'local_mp'
+  launch: Literal['local_mp', 'local_mt', 'single_process', 'auto', 'vertex_ai'] = 'local_mp'
   max_restarts: int = 0
   json: bool = False
   trust_run_dir: bool = False
@@ -84,8 +84,9 @@ def _train(name: str, rest: list[str], run_dir: str, run: run_directory.RunDirec
     raise types.UserError(
       '--dry_run, --out and --cloud.… are for --launch=vertex_ai: add it, or leave them out'
     )
+  given = bool(parsing.peek(rest, '--launch'))
   options = train_command.Options(
-    arguments.launch, arguments.max_restarts, arguments.json, own_name.command
+    arguments.launch, given, arguments.max_restarts, arguments.json, own_name.command
   )
   return train_command.train(arguments.config, run, options)
 

@@ -40,7 +40,7 @@ def check(config: config_lib.ExperimentConfig) -> None:
 
 def check_launch(config: config_lib.ExperimentConfig, how: str) -> None:
   """how: the run is started, as the user said it. Only `local_mp` starts several learner hosts."""
-  if config.num_learner_hosts > 1 and how != 'local_mp':
+  if config.num_learner_hosts > 1 and how not in ('local_mp', 'auto'):
     raise types.UserError(
       f'num_learner_hosts ({config.num_learner_hosts}) needs --launch=local_mp, where each host is '
       f'a process; with {how} set it to 1'

@@ -12,10 +12,7 @@ from collections.abc import Sequence
 import contextlib
 import json
 import os
-import signal
-import subprocess
 import sys
-import tempfile
 import traceback
 from typing import Any
 
@@ -24,6 +21,7 @@ from seed_acme import types
 from seed_acme.agents import registry as agents
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.networks import requirements
+from seed_acme.programs.front_end import trial_process
 from seed_acme.programs.system import processes
 from seed_acme.storage import saved_config
 
@@ -38,34 +36,10 @@ def check(configs: Sequence[config_lib.ExperimentConfig]) -> None:
   """Raises `types.UserError` for what no run can start with, `CannotStart` for anything else."""
   for config in configs:
     agents.check(config.agent.agent)
-  variables = {**os.environ, **processes.environment('door', os.getpid())}
-  # Files, no pipes: a program that an environment starts may hold them open for ever.
-  with (
-    tempfile.TemporaryFile('w+') as given,
-    tempfile.TemporaryFile('w+') as output,
-    tempfile.TemporaryFile('w+') as errors,
-  ):
-    json.dump([saved_config.to_json(config) for config in configs], given)
-    given.seek(0)
-    # In a session of its own, as the launcher: Ctrl-C is answered here, once.
-    process = subprocess.Popen(
-      [sys.executable, '-m', __name__],
-      stdin=given,
-      stdout=output,
-      stderr=errors,
-      env=variables,
-      start_new_session=True,
-    )
-    try:
-      code = process.wait()
-    finally:
-      with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # and what the environment has started
-      process.wait()
-    output.seek(0)
-    errors.seek(0)
-    if code:
-      raise _answer(code, output.read(), errors.read())
+  given = json.dumps([saved_config.to_json(config) for config in configs])
+  ended = trial_process.run(__name__, given)
+  if ended.code:
+    raise _answer(ended.code, ended.output, ended.errors)
 
 
 def _answer(code: int, output: str, errors: str) -> Exception:

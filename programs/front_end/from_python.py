@@ -34,10 +34,9 @@ def train(
   on_log: OnLog | None,
 ) -> dict[str, Any]:
   """As `seed_acme.train`, which documents it."""
-  if launch not in launcher_process.LAUNCH_TYPES:
-    raise types.UserError(
-      f'launch ({launch!r}) must be one of {", ".join(launcher_process.LAUNCH_TYPES)}'
-    )
+  known = (*launcher_process.LAUNCH_TYPES, launcher_process.AUTO)
+  if launch not in known:
+    raise types.UserError(f'launch ({launch!r}) must be one of {", ".join(known)}')
   numbers.check_at_least_zero({'max_restarts': max_restarts})
   learner_hosts.check_launch(config, launch)
   config_validation.validate(config)  # first, for a bucket takes its time

@@ -14,6 +14,7 @@ from seed_acme.storage import run_directory
 
 SINGLE_PROCESS, LOCAL_MT, LOCAL_MP = 'single_process', 'local_mt', 'local_mp'
 LAUNCH_TYPES = (LOCAL_MP, LOCAL_MT, SINGLE_PROCESS)
+AUTO = 'auto'  # one of the above, by `launch_choice.py`
 CLUSTER = 'cluster:'  # and INDEX:PATH of the cluster file: one learner, as a process
 _MODULE = 'seed_acme.programs.launcher'  # not imported here: it builds the graph of nodes
 

@@ -20,6 +20,7 @@ from seed_acme.loggers import own
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import attempt as attempt_lib
 from seed_acme.programs.front_end import door
+from seed_acme.programs.front_end import launch_choice
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
@@ -136,6 +137,7 @@ def run(
 ) -> Outcome:
   """Trains to the end, a signal or a failure that no restart is left for.
 
+  launch: of `launcher_process`, `auto` too.
   should_stop: asked again and again, and once more after the end; True ends the run in good order.
   """
   with run_directory.lock(run_dir):
@@ -146,6 +148,7 @@ def run(
     warning = replay_size.memory_warning(config, num_bytes)
     if warning:
       show(f'Warning: {warning}')
+    launch = launch_choice.resolve(launch, config, run_dir, show)
     attempt = attempt_lib.Attempt(
       run_dir, launch, replay_size.saving_seconds(num_bytes), show, progress, should_stop
     )

@@ -13,6 +13,7 @@ from typing import Any
 from seed_acme import config as config_lib
 from seed_acme import learner_hosts
 from seed_acme.loggers import terminal
+from seed_acme.programs.front_end import launch_choice
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
@@ -23,10 +24,11 @@ from seed_acme.storage import saved_config
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-  """What `TrainArguments` says beside the configuration. command: how this installation's
-  program of a name is called from here."""
+  """What `TrainArguments` says beside the configuration. is_launch_given: whether the
+  user has said how to launch. command: how this installation's program of a name is called."""
 
   launch: str
+  is_launch_given: bool
   max_restarts: int
   prints_json: bool
   command: Callable[[str], str]
@@ -46,6 +48,9 @@ def train(
       f'TensorBoard: {options.command("tensorboard")} --logdir={tensorboard}',
       flush=True,
     )
+    hint = '' if options.is_launch_given else launch_choice.hint(config)
+    if hint:
+      print(f'Hint: {hint}', flush=True)
   progress = None if options.prints_json else terminal.Progress()
   outcome = lifecycle.run(
     config,
@@ -67,7 +72,7 @@ def train(
   if options.prints_json:
     print(json.dumps(outcome.summary))
   else:
-    _print_summary(config, outcome.summary, folder, options.command('seed-acme'))
+    _print_summary(config, outcome.summary, folder, options)
   return outcome.exit_code
 
 
@@ -82,7 +87,7 @@ def _print_summary(
   config: config_lib.ExperimentConfig,
   summary: dict[str, Any],
   folder: run_directory.RunDirectory,
-  program: str,
+  options: Options,
 ) -> None:
   mean_return = summary['episode_return_last_100']
   shown_return = '-' if mean_return is None else f'{mean_return:.3g}'
@@ -95,18 +100,20 @@ def _print_summary(
     f'{summary["steps_per_s"]:,.0f} steps/s, {summary["steps_per_cpu_s"]:,.0f} steps per '
     'CPU-second (all processes, start-up included)'
   )
-  path = shown(folder)
+  path, program = shown(folder), options.command('seed-acme')
+  launch = f' --launch={options.launch}' if options.is_launch_given else ''
   if folder.plot.exists():
     print(f'Plot: {path.rstrip("/")}/{folder.plot.name}')
   if checkpoint.newest(folder.checkpoints) is None:
     return  # nothing to play or to go on from
   if saved_config.trust_in(config).paths:  # which is the user's own here
     path += ' --trust_run_dir'
+  train = f'{program} train --run_dir={path}{launch}'
   print(f'Evaluate: {program} evaluate {path}')
   if summary['status'] == lifecycle.FINISHED:
-    print(f'Extend: {program} train --run_dir={path} {extension(config, summary)}')
+    print(f'Extend: {train} {extension(config, summary)}')
   else:
-    print(f'Resume: {program} train --run_dir={path}')
+    print(f'Resume: {train}')
 
 
 def extension(config: config_lib.ExperimentConfig, summary: dict[str, Any]) -> str:

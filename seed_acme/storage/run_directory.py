@@ -7,6 +7,7 @@ runs/<config name>/<UTC time>/     (and runs/latest -> the newest)
   phase.txt        what a live run does instead of learning, such as starting
   notices.txt      what the user should know of this start, one line each
   summary.json     what a finished run reached       failure.json  why it ended badly
+  launch.json      what --launch=auto has chosen, and why
   .reserve         room for the last words of a run whose disk is full
   wandb.json, mlflow.json            which run of a tracking server this is
   metrics.csv      tensorboard/      checkpoints/      logs/  (one file a node)
@@ -43,6 +44,7 @@ OURS = frozenset(
     'summary.json',
     'failure.json',
     'addresses.json',
+    'launch.json',
     'inference.sock',
     'wandb.json',
     'mlflow.json',
@@ -117,6 +119,11 @@ class RunDirectory:
   def addresses(self) -> pathlib.Path:
     """Where the servers of a live run listen."""
     return self.path / 'addresses.json'
+
+  @property
+  def launch(self) -> pathlib.Path:
+    """How `--launch=auto` has launched the run, and why."""
+    return self.path / 'launch.json'
 
   @property
   def logs(self) -> pathlib.Path:

@@ -41,6 +41,7 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
   first = [
     line.partition(',')[0]
     for line in lines[2 : lines.index(next(line for line in lines if ' return ' in line))]
+    if not line.startswith('Hint: ')
   ]
   assert first[0] == 'Starting' and 'Loading TensorFlow' in first, run.stdout  # signs of life
   assert 'Resume: ' in run.stdout and 'seed-acme train --run_dir=run\n' in run.stdout

@@ -25,9 +25,16 @@ def _summary(**changes):
   }
 
 
-def _printed(capsys, run, **changes):
+def _printed(capsys, run, launch='', **changes):
   config = dataclasses.replace(registry.load('catch_vtrace'), total_steps=1_000)
-  train_command._print_summary(config, _summary(**changes), run, 'seed-acme')
+  options = train_command.Options(
+    launch=launch or 'local_mp',
+    is_launch_given=bool(launch),
+    max_restarts=0,
+    prints_json=False,
+    command=lambda name: name,
+  )
+  train_command._print_summary(config, _summary(**changes), run, options)
   return capsys.readouterr().out
 
 
@@ -40,6 +47,8 @@ def test_it_offers_to_go_on_only_where_there_is_a_checkpoint(tmp_path, capsys, s
   checkpoint.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
   out = _printed(capsys, run, status=status)
   assert all(word in out for word in words)
+  assert '--launch' not in out
+  assert f'train --run_dir={run.path} --launch=auto' in _printed(capsys, run, 'auto', status=status)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,213 @@
+"""`--launch=auto`: one process or Launchpad's, by a rule and a short measurement.
+
+Processes step environments beside the learner. They pay with messages, and with threads that wait
+for each other. The rule holds what they save of a step against what they cost. `python -m
+seed_acme.programs.front_end.launch_choice` reads a configuration from its standard input and
+measures a step of its environments. It loads no TensorFlow: of the network only the kind counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import tree
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.envs import experiment_environments as environments
+from seed_acme.envs.interpreters import interpreter
+from seed_acme.programs.doctor import graphics
+from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import trial_process
+from seed_acme.programs.system import processes
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+
+_TIMEOUT_S = 20.0  # of the measurement; simulators take longer to start
+_MAX_ENVIRONMENTS = 8  # that are tried: in larger groups a step costs less, if anything
+_MEASURED_S = 0.2
+_MIN_CALLS = 3
+# What processes cost, by docs/performance.md: of the message of a group, and of each row in it.
+_MESSAGE_S = 600e-6
+_ROW_S = 3e-6
+
+
+class Choice(NamedTuple):
+  """launch: `single_process` or `local_mp`. reason: why, for people."""
+
+  launch: str
+  reason: str
+
+
+class Stepping(NamedTuple):
+  """One step of one environment: seconds of the processor, and seconds of waiting without it."""
+
+  cpu_s: float
+  wait_s: float
+
+
+class _NotMeasured(types.Failure):
+  """The environments could not be tried; the text says why."""
+
+
+def resolve(
+  launch: str,
+  config: config_lib.ExperimentConfig,
+  run: run_directory.RunDirectory,
+  show: Callable[[str], None],
+) -> str:
+  """`launch`, or for `auto` that of this machine, told in a line and written to the run folder.
+
+  Takes a second, and as long as the environments take to be made. A resumed run chooses anew: it
+  may be on another machine, and both go on from the same checkpoints.
+  """
+  if launch != launcher_process.AUTO:
+    return launch
+  cores = len(os.sched_getaffinity(0))
+  choice = decide(config, cores, graphics.is_there(), lambda: _measured(config))
+  files.write_json(run.launch, choice._asdict())
+  show(f'Launch: {choice.launch}, because {choice.reason}')
+  return choice.launch
+
+
+def hint(config: config_lib.ExperimentConfig) -> str:
+  """What to tell somebody who has chosen nothing; '' where processes are right in any case."""
+  cores = len(os.sched_getaffinity(0))
+  cheapest = decide(config, cores, graphics.is_there(), lambda: Stepping(0.0, 0.0))
+  if cheapest.launch == launcher_process.LOCAL_MP:
+    return ''
+  return (
+    f'one process may be faster than these {config.num_actors + 1}, if environments are cheap: '
+    f'--launch={launcher_process.AUTO} finds out'
+  )
+
+
+def decide(
+  config: config_lib.ExperimentConfig, cores: int, has_gpu: bool, measure: Callable[[], Stepping]
+) -> Choice:
+  """The rule. measure: called only where it matters what a step costs."""
+  reason = _only_processes(config, cores, has_gpu)
+  if reason:
+    return Choice(launcher_process.LOCAL_MP, reason)
+  if _alternates(config):
+    return Choice(
+      launcher_process.SINGLE_PROCESS,
+      'one actor and the learner of inference.strictly_on_policy wait for each other anyway',
+    )
+  try:
+    stepping = measure()
+  except _NotMeasured as error:
+    return Choice(launcher_process.LOCAL_MP, str(error))
+  saved_s = _saved(config, cores, stepping)
+  cost_s = _ROW_S + _MESSAGE_S / _rows(config)
+  launch = launcher_process.LOCAL_MP if saved_s > cost_s else launcher_process.SINGLE_PROCESS
+  return Choice(
+    launch,
+    f'a step of an environment takes {_shown(stepping.cpu_s + stepping.wait_s)}; processes would '
+    f'save {_shown(saved_s)} of it (actors: {config.num_actors}, cores: {cores}) and cost '
+    f'{_shown(cost_s)}',
+  )
+
+
+def _only_processes(config: config_lib.ExperimentConfig, cores: int, has_gpu: bool) -> str:
+  """Why nothing else will do, whatever the environments cost; or ''."""
+  learner = config.learner
+  is_dense = config.network.torso == 'mlp' and not config.network.module
+  reasons = {
+    'a GPU is kept busy only by environments beside it': has_gpu,
+    'learner.training_devices or inference_devices are set': bool(
+      learner.training_devices or learner.inference_devices
+    ),
+    'replay.separate_process asks for one': config.replay.separate_process,
+    'each of several learner hosts is one': config.num_learner_hosts > 1,
+    'transport is set': config.transport != config_lib.TransportConfig(),
+    'environments under actor.python are in processes of their own': not interpreter.is_this_one(
+      config.actor.python
+    ),
+    'convolutions, or a network of your own, act and train at once on several cores': (
+      cores > 1 and not is_dense and not config.inference.strictly_on_policy
+    ),
+  }
+  return next((reason for reason, holds in reasons.items() if holds), '')
+
+
+def _alternates(config: config_lib.ExperimentConfig) -> bool:
+  """Whether nothing of a run can be done at the same time as the rest."""
+  is_alone = config.num_actors * config.actor.environment_groups == 1
+  return config.inference.strictly_on_policy and is_alone
+
+
+def _saved(config: config_lib.ExperimentConfig, cores: int, stepping: Stepping) -> float:
+  """Seconds of a step that are done beside others: by other actors, or by the learner.
+
+  Work needs a core of its own for that, waiting does not.
+  """
+  lanes = config.num_actors + (0 if config.inference.strictly_on_policy else 1)
+  beside = lambda number: 1 - 1 / max(1, number)
+  return stepping.cpu_s * beside(min(cores, lanes)) + stepping.wait_s * beside(lanes)
+
+
+def _rows(config: config_lib.ExperimentConfig) -> int:
+  """Of a message."""
+  return config.environments_per_actor // config.actor.environment_groups
+
+
+def _shown(seconds: float) -> str:
+  return f'{1e6 * seconds:,.3g} µs' if seconds < 1e-3 else f'{1e3 * seconds:,.3g} ms'
+
+
+def _measured(config: config_lib.ExperimentConfig) -> Stepping:
+  given = json.dumps(saved_config.to_json(config))
+  try:
+    ended = trial_process.run(__name__, given, _TIMEOUT_S)
+  except subprocess.TimeoutExpired:
+    raise _NotMeasured(
+      f'environments take more than {_TIMEOUT_S:g} s to be made and stepped'
+    ) from None
+  if ended.code:  # the run will say what is wrong
+    raise _NotMeasured('the environments cannot be stepped for a measurement')
+  return Stepping(*json.loads(ended.output.splitlines()[-1]))
+
+
+def step_environments(config: config_lib.ExperimentConfig) -> Stepping:
+  """Makes up to eight environments of a group in this process, and steps them for 0.2 s.
+
+  On a busy machine seconds of the processor are what they are elsewhere; of the waiting, the
+  shortest call counts, which nobody else has interrupted.
+  """
+  number = min(_rows(config), _MAX_ENVIRONMENTS)
+  environment = environments.make(config, number, config.seed)
+  actions = tree.map_structure(
+    lambda spec: np.repeat(spec.generate_value()[None], number, axis=0), environment.spec.action
+  )
+  environment.reset()
+  calls_s: list[float] = []
+  start_s, start_cpu_s = time.perf_counter(), time.process_time()
+  while len(calls_s) < _MIN_CALLS or time.perf_counter() - start_s < _MEASURED_S:
+    call_s = time.perf_counter()
+    environment.step(actions)
+    calls_s.append(time.perf_counter() - call_s)
+  cpu_s = (time.process_time() - start_cpu_s) / len(calls_s)
+  environment.close()
+  return Stepping(cpu_s / number, max(0.0, min(calls_s) - cpu_s) / number)
+
+
+def _main() -> Any:
+  processes.end_with_parent()
+  with contextlib.redirect_stdout(sys.stderr):  # environments like to talk
+    stepping = step_environments(saved_config.from_json(json.loads(sys.stdin.read())))
+  print(json.dumps(stepping), flush=True)
+  os._exit(0)  # without waiting for what an environment may have left running
+
+
+if __name__ == '__main__':
+  _main()
