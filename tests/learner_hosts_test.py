@@ -66,7 +66,8 @@ def test_what_can_work_is_not():
 
 
 def test_only_processes_can_be_hosts():
-  learner_hosts.check_launch(_config(), 'local_mp')
+  for how in ('local_mp', 'auto'):
+    learner_hosts.check_launch(_config(), how)
   learner_hosts.check_launch(_config(num_learner_hosts=1), 'single_process')
   with pytest.raises(types.UserError, match='needs --launch=local_mp.*with local_mt set it to 1'):
     learner_hosts.check_launch(_config(), 'local_mt')

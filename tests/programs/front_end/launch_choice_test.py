@@ -90,6 +90,7 @@ def test_more_actors_save_more_where_cores_are_free():
   'changes, has_gpu',
   [
     ({'replay__separate_process': True}, False),
+    ({'num_learner_hosts': 2}, False),
     ({'transport__kind': 'grpc'}, False),
     ({'transport__port': 5000}, False),
     ({'actor__python': '/elsewhere/bin/python'}, False),
