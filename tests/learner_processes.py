@@ -2,9 +2,12 @@
 
 import contextlib
 import os
+import pathlib
 import socket
 import subprocess
 import sys
+
+_ROOT = str(pathlib.Path(__file__).resolve().parents[1])  # for scripts that import of `tests`
 
 
 def run(script, arguments, num_hosts=2, timeout_s=300, may_fail=()):
@@ -21,7 +24,7 @@ def run(script, arguments, num_hosts=2, timeout_s=300, may_fail=()):
     hosts = [
       subprocess.Popen(
         [sys.executable, str(script), str(index), addresses, *map(str, arguments)],
-        env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2'},
+        env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'PYTHONPATH': _ROOT},
       )
       for index in range(num_hosts)
     ]
