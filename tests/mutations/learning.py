@@ -51,14 +51,9 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='maxima_are_averaged',
-    file='seed_acme/learning/learner.py',
-    old=(
-      'return {\n'
-      "      name: float(maxima[i] if name.endswith('_max') else means[i])\n"
-      "      for i, name in enumerate(self._names['learn'])\n"
-      '    }'
-    ),
-    new="return {name: float(means[i]) for i, name in enumerate(self._names['learn'])}",
+    file='seed_acme/learning/metrics.py',
+    old="float(maxima[i] if name.endswith('_max') else means[i])",
+    new='float(means[i])',
     tests='tests/learning/learner_passes_test.py::test_metrics_are_means_over_the_gradien'
     't_steps_and_maxima_where_they_are_called_so',
     fault='the greatest of a metric is its mean',
@@ -278,5 +273,13 @@ MUTATIONS = (
     new='',
     tests='tests/acting/actor_test.py::test_requests_carry_their_number_ids_and_time_step',
     fault='the server answers every request with the first action',
+  ),
+  record.Mutation(
+    name='gradients_of_a_host_are_a_part',
+    file='seed_acme/utils/data_parallel.py',
+    old='tf.convert_to_tensor(dv) * hosts.number',
+    new='tf.convert_to_tensor(dv)',
+    tests='tests/learning/learner_hosts_test.py::test_two_hosts_learn_what_one_does',
+    fault='the mean over learner hosts divides what each host has of the gradient',
   ),
 )
