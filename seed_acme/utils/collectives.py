@@ -28,6 +28,7 @@ _GROUP_KEY = 1
 _FACTS_KEY, _TEXT_KEY, _FIRST_KEY = 0, 500, 1000  # the last: of what is exchanged in graphs
 _WORD = 4  # bytes; TensorFlow gathers no smaller type than int32
 _PROBE_S = 2.0  # for a host to accept a connection
+_CLOSED_S = 1.0  # until a host that has died listens no more; its connections end first
 _POLL_S = 0.2
 _LOSSES = (
   tf.errors.UnavailableError,
@@ -110,8 +111,11 @@ class Group:
 
   def _explain(self) -> HostLost:
     """To be called after an operation has failed for want of another host."""
-    if absent := self.absent():
-      return HostLost(f'{_named(absent)} has died')
+    end_s = time.monotonic() + _CLOSED_S
+    while time.monotonic() < end_s:
+      if absent := self.absent():
+        return HostLost(f'{_named(absent)} has died')
+      time.sleep(_POLL_S)
     others = [i for i in range(self.number) if i != self.index]
     which = _named(others) if len(others) == 1 else f'one of {_named(others)}'
     return HostLost(
