@@ -36,7 +36,8 @@ class TrainArguments:
   run_dir: folder of the run, gs://BUCKET/FOLDER too; one that holds a run is resumed.
     '' = runs/<config>/<time>, of vertex_ai the same in its bucket.
   launch: local_mp = Launchpad processes, local_mt = Launchpad threads, single_process = all in one
-    thread, auto = single_process or local_mp by a measurement, vertex_ai = a job on Vertex AI.
+    thread, auto = whichever should be faster here (docs/performance.md), vertex_ai = a job on
+    Google's Vertex AI (docs/scaling.md).
   max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
   json: print the summary as JSON.
   trust_run_dir: import the code outside seed_acme that config.json in run_dir names.
