@@ -130,11 +130,9 @@ class LearnerNodeProcess:
     hosts: collectives.Group | None = None,
   ):
     """has_actors_beside: on this host. Without them the run folder need not hold a socket.
-
     hosts: that learn together; None = this one alone.
     """
     index = 0 if hosts is None else hosts.index
-    name = f'learner/{index}'
     self._config = config
     self._run_dir = run_dir
     self._failure: BaseException | None = None
@@ -144,7 +142,7 @@ class LearnerNodeProcess:
     side = learner_side.make(
       config,
       run_dir,
-      watch.add(name, None),
+      watch.add(f'learner/{index}', None),
       cleanup,
       on_failure=self._on_failure,
       num_ahead=config.replay.prefetch_batches,
@@ -176,6 +174,20 @@ class LearnerNodeProcess:
       inference_thread.InferenceThread(server, batcher, self._on_failure)
       for server, batcher in zip(side.servers, batchers)
     ]
+    self._start(side, batchers, (transport, *beside), cleanup)
+    own_host = address.rpartition(':')[0]
+    addresses = {'inference': f'{own_host}:{transport.port}', 'replay': side.replay_address}
+    if index == 0:
+      files.write_json(run_dir.addresses, addresses)
+
+  def _start(
+    self,
+    side: learner_side.LearnerSide,
+    batchers: Sequence[batching.Batcher],
+    servers: Sequence[transports.TransportServer],
+    cleanup: contextlib.ExitStack,
+  ) -> None:
+    """All threads; `cleanup` ends them in reverse order."""
     if side.memory is not None:
       side.memory.start(self._on_failure)
       cleanup.callback(side.memory.stop)
@@ -191,15 +203,11 @@ class LearnerNodeProcess:
     for thread in self._inference:
       thread.start()
       cleanup.callback(thread.join)
-    for one in (transport, *beside):
-      one.start()
-      cleanup.callback(one.stop)
+    for server in servers:
+      server.start()
+      cleanup.callback(server.stop)
     cleanup.callback(self._stop_inference)  # before: it answers whoever still waits
     cleanup.callback(self._dismiss)
-    own_host = address.rpartition(':')[0]
-    addresses = {'inference': f'{own_host}:{transport.port}', 'replay': side.replay_address}
-    if index == 0:
-      files.write_json(run_dir.addresses, addresses)
 
   def _on_failure(self, error: BaseException) -> None:
     self._failure = self._failure or error
@@ -237,7 +245,7 @@ class LearnerNodeProcess:
     self.loop.report_wait()
     while (sample := self._next_sample(stop)) is not None:
       self.loop.train(sample)
-    status = self._ending()
+    status = self._ending(stop)
     self.loop.finish(status)
     self._status = status
     return status
@@ -246,7 +254,7 @@ class LearnerNodeProcess:
     """None if the run is to end instead."""
     sample = None
     with waiting.on(lambda: self.loop.waits_for() or self._account.waiting_for()):
-      while not self._ending():
+      while not self._ending(stop):
         if sample is None:
           with self.loop.timer.phase('sample'):
             sample = self._prefetcher.next(_POLL_S)
@@ -255,13 +263,13 @@ class LearnerNodeProcess:
         self.loop.do_what_is_due()
     return None
 
-  def _ending(self) -> str:
+  def _ending(self, stop: threading.Event) -> str:
     """How the run ends now, '' if it goes on."""
     if self._failure is not None:
       raise self._failure
     if self.loop.is_finished():
       return training_loop.FINISHED
-    return training_loop.STOPPED if self.loop.is_stopped() else ''
+    return training_loop.STOPPED if self.loop.is_stopped(stop.is_set()) else ''
 
 
 def _make_batchers(

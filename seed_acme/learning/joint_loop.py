@@ -36,6 +36,7 @@ class JointLoop(training_loop.TrainingLoop):
     self._shared = counters
     self._replay_in_progress = self._run.replay_in_progress_of(hosts.index)
     self._has_restored = False
+    self._is_stopped = False
     self._timeout_s: float | None = None  # of the next meeting
 
   def restore(self) -> None:
@@ -88,6 +89,11 @@ class JointLoop(training_loop.TrainingLoop):
   def do_what_is_due(self) -> None:
     """Nothing: that is done where the hosts meet."""
 
+  def is_stopped(self, wants_stop: bool) -> bool:
+    """See the base class: by what the hosts told each other when they last met."""
+    del wants_stop
+    return self._is_stopped
+
   def waits_for(self) -> str:
     """See the base class: the hosts that had no sample when they last met."""
     return ', '.join(f'data of learner/{i}' for i in self._status.hosts_without_data)
@@ -134,7 +140,7 @@ class JointLoop(training_loop.TrainingLoop):
     self._timeout_s = None
     agent_steps, frames, episodes = rows[:, 5:].sum(axis=0).tolist()
     self._shared.agree(agent_steps, frames, episodes, wall_s=rows[0, 4] / 1e3)
-    self._wants_stop = bool(rows[:, 1].any())
+    self._is_stopped = bool(rows[:, 1].any())
     lacking = [i for i, row in enumerate(rows) if not row[0]]
     return lacking, bool(rows[0, 2]), bool(rows[0, 3])
 

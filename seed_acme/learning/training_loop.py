@@ -74,7 +74,6 @@ class TrainingLoop:
     self.timer = timing.PhaseTimer()
     self._status = status_lib.StatusWriter(config, run, inference, self.timer)
     self._has_trained = False  # in this start
-    self._wants_stop = False
     self._replay_in_progress = run.replay_in_progress
 
   def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
@@ -153,16 +152,16 @@ class TrainingLoop:
 
   def may_train(self, has_sample: bool, wants_stop: bool) -> bool:
     """Whether the next update can begin; wants_stop: whether this node has been told to stop."""
-    self._wants_stop = wants_stop
+    del wants_stop
     return has_sample
 
   def waits_for(self) -> str:
     """What the next update waits for that is not here, in words; '' = nothing."""
     return ''
 
-  def is_stopped(self) -> bool:
-    """Whether the run is to end before its budget is used up."""
-    return self._wants_stop
+  def is_stopped(self, wants_stop: bool) -> bool:
+    """Whether the run is to end before its budget is used up; wants_stop: as of `may_train`."""
+    return wants_stop
 
   def show_life(self) -> None:
     """Renews the status between two updates, without a row of metrics: rows of the single-process

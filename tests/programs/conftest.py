@@ -127,6 +127,15 @@ class Run:
   def summary(self):
     return files.read_json(self.run_dir.summary)
 
+  def expect_finished(self, steps):
+    """Waits; the run made its steps and left no process behind. Its summary."""
+    assert self.wait() == 0, self.stderr
+    assert self.nodes() == []
+    summary = self.summary()
+    assert summary['status'] == 'finished'
+    assert steps <= summary['agent_steps'] < 2 * steps
+    return summary
+
   def metrics(self):
     return csv_file.read(self.run_dir.metrics)
 
@@ -146,6 +155,17 @@ class Runs:
   """Starts runs and remembers them, so that none outlives the tests."""
 
   small = SMALL
+  # Of two actors or hosts, each giving one half of an update of 8 unrolls.
+  strictly_on_policy = (
+    '--config=cartpole_ppo',
+    '--config.learner.xla=False',
+    '--config.environments_per_actor=4',
+    '--config.inference.strictly_on_policy=True',
+    '--config.agent.batch_size=8',
+    '--config.agent.minibatch_size=0',
+    '--config.agent.minibatch_of=unrolls',
+    '--config.replay.queue_size=8',
+  )
   endless = ENDLESS
 
   def __init__(self, factory):

@@ -16,12 +16,7 @@ def _train(runs, *options, steps=_STEPS, **where):
 
 
 def _expect_finished(run, steps=_STEPS):
-  assert run.wait() == 0, run.stderr
-  assert run.nodes() == []
-  summary = run.summary()
-  assert summary['status'] == 'finished'
-  assert steps <= summary['agent_steps'] < 2 * steps
-  return summary
+  return run.expect_finished(steps)
 
 
 @pytest.mark.parametrize('kind', ['auto', 'grpc'])
@@ -36,18 +31,7 @@ def test_each_inference_device_serves_its_own_actors(runs, kind):
 
 
 def test_strictly_on_policy_updates_take_the_unrolls_of_both_devices(runs):
-  run = _train(
-    runs,
-    *_TWO_EACH,
-    '--config=cartpole_ppo',
-    '--config.learner.xla=False',
-    '--config.environments_per_actor=4',
-    '--config.inference.strictly_on_policy=True',
-    '--config.agent.batch_size=8',
-    '--config.agent.minibatch_size=0',
-    '--config.agent.minibatch_of=unrolls',
-    '--config.replay.queue_size=8',
-  )
+  run = _train(runs, *_TWO_EACH, *runs.strictly_on_policy)
   _expect_finished(run)
   lags = run.metrics()['learner/policy_lag']
   assert {lag for lag in lags if lag == lag} == {0.0}  # a row without an update has none
