@@ -46,7 +46,8 @@ def learner(
     with _LOADING:
       from seed_acme.programs.nodes import learner_node
   others = [one.resolve() for one in exchange]
-  learner_node.run(config, run_dir, token, address.resolve(), replay_address, here, index, others)
+  with run_dir.learns():
+    learner_node.run(config, run_dir, token, address.resolve(), replay_address, here, index, others)
 
 
 def replay(

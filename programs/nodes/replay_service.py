@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from seed_acme import config as config_lib
 from seed_acme.programs.building import build
@@ -11,6 +12,8 @@ from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
 
+_POLL_S = 0.1
+
 
 def serve(
   config: config_lib.ExperimentConfig,
@@ -18,9 +21,15 @@ def serve(
   port: int,
   stop: threading.Event,
 ) -> None:
-  """Main thread of a replay node of its own, called by `graph/entries.py`."""
+  """Main thread of a replay node of its own, called by `graph/entries.py`.
+
+  All nodes hear of a stop at the same moment. A learner on this machine saves then what this node
+  holds, so this node goes on until that learner has ended.
+  """
   descriptors.prepare()
   processes.configure_tensorflow(num_threads=1)
   server = build_replay.make_replay_server(config, run_dir, build.make_acting(config), port)
   stop.wait()
+  while run_dir.has_learner():
+    time.sleep(_POLL_S)
   server.stop()

@@ -39,6 +39,28 @@ def lock(path: pathlib.Path, complaint: Callable[[str], str]) -> Iterator[None]:
     handle.truncate(0)
 
 
+@contextlib.contextmanager
+def lock_with_others(path: pathlib.Path) -> Iterator[None]:
+  """Holds a file beside others that hold it so, until the last of which `is_held` is True."""
+  with explained(path, 'write'):
+    handle = open(path, 'a', encoding='utf-8')
+  with handle:
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    yield
+
+
+def is_held(path: pathlib.Path) -> bool:
+  """Whether a process of this machine holds the file; a file that is not there is not held."""
+  try:
+    with open(path, encoding='utf-8') as handle:
+      fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except FileNotFoundError:
+    return False
+  except BlockingIOError:
+    return True
+  return False
+
+
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
   """As `write_text`; NaN and infinities, which JSON does not have, are written as null."""
   write_text(path, json.dumps(_finite(value), indent=2, allow_nan=False) + '\n')

@@ -34,10 +34,12 @@ from seed_acme.utils import bucket as bucket_lib
 ROOT = 'runs'
 LATEST = 'latest'
 _LOCK_FILE = '.lock'
+_LEARNER_FILE = '.learner'  # held by a learner as long as it needs the other nodes
 # Everything a run puts into its folder. A folder that holds anything else is not ours.
 OURS = frozenset(
   {
     _LOCK_FILE,
+    _LEARNER_FILE,
     disk.RESERVE_FILE,
     'config.json',
     'status.json',
@@ -161,6 +163,14 @@ class RunDirectory:
         files.write_text(self.phase, text)
       else:
         self.phase.unlink(missing_ok=True)
+
+  def learns(self) -> contextlib.AbstractContextManager[None]:
+    """Held by a learner of the run, to the end of its last checkpoint."""
+    return files.lock_with_others(self.path / _LEARNER_FILE)
+
+  def has_learner(self) -> bool:
+    """Whether a learner on this machine still needs the other nodes, however it may end."""
+    return files.is_held(self.path / _LEARNER_FILE)
 
   def holds_run(self) -> bool:
     """True where a run was started before, so that starting again resumes it."""

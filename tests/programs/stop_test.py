@@ -53,6 +53,24 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
   assert resumed.status()['resumptions'] == 1
 
 
+def test_ctrl_c_leaves_the_memory_of_a_replay_process_of_its_own(runs, folder):
+  """That process must live until the learner has saved what it holds."""
+  run = runs.train(
+    '--config=catch_r2d2',
+    '--config.replay.unrolls_per_item=1',
+    runs.endless,
+    '--config.agent.replay_min_size=30',
+    '--config.checkpoint.period_s=1000',
+    '--config.replay.separate_process=True',
+    run_dir='replay',
+    folder=folder,
+  )
+  run.wait_for_updates(20)
+  os.killpg(run.process.pid, signal.SIGINT)
+  assert _expect_stopped(run, 130)['updates'] >= 20
+  assert checkpoint.replay_folder(checkpoint.newest(run.run_dir.checkpoints)) is not None
+
+
 @pytest.mark.parametrize('launch', ['local_mt', 'single_process'])
 def test_sigterm_in_the_other_launch_types(runs, folder, launch):
   run = runs.train(

@@ -182,3 +182,29 @@ def test_unreadable_json_names_the_file(tmp_path, content):
   assert len(str(caught.value).splitlines()) <= 4
   with pytest.raises(types.UserError, match='absent.json'):
     files.read_json(tmp_path / 'absent.json')
+
+
+_LEARN = _HOLD.replace('lock(run_directory.create(sys.argv[1]))', 'create(sys.argv[1]).learns()')
+
+
+def test_a_run_has_a_learner_until_the_last_one_has_let_go(tmp_path):
+  run = run_directory.create(tmp_path / 'run')
+  assert not run.has_learner()
+  with run.learns():
+    with run.learns():  # of another host
+      assert run.has_learner()
+    assert run.has_learner()
+  assert not run.has_learner()
+  learner = subprocess.Popen(
+    [sys.executable, '-c', _LEARN, str(run.path)],
+    text=True,
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+  )
+  try:
+    assert learner.stdout.readline() == 'held\n'
+    assert run.has_learner()
+  finally:
+    learner.kill()
+    learner.communicate()
+  assert not run.has_learner()
