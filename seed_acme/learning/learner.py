@@ -14,6 +14,7 @@ import tree
 
 from seed_acme import agent as agent_lib
 from seed_acme import types
+from seed_acme.learning import consecutive
 from seed_acme.learning import joint_batch
 from seed_acme.learning import metrics as metrics_lib
 from seed_acme.learning import objectives as objectives_lib
@@ -148,29 +149,27 @@ class Learner:
   def _step_in_passes(
     self, passes: agent_lib.Passes, sample: types.Sample, progress: np.float32, rates: np.ndarray
   ) -> dict[str, float]:
-    """A gradient step on a small network costs little more than calling it, so nothing is
-    fetched before the last one.
+    """Small networks cost little more than their calls: XLA gets a whole pass in one, and nothing
+    is fetched before the last.
     """
     # From the number of the update, so that a resumed run shuffles as the unbroken one.
     rng = np.random.default_rng((self._seed, self.num_updates))
-    num_updates = np.int64(self.num_updates)
-    prepared, counted = None, None
-    numbers: list[tf.Tensor] = []
-    for epoch in range(passes.num_epochs):
+    num_updates, num_calls = np.int64(self.num_updates), 1 if self._xla else passes.num_minibatches
+    num_steps = passes.num_epochs * passes.num_minibatches
+    keys = np.stack([self._key(i) for i in range(num_steps)])
+    prepared, counted, numbers = None, None, list[tf.Tensor]()
+    for epoch, its_keys in enumerate(np.split(keys, passes.num_epochs)):
       if epoch == 0 or passes.prepares_each_epoch:
-        prepared, sample_numbers = self._prepared(
-          sample, self._key(len(numbers)), num_updates, is_first=epoch == 0
-        )
-        counted = sample_numbers if epoch == 0 else counted
+        prepared, of_sample = self._prepared(sample, its_keys[0], num_updates, epoch == 0)
+        counted = of_sample if epoch == 0 else counted
       order = rng.permutation(passes.num_elements).astype(np.int32)
-      for indices in np.split(order, passes.num_minibatches):
-        numbers.append(
-          self._learnt(passes, prepared, indices, self._key(len(numbers)), progress, rates)
-        )
-    metrics = self._stacks.means('learn', [step.numpy() for step in numbers])
+      minibatches = order.reshape(passes.num_minibatches, -1)
+      for rows in zip(np.split(minibatches, num_calls), np.split(its_keys, num_calls)):
+        numbers.append(self._learnt(passes, prepared, *rows, progress, rates))
+    metrics = self._stacks.means('learn', np.concatenate([rows.numpy() for rows in numbers]))
     metrics.update(self._stacks.named('finish', self._finished(sample, num_updates)))
     metrics.update(self._stacks.named('prepare', counted))
-    return {**metrics, 'learner/gradient_steps': float(len(numbers))}
+    return {**metrics, 'learner/gradient_steps': float(num_steps)}
 
   def _prepared(
     self, sample: types.Sample, key: np.ndarray, num_updates: np.int64, is_first: bool
@@ -195,17 +194,22 @@ class Learner:
     passes: agent_lib.Passes,
     batch: types.Nest,
     indices: np.ndarray,
-    key: np.ndarray,
+    keys: np.ndarray,
     progress: np.float32,
     rates: np.ndarray,
   ) -> tf.Tensor:
-    """One gradient step; its metrics, not fetched yet."""
+    """A gradient step for each row of indices; `[N, M]` metrics, not fetched yet."""
 
-    def learn(batch: types.Nest, indices: tf.Tensor, *arguments: tf.Tensor) -> tf.Tensor:
-      metrics, _ = self._gradient_step(passes.take(batch, indices), *arguments)
-      return self._stacks.stack('learn', metrics)
+    def learn(
+      batch: types.Nest, indices: tf.Tensor, keys: tf.Tensor, *arguments: tf.Tensor
+    ) -> tf.Tensor:
+      def step(indices: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+        metrics, _ = self._gradient_step(passes.take(batch, indices), key, *arguments)
+        return self._stacks.stack('learn', metrics)
 
-    arguments = (batch, indices, key, progress, rates)
+      return consecutive.for_each_row(step, indices, keys)
+
+    arguments = (batch, indices, keys, progress, rates)
     if self._learn is None:
       self._learn = self._compiled(learn, arguments, self._xla)
     return self._learn(*arguments)

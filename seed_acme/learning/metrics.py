@@ -36,10 +36,9 @@ class Stacks:
     """The inverse."""
     return dict(zip(self._names[what], numbers.numpy().tolist()))
 
-  def means(self, what: str, numbers: list[np.ndarray]) -> dict[str, float]:
-    """By name, over several; of a `*_max` the greatest."""
-    stacked = np.stack(numbers)
-    means, maxima = stacked.mean(axis=0), stacked.max(axis=0)
+  def means(self, what: str, numbers: np.ndarray) -> dict[str, float]:
+    """By name, over the rows of `[N, M]`; of a `*_max` the greatest."""
+    means, maxima = numbers.mean(axis=0), numbers.max(axis=0)
     return {
       name: float(maxima[i] if name.endswith('_max') else means[i])
       for i, name in enumerate(self._names[what])
