@@ -1,0 +1,53 @@
+"""scripts/paired_seeds.py: which row of a log counts, what it runs, and when it fails."""
+
+import importlib.util
+import math
+import pathlib
+
+import pytest
+
+_ROOT = pathlib.Path(__file__).parent.parent
+
+
+@pytest.fixture(name='script', scope='module')
+def _script():
+  spec = importlib.util.spec_from_file_location('paired_seeds', _ROOT / 'scripts/paired_seeds.py')
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module
+
+
+def test_the_first_row_that_reaches_the_goal_counts(script, tmp_path):
+  log = tmp_path / 'metrics.csv'
+  assert script.steps_to(log, 0.9) == math.inf
+  log.write_text('agent_steps,episode/return_last_100\n100,\n200,0.5\n300,0.91\n400,0.4\n500,1\n')
+  assert script.steps_to(log, 0.9) == 300
+  assert script.steps_to(log, 0.95) == 500
+  assert script.steps_to(log, 2) == math.inf
+
+
+@pytest.mark.parametrize(
+  'factor, code', [(0.5, 0), (1.1, 0), (1.2, 1), (math.inf, 1)], ids=['less', 'at', 'more', 'never']
+)
+def test_the_medians_of_pairs_decide(script, monkeypatch, capsys, factor, code):
+  asked = []
+
+  def run(config, overrides, seed, goal):
+    asked.append((config, tuple(overrides), seed, goal))
+    return 1000.0 * seed * (factor if 'b=2' in overrides else 1)
+
+  monkeypatch.setattr(script, 'run', run)
+  arguments = ['catch_vtrace', '--base', 'a=1', '--other', 'b=2', '--seeds=3', '--goal=0.8']
+  assert script.main(arguments) == code
+  pairs = [[('a=1',), ('a=1', 'b=2')]] * 3
+  assert asked == [
+    ('catch_vtrace', overrides, seed, 0.8)
+    for seed, pair in enumerate(pairs, start=1)
+    for overrides in pair
+  ]
+  assert capsys.readouterr().out.splitlines()[-1].startswith('median | 2,000 |')
+
+
+def test_a_run_that_cannot_start_is_told(script):
+  with pytest.raises(RuntimeError, match='catsh'):
+    script.run('catsh', [], 1, 0.9)
