@@ -39,7 +39,8 @@ def check(config: config_lib.ExperimentConfig) -> None:
 
 
 def check_launch(config: config_lib.ExperimentConfig, how: str) -> None:
-  """how: the run is started, as the user said it. Only `local_mp` starts several learner hosts."""
+  """how: the run is started on this machine, as the user said it. Only `local_mp` starts several
+  learner hosts here."""
   if config.num_learner_hosts > 1 and how not in ('local_mp', 'auto'):
     raise types.UserError(
       f'num_learner_hosts ({config.num_learner_hosts}) needs --launch=local_mp, where each host is '

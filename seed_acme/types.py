@@ -222,5 +222,9 @@ class Failure(Exception):
   """
 
 
+class OtherNodeFailed(Failure):
+  """Another node has failed or was stopped, and nothing is wrong with this one."""
+
+
 class TrainingFailed(Exception):
   """A run ended with an error; the text is what the command line shows."""

@@ -78,7 +78,7 @@ def _run_beside_chief(
       membership.say('error', outcome.failure['message'])
     elif outcome.exit_code == 0:
       membership.say(name, 'the run is over')
-  return outcome.exit_code
+  return _exit_code(outcome)
 
 
 def _end_again(
@@ -143,6 +143,14 @@ def _run_in(
       json.dumps(outcome.summary) if options.json else _summary_text(outcome.summary, folder),
       flush=True,
     )
+  return _exit_code(outcome)
+
+
+def _exit_code(outcome: lifecycle.Outcome) -> int:
+  """Whoever starts nodes again need not hold it against this one that another has failed."""
+  failure = outcome.failure or {}
+  if outcome.exit_code == processes.FAILURE_EXIT and failure.get(processes.OF_ANOTHER):
+    return processes.OTHER_NODE_EXIT
   return outcome.exit_code
 
 

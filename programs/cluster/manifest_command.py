@@ -15,8 +15,9 @@ import yaml
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import learner_hosts
+from seed_acme import sizes
 from seed_acme import types
+from seed_acme.programs.cluster import manifest_deployment
 from seed_acme.programs.cluster import manifest_kubernetes
 from seed_acme.programs.front_end import replay_size
 
@@ -101,7 +102,6 @@ def manifest(arguments: ManifestArguments) -> int:
   """Checks, writes, and says what comes next; returns the exit code."""
   config = arguments.config
   config_validation.validate(config)
-  learner_hosts.check_launch(config, 'Kubernetes')
   if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: '
@@ -123,7 +123,7 @@ def manifest(arguments: ManifestArguments) -> int:
   print(
     f'{arguments.out}: {len(made)} objects, Jobs {_shortened(jobs)}{secret}\n'
     f'Start: kubectl apply -f {arguments.out}\n'
-    f'Watch: kubectl logs{inside} -f job/{deployment.name}-learner\n'
+    f'Watch: kubectl logs{inside} -f job/{manifest_kubernetes.learner_name(config, deployment)}\n'
     f'Stop; the run stays, and goes on when this manifest, or a changed one, is applied:\n'
     f'  kubectl delete jobs{inside} --cascade=foreground '
     f'-l {manifest_kubernetes.INSTANCE_LABEL}={deployment.name}\n'
@@ -149,7 +149,7 @@ def _write(path: pathlib.Path, text: str) -> None:
 
 def _deployment(
   arguments: ManifestArguments, config: config_lib.ExperimentConfig
-) -> manifest_kubernetes.Deployment:
+) -> manifest_deployment.Deployment:
   name = arguments.name or config.name.lower().replace('_', '-').replace('.', '-')
   if not re.fullmatch(_LABEL, name) or len(name) > _MAX_NAME:
     raise types.UserError(
@@ -177,7 +177,7 @@ def _deployment(
     if getattr(arguments, flag) < 0:
       raise types.UserError(f'--{flag}={getattr(arguments, flag)} must be >= 0')
   saving_s = _saving_seconds(arguments, config)
-  return manifest_kubernetes.Deployment(
+  return manifest_deployment.Deployment(
     name=name,
     namespace=arguments.namespace,
     image_pull_secret=arguments.image_pull_secret,
@@ -191,7 +191,7 @@ def _deployment(
   )
 
 
-def _placement(role: str, arguments: ManifestArguments) -> manifest_kubernetes.Placement:
+def _placement(role: str, arguments: ManifestArguments) -> manifest_deployment.Placement:
   is_learner = role == 'learner'
   selector = _pairs(f'{role}_node_selector', arguments, _SELECTOR, 'KEY=VALUE')
   taints = _pairs(
@@ -200,7 +200,7 @@ def _placement(role: str, arguments: ManifestArguments) -> manifest_kubernetes.P
     _TAINT,
     'KEY=VALUE:EFFECT or KEY:EFFECT, with the effect NoSchedule, PreferNoSchedule or NoExecute',
   )
-  return manifest_kubernetes.Placement(
+  return manifest_deployment.Placement(
     image=arguments.image if is_learner else arguments.actor_image or arguments.image,
     cpu=_quantity(f'{role}_cpu', arguments),
     memory=_quantity(f'{role}_memory', arguments),
@@ -210,7 +210,7 @@ def _placement(role: str, arguments: ManifestArguments) -> manifest_kubernetes.P
   )
 
 
-def _toleration(taint: re.Match[str]) -> manifest_kubernetes.Object:
+def _toleration(taint: re.Match[str]) -> manifest_deployment.Object:
   """Of a taint as `kubectl taint` writes it; without a value, of every value."""
   how = {'operator': 'Exists'}
   if taint['value'] is not None:
@@ -239,7 +239,7 @@ def _quantity(flag: str, arguments: ManifestArguments) -> str:
 def _saving_seconds(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> float:
   """How long saving the replay memory may take; warns where the memory is too small for it."""
   try:
-    num_bytes = replay_size.replay_bytes(config)
+    num_bytes = replay_size.replay_bytes(sizes.share(config))  # of one learner host
   except types.UserError as error:  # the environment is in the image only
     print(f'Warning: the size of a replay memory is not known here: {error}', file=sys.stderr)
     return 0.0
@@ -250,6 +250,7 @@ def _saving_seconds(arguments: ManifestArguments, config: config_lib.ExperimentC
       f'--{role}_memory={getattr(arguments, f"{role}_memory")}',
       file=sys.stderr,
     )
-  if config.replay.separate_process or not config.checkpoint.replay:
+  is_elsewhere = config.replay.separate_process or config.num_learner_hosts > 1
+  if is_elsewhere or not config.checkpoint.replay:
     return 0.0
   return replay_size.saving_seconds(num_bytes)

@@ -1,5 +1,6 @@
 """The nodes of a run as Kubernetes objects: a Job for each, found by stable names.
 
+Several learner hosts are no indexed Job, whose pods are all alike: the first alone has the volume.
 Data only: no YAML, no command line, no cluster is asked.
 """
 
@@ -11,71 +12,37 @@ import math
 from typing import Any
 
 from seed_acme import config as config_lib
+from seed_acme.programs.cluster import manifest_deployment as deployment_lib
 from seed_acme.programs.nodes import actors
 from seed_acme.storage import saved_config
 
-Object = dict[str, Any]
+Object = deployment_lib.Object
 INSTANCE_LABEL = 'app.kubernetes.io/instance'  # every object has it, with the name of the run
 
-_INFERENCE_PORT, _REPLAY_PORT = 8000, 8001
+_INFERENCE_PORT, _REPLAY_PORT, _EXCHANGE_PORT = 8000, 8001, 8002
 _RUN_DIR = '/runs'
 _SETTINGS_DIR = '/etc/seed-acme'
 _TOKEN_VARIABLE = 'SEED_ACME_TOKEN'
 _TOKEN_KEY = 'token'
 _GPU = 'nvidia.com/gpu'
-_WRONG_INPUT = 2  # exit code that no new start would mend
+# Exit codes: what no new start would mend, and that another learner host has failed.
+_WRONG_INPUT, _OTHER_FAILED = 2, 3
 _STOP_S = 60  # from SIGTERM to the end, without what a replay memory takes to be saved
 _GROUP = 1000  # owner of the volume, so that an image whose user is not root can write
 
 
-@dataclasses.dataclass(frozen=True)
-class Placement:
-  """What the pods of a role ask the scheduler for; gpus is a limit, too.
-
-  node_selector: labels that a machine must have. tolerations: as a pod's specification has them.
-  """
-
-  image: str
-  cpu: str
-  memory: str
-  node_selector: dict[str, str]
-  tolerations: tuple[Object, ...]
-  gpus: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Deployment:
-  """Everything about the run that is not its configuration.
-
-  name: of the run; all objects begin with it. token: '' = the Secret `token_secret` exists.
-  image_pull_secret: Secret of kind docker-registry; '' = the images are public, or the cluster
-    knows.
-  storage: size of the volume claim; '' = a folder that is lost with the learner's pod.
-  retries: of each node before its Job fails; a preemption is none. saving_s: how long saving
-    the replay memory may take at the end.
-  """
-
-  name: str
-  namespace: str
-  image_pull_secret: str
-  token_secret: str
-  token: str
-  storage: str
-  storage_class: str
-  retries: int
-  saving_s: float
-  placements: dict[str, Placement]  # by role
-
-
-def objects(config: config_lib.ExperimentConfig, deployment: Deployment) -> list[Object]:
+def objects(
+  config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment
+) -> list[Object]:
   """All objects, in the order in which they should be created."""
   config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, port=_REPLAY_PORT))
-  made = [_service(deployment), _network_policy(deployment), _settings(config, deployment)]
+  made = [_service(config, deployment), _network_policy(deployment), _settings(config, deployment)]
   if deployment.token:
     made.append(_secret(deployment))
   if deployment.storage:
     made.append(_claim(deployment))
-  made.append(_job(config, deployment, 'learner'))
+  number = config.num_learner_hosts
+  made += [_job(config, deployment, 'learner', index) for index in _learner_indices(number)]
   if config.replay.separate_process:
     made.append(_job(config, deployment, 'replay'))
   made += [
@@ -85,7 +52,12 @@ def objects(config: config_lib.ExperimentConfig, deployment: Deployment) -> list
 
 
 def _object(
-  version: str, kind: str, deployment: Deployment, name: str, role: str = '', **fields: Any
+  version: str,
+  kind: str,
+  deployment: deployment_lib.Deployment,
+  name: str,
+  role: str = '',
+  **fields: Any,
 ) -> Object:
   metadata: Object = {'name': name, 'labels': _labels(deployment, role)}
   if deployment.namespace:
@@ -93,20 +65,38 @@ def _object(
   return {'apiVersion': version, 'kind': kind, 'metadata': metadata, **fields}
 
 
-def _labels(deployment: Deployment, role: str = '') -> dict[str, str]:
+def _labels(deployment: deployment_lib.Deployment, role: str = '') -> dict[str, str]:
   labels = {'app.kubernetes.io/name': 'seed-acme', INSTANCE_LABEL: deployment.name}
   return {**labels, 'app.kubernetes.io/component': role} if role else labels
 
 
-def _secret(deployment: Deployment) -> Object:
+def _secret(deployment: deployment_lib.Deployment) -> Object:
   token = {_TOKEN_KEY: deployment.token}
   return _object(
     'v1', 'Secret', deployment, deployment.token_secret, type='Opaque', stringData=token
   )
 
 
-def _service(deployment: Deployment) -> Object:
+def learner_name(config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment) -> str:
+  """Of the Job of the learner, or of that learner host which has the run."""
+  return _name(deployment, 'learner', _learner_indices(config.num_learner_hosts)[0])
+
+
+def _learner_indices(number: int) -> list[int | None]:
+  """None of one alone, which needs no number."""
+  return [None] if number == 1 else list(range(number))
+
+
+def _name(deployment: deployment_lib.Deployment, role: str, index: int | None = None) -> str:
+  """Of a node: of its Job and of its pod's host."""
+  return f'{deployment.name}-{role}' + ('' if index is None else f'-{index}')
+
+
+def _service(config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment) -> Object:
   """Headless: it gives the pods names, before they are ready, and balances nothing."""
+  ports = [{'name': 'inference', 'port': _INFERENCE_PORT}, {'name': 'replay', 'port': _REPLAY_PORT}]
+  if config.num_learner_hosts > 1:
+    ports.append({'name': 'exchange', 'port': _EXCHANGE_PORT})
   return _object(
     'v1',
     'Service',
@@ -116,16 +106,14 @@ def _service(deployment: Deployment) -> Object:
       'clusterIP': 'None',
       'publishNotReadyAddresses': True,
       'selector': _labels(deployment),
-      'ports': [
-        {'name': 'inference', 'port': _INFERENCE_PORT},
-        {'name': 'replay', 'port': _REPLAY_PORT},
-      ],
+      'ports': ports,
     },
   )
 
 
-def _network_policy(deployment: Deployment) -> Object:
-  """Reverb asks nobody for a token, so only pods of this run may reach its pods."""
+def _network_policy(deployment: deployment_lib.Deployment) -> Object:
+  """Neither Reverb nor TensorFlow's exchange asks for a token, so only pods of this run may reach
+  its pods."""
   own = {'podSelector': {'matchLabels': _labels(deployment)}}
   return _object(
     'networking.k8s.io/v1',
@@ -136,9 +124,15 @@ def _network_policy(deployment: Deployment) -> Object:
   )
 
 
-def _settings(config: config_lib.ExperimentConfig, deployment: Deployment) -> Object:
+def _settings(config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment) -> Object:
+  learners = _learner_indices(config.num_learner_hosts)
+  acting, exchange = (
+    [_address(deployment, 'learner', port, index) for index in learners]
+    for port in (_INFERENCE_PORT, _EXCHANGE_PORT)
+  )
+  several: Object = {'learner': acting, 'exchange': exchange}
   cluster: Object = {
-    'learner': _address(deployment, 'learner', _INFERENCE_PORT),
+    **(several if len(learners) > 1 else {'learner': acting[0]}),
     'listen': f'0.0.0.0:{_INFERENCE_PORT}',
     'actors': config.num_actors,
     'token_variable': _TOKEN_VARIABLE,
@@ -157,13 +151,15 @@ def _settings(config: config_lib.ExperimentConfig, deployment: Deployment) -> Ob
   )
 
 
-def _address(deployment: Deployment, role: str, port: int) -> str:
+def _address(
+  deployment: deployment_lib.Deployment, role: str, port: int, index: int | None = None
+) -> str:
   """`<pod's hostname>.<service>`, which every pod of the namespace resolves."""
   namespace = f'.{deployment.namespace}.svc' if deployment.namespace else ''
-  return f'{deployment.name}-{role}.{deployment.name}{namespace}:{port}'
+  return f'{_name(deployment, role, index)}.{deployment.name}{namespace}:{port}'
 
 
-def _claim(deployment: Deployment) -> Object:
+def _claim(deployment: deployment_lib.Deployment) -> Object:
   spec: Object = {
     'accessModes': ['ReadWriteOnce'],
     'resources': {'requests': {'storage': deployment.storage}},
@@ -174,15 +170,27 @@ def _claim(deployment: Deployment) -> Object:
 
 
 def _job(
-  config: config_lib.ExperimentConfig, deployment: Deployment, role: str, index: int | None = None
+  config: config_lib.ExperimentConfig,
+  deployment: deployment_lib.Deployment,
+  role: str,
+  index: int | None = None,
 ) -> Object:
-  """One node. A pod that is lost is started anew, under the same name; wrong input is not."""
-  name = f'{deployment.name}-{role}' + ('' if index is None else f'-{index}')
-  only_wrong_input = {'containerName': role, 'operator': 'In', 'values': [_WRONG_INPUT]}
+  """One node. A pod that is lost is started anew, under the same name; wrong input is not.
+
+  The learner hosts that another one leaves alone end, too, and start anew to meet it again.
+  """
+  name = _name(deployment, role, index)
+
+  def ends_with(code: int) -> Object:
+    return {'containerName': role, 'operator': 'In', 'values': [code]}
+
   rules = [
     {'action': 'Ignore', 'onPodConditions': [{'type': 'DisruptionTarget', 'status': 'True'}]},
-    {'action': 'FailJob', 'onExitCodes': only_wrong_input},
+    {'action': 'FailJob', 'onExitCodes': ends_with(_WRONG_INPUT)},
   ]
+  if role == 'learner' and index is not None:
+    # It counts for the Job of the host that has failed, or not at all if that was preempted.
+    rules.append({'action': 'Ignore', 'onExitCodes': ends_with(_OTHER_FAILED)})
   pod = {
     'metadata': {'labels': _labels(deployment, role)},
     'spec': _pod(config, deployment, role, index, name),
@@ -193,7 +201,7 @@ def _job(
 
 def _pod(
   config: config_lib.ExperimentConfig,
-  deployment: Deployment,
+  deployment: deployment_lib.Deployment,
   role: str,
   index: int | None,
   name: str,
@@ -209,14 +217,17 @@ def _pod(
   ports: list[Object] = []
   if index is not None:
     arguments.append(f'--index={index}')
-  if role == 'learner':
+  if role == 'learner' and not index:
     arguments.append(f'--run_dir={_RUN_DIR}/{deployment.name}')
     mounts.append({'name': 'runs', 'mountPath': _RUN_DIR})
     if deployment.storage:
       volumes.append({'name': 'runs', 'persistentVolumeClaim': {'claimName': deployment.name}})
     else:
       volumes.append({'name': 'runs', 'emptyDir': {}})
+  if role == 'learner':
     ports.append({'name': 'inference', 'containerPort': _INFERENCE_PORT})
+    if index is not None:
+      ports.append({'name': 'exchange', 'containerPort': _EXCHANGE_PORT})
   if role == ('replay' if config.replay.separate_process else 'learner'):
     ports.append({'name': 'replay', 'containerPort': _REPLAY_PORT})
   secret = {'name': deployment.token_secret, 'key': _TOKEN_KEY}
@@ -252,7 +263,7 @@ def _pod(
   }
 
 
-def _where(deployment: Deployment, placement: Placement) -> Object:
+def _where(deployment: deployment_lib.Deployment, placement: deployment_lib.Placement) -> Object:
   """On which machines, and with whose leave to fetch the image."""
   made: Object = {}
   if deployment.image_pull_secret:
@@ -267,7 +278,7 @@ def _where(deployment: Deployment, placement: Placement) -> Object:
   return made
 
 
-def _resources(placement: Placement) -> Object:
+def _resources(placement: deployment_lib.Placement) -> Object:
   made: Object = {'requests': {'cpu': placement.cpu, 'memory': placement.memory}}
   if placement.gpus:
     made['limits'] = {_GPU: placement.gpus}

@@ -38,7 +38,10 @@ def learner(
   if here.is_container:
     from seed_acme.programs.nodes import container_node as vertex_node
 
-    vertex_node.learner(config, run_dir, token, address.resolve(), replay_address, here)
+    others = [one.resolve() for one in exchange]
+    vertex_node.learner(
+      config, run_dir, token, address.resolve(), replay_address, here, index, others
+    )
     return
   name = f'learner/{index}'
   with processes.reported_failures(run_dir, name, here.log(name)):

@@ -7,7 +7,7 @@ with 0 if the run is over, and with 143 if it was stopped before: Vertex AI take
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 import dataclasses
 import os
@@ -28,6 +28,7 @@ from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.nodes import host
+from seed_acme.programs.nodes import new_start
 from seed_acme.programs.nodes import shared_settings
 from seed_acme.programs.system import processes
 from seed_acme.storage import bucket_copy
@@ -48,8 +49,47 @@ def learner(
   address: str,
   replay_address: str | None,
   here: host.Host,
+  index: int = 0,
+  exchange: Sequence[str] = (),
 ) -> None:
-  """Trains, with the run in its bucket. address: `host:port` to serve on."""
+  """Trains, with the run in its bucket. address: `host:port` to serve on. index: among the learner
+  hosts, of which the first has the run. exchange: as of `learner_node.run`."""
+  with new_start.after_loss_of_another(here.stop) if exchange else contextlib.nullcontext():
+    if index:
+      _learner_beside_chief(config, run_dir, token, address, here, index, exchange)
+    else:
+      _learner_with_run(config, run_dir, token, address, replay_address, here, exchange)
+
+
+def _learner_beside_chief(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  address: str,
+  here: host.Host,
+  index: int,
+  exchange: Sequence[str],
+) -> None:
+  """Keeps nothing: the chief has the run."""
+
+  def train(run: run_directory.RunDirectory) -> bool:
+    with _failures(run, f'learner/{index}'):
+      with _stopped_at_once(here.stop):
+        from seed_acme.programs.nodes import learner_node  # loads TensorFlow
+      return learner_node.run(config, run, token, address, None, here, index, exchange)
+
+  _run(run_dir, train)
+
+
+def _learner_with_run(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  address: str,
+  replay_address: str | None,
+  here: host.Host,
+  exchange: Sequence[str],
+) -> None:
   stop = here.stop
 
   def tell_of_end(run: run_directory.RunDirectory, finished: lifecycle.RunFinished) -> None:
@@ -69,7 +109,9 @@ def learner(
         return True
       how = summary_lib.FAILED
       try:
-        is_over = learner_node.run(config, run, token, address, replay_address, here)
+        is_over = learner_node.run(
+          config, run, token, address, replay_address, here, exchange=exchange
+        )
         how = summary_lib.FINISHED if is_over else summary_lib.STOPPED
         return is_over
       finally:  # of the CPU-seconds, those of this node only are known

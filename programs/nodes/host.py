@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+import contextlib
 import dataclasses
 import os
+import sys
 import threading
 
 import launchpad as lp
@@ -39,6 +42,19 @@ class Host:
     with 0, by which Vertex AI calls the job a success; Launchpad's stop would cancel it."""
     if not self.is_container:
       lp.stop()
+
+  @contextlib.contextmanager
+  def ended_at_once(self, is_one_of_several: bool) -> Iterator[None]:
+    """Around one of several learner hosts. After a failure, a port that stayed open would be taken
+    for that of the host's next start. In a container the run is copied to its bucket before."""
+    try:
+      yield
+    except SystemExit as exit_:
+      if not is_one_of_several or self.is_container:
+        raise
+      sys.stdout.flush()
+      sys.stderr.flush()
+      os._exit(int(exit_.code or 0))
 
 
 def enter() -> Host:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 import contextlib
 import math
-import os
-import sys
 import threading
 from typing import Any
 
@@ -60,7 +58,10 @@ def run(
   name, hosts = f'learner/{index}', None
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
-    with _ended_at_once(bool(exchange)), processes.reported_failures(run_dir, name, here.log(name)):
+    with (
+      here.ended_at_once(bool(exchange)),
+      processes.reported_failures(run_dir, name, here.log(name)),
+    ):
       # Beside us the launcher sees whether the other nodes live.
       patience_s = config.actor.connect_timeout_s if here.others_are_elsewhere else math.inf
       if exchange:
@@ -89,24 +90,11 @@ def run(
           node.wait_for_absent(stop)
         if hosts is None or hosts.is_chief:
           here.end_program()
-      if hosts is not None and not hosts.is_chief:
-        if status == training_loop.STOPPED and here.others_are_elsewhere and not stop.is_set():
-          raise collectives.HostLost('another learner host was stopped: start this one again, too')
+      if hosts is not None:
         hosts.wait_for_chief(stop, config.learner.host_timeout_s)
+        if status == training_loop.STOPPED and here.others_are_elsewhere and not stop.is_set():
+          raise collectives.HostGone('another learner host was stopped: start this one again, too')
   return status == training_loop.FINISHED
-
-
-@contextlib.contextmanager
-def _ended_at_once(is_one_of_several: bool) -> Iterator[None]:
-  """After a failure: a port that stayed open would be taken for that of the host's next start."""
-  try:
-    yield
-  except SystemExit as exit_:
-    if not is_one_of_several:
-      raise
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(int(exit_.code or 0))
 
 
 class LearnerNodeProcess:

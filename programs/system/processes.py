@@ -27,9 +27,11 @@ SAVING_VARIABLE = 'SEED_ACME_SAVING_S'  # whole seconds that saving the replay m
 _PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid that a process must not outlive
 _PR_SET_PDEATHSIG = 1
 
+OF_ANOTHER = 'is_of_another'  # in failure.json: the node itself would have gone on
 LAUNCHER = 'launcher'  # node and log of the process that starts the others
 USER_ERROR_EXIT = 2
 FAILURE_EXIT = 1
+OTHER_NODE_EXIT = 3  # only of a node that was started by itself
 
 
 def environment(node: str, parent_pid: int) -> dict[str, str]:
@@ -97,6 +99,8 @@ def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> I
     record = failure_record(run, node, error, log)
     if shortage:
       record = _record(run, node, shortage, log, is_user_error)
+    if isinstance(error, types.OtherNodeFailed):
+      record[OF_ANOTHER] = True
     _write_failure(run, record)
     if not isinstance(error, (types.UserError, types.Failure)) and not disk.is_full(error):
       traceback.print_exc()

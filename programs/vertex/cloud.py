@@ -202,9 +202,10 @@ def _match(value: str, pattern: re.Pattern[str], flag: str, form: str) -> None:
 
 
 def machines(cloud: CloudConfig) -> dict[str, Machine]:
-  """By group of the program's nodes."""
+  """By group of nodes: `learners` are the learner hosts beside the first."""
   return {
     'learner': parse_machine(cloud.learner, '--cloud.learner'),
+    'learners': parse_machine(cloud.learner, '--cloud.learner'),
     'replay': parse_machine(cloud.replay, '--cloud.replay'),
     'actor': parse_machine(cloud.actors, '--cloud.actors'),
   }
@@ -225,8 +226,9 @@ def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConf
   timeout_s = config.actor.connect_timeout_s
   if timeout_s == config_lib.ActorConfig().connect_timeout_s:
     timeout_s = _WAITS_S
-  # Reverb writes on the disk of a replay node, where the learner cannot fetch it.
-  saves_replay = config.checkpoint.replay and not config.replay.separate_process
+  # Reverb writes on the disk of its node, where the (chief) learner cannot fetch it.
+  is_elsewhere = config.replay.separate_process or config.num_learner_hosts > 1
+  saves_replay = config.checkpoint.replay and not is_elsewhere
   replace = dataclasses.replace
   return replace(
     config,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import learner_hosts
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.checks import extras
@@ -38,7 +37,12 @@ if TYPE_CHECKING:
   from seed_acme.programs.vertex import job as vertex_job  # which loads xmanager
 
 LAUNCH = 'vertex_ai'
-_KINDS = {'learner': 'learner', 'replay': 'replay', 'actor': 'actor_supervisor'}
+_KINDS = {
+  'learner': 'learner',
+  'learners': 'learner',
+  'replay': 'replay',
+  'actor': 'actor_supervisor',
+}
 _DRY_RUNS = 'dry_runs'
 
 
@@ -62,16 +66,13 @@ def train(request: Request) -> int:
   cloud_lib.check_replay(request.cloud, request.config)
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
-  learner_hosts.check_launch(config, 'vertex_ai')
   environments.check(config)
   url = _run_url(request)
   if request.cloud.code:
     cloud_stage.check_code(request.cloud.code)
-  groups = ['learner', *(['replay'] if config.replay.separate_process else []), 'actor']
+  numbers = _replicas(config)
   machines = {
-    group: machine
-    for group, machine in cloud_lib.machines(request.cloud).items()
-    if group in groups
+    group: machine for group, machine in cloud_lib.machines(request.cloud).items() if numbers[group]
   }
   requirements = {
     group: cloud_stage.requirements(
@@ -86,10 +87,7 @@ def train(request: Request) -> int:
     )
   door.check([config])  # last, since it takes the longest
   program = _program(cloud_image.with_its_python(config), url)
-  replicas = [
-    (machine, actors.num_actor_nodes(config) if group == 'actor' else 1)
-    for group, machine in machines.items()
-  ]
+  replicas = [(machine, numbers[group]) for group, machine in machines.items()]
   needs = vertex_missing.needs(request.cloud, replicas)
   if request.is_dry_run:
     return _dry_run(request, config, url, program, machines, requirements, needs)
@@ -100,6 +98,16 @@ def train(request: Request) -> int:
     )
   _check_resume(config, url)
   return _launch(request, config, url, program, machines, requirements)
+
+
+def _replicas(config: config_lib.ExperimentConfig) -> dict[str, int]:
+  """By group of nodes."""
+  return {
+    'learner': 1,
+    'learners': config.num_learner_hosts - 1,
+    'replay': int(config.replay.separate_process),
+    'actor': actors.num_actor_nodes(config),
+  }
 
 
 def _program(config: config_lib.ExperimentConfig, url: str) -> lp.Program:
@@ -243,6 +251,8 @@ def _describe(
   print(f'Vertex AI, project {request.cloud.project}, region {request.cloud.region}\nRun: {url}')
   for index, pool in enumerate(job.pools):
     what = pool.group
+    if pool.group == 'learners':
+      what = f'learner hosts 1 ... {pool.replicas}'
     if pool.group == 'actor':
       what = (
         f'actors, {config.environments_per_actor} environments each, '
@@ -255,17 +265,17 @@ def _describe(
   holder = next((pool.machine for pool in job.pools if pool.group == 'replay'), learner)
   if holder.ram_gib:
     warning = replay_size.memory_warning(
-      config, replay_size.replay_bytes(config), available=holder.ram_gib << 30
+      config, replay_size.replay_bytes(sizes.share(config)), available=holder.ram_gib << 30
     )
     if warning:
       print(f'Warning: on {holder.type} {warning}')
   for pool in job.pools:
-    if pool.machine.num_accelerators > 1:
+    if pool.machine.num_accelerators > 1 and pool.group != 'learners':  # whose machine is the same
       print(
         f'Notice: the {pool.group} uses one of its {pool.machine.num_accelerators} '
         f'{pool.machine.accelerator}'
       )
-    if pool.machine.accelerator and pool.group != 'learner':
+    if pool.machine.accelerator and _KINDS[pool.group] != 'learner':
       print(
         f'Notice: only your own environments can use the {pool.machine.accelerator} of the '
         f'{pool.group} nodes; they run no network'

@@ -33,10 +33,12 @@ from xmanager.xm_local.storage import database
 
 from seed_acme import types
 from seed_acme.programs.vertex import cloud as cloud_lib
+from seed_acme.programs.vertex import exchange
 from seed_acme.programs.vertex import image as cloud_image
 from seed_acme.programs.vertex import stand_ins
 
 LEARNER = 'learner'
+OTHER_LEARNERS = 'learners'  # of several learner hosts all but the first
 _MAX_KINDS = 4  # worker pools of a job
 _JOB, _LOG = 'job.json', 'launch.log'
 
@@ -75,20 +77,22 @@ class Part(NamedTuple):
 
 def check_program(program: lp.Program) -> None:
   """Raises `types.UserError` for a graph that Vertex AI cannot run."""
-  kinds = list(program.groups)
+  learners = program.groups.get(LEARNER, [])
+  kinds = [*program.groups, *([OTHER_LEARNERS] if len(learners) > 1 else [])]
   if len(kinds) > _MAX_KINDS:
     raise types.UserError(
       f'the program has {len(kinds)} kinds of node ({", ".join(kinds)}); '
       f'Vertex AI takes at most {_MAX_KINDS}: put nodes that need the same '
       'machine into one group'
     )
-  if len(program.groups.get(LEARNER, ())) != 1:
+  if not learners:
     raise types.UserError(
-      f'the program needs a group {LEARNER!r} of one node, by which Vertex AI '
+      f'the program needs a group {LEARNER!r}, by whose first node Vertex AI '
       f'reports the job; it has {", ".join(kinds) or "no nodes"}'
     )
   for kind, nodes in program.groups.items():
-    if any(len(node.addresses) > 1 for node in nodes):
+    most = 2 if kind == LEARNER and len(learners) > 1 else 1  # the second is for the exchange
+    if any(len(node.addresses) > most for node in nodes):
       raise types.UserError(
         f'a node of the group {kind!r} has several addresses; on Vertex AI a '
         'node has one port: split it'
@@ -101,7 +105,7 @@ def stage(
   """Writes the image contexts and the job's specification into an empty folder.
 
   parts: by group of the program, which `check_program` has passed."""
-  program = _learner_first(program)
+  program = _in_pools(program)
   stand_in = _StandIn(program, cloud, parts, folder)
   xm_resources = {
     group: xm_docker.DockerConfig(
@@ -123,13 +127,27 @@ def stage(
   return _write_job(stand_in.job, stand_in.pools, cloud, folder)
 
 
-def _learner_first(program: lp.Program) -> lp.Program:
-  """The same nodes; the first group of one node becomes pool 0, which stands for the job."""
+def _in_pools(program: lp.Program) -> lp.Program:
+  """The same nodes; each group becomes a pool. The first has one node, which stands for the job:
+  the learner, or of several learner hosts the first. The others are pool 1."""
   ordered = lp.Program(program.name)
-  for group in sorted(program.groups, key=lambda group: group != LEARNER):
-    for node in program.groups[group]:
+  groups = dict(program.groups)
+  first, *others = groups.pop(LEARNER)
+  for group, nodes in ((LEARNER, [first]), (OTHER_LEARNERS, others), *groups.items()):
+    for node in nodes:
       ordered.add_node(node, group)
+  if others:
+    _bind_exchange(first, 0, 0)
+    for replica, node in enumerate(others):
+      _bind_exchange(node, 1, replica)
   return ordered
+
+
+def _bind_exchange(node: Any, pool: int, replica: int) -> None:
+  """Leaves the node one address, since Launchpad binds no more of them on Vertex AI."""
+  for address in node.addresses[1:]:
+    address.bind(exchange.NextPort(f'workerpool{pool}', replica))
+  del node.addresses[1:]
 
 
 def _job_requirements(machine: cloud_lib.Machine) -> xm.JobRequirements:

@@ -42,6 +42,10 @@ class HostLost(types.Failure):
   """Another learner host has died, or has not answered in time."""
 
 
+class HostGone(HostLost, types.OtherNodeFailed):
+  """Another learner host has ended: it has said so, or listens no more."""
+
+
 class Group:
   """The learner hosts of a run, as one of them sees them. Used by the learner's thread only."""
 
@@ -104,8 +108,8 @@ class Group:
     return [i for i, address in enumerate(self._addresses) if not _listens(address)]
 
   def wait_for_chief(self, stop: threading.Event, timeout_s: float) -> None:
-    """Until it has ended, who may still read what this host told last."""
-    end_s = time.monotonic() + timeout_s
+    """Until it has ended, who may still read what this host told last. Nothing for itself."""
+    end_s = time.monotonic() + (0.0 if self.is_chief else timeout_s)
     while 0 not in self.absent() and time.monotonic() < end_s and not stop.wait(_POLL_S):
       pass
 
@@ -114,7 +118,7 @@ class Group:
     end_s = time.monotonic() + _CLOSED_S
     while time.monotonic() < end_s:
       if absent := self.absent():
-        return HostLost(f'{_named(absent)} has died')
+        return HostGone(f'{_named(absent)} has died')
       time.sleep(_POLL_S)
     others = [i for i in range(self.number) if i != self.index]
     which = _named(others) if len(others) == 1 else f'one of {_named(others)}'

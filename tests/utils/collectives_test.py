@@ -62,5 +62,9 @@ def test_a_host_may_be_given_longer(tmp_path):
 
 def test_a_host_that_never_comes_is_a_failure():
   assert issubclass(collectives.HostLost, types.Failure)
+  # Nobody else can be blamed for a host that is silent, or that never came.
+  assert issubclass(collectives.HostGone, collectives.HostLost)
+  assert issubclass(collectives.HostGone, types.OtherNodeFailed)
+  assert not issubclass(collectives.HostLost, types.OtherNodeFailed)
   absent = collectives.Group(0, ['localhost:1', 'localhost:2'], timeout_s=1.0)
   assert absent.is_chief and absent.absent() == [0, 1]

@@ -13,3 +13,12 @@ def arguments(*overrides, config='catch_vtrace', **fields):
   base = manifest_command.ManifestArguments(config=registry.load(config), image=IMAGE)
   parsed = parsing.parse(manifest_command.ManifestArguments, list(overrides), 'manifest', base)
   return dataclasses.replace(parsed, **fields)
+
+
+def pod(job):
+  return job['spec']['template']['spec']
+
+
+def container(job):
+  [found] = pod(job)['containers']
+  return found

@@ -5,6 +5,8 @@ import signal
 import portpicker
 import pytest
 
+from seed_acme.programs.system import processes
+
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 
 
@@ -44,8 +46,42 @@ def test_a_learner_host_that_is_killed_has_all_of_them_start_again(
   chief.wait_for_updates(3, since=chief.status()['updates'])
   chief.process.send_signal(signal.SIGINT)
   assert chief.wait() == 130
-  assert hosts[1].wait() == 1
+  assert hosts[1].wait() == processes.OTHER_NODE_EXIT
   assert 'another learner host was stopped' in hosts[1].stderr
+  for actor in actors:
+    actor.process.send_signal(signal.SIGINT)
+    actor.wait()
+
+
+@pytest.mark.parametrize('killed', [0, 1])
+def test_the_exit_codes_tell_the_host_that_failed_from_the_one_left_alone(
+  make_two_learners, runs, killed
+):
+  """By them a Kubernetes Job counts the failures of its own host only."""
+  cluster = make_two_learners()
+  actors = [cluster.actor(f'--index={i}', runs.endless) for i in range(2)]
+  hosts = [cluster.learner('--index=0', runs.endless)]
+  hosts.append(cluster.start('learner', '--index=1', runs.endless))
+  hosts[0].wait_for_updates(3)
+  hosts[killed].wait_for_node('learner').send_signal(signal.SIGKILL)
+  codes = [host.wait() for host in hosts]
+  assert codes[killed] == processes.FAILURE_EXIT
+  assert codes[1 - killed] == processes.OTHER_NODE_EXIT
+  assert f'learner/{killed} has died' in hosts[1 - killed].stderr
+  for actor in actors:
+    actor.process.send_signal(signal.SIGINT)
+    actor.wait()
+
+
+def test_the_chief_of_a_host_that_is_stopped_is_not_over(make_two_learners, runs):
+  cluster = make_two_learners()
+  actors = [cluster.actor(f'--index={i}', runs.endless) for i in range(2)]
+  chief = cluster.learner('--index=0', runs.endless)
+  other = cluster.start('learner', '--index=1', runs.endless)
+  chief.wait_for_updates(3)
+  other.process.send_signal(signal.SIGTERM)
+  assert [other.wait(), chief.wait()] == [143, processes.OTHER_NODE_EXIT]
+  assert chief.summary()['status'] == 'failed'
   for actor in actors:
     actor.process.send_signal(signal.SIGINT)
     actor.wait()

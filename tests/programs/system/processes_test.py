@@ -38,6 +38,14 @@ def test_only_wrong_input_ends_with_2(run, capfd, error, code):
   assert 'Traceback' not in capfd.readouterr().err
 
 
+def test_a_failure_of_another_node_is_marked(run):
+  assert _fail(run, types.OtherNodeFailed('learner/1 has died')) == processes.FAILURE_EXIT
+  assert processes.read_failure(run)[processes.OF_ANOTHER]
+  processes.clear_failure(run)
+  _fail(run, types.Failure('the reward is nan'))
+  assert processes.OF_ANOTHER not in processes.read_failure(run)
+
+
 def _fill(monkeypatch, is_full):
   """A disk on which nothing can be written while `is_full()`."""
   sync = os.fsync

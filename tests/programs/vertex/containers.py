@@ -28,6 +28,12 @@ atexit.register(write)
 """
 
 
+# Vertex AI sets TF_CONFIG, too, from which TensorFlow may learn of another cluster than ours.
+_MISLEADING = json.dumps(
+  {'cluster': {'chief': ['localhost:1'], 'worker': ['localhost:2']}, 'task': {'type': 'worker'}}
+)
+
+
 class Replicas:
   """Every container of the job as a process of this machine, started by its own entry script.
 
@@ -69,6 +75,7 @@ class Replicas:
       'PYTHONPATH': f'{app}:{self._folder / "site"}',
       'CLOUD_ML_JOB_ID': '42',
       'CLUSTER_SPEC': json.dumps({'cluster': self._cluster, 'task': task}),
+      'TF_CONFIG': _MISLEADING,
       **self._storage.environment,
       **dict(re.findall(r'^ENV (\w+)="(.*)"$', (context / 'Dockerfile').read_text(), re.M)),
     }
@@ -115,6 +122,13 @@ class Replicas:
 
 
 def free_port():
-  with socket.socket() as probe:
-    probe.bind(('localhost', 0))
-    return probe.getsockname()[1]
+  """One after which there is another one, as on a host of Vertex AI."""
+  while True:
+    with socket.socket() as probe, socket.socket() as following:
+      probe.bind(('localhost', 0))
+      port = probe.getsockname()[1]
+      try:
+        following.bind(('localhost', port + 1))
+      except (OSError, OverflowError):
+        continue
+      return port

@@ -23,8 +23,11 @@ def _program(*groups):
       [('learner', 1), ('a', 1), ('b', 1), ('c', 1), ('d', 1)],
       'has 5 kinds of node (learner, a, b, c, d); Vertex AI takes at most 4',
     ),
-    ([('actor', 2)], "needs a group 'learner' of one node"),
-    ([('learner', 2)], "needs a group 'learner' of one node"),
+    (
+      [('learner', 2), ('a', 1), ('b', 1), ('c', 1)],
+      'has 5 kinds of node (learner, a, b, c, learners); Vertex AI takes at most 4',
+    ),
+    ([('actor', 2)], "needs a group 'learner', by whose first node"),
   ],
 )
 def test_programs_that_vertex_ai_cannot_run(groups, expected):
@@ -42,5 +45,20 @@ def test_a_node_has_one_port():
   [node] = program.get_all_nodes()
   for name in ('one', 'two'):
     node.allocate_address(lp.Address(name))
+  with pytest.raises(types.UserError, match="group 'learner' has several addresses"):
+    vertex_job.check_program(program)
+
+
+@pytest.mark.parametrize('number', [2, 3])
+def test_several_learner_hosts_have_one_more_port(number):
+  from seed_acme.programs.vertex import job as vertex_job
+
+  program = _program(('learner', 2))
+  for index, node in enumerate(program.get_all_nodes()):
+    for name in range(number):
+      node.allocate_address(lp.Address(f'of{index}at{name}'))
+  if number == 2:
+    vertex_job.check_program(program)
+    return
   with pytest.raises(types.UserError, match="group 'learner' has several addresses"):
     vertex_job.check_program(program)

@@ -1,12 +1,7 @@
 """`--launch=vertex_ai` without an account: a dry run, and the replicas themselves."""
 
 import json
-import os
-import pathlib
 import re
-import subprocess
-import sys
-from typing import NamedTuple
 
 import pytest
 
@@ -20,44 +15,19 @@ _URL = 'gs://bucket/vertex/run'
 _STEPS = 600_000  # so many that the learner can be lost twice before its end
 
 
-class DryRun(NamedTuple):
-  folder: pathlib.Path
-  stdout: str
-
-  def spec(self):
-    return json.loads((self.folder / 'job.json').read_text())
-
-
 @pytest.fixture(scope='module')
 def dry_run(tmp_path_factory):
   """Of a small run on Catch with evaluation."""
-  folder = tmp_path_factory.mktemp('dry') / 'out'
-  done = subprocess.run(
-    [
-      pathlib.Path(sys.executable).with_name('seed-acme'),
-      *launching.VERTEX,
-      *launching.CLOUD,
-      '--dry_run',
-      f'--out={folder}',
-      f'--run_dir={_URL}',
-      '--config.num_actors=2',
-      '--config.environments_per_actor=32',
-      '--config.num_evaluation_environments=2',
-      f'--config.total_steps={_STEPS}',
-      '--config.checkpoint.period_s=1',
-      '--cloud.learner=n1-standard-8',
-    ],
-    cwd=folder.parent,
-    capture_output=True,
-    text=True,
-    timeout=launching.HANG_S,
-    check=False,
-    env={**os.environ, 'HOME': str(folder.parent)},
+  return launching.dry_run(
+    tmp_path_factory.mktemp('dry'),
+    f'--run_dir={_URL}',
+    '--config.num_actors=2',
+    '--config.environments_per_actor=32',
+    '--config.num_evaluation_environments=2',
+    f'--config.total_steps={_STEPS}',
+    '--config.checkpoint.period_s=1',
+    '--cloud.learner=n1-standard-8',
   )
-  assert done.returncode == 0, done.stderr
-  assert not done.stderr, done.stderr
-  assert sorted(path.name for path in folder.parent.iterdir()) == ['out'], 'it left files'
-  return DryRun(folder, done.stdout)
 
 
 def test_the_job_has_the_learners_pool_first(dry_run):

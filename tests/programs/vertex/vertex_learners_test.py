@@ -1,0 +1,93 @@
+"""Several learner hosts by `--launch=vertex_ai`: a dry run, and the replicas themselves."""
+
+import json
+import re
+
+import pytest
+
+from tests.programs.vertex import containers
+from tests.programs.vertex import launching
+
+pytestmark = pytest.mark.slow
+
+_URL = 'gs://bucket/vertex/learners'
+_STEPS = 300_000  # so many that each host can be lost before the end
+
+
+@pytest.fixture(scope='module')
+def dry_run(tmp_path_factory):
+  """Of a small run on Catch with evaluation."""
+  return launching.dry_run(
+    tmp_path_factory.mktemp('dry'),
+    f'--run_dir={_URL}',
+    '--config.num_learner_hosts=3',
+    '--config.agent.batch_size=24',
+    '--config.replay.queue_size=48',
+    '--config.num_actors=3',
+    '--config.num_evaluation_environments=2',
+    f'--config.total_steps={_STEPS}',
+    '--config.checkpoint.period_s=1',
+  )
+
+
+def test_the_first_host_is_a_pool_and_the_others_are_the_next(dry_run):
+  pools = dry_run.spec()['workerPoolSpecs']
+  assert [pool['replicaCount'] for pool in pools] == ['1', '2', '4']
+  assert [pool['machineSpec']['machineType'] for pool in pools] == [
+    'n1-standard-8',
+    'n1-standard-8',
+    'n1-standard-4',
+  ]
+  images = [re.search(r'-(\w+):', pool['containerSpec']['imageUri'])[1] for pool in pools]
+  assert images == ['learner', 'learners', 'actor']
+  for text in (
+    'Pool 0: 1 x n1-standard-8: learner\n',
+    'Pool 1: 2 x n1-standard-8: learner hosts 1 ... 2\n',
+    'Pool 2: 4 x n1-standard-4: actors, 32 environments each, 96 in all',
+    'quota [not checked]: cpus >= 40',
+  ):
+    assert text in dry_run.stdout
+
+
+@pytest.fixture
+def replicas(dry_run, storage, tmp_path):
+  started = containers.Replicas(dry_run, storage, tmp_path)
+  yield started
+  started.kill()
+
+
+@pytest.mark.scale
+@pytest.mark.processes
+@pytest.mark.timeout(1500)
+def test_the_hosts_meet_again_after_each_loss_and_train_to_the_end(replicas, storage, until):
+  def status():
+    path = storage.path(f'{_URL}/status.json')
+    return json.loads(path.read_text()) if path.exists() else {}
+
+  def wait_for_updates(resumptions):
+    until(
+      lambda: (
+        (status().get('resumptions') == resumptions and status()['status'] == 'running')
+        or replicas.processes['learner', 0].poll() is not None
+      ),
+      'updates',
+      launching.HANG_S,
+    )
+    assert replicas.processes['learner', 0].poll() is None, replicas.logs()
+
+  replicas.start_all()
+  wait_for_updates(0)
+  lost = replicas.processes['learners', 1]
+  lost.kill()
+  lost.wait()
+  replicas.start('workerpool1', 'learners', 1)  # Vertex AI starts a container anew, in its place
+  wait_for_updates(1)
+  assert replicas.terminate('learner', 0) == 143, replicas.logs()
+  replicas.start('workerpool0', 'learner', 0)
+  assert set(replicas.wait().values()) == {0}, replicas.logs()
+  final = status()
+  assert final['status'] == 'finished' and final['agent_steps'] >= _STEPS
+  assert final['resumptions'] >= 2
+  assert all(actor['rows'] for actor in final['actors'])
+  for key in (('learner', 0), ('learners', 0)):
+    assert 'Starting again, to meet the other learner hosts' in replicas.log(*key)
