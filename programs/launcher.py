@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
+import subprocess
 import sys
+import time
 from typing import Any
 
 from seed_acme import config as config_lib
@@ -20,6 +22,8 @@ from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
+
+_LAST_WORDS_S = 5.0  # in which a learner host that is alive hears that another is not, and ends
 
 
 def main(argv: list[str]) -> int:
@@ -108,6 +112,7 @@ def _launch(
     processes.report_failure(
       run_dir, processes.LAUNCHER, processes.describe(error), processes.LAUNCHER
     )
+    _end_hanging_learners([worker for title, worker in workers if title.startswith('learner')])
     manager.wait(raise_error=False)  # the failure has set off the stop of the other nodes
   # Launchpad takes no notice of nodes that fail while the program stops.
   failure = processes.read_failure(run_dir)
@@ -130,6 +135,19 @@ def _report_lost_processes(
         title,
         is_cause=code < 0,
       )
+
+
+def _end_hanging_learners(learners: list[Any]) -> None:
+  """Of several hosts of which one has failed, the others can neither learn nor save. One that hangs
+  hears no signal, and would be waited for as long as a checkpoint may take."""
+  if len(learners) == 1 or not any(getattr(worker, 'returncode', None) for worker in learners):
+    return
+  end_s = time.monotonic() + _LAST_WORDS_S
+  for worker in learners:
+    try:
+      worker.wait(max(0.0, end_s - time.monotonic()))
+    except subprocess.TimeoutExpired:
+      worker.kill()
 
 
 if __name__ == '__main__':
