@@ -41,7 +41,7 @@ def run(config: str, overrides: Sequence[str], seed: int, goal: float) -> float:
     run_dir = pathlib.Path(folder) / 'run'
     command = (
       *(sys.executable, '-m', 'seed_acme.programs.cli', 'train', f'--config={config}'),
-      *(f'--run_dir={run_dir}', f'--config.seed={seed}', '--config.learner.log_period_s=0.5'),
+      *(f'--run_dir={run_dir}', f'--config.seed={seed}', '--config.learner.log_period_s=0.1'),
       *(f'--config.{override}' for override in overrides),
     )
     with subprocess.Popen(

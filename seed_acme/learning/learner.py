@@ -125,7 +125,7 @@ class Learner:
   def _step_once(
     self, sample: types.Sample, progress: np.float32, rates: np.ndarray
   ) -> tuple[dict[str, float], np.ndarray | None]:
-    arguments = (sample, self._key(0), progress, rates, np.int64(self.num_updates))
+    arguments = (sample, self._keys(1)[0], progress, rates, np.int64(self.num_updates))
     if self._whole is None:
       self._whole = self._compiled(self._whole_step, arguments, self._xla)
     numbers, priorities = self._whole(*arguments)
@@ -156,7 +156,7 @@ class Learner:
     rng = np.random.default_rng((self._seed, self.num_updates))
     num_updates, num_calls = np.int64(self.num_updates), 1 if self._xla else passes.num_minibatches
     num_steps = passes.num_epochs * passes.num_minibatches
-    keys = np.stack([self._key(i) for i in range(num_steps)])
+    keys = self._keys(num_steps)
     prepared, counted, numbers = None, None, list[tf.Tensor]()
     for epoch, its_keys in enumerate(np.split(keys, passes.num_epochs)):
       if epoch == 0 or passes.prepares_each_epoch:
@@ -259,10 +259,10 @@ class Learner:
       compiled = graph_function.GraphFunction(function, specs, xla)
     return compiled if self._hosts is None else self._hosts.timed_function(compiled)
 
-  def _key(self, gradient_step: int) -> np.ndarray:
-    """`[2]` int32, the same for the same seed, update and gradient step."""
-    sequence = np.random.SeedSequence((self._seed, self.num_updates, gradient_step))
-    return sequence.generate_state(2, np.uint32).view(np.int32)
+  def _keys(self, number: int) -> np.ndarray:
+    """`[number, 2]` int32, a key for each gradient step: the same for the same seed and update."""
+    sequence = np.random.SeedSequence((self._seed, self.num_updates))
+    return sequence.generate_state(2 * number, np.uint32).view(np.int32).reshape(number, 2)
 
   def _check_finite(self, metrics: dict[str, float]) -> None:
     bad = [name for name, value in metrics.items() if not np.isfinite(value)]

@@ -17,8 +17,8 @@ MUTATIONS = (
   record.Mutation(
     name='key_without_the_update',
     file='seed_acme/learning/learner.py',
-    old='np.random.SeedSequence((self._seed, self.num_updates, gradient_step))',
-    new='np.random.SeedSequence((self._seed, gradient_step))',
+    old='np.random.SeedSequence((self._seed, self.num_updates))',
+    new='np.random.SeedSequence((self._seed,))',
     tests='tests/learning/objectives_test.py::test_randomness_depends_on_seed_and_update_alone',
     fault='every update draws the same random numbers',
   ),
