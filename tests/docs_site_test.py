@@ -2,7 +2,6 @@
 
 import ast
 import html
-import importlib.util
 import pathlib
 import re
 import subprocess
@@ -11,16 +10,15 @@ import sys
 import pytest
 import yaml
 
+from tests import sources
+
 pytestmark = pytest.mark.slow
 
 _ROOT = pathlib.Path(__file__).parent.parent
 
 
 def _script(name):
-  spec = importlib.util.spec_from_file_location(name, _ROOT / 'scripts' / f'{name}.py')
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
+  return sources.script(name)
 
 
 @pytest.fixture(name='hooks', scope='module')

@@ -1,8 +1,6 @@
 """What is kept of a run is a run folder, played and drawn without the learner's variables."""
 
 import csv
-import importlib.util
-import pathlib
 
 import pytest
 
@@ -14,15 +12,11 @@ from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
-
-_SCRIPT = pathlib.Path(__file__).parent.parent / 'scripts' / 'keep_evidence.py'
+from tests import sources
 
 
 def _script():
-  spec = importlib.util.spec_from_file_location('keep_evidence', _SCRIPT)
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
+  return sources.script('keep_evidence')
 
 
 @pytest.fixture(scope='module')

@@ -1,20 +1,15 @@
 """scripts/paired_seeds.py: which row of a log counts, what it runs, and when it fails."""
 
-import importlib.util
 import math
-import pathlib
 
 import pytest
 
-_ROOT = pathlib.Path(__file__).parent.parent
+from tests import sources
 
 
 @pytest.fixture(name='script', scope='module')
 def _script():
-  spec = importlib.util.spec_from_file_location('paired_seeds', _ROOT / 'scripts/paired_seeds.py')
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
+  return sources.script('paired_seeds')
 
 
 def test_the_first_row_that_reaches_the_goal_counts(script, tmp_path):

@@ -1,19 +1,17 @@
 """scripts/results_quick.py: what it repeats, what it prints, and when it fails."""
 
-import importlib.util
 import pathlib
 
 import pytest
+
+from tests import sources
 
 _ROOT = pathlib.Path(__file__).parent.parent
 
 
 @pytest.fixture(name='script', scope='module')
 def _script():
-  spec = importlib.util.spec_from_file_location('results_quick', _ROOT / 'scripts/results_quick.py')
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
+  return sources.script('results_quick')
 
 
 @pytest.fixture(name='rows')

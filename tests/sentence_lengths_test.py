@@ -1,19 +1,13 @@
 """scripts/sentence_lengths.py: what a sentence is, and that README and docs keep the limit."""
 
-import importlib.util
-import pathlib
-
 import pytest
 
-_SCRIPT = pathlib.Path(__file__).parent.parent / 'scripts' / 'sentence_lengths.py'
+from tests import sources
 
 
 @pytest.fixture(name='script', scope='module')
 def _script():
-  spec = importlib.util.spec_from_file_location('sentence_lengths', _SCRIPT)
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
+  return sources.script('sentence_lengths')
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,16 @@ SOURCES = sorted(
 
 
 def setup():
-  spec = importlib.util.spec_from_file_location('seed_acme_setup', ROOT / 'setup.py')
+  return _loaded('seed_acme_setup', ROOT / 'setup.py')
+
+
+def script(name):
+  """The module of `scripts/NAME.py`, made anew."""
+  return _loaded(name, ROOT / 'scripts' / f'{name}.py')
+
+
+def _loaded(name, path):
+  spec = importlib.util.spec_from_file_location(name, path)
   module = importlib.util.module_from_spec(spec)
   spec.loader.exec_module(module)
   return module

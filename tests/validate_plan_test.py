@@ -1,24 +1,18 @@
 """scripts/validate_plan.py: what it runs, what it prints, and when it fails."""
 
 import dataclasses
-import importlib.util
 import json
-import pathlib
 
 import pytest
 
 from seed_acme.programs.planning import costs
+from tests import sources
 from tests.programs.planning import made_up
-
-_ROOT = pathlib.Path(__file__).parent.parent
 
 
 @pytest.fixture(name='script', scope='module')
 def _script():
-  spec = importlib.util.spec_from_file_location('validate_plan', _ROOT / 'scripts/validate_plan.py')
-  module = importlib.util.module_from_spec(spec)
-  spec.loader.exec_module(module)
-  return module
+  return sources.script('validate_plan')
 
 
 @pytest.fixture(name='runs')

@@ -1,9 +1,9 @@
 """The run folder: creation, `latest`, the lock, JSON files, refusals."""
 
+import contextlib
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 
@@ -111,22 +111,29 @@ with run_directory.lock(run_directory.create(sys.argv[1])):
 """
 
 
-def test_a_second_program_is_refused_until_the_first_is_killed(tmp_path):
-  run = run_directory.create(tmp_path / 'run')
+@contextlib.contextmanager
+def _until_killed(code, run):
+  """A process that runs `code`, which holds something of the run."""
   holder = subprocess.Popen(
-    [sys.executable, '-c', _HOLD, str(run.path)],
+    [sys.executable, '-c', code, str(run.path)],
     text=True,
     stdin=subprocess.PIPE,
     stdout=subprocess.PIPE,
   )
   try:
     assert holder.stdout.readline() == 'held\n'
+    yield holder
+  finally:
+    holder.kill()
+    holder.communicate()
+
+
+def test_a_second_program_is_refused_until_the_first_is_killed(tmp_path):
+  run = run_directory.create(tmp_path / 'run')
+  with _until_killed(_HOLD, run) as holder:
     with pytest.raises(types.UserError, match=f'process {holder.pid}'):
       with run_directory.lock(run):
         pass
-  finally:
-    holder.send_signal(signal.SIGKILL)
-    holder.communicate()
   with run_directory.lock(run):
     with pytest.raises(types.UserError, match=f'process {os.getpid()}'):
       with run_directory.lock(run):
@@ -195,16 +202,6 @@ def test_a_run_has_a_learner_until_the_last_one_has_let_go(tmp_path):
       assert run.has_learner()
     assert run.has_learner()
   assert not run.has_learner()
-  learner = subprocess.Popen(
-    [sys.executable, '-c', _LEARN, str(run.path)],
-    text=True,
-    stdin=subprocess.PIPE,
-    stdout=subprocess.PIPE,
-  )
-  try:
-    assert learner.stdout.readline() == 'held\n'
+  with _until_killed(_LEARN, run):
     assert run.has_learner()
-  finally:
-    learner.kill()
-    learner.communicate()
   assert not run.has_learner()
