@@ -44,13 +44,13 @@ class MemoryAgentConfig(config_lib.AgentConfig):
       self.priority_exponent,
     )
 
-  def share(self, num_hosts: int) -> MemoryAgentConfig:
+  def share(self, number: int) -> MemoryAgentConfig:
     """See the base class."""
     return dataclasses.replace(
       self,
-      batch_size=self.batch_size // num_hosts,
-      replay_capacity=self.replay_capacity // num_hosts,
-      replay_min_size=self.replay_min_size // num_hosts,
+      batch_size=self.batch_size // number,
+      replay_capacity=self.replay_capacity // number,
+      replay_min_size=self.replay_min_size // number,
     )
 
   def check(self, experiment: config_lib.ExperimentConfig) -> None:

@@ -21,7 +21,6 @@ from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import stall_watch
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.utils import graph_function
 from seed_acme.utils import waiting
@@ -135,20 +134,25 @@ class SingleProcess:
       on_failure=self._on_failure,
       num_ahead=0,
     )
-    files.write_json(run_dir.addresses, {'replay': side.replay_address})
+    learner_side.write_addresses(run_dir, side)
     self.writer, self.counters = side.writer, side.counters
     self.servers, self.statistics = side.servers, side.statistics
+    self._hold_back = [learner_side.hold_back(config, side, server) for server in side.servers]
     self.loop = side.loop
-    self.replay_address = side.replay_address
-    self._memory, self._prefetcher, self._account = side.memory, side.prefetcher, side.account
-    self._turns: _QueueTurns | _MemoryTurns = (
-      _QueueTurns(config) if side.memory is None else _MemoryTurns(config, side.memory.counts())
-    )
+    self.replay_addresses = side.replay_addresses
+    self._memory, self._samples, self._account = side.memory, side.samples, side.account
+    part = sizes.shard(config)
+    self._turns: list[_QueueTurns | _MemoryTurns] = []  # of each shard
+    for shard in range(config.replay.num_shards):
+      memory = None if side.memory is None else side.memory.each[shard]
+      self._turns.append(
+        _QueueTurns(part) if memory is None else _MemoryTurns(part, memory.counts())
+      )
     if side.memory is not None:
       side.memory.start(self._on_failure)
       self._cleanup.callback(side.memory.stop)
-    side.prefetcher.start()
-    self._cleanup.callback(side.prefetcher.stop)
+    side.samples.start()
+    self._cleanup.callback(side.samples.stop)
     self._channels: list[list[actor_lib.LocalChannel]] = []
     self.actors = [self._make_actor(index) for index in range(actors.num_actor_nodes(config))]
 
@@ -181,9 +185,10 @@ class SingleProcess:
     self._answer(waiting_channels)
     for actor in acting:
       actor.step()
-    while self.writer.has_item():
-      if not self._write_one_item():
-        return
+    while self._write_items():
+      while all(turns.may_sample() for turns in self._turns):
+        if not self._train() and self._is_to_end():
+          return
 
   def _answer(self, channels: Sequence[actor_lib.LocalChannel]) -> None:
     """Answers what waits in as few batches as may be: a call costs as much as hundreds of rows."""
@@ -204,41 +209,58 @@ class SingleProcess:
         _answer_batch(server, batch, requests)
 
   def _holds(self, request: types.ActorRequest | None) -> bool:
-    return request is not None and self._server_of(request.env_ids).hold_back(request)
+    return request is not None and self._hold_back[self._device_of(request.env_ids)](request)
 
   def _server_of(self, env_ids: np.ndarray) -> server_lib.InferenceServer:
     """That of the actor which has these environments."""
-    number = len(self.servers)
-    return self.servers[sizes.inference_device(self._config, int(env_ids[0]), number)]
+    return self.servers[self._device_of(env_ids)]
 
-  def _write_one_item(self) -> bool:
-    """And all the updates that it allows; whether the run goes on."""
-    if self._turns.may_insert():
-      self.writer.write_item(self._should_stop)
-      self._turns.inserted()
-    while self._turns.may_sample():
-      with self.loop.timer.phase('sample'):
-        sample = self._next_sample()
-      if sample is None:
-        return not self._is_to_end()
-      self._turns.sampled()
-      self.loop.train(sample)
-      self._wait_for_priorities()
+  def _device_of(self, env_ids: np.ndarray) -> int:
+    return sizes.inference_device(self._config, int(env_ids[0]), len(self.servers))
+
+  def _write_items(self) -> bool:
+    """One into each shard that may have one; whether there was any.
+
+    With one shard it ends when no item waits: a full queue holds a batch, which is learnt from
+    before the next call. A shard may be full while another one lacks its part of the batch.
+    """
+    has_written = False
+    for writer, turns in zip(self.writer.each, self._turns):
+      if writer.has_item() and turns.may_insert():
+        writer.write_item(self._should_stop)
+        turns.inserted()
+        has_written = True
+    return has_written
+
+  def _train(self) -> bool:
+    """One update; False if the run is to end or it is the actors' turn after all."""
+    with self.loop.timer.phase('sample'):
+      sample = self._next_sample()
+    if sample is None:
+      return False
+    for turns in self._turns:
+      turns.sampled()
+    self.loop.train(sample)
+    self._wait_for_priorities()
     return True
 
   def _next_sample(self) -> types.Sample | None:
     """None if the run is to end, or if it is the actors' turn after all."""
     with waiting.on(self._account.waiting_for):
-      while (sample := self._prefetcher.next(_LOOK_S)) is None:
+      while (sample := self._samples.next(_LOOK_S)) is None:
         if self._is_to_end():
           return None
-        if isinstance(self._turns, _MemoryTurns) and self._memory is not None:
-          counts = self._memory.counts_now()
-          if counts is not None:
-            self._turns.agree(counts)
-            if not self._turns.may_sample():
-              return None
+        if not self._agree():
+          return None
     return sample
+
+  def _agree(self) -> bool:
+    """Whether it is the learner's turn by what the replay memories have counted themselves."""
+    for memory, turns in zip(self._memory.each if self._memory else (), self._turns):
+      counts = memory.counts_now()
+      if counts is not None and isinstance(turns, _MemoryTurns):
+        turns.agree(counts)
+    return all(turns.may_sample() for turns in self._turns)
 
   def _wait_for_priorities(self) -> None:
     """The next sample is drawn by what this one has changed."""

@@ -133,31 +133,32 @@ class AgentConfig:
     """The replay that the agent learns from."""
     return core.ReplaySpec()
 
-  def share(self, num_hosts: int) -> AgentConfig:
-    """What one of several learner hosts draws and keeps, in place of one that does it all."""
-    return dataclasses.replace(self, batch_size=self.batch_size // num_hosts)
+  def share(self, number: int) -> AgentConfig:
+    """What one of several learner hosts or shards draws and keeps, in place of one for all."""
+    return dataclasses.replace(self, batch_size=self.batch_size // number)
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
   """The Reverb side.
 
-  queue_size: unrolls that a FIFO table holds before it blocks the actors; unused by agents
-    with a replay memory, whose size is the agent's own setting.
-  unrolls_per_item: unrolls stored as one Reverb item, which costs less for small
-    observations; divides the batch size. A replay memory needs 1.
-  writer_backlog: finished unrolls waiting for the writer before actors wait; 0 = one batch.
+  queue_size: unrolls that a FIFO table holds before it blocks the actors; the size of a replay
+    memory is the agent's own setting.
+  unrolls_per_item: unrolls stored as one Reverb item, which costs less for small observations;
+    divides the batch size. A replay memory needs 1.
+  writer_backlog: finished unrolls waiting for a writer before actors wait; 0 = one batch.
   prefetch_batches: batches prepared before the learner asks for them; 0 = none, which gives the
-    least policy lag. Reverb itself holds one item more under way, or one batch more if batches are
-    prepared and it runs in a process of its own.
-  separate_process: give Reverb a node of its own.
-  port: of the Reverb server; 0 = any free one.
+    least policy lag. Reverb holds one item more, or one batch in a process of its own.
+  num_shards: Reverb servers of a learner host, over which its actors are spread.
+  separate_process: give each Reverb server a node of its own.
+  port: of the Reverb server, the first of several; 0 = any free one.
   """
 
   queue_size: int = 256
   unrolls_per_item: int = 1
   writer_backlog: int = 0
   prefetch_batches: int = 1
+  num_shards: int = 1
   separate_process: bool = False
   port: int = 0
 

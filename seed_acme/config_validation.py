@@ -6,6 +6,7 @@ import math
 
 from seed_acme import config as config_lib
 from seed_acme import learner_hosts
+from seed_acme import replay_shards
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.checks import device_names
@@ -49,6 +50,7 @@ def validate(config: config_lib.ExperimentConfig) -> None:
     )
   _check_network(config)
   learner_hosts.check(config)
+  replay_shards.check(config)
   _check_devices(config)
   batch_size = sizes.inference_batch_size(config)
   if batch_size > sizes.num_environments(config):
@@ -148,6 +150,7 @@ def _check_counts(config: config_lib.ExperimentConfig) -> None:
     **{f'network.mlp_sizes[{i}]': n for i, n in enumerate(config.network.mlp_sizes)},
     **{f'network.head_sizes[{i}]': n for i, n in enumerate(config.network.head_sizes)},
     'replay.unrolls_per_item': config.replay.unrolls_per_item,
+    'replay.num_shards': config.replay.num_shards,
     'inference.publish_period': config.inference.publish_period,
     'actor.max_failures': config.actor.max_failures,
     'checkpoint.keep': config.checkpoint.keep,

@@ -171,7 +171,7 @@ class UnrollSink(Protocol):
   """Where finished unrolls go: replay's writer, or a list in a test."""
 
   def has_room(self) -> bool:
-    """False while training environments have to wait (back-pressure)."""
+    """False while all training environments have to wait (back-pressure)."""
 
-  def put(self, unrolls: types.Unroll) -> None:
-    """Takes K finished unrolls, leaves `[K, L, ...]`. Never blocks."""
+  def put(self, env_ids: np.ndarray, unrolls: types.Unroll) -> None:
+    """Takes K finished unrolls, leaves `[K, L, ...]`, of environments `[K]`. Never blocks."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from seed_acme import config as config_lib
+from seed_acme import sizes
 from seed_acme import types
+from seed_acme.checks import equal_parts
 
 
 def check(config: config_lib.ExperimentConfig) -> None:
@@ -17,7 +19,7 @@ def check(config: config_lib.ExperimentConfig) -> None:
       f'{given} is more than num_actors ({config.num_actors}), which are dealt out over the '
       'hosts: change one of them'
     )
-  _check_batch(config, given)
+  equal_parts.check(sizes.divided(config), number, given)
   if config.inference.strictly_on_policy and config.num_actors % number:
     raise types.UserError(
       f'num_actors ({config.num_actors}) is not a multiple of {given}, as '
@@ -46,21 +48,3 @@ def check_launch(config: config_lib.ExperimentConfig, how: str) -> None:
       f'num_learner_hosts ({config.num_learner_hosts}) needs --launch=local_mp, where each host is '
       f'a process; with {how} set it to 1'
     )
-
-
-def _check_batch(config: config_lib.ExperimentConfig, given: str) -> None:
-  """Each host draws and keeps as much as every other."""
-  number, agent, replay = config.num_learner_hosts, config.agent, config.replay
-  spec = agent.replay_spec()
-  divided = {'agent.batch_size': agent.batch_size}
-  if spec.is_memory:
-    divided['agent.replay_capacity'] = spec.capacity
-    divided['agent.replay_min_size'] = spec.min_size
-  else:
-    divided['replay.queue_size'] = replay.queue_size
-  for name, value in divided.items():
-    if value % number:
-      raise types.UserError(
-        f'{name} ({value}) is not a multiple of {given}, which have equal shares: change one of '
-        'them'
-      )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
+
 from seed_acme import config as config_lib
 
 
@@ -25,7 +27,38 @@ def learner_host(config: config_lib.ExperimentConfig, actor: int) -> int:
 
 def share(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
   """The replay of one learner host: what it draws for an update, and what it keeps."""
-  number = config.num_learner_hosts
+  return _part(config, config.num_learner_hosts)
+
+
+def shard(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
+  """The same of one replay shard of one learner host."""
+  return _part(config, config.num_learner_hosts * config.replay.num_shards)
+
+
+def divided(config: config_lib.ExperimentConfig) -> dict[str, int]:
+  """What the parts of `share` and `shard` divide, by field."""
+  spec = config.agent.replay_spec()
+  batch = {'agent.batch_size': config.agent.batch_size}
+  if not spec.is_memory:
+    return {**batch, 'replay.queue_size': config.replay.queue_size}
+  memory = {'agent.replay_capacity': spec.capacity, 'agent.replay_min_size': spec.min_size}
+  return {**batch, **memory}
+
+
+def replay_shard(config: config_lib.ExperimentConfig, env_ids: np.ndarray) -> np.ndarray:
+  """Which shard of its host each training environment belongs to, for life: that of its actor,
+  dealt out in turn."""
+  actors = env_ids // config.environments_per_actor
+  return actors // config.num_learner_hosts % config.replay.num_shards
+
+
+def replay_port(config: config_lib.ExperimentConfig, shard: int) -> int:
+  """Where a shard of the first learner host is served; 0 = any free port."""
+  return config.replay.port and config.replay.port + shard
+
+
+def _part(config: config_lib.ExperimentConfig, number: int) -> config_lib.ExperimentConfig:
+  """One of so many equal parts of the replay."""
   if number == 1:
     return config
   agent = config.agent.share(number)

@@ -1,8 +1,8 @@
-"""The replay side of a run: its server, restored or new, its writer and its memory."""
+"""The replay side of a run: its servers, restored or new, their writers and memories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import functools
 import pathlib
 
@@ -19,6 +19,10 @@ from seed_acme.replay import local_items as local_items_lib
 from seed_acme.replay import memory as memory_lib
 from seed_acme.replay import server as server_lib
 from seed_acme.replay import writer as writer_lib
+from seed_acme.replay.shards import accounts
+from seed_acme.replay.shards import memories
+from seed_acme.replay.shards import samples
+from seed_acme.replay.shards import writers
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 from seed_acme.utils import graph_function
@@ -31,31 +35,35 @@ def make_replay_server(
   port: int,
   items: local_items_lib.LocalItems | None = None,
   host: int = 0,
+  shard: int = 0,
 ) -> server_lib.ReplayServer:
-  """Serves the agent's tables on `port` (0 = any free one).
+  """Serves the agent's tables of one shard on `port` (0 = any free one).
 
-  items: keeps the items of a queue in this process; None = the table keeps them. host: among the
-  learner hosts; config says what it keeps, see `sizes.share`.
+  config: of the whole run; a shard keeps a part of it, see `sizes.shard`. items: keeps the items of
+  a queue in this process; None = the table keeps them. host, shard: among the learner hosts, and
+  among the shards of that one.
   They start with what the checkpoints of the run hold of them, the newest that has a memory.
   Where the replay memory cannot be restored the run goes on with an empty one, and says why.
   """
-  spec = config.agent.replay_spec()
+  part = sizes.shard(config)
+  spec = part.agent.replay_spec()
   serve = functools.partial(
     server_lib.ReplayServer,
     spec,
-    config.agent.batch_size,
-    config.replay.queue_size,
-    config.replay.unrolls_per_item,
+    part.agent.batch_size,
+    part.replay.queue_size,
+    part.replay.unrolls_per_item,
     acting.example_unroll(config),
     port,
     keeps_items=items is None,
   )
   if not spec.is_memory:
     return serve()
-  in_progress = run.replay_in_progress_of(host)
+  num_shards = config.replay.num_shards
+  in_progress = memories.in_progress_of(run.replay_in_progress_of(host), shard, num_shards)
   saved, reason = _saved_replay(config, run)
   if saved is not None:
-    restore_from = _part(saved, config.num_learner_hosts, host)
+    restore_from = _part(saved, config, host, shard)
     try:
       server = serve(checkpoints=in_progress, restore_from=restore_from)
     except server_lib.CannotRestore as error:
@@ -72,9 +80,12 @@ def make_replay_server(
   return serve(checkpoints=in_progress)
 
 
-def _part(saved: pathlib.Path, num_hosts: int, host: int) -> pathlib.Path:
-  """What one of several learner hosts restores; another number of them saved it otherwise."""
-  return saved if num_hosts == 1 else saved / checkpoint.part_of_host(host)
+def _part(
+  saved: pathlib.Path, config: config_lib.ExperimentConfig, host: int, shard: int
+) -> pathlib.Path:
+  """What one shard of one learner host restores; another number of them saved it otherwise."""
+  of_host = saved if config.num_learner_hosts == 1 else saved / checkpoint.part_of_host(host)
+  return of_host if config.replay.num_shards == 1 else of_host / memories.part(shard)
 
 
 def _saved_replay(
@@ -106,58 +117,87 @@ def _replay_of(path: pathlib.Path) -> tuple[pathlib.Path | None, str]:
   return folder, ''
 
 
-def take_over(config: config_lib.ExperimentConfig, server_address: str) -> None:
-  """For a learner whose replay has a node of its own, before anything is written.
+def take_over(config: config_lib.ExperimentConfig, addresses: Sequence[str]) -> None:
+  """For a learner whose replay has nodes of its own, before anything is written.
 
   The node may have outlived another learner. A memory is kept; what stands in a queue was acted
   with weights that are gone, and is no whole update, as strictly on-policy steps need.
   """
   if not config.agent.replay_spec().is_memory:
-    server_lib.empty_queue(server_address)
+    for address in addresses:
+      server_lib.empty_queue(address)
 
 
-def make_writer(
+def make_memories(
+  config: config_lib.ExperimentConfig,
+  run: run_directory.RunDirectory,
+  addresses: Sequence[str],
+  host: int,
+) -> memories.Memories | None:
+  """Those of all shards of a learner host; None for queues."""
+  spec = config.agent.replay_spec()
+  if not spec.is_memory:
+    return None
+  has_priorities = spec.kind == 'prioritized'
+  return memories.Memories(
+    [memory_lib.ReplayMemory(address, has_priorities) for address in addresses],
+    run.replay_in_progress_of(host),
+  )
+
+
+def make_writers(
   config: config_lib.ExperimentConfig,
   acting: build.Acting,
-  server_address: str,
-  memory: memory_lib.ReplayMemory | None,
-  items: local_items_lib.LocalItems | None = None,
-) -> writer_lib.ReplayWriter:
-  """Computes initial priorities where the agent says how."""
-  return writer_lib.ReplayWriter(
-    server_address,
-    config.replay.unrolls_per_item,
-    sizes.writer_backlog(config),
-    _initial_priorities(config, acting, memory),
-    items,
-  )
+  addresses: Sequence[str],
+  memory: memories.Memories | None,
+  items: Sequence[local_items_lib.LocalItems | None],
+) -> writers.Writers:
+  """One for each shard of a learner host. Computes initial priorities where the agent says how."""
+  part = sizes.shard(config)
+  initial_priorities = _initial_priorities(part, acting, memory)
+  each = [
+    writer_lib.ReplayWriter(
+      address,
+      part.replay.unrolls_per_item,
+      sizes.writer_backlog(part),
+      initial_priorities,
+      its_items,
+    )
+    for address, its_items in zip(addresses, items)
+  ]
+  return writers.Writers(each, functools.partial(sizes.replay_shard, config))
 
 
 def make_samples(
   config: config_lib.ExperimentConfig,
-  server_address: str,
-  writer: writer_lib.ReplayWriter,
+  addresses: Sequence[str],
+  of_shards: writers.Writers,
   num_ahead: int,
   on_failure: Callable[[BaseException], None],
-  items: local_items_lib.LocalItems | None = None,
-) -> tuple[dataset_lib.Prefetcher, account_lib.Account]:
+  items: Sequence[local_items_lib.LocalItems | None],
+) -> tuple[samples.Samples, accounts.Accounts]:
   """The learner's samples, fetched ahead so many, and the account of them. Not started yet."""
-  sizes = (server_address, config.agent.batch_size, config.replay.unrolls_per_item, num_ahead)
-  prefetcher = dataset_lib.Prefetcher(
-    dataset_lib.make_samples(*sizes, items), on_failure, num_ahead
-  )
-  return prefetcher, account_lib.Account(
-    server_address,
-    writer,
-    prefetcher,
-    config.agent.batch_size,
-    config.replay.unrolls_per_item,
-    dataset_lib.num_items_under_way(*sizes),
-  )
+  part = sizes.shard(config)
+  prefetchers, its_accounts = [], []
+  for address, writer, its_items in zip(addresses, of_shards.each, items):
+    counts = (address, part.agent.batch_size, part.replay.unrolls_per_item, num_ahead)
+    dataset = dataset_lib.make_samples(*counts, its_items)
+    prefetchers.append(dataset_lib.Prefetcher(dataset, on_failure, num_ahead))
+    its_accounts.append(
+      account_lib.Account(
+        address,
+        writer,
+        prefetchers[-1],
+        part.agent.batch_size,
+        part.replay.unrolls_per_item,
+        dataset_lib.num_items_under_way(*counts),
+      )
+    )
+  return samples.Samples(prefetchers), accounts.Accounts(its_accounts)
 
 
 def _initial_priorities(
-  config: config_lib.ExperimentConfig, acting: build.Acting, memory: memory_lib.ReplayMemory | None
+  config: config_lib.ExperimentConfig, acting: build.Acting, memory: memories.Memories | None
 ) -> writer_lib.InitialPriorities | None:
   agent = acting.agent
   if config.agent.replay_spec().kind != 'prioritized':
@@ -171,13 +211,3 @@ def _initial_priorities(
     acting.example_unroll(config),
   )
   return graph_function.GraphFunction(lambda unrolls: initial_priorities(unrolls), (specs,)).numpy
-
-
-def make_memory(
-  config: config_lib.ExperimentConfig, server_address: str
-) -> memory_lib.ReplayMemory | None:
-  """None for a queue."""
-  spec = config.agent.replay_spec()
-  if not spec.is_memory:
-    return None
-  return memory_lib.ReplayMemory(server_address, has_priorities=spec.kind == 'prioritized')

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import contextlib
 from typing import NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import sizes
+from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import training_loop
 from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
-from seed_acme.replay import account as account_lib
-from seed_acme.replay import dataset as dataset_lib
 from seed_acme.replay import local_items as local_items_lib
-from seed_acme.replay import memory as memory_lib
-from seed_acme.replay import writer as writer_lib
+from seed_acme.replay.shards import accounts
+from seed_acme.replay.shards import memories
+from seed_acme.replay.shards import samples
+from seed_acme.replay.shards import writers
+from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.utils import collectives
 from seed_acme.utils import counting
@@ -30,15 +32,15 @@ class LearnerSide(NamedTuple):
   """The parts, connected with each other; none of their threads is started."""
 
   acting: build.Acting
-  replay_address: str
-  memory: memory_lib.ReplayMemory | None
-  writer: writer_lib.ReplayWriter
+  replay_addresses: tuple[str, ...]  # of each shard
+  memory: memories.Memories | None
+  writer: writers.Writers
   counters: counting.Counters
   servers: tuple[server_lib.InferenceServer, ...]
   statistics: server_statistics.ServerStatistics
   loop: training_loop.TrainingLoop
-  prefetcher: dataset_lib.Prefetcher
-  account: account_lib.Account
+  samples: samples.Samples
+  account: accounts.Accounts
 
 
 def make(
@@ -49,44 +51,93 @@ def make(
   *,
   on_failure: Callable[[BaseException], None],
   num_ahead: int,
-  replay_address: str | None = None,
+  replay_addresses: Sequence[str] = (),
   hosts: collectives.Group | None = None,
 ) -> LearnerSide:
   """Restores the run from its newest checkpoint, if there is one.
 
   activity: where it says that an environment is being made. cleanup: gets what stops the parts.
   on_failure: called from the threads of the parts. num_ahead: samples to fetch before the learner
-  asks. replay_address: of a replay node; None = replay is served here. hosts: that learn together.
+  asks. replay_addresses: of replay nodes; () = replay is served here. hosts: that learn together.
   """
   waits = waiting.Watch(run_dir.add_notice)
   waits.start()
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
-  share = sizes.share(config)
   index = 0 if hosts is None else hosts.index
-  acting = build.make_acting(config, activity, devices_lib.choose(share))
-  items = None
-  if replay_address is None:
-    if not config.agent.replay_spec().is_memory:
-      items = local_items_lib.LocalItems()
-    port = config.replay.port if hosts is None or hosts.is_chief else 0
-    replay = build_replay.make_replay_server(share, run_dir, acting, port, items, index)
-    cleanup.callback(replay.stop)
-    replay_address = replay.address
+  acting = build.make_acting(config, activity, devices_lib.choose(sizes.share(config)))
+  items: list[local_items_lib.LocalItems | None] = [None] * config.replay.num_shards
+  if replay_addresses:
+    build_replay.take_over(config, replay_addresses)
   else:
-    build_replay.take_over(config, replay_address)
-  memory = build_replay.make_memory(share, replay_address)
-  writer = build_replay.make_writer(share, acting, replay_address, memory, items)
+    if not config.agent.replay_spec().is_memory:
+      items = [local_items_lib.LocalItems() for _ in items]
+    replay_addresses = _serve(config, run_dir, acting, items, index, cleanup)
+  memory = build_replay.make_memories(config, run_dir, replay_addresses, index)
+  writer = build_replay.make_writers(config, acting, replay_addresses, memory, items)
   cleanup.callback(writer.stop)
   counters = counting.Counters() if hosts is None else counting.AgreedCounters()
   statistics = server_statistics.ServerStatistics(sizes.num_environments(config))
   servers = build.make_inference_servers(config, acting, writer, counters, statistics, index)
   loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory, hosts)
   loop.restore()
-  prefetcher, account = build_replay.make_samples(
-    share, replay_address, writer, num_ahead, on_failure, items
+  its_samples, account = build_replay.make_samples(
+    config, replay_addresses, writer, num_ahead, on_failure, items
   )
-  loop.watch_replay(writer.timer, account)
+  loop.watch_replay(writer.seconds, account)
   return LearnerSide(
-    acting, replay_address, memory, writer, counters, servers, statistics, loop, prefetcher, account
+    acting,
+    tuple(replay_addresses),
+    memory,
+    writer,
+    counters,
+    servers,
+    statistics,
+    loop,
+    its_samples,
+    account,
   )
+
+
+def hold_back(
+  config: config_lib.ExperimentConfig, side: LearnerSide, server: server_lib.InferenceServer
+) -> Callable[[types.ActorRequest], bool]:
+  """Whether a request has to wait though replay has room for some: its own shard has none, or it
+  waits for the next weights."""
+  if config.replay.num_shards == 1:
+    return server.hold_back
+  num_training = sizes.num_training_environments(config)
+
+  def holds(request: types.ActorRequest) -> bool:
+    is_training = bool(request.env_ids[0] < num_training)
+    if is_training and not side.writer.has_room_for(request.env_ids):
+      return True
+    return server.hold_back(request)
+
+  return holds
+
+
+def write_addresses(run_dir: run_directory.RunDirectory, side: LearnerSide, **others: str) -> None:
+  """Where the servers of the run are, for `seed-acme inspect` and its like."""
+  replay: str | list[str] = side.replay_addresses[0]
+  if len(side.replay_addresses) > 1:
+    replay = list(side.replay_addresses)
+  files.write_json(run_dir.addresses, {**others, 'replay': replay})
+
+
+def _serve(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  acting: build.Acting,
+  items: Sequence[local_items_lib.LocalItems | None],
+  host: int,
+  cleanup: contextlib.ExitStack,
+) -> list[str]:
+  """Replay in this process; the address of each shard."""
+  addresses = []
+  for shard, its_items in enumerate(items):
+    port = sizes.replay_port(config, shard) if host == 0 else 0
+    server = build_replay.make_replay_server(config, run_dir, acting, port, its_items, host, shard)
+    cleanup.callback(server.stop)
+    addresses.append(server.address)
+  return addresses

@@ -34,7 +34,7 @@ def make_part(
 
 def _bind(program: lp.Program, cluster: cluster_file.Cluster) -> None:
   """What Launchpad does with addresses that it has drawn."""
-  known = {program_graph.REPLAY: cluster.replay or ''}
+  known = {program_graph.replay(0): cluster.replay or ''}
   for i, address in enumerate(cluster.learners):
     known[program_graph.inference(i)] = address
   for i, address in enumerate(cluster.exchange):

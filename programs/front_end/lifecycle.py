@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
+from seed_acme import sizes
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.loggers import own
@@ -109,9 +110,10 @@ def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Ch
 
 def _check_ports(config: config_lib.ExperimentConfig) -> None:
   """The nodes check again; here a port in use is found before anything is written."""
+  shards = range(config.replay.num_shards)
   for name, host, port in (
     ('transport', config.transport.host, config.transport.port),
-    ('replay', '', config.replay.port),
+    *(('replay', '', sizes.replay_port(config, shard)) for shard in shards),
   ):
     with socket.socket() as probe:
       probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -28,11 +28,11 @@ def learner(
   run_dir: run_directory.RunDirectory,
   token: str,
   address: lp.Address,
-  replay_address: str | None,
+  replay_addresses: Sequence[str],
   index: int,
   exchange: Sequence[lp.Address],
 ) -> None:
-  """replay_address: of a replay node; None = the learner serves replay itself. index: among the
+  """replay_addresses: of the replay nodes; () = the learner serves replay itself. index: among the
   learner hosts. exchange: of all learner hosts, for what they tell each other; () for one alone."""
   here = host.enter()
   if here.is_container:
@@ -40,7 +40,7 @@ def learner(
 
     others = [one.resolve() for one in exchange]
     vertex_node.learner(
-      config, run_dir, token, address.resolve(), replay_address, here, index, others
+      config, run_dir, token, address.resolve(), replay_addresses, here, index, others
     )
     return
   name = f'learner/{index}'
@@ -50,13 +50,18 @@ def learner(
       from seed_acme.programs.nodes import learner_node
   others = [one.resolve() for one in exchange]
   with run_dir.learns():
-    learner_node.run(config, run_dir, token, address.resolve(), replay_address, here, index, others)
+    learner_node.run(
+      config, run_dir, token, address.resolve(), replay_addresses, here, index, others
+    )
 
 
 def replay(
-  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, address: lp.Address
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  address: lp.Address,
+  shard: int,
 ) -> None:
-  """Replay in a process of its own."""
+  """One shard of replay in a process of its own."""
   here = host.enter()
   port = lp.address.get_port_from_address(address.resolve())
   if here.is_container:
@@ -64,10 +69,11 @@ def replay(
 
     vertex_node.replay(config, run_dir, port, here.stop)
     return
-  with processes.reported_failures(run_dir, 'replay/0', here.log('replay/0')):
+  name = f'replay/{shard}'
+  with processes.reported_failures(run_dir, name, here.log(name)):
     with _LOADING:
       from seed_acme.programs.nodes import replay_service
-    replay_service.serve(config, run_dir, port, here.stop)
+    replay_service.serve(config, run_dir, port, here.stop, shard)
 
 
 def actor(

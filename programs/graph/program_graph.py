@@ -25,7 +25,10 @@ from seed_acme.storage import run_directory
 from seed_acme.transport import joining
 from seed_acme.transport import wire
 
-REPLAY = 'replay'  # name of an address
+
+def replay(shard: int) -> str:
+  """Name of the address by which the learner reaches a replay node."""
+  return f'replay{shard or ""}'
 
 
 def inference(learner: int) -> str:
@@ -137,15 +140,15 @@ def make_program(
       number=checkpoint.num_resumptions(run_dir.checkpoints) * joining.STARTS_BETWEEN_RESUMPTIONS
     )
   program = lp.Program(config.name)
-  replay = None
+  replays: tuple[Any, ...] = ()
   if config.replay.separate_process:
     with program.group('replay'):
-      node = _ServingNode(
-        entries.replay, REPLAY, 'localhost', config.replay.port, config=config, run_dir=run_dir
+      replays = tuple(
+        program.add_node(_replay_node(config, run_dir, shard))
+        for shard in range(config.replay.num_shards)
       )
-      replay = program.add_node(node)
   with program.group('learner'):
-    learners = _add_learners(program, config, run_dir, token, replay)
+    learners = _add_learners(program, config, run_dir, token, replays)
   with program.group('actor'):
     for index in range(actors.num_actor_nodes(config)):
       its_learner = learners[sizes.learner_host(config, index)]
@@ -155,12 +158,26 @@ def make_program(
   return program
 
 
+def _replay_node(
+  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, shard: int
+) -> _ServingNode:
+  return _ServingNode(
+    entries.replay,
+    replay(shard),
+    'localhost',
+    sizes.replay_port(config, shard),
+    config=config,
+    run_dir=run_dir,
+    shard=shard,
+  )
+
+
 def _add_learners(
   program: lp.Program,
   config: config_lib.ExperimentConfig,
   run_dir: run_directory.RunDirectory,
   token: str,
-  replay: Any,
+  replays: tuple[Any, ...],
 ) -> list[Any]:
   """The handle of each learner host; several know where the others exchange what they learn."""
   number = config.num_learner_hosts
@@ -176,7 +193,7 @@ def _add_learners(
       config=config,
       run_dir=run_dir,
       token=token,
-      replay_address=replay,
+      replay_addresses=replays,
       index=index,
       exchange=addresses,
     )

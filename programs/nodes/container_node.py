@@ -47,7 +47,7 @@ def learner(
   run_dir: run_directory.RunDirectory,
   token: str,
   address: str,
-  replay_address: str | None,
+  replay_addresses: Sequence[str],
   here: host.Host,
   index: int = 0,
   exchange: Sequence[str] = (),
@@ -58,7 +58,7 @@ def learner(
     if index:
       _learner_beside_chief(config, run_dir, token, address, here, index, exchange)
     else:
-      _learner_with_run(config, run_dir, token, address, replay_address, here, exchange)
+      _learner_with_run(config, run_dir, token, address, replay_addresses, here, exchange)
 
 
 def _learner_beside_chief(
@@ -76,7 +76,7 @@ def _learner_beside_chief(
     with _failures(run, f'learner/{index}'):
       with _stopped_at_once(here.stop):
         from seed_acme.programs.nodes import learner_node  # loads TensorFlow
-      return learner_node.run(config, run, token, address, None, here, index, exchange)
+      return learner_node.run(config, run, token, address, (), here, index, exchange)
 
   _run(run_dir, train)
 
@@ -86,7 +86,7 @@ def _learner_with_run(
   run_dir: run_directory.RunDirectory,
   token: str,
   address: str,
-  replay_address: str | None,
+  replay_addresses: Sequence[str],
   here: host.Host,
   exchange: Sequence[str],
 ) -> None:
@@ -110,7 +110,7 @@ def _learner_with_run(
       how = summary_lib.FAILED
       try:
         is_over = learner_node.run(
-          config, run, token, address, replay_address, here, exchange=exchange
+          config, run, token, address, replay_addresses, here, exchange=exchange
         )
         how = summary_lib.FINISHED if is_over else summary_lib.STOPPED
         return is_over

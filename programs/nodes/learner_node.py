@@ -23,7 +23,6 @@ from seed_acme.programs.nodes import stall_watch
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
 from seed_acme.replay import server as server_of_replay
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.transport import joining
 from seed_acme.transport import transports
@@ -41,15 +40,16 @@ def run(
   run_dir: run_directory.RunDirectory,
   token: str,
   address: str,
-  replay_address: str | None,
+  replay_addresses: Sequence[str],
   here: host.Host,
   index: int = 0,
   exchange: Sequence[str] = (),
 ) -> bool:
   """Main thread of the node; returns whether the run is over, or only this node was stopped.
 
-  address: `host:port` to serve on. here: where the node runs. index: among the learner hosts.
-  exchange: `host:port` of each of them, for what they tell each other; () for one alone.
+  address: `host:port` to serve on. replay_addresses: of the replay nodes. here: where the node
+  runs. index: among the learner hosts. exchange: `host:port` of each of them, for what they tell
+  each other; () for one alone.
   """
   stop = here.stop
   descriptors.prepare()
@@ -68,17 +68,16 @@ def run(
         hosts = collectives.Group(index, exchange, config.learner.host_timeout_s)
         if not hosts.connect(patience_s, stop.is_set):
           return False
-      if replay_address is not None and not server_of_replay.wait_until_up(
-        replay_address, patience_s, stop
-      ):
-        return False
+      for replay in replay_addresses:
+        if not server_of_replay.wait_until_up(replay, patience_s, stop):
+          return False
       with hosts.watched() if hosts else contextlib.nullcontext():
         node = LearnerNodeProcess(
           config,
           run_dir,
           token,
           address,
-          replay_address,
+          replay_addresses,
           cleanup,
           has_actors_beside=not here.others_are_elsewhere,
           hosts=hosts,
@@ -111,7 +110,7 @@ class LearnerNodeProcess:
     run_dir: run_directory.RunDirectory,
     token: str,
     address: str,
-    replay_address: str | None,
+    replay_addresses: Sequence[str],
     cleanup: contextlib.ExitStack,
     *,
     has_actors_beside: bool,
@@ -134,11 +133,11 @@ class LearnerNodeProcess:
       cleanup,
       on_failure=self._on_failure,
       num_ahead=config.replay.prefetch_batches,
-      replay_address=replay_address,
+      replay_addresses=replay_addresses,
       hosts=hosts,
     )
     watch.stop()
-    self.loop, self._prefetcher, self._account = side.loop, side.prefetcher, side.account
+    self.loop, self._samples, self._account = side.loop, side.samples, side.account
     batchers = _make_batchers(config, side, index)
     self._desk = end_notice.Desk(
       lambda env_id: batchers[sizes.inference_device(config, env_id, len(batchers))],
@@ -164,9 +163,8 @@ class LearnerNodeProcess:
     ]
     self._start(side, batchers, (transport, *beside), cleanup)
     own_host = address.rpartition(':')[0]
-    addresses = {'inference': f'{own_host}:{transport.port}', 'replay': side.replay_address}
     if index == 0:
-      files.write_json(run_dir.addresses, addresses)
+      learner_side.write_addresses(run_dir, side, inference=f'{own_host}:{transport.port}')
 
   def _start(
     self,
@@ -186,8 +184,8 @@ class LearnerNodeProcess:
 
     side.acting.published.watch(wake)
     side.writer.start(on_room=wake, on_failure=self._on_failure)
-    self._prefetcher.start()
-    cleanup.callback(self._prefetcher.stop)
+    self._samples.start()
+    cleanup.callback(self._samples.stop)
     for thread in self._inference:
       thread.start()
       cleanup.callback(thread.join)
@@ -245,7 +243,7 @@ class LearnerNodeProcess:
       while not self._ending(stop):
         if sample is None:
           with self.loop.timer.phase('sample'):
-            sample = self._prefetcher.next(_POLL_S)
+            sample = self._samples.next(_POLL_S)
         if self.loop.may_train(sample is not None, stop.is_set()):
           return sample
         self.loop.do_what_is_due()
@@ -269,7 +267,7 @@ def _make_batchers(
       sizes.inference_batch_size_on(config, device, len(side.servers), host_index),
       config.inference.timeout_ms / 1e3,
       accepts_training=side.writer.has_room,
-      hold_back=server.hold_back,
+      hold_back=learner_side.hold_back(config, side, server),
     )
     for device, server in enumerate(side.servers)
   ]

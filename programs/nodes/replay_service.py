@@ -20,6 +20,7 @@ def serve(
   run_dir: run_directory.RunDirectory,
   port: int,
   stop: threading.Event,
+  shard: int = 0,
 ) -> None:
   """Main thread of a replay node of its own, called by `graph/entries.py`.
 
@@ -28,7 +29,8 @@ def serve(
   """
   descriptors.prepare()
   processes.configure_tensorflow(num_threads=1)
-  server = build_replay.make_replay_server(config, run_dir, build.make_acting(config), port)
+  acting = build.make_acting(config)
+  server = build_replay.make_replay_server(config, run_dir, acting, port, shard=shard)
   stop.wait()
   while run_dir.has_learner():
     time.sleep(_POLL_S)

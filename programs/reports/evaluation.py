@@ -51,8 +51,8 @@ class _NoReplay:
   def has_room(self) -> bool:
     return True
 
-  def put(self, unrolls: types.Unroll) -> None:
-    del unrolls
+  def put(self, env_ids: np.ndarray, unrolls: types.Unroll) -> None:
+    del env_ids, unrolls
 
 
 class Loaded(NamedTuple):

@@ -73,13 +73,14 @@ class Recorder:
     version: int,
   ) -> None:
     """Rows to the unrolls of training environments; hands on those that are finished by them."""
+    finishing = env_ids[self._unrolls.is_last_row(env_ids)]
     if self._quota is not None:
-      self._quota.add(env_ids[self._unrolls.is_last_row(env_ids)])
+      self._quota.add(finishing)
     finished = self._unrolls.append(env_ids, inputs, outputs, entering_state, version)
     if finished is not None:
       num_steps = unrolls_lib.num_steps(finished, self._unrolls.overlap)
       self._counters.add(agent_steps=num_steps, frames=num_steps * self._frames_per_step)
-      self._sink.put(finished)
+      self._sink.put(finishing, finished)
 
 
 def _add_episodes(

@@ -34,7 +34,6 @@ class JointLoop(training_loop.TrainingLoop):
     super().__init__(*arguments, counters=counters, **parts)
     self._hosts = hosts
     self._shared = counters
-    self._replay_in_progress = self._run.replay_in_progress_of(hosts.index)
     self._has_restored = False
     self._is_stopped = False
     self._timeout_s: float | None = None  # of the next meeting

@@ -39,9 +39,11 @@ class StatusWriter:
     self.others: list[dict[str, Any]] = []  # what the other learner hosts told last, see `report`
     self.hosts_without_data: list[int] = []
 
-  def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
-    """Reports the replay writer's time, and what becomes of unrolls."""
-    self._seconds['replay_writer'] = writer_timer.snapshot
+  def watch_replay(
+    self, writer_seconds: Callable[[], dict[str, float]], account: core.UnrollAccount
+  ) -> None:
+    """Reports the time of the replay's writers by phase, and what becomes of unrolls."""
+    self._seconds['replay_writer'] = writer_seconds
     self._account = account
 
   def add_update(self, metrics: dict[str, float]) -> None:

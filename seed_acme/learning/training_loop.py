@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import pathlib
-import shutil
 import time
 from typing import Any
 
@@ -74,11 +73,12 @@ class TrainingLoop:
     self.timer = timing.PhaseTimer()
     self._status = status_lib.StatusWriter(config, run, inference, self.timer)
     self._has_trained = False  # in this start
-    self._replay_in_progress = run.replay_in_progress
 
-  def watch_replay(self, writer_timer: timing.PhaseTimer, account: core.UnrollAccount) -> None:
-    """Reports the replay writer's time, and what becomes of unrolls, in the status."""
-    self._status.watch_replay(writer_timer, account)
+  def watch_replay(
+    self, writer_seconds: Callable[[], dict[str, float]], account: core.UnrollAccount
+  ) -> None:
+    """Reports the time of the replay's writers, and what becomes of unrolls, in the status."""
+    self._status.watch_replay(writer_seconds, account)
 
   def watch_actors(self, records: Callable[[], list[dict[str, Any]]]) -> None:
     """Reports a record of every actor in the status."""
@@ -251,8 +251,6 @@ class TrainingLoop:
     try:
       return self._memory.checkpoint()
     except RuntimeError as error:
-      for left in self._replay_in_progress.glob('*'):  # it would keep the disk full
-        shutil.rmtree(left, ignore_errors=True)
       self._run.add_notice(
         f'the replay memory was not saved ({error}); the weights are. Make '
         'room on the disk, or set checkpoint.replay=False'

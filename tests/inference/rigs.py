@@ -28,7 +28,7 @@ class Sink:
   def has_room(self) -> bool:
     return True
 
-  def put(self, unrolls: types.Unroll) -> None:
+  def put(self, env_ids: np.ndarray, unrolls: types.Unroll) -> None:
     self.unrolls.append(unrolls)
 
   def num_unrolls(self) -> int:

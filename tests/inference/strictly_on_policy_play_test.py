@@ -149,7 +149,7 @@ def test_behind_a_batcher_and_a_thread(learning, strict_rig, make_group):
   actors = [threading.Thread(target=act, args=(make_group(ids),)) for ids in ([0, 1], [2, 3])]
   new_unrolls = threading.Semaphore(0)
   put = rig.sink.put
-  rig.sink.put = lambda unrolls: (put(unrolls), new_unrolls.release())
+  rig.sink.put = lambda *finished: (put(*finished), new_unrolls.release())
   thread.start()
   for actor in actors:
     actor.start()

@@ -95,7 +95,7 @@ class _Sink:
   def has_room(self) -> bool:
     return True
 
-  def put(self, unrolls: types.Unroll) -> None:
+  def put(self, env_ids: np.ndarray, unrolls: types.Unroll) -> None:
     for k in range(unrolls.policy_version.shape[0]):
       self.unrolls.append(tree.map_structure(lambda x: np.copy(x[k]), unrolls))  # noqa: B023
 

@@ -201,7 +201,7 @@ def test_the_writer_is_reported(tmp_path, clock):
   timer = timing.PhaseTimer()
   with timer.phase('insert'):
     pass
-  run.loop.watch_replay(timer, _Account('12 unrolls are lost'))
+  run.loop.watch_replay(timer.snapshot, _Account('12 unrolls are lost'))
   run.loop.log('running')
   assert 'insert' in run.status()['seconds']['replay_writer']
 
@@ -223,7 +223,7 @@ class _Account:
 def test_unrolls_are_counted_at_every_station_and_lost_ones_told_of_once(tmp_path, clock):
   run = loop_run.Run(tmp_path, clock)
   account = _Account('')
-  run.loop.watch_replay(timing.PhaseTimer(), account)
+  run.loop.watch_replay(timing.PhaseTimer().snapshot, account)
   run.loop.restore()
   for number in range(3):
     run.loop.train(float(number))

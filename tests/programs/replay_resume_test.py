@@ -63,7 +63,7 @@ def _play(program, total_steps):
 
 
 def _info(program):
-  info = reverb.Client(program.replay_address).server_info()[tables.UNROLLS]
+  info = reverb.Client(program.replay_addresses[0]).server_info()[tables.UNROLLS]
   limiter = info.rate_limiter_info
   return info.current_size, limiter.insert_stats.completed, limiter.sample_stats.completed
 

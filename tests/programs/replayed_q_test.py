@@ -48,12 +48,12 @@ def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
   program = single_process.SingleProcess(config, run)
   unrolls, put = [], program.writer.put
 
-  def put_and_keep(finished):
+  def put_and_keep(env_ids, finished):
     unrolls.extend(
       tree.map_structure(lambda x: np.copy(x[k]), finished)  # noqa: B023
       for k in range(len(finished.policy_version))
     )
-    put(finished)
+    put(env_ids, finished)
 
   program.writer.put = put_and_keep
   while len(unrolls) < 40:

@@ -121,9 +121,9 @@ def test_every_unroll_is_inserted_and_trained_once(tmp_path):
   put, trained = [], []
   real_put, real_train = program.writer.put, program.loop.train
 
-  def put_and_note(unrolls):
+  def put_and_note(env_ids, unrolls):
     put.extend(x.tobytes() for x in unrolls.inputs.observation)
-    real_put(unrolls)
+    real_put(env_ids, unrolls)
 
   def train_and_note(sample):
     observations = np.swapaxes(sample.unroll.inputs.observation.numpy(), 0, 1)
@@ -136,7 +136,7 @@ def test_every_unroll_is_inserted_and_trained_once(tmp_path):
   program.close()
   assert trained == put[: len(trained)]
   assert len(put) - len(trained) < config.agent.batch_size + config.replay.unrolls_per_item
-  assert program.writer.num_confirmed >= len(trained)
+  assert program.writer.each[0].num_confirmed >= len(trained)
 
 
 def test_rows_of_the_log_never_go_back(first):

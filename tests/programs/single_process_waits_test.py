@@ -84,14 +84,16 @@ def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(tmp_path):
   thief = threading.Thread(
     daemon=True,
     target=lambda: stolen.extend(
-      reverb.Client(program.replay_address).sample(tables.UNROLLS, 20, emit_timesteps=False)
+      reverb.Client(program.replay_addresses[0]).sample(tables.UNROLLS, 20, emit_timesteps=False)
     ),
   )
   thief.start()
   while program.counters.snapshot().updates < 10 or thief.is_alive():
     program.step()
   assert len(stolen) == 20  # more than the two batches by which the limiter lets samples run ahead
-  inserted, sampled = table_counts.read(reverb.Client(program.replay_address), timeout_s=60)[:2]
+  inserted, sampled = table_counts.read(reverb.Client(program.replay_addresses[0]), timeout_s=60)[
+    :2
+  ]
   surplus = inserted - config.agent.replay_min_size
   assert abs(sampled - surplus) <= 3 * config.agent.batch_size
   program.close()
@@ -109,5 +111,5 @@ def test_a_stopped_step_leaves_the_wait_for_room(tmp_path, monkeypatch):
   threading.Timer(3.0, stopped.set).start()
   while not stopped.is_set():
     program.step()
-  assert program.writer.num_confirmed <= config.replay.queue_size + 2
+  assert program.writer.each[0].num_confirmed <= config.replay.queue_size + 2
   program.close()

@@ -169,7 +169,7 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, fi
   _write(config, acting, replay, first_learner_wrote)
   with contextlib.ExitStack() as cleanup:
     node = learner_node.LearnerNodeProcess(
-      config, run, 'token', '127.0.0.1:0', replay.address, cleanup, has_actors_beside=True
+      config, run, 'token', '127.0.0.1:0', [replay.address], cleanup, has_actors_beside=True
     )
     taken, stop = queue.Queue(), threading.Event()
     node.loop.train = taken.put
@@ -187,7 +187,7 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, fi
 
 
 def _write(config, acting, replay, num_unrolls):
-  writer = build_replay.make_writer(config, acting, replay.address, None)
+  [writer] = build_replay.make_writers(config, acting, [replay.address], None, [None]).each
   writer.put(
     tree.map_structure(
       lambda x: np.repeat(x[None], num_unrolls, axis=0), acting.example_unroll(config)
@@ -201,10 +201,11 @@ def _write(config, acting, replay, num_unrolls):
 def test_a_memory_that_outlived_a_learner_is_kept(tmp_path):
   config = registry.load('catch_r2d2')
   acting = build.make_acting(config)
-  replay = build_replay.make_replay_server(config, run_directory.create(tmp_path), acting, port=0)
+  run = run_directory.create(tmp_path)
+  replay = build_replay.make_replay_server(config, run, acting, port=0)
   _write(config, acting, replay, 3)
-  build_replay.take_over(config, replay.address)
-  assert build_replay.make_memory(config, replay.address).counts()[0] == 3
+  build_replay.take_over(config, [replay.address])
+  assert build_replay.make_memories(config, run, [replay.address], 0).counts()[0] == 3
   replay.stop()
 
 

@@ -85,7 +85,7 @@ class _Sink:
   def has_room(self):
     return True
 
-  def put(self, unrolls):
+  def put(self, env_ids, unrolls):
     self.unrolls.append(unrolls)
 
 

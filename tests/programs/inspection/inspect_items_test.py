@@ -177,7 +177,7 @@ def test_a_run_in_one_process_can_be_inspected(inspect, tmp_path, one_json):
   files.write_json(run.config, {})
   program = single_process.SingleProcess(config, run)
   try:
-    while not program.writer.num_confirmed:
+    while not program.writer.each[0].num_confirmed:
       program.step()
     record = one_json(inspect(run_dir=str(run.path), json=True))
     assert record['tables'][tables_lib.MIRROR]['size'] >= 1

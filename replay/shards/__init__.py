@@ -1,0 +1,1 @@
+"""Several Reverb servers behind one learner host, which sees them as one."""

@@ -1,0 +1,90 @@
+"""The learner's hold on the replay memories of all shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import pathlib
+import shutil
+import time
+
+import numpy as np
+
+from seed_acme.replay import memory as memory_lib
+
+_WHOLE = 'all_shards'  # the folder of all parts, until it becomes a part of the checkpoint
+
+
+def part(shard: int) -> str:
+  """Where, within the saved replay memory of a learner host, that of one of several shards lies."""
+  return f'shard_{shard}'
+
+
+def in_progress_of(folder: pathlib.Path, shard: int, num_shards: int) -> pathlib.Path:
+  """Where the server of a shard saves. folder: that of its learner host."""
+  return folder if num_shards == 1 else folder / part(shard)
+
+
+class Memories:
+  """The memories of all shards as one `core.ReplayMemory`.
+
+  A batch has equal parts of all shards, in their order, and so have its keys and priorities.
+  """
+
+  def __init__(self, memories: Sequence[memory_lib.ReplayMemory], in_progress: pathlib.Path):
+    """in_progress: where the servers save, see `in_progress_of`."""
+    self.each = tuple(memories)
+    self._in_progress = in_progress
+
+  def start(self, on_failure: Callable[[BaseException], None]) -> None:
+    """As of `ReplayMemory`; may be called from several threads."""
+    for memory in self.each:
+      memory.start(on_failure)
+
+  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    """See `core.ReplayMemory`."""
+    number = len(self.each)
+    for memory, own, theirs in zip(self.each, np.split(keys, number), np.split(priorities, number)):
+      memory.update_priorities(own, theirs)
+
+  @property
+  def greatest_priority(self) -> float:
+    """Of those written back by this process."""
+    return max(memory.greatest_priority for memory in self.each)
+
+  def counts(self) -> tuple[int, int]:
+    """See `core.ReplayMemory`."""
+    inserted, sampled = zip(*(memory.counts() for memory in self.each))
+    return sum(inserted), sum(sampled)
+
+  def wait_until_sent(self, timeout_s: float) -> bool:
+    """As of `ReplayMemory`."""
+    give_up = time.monotonic() + timeout_s
+    return all(memory.wait_until_sent(max(0.0, give_up - time.monotonic())) for memory in self.each)
+
+  def checkpoint(self) -> pathlib.Path:
+    """See `core.ReplayMemory`. Where a shard cannot save, nothing of any is left on the disk."""
+    try:
+      parts = [memory.checkpoint() for memory in self.each]
+    except RuntimeError:
+      self._clear()
+      raise
+    if len(parts) == 1:
+      return parts[0]
+    whole = self._in_progress / _WHOLE
+    shutil.rmtree(whole, ignore_errors=True)
+    whole.mkdir()
+    for shard, folder in enumerate(parts):
+      folder.rename(whole / part(shard))
+    return whole
+
+  def _clear(self) -> None:
+    """What is half written would keep a full disk full."""
+    number = len(self.each)
+    for shard in range(number):
+      for left in in_progress_of(self._in_progress, shard, number).glob('*'):
+        shutil.rmtree(left, ignore_errors=True)
+
+  def stop(self) -> None:
+    """As of `ReplayMemory`."""
+    for memory in self.each:
+      memory.stop()

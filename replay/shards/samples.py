@@ -1,0 +1,56 @@
+"""The learner's samples, put together from equal parts of all shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import time
+
+import tensorflow as tf
+import tree
+
+from seed_acme import types
+from seed_acme.replay import dataset as dataset_lib
+from seed_acme.utils import batch_axes
+
+
+class Samples:
+  """The prefetchers of all shards as one. Each fetches on a thread of its own."""
+
+  def __init__(self, prefetchers: Sequence[dataset_lib.Prefetcher]):
+    self._prefetchers = tuple(prefetchers)
+    self._parts: list[types.Sample | None] = [None] * len(self._prefetchers)
+
+  def start(self) -> None:
+    """As of `Prefetcher`."""
+    for prefetcher in self._prefetchers:
+      prefetcher.start()
+
+  def next(self, timeout_s: float) -> types.Sample | None:
+    """The next sample, or None after `timeout_s`; what has come of it is kept for a later call."""
+    give_up = time.monotonic() + timeout_s
+    for shard, prefetcher in enumerate(self._prefetchers):
+      if self._parts[shard] is None:
+        self._parts[shard] = prefetcher.next(max(0.0, give_up - time.monotonic()))
+    parts = [part for part in self._parts if part is not None]
+    if len(parts) < len(self._parts):
+      return None
+    self._parts = [None] * len(self._prefetchers)
+    return join(parts)
+
+  def stop(self) -> None:
+    """As of `Prefetcher`."""
+    for prefetcher in self._prefetchers:
+      prefetcher.stop()
+
+
+def join(parts: Sequence[types.Sample]) -> types.Sample:
+  """One sample of the parts that K shards drew, in their order.
+
+  An unroll i of shard k is drawn with P(i) = P_k(i) / K: each shard gives one K-th of the batch.
+  """
+  if len(parts) == 1:
+    return parts[0]
+  joined = tree.map_structure(
+    lambda axis, *leaves: tf.concat(leaves, axis), batch_axes.of_sample(parts[0]), *parts
+  )
+  return joined._replace(probabilities=joined.probabilities / len(parts))
