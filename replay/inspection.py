@@ -45,6 +45,7 @@ class Table:
   is_fifo: items leave in the order they came, and by no other way.
   holds_tickets: the items themselves are in the learner's process (`local_items`), and have the
     leaves that the mirror's have.
+  shards: the tables of several servers that this one stands for; () for a table of one server.
   """
 
   name: str
@@ -59,6 +60,7 @@ class Table:
   samples_waited_s: float
   is_fifo: bool
   holds_tickets: bool
+  shards: tuple[Table, ...] = ()
 
   @property
   def is_harmless_to_sample(self) -> bool:

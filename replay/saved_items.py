@@ -83,12 +83,24 @@ def newest_folder(checkpoints: pathlib.Path) -> pathlib.Path:
 
 
 def read(folder: pathlib.Path) -> SavedItems:
-  """Of a folder that Reverb wrote, within a checkpoint. OSError or ValueError if it is damaged."""
-  path = folder / _ITEMS
+  """Of a folder that Reverb wrote, within a checkpoint, or of the folders in it of several learner
+  hosts and shards. OSError or ValueError if it is damaged."""
+  paths = sorted(folder.rglob(_ITEMS)) or [folder / _ITEMS]
+  found: dict[str, list[_Item]] = {}
+  for path in paths:
+    _read_into(found, path)
+  return SavedItems(
+    int(folder.parent.name.partition('.')[0]),
+    max(path.stat().st_mtime for path in paths),
+    {table: _columns(items) for table, items in found.items()},
+  )
+
+
+def _read_into(found: dict[str, list[_Item]], path: pathlib.Path) -> None:
+  """The items of one server, by table."""
   time_s = path.stat().st_mtime
   if not path.stat().st_size:
     raise ValueError(f'{path} is damaged (it is empty)')
-  found: dict[str, list[_Item]] = {}
   records = tf.data.TFRecordDataset(str(path), compression_type='ZLIB')
   try:
     for record in records.as_numpy_iterator():
@@ -96,11 +108,6 @@ def read(folder: pathlib.Path) -> SavedItems:
       found.setdefault(item.table, []).append(_item(item, time_s))
   except (tf.errors.OpError, message.DecodeError) as error:
     raise ValueError(f'{path} is damaged ({type(error).__name__}: {error})') from error
-  return SavedItems(
-    int(folder.parent.name.partition('.')[0]),
-    time_s,
-    {table: _columns(items) for table, items in found.items()},
-  )
 
 
 def _item(item: schema_pb2.PrioritizedItem, time_s: float) -> _Item:

@@ -198,6 +198,7 @@ _OF_NO_MODULE = {
     'r2d2_evaluate',
     'replay_killed',
     'replay_resume',
+    'replay_shards',
     'replayed_q',
     'simultaneous_runs',
     'stop',

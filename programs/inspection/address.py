@@ -45,8 +45,23 @@ def parse(text: str) -> tuple[str, int]:
   return match['v6'] or match['name'], int(match['port'])
 
 
-def of_run(path: str) -> str:
-  """The address of a live run's replay server; `UserError` if the run is over."""
+def find(server: str, run_dir: str) -> tuple[str, ...]:
+  """What the user names, `--server` or `--run_dir`; raises `UserError`."""
+  return parse_all(server) if server else of_run(run_dir)
+
+
+def parse_all(text: str) -> tuple[str, ...]:
+  """Of one server, or of the shards of a replay with commas between; raises `UserError`."""
+  addresses = tuple(text.split(','))
+  for address in addresses:
+    parse(address)
+  if len(set(addresses)) < len(addresses):
+    raise types.UserError(f'{text!r} names a server twice: name each shard once')
+  return addresses
+
+
+def of_run(path: str) -> tuple[str, ...]:
+  """The addresses of a live run's replay servers, its shards; `UserError` if the run is over."""
   run = opening.open_run(path)
   where = f'the run {path}'
   if not run.addresses.is_file():
@@ -56,10 +71,11 @@ def of_run(path: str) -> str:
     )
   _check_lives(run, where)
   found = files.read_json(run.addresses)
-  address = found.get('replay') if isinstance(found, dict) else None
-  if not isinstance(address, str):
+  replay = found.get('replay') if isinstance(found, dict) else None
+  addresses = replay if isinstance(replay, list) else [replay]
+  if not addresses or not all(isinstance(address, str) for address in addresses):
     raise types.UserError(f'{run.addresses} names no replay server: give --server=HOST:PORT')
-  return address
+  return tuple(addresses)
 
 
 def _check_lives(run: run_directory.RunDirectory, where: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import contextlib
 import dataclasses
 import json
@@ -28,6 +28,7 @@ from seed_acme.storage import opening
 
 if TYPE_CHECKING:  # takes seconds; wrong arguments are answered before
   from seed_acme.replay import inspection
+  from seed_acme.replay.shards import inspection as shards_inspection
 
 _WATCH_S = 2.0  # refresh of a bare `--watch`
 _DEADLINE_S = 4.0  # for the first figures; who has none is told within 5 s, Python's start included
@@ -41,7 +42,8 @@ _CLEAR = '\x1b[H\x1b[2J'
 class InspectArguments:
   """Look into a Reverb replay server, of a run or any other. Needs --server or --run_dir.
 
-  server: HOST:PORT, or [IPv6]:PORT. run_dir: folder of a live run, instead.
+  server: HOST:PORT, or [IPv6]:PORT; of shards with commas between. run_dir: folder of a live run,
+    instead.
   table: only this one. interval: seconds over which calls per second are measured.
   watch: seconds between refreshes until Ctrl-C (`--watch` alone: 2); 0 looks once.
   sample: number of items to draw and describe. save: folder for them (.npz) and their pictures.
@@ -73,18 +75,19 @@ def inspect(arguments: InspectArguments) -> int:
   """Returns the exit code; raises `UserError`."""
   _check(arguments)
   deadline_s = time.monotonic() + _DEADLINE_S
-  address = arguments.server or inspect_address.of_run(arguments.run_dir)
-  inspect_address.check_answers(address, _PROBE_TIMEOUT_S)
+  addresses = inspect_address.find(arguments.server, arguments.run_dir)
+  for one in addresses:
+    inspect_address.check_answers(one, _PROBE_TIMEOUT_S)
   processes.set_tensorflow_defaults()
   os.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # TensorFlow would take the GPU's memory
   with _without_native_noise():
-    from seed_acme.replay import inspection
+    from seed_acme.replay.shards import inspection
 
-    server = inspection.Server(address, _ANSWER_TIMEOUT_S)
+    server = inspection.Servers(addresses, _ANSWER_TIMEOUT_S)
     first = server.snapshot(_first_timeout_s(deadline_s - time.monotonic()))
     names = _select(first, arguments.table)
     if arguments.sample:
-      _show_items(address, _table_to_sample(first, names, arguments), arguments)
+      _show_items(addresses, _table_to_sample(first, names, arguments), arguments)
       return 0
     view = _View(
       server,
@@ -96,7 +99,8 @@ def inspect(arguments: InspectArguments) -> int:
       view.show(first, server.snapshot())
       return 0
     _watch(view, first)
-  print(f'error: the server at {address} is gone: it no longer answers', file=sys.stderr)
+  text = f'error: the server at {", ".join(addresses)} is gone: it no longer answers'
+  print(text, file=sys.stderr)
   return processes.FAILURE_EXIT
 
 
@@ -121,8 +125,6 @@ def _check(arguments: InspectArguments) -> None:
       'inspect needs one of --server=HOST:PORT and --run_dir=DIR: '
       'seed-acme inspect --run_dir=runs/latest'
     )
-  if arguments.server:
-    inspect_address.parse(arguments.server)
   _check_numbers(arguments)
   if arguments.sample and arguments.watch:
     raise types.UserError('--sample and --watch do not go together: leave one of them out')
@@ -145,7 +147,7 @@ def _select(snapshot: inspection.Snapshot, table: str) -> list[str]:
 class _View:
   """A server's tables, with what a run's checkpoints know of their items."""
 
-  server: inspection.Server
+  server: shards_inspection.Servers
   saved: saved_lib.Saved
   arguments: InspectArguments
 
@@ -158,7 +160,7 @@ class _View:
     """terminal: size of the one that is redrawn; what does not fit would spoil the picture."""
     from seed_acme.replay import inspection
 
-    address, saved = self.server.address, self.saved.look()
+    address, saved = ', '.join(self.server.addresses), self.saved.look()
     rows = [
       (after.tables[name], inspection.rates(before, after, name))
       for name in _select(after, self.arguments.table)
@@ -228,10 +230,13 @@ def _refresh(view: _View, before: inspection.Snapshot, interrupted: threading.Ev
     before = after
 
 
-def _show_items(address: str, table: inspection.Table, arguments: InspectArguments) -> None:
+def _show_items(
+  addresses: Sequence[str], table: inspection.Table, arguments: InspectArguments
+) -> None:
   from seed_acme.replay import inspection_sample
+  from seed_acme.replay.shards import inspection as shards_inspection
 
-  items = inspection_sample.draw(address, table, arguments.sample, _SAMPLE_TIMEOUT_S)
+  items = shards_inspection.draw(addresses, table, arguments.sample, _SAMPLE_TIMEOUT_S)
   try:
     files = inspection_sample.save(items, pathlib.Path(arguments.save)) if arguments.save else []
     sheets = inspect_items.write_sheets(

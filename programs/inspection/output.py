@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -12,44 +13,76 @@ if TYPE_CHECKING:  # takes seconds, and this module needs none of its code
 
 INDENT = 12 * ' '  # of what stands beside the labels
 UNKNOWN = 'Unknown: priority, age and samples of single items ({reason}); --sample=N draws some.'
+_NEITHER = 'neither'
+_OF_ALL_SHARDS = (
+  'inserts_per_s',
+  'inserts_waiting',
+  'samples_per_s',
+  'samples_waiting',
+  'interval_s',
+  'signature',
+)
 _TICKETS = ", in the learner's process; the table has their tickets, and the mirror some of them"
 
 
 def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
   """One table as a block of text."""
-  limiter = table.limiter
-  until_insert = _distance_words(limiter.until_inserts_block(), 'insert', 'no sample')
-  until_sample = _distance_words(limiter.until_samples_block(), 'sample', 'no insert')
+  limiter, of_each = table.limiter, ''
+  if table.shards:
+    limiter, of_each = table.shards[0].limiter, '; so each shard'
   lines = [
-    f'{table.name}: {_size_words(limiter)}',
+    f'{table.name}: {_size_words(table.limiter)}',
     _line(
       'selectors',
       f'sampler {table.sampler}, remover {table.remover}; ' + _use_words(limiter.max_times_sampled),
     ),
-    _line('limiter', limiter_words(limiter)),
-    _line('blocked', blocked_words(limiter, rates)),
-    _line('inserts', f'{limiter.inserts:,} so far, {_rate(rates.inserts_per_s)}; {until_insert}'),
-    _line('samples', f'{limiter.samples:,} so far, {_rate(rates.samples_per_s)}; {until_sample}'),
+    _line('limiter', limiter_words(limiter) + of_each),
+    _line('blocked', blocked_words(table, rates)),
+    *_count_lines(table, rates),
   ]
-  if limiter.inserts:
-    lines.append(
-      _line(
-        'use',
-        f'{limiter.samples / limiter.inserts:.3g} samples per insert; '
-        f'{table.num_unique_samples:,} of {limiter.inserts:,} inserted items '
-        f'({table.num_unique_samples / limiter.inserts:.0%}) were sampled',
-      )
-    )
+  if not table.shards:
+    lines.append(_line('age', _age_words(table, rates)))
   episodes = (
     f'{table.num_episodes:,} with items here; '
     f'{table.num_deleted_episodes:,} times the last item of one left'
   )
-  return [
-    *lines,
-    _line('age', _age_words(table, rates)),
-    _line('episodes', episodes),
-    *_leaf_lines(table),
-  ]
+  return [*lines, _line('episodes', episodes), *_leaf_lines(table)]
+
+
+def _count_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
+  """Inserts, samples and shards."""
+  inserts, samples = table.limiter.inserts, table.limiter.samples
+  insert_words = f'{inserts:,} so far, {_rate(rates.inserts_per_s)}'
+  sample_words = f'{samples:,} so far, {_rate(rates.samples_per_s)}'
+  if not table.shards:
+    until_insert, until_sample = _distances(table.limiter)
+    insert_words, sample_words = (
+      f'{insert_words}; {until_insert}',
+      f'{sample_words}; {until_sample}',
+    )
+  lines = [_line('inserts', insert_words), _line('samples', sample_words)]
+  for i, shard in enumerate(table.shards):
+    until_insert, until_sample = _distances(shard.limiter)
+    words = f'{_size_words(shard.limiter)}; inserts: {until_insert}; samples: {until_sample}'
+    lines.append(_line(f'shard {i}', words))
+  if inserts:
+    lines.append(
+      _line(
+        'use',
+        f'{samples / inserts:.3g} samples per insert; '
+        f'{table.num_unique_samples:,} of {inserts:,} inserted items '
+        f'({table.num_unique_samples / inserts:.0%}) were sampled',
+      )
+    )
+  return lines
+
+
+def _distances(limiter: rate_limit.Limiter) -> tuple[str, str]:
+  """Until inserts block, and until samples do."""
+  return (
+    _distance_words(limiter.until_inserts_block(), 'insert', 'no sample'),
+    _distance_words(limiter.until_samples_block(), 'sample', 'no insert'),
+  )
 
 
 def _leaf_lines(table: inspection.Table) -> list[str]:
@@ -109,11 +142,26 @@ def blocked(limiter: rate_limit.Limiter) -> str:
   return 'inserts' if inserts else 'samples' if samples else 'neither'
 
 
-def blocked_words(limiter: rate_limit.Limiter, rates: inspection.Rates) -> str:
+def blocked_words(table: inspection.Table, rates: inspection.Rates) -> str:
+  """Which calls would wait now, in which shard, and how long they did."""
+  words = _blocked_now(table.limiter)
+  if table.shards:
+    each = [_blocked_now(shard.limiter) for shard in table.shards]
+    named = [f'shard {i}: {text}' for i, text in enumerate(each) if text != _NEITHER]
+    words = ', '.join(named) or _NEITHER
+  if rates.inserts_waiting is None or rates.samples_waiting is None:
+    return words
+  return (
+    f'{words}; in the last {rates.interval_s:.1f} s inserts were kept waiting '
+    f'{rates.inserts_waiting:.0%} of the time, samples {rates.samples_waiting:.0%}'
+  )
+
+
+def _blocked_now(limiter: rate_limit.Limiter) -> str:
   words = {
     'inserts': 'inserts blocked',
     'samples': 'samples blocked',
-    'neither': 'neither',
+    'neither': _NEITHER,
     'both': 'inserts and samples blocked: nothing can go on',
   }[blocked(limiter)]
   if limiter.min_size_to_sample > limiter.max_size:
@@ -121,12 +169,7 @@ def blocked_words(limiter: rate_limit.Limiter, rates: inspection.Rates) -> str:
       f' for ever (the table holds at most {limiter.max_size:,} items, '
       f'samples need {limiter.min_size_to_sample:,})'
     )
-  if rates.inserts_waiting is None or rates.samples_waiting is None:
-    return words
-  return (
-    f'{words}; in the last {rates.interval_s:.1f} s inserts were kept waiting '
-    f'{rates.inserts_waiting:.0%} of the time, samples {rates.samples_waiting:.0%}'
-  )
+  return words
 
 
 def _distance_words(distance: rate_limit.Distance, call: str, other: str) -> str:
@@ -162,6 +205,19 @@ def table_record(table: inspection.Table, rates: inspection.Rates) -> dict[str, 
   """The same for JSON; None = without end, or not known."""
   limiter = table.limiter
   inserts, samples = limiter.until_inserts_block(), limiter.until_samples_block()
+  if table.shards:
+    return {
+      **table_record(dataclasses.replace(table, shards=()), rates),
+      'blocked': None,
+      'inserts_until_block': None,
+      'samples_until_block': None,
+      'samples_until_block_at_most': None,
+      'oldest_item_inserts_ago': None,
+      'shards': [
+        {k: v for k, v in table_record(shard, rates).items() if k not in _OF_ALL_SHARDS}
+        for shard in table.shards
+      ],
+    }
   return {
     'size': limiter.size,
     'capacity': limiter.max_size,

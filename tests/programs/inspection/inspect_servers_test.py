@@ -101,7 +101,7 @@ def test_a_run_that_has_ended_is_not_looked_for(run_folder):
   with pytest.raises(types.UserError, match='no addresses.json'):
     inspect_address.of_run(str(run_folder.path))
   files.write_json(run_folder.addresses, {'replay': 'localhost:7'})
-  assert inspect_address.of_run(str(run_folder.path)) == 'localhost:7'
+  assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7',)
   written_s = run_folder.addresses.stat().st_mtime
   for record in (run_folder.summary, run_folder.failure):
     files.write_json(record, {})
@@ -109,10 +109,12 @@ def test_a_run_that_has_ended_is_not_looked_for(run_folder):
     with pytest.raises(types.UserError, match=f'has ended .{record.name}'):
       inspect_address.of_run(str(run_folder.path))
     os.utime(record, (written_s - 1, written_s - 1))  # of the run before it was resumed
-    assert inspect_address.of_run(str(run_folder.path)) == 'localhost:7'
+    assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7',)
 
 
-@pytest.mark.parametrize('content', [{}, {'replay': 7}, []])
+@pytest.mark.parametrize(
+  'content', [{}, {'replay': 7}, [], {'replay': []}, {'replay': ['localhost:7', 8]}]
+)
 def test_addresses_without_a_replay(run_folder, content):
   files.write_json(run_folder.addresses, content)
   with pytest.raises(types.UserError, match='names no replay'):

@@ -1,0 +1,119 @@
+"""Whole runs with several replay shards: learnt from evenly, looked at, stopped and resumed."""
+
+import dataclasses
+import signal
+
+import numpy as np
+import pytest
+import reverb
+
+from seed_acme.configs import registry
+from seed_acme.programs import single_process
+from seed_acme.replay import saved_items
+from seed_acme.replay import table_counts
+from seed_acme.replay import tables
+from seed_acme.storage import run_directory
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def _config(name, **fields):
+  config = registry.load(name)
+  return dataclasses.replace(
+    config,
+    replay=dataclasses.replace(config.replay, num_shards=2),
+    num_actors=4,
+    environments_per_actor=4,
+    **fields,
+  )
+
+
+@pytest.mark.parametrize('strictly', [False, True])
+def test_every_unroll_is_trained_once_and_half_of_each_batch_is_of_each_shard(tmp_path, strictly):
+  config = _config('catch_vtrace', total_steps=10**6)
+  inference = dataclasses.replace(config.inference, strictly_on_policy=strictly)
+  program = single_process.SingleProcess(
+    dataclasses.replace(config, inference=inference), run_directory.create(tmp_path)
+  )
+  put, batches = [], []
+  real_put, real_train = program.writer.put, program.loop.train
+
+  def put_and_note(env_ids, unrolls):
+    rows = (x.tobytes() for x in unrolls.inputs.observation)
+    put.extend(zip(env_ids.tolist(), rows))
+    real_put(env_ids, unrolls)
+
+  def train_and_note(sample):
+    observations = np.swapaxes(sample.unroll.inputs.observation.numpy(), 0, 1)
+    batches.append([np.ascontiguousarray(x).tobytes() for x in observations])
+    real_train(sample)
+
+  program.writer.put, program.loop.train = put_and_note, train_and_note
+  while len(batches) < 10:
+    program.step()
+  program.close()
+  half = config.agent.batch_size // 2
+  for shard in range(2):
+    expected = [rows for env_id, rows in put if env_id // 4 % 2 == shard]
+    trained = [rows for batch in batches for rows in batch[shard * half :][:half]]
+    assert trained == expected[: len(trained)]
+
+
+def test_a_memory_keeps_its_ratio_in_every_shard(tmp_path):
+  config = _config('catch_r2d2', total_steps=10**6)
+  program = single_process.SingleProcess(config, run_directory.create(tmp_path))
+  spec = config.agent.replay_spec()
+  while program.counters.snapshot().updates < 20:
+    program.step()
+  inserted, sampled, _ = zip(
+    *(table_counts.read(reverb.Client(address), 60) for address in program.replay_addresses)
+  )
+  program.close()
+  assert inserted[0] == inserted[1]
+  # Reverb holds one draw more under way.
+  assert all(0 <= drawn - 20 * config.agent.batch_size // 2 <= 1 for drawn in sampled)
+  assert abs(sampled[0] - spec.ratio * (inserted[0] - spec.min_size / 2)) <= config.agent.batch_size
+
+
+@pytest.mark.processes
+def test_learner_hosts_can_have_shards(runs):
+  run = runs.train(
+    '--config.num_learner_hosts=2',
+    '--config.replay.num_shards=2',
+    '--config.num_actors=4',
+    '--config.environments_per_actor=4',
+    '--config.total_steps=3000',
+  )
+  run.expect_finished(3000)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize('separate', [False, True])
+def test_a_memory_is_shown_as_one_and_saved_and_restored(runs, one_json, separate):
+  folder = runs.folder()
+  command = (
+    '--config=catch_r2d2',
+    '--config.replay.unrolls_per_item=1',
+    '--config.num_actors=2',
+    '--config.replay.num_shards=2',
+    f'--config.replay.separate_process={separate}',
+    runs.endless,
+  )
+  run = runs.train(*command, folder=folder)
+  run.wait_for_updates(5)
+  looked = runs.start('inspect', '--run_dir=run', '--json', folder=folder)
+  assert looked.wait() == 0, looked.stderr
+  table = one_json(looked.stdout)['tables']['unrolls']
+  sizes = [shard['size'] for shard in table['shards']]
+  assert min(sizes) > 0 and sum(sizes) == table['size']
+  run.process.send_signal(signal.SIGINT)
+  assert run.wait() == 130
+  saved = saved_items.newest(run.run_dir.checkpoints).tables[tables.UNROLLS]
+  assert len(saved.keys) >= table['size']
+  resumed = runs.train(*command, folder=folder)
+  resumed.wait_for_updates(5, since=int(run.summary()['updates']))
+  resumed.process.send_signal(signal.SIGINT)
+  assert resumed.wait() == 130
+  assert not resumed.run_dir.notices.exists()  # which would say that it starts empty
+  again = saved_items.newest(run.run_dir.checkpoints).tables[tables.UNROLLS]
+  assert len(again.keys) > len(saved.keys)
