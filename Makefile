@@ -46,7 +46,7 @@ coverage: $(STAMP)
 		--cov --cov-report=term $(ARGS)
 
 test-scale: $(STAMP)
-	$(VENV)/bin/python -m pytest -m scale --timeout=1800 -o faulthandler_timeout=2000 $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile --max-worker-restart=1 -m scale --timeout=1800 -o faulthandler_timeout=2000 $(ARGS)
 
 test-learning: $(STAMP)
 	$(VENV)/bin/python -m pytest -m learning --timeout=3600 -o faulthandler_timeout=0 $(ARGS)
