@@ -142,8 +142,7 @@ class AgentConfig:
 class ReplayConfig:
   """The Reverb side.
 
-  queue_size: unrolls that a FIFO table holds before it blocks the actors; the size of a replay
-    memory is the agent's own setting.
+  queue_size: unrolls that a FIFO table holds before it blocks the actors; unused by a memory.
   unrolls_per_item: unrolls stored as one Reverb item, which costs less for small observations;
     divides the batch size. A replay memory needs 1.
   writer_backlog: finished unrolls waiting for a writer before actors wait; 0 = one batch.

@@ -6,7 +6,6 @@ import math
 
 from seed_acme import config as config_lib
 from seed_acme import learner_hosts
-from seed_acme import replay_shards
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.checks import device_names
@@ -50,7 +49,7 @@ def validate(config: config_lib.ExperimentConfig) -> None:
     )
   _check_network(config)
   learner_hosts.check(config)
-  replay_shards.check(config)
+  learner_hosts.check_shards(config)
   _check_devices(config)
   batch_size = sizes.inference_batch_size(config)
   if batch_size > sizes.num_environments(config):

@@ -15,7 +15,7 @@ import yaml
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import replay_shards
+from seed_acme import learner_hosts
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.programs.cluster import manifest_deployment
@@ -103,7 +103,7 @@ def manifest(arguments: ManifestArguments) -> int:
   """Checks, writes, and says what comes next; returns the exit code."""
   config = arguments.config
   config_validation.validate(config)
-  replay_shards.check_beside(config)
+  learner_hosts.check_shards_beside(config)
   if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: '

@@ -15,7 +15,7 @@ import tyro
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import replay_shards
+from seed_acme import learner_hosts
 from seed_acme import types
 from seed_acme.checks import numbers
 from seed_acme.envs import experiment_environments as environments
@@ -61,7 +61,7 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
   learner = _learner_index(arguments, cluster)
   config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role, learner)
   config_validation.validate(config)
-  replay_shards.check_beside(config)
+  learner_hosts.check_shards_beside(config)
   environments.check(config)
   if cluster.has_open_token:
     _show(f'Warning: everybody on this host can read the token of {cluster.path}: chmod 600')

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import replay_shards
+from seed_acme import learner_hosts
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.checks import extras
@@ -67,7 +67,7 @@ def train(request: Request) -> int:
   cloud_lib.check_replay(request.cloud, request.config)
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
-  replay_shards.check_beside(config)
+  learner_hosts.check_shards_beside(config)
   environments.check(config)
   url = _run_url(request)
   if request.cloud.code:

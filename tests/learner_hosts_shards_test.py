@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seed_acme import config_validation
-from seed_acme import replay_shards
+from seed_acme import learner_hosts
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.configs import registry
@@ -56,10 +56,10 @@ def test_what_can_work_is_not():
 
 
 def test_nodes_of_their_own_are_on_this_machine():
-  replay_shards.check_beside(_config())
-  replay_shards.check_beside(_config(replay={'num_shards': 1, 'separate_process': True}))
+  learner_hosts.check_shards_beside(_config())
+  learner_hosts.check_shards_beside(_config(replay={'num_shards': 1, 'separate_process': True}))
   with pytest.raises(types.UserError, match=r'replay.num_shards \(2\) with replay.separate_proc'):
-    replay_shards.check_beside(_config(replay={'separate_process': True}))
+    learner_hosts.check_shards_beside(_config(replay={'separate_process': True}))
 
 
 def test_actors_are_dealt_out_over_shards():
