@@ -1,5 +1,6 @@
 import dataclasses
 
+import numpy as np
 import pytest
 
 from seed_acme import config_validation
@@ -20,6 +21,12 @@ def _config(name='catch_vtrace', replay=None, agent=None, inference=None, learne
     learner=replace(config.learner, **{'xla': False, **(learner or {})}),
     **{'num_learner_hosts': 2, 'num_actors': 2, **fields},
   )
+
+
+def _sharded(name='catch_vtrace', replay=None, **fields):
+  """Two shards of one host."""
+  replay = {'num_shards': 2, **(replay or {})}
+  return _config(name, replay, **{'num_learner_hosts': 1, 'num_actors': 4, **fields})
 
 
 @pytest.mark.parametrize(
@@ -52,6 +59,24 @@ def _config(name='catch_vtrace', replay=None, agent=None, inference=None, learne
       _config(learner={'inference_devices': 'cpu:0,cpu:1'}),
       r'more than the actors of a learner host \(1\)',
     ),
+    (_sharded(replay={'num_shards': 0}), r'replay.num_shards \(0\) must be >= 1'),
+    (
+      _sharded(num_actors=3),
+      r'num_actors \(3\) is not a multiple of replay.num_shards \(2\), which have equal shares',
+    ),
+    (
+      _sharded(agent={'batch_size': 15}, replay={'unrolls_per_item': 1}),
+      r'agent.batch_size \(15\) is not a multiple of replay.num_shards \(2\)',
+    ),
+    (_sharded(replay={'queue_size': 33}), r'replay.queue_size \(33\) is not a multiple'),
+    (
+      _sharded('catch_r2d2', agent={'replay_min_size': 101}),
+      r'agent.replay_min_size \(101\) is not a multiple',
+    ),
+    (
+      _sharded(num_learner_hosts=2, replay={'num_shards': 4}),
+      r'num_actors \(4\) is not a multiple of replay.num_shards \(4\) x num_learner_hosts \(2\)',
+    ),
   ],
 )
 def test_what_cannot_work_is_refused(config, message):
@@ -63,6 +88,10 @@ def test_what_can_work_is_not():
   config_validation.validate(_config())
   config_validation.validate(_config('catch_r2d2'))
   config_validation.validate(_config(num_learner_hosts=1, num_actors=1))
+  config_validation.validate(_sharded())
+  config_validation.validate(_sharded('catch_r2d2'))
+  config_validation.validate(_sharded(num_learner_hosts=2))
+  config_validation.validate(_sharded(num_actors=3, replay={'num_shards': 1}))
 
 
 def test_only_processes_can_be_hosts():
@@ -95,3 +124,36 @@ def test_a_host_draws_and_keeps_its_share():
   items = sizes.share(dataclasses.replace(queue, agent=small, replay=replay)).replay
   assert items.unrolls_per_item == 2  # 6 unrolls are no whole items of 4
   assert sizes.share(dataclasses.replace(queue, num_learner_hosts=1)).replay.queue_size == 64
+
+
+def test_nodes_of_their_own_are_on_this_machine():
+  learner_hosts.check_shards_beside(_sharded())
+  learner_hosts.check_shards_beside(_sharded(replay={'num_shards': 1, 'separate_process': True}))
+  with pytest.raises(types.UserError, match=r'replay.num_shards \(2\) with replay.separate_proc'):
+    learner_hosts.check_shards_beside(_sharded(replay={'separate_process': True}))
+
+
+def test_actors_are_dealt_out_over_shards():
+  config = _sharded(num_actors=4, environments_per_actor=2)
+  assert sizes.replay_shard(config, np.arange(8)).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+  hosts = dataclasses.replace(config, num_learner_hosts=2)  # actors 0 and 2 are those of host 0
+  assert sizes.replay_shard(hosts, np.arange(8)).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def test_a_shard_draws_and_keeps_its_part():
+  config = _sharded(agent={'batch_size': 8}, replay={'queue_size': 32, 'unrolls_per_item': 8})
+  part = sizes.shard(config)
+  assert part.agent.batch_size == part.replay.unrolls_per_item == 4
+  assert part.replay.queue_size == 16
+  part = sizes.shard(dataclasses.replace(config, num_learner_hosts=2))
+  assert (part.agent.batch_size, part.replay.queue_size) == (2, 8)
+  memory = _sharded('catch_r2d2')
+  part = sizes.shard(memory).agent.replay_spec()
+  whole = memory.agent.replay_spec()
+  assert (part.capacity, part.min_size) == (whole.capacity // 2, whole.min_size // 2)
+  assert part.ratio == whole.ratio
+
+
+def test_shards_have_ports_in_a_row_or_any_free_ones():
+  assert sizes.replay_port(_sharded(replay={'port': 0}), 1) == 0
+  assert [sizes.replay_port(_sharded(replay={'port': 7000}), i) for i in range(2)] == [7000, 7001]

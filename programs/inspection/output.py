@@ -56,10 +56,8 @@ def _count_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
   sample_words = f'{samples:,} so far, {_rate(rates.samples_per_s)}'
   if not table.shards:
     until_insert, until_sample = _distances(table.limiter)
-    insert_words, sample_words = (
-      f'{insert_words}; {until_insert}',
-      f'{sample_words}; {until_sample}',
-    )
+    insert_words += f'; {until_insert}'
+    sample_words += f'; {until_sample}'
   lines = [_line('inserts', insert_words), _line('samples', sample_words)]
   for i, shard in enumerate(table.shards):
     until_insert, until_sample = _distances(shard.limiter)

@@ -9,6 +9,8 @@ from seed_acme import types
 from seed_acme.replay import inspection
 from seed_acme.replay import inspection_sample
 
+_ADDED_UP = ('min_size_to_sample', 'min_diff', 'max_diff', 'inserts', 'samples', 'size', 'max_size')
+
 
 class Servers:
   """A client that only looks at one server, or at all shards of a replay."""
@@ -36,11 +38,7 @@ def merge(shards: Sequence[inspection.Table]) -> inspection.Table:
   first = shards[0]
   total = lambda name: sum(getattr(shard, name) for shard in shards)
   mean = lambda name: total(name) / len(shards)
-  counts = {
-    name: sum(getattr(shard.limiter, name) for shard in shards)
-    for name in ('min_size_to_sample', 'min_diff', 'max_diff', 'inserts', 'samples', 'size')
-    + ('max_size',)
-  }
+  counts = {name: sum(getattr(shard.limiter, name) for shard in shards) for name in _ADDED_UP}
   return dataclasses.replace(
     first,
     limiter=dataclasses.replace(first.limiter, **counts),

@@ -65,6 +65,7 @@ MAY_CHANGE_ON_RESUME = frozenset(
 # was a choice. A saved configuration may lack them.
 _ADDED: dict[str, dict[str, Any]] = {
   'seed_acme.config:NetworkConfig': {'precision': 'float32'},
+  'seed_acme.config:ReplayConfig': {'num_shards': 1},
   'seed_acme.config:LearnerConfig': {
     'training_devices': '',
     'inference_devices': '',

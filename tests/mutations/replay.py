@@ -173,4 +173,31 @@ MUTATIONS = (
     tests='tests/replay/account_test.py',
     fault='what was inserted is reported as sampled',
   ),
+  record.Mutation(
+    name='shards_probabilities_of_their_own',
+    file='replay/shards/samples.py',
+    old='joined.probabilities / len(parts)',
+    new='joined.probabilities',
+    tests='tests/replay/shards/samples_test.py::test_the_parts_follow_each_other_and_halve_the_'
+    'probabilities',
+    fault='importance weights take each shard for the whole memory',
+  ),
+  record.Mutation(
+    name='shards_priorities_of_another',
+    file='replay/shards/memories.py',
+    old='np.split(priorities, number)',
+    new='np.split(priorities, number)[::-1]',
+    tests='tests/replay/shards/memories_test.py::test_priorities_go_back_to_the_shard_that_each_'
+    'row_is_of',
+    fault='unrolls get the priorities of others',
+  ),
+  record.Mutation(
+    name='shards_all_full_with_one',
+    file='programs/building/learner_side.py',
+    old='if is_training and not side.writer.has_room_for(request.env_ids):',
+    new='if is_training and not all(writer.has_room() for writer in side.writer.each):',
+    tests='tests/programs/replay_shards_test.py::test_a_full_shard_holds_back_its_own_actors_'
+    'and_no_others',
+    fault='a full shard stops the actors of the shard that the learner waits for',
+  ),
 )

@@ -59,6 +59,20 @@ def test_every_unroll_is_trained_once_and_half_of_each_batch_is_of_each_shard(tm
     assert trained == expected[: len(trained)]
 
 
+def test_a_full_shard_holds_back_its_own_actors_and_no_others(tmp_path, monkeypatch):
+  """Actors 0 and 2 belong to shard 0; environments from 16 on are played for evaluation."""
+  config = _config('catch_vtrace', total_steps=10**6, num_evaluation_environments=2)
+  program = single_process.SingleProcess(config, run_directory.create(tmp_path))
+  program.step()
+  monkeypatch.setattr(program.writer.each[0], 'has_room', lambda: False)
+  before = program.servers[0].slots.request_numbers.copy()
+  for _ in range(3):
+    program.step()
+  acted = program.servers[0].slots.request_numbers - before
+  program.close()
+  assert acted.tolist() == [0] * 4 + [3] * 4 + [0] * 4 + [3] * 4 + [3] * 2
+
+
 def test_a_memory_keeps_its_ratio_in_every_shard(tmp_path):
   config = _config('catch_r2d2', total_steps=10**6)
   program = single_process.SingleProcess(config, run_directory.create(tmp_path))

@@ -91,11 +91,9 @@ def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(tmp_path):
   while program.counters.snapshot().updates < 10 or thief.is_alive():
     program.step()
   assert len(stolen) == 20  # more than the two batches by which the limiter lets samples run ahead
-  inserted, sampled = table_counts.read(reverb.Client(program.replay_addresses[0]), timeout_s=60)[
-    :2
-  ]
-  surplus = inserted - config.agent.replay_min_size
-  assert abs(sampled - surplus) <= 3 * config.agent.batch_size
+  counts = table_counts.read(reverb.Client(program.replay_addresses[0]), timeout_s=60)
+  surplus = counts.inserted - config.agent.replay_min_size
+  assert abs(counts.sampled - surplus) <= 3 * config.agent.batch_size
   program.close()
 
 
