@@ -48,16 +48,22 @@ class ReconnectingContract(contract.TransportContract):
       serving.ask(channel, serving.request(np.array([0], np.int32), 1))
 
   def test_the_limit_counts_from_the_last_of_several_losses(self, rig, monkeypatch):
-    monkeypatch.setattr(reconnecting, '_LASTED_S', 0.5)
-    channel = rig.connect(0, timeout_s=2.0)
+    clock = python_types.SimpleNamespace(now=0.0)  # a slow machine costs no patience
+    monkeypatch.setattr(
+      reconnecting,
+      'time',
+      python_types.SimpleNamespace(monotonic=lambda: clock.now, sleep=time.sleep),
+    )
+    channel = rig.connect(0, timeout_s=2 * reconnecting._LASTED_S)
     one = serving.request(np.array([0], np.int32), 0)
     rig.hold()
     channel.send(one)
     receiving = rig.background(channel.receive)
     for _ in range(3):  # together longer than the limit, all within one wait for a reply
       serving.eventually(lambda: rig.num_waiting() == 1)
-      time.sleep(1.0)
+      clock.now += 1.5 * reconnecting._LASTED_S
       rig.stop_transport()
+      serving.eventually(lambda: rig.num_waiting() == 0)
       rig.start()
     serving.eventually(lambda: rig.num_waiting() == 1)
     rig.release()
