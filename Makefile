@@ -33,20 +33,22 @@ WRONG = $(shell $(VENV)/bin/python scripts/check_installed.py constraints.txt > 
 train: $(STAMP)
 	@$(VENV)/bin/seed-acme train --config=$(CONFIG) $(ARGS)
 
+PARALLEL := -n 2 --dist=loadfile --no-loadscope-reorder --max-worker-restart=1
+
 # Two processes (ARGS=-n0: none beside this one, as a debugger needs it), and a file's tests in one
 # of them: they share runs that take long to make.
 test: check
-	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile --max-worker-restart=1 $(ARGS)
+	$(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
 
 test-all: check
-	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile --max-worker-restart=1 -m 'not learning and not scale' $(ARGS)
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not learning and not scale' $(ARGS)
 
 coverage: $(STAMP)
-	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile --max-worker-restart=1 -m 'not learning and not scale' \
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not learning and not scale' \
 		--cov --cov-report=term $(ARGS)
 
 test-scale: $(STAMP)
-	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile --max-worker-restart=1 -m scale --timeout=1800 -o faulthandler_timeout=2000 $(ARGS)
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m scale --timeout=1800 -o faulthandler_timeout=2000 $(ARGS)
 
 test-learning: $(STAMP)
 	$(VENV)/bin/python -m pytest -m learning --timeout=3600 -o faulthandler_timeout=0 $(ARGS)

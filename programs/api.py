@@ -55,8 +55,8 @@ def train(
     raises does too, and is raised again after that. Meanwhile no progress is shown.
 
   Raises `UserError` for wrong input and `TrainingFailed` for anything else. Ctrl-C writes a
-  checkpoint and the summary, ends all processes and raises `KeyboardInterrupt`; SIGTERM does the
-  same and is then handed on to whoever had it before. Only the main thread notices either.
+  checkpoint and the summary, ends all processes and raises `KeyboardInterrupt`; SIGTERM and SIGHUP
+  do the same and are then handed on to whoever had them before. Only the main thread notices them.
   """
   from seed_acme.programs.front_end import from_python
 

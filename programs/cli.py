@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import dataclasses
+import errno
 import os
 import signal
 import sys
@@ -18,12 +19,15 @@ from seed_acme.checks import numbers
 from seed_acme.configs import registry as configs
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.command_line import parsing
-from seed_acme.programs.front_end import door
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
+from seed_acme.programs.system import streams
+from seed_acme.programs.trial import door
 from seed_acme.programs.vertex import cloud
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.storage import trust as trust_lib
+from seed_acme.utils import matplotlib_loading
 
 _DEFAULT_CONFIG = 'catch_vtrace'
 _MAX_ERROR_LINES = 4
@@ -251,7 +255,8 @@ _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Exit code: 0, 1 after a failure, 2 after wrong input, 130 or 143 after a signal."""
+  """Exit code: 0, 1 after a failure, 2 after wrong input, 129, 130 or 143 after a signal."""
+  streams.accept_any_text()
   argv = sys.argv[1:] if argv is None else argv
   if not argv or argv[0] in ('-h', '--help', 'help'):
     print('usage: seed-acme COMMAND [--help] ...\n       seed-acme --version\n')
@@ -263,8 +268,10 @@ def main(argv: list[str] | None = None) -> int:
   if argv[0] not in _COMMANDS:
     print(f'error: unknown command {argv[0]!r}; known: {", ".join(_COMMANDS)}', file=sys.stderr)
     return processes.USER_ERROR_EXIT
+  matplotlib_loading.use_own_backend()
   sys.path.append(os.getcwd())  # where a user's own environment or network may lie
-  signal.signal(signal.SIGTERM, _terminated)  # a run that is under way has a better answer
+  # A run that is under way has a better answer. Ctrl-C raises KeyboardInterrupt.
+  signals.answer(_terminated, signal.SIGINT)
   run_command, _ = _COMMANDS[argv[0]]
   return _exit_code(lambda: run_command(argv[1:]))
 
@@ -284,14 +291,28 @@ def _exit_code(act: Callable[[], int]) -> int:
   except BrokenPipeError:  # `seed-acme list | head`
     sys.stderr.close()
     return 128 + signal.SIGPIPE
+  except OSError as error:
+    if error.errno != errno.ENAMETOOLONG:
+      raise
+    _show_error(types.UserError(_too_long(os.fspath(error.filename or ''))))
+    return processes.USER_ERROR_EXIT
+
+
+def _too_long(path: str | bytes) -> str:
+  """Wherever a path is used first, since any command takes several."""
+  name = os.fsdecode(path)
+  return (
+    f'the path {name[:40]}... ({len(os.fsencode(name))} bytes) is too long: a file system allows '
+    'about 255 bytes for a name and 4,096 for a path; choose a shorter one'
+  )
 
 
 def _show_error(error: Exception) -> None:
   print('\n'.join(f'error: {error}'.splitlines()[:_MAX_ERROR_LINES]), file=sys.stderr)
 
 
-def _terminated(*_: object) -> None:
-  raise SystemExit(128 + signal.SIGTERM)
+def _terminated(number: int) -> None:
+  raise SystemExit(128 + number)
 
 
 if __name__ == '__main__':

@@ -19,7 +19,9 @@ from seed_acme import config as config_lib
 from seed_acme import learner_hosts
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.system import descriptors
+from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -29,6 +31,7 @@ _LAST_WORDS_S = 5.0  # in which a learner host that is alive hears that another 
 def main(argv: list[str]) -> int:
   """Runs to the end; the exit code is the run's."""
   processes.end_with_parent()
+  signals.leave_hangup_to_parent()
   run_dir = run_directory.RunDirectory(pathlib.Path(argv[1]))
   launch_type = argv[2]
   if launch_type == launcher_process.SINGLE_PROCESS:
@@ -63,7 +66,14 @@ def _run_single_process(
   from seed_acme.utils import devices
 
   devices.configure(config.learner)
-  single_process.run(config, run_dir, should_stop=lambda: stopped)
+  single_process.run(
+    config,
+    run_dir,
+    should_stop=lambda: stopped,
+    on_hanging_close=lambda is_saved: leftovers.leave(0 if is_saved else processes.FAILURE_EXIT),
+  )
+  if left := leftovers.describe():
+    run_dir.add_notice(f'{left} still ran after the environments were closed, and ended')
 
 
 def _launch(
@@ -89,7 +99,7 @@ def _launch(
     cluster = cluster_file.load(path)
     program = cluster_program.make_part(config, run_dir, cluster, 'learner', int(index))
     launch_type = launcher_process.LOCAL_MP
-    host.mark_several_hosts()
+    host.mark_several_hosts(cluster.admitted())
   else:
     program = program_graph.make_program(config, run_dir)
   absl.flags.FLAGS([sys.argv[0], f'--lp_termination_notice_secs={host.termination_notice_s()}'])
@@ -151,4 +161,10 @@ def _end_hanging_learners(learners: list[Any]) -> None:
 
 
 if __name__ == '__main__':
-  sys.exit(main(sys.argv))
+  try:
+    code = main(sys.argv)
+  except SystemExit as exit_:
+    code = int(exit_.code or 0)
+  if sys.argv[2] == launcher_process.SINGLE_PROCESS:
+    leftovers.leave(code)
+  sys.exit(code)

@@ -21,7 +21,9 @@ from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import stall_watch
+from seed_acme.programs.trial import specification
 from seed_acme.storage import run_directory
+from seed_acme.utils import fence as fence_lib
 from seed_acme.utils import graph_function
 from seed_acme.utils import waiting
 
@@ -32,12 +34,18 @@ def run(
   config: config_lib.ExperimentConfig,
   run_dir: run_directory.RunDirectory,
   should_stop: Callable[[], bool] = lambda: False,
+  on_hanging_close: Callable[[bool], None] = lambda is_saved: None,
 ) -> str:
-  """Trains to the end of the budget; returns `FINISHED` or `STOPPED` of `training_loop`."""
-  program = SingleProcess(config, run_dir, should_stop)
+  """Trains to the end of the budget; returns `FINISHED` or `STOPPED` of `training_loop`.
+
+  on_hanging_close: called when the environments' close() does not return; whether all else is done.
+  """
+  status = ''
+  program = SingleProcess(config, run_dir, should_stop, lambda: on_hanging_close(bool(status)))
   try:
     with graph_function.serial_execution():
-      return _train(program, should_stop)
+      status = _train(program, should_stop)
+      return status
   finally:
     program.close()
 
@@ -113,8 +121,10 @@ class SingleProcess:
     config: config_lib.ExperimentConfig,
     run_dir: run_directory.RunDirectory,
     should_stop: Callable[[], bool] = lambda: False,
+    on_hanging_close: Callable[[], None] = lambda: None,
   ):
-    """should_stop: asked every second while a step waits for replay; the step then ends."""
+    """should_stop: asked every second while a step waits for replay; the step then ends.
+    on_hanging_close: called when close() of environments does not return."""
     # Nobody waits for a batch here, so all training environments may share one.
     self._rows_together = config.inference.batch_size or sizes.num_training_environments(config)
     config = dataclasses.replace(
@@ -123,16 +133,18 @@ class SingleProcess:
     self._config = config
     self._should_stop = should_stop
     self._failure: BaseException | None = None  # of another thread
+    self._early: types.Sample | None = None  # fetched while an item waited for room
     self._cleanup = contextlib.ExitStack()
-    self._watch = stall_watch.Thread(config, run_dir)
+    self._watch = stall_watch.Thread(config, run_dir, on_hanging_close)
     self._cleanup.callback(self._watch.stop)
     side = learner_side.make(
       config,
       run_dir,
-      self._watch.add('single_process', None),
+      specification.of_run(config, run_dir, run_dir.set_phase),
       self._cleanup,
       on_failure=self._on_failure,
       num_ahead=0,
+      fence=fence_lib.Fence(tell=run_dir.add_notice),
     )
     learner_side.write_addresses(run_dir, side)
     self.writer, self.counters = side.writer, side.counters
@@ -159,7 +171,8 @@ class SingleProcess:
   def _make_actor(self, index: int) -> actor_lib.Actor:
     channels: list[actor_lib.LocalChannel] = []
 
-    def connect(env_ids: np.ndarray) -> actor_lib.LocalChannel:
+    def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> actor_lib.LocalChannel:
+      del spec  # it is that of the run
       channels.append(actor_lib.LocalChannel(self._server_of(env_ids).step))
       return channels[-1]
 
@@ -227,10 +240,24 @@ class SingleProcess:
     has_written = False
     for writer, turns in zip(self.writer.each, self._turns):
       if writer.has_item() and turns.may_insert():
-        writer.write_item(self._should_stop)
+        writer.write_item(self._stops_waiting_for_room())
         turns.inserted()
         has_written = True
     return has_written
+
+  def _stops_waiting_for_room(self) -> Callable[[], bool]:
+    """Asked before each time-out of an item that is written. Ours find room at once, so a queue
+    that has none holds items of somebody else, which go when a sample is fetched."""
+    has_waited = False
+
+    def stops() -> bool:
+      nonlocal has_waited
+      if has_waited and self._memory is None and self._early is None:
+        self._early = self._samples.next(0.0)
+      has_waited = True
+      return self._should_stop()
+
+    return stops
 
   def _train(self) -> bool:
     """One update; False if the run is to end or it is the actors' turn after all."""
@@ -246,6 +273,9 @@ class SingleProcess:
 
   def _next_sample(self) -> types.Sample | None:
     """None if the run is to end, or if it is the actors' turn after all."""
+    if self._early is not None:
+      early, self._early = self._early, None
+      return early
     with waiting.on(self._account.waiting_for):
       while (sample := self._samples.next(_LOOK_S)) is None:
         if self._is_to_end():
@@ -277,10 +307,10 @@ class SingleProcess:
     self._failure = self._failure or error
 
   def close(self) -> None:
-    """Stops replay and closes the environments and the logs."""
+    """Stops replay and closes the logs and, last because they may hang, the environments."""
+    self.loop.close()
     for actor in self.actors:
       actor.close()
-    self.loop.close()
     self._cleanup.close()
 
 

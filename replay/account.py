@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import time
 
 import reverb
 
+from seed_acme.replay import connection
 from seed_acme.replay import dataset as dataset_lib
 from seed_acme.replay import table_counts as table_counts_lib
 from seed_acme.replay import writer as writer_lib
 
 _FIRST_ANSWER_S, _ANSWER_S = 60, 1
 _PERIOD_S = 10.0  # between two comparisons, each of which asks the server
+
+
+class Dropped:
+  """Counts items that are none of this run, and tells of the 1st, the 10th, the 100th ..."""
+
+  def __init__(self, server_address: str, tell: Callable[[str], None]):
+    """tell: takes a line for the user; from the thread that fetches."""
+    self._server_address = server_address
+    self._tell = tell
+    self.number = 0
+
+  def __call__(self, why: str) -> None:
+    self.number += 1
+    if self.number == 10 ** (len(str(self.number)) - 1):
+      self._tell(
+        f'{self.number:,} in the table of the replay server at {self._server_address} '
+        f'{"was" if self.number == 1 else "were"} no item of this run and dropped: somebody else '
+        f'inserts there; the last one: {why}'
+      )
 
 
 class Account:
@@ -28,14 +49,16 @@ class Account:
     batch_size: int,
     unrolls_per_item: int,
     num_items_under_way: int,
+    dropped: Dropped | None = None,
   ):
     """num_items_under_way: that Reverb takes out of the table before anybody asks for them."""
-    self._client = reverb.Client(server_address)
+    self._client = connection.client(server_address)
     self._writer = writer
     self._prefetcher = prefetcher
     self._batch_size = batch_size
     self._unrolls_per_item = unrolls_per_item
     self._num_items_under_way = num_items_under_way
+    self._dropped = dropped
     self._num_sampled_before = table_counts_lib.read(self._client, _FIRST_ANSWER_S).sampled
     self._next_s = time.monotonic() + _PERIOD_S
 
@@ -83,7 +106,9 @@ class Account:
     )
 
   def _handed_out(self, counts: table_counts_lib.TableCounts) -> int:
-    return (counts.sampled - self._num_sampled_before) * self._unrolls_per_item
+    num_dropped = 0 if self._dropped is None else self._dropped.number
+    sampled = counts.sampled - self._num_sampled_before
+    return (sampled - num_dropped) * self._unrolls_per_item
 
   def _under_way(self) -> int:
     """Unrolls that the learner may yet receive, at most."""

@@ -7,6 +7,8 @@ import pathlib
 
 import numpy as np
 
+from seed_acme.utils import matplotlib_loading
+
 _MIN_SIDE = 16  # pixels below which uint8 arrays are taken for something else than images
 _MAX_CHANNELS = 16  # of an axis that is taken for channels
 _FEW_CHANNELS = (1, 3, 4)  # before height and width, where the axes are not known
@@ -90,6 +92,7 @@ def columns(num_frames: int, num_columns: int) -> list[int]:
 
 def write(sheet: np.ndarray, path: pathlib.Path) -> None:
   """As PNG, pixel by pixel."""
+  matplotlib_loading.load()
   from matplotlib import image  # not at the top: it is needed for pictures only
 
   path.parent.mkdir(parents=True, exist_ok=True)

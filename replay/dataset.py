@@ -24,11 +24,13 @@ def make_samples(
   unrolls_per_item: int,
   prefetch_batches: int,
   items: local_items.LocalItems | None = None,
+  drop: Callable[[str], None] = print,
 ) -> Iterable[types.Sample]:
   """Yields `types.Sample` of `batch_size` unrolls, `[L, B, ...]`.
 
   prefetch_batches: of the `Prefetcher`; with 0, Reverb takes items one by one from any server.
-  items: where the items are whose tickets the table holds; None = it holds them itself.
+  items: where the items are whose tickets the table holds; None = it holds them itself. drop: as of
+  `local_items.Samples`.
   """
   under_way = num_items_under_way(server_address, batch_size, unrolls_per_item, prefetch_batches)
   dataset = make_items(server_address, tables.UNROLLS, under_way)
@@ -37,9 +39,11 @@ def make_samples(
   options.threading.max_intra_op_parallelism = 1
   options.deterministic = True
   options.experimental_optimization.map_parallelization = False  # it would map a batch ahead
-  dataset = dataset.batch(batch_size // unrolls_per_item, drop_remainder=True)
+  num_items = batch_size // unrolls_per_item
   if items is not None:
-    return local_items.Samples(dataset.with_options(options), items, unrolls_per_item)
+    tickets = dataset.with_options(options)
+    return local_items.Samples(tickets, items, num_items, unrolls_per_item, drop)
+  dataset = dataset.batch(num_items, drop_remainder=True)
   to_sample = functools.partial(
     _to_sample, batch_size=batch_size, unrolls_per_item=unrolls_per_item
   )
@@ -108,11 +112,15 @@ class Prefetcher:
     samples: Iterable[types.Sample],
     on_failure: Callable[[BaseException], None],
     num_ahead: int,
+    drop: Callable[[str], None] = print,
   ):
-    """num_ahead: samples fetched that nobody asked for yet; 0 = each when it is asked for."""
+    """num_ahead: samples fetched that nobody asked for yet; 0 = each when it is asked for. drop:
+    told of an item of another form, which whoever reaches the table can insert. What of the same
+    batch had come before it is lost."""
     self._queue: queue.SimpleQueue[types.Sample] = queue.SimpleQueue()
     self._iterator: Iterator[types.Sample] = iter(samples)
     self._on_failure = on_failure
+    self._drop = drop
     self._wanted = threading.Semaphore(num_ahead)  # samples to fetch
     self._has_asked = False  # for the sample that `next` returns
     self._stopped = threading.Event()
@@ -141,14 +149,21 @@ class Prefetcher:
         self._wanted.acquire()
         if self._stopped.is_set():
           return
-        sample = next(self._iterator, None)
-        if sample is None:
-          raise RuntimeError('the samples of the replay ended')
+        sample = self._fetch()
         self.num_fetched += 1
         self._queue.put(sample)
     except BaseException as error:  # handed to the owner, who ends the node
       if not self._stopped.is_set():
         self._on_failure(error)
+
+  def _fetch(self) -> types.Sample:
+    while True:
+      try:
+        return next(self._iterator)
+      except StopIteration:
+        raise RuntimeError('the samples of the replay ended') from None
+      except tf.errors.InvalidArgumentError as error:
+        self._drop(local_items.why_another_form(error))
 
   def stop(self) -> None:
     """Ends the thread, once it holds a sample if it fetches one, and does not wait for that.

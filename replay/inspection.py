@@ -15,6 +15,7 @@ import reverb
 import tree
 
 from seed_acme import types
+from seed_acme.replay import connection
 from seed_acme.replay import local_items
 from seed_acme.replay import rate_limit
 from seed_acme.replay import tables as tables_lib
@@ -110,7 +111,7 @@ class Server:
     """address: `host:port`, an IPv6 host in brackets."""
     self.address = address
     self._timeout_s = timeout_s
-    self._client = reverb.Client(address)
+    self._client = connection.client(address)
 
   def snapshot(self, timeout_s: int | None = None) -> Snapshot:
     """timeout_s: of this one; None = the usual."""

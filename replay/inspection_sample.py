@@ -20,6 +20,7 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.replay import connection
 from seed_acme.replay import inspection
 
 _DRAWS_PER_ITEM = 8  # at most, when different items are wanted of a sampler that repeats
@@ -136,7 +137,7 @@ def _with_client(address: str, table: inspection.Table, num_draws: int) -> Itera
   num_draws = num_draws if admitted is None else min(num_draws, admitted)
   if not num_draws:
     raise types.UserError(_nothing_comes(table, 'now'))
-  for sample in reverb.Client(address).sample(table.name, num_draws, emit_timesteps=False):
+  for sample in connection.client(address).sample(table.name, num_draws, emit_timesteps=False):
     names = (
       [leaf.name for leaf in table.leaves]
       if table.leaves is not None

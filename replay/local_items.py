@@ -8,7 +8,7 @@ decides who waits, keeps the order and counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,11 @@ import tree
 from seed_acme import types
 
 TICKET = 'ticket'
+_OF_ANOTHER_FORM = (  # in the words of Reverb 0.7
+  'Received incompatible tensor',
+  'Inconsistent number of tensors received',
+  'Number of tensors in the replay sample did not match',
+)
 _ALIGNMENT = 64  # bytes; TensorFlow copies an array that begins elsewhere
 
 
@@ -40,12 +45,26 @@ class LocalItems:
   def num_waiting(self) -> int:
     return len(self._items)
 
-  def take(self, ticket: int) -> types.Unroll:
-    """The item, which is then the caller's. Older ones go: somebody else drew their tickets."""
+  def take(self, ticket: int) -> types.Unroll | None:
+    """The item, which is then the caller's. Older ones go: somebody else drew their tickets.
+
+    None for a ticket that was never given out, or not for an item that is still here: whoever
+    reaches the table can insert one.
+    """
+    if ticket not in self._items:
+      return None
     for passed in range(self._next_taken, ticket):
       self._items.pop(passed, None)
     self._next_taken = ticket + 1
     return self._items.pop(ticket)
+
+
+def why_another_form(error: tf.errors.InvalidArgumentError) -> str:
+  """What Reverb says of an item that does not have the form of its table; a dataset then goes on
+  with the next one. Raises the error if it is another one."""
+  if not any(words in error.message for words in _OF_ANOTHER_FORM):
+    raise error
+  return error.message.partition('. ')[0]
 
 
 def signature() -> dict[str, tf.TensorSpec]:
@@ -56,19 +75,46 @@ def signature() -> dict[str, tf.TensorSpec]:
 class Samples:
   """`types.Sample` of the items whose tickets are drawn, for ever. Used by one thread."""
 
-  def __init__(self, tickets: tf.data.Dataset, items: LocalItems, unrolls_per_item: int):
-    """tickets: `reverb.ReplaySample` of all tickets of a sample, `[I]`."""
+  def __init__(
+    self,
+    tickets: tf.data.Dataset,
+    items: LocalItems,
+    num_items: int,
+    unrolls_per_item: int,
+    drop: Callable[[str], None],
+  ):
+    """tickets: `reverb.ReplaySample` of one ticket each. They come one by one, and not a sample at
+    a time, because a sample in which some are nobody's has to be filled up with as many others:
+    where actors wait for new weights, there are no more. num_items: of a sample. drop: told why
+    something in the table is no item of ours."""
     self._tickets = tickets
     self._items = items
+    self._num_items = num_items
     self._unrolls_per_item = unrolls_per_item
+    self._drop = drop
 
   def __iter__(self) -> Iterator[types.Sample]:
-    for drawn in self._tickets:
-      items = [self._items.take(ticket) for ticket in drawn.data[TICKET].numpy().tolist()]
+    tickets = iter(self._tickets)
+    while True:
+      items, infos = zip(*(self._next(tickets) for _ in range(self._num_items)))
       repeated = (
-        np.repeat(x, self._unrolls_per_item) for x in (drawn.info.key, drawn.info.probability)
+        np.repeat([getattr(info, name).numpy() for info in infos], self._unrolls_per_item)
+        for name in ('key', 'probability')
       )
       yield types.Sample(_merged(items), *map(_tensor, repeated))
+
+  def _next(self, tickets: Iterator[Any]) -> tuple[types.Unroll, Any]:
+    """An item, and what Reverb says of it."""
+    while True:
+      try:
+        drawn = next(tickets)
+      except tf.errors.InvalidArgumentError as error:
+        self._drop(why_another_form(error))
+        continue
+      ticket = int(drawn.data[TICKET])
+      if (item := self._items.take(ticket)) is not None:
+        return item, drawn.info
+      self._drop(f'ticket {ticket} stands for no item that waits')
 
 
 def _merged(items: Sequence[types.Unroll]) -> types.Unroll:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import contextlib
 import pathlib
 import threading
+import time
 
 import numpy as np
 import reverb
 
+from seed_acme.replay import connection
 from seed_acme.replay import table_counts
 from seed_acme.replay import tables
 from seed_acme.utils import waiting
 
 _TIMEOUT_S, _ANSWER_S = 60, 1
+# A server that saves, and writes nothing for so long, does not answer any more. A node has 45 s to
+# end, in which the rest of the checkpoint is to be written, too.
+SILENT_S = 20.0
+_LOOK_S = 0.1
 _STOP_S = 10.0  # for a server that does not answer any more
 
 
@@ -26,9 +33,12 @@ class ReplayMemory:
   The single-process program waits until they have arrived, so that the next sample knows them.
   """
 
-  def __init__(self, server_address: str, has_priorities: bool):
-    """has_priorities: false for uniform replay, whose updates are dropped."""
-    self._client = reverb.Client(server_address)
+  def __init__(self, server_address: str, has_priorities: bool, in_progress: pathlib.Path):
+    """has_priorities: false for uniform replay, whose updates are dropped. in_progress: the folder
+    into which the server saves."""
+    self._in_progress = in_progress
+    self._saving: _Saving | None = None
+    self._client = connection.client(server_address)
     self._has_priorities = has_priorities
     self._condition = threading.Condition()
     self._waiting: dict[int, float] = {}
@@ -89,14 +99,20 @@ class ReplayMemory:
     """Has the server write all of its tables; nobody inserts or samples meanwhile.
 
     Returns the folder, which the caller moves away: the next checkpoint deletes it. Raises
-    RuntimeError where it cannot be written, on a full disk for instance.
+    RuntimeError where it cannot be written, on a full disk for instance, and where the server
+    does not answer.
     """
-    self.flush()
+    if self._saving is None or not self._saving.is_under_way():
+      self._saving = _Saving(self._save)
     try:
       with waiting.on('the replay server to save its memory'):
-        return pathlib.Path(self._client.checkpoint())
+        return pathlib.Path(self._saving.result(self._in_progress))
     except (IndexError, ValueError, OSError) as error:  # a full disk is an IndexError to Reverb
       raise RuntimeError(str(error)) from error
+
+  def _save(self) -> str:
+    self.flush()
+    return self._client.checkpoint()
 
   def _run(self) -> None:
     try:
@@ -118,3 +134,46 @@ class ReplayMemory:
       self._condition.notify_all()
     if self._thread is not None:
       self._thread.join(_STOP_S)
+
+
+class _Saving:
+  """A call on a thread of its own, because nothing can end it if the server never answers."""
+
+  def __init__(self, call: Callable[[], str]):
+    self._results: list[str] = []
+    self._errors: list[BaseException] = []
+    self._thread = threading.Thread(target=self._run, args=[call], name='saving', daemon=True)
+    self._thread.start()
+
+  def _run(self, call: Callable[[], str]) -> None:
+    try:
+      self._results.append(call())
+    except BaseException as error:  # raised by `result`
+      self._errors.append(error)
+
+  def is_under_way(self) -> bool:
+    return self._thread.is_alive()
+
+  def result(self, folder: pathlib.Path) -> str:
+    """Raises what the call does, and RuntimeError once the folder has stopped growing."""
+    size, grown_s = -1, time.monotonic()
+    while self.is_under_way():
+      if (found := _num_bytes(folder)) != size:
+        size, grown_s = found, time.monotonic()
+      if time.monotonic() - grown_s > SILENT_S:
+        raise RuntimeError(
+          f'the replay server does not answer, and has written nothing for {SILENT_S:g} s'
+        )
+      self._thread.join(_LOOK_S)
+    if self._errors:
+      raise self._errors[0]
+    return self._results[0]
+
+
+def _num_bytes(folder: pathlib.Path) -> int:
+  """Of all files below."""
+  number = 0
+  for path in folder.rglob('*'):
+    with contextlib.suppress(OSError):  # deleted meanwhile
+      number += path.stat().st_size
+  return number

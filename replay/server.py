@@ -12,7 +12,9 @@ import reverb
 
 from seed_acme import core
 from seed_acme import types
+from seed_acme.replay import connection
 from seed_acme.replay import tables
+from seed_acme.utils import fence as fence_lib
 from seed_acme.utils import waiting
 
 _ANSWER_S, _LONGEST_ANSWER_S = 1, 8  # a busy machine answers late, and a stop wants to be heard
@@ -40,12 +42,14 @@ class ReplayServer:
     keeps_items: bool = True,
     checkpoints: pathlib.Path | None = None,
     restore_from: pathlib.Path | None = None,
+    fence: fence_lib.Fence = fence_lib.LOOPBACK,
   ):
     """port 0 picks a free one; raises `types.UserError` if the port is taken.
 
     keeps_items: see `tables.make_tables`.
     checkpoints: where Reverb writes; emptied here, whoever asks for one moves it away at once.
     restore_from: a checkpoint to start with; raises `CannotRestore` if it is not readable.
+    fence: who may connect; Reverb itself listens on every interface and asks for no password.
     """
     if port and not portpicker.is_port_free(port):
       raise types.UserError(
@@ -63,6 +67,7 @@ class ReplayServer:
       if restore_from is None:
         raise
       raise CannotRestore(f'{type(error).__name__}: {error}') from error
+    fence.put_around(self._server.port, fence_lib.ENDS_RUN)
     _ports_served_here.add(self._server.port)
     self.address = f'localhost:{self._server.port}'
 
@@ -83,13 +88,13 @@ def is_in_this_process(address: str) -> bool:
 def empty_queue(address: str) -> None:
   """Drops the unrolls that wait in a queue, for whoever else they were meant."""
   with waiting.on(f'the replay server at {address} to empty its queue'):
-    reverb.Client(address).reset(tables.UNROLLS)
+    connection.client(address).reset(tables.UNROLLS)
 
 
 def wait_until_up(address: str, timeout_s: float, stop: threading.Event) -> bool:
   """Returns True when a server at `address` answers, False on `stop`; after `timeout_s` raises
   ConnectionError. timeout_s: `math.inf` where the launcher ends us if the server dies."""
-  client, started = reverb.Client(address), time.monotonic()
+  client, started = connection.client(address), time.monotonic()
   answer_s, next_word_s = _ANSWER_S, _TELL_S
   while not stop.is_set():
     try:

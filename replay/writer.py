@@ -12,6 +12,7 @@ import reverb
 import tree
 
 from seed_acme import types
+from seed_acme.replay import connection
 from seed_acme.replay import local_items
 from seed_acme.replay import tables
 from seed_acme.utils import timing
@@ -50,7 +51,7 @@ class ReplayWriter:
     self._next_mirrored_s = 0.0
     self._unrolls_per_item = unrolls_per_item
     self._backlog = max(backlog, unrolls_per_item)  # with less no item would ever be whole
-    client = reverb.Client(server_address)
+    client = connection.client(server_address)
     self._writer = client.trajectory_writer(num_keep_alive_refs=1)
     self._items = items
     # One writer keeps the columns of one structure.

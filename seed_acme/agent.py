@@ -7,7 +7,7 @@ variables makes one, the inference server to act, the learner to train, an evalu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 from typing import Any, NamedTuple
 
@@ -65,6 +65,11 @@ class Passes:
   prepares_each_epoch: `Learning.prepare` anew before each pass, with the weights as they are by
     then.
   take(batch, indices) -> the minibatch of the elements `indices` `[M]`, for the losses.
+  of_first, of_last: names of metrics of the losses that are reported as means over the gradient
+    steps of the first or the last pass; all others are means over every gradient step.
+  variances: by the name of a metric of `of_first` that is a variance within a minibatch, the name
+    of the mean that it is about. The variance of these means is added to it, so that the sum is
+    the variance over the whole sample, however many minibatches that is dealt into.
   """
 
   num_epochs: int
@@ -72,6 +77,28 @@ class Passes:
   num_elements: int
   prepares_each_epoch: bool
   take: Callable[[types.Nest, tf.Tensor], types.Nest]
+  of_first: Sequence[str] = ()
+  of_last: Sequence[str] = ()
+  variances: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Watch:
+  """A metric that rises where an agent learns, and what to tell the user as long as it does not.
+
+  metric: its name in a row of the log. Rows without it say nothing.
+  bound: the metric is expected to reach it.
+  share: of the steps of the whole run that the metric may stay below the bound.
+  min_steps: agent steps of the run before which nothing is told.
+  problem, advice: what it means, and what to try.
+  """
+
+  metric: str
+  bound: float
+  share: float
+  min_steps: int
+  problem: str
+  advice: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,6 +120,9 @@ class Learning:
   after_update(num_updates): changes variables that no gradient does, a target network for
     instance, after the num_updates-th update (int64, from 1).
   finish(sample) -> metrics: after the last pass.
+  of_row(means) -> metrics: what a row of the log has besides, from the means of all metrics over
+    the updates since the last row. Plain numbers, in no graph.
+  watches: of metrics, those of `of_row` included.
   """
 
   variables: dict[str, tf.Variable]
@@ -102,6 +132,8 @@ class Learning:
   passes: Passes | None = None
   after_update: Callable[[tf.Tensor], None] | None = None
   finish: Callable[[types.Sample], dict[str, tf.Tensor]] | None = None
+  of_row: Callable[[Mapping[str, float]], dict[str, float]] | None = None
+  watches: Sequence[Watch] = ()
 
 
 @dataclasses.dataclass(frozen=True)

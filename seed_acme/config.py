@@ -35,18 +35,19 @@ class EnvironmentConfig:
 class NetworkConfig:
   """Torso -> core -> heads.
 
-  torso: `mlp`, `nature_cnn`, `impala_shallow`, `impala_resnet`, `football_resnet`,
-    `impala_resnet_instruction` (an image and words), or `package.module:Class`, your own Sonnet
-    module from an observation to features.
+  torso: `mlp`, `nature_cnn`, `impala_shallow`, `rllib_42` (images of 42 x 42), `impala_resnet`,
+    `football_resnet`, `impala_resnet_instruction` (an image and words), or `package.module:Class`,
+    your own Sonnet module from an observation to features.
   torso_settings: keyword arguments of your own torso, `size 128 layers 2` on the command line.
   mlp_sizes: units of each hidden layer of the `mlp` torso.
   torso_output_size: units of the last layer of the convolutional torsos.
+  byte_scale: what uint8 observations are divided by: `bound` = the upper bound of their space,
+    `255` = 255, as before there was a choice. The two differ for bounds below 255 only.
+  torso_initializer: of convolutional torsos; `default` = as published, `orthogonal` = gain sqrt(2).
   core: what carries state from row to row; `none` = a network without memory.
   core_size: units of the recurrent core.
   head_sizes: units of the hidden layers of each head; none by default.
-  activation: of the dense layers in the `mlp` torso and in the heads; the convolutional torsos
-    are those of their papers.
-  initializer: of the weights of these layers.
+  activation, initializer: of the dense layers in the `mlp` torso and in the heads.
   hidden_gain: factor of the first weights of these hidden layers. 0 = by what follows: sqrt(2)
     for `orthogonal` before anything but tanh, else 1.
   policy_head_gain, value_head_gain: factor of the first weights of the last layer.
@@ -66,6 +67,8 @@ class NetworkConfig:
   torso_settings: dict[str, Setting] = dataclasses.field(default_factory=dict)
   mlp_sizes: tuple[int, ...] = (64, 64)
   torso_output_size: int = 256
+  byte_scale: Literal['bound', '255'] = 'bound'
+  torso_initializer: Literal['default', 'orthogonal'] = 'default'
   core: Literal['none', 'lstm', 'gru'] = 'none'
   core_size: int = 256
   previous_action_input: bool = False
@@ -128,6 +131,11 @@ class AgentConfig:
 
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
     """Likewise for an environment that the agent cannot act in; without TensorFlow."""
+
+  def notices(self, spec: types.EnvironmentSpec) -> tuple[str, ...]:
+    """What a run in such environments should be told at its start; no error, without TensorFlow."""
+    del spec
+    return ()
 
   def replay_spec(self) -> core.ReplaySpec:
     """The replay that the agent learns from."""
@@ -214,7 +222,7 @@ class TransportConfig:
 
   kind: `auto` = over a Unix socket in the run folder where learner and actors share a host, over
     gRPC between hosts. `grpc` = over gRPC everywhere. Both send flat arrays and unpickle nothing.
-    `courier` is Launchpad's own, for trusted networks only.
+    `courier` is Launchpad's own, for runs on one machine only.
   host: address that the learner binds.
   port: that the learner listens on; 0 = any free one.
   """
@@ -245,6 +253,8 @@ class LearnerConfig:
   tensorflow_threads: threads of TensorFlow's operations, which training and inference share; 1
     costs least on small networks, convolutions want 2 (docs/performance.md). 0 = TensorFlow's own.
   log_period_s: seconds between two rows of the logs.
+  stall_s: without progress for so long the progress line says so, and whom the run waits for; 0 =
+    never.
   xla: compile the gradient step: some seconds at first, then up to twice as fast on small dense
     networks. It saves nothing with a loss that sorts, and an LSTM cannot be compiled.
   training_devices: those that train, by names (`gpu:0,gpu:1`) or how many of the GPUs; '' = those
@@ -257,6 +267,7 @@ class LearnerConfig:
 
   tensorflow_threads: int = 1
   log_period_s: float = 1.0
+  stall_s: float = 60.0
   xla: bool = False
   training_devices: str = ''
   inference_devices: str = ''

@@ -159,6 +159,7 @@ def _check_counts(config: config_lib.ExperimentConfig) -> None:
     'max_wall_s': config.max_wall_s,
     'seed': config.seed,
     'learner.host_timeout_s': config.learner.host_timeout_s,
+    'learner.stall_s': config.learner.stall_s,
     'learner.log_period_s': config.learner.log_period_s,
     'learner.tensorflow_threads': config.learner.tensorflow_threads,
     'checkpoint.period_s': config.checkpoint.period_s,

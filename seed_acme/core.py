@@ -147,6 +147,9 @@ class ReplayMemory(Protocol):
   def counts(self) -> tuple[int, int]:
     """Unrolls inserted and sampled so far, over all resumptions that restored it."""
 
+  def counts_now(self) -> tuple[int, int] | None:
+    """As `counts`, or None where the server does not answer at once."""
+
   def checkpoint(self) -> pathlib.Path:
     """Writes its content into a folder, which the caller moves away.
 

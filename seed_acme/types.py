@@ -192,7 +192,7 @@ def num_discrete_actions(spec: EnvironmentSpec) -> int:
 
 
 def _described(action: Nest) -> str:
-  if not isinstance(action, dm_specs.BoundedArray):
+  if not isinstance(action, dm_specs.BoundedArray) or not np.prod(action.shape):
     return repr(action)
   low, high = np.min(action.minimum), np.max(action.maximum)
   return f'of shape {action.shape}, {np.dtype(action.dtype).name} from {low:g} to {high:g}'
@@ -214,8 +214,21 @@ class UserError(Exception):
   """
 
 
+class NotFinite(UserError):
+  """An environment gave a number that float32 does not hold: NaN, infinity, or one too large.
+
+  The next episode may not have it, so an actor's worker is started anew, as after a failure. When
+  it has failed `actor.max_failures` times in a row, and where there is no worker, it is wrong
+  input like any other.
+  """
+
+
+class MissingPackage(UserError):
+  """A package that an environment needs is not installed here; it may be on other hosts."""
+
+
 class Failure(Exception):
-  """What went wrong though the input is right: a full disk, damaged data, a NaN reward.
+  """What went wrong though the input is right: a full disk, damaged data, a NaN loss.
 
   Shown without a traceback, as the message names the cause. Commands end with 1, so that
   `--max_restarts` and clusters try again.

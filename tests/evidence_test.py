@@ -24,6 +24,7 @@ def _name(run):
   return run.relative_to(_FOLDER).as_posix()
 
 
+@pytest.mark.slow  # a network for each
 @pytest.mark.parametrize('run', _PLAYED, ids=_name)
 def test_a_checkpoint_acts(run, monkeypatch):
   monkeypatch.chdir(_ROOT)

@@ -9,22 +9,25 @@ import sys
 
 _ROOT = str(pathlib.Path(__file__).resolve().parents[1])  # for scripts that import of `tests`
 
+_HOST = '127.0.0.2'  # this machine, by a name that only another host would have
 
-def run(script, arguments, num_hosts=2, timeout_s=300, may_fail=()):
+
+def run(script, arguments, num_hosts=2, timeout_s=300, may_fail=(), environment=None):
   """`python script INDEX ADDRESSES *arguments` for each host.
 
   arguments: of the script after these two. may_fail: hosts whose end is not looked at.
+  environment: more variables of theirs.
   """
   with contextlib.ExitStack() as kept:
     sockets = [kept.enter_context(socket.socket()) for _ in range(num_hosts)]
     for one in sockets:
       one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
       one.bind(('', 0))
-    addresses = ','.join(f'localhost:{one.getsockname()[1]}' for one in sockets)
+    addresses = ','.join(f'{_HOST}:{one.getsockname()[1]}' for one in sockets)
     hosts = [
       subprocess.Popen(
         [sys.executable, str(script), str(index), addresses, *map(str, arguments)],
-        env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'PYTHONPATH': _ROOT},
+        env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'PYTHONPATH': _ROOT, **(environment or {})},
       )
       for index in range(num_hosts)
     ]

@@ -24,6 +24,7 @@ _EXCEPTIONS = {
   'loggers/wandb_logger_test.py': ['store._fp'],
   # Python's public way to end without waiting for threads.
   'mutations/pytest_process.py': ['os._exit'],
+  'utils/forking.py': ['os._exit'],
   # Its own module, a script of mkdocs that is loaded by its path.
   'docs_site_test.py': [
     'hooks._front_door',

@@ -20,6 +20,7 @@ from seed_acme import types
 from seed_acme.checks import dotted_path
 from seed_acme.configs import registry as configs
 from seed_acme.envs import registry as environments
+from seed_acme.envs import registry as suites
 from seed_acme.envs.interpreters import remote
 from seed_acme.loggers import composite
 from seed_acme.loggers import own
@@ -151,7 +152,12 @@ def _check_command(words, monkeypatch):
   _CHECKS[words[0]](words[1:], monkeypatch)
 
 
-@pytest.mark.parametrize('command', sorted(_commands()), ids=lambda c: ' '.join(c)[:60])
+def _of_the_quick_tests_or_not(command):
+  marks = pytest.mark.slow if command == ('seed-acme', 'doctor') else ()  # it really runs
+  return pytest.param(command, marks=marks, id=' '.join(command)[:60])
+
+
+@pytest.mark.parametrize('command', map(_of_the_quick_tests_or_not, sorted(_commands())))
 def test_command(command, monkeypatch, shown_files):
   _check_command(command, monkeypatch)
 
@@ -232,7 +238,7 @@ def test_the_custom_agent_learns_from_a_sample(shown_files):
   assert len(pages.files()['dqn.py'].splitlines()) < 80
   config = dataclasses.replace(dqn.experiment(), agent=dqn.DQNConfig(unroll_length=4, batch_size=2))
   config_validation.validate(config)
-  acting = build.make_acting(config)
+  acting = build.make_acting(config, suites.environment_spec(config.environment))
   learner = build.make_learner(config, acting)
   before = learner.variables().values
   update = learner.step(_sample(acting.example_unroll(config), batch_size=2), agent_steps=0)

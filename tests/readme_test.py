@@ -101,7 +101,7 @@ def test_files_and_fields_that_are_named_exist(page):
   for code in pages.CODE.findall(pages.FENCE.sub('', text)):
     if re.fullmatch(r'(seed_acme|agents|replay|programs|configs|tests|docs|scripts)/[\w/.]*', code):
       assert (pages.ROOT / code).exists(), code
-    if _FIELD.fullmatch(code.partition('=')[0]) and not code.endswith('.py'):
+    if _FIELD.fullmatch(code.partition('=')[0]) and not code.endswith(('.py', '.json')):
       assert _is_field(code.partition('=')[0]), code
   # Of an agent of one's own, whose record the page shows.
   shown = {f'agent.{name}' for name in re.findall(r'^  ([a-z_]+): \w+ = ', text, re.MULTILINE)}

@@ -15,6 +15,7 @@ from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.checks import numbers
 from seed_acme.ops import action_checks
+from seed_acme.ops import observation_checks
 from seed_acme.ops import std_checks
 
 PENALTIES = ('entropy', 'kl_to_behaviour', 'kl_from_behaviour', 'kl_from_reference')
@@ -179,6 +180,12 @@ class OnPolicyConfig(config_lib.AgentConfig):
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
     """See the base class."""
     action_checks.check(spec.action)
+
+  def notices(self, spec: types.EnvironmentSpec) -> tuple[str, ...]:
+    """See the base class."""
+    return observation_checks.notices(
+      'agent.observations.statistics', self.observations.statistics, 'none', spec
+    )
 
 
 def penalties(config: OnPolicyConfig) -> dict[str, PenaltyConfig]:

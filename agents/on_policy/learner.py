@@ -16,6 +16,7 @@ from seed_acme.agents.on_policy import learnt_weights
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import network as network_lib
 from seed_acme.agents.on_policy import penalties as penalties_lib
+from seed_acme.agents.on_policy import value_metrics
 from seed_acme.ops import transitions as transitions_lib
 
 
@@ -42,6 +43,8 @@ def learning_of(
     losses=lambda batch, key, progress: loss_lib.loss(networks, batch, config),
     passes=passes(config),
     finish=functools.partial(finish, network, config=config),
+    of_row=value_metrics.of_row,
+    watches=(value_metrics.WATCH,) if config.value_cost else (),
   )
 
 
@@ -55,6 +58,9 @@ def passes(config: on_policy_config.OnPolicyConfig) -> agent_lib.Passes | None:
     num_elements=on_policy_config.num_elements(config),
     prepares_each_epoch=config.recompute_advantages == 'epoch',
     take=functools.partial(take, config=config),
+    of_first=value_metrics.OF_FIRST_PASS,
+    of_last=(loss_lib.LAST_DIVERGENCE,),
+    variances=value_metrics.variances(config),
   )
 
 

@@ -14,9 +14,12 @@ from seed_acme.agents.on_policy import learnt_weights
 from seed_acme.agents.on_policy import network as network_lib
 from seed_acme.agents.on_policy import penalties as penalties_lib
 from seed_acme.agents.on_policy import policy_losses
+from seed_acme.agents.on_policy import value_metrics
 from seed_acme.ops import distributions
 from seed_acme.ops import transitions as transitions_lib
 from seed_acme.ops import vtrace as vtrace_lib
+
+LAST_DIVERGENCE = 'policy/kl_last_pass'
 
 
 class Minibatch(NamedTuple):
@@ -77,13 +80,8 @@ def loss(
   policy = policy_losses.policy_loss(
     log_prob, log_ratio, advantages, mask, weights.temperature(), config
   )
-  value = value_loss(
-    network.normalized_value(values),
-    tf.stop_gradient(targets),
-    minibatch.behaviour_values,
-    mask,
-    config,
-  )
+  learnt_values, targets = network.normalized_value(values), tf.stop_gradient(targets)
+  value = value_loss(learnt_values, targets, minibatch.behaviour_values, mask, config)
   penalty = penalties_lib.terms(quantities, weights.penalty_weights(), mask, config)
   losses = {
     'loss/policy': policy.loss,
@@ -97,7 +95,7 @@ def loss(
     **penalty.metrics,
     **_policy_metrics(distribution, params, behaviour_params, log_ratio, mask, config),
     'value/mean': transitions_lib.masked_mean(values, mask),
-    'value/target_mean': transitions_lib.masked_mean(targets, mask),
+    **value_metrics.of_minibatch(learnt_values, targets, mask),
   }
   temperature = weights.temperature()
   if temperature is not None:
@@ -134,13 +132,17 @@ def _policy_metrics(
   mask: tf.Tensor,
   config: on_policy_config.OnPolicyConfig,
 ) -> dict[str, tf.Tensor]:
-  """How far the policy is from the one that acted."""
+  """How far the policy is from the one that acted. The same divergence appears twice, because
+  `learner.passes` has one of the two reported of the last pass alone.
+  """
   mean = functools.partial(transitions_lib.masked_mean, mask=mask)
   ratio = vtrace_lib.importance_ratios(log_ratio)
   lower, upper = policy_losses.ppo_bounds(config)
+  divergence = mean(distribution.kl(behaviour_params, params))
   return {
     'policy/entropy': mean(distribution.entropy(params)),
-    'policy/kl_behaviour': mean(distribution.kl(behaviour_params, params)),
+    'policy/kl_behaviour': divergence,
+    LAST_DIVERGENCE: divergence,
     'policy/ratio_mean': mean(ratio),
     'policy/ratio_clipped_share': mean(tf.logical_or(ratio < lower, ratio > upper)),
     'policy/rho_clipped_share': mean(ratio > config.rho_clip),

@@ -13,6 +13,7 @@ from seed_acme import types
 from seed_acme.agents import memory_config
 from seed_acme.checks import numbers
 from seed_acme.ops import action_checks
+from seed_acme.ops import observation_checks
 from seed_acme.ops import std_checks
 
 _ADAM = config_lib.OptimizerConfig(learning_rate=3e-4, epsilon=1e-8, max_gradient_norm=0.0)
@@ -125,6 +126,12 @@ class SACConfig(memory_config.MemoryAgentConfig):
     _check_target_entropy(self)
     _check_network(self, experiment.network)
     _check_transitions(self, experiment.network)
+
+  def notices(self, spec: types.EnvironmentSpec) -> tuple[str, ...]:
+    """See the base class."""
+    return observation_checks.notices(
+      'agent.normalize_observations', self.normalize_observations, False, spec
+    )
 
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
     """See the base class."""

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,8 @@ def make(arguments: ActorEnvArguments) -> int:
   interpreter.probe.cache_clear()  # it has more than before
   interpreter.require(str(python))
   version = '.'.join(map(str, interpreter.probe(str(python)).version))
-  print(f'Python {version} in {folder}. Actors run there with --config.actor.python={python}')
+  option = shlex.quote(f'--config.actor.python={python}')
+  print(f'Python {version} in {folder}. Actors run there with {option}')
   return 0
 
 
@@ -104,7 +106,12 @@ def _run(command: list[str], failure: str) -> None:
   variables = {name: value for name, value in os.environ.items() if name != 'PIP_CONSTRAINT'}
   last: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
   with subprocess.Popen(
-    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables
+    command,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+    errors='replace',
+    env=variables,
   ) as process:
     assert process.stdout is not None
     for line in process.stdout:

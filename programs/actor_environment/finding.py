@@ -65,7 +65,11 @@ def _candidates(version: str) -> Iterator[str]:
     yield from map(str, sorted(root.glob(f'*/bin/{name}'), reverse=True))
   if uv := shutil.which('uv'):
     done = subprocess.run(
-      [uv, 'python', 'find', '--no-project', version], capture_output=True, text=True, check=False
+      [uv, 'python', 'find', '--no-project', version],
+      capture_output=True,
+      text=True,
+      errors='replace',
+      check=False,
     )
     if done.returncode == 0:
       yield done.stdout.strip()

@@ -49,10 +49,10 @@ def command(
   if out:  # a name that cannot be written is refused before the work, not after it
     drawing.write(drawing.new_figure(1, 1), out)
   result = record(config, _measured(config, factors))
+  print(json.dumps(result) if as_json else describe(result), flush=True)
   if out:
-    draw(result, out)
     files.write_json(pathlib.Path(out).with_suffix('.json'), result)
-  print(json.dumps(result) if as_json else describe(result))
+    draw(result, out)
   return 0
 
 

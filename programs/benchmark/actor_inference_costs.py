@@ -22,6 +22,7 @@ from seed_acme import sizes
 from seed_acme import types
 from seed_acme.programs.building import build
 from seed_acme.programs.nodes import actors
+from seed_acme.programs.trial import door
 from seed_acme.transport import array_codec
 from seed_acme.transport import wire
 from seed_acme.utils import graph_function
@@ -49,7 +50,7 @@ def measure(config: config_lib.ExperimentConfig, min_s: float) -> dict[str, Any]
   environments, slots, the assembly of unrolls, replay and training. min_s: CPU-seconds of one
   try; the best of three counts.
   """
-  acting = build.make_acting(config)
+  acting = build.make_acting(config, door.environment_spec(config))
   pipe = _Pipe()
   try:
     with graph_function.serial_execution():  # as runs do

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from seed_acme import config as config_lib
 from seed_acme import sizes
 from seed_acme import types
-from seed_acme.envs import experiment_environments
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import cpu_account
 from seed_acme.programs.system import processes
+from seed_acme.programs.trial import specification
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -87,6 +87,8 @@ def bench(
         except _Disagreement:
           if end == _LONGEST:
             raise
+    spec = specification.of_run(config, run_dir)
+    result['setting'] = _setting(config, spec.frames_per_step)
     result['launch'] = launch
     result['window_asked_s'] = seconds
     if measures_bounds:
@@ -215,17 +217,16 @@ def _result(
     'rows_inserted': inserted,
     'replay_ratio': ratio,
     'steps_per_row': min(1.0, steps / inserted),  # more where the window cuts a burst of unrolls
-    'setting': _setting(config),
   }
 
 
-def _setting(config: config_lib.ExperimentConfig) -> dict[str, Any]:
+def _setting(config: config_lib.ExperimentConfig, frames_per_step: int) -> dict[str, Any]:
   """What the run was like, for `seed-acme plan`."""
   return {
     'actors': config.num_actors,
     'environments_per_actor': config.environments_per_actor,
     'groups_per_actor': config.actor.environment_groups,
-    'frames_per_step': experiment_environments.environment_spec(config).frames_per_step,
+    'frames_per_step': frames_per_step,
     'unroll_length': config.agent.unroll_length,
     'unrolls_per_update': config.agent.batch_size,
     'inference_rows': sizes.inference_batch_size(config),
@@ -274,6 +275,7 @@ def _measured_alone(run_dir: run_directory.RunDirectory, result: dict[str, Any])
     env=variables,
     capture_output=True,
     text=True,
+    errors='replace',
   )
   if measured.returncode:
     lines = measured.stderr.strip().splitlines()

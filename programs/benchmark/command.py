@@ -20,6 +20,7 @@ from seed_acme.programs.benchmark import description
 from seed_acme.programs.benchmark import side_by_side
 from seed_acme.programs.benchmark import soak
 from seed_acme.programs.benchmark import sweep
+from seed_acme.programs.reports import drawing
 
 _ROUNDS = 3
 
@@ -143,7 +144,7 @@ def _sweep(arguments: BenchArguments) -> int:
     folder,
     tell=_tell,
   )
-  figure = sweep.draw(record, folder)
+  figure = drawing.or_notice(lambda: sweep.draw(record, folder), 'Notice: the figure', _tell)
   print(json.dumps(record) if arguments.json else sweep.describe(record))
   if figure and not arguments.json:
     print(f'Figure: {figure}')

@@ -28,6 +28,7 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.building import build
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
+from seed_acme.programs.trial import door
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.transport import wire
@@ -49,7 +50,7 @@ def measure(
   rows_per_batch: mean size of the run's inference batches. steps_per_row: share of rows
   that start a transition (the others are LAST). replay_ratio: how often each is trained.
   """
-  acting = build.make_acting(config)
+  acting = build.make_acting(config, door.environment_spec(config))
   group = config.environments_per_actor // actors.num_groups(config, 0)
   environment = _environment(config, acting, group) / group
   with graph_function.serial_execution():  # as the run does
@@ -67,7 +68,7 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
   `exchange_bytes` (environments of a group, bytes of its request and reply). `unroll_bytes`: of
   one unroll, with its state. `weights_bytes`: of what acting reads.
   """
-  acting = build.make_acting(config)
+  acting = build.make_acting(config, door.environment_spec(config))
   group = config.environments_per_actor // actors.num_groups(config, 0)
   rows = _spread(sizes.num_training_environments(config))
   unrolls = _spread(config.agent.batch_size)[-2:]

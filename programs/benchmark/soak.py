@@ -36,9 +36,9 @@ def command(config: config_lib.ExperimentConfig, num_steps: int, out: str, as_js
   if out:  # a name that cannot be written is refused before all the steps, not after them
     drawing.write(drawing.new_figure(1, 1), out)
   result = soak(config, num_steps, lambda line: print(line, file=sys.stderr, flush=True))
+  print(json.dumps(result) if as_json else describe(result), flush=True)
   if out:
     draw(result, out)
-  print(json.dumps(result) if as_json else describe(result))
   return 0 if result['is_within_limit'] else processes.FAILURE_EXIT
 
 

@@ -16,9 +16,7 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import sizes
 from seed_acme import types
-from seed_acme.acting import activity as activity_lib
 from seed_acme.agents import registry
-from seed_acme.envs import experiment_environments as environments
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
@@ -60,19 +58,14 @@ class Acting:
 
 def make_acting(
   config: config_lib.ExperimentConfig,
-  activity: activity_lib.Activity | None = None,
+  spec: types.EnvironmentSpec,
   devices: devices_lib.Devices | None = None,
 ) -> Acting:
-  """Builds one environment for its specification, and the network that acts.
+  """Builds the network that acts in environments of this specification.
 
-  activity: where it says that an environment is being made, for whoever watches. devices: of a
-  learner; None = where TensorFlow places things by itself.
+  devices: of a learner; None = where TensorFlow places things by itself.
   """
   devices = devices or devices_lib.default()
-  activity = activity or activity_lib.Activity()
-  activity.begin(activity_lib.Doing.MAKING)
-  spec = environments.environment_spec(config)
-  activity.begin(activity_lib.Doing.STARTING)
   agent = registry.get(config.agent.agent)(spec, config.network, config.agent)
   published = policy_lib.PublishedVariables()
   policies = []
@@ -115,6 +108,7 @@ def make_inference_servers(
   return tuple(
     server_lib.InferenceServer(
       spec=acting.spec,
+      environment_name=config.environment.id,
       policy=policy,
       num_training=sizes.num_training_environments(config),
       num_environments=sizes.num_environments(config),

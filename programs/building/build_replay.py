@@ -25,6 +25,7 @@ from seed_acme.replay.shards import samples
 from seed_acme.replay.shards import writers
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
+from seed_acme.utils import fence as fence_lib
 from seed_acme.utils import graph_function
 
 
@@ -33,12 +34,14 @@ def make_replay_server(
   run: run_directory.RunDirectory,
   acting: build.Acting,
   port: int,
+  fence: fence_lib.Fence,
   items: local_items_lib.LocalItems | None = None,
   host: int = 0,
   shard: int = 0,
 ) -> server_lib.ReplayServer:
   """Serves the agent's tables of one shard on `port` (0 = any free one).
 
+  fence: who may connect.
   config: of the whole run; a shard keeps a part of it, see `sizes.shard`. items: keeps the items of
   a queue in this process; None = the table keeps them. host, shard: among the learner hosts, and
   among the shards of that one.
@@ -56,6 +59,7 @@ def make_replay_server(
     acting.example_unroll(config),
     port,
     keeps_items=items is None,
+    fence=fence,
   )
   if not spec.is_memory:
     return serve()
@@ -139,9 +143,15 @@ def make_memories(
   if not spec.is_memory:
     return None
   has_priorities = spec.kind == 'prioritized'
+  in_progress = run.replay_in_progress_of(host)
   return memories.Memories(
-    [memory_lib.ReplayMemory(address, has_priorities) for address in addresses],
-    run.replay_in_progress_of(host),
+    [
+      memory_lib.ReplayMemory(
+        address, has_priorities, memories.in_progress_of(in_progress, shard, len(addresses))
+      )
+      for shard, address in enumerate(addresses)
+    ],
+    in_progress,
   )
 
 
@@ -175,14 +185,19 @@ def make_samples(
   num_ahead: int,
   on_failure: Callable[[BaseException], None],
   items: Sequence[local_items_lib.LocalItems | None],
+  tell: Callable[[str], None],
 ) -> tuple[samples.Samples, accounts.Accounts]:
-  """The learner's samples, fetched ahead so many, and the account of them. Not started yet."""
+  """The learner's samples, fetched ahead so many, and the account of them. Not started yet.
+
+  tell: takes a line for the user where somebody else inserts into a table.
+  """
   part = sizes.shard(config)
   prefetchers, its_accounts = [], []
   for address, writer, its_items in zip(addresses, of_shards.each, items):
     counts = (address, part.agent.batch_size, part.replay.unrolls_per_item, num_ahead)
-    dataset = dataset_lib.make_samples(*counts, its_items)
-    prefetchers.append(dataset_lib.Prefetcher(dataset, on_failure, num_ahead))
+    dropped = account_lib.Dropped(address, tell)
+    dataset = dataset_lib.make_samples(*counts, its_items, dropped)
+    prefetchers.append(dataset_lib.Prefetcher(dataset, on_failure, num_ahead, dropped))
     its_accounts.append(
       account_lib.Account(
         address,
@@ -191,6 +206,7 @@ def make_samples(
         part.agent.batch_size,
         part.replay.unrolls_per_item,
         dataset_lib.num_items_under_way(*counts),
+        dropped,
       )
     )
   return samples.Samples(prefetchers), accounts.Accounts(its_accounts)

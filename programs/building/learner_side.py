@@ -9,7 +9,6 @@ from typing import NamedTuple
 from seed_acme import config as config_lib
 from seed_acme import sizes
 from seed_acme import types
-from seed_acme.acting import activity as activity_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import training_loop
@@ -25,6 +24,7 @@ from seed_acme.storage import run_directory
 from seed_acme.utils import collectives
 from seed_acme.utils import counting
 from seed_acme.utils import devices as devices_lib
+from seed_acme.utils import fence as fence_lib
 from seed_acme.utils import waiting
 
 
@@ -46,33 +46,37 @@ class LearnerSide(NamedTuple):
 def make(
   config: config_lib.ExperimentConfig,
   run_dir: run_directory.RunDirectory,
-  activity: activity_lib.Activity,
+  spec: types.EnvironmentSpec,
   cleanup: contextlib.ExitStack,
   *,
   on_failure: Callable[[BaseException], None],
   num_ahead: int,
   replay_addresses: Sequence[str] = (),
   hosts: collectives.Group | None = None,
+  fence: fence_lib.Fence,
 ) -> LearnerSide:
   """Restores the run from its newest checkpoint, if there is one.
 
-  activity: where it says that an environment is being made. cleanup: gets what stops the parts.
+  spec: of the environments. cleanup: gets what stops the parts.
   on_failure: called from the threads of the parts. num_ahead: samples to fetch before the learner
   asks. replay_addresses: of replay nodes; () = replay is served here. hosts: that learn together.
+  fence: of replay that is served here.
   """
   waits = waiting.Watch(run_dir.add_notice)
   waits.start()
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
   index = 0 if hosts is None else hosts.index
-  acting = build.make_acting(config, activity, devices_lib.choose(sizes.share(config)))
+  for notice in config.agent.notices(spec) if index == 0 else ():
+    run_dir.add_notice(notice)
+  acting = build.make_acting(config, spec, devices_lib.choose(sizes.share(config)))
   items: list[local_items_lib.LocalItems | None] = [None] * config.replay.num_shards
   if replay_addresses:
     build_replay.take_over(config, replay_addresses)
   else:
     if not config.agent.replay_spec().is_memory:
       items = [local_items_lib.LocalItems() for _ in items]
-    replay_addresses = _serve(config, run_dir, acting, items, index, cleanup)
+    replay_addresses = _serve(config, run_dir, acting, items, index, cleanup, fence)
   memory = build_replay.make_memories(config, run_dir, replay_addresses, index)
   writer = build_replay.make_writers(config, acting, replay_addresses, memory, items)
   cleanup.callback(writer.stop)
@@ -82,7 +86,7 @@ def make(
   loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory, hosts)
   loop.restore()
   its_samples, account = build_replay.make_samples(
-    config, replay_addresses, writer, num_ahead, on_failure, items
+    config, replay_addresses, writer, num_ahead, on_failure, items, run_dir.add_notice
   )
   loop.watch_replay(writer.seconds, account)
   return LearnerSide(
@@ -132,12 +136,15 @@ def _serve(
   items: Sequence[local_items_lib.LocalItems | None],
   host: int,
   cleanup: contextlib.ExitStack,
+  fence: fence_lib.Fence,
 ) -> list[str]:
   """Replay in this process; the address of each shard."""
   addresses = []
   for shard, its_items in enumerate(items):
     port = sizes.replay_port(config, shard) if host == 0 else 0
-    server = build_replay.make_replay_server(config, run_dir, acting, port, its_items, host, shard)
+    server = build_replay.make_replay_server(
+      config, run_dir, acting, port, fence, its_items, host, shard
+    )
     cleanup.callback(server.stop)
     addresses.append(server.address)
   return addresses

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 
 from seed_acme import config as config_lib
@@ -14,6 +13,7 @@ from seed_acme.programs.cluster import membership
 from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
 from seed_acme.storage import run_directory
 from seed_acme.transport import wire
 
@@ -63,15 +63,14 @@ def _act(
 
 
 class _Stop:
-  """Set by Ctrl-C and SIGTERM; the second one ends this process at once, and the worker with it."""
+  """Set by Ctrl-C, SIGTERM and SIGHUP; a second one ends this process at once, and its worker."""
 
   def __init__(self) -> None:
     self.event = threading.Event()
     self.signal: int | None = None
-    for number in (signal.SIGINT, signal.SIGTERM):
-      signal.signal(number, self._set)
+    signals.answer(self._set)
 
-  def _set(self, number: int, _: object) -> None:
+  def _set(self, number: int) -> None:
     if self.signal is not None:
       os._exit(128 + self.signal)
     self.signal = number

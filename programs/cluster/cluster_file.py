@@ -6,6 +6,8 @@
  "exchange": ["10.0.0.1:8002"] only of several learner hosts: where each reaches the others
  "replay": "10.0.0.1:8001",    only if replay is a node of its own
  "actors": 2,                  or their hosts: ["10.0.0.2", "10.0.0.3"]
+ "admit": ["10.0.0.9"],        more hosts that may connect to Reverb and to the exchange
+ "fence": false,               where something else keeps strangers out
  "token_file": "token"}        or "token", or "token_variable"
 ```
 Imports neither TensorFlow, Reverb nor Launchpad.
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 import dataclasses
+import ipaddress
 import json
 import os
 import pathlib
@@ -31,12 +34,15 @@ _KEYS = (
   'exchange',
   'replay',
   'actors',
+  'admit',
+  'fence',
   'token',
   'token_file',
   'token_variable',
 )
 _TOKEN_KEYS = _KEYS[-3:]
 _MIN_TOKEN = 16  # characters
+_MOST_ACTORS = 65_535  # a learner has no more ports to be reached at
 _NEW_TOKEN = 'make one with: openssl rand -hex 16'
 # Where neither file nor command line says otherwise: another host takes longer to come (back)
 # than another process of this one.
@@ -46,7 +52,9 @@ _CONNECT_TIMEOUT_S = 600.0
 @dataclasses.dataclass(frozen=True)
 class Cluster:
   """learners, exchange, listen, replay: `host:port`, the first two of each learner host. actors: of
-  each, its host, or '' if not said."""
+  each, its host, or '' if not said. admit: hosts that may reach ports without a password, beside
+  the nodes that need them.
+  """
 
   path: str
   learners: tuple[str, ...]
@@ -55,12 +63,22 @@ class Cluster:
   replay: str | None
   actors: tuple[str, ...]
   token: str = dataclasses.field(repr=False)
+  admit: tuple[str, ...] = ()
+  has_fence: bool = True
   has_open_token: bool = False  # it stands in a file that everybody on this host can read
 
   @property
   def learner(self) -> str:
     """Of the chief, or the only one."""
     return self.learners[0]
+
+  def admitted(self) -> tuple[str, ...] | None:
+    """Hosts, as `fence.Fence` takes them. Not those of actors, who have a token."""
+    if not self.has_fence:
+      return None
+    addresses = (*self.learners, *self.exchange, *((self.replay,) if self.replay else ()))
+    nodes = [split(address)[0].strip('[]') for address in addresses]
+    return tuple(dict.fromkeys([*nodes, *self.admit]))
 
   def listen_of(self, index: int) -> str:
     """What learner host `index` binds: of several each has its own port."""
@@ -110,6 +128,8 @@ def _parse(path: str, value: Any) -> Cluster:
     replay=_address(value, 'replay'),
     actors=_actors(value),
     token=token,
+    admit=_admit(value),
+    has_fence=_has_fence(value),
     has_open_token=secret is not None and bool(secret.stat().st_mode & 0o004),
   )
 
@@ -145,13 +165,42 @@ def _parsed(address: Any, key: str) -> str:
 
 def _actors(value: Mapping[str, Any]) -> tuple[str, ...]:
   actors = value.get('actors')
-  if isinstance(actors, int) and not isinstance(actors, bool) and actors >= 1:
+  if type(actors) is int and 1 <= actors <= _MOST_ACTORS:
     return ('',) * actors
   if isinstance(actors, list) and actors and all(isinstance(a, str) and a for a in actors):
     return tuple(actors)
   raise types.UserError(
-    f'actors is {_short(actors)}: give their number, 1 or more, or the list of their hosts'
+    f'actors is {_short(actors)}: give their number, 1 to {_MOST_ACTORS}, or the list of their '
+    'hosts'
   )
+
+
+def _admit(value: Mapping[str, Any]) -> tuple[str, ...]:
+  given = value.get('admit', [])
+  if not isinstance(given, list) or not all(isinstance(one, str) and one for one in given):
+    raise types.UserError(f'admit is {_short(given)}: give a list of hosts, names or addresses')
+  for one in given:
+    is_address = _is_address(one.strip('[]'))
+    if not is_address and not set(':/ ').isdisjoint(one):
+      raise types.UserError(f'admit has {_short(one)}: write a host alone, without a port')
+  return tuple(one.strip('[]') for one in given)
+
+
+def _is_address(text: str) -> bool:
+  try:
+    ipaddress.ip_address(text)
+  except ValueError:
+    return False
+  return True
+
+
+def _has_fence(value: Mapping[str, Any]) -> bool:
+  given = value.get('fence', True)
+  if not isinstance(given, bool):
+    raise types.UserError(f'fence is {_short(given)}: write true or false')
+  if value.get('admit') and not given:
+    raise types.UserError('"admit" says who may pass a fence, and "fence" is false: leave one out')
+  return given
 
 
 def _token(value: Mapping[str, Any], folder: pathlib.Path) -> tuple[str, pathlib.Path | None]:
@@ -177,9 +226,10 @@ def _token(value: Mapping[str, Any], folder: pathlib.Path) -> tuple[str, pathlib
 def _token_in(path: pathlib.Path) -> str:
   try:
     return _checked(path.read_text(encoding='utf-8').strip(), f'the token in {path}')
-  except (OSError, UnicodeError) as error:
-    reason = getattr(error, 'strerror', None) or 'it is no text'
-    raise types.UserError(f'cannot read token_file {path}: {reason}') from None
+  except (OSError, ValueError) as error:  # such as a NUL in the path
+    reason = getattr(error, 'strerror', None)
+    reason = reason or ('it is no text' if isinstance(error, UnicodeError) else str(error))
+    raise types.UserError(f'cannot read token_file {str(path)!r}: {reason}') from None
 
 
 def _checked(token: str, where: str) -> str:

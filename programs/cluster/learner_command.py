@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import shlex
 import sys
 import threading
 from typing import NamedTuple
@@ -91,7 +92,7 @@ def _end_again(
   """Of a run that was over: a scheduler has started the learner again, because it was lost after
   its last checkpoint and before its end. Does what it did not come to."""
   with run_directory.lock(run):
-    summary = summary_lib.complete(config, run, reason.last)
+    summary = summary_lib.complete(config, run, reason.last, _show)
     if not options.json:
       print(
         f'Over: {reason}\nTelling the actors at {cluster.learner}, for up to '
@@ -161,10 +162,12 @@ def _summary_text(summary: dict, folder: run_directory.RunDirectory) -> str:
     f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, return of the '
     f'last 100: {"-" if mean_return is None else format(mean_return, ".3g")}\n'
   )
+  if lost := summary_lib.lost_text(summary):
+    text += f'Lost: {lost}\n'
   if checkpoint.newest(folder.checkpoints) is None:
     return text.rstrip()  # nothing to play or to go on from
   if summary['status'] == lifecycle.FINISHED:
-    return f'{text}Evaluate: seed-acme evaluate {train_command.shown(folder)}'
+    return f'{text}Evaluate: seed-acme evaluate {shlex.quote(train_command.shown(folder))}'
   return f'{text}Resume: the same command again; the actors wait for it'
 
 

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import secrets
+import shlex
 import sys
 from typing import Literal
 
@@ -21,6 +22,7 @@ from seed_acme import types
 from seed_acme.programs.cluster import manifest_deployment
 from seed_acme.programs.cluster import manifest_kubernetes
 from seed_acme.programs.front_end import replay_size
+from seed_acme.programs.trial import door
 
 _LABEL = r'[a-z]([-a-z0-9]*[a-z0-9])?'  # of DNS
 _MAX_NAME = 40  # characters; Kubernetes allows 63 with what we append
@@ -117,6 +119,7 @@ def manifest(arguments: ManifestArguments) -> int:
     return 0
   _write(pathlib.Path(arguments.out), text)
   jobs = [one['metadata']['name'] for one in made if one['kind'] == 'Job']
+  out = shlex.quote(arguments.out)
   inside = f' -n {arguments.namespace}' if arguments.namespace else ''
   secret = (
     '' if arguments.token_secret else '; it holds the token of the run, so keep it as a secret'
@@ -124,12 +127,12 @@ def manifest(arguments: ManifestArguments) -> int:
   lost = ', the run with its checkpoints, too' if deployment.storage else ''
   print(
     f'{arguments.out}: {len(made)} objects, Jobs {_shortened(jobs)}{secret}\n'
-    f'Start: kubectl apply -f {arguments.out}\n'
+    f'Start: kubectl apply -f {out}\n'
     f'Watch: kubectl logs{inside} -f job/{manifest_kubernetes.learner_name(config, deployment)}\n'
     f'Stop; the run stays, and goes on when this manifest, or a changed one, is applied:\n'
     f'  kubectl delete jobs{inside} --cascade=foreground '
     f'-l {manifest_kubernetes.INSTANCE_LABEL}={deployment.name}\n'
-    f'Remove everything{lost}: kubectl delete -f {arguments.out}'
+    f'Remove everything{lost}: kubectl delete -f {out}'
   )
   return 0
 
@@ -241,8 +244,9 @@ def _quantity(flag: str, arguments: ManifestArguments) -> str:
 def _saving_seconds(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> float:
   """How long saving the replay memory may take; warns where the memory is too small for it."""
   try:
-    num_bytes = replay_size.replay_bytes(sizes.share(config))  # of one learner host
-  except types.UserError as error:  # the environment is in the image only
+    # Of one learner host.
+    num_bytes = replay_size.replay_bytes(sizes.share(config), lambda: door.environment_spec(config))
+  except (types.UserError, door.CannotStart) as error:  # the environment is in the image only
     print(f'Warning: the size of a replay memory is not known here: {error}', file=sys.stderr)
     return 0.0
   if num_bytes:

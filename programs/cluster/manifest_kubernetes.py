@@ -135,6 +135,7 @@ def _settings(config: config_lib.ExperimentConfig, deployment: deployment_lib.De
     **(several if len(learners) > 1 else {'learner': acting[0]}),
     'listen': f'0.0.0.0:{_INFERENCE_PORT}',
     'actors': config.num_actors,
+    'fence': False,  # the NetworkPolicy is one, and pods change their addresses
     'token_variable': _TOKEN_VARIABLE,
   }
   if config.replay.separate_process:

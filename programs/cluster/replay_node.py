@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import os
-import signal
 import sys
 import threading
 
@@ -16,7 +15,9 @@ from seed_acme import config as config_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import membership
 from seed_acme.programs.cluster import program as cluster_program
+from seed_acme.programs.nodes import host
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
 from seed_acme.storage import run_directory
 
 
@@ -25,6 +26,7 @@ def run_replay(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluste
   name = 'replay/0'
   processes.set_tensorflow_defaults()
   with membership.local_folder() as folder:
+    host.mark_several_hosts(cluster.admitted())
     part = cluster_program.make_part(config, folder, cluster, 'replay')
     node = _Node(part, name, folder)
     member = membership.member(config, cluster, name)
@@ -51,10 +53,9 @@ class _Node:
     self._manager = worker_manager.WorkerManager(register_in_thread=True)
     self._signal: int | None = None
     self._error: Exception | None = None
-    for number in (signal.SIGINT, signal.SIGTERM):
-      signal.signal(number, self._stop)
+    signals.answer(self._stop)
 
-  def _stop(self, number: int, _: object) -> None:
+  def _stop(self, number: int) -> None:
     if self._signal is not None:
       os._exit(128 + self._signal)  # a second one; the worker ends with this process
     self._signal = number

@@ -15,5 +15,8 @@ def command(name: str) -> str:
 
 def _shown(path: str) -> str:
   """Relative to the working folder where that is shorter."""
-  relative = os.path.relpath(path)
+  try:
+    relative = os.path.relpath(path)
+  except FileNotFoundError:  # somebody has removed the working folder
+    return path
   return relative if len(relative) < len(path) else path

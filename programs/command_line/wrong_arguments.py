@@ -7,6 +7,7 @@ import dataclasses
 import difflib
 import os
 import re
+import shlex
 from typing import Any
 
 _MAX_NEAR = 3
@@ -97,8 +98,8 @@ def _instead_of_word(word: str, options: list[tuple[str, bool]]) -> list[str]:
   if not re.match(r'[\w./]*[A-Za-z]', word):
     return []
   if 'config' in names and not os.path.isdir(word):
-    return [f'a configuration is chosen by --config={word}']
-  return [f'a run is chosen by --run_dir={word}'] if 'run_dir' in names else []
+    return [f'a configuration is chosen by {shlex.quote(f"--config={word}")}']
+  return [f'a run is chosen by {shlex.quote(f"--run_dir={word}")}'] if 'run_dir' in names else []
 
 
 def near(wanted: str, names: list[str]) -> list[str]:

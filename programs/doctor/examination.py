@@ -24,6 +24,7 @@ from packaging import requirements
 
 from seed_acme.checks import extras
 from seed_acme.programs.doctor import graphics
+from seed_acme.programs.doctor import local_call
 
 State = Literal['ok', 'warning', 'wrong']
 _GIB = 2**30
@@ -32,10 +33,10 @@ _REINSTALL = (
   'run `make setup` again, or `PIP_CONSTRAINT=constraints.txt pip install -e .` in a new .venv'
 )
 # Smallest program that shows the library at work; the last line printed is shown.
-_IMPORTS = {
+IMPORTS = {
   'launchpad': 'import launchpad as lp; lp.Program("doctor"); print("imports")',
   'courier': 'import courier; courier.Server(); print("imports")',
-  'reverb': 'import reverb; print("imports")',
+  'reverb': local_call.CODE,
   'sonnet': 'import sonnet as snt; snt.Linear(2); print("imports")',
   'tensorflow': (
     'import json, tensorflow as tf\n'
@@ -84,7 +85,7 @@ def run() -> list[Check]:
     _optional,
   )
   with futures.ThreadPoolExecutor(2) as pool:
-    imports = [pool.submit(check_import, name, code) for name, code in _IMPORTS.items()]
+    imports = [pool.submit(check_import, name, code) for name, code in IMPORTS.items()]
     checks = [check for examine in quick for check in examine()]
     return checks + [check for future in imports for check in future.result()]
 
@@ -122,6 +123,7 @@ def check_import(name: str, code: str, timeout_s: float = _IMPORT_TIMEOUT_S) -> 
       [sys.executable, '-c', code],
       capture_output=True,
       text=True,
+      errors='replace',
       timeout=timeout_s,
       env=environment,
       stdin=subprocess.DEVNULL,
@@ -129,6 +131,8 @@ def check_import(name: str, code: str, timeout_s: float = _IMPORT_TIMEOUT_S) -> 
     )
   except subprocess.TimeoutExpired:
     return [Check(f'import {name}', 'wrong', f'no answer within {timeout_s:.0f} s', _REINSTALL)]
+  if name == 'reverb' and process.returncode == local_call.NO_ANSWER_EXIT:
+    return [Check('import reverb', 'wrong', *local_call.why_unreachable())]
   if process.returncode:
     last = (process.stderr.strip().splitlines() or ['no message'])[-1]
     died = f'killed by signal {-process.returncode}' if process.returncode < 0 else last

@@ -11,9 +11,11 @@ from typing import Any
 
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import cpu_account
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import streams
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
@@ -35,8 +37,10 @@ class Attempt:
     show: Callable[[str], None],
     progress: terminal.Progress | None,
     should_stop: Callable[[], bool],
+    stall_s: float,
   ):
-    """saving_s: how long saving the replay memory may take at the end."""
+    """saving_s: how long saving the replay memory may take at the end. stall_s: as of `Stall`."""
+    self._stall = stall.Stall(stall_s)
     self._run_dir = run_dir
     self._launch = launch
     self._saving_s = saving_s
@@ -116,13 +120,17 @@ class Attempt:
       time.sleep(_POLL_S)
 
   def _report_overdue(self) -> None:
+    if self._status.get('status') == summary_lib.FINISHED and not self._run_dir.failure.exists():
+      self._show(f'Notice: the nodes did not end {self._stop_s:g} s after the run, and were killed')
+      return
     message = f'the nodes did not end within {self._stop_s:g} s and were killed'
     processes.report_failure(self._run_dir, processes.LAUNCHER, message, processes.LAUNCHER)
 
   def _is_overdue(self) -> bool:
-    """Whether a stop or a failure is so long ago that the launcher must be stuck."""
+    """Whether a stop, a failure or the end is so long ago that the launcher must be stuck."""
     now = time.monotonic()
-    if self._ending_since_s is None and self._run_dir.failure.exists():
+    is_finished = self._status.get('status') == summary_lib.FINISHED
+    if self._ending_since_s is None and (is_finished or self._run_dir.failure.exists()):
       self._ending_since_s = now
     return self._ending_since_s is not None and now - self._ending_since_s > self._stop_s
 
@@ -164,9 +172,11 @@ class Attempt:
     status = summary_lib.read_progress(self._run_dir, self._started_s)
     if 'status' in status:
       self._status = status
+    stalled = self._stall.look(status)
     if self._progress is not None:
       try:
-        self._progress.update(status)
+        with streams.outliving_terminal():
+          self._progress.update({**status, 'stalled': stalled} if stalled else status)
       except BrokenPipeError:  # nobody reads any more, as in `seed-acme train | head`
         self._progress = None
         self.request_stop(signal.SIGPIPE)

@@ -79,8 +79,9 @@ def _run(
 def _raise_what_ended_it(outcome: lifecycle.Outcome, folder: run_directory.RunDirectory) -> None:
   if outcome.exit_code == 128 + signal.SIGINT:
     raise KeyboardInterrupt
-  if outcome.exit_code == 128 + signal.SIGTERM:
-    signal.raise_signal(signal.SIGTERM)  # the caller's own handler is there again
+  for number in (signal.SIGTERM, signal.SIGHUP):
+    if outcome.exit_code == 128 + number:
+      signal.raise_signal(number)  # the caller's own handler is there again
   if outcome.exit_code == 128 + signal.SIGPIPE:
     raise BrokenPipeError('nobody reads the progress any more')
   if outcome.exit_code == processes.USER_ERROR_EXIT:

@@ -26,8 +26,8 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.doctor import graphics
 from seed_acme.programs.front_end import launcher_process
-from seed_acme.programs.front_end import trial_process
 from seed_acme.programs.system import processes
+from seed_acme.programs.trial import process as trial_process
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config

@@ -20,12 +20,15 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.loggers import own
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import attempt as attempt_lib
-from seed_acme.programs.front_end import door
 from seed_acme.programs.front_end import launch_choice
 from seed_acme.programs.front_end import replay_size
+from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
+from seed_acme.programs.system import streams
+from seed_acme.programs.trial import door
+from seed_acme.programs.trial import specification
 from seed_acme.storage import checkpoint
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
@@ -38,9 +41,9 @@ read_status = summary_lib.read_status
 class Outcome(NamedTuple):
   """How a run ended.
 
-  exit_code: 0, 1 (failure), 2 (wrong input), 130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody reads
-  the output). summary: what stands in summary.json. failure: as failure.json, or None; a run
-  that was stopped may have one, too.
+  exit_code: 0, 1 (failure, or a stop after which something is lost), 2 (wrong input), 129 (SIGHUP),
+  130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody reads the output). summary: what stands in
+  summary.json. failure: as failure.json, or None; a run that was stopped may have one, too.
   """
 
   exit_code: int
@@ -69,13 +72,19 @@ def prepare(
   own.check(config)
   _check_ports(config)
   if path is not None:
-    check_resume(config, run_directory.RunDirectory(pathlib.Path(path).absolute()))
-    door.check([config])
-    return dataclasses.replace(run_directory.create(path), bucket=bucket)
-  if config.initial_checkpoint:
-    opening.load_checkpoint(config.initial_checkpoint)
-  door.check([config])
-  return run_directory.new(config.name)
+    run = run_directory.RunDirectory(pathlib.Path(path).absolute())
+    check_resume(config, run)
+    [spec] = door.check([config])
+    # The network was built for that of the run folder, which may call choices mere bounds.
+    spec = specification.check_resume(run, spec)
+    run = dataclasses.replace(run_directory.create(path), bucket=bucket)
+  else:
+    if config.initial_checkpoint:
+      opening.load_checkpoint(config.initial_checkpoint)
+    [spec] = door.check([config])
+    run = run_directory.new(config.name)
+  specification.save(run, spec)
+  return run
 
 
 def check_resume(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> None:
@@ -93,7 +102,7 @@ def check_resume(config: config_lib.ExperimentConfig, run: run_directory.RunDire
 
 
 def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Checkpoint) -> None:
-  steps, wall_s = newest.meta['counts']['agent_steps'], newest.meta['counts']['wall_s']
+  steps, wall_s = newest.counts.agent_steps, newest.counts.wall_s
   if steps >= config.total_steps:
     raise RunFinished(
       f'this run has made its {config.total_steps:,} steps ({steps:,}): '
@@ -142,17 +151,24 @@ def run(
   launch: of `launcher_process`, `auto` too.
   should_stop: asked again and again, and once more after the end; True ends the run in good order.
   """
+  show = streams.outliving_terminal()(show)
   with run_directory.lock(run_dir):
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
       run_directory.point_latest(run_dir)
-    num_bytes = replay_size.replay_bytes(config)
+    num_bytes = _replay_bytes(config, run_dir)
     warning = replay_size.memory_warning(config, num_bytes)
     if warning:
       show(f'Warning: {warning}')
     launch = launch_choice.resolve(launch, config, run_dir, show)
     attempt = attempt_lib.Attempt(
-      run_dir, launch, replay_size.saving_seconds(num_bytes), show, progress, should_stop
+      run_dir,
+      launch,
+      replay_size.saving_seconds(num_bytes),
+      show,
+      progress,
+      should_stop,
+      stall.limit_s(config.learner),
     )
     with signals.signals_to(attempt.request_stop):
       for restart in range(max_restarts + 1):
@@ -165,7 +181,15 @@ def run(
           break
         reason = failure['message'] if failure else 'unknown'
         show(f'Restart {restart + 1} of {max_restarts} from the newest checkpoint: {reason}')
-    return _conclude(config, run_dir, attempt, code, failure)
+    return _conclude(config, run_dir, attempt, code, failure, show)
+
+
+def _replay_bytes(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory) -> int:
+  """Of a full memory; 0 where the environments are known on other hosts only."""
+  try:
+    return replay_size.replay_bytes(config, lambda: specification.of_run(config, run_dir))
+  except types.MissingPackage:
+    return 0
 
 
 def _conclude(
@@ -174,6 +198,7 @@ def _conclude(
   attempt: attempt_lib.Attempt,
   code: int,
   failure: dict[str, Any] | None,
+  show: Callable[[str], None],
 ) -> Outcome:
   if attempt.stop_signal:
     status, exit_code = STOPPED, 128 + attempt.stop_signal
@@ -182,7 +207,14 @@ def _conclude(
   else:
     status, exit_code = FAILED, code
   summary = summary_lib.summarise(config, run_dir, attempt.cpu_s, status)
+  lost = summary_lib.lost_text(summary)
+  if lost and exit_code not in (processes.USER_ERROR_EXIT, processes.FAILURE_EXIT):
+    # A stop that saved nothing is no orderly end.
+    exit_code = processes.FAILURE_EXIT
+    summary['status'] = FAILED if status == FINISHED else status
+    processes.report_failure(run_dir, processes.LAUNCHER, lost, processes.LAUNCHER)
+    failure = failure or summary_lib.known_failure(run_dir)
   if exit_code != processes.USER_ERROR_EXIT:
-    unwritten = summary_lib.write_last(run_dir, summary)
+    unwritten = summary_lib.write_last(run_dir, summary, show)
     failure, exit_code = failure or unwritten, exit_code or int(bool(unwritten))
   return Outcome(exit_code, summary, failure)

@@ -5,6 +5,7 @@ Imports neither TensorFlow nor Reverb: the front end asks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import pathlib
 
 from dm_env import specs as dm_specs
@@ -15,7 +16,6 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import sizes
 from seed_acme import types
-from seed_acme.envs import experiment_environments as environments
 
 _SAVING_BYTES_PER_S = 20e6  # slower than any disk that a checkpoint is meant for
 _SHARE_OF_MEMORY = 0.8  # the rest is for weights, activations and the actors
@@ -28,17 +28,19 @@ _FLOAT_BYTES = 4
 _CORE_STATES = {'none': 0, 'gru': 1, 'lstm': 2}  # vectors that a core carries
 
 
-def replay_bytes(config: config_lib.ExperimentConfig) -> int:
+def replay_bytes(
+  config: config_lib.ExperimentConfig, spec_of: Callable[[], types.EnvironmentSpec]
+) -> int:
   """Bytes of the unrolls in a full replay memory; 0 with a queue.
 
   Upper end: Reverb compresses, which helps with plain screens and not with rich ones. The
-  recurrent state of a network of the user's own (`network.module`) is not known here. Builds one
-  environment, for its specification.
+  recurrent state of a network of the user's own (`network.module`) is not known here.
+  spec_of: the specification of the environments; called only where there is a memory.
   """
   replay = config.agent.replay_spec()
   if not replay.is_memory:
     return 0
-  spec = environments.environment_spec(config)
+  spec = spec_of()
   observation = _spec_bytes(spec.observation)
   row = (
     observation

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import contextlib
-from typing import Any
+from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.programs.reports import drawing
 from seed_acme.programs.reports import plot
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint
 from seed_acme.storage import disk
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
+from seed_acme.utils import counting
 
 _MAX_MESSAGE = 400  # characters of a failure that are shown
 FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
@@ -33,6 +36,50 @@ def read_progress(run: run_directory.RunDirectory, started_s: float) -> dict[str
   return {**status, 'phase': phase}
 
 
+class Saved(NamedTuple):
+  """What the newest whole checkpoint holds, and what of the last status it does not.
+
+  name: '' = there is none.
+  """
+
+  name: str
+  updates: int
+  agent_steps: int
+  lost_updates: int
+  lost_agent_steps: int
+
+  @property
+  def is_all(self) -> bool:
+    return not (self.lost_updates or self.lost_agent_steps)
+
+
+def saved(run: run_directory.RunDirectory) -> Saved:
+  """Compares the checkpoints on the disk, which are read, with the last status."""
+  status = read_status(run)
+  try:
+    newest = checkpoint.load_newest(run.checkpoints)
+  except checkpoint.Damaged:
+    newest = None
+  counts = (newest.counts if newest else counting.Counts())._asdict()
+  return Saved(
+    newest.path.name if newest else '',
+    counts['updates'],
+    counts['agent_steps'],
+    *(max(0, status.get(name, 0) - counts[name]) for name in ('updates', 'agent_steps')),
+  )
+
+
+def lost_text(summary: dict[str, Any]) -> str:
+  """What a run has learnt and not saved, in words; '' = nothing. summary: of `summarise`."""
+  updates, steps = summary['lost_updates'], summary['lost_agent_steps']
+  if not (updates or steps):
+    return ''
+  since = f'since checkpoint {summary["saved_updates"]:012d}, the newest that is whole'
+  if not summary['has_checkpoint']:
+    since = 'because no whole checkpoint is on the disk'
+  return f'{updates:,} updates and {steps:,} steps are lost {since}'
+
+
 def summarise(
   config: config_lib.ExperimentConfig,
   run: run_directory.RunDirectory,
@@ -44,7 +91,7 @@ def summarise(
   cpu_s: CPU-seconds of this start by kind of node, starting up included; the record has those
   of earlier ones, too.
   """
-  status, earlier_cpu_s = read_status(run), _earlier_cpu_seconds(run)
+  status, earlier_cpu_s, kept = read_status(run), _earlier_cpu_seconds(run), saved(run)
   kinds = {*cpu_s, *earlier_cpu_s}
   cpu = {kind: cpu_s.get(kind, 0.0) + earlier_cpu_s.get(kind, 0.0) for kind in sorted(kinds)}
   steps, wall_s = status.get('agent_steps', 0), status.get('wall_s', 0.0)
@@ -57,6 +104,11 @@ def summarise(
       name: status.get(name, 0)
       for name in ('agent_steps', 'frames', 'updates', 'episodes', 'trained_steps', 'wall_s')
     },
+    'has_checkpoint': bool(kept.name),
+    'saved_updates': kept.updates,
+    'saved_agent_steps': kept.agent_steps,
+    'lost_updates': kept.lost_updates,
+    'lost_agent_steps': kept.lost_agent_steps,
     'cpu_s': cpu,
     'steps_per_s': steps / wall_s if wall_s else 0.0,
     'steps_per_cpu_s': steps / total_cpu_s if total_cpu_s else 0.0,
@@ -79,30 +131,42 @@ def _earlier_cpu_seconds(run: run_directory.RunDirectory) -> dict[str, float]:
   return files.read_json(run.summary).get('cpu_s', {})
 
 
-def write(run: run_directory.RunDirectory, summary: dict[str, Any]) -> None:
-  """summary.json, and the learning curve of a finished run."""
+def write(
+  run: run_directory.RunDirectory, summary: dict[str, Any], tell: Callable[[str], None]
+) -> None:
+  """summary.json, and the learning curve of a finished run; `tell` hears why there is none."""
   files.write_json(run.summary, summary)
   if summary['status'] == FINISHED:
-    with contextlib.suppress(types.UserError):  # no episode has ended: there is no curve
-      plot.plot([str(run.path)], str(run.plot))
+    drawing.or_notice(lambda: _draw(run), 'Notice: the plot', tell)
 
 
-def write_last(run: run_directory.RunDirectory, summary: dict[str, Any]) -> dict[str, Any] | None:
+def _draw(run: run_directory.RunDirectory) -> None:
+  with contextlib.suppress(plot.NoEpisode):
+    plot.plot([str(run.path)], str(run.plot))
+
+
+def write_last(
+  run: run_directory.RunDirectory, summary: dict[str, Any], tell: Callable[[str], None]
+) -> dict[str, Any] | None:
   """As `write`, with the last room that there is; the failure where it was not enough."""
   disk.release_reserve(run.path)
   try:
-    write(run, summary)
+    write(run, summary, tell)
   except types.Failure as error:
     return processes.failure_record(run, processes.LAUNCHER, error, processes.LAUNCHER)
   return None
 
 
 def complete(
-  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, last: checkpoint.Checkpoint
+  config: config_lib.ExperimentConfig,
+  run: run_directory.RunDirectory,
+  last: checkpoint.Checkpoint,
+  tell: Callable[[str], None],
 ) -> dict[str, Any]:
   """The summary of a run that had made its steps before this start, with what else its end did
-  not come to write. last: its last checkpoint, which is written before the last status."""
-  counts, status = last.meta['counts'], read_status(run)
+  not come to write. last: its last checkpoint, which is written before the last status. tell:
+  as of `write`."""
+  counts, status = last.counts._asdict(), read_status(run)
   if status.get('status') != FINISHED or status['agent_steps'] < counts['agent_steps']:
     status = {**status, **counts, 'status': FINISHED}
     files.write_json(run.status, status)
@@ -115,7 +179,7 @@ def complete(
     ):
       return summary
   summary = summarise(config, run, {}, FINISHED)
-  write(run, summary)
+  write(run, summary, tell)
   return summary
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 import os
+import shlex
 import sys
 from typing import Any
 
@@ -42,10 +43,10 @@ def train(
   path, bucket = (str(run.path), run.bucket) if run else (None, '')
   folder = lifecycle.prepare(config, path, bucket)
   if not options.prints_json:
-    tensorboard = shown(folder).rstrip('/') + '/tensorboard'
+    log_folder = f'--logdir={shown(folder).rstrip("/")}/tensorboard'
     print(
       f'{"Resuming" if folder.holds_run() else "Run"}: {shown(folder)}\n'
-      f'TensorBoard: {options.command("tensorboard")} --logdir={tensorboard}',
+      f'TensorBoard: {shlex.join([options.command("tensorboard"), log_folder])}',
       flush=True,
     )
     hint = '' if options.is_launch_given else launch_choice.hint(config)
@@ -100,16 +101,18 @@ def _print_summary(
     f'{summary["steps_per_s"]:,.0f} steps/s, {summary["steps_per_cpu_s"]:,.0f} steps per '
     'CPU-second (all processes, start-up included)'
   )
+  if lost := summary_lib.lost_text(summary):
+    print(f'Lost: {lost}')
   path, program = shown(folder), options.command('seed-acme')
-  launch = f' --launch={options.launch}' if options.is_launch_given else ''
+  launch = [f'--launch={options.launch}'] if options.is_launch_given else []
   if folder.plot.exists():
     print(f'Plot: {path.rstrip("/")}/{folder.plot.name}')
   if checkpoint.newest(folder.checkpoints) is None:
     return  # nothing to play or to go on from
-  if saved_config.trust_in(config).paths:  # which is the user's own here
-    path += ' --trust_run_dir'
-  train = f'{program} train --run_dir={path}{launch}'
-  print(f'Evaluate: {program} evaluate {path}')
+  # Which is the user's own here.
+  trust = ['--trust_run_dir'] if saved_config.trust_in(config).paths else []
+  train = shlex.join([program, 'train', f'--run_dir={path}', *trust, *launch])
+  print(f'Evaluate: {shlex.join([program, "evaluate", path, *trust])}')
   if summary['status'] == lifecycle.FINISHED:
     print(f'Extend: {train} {extension(config, summary)}')
   else:
@@ -134,5 +137,8 @@ def shown(folder: run_directory.RunDirectory) -> str:
 
 def shorter(path: str) -> str:
   """Relative to the working folder, or as it is."""
-  relative = os.path.relpath(path)
+  try:
+    relative = os.path.relpath(path)
+  except FileNotFoundError:  # somebody has removed the working folder
+    return path
   return relative if len(relative) < len(path) else path

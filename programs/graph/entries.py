@@ -19,6 +19,7 @@ from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
 from seed_acme.transport import transports
 from seed_acme.transport import wire
+from seed_acme.utils import fence as fence_lib
 
 _LOADING = threading.Lock()  # nodes that are threads of one process load TensorFlow in turn
 
@@ -73,7 +74,13 @@ def replay(
   with processes.reported_failures(run_dir, name, here.log(name)):
     with _LOADING:
       from seed_acme.programs.nodes import replay_service
-    replay_service.serve(config, run_dir, port, here.stop, shard)
+
+    def tell(text: str) -> None:  # a node of its own has no front end
+      print(text, flush=True)
+      run_dir.add_notice(text)
+
+    fence = fence_lib.Fence(here.admitted, tell)
+    replay_service.serve(config, run_dir, port, here.stop, fence, shard)
 
 
 def actor(

@@ -27,7 +27,7 @@ from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import wire
 
 _POLL_S = 0.1
-_STOP_S = 10.0  # a worker that does not stop by then is killed
+_STOP_S = activity_lib.CLOSE_S  # a worker that does not stop by then is killed
 # Failures are "in a row" unless the worker acted this long in between.
 _HEALTHY_S = 60.0
 
@@ -69,8 +69,9 @@ class Supervisor:
   """Keeps one worker running until `stop` is set.
 
   Ends, too, when the worker hears that the run is over. Raises `WorkerFailed` after
-  `actor.max_failures` failures in a row, `types.UserError` for wrong input, which no restart
-  would mend, and `core.ServerLost` where the server stays away.
+  `actor.max_failures` failures in a row, or `types.NotFinite` where the last one was a number that
+  is not finite; `types.UserError` for wrong input, which no restart would mend; and
+  `core.ServerLost` where the server stays away.
   """
 
   def __init__(
@@ -122,7 +123,7 @@ class Supervisor:
     return False
 
   def _count_failure(self, end: actor_worker.End, message: str, number: int) -> None:
-    """Raises `WorkerFailed` where it is one too many."""
+    """Raises `WorkerFailed` or `types.NotFinite` where it is one too many."""
     limit = self._config.actor.max_failures
     count = f'failure {number} of {limit} in a row'
     name = f'actor/{self._index}'
@@ -130,11 +131,15 @@ class Supervisor:
       self._tell(f'{name}: {message}: its worker was ended, {count}; the log says where it stood')
     else:
       print(f'{name}: worker failed ({message}), {count}', flush=True)
-    if number >= limit:
-      raise WorkerFailed(
-        f'the worker failed {number} times in a row '
-        f'(actor.max_failures), the last time with {message}'
-      )
+    if number < limit:
+      return
+    text = (
+      f'the worker failed {number} times in a row (actor.max_failures), '
+      f'the last time with {message}'
+    )
+    if end is actor_worker.End.NOT_FINITE:
+      raise types.NotFinite(f'{name}: {text}')  # of wrong input nobody else names the node
+    raise WorkerFailed(text)
 
   def _run_worker(self, start: wire.Start, stop: threading.Event) -> tuple[actor_worker.End, str]:
     """Runs a worker to its end; returns how it ended and why."""
@@ -151,18 +156,40 @@ class Supervisor:
         said = _written(read_fd)  # what it reports of being ended says nothing
         worker.send_signal(actor_worker.SHOW_STACK)
       if worker.poll() is None:
-        _stop_worker(worker)
+        self._stop_worker(worker, names_call=not hangs)
       if not hangs:
         said = _written(read_fd)
     finally:
       os.close(activity_fd)
       os.close(read_fd)
     if said:
+      if hangs:  # after it had reported its end
+        self._tell(f'actor/{self._index}: {hangs}: its worker was killed')
       report = json.loads(said)
       return actor_worker.End(report['end']), report['message']
     if hangs:
       return actor_worker.End.HUNG, hangs
     return actor_worker.End.FAILED, processes.describe_exit(worker.returncode)
+
+  def _stop_worker(self, worker: subprocess.Popen, names_call: bool) -> None:
+    """Kills one that does not stop, and the programs that its environments could not end.
+
+    names_call: whether to tell which call of an environment it could not leave."""
+    worker.terminate()
+    try:
+      worker.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+      if names_call and (call := self._watch.under_way()):
+        self._tell(
+          f'actor/{self._index}: environment {self._config.environment.id} hangs: {call} has not '
+          f'returned {_STOP_S:g} s after the worker was told to stop, and it was killed'
+        )
+      programs = psutil.Process(worker.pid).children(recursive=True)
+      worker.kill()
+      worker.wait()
+      for program in programs:
+        with contextlib.suppress(psutil.NoSuchProcess):
+          program.kill()
 
   def _start_worker(self, start: wire.Start, report_fd: int, activity_fd: int) -> subprocess.Popen:
     variables = {
@@ -210,17 +237,3 @@ def _written(pipe_fd: int) -> bytes:
     return os.read(pipe_fd, 1 << 16)
   except BlockingIOError:
     return b''
-
-
-def _stop_worker(worker: subprocess.Popen) -> None:
-  """Kills one that does not stop, and the programs that its environments could not end."""
-  worker.terminate()
-  try:
-    worker.wait(_STOP_S)
-  except subprocess.TimeoutExpired:
-    programs = psutil.Process(worker.pid).children(recursive=True)
-    worker.kill()
-    worker.wait()
-    for program in programs:
-      with contextlib.suppress(psutil.NoSuchProcess):
-        program.kill()

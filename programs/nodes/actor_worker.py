@@ -26,9 +26,10 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
-from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.nodes import actors
+from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -46,6 +47,7 @@ class End(enum.Enum):
   OVER = 'over'  # with the run
   FAILED = 'failed'
   HUNG = 'hung'  # in an environment, and was ended; it cannot say so itself
+  NOT_FINITE = 'not_finite'  # a number of an environment, which another start may mend
   WRONG_INPUT = 'wrong_input'  # no new start would mend it
   SERVER_LOST = 'server_lost'  # and waited for in vain
   SERVER_RESTARTED = 'server_restarted'  # nobody's fault: begin anew
@@ -113,10 +115,8 @@ def make_remote_actor(
   activity: activity_lib.Activity,
 ) -> actor_lib.Actor:
   """An actor whose groups are connected to the inference server at `address`."""
-  activity.begin(activity_lib.Doing.MAKING)
-  spec = environments.environment_spec(config)
 
-  def connect(env_ids: np.ndarray) -> core.InferenceChannel:
+  def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> core.InferenceChannel:
     return transports.connect(
       config.transport.kind,
       address,
@@ -197,14 +197,23 @@ def main() -> int:
   """Exit code 0 when the run is over, 143 after SIGTERM, 1 or 2 after a failure; but for
   SIGTERM the end is on `report_fd`, too."""
   processes.end_with_parent()
+  signals.leave_hangup_to_parent()
   faulthandler.register(SHOW_STACK)
   spec = WorkerSpec.loads(sys.stdin.read())
   logging.basicConfig(format=f'actor/{spec.index}: %(message)s', level=logging.WARNING)
   activity = activity_lib.at(spec.activity_fd)
   os.close(spec.activity_fd)
-  with contextlib.ExitStack() as closing:
-    code = _run_and_report(spec, activity, closing)
-    activity.begin(activity_lib.Doing.CLOSING)
+  closing = contextlib.ExitStack()
+  code = _run_and_report(spec, activity, closing)
+  try:
+    closing.close()
+  except Exception:  # how the run ended is reported already
+    traceback.print_exc()
+  if left := leftovers.describe():
+    text = f'actor/{spec.index}: {left} still ran after the environments were closed, and ended'
+    print(text, flush=True)
+    if not spec.index:  # the others do the same
+      spec.run_dir.add_notice(text)
   return code
 
 
@@ -229,7 +238,8 @@ def _report(spec: WorkerSpec, end: End, message: str) -> None:
 
 
 def _end(error: Exception) -> End:
-  ends = {
+  ends = {  # the special ones first
+    types.NotFinite: End.NOT_FINITE,
     types.UserError: End.WRONG_INPUT,
     core.ServerLost: End.SERVER_LOST,
     core.ServerRestarted: End.SERVER_RESTARTED,
@@ -238,4 +248,4 @@ def _end(error: Exception) -> End:
 
 
 if __name__ == '__main__':
-  sys.exit(main())
+  leftovers.leave(main())

@@ -11,12 +11,13 @@ import numpy as np
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import sizes
+from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import experiment_environments as environments
 
-# Makes the channel of a group from its env_ids.
-Connect = Callable[[np.ndarray], core.InferenceChannel]
+# Makes the channel of a group from its env_ids and the specification of its environments.
+Connect = Callable[[np.ndarray, types.EnvironmentSpec], core.InferenceChannel]
 
 
 def make_actor(
@@ -43,7 +44,8 @@ def make_actor(
     )
     activity.begin(activity_lib.Doing.CONNECTING, group)
     run_ids = actor_lib.new_run_ids(run_seed, env_ids)
-    groups.append(actor_lib.EnvironmentGroup(environment, connect(env_ids), env_ids, run_ids))
+    channel = connect(env_ids, environment.spec)
+    groups.append(actor_lib.EnvironmentGroup(environment, channel, env_ids, run_ids))
   return actor_lib.Actor(groups, activity)
 
 

@@ -24,6 +24,7 @@ from seed_acme import types
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import bucket_folder
 from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import end_notice
@@ -37,8 +38,10 @@ from seed_acme.storage import saved_config
 from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
 from seed_acme.transport import wire
+from seed_acme.utils import fence as fence_lib
 
 _LEARNER, _REPLAY = 'learner/0', 'replay/0'
+_LONGEST_GAP_S = 2 * bucket_copy.PERIOD_S  # between two looks at the progress
 _STOPPED_EXIT = 128 + signal.SIGTERM
 
 
@@ -94,11 +97,11 @@ def _learner_with_run(
 
   def tell_of_end(run: run_directory.RunDirectory, finished: lifecycle.RunFinished) -> None:
     print(f'The run is over: {finished}', flush=True)
-    summary_lib.complete(config, run, finished.last)
+    summary_lib.complete(config, run, finished.last, _show)
     end_notice.serve(config, token, int(address.rpartition(':')[2]), stop)
 
   def train(run: run_directory.RunDirectory) -> bool:
-    with _also_written_to(run.logs / _LEARNER), _mirrored(run, stop) as news:
+    with _also_written_to(run.logs / _LEARNER), _mirrored(run, config.learner, stop) as news:
       try:
         with _stopped_at_once(stop):
           lifecycle.check_resume(config, run)
@@ -116,9 +119,13 @@ def _learner_with_run(
         return is_over
       finally:  # of the CPU-seconds, those of this node only are known
         news.show()
-        summary_lib.write(
-          run, summary_lib.summarise(config, run, {'learner': time.process_time()}, how)
-        )
+        summary = summary_lib.summarise(config, run, {'learner': time.process_time()}, how)
+        summary_lib.write(run, summary, _show)
+        lost = summary_lib.lost_text(summary)
+        if lost:
+          _show(f'Lost: {lost}')
+        if lost and how != summary_lib.FAILED:  # a stop that saved nothing is no orderly end
+          raise types.TrainingFailed(lost)
 
   _run(run_dir, train)
 
@@ -135,7 +142,7 @@ def replay(
     with _failures(run, _REPLAY):
       with _stopped_at_once(stop):
         from seed_acme.programs.nodes import replay_service  # loads TensorFlow
-      replay_service.serve(config, run, port, stop)
+      replay_service.serve(config, run, port, stop, fence_lib.Fence(hosts=None))
     return False
 
   _run(run_dir, serve)
@@ -213,9 +220,11 @@ def _failures(run: run_directory.RunDirectory, node: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _mirrored(run: run_directory.RunDirectory, stop: threading.Event) -> Iterator[_News]:
+def _mirrored(
+  run: run_directory.RunDirectory, learner: config_lib.LearnerConfig, stop: threading.Event
+) -> Iterator[_News]:
   """Around the learner: fetches the run and copies it meanwhile and at the end, failures too."""
-  news = _News(run)
+  news = _News(run, learner)
   mirror = bucket_copy.Mirror(run, on_round=news.show, on_failure=_end_this_process)
   with _failures(run, _LEARNER), _stopped_at_once(stop):
     mirror.start()
@@ -229,14 +238,19 @@ def _mirrored(run: run_directory.RunDirectory, stop: threading.Event) -> Iterato
     ) from error
 
 
+def _show(text: str) -> None:
+  print(text, flush=True)
+
+
 class _News:
   """What a front end would show, on the node's own output: it ends up in the cloud's log."""
 
-  def __init__(self, run: run_directory.RunDirectory):
+  def __init__(self, run: run_directory.RunDirectory, learner: config_lib.LearnerConfig):
     self._run = run
     self._progress = terminal.Progress(sys.stdout)
     self._num_notices = 0
     self._started_s = time.time()
+    self._stall = stall.Stall(stall.limit_s(learner), _LONGEST_GAP_S)
 
   def show(self) -> None:
     """Called now and then."""
@@ -245,7 +259,9 @@ class _News:
       for line in lines[self._num_notices :]:
         print(f'Notice: {line}', flush=True)
       self._num_notices = len(lines)
-    self._progress.update(summary_lib.read_progress(self._run, self._started_s))
+    status = summary_lib.read_progress(self._run, self._started_s)
+    stalled = self._stall.look(status)
+    self._progress.update({**status, 'stalled': stalled} if stalled else status)
 
 
 @contextlib.contextmanager

@@ -16,13 +16,13 @@ import numpy as np
 
 from seed_acme import config as config_lib
 from seed_acme import sizes
-from seed_acme.envs import experiment_environments as environments
 from seed_acme.inference import batching
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import shared_settings
 from seed_acme.transport import joining
 from seed_acme.transport import sessions
 from seed_acme.transport import transports
+from seed_acme.utils import fence as fence_lib
 
 PATIENCE_S = 60.0  # a host that was cut off is back, a pod has started again
 _SPARE_STREAMS = 16  # threads for streams that are being replaced, and for nodes that join
@@ -98,6 +98,7 @@ def make_transport(
   desk: sessions.SessionDesk,
   port: int,
   members: joining.Members,
+  fence: fence_lib.Fence = fence_lib.LOOPBACK,
 ) -> transports.NetworkServer:
   """With a thread for each stream of the actors, and some to spare."""
   num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
@@ -108,6 +109,7 @@ def make_transport(
     num_streams + _SPARE_STREAMS,
     max_message_bytes(config, desk),
     members,
+    fence,
   )
 
 
@@ -120,16 +122,22 @@ def max_message_bytes(config: config_lib.ExperimentConfig, desk: sessions.Sessio
   return desk.max_message_bytes(largest_group)
 
 
+def closed_batcher() -> Callable[[int], batching.Batcher]:
+  """For a desk that answers no request, whichever environments it is of."""
+  batcher = batching.Batcher(1, 0.0, lambda: True, lambda request: False)
+  batcher.close()
+  return lambda env_id: batcher
+
+
 def serve(
   config: config_lib.ExperimentConfig, token: str, port: int, stop: threading.Event
 ) -> None:
   """In place of the learner of a run that was over before it started: serves nothing but this
   news, until all actors have it or for `PATIENCE_S`. Loads no TensorFlow."""
-  batcher = batching.Batcher(1, 0.0, lambda: True, lambda request: False)
-  batcher.close()
-  spec = environments.environment_spec(config)
   number = sizes.num_environments(config)
-  desk = Desk(lambda env_id: batcher, spec, number, sizes.num_training_environments(config), token)
+  training = sizes.num_training_environments(config)
+  # Whatever environments the actors have: none of their requests is answered.
+  desk = Desk(closed_batcher(), None, number, training, token)
   desk.end_run()
   members = joining.Members(shared_settings.by_kind(config), resumptions=0)
   members.end_run(timeout_s=0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import json
 import os
 import sys
 import threading
@@ -13,10 +14,12 @@ import launchpad as lp
 from launchpad.launch import worker_manager
 
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
 
 _TERMINATION_NOTICE_S = 45  # a second or two of work, on a machine whose load is 20 a core
 _IN_THREADS = (lp.LaunchType.LOCAL_MULTI_THREADING, lp.LaunchType.TEST_MULTI_THREADING)
-_HOSTS_VARIABLE = 'SEED_ACME_HOSTS'  # set where this program is one node of a run on several
+# Set where this program is one node of a run on several hosts, to what `Host.admitted` holds.
+_HOSTS_VARIABLE = 'SEED_ACME_HOSTS'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,12 +29,14 @@ class Host:
   stop: the program's stop. is_thread: all nodes are threads of the launcher (`local_mt`).
   is_container: Launchpad has started this node on a host of its own, without a launcher (Vertex
   AI). others_are_elsewhere: the other nodes are on hosts of their own, where no launcher ends them.
+  admitted: hosts that may connect to ports without a password, as `fence.Fence` takes them.
   """
 
   stop: threading.Event
   is_thread: bool
   is_container: bool
   others_are_elsewhere: bool
+  admitted: tuple[str, ...] | None
 
   def log(self, name: str) -> str:
     """The file within the run's logs that the node of this name writes to."""
@@ -66,6 +71,8 @@ def enter() -> Host:
   is_container = launch_type is lp.LaunchType.VERTEX_AI
   if not is_thread:
     processes.end_with_parent()
+    if not is_container:
+      signals.leave_hangup_to_parent()
     # The flag of this name does not reach children: Launchpad 0.5.1 cannot pass flags on
     # where ml_collections is not installed.
     manager = worker_manager.get_worker_manager()
@@ -75,6 +82,7 @@ def enter() -> Host:
     is_thread,
     is_container,
     others_are_elsewhere=is_container or _HOSTS_VARIABLE in os.environ,
+    admitted=None if is_container else _admitted(),
   )
 
 
@@ -83,6 +91,13 @@ def termination_notice_s() -> int:
   return _TERMINATION_NOTICE_S + processes.saving_seconds()
 
 
-def mark_several_hosts() -> None:
-  """Called by the launcher of one node, before it starts that; the others are on other hosts."""
-  os.environ[_HOSTS_VARIABLE] = '1'
+def mark_several_hosts(admitted: tuple[str, ...] | None) -> None:
+  """Called by the launcher of one node, before it starts that; the others are on other hosts.
+  admitted: see `Host`."""
+  os.environ[_HOSTS_VARIABLE] = json.dumps(admitted)
+
+
+def _admitted() -> tuple[str, ...] | None:
+  """Nobody else where all nodes are on this machine."""
+  hosts = json.loads(os.environ.get(_HOSTS_VARIABLE, '[]'))
+  return None if hosts is None else tuple(hosts)

@@ -17,17 +17,19 @@ from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import end_notice
+from seed_acme.programs.nodes import first_greeting
 from seed_acme.programs.nodes import host
 from seed_acme.programs.nodes import shared_settings
-from seed_acme.programs.nodes import stall_watch
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
+from seed_acme.programs.trial import specification
 from seed_acme.replay import server as server_of_replay
 from seed_acme.storage import run_directory
 from seed_acme.transport import joining
 from seed_acme.transport import transports
 from seed_acme.utils import collectives
 from seed_acme.utils import devices
+from seed_acme.utils import fence as fence_lib
 from seed_acme.utils import graph_function
 from seed_acme.utils import waiting
 
@@ -56,6 +58,7 @@ def run(
   processes.configure_tensorflow(config.learner.tensorflow_threads)
   devices.configure(config.learner)
   name, hosts = f'learner/{index}', None
+  fence = fence_lib.Fence(here.admitted, run_dir.add_notice)
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
     with (
@@ -65,12 +68,15 @@ def run(
       # Beside us the launcher sees whether the other nodes live.
       patience_s = config.actor.connect_timeout_s if here.others_are_elsewhere else math.inf
       if exchange:
-        hosts = collectives.Group(index, exchange, config.learner.host_timeout_s)
+        hosts = collectives.Group(index, exchange, config.learner.host_timeout_s, fence)
         if not hosts.connect(patience_s, stop.is_set):
           return False
       for replay in replay_addresses:
         if not server_of_replay.wait_until_up(replay, patience_s, stop):
           return False
+      greeting = _greeting(config, run_dir, token, address, here)
+      if greeting is None:
+        return False
       with hosts.watched() if hosts else contextlib.nullcontext():
         node = LearnerNodeProcess(
           config,
@@ -78,7 +84,9 @@ def run(
           token,
           address,
           replay_addresses,
+          greeting,
           cleanup,
+          fence,
           has_actors_beside=not here.others_are_elsewhere,
           hosts=hosts,
         )
@@ -96,6 +104,26 @@ def run(
   return status == training_loop.FINISHED
 
 
+def _greeting(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  token: str,
+  address: str,
+  here: host.Host,
+) -> first_greeting.Greeting | None:
+  """The specification of the environments, which live elsewhere, from an actor where it is not
+  known here; None if the node is stopped before."""
+  try:
+    return first_greeting.Greeting(specification.of_run(config, run_dir, run_dir.set_phase), '')
+  except types.MissingPackage as error:
+    if not here.others_are_elsewhere:
+      raise
+    run_dir.add_notice(f'{error}; the first actor that connects says what its environments are')
+    run_dir.set_phase('waiting for the first actor, to learn what its environments are')
+    port = int(address.rpartition(':')[2])
+    return first_greeting.wait_for(config, run_dir, token, port, here.stop)
+
+
 class LearnerNodeProcess:
   """Wires the parts and starts the threads; `cleanup` takes them down in reverse order.
 
@@ -111,12 +139,15 @@ class LearnerNodeProcess:
     token: str,
     address: str,
     replay_addresses: Sequence[str],
+    greeting: first_greeting.Greeting,
     cleanup: contextlib.ExitStack,
+    fence: fence_lib.Fence,
     *,
     has_actors_beside: bool,
     hosts: collectives.Group | None = None,
   ):
-    """has_actors_beside: on this host. Without them the run folder need not hold a socket.
+    """greeting: what is known of the environments. has_actors_beside: on this host. Without them
+    the run folder need not hold a socket.
     hosts: that learn together; None = this one alone.
     """
     index = 0 if hosts is None else hosts.index
@@ -124,19 +155,18 @@ class LearnerNodeProcess:
     self._run_dir = run_dir
     self._failure: BaseException | None = None
     self._status = ''
-    watch = stall_watch.Thread(config, run_dir)
-    cleanup.callback(watch.stop)
+    specification.save(run_dir, greeting.spec)
     side = learner_side.make(
       config,
       run_dir,
-      watch.add(f'learner/{index}', None),
+      greeting.spec,
       cleanup,
       on_failure=self._on_failure,
       num_ahead=config.replay.prefetch_batches,
       replay_addresses=replay_addresses,
       hosts=hosts,
+      fence=fence,
     )
-    watch.stop()
     self.loop, self._samples, self._account = side.loop, side.samples, side.account
     batchers = _make_batchers(config, side, index)
     self._desk = end_notice.Desk(
@@ -145,10 +175,11 @@ class LearnerNodeProcess:
       sizes.num_environments(config),
       sizes.num_training_environments(config),
       token,
+      greeting.instance,
     )
     self._members = joining.Members(shared_settings.by_kind(config), self.loop.resumptions)
     transport = end_notice.make_transport(
-      config, self._desk, int(address.rpartition(':')[2]), self._members
+      config, self._desk, int(address.rpartition(':')[2]), self._members, fence
     )
     beside: list[transports.TransportServer] = []
     if has_actors_beside:

@@ -10,7 +10,9 @@ from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
+from seed_acme.programs.trial import specification
 from seed_acme.storage import run_directory
+from seed_acme.utils import fence as fence_lib
 
 _POLL_S = 0.1
 
@@ -20,6 +22,7 @@ def serve(
   run_dir: run_directory.RunDirectory,
   port: int,
   stop: threading.Event,
+  fence: fence_lib.Fence,
   shard: int = 0,
 ) -> None:
   """Main thread of a replay node of its own, called by `graph/entries.py`.
@@ -29,8 +32,8 @@ def serve(
   """
   descriptors.prepare()
   processes.configure_tensorflow(num_threads=1)
-  acting = build.make_acting(config)
-  server = build_replay.make_replay_server(config, run_dir, acting, port, shard=shard)
+  acting = build.make_acting(config, specification.of_run(config, run_dir))
+  server = build_replay.make_replay_server(config, run_dir, acting, port, fence, shard=shard)
   stop.wait()
   while run_dir.has_learner():
     time.sleep(_POLL_S)

@@ -35,12 +35,12 @@ class Watch:
     self,
     config: config_lib.ExperimentConfig,
     name: str,
-    index: int | None,
+    index: int,
     say: Callable[[str], None],
     ends_workers: bool,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """name: of the node. index: of the actor; None for a learner that makes an environment.
+    """name: of the node. index: of the actor.
 
     say: tells the user. ends_workers: whether whoever calls `look` can end what hangs.
     """
@@ -97,9 +97,9 @@ class Watch:
     self._is_told = True
     words = (
       f'environment {self._config.environment.id} hangs: {self._called()} has not returned '
-      f'for {told_s:g} s (actor.{self._field()})'
+      f'for {told_s:g} s{self._field()}'
     )
-    if self._ends_workers and limit_s:
+    if limit_s and (self._ends_workers or self._call.doing is _Doing.CLOSING):
       return words
     self._say(f'{self._name}: {words}: {self._why_not_ended(limit_s)}; Ctrl-C ends the run')
     return ''
@@ -107,20 +107,24 @@ class Watch:
   def _why_not_ended(self, limit_s: float) -> str:
     if not limit_s:
       return 'the limit is 0, so it is waited for'
-    if self._index is None:
-      return 'the run cannot begin without'
     return 'a thread cannot be ended, a worker of --launch=local_mp would be started anew'
+
+  def under_way(self) -> str:
+    """The call of an environment that has not returned yet, in words; or ''."""
+    self._call = self._activity.read()
+    return self._called() if self._call.doing in _CALLS else ''
 
   def _tell_if_slow(self) -> None:
     """Of a call that has returned."""
-    if self._has_told_of_slowness or self._index is None or self._call.doing not in _CALLS:
+    is_watched = self._call.doing in _CALLS and self._call.doing is not _Doing.CLOSING
+    if self._has_told_of_slowness or not is_watched:
       return
     limit_s = self._limit_s(self._config.actor)
     share = _SLOW_STEP if self._call.doing is _Doing.STEPPING else _SLOW_RESET
     if self._seen_s <= share * (limit_s or self._limit_s(config_lib.ActorConfig())):
       return
     self._has_told_of_slowness = True
-    hung = f' Beyond {limit_s:g} s it counts as hung (actor.{self._field()}).' if limit_s else ''
+    hung = f' Beyond {limit_s:g} s it counts as hung{self._field()}.' if limit_s else ''
     self._say(
       f'{self._name}: environment {self._config.environment.id} is slow: {self._called()} took '
       f'{self._seen_s:.0f} s, and all environments of this actor wait for it.{hung} More actors '
@@ -128,15 +132,19 @@ class Watch:
     )
 
   def _limit_s(self, limits: config_lib.ActorConfig) -> float:
+    if self._call.doing is _Doing.CLOSING:
+      return activity_lib.CLOSE_S
     return limits.step_timeout_s if self._call.doing is _Doing.STEPPING else limits.reset_timeout_s
 
   def _field(self) -> str:
-    return 'step_timeout_s' if self._call.doing is _Doing.STEPPING else 'reset_timeout_s'
+    """The one that sets the limit."""
+    if self._call.doing is _Doing.CLOSING:
+      return ''
+    name = 'step_timeout_s' if self._call.doing is _Doing.STEPPING else 'reset_timeout_s'
+    return f' (actor.{name})'
 
   def _called(self) -> str:
     call = _CALLS[self._call.doing]
-    if self._index is None:
-      return f'{call} of one for its specification'
     first, number = actors.env_id_range(self._config, self._index)
     ids = actor_lib.group_env_ids(first, number, actors.num_groups(self._config, self._index))[
       self._call.group
@@ -145,9 +153,16 @@ class Watch:
 
 
 class Thread:
-  """Watches actors that are threads of this process, and can only say what it sees."""
+  """Watches actors that are threads of this process, which nothing can end alone."""
 
-  def __init__(self, config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory):
+  def __init__(
+    self,
+    config: config_lib.ExperimentConfig,
+    run_dir: run_directory.RunDirectory,
+    on_hanging_close: Callable[[], None] = lambda: None,
+  ):
+    """on_hanging_close: called when close() of environments does not return."""
+    self._on_hanging_close = on_hanging_close
     self._config = config
     self._run_dir = run_dir
     self._watches: list[Watch] = []
@@ -155,7 +170,7 @@ class Thread:
     self._thread = threading.Thread(target=self._run, name='watch', daemon=True)
     self._thread.start()
 
-  def add(self, name: str, index: int | None) -> activity_lib.Activity:
+  def add(self, name: str, index: int) -> activity_lib.Activity:
     """A new activity, which is watched from now on; arguments as of `Watch`."""
     activity = activity_lib.Activity()
     watch = Watch(self._config, name, index, self._run_dir.add_notice, ends_workers=False)
@@ -171,7 +186,10 @@ class Thread:
   def _look(self) -> None:
     watches: Sequence[Watch] = self._watches
     for watch in watches:
-      watch.look()
+      hangs = watch.look()
+      if hangs:
+        self._run_dir.add_notice(f'{hangs}: the run ends without it')
+        self._on_hanging_close()
 
   def stop(self) -> None:
     """Returns after a last look."""

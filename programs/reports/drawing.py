@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import os
 import pathlib
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from seed_acme import types
+from seed_acme.programs.system import processes
+from seed_acme.utils import matplotlib_loading
+
+_T = TypeVar('_T')
+_MAX_REASON = 300  # characters
 
 # Okabe and Ito's palette: told apart also by people who see few colours.
 _COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
@@ -17,12 +23,24 @@ INK, _FAINT = '#333333', '#DDDDDD'
 
 def new_figure(width: float, height: float) -> Any:
   """An empty white figure, inches. Not pyplot's: it keeps every figure and chooses a window."""
+  matplotlib_loading.load()
   from matplotlib.backends.backend_agg import FigureCanvasAgg
   from matplotlib.figure import Figure
 
   figure = Figure(figsize=(width, height), facecolor='white', layout='constrained')
   FigureCanvasAgg(figure)
   return figure
+
+
+def or_notice(draw: Callable[[], _T], what: str, tell: Callable[[str], None]) -> _T | None:
+  """What `draw` returns. Where it fails, None, and `tell` is given the reason: whatever keeps a
+  picture of a run, or of measurements, from being drawn, they themselves are whole."""
+  try:
+    return draw()
+  except Exception as error:
+    reason = ' '.join(processes.describe(error).split())[:_MAX_REASON]
+    tell(f'{what} could not be drawn: {reason}')
+  return None
 
 
 def line_style(i: int) -> tuple[str, str]:
@@ -73,7 +91,7 @@ def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
   try:
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=150)
-  except (OSError, ValueError) as error:
+  except (OSError, ValueError, RuntimeError) as error:  # the last: of LaTeX, in a user's settings
     raise types.UserError(f'cannot write the plot {target}: {error}') from error
   return target
 

@@ -17,6 +17,7 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.envs import process_state
 from seed_acme.envs import registry as suites
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
@@ -25,6 +26,7 @@ from seed_acme.programs.building import build
 from seed_acme.programs.reports import episode_tally
 from seed_acme.programs.reports import loaded_policy
 from seed_acme.programs.reports import video as video_lib
+from seed_acme.programs.trial import specification
 from seed_acme.storage import checkpoint
 from seed_acme.storage import opening
 from seed_acme.storage import saved_config
@@ -82,10 +84,11 @@ def load(run_dir: str, trust: bool = False, python: str = '') -> Loaded:
   )
   # What is exported may meet a TensorFlow that cannot convolve bfloat16.
   network_config = dataclasses.replace(config.network, precision='float32')
-  acting = build.make_acting(dataclasses.replace(config, network=network_config))
+  spec = specification.of_run(config, run)
+  acting = build.make_acting(dataclasses.replace(config, network=network_config), spec)
   network = acting.agent.acting.make()
   saved_variables.assign(saved_variables.acting(network), saved.arrays)
-  counts = counting.Counts(**saved.meta['counts'])
+  counts = saved.counts
   read = tuple(network.variables[i].value() for i in acting.policy.variables_read)
   acting.published.publish(types.Variables(counts.updates, read))
   return Loaded(config, acting, network, counts)
@@ -211,6 +214,7 @@ def _timesteps(
   counters.restore(loaded.counts)  # exploration may depend on how far the run had come
   server = server_lib.InferenceServer(
     spec=loaded.acting.spec,
+    environment_name=loaded.config.environment.id,
     policy=loaded.acting.policy,
     num_training=0 if greedy else size,
     num_environments=size,
@@ -225,7 +229,8 @@ def _timesteps(
   )
   ids = np.arange(size, dtype=np.int32)
   run_ids = actor_lib.new_run_ids(seed, ids)
-  timestep = environment.reset()
+  with process_state.kept():
+    timestep = environment.reset()
   for number in itertools.count():
     yield timestep
     actions = server.step([types.ActorRequest(number, ids, run_ids, timestep)])[0]

@@ -28,6 +28,10 @@ _OF_BANDS = 'mean over runs of equal configuration, 95% interval (Student t)'
 _OF_CURVES = 'every row of the log, and smoothed'
 
 
+class NoEpisode(types.UserError):
+  """A run has nothing to draw yet."""
+
+
 class Curve(NamedTuple):
   """One run. steps, minutes, returns: `[N]`, N >= 1, steps rising, returns finite."""
 
@@ -66,11 +70,11 @@ def read_curve(path: str | os.PathLike[str], label: str) -> Curve:
   """The curve of one run folder."""
   run = opening.open_run(path)
   if not run.metrics.is_file():
-    raise types.UserError(f'{path} has no metrics.csv yet: let the run write its first row')
+    raise NoEpisode(f'{path} has no metrics.csv yet: let the run write its first row')
   columns = csv_file.read(run.metrics)
   missing = [name for name in (RETURN, 'wall_s') if not columns.get(name)]
   if missing:
-    raise types.UserError(
+    raise NoEpisode(
       f'{run.metrics} has nothing to plot ({", ".join(missing)} is empty): '
       'let the run finish its first episodes'
     )
@@ -78,9 +82,7 @@ def read_curve(path: str | os.PathLike[str], label: str) -> Curve:
   returns, wall_s = np.asarray(columns[RETURN]), np.asarray(columns['wall_s'])
   known = np.isfinite(returns) & np.isfinite(wall_s)
   if not known.any():
-    raise types.UserError(
-      f'{run.metrics} has no episode yet: let the run finish its first episodes'
-    )
+    raise NoEpisode(f'{run.metrics} has no episode yet: let the run finish its first episodes')
   return Curve(label, steps[known], wall_s[known] / 60.0, returns[known])
 
 

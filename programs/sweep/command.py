@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shlex
 import sys
 import time
 from typing import Literal
@@ -16,7 +17,6 @@ import tyro
 
 from seed_acme import config as config_lib
 from seed_acme import types
-from seed_acme.programs.front_end import door
 from seed_acme.programs.sweep import figures as sweep_figures
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
@@ -24,6 +24,7 @@ from seed_acme.programs.sweep import results as sweep_results
 from seed_acme.programs.sweep import schedule as sweep_schedule
 from seed_acme.programs.sweep import state as sweep_state
 from seed_acme.programs.system import processes
+from seed_acme.programs.trial import door
 from seed_acme.storage import files
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
@@ -90,7 +91,8 @@ def sweep(
   jobs = _jobs(arguments, plan)
   with _folder(arguments.out, plan) as out:
     sweep_plan.save(plan, out)
-    return _run(plan, out, arguments, jobs, f'{command} sweep --out={os.path.relpath(out)}')
+    resume = shlex.join([command, 'sweep', f'--out={os.path.relpath(out)}'])
+    return _run(plan, out, arguments, jobs, resume)
 
 
 def _report(arguments: SweepArguments, plan: sweep_plan.Plan) -> None:
@@ -193,9 +195,9 @@ def _run(
   _tell_failures(results)
   if not arguments.json and scheduler.num_left:
     print(f'Resume: {resume}')
-  if scheduler.stop_signal is not None:
-    return 128 + scheduler.stop_signal
-  return processes.FAILURE_EXIT if scheduler.failures else 0
+  if scheduler.failures:  # also where it was stopped: a run may have lost what it had learnt
+    return processes.FAILURE_EXIT
+  return 0 if scheduler.stop_signal is None else 128 + scheduler.stop_signal
 
 
 def _heading(
@@ -229,7 +231,7 @@ def _writer(plan: sweep_plan.Plan, out: pathlib.Path) -> Callable[[dict[pathlib.
     results = sweep_results.read(plan, out, failures)
     start_s = time.monotonic()
     if start_s >= draw_next_s:
-      sweep_figures.write(results)
+      sweep_figures.write(results, lambda text: None)  # it is told at the end, once
       end_s = time.monotonic()
       draw_next_s = end_s + (end_s - start_s) / _FIGURES_SHARE
     sweep_results.write_tables(results)
@@ -238,8 +240,8 @@ def _writer(plan: sweep_plan.Plan, out: pathlib.Path) -> Callable[[dict[pathlib.
 
 
 def _write(results: sweep_results.Results) -> None:
-  sweep_figures.write(results)
   sweep_results.write_tables(results)
+  sweep_figures.write(results, lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def _show(results: sweep_results.Results, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import contextlib
+import functools
 import os
 import pathlib
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.programs.reports import confidence_intervals
+from seed_acme.programs.reports import drawing
 from seed_acme.programs.reports import plot
 from seed_acme.programs.reports import sweep_plot
 from seed_acme.programs.sweep import grid as sweep_grid
@@ -20,17 +22,24 @@ from seed_acme.programs.sweep import results as sweep_results
 from seed_acme.programs.sweep import state as sweep_state
 
 
-def write(results: sweep_results.Results) -> list[pathlib.Path]:
-  """The figures that there is something to show in; each file is replaced in one step."""
-  written = []
+def write(results: sweep_results.Results, tell: Callable[[str], None]) -> list[pathlib.Path]:
+  """The figures that there is something to show in; each file is replaced in one step.
+
+  tell: hears why one could not be drawn.
+  """
+  figures: dict[str, Callable[[pathlib.Path], object]] = {}
   groups = _groups(results)
   if groups:
-    target = results.out / sweep_results.CURVES
-    written.append(_replace(target, lambda path: _draw_best(groups, path)))
+    figures[sweep_results.CURVES] = lambda path: _draw_best(groups, path)
   panels = _panels(results)
   if panels:
-    target = results.out / sweep_results.SETTINGS
-    written.append(_replace(target, lambda path: sweep_plot.draw_settings(panels, path)))
+    figures[sweep_results.SETTINGS] = lambda path: sweep_plot.draw_settings(panels, path)
+  written = []
+  for name, draw in figures.items():
+    path = drawing.or_notice(
+      functools.partial(_replace, results.out / name, draw), f'Notice: {name}', tell
+    )
+    written += [path] if path else []
   return written
 
 

@@ -18,6 +18,7 @@ from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import state as sweep_state
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
+from seed_acme.programs.system import streams
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -60,8 +61,8 @@ class _Child(NamedTuple):
 class Scheduler:
   """Starts what is not finished, and goes on after a run that fails.
 
-  `run` belongs to the main thread, whose Ctrl-C and SIGTERM it answers: the first stops all runs
-  with a checkpoint, a second one kills them.
+  `run` belongs to the main thread, whose Ctrl-C, SIGTERM and SIGHUP it answers: the first stops all
+  runs with a checkpoint, a second one kills them.
   """
 
   def __init__(
@@ -202,7 +203,8 @@ class Scheduler:
   def _print(self, show: Callable[[Progress], None]) -> None:
     if self._progress is not None:
       try:
-        show(self._progress)
+        with streams.outliving_terminal():
+          show(self._progress)
       except BrokenPipeError:  # nobody reads any more, as in `seed-acme sweep | head`
         self._progress = None
         self.request_stop(signal.SIGPIPE)

@@ -89,4 +89,4 @@ def _has_used_its_budget(run: sweep_plan.Run) -> bool:
     newest = checkpoint.load_newest(run.run_dir.checkpoints)
   except (types.UserError, checkpoint.Damaged):  # which training will say
     return False
-  return newest is not None and _share(run.config, newest.meta['counts']) >= 1
+  return newest is not None and _share(run.config, newest.counts._asdict()) >= 1

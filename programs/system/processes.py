@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import shlex
 import signal
 import sys
 import traceback
@@ -21,6 +22,7 @@ from seed_acme.storage import checkpoint
 from seed_acme.storage import disk
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
+from seed_acme.utils import matplotlib_loading
 
 NODE_VARIABLE = 'SEED_ACME_NODE'  # kind of node, for the account of CPU-seconds
 SAVING_VARIABLE = 'SEED_ACME_SAVING_S'  # whole seconds that saving the replay memory may take
@@ -29,6 +31,8 @@ _PR_SET_PDEATHSIG = 1
 
 OF_ANOTHER = 'is_of_another'  # in failure.json: the node itself would have gone on
 LAUNCHER = 'launcher'  # node and log of the process that starts the others
+# Nodes that are spared setuptools; workers, which load what their environments want, keep it.
+_WITHOUT_SETUPTOOLS = (LAUNCHER, 'learner', 'replay', 'actor_supervisor')
 USER_ERROR_EXIT = 2
 FAILURE_EXIT = 1
 OTHER_NODE_EXIT = 3  # only of a node that was started by itself
@@ -47,7 +51,13 @@ def environment(node: str, parent_pid: int) -> dict[str, str]:
     'TF2_BEHAVIOR': '1',
     'GRPC_VERBOSITY': os.environ.get('GRPC_VERBOSITY', 'ERROR'),
     'GRPC_ENABLE_FORK_SUPPORT': '0',
+    # Launchpad and TensorFlow import distutils, and setuptools puts its own in the place of
+    # Python's, which costs half a CPU-second in each process.
+    'SETUPTOOLS_USE_DISTUTILS': 'stdlib' if node in _WITHOUT_SETUPTOOLS else 'local',
     'PYTHONUNBUFFERED': '1',
+    # Of its log, whatever the terminal can show; a path may have any character.
+    'PYTHONIOENCODING': 'utf-8:backslashreplace',
+    **matplotlib_loading.BACKEND,
   }
 
 
@@ -123,7 +133,7 @@ def full_disk(run: run_directory.RunDirectory, error: BaseException | None = Non
     kept = f'checkpoint {saved.name} is kept, what was learnt after it is lost'
   return (
     f'{disk.describe(run.path, error)}: {kept}. Make room there, then go on with: '
-    f'seed-acme train --run_dir={run.name}'
+    f'seed-acme train {shlex.quote(f"--run_dir={run.name}")}'
   )
 
 

@@ -18,15 +18,16 @@ from seed_acme import sizes
 from seed_acme import types
 from seed_acme.checks import extras
 from seed_acme.envs import experiment_environments as environments
-from seed_acme.programs.front_end import door
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
+from seed_acme.programs.trial import door
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import image as cloud_image
 from seed_acme.programs.vertex import missing as vertex_missing
 from seed_acme.programs.vertex import stage as cloud_stage
+from seed_acme.programs.vertex import user_code
 from seed_acme.storage import bucket_fetch
 from seed_acme.storage import run_directory
 from seed_acme.transport import wire
@@ -71,7 +72,7 @@ def train(request: Request) -> int:
   environments.check(config)
   url = _run_url(request)
   if request.cloud.code:
-    cloud_stage.check_code(request.cloud.code)
+    user_code.find(request.cloud.code, cloud_stage.PACKAGE)  # refused before anything is staged
   numbers = _replicas(config)
   machines = {
     group: machine for group, machine in cloud_lib.machines(request.cloud).items() if numbers[group]
@@ -87,19 +88,19 @@ def train(request: Request) -> int:
       '--launch=vertex_ai needs xmanager: in the checkout, make setup, or '
       f'{extras.install_command("vertex")}'
     )
-  door.check([config])  # last, since it takes the longest
+  [spec] = door.check([config])  # last, since it takes the longest
   program = _program(cloud_image.with_its_python(config), url)
   replicas = [(machine, numbers[group]) for group, machine in machines.items()]
   needs = vertex_missing.needs(request.cloud, replicas)
   if request.is_dry_run:
-    return _dry_run(request, config, url, program, machines, requirements, needs)
+    return _dry_run(request, config, spec, url, program, machines, requirements, needs)
   missing = vertex_missing.blocking(needs)
   if missing is not None:
     raise types.UserError(
       f'{missing.name}: {missing.why}; run: {" && ".join(missing.commands)} (--dry_run needs none)'
     )
   _check_resume(config, url)
-  return _launch(request, config, url, program, machines, requirements)
+  return _launch(request, config, spec, url, program, machines, requirements)
 
 
 def _replicas(config: config_lib.ExperimentConfig) -> dict[str, int]:
@@ -126,6 +127,7 @@ def _program(config: config_lib.ExperimentConfig, url: str) -> lp.Program:
 def _dry_run(
   request: Request,
   config: config_lib.ExperimentConfig,
+  spec: types.EnvironmentSpec,
   url: str,
   program: lp.Program,
   machines: dict[str, cloud_lib.Machine],
@@ -133,8 +135,8 @@ def _dry_run(
   needs: list[vertex_missing.Need],
 ) -> int:
   folder = _out_folder(request, config.name)
-  job = _stage(request, config, program, machines, requirements, folder)
-  _describe(job, request, config, url)
+  job = _stage(request, config, spec, program, machines, requirements, folder)
+  _describe(job, request, config, spec, url)
   print(
     f'Job specification: {_shown(job.path)}\n'
     'Image contexts: ' + ', '.join(_shown(pool.context) for pool in job.pools)
@@ -155,6 +157,7 @@ def _show_needs(needs: list[vertex_missing.Need]) -> None:
 def _launch(
   request: Request,
   config: config_lib.ExperimentConfig,
+  spec: types.EnvironmentSpec,
   url: str,
   program: lp.Program,
   machines: dict[str, cloud_lib.Machine],
@@ -163,18 +166,19 @@ def _launch(
   from seed_acme.programs.vertex import submit as vertex_submit  # which loads xmanager
 
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as folder:
-    job = _stage(request, config, program, machines, requirements, pathlib.Path(folder))
-    _describe(job, request, config, url)
+    job = _stage(request, config, spec, program, machines, requirements, pathlib.Path(folder))
+    _describe(job, request, config, spec, url)
     name, page = vertex_submit.submit(job, request.cloud)
   cloud, number = request.cloud, name.rpartition('/')[2]
-  of_job = f'{number} --region={cloud.region} --project={cloud.project}'
+  log_folder = f'--logdir={bucket.join(url, "tensorboard")}'
+  of_job = shlex.join([number, f'--region={cloud.region}', f'--project={cloud.project}'])
   print(
     f'Job: {name}\n{page}\n'
     f'Logs: gcloud ai custom-jobs stream-logs {of_job}\n'
     f'Stop: gcloud ai custom-jobs cancel {of_job}\n'
-    f'TensorBoard: tensorboard --logdir={bucket.join(url, "tensorboard")}\n'
-    f'Evaluate: {request.program} evaluate {url}\n'
-    f'Resume, after a preemption too: the same command with --run_dir={url}\n'
+    f'TensorBoard: {shlex.join(["tensorboard", log_folder])}\n'
+    f'Evaluate: {shlex.join([request.program, "evaluate", url])}\n'
+    f'Resume, after a preemption too: the same command with {shlex.quote(f"--run_dir={url}")}\n'
     f'  {_again(request, url)}'
   )
   return 0
@@ -220,6 +224,7 @@ def _out_folder(request: Request, name: str) -> pathlib.Path:
 def _stage(
   request: Request,
   config: config_lib.ExperimentConfig,
+  spec: types.EnvironmentSpec,
   program: lp.Program,
   machines: dict[str, cloud_lib.Machine],
   requirements: dict[str, list[str]],
@@ -229,14 +234,14 @@ def _stage(
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
   actor = cloud_stage.actor_python(config.actor.python)
-  saving_s = math.ceil(replay_size.saving_seconds(replay_size.replay_bytes(config)))
+  saving_s = math.ceil(replay_size.saving_seconds(replay_size.replay_bytes(config, lambda: spec)))
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
     parts = {}
     for group, machine in machines.items():
       code = pathlib.Path(scratch) / group
       cloud_stage.stage_package(code)
       if request.cloud.code:
-        cloud_stage.stage_code(request.cloud.code, code)
+        user_code.find(request.cloud.code, cloud_stage.PACKAGE).copy_to(code)
       lines = code.with_suffix('.txt')
       cloud_stage.write_lines(requirements[group], lines)
       if actor.version:
@@ -248,9 +253,15 @@ def _stage(
 
 
 def _describe(
-  job: vertex_job.Job, request: Request, config: config_lib.ExperimentConfig, url: str
+  job: vertex_job.Job,
+  request: Request,
+  config: config_lib.ExperimentConfig,
+  spec: types.EnvironmentSpec,
+  url: str,
 ) -> None:
   print(f'Vertex AI, project {request.cloud.project}, region {request.cloud.region}\nRun: {url}')
+  if request.cloud.code:
+    print(user_code.find(request.cloud.code, cloud_stage.PACKAGE).describe())
   for index, pool in enumerate(job.pools):
     what = pool.group
     if pool.group == 'learners':
@@ -267,7 +278,9 @@ def _describe(
   holder = next((pool.machine for pool in job.pools if pool.group == 'replay'), learner)
   if holder.ram_gib:
     warning = replay_size.memory_warning(
-      config, replay_size.replay_bytes(sizes.share(config)), available=holder.ram_gib << 30
+      config,
+      replay_size.replay_bytes(sizes.share(config), lambda: spec),
+      available=holder.ram_gib << 30,
     )
     if warning:
       print(f'Warning: on {holder.type} {warning}')

@@ -35,6 +35,7 @@ _LIBRARIES_OF_PYTHON = (
 )
 # The keys of Nvidia's own archives were changed since, and nothing is wanted from there.
 _WITHOUT_NVIDIA = 'rm -f /etc/apt/sources.list.d/cuda* /etc/apt/sources.list.d/nvidia* && '
+USER = 1000  # as in `Dockerfile`; a number, so that the machine can tell that it is not root
 _PIN = '^[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+$'
 _PINS = f'/{APP}/pins.txt'
 _LIBRARIES = ('libegl1', 'libgl1', 'libglib2.0-0')  # of OpenCV and MuJoCo
@@ -63,7 +64,8 @@ def make(has_accelerator: bool, environment: Mapping[str, str], actor_version: s
   install = (
     f'RUN {_WITHOUT_NVIDIA if has_accelerator else ""}apt-get update '
     '&& apt-get install -y --no-install-recommends '
-    f'{" ".join(sorted(libraries))} && rm -rf /var/lib/apt/lists/*'
+    f'{" ".join(sorted(libraries))} && rm -rf /var/lib/apt/lists/* '
+    f'&& useradd --create-home --uid {USER} trainer'
   )
   python: tuple[str, ...] = ()
   if has_accelerator:
@@ -82,7 +84,8 @@ def make(has_accelerator: bool, environment: Mapping[str, str], actor_version: s
       f'ENV PIP_CONSTRAINT={_PINS}',
       'RUN python -m pip install --no-cache-dir -r requirements.txt',
       *(_second_interpreter(actor_version, has_accelerator) if actor_version else ()),
-      f'COPY {APP}/ ./',
+      # For its user, whatever modes the files have.
+      f'COPY --chown={USER} {APP}/ ./',
       *(f'ENV {name}="{value}"' for name, value in sorted(environment.items())),
     ),
   )

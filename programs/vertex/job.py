@@ -280,7 +280,16 @@ class _StandIn:
   def _keep_context(self, path: str, dockerfile: str, image_name: str, *_: Any, **__: Any) -> str:
     [pool] = [pool for pool in self.pools if pool.image == image_name]
     shutil.copytree(path, pool.context)
+    _run_as_user(pool.context / 'Dockerfile')
     return image_name
+
+
+def _run_as_user(dockerfile: pathlib.Path) -> None:
+  """After all that xmanager does to the image, as root."""
+  lines = dockerfile.read_text(encoding='utf-8').splitlines()
+  [entry] = [i for i, line in enumerate(lines) if line.startswith('ENTRYPOINT')]
+  lines.insert(entry, f'USER {cloud_image.USER}')
+  dockerfile.write_text('\n'.join(lines) + '\n', encoding='utf-8')
 
 
 def registry(cloud: cloud_lib.CloudConfig) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 from typing import NamedTuple
@@ -82,11 +83,12 @@ def _docker(builds_here: bool) -> Need:
 
 def _cloud_build(cloud: cloud_lib.CloudConfig) -> Need:
   """Its builds run as Compute Engine's own service account, unless the project says otherwise."""
-  number = f'$(gcloud projects describe {cloud.project} --format="value(projectNumber)")'
+  project = shlex.quote(cloud.project)
+  number = f'$(gcloud projects describe {project} --format="value(projectNumber)")'
   account = f'serviceAccount:{number}-compute@developer.gserviceaccount.com'
-  enable = f'gcloud services enable cloudbuild.googleapis.com --project={cloud.project}'
+  enable = f'gcloud services enable cloudbuild.googleapis.com --project={project}'
   permit = (
-    f'gcloud projects add-iam-policy-binding {cloud.project} --member="{account}" '
+    f'gcloud projects add-iam-policy-binding {project} --member="{account}" '
     '--role=roles/cloudbuild.builds.builder'
   )
   return Need(
@@ -104,21 +106,23 @@ def _apis(cloud: cloud_lib.CloudConfig) -> Need:
     'APIs',
     UNCHECKED,
     ', '.join(names),
-    (f'gcloud services enable {listed} --project={cloud.project}',),
+    (f'gcloud services enable {listed} --project={shlex.quote(cloud.project)}',),
   )
 
 
 def _repository(cloud: cloud_lib.CloudConfig) -> Need:
-  command = (
-    f'gcloud artifacts repositories create {cloud.repository} '
-    f'--repository-format=docker --location={cloud.region} --project={cloud.project}'
+  command = shlex.join(
+    [
+      *('gcloud', 'artifacts', 'repositories', 'create', cloud.repository),
+      *('--repository-format=docker', f'--location={cloud.region}', f'--project={cloud.project}'),
+    ]
   )
   return Need('image repository', UNCHECKED, f'{cloud.repository} in {cloud.region}', (command,))
 
 
 def _docker_login(cloud: cloud_lib.CloudConfig) -> Need:
   host = f'{cloud.region}-docker.pkg.dev'
-  command = (f'gcloud auth configure-docker {host}',)
+  command = (shlex.join(['gcloud', 'auth', 'configure-docker', host]),)
   folder = os.environ.get('DOCKER_CONFIG') or str(pathlib.Path.home() / '.docker')
   try:
     settings = json.loads((pathlib.Path(folder) / 'config.json').read_text(encoding='utf-8'))
@@ -130,16 +134,13 @@ def _docker_login(cloud: cloud_lib.CloudConfig) -> Need:
 
 def _bucket(cloud: cloud_lib.CloudConfig) -> Need:
   url = f'gs://{cloud_lib.bucket_name(cloud)}'
-  create = (
-    f'gcloud storage buckets create {url} --location={cloud.region} --project={cloud.project}'
-  )
-  commands = [create]
+  buckets = ('gcloud', 'storage', 'buckets')
+  place = (f'--location={cloud.region}', f'--project={cloud.project}')
+  commands = [shlex.join([*buckets, 'create', url, *place])]
   if cloud.service_account:
-    commands.append(
-      f'gcloud storage buckets add-iam-policy-binding {url} '
-      f'--member=serviceAccount:{cloud.service_account} '
-      '--role=roles/storage.objectAdmin'
-    )
+    member = f'--member=serviceAccount:{cloud.service_account}'
+    role = '--role=roles/storage.objectAdmin'
+    commands.append(shlex.join([*buckets, 'add-iam-policy-binding', url, member, role]))
   return Need('bucket', UNCHECKED, f'{url}, and that the nodes may write to it', tuple(commands))
 
 
@@ -153,7 +154,7 @@ def _quota(cloud: cloud_lib.CloudConfig, pools: Sequence[tuple[cloud_lib.Machine
       wanted[name] = wanted.get(name, 0) + machine.num_accelerators * replicas
   command = (
     'gcloud alpha services quota list --service=aiplatform.googleapis.com '
-    f'--consumer=projects/{cloud.project} --filter=metric={_QUOTA}_'
+    f'{shlex.quote(f"--consumer=projects/{cloud.project}")} --filter=metric={_QUOTA}_'
   )
   listed = ', '.join(f'{name} >= {number}' for name, number in wanted.items())
   return Need(

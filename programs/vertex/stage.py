@@ -7,13 +7,11 @@ The versions are those that run here. Where the environment was made with constr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-import errno
 import importlib.metadata
 import os
 import pathlib
 import re
 import shutil
-import stat
 from typing import Any, NamedTuple
 
 from packaging import requirements as requirements_lib
@@ -30,8 +28,6 @@ _SUFFIXES = ('.py', '.typed')
 _CPU_TENSORFLOW, _GPU_TENSORFLOW = 'tensorflow-cpu', 'tensorflow'
 _ALWAYS = ('google-auth',)  # of tensorflow's file system, which finds the credentials itself
 _MODULE = re.compile(r'[A-Za-z_]\w*([.:][A-Za-z_]\w*)+')
-_SKIPPED = ('.*', '__pycache__', '*.pyc', '*.egg-info', 'runs', 'build', 'dist', 'node_modules')
-_MAX_CODE_BYTES = 100_000_000
 
 
 class ActorPython(NamedTuple):
@@ -65,53 +61,6 @@ def stage_package(folder: pathlib.Path) -> None:
       target.mkdir(parents=True, exist_ok=True)
     for name in chosen:
       shutil.copyfile(pathlib.Path(path) / name, target / name)
-
-
-def check_code(code: str) -> None:
-  """Raises `types.UserError` for a folder of the user's that cannot go into an image."""
-  folder = pathlib.Path(code)
-  if (folder / PACKAGE).exists():
-    raise types.UserError(
-      f'--cloud.code={code} holds {PACKAGE} itself: give a folder with your own modules only'
-    )
-  try:
-    size = _size(folder)
-  except OSError as error:
-    raise types.UserError(
-      f'--cloud.code={code}: {error.filename} cannot go into an image: '
-      f'{error.strerror}; mend or remove it'
-    ) from None
-  if size > _MAX_CODE_BYTES:
-    raise types.UserError(
-      f'--cloud.code={code} holds more than {_MAX_CODE_BYTES // 10**6} MB: '
-      'give a folder with your own modules only'
-    )
-
-
-def _size(folder: pathlib.Path) -> int:
-  """Bytes that `stage_code` would copy, links followed, or a number that is too large."""
-  skipped = shutil.ignore_patterns(*_SKIPPED)
-  size = 0
-  for path, folders, names in os.walk(folder, onerror=_raise, followlinks=True):
-    ignored = skipped(path, [*folders, *names])
-    folders[:] = [name for name in folders if name not in ignored]
-    for file in (os.path.join(path, name) for name in names if name not in ignored):
-      found = os.stat(file)
-      if not stat.S_ISREG(found.st_mode) or not os.access(file, os.R_OK):
-        raise OSError(errno.EACCES, 'it is no file that can be read', file)
-      size += found.st_size
-    if size > _MAX_CODE_BYTES:
-      break
-  return size
-
-
-def _raise(error: OSError) -> None:
-  raise error
-
-
-def stage_code(code: str, folder: pathlib.Path) -> None:
-  """Copies the user's own modules beside the package; `check_code` has passed."""
-  shutil.copytree(code, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_SKIPPED))
 
 
 def requirements(
@@ -185,10 +134,14 @@ def _named_modules(value: Any, field: str) -> Iterator[tuple[str, str]]:
 
 def _distribution_of(module: str) -> str | None:
   """What was installed to bring this top-level module."""
+  its_file = re.compile(rf'^{re.escape(module)}(/|\.py,)', re.MULTILINE)
   for distribution in importlib.metadata.distributions():
-    for file in distribution.files or ():
-      if file.parts[0] in (module, f'{module}.py'):
-        return distribution.metadata['Name']
+    # `files` would look for each of them on the disk, which takes seconds.
+    record = distribution.read_text('RECORD')
+    if record is None:
+      record = '\n'.join(f'{file},' for file in distribution.files or ())
+    if its_file.search(record):
+      return distribution.metadata['Name']
   return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shlex
 import subprocess
 
 from google.api_core import exceptions as api_exceptions
@@ -71,7 +72,7 @@ def _docker(*arguments: str) -> None:
     if isinstance(error, subprocess.CalledProcessError):
       how = f'ended with {error.returncode}'
     raise types.UserError(
-      f'docker {" ".join(arguments)}: {how}; what is printed above says why; '
+      f'{shlex.join(["docker", *arguments])}: {how}; what is printed above says why; '
       '--dry_run lists what it takes, and keeps the folders that images are '
       'built from'
     ) from error
@@ -133,8 +134,9 @@ class _CloudBuild(cloud_build.Client):
     except api_exceptions.NotFound:
       pass  # the upload itself failed
     except _ERRORS as error:
+      url = f'gs://{self.bucket}/{self._uploaded}'
       print(
         f'Warning: what the image was built from stays in the bucket ({error}); it holds the '
-        f'token of the run: gcloud storage rm gs://{self.bucket}/{self._uploaded}',
+        f'token of the run: {shlex.join(["gcloud", "storage", "rm", url])}',
         flush=True,
       )

@@ -56,6 +56,14 @@ class Memories:
     inserted, sampled = zip(*(memory.counts() for memory in self.each))
     return sum(inserted), sum(sampled)
 
+  def counts_now(self) -> tuple[int, int] | None:
+    """See `core.ReplayMemory`."""
+    counts = [memory.counts_now() for memory in self.each]
+    if None in counts:
+      return None
+    inserted, sampled = zip(*counts)
+    return sum(inserted), sum(sampled)
+
   def wait_until_sent(self, timeout_s: float) -> bool:
     """As of `ReplayMemory`."""
     give_up = time.monotonic() + timeout_s

@@ -11,6 +11,7 @@ import mmap
 import os
 from typing import NamedTuple
 
+CLOSE_S = 10.0  # the limit of close() of environments, for which the end of a run waits
 _SIZE = 8
 _GROUP_SHIFT, _NUMBER_SHIFT = 8, 16
 

@@ -9,6 +9,7 @@ import numpy as np
 from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
+from seed_acme.envs import process_state
 from seed_acme.transport import wire
 from seed_acme.utils import timing
 
@@ -84,7 +85,8 @@ class Actor:
       with self.timer.phase('environment'):
         for number, group in enumerate(self._groups):
           begin(activity_lib.Doing.RESETTING, number)
-          group.reset()
+          with process_state.kept():
+            group.reset()
     for number, group in enumerate(self._groups):
       begin(activity_lib.Doing.WAITING, number)
       with self.timer.phase('wait'):
@@ -112,8 +114,10 @@ class Actor:
 
   def close(self) -> None:
     """Closes channels and environments; from the actor's own thread."""
-    for group in self._groups:
+    for number, group in enumerate(self._groups):
+      self._activity.begin(activity_lib.Doing.CLOSING, number)
       group.close()
+    self._activity.begin(activity_lib.Doing.STARTING)
 
 
 def group_env_ids(first: int, num_environments: int, num_groups: int) -> list[np.ndarray]:

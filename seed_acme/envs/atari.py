@@ -17,18 +17,19 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.checks import extras
+from seed_acme.envs import atari_lives
 
 # ale-py holds ROMs of these for two and four players only: its loader ends the process.
 _MULTIPLAYER_ROMS = frozenset({'combat', 'joust', 'maze_craze', 'warlords'})
-_FIRE = 1
+FIRE = 1
 _NUM_ACTIONS = 18  # of the full set: 9 directions, without and with the button
 NOOP = 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-  """Preprocessing as in Mnih et al. 2015, without end of episode at the loss of a life,
-  clipping of rewards or a press of the button at the start.
+  """Preprocessing as in Mnih et al. 2015, without clipping of rewards. What they do at the
+  loss of a life, and the press of the button at the start, are off unless asked for.
 
   frames_per_step: emulator frames an action lasts; its rewards are summed. The screen is
     the pixelwise maximum of the last two of these frames (sprites flicker at 30 Hz), with
@@ -41,6 +42,13 @@ class Settings:
   stack: screens in an observation, the newest in channel 0; zeros before the episode.
   max_frames: an episode is truncated (LAST with discount 1) at the step that reaches this
     many frames, no-ops not counted.
+  life_loss: `cut`: the row that loses a life has discount 0, so values do not reach beyond
+    it, while the game goes on to its end (rows of type MID) and its whole score is the
+    return. `ignore`: nothing happens.
+  fire_at_start: the step after FIRST, and after each lost life, plays FIRE whatever action
+    was sent, because some games wait for it. The row keeps the action that was sent, so
+    these few rows of a game (one more than lives lost) are learnt under an action that was
+    not played. The action set must have FIRE.
   image_size: height and width in pixels.
   vectorized: `atari_vector.AtariVector`, or one `Atari` an environment.
   num_threads: of the emulators, if vectorized.
@@ -53,6 +61,8 @@ class Settings:
   stack: int = 1
   max_frames: int = 108_000
   image_size: int = 84
+  life_loss: atari_lives.LifeLoss = 'ignore'
+  fire_at_start: bool = False
   vectorized: bool = True
   num_threads: int = 1
 
@@ -70,9 +80,10 @@ class Settings:
         raise types.UserError(
           f'atari: {name} ({value!r}) must be an integer from {least} to {most}'
         )
-    for name in ('full_action_set', 'vectorized'):
+    for name in ('full_action_set', 'fire_at_start', 'vectorized'):
       if type(getattr(self, name)) is not bool:
         raise types.UserError(f'atari: {name} ({getattr(self, name)!r}) must be True or False')
+    atari_lives.check_life_loss('atari', self.life_loss)
     probability = self.repeat_action_probability
     if type(probability) not in (int, float) or not 0 <= probability < 1:
       raise types.UserError(
@@ -90,7 +101,8 @@ class Atari(dm_env.Environment):
 
   Observation `screen` `[image_size, image_size, stack]` uint8, gray. Game over is LAST with
   discount 0 and shows the last frame played, alone (the step may have been cut short);
-  `max_frames` is LAST with discount 1. Game over wins where both come together.
+  `max_frames` is LAST with discount 1. Game over wins where both come together, and so does
+  a lost life that cuts.
   """
 
   def __init__(self, game: str, seed: int, settings: Settings):
@@ -100,11 +112,14 @@ class Atari(dm_env.Environment):
     self._area = _import('cv2').INTER_AREA
     self._settings = settings
     self._codes = action_codes(self._ale, settings.full_action_set)
+    check_fire(game, self._codes, settings)
     self._spec = environment_spec(len(self._codes), settings)
     self._random = np.random.default_rng(seed)
     height, width = self._ale.getScreenDims()
     self._frame, self._previous = (np.empty((height, width), np.uint8) for _ in range(2))
     self._num_frames = 0  # of this episode
+    self._lives = 0
+    self._fires = False  # whether the next step plays FIRE
     self._has_ended = True
     self._observation = self._blank()
     self.frames_per_step = settings.frames_per_step
@@ -118,6 +133,7 @@ class Atari(dm_env.Environment):
         if self._ale.game_over():
           self._ale.reset_game()
     self._has_ended, self._num_frames = False, 0
+    self._lives, self._fires = self._ale.lives(), self._settings.fire_at_start
     self._observation = self._blank()
     self._ale.getScreenGrayscale(self._frame)
     return dm_env.restart(self._observe())
@@ -128,15 +144,16 @@ class Atari(dm_env.Environment):
       return self.reset()
     if not 0 <= action < len(self._codes):
       raise ValueError(f'action {action}: expected 0 ... {len(self._codes) - 1}')
-    reward, is_over = self._play(self._codes[action])
+    reward, is_over = self._play(FIRE if self._fires else self._codes[action])
     observation = self._observe()
+    lives = self._ale.lives()
+    is_lost, self._lives = lives < self._lives, lives
+    self._fires = is_lost and self._settings.fire_at_start
     self._num_frames += self.frames_per_step
     self._has_ended = is_over or self._num_frames >= self._settings.max_frames
-    if is_over:
-      return dm_env.termination(reward, observation)
-    if self._has_ended:
-      return dm_env.truncation(reward, observation)
-    return dm_env.transition(reward, observation)
+    is_cut = is_over or (is_lost and self._settings.life_loss == 'cut')
+    step_type = dm_env.StepType.LAST if self._has_ended else dm_env.StepType.MID
+    return dm_env.TimeStep(step_type, reward, 0.0 if is_cut else 1.0, observation)
 
   def observation_spec(self) -> dm_specs.BoundedArray:
     return self._spec.observation
@@ -240,8 +257,18 @@ def action_codes(ale: Any, full_action_set: bool) -> list[int]:
   if not full_action_set:
     return [action.value for action in ale.getMinimalActionSet()]
   legal = {action.value for action in ale.getLegalActionSet()}
-  without_button = {_FIRE: NOOP, **{code: code - 8 for code in range(10, _NUM_ACTIONS)}}
+  without_button = {FIRE: NOOP, **{code: code - 8 for code in range(10, _NUM_ACTIONS)}}
   return [code if code in legal else without_button[code] for code in range(_NUM_ACTIONS)]
+
+
+def check_fire(game: str, codes: list[int], settings: Settings) -> None:
+  """Raises `types.UserError` if FIRE is to be played and `codes` of the actions lack it."""
+  if settings.fire_at_start and FIRE not in codes:
+    other = '' if settings.full_action_set else ' or full_action_set=True'
+    raise types.UserError(
+      f'atari:{game}: fire_at_start needs the action FIRE, which is not among the {len(codes)} '
+      f'actions: set fire_at_start=False{other}'
+    )
 
 
 def _rom_names() -> list[str]:

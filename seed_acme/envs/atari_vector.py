@@ -11,6 +11,7 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.envs import atari
+from seed_acme.envs import atari_lives
 from seed_acme.envs import lockstep
 
 # ale-py's own limit is not used, see `AtariVector`; more than `Settings.max_frames` may be.
@@ -42,9 +43,12 @@ class AtariVector:
     facts = _game_facts(game)
     self._num_start_frames = facts.num_start_frames
     codes = facts.full_codes if settings.full_action_set else facts.minimal_codes
+    atari.check_fire(game, codes, settings)
     actions = self._interface.get_action_set()
     position = {action.value: index for index, action in enumerate(actions)}
     self._positions = np.array([position[code] for code in codes], np.int32)
+    self._fire = position.get(atari.FIRE, atari.NOOP)
+    self._lives = atari_lives.Lives(len(seeds), settings.life_loss, settings.fire_at_start)
     self._settings = settings
     self._seeds: list[int] = [atari.emulator_seed(seed) for seed in seeds]
     self.num_environments = len(seeds)
@@ -62,9 +66,9 @@ class AtariVector:
     screens, info = self._interface.reset(range(self.num_environments), seeds)
     again = self._has_no_noops(everyone, info)
     if again.any():
-      screens = self._restart(again)
+      screens, info = self._restart(again)
     zeros = np.zeros(self.num_environments, np.float32)
-    return self._timestep(everyone, zeros, ~everyone, screens)
+    return self._timestep(everyone, zeros, ~everyone, screens, info)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
     """actions: `[E]` integers as `spec.action`; not looked at where the row was LAST.
@@ -77,14 +81,15 @@ class AtariVector:
     is_first = self._step_types == types.LAST
     # Truncated games take a step that nobody sees, before they are reset: without action,
     # so that what the caller sent does not move the game's random numbers.
-    positions = np.where(is_first, atari.NOOP, self._positions[actions])
+    positions = np.where(self._lives.fires, self._fire, self._positions[actions])
+    positions = np.where(is_first, atari.NOOP, positions).astype(np.int32)
     self._interface.send(positions, self._strength)
     screens, rewards, is_over, _, info = self._interface.recv()
     again = self._is_truncated | self._has_no_noops(is_first, info)
     if again.any():
-      screens = self._restart(again)
+      screens, info = self._restart(again)
     rewards = np.where(is_first, np.float32(0), rewards.astype(np.float32))
-    return self._timestep(is_first, rewards, is_over & ~is_first, screens)
+    return self._timestep(is_first, rewards, is_over & ~is_first, screens, info)
 
   def close(self) -> None:
     """Ends the threads."""
@@ -96,18 +101,24 @@ class AtariVector:
       return np.zeros(self.num_environments, bool)
     return is_first & (info['episode_frame_number'] <= self._num_start_frames)
 
-  def _restart(self, again: np.ndarray) -> np.ndarray:
-    """Resets some games, until each has a no-op; returns the screens of all."""
+  def _restart(self, again: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Resets some games, until each has a no-op; returns the screens and facts of all."""
     while True:
       indices = np.flatnonzero(again)
       screens, info = self._interface.reset(indices, [_GOES_ON] * len(indices))
       again = self._has_no_noops(again, info)
       if not again.any():
-        return screens
+        return screens, info
 
   def _timestep(
-    self, is_first: np.ndarray, rewards: np.ndarray, is_over: np.ndarray, screens: np.ndarray
+    self,
+    is_first: np.ndarray,
+    rewards: np.ndarray,
+    is_over: np.ndarray,
+    screens: np.ndarray,
+    info: dict[str, np.ndarray],
   ) -> types.VectorTimeStep:
+    discounts = self._lives.read(info['lives'], is_first)
     self._num_steps = np.where(is_first, 0, self._num_steps + 1)
     num_frames = self._num_steps * self._settings.frames_per_step
     self._is_truncated = ~is_over & (num_frames >= self._settings.max_frames)
@@ -121,7 +132,7 @@ class AtariVector:
     return types.VectorTimeStep(
       self._step_types.astype(np.uint8),
       rewards,
-      (~is_over).astype(np.float32),
+      np.where(is_over, np.float32(0), discounts),
       observation,
       score=rewards.copy(),
     )

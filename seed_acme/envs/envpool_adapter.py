@@ -18,6 +18,7 @@ import tree
 
 from seed_acme import types
 from seed_acme.envs import action_scaling
+from seed_acme.envs import atari_lives
 from seed_acme.envs import gym_spaces
 from seed_acme.envs import lockstep
 from seed_acme.envs import vector
@@ -40,6 +41,9 @@ _NOT_SETTINGS = frozenset(
 # Of Atari, so that `envpool:Pong-v5` is `atari:Pong`: its own would stack 4 screens, press the
 # button at the start and leave out actions.
 _ATARI_DEFAULTS = {'stack_num': 1, 'use_fire_reset': False, 'full_action_space': True}
+# Of Atari too, and not envpool's: as in `atari.Settings`.
+_LIVES_DEFAULTS = {'life_loss': 'ignore', 'fire_at_start': False}
+_ALL_ACTIONS, _FIRE = 18, 1  # in a full set each action is its own code
 _MOST_CHANNELS = 16  # of a picture
 # Beyond it a bound stands for none; envpool writes the limits of the type.
 _NO_BOUND = 1e30
@@ -52,7 +56,8 @@ class Envpool:
   envpool starts an episode by itself: the step after an end ignores the action and returns the
   first observation, with reward 0, which is dm_env's LAST -> FIRST. Terminated is LAST with
   discount 0; truncated is LAST with discount 1, and termination wins where both hold.
-  Pictures come with their channels last. Float64 becomes float32.
+  Pictures come with their channels last. Float64 becomes float32. Lost lives of Atari games may
+  have discount 0, and FIRE may be played after them, as `atari.Settings` explains.
   """
 
   def __init__(self, level: str, seeds: list[int], settings: dict[str, Any], renders: bool = False):
@@ -60,7 +65,10 @@ class Envpool:
     self._level = level
     self.num_environments = len(seeds)
     self._all_ids = np.arange(len(seeds), dtype=np.int32)
-    config = {'num_threads': 1, **_defaults(level), **settings}
+    lives = {name: settings.get(name, value) for name, value in _LIVES_DEFAULTS.items()}
+    self._lives = atari_lives.Lives(len(seeds), **lives) if is_atari(level) else None
+    own = {name: value for name, value in settings.items() if name not in _LIVES_DEFAULTS}
+    config = {'num_threads': 1, **_defaults(level), **own}
     if renders:
       config['render_mode'] = 'rgb_array'
     with warnings.catch_warnings():
@@ -74,8 +82,10 @@ class Envpool:
         raise types.UserError(f"environment 'envpool:{level}' with {settings}: {first_line}") from (
           error
         )
-      observation = gym_spaces.make_converter(self._pool.observation_space, level).spec
-      action = gym_spaces.make_converter(self._pool.action_space, level).spec
+      observation = gym_spaces.make_converter(
+        self._pool.observation_space, level, 'observation'
+      ).spec
+      action = gym_spaces.make_converter(self._pool.action_space, level, 'action').spec
     self._observation = vector.Structure(observation)
     self._has_channels_first = [_has_channels_first(spec) for spec in self._observation.leaves]
     self._action_dtypes = [spec.dtype for spec in vector.Structure(action).leaves]
@@ -115,6 +125,8 @@ class Envpool:
         self._action.flatten(actions), self._action.leaves, self._action_dtypes
       )
     ]
+    if self._lives is not None:
+      given = [np.where(self._lives.fires, _FIRE, given[0]).astype(given[0].dtype)]
     is_first = self._has_ended
     observation, reward, terminated, truncated, info = self._pool.step(
       self._action.unflatten(given), self._all_ids
@@ -136,8 +148,9 @@ class Envpool:
   ) -> types.VectorTimeStep:
     if (info['env_id'] != self._all_ids).any():
       raise RuntimeError(f'envpool returned environments {info["env_id"]}, not all in order')
-    if not np.isfinite(reward).all():
-      raise types.Failure(f'envpool:{self._level}: a reward is no finite number: {reward}')
+    discount = np.ones(self.num_environments, np.float32)
+    if self._lives is not None:
+      discount = self._lives.read(info['lives'], is_first)
     is_last = terminated | truncated
     step_type = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
     leaves = [
@@ -146,7 +159,7 @@ class Envpool:
     return types.VectorTimeStep(
       step_type.astype(np.uint8),
       reward,
-      np.where(terminated, 0, 1).astype(np.float32),
+      np.where(terminated, np.float32(0), discount),
       self._observation.unflatten(leaves),
       score=reward.copy(),
     )
@@ -157,10 +170,7 @@ class Envpool:
       leaf = leaf.transpose(0, 2, 3, 1)
       if leaf.shape[-1] > 1 and is_atari(self._level):
         leaf = leaf[..., ::-1]  # stacked screens: the newest comes last there, first here
-    leaf = np.array(leaf, self._dtypes[number], order='C')
-    if leaf.dtype.kind == 'f' and not np.isfinite(leaf).all():
-      raise types.Failure(f'envpool:{self._level}: an observation holds NaN or infinity')
-    return leaf
+    return np.array(leaf, self._dtypes[number], order='C')
 
   def render(self) -> np.ndarray:
     """`[H, W, 3]` uint8: environment 0 as it is now. `types.UserError` if it cannot."""
@@ -236,12 +246,26 @@ def check(level: str, settings: dict[str, Any]) -> None:
       raise types.UserError(
         f"environment 'envpool:{level}': {name} ({value!r}) must be of type {kind.__name__}"
       )
-
+  if 'life_loss' in accepted:
+    _check_lives(level, {**accepted, **settings})
   # It divides by this number.
   if settings.get('noop_max', 1) < 1:
     raise types.UserError(
       f"environment 'envpool:{level}': noop_max ({settings['noop_max']}) must be >= 1"
     )
+
+
+def _check_lives(level: str, settings: dict[str, Any]) -> None:
+  """envpool does not say which actions a set has; only the full one is known to have FIRE."""
+  atari_lives.check_life_loss(f"environment 'envpool:{level}'", settings['life_loss'])
+  if settings['fire_at_start']:
+    spec = _import().make_spec(level, full_action_space=settings['full_action_space'])
+    if spec.gymnasium_action_space.n != _ALL_ACTIONS:
+      raise types.UserError(
+        f"environment 'envpool:{level}': fire_at_start needs the full set of {_ALL_ACTIONS} "
+        f'actions, and there are {spec.gymnasium_action_space.n}: set full_action_space=True, or '
+        'fire_at_start=False for a game without a button'
+      )
 
 
 def is_atari(level: str) -> bool:
@@ -260,7 +284,8 @@ def _defaults(level: str) -> dict[str, Any]:
 
 def _settings(level: str) -> dict[str, Any]:
   """Names and defaults."""
-  fields = {**_config_fields(level), **_defaults(level), 'num_threads': 1}
+  lives = _LIVES_DEFAULTS if is_atari(level) else {}
+  fields = {**_config_fields(level), **_defaults(level), **lives, 'num_threads': 1}
   return {
     name: value
     for name, value in fields.items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from seed_acme import config as config_lib
 from seed_acme import core
-from seed_acme import types
+from seed_acme.envs import checked
 from seed_acme.envs import registry
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.envs.interpreters import remote
@@ -17,18 +17,16 @@ from seed_acme.envs.interpreters import remote
 def make(
   config: config_lib.ExperimentConfig, num_environments: int, seed: int, *, renders: bool = False
 ) -> core.VectorEnvironment:
-  """As `registry.make`."""
+  """As `registry.make`; what the environments return is checked."""
   python = config.actor.python
+  environment: core.VectorEnvironment
   if interpreter.is_this_one(python):
-    return registry.make(config.environment, num_environments, seed, renders=renders)
-  return remote.RemoteEnvironment(
-    config.environment, python, num_environments, seed, renders, config.actor.reset_timeout_s
-  )
-
-
-def environment_spec(config: config_lib.ExperimentConfig) -> types.EnvironmentSpec:
-  """Builds one environment, reads its specification and closes it."""
-  return registry.spec_of(make(config, num_environments=1, seed=0))
+    environment = registry.make(config.environment, num_environments, seed, renders=renders)
+  else:
+    environment = remote.RemoteEnvironment(
+      config.environment, python, num_environments, seed, renders, config.actor.reset_timeout_s
+    )
+  return checked.CheckedEnvironment(environment, config.environment.id)
 
 
 def check(config: config_lib.ExperimentConfig) -> None:

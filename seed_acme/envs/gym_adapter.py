@@ -22,6 +22,7 @@ from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_games
 from seed_acme.envs import gym_spaces
 from seed_acme.envs import mujoco_setup
+from seed_acme.envs import time_steps
 
 _MID = dm_env.StepType.MID
 
@@ -44,9 +45,11 @@ class GymEnvironment(dm_env.Environment):
     self._environment = environment
     self._seed: int | None = seed
     self._observation = gym_spaces.make_converter(
-      environment.observation_space, f'{name}: observation space'
+      environment.observation_space, f'{name}: observation space', 'observation'
     )
-    self._action = gym_spaces.make_converter(environment.action_space, f'{name}: action space')
+    self._action = gym_spaces.make_converter(
+      environment.action_space, f'{name}: action space', 'action'
+    )
     self._name = name
     self._has_ended = True
     self.frames_per_step = int(getattr(environment, 'frames_per_step', 1))
@@ -84,16 +87,18 @@ class GymEnvironment(dm_env.Environment):
 
   def _of_either_api(self, result: Any) -> tuple[Any, Any, bool, bool]:
     """Observation, reward, terminated, truncated of what `step` returned, before gym 0.26 too."""
-    if len(result) == 5:
+    size = len(result) if isinstance(result, (tuple, list)) else 0
+    if size == 5:
       observation, reward, terminated, truncated, _ = result
-    elif len(result) == 4:
+    elif size == 4:
       observation, reward, done, info = result
       truncated = done and bool(info.get('TimeLimit.truncated', False))
       terminated = done and not truncated
     else:
-      raise types.UserError(
-        f'{self._name}: step() returned {len(result)} values: expected observation, reward, '
-        'terminated, truncated, info (or observation, reward, done, info)'
+      raise time_steps.WrongValue(
+        'what step() returns',
+        'observation, reward, terminated, truncated, info (or observation, reward, done, info)',
+        f'{size} values' if size else type(result).__name__,
       )
     return observation, reward, terminated, truncated
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dm_env import specs as dm_specs
@@ -10,12 +10,17 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.envs import choices
+from seed_acme.envs import time_steps
+
+_MOST_VALUES = 2**31 - 1  # of one choice
 
 
 class Converter:
   """One space: its specification, and how values cross.
 
-  read: what the environment returns -> as the specification. write: the other way.
+  read: what the environment returns -> as the specification. What cannot be read so is returned as
+  it is, for `VectorOfEnvironments` to name, or raises `time_steps.WrongValue`. write: the other
+  way.
   """
 
   def __init__(self, spec: types.Nest, read: Callable[[Any], Any], write: Callable[[Any], Any]):
@@ -24,79 +29,131 @@ class Converter:
     self.write = write
 
 
-def make_converter(space: Any, where: str) -> Converter:
-  """By class name, since gym and gymnasium have equal spaces in unrelated classes."""
+def make_converter(space: Any, where: str, field: str) -> Converter:
+  """By class name, since gym and gymnasium have equal spaces in unrelated classes.
+
+  where: names the space where it is not supported. field: names a value that is wrong.
+  """
   names = class_names(space)
   for name, make in _CONVERTERS.items():
     if name in names:
-      return make(space, where)
+      return make(space, where, field)
   raise types.UserError(
     f'{where} {space} is not supported: expected one of {", ".join(_CONVERTERS)}; '
     'wrap the environment'
   )
 
 
-def _discrete(space: Any, where: str) -> Converter:
-  del where
-  start = int(getattr(space, 'start', 0))
+def _discrete(space: Any, where: str, field: str) -> Converter:
+  start, size = int(getattr(space, 'start', 0)), int(space.n)
+  if size > _MOST_VALUES:
+    raise types.UserError(
+      f'{where}: expected {_MOST_VALUES} values at most, which int32 holds, got {size}: wrap the '
+      'environment'
+    )
+
+  def read(value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    if array.shape == () and array.dtype.kind in 'biuf':
+      number = array.item()
+      if number == number // 1 and 0 <= number - start < size:
+        return np.asarray(int(number) - start, np.int32)
+    raise time_steps.WrongValue(
+      field, f'an integer {start} ... {start + size - 1}', time_steps.shown(value)
+    )
+
   return Converter(
-    dm_specs.DiscreteArray(int(space.n), dtype=np.int32),
-    read=lambda value: np.asarray(np.asarray(value) - start, np.int32),
-    write=lambda value: int(value) + start,
+    dm_specs.DiscreteArray(size, dtype=np.int32), read, write=lambda value: int(value) + start
   )
 
 
-def _box(space: Any, where: str) -> Converter:
-  spec = dm_specs.BoundedArray(space.shape, space.dtype, space.low, space.high)
-  return _array(spec, 0, where)
+def _box(space: Any, where: str, field: str) -> Converter:
+  del where, field
+  return _array(dm_specs.BoundedArray(space.shape, space.dtype, space.low, space.high))
 
 
-def _multi_discrete(space: Any, where: str) -> Converter:
-  start = np.asarray(getattr(space, 'start', 0), space.dtype)
-  return _array(choices.ChoicesArray(space.nvec, space.dtype), start, where)
+def _multi_discrete(space: Any, where: str, field: str) -> Converter:
+  del where
+  spec = choices.ChoicesArray(space.nvec, space.dtype)
+  start = np.asarray(getattr(space, 'start', 0), spec.dtype)
+  converter = _array(spec)
+  if not np.any(start):
+    return converter
+
+  def read(value: Any) -> np.ndarray:
+    value = converter.read(value)
+    if value.shape != spec.shape or value.dtype != spec.dtype:
+      return value
+    is_wrong = (value < start) | (value > start + spec.maximum)
+    if is_wrong.any():
+      place = np.argwhere(is_wrong)[0].tolist()
+      low = np.broadcast_to(start, spec.shape)[tuple(place)]
+      high = low + spec.num_values[tuple(place)] - 1
+      raise time_steps.WrongValue(
+        field, f'{low} ... {high}', time_steps.describe_number(value, place)
+      )
+    return value - start
+
+  return Converter(spec, read, lambda value: converter.write(value) + start)
 
 
-def _multi_binary(space: Any, where: str) -> Converter:
-  return _array(dm_specs.BoundedArray(space.shape, space.dtype, 0, 1), 0, where)
+def _multi_binary(space: Any, where: str, field: str) -> Converter:
+  del where, field
+  return _array(dm_specs.BoundedArray(space.shape, space.dtype, 0, 1))
 
 
-def _array(spec: dm_specs.Array, start: Any, where: str) -> Converter:
-  has_start, dtype = bool(np.any(start)), spec.dtype
+def _array(spec: dm_specs.Array) -> Converter:
+  dtype = spec.dtype
+  is_integer = dtype.kind in 'iu'
 
   def read(value: Any) -> np.ndarray:
     value = np.asarray(value)
-    if value.dtype != dtype:
-      if not np.can_cast(value.dtype, dtype, 'same_kind'):
-        raise types.UserError(f'{where}: expected {dtype}, got {value.dtype}')
-      value = value.astype(dtype)
-    return value - start if has_start else value
+    if value.dtype == dtype or not np.can_cast(value.dtype, dtype, 'same_kind'):
+      return value
+    narrow = value.astype(dtype)
+    # Whole numbers wrap around where the narrow type does not hold them.
+    return value if is_integer and (narrow != value).any() else narrow
 
-  def write(value: Any) -> np.ndarray:
-    value = np.asarray(value, dtype)
-    return value + start if has_start else value
-
-  return Converter(spec, read, write)
+  return Converter(spec, read, lambda value: np.asarray(value, dtype))
 
 
-def _dict(space: Any, where: str) -> Converter:
-  inner = {key: make_converter(value, f'{where}/{key}') for key, value in space.spaces.items()}
+def _dict(space: Any, where: str, field: str) -> Converter:
+  inner = {
+    key: make_converter(value, f'{where}/{key}', f'{field}/{key}')
+    for key, value in space.spaces.items()
+  }
+
+  def read(value: Any) -> Any:
+    if not isinstance(value, Mapping) or not inner.keys() <= value.keys():
+      return value
+    return {key: converter.read(value[key]) for key, converter in inner.items()}
+
   return Converter(
     {key: converter.spec for key, converter in inner.items()},
-    read=lambda value: {key: inner[key].read(value[key]) for key in inner},
+    read,
     write=lambda value: {key: inner[key].write(value[key]) for key in inner},
   )
 
 
-def _tuple(space: Any, where: str) -> Converter:
-  inner = [make_converter(value, f'{where}/{index}') for index, value in enumerate(space.spaces)]
+def _tuple(space: Any, where: str, field: str) -> Converter:
+  inner = [
+    make_converter(value, f'{where}/{index}', f'{field}/{index}')
+    for index, value in enumerate(space.spaces)
+  ]
+
+  def read(value: Any) -> Any:
+    if not isinstance(value, (tuple, list)) or len(value) != len(inner):
+      return value
+    return tuple(converter.read(item) for converter, item in zip(inner, value))
+
   return Converter(
     tuple(converter.spec for converter in inner),
-    read=lambda value: tuple(c.read(v) for c, v in zip(inner, value, strict=True)),
+    read,
     write=lambda value: tuple(c.write(v) for c, v in zip(inner, value, strict=True)),
   )
 
 
-_CONVERTERS: dict[str, Callable[[Any, str], Converter]] = {
+_CONVERTERS: dict[str, Callable[[Any, str, str], Converter]] = {
   'Discrete': _discrete,
   'Box': _box,
   'MultiDiscrete': _multi_discrete,

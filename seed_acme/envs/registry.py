@@ -24,11 +24,14 @@ All but `bit_flip`, `catch`, `memory_chain`, Atari and DeepMind Lab also take th
 
 from __future__ import annotations
 
+import contextlib
+
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_games
+from seed_acme.envs import process_state
 from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite as suite_lib
 from seed_acme.envs.suites import atari
@@ -71,7 +74,8 @@ def make(
   if num_environments < 1:
     raise types.UserError(f'num_environments ({num_environments}) must be >= 1')
   check(config)
-  environment = _make(config, num_environments, seed, renders)
+  with process_state.kept():
+    environment = _make(config, num_environments, seed, renders)
   if renders:
     _require_screen(environment, config.id)
   return environment
@@ -103,16 +107,9 @@ def _require_screen(environment: core.VectorEnvironment, environment_id: str) ->
 
 
 def environment_spec(config: config_lib.EnvironmentConfig) -> types.EnvironmentSpec:
-  """Builds one environment, reads its specification and closes it."""
-  return spec_of(make(config, num_environments=1, seed=0))
-
-
-def spec_of(environment: core.VectorEnvironment) -> types.EnvironmentSpec:
-  """The specification of environments that are needed for nothing else: closes them."""
-  try:
+  """Builds one environment here, reads its specification and closes it."""
+  with contextlib.closing(make(config, num_environments=1, seed=0)) as environment:
     return environment.spec
-  finally:
-    environment.close()
 
 
 def check(config: config_lib.EnvironmentConfig) -> None:

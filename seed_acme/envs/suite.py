@@ -100,9 +100,9 @@ class Suite:
     return extras.install_command(self.extra) if self.extra else self.install
 
   def require_packages(self, environment_id: str) -> None:
-    """Raises `types.UserError`, which says how to install it, where one is missing."""
+    """Raises `types.MissingPackage`, which says how to install it, where one is missing."""
     for package in self.missing_packages():
-      raise types.UserError(
+      raise types.MissingPackage(
         f'environment {environment_id!r} needs {package}: {self.install_command()}'
       )
 

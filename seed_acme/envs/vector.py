@@ -12,9 +12,10 @@ import numpy as np
 import tree
 
 from seed_acme import types
+from seed_acme.envs import time_steps
 
-_AFTER_FIRST = (types.MID, types.LAST)
-_SCALARS = frozenset((float, int, np.float32, np.float64))
+_AT_FIRST, _AFTER_FIRST = (types.FIRST,), (types.MID, types.LAST)
+_SCALARS = frozenset((float, int, bool, np.float32, np.float64, np.int32, np.int64, np.bool_))
 
 
 class VectorOfEnvironments:
@@ -33,8 +34,9 @@ class VectorOfEnvironments:
 
   What an environment returns is held against its own specification. `types.UserError`
   names environment, field, what was expected and what came for: a reward, score or
-  observation that is NaN or infinite, a reward that is no scalar, a discount outside
-  [0, 1], an observation of another structure, shape or dtype, a step type out of order.
+  observation that is not finite in float32 (as `types.NotFinite`), a reward that is no scalar, a
+  discount outside [0, 1], an observation of another structure, shape or dtype, a step type out of
+  order. Choices are not looked at; `checked.CheckedEnvironment` does that.
   """
 
   def __init__(self, environments: Sequence[dm_env.Environment], name: str):
@@ -59,10 +61,7 @@ class VectorOfEnvironments:
     self._has_score = hasattr(first, 'last_score')
     self._action = Structure(action_spec)
     self._observation = Structure(observation_spec)
-    self._fields = [
-      '/'.join(['observation', *map(str, path)])
-      for path, _ in tree.flatten_with_path(observation_spec)
-    ]
+    self._fields = time_steps.leaf_fields(observation_spec)
     # (shape and dtype as the environment returns them, dtype as it is handed on)
     self._leaves = [
       (spec.shape, spec.dtype, narrow_spec(spec).dtype) for spec in tree.flatten(observation_spec)
@@ -74,7 +73,7 @@ class VectorOfEnvironments:
   def reset(self) -> types.VectorTimeStep:
     """Starts all environments anew; every step_type is FIRST."""
     self._has_ended, self._any_ended = [True] * self.num_environments, True
-    return self._collect([environment.reset() for environment in self._environments])
+    return self._collect(environment.reset() for environment in self._environments)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
     """actions: nest of `[E, ...]` as `spec.action`; not looked at where the row was LAST.
@@ -91,11 +90,10 @@ class VectorOfEnvironments:
         )
       leaves.append(leaf)
     rows = zip(self._environments, self._has_ended, self._action.rows(leaves))
-    timesteps = [
+    return self._collect(
       environment.reset() if has_ended else environment.step(action)
       for environment, has_ended, action in rows
-    ]
-    return self._collect(timesteps)
+    )
 
   @property
   def can_render(self) -> bool:
@@ -124,8 +122,20 @@ class VectorOfEnvironments:
       for environment in self._environments:
         stack.callback(environment.close)
 
-  def _collect(self, timesteps: list[dm_env.TimeStep]) -> types.VectorTimeStep:
-    step_types = [timestep.step_type for timestep in timesteps]
+  def _collect(self, calls: Iterable[dm_env.TimeStep]) -> types.VectorTimeStep:
+    """calls: make one environment step after the other."""
+    timesteps: list[dm_env.TimeStep] = []
+    try:
+      for timestep in calls:
+        timesteps.append(timestep)
+    except time_steps.WrongValue as error:
+      raise error.fault.error(self._name, len(timesteps)) from error
+    try:
+      step_types = [timestep.step_type for timestep in timesteps]
+    except AttributeError as error:
+      index = [hasattr(timestep, 'step_type') for timestep in timesteps].index(False)
+      found = type(timesteps[index]).__name__
+      raise self._error(index, 'time step', 'a dm_env.TimeStep', found) from error
     if self._any_ended or step_types != self._all_mid:
       self._check_step_types(step_types)
     rewards = [timestep.reward for timestep in timesteps]
@@ -148,10 +158,10 @@ class VectorOfEnvironments:
   def _check_step_types(self, step_types: list[dm_env.StepType]) -> None:
     """Holds them against `_has_ended`, whose turn to change it is then."""
     for index, (step_type, has_ended) in enumerate(zip(step_types, self._has_ended)):
-      if has_ended and step_type != types.FIRST:
-        raise self._error(index, 'step_type of reset()', 'FIRST', step_type)
-      if not has_ended and step_type not in _AFTER_FIRST:
-        raise self._error(index, 'step_type of step()', 'MID or LAST', step_type)
+      if step_type not in (_AT_FIRST if has_ended else _AFTER_FIRST):
+        words = time_steps.FIRST_WORDS if has_ended else time_steps.LATER_WORDS
+        found = time_steps.describe_step_type(step_type)
+        raise self._error(index, 'step_type', words, found)
     self._has_ended = [step_type == types.LAST for step_type in step_types]
     self._any_ended = any(self._has_ended)
 
@@ -162,20 +172,21 @@ class VectorOfEnvironments:
     discount = self._numbers('discount', values)
     if discount.min() < 0 or discount.max() > 1:
       index = int(np.argmax((discount < 0) | (discount > 1)))
-      raise self._error(index, 'discount', 'a number in [0, 1]', discount[index])
+      found = repr(float(discount[index]))
+      raise self._error(index, 'discount', time_steps.DISCOUNT_WORDS, found)
     return discount
 
   def _numbers(self, field: str, values: list[Any]) -> np.ndarray:
     """`[E]` float32, all finite."""
     # All at once first; one by one only to name the culprit. None becomes NaN.
-    if _are_scalars(values) or all(getattr(value, 'shape', ()) == () for value in values):
+    if _are_scalars(values) or all(map(_is_scalar, values)):
       with contextlib.suppress(TypeError, ValueError):
         numbers = np.array(values, np.float32)
         if np.isfinite(numbers).all():
           return numbers
     index = [_is_finite_scalar(value) for value in values].index(False)
-    kind = types.Failure if _is_scalar(values[index]) else types.UserError
-    raise self._error(index, field, 'a finite scalar', repr(values[index]), kind)
+    kind = types.NotFinite if _is_scalar(values[index]) else types.UserError
+    raise self._error(index, field, time_steps.NUMBER_WORDS, time_steps.shown(values[index]), kind)
 
   def _stack_observations(self, timesteps: list[dm_env.TimeStep]) -> types.Nest:
     rows = []
@@ -193,7 +204,7 @@ class VectorOfEnvironments:
       [self._stack(number, column) for number, column in enumerate(zip(*rows))]
     )
 
-  def _stack(self, number: int, values: Iterable[Any]) -> np.ndarray:
+  def _stack(self, number: int, values: Sequence[Any]) -> np.ndarray:
     """Leaf `number` of all environments as `[E, ...]`, all finite."""
     shape, dtype, narrow = self._leaves[number]
     buffer = np.empty((self.num_environments, *shape), narrow)
@@ -208,9 +219,10 @@ class VectorOfEnvironments:
         )
       buffer[index] = value
     if narrow.kind == 'f' and not np.isfinite(buffer).all():
-      index = int(np.argwhere(~np.isfinite(buffer))[0, 0])
+      index, *place = np.argwhere(~np.isfinite(buffer))[0].tolist()
+      found = time_steps.describe_number(np.asarray(values[index]), place)
       raise self._error(
-        index, self._fields[number], 'finite numbers', buffer[index].tolist(), types.Failure
+        index, self._fields[number], time_steps.NUMBERS_WORDS, found, types.NotFinite
       )
     return buffer
 
@@ -220,9 +232,14 @@ class VectorOfEnvironments:
       raise self._error(index, field, f'as in environment 0, {expected!r}', repr(got))
 
   def _error(
-    self, index: int, field: str, expected: str, got: Any, kind: type[Exception] = types.UserError
-  ) -> Exception:
-    """kind: `types.Failure` for a value that the next episode may not have, such as NaN."""
+    self,
+    index: int,
+    field: str,
+    expected: str,
+    got: Any,
+    kind: type[types.UserError] = types.UserError,
+  ) -> types.UserError:
+    """kind: `types.NotFinite` for a value that the next episode may not have, such as NaN."""
     return kind(f'environment {index} of {self._name}: {field}: expected {expected}, got {got}')
 
 
@@ -233,6 +250,12 @@ class Structure:
     self.leaves = tree.flatten(structure)
     self._structure = structure
     self._is_array = isinstance(structure, dm_specs.Array)
+    # Of a dict of arrays, in the order of its leaves.
+    is_flat = type(structure) is dict and all(
+      isinstance(leaf, dm_specs.Array) for leaf in structure.values()
+    )
+    self._keys = [path[0] for path, _ in tree.flatten_with_path(structure)] if is_flat else []
+    self._key_set = frozenset(self._keys)
 
   def __str__(self) -> str:
     return str(tree.map_structure(lambda leaf: type(leaf).__name__, self._structure))
@@ -240,6 +263,8 @@ class Structure:
   def flatten(self, nest: types.Nest) -> list[Any]:
     if self._is_array:
       return [nest]
+    if self._keys and type(nest) is dict and nest.keys() == self._key_set:
+      return [nest[key] for key in self._keys]
     return tree.flatten_up_to(self._structure, nest, check_types=False)
 
   def unflatten(self, leaves: Sequence[Any]) -> types.Nest:
@@ -261,8 +286,10 @@ def _is_finite_scalar(value: Any) -> bool:
 
 def _is_scalar(value: Any) -> bool:
   """Whether it is a number, NaN and infinity too."""
+  if value is None or isinstance(value, (str, bytes)):
+    return False
   try:
-    return value is not None and np.asarray(value, np.float32).shape == ()
+    return np.asarray(value, np.float32).shape == ()
   except (TypeError, ValueError):
     return False
 

@@ -11,6 +11,7 @@ import tree
 
 from seed_acme import core
 from seed_acme import types
+from seed_acme.envs import time_steps
 from seed_acme.inference import batching
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import recorder as recorder_lib
@@ -50,6 +51,7 @@ class InferenceServer:
     self,
     *,
     spec: types.EnvironmentSpec,
+    environment_name: str,
     policy: policy_lib.Policy,
     num_training: int,
     num_environments: int,
@@ -62,10 +64,13 @@ class InferenceServer:
     quota: step_quota.StepQuota | None,
     statistics: server_statistics.ServerStatistics,
   ):
-    """quota: None = environments never wait for the learner, see `hold_back`.
+    """environment_name: for messages. quota: None = environments never wait for the learner, see
+    `hold_back`.
 
     statistics: may be those of several servers, which have different environments.
     """
+    self._environment_name = environment_name
+    self._check = time_steps.TimeStepCheck(spec.observation)
     self._policy = policy
     self._num_environments = num_environments
     self._batch_size = batch_size
@@ -88,7 +93,14 @@ class InferenceServer:
       None
       if quota is None
       else turns.StrictTurns(
-        quota, self.slots, unrolls, self._recorder, self._read_inputs, policy, num_training
+        quota,
+        self.slots,
+        unrolls,
+        self._recorder,
+        self._read_inputs,
+        policy,
+        num_training,
+        lambda request: self._fault(rows_lib.Rows([request], request.env_ids.size)) is None,
       )
     )
     self.statistics = statistics
@@ -116,7 +128,16 @@ class InferenceServer:
     if not to_act:
       return Answered(replies, None)
     acting = [requests[i] for i in to_act]
-    acted = self._act(acting)
+    rows = self._padded(acting)
+    if self._fault(rows) is not None:  # one by one only to find out whose it is
+      for i in to_act:
+        replies[i] = self._refusal_of_values(requests[i])
+      to_act = [i for i in to_act if replies[i] is None]
+      if not to_act:
+        return Answered(replies, None)
+      acting = [requests[i] for i in to_act]
+      rows = self._padded(acting)
+    acted = self._act(rows)
     for i, actions in zip(to_act, _by_request(acted.rows.outputs.action, acting)):
       replies[i] = actions
     return Answered(replies, acted)
@@ -148,11 +169,32 @@ class InferenceServer:
       return batching.Refusal(f'request {number} does not follow request {stored.max()}')
     return None
 
-  def _act(self, requests: list[types.ActorRequest]) -> _ToRecord:
-    """Acts on all rows, `[N, ...]`."""
+  def _padded(self, requests: list[types.ActorRequest]) -> rows_lib.Rows:
+    """Of all these requests together."""
     num_rows = sum(r.env_ids.size for r in requests)
     with self.timer.phase('prepare'):
-      rows = rows_lib.Rows(requests, batching.padded_size(num_rows, self._batch_size))
+      return rows_lib.Rows(requests, batching.padded_size(num_rows, self._batch_size))
+
+  def _fault(self, rows: rows_lib.Rows) -> time_steps.Fault | None:
+    """What is wrong with what the actors say: they were not to send it."""
+    with self.timer.phase('prepare'):
+      timestep, ids = rows.timestep, rows.env_ids
+      if timestep.step_type.size > rows.num_rows:
+        timestep = nests.map_arrays(lambda x: x[: rows.num_rows], timestep)
+      has_ended = self.slots.has_ended[ids] | self.slots.is_new_run(ids, rows.run_ids)
+      return self._check.fault(timestep, has_ended)
+
+  def _refusal_of_values(self, request: types.ActorRequest) -> batching.Refusal | None:
+    fault = self._fault(rows_lib.Rows([request], request.env_ids.size))
+    if fault is None:
+      return None
+    env_id = int(request.env_ids[fault.row])
+    return batching.Refusal(str(fault.error(self._environment_name, env_id)))
+
+  def _act(self, rows: rows_lib.Rows) -> _ToRecord:
+    """Acts on all rows, `[N, ...]`."""
+    num_rows = rows.num_rows
+    with self.timer.phase('prepare'):
       self._reset_new_runs(rows)
       inputs, state, exploration = self._read_inputs(rows)
     with self.timer.phase('inference'):
@@ -165,7 +207,9 @@ class InferenceServer:
       )
       if acted.is_evaluation.size > num_rows:  # drops the padding
         acted, new_state = nests.map_arrays(lambda x: x[:num_rows], (acted, new_state))
-      self.slots.write(rows.env_ids, rows.request_numbers, acted.outputs.action, new_state)
+      self.slots.write(
+        rows.env_ids, rows.request_numbers, acted.inputs.step_type, acted.outputs.action, new_state
+      )
     self.statistics.batch_sizes.add(num_rows)
     return _ToRecord(rows.env_ids, acted, version)
 

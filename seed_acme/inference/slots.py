@@ -11,7 +11,8 @@ from seed_acme.utils import nests
 
 
 class EnvironmentSlots:
-  """Recurrent state, last action, run and request number of N environments.
+  """Recurrent state, last action, run, request number and whether its episode is over, of N
+  environments.
 
   Host arrays: they are read and written by row once a batch, and a copy of the state has
   to be on the host anyway when an unroll starts. Used by the inference thread only.
@@ -31,6 +32,7 @@ class EnvironmentSlots:
     )
     self.run_ids = np.zeros(num_environments, np.int64)
     self.is_known = np.zeros(num_environments, bool)
+    self.has_ended = np.ones(num_environments, bool)  # so that the next row must be FIRST
     self.request_numbers = np.full(num_environments, -1, np.int64)
     self.row_numbers = np.zeros(num_environments, np.uint64)
     self.noise_keys = np.zeros(num_environments, np.uint64)
@@ -47,15 +49,22 @@ class EnvironmentSlots:
     tree.map_structure(lambda slot: slot.__setitem__(env_ids, 0), self.action)
     self.run_ids[env_ids] = run_ids
     self.is_known[env_ids] = True
+    self.has_ended[env_ids] = True
     self.request_numbers[env_ids] = -1
     self.row_numbers[env_ids] = 0
     self.noise_keys[env_ids] = noise.stream_keys(self._seed, env_ids, run_ids)
 
   def write(
-    self, env_ids: np.ndarray, request_numbers: np.ndarray, action: types.Nest, state: types.Nest
+    self,
+    env_ids: np.ndarray,
+    request_numbers: np.ndarray,
+    step_type: np.ndarray,
+    action: types.Nest,
+    state: types.Nest,
   ) -> None:
-    """Stores what one batch computed; every leaf `[N, ...]`."""
+    """Stores what one batch brought and what was computed for it; every leaf `[N, ...]`."""
     nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.state, state)
     nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.action, action)
     self.request_numbers[env_ids] = request_numbers
+    self.has_ended[env_ids] = step_type == types.LAST
     self.row_numbers[env_ids] += np.uint64(1)

@@ -35,7 +35,10 @@ class StrictTurns:
     read_inputs: ReadInputs,
     policy: policy_lib.Policy,
     num_training: int,
+    is_right: Callable[[types.ActorRequest], bool],
   ):
+    """is_right: whether the values of a request are as specified; a wrong one is refused when it is
+    answered, and finishes no unroll before."""
     self._quota = quota
     self._slots = slots
     self._unrolls = unrolls
@@ -43,6 +46,7 @@ class StrictTurns:
     self._read_inputs = read_inputs
     self._policy = policy
     self._num_training = num_training
+    self._is_right = is_right
     self._example_outputs = policy.example_row()[1]
 
   def hold_back(self, request: types.ActorRequest) -> bool:
@@ -69,6 +73,8 @@ class StrictTurns:
       and self._quota.is_last(env_ids)
       and bool(self._unrolls.is_last_row(env_ids).all())
     )
+    if is_end and not self._is_right(request):
+      return False
     if is_end:
       self._finish_unrolls(request)
     return is_end

@@ -123,6 +123,12 @@ class JointLoop(training_loop.TrainingLoop):
     whole = self._run.checkpoints / _WHOLE
     shutil.rmtree(whole, ignore_errors=True)
     if len(parts) < self._hosts.number:
+      if own is not None:  # else this host has told why there is none
+        lacking = ', '.join(f'learner/{i}' for i, part in enumerate(told) if not part)
+        self._run.add_notice(
+          f'the replay memory was not saved, because {lacking} could not save what it holds; the '
+          'weights are'
+        )
       for part in parts:
         shutil.rmtree(part, ignore_errors=True)
       return None

@@ -5,7 +5,7 @@ One class for all agents; what an agent adds is its `agent.Learning`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,8 @@ from seed_acme.utils import graph_function
 class Update(NamedTuple):
   """What one update did.
 
-  metrics: `{'group/name': float}`, means over the gradient steps. trained_steps: unmasked
+  metrics: `{'group/name': float}`, means over the gradient steps, or over those of one pass where
+  the agent says so. trained_steps: unmasked
   transitions in the sample. priorities: `[B]` or None.
   """
 
@@ -112,6 +113,15 @@ class Learner:
       priorities = joint_batch.own_part(self._hosts, priorities, len(sample.keys))
     return Update(metrics, trained_steps, priorities)
 
+  @property
+  def watches(self) -> Sequence[agent_lib.Watch]:
+    """See `agent.Learning`."""
+    return self._learning.watches
+
+  def of_row(self, means: Mapping[str, float]) -> dict[str, float]:
+    """See `agent.Learning`."""
+    return {} if self._learning.of_row is None else self._learning.of_row(means)
+
   def variables(self) -> types.Variables:
     """A copy of the weights that inference reads, as they are."""
     return types.Variables(self.num_updates, self._copy())
@@ -166,7 +176,8 @@ class Learner:
       minibatches = order.reshape(passes.num_minibatches, -1)
       for rows in zip(np.split(minibatches, num_calls), np.split(its_keys, num_calls)):
         numbers.append(self._learnt(passes, prepared, *rows, progress, rates))
-    metrics = self._stacks.means('learn', np.concatenate([rows.numpy() for rows in numbers]))
+    of_steps = np.concatenate([rows.numpy() for rows in numbers])
+    metrics = self._stacks.over_passes('learn', of_steps, passes)
     metrics.update(self._stacks.named('finish', self._finished(sample, num_updates)))
     metrics.update(self._stacks.named('prepare', counted))
     return {**metrics, 'learner/gradient_steps': float(num_steps)}
@@ -253,11 +264,24 @@ class Learner:
   def _compiled(
     self, function: Callable[..., types.Nest], arguments: tuple[types.Nest, ...], xla: bool = False
   ) -> Callable[..., Any]:
-    """`function` traced for arguments of these shapes, on the training devices."""
+    """`function` traced for arguments of these shapes, on the training devices.
+
+    After `tf.config.run_functions_eagerly(True)` it is not traced: whoever debugs a loss sees its
+    values, and its lines in a debugger.
+    """
+    if tf.config.functions_run_eagerly():
+      return self._on_devices(function)
     specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
     with data_parallel.on_devices(self._devices, self._hosts):
       compiled = graph_function.GraphFunction(function, specs, xla)
     return compiled if self._hosts is None else self._hosts.timed_function(compiled)
+
+  def _on_devices(self, function: Callable[..., types.Nest]) -> Callable[..., Any]:
+    def call(*arguments: types.Nest) -> Any:
+      with data_parallel.on_devices(self._devices, self._hosts):
+        return function(*tree.map_structure(tf.convert_to_tensor, arguments))
+
+    return call
 
   def _keys(self, number: int) -> np.ndarray:
     """`[number, 2]` int32, a key for each gradient step: the same for the same seed and update."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 import tensorflow as tf
 
@@ -44,11 +46,30 @@ class Stacks:
       for i, name in enumerate(self._names[what])
     }
 
+  def over_passes(
+    self, what: str, numbers: np.ndarray, passes: agent_lib.Passes
+  ) -> dict[str, float]:
+    """As `means`, over the rows of `[N, M]` that `passes` says: of all gradient steps, in order."""
+    named = (*passes.of_first, *passes.of_last, *passes.variances, *passes.variances.values())
+    if unknown := sorted(set(named) - set(self._names[what])):
+      raise ValueError(
+        f'the passes name {", ".join(unknown)}, but the losses report {sorted(self._names[what])}'
+      )
+    first, last = numbers[: passes.num_minibatches], numbers[-passes.num_minibatches :]
+    result, of_first, of_last = (self.means(what, rows) for rows in (numbers, first, last))
+    result.update({name: of_first[name] for name in passes.of_first})
+    result.update({name: of_last[name] for name in passes.of_last})
+    for name, mean in passes.variances.items():
+      result[name] += float(np.var(first[:, self._names[what].index(mean)], dtype=np.float64))
+    return result
+
 
 class MetricMeans:
   """Mean of each metric over the updates since the last row of the log; `*_max`: maximum."""
 
-  def __init__(self) -> None:
+  def __init__(self, of_row: Callable[[Mapping[str, float]], dict[str, float]]) -> None:
+    """of_row: of `agent.Learning`, further metrics from these means."""
+    self._of_row = of_row
     self._sums: dict[str, float] = {}
     self._maxima: dict[str, float] = {}
     self._count = 0
@@ -62,10 +83,13 @@ class MetricMeans:
     self._count += 1
 
   def take(self) -> dict[str, float]:
+    """For a row; `{}` if there was no update since the last one."""
+    if not self._count:
+      return {}
     means = {name: total / self._count for name, total in self._sums.items()}
     maxima = self._maxima
     self._sums, self._maxima, self._count = {}, {}, 0
-    return {**means, **maxima}
+    return {**means, **maxima, **self._of_row(means)}
 
 
 def of_episodes(group: str, episodes: episodes_lib.EpisodeSummary) -> dict[str, float]:

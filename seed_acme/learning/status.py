@@ -14,6 +14,9 @@ from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.utils import counting
 from seed_acme.utils import timing
+from seed_acme.utils import waiting
+
+_WAITED_S = 5.0  # a wait that the status speaks of
 
 
 class StatusWriter:
@@ -98,6 +101,7 @@ class StatusWriter:
       **self._unrolls(),
       'resumptions': resumptions,
       'actors': self.all_actors(),
+      'waits_for': waiting.oldest(_WAITED_S),
       **self._durations(),
     }
     for other in self.others:

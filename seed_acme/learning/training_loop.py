@@ -21,6 +21,7 @@ from seed_acme.inference import server_statistics
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import metrics as metrics_lib
 from seed_acme.learning import status as status_lib
+from seed_acme.learning import watching
 from seed_acme.loggers import csv_file
 from seed_acme.storage import checkpoint
 from seed_acme.storage import opening
@@ -65,7 +66,8 @@ class TrainingLoop:
     self._csv = csv
     self._logger = logger
     self._memory = memory
-    self._metrics = metrics_lib.MetricMeans()
+    self._metrics = metrics_lib.MetricMeans(learner.of_row)
+    self._watcher = watching.Watcher(learner.watches, config.total_steps, run.add_notice)
     self._logged = counters.snapshot()
     self._logged_at_s = self._saved_at_s = self._shown_at_s = time.monotonic()
     self.resumptions = 0
@@ -102,13 +104,14 @@ class TrainingLoop:
     self._save(None if saved is not None else self._save_replay(), self._counters.snapshot())
 
   def _resume(self, saved: checkpoint.Checkpoint) -> None:
-    counts = counting.Counts(**saved.meta['counts'])
+    counts = saved.counts
     self._learner.restore(saved.arrays, counts.updates)
     self._counters.restore(counts)
     for kind, statistics in self._episodes().items():
       statistics.restore(saved.meta.get('episodes', {}).get(kind, []))
+    self._watcher.restore(counts.agent_steps, saved.meta.get('watches', {}))
     self._csv.truncate_after(counts.agent_steps, counts.updates)
-    self.resumptions = saved.meta['resumptions'] + 1
+    self.resumptions = saved.resumptions + 1
     if self._memory is not None and not self._memory.counts()[0]:
       self._begins_anew_at = counts.updates
 
@@ -180,9 +183,12 @@ class TrainingLoop:
       return
     connected = [actor['is_connected'] for actor in self._status.all_actors()]
     least, memory = self._config.agent.replay_spec().min_size, self._memory
-    num_unrolls = 0 if memory is None else memory.counts()[0]
+    counts = (0, 0) if memory is None else memory.counts_now()
+    num_unrolls = counts[0] if counts else 0
     if not all(connected):
       text = f'waiting for actors ({sum(connected)} of {len(connected)} connected)'
+    elif counts is None:
+      text = 'waiting for the replay server, which does not answer'
     elif num_unrolls < least:
       text = f'filling the replay memory ({num_unrolls:,} of {least:,} unrolls)'
     else:
@@ -230,6 +236,7 @@ class TrainingLoop:
         'counts': counts._asdict(),
         'resumptions': self.resumptions,
         'episodes': {kind: statistics.window() for kind, statistics in self._episodes().items()},
+        'watches': self._watcher.save(),
       },
       keep=self._config.checkpoint.keep,
       replay=replay,
@@ -252,8 +259,8 @@ class TrainingLoop:
       return self._memory.checkpoint()
     except RuntimeError as error:
       self._run.add_notice(
-        f'the replay memory was not saved ({error}); the weights are. Make '
-        'room on the disk, or set checkpoint.replay=False'
+        f'the replay memory was not saved ({error}); the weights are. If the disk is full make '
+        'room, or set checkpoint.replay=False'
       )
       return None
 
@@ -263,17 +270,19 @@ class TrainingLoop:
     counts = counts or self._counters.snapshot()
     steps_per_s, updates_per_s = self._per_second(counts, now)
     recent, episodes = self._inference.training_episodes.take_recent(), self._summaries()
+    of_updates = self._metrics.take()
     metrics = {
       **{name: float(value) for name, value in counts._asdict().items() if name != 'agent_steps'},
       'time/steps_per_s': steps_per_s,
       'time/updates_per_s': updates_per_s,
       **metrics_lib.of_episodes('episode', recent),
       **metrics_lib.of_episodes('evaluation', episodes['evaluation']),
-      **self._metrics.take(),
+      **of_updates,
     }
     if episodes['training'].score is not None:
       metrics['episode/return_last_100'] = episodes['training'].score
     self._logger.write(counts.agent_steps, metrics)
+    self._watcher.add_row(counts.agent_steps, of_updates)
     self._status.write(status, counts, steps_per_s, episodes, self.resumptions)
     self._status.tell_of_missing_unrolls()
     self._logged, self._logged_at_s = counts, now

@@ -21,7 +21,8 @@ class Progress:
 
   `update` and `finish` take the run's status: `agent_steps`, `total_steps`, `updates`,
   `steps_per_s`, `wall_s`, `max_wall_s`, `actors` and `episode_return` (mean of the last 100
-  episodes), and the `phase` of a run that is not learning right now. Each may be None or absent
+  episodes), the `phase` of a run that is not learning right now, and `stalled`, the words for one
+  that makes no progress. Each may be None or absent
   while it is unknown. The line has a clock of its own, which counts from when this is made. The
   progress of something else overrides `live` and `plain`.
   """
@@ -163,6 +164,8 @@ def _figures(status: Mapping[str, Any]) -> list[str]:
   episode_return, rate = _number(status, 'episode_return'), _number(status, 'steps_per_s')
   connected = [actor['is_connected'] for actor in status.get('actors') or []]
   is_short = status.get('status') == 'running' and not all(connected)
+  if stalled := status.get('stalled'):
+    return [stalled]
   doing = status.get('phase')
   if not doing:
     doing = 'return -' if episode_return is None else f'return {episode_return:.3g}'
@@ -176,7 +179,7 @@ def _figures(status: Mapping[str, Any]) -> list[str]:
 
 def _times(status: Mapping[str, Any]) -> list[str]:
   gone_s, left_s = _number(status, 'gone_s'), _number(status, 'left_s')
-  if status.get('status', 'running') != 'running':
+  if status.get('status', 'running') != 'running' or status.get('stalled'):
     left_s = None
   return [
     f'{duration(gone_s)} gone' if gone_s is not None else '',

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import inspect
+import math
 from typing import Any
 
 from dm_env import specs as dm_specs
@@ -29,18 +30,31 @@ from seed_acme.networks import separate
 from seed_acme.networks import state_functions
 from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
+from seed_acme.ops import byte_scale
 from seed_acme.utils import data_parallel
 
-_TORSOS: dict[str, Callable[[config_lib.NetworkConfig, types.Nest], torsos.Torso]] = {
-  'mlp': lambda config, observation_spec: torsos.MLP(
-    config.mlp_sizes, style=_style(config), observation_spec=observation_spec
+# From the configuration, the specification of the observation (None where it is stacked) and what
+# bytes are divided by, of each array.
+_MakeTorso = Callable[
+  [config_lib.NetworkConfig, types.Nest, Sequence[byte_scale.Divisor]], torsos.Torso
+]
+_TORSOS: dict[str, _MakeTorso] = {
+  'mlp': lambda config, observation_spec, divisors: torsos.MLP(
+    config.mlp_sizes, style=_style(config), observation_spec=observation_spec, divisors=divisors
   ),
-  'nature_cnn': lambda config, _: _image_torso(image_torsos.NatureCNN, config),
-  'impala_shallow': lambda config, _: _image_torso(image_torsos.ImpalaShallow, config),
-  'impala_resnet': lambda config, _: _image_torso(image_torsos.ImpalaResNet, config),
-  'football_resnet': lambda config, _: _image_torso(image_torsos.FootballResNet, config),
-  'impala_resnet_instruction': lambda config, observation_spec: instructions.ImageAndInstruction(
-    _image_torso(image_torsos.ImpalaResNet, config), requirements.num_word_ids(observation_spec)
+  'nature_cnn': lambda config, _, divisors: _image_torso(image_torsos.NatureCNN, config, divisors),
+  'impala_shallow': lambda config, _, divisors: _image_torso(
+    image_torsos.ImpalaShallow, config, divisors
+  ),
+  'rllib_42': lambda config, _, divisors: _image_torso(image_torsos.RLlib42, config, divisors),
+  'impala_resnet': lambda config, _, divisors: _image_torso(
+    image_torsos.ImpalaResNet, config, divisors
+  ),
+  'football_resnet': lambda config, _, divisors: _image_torso(
+    image_torsos.FootballResNet, config, divisors
+  ),
+  'impala_resnet_instruction': lambda config, spec, divisors: instructions.ImageAndInstruction(
+    _image_torso(image_torsos.ImpalaResNet, config, divisors), requirements.num_word_ids(spec)
   ),
 }
 
@@ -169,9 +183,9 @@ def _make_network(
   config: config_lib.NetworkConfig, spec: types.EnvironmentSpec, prediction_heads: heads.Heads
 ) -> core_lib.RecurrentNetwork:
   """The user's own network, or torso, core and these heads."""
+  requirements.check(config, spec)
   if config.module:
     return dotted_path.load_object(config.module, 'network.module')(spec, config)
-  requirements.check(config, spec)
   network = torso_core_heads.TorsoCoreHeads(
     _make_torso(config, spec.observation),
     _CORES[config.core](config),
@@ -189,15 +203,27 @@ def _make_network(
 def _make_torso(config: config_lib.NetworkConfig, observation_spec: types.Nest) -> torsos.Torso:
   if ':' in config.torso:
     return _own_torso(config)
-  # Stacked images have another shape than specified: whatever they hold is taken as numbers.
-  torso = _TORSOS[config.torso](config, observation_spec if config.frame_stack == 1 else None)
+  divisors = byte_scale.divisors(config.byte_scale, observation_spec)
+  if config.frame_stack > 1:
+    # Stacked images have another shape than specified: whatever they hold is taken as numbers.
+    torso = _TORSOS[config.torso](config, None, [byte_scale.largest(divisors[0])])
+  else:
+    torso = _TORSOS[config.torso](config, observation_spec, divisors)
   return torsos.of_packed_planes(torso, _num_packed_planes(observation_spec))
 
 
 def _image_torso(
-  make: Callable[..., torsos.Torso], config: config_lib.NetworkConfig
+  make: Callable[..., torsos.Torso],
+  config: config_lib.NetworkConfig,
+  divisors: Sequence[byte_scale.Divisor],
 ) -> torsos.Torso:
-  return make(config.torso_output_size, dtype=precision.compute_dtype(config.precision))
+  """divisors: that of the image first."""
+  # The gain makes up for the half that the ReLU after each layer sets to 0.
+  is_orthogonal = config.torso_initializer == 'orthogonal'
+  w_init = torsos.weight_initializer('orthogonal', math.sqrt(2.0)) if is_orthogonal else None
+  dtype = precision.compute_dtype(config.precision)
+  divisor = byte_scale.largest(divisors[0])
+  return make(config.torso_output_size, w_init=w_init, dtype=dtype, divisor=divisor)
 
 
 def _num_packed_planes(observation_spec: types.Nest) -> int:

@@ -1,7 +1,7 @@
 """Convolutional torsos: from an image to features.
 
-Weights are drawn as `torsos` says. A torso computes in its `dtype`, bfloat16 or float32. Its
-weights and features are float32.
+Weights are drawn as `torsos` says, unless a torso is given another `w_init`. A torso computes in
+its `dtype`, bfloat16 or float32. Its weights and features are float32.
 """
 
 from __future__ import annotations
@@ -16,25 +16,34 @@ from seed_acme import types
 from seed_acme.networks import precision
 from seed_acme.networks import requirements
 from seed_acme.networks import torsos
+from seed_acme.ops import byte_scale
 
 
 class _PlainCNN(snt.Module):
   """Convolutions without padding, then a dense layer; ReLU after each."""
 
   def __init__(
-    self, layers: Sequence[tuple[int, int, int]], output_size: int, name: str, dtype: tf.DType
+    self,
+    layers: Sequence[tuple[int, int, int]],
+    output_size: int,
+    name: str,
+    w_init: snt.initializers.Initializer | None,
+    dtype: tf.DType,
+    divisor: float,
   ):
-    """layers: channels, size and stride of each convolution."""
+    """layers: channels, size and stride of each convolution. w_init, divisor: as in
+    `ImpalaResNet`."""
     super().__init__(name=name)
     self._dtype = dtype
+    self._divisor = divisor
     self._convolutions = [
-      precision.Convolution(*layer, 'VALID', f'conv_{i}') for i, layer in enumerate(layers)
+      precision.Convolution(*layer, 'VALID', f'conv_{i}', w_init) for i, layer in enumerate(layers)
     ]
-    self._output = precision.Dense(output_size, 'output')
+    self._output = precision.Dense(output_size, 'output', w_init)
 
   def __call__(self, observation: types.Nest) -> tf.Tensor:
     """`[N, height, width, channels]` -> `[N, output_size]`; 84 x 84 in the papers."""
-    features, scale = _single_image(observation, self.name, self._dtype)
+    features, scale = _single_image(observation, self.name, self._dtype, self._divisor)
     for convolution in self._convolutions:
       features = tf.nn.relu(convolution(features, scale))
       scale = 1.0
@@ -49,8 +58,17 @@ class NatureCNN(_PlainCNN):
   faster.
   """
 
-  def __init__(self, output_size: int, name: str = 'nature_cnn', dtype: tf.DType = tf.float32):
-    super().__init__(requirements.CONVOLUTIONS['nature_cnn'], output_size, name, dtype)
+  def __init__(
+    self,
+    output_size: int,
+    name: str = 'nature_cnn',
+    w_init: snt.initializers.Initializer | None = None,
+    dtype: tf.DType = tf.float32,
+    divisor: float = byte_scale.BYTE,
+  ):
+    super().__init__(
+      requirements.CONVOLUTIONS['nature_cnn'], output_size, name, w_init, dtype, divisor
+    )
 
 
 class ImpalaShallow(_PlainCNN):
@@ -60,8 +78,49 @@ class ImpalaShallow(_PlainCNN):
   that it goes back to, 84 x 84 pixels become 20 x 20 and 9 x 9.
   """
 
-  def __init__(self, output_size: int, name: str = 'impala_shallow', dtype: tf.DType = tf.float32):
-    super().__init__(requirements.CONVOLUTIONS['impala_shallow'], output_size, name, dtype)
+  def __init__(
+    self,
+    output_size: int,
+    name: str = 'impala_shallow',
+    w_init: snt.initializers.Initializer | None = None,
+    dtype: tf.DType = tf.float32,
+    divisor: float = byte_scale.BYTE,
+  ):
+    super().__init__(
+      requirements.CONVOLUTIONS['impala_shallow'], output_size, name, w_init, dtype, divisor
+    )
+
+
+class RLlib42(snt.Module):
+  """RLlib's convolutions for Atari 42 x 42 (Liang et al. 2018, its `VisionNetwork`): 42 x 42 pixels
+  become 21 x 21 and 11 x 11, and the last convolution is as large as what it sees.
+  """
+
+  def __init__(
+    self,
+    output_size: int,
+    name: str = 'rllib_42',
+    w_init: snt.initializers.Initializer | None = None,
+    dtype: tf.DType = tf.float32,
+    divisor: float = byte_scale.BYTE,
+  ):
+    """w_init, divisor: as in `ImpalaResNet`."""
+    super().__init__(name=name)
+    self._dtype = dtype
+    self._divisor = divisor
+    self._convolutions = [
+      precision.Convolution(16, 4, 2, 'SAME', 'conv_0', w_init),
+      precision.Convolution(32, 4, 2, 'SAME', 'conv_1', w_init),
+      precision.Convolution(output_size, 11, 1, 'VALID', 'conv_2', w_init),
+    ]
+
+  def __call__(self, observation: types.Nest) -> tf.Tensor:
+    """`[N, 42, 42, channels]` -> `[N, output_size]`."""
+    features, scale = _single_image(observation, self.name, self._dtype, self._divisor)
+    for convolution in self._convolutions:
+      features = tf.nn.relu(convolution(features, scale))
+      scale = 1.0
+    return tf.cast(snt.flatten(features), tf.float32)
 
 
 class _ResidualBlock(snt.Module):
@@ -101,16 +160,19 @@ class ImpalaResNet(snt.Module):
     channels: Sequence[int] = (16, 32, 32),
     w_init: snt.initializers.Initializer | None = None,
     dtype: tf.DType = tf.float32,
+    divisor: float = byte_scale.BYTE,
   ):
-    """channels: of each stack. w_init: of all weights; None = as everywhere here."""
+    """channels: of each stack. w_init: of all weights; None = as everywhere here. divisor: of an
+    image of bytes."""
     super().__init__(name=name)
     self._dtype = dtype
+    self._divisor = divisor
     self._stacks = [_ResidualStack(c, f'stack_{i}', w_init) for i, c in enumerate(channels)]
     self._output = precision.Dense(output_size, 'output', w_init)
 
   def __call__(self, observation: types.Nest) -> tf.Tensor:
     """`[N, height, width, channels]` -> `[N, output_size]`; 72 x 96 in the paper."""
-    features, scale = _single_image(observation, self.name, self._dtype)
+    features, scale = _single_image(observation, self.name, self._dtype, self._divisor)
     for stack in self._stacks:
       features = stack(features, scale)
       scale = 1.0
@@ -118,15 +180,24 @@ class ImpalaResNet(snt.Module):
 
 
 class FootballResNet(ImpalaResNet):
-  """Football's: four stacks of 16, 32, 32 and 32 channels, LeCun's initialiser (Espeholt et al.
-  2019)."""
+  """Football's: four stacks of 16, 32, 32 and 32 channels (Espeholt et al. 2019). Without `w_init`
+  the weights are LeCun's."""
 
-  def __init__(self, output_size: int, name: str = 'football_resnet', dtype: tf.DType = tf.float32):
-    w_init = torsos.weight_initializer('lecun_normal')
-    super().__init__(output_size, name, (16, 32, 32, 32), w_init, dtype)
+  def __init__(
+    self,
+    output_size: int,
+    name: str = 'football_resnet',
+    w_init: snt.initializers.Initializer | None = None,
+    dtype: tf.DType = tf.float32,
+    divisor: float = byte_scale.BYTE,
+  ):
+    w_init = w_init or torsos.weight_initializer('lecun_normal')
+    super().__init__(output_size, name, (16, 32, 32, 32), w_init, dtype, divisor)
 
 
-def _single_image(observation: types.Nest, torso: str, dtype: tf.DType) -> tuple[tf.Tensor, float]:
+def _single_image(
+  observation: types.Nest, torso: str, dtype: tf.DType, divisor: float
+) -> tuple[tf.Tensor, float]:
   """The only array of the observation, `[N, height, width, channels]` of `dtype`, and its scale.
 
   Bytes are not scaled: bfloat16 holds each of them exactly, but few of their 255ths.
@@ -134,6 +205,6 @@ def _single_image(observation: types.Nest, torso: str, dtype: tf.DType) -> tuple
   leaves = tree.flatten(observation)
   requirements.check_image([x.shape[1:] for x in leaves], torso)
   image = tf.convert_to_tensor(leaves[0])
-  scale = 1.0 / 255.0 if image.dtype == tf.uint8 else 1.0
+  scale = 1.0 / divisor if image.dtype == tf.uint8 else 1.0
   image = tf.cast(image, dtype)
   return (image[..., tf.newaxis] if len(image.shape) == 3 else image), scale

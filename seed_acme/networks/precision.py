@@ -17,8 +17,8 @@ from seed_acme.networks import torsos
 
 @functools.cache
 def convolves_bfloat16() -> bool:
-  """Whether TensorFlow does so here. Without oneDNN, version 2.8 has no kernel for it, and its
-  answer is an empty tensor, not an error."""
+  """Whether TensorFlow does so here. Version 2.8 has no kernel for it without oneDNN, nor with it
+  on a processor without AVX-512; its answer is then an empty tensor, not an error."""
   with tf.init_scope():
     ones = tf.ones([1, 1, 1, 1], tf.bfloat16)
     return tf.nn.conv2d(ones, ones, 1, 'VALID').shape == (1, 1, 1, 1)
@@ -42,7 +42,8 @@ def compute_dtype(precision: str) -> tf.DType:
   if precision == 'bfloat16' and not convolves_bfloat16():
     raise types.UserError(
       "network.precision 'bfloat16' needs the convolutions of oneDNN, which are not there: set "
-      'TF_ENABLE_ONEDNN_OPTS=1 before TensorFlow is imported, or network.precision to auto'
+      'TF_ENABLE_ONEDNN_OPTS=1 before TensorFlow is imported, on a processor with AVX-512, or '
+      'network.precision to auto'
     )
   is_short = precision == 'bfloat16' or (precision == 'auto' and has_fast_bfloat16())
   return tf.bfloat16 if is_short else tf.float32

@@ -23,6 +23,7 @@ TORSOS = (
   'impala_resnet',
   'impala_resnet_instruction',
   'football_resnet',
+  'rllib_42',
 )
 CORES = ('none', 'lstm', 'gru')
 # Channels, size and stride of convolutions without padding.
@@ -30,6 +31,8 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
   'nature_cnn': ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
   'impala_shallow': ((16, 8, 4), (32, 4, 2)),
 }
+# Height and width of the only images that a torso takes.
+_EXACT_SIZES = {'rllib_42': 42}
 
 
 def is_own(config: config_lib.NetworkConfig) -> bool:
@@ -39,8 +42,9 @@ def is_own(config: config_lib.NetworkConfig) -> bool:
 
 def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None:
   """Raises `types.UserError` for names that are not known, and for an observation that the torso
-  cannot take. Says nothing of the user's own modules.
+  cannot take. Of the user's own modules it knows only which settings they do not see.
   """
+  _check_torso_initializer(config)
   if config.module:
     return
   if ':' not in config.torso:
@@ -54,6 +58,23 @@ def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None
     check_image([spec.observation['image'].shape], config.torso)
   elif config.torso != 'mlp' and ':' not in config.torso:
     check_image([leaf.shape for leaf in tree.flatten(spec.observation)], config.torso)
+
+
+def _check_torso_initializer(config: config_lib.NetworkConfig) -> None:
+  if config.torso_initializer == 'default':
+    return
+  ignored_by = ''
+  if is_own(config):
+    name = 'module' if config.module else 'torso'
+    ignored_by = f"network.{name} ('{getattr(config, name)}'), which draws its weights by itself"
+  elif config.torso == 'mlp':
+    ignored_by = "network.torso 'mlp', whose weights network.initializer draws"
+  if ignored_by:
+    convolutional = ', '.join(name for name in TORSOS if name != 'mlp')
+    raise types.UserError(
+      f"network.torso_initializer ('{config.torso_initializer}') has no effect with {ignored_by}: "
+      f"set it to 'default', or choose a torso that it is for ({convolutional})"
+    )
 
 
 def _require_unpacked(observation_spec: types.Nest, num_frames: int) -> None:
@@ -71,6 +92,13 @@ def check_image(shapes: Sequence[Sequence[int]], torso: str) -> None:
     raise types.UserError(
       f"network.torso '{torso}' needs one image [height, width(, channels)], but the "
       f'observation holds arrays of shapes {shown}: choose mlp, or your own torso'
+    )
+  exact = _EXACT_SIZES.get(torso)
+  if exact and set(shown[0][:2]) != {exact}:
+    raise types.UserError(
+      f"network.torso '{torso}' needs an image of {exact} x {exact}, but the observation has shape "
+      f'{shown[0]}: choose another torso, or return such images (Atari: environment.settings '
+      f'image_size {exact})'
     )
   least = smallest_image(torso)
   if min(shown[0][:2]) < least:

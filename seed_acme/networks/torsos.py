@@ -19,6 +19,7 @@ import tree
 
 from seed_acme import types
 from seed_acme.envs import choices
+from seed_acme.ops import byte_scale
 
 _ACTIVATIONS = {'relu': tf.nn.relu, 'tanh': tf.tanh, 'swish': tf.nn.swish, 'elu': tf.nn.elu}
 
@@ -80,10 +81,11 @@ class DenseStyle(NamedTuple):
     return weight_initializer(self.initializer, gain)
 
 
-def as_float(x: tf.Tensor) -> tf.Tensor:
-  """float32 of any shape; uint8, an image, is scaled from [0, 255] to [0, 1]."""
+def as_float(x: tf.Tensor, divisor: byte_scale.Divisor = byte_scale.BYTE) -> tf.Tensor:
+  """float32 of any shape; uint8 is divided: by 255, which scales an image from [0, 255] to [0, 1],
+  or by another divisor, a number or one for each of the numbers `[..., K]`."""
   scaled = tf.cast(x, tf.float32)
-  return scaled * (1.0 / 255.0) if x.dtype == tf.uint8 else scaled
+  return scaled * np.float32(1.0 / divisor) if x.dtype == tf.uint8 else scaled
 
 
 def one_hot(num_values: Sequence[int] | np.ndarray, values: tf.Tensor) -> tf.Tensor:
@@ -96,12 +98,12 @@ def one_hot(num_values: Sequence[int] | np.ndarray, values: tf.Tensor) -> tf.Ten
   return tf.cast(tf.equal(tf.gather(rows, block_of_column, axis=1), value_of_column), tf.float32)
 
 
-def _flat(x: tf.Tensor, spec: dm_specs.Array | None) -> tf.Tensor:
+def _flat(x: tf.Tensor, spec: dm_specs.Array | None, divisor: byte_scale.Divisor) -> tf.Tensor:
   """One array of the observation, `[N, ...]` -> `[N, numbers]`. None: nothing is known of it."""
   sizes = None if spec is None else choices.num_values(spec)
   rows = snt.flatten(x) if len(x.shape) > 1 else x[:, tf.newaxis]
   if sizes is None:
-    return as_float(rows)
+    return as_float(rows, divisor)
   if sizes.sum() <= choices.MOST_ONE_HOT_VALUES:
     return one_hot(sizes, rows)
   return tf.cast(rows, tf.float32) / np.maximum(sizes - 1, 1).astype(np.float32)
@@ -120,12 +122,17 @@ class MLP(snt.Module):
     name: str = 'mlp',
     style: DenseStyle | None = None,
     observation_spec: types.Nest | None = None,
+    divisors: Sequence[byte_scale.Divisor] | None = None,
   ):
-    """observation_spec: says which arrays hold choices; without it all are taken as numbers."""
+    """observation_spec: says which arrays hold choices; without it all are taken as numbers.
+
+    divisors: of each array, if its numbers are bytes; None = 255.
+    """
     super().__init__(name=name)
     style = style or DenseStyle()
     self._style = style
     self._specs = None if observation_spec is None else tree.flatten(observation_spec)
+    self._divisors = divisors
     self._layers = [
       linear(size, f'linear_{i}', w_init=style.hidden_initializer()) for i, size in enumerate(sizes)
     ]
@@ -133,7 +140,9 @@ class MLP(snt.Module):
   def __call__(self, observation: types.Nest) -> tf.Tensor:
     """Nest of `[N, ...]` -> `[N, F]`; dicts in the order of their sorted keys."""
     leaves = [tf.convert_to_tensor(x) for x in tree.flatten(observation)]
-    parts = [_flat(*pair) for pair in zip(leaves, self._specs or [None] * len(leaves))]
+    specs = self._specs or [None] * len(leaves)
+    divisors = self._divisors or [byte_scale.BYTE] * len(leaves)
+    parts = [_flat(*array) for array in zip(leaves, specs, divisors)]
     features = parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)
     for layer in self._layers:
       features = self._style.activate(layer(features))

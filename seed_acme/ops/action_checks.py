@@ -23,6 +23,8 @@ def check(action_spec: types.Nest) -> None:
 
 def _check_leaf(where: str, spec: Any) -> None:
   """where: the words for the leaf in an error."""
+  if isinstance(spec, dm_specs.Array) and not math.prod(spec.shape):
+    raise types.UserError(f'{where} has shape {spec.shape}, with no number in it: leave it out')
   is_float = isinstance(spec, dm_specs.Array) and np.issubdtype(spec.dtype, np.floating)
   is_bounded = (
     isinstance(spec, dm_specs.BoundedArray)
@@ -33,8 +35,6 @@ def _check_leaf(where: str, spec: Any) -> None:
       f'{where} must be an integer or float array with bounds (dm_env.specs.BoundedArray or '
       f'DiscreteArray), it is {spec!r}: give it bounds in a wrapper of the environment'
     )
-  if not math.prod(spec.shape):
-    raise types.UserError(f'{where} has shape {spec.shape}, with no number in it: leave it out')
   lows, highs = np.unique(spec.minimum).tolist(), np.unique(spec.maximum).tolist()
   if is_float and (lows, highs) != ([-1], [1]):
     raise types.UserError(

@@ -13,6 +13,10 @@ import numpy as np
 # What reading raises where a file is damaged, or is no such file.
 UNREADABLE = (
   OSError,
+  EOFError,
+  AttributeError,
+  IndexError,
+  OverflowError,
   ValueError,
   KeyError,
   TypeError,

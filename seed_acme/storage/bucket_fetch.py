@@ -18,7 +18,15 @@ CHECKPOINTS = 'checkpoints'
 REPLAY = 'replay'  # folder in a checkpoint
 AGAIN = '.again'
 META = 'meta.json'
-FETCHED = ('config.json', 'status.json', 'summary.json', 'metrics.csv', 'wandb.json', 'mlflow.json')
+FETCHED = (
+  'config.json',
+  'environment.json',
+  'status.json',
+  'summary.json',
+  'metrics.csv',
+  'wandb.json',
+  'mlflow.json',
+)
 
 
 def fetch(url: str, path: pathlib.Path, with_replay: bool = True) -> run_directory.RunDirectory:

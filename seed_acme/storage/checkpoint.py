@@ -22,7 +22,9 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.storage import array_files
+from seed_acme.storage import checkpoint_meta
 from seed_acme.storage import files
+from seed_acme.utils import counting
 
 _ARRAYS = 'arrays.npz'
 _META = 'meta.json'
@@ -38,6 +40,10 @@ class Damaged(types.Failure):
   """A checkpoint does not read back as it was written."""
 
 
+class Forged(Damaged, types.UserError):
+  """A checkpoint reads back as somebody has written it, and that is nothing that is saved here."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
   """arrays: by name. meta: JSON values, the counters and the number of resumptions.
@@ -49,6 +55,21 @@ class Checkpoint:
   path: pathlib.Path
   arrays: dict[str, np.ndarray]
   meta: dict[str, Any]
+
+  @property
+  def counts(self) -> counting.Counts:
+    """How far the run was. Raises `Forged` where it is not said."""
+    return counting.Counts(**self._of_meta('counts'))
+
+  @property
+  def resumptions(self) -> int:
+    """How often it had been resumed. Raises `Forged` where it is not said."""
+    return self._of_meta('resumptions')
+
+  def _of_meta(self, key: str) -> Any:
+    if key not in self.meta:
+      raise Forged(f'{self.path / _META} was not saved by a run: its "meta" lacks "{key}"')
+    return self.meta[key]
 
 
 def save(
@@ -221,10 +242,20 @@ def load(path: pathlib.Path) -> Checkpoint:
       raise Damaged(f'{path / _ARRAYS} is corrupt (its checksum differs)')
     if _meta_digest(record['meta']) != record['meta_sha256']:
       raise Damaged(f'{path / _META} was changed (its checksum differs)')
-    arrays = array_files.read(path / _ARRAYS)
-    return Checkpoint(path, arrays, record['meta'])
+    meta = record['meta']
   except array_files.UNREADABLE as error:
     raise Damaged(f'{path} is no readable checkpoint ({error})') from error
+  if fault := checkpoint_meta.wrong(meta):
+    raise Forged(f'{path / _META} was not saved by seed_acme: {fault}')
+  try:
+    return Checkpoint(path, array_files.read(path / _ARRAYS), meta)
+  except OSError as error:
+    raise Damaged(f'{path} is no readable checkpoint ({error})') from error
+  except array_files.UNREADABLE as error:
+    raise Forged(
+      f'{path / _ARRAYS} holds no arrays ({type(error).__name__}: {error}), though its checksum is '
+      'right: it was not saved by seed_acme'
+    ) from error
 
 
 def load_newest(
@@ -234,21 +265,21 @@ def load_newest(
 
   tell: is told of each that is skipped. Raises `Damaged` if there are some and none is whole.
   """
-  reasons: list[str] = []
+  reasons: list[Damaged] = []
   skipped: list[str] = []
   for path in reversed(all_whole(folder)):
     try:
       found = load(path)
     except Damaged as error:
       if path.exists():  # and was not deleted by a live run meanwhile
-        reasons.append(str(error))
+        reasons.append(error)
         skipped.append(path.name)
       continue
     for name, reason in zip(skipped, reasons):
       tell(f'checkpoint {name} is skipped for {path.name}, the newest that is whole: {reason}')
     return found
   if reasons:
-    raise Damaged(
+    raise type(reasons[0])(
       f'no checkpoint in {folder} is whole ({len(reasons)} tried): {reasons[0]}; '
       'restore one from a copy, or start a new run'
     )
@@ -275,7 +306,7 @@ def set_damaged_aside(folder: pathlib.Path) -> list[str]:
 def num_resumptions(folder: pathlib.Path) -> int:
   """How often the run whose checkpoints these are will have been resumed when it starts now."""
   saved = load_newest(folder)
-  return 0 if saved is None else saved.meta['resumptions'] + 1
+  return 0 if saved is None else saved.resumptions + 1
 
 
 def load_found(path: pathlib.Path, tell: Callable[[str], None] = lambda text: None) -> Checkpoint:

@@ -3,6 +3,7 @@
 ```
 runs/<config name>/<UTC time>/     (and runs/latest -> the newest)
   config.json      the resolved configuration        (saved_config.py)
+  environment.json what the environments take and return
   status.json      where the run is now, rewritten about once a second
   phase.txt        what a live run does instead of learning, such as starting
   notices.txt      what the user should know of this start, one line each
@@ -20,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import errno
 import os
 import pathlib
 import re
@@ -33,6 +35,7 @@ from seed_acme.utils import bucket as bucket_lib
 
 ROOT = 'runs'
 LATEST = 'latest'
+_MOST_BYTES = 255  # of a name, on the file systems of Linux
 _LOCK_FILE = '.lock'
 _LEARNER_FILE = '.learner'  # held by a learner as long as it needs the other nodes
 # Everything a run puts into its folder. A folder that holds anything else is not ours.
@@ -42,6 +45,7 @@ OURS = frozenset(
     _LEARNER_FILE,
     disk.RESERVE_FILE,
     'config.json',
+    'environment.json',
     'status.json',
     'summary.json',
     'failure.json',
@@ -81,6 +85,11 @@ class RunDirectory:
   def config(self) -> pathlib.Path:
     """The resolved configuration."""
     return self.path / 'config.json'
+
+  @property
+  def specification(self) -> pathlib.Path:
+    """That of the environments: shapes, types and bounds."""
+    return self.path / 'environment.json'
 
   @property
   def status(self) -> pathlib.Path:
@@ -153,7 +162,7 @@ class RunDirectory:
 
   def add_notice(self, text: str) -> None:
     """Tells the user, through the front end, without ending the run. One line."""
-    with open(self.notices, 'a', encoding='utf-8') as file:
+    with open(self.notices, 'a', encoding='utf-8', errors='backslashreplace') as file:
       file.write(' '.join(text.split()) + '\n')
 
   def set_phase(self, text: str) -> None:
@@ -223,6 +232,9 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
       'folder (seed-acme train and seed_acme.train take a bucket)'
     )
   folder = pathlib.Path(path).absolute()
+  for name in folder.parts:  # before the folders above it are made
+    if len(os.fsencode(name)) > _MOST_BYTES:
+      raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), os.fspath(folder))
   symbolic_links.refuse(folder, OURS)
   with files.explained(folder, 'write into'):
     foreign = sorted(set(os.listdir(folder)) - OURS) if folder.exists() else []

@@ -55,6 +55,7 @@ MAY_CHANGE_ON_RESUME = frozenset(
     'learner.training_devices',
     'learner.inference_devices',
     'learner.host_timeout_s',
+    'learner.stall_s',
     'checkpoint.period_s',
     'checkpoint.keep',
     'checkpoint.replay',
@@ -64,12 +65,17 @@ MAY_CHANGE_ON_RESUME = frozenset(
 # Fields that are younger than the first release, by their class, with what was done before there
 # was a choice. A saved configuration may lack them.
 _ADDED: dict[str, dict[str, Any]] = {
-  'seed_acme.config:NetworkConfig': {'precision': 'float32'},
+  'seed_acme.config:NetworkConfig': {
+    'precision': 'float32',
+    'torso_initializer': 'default',
+    'byte_scale': '255',
+  },
   'seed_acme.config:ReplayConfig': {'num_shards': 1},
   'seed_acme.config:LearnerConfig': {
     'training_devices': '',
     'inference_devices': '',
     'host_timeout_s': 60.0,
+    'stall_s': 60.0,
   },
   'seed_acme.config:ExperimentConfig': {'num_learner_hosts': 1},
 }

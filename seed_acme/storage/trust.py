@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import dataclasses
 import re
+import shlex
 from typing import Any
 
 from seed_acme import types
@@ -43,7 +44,8 @@ def require(value: Any, where: str, trust: Trust, only_types: bool = False) -> N
     is_type = _is_type(field)
     if path not in trust.paths and field not in trust.fields and (is_type or not only_types):
       name = field.removesuffix(f'.{_TYPE}')
-      mend = '' if is_type else f', or name it yourself, --config.{name}={path}'
+      own = shlex.quote(f'--config.{name}={path}')
+      mend = '' if is_type else f', or name it yourself, {own}'
       raise types.UserError(
         f'{where} names code that is not of seed_acme, {name}={path!r}, which would be '
         f'imported and run:\nif you trust whoever made that folder, add --trust_run_dir{mend}'

@@ -1,7 +1,7 @@
 """Launchpad's courier as transport, for programs that already live on it.
 
 Courier unpickles what it receives and listens on all interfaces: whoever reaches the port
-can run code. Use it on trusted networks only; gRPC is the default.
+can run code. It serves runs on one machine only, and a fence keeps other machines out.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from seed_acme import types
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import sessions
 from seed_acme.transport import wire
+from seed_acme.utils import fence as fence_lib
+from seed_acme.utils import grpc_variables
 
 _POLL_S = 0.5
 _CLOSE_S = 1.0  # how long a channel waits for the server to hear that it closes
@@ -33,10 +35,12 @@ _NO_LIMIT_S = 1e7  # courier wants some number
 class CourierServer:
   """Serves sessions by three methods: `open`, `answer`, `close`."""
 
-  def __init__(self, desk: sessions.SessionDesk, host: str, port: int, max_streams: int):
-    """host is ignored: courier listens everywhere."""
-    del host
+  def __init__(
+    self, desk: sessions.SessionDesk, port: int, max_streams: int, fence: fence_lib.Fence
+  ):
+    """fence: who may connect; courier itself listens on every interface."""
     self._desk = desk
+    self._fence = fence
     self._sessions: dict[int, sessions.Session] = {}
     self._ids = itertools.count(1)
     self._lock = threading.Lock()
@@ -53,6 +57,7 @@ class CourierServer:
 
   def start(self) -> None:
     self._server.Start()
+    self._fence.put_around(self.port, fence_lib.RUNS_CODE)
 
   def stop(self) -> None:
     self._server.Stop()
@@ -106,6 +111,7 @@ class CourierChannel:
     self._reply: futures.Future | None = None
     timeout_s = min(_NO_LIMIT_S, max(_REPLY_TIMEOUT_S, patience.first_s))
     self._call_timeout = datetime.timedelta(seconds=timeout_s)
+    grpc_variables.reach_addresses([address])
     self._client = courier.Client(address)
     self._session_id, refusal = self._wait(self._call('open', codec.hello(env_ids, start), token))
     if refusal:

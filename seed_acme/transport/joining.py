@@ -50,9 +50,11 @@ class Members:
     """The welcome to a `hello`; raises ValueError where the node does not fit this run."""
     try:
       said = json.loads(message)
-      protocol, node, theirs = said['protocol'], str(said['node']), dict(said['settings'])
+      protocol, node, theirs = said['protocol'], said['node'], said['settings']
     except (ValueError, KeyError, TypeError, RecursionError) as error:
       raise ValueError('the first message is no greeting of a node') from error
+    if not isinstance(node, str) or not isinstance(theirs, dict):
+      raise ValueError('the first message is no greeting of a node')
     if protocol != PROTOCOL:
       raise ValueError(
         f'{node} speaks protocol {protocol}, the learner {PROTOCOL}: '

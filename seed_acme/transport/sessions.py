@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import hmac
+import logging
 import queue
 import secrets
 import threading
@@ -20,8 +21,10 @@ from seed_acme.inference import batching
 from seed_acme.transport import array_codec
 from seed_acme.transport import wire
 
+_LOG = logging.getLogger(__name__)
 _POLL_S = 0.02
 _JOINING_BYTES = 1 << 20  # a node's greeting, with its settings: some kilobytes
+_UNKNOWN_BYTES = 1 << 26  # a greeting and a request of environments that are not known yet
 
 
 class Session:
@@ -114,17 +117,20 @@ class SessionDesk:
   def __init__(
     self,
     batcher_of: Callable[[int], batching.Batcher],
-    spec: types.EnvironmentSpec,
+    spec: types.EnvironmentSpec | None,
     num_environments: int,
     num_training: int,
     token: str,
+    instance: str = '',
   ):
     """batcher_of: which batcher takes the requests of a group, by its first env_id.
 
-    token: shared secret of the run; an actor that cannot show it is turned away.
+    spec: of the environments; None = that of the first actor which says hello. token: shared secret
+    of the run; an actor that cannot show it is turned away. instance: that of a desk which this one
+    takes the place of, so that its actors need not begin anew; '' = none.
     """
     self._batcher_of = batcher_of
-    self._spec = spec
+    self.spec = spec
     self._num_environments = num_environments
     self._num_training = num_training
     self._token = token
@@ -133,7 +139,8 @@ class SessionDesk:
     self._starts: dict[int, wire.Start] = {}  # by env_id, the latest that has come
     self._answered_before = np.zeros(num_environments, np.int64)  # in sessions that are gone
     self._run_is_over = False
-    self.instance = secrets.token_hex(8)  # tells this process from one that takes its place
+    # Tells this process from one that takes its place.
+    self.instance = instance or secrets.token_hex(8)
 
   def is_admitted(self, token: str) -> bool:
     """Whether the caller belongs to this run; compares in constant time."""
@@ -146,7 +153,12 @@ class SessionDesk:
     was replaced after being cut off. But an actor that was started before the one which holds
     them, or held them last, gets a session that is closed: it is the one that was replaced.
     """
-    codec, env_ids, start = wire.GroupCodec.check_hello(hello, self._spec, self._num_environments)
+    try:
+      codec, env_ids, start = wire.GroupCodec.check_hello(hello, self.spec, self._num_environments)
+    except ValueError as error:
+      _LOG.warning('turned an actor away: %s', error)
+      raise
+    self.spec = self.spec or codec.spec
     batcher = self._batcher_of(min(env_ids))
     session = Session(batcher, codec, env_ids, self._num_training, lambda: self._run_is_over)
     with self._lock:
@@ -163,7 +175,9 @@ class SessionDesk:
 
   def max_message_bytes(self, largest_group: int) -> int:
     """Of what an actor with groups of up to so many environments sends, or a node that joins."""
-    return max(_JOINING_BYTES, wire.GroupCodec(self._spec, largest_group).max_message_bytes())
+    if self.spec is None:
+      return _UNKNOWN_BYTES
+    return max(_JOINING_BYTES, wire.GroupCodec(self.spec, largest_group).max_message_bytes())
 
   def end_run(self) -> None:
     """From now on actors are told that the run is over, and end. Without this, when the batcher

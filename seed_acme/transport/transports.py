@@ -14,6 +14,7 @@ from seed_acme.transport import joining
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import sessions
 from seed_acme.transport import wire
+from seed_acme.utils import fence as fence_lib
 
 _UNIX = 'unix:'
 _SOCKETS = ('inference.sock', 'inference_{}.sock')  # in the run folder: of learner host 0, others
@@ -74,18 +75,19 @@ def serve(
   max_streams: int,
   max_message_bytes: int,
   members: joining.Members,
+  fence: fence_lib.Fence = fence_lib.LOOPBACK,
 ) -> NetworkServer:
   """The server's end, for hosts that reach it by network.
 
   Raises `types.UserError` if the port cannot be had.
 
   max_message_bytes: courier knows no such limit. members: for nodes that are started one by
-  one, which courier does not serve.
+  one, which courier does not serve. fence: of courier; gRPC asks for the token instead.
   """
   if config.kind == 'courier':
     from seed_acme.transport import courier_transport
 
-    return courier_transport.CourierServer(desk, config.host, port, max_streams)
+    return courier_transport.CourierServer(desk, port, max_streams, fence)
   from seed_acme.transport import grpc_server
 
   return grpc_server.GrpcServer(desk, config.host, port, max_streams, max_message_bytes, members)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import contextlib
 import functools
+import logging
 import os
 import pathlib
 import select
@@ -28,6 +29,7 @@ _GREETING_S = 20.0  # who has not said by then who it is makes room for others
 _MAX_STRANGERS = 64  # connections that have not said it yet
 _STOP_S = 10.0
 _BACKLOG = 1024
+_LOG = logging.getLogger(__name__)
 
 
 class UnixServer:
@@ -131,10 +133,14 @@ class _Connection:
       self.session.close()
 
   def _on_ready(self, events: int) -> None:
-    if events & select.EPOLLOUT:
-      self._send_rest()
-    if events & ~select.EPOLLOUT and not self._is_closed:
-      self._read()
+    try:
+      if events & select.EPOLLOUT:
+        self._send_rest()
+      if events & ~select.EPOLLOUT and not self._is_closed:
+        self._read()
+    except Exception:  # whatever came over one connection, the run goes on with the others
+      _LOG.exception('closed the connection of an actor: its message could not be handled')
+      self.close()
 
   def _read(self) -> None:
     """As much as has come. Whoever is gone, speaks before the reply or too long, is cut off."""

@@ -14,11 +14,14 @@ import tree
 
 from seed_acme import core
 from seed_acme import types
+from seed_acme.envs.interpreters import spec_json
 from seed_acme.transport import array_codec
 
-PROTOCOL = 2
+PROTOCOL = 3
 _OK, _REFUSED, _STOPPED, _PAUSED, _TAKEN = 0, 1, 2, 3, 4
 _STATUS = np.dtype('<i8')
+_INTEGERS = 1 << 63
+_NO_GREETING = 'the first message of the stream is no greeting of an actor'
 _ENDS: dict[int, type[core.ChannelClosed]] = {
   _STOPPED: core.ChannelClosed,
   _PAUSED: core.ServerPaused,
@@ -85,7 +88,7 @@ class GroupCodec:
   """Requests and replies of one environment group of E environments."""
 
   def __init__(self, spec: types.EnvironmentSpec, num_environments: int):
-    self._spec = spec
+    self.spec = spec
     size = (num_environments,)
     self.num_environments = num_environments
     self._request = array_codec.ArrayCodec(
@@ -108,7 +111,7 @@ class GroupCodec:
       'protocol': PROTOCOL,
       'start': list(start),
       'env_ids': env_ids.tolist(),
-      'fields': self._all_fields(),
+      'spec': spec_json.encode(self.spec),
     }
     return json.dumps(said).encode()
 
@@ -118,47 +121,38 @@ class GroupCodec:
     start = Start(1 << 62, 1 << 62)
     return max(len(self.hello(longest, start)), self._request.num_bytes)
 
-  def _all_fields(self) -> list[list[Any]]:
-    return [[f.name, f.dtype, list(f.shape)] for f in self._request.fields + self._reply.fields]
-
   @staticmethod
   def check_hello(
-    hello: bytes, spec: types.EnvironmentSpec, max_environments: int
+    hello: bytes, spec: types.EnvironmentSpec | None, max_environments: int
   ) -> tuple[GroupCodec, frozenset[int], Start]:
     """The server's codec for this actor, its env_ids and which start of it this is.
 
-    Raises ValueError naming the first difference."""
-    try:
-      said = json.loads(hello)
-      protocol, their_fields = said['protocol'], list(said['fields'])
-      if protocol == PROTOCOL:
-        joined, number = map(int, said['start'])
-      env_ids = frozenset(map(int, said['env_ids']))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-      raise ValueError('the first message of the stream is no greeting of an actor') from error
-    if protocol != PROTOCOL:
-      raise ValueError(
-        f'the actor speaks protocol {protocol}, the server {PROTOCOL}: '
-        'install the same version of seed_acme on both'
-      )
+    spec: of the environments that the server expects; None = whatever the actor has. Raises
+    ValueError naming the first difference."""
+    said = _greeting(hello)
+    listed, start = said['env_ids'], said['start']
+    if not _are_integers(listed) or not _are_integers(start) or len(start) != len(Start._fields):
+      raise ValueError(_NO_GREETING)
+    env_ids, theirs = frozenset(listed), said['spec']
     if not env_ids or min(env_ids) < 0 or max(env_ids) >= max_environments:
       raise ValueError(
         f'the group has env_ids {sorted(env_ids)[:4]} ...; they must lie in '
         f'0 ... {max_environments - 1}'
       )
-    if len(env_ids) != len(said['env_ids']):
-      raise ValueError(f'the group has env_ids {said["env_ids"][:4]} ...: one of them twice')
-    codec = GroupCodec(spec, len(env_ids))
-    our_fields = codec._all_fields()
-    for theirs, ours in zip(their_fields, our_fields):
-      if theirs != ours:
-        raise ValueError(
-          f'the actor sends {theirs}, the server expects {ours}: '
-          'both must build the same environment'
-        )
-    if len(their_fields) != len(our_fields):
-      raise ValueError(f'the actor has {len(their_fields)} fields, the server {len(our_fields)}')
-    return codec, env_ids, Start(joined, number)
+    if len(env_ids) != len(listed):
+      raise ValueError(f'the group has env_ids {listed[:4]} ...: one of them twice')
+    if spec is None:
+      spec = spec_json.decode_untrusted(theirs)
+    elif difference := spec_json.difference(spec_json.encode(spec), theirs):
+      raise ValueError(
+        f"the actor's environment differs from the learner's (learner -> actor) in {difference}: "
+        'both must build the same environment'
+      )
+    try:
+      codec = GroupCodec(spec, len(env_ids))
+    except OverflowError as error:
+      raise ValueError('its environments have arrays that no memory holds') from error
+    return codec, env_ids, Start(*start)
 
   def encode_request(self, request: types.ActorRequest) -> bytes:
     return self._request.encode(_request_arrays(request))
@@ -184,7 +178,7 @@ class GroupCodec:
         reward=reward,
         discount=discount,
         score=score,
-        observation=tree.unflatten_as(self._spec.observation, observation),
+        observation=tree.unflatten_as(self.spec.observation, observation),
       ),
     )
 
@@ -200,7 +194,32 @@ class GroupCodec:
       raise _ENDS[status]
     if status != _OK:
       raise Refused(bytes(message[_STATUS.itemsize :]).decode())
-    return tree.unflatten_as(self._spec.action, self._reply.decode(message[_STATUS.itemsize :]))
+    return tree.unflatten_as(self.spec.action, self._reply.decode(message[_STATUS.itemsize :]))
+
+
+def _greeting(hello: bytes) -> dict[str, Any]:
+  """What the first message says, with all its fields; their values are anything that JSON knows."""
+  try:
+    said = json.loads(hello)
+  except (ValueError, RecursionError) as error:
+    raise ValueError(_NO_GREETING) from error
+  if not isinstance(said, dict) or not isinstance(said.get('protocol'), int):
+    raise ValueError(_NO_GREETING)
+  if said['protocol'] != PROTOCOL:
+    raise ValueError(
+      f'the actor speaks protocol {said["protocol"]}, the server {PROTOCOL}: '
+      'install the same version of seed_acme on both'
+    )
+  if not {'start', 'env_ids', 'spec'} <= said.keys():
+    raise ValueError(_NO_GREETING)
+  return said
+
+
+def _are_integers(value: Any) -> bool:
+  """Whether it is a list of whole numbers of 64 bits."""
+  return isinstance(value, list) and all(
+    type(x) is int and -_INTEGERS <= x < _INTEGERS for x in value
+  )
 
 
 def encode_refusal(text: str) -> bytes:

@@ -21,7 +21,10 @@ from tensorflow.core.protobuf import tensorflow_server_pb2
 from tensorflow.python.eager import context
 
 from seed_acme import types
+from seed_acme.utils import fence as fence_lib
+from seed_acme.utils import grpc_variables
 
+TRACING_S = 300.0  # that the first call of a function may take longer than others
 _JOB = 'worker'
 _GROUP_KEY = 1
 # An operation's key goes with its shape. Of facts and of texts the length is added.
@@ -49,13 +52,21 @@ class HostGone(HostLost, types.OtherNodeFailed):
 class Group:
   """The learner hosts of a run, as one of them sees them. Used by the learner's thread only."""
 
-  def __init__(self, index: int, addresses: Sequence[str], timeout_s: float):
+  def __init__(
+    self,
+    index: int,
+    addresses: Sequence[str],
+    timeout_s: float,
+    fence: fence_lib.Fence = fence_lib.LOOPBACK,
+  ):
     """index: of this host. addresses: `host:port` of each, for the exchange. timeout_s: for the
-    others to call the same operation."""
+    others to call the same operation. fence: who may connect to this host's port, because
+    TensorFlow's server runs whatever operations it is sent."""
     self.index = index
     self.number = len(addresses)
     self._addresses = tuple(addresses)
     self._timeout_s = timeout_s
+    self._fence = fence
     self._num_keys = 0
     self._alarm = _Alarm(self._give_up)
 
@@ -69,6 +80,7 @@ class Group:
 
     Before TensorFlow's first operation. Raises `HostLost` after `patience_s`.
     """
+    grpc_variables.reach_addresses(self._addresses)
     cluster = tf.train.ClusterSpec({_JOB: self._addresses}).as_cluster_def()
     eager = context.context()
     eager.configure_collective_ops(
@@ -85,6 +97,8 @@ class Group:
       )
     )
     eager.ensure_initialized()
+    own_port = int(self._addresses[self.index].rpartition(':')[2])
+    self._fence.put_around(own_port, fence_lib.RUNS_CODE)
     self._alarm.start()
     end_s = time.monotonic() + patience_s
     while absent := self.absent():
@@ -140,10 +154,14 @@ class Group:
       self._alarm.clear()
 
   def timed_function(self, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, whose operations fail where the others do not call them in time."""
+    """`function`, whose operations fail where the others do not call them in time.
+
+    Its first call has `TRACING_S` more, because each host traces and compiles it, on its own.
+    """
+    more_s = [TRACING_S]
 
     def call(*arguments: Any) -> Any:
-      with self.timed():
+      with self.timed(self._timeout_s + (more_s.pop() if more_s else 0.0)):
         return function(*arguments)
 
     return call

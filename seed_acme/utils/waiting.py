@@ -38,6 +38,16 @@ def on(what: str | Callable[[], str]) -> Iterator[None]:
       del _waits[key]
 
 
+def oldest(at_least_s: float) -> str:
+  """What this process has waited for longest, if for so long; or ''."""
+  with _lock:
+    waits = [w for w in _waits.values() if time.monotonic() - w.since_s >= at_least_s]
+  if not waits:
+    return ''
+  what = min(waits, key=lambda wait: wait.since_s).what
+  return what if isinstance(what, str) else what()
+
+
 class Watch:
   """A thread that tells, once each, of waits that have lasted `SILENT_S`."""
 

@@ -13,6 +13,7 @@ from seed_acme import types
 from seed_acme.agents import registry
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.configs import registry as configs
+from seed_acme.envs import registry as suites
 from seed_acme.inference import policy as policy_lib
 from seed_acme.learning import saved_variables
 from seed_acme.programs.building import build
@@ -73,9 +74,12 @@ class ImageEnvironment(environments.TruncatingEnvironment):
 class _Case:
   def __init__(self, config):
     self.config = dataclasses.replace(
-      config, agent=dataclasses.replace(config.agent, unroll_length=6, batch_size=4)
+      config,
+      agent=dataclasses.replace(config.agent, unroll_length=6, batch_size=4),
+      # That compiled updates are the same, the agents' own tests hold.
+      learner=dataclasses.replace(config.learner, xla=False),
     )
-    self.acting = build.make_acting(self.config)
+    self.acting = build.make_acting(self.config, suites.environment_spec(self.config.environment))
 
     def make_learning(network):
       self.learning = self.acting.agent.make_learning(network)
@@ -204,6 +208,43 @@ def test_every_trained_variable_is_in_one_objective_and_changes(case):
   case.learner.step(case.sample(1), agent_steps=10)
   for variable, old in zip(trained, before):
     assert (variable.numpy() != old).any(), variable.name
+
+
+def test_updates_run_op_by_op_for_whoever_debugs_them(case):
+  samples = [case.sample(seed) for seed in range(2)]
+  case.learner.step(samples[0], agent_steps=10)
+  arrays = {name: np.array(x) for name, x in case.learner.save().items()}
+  other = build.make_learner(case.config, case.acting)
+  other.restore(arrays, case.learner.num_updates)
+  expected = case.learner.step(samples[1], 20)
+  tf.config.run_functions_eagerly(True)
+  try:
+    actual = other.step(samples[1], 20)
+  finally:
+    tf.config.run_functions_eagerly(False)
+  assert actual.metrics == pytest.approx(expected.metrics, rel=1e-4, abs=1e-6)
+  for name, value in case.learner.save().items():
+    np.testing.assert_allclose(other.save()[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
+
+
+def test_the_step_that_loses_a_life_is_learnt_and_the_value_is_cut_there(case):
+  """A MID row with discount 0."""
+  key, progress = tf.constant([1, 2]), tf.constant(0.5)
+  losses = []
+  for discount in (1.0, 0.0):
+    sample = case.sample()
+    discounts = np.ones(sample.unroll.inputs.step_type.shape, np.float32)
+    discounts[-2] = discount
+    assert (sample.unroll.inputs.step_type[-2] == types.MID).all()
+    inputs = sample.unroll.inputs._replace(discount=discounts)
+    prepared = case.learning.prepare(
+      sample._replace(unroll=sample.unroll._replace(inputs=inputs)), key, False
+    )
+    mask = np.asarray(prepared.mask)
+    assert np.count_nonzero(~mask) == 4, 'more is masked than the row after the end'
+    losses.append(case.learning.losses(prepared.batch, key, progress).losses)
+  assert all(np.isfinite(loss) for loss in tree.flatten(losses))
+  assert tree.flatten(losses[0]) != tree.flatten(losses[1])
 
 
 def test_a_restored_learner_goes_on_to_the_bit(case):

@@ -9,14 +9,17 @@ from seed_acme.envs import atari
 pytest.importorskip('ale_py')
 pytest.importorskip('cv2')
 
-RIGHT = 3
+FIRE, RIGHT = 1, 3
 
 
 class FakeAle:
-  """Frame n (1, 2, ... after a reset) shows `screens[n]`; reward n; over at `last_frame`."""
+  """Frame n (1, 2, ... after a reset) shows `screens[n]`; reward n; over at `last_frame`.
 
-  def __init__(self, screens, last_frame=10**6):
-    self._screens, self._last_frame = screens, last_frame
+  losses: frames that lose one of three lives.
+  """
+
+  def __init__(self, screens, last_frame=10**6, losses=()):
+    self._screens, self._last_frame, self._losses = screens, last_frame, losses
     self.frame = 0
     self.actions = []
 
@@ -39,14 +42,17 @@ class FakeAle:
   def game_over(self):
     return self.frame >= self._last_frame
 
+  def lives(self):
+    return 3 - sum(loss <= self.frame for loss in self._losses)
+
   def getScreenGrayscale(self, buffer):
     np.copyto(buffer, self._screens[self.frame])
 
 
-def fake_environment(monkeypatch, last_frame=10**6, **settings):
+def fake_environment(monkeypatch, last_frame=10**6, losses=(), **settings):
   """Screens of random pixels, so that each maximum tells which frames are in it."""
   screens = np.random.default_rng(1).integers(256, size=(200, 84, 84), dtype=np.uint8)
-  ale = FakeAle(screens, last_frame)
+  ale = FakeAle(screens, last_frame, losses)
   monkeypatch.setattr(atari, 'load_game', lambda *args: ale)
   environment = atari.Atari('Fake', 3, atari.Settings(**{'max_num_noops': 0, **settings}))
   return environment, ale, screens
@@ -163,3 +169,42 @@ def test_a_wrong_action_is_refused(monkeypatch, action):
   environment.reset()
   with pytest.raises(ValueError, match=rf'action {action}: expected 0 ... 17'):
     environment.step(action)
+
+
+@pytest.mark.parametrize('life_loss', ['ignore', 'cut'])
+def test_a_lost_life_cuts_the_value_and_the_game_goes_on(monkeypatch, life_loss):
+  """Lost within steps 2 and 3 of 4 frames; the last one is lost when the game is over."""
+  environment, _, _ = fake_environment(monkeypatch, 19, [6, 9, 19], life_loss=life_loss)
+  for _ in range(2):  # the lives of the second game are counted anew
+    rows = [environment.reset()] + [environment.step(RIGHT) for _ in range(5)]
+    assert [row.step_type for row in rows[1:]] == [dm_env.StepType.MID] * 4 + [dm_env.StepType.LAST]
+    cut = 0 if life_loss == 'cut' else 1
+    assert [row.discount for row in rows[1:]] == [1, cut, cut, 1, 0]
+    assert sum(row.reward for row in rows[1:]) == sum(range(20))
+
+
+@pytest.mark.parametrize('fire_at_start', [False, True])
+def test_the_button_is_pressed_at_the_start_and_after_a_lost_life(monkeypatch, fire_at_start):
+  environment, ale, _ = fake_environment(
+    monkeypatch, 19, [6, 10, 19], fire_at_start=fire_at_start, max_num_noops=1
+  )
+  for _ in range(2):
+    ale.actions.clear()
+    environment.reset()
+    while not environment.step(RIGHT).last():
+      pass
+    # The no-op, then steps of 4 frames; the last one is cut short.
+    pressed = [FIRE, RIGHT, FIRE, FIRE, RIGHT] if fire_at_start else [RIGHT] * 5
+    assert ale.actions == ([0] + [code for code in pressed for _ in range(4)])[:19]
+
+
+def test_a_life_that_is_lost_where_the_frames_run_out_cuts_the_value(monkeypatch):
+  for life_loss, discount in (('ignore', 1), ('cut', 0)):
+    environment, _, _ = fake_environment(
+      monkeypatch, losses=[6], max_frames=8, life_loss=life_loss, fire_at_start=True
+    )
+    environment.reset()
+    environment.step(RIGHT)
+    timestep = environment.step(RIGHT)
+    assert timestep.last() and timestep.discount == discount
+    assert environment.step(RIGHT).first()

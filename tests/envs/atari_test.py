@@ -112,6 +112,9 @@ def test_sticky_actions_differ_from_episode_to_episode_and_seed_to_seed():
     ({'repeat_action_probability': 1}, r'repeat_action_probability \(1\) must be .* in \[0, 1\)'),
     ({'repeat_action_probability': 'no'}, r"repeat_action_probability \('no'\)"),
     ({'full_action_set': 1}, r'full_action_set \(1\) must be True or False'),
+    ({'life_loss': 'end'}, r"life_loss \('end'\) must be one of ignore, cut"),
+    ({'life_loss': []}, r'life_loss \(\[\]\) must be one of'),
+    ({'fire_at_start': 1}, r'fire_at_start \(1\) must be True or False'),
     ({'vectorized': 'yes'}, r"vectorized \('yes'\) must be True or False"),
     ({'frame_skip': 4}, r"has no setting 'frame_skip': expected frames_per_step, max_num_noops"),
   ],
@@ -135,6 +138,20 @@ def test_wrong_settings_are_user_errors(settings, message):
 def test_wrong_games_are_user_errors(game, message):
   with pytest.raises(types.UserError, match=message):
     registry.check(config(f'atari:{game}'))
+
+
+@pytest.mark.parametrize('vectorized', [True, False])
+def test_an_action_set_without_fire_is_refused(vectorized):
+  def make(game, **settings):
+    return registry.make(config(game, vectorized=vectorized, **settings), 1, seed=1)
+
+  message = r'Freeway: .*FIRE, which is not among the 3 actions: set .*=False or full_action_set='
+  with pytest.raises(types.UserError, match=message):
+    make('atari:Freeway', fire_at_start=True, full_action_set=False)
+  with pytest.raises(types.UserError, match=r'Skiing: .* the 18 actions: set fire_at_start=False$'):
+    make('atari:Skiing', fire_at_start=True)
+  make('atari:Freeway', full_action_set=False).close()
+  make('atari:Breakout', fire_at_start=True, full_action_set=False).close()
 
 
 @pytest.mark.parametrize('package', ['ale_py', 'cv2'])

@@ -44,6 +44,21 @@ class TestAtariVectorContract(environment_contract.EnvironmentContract):
     )
 
 
+class TestContractWithLostLives(environment_contract.EnvironmentContract):
+  num_steps = 60
+
+  def make_environment(self, num_environments, seed):
+    return make(
+      'Breakout',
+      seed,
+      num_environments,
+      max_frames=150,
+      max_num_noops=8,
+      life_loss='cut',
+      fire_at_start=True,
+    )
+
+
 def test_the_registry_chooses_the_adapter():
   assert isinstance(make('Pong'), atari_vector.AtariVector)
   assert isinstance(make('Pong', vectorized=False), vector.VectorOfEnvironments)
@@ -213,6 +228,64 @@ def test_a_terminated_game_and_a_truncated_one_start_anew_beside_one_that_goes_o
     np.testing.assert_array_equal(rows[0].observation[~is_over], rows[1].observation[~is_over])
     discounts += list(rows[0].discount[rows[0].step_type == types.LAST])
   assert set(discounts) == {0, 1}, 'no termination or no truncation among the ends'
+
+
+@pytest.mark.parametrize('frames_per_step', [1, 4])
+@pytest.mark.parametrize('vectorized', [True, False])
+def test_with_the_button_at_the_start_breakout_ends_under_a_player_without_one(
+  vectorized, frames_per_step
+):
+  """Without it the game waits for ever. Its five lives are lost as the emulator counts them."""
+  settings = {'vectorized': vectorized, 'frames_per_step': frames_per_step}
+  environment = make('Breakout', max_num_noops=0, life_loss='cut', fire_at_start=True, **settings)
+  ale = atari.load_game('Breakout', 0, 0.0)
+  ale.reset_game()
+  for _ in range(2):
+    row, lives, discounts, presses = environment.reset(), 5, [], True
+    while row.step_type != types.LAST:
+      row = environment.step(np.zeros(1, int))
+      score = sum(ale.act(atari.FIRE if presses else atari.NOOP) for _ in range(frames_per_step))
+      assert (row.reward, row.score) == (score, score)
+      presses, lives = ale.lives() < lives, ale.lives()
+      assert row.discount == (not presses)
+      discounts.append(row.discount[0])
+    assert ale.game_over() and discounts.count(0) == 5
+    assert environment.step(np.zeros(1, int)).step_type == types.FIRST
+    ale.reset_game()
+  environment.close()
+  waiting = make('Breakout', max_num_noops=0, life_loss='cut', **settings)
+  waiting.reset()
+  rows = [waiting.step(np.zeros(1, int)) for _ in range(2 * len(discounts))]
+  assert all(row.step_type == types.MID and row.discount == 1 for row in rows)
+  waiting.close()
+
+
+def test_lost_lives_change_discounts_alone_and_the_same_in_both_adapters():
+  """Random play: three games that lose lives at different times, end, and are truncated."""
+  settings = {'max_num_noops': 0, 'max_frames': 700, 'fire_at_start': True}
+  environments = [
+    make('Breakout', 1, 3, vectorized=vectorized, life_loss=life_loss, **settings)
+    for vectorized, life_loss in ((True, 'cut'), (False, 'cut'), (True, 'ignore'))
+  ]
+  random, scores = np.random.default_rng(6), np.zeros(3)
+  rows = [environment.reset() for environment in environments]
+  cuts = ends = 0
+  for _ in range(360):
+    actions = random.integers(18, size=3)
+    rows = [environment.step(actions) for environment in environments]
+    cut, single, ignored = rows
+    for field in ('step_type', 'reward', 'discount', 'score'):
+      np.testing.assert_array_equal(getattr(cut, field), getattr(single, field))
+    np.testing.assert_array_equal(cut.observation, ignored.observation)
+    np.testing.assert_array_equal(cut.reward, ignored.reward)
+    np.testing.assert_array_equal(cut.step_type, ignored.step_type)
+    assert (cut.discount <= ignored.discount).all()
+    cuts += ((cut.step_type == types.MID) & (cut.discount == 0)).sum()
+    ends += (cut.step_type == types.LAST).sum()
+    scores += cut.score
+  assert cuts > ends > 3 and scores.any()
+  for environment in environments:
+    environment.close()
 
 
 def test_the_hidden_step_of_a_truncated_game_brings_no_reward():

@@ -11,6 +11,7 @@ import pytest
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.envs import checked
 from seed_acme.envs import gym_adapter
 from seed_acme.envs import registry
 from seed_acme.envs import suite
@@ -241,22 +242,104 @@ def test_unsupported_space_names_where_it_is():
     gym_environments.adapt(spaces.Dict({'said': spaces.Text(5)}), spaces.Discrete(2), {})
 
 
-def test_observation_of_another_kind_is_refused():
+@pytest.mark.parametrize(
+  'make_space, value, words',
+  [
+    (
+      lambda spaces: spaces.Box(0, 255, (2,), np.uint8),
+      np.zeros(2),
+      'observation: expected uint8 of shape (2,), got float64 of shape (2,)',
+    ),
+    (
+      lambda spaces: spaces.Box(0, 255, (2,), np.uint8),
+      np.array([3, 256]),
+      'observation: expected uint8 of shape (2,), got int64 of shape (2,)',
+    ),
+    (lambda spaces: spaces.Discrete(3), 7, 'observation: expected an integer 0 ... 2, got 7'),
+    (lambda spaces: spaces.Discrete(3), 2**40, 'expected an integer 0 ... 2, got 1099511627776'),
+    (lambda spaces: spaces.Discrete(3), 1.5, 'expected an integer 0 ... 2, got 1.5'),
+    (lambda spaces: spaces.Discrete(3), np.nan, 'expected an integer 0 ... 2, got nan'),
+    (lambda spaces: spaces.Discrete(3), 'left', "expected an integer 0 ... 2, got 'left'"),
+    (lambda spaces: spaces.Discrete(3), None, 'expected an integer 0 ... 2, got None'),
+    (lambda spaces: spaces.Discrete(3), [1], 'expected an integer 0 ... 2, got [1]'),
+    (lambda spaces: spaces.Discrete(3, start=5), 8, 'expected an integer 5 ... 7, got 8'),
+    (lambda spaces: spaces.Discrete(3, start=5), 0, 'expected an integer 5 ... 7, got 0'),
+    (
+      lambda spaces: spaces.MultiDiscrete([3, 3]),
+      np.array([0, -1]),
+      'observation: expected 0 ... 2, got -1 at [1]',
+    ),
+    (
+      lambda spaces: spaces.MultiDiscrete([3, 4], start=[5, -5]),
+      np.array([5, -1]),
+      'observation: expected -5 ... -2, got -1 at [1]',
+    ),
+    (
+      lambda spaces: spaces.Dict({'a': spaces.Discrete(3), 'b': spaces.Discrete(3)}),
+      {'a': 1},
+      "{'a': 'DiscreteArray', 'b': 'DiscreteArray'}, got {'a': 'int'}",
+    ),
+    (
+      lambda spaces: spaces.Dict({'a': spaces.Tuple([spaces.Discrete(3)])}),
+      {'a': (3,)},
+      'observation/a/0: expected an integer 0 ... 2, got 3',
+    ),
+    (
+      lambda spaces: spaces.Tuple([spaces.Discrete(3), spaces.Discrete(3)]),
+      (1,),
+      'observation: expected the structure of observation_spec(), ',
+    ),
+  ],
+)
+@pytest.mark.parametrize('later', [False, True])
+def test_observations_outside_their_space_are_named(make_space, value, words, later):
   spaces = gym_environments.import_package('gymnasium').spaces
-  environment, _ = gym_environments.adapt(
-    spaces.Box(0, 255, (2,), np.uint8), spaces.Discrete(2), np.zeros(2)
+  space = make_space(spaces)
+  space.seed(1)
+  environment, inner = gym_environments.adapt(space, spaces.Discrete(2), value)
+  made = checked.CheckedEnvironment(
+    vector.VectorOfEnvironments([environment], 'scripted'), 'scripted'
   )
-  with pytest.raises(types.UserError, match='expected uint8, got float64'):
-    environment.reset()
+  if later:
+    inner.observation = space.sample()
+    made.reset()
+    inner.observation = value
+  with pytest.raises(types.UserError) as error:
+    made.step(np.zeros(1, np.int32)) if later else made.reset()
+  assert not isinstance(error.value, types.NotFinite)
+  assert str(error.value).startswith('environment 0 of scripted: ')
+  assert words in str(error.value)
 
 
-def test_step_of_another_length_is_refused():
+@pytest.mark.parametrize('value', [6, 6.0, np.int64(6), np.array(6, np.uint8), np.float32(6)])
+def test_a_choice_may_be_any_whole_number_of_its_space(value):
+  spaces = gym_environments.import_package('gymnasium').spaces
+  environment, _ = gym_environments.adapt(spaces.Discrete(3, start=5), spaces.Discrete(2), value)
+  observation = environment.reset().observation
+  assert (observation, observation.dtype) == (1, np.int32)
+
+
+def test_a_discrete_space_beyond_int32_is_refused():
+  spaces = gym_environments.import_package('gymnasium').spaces
+  for pair in ((spaces.Discrete(2), spaces.Discrete(2**40)), (spaces.Discrete(2**31), None)):
+    with pytest.raises(
+      types.UserError, match=r'space: expected .* got (1099511627776|2147483648): wrap'
+    ):
+      gym_environments.adapt(*pair, 0)
+
+
+@pytest.mark.parametrize(
+  'result, found', [((0, 1.0, True), '3 values'), (None, 'NoneType'), (0.5, 'float')]
+)
+def test_step_of_another_length_is_refused(result, found):
   spaces = gym_environments.import_package('gymnasium').spaces
   environment, inner = gym_environments.adapt(spaces.Discrete(2), spaces.Discrete(2), 0)
-  inner.step = lambda action: (0, 1.0, True)
-  environment.reset()
-  with pytest.raises(types.UserError, match=r'scripted: step\(\) returned 3 values'):
-    environment.step(0)
+  inner.step = lambda action: result
+  rows = vector.VectorOfEnvironments([environment], 'scripted')
+  rows.reset()
+  words = f'environment 0 of scripted: what step() returns: expected observation.*, got {found}'
+  with pytest.raises(types.UserError, match=words.replace('()', r'\(\)')):
+    rows.step(np.zeros(1, np.int32))
 
 
 def test_close_closes_the_environment():

@@ -52,16 +52,16 @@ class Scripted:
 
   def __init__(self, observation_space, action_space, observation, endings=((False, False),)):
     self.observation_space, self.action_space = observation_space, action_space
-    self._observation, self._endings = observation, list(endings)
+    self.observation, self._endings = observation, list(endings)
     self.actions, self.resets, self.is_closed = [], [], False
 
   def reset(self, *, seed=None, options=None):
     self.resets.append(seed)
-    return self._observation, {}
+    return self.observation, {}
 
   def step(self, action):
     self.actions.append(action)
-    return (self._observation, 2.0, *self._endings[len(self.actions) - 1], {})
+    return (self.observation, 2.0, *self._endings[len(self.actions) - 1], {})
 
   def close(self):
     self.is_closed = True

@@ -160,8 +160,14 @@ def test_score_is_the_reward_unless_the_environment_has_its_own():
     ({'reward': np.inf}, r'reward: expected a finite scalar, got inf'),
     ({'reward': None}, r'reward: expected a finite scalar, got None'),
     ({'reward': np.ones(1)}, r'reward: expected a finite scalar, got array\(\[1\.\]\)'),
+    ({'reward': [1.0]}, r'reward: expected a finite scalar, got \[1\.0\]'),
     ({'reward': 'high'}, r"reward: expected a finite scalar, got 'high'"),
-    ({'discount': 1.5}, r'discount: expected a number in \[0, 1\], got 1\.5'),
+    ({'reward': '1'}, r"reward: expected a finite scalar, got '1'"),
+    ({'reward': list(range(99))}, r'reward: expected a finite scalar, got .{97}\.\.\.$'),
+    ({'reward': 1e300}, r'reward: expected a finite scalar, got 1e\+300'),
+    ({'discount': 1.5}, r'discount: expected a number in \[0, 1\], got 1\.5$'),
+    ({'discount': 5}, r'discount: expected a number in \[0, 1\], got 5\.0'),
+    ({'discount': [1.0]}, r'discount: expected a finite scalar, got \[1\.0\]'),
     ({'discount': None}, r'discount: expected a finite scalar, got None'),
     (
       {'observation': np.zeros(3, np.float32)},
@@ -170,23 +176,59 @@ def test_score_is_the_reward_unless_the_environment_has_its_own():
     ({'observation': np.zeros(2)}, r'observation: expected float32 .* got float64'),
     (
       {'observation': np.array([0, np.nan], np.float32)},
-      r'observation: expected finite numbers, got \[0\.0, nan\]',
+      r'observation: expected finite numbers, got nan at \[1\]',
     ),
-    ({'step_type': dm_env.StepType.FIRST}, r'step_type of step\(\): expected MID or LAST'),
+    ({'observation': [1.0]}, r'observation: expected float32 .* got float64 of shape \(1,\)'),
+    ({'observation': 'A'}, r'observation: expected float32 .* got <U1 of shape \(\)'),
+    (
+      {'step_type': dm_env.StepType.FIRST},
+      r'step_type: expected MID or LAST \(within an episode\), got FIRST',
+    ),
+    ({'step_type': 'MID'}, r"step_type: expected MID or LAST \(within an episode\), got 'MID'"),
+    ({'step_type': 7}, r'step_type: expected MID or LAST \(within an episode\), got 7'),
   ],
 )
 def test_wrong_values_are_named(fault, message):
   environment = two(Faulty(fault))
   environment.reset()
   # A number that is not finite may come once in a day; a wrong shape or type is the environment's.
-  kind = types.Failure if re.search('got (nan|inf|.*nan.\\])', message) else types.UserError
-  with pytest.raises(kind, match=message):
+  with pytest.raises(types.UserError, match=message) as error:
     environment.step(ZEROS)
+  is_finite = re.search(r'got (nan|inf|1e)', message) is None
+  assert isinstance(error.value, types.NotFinite) != is_finite
 
 
 def test_wrong_first_row_is_named():
-  with pytest.raises(types.UserError, match=r'environment 1 of pair: step_type of reset\(\)'):
+  words = (
+    r'environment 1 of pair: step_type: expected FIRST \(at the start and after LAST\), got MID'
+  )
+  with pytest.raises(types.UserError, match=words):
     two(Faulty(first_fault={'step_type': dm_env.StepType.MID})).reset()
+
+
+def test_what_is_no_time_step_is_named():
+  class Gymlike(environments.ScriptedEnvironment):
+    def step(self, action):
+      return np.zeros(2, np.float32), 1.0, False, {}
+
+  environment = two(Gymlike())
+  environment.reset()
+  words = r'environment 1 of pair: time step: expected a dm_env\.TimeStep, got tuple'
+  with pytest.raises(types.UserError, match=words):
+    environment.step(ZEROS)
+
+
+@pytest.mark.filterwarnings('ignore:overflow')
+def test_a_number_beyond_float32_is_shown_as_the_environment_gave_it():
+  class Large(environments.NestedEnvironment):
+    def _observation(self):
+      observation = super()._observation()
+      observation['joints'] = {'position': np.array([0, 1e300])}
+      return observation
+
+  words = r'observation/joints/position: expected finite numbers, got 1e\+300 at \[1\]'
+  with pytest.raises(types.NotFinite, match=words):
+    vector.VectorOfEnvironments([Large()], 'nested').reset()
 
 
 def test_wrong_nested_observation_is_named_with_its_path():
@@ -216,7 +258,7 @@ def test_nan_environment_is_caught_at_its_step(field):
   )
   environment.reset()
   environment.step(np.zeros(1, np.int32))
-  with pytest.raises(types.Failure, match=f'environment 0 of nan: {field}'):
+  with pytest.raises(types.NotFinite, match=f'environment 0 of nan: {field}'):
     environment.step(np.zeros(1, np.int32))
 
 

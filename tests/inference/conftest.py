@@ -112,6 +112,7 @@ class StrictRig:
     self.counters = counting.Counters()
     self.server = server_lib.InferenceServer(
       spec=acting.spec,
+      environment_name='rig',
       policy=acting.policy,
       num_training=self.num_training,
       num_environments=self.num_environments,

@@ -15,6 +15,7 @@ from seed_acme import sizes
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import catch
+from seed_acme.envs import registry as suites
 from seed_acme.inference import server_statistics
 from seed_acme.programs.building import build
 from seed_acme.utils import counting
@@ -34,7 +35,9 @@ def play(num_devices):
     environments_per_actor=NUM_ENVIRONMENTS,
   )
   inference = tuple(f'cpu:{i}' for i in range(num_devices))
-  acting = build.make_acting(config, None, devices_lib.Devices(('cpu:0',), inference))
+  acting = build.make_acting(
+    config, suites.environment_spec(config.environment), devices_lib.Devices(('cpu:0',), inference)
+  )
   acting.published.publish(build.make_learner(config, acting).variables())
   sink, counters = rigs.Sink(), counting.Counters()
   statistics = server_statistics.ServerStatistics(sizes.num_environments(config))

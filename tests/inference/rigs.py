@@ -51,6 +51,7 @@ class Rig:
     self.counters = counting.Counters()
     self.server = server_lib.InferenceServer(
       spec=acting.spec,
+      environment_name='rig',
       policy=acting.policy,
       num_training=NUM_TRAINING,
       num_environments=NUM_ENVIRONMENTS,

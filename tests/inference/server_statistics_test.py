@@ -93,7 +93,10 @@ def test_statistics_and_steps_agree_with_a_slow_reference(acting):
     step_types = np.where(has_ended, rigs.F, np.where(random.random(4) < 0.25, rigs.L, rigs.M))
     rewards, scores = random.integers(-5, 6, (2, 4)).astype(np.float32)
     one = rigs.request(range(4), number, step_types)
-    rig.step(one._replace(timestep=one.timestep._replace(reward=rewards, score=scores)))
+    # A discount of 0 in a MID row, such as a lost life, ends no episode.
+    discounts = np.where(step_types == rigs.F, 1, random.integers(2, size=4)).astype(np.float32)
+    rows_of_now = one.timestep._replace(reward=rewards, discount=discounts, score=scores)
+    rig.step(one._replace(timestep=rows_of_now))
     for i in range(4):
       rows[i].append((int(step_types[i]), float(rewards[i]), float(scores[i])))
     has_ended = step_types == rigs.L

@@ -111,6 +111,52 @@ def test_a_run_that_does_not_begin_with_first_is_refused(rig, step_type):
   rigs.assert_same(before, rig.state(), range(rigs.NUM_ENVIRONMENTS))
 
 
+def _with(request, field, value, row=1):
+  """The request with another value in one of its rows."""
+  array = getattr(request.timestep, field).copy()
+  array[row] = value
+  return request._replace(timestep=request.timestep._replace(**{field: array}))
+
+
+@pytest.mark.parametrize('number', [0, 2])
+@pytest.mark.parametrize(
+  'field, value, words',
+  [
+    ('reward', np.nan, 'reward: expected a finite scalar, got nan'),
+    ('score', np.inf, 'score: expected a finite scalar, got inf'),
+    ('discount', 5, 'discount: expected a number in [0, 1], got 5.0'),
+    ('observation', [0, np.nan], 'observation: expected finite numbers, got nan at [1]'),
+    ('step_type', 200, ', got 200'),
+    ('step_type', None, 'step_type: expected '),  # the one that cannot follow
+  ],
+)
+def test_wrong_values_are_refused_in_the_words_of_the_actor(rig, field, value, words, number):
+  for n in range(number):
+    rig.step(rigs.request([0, 1], n, rigs.M if n else rigs.F))
+  right = rigs.request([0, 1], number, rigs.M if number else rigs.F)
+  if value is None:
+    value = rigs.F if number else rigs.M
+  before, counts = rig.state(), rig.counters.snapshot()
+  beside = rigs.request([3], 0, rigs.F)
+  refusal, other = rig.step(_with(right, field, value), beside)
+  assert isinstance(refusal, batching.Refusal)
+  if number or field != 'step_type':  # a first row has words of its own
+    assert refusal.reason.startswith('environment 1 of rig: ') and words in refusal.reason
+  assert other.shape == (1,)
+  rigs.assert_same(before, rig.state(), [0, 1, 2, 4, 5, 6, 7])
+  assert rig.counters.snapshot()[:5] == counts[:5]
+  assert rig.step(right)[0].shape == (2,)  # the same request as it should have been
+
+
+def test_after_last_comes_first_alone(rig):
+  rig.step(rigs.request([0, 1], 0, rigs.F))
+  rig.step(rigs.request([0, 1], 1, [rigs.L, rigs.M]))
+  for step_types in ([rigs.M, rigs.M], [rigs.L, rigs.L], [rigs.F, rigs.F]):
+    [refusal] = rig.step(rigs.request([0, 1], 2, step_types))
+    assert isinstance(refusal, batching.Refusal) and 'step_type: expected' in refusal.reason
+  assert rig.step(rigs.request([0, 1], 2, [rigs.F, rigs.L]))[0].shape == (2,)
+
+
 def test_refusals_within_a_batch_reach_their_callers_alone(rig):
   rig.step(rigs.request([0], 0, rigs.F))
   replies = rig.step(

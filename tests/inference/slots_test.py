@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tree
 
+from seed_acme import types
 from seed_acme.inference import slots as slots_lib
 
 ACTION = {'button': dm_specs.DiscreteArray(3, dtype=np.int32), 'force': dm_specs.Array((2,), 'f4')}
@@ -22,11 +23,14 @@ def ids(*env_ids: int) -> np.ndarray:
   return np.array(env_ids, np.int64)
 
 
-def write(slots: slots_lib.EnvironmentSlots, env_ids: np.ndarray, number: int) -> None:
+def write(
+  slots: slots_lib.EnvironmentSlots, env_ids: np.ndarray, number: int, step_type: int = types.MID
+) -> None:
   n = env_ids.size
   slots.write(
     env_ids,
     np.full(n, number),
+    np.full(n, step_type, np.uint8),
     {
       'button': env_ids.astype(np.int32) + 10,
       'force': np.repeat(env_ids[:, None], 2, axis=1).astype(np.float32),
@@ -77,6 +81,16 @@ def test_reset_forgets_the_named_rows_alone(slots):
   assert slots.row_numbers.tolist() == [1, 1, 0, 1]
 
 
+def test_an_episode_has_ended_after_last_and_before_the_first_row(slots):
+  slots.reset(ids(0, 1, 2), ids(1, 1, 1))
+  write(slots, ids(0), 0, types.FIRST)
+  write(slots, ids(1), 0, types.LAST)
+  write(slots, ids(2), 0, types.MID)
+  assert slots.has_ended.tolist() == [False, True, False, True]
+  slots.reset(ids(2), ids(2))
+  assert slots.has_ended.tolist() == [False, True, True, True]
+
+
 def test_every_run_of_every_environment_has_noise_of_its_own(slots):
   slots.reset(ids(0, 1, 2, 3), ids(5, 5, 5, 5))
   first = slots.noise_keys.copy()
@@ -91,6 +105,10 @@ def test_a_feed_forward_network_has_no_state():
   slots = slots_lib.EnvironmentSlots(2, ACTION, (), seed=1)
   slots.reset(ids(1), ids(3))
   slots.write(
-    ids(1), ids(0), {'button': np.array([2], np.int32), 'force': np.ones((1, 2), np.float32)}, ()
+    ids(1),
+    ids(0),
+    np.array([types.MID], np.uint8),
+    {'button': np.array([2], np.int32), 'force': np.ones((1, 2), np.float32)},
+    (),
   )
   assert slots.state == () and slots.action['button'].tolist() == [0, 2]

@@ -164,6 +164,22 @@ def test_a_wrong_number_is_refused_even_when_held(acting, strict_rig, make_group
   assert rig.ask(group.request) is None
 
 
+def test_a_wrong_value_finishes_no_unroll(acting, strict_rig, make_group):
+  rig, group = strict_rig(acting), make_group([0, 1])
+  rig.step(group, times=3)
+  timestep = group.request.timestep
+  for wrong in (
+    timestep._replace(reward=np.full(2, np.nan, np.float32)),
+    timestep._replace(discount=np.full(2, 5, np.float32)),
+    timestep._replace(step_type=np.full(2, 9, np.uint8)),
+  ):
+    reply = rig.ask(group.request._replace(timestep=wrong))
+    assert isinstance(reply, batching.Refusal) and 'of rig: ' in reply.reason
+  assert rig.sink.unrolls == []
+  assert rig.ask(group.request) is None
+  assert len(rig.sink.unrolls) == 2
+
+
 @pytest.mark.parametrize('env_ids', [[0, 6], [-1, 0], [0, 0], [3, 4], [4, 3]])
 def test_environments_that_are_refused_or_no_group_are_not_held(
   acting, env_ids, strict_rig, make_group

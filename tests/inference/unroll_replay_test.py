@@ -110,6 +110,7 @@ def play(acting, unroll_length: int, overlap: int, num_rounds: int) -> _Played:
   sink, counters = _Sink(), counting.Counters()
   server = server_lib.InferenceServer(
     spec=acting.spec,
+    environment_name='rig',
     policy=acting.policy,
     num_training=6,
     num_environments=6,

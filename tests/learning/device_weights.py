@@ -17,10 +17,12 @@ import tree
 from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.configs import registry
+from seed_acme.envs import registry as suites
 from seed_acme.programs.building import build
 from seed_acme.utils import devices as devices_lib
 
-NUM_UPDATES = 50
+_NUM_UPDATES = 50
+_NUM_LONG_UPDATES = 10  # of PPO, whose update is dozens of gradient steps
 BATCH_SIZE = 10  # not a multiple of 4: the devices get 3, 3, 2 and 2 unrolls
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 _FIELDS = {
@@ -38,6 +40,10 @@ _FIELDS = {
   'pendulum_sac': {'normalize_observations': True, 'replay': 'prioritized', 'random_steps': 0},
 }
 CASES = tuple(_FIELDS)
+
+
+def num_updates(name):
+  return _NUM_LONG_UPDATES if name == 'cartpole_ppo' else _NUM_UPDATES
 
 
 def make_config(name):
@@ -85,11 +91,13 @@ def make_sample(config, acting, seed):
 def learn(name, num_devices):
   config = make_config(name)
   training = tuple(f'cpu:{i}' for i in range(num_devices))
-  acting = build.make_acting(config, None, devices_lib.Devices(training, ('cpu:0',)))
+  acting = build.make_acting(
+    config, suites.environment_spec(config.environment), devices_lib.Devices(training, ('cpu:0',))
+  )
   learner = build.make_learner(config, acting)
   before = learner.save()
   updates = [
-    learner.step(make_sample(config, acting, i), agent_steps=i) for i in range(NUM_UPDATES)
+    learner.step(make_sample(config, acting, i), agent_steps=i) for i in range(num_updates(name))
   ]
   found = learner.save()
   if updates[0].priorities is not None:

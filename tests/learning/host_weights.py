@@ -12,6 +12,7 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.envs import registry as suites
 from seed_acme.programs.building import build
 from seed_acme.utils import collectives
 from seed_acme.utils import devices as devices_lib
@@ -31,10 +32,12 @@ def part(sample, index, number):
 def learn(name, num_devices, hosts):
   config = device_weights.make_config(name)
   training = tuple(f'cpu:{i}' for i in range(num_devices))
-  acting = build.make_acting(config, None, devices_lib.Devices(training, ('cpu:0',)))
+  acting = build.make_acting(
+    config, suites.environment_spec(config.environment), devices_lib.Devices(training, ('cpu:0',))
+  )
   learner = build.make_learner(config, acting, hosts)
   updates = []
-  for i in range(device_weights.NUM_UPDATES):
+  for i in range(device_weights.num_updates(name)):
     sample = device_weights.make_sample(config, acting, i)
     if hosts is not None:
       sample = part(sample, hosts.index, hosts.number)
@@ -48,7 +51,9 @@ def learn(name, num_devices, hosts):
 
 def initial(name):
   config = device_weights.make_config(name)
-  return build.make_learner(config, build.make_acting(config)).save()
+  return build.make_learner(
+    config, build.make_acting(config, suites.environment_spec(config.environment))
+  ).save()
 
 
 def main(index, addresses, name, folder, num_devices):

@@ -10,21 +10,16 @@ import pytest
 
 from tests.learning import device_weights
 
+pytestmark = pytest.mark.slow
+
 _SCRIPT = pathlib.Path(device_weights.__file__)
-_SLOW = ('catch_lstm_vtrace', 'cartpole_vmpo', 'catch_r2d2', 'pendulum_sac')
 # Of the greatest element of each array. The devices add up in another order, and Adam divides by
 # the size of the gradient: after 50 updates 2e-5 was the most, in weights and in its moments.
 _TOLERANCE = 2e-4
 _METRIC_TOLERANCE = 5e-3  # means of what is near 0; 3e-4 was the most
 
 
-@pytest.fixture(
-  scope='module',
-  params=[
-    pytest.param(name, marks=pytest.mark.slow if name in _SLOW else ())
-    for name in device_weights.CASES
-  ],
-)
+@pytest.fixture(scope='module', params=device_weights.CASES)
 def found(request, tmp_path_factory):
   """What was there before, on one device and on four, `{name: array}` each."""
   path = tmp_path_factory.mktemp('weights') / 'weights.npz'

@@ -6,7 +6,9 @@ import pytest
 from tests import learner_processes
 from tests.learning import host_weights
 
-_QUICK, _SLOW = ('catch_vtrace', 'cartpole_ppo'), ('catch_r2d2', 'pendulum_sac')
+pytestmark = pytest.mark.slow
+
+_NAMES = ('catch_vtrace', 'cartpole_ppo', 'catch_r2d2', 'pendulum_sac')
 # Of the greatest element of each array. The hosts add up in another order, and Adam divides by the
 # size of the gradient: after 50 updates 4e-5 was the most, in weights and in its moments.
 _TOLERANCE = 2e-4
@@ -15,11 +17,7 @@ _METRIC_TOLERANCE = 5e-3  # means of what is near 0; 7e-4 was the most
 
 @pytest.fixture(
   scope='module',
-  params=[
-    *((name, 1) for name in _QUICK),
-    *(pytest.param((name, 1), marks=pytest.mark.slow) for name in _SLOW),
-    pytest.param(('pendulum_sac', 2), marks=pytest.mark.slow),
-  ],
+  params=[*((name, 1) for name in _NAMES), ('pendulum_sac', 2)],
   ids=lambda case: '-'.join(map(str, case)),
 )
 def found(request, tmp_path_factory):

@@ -116,6 +116,59 @@ def test_metrics_are_means_over_the_gradient_steps_and_maxima_where_they_are_cal
   }
 
 
+@pytest.mark.parametrize('xla', [False, True])
+def test_a_metric_is_of_the_first_or_of_the_last_pass_where_the_agent_says_so(xla):
+  def loss(network, batch):
+    output = toy_learner.loss(network, batch)
+    step = output.metrics['toy/step']
+    more = {'toy/early': step, 'toy/early_max': step, 'toy/late': step}
+    return output._replace(metrics={**output.metrics, **more})
+
+  learner = toy_learner.learner(
+    loss, xla=xla, of_first=('toy/early', 'toy/early_max'), of_last=('toy/late',)
+  )
+  for first in (0, 12):
+    metrics = learner.step(toy_learner.sample(), agent_steps=0).metrics
+    assert metrics['toy/early'] == first + 1.5
+    assert metrics['toy/early_max'] == first + 3
+    assert metrics['toy/late'] == first + 9.5
+    assert metrics['toy/step'] == first + 5.5
+
+
+@pytest.mark.parametrize('num_minibatches', [1, 4, 12])
+def test_a_variance_is_that_of_the_whole_sample_however_it_is_dealt_out(num_minibatches):
+  def loss(network, batch):
+    output = toy_learner.loss(network, batch)
+    mean, variance = tf.nn.moments(batch['x'][:, 0], axes=0)
+    return output._replace(metrics={'toy/mean': mean, 'toy/variance': variance})
+
+  learner = toy_learner.learner(
+    loss,
+    num_minibatches=num_minibatches,
+    of_first=('toy/variance',),
+    variances={'toy/variance': 'toy/mean'},
+  )
+  sample = toy_learner.sample()
+  metrics = learner.step(sample, agent_steps=0).metrics
+  expected = sample.unroll.inputs.observation[:-1, :, 0].var()
+  assert metrics['toy/variance'] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+  'names',
+  [
+    {'of_first': ('toy/none',)},
+    {'of_last': ('toy/none',)},
+    {'variances': {'toy/x': 'toy/none'}},
+    {'variances': {'toy/none': 'toy/x'}},
+  ],
+)
+def test_a_metric_that_no_loss_reports_cannot_be_of_one_pass(names):
+  learner = toy_learner.learner(**names)
+  with pytest.raises(ValueError, match='the passes name toy/none, but the losses report'):
+    learner.step(toy_learner.sample(), agent_steps=0)
+
+
 def test_what_finishes_comes_after_the_last_step_and_is_published():
   learner = toy_learner.learner()
   for number in (1, 2):

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 
+from seed_acme import agent as agent_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.inference import policy as policy_lib
@@ -24,6 +25,10 @@ class Learner:
     self.warm_started_from = None
     self.agent_steps = []
     self.is_spoilt = False
+    self.watches = (agent_lib.Watch('toy/half', 1.0, 0.05, 50, 'no half', 'Double it.'),)
+
+  def of_row(self, means):
+    return {'toy/half': means['loss/total'] / 2} if means['loss/total'] else {}
 
   def step(self, sample, agent_steps):
     if self.is_spoilt:
@@ -66,18 +71,26 @@ class Run:
 
   opened: list['Run'] = []
 
-  def __init__(self, path, clock, memory=None, **changes):
-    """memory(folder): of the run, if it has one."""
+  def __init__(
+    self,
+    path,
+    clock,
+    memory=None,
+    make_loop=training_loop.TrainingLoop,
+    make_counters=counting.Counters,
+    **changes,
+  ):
+    """memory(folder): of the run, if it has one. changes: of the configuration."""
     self.config = dataclasses.replace(registry.load('catch_vtrace'), **changes)
     self.folder = run_directory.create(path)
     self.learner = Learner()
     self.inference = server_statistics.ServerStatistics(4)
     self.inference.new_timer()
     self.published = policy_lib.PublishedVariables()
-    self.counters = counting.Counters(clock.monotonic)
+    self.counters = make_counters(clock.monotonic)
     self.csv = csv_file.CsvLogger(self.folder.metrics)
     self.memory = memory and memory(self.folder)
-    self.loop = training_loop.TrainingLoop(
+    self.loop = make_loop(
       self.config,
       self.folder,
       learner=self.learner,
@@ -131,9 +144,13 @@ class Memory:
     self._size = size
     self.content = content
     self.fails = False
+    self.is_silent = False
 
   def counts(self):
     return self._size, 0
+
+  def counts_now(self):
+    return None if self.is_silent else self.counts()
 
   def update_priorities(self, keys, priorities):
     raise NotImplementedError

@@ -26,6 +26,13 @@ def test_a_memory_that_fills_says_how_far_it_is(tmp_path, clock):
   )
 
 
+def test_a_memory_that_does_not_answer_keeps_nobody_waiting(tmp_path, clock):
+  run = loop_run.Run(tmp_path, clock, loop_run.Memory)
+  run.memory.is_silent = True
+  run.loop.report_wait()
+  assert run.folder.phase.read_text() == 'waiting for the replay server, which does not answer'
+
+
 def test_a_spoilt_update_leaves_the_last_good_checkpoint_and_publishes_nothing(tmp_path, clock):
   run = loop_run.Run(
     tmp_path, clock, checkpoint=loop_run.replace('checkpoint', period_s=0.0, keep=2)

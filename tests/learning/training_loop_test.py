@@ -59,6 +59,40 @@ def test_rows_and_checkpoints_come_when_their_periods_have_passed(tmp_path, cloc
   assert np.isnan(run.rows()['loss/total'][-1])
 
 
+def test_a_row_has_what_the_agent_makes_of_its_means(tmp_path, clock):
+  run = loop_run.Run(
+    tmp_path, clock, learner=loop_run.replace('learner', log_period_s=2.0), total_steps=1000
+  )
+  run.loop.restore()
+  for total in (1.0, 2.0, 0.0, 0.0):
+    clock.now += 1
+    run.counters.add(agent_steps=10)
+    run.loop.train(total)
+  clock.now += 2
+  run.counters.add(agent_steps=10)
+  run.loop.do_what_is_due()  # a row without an update
+  np.testing.assert_array_equal(run.rows()['toy/half'], [0.75, np.nan, np.nan])
+
+
+def test_a_metric_that_stays_low_is_told_once_in_the_run_also_if_it_is_resumed(tmp_path, clock):
+  changes = {'learner': loop_run.replace('learner', log_period_s=0.0), 'total_steps': 1600}
+
+  def train(updates):
+    run = loop_run.Run(tmp_path, clock, **changes)
+    run.loop.restore()
+    for _ in range(updates):
+      clock.now += 1
+      run.counters.add(agent_steps=20)
+      run.loop.train(1.0)
+    run.loop.finish(training_loop.STOPPED)
+    return run.folder.notices.read_text() if run.folder.notices.exists() else ''
+
+  assert not train(2)
+  notice = 'no half: toy/half is 0.5, and was below 1 for the last 80 agent steps. Double it.\n'
+  assert train(3) == notice  # 40 + 40 steps are a twentieth
+  assert train(6) == notice
+
+
 def test_the_row_reports_episodes_since_the_last_and_the_window(tmp_path, clock):
   run = loop_run.Run(tmp_path, clock)
   run.loop.restore()
@@ -108,6 +142,7 @@ def test_status_before_anything_happened(tmp_path, clock):
     'unrolls_learnt',
     'resumptions',
     'actors',
+    'waits_for',
     'seconds',
     'inference_batch_size',
     'inference_latency_s',

@@ -15,12 +15,11 @@ from seed_acme.loggers import wandb_logger
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
-wandb = pytest.importorskip('wandb')
-
 
 @pytest.fixture(name='run', autouse=True)
 def _run(tmp_path, monkeypatch):
   """A run folder; wandb keeps its files in this test's, and no server is there."""
+  wandb = pytest.importorskip('wandb')  # here, since it takes seconds
   for name, value in (
     ('WANDB_MODE', 'offline'),
     ('WANDB_BASE_URL', 'http://127.0.0.1:9'),
@@ -51,10 +50,11 @@ def _make(run, **changes):
 
 def _records(run):
   """What wandb would send, of each folder that it has written, in their order."""
-  wandb.teardown()  # its own process may still be writing after the end of a run
+  import wandb
   from wandb.proto import wandb_internal_pb2
   from wandb.sdk.internal import datastore
 
+  wandb.teardown()  # its own process may still be writing after the end of a run
   for path in sorted(run.path.glob('wandb/offline-run-*/*.wandb'), key=os.path.getmtime):
     store = datastore.DataStore()
     store.open_for_scan(str(path))

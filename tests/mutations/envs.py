@@ -6,6 +6,38 @@ from tests.mutations import record
 
 MUTATIONS = (
   record.Mutation(
+    name='wrong_choices_pass',
+    file='seed_acme/envs/time_steps.py',
+    old='is_right = values.view(greatest.dtype) <= greatest',
+    new='is_right = values <= greatest',
+    tests='tests/envs/checked_test.py::test_what_contradicts_the_specification_is_named',
+    fault='a choice below 0 reaches the network as a row of zeros',
+  ),
+  record.Mutation(
+    name='wrong_step_types_pass',
+    file='seed_acme/envs/time_steps.py',
+    old='if is_first.tobytes() != has_ended.tobytes() or',
+    new='if',
+    tests='tests/envs/checked_test.py::test_step_types_that_cannot_follow_each_other_are_named',
+    fault='an episode goes on after its end',
+  ),
+  record.Mutation(
+    name='float64_beyond_float32_passes',
+    file='seed_acme/envs/time_steps.py',
+    old='is_right = np.abs(values) <= _LARGEST  # false for NaN',
+    new='is_right = np.isfinite(values)',
+    tests='tests/envs/checked_test.py::test_what_is_not_finite_in_float32_may_be_so_the_next_time',
+    fault='the network sees infinity',
+  ),
+  record.Mutation(
+    name='saved_choices_are_numbers',
+    file='seed_acme/envs/interpreters/spec_json.py',
+    old="record['num_values'] = spec.num_values.tolist()",
+    new='pass',
+    tests='tests/envs/interpreters/spec_json_test.py::test_an_array_comes_back',
+    fault='MultiDiscrete observations are no longer one-hot',
+  ),
+  record.Mutation(
     name='actions_shared_with_the_environment',
     file='seed_acme/envs/vector.py',
     old='leaf = np.array(leaf, spec.dtype)',
@@ -81,8 +113,8 @@ MUTATIONS = (
   record.Mutation(
     name='start_of_discrete_spaces_is_lost',
     file='seed_acme/envs/gym_spaces.py',
-    old='write=lambda value: int(value) + start,',
-    new='write=lambda value: int(value),',
+    old='write=lambda value: int(value) + start',
+    new='write=lambda value: int(value)',
     tests='tests/envs/gym_adapter_test.py::test_discrete_start_is_hidden',
     fault='actions are shifted by the start of their space',
   ),
@@ -149,8 +181,8 @@ MUTATIONS = (
   record.Mutation(
     name='atari_limit_terminates',
     file='seed_acme/envs/atari.py',
-    old='return dm_env.truncation(reward, observation)',
-    new='return dm_env.termination(reward, observation)',
+    old="is_cut = is_over or (is_lost and self._settings.life_loss == 'cut')",
+    new="is_cut = self._has_ended or (is_lost and self._settings.life_loss == 'cut')",
     tests='tests/envs/atari_frames_test.py::test_the_frame_limit_truncates',
     fault='the limit of 30 minutes is learnt as the end of the game',
   ),

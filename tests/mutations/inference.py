@@ -6,6 +6,22 @@ from tests.mutations import record
 
 MUTATIONS = (
   record.Mutation(
+    name='values_of_actors_are_trusted',
+    file='seed_acme/inference/server.py',
+    old='return self._check.fault(timestep, has_ended)',
+    new='return None',
+    tests='tests/inference/server_test.py::test_wrong_values_are_refused_in_the_words_of_the_actor',
+    fault='an actor of a stranger makes the weights NaN',
+  ),
+  record.Mutation(
+    name='wrong_values_finish_unrolls',
+    file='seed_acme/inference/turns.py',
+    old='if is_end and not self._is_right(request):',
+    new='if False:',
+    tests='tests/inference/strictly_on_policy_test.py::test_a_wrong_value_finishes_no_unroll',
+    fault='a wrong row is learnt from before it is refused',
+  ),
+  record.Mutation(
     name='batch_of_requests_for_rows',
     file='seed_acme/inference/batching.py',
     old='num_rows = sum(p.request.env_ids.size for p in eligible)',

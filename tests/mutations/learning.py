@@ -59,6 +59,33 @@ MUTATIONS = (
     fault='the greatest of a metric is its mean',
   ),
   record.Mutation(
+    name='of_the_last_pass_is_of_all',
+    file='seed_acme/learning/metrics.py',
+    old='result.update({name: of_last[name] for name in passes.of_last})',
+    new='',
+    tests='tests/agents/on_policy/value_metrics_test.py::test_what_the_weights_learn_in_later_'
+    'passes_shows_in_the_last_divergence_alone',
+    fault='the divergence of the last pass is the mean of all passes',
+  ),
+  record.Mutation(
+    name='variance_within_a_minibatch',
+    file='seed_acme/learning/metrics.py',
+    old='for name, mean in passes.variances.items():',
+    new='for name, mean in {}.items():',
+    tests='tests/learning/learner_passes_test.py::test_a_variance_is_that_of_the_whole_sample_'
+    'however_it_is_dealt_out',
+    fault='the smaller the minibatches, the less their targets seem to differ',
+  ),
+  record.Mutation(
+    name='a_low_metric_is_told_of_again',
+    file='seed_acme/learning/watching.py',
+    old='self._num_steps[name] = -1',
+    new='self._num_steps[name] = 0',
+    tests='tests/learning/training_loop_test.py::test_a_metric_that_stays_low_is_told_once_in_'
+    'the_run_also_if_it_is_resumed',
+    fault='a run says every twentieth of its budget that the value explains nothing',
+  ),
+  record.Mutation(
     name='non_finite_is_not_noticed',
     file='seed_acme/learning/learner.py',
     old='bad = [name for name, value in metrics.items() if not np.isfinite(value)]',
@@ -125,8 +152,8 @@ MUTATIONS = (
   record.Mutation(
     name='resumption_not_counted',
     file='seed_acme/learning/training_loop.py',
-    old="self.resumptions = saved.meta['resumptions'] + 1",
-    new="self.resumptions = saved.meta['resumptions']",
+    old='self.resumptions = saved.resumptions + 1',
+    new='self.resumptions = saved.resumptions',
     tests='tests/learning/training_loop_checkpoints_test.py::test_every_resumption_is_counted_'
     'though_no_update_was_made',
     fault='environments of a resumed run repeat their episodes',

@@ -6,6 +6,14 @@ from tests.mutations import record
 
 MUTATIONS = (
   record.Mutation(
+    name='bound_of_bytes_is_not_looked_at',
+    file='seed_acme/ops/byte_scale.py',
+    old="_bound(leaf) if byte_scale == 'bound' else BYTE",
+    new='BYTE',
+    tests='tests/ops/byte_scale_test.py::test_the_mlp_sees_each_array_by_its_own_bound',
+    fault='bytes of 0 and 1 are too small to learn from',
+  ),
+  record.Mutation(
     name='bias_taught_in_bfloat16',
     file='seed_acme/networks/precision.py',
     old='return tf.nn.bias_add(y, self._b) if x.dtype == tf.float32 else _add_bias(y, self._b)',
@@ -17,7 +25,7 @@ MUTATIONS = (
   record.Mutation(
     name='bytes_not_scaled',
     file='seed_acme/networks/image_torsos.py',
-    old='scale = 1.0 / 255.0 if image.dtype == tf.uint8 else 1.0',
+    old='scale = 1.0 / divisor if image.dtype == tf.uint8 else 1.0',
     new='scale = 1.0',
     tests='tests/networks/image_torsos_test.py::test_bytes_are_taken_exactly_and_scaled',
     fault='pixels enter the network 255 times too large',

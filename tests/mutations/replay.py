@@ -128,8 +128,8 @@ MUTATIONS = (
   record.Mutation(
     name='account_in_items',
     file='replay/account.py',
-    old='return (counts.sampled - self._num_sampled_before) * self._unrolls_per_item',
-    new='return counts.sampled - self._num_sampled_before',
+    old='return (sampled - num_dropped) * self._unrolls_per_item',
+    new='return sampled - num_dropped',
     tests='tests/replay/account_test.py',
     fault='items are counted as unrolls, and losses go unseen',
   ),

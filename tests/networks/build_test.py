@@ -248,7 +248,8 @@ def test_a_user_s_network_must_answer_with_q_values(own_module, module, message)
 
 
 def test_registered_names_are_those_of_the_classes():
-  assert isinstance(build._TORSOS['mlp'](config_lib.NetworkConfig(), _SPEC.observation), torsos.MLP)
+  mlp = build._TORSOS['mlp'](config_lib.NetworkConfig(), _SPEC.observation, [255.0])
+  assert isinstance(mlp, torsos.MLP)
   assert isinstance(build._CORES['lstm'](config_lib.NetworkConfig()), lstm.LSTM)
 
 

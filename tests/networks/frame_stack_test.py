@@ -192,6 +192,7 @@ def test_one_trace_serves_every_batch_size_and_length():
   inputs, state = _inputs(6), _state(network)
   unroll = tf.function(
     lambda i, s: network.unroll(i, s),
+    autograph=False,
     input_signature=[
       tf.nest.map_structure(lambda x: tf.TensorSpec([None, None, *x.shape[2:]], x.dtype), inputs),
       tf.nest.map_structure(lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), state),

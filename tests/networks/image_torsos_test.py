@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from seed_acme import types
 from seed_acme.networks import image_torsos
+from tests.networks import bfloat16
 
 
 @pytest.mark.parametrize(
@@ -13,6 +14,7 @@ from seed_acme.networks import image_torsos
   [
     (image_torsos.NatureCNN, (84, 84, 4), 8),
     (image_torsos.ImpalaShallow, (84, 84, 4), 6),
+    (image_torsos.RLlib42, (42, 42, 4), 6),
     (image_torsos.ImpalaResNet, (72, 96, 3), 32),
   ],
 )
@@ -47,6 +49,20 @@ def test_impala_shallow_sizes_are_those_of_the_paper():
   }
 
 
+def test_rllib_42_sizes_are_those_of_rllib():
+  torso = image_torsos.RLlib42(256)
+  torso(tf.zeros([1, 42, 42, 4]))
+  assert {v.name: tuple(v.shape) for v in torso.variables} == {
+    'rllib_42/conv_0/w:0': (4, 4, 4, 16),
+    'rllib_42/conv_0/b:0': (16,),
+    'rllib_42/conv_1/w:0': (4, 4, 16, 32),
+    'rllib_42/conv_1/b:0': (32,),
+    'rllib_42/conv_2/w:0': (11, 11, 32, 256),
+    'rllib_42/conv_2/b:0': (256,),
+  }
+  assert sum(np.prod(v.shape) for v in torso.variables) == 1_040 + 8_224 + 991_488
+
+
 def _convolve(x, w, stride):
   """No padding, in loops."""
   size = w.shape[0]
@@ -75,6 +91,24 @@ def test_impala_shallow_equals_its_definition():
   np.testing.assert_allclose(features, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_rllib_42_equals_its_definition():
+  """42 pixels and 4 x 4 windows at every second need 2 zeros for 21 windows, 21 need 3 for 11."""
+  torso = image_torsos.RLlib42(5)
+  image = np.random.default_rng(0).integers(0, 256, (3, 42, 42, 2)).astype(np.uint8)
+  torso(image)
+  for variable in torso.variables:  # biases are 0 at first
+    variable.assign_add(tf.random.stateless_normal(variable.shape, (0, 1), stddev=0.02))
+  features = torso(image)
+  w = {v.name.removeprefix('rllib_42/'): v.numpy().astype(float) for v in torso.variables}
+  x = image / 255.0
+  for layer, stride, zeros in (('conv_0', 2, (1, 1)), ('conv_1', 2, (1, 2)), ('conv_2', 1, (0, 0))):
+    padded = np.pad(x, ((0, 0), zeros, zeros, (0, 0)))
+    x = np.maximum(_convolve(padded, w[f'{layer}/w:0'], stride) + w[f'{layer}/b:0'], 0)
+  assert x.shape == (3, 1, 1, 5)
+  assert (x > 0).any() and (x == 0).any()
+  np.testing.assert_allclose(features, x.reshape(3, 5), rtol=1e-4, atol=1e-5)
+
+
 def test_an_image_without_channels_gets_one():
   torso = image_torsos.NatureCNN(7)
   assert torso({'pixels': tf.zeros([2, 40, 40], tf.uint8)}).shape == (2, 7)
@@ -100,6 +134,7 @@ def test_the_weights_are_drawn_as_everywhere():
   assert len(biases) == 4 and not any(b.any() for b in biases)
 
 
+@bfloat16.needs_convolutions
 @pytest.mark.parametrize('make', [image_torsos.NatureCNN, image_torsos.ImpalaResNet])
 def test_in_bfloat16_weights_features_and_gradients_are_float32_and_nearly_the_same(make):
   image = np.random.default_rng(0).integers(0, 256, (32, 60, 52, 3)).astype(np.uint8)
@@ -129,7 +164,9 @@ def _distance(exact, other):
   return float(tf.norm(exact - other) / tf.norm(exact))
 
 
-@pytest.mark.parametrize('dtype', [tf.float32, tf.bfloat16])
+@pytest.mark.parametrize(
+  'dtype', [tf.float32, pytest.param(tf.bfloat16, marks=bfloat16.needs_convolutions)]
+)
 def test_bytes_are_taken_exactly_and_scaled(dtype):
   """255ths rounded to bfloat16 would be another picture. Float pixels are taken as they are."""
   torso = image_torsos.ImpalaShallow(16, dtype=dtype)

@@ -19,6 +19,15 @@ def test_the_names_are_those_that_can_be_built():
   assert set(requirements.CORES) == set(build._CORES)
 
 
+@pytest.mark.parametrize('shape', [(84, 84, 1), (42, 40, 1), (44, 42), (11, 11, 1)])
+def test_a_torso_for_one_size_of_images_takes_no_other(shape):
+  config = config_lib.NetworkConfig(torso='rllib_42', torso_output_size=4)
+  requirements.check(config, _spec(42, 42, 1))
+  build.make_actor_critic(config, _spec(42, 42), 3)
+  with pytest.raises(types.UserError, match='needs an image of 42 x 42, but .* image_size 42'):
+    requirements.check(config, _spec(*shape))
+
+
 @pytest.mark.parametrize(
   'torso, least', [('nature_cnn', 36), ('impala_shallow', 20), ('impala_resnet', 1)]
 )

@@ -239,6 +239,7 @@ def test_shapes_that_are_not_known_when_traced():
   )
   over_rows = tf.function(
     lambda x, h, a: function.over_rows(x, h, a),
+    autograph=False,
     input_signature=[tf.TensorSpec([None, None, n]) for n in (4, 6, 2)],
   )
   assert over_rows(tf.zeros([3, 2, 4]), tf.zeros([3, 2, 6]), tf.zeros([3, 2, 2])).shape == (3, 2, 1)

@@ -157,6 +157,7 @@ def test_one_trace_serves_every_batch_size():
   network = _network()
   step = tf.function(
     lambda inputs, state: network(inputs, state),
+    autograph=False,
     input_signature=[
       tf.nest.map_structure(lambda x: tf.TensorSpec([None, *x.shape[2:]], x.dtype), _inputs()),
       tf.nest.map_structure(lambda x: tf.TensorSpec([None, *x.shape[1:]]), _state(network)),

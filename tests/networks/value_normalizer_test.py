@@ -156,7 +156,7 @@ def test_values_are_in_units_of_the_reward_and_normalising_is_the_inverse():
 def test_updates_are_the_same_in_a_graph():
   """Values are read before they are assigned, whatever order the graph runs in."""
   (eager, _, *eager_layer), (graph, _, *graph_layer) = _linear(True), _linear(True)
-  update = tf.function(graph.update)
+  update = tf.function(graph.update, autograph=False)
   for i in range(6):
     targets = tf.constant(_targets(i, np.random.default_rng(i)))
     eager.update(targets, tf.fill([16], True))

@@ -155,7 +155,7 @@ def test_unknown_leading_axes_change_nothing(spec, kind):
       results.append(distribution.log_prob(params, actions))
     return results
 
-  traced = tf.function(numbers, input_signature=signature)(params, uniforms)
+  traced = tf.function(numbers, input_signature=signature, autograph=False)(params, uniforms)
   for result, expected in zip(traced, numbers(params, uniforms)):
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
   shapes = [x.shape for x in traced]

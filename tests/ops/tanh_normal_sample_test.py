@@ -100,6 +100,6 @@ def test_compiled_by_xla_it_is_the_same_with_its_gradients():
       actions, log_prob = distribution.sample_with_log_prob(params, uniforms)
     return actions, log_prob, tape.gradient(log_prob, params)
 
-  compiled = tf.function(numbers, jit_compile=True)(params, uniforms)
+  compiled = tf.function(numbers, jit_compile=True, autograph=False)(params, uniforms)
   for result, expected in zip(compiled, numbers(params, uniforms)):
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)

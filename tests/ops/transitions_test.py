@@ -5,7 +5,10 @@ import pytest
 import tensorflow as tf
 
 from seed_acme import types
+from seed_acme.ops import advantages
+from seed_acme.ops import nstep
 from seed_acme.ops import transitions
+from seed_acme.ops import vtrace
 
 FIRST, MID, LAST = types.FIRST, types.MID, types.LAST
 
@@ -30,6 +33,48 @@ def test_a_row_by_hand():
   np.testing.assert_allclose(rewards[:, 0], [1.0, 0.0, 2.0, 3.0])
   np.testing.assert_allclose(discounts[:, 0], [0.45, 0.0, 0.72, 0.0], rtol=1e-6)
   assert rewards.dtype == discounts.dtype == tf.float32
+
+
+def _vtrace(values, steps):
+  return vtrace.vtrace(
+    values,
+    steps.rewards,
+    steps.discounts,
+    np.full(steps.rewards.shape, 0.3, np.float32),
+    steps.mask,
+    lambda_=0.9,
+    rho_clip=1.2,
+    c_clip=1.0,
+    policy_rho_clip=1.0,
+    advantage_lambda=1.0,
+  )
+
+
+@pytest.mark.parametrize(
+  'estimate',
+  [
+    _vtrace,
+    lambda values, steps: advantages.gae(values, *steps, lambda_=0.9),
+    lambda values, steps: nstep.nstep_returns(values, *steps, n=3),
+    lambda values, steps: nstep.nstep_q_targets(values, *steps, n=3, epsilon=1e-3),
+  ],
+  ids=['vtrace', 'gae', 'nstep', 'nstep_q'],
+)
+def test_a_mid_row_with_discount_0_cuts_the_value_and_all_steps_are_learnt(estimate):
+  """Two lives in one trace equal the two apart, though no row between them is masked."""
+  step_type, reward = [FIRST, MID, MID, MID, MID, MID], [0.0, 1.0, -2.0, 3.0, 5.0, 8.0]
+  values = np.array([[0.5], [2.0], [-1.0], [7.0], [4.0], [9.0]], np.float32)
+  steps = transitions.transitions(_inputs(step_type, reward, [1, 1, 1, 0, 1, 1]), gamma=0.9)
+  assert np.all(steps.mask)
+  whole = estimate(values, steps)
+  first = transitions.transitions(_inputs(step_type[:4], reward[:4], [1, 1, 1, 0]), gamma=0.9)
+  second = transitions.transitions(_inputs(step_type[3:], reward[3:], [0, 1, 1]), gamma=0.9)
+  # The value of the row where the life is lost belongs to the next life.
+  apart = [estimate([*values[:3], [1000.0]], first), estimate(values[3:], second)]
+  for name, joined in zip(('first', 'second'), (slice(0, 3), slice(3, 5))):
+    part = apart[0] if name == 'first' else apart[1]
+    for a, b in zip(tf.nest.flatten(whole), tf.nest.flatten(part)):
+      np.testing.assert_allclose(a[joined], b, rtol=1e-6, err_msg=name)
 
 
 def test_what_a_masked_row_holds_is_not_read():

@@ -41,16 +41,16 @@ def test_the_key_decides():
 
 
 @pytest.mark.parametrize('shape', [[1], [8, 40], [3, 5, 2]])
-@pytest.mark.parametrize('key', [[3, 7], [-3, 7], [3, -7], [-(2**31), 2**31 - 1]])
 @pytest.mark.parametrize('jit_compile', [False, True])
-def test_in_a_graph_and_compiled_by_xla_they_are_the_same(shape, key, jit_compile):
+def test_in_a_graph_and_compiled_by_xla_they_are_the_same(shape, jit_compile):
   def draw(key):
     keys = (key, uniforms.fold_in(key, 5), *uniforms.split(key, 3))
     return [uniforms.draw(one, shape) for one in keys]
 
-  compiled = tf.function(draw, jit_compile=jit_compile)
-  for result, expected in zip(compiled(tf.constant(key)), draw(tf.constant(key))):
-    np.testing.assert_array_equal(result, expected)
+  compiled = tf.function(draw, jit_compile=jit_compile, autograph=False)
+  for key in ([3, 7], [-3, 7], [3, -7], [-(2**31), 2**31 - 1]):
+    for result, expected in zip(compiled(tf.constant(key)), draw(tf.constant(key))):
+      np.testing.assert_array_equal(result, expected)
 
 
 def test_keys_that_are_made_of_one_give_independent_numbers():
@@ -65,5 +65,6 @@ def test_the_shape_may_be_a_tensor():
   traced = tf.function(
     lambda x: uniforms.draw(_KEY, tf.shape(x)),
     input_signature=[tf.TensorSpec([4, None], tf.float32)],
+    autograph=False,
   )
   np.testing.assert_array_equal(traced(np.zeros((4, 3))), uniforms.draw(_KEY, [4, 3]))

@@ -17,7 +17,11 @@ _SMALL = (
   '--json',
 )
 _OF_CONFIG = {
-  'atari_vtrace_small': ('--config.agent.batch_size=4', '--config.replay.queue_size=8'),
+  'atari_vtrace_small': (
+    '--config.agent.batch_size=4',
+    '--config.agent.minibatch_size=2',
+    '--config.replay.queue_size=8',
+  ),
   'atari_r2d2_small': (
     '--config.agent.batch_size=2',
     '--config.agent.overlap=2',

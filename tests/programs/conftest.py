@@ -80,7 +80,9 @@ class Run:
 
   @property
   def stderr(self):
-    return self._stderr.read_text()
+    """Without the signs of life of a trial that takes longer than 3 s on a busy machine."""
+    lines = self._stderr.read_text().splitlines(keepends=True)
+    return ''.join(line for line in lines if not line.startswith('Trying environment '))
 
   def wait(self, timeout_s=HANG_S):
     """The exit code."""

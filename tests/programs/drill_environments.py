@@ -3,8 +3,11 @@
 import dataclasses
 import json
 import os
+import random
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 import dm_env
@@ -14,6 +17,7 @@ import numpy as np
 from seed_acme.envs import catch
 from seed_acme.programs.system import processes
 
+_WORKING_FOLDER = os.path.dirname(os.path.abspath(__file__))
 PID_SCALE = 2.0**-22  # a process id times this is exact in float32 and small
 
 
@@ -65,6 +69,27 @@ class Marked(_Wrapped):
     return timestep._replace(observation=np.concatenate([timestep.observation, mark], axis=1))
 
 
+class Meddling(_Wrapped):
+  """Takes for its own what belongs to the process: signals, working folder, random state."""
+
+  def __init__(self, seed, num_environments, makings=''):
+    """makings: a file that gets a line for each call: the kind of node and the environments."""
+    super().__init__(seed, num_environments)
+    with open(os.path.join(_WORKING_FOLDER, makings), 'a') as file:
+      file.write(f'{os.environ["SEED_ACME_NODE"]} {num_environments}\n')
+    if threading.current_thread() is threading.main_thread():
+      for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.umask(0o777)
+    np.seterr(all='raise')
+
+  def _changed(self, timestep):
+    os.chdir('/' if self.num_steps % 2 else os.path.expanduser('~'))
+    np.random.seed(0)
+    random.seed(0)
+    return timestep
+
+
 class Raising(_Wrapped):
   """Raises at a step."""
 
@@ -78,13 +103,13 @@ class Raising(_Wrapped):
     return timestep
 
 
-class Poisoned(_Wrapped):
-  """Observations become NaN."""
+class Exploding(_Wrapped):
+  """Observations become so large that the network cannot compute with them."""
 
   def _changed(self, timestep):
     if self.num_steps < 60:
       return timestep
-    return timestep._replace(observation=np.full_like(timestep.observation, np.nan))
+    return timestep._replace(observation=np.full_like(timestep.observation, 3e38))
 
 
 class Hanging(_Wrapped):
@@ -127,11 +152,12 @@ def never_made(seed, num_environments):
   return _Wrapped(seed, num_environments)
 
 
-class NanReward:
-  """One environment, a corridor of one observation, whose reward becomes NaN."""
+class WrongReward:
+  """One environment, a corridor of one observation, whose reward becomes something else."""
 
-  def __init__(self, seed):
-    self._num_steps = 0
+  def __init__(self, seed, reward='nan'):
+    """reward: as JSON."""
+    self._num_steps, self._reward = 0, json.loads(reward.replace('nan', 'NaN'))
 
   def observation_spec(self):
     return specs.Array((1,), np.float32)
@@ -144,7 +170,7 @@ class NanReward:
 
   def step(self, action):
     self._num_steps += 1
-    return dm_env.transition(np.nan if self._num_steps > 50 else 0.0, np.zeros(1, np.float32))
+    return dm_env.transition(self._reward if self._num_steps > 50 else 0.0, np.zeros(1, np.float32))
 
   def close(self):
     pass

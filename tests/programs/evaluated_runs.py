@@ -39,7 +39,7 @@ def atari(folder, game):
     folder,
     'atari_vtrace_small',
     config_lib.EnvironmentConfig(f'atari:{game}', settings),
-    {},
+    {'minibatch_size': 2},
     torso_output_size=8,
   )
 

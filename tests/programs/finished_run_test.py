@@ -113,6 +113,7 @@ def test_evaluate_and_plot_read_it(finished, runs, one_json):
   assert plot.read_curve(run.run_dir.path, 'it').steps[-1] == run.summary()['agent_steps']
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_extended_by_raising_total_steps(finished, runs, digest):
   run, _, _ = finished
   extended = runs.folder()

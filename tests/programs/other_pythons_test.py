@@ -42,12 +42,12 @@ def _experiment(python, environment_id, **settings):
 
 def test_a_run_learns_from_actors_there_and_is_evaluated_there(runs, python):
   folder = runs.folder()
-  run = runs.train(f'--config.actor.python={python}', '--config.total_steps=20000', folder=folder)
+  run = runs.train(f'--config.actor.python={python}', '--config.total_steps=5000', folder=folder)
   workers = lambda: [p for p in run.nodes('actor') if p.exe() != psutil.Process().exe()]
   run.wait_for_updates(1)
   assert workers(), 'no process of the other interpreter acts'
   assert run.wait() == 0, run.stderr
-  assert run.summary()['agent_steps'] >= 20000
+  assert run.summary()['agent_steps'] >= 5000
   record = runs.start('evaluate', 'run', '--episodes=8', '--json', folder=folder)
   assert record.wait() == 0, record.stderr
   assert json.loads(record.stdout)['episodes'] == 8
@@ -152,6 +152,29 @@ def test_pong_is_the_same_game_as_the_other_adapters(newest):
     environment_contract.assert_equal_rows(their_row, our_row)
 
 
+def test_lost_lives_of_breakout_are_those_of_the_other_adapters(newest):
+  """With the button at the start; some lives are lost, and games end and are truncated."""
+  lives = {'life_loss': 'cut', 'fire_at_start': True}
+  theirs = experiment_environments.make(
+    _experiment(newest, 'envpool:Breakout-v5', noop_max=1, max_episode_steps=130, **lives), 2, 1
+  )
+  settings = {'max_num_noops': 1, 'max_frames': 520, 'vectorized': False, **lives}
+  ours = registry.make(config_lib.EnvironmentConfig('atari:Breakout', settings), 2, 1)
+  rows = [(theirs.reset(), ours.reset())]
+  random = np.random.default_rng(1)
+  for _ in range(400):
+    # The first game loses its lives soon, because its player does nothing.
+    action = np.array([0, random.integers(18)], np.int32)
+    rows.append((theirs.step(action), ours.step(action)))
+  theirs.close()
+  ours.close()
+  for their_row, our_row in rows:
+    environment_contract.assert_equal_rows(their_row, our_row)
+  cut = [(row.step_type == types.MID) & (row.discount == 0) for row, _ in rows]
+  ends = {float(x) for row, _ in rows for x in row.discount[row.step_type == types.LAST]}
+  assert np.sum(cut, axis=0).min() > 3 and ends == {0, 1}
+
+
 @pytest.mark.parametrize(
   ('environment_id', 'settings', 'num_steps', 'discount'),
   [
@@ -179,6 +202,18 @@ def test_wrong_levels_and_settings_of_envpool(newest):
     ('envpool:Pong-v5', {'frame_skipp': 2}, "has no setting 'frame_skipp': expected .*frame_skip"),
     ('envpool:Pong-v5', {'frame_skip': 'two'}, r"frame_skip \('two'\) must be of type int"),
     ('envpool:Pong-v5', {'noop_max': 0}, r'noop_max \(0\) must be >= 1'),
+    ('envpool:Pong-v5', {'life_loss': 'end'}, r"life_loss \('end'\) must be one of ignore, cut"),
+    (
+      'envpool:Skiing-v5',
+      {'fire_at_start': True},
+      'needs the full set of 18 actions, and there are 9',
+    ),
+    (
+      'envpool:Pong-v5',
+      {'fire_at_start': True, 'full_action_space': False},
+      'there are 6: set full_action_space=True, or fire_at_start=False',
+    ),
+    ('envpool:CartPole-v1', {'life_loss': 'cut'}, "has no setting 'life_loss'"),
   ):
     with pytest.raises(types.UserError, match=words):
       experiment_environments.check(_experiment(newest, environment_id, **settings))

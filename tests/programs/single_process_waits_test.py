@@ -4,6 +4,7 @@ import dataclasses
 import signal
 import threading
 
+import numpy as np
 import pytest
 import reverb
 
@@ -11,8 +12,10 @@ from seed_acme import config as config_lib
 from seed_acme.configs import registry
 from seed_acme.learning import training_loop
 from seed_acme.programs import single_process
+from seed_acme.replay import local_items
 from seed_acme.replay import table_counts
 from seed_acme.replay import tables
+from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.utils import waiting
 
@@ -76,6 +79,30 @@ def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_
   assert 'received by the learner' in run.notices.read_text()
 
 
+def test_a_queue_that_strangers_have_filled_is_learnt_from_to_the_end(tmp_path):
+  config = dataclasses.replace(
+    _config('catch_vtrace', batch_size=4),
+    total_steps=800,
+    replay=config_lib.ReplayConfig(queue_size=4, unrolls_per_item=2),
+  )
+  run, inserted = run_directory.create(tmp_path), []
+
+  def insert():
+    """Asked now and then: once there is a queue, it fills it with tickets of nobody."""
+    if not inserted and run.addresses.exists():
+      inserted.append(files.read_json(run.addresses)['replay'])
+      with reverb.Client(inserted[0]).trajectory_writer(1) as stranger:
+        stranger.append({local_items.TICKET: np.array(2**62, np.int64)})
+        ticket = stranger.history[local_items.TICKET][-1]
+        for _ in range(2):
+          stranger.create_item(tables.UNROLLS, 1.0, {local_items.TICKET: ticket})
+        stranger.flush(timeout_ms=5000)
+    return False
+
+  assert single_process.run(config, run, insert) == training_loop.FINISHED
+  assert inserted and 'stands for no item' in run.notices.read_text()
+
+
 def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(tmp_path):
   """Reverb's rate limiter has counted them, and gives the learner so many less."""
   config = _config('catch_r2d2', overlap=1, batch_size=4, replay_min_size=16, replay_ratio=1.0)
@@ -109,5 +136,7 @@ def test_a_stopped_step_leaves_the_wait_for_room(tmp_path, monkeypatch):
   threading.Timer(3.0, stopped.set).start()
   while not stopped.is_set():
     program.step()
-  assert program.writer.each[0].num_confirmed <= config.replay.queue_size + 2
+  # A sample, which is fetched where no room is found, is taken out of the queue once.
+  most = config.replay.queue_size + config.agent.batch_size + 2
+  assert program.writer.each[0].num_confirmed <= most
   program.close()

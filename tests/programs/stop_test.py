@@ -1,5 +1,6 @@
 """Runs that are stopped, from the keyboard or by force: what they leave, and what they do not."""
 
+import collections
 import os
 import signal
 import time
@@ -9,6 +10,26 @@ import pytest
 from seed_acme.storage import checkpoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
+
+
+# It ignores signals, changes the working folder at every step, and says where it is made.
+_MEDDLING = (
+  '--config.environment.id=drill_environments:Meddling',
+  '--config.environment.settings',
+  'makings',
+  'makings.txt',
+)
+
+
+def _makings(folder):
+  """How many environments each kind of process has made for a run, which is then forgotten."""
+  made = collections.Counter()
+  file = folder / 'makings.txt'
+  for line in file.read_text().splitlines():
+    node, number = line.split()
+    made[node] += int(number)
+  file.unlink()
+  return made
 
 
 def _expect_stopped(run, code):
@@ -21,7 +42,6 @@ def _expect_stopped(run, code):
   saved = checkpoint.load(checkpoint.newest(run.run_dir.checkpoints))
   assert saved.meta['counts']['updates'] == run.summary()['updates'] == run.status()['updates']
   assert 'Traceback' not in run.stderr + run.stdout
-  assert 'Stopping with a checkpoint' in run.stderr
   return saved.meta['counts']
 
 
@@ -31,11 +51,13 @@ def folder(runs):
 
 
 def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs, folder):
-  run = runs.train(runs.endless, '--config.checkpoint.period_s=1000', folder=folder)
+  run = runs.train(runs.endless, '--config.checkpoint.period_s=1000', *_MEDDLING, folder=folder)
   run.wait_for_updates(20)
+  assert _makings(folder) == {'door': 1, 'actor': 8}
   # As a terminal does it: the whole foreground process group.
   os.killpg(run.process.pid, signal.SIGINT)
   counts = _expect_stopped(run, 130)
+  assert 'Stopping with a checkpoint' in run.stderr
   assert counts['updates'] >= 20
   lines = run.stdout.splitlines()
   first = [
@@ -44,10 +66,14 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
     if not line.startswith('Hint: ')
   ]
   assert first[0] == 'Starting' and 'Loading TensorFlow' in first, run.stdout  # signs of life
-  assert 'Resume: ' in run.stdout and 'seed-acme train --run_dir=run\n' in run.stdout
+  assert (
+    'Resume: ' in run.stdout and 'seed-acme train --run_dir=run --trust_run_dir\n' in run.stdout
+  )
 
-  resumed = runs.start('train', '--run_dir=run', '--config.checkpoint.period_s=1000', folder=folder)
+  again = ('train', '--run_dir=run', '--trust_run_dir', '--config.checkpoint.period_s=1000')
+  resumed = runs.start(*again, folder=folder)
   resumed.wait_for_updates(20, since=counts['updates'])
+  assert _makings(folder) == {'door': 1, 'actor': 8}
   resumed.process.send_signal(signal.SIGTERM)
   assert _expect_stopped(resumed, 143)['updates'] >= counts['updates'] + 20
   assert resumed.status()['resumptions'] == 1
@@ -71,18 +97,25 @@ def test_ctrl_c_leaves_the_memory_of_a_replay_process_of_its_own(runs, folder):
   assert checkpoint.replay_folder(checkpoint.newest(run.run_dir.checkpoints)) is not None
 
 
-@pytest.mark.parametrize('launch', ['local_mt', 'single_process'])
-def test_sigterm_in_the_other_launch_types(runs, folder, launch):
+@pytest.mark.parametrize(
+  'launch, number', [('local_mt', signal.SIGTERM), ('single_process', signal.SIGHUP)]
+)
+def test_other_signals_in_the_other_launch_types(runs, folder, launch, number):
   run = runs.train(
     runs.endless,
     '--config.checkpoint.period_s=1000',
     f'--launch={launch}',
+    '--config.num_evaluation_environments=3',
+    *_MEDDLING,
     run_dir=launch,
     folder=folder,
   )
   run.wait_for_updates(20)
-  run.process.send_signal(signal.SIGTERM)
-  assert _expect_stopped(run, 143)['updates'] >= 20
+  assert _makings(folder) == {'door': 1, 'launcher': 8 + 3}
+  for process in (*run.nodes(), run.process):  # a hangup may reach all of them
+    if number == signal.SIGHUP or process is run.process:
+      process.send_signal(number)
+  assert _expect_stopped(run, 128 + number)['updates'] >= 20
 
 
 def test_after_a_kill_of_the_front_end_no_process_is_left(runs, folder, until):
@@ -133,3 +166,21 @@ def test_a_launcher_that_hangs_is_killed_after_a_second_ctrl_c(runs, folder, unt
   run.process.send_signal(signal.SIGINT)
   assert run.wait() == 130
   assert run.nodes() == []
+
+
+def test_a_learner_that_cannot_save_is_no_orderly_end(runs, folder):
+  run = runs.train(
+    runs.endless, '--config.checkpoint.period_s=1000', run_dir='frozen', folder=folder
+  )
+  run.wait_for_updates(20)
+  [learner] = run.nodes('learner')
+  learner.suspend()
+  updates = run.status()['updates']
+  run.process.send_signal(signal.SIGTERM)
+  assert run.wait() == 1
+  assert run.nodes() == []
+  summary = run.summary()
+  assert summary['status'] == 'stopped' and summary['saved_updates'] == 0
+  assert summary['lost_updates'] >= updates and summary['lost_agent_steps'] > 0
+  lost = f'{summary["lost_updates"]:,} updates and {summary["lost_agent_steps"]:,} steps are lost'
+  assert lost in run.stdout.splitlines()[-3], run.stdout

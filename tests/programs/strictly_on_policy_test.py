@@ -14,14 +14,17 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme.configs import registry
+from seed_acme.envs import registry as suites
 from seed_acme.inference import policy as policy_lib
 from seed_acme.learning import training_loop
 from seed_acme.loggers import csv_file
 from seed_acme.programs import single_process
 from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
+from seed_acme.programs.nodes import first_greeting
 from seed_acme.programs.nodes import learner_node
 from seed_acme.storage import run_directory
+from seed_acme.utils import fence as fence_lib
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -164,12 +167,20 @@ def test_a_stopped_run_goes_on(tmp_path, versions):
 def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, first_learner_wrote):
   """Replay has a node of its own, and the learner before this one was killed."""
   config, run = _catch(), run_directory.create(tmp_path)
-  acting = build.make_acting(config)
-  replay = build_replay.make_replay_server(config, run, acting, port=0)
+  acting = build.make_acting(config, suites.environment_spec(config.environment))
+  replay = build_replay.make_replay_server(config, run, acting, port=0, fence=fence_lib.LOOPBACK)
   _write(config, acting, replay, first_learner_wrote)
   with contextlib.ExitStack() as cleanup:
     node = learner_node.LearnerNodeProcess(
-      config, run, 'token', '127.0.0.1:0', [replay.address], cleanup, has_actors_beside=True
+      config,
+      run,
+      'token',
+      '127.0.0.1:0',
+      [replay.address],
+      first_greeting.Greeting(acting.spec, ''),
+      cleanup,
+      has_actors_beside=True,
+      fence=fence_lib.LOOPBACK,
     )
     taken, stop = queue.Queue(), threading.Event()
     node.loop.train = taken.put
@@ -200,9 +211,9 @@ def _write(config, acting, replay, num_unrolls):
 
 def test_a_memory_that_outlived_a_learner_is_kept(tmp_path):
   config = registry.load('catch_r2d2')
-  acting = build.make_acting(config)
+  acting = build.make_acting(config, suites.environment_spec(config.environment))
   run = run_directory.create(tmp_path)
-  replay = build_replay.make_replay_server(config, run, acting, port=0)
+  replay = build_replay.make_replay_server(config, run, acting, port=0, fence=fence_lib.LOOPBACK)
   _write(config, acting, replay, 3)
   build_replay.take_over(config, [replay.address])
   assert build_replay.make_memories(config, run, [replay.address], 0).counts()[0] == 3

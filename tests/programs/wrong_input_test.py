@@ -2,10 +2,14 @@
 
 import os
 import pathlib
+import signal
 import socket
+import sys
 
+import psutil
 import pytest
 
+from seed_acme.programs import cli
 from seed_acme.storage import run_directory
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
@@ -24,13 +28,37 @@ def folder(runs):
 
 def _expect_refusal(run, *words, code=2):
   assert run.wait() == code, run.stdout + run.stderr
-  lines = run.stderr.splitlines()
-  assert 1 <= len(lines) <= 4, run.stderr
-  assert lines[0].startswith('error: ')
-  assert 'Traceback' not in run.stderr + run.stdout
-  for word in words:
-    assert word in run.stderr, run.stderr
+  _expect_words(run.stdout, run.stderr, words)
   assert run.nodes() == []
+
+
+def _expect_words(stdout, stderr, words):
+  # A trial that takes longer than 3 s on a busy machine gives signs of life.
+  lines = [line for line in stderr.splitlines() if not line.startswith('Trying environment ')]
+  assert 1 <= len(lines) <= 4, stderr
+  assert lines[0].startswith('error: ')
+  assert 'Traceback' not in stderr + stdout
+  for word in words:
+    assert word in stderr, stderr
+
+
+@pytest.fixture(name='refuse')
+def _refuse(folder, monkeypatch, capsys):
+  """`refuse(arguments, words)`: the command line in this process, which is spared a start."""
+  handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)}
+  monkeypatch.chdir(folder)
+  monkeypatch.setattr(sys, 'path', list(sys.path))
+
+  def refuse(arguments, words):
+    before = psutil.Process().children(recursive=True)
+    capsys.readouterr()
+    assert cli.main(list(arguments)) == 2
+    _expect_words(*capsys.readouterr(), words)
+    assert set(psutil.Process().children(recursive=True)) <= set(before)
+
+  yield refuse
+  for number, handler in handlers.items():
+    signal.signal(number, handler)
 
 
 def _port_in_use(request):
@@ -61,12 +89,16 @@ def _port_in_use(request):
     (['--config.initial_checkpoint=nothing'], ['nothing', 'no checkpoint']),
     (['--launch=local'], ['local_mp']),
     (['--run_dir=/proc/run'], ['/proc/run']),
+    ([f'--run_dir={256 * "x"}'], ['the path ', '... (', 'is too long', '255 bytes']),
+    ([f'--run_dir=runs/{86 * "日"}'], ['is too long', '255 bytes']),
+    ([f'--config={256 * "x"}.py'], ['is too long']),
+    ([f'--config.initial_checkpoint={256 * "x"}'], ['is too long']),
     (['--run_dir=old/config.json'], ['old/config.json']),
   ],
 )
-def test_wrong_arguments(runs, folder, digest, arguments, words):
+def test_wrong_arguments(refuse, folder, digest, arguments, words):
   before = digest(folder / 'old')
-  _expect_refusal(runs.start('train', *arguments, folder=folder), *words)
+  refuse(['train', *arguments], words)
   assert digest(folder / 'old') == before
   assert not (folder / 'runs').exists()
 
@@ -80,26 +112,19 @@ def test_wrong_arguments(runs, folder, digest, arguments, words):
     (['--config.unknown=1'], ['unknown']),
   ],
 )
-def test_a_run_that_cannot_be_resumed_so(runs, folder, digest, arguments, words):
+def test_a_run_that_cannot_be_resumed_so(refuse, folder, digest, arguments, words):
   before = digest(folder / 'old')
-  _expect_refusal(runs.start('train', '--run_dir=old', *arguments, folder=folder), *words)
+  refuse(['train', '--run_dir=old', *arguments], words)
   assert digest(folder / 'old') == before
 
 
 @pytest.mark.parametrize('part', ['transport', 'replay'])
-def test_a_port_in_use(runs, folder, digest, request, part):
+def test_a_port_in_use(refuse, folder, digest, request, part):
   before = digest(folder / 'old')
   port = _port_in_use(request)
-  _expect_refusal(
-    runs.start(
-      'train',
-      '--run_dir=old',
-      '--config.total_steps=1000',
-      f'--config.{part}.port={port}',
-      folder=folder,
-    ),
-    str(port),
-    f'{part}.port',
+  refuse(
+    ['train', '--run_dir=old', '--config.total_steps=1000', f'--config.{part}.port={port}'],
+    [str(port), f'{part}.port'],
   )
   assert digest(folder / 'old') == before
 
@@ -164,10 +189,19 @@ def test_a_package_that_is_missing(runs, folder):
     (['evaluate', 'nothing'], ['nothing', 'runs/latest']),
     (['evaluate', 'old', '--episodes=0'], ['episodes', '>= 1']),
     (['evaluate'], ['runs/latest']),
+    (['evaluate', 256 * 'x'], ['is too long']),
+    (['plot', 256 * 'x'], ['is too long']),
     (['plot'], ['runs/latest']),
     (['plot', 'nothing'], ['nothing']),
     (['trane'], ['trane', 'train']),
   ],
 )
-def test_wrong_arguments_of_the_other_commands(runs, folder, arguments, words):
-  _expect_refusal(runs.start(*arguments, folder=folder), *words)
+def test_wrong_arguments_of_the_other_commands(refuse, arguments, words):
+  refuse(arguments, words)
+
+
+def test_a_command_ends_so_too(runs, folder):
+  """As a process of its own, with what an interpreter says at its end."""
+  _expect_refusal(
+    runs.start('train', '--config.environment.id=catsh', folder=folder), 'catsh', 'catch'
+  )

@@ -22,6 +22,17 @@ def _clock(monkeypatch):
   return clock
 
 
+def test_what_others_insert_is_counted_and_named_now_and_then():
+  told = []
+  dropped = account_lib.Dropped('localhost:8000', told.append)
+  for i in range(250):
+    dropped(f'ticket {i} is strange')
+  assert dropped.number == 250
+  assert [text.partition(' in the table')[0] for text in told] == ['1', '10', '100']
+  assert 'localhost:8000 was no item' in told[0] and 'ticket 0 is strange' in told[0]
+  assert 'were no item' in told[2] and 'ticket 99 is strange' in told[2]
+
+
 def test_unrolls_that_went_elsewhere_are_named_and_those_under_way_are_not(
   serve, coded_unrolls, clock
 ):
@@ -30,8 +41,15 @@ def test_unrolls_that_went_elsewhere_are_named_and_those_under_way_are_not(
   prefetcher = dataset_lib.Prefetcher(
     dataset_lib.make_samples(server.address, 4, 2, 1), print, num_ahead=1
   )
+  dropped = account_lib.Dropped(server.address, print)
   account = account_lib.Account(
-    server.address, writer, prefetcher, batch_size=4, unrolls_per_item=2, num_items_under_way=1
+    server.address,
+    writer,
+    prefetcher,
+    batch_size=4,
+    unrolls_per_item=2,
+    num_items_under_way=1,
+    dropped=dropped,
   )
   prefetcher.start()
 
@@ -55,5 +73,9 @@ def test_unrolls_that_went_elsewhere_are_named_and_those_under_way_are_not(
   clock.now += 11
   text = account.missing()
   assert '40 were confirmed' in text and '24' in text
+  for _ in range(7):  # had they been no items of the run, nothing would be lost
+    dropped('another shape')
+  clock.now += 11
+  assert account.missing() == ''
   writer.stop()
   prefetcher.stop()

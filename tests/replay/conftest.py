@@ -1,5 +1,7 @@
 """What the tests of replay share: unrolls that can be told apart, and tables for them."""
 
+import threading
+
 import numpy as np
 import pytest
 import tree
@@ -62,6 +64,23 @@ def serve():
   yield start
   for server in servers:
     server.stop()
+
+
+@pytest.fixture
+def iterate():
+  """`iterate(samples)`: like `iter`, but the iterator ends on a thread of its own after the test.
+
+  Within the server's process Reverb waits at the table in slices of 3 s, and whoever deletes the
+  iterator waits for the end of one.
+  """
+  iterators = []
+
+  def begin(samples):
+    iterators.append(iter(samples))
+    return iterators[-1]
+
+  yield begin
+  threading.Thread(target=iterators.clear, daemon=True).start()
 
 
 @pytest.fixture

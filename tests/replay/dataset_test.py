@@ -45,12 +45,14 @@ def _assert_is_time_major(sample, unrolls):
 
 
 @pytest.mark.parametrize('unrolls_per_item', [1, 4, 16])
-def test_every_unroll_comes_once_in_order_time_major(serve, coded_unrolls, unrolls_per_item):
+def test_every_unroll_comes_once_in_order_time_major(
+  serve, coded_unrolls, iterate, unrolls_per_item
+):
   batch_size, num_batches = 16, 3
   number = batch_size * num_batches
   server = serve(queue_size=number, unrolls_per_item=unrolls_per_item)
   _insert(server, unrolls_per_item, coded_unrolls(0, number))
-  samples = iter(
+  samples = iterate(
     dataset_lib.make_samples(server.address, batch_size, unrolls_per_item, prefetch_batches=1)
   )
   keys = []
@@ -74,12 +76,12 @@ def test_shapes_are_static(serve):
   assert all(leaf.shape.is_fully_defined() for leaf in tree.flatten(spec.unroll))
 
 
-def test_unrolls_inserted_while_it_is_read_keep_their_order(serve, coded_unrolls):
+def test_unrolls_inserted_while_it_is_read_keep_their_order(serve, coded_unrolls, iterate):
   server = serve(queue_size=4, unrolls_per_item=2)
   writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=1000)
   writer.start(on_room=lambda: None, on_failure=lambda error: None)
   writer.put(coded_unrolls(0, 40))
-  samples = iter(dataset_lib.make_samples(server.address, 4, 2, 1))
+  samples = iterate(dataset_lib.make_samples(server.address, 4, 2, 1))
   seen = [next(samples).unroll.policy_version[0].numpy() // 100 for _ in range(10)]
   np.testing.assert_array_equal(np.concatenate(seen), np.arange(40))
   writer.stop()
@@ -250,6 +252,40 @@ def test_a_dataset_that_ends_is_a_failure(join_prefetchers):
   assert [prefetcher.next(1).numpy(), prefetcher.next(1).numpy()] == [0, 1]
   assert len(failures) == 1
   assert 'ended' in str(failures[0])
+
+
+_STRANGER = """
+import sys, numpy as np, reverb, tree
+client = reverb.Client(sys.argv[1])
+signature = client.server_info(20)[sys.argv[2]].signature
+row = tree.map_structure(lambda x: np.zeros(x.shape, x.dtype.as_numpy_dtype), signature)
+client.insert(row, {sys.argv[2]: 1.0})  # with one more axis, which is time to it
+"""
+
+
+def test_an_item_of_another_shape_is_dropped_and_the_run_goes_on(
+  serve, coded_unrolls, join_prefetchers
+):
+  server = serve(queue_size=64, unrolls_per_item=2)
+  # From another process: in this one, Reverb compares the shapes itself.
+  arguments = [sys.executable, '-c', _STRANGER, server.address, tables.UNROLLS]
+  subprocess.run(arguments, check=True)
+  writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=1000)
+  writer.put(coded_unrolls(0, 8))
+  while writer.has_item():
+    writer.write_item()
+  failures, dropped = [], []
+  prefetcher = dataset_lib.Prefetcher(
+    dataset_lib.make_samples(server.address, 4, 2, 1), failures.append, 1, dropped.append
+  )
+  prefetcher.start()
+  for first in (0, 4):
+    sample = prefetcher.next(30)
+    found = sample.unroll.policy_version[0].numpy() // 100
+    np.testing.assert_array_equal(found, np.arange(first, first + 4))
+  assert not failures and len(dropped) == 1 and 'incompatible tensor' in dropped[0]
+  writer.stop()
+  prefetcher.stop()
 
 
 def test_a_dataset_that_fails_hands_the_error_on(join_prefetchers):

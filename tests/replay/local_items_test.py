@@ -1,5 +1,8 @@
 """Queue items that stay in the process: the same samples as through Reverb, and nothing left."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import reverb
@@ -16,19 +19,19 @@ pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture
-def queue(coded_unrolls):
+def queue(coded_unrolls, iterate):
   """`queue(batch_size, unrolls_per_item, queue_size, items)` -> writer and samples."""
   started = []
 
-  def start(batch_size, unrolls_per_item, queue_size, items):
+  def start(batch_size, unrolls_per_item, queue_size, items, drop=print):
     example = tree.map_structure(lambda x: x[0], coded_unrolls(0, 1))
     server = server_lib.ReplayServer(
       core.ReplaySpec(), batch_size, queue_size, unrolls_per_item, example, 0, keeps_items=not items
     )
     writer = writer_lib.ReplayWriter(server.address, unrolls_per_item, 1000, None, items)
     started.extend([writer, server])
-    samples = dataset_lib.make_samples(server.address, batch_size, unrolls_per_item, 1, items)
-    return server, writer, iter(samples)
+    samples = dataset_lib.make_samples(server.address, batch_size, unrolls_per_item, 1, items, drop)
+    return server, writer, iterate(samples)
 
   yield start
   for part in started:
@@ -82,6 +85,43 @@ def test_items_whose_tickets_somebody_else_drew_do_not_stay(queue, coded_unrolls
   assert [int(sample.data[0]) for sample in thief] == [0, 1]
   np.testing.assert_array_equal(next(samples).unroll.policy_version[0] // 100, [4, 5])
   assert items.num_waiting() == 1
+
+
+@pytest.mark.parametrize('ticket', [2**62, -1, 4, 0])
+def test_a_ticket_that_stands_for_nothing_is_dropped(queue, coded_unrolls, ticket):
+  dropped = []
+  server, writer, samples = queue(8, 2, 24, local_items.LocalItems(), dropped.append)
+  _insert(writer, coded_unrolls(0, 2))  # ticket 0, which is drawn before the others
+  with reverb.Client(server.address).trajectory_writer(1) as stranger:
+    stranger.append({local_items.TICKET: np.array(ticket, np.int64)})
+    stranger.create_item(
+      tables.UNROLLS, 1.0, {local_items.TICKET: stranger.history[local_items.TICKET][-1]}
+    )
+    stranger.flush()
+  for first in (2, 8):
+    _insert(writer, coded_unrolls(first, 6 if first == 2 else 8))
+    found = next(samples).unroll.policy_version[0] // 100
+    np.testing.assert_array_equal(found, np.arange(8) + (0 if first == 2 else 8))
+  assert len(dropped) == 1 and str(ticket) in dropped[0]
+
+
+_INSERT = """
+import sys, numpy as np, reverb
+reverb.Client(sys.argv[1]).insert({'ticket': np.array(1, np.int64)}, {sys.argv[2]: 1.0})
+"""
+
+
+def test_an_item_of_another_shape_is_dropped(queue, coded_unrolls):
+  dropped = []
+  server, writer, samples = queue(4, 2, 12, local_items.LocalItems(), dropped.append)
+  _insert(writer, coded_unrolls(0, 2))
+  # From another process: in this one, Reverb compares the shapes itself.
+  subprocess.run([sys.executable, '-c', _INSERT, server.address, tables.UNROLLS], check=True)
+  _insert(writer, coded_unrolls(2, 6))
+  for first in (0, 4):
+    found = next(samples).unroll.policy_version[0] // 100
+    np.testing.assert_array_equal(found, np.arange(first, first + 4))
+  assert len(dropped) == 1 and 'incompatible tensor' in dropped[0]
 
 
 def test_the_mirror_holds_whole_items(queue, coded_unrolls):

@@ -1,8 +1,10 @@
 """The replay memory: what is drawn how often, priorities by key, and what survives a restart."""
 
 import contextlib
+import pathlib
 import resource
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from seed_acme.replay import writer as writer_lib
 
 pytestmark = pytest.mark.timeout(120)
 _SIZE = 12
+_NOWHERE = pathlib.Path('nowhere')  # where nothing is saved
 
 
 def _config(size=_SIZE, **changes):
@@ -90,14 +93,14 @@ def test_unrolls_are_drawn_as_often_as_their_priorities_say(start, coded_unrolls
   np.testing.assert_allclose([info.probability for info in infos], expected[codes], rtol=1e-5)
 
 
-def test_a_sample_says_how_probable_each_of_its_unrolls_was(start, coded_unrolls):
+def test_a_sample_says_how_probable_each_of_its_unrolls_was(start, coded_unrolls, iterate):
   """Importance weights are made of it: of the probability, not of the priority."""
   priorities = np.arange(1.0, _SIZE + 1)
   server = start(_config())
   _write(server, coded_unrolls(0, _SIZE), priorities)
   expected = priorities**0.9 / np.sum(priorities**0.9)
   keys = dict(zip(*_draw(server, 300)[:2]))
-  samples = iter(dataset_lib.make_samples(server.address, 4, 1, 1))
+  samples = iterate(dataset_lib.make_samples(server.address, 4, 1, 1))
   for _ in range(5):
     sample = next(samples)
     codes = sample.unroll.policy_version[0].numpy() // 100
@@ -110,7 +113,7 @@ def test_new_priorities_decide_what_is_drawn_from_then_on(start, coded_unrolls):
   _write(server, coded_unrolls(0, _SIZE))
   keys, codes, _ = _draw(server, 300)
   assert set(codes) == set(range(_SIZE))
-  memory = memory_lib.ReplayMemory(server.address, has_priorities=True)
+  memory = memory_lib.ReplayMemory(server.address, has_priorities=True, in_progress=_NOWHERE)
   priorities = np.linspace(0.5, 4, _SIZE)
   memory.update_priorities(keys, np.full(keys.size, 99.0))
   memory.update_priorities(keys, priorities[codes])  # the newest counts
@@ -125,7 +128,7 @@ def test_uniform_replay_keeps_no_priorities(start, coded_unrolls):
   server = start(_config(3, replay='uniform'))
   _write(server, coded_unrolls(0, 3))
   keys, _, _ = _draw(server, 10)
-  memory = memory_lib.ReplayMemory(server.address, has_priorities=False)
+  memory = memory_lib.ReplayMemory(server.address, has_priorities=False, in_progress=_NOWHERE)
   memory.update_priorities(keys, np.full(keys.size, 7.0))
   memory.flush()
   assert {info.priority for info in _draw(server, 10)[2]} == {1.0}
@@ -136,7 +139,7 @@ def test_the_learner_never_waits_for_priorities_and_hears_of_failures(
 ):
   server = start(_config(2))
   _write(server, coded_unrolls(0, 2))
-  memory = memory_lib.ReplayMemory(server.address, has_priorities=True)
+  memory = memory_lib.ReplayMemory(server.address, has_priorities=True, in_progress=_NOWHERE)
   keys, _, _ = _draw(server, 8)
   # Whatever is wrong with the server.
   monkeypatch.setattr(reverb.Client, 'mutate_priorities', None)
@@ -167,25 +170,25 @@ def test_inserts_wait_for_the_learner_and_the_learner_for_the_minimum_size(start
   assert not failures
 
 
-def test_samples_keep_the_ratio_to_inserts(start, coded_unrolls):
+def test_samples_keep_the_ratio_to_inserts(start, coded_unrolls, iterate):
   config = _config(replay_ratio=2.0, replay_min_size=20, batch_size=20)
   server = start(config)
-  writer = writer_lib.ReplayWriter(server.address, 1, backlog=5000)
+  writer = writer_lib.ReplayWriter(server.address, 1, backlog=2000)
   failures = []
   writer.start(on_room=lambda: None, on_failure=failures.append)
-  writer.put(coded_unrolls(0, 5000))
-  samples = iter(dataset_lib.make_samples(server.address, config.batch_size, 1, 1))
-  for _ in range(450):
+  writer.put(coded_unrolls(0, 2000))
+  samples = iterate(dataset_lib.make_samples(server.address, config.batch_size, 1, 1))
+  for _ in range(160):
     sample = next(samples)
   assert sample.keys.shape == (20,)
-  inserted, sampled = memory_lib.ReplayMemory(server.address, True).counts()
+  inserted, sampled = memory_lib.ReplayMemory(server.address, True, _NOWHERE).counts()
   assert sampled / (inserted - config.replay_min_size) == pytest.approx(2.0, rel=0.02)
   writer.stop()
   assert not failures
 
 
 def _checkpoint(server, folder):
-  path = memory_lib.ReplayMemory(server.address, True).checkpoint()
+  path = memory_lib.ReplayMemory(server.address, True, _NOWHERE).checkpoint()
   path.rename(folder)
   return folder
 
@@ -195,11 +198,11 @@ def test_a_checkpoint_brings_back_unrolls_priorities_and_counts(start, coded_unr
   _write(server, coded_unrolls(0, 5), np.arange(1.0, 6))
   # The least likely of the five is drawn once in fifteen times: with 400 draws none is left out.
   before, _, _ = _draw(server, 400)
-  counts = memory_lib.ReplayMemory(server.address, True).counts()
+  counts = memory_lib.ReplayMemory(server.address, True, _NOWHERE).counts()
   saved = _checkpoint(server, tmp_path / 'saved')
   server.stop()
   restored = start(_config(5), checkpoints=tmp_path / 'writing', restore_from=saved)
-  assert memory_lib.ReplayMemory(restored.address, True).counts() == counts == (5, 400)
+  assert memory_lib.ReplayMemory(restored.address, True, _NOWHERE).counts() == counts == (5, 400)
   keys, codes, infos = _draw(restored, 400)
   assert set(before) == set(keys)
   np.testing.assert_array_equal([info.priority for info in infos], codes + 1.0)
@@ -245,14 +248,16 @@ def test_a_memory_that_cannot_be_written_is_a_runtime_error(start, coded_unrolls
   """As the training loop expects; Reverb itself raises IndexError where the disk is full."""
   server = start(_config(), checkpoints=tmp_path / 'replay')
   _write(server, coded_unrolls(0, _SIZE))
-  memory = memory_lib.ReplayMemory(server.address, has_priorities=True)
+  memory = memory_lib.ReplayMemory(server.address, has_priorities=True, in_progress=_NOWHERE)
   with _small_files(50), pytest.raises(RuntimeError):
     memory.checkpoint()
   assert memory.checkpoint().is_dir()
 
 
 def test_an_error_of_reverb_that_is_no_runtime_error_becomes_one(start, monkeypatch):
-  memory = memory_lib.ReplayMemory(start(_config()).address, has_priorities=True)
+  memory = memory_lib.ReplayMemory(
+    start(_config()).address, has_priorities=True, in_progress=_NOWHERE
+  )
 
   def full(client):
     raise IndexError('chunks.tfrecord; No space left on device')
@@ -260,3 +265,38 @@ def test_an_error_of_reverb_that_is_no_runtime_error_becomes_one(start, monkeypa
   monkeypatch.setattr(reverb.Client, 'checkpoint', full)
   with pytest.raises(RuntimeError, match='No space left'):
     memory.checkpoint()
+
+
+def test_a_server_that_does_not_answer_holds_up_no_checkpoint(start, monkeypatch, tmp_path):
+  server = start(_config(5))
+  memory = memory_lib.ReplayMemory(server.address, True, tmp_path)
+  answered = threading.Event()
+  calls = []
+
+  def hang(client):
+    calls.append(client)
+    answered.wait(60)
+    return str(tmp_path / 'saved')
+
+  monkeypatch.setattr(reverb.Client, 'checkpoint', hang)
+  monkeypatch.setattr(memory_lib, 'SILENT_S', 0.3)
+  for _ in range(2):  # the second waits for the same call: nothing can end that
+    with pytest.raises(RuntimeError, match='does not answer, and has written nothing for 0.3 s'):
+      memory.checkpoint()
+  answered.set()
+  assert memory.checkpoint() == tmp_path / 'saved'
+  assert len(calls) <= 2
+
+
+def test_a_server_that_writes_is_waited_for(start, monkeypatch, tmp_path):
+  memory = memory_lib.ReplayMemory(start(_config(5)).address, True, tmp_path)
+
+  def write(client):
+    for number in range(12):
+      (tmp_path / str(number)).write_bytes(b'x')
+      time.sleep(0.1)
+    return str(tmp_path)
+
+  monkeypatch.setattr(reverb.Client, 'checkpoint', write)
+  monkeypatch.setattr(memory_lib, 'SILENT_S', 0.6)
+  assert memory.checkpoint() == tmp_path

@@ -20,7 +20,7 @@ class Served:
   def __init__(self, table):
     self.server = reverb.Server([table] if isinstance(table, reverb.Table) else table)
     self.address = f'localhost:{self.server.port}'
-    self.inspected = inspection.Server(self.address, timeout_s=20)
+    self.inspected = inspection.Server(self.address, timeout_s=60)  # of a machine with other work
     self._client = reverb.Client(self.address)
     self._writers = []
 

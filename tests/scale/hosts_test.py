@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -34,74 +33,9 @@ _SETTINGS = (
 )
 
 
-def _ip(*arguments):
-  return subprocess.run(['ip', *arguments], capture_output=True, text=True)
-
-
-def _must(*arguments):
-  done = _ip(*arguments)
-  assert done.returncode == 0, f'ip {" ".join(arguments)}: {done.stderr}'
-
-
-class Network:
-  """Hosts 1 ... n at 10.77.0.1 ... n, each on a port of a switch that is a namespace, too."""
-
-  def __init__(self, number):
-    self._prefix = f'seedacme{os.getpid()}'
-    self._switch = f'{self._prefix}s'
-    self.hosts = [f'{self._prefix}h{i}' for i in range(1, number + 1)]
-
-  def make(self):
-    _must('netns', 'add', self._switch)
-    _must('-n', self._switch, 'link', 'add', 'switch', 'type', 'bridge')
-    _must('-n', self._switch, 'link', 'set', 'switch', 'up')
-    for i, host in enumerate(self.hosts, start=1):
-      _must('netns', 'add', host)
-      _must(
-        '-n',
-        host,
-        'link',
-        'add',
-        'eth0',
-        'type',
-        'veth',
-        'peer',
-        'name',
-        f'port{i}',
-        'netns',
-        self._switch,
-      )
-      _must('-n', self._switch, 'link', 'set', f'port{i}', 'master', 'switch', 'up')
-      _must('-n', host, 'addr', 'add', f'{self.address(i)}/24', 'dev', 'eth0')
-      _must('-n', host, 'link', 'set', 'eth0', 'up')
-      _must('-n', host, 'link', 'set', 'lo', 'up')
-
-  def address(self, i):
-    return f'10.77.0.{i}'
-
-  def set_link(self, i, state):
-    """At the switch: the host itself is not told."""
-    _must('-n', self._switch, 'link', 'set', f'port{i}', state)
-
-  def remove(self):
-    for name in (*self.hosts, self._switch):
-      _ip('netns', 'del', name)
-
-
 @pytest.fixture
-def network():
-  assert shutil.which('ip'), 'this test needs the command ip: apt-get install iproute2'
-  made = Network(3)
-  probe = _ip('netns', 'add', f'seedacme{os.getpid()}probe')
-  if probe.returncode != 0:
-    assert os.environ.get('SEED_ACME_NETNS') != 'required', f'no network namespace: {probe.stderr}'
-    pytest.skip(f'network namespaces are not permitted here: {probe.stderr.strip()}')
-  _must('netns', 'del', f'seedacme{os.getpid()}probe')
-  try:
-    made.make()
-    yield made
-  finally:
-    made.remove()
+def network(make_network):
+  return make_network(3)
 
 
 class Node:

@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from seed_acme import types
 from seed_acme.storage import checkpoint
 from tests.storage import saved
 
@@ -137,6 +138,9 @@ def _forge(header):
     _forge("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"),
     _forge('(' * 110),
     _forge('1'),
+    _forge("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}"[:-1]),
+    _forge("{'descr': '<f4', 'fortran_order': False}"),
+    _forge("{'descr': ['f4', 'f4', 'f4'], 'fortran_order': False, 'shape': (1,)}"),
     _bomb,
   ],
 )
@@ -147,3 +151,65 @@ def test_forged_arrays_are_refused_in_one_line_though_their_checksum_is_right(tm
   _edit_meta(lambda record: record.update(sha256=digest))(path / 'meta.json')
   message = saved.error(path)
   assert str(path) in message and len(message.splitlines()) == 1
+  with pytest.raises(types.UserError):  # exit code 2
+    checkpoint.load(path)
+
+
+@pytest.mark.parametrize('error', [EOFError, IndexError, AttributeError, OverflowError])
+def test_whatever_reading_forged_arrays_raises_is_told_in_one_line(tmp_path, monkeypatch, error):
+  path = saved.save(tmp_path, 12)
+
+  def read(*_):
+    raise error
+
+  monkeypatch.setattr(zipfile.ZipFile, 'read', read)
+  with pytest.raises(
+    checkpoint.Forged, match=f'{path}/arrays.npz holds no arrays .{error.__name__}'
+  ):
+    checkpoint.load(path)
+
+
+def _forge_meta(path, meta):
+  text = json.dumps(meta, sort_keys=True)
+  digest = hashlib.sha256(text.encode()).hexdigest()
+  _edit_meta(lambda record: record.update(meta=meta, meta_sha256=digest))(path / 'meta.json')
+
+
+@pytest.mark.parametrize(
+  'meta, words',
+  [
+    ([], '"meta" is a list, no object'),
+    (None, '"meta" is a NoneType'),
+    ({'counts': [1, 2]}, '"counts" is a list, no object'),
+    ({'counts': {'agent_steps': '7'}}, 'agent_steps of "counts" is \'7\', no count'),
+    ({'counts': {'agent_steps': -1}}, 'is -1, no count'),
+    ({'counts': {'updates': 1.5}}, 'updates of "counts" is 1.5, no count'),
+    ({'counts': {'updates': 2**70}}, 'no count'),
+    ({'counts': {'wall_s': float('nan')}}, 'wall_s of "counts" is nan'),
+    ({'counts': {'steps': 3}}, "unknown 'steps'"),
+    ({'resumptions': {}}, '"resumptions" is {}, no count'),
+    ({'resumptions': True}, '"resumptions" is True'),
+    ({'episodes': []}, '"episodes" is a list'),
+    ({'episodes': {'training': {}}}, 'training of "episodes" is a dict, no list'),
+    ({'episodes': {'training': [[1.0, 2.0]]}}, 'holds [1.0, 2.0], not score'),
+    ({'episodes': {'training': [[1.0, 'a', 3]]}}, 'not score, return and length'),
+  ],
+)
+def test_a_forged_record_is_refused_and_an_older_checkpoint_taken(tmp_path, meta, words):
+  older, path = saved.save(tmp_path, 11), saved.save(tmp_path, 12)
+  _forge_meta(path, meta)
+  with pytest.raises(types.UserError) as error:
+    checkpoint.load(path)
+  assert str(path / 'meta.json') in str(error.value) and words in str(error.value)
+  assert checkpoint.load_newest(tmp_path).path == older
+  _forge_meta(older, meta)
+  with pytest.raises(types.UserError, match='2 tried'):
+    checkpoint.load_newest(tmp_path)
+
+
+@pytest.mark.parametrize('key', ['counts', 'resumptions'])
+def test_what_a_record_lacks_is_named_when_it_is_asked_for(tmp_path, key):
+  path = saved.save(tmp_path, 12)
+  _forge_meta(path, {name: value for name, value in saved.META.items() if name != key})
+  with pytest.raises(types.UserError, match=f'"meta" lacks "{key}"'):
+    getattr(checkpoint.load(path), key)

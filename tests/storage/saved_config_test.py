@@ -148,6 +148,17 @@ def test_a_damaged_file_is_refused_by_name(tmp_path, raw, message):
   assert len(str(caught.value).splitlines()) <= 4
 
 
+def test_a_network_saved_before_torsos_had_a_choice_of_weights_is_the_default(tmp_path):
+  path = tmp_path / 'config.json'
+  path.write_text(json.dumps(_raw('network', torso_initializer=..., precision=..., byte_scale=...)))
+  loaded = saved_config.load(path)
+  assert loaded.network.torso_initializer == 'default'
+  assert loaded.network.byte_scale == '255'  # not what new runs have
+  network = dataclasses.replace(loaded.network, torso_initializer='orthogonal')
+  with pytest.raises(types.UserError, match='torso_initializer: default -> orthogonal'):
+    saved_config.compare_for_resume(loaded, dataclasses.replace(loaded, network=network))
+
+
 @pytest.mark.parametrize('name', sorted(saved_config.MAY_CHANGE_ON_RESUME))
 def test_every_field_that_may_change_exists_and_is_let_through(name):
   experiment = _experiment()

@@ -60,6 +60,7 @@ def test_a_request_repeated_after_a_broken_stream_steps_once(acting, cut):
   made = acting('lstm')
   server = server_lib.InferenceServer(
     spec=made.spec,
+    environment_name='rig',
     policy=made.policy,
     num_training=4,
     num_environments=4,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import json
 
 import pytest
 
@@ -63,6 +64,21 @@ class TestJoin:
   def test_a_node_that_does_not_fit_is_refused(self, rig, change, words):
     with pytest.raises(wire.Refused, match=words):
       self.member(rig, **change).join()
+
+  @pytest.mark.parametrize(
+    'change',
+    [
+      {'settings': [[1, 'a'], ['b', 2]]},
+      {'settings': 'seed'},
+      {'node': ['actor/0']},
+      {'node': None},
+    ],
+  )
+  def test_a_greeting_of_another_form_is_refused(self, change):
+    said = {**json.loads(joining.hello('actor/0', {'seed': '1'})), **change}
+    members = joining.Members({'actor': {'seed': '1'}}, 0)
+    with pytest.raises(ValueError, match='no greeting of a node'):
+      members.join(json.dumps(said).encode())
 
   def test_another_version_is_refused_in_one_line(self, rig, monkeypatch):
     with monkeypatch.context() as patched:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
 import socket
@@ -93,6 +94,58 @@ class TestUnix(reconnecting_contract.ReconnectingContract):
     caller.sendall(said)
     serving.eventually(lambda: _is_cut_off(caller) or caller.recv(1 << 16) == b'')
     self.ask_alone(rig, rig.connect(1), [1])
+
+  @pytest.mark.parametrize('env_ids', [{'8': 1, '08': 2}, ['8'], {}, 8, [[8]]])
+  def test_a_greeting_of_another_form_is_refused_and_named(
+    self, make_rig, stranger, caplog, env_ids
+  ):
+    rig = make_rig(batch_timeout_s=serving.NEVER_S).start()
+    channel, other = rig.connect(1), stranger(rig)
+    said = json.loads(wire.GroupCodec(rig.spec, 1).hello(_ONE))
+    hello = json.dumps({**said, 'env_ids': env_ids}).encode()
+    greeting = unix_protocol.greeting(rig.token, hello)
+    other.sendall(unix_protocol.header(len(greeting)) + greeting)
+    assert b'no greeting of an actor' in other.recv(1 << 16)
+    self.ask_alone(rig, channel, [1])
+    assert 'turned an actor away: ' in caplog.text
+
+  def test_what_cannot_be_handled_ends_its_connection_only(
+    self, make_rig, stranger, monkeypatch, caplog
+  ):
+    rig = make_rig(batch_timeout_s=serving.NEVER_S).start()
+    channel, others = rig.connect(1), [stranger(rig) for _ in range(2)]
+
+    def fails(*_):
+      raise TypeError('a slice of a dict')
+
+    hello = unix_protocol.greeting(rig.token, wire.GroupCodec(rig.spec, 1).hello(_ONE))
+    with monkeypatch.context() as patched:
+      patched.setattr(rig.desk, 'open', fails)
+      for one in others:
+        one.sendall(unix_protocol.header(len(hello)) + hello)
+      assert all(_is_cut_off(one) for one in others)
+    self.ask_alone(rig, channel, [1])
+    assert caplog.text.count('a slice of a dict') >= 2  # the log says what it was
+
+  def test_a_request_that_cannot_be_handled_ends_its_connection_only(
+    self, make_rig, stranger, monkeypatch
+  ):
+    rig = make_rig(batch_timeout_s=serving.NEVER_S).start()
+    channel, other = rig.connect(1), stranger(rig)
+    codec = wire.GroupCodec(rig.spec, 1)
+    hello = unix_protocol.greeting(rig.token, codec.hello(_ONE))
+    other.sendall(unix_protocol.header(len(hello)) + hello)
+    assert other.recv(1 << 16)
+
+    def fails(*_):
+      raise TypeError('unhandled')
+
+    message = codec.encode_request(serving.request(_ONE, 0))
+    with monkeypatch.context() as patched:
+      patched.setattr(wire.GroupCodec, 'decode_request', fails)
+      other.sendall(unix_protocol.header(len(message)) + message)
+      assert _is_cut_off(other)
+    self.ask_alone(rig, channel, [1])
 
   def test_who_asks_again_before_the_reply_is_cut_off(self, rig, stranger):
     rig.hold()

@@ -78,7 +78,7 @@ def test_round_trips(name, size):
   assert_equal(decoded, request)
   for leaf in tree.flatten(decoded.timestep):
     assert leaf.flags.aligned
-  random = np.random.default_rng(1)
+  random = np.random.default_rng(2)
   actions = tree.map_structure(lambda s: random_leaf(s, size, random), spec.action)
   assert_equal(actor.decode_reply(server.encode_actions(actions)), actions)
 
@@ -186,7 +186,7 @@ def test_the_first_and_the_last_environment_of_a_run_fit():
 @pytest.mark.parametrize(
   'changes, said',
   [
-    ({'protocol': 99}, 'protocol 99, the server 2'),
+    ({'protocol': 99}, 'protocol 99, the server 3'),
     ({'start': 3}, 'no greeting'),
     ({'start': [3]}, 'no greeting'),
     ({'protocol': None}, 'no greeting'),
@@ -196,10 +196,21 @@ def test_the_first_and_the_last_environment_of_a_run_fit():
     ({'env_ids': 'many'}, 'no greeting'),
     ({'env_ids': [float('inf')]}, 'no greeting'),
     ({'env_ids': [float('nan')]}, 'no greeting'),
-    ({'env_ids': [4, 5, 6]}, 'run_ids'),
     ({'env_ids': [4, 4]}, 'one of them twice'),
-    ({'fields': 3}, 'no greeting'),
-    ({'fields': []}, '0 fields, the server 9'),
+    ({'env_ids': {'4': 1, '04': 2}}, 'no greeting'),
+    ({'env_ids': ['4', '6']}, 'no greeting'),
+    ({'env_ids': [True, False]}, 'no greeting'),
+    ({'env_ids': [4.0]}, 'no greeting'),
+    ({'env_ids': [[4], [6]]}, 'no greeting'),
+    ({'start': {'1': 1, '2': 2}}, 'no greeting'),
+    ({'start': ['1', '2']}, 'no greeting'),
+    ({'start': [1, 2, 3]}, 'no greeting'),
+    ({'start': [1, 1 << 63]}, 'no greeting'),
+    ({'protocol': '3'}, 'no greeting'),
+    ({'protocol': [3]}, 'no greeting'),
+    ({'spec': None}, 'no greeting'),
+    ({'spec': 3}, 'no specification'),
+    ({'spec': {}}, 'no specification'),
   ],
 )
 def test_a_hello_that_does_not_fit_is_named(changes, said):
@@ -216,6 +227,7 @@ def test_a_hello_that_does_not_fit_is_named(changes, said):
     (types.EnvironmentSpec((FLAT.observation,) * 2, FLAT.action), 'observation/0'),
     (types.EnvironmentSpec(FLAT.observation, dm_specs.Array((2,), np.float32)), 'action'),
     (types.EnvironmentSpec(FLAT.observation, [FLAT.action]), 'action/0'),
+    (types.EnvironmentSpec(FLAT.observation, FLAT.action, 4), 'frames_per_step'),
   ],
 )
 def test_another_environment_is_named_in_both_directions(spec, said):
@@ -223,6 +235,46 @@ def test_another_environment_is_named_in_both_directions(spec, said):
   for actor, server in ((FLAT, spec), (spec, FLAT)):
     with pytest.raises(ValueError, match=said):
       wire.GroupCodec.check_hello(wire.GroupCodec(actor, 2).hello(env_ids), server, 10)
+
+
+def _with_another_value(tree, random):
+  """A copy in which one node, anywhere, is something else that JSON knows."""
+  others = [
+    None,
+    True,
+    -1,
+    1e300,
+    1 << 70,
+    '',
+    '4',
+    'f4,(',
+    '(2)i4',
+    [],
+    {},
+    [[]],
+    {'4': 1, '04': 2},
+  ]
+  if not isinstance(tree, (dict, list)) or not tree or random.integers(6) == 0:
+    return others[random.integers(len(others))]
+  copy = dict(tree) if isinstance(tree, dict) else list(tree)
+  key = list(tree)[random.integers(len(tree))] if isinstance(tree, dict) else None
+  key = random.integers(len(tree)) if key is None else key
+  copy[key] = _with_another_value(tree[key], random)
+  return copy
+
+
+@pytest.mark.parametrize('expected', [FLAT, NESTED, None])
+def test_a_greeting_of_another_form_is_refused_and_raises_nothing_else(expected):
+  random = np.random.default_rng(2)
+  whole = json.loads(wire.GroupCodec(expected or NESTED, 2).hello(np.array([4, 6], np.int32)))
+  num_refused = 0
+  for _ in range(2000):
+    message = json.dumps(_with_another_value(whole, random)).encode()
+    try:
+      wire.GroupCodec.check_hello(message, expected, 10)
+    except ValueError:
+      num_refused += 1
+  assert num_refused > 1000  # names of arrays, for one, may be anything
 
 
 def test_rubbish_is_no_greeting():

@@ -1,24 +1,28 @@
 """`python exchanging_host.py INDEX ADDRESS,ADDRESS FOLDER WHAT`: one of several learner hosts.
 
-WHAT: `exchange` writes what each operation gave to `FOLDER/INDEX.json`. Otherwise host 1 `dies`,
-`hangs` or is `slow`, and host 0 writes what it made of that.
+WHAT: `exchange` writes what each operation gave to `FOLDER/INDEX.json`, and then what host 0 made
+of host 1 being slow. Otherwise host 1 `dies` or `hangs`, and host 0 writes what it made of that.
 """
 
 import json
 import os
 import pathlib
 import signal
+import socket
 import sys
 import threading
 import time
+from unittest import mock
 
 import numpy as np
 import tensorflow as tf
 
 from seed_acme.utils import collectives
+from seed_acme.utils import fence as fence_lib
 from seed_acme.utils import graph_function
 
 TIMEOUT_S = 3.0
+CONNECT_S = 1.0
 
 
 def _leaves(index):
@@ -84,11 +88,27 @@ def survive(hosts, what):
   return 'answered'
 
 
+def reaches(port, source):
+  try:
+    socket.create_connection(('127.0.0.1', port), CONNECT_S, (source, 0)).close()
+  except TimeoutError:
+    return False
+  return True
+
+
 def main(index, addresses, folder, what):
-  hosts = collectives.Group(int(index), addresses.split(','), TIMEOUT_S)
+  # The loopback interface goes by another number, so that 127.0.0.3 is a stranger.
+  mock.patch.object(fence_lib, '_LOOPBACK_INTERFACE', 1 << 20).start()
+  fence = fence_lib.Fence(('127.0.0.1',))
+  hosts = collectives.Group(int(index), addresses.split(','), TIMEOUT_S, fence)
   hosts.connect(60.0, lambda: False)
   hosts.facts([0], timeout_s=60.0)
-  found = exchange(hosts) if what == 'exchange' else survive(hosts, what)
+  if what == 'exchange':
+    own_port = int(addresses.split(',')[int(index)].rpartition(':')[2])
+    reached = {source: reaches(own_port, source) for source in ('127.0.0.1', '127.0.0.3')}
+    found = {**exchange(hosts), 'reached': reached, 'of_slow': survive(hosts, 'slow')}
+  else:
+    found = survive(hosts, what)
   (pathlib.Path(folder) / f'{index}.json').write_text(json.dumps(found))
   threading.Event().wait(1.0)  # the other may still read what this one told
 

@@ -57,7 +57,8 @@ def variables(python: str) -> dict[str, str]:
   if is_this_one(python):
     return {}
   parts = [str(_folder_of_package()), os.environ.get('PYTHONPATH', '')]
-  return {'PYTHONPATH': os.pathsep.join(filter(None, parts))}
+  # Python 3.12 has no distutils but that of setuptools, which our own processes may do without.
+  return {'PYTHONPATH': os.pathsep.join(filter(None, parts)), 'SETUPTOOLS_USE_DISTUTILS': 'local'}
 
 
 def require(python: str) -> None:
@@ -109,13 +110,14 @@ def _asked(python: str, code: str, *arguments: str) -> Any:
       [_program(python), '-c', code, *arguments],
       capture_output=True,
       text=True,
+      errors='replace',
       timeout=_PROBE_TIMEOUT_S,
       stdin=subprocess.DEVNULL,
       check=False,
     )
     return json.loads(done.stdout)
   except OSError as error:
-    raise types.UserError(f'{wrong} cannot be started: {error.strerror}: {fix}') from error
+    raise types.MissingPackage(f'{wrong} cannot be started: {error.strerror}: {fix}') from error
   except subprocess.TimeoutExpired as error:
     raise types.UserError(
       f'{wrong} does not answer within {_PROBE_TIMEOUT_S:g} s: {fix}'

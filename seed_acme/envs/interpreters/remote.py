@@ -98,7 +98,11 @@ class _Process:
 
 
 def _raise_error(answer: dict[str, Any]) -> None:
-  kinds = {server.USER_ERROR: types.UserError, server.FAILURE: types.Failure}
+  kinds = {
+    server.MISSING: types.MissingPackage,
+    server.USER_ERROR: types.UserError,
+    server.FAILURE: types.Failure,
+  }
   if 'error' in answer:
     raise kinds.get(answer['error'], EnvironmentFailed)(answer['message'])
 

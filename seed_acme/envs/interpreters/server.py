@@ -23,7 +23,7 @@ from seed_acme.envs import registry
 from seed_acme.envs.interpreters import messages
 from seed_acme.envs.interpreters import spec_json
 
-USER_ERROR, FAILURE, OTHER = 'user_error', 'failure', 'other'  # kinds of errors
+MISSING, USER_ERROR, FAILURE, OTHER = 'missing', 'user_error', 'failure', 'other'  # kinds of errors
 _Answer = tuple[dict[str, Any], list[Any]]
 
 
@@ -91,11 +91,10 @@ def _row(row: types.VectorTimeStep) -> _Answer:
 
 def _error(error: Exception) -> dict[str, Any]:
   """As a header."""
-  if isinstance(error, (types.UserError, types.Failure)):
-    return {
-      'error': USER_ERROR if isinstance(error, types.UserError) else FAILURE,
-      'message': str(error),
-    }
+  kinds = {types.MissingPackage: MISSING, types.UserError: USER_ERROR, types.Failure: FAILURE}
+  for type_, kind in kinds.items():  # the special ones first
+    if isinstance(error, type_):
+      return {'error': kind, 'message': str(error)}
   frame = traceback.extract_tb(error.__traceback__)[-1]
   place = f'{os.path.basename(frame.filename)}:{frame.lineno}'
   return {'error': OTHER, 'message': f'{type(error).__name__}: {error} ({place})'}

@@ -12,8 +12,24 @@ from typing import Any
 
 from dm_env import specs as dm_specs
 import numpy as np
+import tree
 
 from seed_acme import types
+from seed_acme.envs import choices
+
+_FRAMES = 'frames_per_step'
+# What reading a record raises that is not of the form `encode` gives it. SyntaxError is numpy's, of
+# the name of a type.
+_NOT_OF_THIS_FORM = (
+  ArithmeticError,
+  AttributeError,
+  LookupError,
+  MemoryError,
+  RecursionError,
+  SyntaxError,
+  TypeError,
+  ValueError,
+)
 
 
 def encode(spec: types.EnvironmentSpec) -> dict[str, Any]:
@@ -30,6 +46,78 @@ def decode(record: Mapping[str, Any]) -> types.EnvironmentSpec:
   return types.EnvironmentSpec(
     _decode(record['observation']), _decode(record['action']), record['frames_per_step']
   )
+
+
+def decode_untrusted(record: Any) -> types.EnvironmentSpec:
+  """As `decode`; raises ValueError, and nothing else, for what is no specification."""
+  difference(record, record)
+  try:
+    spec = decode(record)
+    tree.flatten((spec.observation, spec.action))  # as everybody does; it sorts the keys of dicts
+    if type(spec.frames_per_step) is not int:
+      raise TypeError(f'{_FRAMES} is {spec.frames_per_step!r}')
+    return spec
+  except _NOT_OF_THIS_FORM as error:
+    raise ValueError('this is no specification of an environment') from error
+
+
+def difference(expected: Mapping[str, Any], given: Any) -> str:
+  """The first field in which two encoded specifications differ, `observation/board: float32[50] ->
+  float32[51]`; '' where there is none.
+
+  The names that environments give to their arrays do not count. Raises ValueError where `given`,
+  which may come from a stranger, is no encoded specification.
+  """
+  try:
+    ours, theirs = _described(expected), _described(given)
+  except _NOT_OF_THIS_FORM as error:
+    raise ValueError('this is no specification of an environment') from error
+  if ours.keys() != theirs.keys():
+    before, after = (', '.join(sorted(one.keys() - {_FRAMES})) for one in (ours, theirs))
+    return f'the arrays: {_shortened(before)} -> {_shortened(after)}'
+  for path, before in ours.items():
+    if before != theirs[path]:
+      return f'{path}: {_shortened(before)} -> {_shortened(theirs[path])}'
+  return ''
+
+
+def _described(record: Mapping[str, Any]) -> dict[str, str]:
+  """Each array by its path, in words."""
+  described = {_FRAMES: str(int(record[_FRAMES]))}
+  for root in ('observation', 'action'):
+    _describe(record[root], root, described)
+  return described
+
+
+def _describe(record: Mapping[str, Any], path: str, described: dict[str, str]) -> None:
+  if 'array' in record:
+    described[path] = _array_in_words(record['array'])
+    return
+  if 'dict' in record:
+    items = [(str(key), item) for key, item in record['dict']]
+  else:
+    kind = 'list' if 'list' in record else 'tuple'
+    items = [(str(i), item) for i, item in enumerate(record.get('items') or record[kind])]
+    if 'namedtuple' in record:
+      items = [(str(n), item) for n, (_, item) in zip(record['namedtuple'][1], items, strict=True)]
+  if not items:
+    described[path] = 'empty'
+  for key, item in items:
+    _describe(item, f'{path}/{key}', described)
+
+
+def _array_in_words(record: Mapping[str, Any]) -> str:
+  words = f'{np.dtype(record["dtype"]).name}{list(map(int, record["shape"]))}'
+  if 'bounds' in record:  # of choices, too, which were saved as mere bounds once
+    low, high = record['bounds']
+    return f'{words} from {low["values"]} to {high["values"]}'
+  if 'num_values' in record:
+    return f'{words}, {int(record["num_values"])} values'
+  return words
+
+
+def _shortened(words: str) -> str:
+  return words if len(words) <= 120 else f'{words[:117]}...'
 
 
 def _encode(nest: types.Nest) -> dict[str, Any]:
@@ -52,7 +140,9 @@ def _encode_array(spec: dm_specs.Array) -> dict[str, Any]:
   if isinstance(spec, dm_specs.DiscreteArray):
     return {**record, 'num_values': int(spec.num_values)}
   if isinstance(spec, dm_specs.BoundedArray):
-    return {**record, 'bounds': [_encode_bound(spec.minimum), _encode_bound(spec.maximum)]}
+    record['bounds'] = [_encode_bound(spec.minimum), _encode_bound(spec.maximum)]
+  if isinstance(spec, choices.ChoicesArray):
+    record['num_values'] = spec.num_values.tolist()
   return record
 
 
@@ -85,6 +175,8 @@ def _namedtuple(name: str, fields: tuple[str, ...]) -> Any:
 
 def _decode_array(record: Mapping[str, Any]) -> dm_specs.Array:
   shape, dtype, name = tuple(record['shape']), np.dtype(record['dtype']), record['name']
+  if 'num_values' in record and 'bounds' in record:
+    return choices.ChoicesArray(np.broadcast_to(record['num_values'], shape), dtype, name)
   if 'num_values' in record:
     return dm_specs.DiscreteArray(record['num_values'], dtype, name)
   if 'bounds' in record:

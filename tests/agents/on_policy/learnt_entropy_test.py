@@ -1,5 +1,7 @@
 """The learnt entropy weight on a bandit: action 0 pays 1, so an unaided policy turns greedy."""
 
+import functools
+
 from dm_env import specs
 import numpy as np
 import pytest
@@ -41,7 +43,7 @@ def _play(network, uniforms, select_actions):
   )
   prediction, _ = network.unroll(inputs, ())
   flat = tf.nest.map_structure(lambda x: tf.reshape(x, [shape[0] * _B, *x.shape[2:]]), prediction)
-  number = len(uniforms)
+  number = shape[0] * _B
   output = select_actions(
     flat,
     types.Exploration(
@@ -71,22 +73,17 @@ def _train(config, num_updates=600):
   learning = made.make_learning(network)
   variables = learning.objectives['policy'].variables
 
-  @tf.function
-  def run(uniforms):
-    metrics = tf.TensorArray(tf.float32, num_updates)
-    for i in tf.range(num_updates):
-      sample = _play(network, uniforms[i], made.acting.select_actions)
-      with tf.GradientTape() as tape:
-        output = learning.losses(learning.prepare(sample, _KEY, True).batch, _KEY, 0.0)
-      optimizer.apply(tape.gradient(output.losses['policy'], variables), variables)
-      metrics = metrics.write(
-        i, [output.metrics['policy/entropy'], output.metrics['penalty/entropy_weight']]
-      )
-    return metrics.stack()
+  @functools.partial(tf.function, autograph=False)
+  def update(uniforms):
+    sample = _play(network, uniforms, made.acting.select_actions)
+    with tf.GradientTape() as tape:
+      output = learning.losses(learning.prepare(sample, _KEY, True).batch, _KEY, 0.0)
+    optimizer.apply(tape.gradient(output.losses['policy'], variables), variables)
+    return output.metrics['policy/entropy'], output.metrics['penalty/entropy_weight']
 
   rng = np.random.default_rng(5)
   uniforms = rng.random((num_updates, (_T + 1) * _B, 1), np.float32)
-  entropies, weights = run(tf.constant(uniforms)).numpy().T
+  entropies, weights = np.array([update(tf.constant(x)) for x in uniforms]).T
   return entropies[-100:].mean(), weights[0], weights[-1]
 
 

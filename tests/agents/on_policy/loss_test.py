@@ -72,19 +72,23 @@ def _expected(network, sample, config):
       policy.append(-min(ratio, config.policy_rho_clip) * advantage * log_prob[row])
   entropy = np.mean([-np.sum(np.exp(log_pi[row]) * log_pi[row]) for row in rows])
   kl = np.mean([np.sum(np.exp(log_mu[row]) * (log_mu[row] - log_pi[row])) for row in rows])
+  targets = np.array([estimates[row][0] for row in rows]) / std
+  errors = targets - np.array([values[row] for row in rows]) / std
   return {
     'policy': np.mean(policy),
-    'value': config.value_cost
-    * np.mean([0.5 * ((estimates[row][0] - values[row]) / std) ** 2 for row in rows]),
+    'value': config.value_cost * np.mean(0.5 * errors**2),
     'penalties': -config.entropy.weight * entropy + config.kl_from_behaviour.weight * kl,
     'adjustment': config.kl_from_behaviour.weight * (config.kl_from_behaviour.threshold - kl),
   }, {
     'policy/entropy': entropy,
     'policy/kl_behaviour': kl,
+    'policy/kl_last_pass': kl,
     'policy/ratio_mean': np.mean([np.exp(log_rhos[row]) for row in rows]),
     'penalty/entropy': -entropy,
     'penalty/kl_from_behaviour': kl,
     'value/mean': np.mean([values[row] for row in rows]),
+    'value/squared_error': np.mean(errors**2),
+    'value/target_variance': np.var(targets),
   }
 
 

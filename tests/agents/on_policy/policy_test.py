@@ -116,6 +116,7 @@ def test_what_is_returned_is_what_is_stored(kind, make_config, make_spec, make_n
   sink, rng = _Sink(), np.random.default_rng(0)
   server = server_lib.InferenceServer(
     spec=spec,
+    environment_name='rig',
     policy=policy_lib.Policy(spec, acting, policy_lib.PublishedVariables()),
     num_training=2,
     num_environments=4,

@@ -218,8 +218,10 @@ def _learnt(make_config, make_network, make_sample, make_learner, scale, fields)
   'fields',
   [
     {'minibatch_of': 'transitions', 'value_loss': 'huber', 'value_clip': 0.2},
-    {'recompute_advantages': 'minibatch', 'popart_order': 'targets_first'},
-    {'value_compensation': False, 'value_clip': 0.2},
+    pytest.param(
+      {'recompute_advantages': 'minibatch', 'popart_order': 'targets_first'}, marks=pytest.mark.slow
+    ),
+    pytest.param({'value_compensation': False, 'value_clip': 0.2}, marks=pytest.mark.slow),
   ],
 )
 def test_what_is_learnt_does_not_depend_on_the_scale_of_the_rewards(

@@ -105,7 +105,7 @@ def _gradients(network, sample, compiled=False):
     )
     return loss, output.metrics, gradients
 
-  run = tf.function(run) if compiled else run
+  run = tf.function(run, autograph=False) if compiled else run
   return run(tf.nest.map_structure(tf.convert_to_tensor, sample))
 
 

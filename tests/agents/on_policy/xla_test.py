@@ -43,13 +43,13 @@ def _module_name(program):
   [
     ('ppo', {}),
     ('ppo', {'keep_advantages': 'top_half'}),
-    ('ppo', {'keep_advantages': 'positive'}),
-    ('vpg', {'keep_advantages': 'top_half'}),
+    pytest.param('ppo', {'keep_advantages': 'positive'}, marks=pytest.mark.slow),
+    pytest.param('vpg', {'keep_advantages': 'top_half'}, marks=pytest.mark.slow),
     ('vtrace', {}),
-    ('awr', {}),
+    pytest.param('awr', {}, marks=pytest.mark.slow),
     ('vmpo', {}),
-    ('vmpo', {'minibatch_of': 'transitions'}),
-    ('vmpo', {'vmpo_form': 'original'}),
+    pytest.param('vmpo', {'minibatch_of': 'transitions'}, marks=pytest.mark.slow),
+    pytest.param('vmpo', {'vmpo_form': 'original'}, marks=pytest.mark.slow),
   ],
 )
 def test_the_compiled_gradient_step_is_the_same_for_all_data(

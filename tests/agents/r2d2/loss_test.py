@@ -40,7 +40,7 @@ def _gradients(network, sample, config, compiled=False):
       output = loss_lib.loss(network, sample, config)
     return output, tape.gradient(output.losses['q'], network.trainable_variables)
 
-  run = tf.function(run) if compiled else run
+  run = tf.function(run, autograph=False) if compiled else run
   return run(tf.nest.map_structure(tf.convert_to_tensor, sample))
 
 

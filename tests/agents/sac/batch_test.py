@@ -129,7 +129,8 @@ def test_places_differ_and_each_is_as_likely(make_world, make_sample):
   prepare = tf.function(
     lambda key: batch_lib.prepare(
       tree.map_structure(tf.constant, sample), key, True, goal_outcome=None, config=world.config
-    ).batch.inputs.observation[0, :, 0]
+    ).batch.inputs.observation[0, :, 0],
+    autograph=False,
   )
   counts = np.zeros((_B, _U, _U))
   for i in range(600):
@@ -150,7 +151,8 @@ def test_the_places_of_an_unroll_tell_nothing_of_anothers(make_world, make_sampl
   prepare = tf.function(
     lambda key: batch_lib.prepare(
       tree.map_structure(tf.constant, sample), key, True, goal_outcome=None, config=world.config
-    ).batch.inputs.observation[0, :, 0]
+    ).batch.inputs.observation[0, :, 0],
+    autograph=False,
   )
   table = np.zeros((_U, _U))
   for i in range(600):

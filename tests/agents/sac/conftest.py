@@ -37,6 +37,15 @@ def goal_observation(size=2):
 
 
 @pytest.fixture
+def op_by_op():
+  """Updates are not traced, which takes longer than one or two of them. That they are the same
+  then, tests/agents/contract_test.py holds."""
+  tf.config.run_functions_eagerly(True)
+  yield
+  tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
 def make_spec():
   """`make_spec(action, observation)`: action is continuous, discrete, multi_discrete or nested;
   observation a specification, or 'goals'."""

@@ -230,6 +230,7 @@ def test_in_a_graph_and_compiled_by_xla_it_is_the_same(jit_compile):
       rows, key, probability=0.8, goal_outcome=goals.bits_equal, ends_at_goal=True
     ),
     jit_compile=jit_compile,
+    autograph=False,
   )
   tree.map_structure(
     np.testing.assert_array_equal,
@@ -248,6 +249,7 @@ def test_the_size_of_the_batch_may_be_unknown_when_traced():
       rows, goal_rows.KEY, probability=0.8, goal_outcome=goals.within_5_cm, ends_at_goal=True
     ),
     input_signature=[signature],
+    autograph=False,
   )
   pairs = traced(rows)
   tree.map_structure(

@@ -14,6 +14,7 @@ from seed_acme.agents.sac import learner as sac_learner
 from seed_acme.inference import policy as policy_lib
 from seed_acme.learning import learner as learner_lib
 
+pytestmark = pytest.mark.usefixtures('op_by_op')
 _BOOTSTRAPS = ['action_value', 'state_value']
 
 
@@ -249,11 +250,13 @@ def test_critics_see_normalised_observations(make_world, make_sample):
     np.testing.assert_allclose(losses[1][name], loss, rtol=1e-3)
 
 
+@pytest.mark.slow  # XLA compiles for seconds
 @pytest.mark.parametrize(
   'action, fields',
   [('continuous', {}), ('nested', {'transitions_per_unroll': 2, 'replay': 'prioritized'})],
 )
 def test_a_compiled_update_is_the_same(make_run, make_world, make_sample, action, fields):
+  tf.config.run_functions_eagerly(False)
   fields = {'target_entropy': -1.0, **fields}
   sample = make_sample(make_world(action))
   plain, compiled = (make_run(action, xla, **fields) for xla in (False, True))

@@ -78,6 +78,11 @@ def _ask(function, rows, actions=None, state=None):
   rows: nest of `[L, ...]`, burn-in included. actions: one nest for each row.
   """
   state, found = function.initial_state(1) if state is None else state, []
+  if not tree.flatten(state):  # no row knows of another
+    remembered, _ = function.remember(tree.map_structure(tf.constant, rows), state)
+    if actions is not None:
+      actions = tree.map_structure(lambda *x: tf.constant(np.stack(x)), *actions)
+    return function(rows.observation, remembered, actions).numpy().astype(np.float64)
   for t in range(len(rows.step_type)):
     row = tree.map_structure(lambda x: tf.constant(x[t : t + 1]), rows)  # noqa: B023
     remembered, state = function.remember(row, state)

@@ -23,6 +23,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
   assert (tmp_path / 'thesis.txt').read_text() == 'precious'
 
 
+@pytest.mark.slow
 def test_a_failure_of_pip_is_told_with_its_last_words(tmp_path, capsys):
   arguments = command.ActorEnvArguments(
     str(tmp_path / 'new'), python=sys.executable, packages=('no-such-package-of-seed-acme',)

@@ -9,6 +9,7 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import sizes
 from seed_acme.configs import registry
+from seed_acme.envs import registry as suites
 from seed_acme.programs.benchmark import actor_inference_costs
 from seed_acme.programs.building import build
 from seed_acme.transport import wire
@@ -33,7 +34,7 @@ def fixture_costs():
 
 def test_bytes_are_those_of_the_wire_of_the_unrolls_and_of_the_weights(costs):
   config = _config()
-  acting = build.make_acting(config)
+  acting = build.make_acting(config, suites.environment_spec(config.environment))
   codec = wire.GroupCodec(acting.spec, 4)
   assert costs['central']['bytes_per_step'] == {
     'requests': codec.num_request_bytes / 4,

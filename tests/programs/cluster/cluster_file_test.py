@@ -43,6 +43,20 @@ def test_what_it_says(load, tmp_path):
   assert load().actors == ('', '')
 
 
+def test_whom_the_fence_admits(load):
+  several = {
+    'learner': ['10.0.0.1:8000', 'second:8000'],
+    'exchange': ['10.0.0.1:8002', '10.1.0.2:8002'],
+    'replay': '[fe80::1]:8001',
+    'actors': ['10.0.0.3', '10.0.0.4'],
+  }
+  nodes = ('10.0.0.1', 'second', '10.1.0.2', 'fe80::1')  # actors have the token
+  assert load(**several).admitted() == nodes
+  assert load(**several, admit=['desk', '[fe80::9]']).admitted() == (*nodes, 'desk', 'fe80::9')
+  assert load().admitted() == ('10.0.0.1',)
+  assert load(fence=False).admitted() is None
+
+
 def test_the_token_comes_from_the_file_another_file_or_the_environment(
   write, tmp_path, monkeypatch
 ):
@@ -78,10 +92,19 @@ def test_a_token_that_everybody_can_read_is_noticed(load, tmp_path):
     ({'listen': ':8000'}, ['listen', "':8000'"]),
     ({'replay': 'a b:1'}, ['replay', "'a b:1'"]),
     ({'actors': 0}, ['actors', '0']),
+    ({'actors': 2**70}, ['actors', '1 to 65535']),
+    ({'actors': 65_536}, ['actors', '65536']),
     ({'actors': True}, ['actors', 'true']),
     ({'actors': []}, ['actors', '[]']),
     ({'actors': ['a', 3]}, ['actors']),
     ({'actors': None}, ['actors', 'missing']),
+    ({'admit': '10.0.0.9'}, ['admit', '10.0.0.9', 'list']),
+    ({'admit': ['10.0.0.9', 3]}, ['admit', 'list']),
+    ({'admit': ['']}, ['admit', 'list']),
+    ({'admit': ['10.0.0.9:8000']}, ['admit', '10.0.0.9:8000', 'without a port']),
+    ({'admit': ['10.0.0.0/8']}, ['admit', '10.0.0.0/8', 'a host alone']),
+    ({'fence': 'no'}, ['fence', 'no', 'true or false']),
+    ({'fence': False, 'admit': ['10.0.0.9']}, ['admit', 'fence', 'leave one out']),
     ({'actor': 2}, ["'actor'", 'did you mean actors?']),
     ({'token': 'short'}, ['token', '16', 'openssl']),
     ({'token': 'spaces in the token'}, ['token', '16']),
@@ -109,6 +132,9 @@ def test_files_that_cannot_be_read(write, tmp_path):
     ('[]', 'no object'),
     (nodes, 'has none'),
     ({**nodes, 'token_file': 'gone'}, 'gone'),
+    ({**nodes, 'token_file': 'to\0ken'}, 'null byte'),
+    ({**nodes, 'token_file': 300 * 'x'}, 'File name too long'),
+    ({**nodes, 'token_variable': 'TO\0KEN'}, 'is not set'),
     ({**nodes, 'token_variable': 'GONE'}, 'GONE'),
   ):
     with pytest.raises(types.UserError, match=word):

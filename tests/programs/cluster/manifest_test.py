@@ -91,6 +91,7 @@ def test_the_nodes_read_what_the_manifest_holds(make_objects, tmp_path, monkeypa
   assert cluster.learner == 'catch-vtrace-learner.catch-vtrace:8000'
   assert cluster.replay == 'catch-vtrace-replay.catch-vtrace:8001'
   assert cluster.listen == '0.0.0.0:8000'
+  assert cluster.admitted() is None  # the NetworkPolicy stands there
   for role in ('learner', 'replay', 'actor'):
     assert cluster_file.with_cluster(config, (), cluster, role).num_actors == 3
   ports = {p['name']: p['port'] for p in made['Service', 'catch-vtrace']['spec']['ports']}

@@ -117,7 +117,7 @@ def test_who_stops_an_actor_ends_it_alone(make_cluster, until):
   cluster = make_cluster()
   learner, actor = cluster.learner('--config.total_steps=1000000000'), cluster.actor()
   learner.wait_for_updates(5)
-  for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+  for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
     os.killpg(actor.process.pid, number)  # as a terminal does it
     assert actor.wait() == code
     assert actor.nodes() == [] and 'Traceback' not in actor.stderr

@@ -58,6 +58,29 @@ def test_an_import_that_hangs_is_a_finding():
   assert check.state == 'wrong' and 'no answer' in check.detail
 
 
+def _proxies(monkeypatch):
+  for name in ('http_proxy', 'https_proxy'):
+    monkeypatch.setenv(name, 'http://127.0.0.1:9')
+  for name in ('no_grpc_proxy', 'no_proxy', 'NO_PROXY'):
+    monkeypatch.delenv(name, raising=False)
+
+
+def test_reverb_is_called_past_the_proxy_of_the_machine(monkeypatch):
+  _proxies(monkeypatch)
+  (check,) = doctor.check_import('reverb', doctor.IMPORTS['reverb'])
+  assert check.state == 'ok' and 'localhost answers' in check.detail
+
+
+def test_a_proxy_that_takes_calls_to_this_machine_is_a_finding(monkeypatch, tmp_path):
+  _proxies(monkeypatch)
+  (tmp_path / 'seed_acme.py').touch()  # which keeps no proxy away
+  monkeypatch.chdir(tmp_path)
+  code = doctor.IMPORTS['reverb'].replace('timeout=20', 'timeout=1')
+  (check,) = doctor.check_import('reverb', code)
+  assert check.state == 'wrong' and 'https_proxy, http_proxy is set' in check.detail
+  assert 'no_grpc_proxy' in check.fix
+
+
 def test_tensorflow_also_reports_the_devices():
   first, second = doctor.check_import('tensorflow', 'print("[[\\"GPU:0\\"], true]")')
   assert first.state == 'ok' and second == doctor.Check('devices', 'ok', 'GPU:0')

@@ -2,12 +2,15 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from seed_acme.loggers import csv_file
+from seed_acme.programs.front_end import from_python
+from seed_acme.programs.front_end import lifecycle
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
@@ -166,6 +169,17 @@ print(len(psutil.Process().children(recursive=True)))
   assert result.stdout.splitlines() == [ending, '0']
   assert result.stderr == 'Stopping with a checkpoint; a second signal kills at once.\n'
   _expect_stopped(folder, 'run', 1)
+
+
+def test_the_caller_hears_of_a_hangup_too(tmp_path):
+  heard = []
+  before = signal.signal(signal.SIGHUP, lambda number, _: heard.append(number))
+  try:
+    outcome = lifecycle.Outcome(128 + signal.SIGHUP, {}, None)
+    from_python._raise_what_ended_it(outcome, run_directory.RunDirectory(tmp_path))
+  finally:
+    signal.signal(signal.SIGHUP, before)
+  assert heard == [signal.SIGHUP]
 
 
 def test_wrong_types_are_refused_before_anything_is_made(runs):

@@ -166,7 +166,13 @@ def test_a_run_is_launched_as_chosen_says_so_and_remembers_it(
 
 
 @pytest.mark.parametrize(
-  'name, has_hint', [('catch_vtrace', True), ('cartpole_ppo', True), ('atari_vtrace_small', False)]
+  'name, has_hint',
+  [
+    ('catch_vtrace', True),
+    ('cartpole_ppo', True),
+    ('atari_vtrace_small', True),  # its only actor waits for every update
+    ('atari_r2d2_small', False),
+  ],
 )
 def test_the_hint_is_for_those_who_might_gain(monkeypatch, name, has_hint):
   monkeypatch.setattr('os.sched_getaffinity', lambda pid: {0, 1})

@@ -12,7 +12,7 @@ from seed_acme import config_validation
 from seed_acme import sizes
 from seed_acme import types
 from seed_acme.configs import registry
-from seed_acme.envs import experiment_environments as environments
+from seed_acme.envs import registry as suites
 from seed_acme.programs.building import build
 from seed_acme.programs.front_end import attempt
 from seed_acme.programs.front_end import lifecycle
@@ -24,6 +24,10 @@ _GB = 10**9
 
 def _with_agent(config, **changes):
   return dataclasses.replace(config, agent=dataclasses.replace(config.agent, **changes))
+
+
+def _replay_bytes(config):
+  return replay_size.replay_bytes(config, lambda: suites.environment_spec(config.environment))
 
 
 def _suggested(config, warning):
@@ -38,10 +42,12 @@ def _suggested(config, warning):
 def test_it_is_what_the_unrolls_hold_or_little_more(name):
   """More by a number a row at most: not every agent stores a value."""
   config = registry.load(name)
-  unroll = build.make_acting(config).example_unroll(config)
+  unroll = build.make_acting(config, suites.environment_spec(config.environment)).example_unroll(
+    config
+  )
   unroll_bytes = sum(array.nbytes for array in tree.flatten(unroll))
   value_bytes = 4 * sizes.unroll_rows(config.agent)
-  estimate = replay_size.replay_bytes(config) / config.agent.replay_capacity
+  estimate = _replay_bytes(config) / config.agent.replay_capacity
   assert unroll_bytes <= estimate <= unroll_bytes + value_bytes
 
 
@@ -53,33 +59,30 @@ def test_it_is_what_the_unrolls_hold_or_little_more(name):
     (specs.BoundedArray((), np.int64, minimum=-3, maximum=3), 7),
   ],
 )
-def test_a_number_is_kept_for_each_choice(action, num_choices, monkeypatch):
-  monkeypatch.setattr(
-    environments,
-    'environment_spec',
-    lambda _: types.EnvironmentSpec(specs.Array((), np.float32), action),
-  )
+def test_a_number_is_kept_for_each_choice(action, num_choices):
+  spec = types.EnvironmentSpec(specs.Array((), np.float32), action)
   config = registry.load('catch_r2d2')
   config = dataclasses.replace(config, network=dataclasses.replace(config.network, core='none'))
   rows = sizes.unroll_rows(config.agent)
   # Observation; both actions; step type, reward, discount, version; choices and value.
   row_bytes = 4 + 2 * action.generate_value().nbytes + 17 + 4 * (num_choices + 1)
-  assert replay_size.replay_bytes(config) == config.agent.replay_capacity * rows * row_bytes
+  num_bytes = replay_size.replay_bytes(config, lambda: spec)
+  assert num_bytes == config.agent.replay_capacity * rows * row_bytes
 
 
 def test_the_papers_memory():
-  assert 89.0 * _GB < replay_size.replay_bytes(registry.load('atari_r2d2')) < 89.2 * _GB
-  assert replay_size.replay_bytes(registry.load('catch_vtrace')) == 0
+  assert 89.0 * _GB < _replay_bytes(registry.load('atari_r2d2')) < 89.2 * _GB
+  assert _replay_bytes(registry.load('catch_vtrace')) == 0
 
 
 @pytest.mark.parametrize('available', [100 * _GB, 10 * _GB, _GB, 10**8])
 def test_the_suggested_settings_fit_and_are_accepted(available):
   config = registry.load('atari_r2d2')
-  warning = replay_size.memory_warning(config, replay_size.replay_bytes(config), available)
+  warning = replay_size.memory_warning(config, _replay_bytes(config), available)
   assert '89.1 GB' in warning
   fitting = _suggested(config, warning)
   config_validation.validate(fitting)
-  needed = replay_size.replay_bytes(fitting)
+  needed = _replay_bytes(fitting)
   assert 0.7 * available < needed <= 0.8 * available
   assert not replay_size.memory_warning(fitting, needed, available)
   assert (fitting.agent.replay_min_size < 5_000) == (available < 5 * _GB)
@@ -87,7 +90,7 @@ def test_the_suggested_settings_fit_and_are_accepted(available):
 
 def test_no_warning_where_it_fits():
   config = registry.load('atari_r2d2')
-  assert not replay_size.memory_warning(config, replay_size.replay_bytes(config), 120 * _GB)
+  assert not replay_size.memory_warning(config, _replay_bytes(config), 120 * _GB)
 
 
 @pytest.fixture

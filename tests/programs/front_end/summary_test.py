@@ -11,6 +11,7 @@ from seed_acme.loggers import csv_file
 from seed_acme.programs.front_end import bucket_folder
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.reports import plot
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
@@ -59,12 +60,32 @@ def test_what_the_end_did_not_come_to_is_made_good(tmp_path, config):
   files.write_json(
     run.summary, {'status': 'stopped', 'agent_steps': 400, 'cpu_s': {'learner': 5.0}}
   )
-  summary = summary_lib.complete(config, run, _refusal(config, run).last)
+  summary = summary_lib.complete(config, run, _refusal(config, run).last, pytest.fail)
   assert summary == files.read_json(run.summary)
   assert (summary['status'], summary['agent_steps'], summary['updates']) == ('finished', 1000, 7)
   assert summary['cpu_s'] == {'learner': 5.0} and summary['episode_return_last_100'] == 0.5
   assert run.plot.exists()
   assert files.read_json(run.status)['status'] == 'finished'
+
+
+def test_a_plot_that_cannot_be_drawn_is_a_notice(tmp_path, config, monkeypatch):
+  def fail(*_):
+    raise RuntimeError('no display\nnor paper')
+
+  run, told = _make(tmp_path / 'run', config), []
+  last = _refusal(config, run).last
+  monkeypatch.setattr(plot, 'plot', fail)
+  assert summary_lib.complete(config, run, last, told.append)['status'] == 'finished'
+  assert told == ['Notice: the plot could not be drawn: RuntimeError: no display nor paper']
+  assert files.read_json(run.summary)['status'] == 'finished'
+  assert summary_lib.write_last(run, files.read_json(run.summary), told.append) is None
+
+
+def test_a_run_without_an_episode_needs_no_plot_and_no_notice(tmp_path, config):
+  run = _make(tmp_path / 'run', config)
+  run.metrics.unlink()
+  summary_lib.complete(config, run, _refusal(config, run).last, pytest.fail)
+  assert run.summary.exists() and not run.plot.exists()
 
 
 def test_what_the_end_did_write_stays(tmp_path, config):
@@ -75,7 +96,7 @@ def test_what_the_end_did_write_stays(tmp_path, config):
   summary = {**summary_lib.summarise(config, run, {'learner': 1.0}, 'finished')}
   files.write_json(run.summary, summary)
   run.plot.write_bytes(b'')
-  assert summary_lib.complete(config, run, last) == summary
+  assert summary_lib.complete(config, run, last, pytest.fail) == summary
   assert files.read_json(run.status) == status and run.plot.read_bytes() == b''
 
 
@@ -142,3 +163,41 @@ def test_a_corrupt_checkpoint_in_a_bucket_is_named_by_its_url(tmp_path, config):
   assert f'{url}/checkpoints/{7:012d}/arrays.npz is corrupt' in str(caught.value)
   assert copy_path not in str(caught.value)
   assert 'lock.json' not in bucket.names(url)
+
+
+def _with_status(tmp_path, config, updates, steps):
+  run = _make(tmp_path / 'run', config)
+  files.write_json(run.status, {'status': 'running', 'agent_steps': steps, 'updates': updates})
+  return run
+
+
+def test_nothing_is_lost_where_the_checkpoint_is_as_new_as_the_status(tmp_path, config):
+  run = _with_status(tmp_path, config, updates=7, steps=_STEPS)
+  summary = summary_lib.summarise(config, run, {}, 'stopped')
+  assert summary_lib.lost_text(summary) == ''
+  assert (summary['saved_updates'], summary['lost_updates'], summary['lost_agent_steps']) == (
+    7,
+    0,
+    0,
+  )
+
+
+def test_what_came_after_the_newest_checkpoint_is_lost(tmp_path, config):
+  run = _with_status(tmp_path, config, updates=121, steps=_STEPS + 30)
+  summary = summary_lib.summarise(config, run, {}, 'stopped')
+  assert summary_lib.lost_text(summary) == (
+    '114 updates and 30 steps are lost since checkpoint 000000000007, the newest that is whole'
+  )
+
+
+def test_a_checkpoint_that_is_not_whole_saves_nothing(tmp_path, config):
+  run = _with_status(tmp_path, config, updates=7, steps=_STEPS)
+  (checkpoint.newest(run.checkpoints) / 'arrays.npz').write_bytes(b'cut')
+  summary = summary_lib.summarise(config, run, {}, 'stopped')
+  assert summary['lost_updates'] == 7 and not summary['has_checkpoint']
+  assert 'no whole checkpoint is on the disk' in summary_lib.lost_text(summary)
+
+
+def test_a_run_that_has_not_begun_has_nothing_to_lose(tmp_path, config):
+  run = run_directory.create(tmp_path / 'run')
+  assert summary_lib.saved(run).is_all

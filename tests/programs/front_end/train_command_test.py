@@ -1,11 +1,13 @@
 """What `seed-acme train` prints at the end of a run."""
 
 import dataclasses
+import shlex
 
 import numpy as np
 import pytest
 
 from seed_acme.configs import registry
+from seed_acme.programs.command_line import own_name
 from seed_acme.programs.front_end import train_command
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
@@ -21,6 +23,10 @@ def _summary(**changes):
     'steps_per_s': 205.0,
     'steps_per_cpu_s': 99.0,
     'episode_return_last_100': None,
+    'has_checkpoint': True,
+    'saved_updates': 8,
+    'lost_updates': 0,
+    'lost_agent_steps': 0,
     **changes,
   }
 
@@ -51,6 +57,16 @@ def test_it_offers_to_go_on_only_where_there_is_a_checkpoint(tmp_path, capsys, s
   assert f'train --run_dir={run.path} --launch=auto' in _printed(capsys, run, 'auto', status=status)
 
 
+def test_what_is_lost_stands_before_the_way_to_go_on(tmp_path, capsys):
+  run = run_directory.create(tmp_path)
+  checkpoint.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
+  lines = _printed(
+    capsys, run, status='stopped', saved_updates=0, lost_updates=1_234, lost_agent_steps=9
+  ).splitlines()
+  assert lines[-3].startswith('Lost: 1,234 updates and 9 steps are lost since checkpoint 000000')
+  assert lines[-1].startswith('Resume: ')
+
+
 @pytest.mark.parametrize(
   'total_steps, max_wall_s, steps, wall_s, expected',
   [
@@ -68,3 +84,26 @@ def test_a_run_is_extended_by_the_budget_that_it_used_up(
     registry.load('catch_vtrace'), total_steps=total_steps, max_wall_s=max_wall_s
   )
   assert train_command.extension(config, _summary(agent_steps=steps, wall_s=wall_s)) == expected
+
+
+def test_the_commands_at_the_end_can_be_given_to_a_shell(tmp_path, capsys):
+  run = run_directory.create(tmp_path / "a user's run (ü)")
+  checkpoint.save(run.checkpoints, 0, {'w': np.zeros(2)}, {}, keep=1)
+  commands = {}
+  for status in ('finished', 'stopped'):
+    for line in _printed(capsys, run, 'auto', status=status).splitlines():
+      label, _, command = line.partition(': ')
+      if label in ('Evaluate', 'Extend', 'Resume'):
+        commands[label] = shlex.split(command)
+  assert commands['Evaluate'] == ['seed-acme', 'evaluate', str(run.path)]
+  assert commands['Resume'] == ['seed-acme', 'train', f'--run_dir={run.path}', '--launch=auto']
+  assert commands['Extend'][:-1] == commands['Resume']
+
+
+def test_what_is_shown_of_a_path_needs_no_working_folder(tmp_path, monkeypatch):
+  folder = tmp_path / 'gone'
+  folder.mkdir()
+  monkeypatch.chdir(folder)
+  folder.rmdir()
+  assert train_command.shorter('/a/b') == '/a/b'
+  assert own_name.command('seed-acme')

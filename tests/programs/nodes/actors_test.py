@@ -46,7 +46,7 @@ def test_environments_are_made_before_their_server_is_waited_for(monkeypatch):
     0,
     0,
     None,
-    lambda _: note(logged.LoggedChannel, '', []),
+    lambda *_: note(logged.LoggedChannel, '', []),
     activity,
   )
   assert seen == [('MAKING', 0), ('CONNECTING', 0), ('MAKING', 1), ('CONNECTING', 1)]
@@ -58,7 +58,7 @@ def connected(
   """The requests of each group in the first step of an actor built from a configuration."""
   channels: list[logged.LoggedChannel] = []
 
-  def connect(env_ids: np.ndarray) -> logged.LoggedChannel:
+  def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> logged.LoggedChannel:
     channels.append(logged.LoggedChannel('x', [], 0))
     return channels[-1]
 

@@ -49,14 +49,15 @@ class _Rig:
     (_Doing.STEPPING, 60, 'step() of environments 12 ... 15'),
     (_Doing.RESETTING, 300, 'reset() of environments 12 ... 15'),
     (_Doing.MAKING, 300, 'the making of environments 12 ... 15'),
-    (_Doing.CLOSING, 300, 'close() of environments 12 ... 15'),
+    (_Doing.CLOSING, 10, 'close() of environments 12 ... 15'),
   ],
 )
 def test_what_hangs_is_named_after_its_limit(doing, limit_s, words):
-  field = 'step_timeout_s' if doing is _Doing.STEPPING else 'reset_timeout_s'
+  fields = {_Doing.STEPPING: ' (actor.step_timeout_s)', _Doing.CLOSING: ''}
+  field = fields.get(doing, ' (actor.reset_timeout_s)')
   assert _Rig().spend(1000, doing, group=1) == (
     limit_s,
-    (f'environment mine:Env hangs: {words} has not returned for {limit_s} s (actor.{field})'),
+    f'environment mine:Env hangs: {words} has not returned for {limit_s} s{field}',
   )
 
 
@@ -107,6 +108,17 @@ def test_a_thread_is_told_of_and_not_ended():
   assert rig.spend(1000, _Doing.STEPPING) is None
   [said] = rig.said
   assert 'a thread cannot be ended' in said
+
+
+def test_a_process_that_waits_for_close_alone_is_left():
+  assert _Rig(ends_workers=False).spend(1000, _Doing.CLOSING)[0] == activity_lib.CLOSE_S
+
+
+def test_a_slow_close_is_nobodys_trouble():
+  rig = _Rig()
+  rig.spend(9, _Doing.CLOSING)
+  rig.spend(1, _Doing.STARTING)
+  assert rig.said == []
 
 
 def test_time_in_which_nobody_looked_does_not_count():

@@ -7,9 +7,9 @@ import signal
 import pytest
 
 from seed_acme.programs import cli
-from seed_acme.programs.front_end import door
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import schedule as sweep_schedule
+from seed_acme.programs.trial import door
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
@@ -202,6 +202,19 @@ def test_a_folder_that_another_program_is_filling(here, capsys):
   with files.lock(here / 'out' / '.lock', str):
     assert f'process {os.getpid()}' in _refused(capsys, *_COMPLETE, '--out=out')
   assert os.listdir(here / 'out') == ['.lock']
+
+
+@pytest.mark.parametrize('failures, code', [({}, 130), ({'a run': 'updates are lost'}, 1)])
+def test_a_stop_after_which_something_is_lost_is_no_orderly_end(
+  here, monkeypatch, capsys, failures, code
+):
+  def stop(scheduler):
+    scheduler.stop_signal = signal.SIGINT
+    scheduler.failures.update(failures)
+
+  monkeypatch.setattr(sweep_schedule.Scheduler, 'run', stop)
+  assert cli.main(['sweep', *_COMPLETE, '--out=out']) == code
+  assert 'Resume: ' in capsys.readouterr().out
 
 
 def test_a_run_that_was_begun_with_other_values_is_not_touched(here, capsys, monkeypatch):

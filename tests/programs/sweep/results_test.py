@@ -150,15 +150,27 @@ def test_a_run_whose_budget_was_raised_is_no_longer_finished(plan, tmp_path):
 
 def test_figures_of_what_is_there(plan, tmp_path):
   runs = plan.runs(tmp_path)
-  assert sweep_figures.write(_read(plan, tmp_path)) == []
+  assert sweep_figures.write(_read(plan, tmp_path), pytest.fail) == []
   _finish(runs[0], None)
-  assert sweep_figures.write(_read(plan, tmp_path)) == []
+  assert sweep_figures.write(_read(plan, tmp_path), pytest.fail) == []
   for i, run in enumerate(runs[1:5]):
     _finish(run, 0.1 * i)
-  written = sweep_figures.write(_read(plan, tmp_path))
+  written = sweep_figures.write(_read(plan, tmp_path), pytest.fail)
   assert written == [tmp_path / 'curves.png', tmp_path / 'settings.png']
   assert all(path.read_bytes().startswith(b'\x89PNG') for path in written)
   assert not list(tmp_path.glob('.*png'))
+
+
+def test_a_figure_that_cannot_be_drawn_is_told_and_the_other_is_drawn(plan, tmp_path, monkeypatch):
+  def fail(*_):
+    raise RuntimeError('no paper')
+
+  for i, run in enumerate(plan.runs(tmp_path)):
+    _finish(run, 0.1 * i)
+  monkeypatch.setattr(sweep_plot, 'draw_curves', fail)
+  told = []
+  assert sweep_figures.write(_read(plan, tmp_path), told.append) == [tmp_path / 'settings.png']
+  assert told == ['Notice: curves.png could not be drawn: RuntimeError: no paper']
 
 
 def _drawn(function, results, monkeypatch):
@@ -170,7 +182,7 @@ def _drawn(function, results, monkeypatch):
     note_and_path[-1].touch()
 
   monkeypatch.setattr(sweep_plot, function, draw)
-  sweep_figures.write(results)
+  sweep_figures.write(results, pytest.fail)
   return drawn
 
 

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -98,10 +100,10 @@ def test_where_there_is_no_room_for_the_reason_the_front_end_finds_it(run, monke
 def test_the_summary_has_the_last_room_and_its_lack_is_a_failure(run, monkeypatch):
   _fill(monkeypatch, lambda: _is_held(run))
   summary = {'status': summary_lib.FAILED}
-  assert summary_lib.write_last(run, summary) is None
+  assert summary_lib.write_last(run, summary, pytest.fail) is None
   assert files.read_json(run.summary) == summary
   _fill(monkeypatch, lambda: True)
-  assert 'is full' in summary_lib.write_last(run, summary)['message']
+  assert 'is full' in summary_lib.write_last(run, summary, pytest.fail)['message']
 
 
 def test_a_path_that_cannot_be_written_is_wrong_input_and_a_broken_disk_is_not(
@@ -116,3 +118,23 @@ def test_a_path_that_cannot_be_written_is_wrong_input_and_a_broken_disk_is_not(
   monkeypatch.setattr(os, 'fsync', broken)
   with pytest.raises(types.Failure, match='Input/output error'):
     files.write_text(tmp_path / 'file', '')
+
+
+_DISTUTILS = """
+import distutils, sys
+import launchpad
+print('setuptools' in sys.modules)
+"""
+
+
+@pytest.mark.parametrize('node, with_setuptools', [('learner', False), ('actor', True)])
+def test_nodes_load_setuptools_only_where_environments_may_need_it(node, with_setuptools):
+  variables = {**os.environ, **processes.environment(node, 0)}
+  printed = subprocess.run(
+    [sys.executable, '-W', 'ignore', '-c', _DISTUTILS],
+    env=variables,
+    capture_output=True,
+    text=True,
+    check=True,
+  ).stdout
+  assert printed == f'{with_setuptools}\n'

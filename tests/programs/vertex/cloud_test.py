@@ -3,18 +3,18 @@
 import dataclasses
 import pathlib
 import re
+import subprocess
 
 import pytest
-from xmanager import xm
-from xmanager import xm_local  # noqa: F401 - before its own parts, which import each other
-from xmanager.cloud import vertex as xm_vertex
 
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import image as cloud_image
+from seed_acme.programs.vertex import missing as vertex_missing
 from seed_acme.programs.vertex import stage as cloud_stage
+from seed_acme.programs.vertex import user_code
 from tests.envs.interpreters import pythons
 
 _ROOT = pathlib.Path(__file__).parents[3]
@@ -22,6 +22,11 @@ _GOOD = cloud_lib.CloudConfig(project='my-project-123', bucket='gs://my-bucket')
 
 
 def test_the_tables_are_what_xmanager_can_ask_for():
+  # Seconds, which a process of the tests that does not run this one is spared.
+  from xmanager import xm
+  from xmanager import xm_local  # noqa: F401 - before its own parts, which import each other
+  from xmanager.cloud import vertex as xm_vertex
+
   known = xm_vertex._MACHINE_TYPE_TO_CPU_RAM
   assert {name: (cpu, ram // xm.GiB) for name, (cpu, ram) in known.items()} == cloud_lib.MACHINES
   with_a100 = xm_vertex._A100_GPUS_TO_MACHINE_TYPE
@@ -176,6 +181,66 @@ def test_the_staged_package_is_clean_and_whole(tmp_path):
   assert not any(path.is_symlink() for path in tmp_path.rglob('*'))
 
 
+def _find(folder):
+  return user_code.find(str(folder), cloud_stage.PACKAGE)
+
+
+_KEYS = (
+  'id_rsa',
+  'deploy/id_ed25519.pub',
+  'server.pem',
+  'tls/SERVER.KEY',
+  'credentials.json',
+  'my-service-account.json',
+  'client_secret_12.json',
+  'prod.env',
+  '.env',
+  '.env.local',
+  '.netrc',
+  'token',
+  'secrets.yaml',
+)
+
+
+def test_keys_and_passwords_are_left_out_and_all_else_is_listed(tmp_path):
+  code, stage = tmp_path / 'code', tmp_path / 'stage'
+  kept = ('world.py', 'levels/token.py', 'levels/credentials.py', 'tokenizer.json', 'levels/1.txt')
+  for name in (*_KEYS, *kept):
+    (code / name).parent.mkdir(parents=True, exist_ok=True)
+    (code / name).write_text('nothing')
+  # Under names that say nothing.
+  (code / 'robot.json').write_text('{"private_key": "-----BEGIN PRIVATE KEY-----\\nMII"}')
+  (code / 'backup').write_text('-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl')
+  found = _find(code)
+  found.copy_to(stage)
+  staged = {path.relative_to(stage).as_posix() for path in stage.rglob('*') if path.is_file()}
+  assert staged == set(found.files) == set(kept)
+  assert set(found.left_out) == {*_KEYS, 'robot.json', 'backup'}
+  lines = found.describe().splitlines()
+  assert '5 files' in lines[0]
+  assert [line.strip() for line in lines[1:6]] == sorted(kept)
+  assert [line.strip() for line in lines[7:]] == sorted(found.left_out)
+
+
+def test_links_are_followed_within_the_folder_and_refused_out_of_it(tmp_path):
+  code, stage = tmp_path / 'code', tmp_path / 'stage'
+  (code / 'real').mkdir(parents=True)
+  (code / 'real' / 'world.py').write_text('x = 1')
+  (code / 'file.py').symlink_to('real/world.py')
+  (code / 'folder').symlink_to('real')
+  _find(code).copy_to(stage)
+  for name in ('file.py', 'folder/world.py', 'real/world.py'):
+    assert (stage / name).read_text() == 'x = 1' and not (stage / name).is_symlink()
+  (tmp_path / 'beside.txt').write_text('not yours')
+  for target in ('/etc/passwd', '../beside.txt', '/etc', '../code2', '..'):
+    (code / 'out').symlink_to(target)
+    with pytest.raises(types.UserError, match=f'out is a link to {re.escape(target)}, out of'):
+      _find(code)
+    (code / 'out').unlink()
+  (tmp_path / 'link').symlink_to('code')  # the folder itself may be one
+  assert _find(tmp_path / 'link').files == _find(code).files
+
+
 def test_code_of_the_user_is_staged_without_what_is_not_code(tmp_path):
   code = tmp_path / 'code'
   for name in (
@@ -188,8 +253,7 @@ def test_code_of_the_user_is_staged_without_what_is_not_code(tmp_path):
   ):
     (code / name).parent.mkdir(parents=True, exist_ok=True)
     (code / name).write_text('')
-  cloud_stage.check_code(str(code))
-  cloud_stage.stage_code(str(code), tmp_path / 'stage')
+  _find(code).copy_to(tmp_path / 'stage')
   staged = {
     path.relative_to(tmp_path / 'stage').as_posix()
     for path in (tmp_path / 'stage').rglob('*')
@@ -200,11 +264,11 @@ def test_code_of_the_user_is_staged_without_what_is_not_code(tmp_path):
 
 def test_code_that_cannot_go_into_an_image_is_refused(tmp_path, monkeypatch):
   with pytest.raises(types.UserError, match='holds seed_acme itself'):
-    cloud_stage.check_code(str(_ROOT))
-  monkeypatch.setattr(cloud_stage, '_MAX_CODE_BYTES', 10)
+    _find(_ROOT)
+  monkeypatch.setattr(user_code, '_MAX_BYTES', 10)
   (tmp_path / 'data').write_text('12345678901')
   with pytest.raises(types.UserError, match='holds more than'):
-    cloud_stage.check_code(str(tmp_path))
+    _find(tmp_path)
 
 
 def test_the_image_repeats_the_interpreter_of_the_actors(tmp_path):
@@ -234,3 +298,20 @@ def test_the_image_with_an_accelerator_has_cuda_and_the_same_python():
   assert interpreter in cuda.instructions and interpreter not in plain.instructions
   for image in (plain, cuda):
     assert image.instructions[-1] == 'ENV A="1"'
+
+
+def test_commands_to_be_pasted_are_safe_whatever_the_names_are(tmp_path, monkeypatch):
+  """What `cloud.check` refuses today, another check may take."""
+  monkeypatch.setattr(vertex_missing, 'has_docker', lambda: False)
+  evil = 'a b\'"$(touch x); touch y #'
+  cloud = cloud_lib.CloudConfig(
+    project=evil, bucket=f'gs://{evil}', region=evil, repository=evil, service_account=evil
+  )
+  commands = [c for need in vertex_missing.needs(cloud, []) for c in need.commands]
+  assert len(commands) > 4
+  # One argument a line, as the shell takes them apart.
+  script = '\n'.join(['gcloud() { printf "%s\\n" "$@"; }', 'set -e', *commands])
+  done = subprocess.run(['bash', '-c', script], cwd=tmp_path, capture_output=True, text=True)
+  assert done.returncode == 0, done.stderr
+  assert f'--project={evil}' in done.stdout.splitlines()
+  assert not list(tmp_path.iterdir())

@@ -178,3 +178,36 @@ container_node._run(run_directory.RunDirectory(pathlib.Path('run')), body)
 def test_the_exit_code_says_whether_the_run_is_over(tmp_path, how, code):
   done = subprocess.run([sys.executable, '-c', _END, how], cwd=tmp_path, check=False)
   assert done.returncode == code
+
+
+# A learner that is stopped and has saved nothing of its updates; without a bucket.
+_LOSS = """
+import pathlib, threading
+from seed_acme.configs import registry
+from seed_acme.programs.nodes import container_node, host, learner_node
+from seed_acme.storage import bucket_copy, files, run_directory
+
+class Mirror:
+  def __init__(self, run, **_):
+    pass
+
+  start = stop = lambda self: None
+
+def train(config, run, *_, **__):
+  files.write_json(run.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
+  return False
+
+bucket_copy.Mirror, learner_node.run = Mirror, train
+here = host.Host(threading.Event(), False, True, True, None)
+run = run_directory.RunDirectory(pathlib.Path('run'))
+container_node.learner(registry.load('catch_vtrace'), run, 'token', 'localhost:1', (), here)
+"""
+
+
+def test_a_learner_that_was_stopped_and_saved_nothing_says_what_is_lost(tmp_path):
+  done = subprocess.run(
+    [sys.executable, '-c', _LOSS], cwd=tmp_path, check=False, capture_output=True, text=True
+  )
+  assert done.returncode == processes.FAILURE_EXIT, done.stderr
+  lost = '30 updates and 600 steps are lost because no whole checkpoint is on the disk'
+  assert f'Lost: {lost}' in done.stdout and f'error in learner/0: {lost}' in done.stderr

@@ -78,6 +78,10 @@ def test_a_context_holds_the_clean_package_its_pins_and_the_nodes(dry_run):
     lines = (dry_run.folder / group / 'Dockerfile').read_text().splitlines()
     assert f'FROM {cloud_image.PYTHON_IMAGE}' in lines
     assert 'RUN python -m pip install --no-cache-dir -r requirements.txt' in lines
+    user = lines.index('USER 1000')  # a number, and after all that needs root
+    assert not any(line.startswith('RUN') for line in lines[user:])
+    assert lines[user + 1].startswith('ENTRYPOINT')
+    assert 'COPY --chown=1000 app/ ./' in lines
     entry = (dry_run.folder / group / 'entrypoint.sh').read_text()
     assert entry.splitlines()[-1] == 'exec python -m process_entry --data_file=job.pkl "$@"'
 

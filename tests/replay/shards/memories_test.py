@@ -45,8 +45,7 @@ def _start(coded_unrolls, tmp_path):
       first += size
     servers.extend(own)
     memories = memories_lib.Memories(
-      [memory_lib.ReplayMemory(server.address, has_priorities=True) for server in own],
-      tmp_path / 'now',
+      [memory_lib.ReplayMemory(server.address, True, tmp_path) for server in own], tmp_path / 'now'
     )
     failures = []
     memories.start(failures.append)
@@ -137,6 +136,13 @@ def test_the_parts_of_all_shards_are_saved_together_and_restored_apart(start, tm
     reverb.Client(server.address).server_info()[tables.UNROLLS].current_size for server in servers
   ]
   assert sizes == [3, 5]
+
+
+def test_counts_of_this_moment_are_of_all_shards_or_not_known(start):
+  servers, memories = start([3, 5])
+  assert memories.counts_now() == memories.counts() == (8, 0)
+  servers[1].stop()
+  assert memories.counts_now() is None
 
 
 def test_one_shard_saves_as_ever(start, tmp_path):

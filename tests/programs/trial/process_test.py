@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from seed_acme.programs.front_end import trial_process
+from seed_acme.programs.trial import process as trial_process
 
 _MODULE = """
 import subprocess, sys

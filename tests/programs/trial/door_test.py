@@ -10,10 +10,11 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.configs import registry as configs
 from seed_acme.programs import cli
-from seed_acme.programs.front_end import door
+from seed_acme.programs.trial import door
 
 _ENVIRONMENTS = """
 import os
+import time
 import dm_env
 from dm_env import specs
 import numpy as np
@@ -40,8 +41,22 @@ def strong(seed):
   return Environment(image, force)
 def unbounded(seed):
   return Environment(image, specs.Array((2,), np.float32))
+def empty(seed):
+  return Environment({}, specs.DiscreteArray(2))
+def saying(seed):
+  environment = Environment(image, specs.DiscreteArray(2))
+  environment.observation_spec = lambda: {'said': specs.StringArray(()), 'seen': image}
+  return environment
+def nothing_to_push(seed):
+  return Environment(image, specs.BoundedArray((0,), np.float32, -2, 5))
 def seedless():
   return small(1)
+def closing_badly(seed):
+  environment = small(seed)
+  environment.close = lambda: environment.simulator.stop()
+  return environment
+def never(seed):
+  time.sleep(1000)
 def broken(seed):
   raise OSError('no data file')
 def crashing(seed):
@@ -67,6 +82,21 @@ def folder(tmp_path, monkeypatch):
   [
     (['--config.agent.agent=on_polic'], 2, ["('on_polic')", 'did you mean on_policy']),
     (['--config.network.torso=nature_cnn'], 2, ["'nature_cnn' needs one image", '(50,)']),
+    (
+      ['--config.environment.id=doors:empty'],
+      2,
+      ['environment doors:empty: observation: expected one number at least, got {}'],
+    ),
+    (
+      ['--config.environment.id=doors:saying'],
+      2,
+      ['environment doors:saying: observation/said: expected a dm_env.specs.Array of numbers'],
+    ),
+    (
+      ['--config.environment.id=doors:nothing_to_push'],
+      2,
+      ['environment doors:nothing_to_push: action: expected one number at least, got shape (0,)'],
+    ),
     (['--config.network.torso=mlpp'], 2, ["('mlpp') is not known; did you mean mlp"]),
     (
       ['--config=catch_r2d2', '--config.environment.id=doors:strong'],
@@ -81,6 +111,11 @@ def folder(tmp_path, monkeypatch):
     (['--config.environment.id=doors:seedless'], 2, ['does not take a seed', 'seedless(seed,']),
     (['--config.environment.id=doors:broken'], 1, ['OSError: no data file (doors.py:']),
     (['--config.environment.id=doors:crashing'], 1, ['killed by SIGABRT']),
+    (
+      ['--config.environment.id=doors:never', '--config.actor.reset_timeout_s=1'],
+      1,
+      ['doors:never hangs: its making has not returned for 1 s (actor.reset_timeout_s)'],
+    ),
     (['--config.network.module=doors:network'], 1, ['RuntimeError: no such layer (doors.py:']),
     (['--config=cartpole_ppo', '--config.environment.id=doors:unbounded'], 2, ['give it bounds']),
   ],
@@ -88,7 +123,8 @@ def folder(tmp_path, monkeypatch):
 def test_it_is_refused_before_anything_is_written(folder, capsys, arguments, exit_code, words):
   assert cli.main(['train', *arguments]) == exit_code
   said = capsys.readouterr()
-  assert said.out == '' and said.err.startswith('error: ') and len(said.err.splitlines()) <= 4
+  lines = [line for line in said.err.splitlines() if not line.startswith('Trying environment')]
+  assert said.out == '' and lines[0].startswith('error: ') and len(lines) <= 4
   for word in words:
     assert word in said.err
   assert not (folder / 'runs').exists()
@@ -106,6 +142,22 @@ def test_a_sweep_refuses_all_of_it_at_once(folder, capsys):
 @pytest.mark.parametrize('name', ['catch_vtrace', 'memory_chain_r2d2', 'pendulum_ppo'])
 def test_what_can_start_passes(name):
   door.check([configs.load(name)])
+
+
+def test_an_environment_need_not_close_before_its_first_reset(folder):
+  config = dataclasses.replace(
+    configs.load('catch_vtrace'),
+    environment=config_lib.EnvironmentConfig('doors:closing_badly'),
+    network=config_lib.NetworkConfig(torso='mlp'),
+  )
+  [spec] = door.check([config])
+  assert spec.action.num_values == 2
+
+
+def test_each_configuration_gets_the_specification_of_its_own_environment():
+  names = ['catch_vtrace', 'pendulum_ppo', 'catch_vtrace']
+  specs = door.check([configs.load(name) for name in names])
+  assert specs[0] == specs[2] != specs[1]
 
 
 def test_python_meets_the_same_door(folder):

@@ -1,0 +1,60 @@
+"""Whether a run makes progress, seen from outside, since what hangs cannot say so itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import time
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme.loggers import terminal
+
+_SILENT_S = 10.0  # a learner that is well writes its status every second or two
+
+
+def limit_s(learner: config_lib.LearnerConfig) -> float:
+  """The status is written as often as the logs, so progress cannot be seen sooner. 0 = no limit."""
+  return max(learner.stall_s, 2 * learner.log_period_s) if learner.stall_s else 0.0
+
+
+class Stall:
+  """Looks at the status of a run again and again."""
+
+  def __init__(
+    self, limit_s: float, longest_gap_s: float = 1.0, clock: Callable[[], float] = time.monotonic
+  ):
+    """limit_s: of the function of this name; 0 = nothing is ever said.
+
+    longest_gap_s: as long as a longer time between two looks counts, because a host that was
+    suspended or overloaded tells nothing of what was done meanwhile.
+    """
+    self._limit_s = limit_s
+    self._longest_gap_s = longest_gap_s
+    self._clock = clock
+    self._looked_s = clock()
+    self._progress: tuple[Any, ...] = ()
+    self._written: Any = None
+    self._still_s = self._silent_s = 0.0
+
+  def look(self, status: Mapping[str, Any]) -> str:
+    """How long the run has made no progress and whom it waits for, in words; or ''.
+
+    To be called more often than every `longest_gap_s`. status: of `summary.read_progress`.
+    """
+    now = self._clock()
+    gap_s, self._looked_s = min(now - self._looked_s, self._longest_gap_s), now
+    progress = (status.get('updates'), status.get('agent_steps'), status.get('phase'))
+    self._still_s = 0.0 if progress != self._progress else self._still_s + gap_s
+    is_silent = status.get('time_s') == self._written
+    self._silent_s = self._silent_s + gap_s if is_silent else 0.0
+    self._progress, self._written = progress, status.get('time_s')
+    if not self._limit_s or self._still_s < self._limit_s:
+      return ''
+    return f'no progress for {terminal.duration(self._still_s)}: {self._reason(status)}'
+
+  def _reason(self, status: Mapping[str, Any]) -> str:
+    if phase := status.get('phase'):
+      return str(phase)
+    if status and self._silent_s > _SILENT_S:
+      return 'the learner says nothing any more, see logs/learner'
+    return f'waiting for {status.get("waits_for") or "data"}'

@@ -1,0 +1,85 @@
+"""A short-lived process in which environments of the user's are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+from seed_acme.acting import activity as activity_lib
+from seed_acme.programs.system import processes
+
+_POLL_S = 0.05
+
+
+class Ended(NamedTuple):
+  """code: of the exit; negative = the signal that killed it. output, errors: what it printed."""
+
+  code: int
+  output: str
+  errors: str
+
+
+def run(
+  module: str,
+  given: str,
+  timeout_s: float | None = None,
+  look: Callable[[activity_lib.Call], bool] = lambda call: False,
+) -> Ended:
+  """`python -m module FD` with `given` on its standard input; killed with all that it has started.
+
+  FD is the descriptor of an `Activity`, where the process says what it does. look: called with that
+  several times a second; if it returns True the process is ended, and what it raises ends this
+  call, too. Raises `subprocess.TimeoutExpired`.
+  """
+  variables = {**os.environ, **processes.environment(module.rpartition('.')[2], os.getpid())}
+  # Files, no pipes: a program that an environment starts may hold them open for ever. Environments
+  # print what they like, so not all of it need be UTF-8.
+  with (
+    tempfile.TemporaryFile('w+', encoding='utf-8') as standard_input,
+    tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as output,
+    tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as errors,
+    contextlib.closing(_SharedActivity()) as shared,
+  ):
+    standard_input.write(given)
+    standard_input.seek(0)
+    # In a session of its own, as the launcher: Ctrl-C is answered here, once.
+    process = subprocess.Popen(
+      [sys.executable, '-m', module, str(shared.descriptor)],
+      stdin=standard_input,
+      stdout=output,
+      stderr=errors,
+      env=variables,
+      pass_fds=[shared.descriptor],
+      start_new_session=True,
+    )
+    try:
+      give_up_s = None if timeout_s is None else time.monotonic() + timeout_s
+      while process.poll() is None and not look(shared.activity.read()):
+        if give_up_s is not None and time.monotonic() > give_up_s:
+          raise subprocess.TimeoutExpired(module, timeout_s or 0.0)
+        time.sleep(_POLL_S)
+    finally:
+      with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # and what the environment has started
+      process.wait()
+    output.seek(0)
+    errors.seek(0)
+    return Ended(process.returncode, output.read(), errors.read())
+
+
+class _SharedActivity:
+  """Memory in which the process says what it does."""
+
+  def __init__(self) -> None:
+    self.descriptor = activity_lib.shared_memory()
+    self.activity = activity_lib.at(self.descriptor)
+
+  def close(self) -> None:
+    os.close(self.descriptor)

@@ -1,0 +1,300 @@
+"""Trains a list of long runs, one after the other: `python scripts/long_runs.py --folder=DIR LIST`.
+
+Each line of LIST names a run and gives its command. It may also say when to give the run up:
+
+  # a comment
+  pong_1: seed-acme train --config=atari_vtrace_small --launch=single_process \\
+    | give up at 1_000_000 unless episode/return_last_100 >= -19 | give up at 3_000_000
+
+A rule looks at the mean of a column of metrics.csv over the last tenth of the steps before the one
+that it names. A rule without a column ends the run there in any case. The folder of a run is
+DIR/NAME, and the output of its command is DIR/NAME.log.
+
+The same command goes on after an interruption: it skips what is finished or given up, and resumes
+what was stopped. Ctrl-C and SIGTERM stop the run under way with a checkpoint, a second one kills
+it. A run that fails does not keep those after it from running. Ends with 0 if every run is finished
+or given up, 1 if one failed, 2 if the list is wrong, 130 or 143 after a signal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+from collections.abc import Sequence
+import math
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.envs import experiment_environments as environments
+from seed_acme.loggers import csv_file
+from seed_acme.loggers import terminal
+from seed_acme.programs import cli
+from seed_acme.programs.command_line import parsing
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.sweep import plan as sweep_plan
+from seed_acme.programs.sweep import state as sweep_state
+from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+
+_POLL_S = 0.2
+_WINDOW = 0.1  # of the steps before a rule's, over which it takes the mean
+_LINE = re.compile(r'(?P<name>\w[\w.-]*):\s+seed-acme\s+train\s+(?P<options>.+)')
+_RULE = re.compile(
+  r'give up at (?P<step>\d[\d_]*)'
+  r'(?: unless (?P<column>\S+) (?P<sign>>=|<=) (?P<bound>-?\d+(\.\d+)?(e-?\d+)?))?'
+)
+
+
+class Rule(NamedTuple):
+  """Give up at this agent step unless the column is at least (`>=`) or at most (`<=`) the bound.
+
+  column: of metrics.csv; '' = give up in any case.
+  """
+
+  step: int
+  column: str = ''
+  sign: str = '>='
+  bound: float = 0.0
+
+
+class Run(NamedTuple):
+  """A line of the list. options: of `seed-acme train`; config: what they come to."""
+
+  name: str
+  options: tuple[str, ...]
+  rules: tuple[Rule, ...]
+  config: config_lib.ExperimentConfig
+
+
+def parse(text: str) -> list[Run]:
+  """The runs of a list. Raises `types.UserError` with the line that is wrong, before any starts."""
+  runs: list[Run] = []
+  for line in text.replace('\\\n', ' ').splitlines():
+    if line.strip() and not line.lstrip().startswith('#'):
+      try:
+        runs.append(_parse_line(line.strip()))
+      except types.UserError as error:
+        raise types.UserError(f'{line.strip()[:70]}: {error}') from error
+  for name, number in collections.Counter(run.name for run in runs).items():
+    if number > 1:
+      raise types.UserError(f'{number} lines are called {name}: give each a name of its own')
+  if not runs:
+    raise types.UserError('the list names no run: write lines NAME: seed-acme train ...')
+  return runs
+
+
+def _parse_line(line: str) -> Run:
+  command, *rules = line.split(' | ')
+  found = _LINE.fullmatch(command.strip())
+  if found is None:
+    raise types.UserError('no run: write NAME: seed-acme train --config=...')
+  options = shlex.split(found['options'])
+  name, rest = parsing.take_config(options)
+  if not name or parsing.peek(rest, '--run_dir'):
+    raise types.UserError('give --config, and no --run_dir: a run lies in its name below --folder')
+  arguments = cli.TrainArguments(config=registry.load(name))
+  arguments = parsing.parse(cli.TrainArguments, rest, 'train', arguments)
+  if arguments.launch == 'vertex_ai':
+    raise types.UserError('--launch=vertex_ai starts a job elsewhere: choose a launch on this host')
+  config_validation.validate(arguments.config)
+  environments.check(arguments.config)
+  return Run(found['name'], tuple(options), tuple(map(_parse_rule, rules)), arguments.config)
+
+
+def _parse_rule(text: str) -> Rule:
+  found = _RULE.fullmatch(' '.join(text.split()))
+  if found is None:
+    raise types.UserError(
+      f'{text.strip()!r} is no rule: write give up at STEP, or the same unless COLUMN >= BOUND'
+    )
+  if not found['column']:
+    return Rule(int(found['step']))
+  return Rule(int(found['step']), found['column'], found['sign'], float(found['bound']))
+
+
+def values_of(rule: Rule, metrics: dict[str, list[float]]) -> list[float] | None:
+  """Those of its column in the last tenth of its steps, or the last one before where none is there;
+  None while the log has not come so far.
+  """
+  steps = metrics.get(csv_file.KEY, [])
+  if not steps or steps[-1] < rule.step:
+    return None
+  first = (1 - _WINDOW) * rule.step
+  rows = [row for row in zip(steps, metrics.get(rule.column, [])) if not math.isnan(row[1])]
+  before = [row for row in rows if row[0] <= rule.step]
+  return [value for step, value in before if step >= first] or [value for _, value in before[-1:]]
+
+
+def judge(rule: Rule, values: Sequence[float]) -> str:
+  """Why to give up, '' if not. A column that was not logged says nothing."""
+  if not rule.column:
+    return f'at {rule.step:,} steps, as the list says'
+  mean = sum(values) / len(values) if values else rule.bound
+  if mean >= rule.bound if rule.sign == '>=' else mean <= rule.bound:
+    return ''
+  return f'at {rule.step:,} steps {rule.column} is {mean:.4g}, not {rule.sign} {rule.bound:g}'
+
+
+class Runner:
+  """Runs the list. `run` belongs to the main thread, whose Ctrl-C and SIGTERM it answers."""
+
+  def __init__(self, runs: Sequence[Run], folder: pathlib.Path):
+    self._runs = runs
+    self._folder = folder
+    self._child: subprocess.Popen[bytes] | None = None
+    self.stop_signal: int | None = None
+    self.num_failed = 0
+
+  def request_stop(self, signal_number: int) -> None:
+    """From the signal handler. The run itself knows what a first and a second signal mean."""
+    self.stop_signal = self.stop_signal or signal_number
+    if self._child is not None:
+      self._child.send_signal(signal.SIGINT)
+
+  def run(self) -> None:
+    """Returns when every run has ended, or after a stop."""
+    with signals.signals_to(self.request_stop):
+      for run in self._runs:
+        if self.stop_signal is None:
+          self._take(run)
+
+  def _take(self, run: Run) -> None:
+    state, pending = self._state(run), list(run.rules)
+    reason = self._reason_to_give_up(run, pending)
+    if state.status == sweep_state.FINISHED:
+      _say(f'{run.name}: finished before, {_figures(state)}')
+    elif reason:
+      _say(f'{run.name}: given up before, {reason}; {_figures(state)}')
+    else:
+      begins = 'started' if state.status == sweep_state.WAITING else 'resumed'
+      _say(f'{run.name}: {begins} at {state.agent_steps:,} steps, commit {_commit()}')
+      self._end(run, *self._train(run, pending))
+
+  def _train(self, run: Run, pending: list[Rule]) -> tuple[str, str]:
+    """Why the run was given up, if it was, and the last error of its output."""
+    log_path = self._folder / f'{run.name}.log'
+    with open(log_path, 'a', encoding='utf-8') as log:
+      log_start = log.tell()  # before the child, which shares the position
+      self._child = child = subprocess.Popen(
+        [
+          *(sys.executable, '-m', 'seed_acme.programs.sweep_child', 'train', *run.options),
+          f'--run_dir={self._run_dir(run).path}',
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,  # a terminal's Ctrl-C comes once, through this program
+        env={**os.environ, **processes.environment('long_run', os.getpid())},
+      )
+    if self.stop_signal is not None:  # it came before the child was known
+      child.send_signal(signal.SIGINT)
+    reason = ''
+    while child.poll() is None:
+      if not reason and self.stop_signal is None:
+        reason = self._reason_to_give_up(run, pending)
+        if reason:
+          child.send_signal(signal.SIGINT)
+      time.sleep(_POLL_S)
+    self._child = None
+    lines = log_path.read_bytes()[log_start:].decode(errors='replace').splitlines()
+    errors = [line for line in lines if line.startswith('error')]
+    return reason, errors[-1] if errors else processes.describe_exit(child.returncode)
+
+  def _end(self, run: Run, reason: str, last_words: str) -> None:
+    state = self._state(run)
+    if state.status == sweep_state.FINISHED:
+      _say(f'{run.name}: finished, {_figures(state)}')
+    elif reason:
+      _say(f'{run.name}: given up, {reason}; {_figures(state)}')
+    elif self.stop_signal is not None and state.status != sweep_state.FAILED:
+      _say(f'{run.name}: stopped, {_figures(state)}')
+    else:
+      self.num_failed += 1
+      _say(f'{run.name}: failed, {state.message or last_words}')
+
+  def _reason_to_give_up(self, run: Run, pending: list[Rule]) -> str:
+    """'' while the run may go on. pending: the rules that are not judged yet."""
+    folder = self._run_dir(run)
+    steps = lifecycle.read_status(folder).get('agent_steps', 0) if folder.metrics.exists() else 0
+    for rule in [rule for rule in pending if rule.step <= steps]:
+      values = values_of(rule, csv_file.read(folder.metrics))
+      if values is not None:
+        pending.remove(rule)
+        if rule.column and not values:
+          _say(f'{run.name}: no {rule.column} was logged before {rule.step:,} steps to judge it by')
+        if reason := judge(rule, values):
+          return reason
+    return ''
+
+  def _state(self, run: Run) -> sweep_state.State:
+    combination = sweep_plan.Combination(run.name, {}, run.config)
+    of_sweep = sweep_plan.Run(combination, run.config.seed, run.config, self._run_dir(run))
+    return sweep_state.read(of_sweep)
+
+  def _run_dir(self, run: Run) -> run_directory.RunDirectory:
+    return run_directory.RunDirectory(self._folder.absolute() / run.name)
+
+
+def _figures(state: sweep_state.State) -> str:
+  mean_return = '-' if state.mean_return is None else f'{state.mean_return:.4g}'
+  cpu_s = '-' if state.cpu_s is None else f'{state.cpu_s:,.0f}'
+  return (
+    f'{state.agent_steps:,} steps, return of the last 100 episodes {mean_return}, '
+    f'{cpu_s} CPU-seconds, {terminal.duration(state.wall_s)}'
+  )
+
+
+def _commit() -> str:
+  """Of the code that runs, with a mark where files differ from it."""
+  command = ['git', 'describe', '--always', '--dirty', '--abbrev=7', '--exclude=*']
+  try:
+    found = subprocess.run(
+      command, cwd=pathlib.Path(__file__).parent, capture_output=True, text=True, check=True
+    )
+  except (OSError, subprocess.CalledProcessError):
+    return 'unknown'
+  return found.stdout.strip()
+
+
+def _say(text: str) -> None:
+  print(f'{time.strftime("%Y-%m-%d %H:%M:%S")} {text}', flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  parser = argparse.ArgumentParser(
+    description=__doc__, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument('list', metavar='LIST', type=pathlib.Path)
+  parser.add_argument('--folder', metavar='DIR', type=pathlib.Path, required=True)
+  arguments = parser.parse_args(argv)
+  sys.path.append(os.getcwd())  # where a user's own environment or network may lie
+  try:
+    runs = parse(arguments.list.read_text(encoding='utf-8'))
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    complaint = f'{arguments.folder} is worked on by another program (process %s): wait or stop it'
+    with files.lock(arguments.folder / '.lock', lambda holder: complaint % holder):
+      runner = Runner(runs, arguments.folder)
+      runner.run()
+  except (types.UserError, OSError) as error:
+    print(f'error: {error}', file=sys.stderr)
+    return processes.USER_ERROR_EXIT
+  if runner.stop_signal is not None:
+    return 128 + runner.stop_signal
+  return int(runner.num_failed > 0)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,45 @@
+"""Lost lives of Atari games that are stepped together, for `atari_vector.py` and envpool."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any, Literal
+
+import numpy as np
+
+from seed_acme import types
+
+# What the loss of a life does: nothing, or it cuts the value (discount 0) and the game goes on.
+LifeLoss = Literal['ignore', 'cut']
+
+
+def check_life_loss(environment: str, value: Any) -> None:
+  """Raises `types.UserError` unless it is a `LifeLoss`."""
+  choices = typing.get_args(LifeLoss)
+  if value not in choices:
+    raise types.UserError(
+      f'{environment}: life_loss ({value!r}) must be one of {", ".join(choices)}'
+    )
+
+
+class Lives:
+  """The lives of E games. `read` is called once with every row, from one thread.
+
+  fires: `[E]` bool, the games whose next step plays FIRE whatever is sent.
+  """
+
+  def __init__(self, num_environments: int, life_loss: LifeLoss, fire_at_start: bool):
+    self._cuts = life_loss == 'cut'
+    self._fire_at_start = fire_at_start
+    self._lives = np.zeros(num_environments, np.int64)
+    self.fires = np.zeros(num_environments, bool)
+
+  def read(self, lives: np.ndarray, is_first: np.ndarray) -> np.ndarray:
+    """`[E]` float32 discounts: 0 where this row has lost a life that cuts the value, else 1.
+
+    lives: `[E]` integers, those left. is_first: `[E]`, rows that start an episode lose none.
+    """
+    is_lost = ~is_first & (lives < self._lives)
+    self._lives = np.array(lives)
+    self.fires = self._fire_at_start & (is_first | is_lost)
+    return np.where(self._cuts & is_lost, 0, 1).astype(np.float32)

@@ -1,0 +1,103 @@
+"""Environments whose every time step is checked before anybody uses it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from seed_acme import core
+from seed_acme import types
+from seed_acme.envs import time_steps
+from seed_acme.envs import vector
+
+
+class CheckedEnvironment:
+  """A `core.VectorEnvironment` that raises where the one inside contradicts its specification.
+
+  `types.UserError` names environment, field, what was expected and what came. For a value that is
+  not finite it is `types.NotFinite`. Called from one thread, as the environment inside, which
+  belongs to it.
+  """
+
+  def __init__(self, environment: core.VectorEnvironment, name: str):
+    """name: for messages."""
+    self._environment = environment
+    self._name = name
+    self.num_environments = environment.num_environments
+    self.spec = environment.spec
+    self._structure = vector.Structure(self.spec.observation)
+    self._check = time_steps.TimeStepCheck(self.spec.observation)
+    size = (self.num_environments,)
+    # (field, shape, dtype) of each array of a time step.
+    self._arrays = [
+      ('step_type', size, np.dtype(np.uint8)),
+      *((field, size, np.dtype(np.float32)) for field in ('reward', 'discount', 'score')),
+      *(
+        (field, (*size, *spec.shape), np.dtype(spec.dtype))
+        for field, spec in zip(
+          time_steps.leaf_fields(self.spec.observation), self._structure.leaves
+        )
+      ),
+    ]
+    self._everyone = np.ones(size, bool)
+    self._has_ended = self._everyone
+
+  def reset(self) -> types.VectorTimeStep:
+    """Starts all environments anew."""
+    self._has_ended = self._everyone
+    return self._checked(self._environment.reset())
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: nest of `[E, ...]` as `spec.action`."""
+    return self._checked(self._environment.step(actions))
+
+  @property
+  def can_render(self) -> bool:
+    """Whether the environment inside has a screen to show."""
+    return hasattr(self._environment, 'render') and getattr(self._environment, 'can_render', True)
+
+  def render(self) -> np.ndarray:
+    """`[H, W, 3]` uint8, from the environment inside."""
+    inside: Any = self._environment
+    return inside.render()
+
+  def close(self) -> None:
+    self._environment.close()
+
+  def _checked(self, timestep: types.VectorTimeStep) -> types.VectorTimeStep:
+    leaves = self._leaves(timestep)
+    fault = self._check.fault(timestep, self._has_ended, leaves)
+    if fault is not None:
+      raise fault.error(self._name)
+    self._has_ended = timestep.step_type == types.LAST
+    return timestep
+
+  def _leaves(self, timestep: types.VectorTimeStep) -> list[np.ndarray]:
+    """Those of the observation. Holds structure, shapes and dtypes, on which all else relies."""
+    try:
+      scalars = [timestep.step_type, timestep.reward, timestep.discount, timestep.score]
+      observation = timestep.observation
+    except AttributeError:
+      found = type(timestep).__name__
+      raise self._error('time step', 'a seed_acme.types.VectorTimeStep', found) from None
+    try:
+      leaves = self._structure.flatten(observation)
+    except (KeyError, TypeError, ValueError) as error:
+      expected = f'the structure of the specification, {self._structure}'
+      found = str(vector.Structure(observation))
+      raise self._error('observation', expected, found) from error
+    for array, (field, shape, dtype) in zip((*scalars, *leaves), self._arrays):
+      if not isinstance(array, np.ndarray):
+        raise self._error(field, f'{dtype} of shape {shape}', type(array).__name__)
+      if array.shape != shape or array.dtype != dtype:
+        found = f'{array.dtype} of shape {array.shape}'
+        raise self._error(field, f'{dtype} of shape {shape}', found)
+    return leaves
+
+  def _error(self, field: str, expected: str, found: str) -> types.UserError:
+    """Of arrays that all environments share."""
+    return types.UserError(
+      f'environments 0 ... {self.num_environments - 1} of {self._name}: {field}: '
+      f'expected {expected}, got {found}'
+    )

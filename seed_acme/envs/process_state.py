@@ -1,0 +1,83 @@
+"""What environments change in a process that is not theirs alone is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import contextlib
+import os
+import signal
+import sys
+import threading
+import warnings
+
+import numpy as np
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STREAMS = ('stdin', 'stdout', 'stderr')
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+  """Around code of an environment: its making, and its first reset, when simulators start.
+
+  Puts back the handlers of SIGINT, SIGTERM and SIGHUP, because a process of a run that no longer
+  hears them cannot save; the standard streams; the umask; numpy's error handling; and the filters
+  of warnings. The working folder and the global random state are the environment's own, because the
+  run depends on neither. Later steps are not watched.
+  """
+  numpy_errors = np.geterr()
+  streams = {name: getattr(sys, name) for name in _STREAMS}
+  umask = _umask()
+  with _kept_signals(), _kept_descriptors(), warnings.catch_warnings():
+    try:
+      yield
+    finally:
+      os.umask(umask)
+      np.seterr(**numpy_errors)
+      for name, stream in streams.items():
+        setattr(sys, name, stream)
+
+
+def _umask() -> int:
+  """It can be read only by setting it."""
+  umask = os.umask(0o077)
+  os.umask(umask)
+  return umask
+
+
+@contextlib.contextmanager
+def _kept_signals() -> Iterator[None]:
+  """Only the main thread can set handlers, so on another one no environment has changed any."""
+  if threading.current_thread() is not threading.main_thread():
+    yield
+    return
+  handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+  try:
+    yield
+  finally:
+    for number, handler in handlers.items():
+      if handler is not None:  # None: installed by C code, which Python cannot put back
+        signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _kept_descriptors() -> Iterator[None]:
+  """Simulators in C redirect the descriptors of the standard streams to be silent."""
+  copies: dict[int, int] = {}
+  for descriptor in range(len(_STREAMS)):
+    with contextlib.suppress(OSError):  # closed, as of a daemon
+      copies[descriptor] = os.dup(descriptor)
+  try:
+    yield
+  finally:
+    for descriptor, copy in copies.items():
+      if not _is_same_file(descriptor, copy):
+        os.dup2(copy, descriptor)
+      os.close(copy)
+
+
+def _is_same_file(descriptor: int, other: int) -> bool:
+  try:
+    return os.path.samestat(os.fstat(descriptor), os.fstat(other))
+  except OSError:
+    return False

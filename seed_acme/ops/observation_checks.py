@@ -1,0 +1,26 @@
+"""What normalisation finds in an observation. Loads no TensorFlow: asked before a run starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tree
+
+from seed_acme import types
+
+
+def notices(field: str, value: Any, off: Any, spec: types.EnvironmentSpec) -> tuple[str, ...]:
+  """That a field which normalises observations does nothing, because none of them is a float.
+
+  off: its value that does not ask for it.
+  """
+  leaves = tree.flatten(spec.observation)
+  if value == off or any(np.issubdtype(leaf.dtype, np.floating) for leaf in leaves):
+    return ()
+  found = ', '.join(sorted({np.dtype(leaf.dtype).name for leaf in leaves}))
+  text = (
+    f'{field} ({value}) does nothing: it normalises float observations, and there are none '
+    f'({found}); set it to {off}, or give floats'
+  )
+  return (text,)

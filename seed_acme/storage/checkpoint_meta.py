@@ -1,0 +1,58 @@
+"""What a checkpoint says beside its arrays, held against what the training loop saves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from seed_acme.utils import counting
+
+
+def wrong(meta: Any) -> str:
+  """What is wrong with it, in words; '' if nothing is.
+
+  What is missing is no fault here, since who needs it asks for it.
+  """
+  if not isinstance(meta, dict):
+    return f'"meta" is {_kind(meta)}, no object'
+  counts = meta.get('counts', {})
+  if not isinstance(counts, dict):
+    return f'"counts" is {_kind(counts)}, no object'
+  for name, count in counts.items():
+    if name not in counting.Counts._fields:
+      return f'"counts" has an unknown {name!r}'
+    if not _is_number(count) or count < 0 or (isinstance(count, float) and name != 'wall_s'):
+      return f'{name} of "counts" is {_short(count)}, no count'
+  resumptions = meta.get('resumptions', 0)
+  if not isinstance(resumptions, int) or isinstance(resumptions, bool) or resumptions < 0:
+    return f'"resumptions" is {_short(resumptions)}, no count'
+  return _wrong_episodes(meta.get('episodes', {}))
+
+
+def _wrong_episodes(episodes: Any) -> str:
+  if not isinstance(episodes, dict):
+    return f'"episodes" is {_kind(episodes)}, no object'
+  for kind, window in episodes.items():
+    if not isinstance(window, list):
+      return f'{kind} of "episodes" is {_kind(window)}, no list'
+    for episode in window:
+      is_triple = isinstance(episode, list) and len(episode) == 3
+      if not is_triple or not all(map(_is_number, episode)):
+        return f'{kind} of "episodes" holds {_short(episode)}, not score, return and length'
+  return ''
+
+
+def _is_number(value: Any) -> bool:
+  """As JSON has it; of the floats those that are finite, of the integers those of 64 bits."""
+  if isinstance(value, int):
+    return not isinstance(value, bool) and abs(value) < 2**63
+  return isinstance(value, float) and math.isfinite(value)
+
+
+def _kind(value: Any) -> str:
+  return f'a {type(value).__name__}'
+
+
+def _short(value: Any) -> str:
+  text = repr(value)
+  return text if len(text) <= 40 else f'{text[:37]}...'

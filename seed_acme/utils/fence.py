@@ -1,0 +1,224 @@
+"""A fence around ports that ask for no password: the kernel drops what strangers send there.
+
+Reverb, TensorFlow's collective server and courier listen on every interface, and none of them can
+be told otherwise. A socket filter (classic BPF, which needs no privileges) on their listening
+sockets admits packets that arrive on the loopback interface, or from a list of addresses. To
+everybody else the port looks like one behind a firewall: a connection is never answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+import contextlib
+import ctypes
+import dataclasses
+import ipaddress
+import os
+import socket
+import struct
+import threading
+import time
+from typing import Union
+
+RUNS_CODE, ENDS_RUN = 'can run code for whoever reaches it', 'can end this run'
+
+_LOOK_UP_S = 10.0  # between two looks at the addresses that the names have
+_SETTLE_S = 0.02  # for a connection that the server is just taking out of its queue
+_SETTLED_S = 5.0  # a server that takes no connections for so long is left to its filter
+
+# Linux: asm-generic/socket.h, linux/filter.h, linux/tcp.h.
+_SO_ATTACH_FILTER = 26
+_LOAD_WORD, _LOAD_BYTE, _SHIFT_RIGHT = 0x20, 0x30, 0x74  # BPF_LD | BPF_W, BPF_B; BPF_RSH
+_JUMP, _JUMP_IF_EQUAL, _RETURN = 0x05, 0x15, 0x06
+_INTERFACE = 0xFFFFF000 + 8  # SKF_AD_OFF + SKF_AD_IFINDEX
+_NETWORK_HEADER = 0xFFF00000  # SKF_NET_OFF
+_LOOPBACK_INTERFACE = 1  # LOOPBACK_IFINDEX, the same in every network namespace
+_SOURCE_V4, _SOURCE_V6 = _NETWORK_HEADER + 12, _NETWORK_HEADER + 8
+_DROP, _ADMIT = (_RETURN, 0, 0, 0), (_RETURN, 0, 0, 0xFFFFFFFF)
+_DESCRIPTORS = '/proc/self/fd'
+_BACKLOG = slice(24, 28)  # of struct tcp_info: tcpi_unacked, connections that nobody has accepted
+
+_Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
+_Instruction = tuple[int, int, int, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Fence:
+  """Who may connect to the ports without a password of this node.
+
+  hosts: admitted beside this machine itself, names or addresses; None = there is no fence.
+  tell: takes a line for the user where the kernel refuses.
+  """
+
+  hosts: tuple[str, ...] | None = ()
+  tell: Callable[[str], None] = print
+
+  def put_around(self, port: int, danger: str) -> None:
+    """Of a server of this process that listens by now, on all its sockets with this port.
+
+    danger: what the port without a fence makes possible.
+
+    Connections that others have made before are shut. Names are looked up again every 10 s, on a
+    thread of its own.
+    """
+    if self.hosts is None:
+      return
+    addresses = _addresses(self.hosts, frozenset())
+    try:
+      if not _attach(port, addresses):
+        raise OSError(f'no socket that listens there was found in {_DESCRIPTORS}')
+      _shut_strangers(port, addresses)
+    except OSError as error:
+      self.tell(
+        f'port {port} {danger}: it cannot be closed to other machines '
+        f'({error.strerror or error}); close it in a firewall'
+      )
+      return
+    if not all(_is_address(host) for host in self.hosts):
+      threading.Thread(
+        target=_follow_names, args=(port, self.hosts, addresses), name='fence', daemon=True
+      ).start()
+
+
+LOOPBACK = Fence()
+
+
+def _follow_names(port: int, hosts: Sequence[str], addresses: frozenset[_Address]) -> None:
+  """A host that comes back elsewhere has the same name. Connections that exist stay as they are."""
+  while True:
+    time.sleep(_LOOK_UP_S)
+    found = _addresses(hosts, addresses)
+    if found == addresses:
+      continue
+    with contextlib.suppress(OSError):  # as before, until the next look
+      if not _attach(port, found):
+        return
+      addresses = found
+
+
+def _addresses(hosts: Iterable[str], before: frozenset[_Address]) -> frozenset[_Address]:
+  """Of all names. Where one is not known for the moment, those of `before` stay."""
+  found: set[_Address] = set()
+  for host in hosts:
+    try:
+      answers = socket.getaddrinfo(host.strip('[]'), None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+      found |= before
+      continue
+    found.update(_parsed(str(answer[4][0])) for answer in answers)
+  return frozenset(found)
+
+
+def _parsed(address: str) -> _Address:
+  """An IPv4 address that a socket of IPv6 shows is one of IPv4."""
+  parsed = ipaddress.ip_address(address.partition('%')[0])
+  return getattr(parsed, 'ipv4_mapped', None) or parsed
+
+
+def _is_address(host: str) -> bool:
+  try:
+    ipaddress.ip_address(host.strip('[]'))
+  except ValueError:
+    return False
+  return True
+
+
+def _attach(port: int, addresses: frozenset[_Address]) -> int:
+  """The filter to every socket that listens on `port`; returns their number."""
+  program = _program(sorted(addresses, key=str))
+  packed = b''.join(struct.pack('=HBBI', *instruction) for instruction in program)
+  buffer = ctypes.create_string_buffer(packed)
+  number = struct.pack('HL', len(program), ctypes.addressof(buffer))
+  sockets = 0
+  for one in _sockets(port):
+    if _listens(one):
+      one.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, number)
+      sockets += 1
+  return sockets
+
+
+def _program(addresses: Sequence[_Address]) -> list[_Instruction]:
+  """Jumps of conditions reach 255 instructions, so each address has a return of its own."""
+  v4 = [part for address in addresses if address.version == 4 for part in _if_from_v4(address)]
+  v6 = [part for address in addresses if address.version == 6 for part in _if_from_v6(address)]
+  start = [(_LOAD_WORD, 0, 0, _INTERFACE), (_JUMP_IF_EQUAL, 0, 1, _LOOPBACK_INTERFACE), _ADMIT]
+  if not addresses:
+    return [*start, _DROP]
+  return [
+    *start,
+    (_LOAD_BYTE, 0, 0, _NETWORK_HEADER),  # the version of IP is in its upper half
+    (_SHIFT_RIGHT, 0, 0, 4),
+    (_JUMP_IF_EQUAL, 1, 0, 4),
+    (_JUMP, 0, 0, len(v4) + 2),
+    (_LOAD_WORD, 0, 0, _SOURCE_V4),
+    *v4,
+    _DROP,
+    *v6,
+    _DROP,
+  ]
+
+
+def _if_from_v4(address: _Address) -> list[_Instruction]:
+  return [(_JUMP_IF_EQUAL, 0, 1, int(address)), _ADMIT]
+
+
+def _if_from_v6(address: _Address) -> list[_Instruction]:
+  words = struct.unpack('>4I', address.packed)
+  made: list[_Instruction] = []
+  for i, word in enumerate(words):
+    left = 2 * (len(words) - i - 1) + 1  # instructions of this address that a difference skips
+    made += [(_LOAD_WORD, 0, 0, _SOURCE_V6 + 4 * i), (_JUMP_IF_EQUAL, 0, left, word)]
+  return [*made, _ADMIT]
+
+
+def _shut_strangers(port: int, addresses: frozenset[_Address]) -> None:
+  """Connections that came before the filter, which does not look at them. Nobody new can come, so
+  it ends when the server has accepted all that waited."""
+  end_s = time.monotonic() + _SETTLED_S
+  has_settled = False
+  while not has_settled and time.monotonic() < end_s:
+    has_settled = not any(_num_unaccepted(one) for one in _sockets(port) if _listens(one))
+    time.sleep(_SETTLE_S)  # a connection leaves the queue just before it has a descriptor
+    for one in _sockets(port):
+      if not _listens(one) and not _is_admitted(one, addresses):
+        with contextlib.suppress(OSError):  # closed meanwhile
+          one.shutdown(socket.SHUT_RDWR)
+
+
+def _is_admitted(connection: socket.socket, addresses: frozenset[_Address]) -> bool:
+  try:
+    names = connection.getpeername(), connection.getsockname()
+  except OSError:  # not connected (any more)
+    return True
+  peer, own = (_parsed(str(name[0])) for name in names)
+  return _is_this_machine(peer, own) or peer in addresses
+
+
+def _is_this_machine(peer: _Address, own: _Address) -> bool:
+  """own: at this end. A process that connects to an address of its machine comes from the same."""
+  return peer.is_loopback or peer == own
+
+
+def _num_unaccepted(listener: socket.socket) -> int:
+  information = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+  return int(struct.unpack('I', information[_BACKLOG])[0])
+
+
+def _listens(one: socket.socket) -> bool:
+  return bool(one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+
+def _sockets(port: int) -> Iterator[socket.socket]:
+  """Those of this process, of TCP, whose own port it is; each as a duplicate, open until the next
+  one is asked for."""
+  for entry in os.listdir(_DESCRIPTORS):
+    try:
+      if not os.readlink(f'{_DESCRIPTORS}/{entry}').startswith('socket:'):
+        continue
+      duplicate = os.dup(int(entry))
+    except OSError:  # closed meanwhile
+      continue
+    with socket.socket(fileno=duplicate) as one:
+      is_tcp = one.family in (socket.AF_INET, socket.AF_INET6) and one.type == socket.SOCK_STREAM
+      if is_tcp and one.getsockname()[1] == port:
+        yield one

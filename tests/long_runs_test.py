@@ -1,0 +1,208 @@
+"""scripts/long_runs.py: how a list is read, when a run is given up, and that a list goes on."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from seed_acme import types
+from seed_acme.loggers import csv_file
+from seed_acme.storage import files
+from tests import sources
+
+_HANG_S = 300.0
+_SMALL = (
+  'seed-acme train --config=catch_vtrace --launch=single_process --config.num_actors=1 '
+  '--config.environments_per_actor=8 --config.agent.unroll_length=9 --config.agent.batch_size=8 '
+  '--config.replay.unrolls_per_item=8 --config.replay.queue_size=16 '
+  '--config.learner.log_period_s=0.1 --config.checkpoint.period_s=1000'
+)
+
+
+@pytest.fixture(name='script', scope='module')
+def _script():
+  return sources.script('long_runs')
+
+
+def test_a_line_is_a_name_a_command_and_rules(script):
+  first, second = script.parse(
+    '# runs of record\n\n'
+    'one: seed-acme train --config=catch_vtrace --config.seed=3\n'
+    "two.b-1:  seed-acme train --config catch_vtrace --config.network.mlp_sizes 8 '9' \\\n"
+    '   | give up at 1_000 unless loss/value <= -2.5e-3 | give up at 3000\n'
+  )
+  assert (first.name, first.config.seed, first.rules) == ('one', 3, ())
+  assert first.options == ('--config=catch_vtrace', '--config.seed=3')
+  assert second.name == 'two.b-1' and second.config.network.mlp_sizes == (8, 9)
+  assert second.rules == (script.Rule(1000, 'loss/value', '<=', -0.0025), script.Rule(3000))
+
+
+_LINE = 'a: seed-acme train --config=catch_vtrace'
+
+
+@pytest.mark.parametrize(
+  'text, said',
+  [
+    ('', 'names no run'),
+    ('seed-acme train --config=catch_vtrace', 'write NAME: seed-acme train'),
+    ('../a: seed-acme train --config=catch_vtrace', 'write NAME: seed-acme train'),
+    ('a: seed-acme evaluate runs/latest', 'write NAME: seed-acme train'),
+    ('a: seed-acme train --config.seed=2', 'give --config'),
+    (f'{_LINE} --run_dir=x', 'no --run_dir'),
+    (f'{_LINE} --launch=vertex_ai', 'choose a launch on this host'),
+    (f'{_LINE} --config.sead=2', 'seed'),
+    (f'{_LINE} --config.total_steps=0', r'total_steps \(0\) must be >= 1'),
+    ('a: seed-acme train --config=catsh', 'catch_vtrace'),
+    (f'{_LINE}\n{_LINE}', '2 lines are called a'),
+    (f'{_LINE} | give in at 3', "'give in at 3' is no rule"),
+    (f'{_LINE} | give up at 3 unless loss/value > 3', 'is no rule'),
+    (f'{_LINE} | give up at 3 unless loss/value >= nan', 'is no rule'),
+  ],
+)
+def test_a_wrong_list_is_refused_before_anything_runs(script, text, said, tmp_path, capsys):
+  with pytest.raises(types.UserError, match=said):
+    script.parse(text)
+  path = tmp_path / 'list.txt'
+  path.write_text(f'good: seed-acme train --config=catch_vtrace\n{text}' if text else text)
+  assert script.main([str(path), f'--folder={tmp_path / "runs"}']) == 2
+  assert capsys.readouterr().err.startswith('error: ')
+  assert not (tmp_path / 'runs').exists()
+
+
+def test_the_list_of_the_runs_of_record_can_be_run(script):
+  pytest.importorskip('ale_py')
+  runs = script.parse((sources.ROOT / 'scripts' / 'runs_of_record.txt').read_text())
+  first = runs[0]
+  assert (first.name, first.config.name, first.config.seed) == (
+    'pong_vtrace_1',
+    'atari_vtrace_small',
+    1,
+  )
+
+
+def _metrics(*rows):
+  """Columns of (steps, return), as csv_file reads them."""
+  steps, returns = zip(*rows)
+  return {'agent_steps': list(steps), 'episode/return': list(returns)}
+
+
+@pytest.mark.parametrize(
+  'rows, values',
+  [
+    ([(500, -20.0), (980, -20.0)], None),  # too early
+    ([(500, -20.0), (900, -19.0), (1000, -17.0), (1100, 3.0)], [-19.0, -17.0]),
+    ([(899, -20.0), (950, math.nan), (990, -18.0), (1001, -20.0)], [-18.0]),
+    ([(700, -21.0), (899, -20.0), (1001, -20.0)], [-20.0]),  # seldom logged
+    ([(899, math.nan), (1001, -20.0)], []),
+  ],
+)
+def test_a_rule_looks_at_the_tenth_before_its_step(script, rows, values):
+  assert script.values_of(script.Rule(1000, 'episode/return'), _metrics(*rows)) == values
+
+
+def test_a_column_that_is_not_logged_has_no_values_and_keeps_no_run_from_going_on(script):
+  rule = script.Rule(1000, 'episode/retrun')
+  assert script.values_of(rule, {}) is None
+  assert script.values_of(rule, _metrics((1000, 5.0))) == []
+  assert script.judge(rule, []) == ''
+
+
+@pytest.mark.parametrize(
+  'sign, bound, gives_up',
+  [('>=', -19, False), ('>=', -18.9, True), ('<=', -19, False), ('<=', -19.1, True)],
+)
+def test_the_mean_decides_and_may_be_at_the_bound(script, sign, bound, gives_up):
+  reason = script.judge(script.Rule(1000, 'episode/return', sign, bound), [-20.0, -18.0])
+  assert bool(reason) == gives_up
+  if gives_up:
+    assert reason == f'at 1,000 steps episode/return is -19, not {sign} {bound:g}'
+
+
+def test_a_rule_without_a_column_ends_a_run_in_any_case(script):
+  assert 'as the list says' in script.judge(script.Rule(1000), [])
+
+
+@pytest.fixture(name='start')
+def _start(tmp_path):
+  """Starts the script on `list.txt`. Its runs end with it, so none outlives the test."""
+  started = []
+
+  def start():
+    command = [sources.ROOT / 'scripts' / 'long_runs.py', '--folder=runs', 'list.txt']
+    program = subprocess.Popen(
+      [sys.executable, *command],
+      cwd=tmp_path,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT,
+      text=True,
+    )
+    started.append(program)
+    return program
+
+  yield start
+  for program in started:
+    program.kill()
+    program.communicate()
+
+
+def _wait_for_updates(path, number):
+  give_up = time.monotonic() + _HANG_S
+  while not path.exists() or files.read_json(path).get('updates', 0) < number:
+    assert time.monotonic() < give_up, path
+    time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+@pytest.mark.timeout(600)
+def test_a_stopped_list_goes_on_where_it_was_and_counts_no_step_twice(start, tmp_path):
+  first, second, third = (tmp_path / 'runs' / name for name in ('first', 'second', 'third'))
+  (tmp_path / 'list.txt').write_text(
+    f'first: {_SMALL} --config.total_steps=2000\n'
+    f'third: {_SMALL} --config.total_steps=1000000000 '
+    '| give up at 1500 unless episode/return >= -9 | give up at 2000 unless episode/return >= 9\n'
+    f'second: {_SMALL} --config.total_steps=40000\n'
+  )
+  program = start()
+  _wait_for_updates(second / 'status.json', 20)
+  program.send_signal(signal.SIGINT)
+  output, _ = program.communicate(timeout=_HANG_S)
+  assert program.returncode == 128 + signal.SIGINT, output
+  assert [line.split(' ', 2)[2].split(',')[0] for line in output.splitlines()[:4]] == [
+    'first: started at 0 steps',
+    f'first: finished, {_summary(first)["agent_steps"]:,} steps'.split(',')[0],
+    'third: started at 0 steps',
+    'third: given up',
+  ]
+  assert 'episode/return is' in output and 'not >= 9' in output
+  stopped = _summary(second)
+  assert stopped['status'] == 'stopped' and 0 < stopped['agent_steps'] < 40_000
+  kept = [(path / 'metrics.csv').read_bytes() for path in (first, third)]
+
+  again = start()
+  output, _ = again.communicate(timeout=_HANG_S)
+  assert again.returncode == 0, output
+  assert 'first: finished before' in output and 'third: given up before' in output
+  assert f'second: resumed at {stopped["agent_steps"]:,} steps' in output
+  assert [(path / 'metrics.csv').read_bytes() for path in (first, third)] == kept
+  summary = _summary(second)
+  assert summary['status'] == 'finished'
+  assert 40_000 <= summary['agent_steps'] < 41_000
+  assert files.read_json(second / 'status.json')['resumptions'] == 1
+  # An episode of Catch has nine steps; each start leaves one unfinished in each environment.
+  ended = 9 * summary['episodes']
+  assert summary['trained_steps'] <= summary['agent_steps']
+  assert ended <= summary['agent_steps'] < ended + 2 * 8 * 9
+  metrics = csv_file.read(second / 'metrics.csv')
+  for name in ('agent_steps', 'updates', 'episodes', 'trained_steps'):
+    assert metrics[name] == sorted(metrics[name]), name
+    assert metrics[name][-1] == summary[name]
+  assert metrics['agent_steps'][0] < stopped['agent_steps'] < metrics['agent_steps'][-1]
+
+
+def _summary(folder):
+  return json.loads((folder / 'summary.json').read_text())

@@ -1,0 +1,122 @@
+"""A learner whose host lacks the environments' packages learns of them from its first actor."""
+
+import dataclasses
+import threading
+
+import numpy as np
+import portpicker
+import pytest
+
+from seed_acme import core
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.envs import registry as suites
+from seed_acme.inference import batching
+from seed_acme.programs.nodes import end_notice
+from seed_acme.programs.nodes import first_greeting
+from seed_acme.programs.nodes import shared_settings
+from seed_acme.storage import run_directory
+from seed_acme.transport import joining
+from seed_acme.transport import patience
+from seed_acme.transport import transports
+from seed_acme.transport import wire
+
+_HANG_S = 60.0
+
+
+@pytest.fixture(scope='module')
+def config():
+  base = registry.load('catch_vtrace')
+  return dataclasses.replace(
+    base,
+    num_actors=1,
+    environments_per_actor=2,
+    num_evaluation_environments=0,
+    transport=dataclasses.replace(base.transport, kind='grpc', host='127.0.0.1'),
+  )
+
+
+class _Waiting:
+  """A learner that waits for the specification, on a thread of its own."""
+
+  def __init__(self, config, folder):
+    self.port = portpicker.pick_unused_port()
+    self.stop = threading.Event()
+    self.found = []
+    self._thread = threading.Thread(
+      target=lambda: self.found.append(
+        first_greeting.wait_for(config, run_directory.create(folder), 'token', self.port, self.stop)
+      ),
+      daemon=True,
+    )
+    self._thread.start()
+
+  def join(self):
+    self._thread.join(_HANG_S)
+    assert not self._thread.is_alive()
+    return self.found[0]
+
+
+def test_the_first_actor_says_what_its_environments_are_and_stays(config, tmp_path):
+  spec = suites.environment_spec(config.environment)
+  waiting = _Waiting(config, tmp_path / 'run')
+  answers = []
+  request = types.ActorRequest(
+    0,
+    np.arange(2, dtype=np.int32),
+    np.ones(2, np.int64),
+    suites.make(config.environment, 2, 0).reset(),
+  )
+
+  def act():
+    channel = transports.connect(
+      'grpc',
+      f'127.0.0.1:{waiting.port}',
+      'token',
+      wire.GroupCodec(spec, 2),
+      request.env_ids,
+      patience.Patience(_HANG_S, _HANG_S),
+      wire.FIRST_START,
+    )
+    channel.send(request)
+    answers.append(channel.receive())
+
+  actor = threading.Thread(target=act, daemon=True)
+  actor.start()
+  greeting = waiting.join()
+  assert greeting.spec == spec
+  # The learner that takes its place on the port serves the same actor, and the same request.
+  batcher = batching.Batcher(2, 0.0, lambda: True, lambda request: False)
+  desk = end_notice.Desk(lambda env_id: batcher, spec, 2, 2, 'token', greeting.instance)
+  members = joining.Members(shared_settings.by_kind(config), resumptions=0)
+  server = end_notice.make_transport(config, desk, waiting.port, members)
+  server.start()
+  [pending] = batcher.next_batch(_HANG_S)
+  pending.answer(np.array([1, 2], np.int32))
+  actor.join(_HANG_S)
+  assert [answer.tolist() for answer in answers] == [[1, 2]]
+  batcher.close()
+  server.stop()
+
+
+def test_a_learner_that_is_stopped_waits_no_longer(config, tmp_path):
+  waiting = _Waiting(config, tmp_path / 'run')
+  waiting.stop.set()
+  assert waiting.join() is None
+
+
+def test_a_stranger_says_nothing(config, tmp_path):
+  """Who cannot show the token of the run is turned away before anything is read."""
+  waiting = _Waiting(config, tmp_path / 'run')
+  with pytest.raises((wire.Refused, core.ServerLost)):
+    transports.connect(
+      'grpc',
+      f'127.0.0.1:{waiting.port}',
+      'another',
+      wire.GroupCodec(suites.environment_spec(config.environment), 2),
+      np.arange(2, dtype=np.int32),
+      patience.on_other_hosts(_HANG_S),
+      wire.FIRST_START,
+    )
+  waiting.stop.set()
+  assert waiting.join() is None

@@ -1,0 +1,40 @@
+"""What environments leave running does not hold up the end of a process."""
+
+import subprocess
+import sys
+import time
+
+from seed_acme.programs.system import processes
+
+_CODE = """
+import subprocess, sys, threading, time
+from seed_acme.programs.system import leftovers
+threading.Thread(target=time.sleep, args=(600,), name='simulator').start()
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()  # holds up nothing
+child = subprocess.Popen(['sh', '-c', 'sleep 600 & echo $!; wait'], stdout=subprocess.PIPE)
+grandchild = int(child.stdout.readline())
+while open(f'/proc/{grandchild}/comm').read() != 'sleep\\n':
+  time.sleep(0.01)  # it bears its parent's name until it runs its own program
+print(child.pid, grandchild)
+print(leftovers.describe())
+leftovers.leave(7)
+"""
+
+
+def test_threads_and_programs_are_named_and_ended(tmp_path):
+  # A file, because a program that lived on would hold a pipe open.
+  with open(tmp_path / 'said', 'w') as said:
+    done = subprocess.run([sys.executable, '-c', _CODE], stdout=said, timeout=60, check=False)
+  pids, words = (tmp_path / 'said').read_text().splitlines()
+  assert done.returncode == 7
+  assert words == '1 thread (simulator) and 2 programs (sh, sleep)'
+  give_up = time.monotonic() + 30  # a process that is killed ends a moment later
+  while any(processes.is_alive(int(pid)) for pid in pids.split()):
+    assert time.monotonic() < give_up
+    time.sleep(0.02)
+
+
+def test_nothing_is_said_of_nothing():
+  code = 'from seed_acme.programs.system import leftovers; print(repr(leftovers.describe()))'
+  done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+  assert done.stdout == "''\n"

@@ -1,0 +1,66 @@
+"""Which signals ask a program to end, and who hears them."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from seed_acme.programs.system import signals
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+  """Of a program that nobody has told anything; put back afterwards."""
+  before = {number: signal.getsignal(number) for number in _ENDING}
+  for number in _ENDING:
+    signal.signal(number, signal.SIG_DFL)
+  yield
+  for number, handler in before.items():
+    signal.signal(number, handler)
+
+
+@pytest.mark.parametrize('number', _ENDING)
+def test_each_is_handed_on_within_and_only_there(number):
+  heard = []
+  with signals.signals_to(heard.append):
+    signal.raise_signal(number)
+  assert heard == [number]
+  assert [signal.getsignal(one) for one in _ENDING] == [signal.SIG_DFL] * 3
+
+
+def test_a_hangup_that_is_ignored_from_the_start_stays_ignored():
+  signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+  heard = []
+  signals.leave_hangup_to_parent()
+  with signals.signals_to(heard.append):
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    signal.raise_signal(signal.SIGHUP)
+    signal.raise_signal(signal.SIGTERM)
+  assert heard == [signal.SIGTERM]
+  assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_a_hangup_is_never_the_second_signal_that_kills():
+  heard = []
+  with signals.signals_to(heard.append):
+    for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP, signal.SIGTERM):
+      signal.raise_signal(number)
+  assert heard == [signal.SIGHUP, signal.SIGTERM, signal.SIGTERM]
+
+
+def test_what_is_left_out_is_left_as_it_is():
+  heard = []
+  signals.answer(heard.append, signal.SIGINT)
+  assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+  signal.raise_signal(signal.SIGHUP)
+  assert heard == [signal.SIGHUP]
+
+
+def test_a_process_whose_parent_tells_it_outlives_a_hangup_and_what_it_starts_does_not():
+  signals.leave_hangup_to_parent()
+  signal.raise_signal(signal.SIGHUP)
+  code = 'import os, signal; os.kill(os.getpid(), signal.SIGHUP)'
+  assert subprocess.run([sys.executable, '-c', code]).returncode == -signal.SIGHUP
