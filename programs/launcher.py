@@ -166,5 +166,5 @@ if __name__ == '__main__':
   except SystemExit as exit_:
     code = int(exit_.code or 0)
   if sys.argv[2] == launcher_process.SINGLE_PROCESS:
-    leftovers.leave(code)
+    leftovers.end(code)
   sys.exit(code)

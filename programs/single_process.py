@@ -255,7 +255,7 @@ class SingleProcess:
       if has_waited and self._memory is None and self._early is None:
         self._early = self._samples.next(0.0)
       has_waited = True
-      return self._should_stop()
+      return self._is_to_end()
 
     return stops
 

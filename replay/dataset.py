@@ -117,7 +117,8 @@ class Prefetcher:
     """num_ahead: samples fetched that nobody asked for yet; 0 = each when it is asked for. drop:
     told of an item of another form, which whoever reaches the table can insert. What of the same
     batch had come before it is lost."""
-    self._queue: queue.SimpleQueue[types.Sample] = queue.SimpleQueue()
+    # A SimpleQueue of Python 3.10 waits for ever where its timeout runs out at a bad moment.
+    self._queue: queue.Queue[types.Sample] = queue.Queue()
     self._iterator: Iterator[types.Sample] = iter(samples)
     self._on_failure = on_failure
     self._drop = drop

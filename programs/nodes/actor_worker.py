@@ -248,4 +248,4 @@ def _end(error: Exception) -> End:
 
 
 if __name__ == '__main__':
-  leftovers.leave(main())
+  leftovers.end(main())

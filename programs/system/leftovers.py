@@ -30,6 +30,14 @@ def describe() -> str:
   return ' and '.join(named)
 
 
+def end(code: int) -> NoReturn:
+  """Ends this process from its main thread: as usual, so that what environments have registered
+  with `atexit` is called, unless something still runs, which would hold the end up."""
+  if describe():
+    leave(code)
+  sys.exit(code)
+
+
 def leave(code: int) -> NoReturn:
   """Ends this process now, without waiting for threads, and kills its programs."""
   for pid in _programs():

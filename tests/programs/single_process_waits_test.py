@@ -3,6 +3,7 @@
 import dataclasses
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -101,6 +102,22 @@ def test_a_queue_that_strangers_have_filled_is_learnt_from_to_the_end(tmp_path):
 
   assert single_process.run(config, run, insert) == training_loop.FINISHED
   assert inserted and 'stands for no item' in run.notices.read_text()
+
+
+def test_it_hears_of_a_failed_fetch_while_it_waits_for_room(tmp_path, monkeypatch):
+  config = dataclasses.replace(
+    _config('catch_vtrace', batch_size=4),
+    replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
+  )
+  monkeypatch.setattr(single_process, '_QueueTurns', lambda config: _Turns(may_sample=False))
+
+  def fail(self, ticket):
+    raise RuntimeError('the fetch has failed')
+
+  monkeypatch.setattr(local_items.LocalItems, 'take', fail)
+  give_up_s = time.monotonic() + 60  # before, it went on waiting
+  with pytest.raises(RuntimeError, match='the fetch has failed'):
+    single_process.run(config, run_directory.create(tmp_path), lambda: time.monotonic() > give_up_s)
 
 
 def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(tmp_path):

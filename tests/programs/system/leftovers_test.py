@@ -4,6 +4,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from seed_acme.programs.system import processes
 
 _CODE = """
@@ -38,3 +40,25 @@ def test_nothing_is_said_of_nothing():
   code = 'from seed_acme.programs.system import leftovers; print(repr(leftovers.describe()))'
   done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
   assert done.stdout == "''\n"
+
+
+def test_what_was_registered_for_the_end_is_called_where_nothing_is_left():
+  code = """
+import atexit
+from seed_acme.programs.system import leftovers
+atexit.register(print, 'recordings are written')
+leftovers.end(7)
+"""
+  done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False)
+  assert (done.returncode, done.stdout) == (7, 'recordings are written\n')
+
+
+@pytest.mark.timeout(60)
+def test_a_thread_that_is_left_does_not_hold_up_an_end():
+  code = """
+import threading, time
+from seed_acme.programs.system import leftovers
+threading.Thread(target=time.sleep, args=(600,)).start()
+leftovers.end(7)
+"""
+  assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 7
