@@ -12,6 +12,7 @@ from seed_acme.storage import checkpoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 _MIN_UPDATES = 60
+_MIN_DRAWN = 5
 _R2D2 = (
   '--config=catch_r2d2',
   '--config.replay.unrolls_per_item=1',
@@ -42,6 +43,14 @@ def _by_key(items):
   return dict(zip(items.keys.tolist(), zip(items.priorities, items.times_sampled)))
 
 
+def _drawn_since(earlier, items):
+  """Keys of `earlier` that were drawn between the two."""
+  if items is None:
+    return []
+  now = _by_key(items)
+  return [key for key, (_, times) in _by_key(earlier).items() if now[key][1] > times]
+
+
 def _saved_updates(run):
   """Of the newest checkpoint of a live run; 0 while it is being replaced."""
   try:
@@ -65,6 +74,12 @@ def drill(runs, until, one_json):
   earlier = until(lambda: _items_while_it_runs(killed) or killed.check_runs(), 'a saved memory')
   enough = _saved_updates(killed) + _MIN_UPDATES
   until(lambda: _saved_updates(killed) >= enough or killed.check_runs(), 'a later one')
+  until(
+    lambda: (
+      len(_drawn_since(earlier, _items_while_it_runs(killed))) >= _MIN_DRAWN or killed.check_runs()
+    ),
+    'draws of what was in it',
+  )
   killed.wait_for_node('learner').send_signal(signal.SIGKILL)
   code = killed.wait()
   saved = _saved_items(killed)
@@ -114,8 +129,8 @@ def test_inspect_shows_the_priorities_that_went_on(drill):
 def test_the_saved_priorities_are_those_that_were_learnt(drill):
   saved, earlier = _by_key(drill['saved']), _by_key(drill['earlier'])
   assert len({priority for priority, _ in saved.values()}) > 0.9 * len(saved)
-  sampled = [key for key, (_, times) in earlier.items() if saved[key][1] > times]
-  assert len(sampled) >= 5  # how many, depends on how fast the machine is
+  sampled = _drawn_since(drill['earlier'], drill['saved'])
+  assert len(sampled) >= _MIN_DRAWN
   changed = [saved[key][0] != earlier[key][0] for key in sampled]
   assert np.mean(changed) > 0.5  # what was drawn last may not be learnt from yet
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from dm_env import specs as dm_specs
 import numpy as np
-import portpicker
 import pytest
 
 from seed_acme import core
@@ -19,6 +18,7 @@ from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import wire
+from tests import ports
 from tests.transport import serving
 
 
@@ -111,7 +111,7 @@ class TransportContract:
       rig.connect(64)
 
   def test_an_actor_waits_for_a_server_that_is_not_up_yet(self, make_rig):
-    rig = make_rig(port=portpicker.pick_unused_port())
+    rig = make_rig(port=ports.unused())
     connecting = rig.background(rig.connect, 0)
     with pytest.raises(futures.TimeoutError):
       connecting.result(0.7)  # longer than a retry
@@ -121,12 +121,12 @@ class TransportContract:
     ).tolist() == [4]
 
   def test_an_actor_does_not_wait_for_ever(self, make_rig):
-    rig = make_rig(port=portpicker.pick_unused_port())
+    rig = make_rig(port=ports.unused())
     with pytest.raises(ConnectionError, match='connect_timeout_s'):
       rig.connect(0, timeout_s=serving.ABSENT_S)
 
   def test_beside_the_learner_the_limit_is_not_one_for_its_start(self, make_rig):
-    rig = make_rig(port=portpicker.pick_unused_port())
+    rig = make_rig(port=ports.unused())
     patience = patience_lib.beside_learner(serving.ABSENT_S)
     connecting = rig.background(lambda: rig.connect(0, patience=patience))
     with pytest.raises(futures.TimeoutError):
@@ -137,7 +137,7 @@ class TransportContract:
     ).tolist() == [4]
 
   def test_a_wait_without_limit_can_be_stopped(self, make_rig):
-    rig, stop = make_rig(port=portpicker.pick_unused_port()), threading.Event()
+    rig, stop = make_rig(port=ports.unused()), threading.Event()
     patience = patience_lib.beside_learner(serving.ABSENT_S, stop.is_set)
     connecting = rig.background(lambda: rig.connect(0, patience=patience))
     stop.set()

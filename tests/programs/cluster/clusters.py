@@ -2,7 +2,7 @@
 
 import json
 
-import portpicker
+from tests import ports
 
 TOKEN = 'a-token-of-the-run'
 
@@ -12,7 +12,7 @@ class Cluster:
 
   def __init__(self, runs, folder, actors=1, config='catch_vtrace', **settings):
     self._runs, self._config, self.folder = runs, config, folder
-    self.port = portpicker.pick_unused_port()
+    self.port = ports.unused()
     self.settings = {
       'learner': f'localhost:{self.port}',
       'actors': actors,

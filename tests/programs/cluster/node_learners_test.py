@@ -2,10 +2,10 @@
 
 import signal
 
-import portpicker
 import pytest
 
 from seed_acme.programs.system import processes
+from tests import ports
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 
@@ -13,8 +13,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 @pytest.fixture
 def make_two_learners(make_cluster):
   def make():
-    ports = [f'127.0.0.1:{portpicker.pick_unused_port()}' for _ in range(4)]
-    return make_cluster(actors=2, learner=ports[:2], exchange=ports[2:])
+    addresses = [f'127.0.0.1:{ports.unused()}' for _ in range(4)]
+    return make_cluster(actors=2, learner=addresses[:2], exchange=addresses[2:])
 
   return make
 

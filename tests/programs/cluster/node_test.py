@@ -5,10 +5,10 @@ import re
 import signal
 import socket
 
-import portpicker
 import pytest
 
 from seed_acme.storage import checkpoint
+from tests import ports
 from tests.programs.cluster import clusters
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
@@ -83,7 +83,7 @@ def test_an_actor_that_is_away_when_the_run_ends_hears_it_when_it_is_back(make_c
 
 
 def test_a_learner_that_was_killed_or_stopped_goes_on_with_the_same_command(make_cluster, until):
-  replay = f'localhost:{portpicker.pick_unused_port()}'
+  replay = f'localhost:{ports.unused()}'
   cluster = make_cluster(replay=replay)
   others = [cluster.actor('--config.total_steps=1'), cluster.start('replay')]
   updates, options = 0, ['--config.total_steps=1000000000']

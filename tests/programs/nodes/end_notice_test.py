@@ -4,7 +4,6 @@ import dataclasses
 import threading
 
 import numpy as np
-import portpicker
 import pytest
 
 from seed_acme import core
@@ -18,6 +17,7 @@ from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
 from seed_acme.transport import patience
 from seed_acme.transport import wire
+from tests import ports
 
 _HANG_S = 60.0
 _TOKEN = 'token'
@@ -137,7 +137,7 @@ def test_absent_actors_are_named(config):
 
 
 def test_in_place_of_the_learner_of_a_run_that_was_over(config, spec):
-  port, stop = portpicker.pick_unused_port(), threading.Event()
+  port, stop = ports.unused(), threading.Event()
   thread = threading.Thread(target=end_notice.serve, args=(config, _TOKEN, port, stop), daemon=True)
   thread.start()
   address = f'127.0.0.1:{port}'

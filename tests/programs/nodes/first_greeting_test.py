@@ -4,7 +4,6 @@ import dataclasses
 import threading
 
 import numpy as np
-import portpicker
 import pytest
 
 from seed_acme import core
@@ -20,6 +19,7 @@ from seed_acme.transport import joining
 from seed_acme.transport import patience
 from seed_acme.transport import transports
 from seed_acme.transport import wire
+from tests import ports
 
 _HANG_S = 60.0
 
@@ -40,7 +40,7 @@ class _Waiting:
   """A learner that waits for the specification, on a thread of its own."""
 
   def __init__(self, config, folder):
-    self.port = portpicker.pick_unused_port()
+    self.port = ports.unused()
     self.stop = threading.Event()
     self.found = []
     self._thread = threading.Thread(

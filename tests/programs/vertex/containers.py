@@ -5,12 +5,12 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 
 from seed_acme.programs.vertex import image as cloud_image
+from tests import ports
 from tests.programs.vertex import launching
 
 # Which modules each process of a replica had loaded, and from where, written at its end.
@@ -53,7 +53,8 @@ class Replicas:
       re.search(r'-([a-z]+):', pool['containerSpec']['imageUri'])[1] for pool in pools
     ]
     self._cluster = {
-      f'workerpool{i}': [f'localhost:{free_port()}' for _ in range(int(pool['replicaCount']))]
+      # Two in a row, as there are on a host of Vertex AI.
+      f'workerpool{i}': [f'localhost:{ports.unused(2)}' for _ in range(int(pool['replicaCount']))]
       for i, pool in enumerate(pools)
     }
     self.processes = {}
@@ -119,16 +120,3 @@ class Replicas:
       if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
       process.wait()
-
-
-def free_port():
-  """One after which there is another one, as on a host of Vertex AI."""
-  while True:
-    with socket.socket() as probe, socket.socket() as following:
-      probe.bind(('localhost', 0))
-      port = probe.getsockname()[1]
-      try:
-        following.bind(('localhost', port + 1))
-      except (OSError, OverflowError):
-        continue
-      return port

@@ -1,0 +1,21 @@
+"""Ports for servers that a test starts later, or again."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+
+# Linux gives those from 32768 on to outgoing connections, one of which could take a port that was
+# found free before its server has started.
+_RANGE = range(10_000, 32_000)
+
+
+def unused(number: int = 1) -> int:
+  """A port, of `number` in a row, at which nothing listens."""
+  while True:
+    first = random.SystemRandom().choice(_RANGE)
+    with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+      for port in range(first, first + number):
+        stack.enter_context(socket.create_server(('', port), family=socket.AF_INET))
+      return first
