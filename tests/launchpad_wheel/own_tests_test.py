@@ -1,0 +1,28 @@
+"""The tests that DeepMind's wheel brings for courier and Launchpad pass, unmodified."""
+
+import re
+
+import pytest
+
+_MODULES = (  # and how many tests they have
+  ('courier.python.client_test', 17),
+  ('launchpad.examples.consumer_producers.launch_test', 1),
+  ('launchpad.launch.run_locally.decorate_output_test', 1),
+  ('launchpad.launch.serialization_test', 4),
+  ('launchpad.launch.signal_handling_test', 3),
+  ('launchpad.launch.test_multi_processing.launch_test', 7),
+  ('launchpad.launch.test_multi_threading.launch_test', 6),
+  ('launchpad.launch.worker_manager_test', 11),
+  ('launchpad.nodes.courier.node_test', 2),
+  ('launchpad.nodes.multi_processing_colocation.node_test', 4),
+  ('launchpad.nodes.multi_threading_colocation.node_test', 7),
+  ('launchpad.nodes.reverb.node_test', 1),
+  ('launchpad.program_test', 9),
+)
+
+
+@pytest.mark.parametrize('module, number', _MODULES, ids=lambda value: str(value))
+def test_they_pass(run_module, module, number):
+  done = run_module('tests.launchpad_wheel.own_runner', module)
+  assert done.returncode == 0, done.stdout[-5000:]
+  assert re.search(rf'^Ran {number} tests? in', done.stdout, re.MULTILINE), done.stdout[-5000:]
