@@ -19,10 +19,14 @@ ARG EXTRAS=gym,gymnasium,atari,mujoco,dm-control,video
 WORKDIR /opt/seed_acme
 # First what the installation is decided by, so that a change of code does not repeat it: without
 # code the package is empty, and brings what it needs.
+COPY scripts/launchpad_wheel.py scripts/
+COPY launchpad_wheel launchpad_wheel
+RUN python scripts/launchpad_wheel.py /opt/wheels
 COPY setup.py pyproject.toml constraints.txt ./
 # constraints.txt pins the versions.
 # hadolint ignore=DL3013
-RUN PIP_CONSTRAINT=constraints.txt python -m pip install --no-cache-dir ".[${EXTRAS}]"
+RUN PIP_CONSTRAINT=constraints.txt python -m pip install --no-cache-dir \
+        --find-links /opt/wheels ".[${EXTRAS}]"
 COPY . .
 RUN PIP_CONSTRAINT=constraints.txt python -m pip install --no-cache-dir --no-deps \
         --force-reinstall .

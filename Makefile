@@ -7,7 +7,7 @@
 # make results-quick  repeat the results that take minutes, and play the trained agents
 # make check          linter and types only
 # make docs           the pages and the API reference as a web site, in site/
-# make wheel          wheels of the whole and of actors alone, and sdist, in dist/; SEED_ACME_REPOSITORY=https://... names their home
+# make wheel          wheels of the whole, of actors alone and of Launchpad, and sdist, in dist/; SEED_ACME_REPOSITORY=https://... names their home
 # make actor-python   another Python for environments, in .venv-actor (PYTHON=python3.12 EXTRAS=envpool)
 # make football       Google Research Football from source, for actors, in .venv-football
 # make peers          other libraries, to be measured beside ours, in .venv-peers (PYTHON=python3.11)
@@ -26,6 +26,9 @@ ARGS   ?=
 # stand for what was installed once.
 WRONG = $(shell $(VENV)/bin/python scripts/check_installed.py constraints.txt > /dev/null 2>&1 \
                 || echo wrong)
+
+# What Launchpad's wheel is made from.
+LAUNCHPAD := scripts/launchpad_wheel.py $(shell find launchpad_wheel -name '*.py')
 
 .PHONY: train test test-all coverage test-scale test-learning results-quick check docs wheel setup actor-python football peers clean \
         installed-anew
@@ -73,6 +76,7 @@ wheel: $(STAMP)
 	$(VENV)/bin/python -m build --no-isolation
 	rm -rf build
 	SEED_ACME_DISTRIBUTION=actor $(VENV)/bin/python -m build --no-isolation --wheel
+	$(VENV)/bin/python scripts/launchpad_wheel.py dist
 
 setup: $(STAMP)
 
@@ -89,7 +93,7 @@ peers:
 # The stamp is newer than what decides the installation, and what is installed is that, so a
 # second run installs nothing.
 .SECONDEXPANSION:
-$(STAMP): setup.py pyproject.toml constraints.txt $$(if $$(WRONG),installed-anew)
+$(STAMP): setup.py pyproject.toml constraints.txt $(LAUNCHPAD) $$(if $$(WRONG),installed-anew)
 	@$(if $(filter actor-python,$(MAKECMDGOALS)),env -u PYTHON) bash scripts/setup.sh $(VENV)
 	@touch $@
 

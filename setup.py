@@ -64,6 +64,7 @@ EXTRAS_REQUIRE = {
     'google-cloud-aiplatform>=1.38,<1.61',
     'google-cloud-bigquery>=3.11',
     'google-cloud-storage<3',
+    'wheel',  # packs Launchpad's for the images
     'xmanager==0.1.5',
   ],
   # tf-agents and tensorflow-probability of TensorFlow 2.8: an independent PPO for the tests.

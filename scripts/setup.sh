@@ -38,10 +38,16 @@ then
   echo "Missing or of another version in $venv:" $wrong
 fi
 
+# Launchpad is installed from the wheel that is made of DeepMind's. Anew each time, because its
+# version is the same where the courier in it has changed.
+wheel=$("$venv/bin/python" scripts/launchpad_wheel.py "$venv/wheels")
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
+  --force-reinstall "$wheel"
+
 echo 'Installing (2.4 GB on disk; a few minutes)'
 # The build environments of pip take their versions from the same file.
 if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
-    --disable-pip-version-check --progress-bar off \
+    --disable-pip-version-check --progress-bar off --find-links "$venv/wheels" \
     --editable '.[dev,gym,gymnasium,atari,mujoco,dm-control,dmlab2d,video,metrics,wandb,mlflow,vertex,docs]' $wrong 2>&1 \
     | tee "$log" | show_progress
 then

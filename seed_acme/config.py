@@ -222,7 +222,8 @@ class TransportConfig:
 
   kind: `auto` = over a Unix socket in the run folder where learner and actors share a host, over
     gRPC between hosts. `grpc` = over gRPC everywhere. Both send flat arrays and unpickle nothing.
-    `courier` is Launchpad's own, for runs on one machine only.
+    `courier` is Launchpad's own, for runs on one machine only: it unpickles what callers with the
+    token send.
   host: address that the learner binds.
   port: that the learner listens on; 0 = any free one.
   """

@@ -44,8 +44,8 @@ def validate(config: config_lib.ExperimentConfig) -> None:
     _check_strictly_on_policy(config)
   if config.actor.python and config.transport.kind == 'courier':
     raise types.UserError(
-      f'actor.python ({config.actor.python}) with transport.kind courier: courier is built for '
-      "the learner's Python only; set transport.kind auto or grpc"
+      f'actor.python ({config.actor.python}) with transport.kind courier: courier is installed '
+      "in the learner's Python only; set transport.kind auto or grpc"
     )
   _check_network(config)
   learner_hosts.check(config)

@@ -147,6 +147,7 @@ def test_what_docker_sees_builds_the_whole_package(tmp_path):
           source, target, symlinks=True, ignore=shutil.ignore_patterns('__pycache__', '.*')
         )
       else:
+        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
   done = subprocess.run(
     [

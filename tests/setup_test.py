@@ -20,6 +20,8 @@ class _Checkout:
     for name in ('Makefile', 'setup.py', 'pyproject.toml'):
       shutil.copy(_ROOT / name, folder)
     shutil.copytree(_ROOT / 'scripts', folder / 'scripts')
+    (folder / 'launchpad_wheel').mkdir()
+    (folder / 'scripts' / 'launchpad_wheel.py').write_text('print("wheels/launchpad.whl")\n')
     (folder / 'constraints.txt').write_text('# pins\nnumpy==1.23.5\nProto_Buf==3.19.6\n')
     self._site, self._asked = folder / 'site', folder / 'pip.txt'
     python = folder / '.venv' / 'bin' / 'python'

@@ -260,8 +260,9 @@ def with_cluster(
   """
   if config.transport.kind == 'courier':
     raise types.UserError(
-      f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
-      'anybody sends before it asks for the token; use --config.transport.kind=grpc'
+      f'transport.kind={config.transport.kind} cannot be used between hosts: whoever may '
+      "call can run code, so it listens on the learner's own machine alone; use "
+      '--config.transport.kind=grpc'
     )
   numbers = {'num_actors': ('actors', cluster.actors)}
   numbers['num_learner_hosts'] = ('learner', cluster.learners)

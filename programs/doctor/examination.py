@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple
 from packaging import requirements
 
 from seed_acme.checks import extras
+from seed_acme.checks import launchpad_wheel
 from seed_acme.programs.doctor import graphics
 from seed_acme.programs.doctor import local_call
 
@@ -200,6 +201,8 @@ def versions() -> list[Check]:
 def check_version(line: str) -> Check:
   """Holds the installed version against a requirement such as `numpy<1.24`."""
   requirement = requirements.Requirement(line)
+  if requirement.name == launchpad_wheel.DISTRIBUTION:
+    return _launchpad()
   try:
     installed = metadata.version(requirement.name)
   except metadata.PackageNotFoundError:
@@ -209,6 +212,13 @@ def check_version(line: str) -> Check:
   if requirement.specifier.contains(installed, prereleases=True):
     return Check(requirement.name, 'ok', installed)
   return Check(requirement.name, 'wrong', f'{installed}, needs {requirement.specifier}', _REINSTALL)
+
+
+def _launchpad() -> Check:
+  is_ours, detail = launchpad_wheel.describe()
+  if is_ours:
+    return Check(launchpad_wheel.DISTRIBUTION, 'ok', detail)
+  return Check(launchpad_wheel.DISTRIBUTION, 'wrong', detail, launchpad_wheel.FIX)
 
 
 def _processor() -> list[Check]:

@@ -220,8 +220,9 @@ def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConf
   """The configuration of nodes that are on hosts of their own, with addresses from outside."""
   if config.transport.kind == 'courier':
     raise types.UserError(
-      f'transport.kind={config.transport.kind} cannot be used between hosts: it unpickles what '
-      'anybody sends before it asks for the token; use --config.transport.kind=grpc'
+      f'transport.kind={config.transport.kind} cannot be used between hosts: whoever may '
+      "call can run code, so it listens on the learner's own machine alone; use "
+      '--config.transport.kind=grpc'
     )
   timeout_s = config.actor.connect_timeout_s
   if timeout_s == config_lib.ActorConfig().connect_timeout_s:

@@ -240,6 +240,7 @@ def _stage(
     for group, machine in machines.items():
       code = pathlib.Path(scratch) / group
       cloud_stage.stage_package(code)
+      cloud_stage.stage_launchpad(code)
       if request.cloud.code:
         user_code.find(request.cloud.code, cloud_stage.PACKAGE).copy_to(code)
       lines = code.with_suffix('.txt')

@@ -78,7 +78,7 @@ def make(has_accelerator: bool, environment: Mapping[str, str], actor_version: s
       install,
       *python,
       f'WORKDIR /{APP}',
-      f'COPY {APP}/requirements.txt requirements.txt',
+      f'COPY {APP}/requirements.txt {APP}/*.whl ./',
       # The exact versions hold for what pip installs to build a source distribution, too.
       f"RUN grep -E '{_PIN}' requirements.txt > {_PINS}",
       f'ENV PIP_CONSTRAINT={_PINS}',

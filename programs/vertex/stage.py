@@ -7,11 +7,15 @@ The versions are those that run here. Where the environment was made with constr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+import csv
 import importlib.metadata
 import os
 import pathlib
 import re
 import shutil
+import subprocess
+import sys
+import tempfile
 from typing import Any, NamedTuple
 
 from packaging import requirements as requirements_lib
@@ -24,6 +28,9 @@ from seed_acme.envs.interpreters import interpreter
 from seed_acme.storage import saved_config
 
 PACKAGE = 'seed_acme'
+LAUNCHPAD = 'dm-launchpad'
+# Where pip looks for what is on no index: beside the requirements.
+_FROM_HERE = '--find-links=.'
 _SUFFIXES = ('.py', '.typed')
 _CPU_TENSORFLOW, _GPU_TENSORFLOW = 'tensorflow-cpu', 'tensorflow'
 _ALWAYS = ('google-auth',)  # of tensorflow's file system, which finds the credentials itself
@@ -63,10 +70,34 @@ def stage_package(folder: pathlib.Path) -> None:
       shutil.copyfile(pathlib.Path(path) / name, target / name)
 
 
+def stage_launchpad(folder: pathlib.Path) -> None:
+  """Packs the wheel of Launchpad again, which is on no index, from what is installed here."""
+  installed = importlib.metadata.distribution(LAUNCHPAD)
+  record = csv.reader((installed.read_text('RECORD') or '').splitlines())
+  with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
+    for name, *_ in record:
+      path = pathlib.PurePosixPath(name)
+      # What the installer has added is in no wheel.
+      added = path.suffix == '.pyc' or path.name in ('INSTALLER', 'REQUESTED', 'direct_url.json')
+      if not added and '..' not in path.parts:
+        target = pathlib.Path(scratch, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(pathlib.Path(str(installed.locate_file(name))), target)
+    command = [sys.executable, '-m', 'wheel', 'pack', scratch, f'--dest-dir={folder}']
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+  if done.returncode:
+    last = (done.stderr.strip().splitlines() or ['no message'])[-1]
+    raise types.UserError(
+      f'the wheel of {LAUNCHPAD} cannot be packed for the images: {last}; '
+      "pip install -e '.[vertex]' again, or make setup"
+    )
+
+
 def requirements(
   config: config_lib.ExperimentConfig, code: str, more: str, has_accelerator: bool
 ) -> list[str]:
-  """The lines of requirements.txt: `name==version` of all that is needed, then the user's.
+  """The lines of requirements.txt: `name==version` of all that is needed, then the user's. What
+  `stage_launchpad` packs is to lie beside it.
 
   Raises `types.UserError` for a module of the user's that would not be in the image.
   """
@@ -76,7 +107,7 @@ def requirements(
   pins.pop(_normal(PACKAGE))
   if has_accelerator:
     pins[_GPU_TENSORFLOW] = pins.pop(_CPU_TENSORFLOW)
-  lines = [f'{name}=={version}' for name, version in sorted(pins.items())]
+  lines = [_FROM_HERE, *(f'{name}=={version}' for name, version in sorted(pins.items()))]
   return [*lines, *_lines_of_user(more)] if more else lines
 
 

@@ -133,7 +133,7 @@ class SessionDesk:
     self.spec = spec
     self._num_environments = num_environments
     self._num_training = num_training
-    self._token = token
+    self.token = token
     self._lock = threading.Lock()
     self._sessions: list[Session] = []
     self._starts: dict[int, wire.Start] = {}  # by env_id, the latest that has come
@@ -144,7 +144,7 @@ class SessionDesk:
 
   def is_admitted(self, token: str) -> bool:
     """Whether the caller belongs to this run; compares in constant time."""
-    return hmac.compare_digest(token.encode(), self._token.encode())
+    return hmac.compare_digest(token.encode(), self.token.encode())
 
   def open(self, hello: bytes) -> Session:
     """A session for the group that says hello; raises ValueError where it does not fit.

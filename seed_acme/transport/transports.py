@@ -9,12 +9,13 @@ import numpy as np
 
 from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme import types
+from seed_acme.checks import launchpad_wheel
 from seed_acme.inference import event_loop
 from seed_acme.transport import joining
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import sessions
 from seed_acme.transport import wire
-from seed_acme.utils import fence as fence_lib
 
 _UNIX = 'unix:'
 _SOCKETS = ('inference.sock', 'inference_{}.sock')  # in the run folder: of learner host 0, others
@@ -75,19 +76,24 @@ def serve(
   max_streams: int,
   max_message_bytes: int,
   members: joining.Members,
-  fence: fence_lib.Fence = fence_lib.LOOPBACK,
 ) -> NetworkServer:
   """The server's end, for hosts that reach it by network.
 
   Raises `types.UserError` if the port cannot be had.
 
   max_message_bytes: courier knows no such limit. members: for nodes that are started one by
-  one, which courier does not serve. fence: of courier; gRPC asks for the token instead.
+  one, which courier does not serve.
   """
   if config.kind == 'courier':
+    is_ours, installed = launchpad_wheel.describe()
+    if not is_ours:
+      raise types.UserError(
+        f'transport.kind=courier, but {launchpad_wheel.DISTRIBUTION} is {installed}: '
+        f'{launchpad_wheel.FIX}'
+      )
     from seed_acme.transport import courier_transport
 
-    return courier_transport.CourierServer(desk, port, max_streams, fence)
+    return courier_transport.CourierServer(desk, port, max_streams)
   from seed_acme.transport import grpc_server
 
   return grpc_server.GrpcServer(desk, config.host, port, max_streams, max_message_bytes, members)

@@ -1,9 +1,9 @@
 """A fence around ports that ask for no password: the kernel drops what strangers send there.
 
-Reverb, TensorFlow's collective server and courier listen on every interface, and none of them can
-be told otherwise. A socket filter (classic BPF, which needs no privileges) on their listening
-sockets admits packets that arrive on the loopback interface, or from a list of addresses. To
-everybody else the port looks like one behind a firewall: a connection is never answered.
+Reverb and TensorFlow's collective server listen on every interface, and neither can be told
+otherwise. A socket filter (classic BPF, which needs no privileges) on their listening sockets
+admits packets that arrive on the loopback interface, or from a list of addresses. To everybody else
+the port looks like one behind a firewall: a connection is never answered.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from concurrent import futures
 import contextlib
+import gc
 import os
 import pathlib
 import pickle
@@ -459,10 +460,10 @@ def test_any_number_of_calls_may_wait_for_each_other(serve):
 def test_threads_that_are_not_kept_end():
   pool = threads.CallThreads(num_kept=3)
   barrier = threading.Barrier(12)
-  began = {thread.ident for thread in threading.enumerate()}
+  others = threading.enumerate()
 
   def of_pool():
-    return [thread for thread in threading.enumerate() if thread.ident not in began]
+    return [thread for thread in threading.enumerate() if thread not in others]
 
   def wait_for(number):
     give_up = time.monotonic() + 30
@@ -480,6 +481,23 @@ def test_threads_that_are_not_kept_end():
   wait_for(0)
   with pytest.raises(RuntimeError, match='ended'):
     pool.submit(print)
+
+
+def test_a_server_that_has_ended_leaves_no_threads_and_no_arguments(serve):
+  class Argument:
+    pass
+
+  others = threading.enumerate()
+  server = serve({'take': lambda x: None})
+  courier.Client(server.address).take(Argument())
+  courier.Client(server.address).take(None)
+  gc.collect()
+  assert not [o for o in gc.get_objects() if isinstance(o, Argument)]
+  server.Stop()
+  give_up = time.monotonic() + 30
+  while any(t.name == 'courier' and t not in others for t in threading.enumerate()):
+    assert time.monotonic() < give_up
+    time.sleep(0.01)
 
 
 def test_a_client_can_be_sent_to_another_process(echo):

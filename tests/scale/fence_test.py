@@ -115,6 +115,7 @@ def hosts(make_network, tmp_path):
   'settings, num_ports',
   [
     (['--config.num_learner_hosts=2'], 6),  # two of Reverb, of the exchange, and of gRPC
+    # Of Reverb, and of courier, which listens on this machine alone.
     (['--config.transport.kind=courier', '--config.replay.separate_process=True'], 2),
   ],
 )

@@ -11,8 +11,6 @@ import threading
 
 import pytest
 
-from seed_acme.transport import courier_transport
-from seed_acme.transport import sessions
 from seed_acme.utils import fence as fence_lib
 from tests.transport import serving
 
@@ -201,15 +199,3 @@ def test_a_server_that_is_not_found_is_told(listen):
   told = []
   fence_lib.Fence(tell=told.append).put_around(1, fence_lib.RUNS_CODE)
   assert len(told) == 1 and told[0].startswith('port 1 can run code')
-
-
-def test_courier_has_a_fence(loopback_is_a_network):
-  desk = sessions.SessionDesk(lambda env_id: None, serving.SPEC, 1, 1, 'token')
-  server = courier_transport.CourierServer(desk, 0, 1, fence_lib.Fence(('127.0.0.2',)))
-  server.start()
-  try:
-    with pytest.raises(TimeoutError):
-      socket.create_connection(('127.0.0.1', server.port), _REFUSED_S)
-    socket.create_connection(('127.0.0.1', server.port), _ADMITTED_S, ('127.0.0.2', 0)).close()
-  finally:
-    server.stop()

@@ -38,9 +38,8 @@ class RunningServer:
   def __init__(self, router: router_lib.Router, port: int, num_threads: int):
     """num_threads: threads that are kept. More calls than these are answered at a time, too."""
     self._stopped = threading.Event()
-    self._server = grpc.server(
-      threads.CallThreads(num_threads), options=[*OPTIONS, ('grpc.so_reuseport', 0)]
-    )
+    self._threads = threads.CallThreads(num_threads)
+    self._server = grpc.server(self._threads, options=[*OPTIONS, ('grpc.so_reuseport', 0)])
     self._server.add_generic_rpc_handlers((_Handlers(router, credentials.current()),))
     try:
       has_port = self._server.add_insecure_port(f'{credentials.host()}:{port}') == port
@@ -53,6 +52,7 @@ class RunningServer:
   def Stop(self) -> None:
     """Calls under way are answered if that takes less than five seconds, others fail."""
     self._server.stop(_STOP_S).wait()
+    self._threads.shutdown()
     self._stopped.set()
 
   def Join(self) -> None:

@@ -43,19 +43,19 @@ class CallThreads(futures.Executor):
         raise RuntimeError('the server has ended')
       if self._num_idle:
         self._num_idle -= 1
-        self._calls.put(call)
       else:
-        threading.Thread(target=self._run, args=(call,), name='courier', daemon=True).start()
+        threading.Thread(target=self._run, name='courier', daemon=True).start()
+      self._calls.put(call)
     return future
 
-  def _run(self, call: Callable[[], None] | None) -> None:
-    while call is not None:
+  def _run(self) -> None:
+    while (call := self._calls.get()) is not None:
       call()
+      del call  # a thread that waits keeps nothing of the last call alive
       with self._lock:
         if self._is_shut_down or self._num_idle >= self._num_kept:
           return
         self._num_idle += 1
-      call = self._calls.get()
 
   def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
     """Ends the threads that wait; what runs is not waited for."""

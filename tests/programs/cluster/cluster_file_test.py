@@ -189,7 +189,7 @@ class TestWithCluster:
     'change, words',
     [
       ({'num_actors': 7}, ['num_actors=7', 'has 2']),
-      ({'transport.kind': 'courier'}, ['courier', 'unpickles', 'grpc']),
+      ({'transport.kind': 'courier'}, ['courier', 'listens', 'grpc']),
       ({'transport.port': 8000}, ['transport.host and port', '"listen"']),
       ({'replay.separate_process': True}, ['separate_process', '"replay"']),
     ],

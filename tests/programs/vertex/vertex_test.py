@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.programs.vertex import launching
 pytestmark = pytest.mark.slow
 
 _URL = 'gs://bucket/vertex/run'
+_WHEEL = 'dm_launchpad-0.5.1+seed-py3-none-any.whl'  # which no index has
 _STEPS = 600_000  # so many that the learner can be lost twice before its end
 
 
@@ -73,8 +75,13 @@ def test_a_context_holds_the_clean_package_its_pins_and_the_nodes(dry_run):
       'job.pkl',
       'process_entry.py',
       'requirements.txt',
+      _WHEEL,
     }
-    assert 'dm-launchpad==0.5.1' in (app / 'requirements.txt').read_text().splitlines()
+    lines = (app / 'requirements.txt').read_text().splitlines()
+    assert '--find-links=.' in lines and 'dm-launchpad==0.5.1+seed' in lines
+    with zipfile.ZipFile(app / _WHEEL) as wheel:
+      assert {'launchpad/program.py', 'courier/python/server.py'} <= set(wheel.namelist())
+      assert not [name for name in wheel.namelist() if 'INSTALLER' in name or '.pyc' in name]
     lines = (dry_run.folder / group / 'Dockerfile').read_text().splitlines()
     assert f'FROM {cloud_image.PYTHON_IMAGE}' in lines
     assert 'RUN python -m pip install --no-cache-dir -r requirements.txt' in lines
