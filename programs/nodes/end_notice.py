@@ -22,7 +22,6 @@ from seed_acme.programs.nodes import shared_settings
 from seed_acme.transport import joining
 from seed_acme.transport import sessions
 from seed_acme.transport import transports
-from seed_acme.utils import fence as fence_lib
 
 PATIENCE_S = 60.0  # a host that was cut off is back, a pod has started again
 _SPARE_STREAMS = 16  # threads for streams that are being replaced, and for nodes that join
@@ -98,7 +97,6 @@ def make_transport(
   desk: sessions.SessionDesk,
   port: int,
   members: joining.Members,
-  fence: fence_lib.Fence = fence_lib.LOOPBACK,
 ) -> transports.NetworkServer:
   """With a thread for each stream of the actors, and some to spare."""
   num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
@@ -109,7 +107,6 @@ def make_transport(
     num_streams + _SPARE_STREAMS,
     max_message_bytes(config, desk),
     members,
-    fence,
   )
 
 

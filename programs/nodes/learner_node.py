@@ -179,7 +179,7 @@ class LearnerNodeProcess:
     )
     self._members = joining.Members(shared_settings.by_kind(config), self.loop.resumptions)
     transport = end_notice.make_transport(
-      config, self._desk, int(address.rpartition(':')[2]), self._members, fence
+      config, self._desk, int(address.rpartition(':')[2]), self._members
     )
     beside: list[transports.TransportServer] = []
     if has_actors_beside:
