@@ -27,31 +27,3 @@ def wheel(tmp_path_factory):
   made = run_script(tmp_path_factory.mktemp('wheel'))
   assert made.returncode == 0, made.stderr
   return pathlib.Path(made.stdout.strip())
-
-
-@pytest.fixture(scope='session')
-def installed(wheel, tmp_path_factory):
-  """A folder into which pip has installed it."""
-  folder = tmp_path_factory.mktemp('installed')
-  command = [sys.executable, '-m', 'pip', 'install', '--quiet', '--no-deps', '--target', folder]
-  variables = {name: value for name, value in os.environ.items() if name != 'PIP_CONSTRAINT'}
-  subprocess.run([*command, wheel], env=variables, timeout=_TIMEOUT_S, check=True)
-  return folder
-
-
-@pytest.fixture
-def run_module(installed, tmp_path):
-  """Runs `python -m` where the wheel is what Launchpad and courier are imported from."""
-
-  def run(*arguments):
-    return subprocess.run(
-      [sys.executable, '-m', *arguments],
-      env={**os.environ, 'PYTHONPATH': str(installed), 'TMPDIR': str(tmp_path)},
-      stdout=subprocess.PIPE,
-      stderr=subprocess.STDOUT,
-      text=True,
-      timeout=_TIMEOUT_S,
-      check=False,
-    )
-
-  return run

@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
+from seed_acme import core
 from seed_acme.transport import reconnecting
 from seed_acme.transport import sessions
 from tests.transport import contract
@@ -23,21 +24,38 @@ from tests.transport import serving
 pytestmark = pytest.mark.timeout(120)
 
 
+def _listens_at(port):
+  # A socket of both families shows an IPv4 address as `::ffff:127.0.0.1`.
+  return {
+    c.laddr.ip.removeprefix('::ffff:')
+    for c in psutil.Process().connections('tcp')
+    if c.status == psutil.CONN_LISTEN and c.laddr.port == port
+  }
+
+
 class TestCourier(contract.TransportContract):
   kind = 'courier'
+
+  def test_it_listens_on_this_machine_alone(self, rig):
+    addresses = _listens_at(rig.port)
+    assert addresses and addresses <= {'127.0.0.1', '::1'}
+
+  def test_the_loss_of_the_server_is_heard_of_at_once(self, make_rig):
+    rig = make_rig(batch_timeout_s=serving.NEVER_S).start()
+    channel = rig.connect(0, timeout_s=serving.NEVER_S)  # whatever its patience is
+    rig.hold()
+    receiving = rig.background(serving.ask, channel, serving.request(np.array([0], np.int32), 0))
+    serving.eventually(lambda: rig.num_waiting() == 1)
+    rig.stop_transport()
+    with pytest.raises(core.ServerLost, match='was lost'):
+      receiving.result(serving.GUARD_S)
 
 
 class TestGrpc(reconnecting_contract.ReconnectingContract):
   kind = 'grpc'
 
   def test_it_listens_on_this_machine_alone(self, rig):
-    # A socket of both families shows an IPv4 address as `::ffff:127.0.0.1`.
-    listening = {
-      c.laddr.ip.removeprefix('::ffff:')
-      for c in psutil.Process().connections('tcp')
-      if c.status == psutil.CONN_LISTEN and c.laddr.port == rig.port
-    }
-    assert listening == {'127.0.0.1'}
+    assert _listens_at(rig.port) == {'127.0.0.1'}
 
   def test_a_proxy_of_the_machine_is_not_used(self, rig, monkeypatch):
     for name in ('http_proxy', 'https_proxy', 'grpc_proxy'):

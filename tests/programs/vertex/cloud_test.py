@@ -4,11 +4,14 @@ import dataclasses
 import pathlib
 import re
 import subprocess
+import sys
 
+import launchpad
 import pytest
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import launchpad_wheel
 from seed_acme.configs import registry
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import image as cloud_image
@@ -200,6 +203,25 @@ _KEYS = (
   'token',
   'secrets.yaml',
 )
+
+
+def test_the_wheel_of_launchpad_is_packed_as_it_was(tmp_path):
+  cloud_stage.stage_launchpad(tmp_path)
+  (packed,) = tmp_path.iterdir()
+  assert packed.name == f'dm_launchpad-{launchpad_wheel.VERSION}-py3-none-any.whl'
+  command = [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--no-index', '--target']
+  subprocess.run([*command, tmp_path / 'site', packed], check=True)
+  installed = pathlib.Path(launchpad.__file__).parent
+  again = tmp_path / 'site' / 'launchpad'
+  for path in installed.rglob('*.py'):
+    assert (again / path.relative_to(installed)).read_bytes() == path.read_bytes()
+  assert (again / 'launch' / 'run_locally' / 'decorate_output').stat().st_mode & 0o111
+
+
+def test_a_wheel_that_cannot_be_packed_is_refused(tmp_path, monkeypatch):
+  monkeypatch.setattr(sys, 'executable', '/bin/false')
+  with pytest.raises(types.UserError, match=r'dm-launchpad cannot be packed .*make setup'):
+    cloud_stage.stage_launchpad(tmp_path)
 
 
 def test_keys_and_passwords_are_left_out_and_all_else_is_listed(tmp_path):
