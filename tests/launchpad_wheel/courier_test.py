@@ -111,6 +111,22 @@ def test_functions_of_main_and_lambdas_are_carried(echo):
   assert echo.echo(lambda x: x + 1)(2) == 3
 
 
+def test_what_a_script_has_defined_is_carried(serve):
+  client_code = """
+import courier, sys
+class Point:
+  def __init__(self, x):
+    self.x = x
+def double(x):
+  return 2 * x
+client = courier.Client(sys.argv[1], call_timeout=30)
+print(client.apply(double, 4), client.coordinate(Point(5)))
+"""
+  functions = {'apply': lambda f, x: f(x), 'coordinate': lambda point: point.x}
+  address = serve(functions).address
+  assert _run(client_code.replace('sys.argv[1]', repr(address))) == ('8 5', 0)
+
+
 def test_compressed_calls(serve):
   client = courier.Client(serve({'total': lambda x: int(x.sum())}).address, compress=True)
   assert client.total(np.ones(10**5, np.int64)) == 10**5

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 import threading
 import traceback
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from courier.python import credentials
 from courier.python import messages
@@ -116,6 +116,5 @@ def _refuse(requests: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
 def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, words: str) -> NoReturn:
   if len(words) > _MAX_WORDS:
     words = f'...{words[-_MAX_WORDS:]}'  # a traceback ends with its error
-  abort: Callable[..., Any] = context.abort
-  abort(code, words)
-  raise AssertionError('abort raises')
+  context.abort(code, words)
+  raise AssertionError('abort has raised')
