@@ -64,6 +64,7 @@ check: $(STAMP)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	MYPYPATH=launchpad_wheel $(VENV)/bin/mypy --namespace-packages --explicit-package-bases --package courier
 
 # Dead links are errors.
 docs: $(STAMP)

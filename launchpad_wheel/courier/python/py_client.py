@@ -86,8 +86,8 @@ class PyClient:
         if call.cancelled():
           set_exception(_status_of(grpc.StatusCode.CANCELLED, ''))
           return
-        if (error := call.exception()) is not None:
-          set_exception(_status(error))
+        if (failure := call.exception()) is not None:
+          set_exception(_status(failure))
           return
         try:
           result = _result(method, call.result())
