@@ -112,8 +112,11 @@ def test_the_sdist_holds_files_in_place_of_links_and_no_tests(distributions):
     'pyproject.toml',
     'scripts/setup.sh',
     'scripts/check_installed.py',
+    'scripts/launchpad_wheel.py',
+    'launchpad_wheel/courier/python/server.py',
   }
   assert {name.split('/')[0] for name in members if '/' in name} == {
+    'launchpad_wheel',
     'scripts',
     'seed_acme',
     'seed_acme.egg-info',

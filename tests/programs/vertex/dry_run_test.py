@@ -120,9 +120,9 @@ def test_what_pip_builds_with_is_pinned_too(with_accelerator, group, tmp_path):
   pins = (tmp_path / 'pins.txt').read_text().splitlines()
   given = (_app(folder, group) / 'requirements.txt').read_text().splitlines()
   assert given[-len(_MORE) :] == list(_MORE)
-  assert pins == given[: -len(_MORE)] + [
-    'my-simulator==1.0'
-  ]  # the rest pip takes for no constraint
+  assert given[0] == '--find-links=.'  # of Launchpad's wheel
+  # The rest pip takes for no constraint.
+  assert pins == given[1 : -len(_MORE)] + ['my-simulator==1.0']
   assert any(re.fullmatch(r'setuptools==\d+(\.\d+)*', pin) for pin in pins)
 
 
