@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 _MODULES = (  # and how many tests they have
   ('courier.python.client_test', 17),
   ('launchpad.examples.consumer_producers.launch_test', 1),
