@@ -26,6 +26,7 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.doctor import graphics
 from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import process as trial_process
 from seed_acme.storage import files
@@ -206,7 +207,7 @@ def _main() -> Any:
   with contextlib.redirect_stdout(sys.stderr):  # environments like to talk
     stepping = step_environments(saved_config.from_json(json.loads(sys.stdin.read())))
   print(json.dumps(stepping), flush=True)
-  os._exit(0)  # without waiting for what an environment may have left running
+  leftovers.end(0)  # whatever an environment has left running
 
 
 if __name__ == '__main__':

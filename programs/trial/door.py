@@ -26,6 +26,7 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs import spec_check
 from seed_acme.envs.interpreters import spec_json
 from seed_acme.networks import requirements
+from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import patience
 from seed_acme.programs.trial import process
@@ -215,12 +216,5 @@ def _described(error: BaseException) -> str:
   return f'{text} ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})'
 
 
-def _exit() -> Any:
-  """Without waiting for what an environment may have left running."""
-  code = main(sys.argv)
-  sys.stderr.flush()
-  os._exit(code)
-
-
 if __name__ == '__main__':
-  _exit()
+  leftovers.end(main(sys.argv))  # whatever an environment has left running

@@ -17,6 +17,7 @@ import numpy as np
 from seed_acme import core
 from seed_acme import types
 from seed_acme.envs import vector
+from seed_acme.envs import wrapper
 
 Spacing = Literal['linear', 'log']
 # Actions outside [-1, 1] by no more than this are rounding errors and clipped.
@@ -123,7 +124,7 @@ def wrap(
   return ScaledActions(environment, settings)
 
 
-class ScaledActions:
+class ScaledActions(wrapper.Wrapper):
   """A `core.VectorEnvironment` whose bounded float actions are replaced, see `Settings`.
 
   Rescaled actions are float32 in [-1, 1]. Choices are int32, 0 ... N - 1, in the shape of the
@@ -132,9 +133,8 @@ class ScaledActions:
   """
 
   def __init__(self, environment: core.VectorEnvironment, settings: Settings):
-    self._environment = environment
+    super().__init__(environment)
     self._structure = vector.Structure(environment.spec.action)
-    self.num_environments = environment.num_environments
     converters = [_converter(leaf, settings) for leaf in self._structure.leaves]
     self.spec = dataclasses.replace(
       environment.spec, action=self._structure.unflatten([spec for spec, _ in converters])
@@ -152,19 +152,6 @@ class ScaledActions:
     leaves = self._structure.flatten(actions)
     converted = [convert(leaf) for convert, leaf in zip(self._convert, leaves)]
     return self._environment.step(self._structure.unflatten(converted))
-
-  @property
-  def can_render(self) -> bool:
-    """Whether the environment inside has a screen to show."""
-    return hasattr(self._environment, 'render') and getattr(self._environment, 'can_render', True)
-
-  def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8, from the environment inside."""
-    inside: Any = self._environment
-    return inside.render()
-
-  def close(self) -> None:
-    self._environment.close()
 
 
 def unit_actions(actions: Any) -> np.ndarray:

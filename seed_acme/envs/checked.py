@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from seed_acme import core
 from seed_acme import types
 from seed_acme.envs import time_steps
 from seed_acme.envs import vector
+from seed_acme.envs import wrapper
 
 
-class CheckedEnvironment:
+class CheckedEnvironment(wrapper.Wrapper):
   """A `core.VectorEnvironment` that raises where the one inside contradicts its specification.
 
   `types.UserError` names environment, field, what was expected and what came. For a value that is
@@ -22,9 +21,8 @@ class CheckedEnvironment:
 
   def __init__(self, environment: core.VectorEnvironment, name: str):
     """name: for messages."""
-    self._environment = environment
+    super().__init__(environment)
     self._name = name
-    self.num_environments = environment.num_environments
     self.spec = environment.spec
     self._structure = vector.Structure(self.spec.observation)
     self._check = time_steps.TimeStepCheck(self.spec.observation)
@@ -51,19 +49,6 @@ class CheckedEnvironment:
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
     """actions: nest of `[E, ...]` as `spec.action`."""
     return self._checked(self._environment.step(actions))
-
-  @property
-  def can_render(self) -> bool:
-    """Whether the environment inside has a screen to show."""
-    return hasattr(self._environment, 'render') and getattr(self._environment, 'can_render', True)
-
-  def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8, from the environment inside."""
-    inside: Any = self._environment
-    return inside.render()
-
-  def close(self) -> None:
-    self._environment.close()
 
   def _checked(self, timestep: types.VectorTimeStep) -> types.VectorTimeStep:
     leaves = self._leaves(timestep)

@@ -22,18 +22,19 @@ from seed_acme.ops import byte_scale
 class _PlainCNN(snt.Module):
   """Convolutions without padding, then a dense layer; ReLU after each."""
 
+  _KIND: str  # whose convolutions, of `requirements.CONVOLUTIONS`
+
   def __init__(
     self,
-    layers: Sequence[tuple[int, int, int]],
     output_size: int,
-    name: str,
-    w_init: snt.initializers.Initializer | None,
-    dtype: tf.DType,
-    divisor: float,
+    name: str | None = None,
+    w_init: snt.initializers.Initializer | None = None,
+    dtype: tf.DType = tf.float32,
+    divisor: float = byte_scale.BYTE,
   ):
-    """layers: channels, size and stride of each convolution. w_init, divisor: as in
-    `ImpalaResNet`."""
-    super().__init__(name=name)
+    """w_init, divisor: as in `ImpalaResNet`."""
+    super().__init__(name=name or self._KIND)
+    layers = requirements.CONVOLUTIONS[self._KIND]
     self._dtype = dtype
     self._divisor = divisor
     self._convolutions = [
@@ -58,17 +59,7 @@ class NatureCNN(_PlainCNN):
   faster.
   """
 
-  def __init__(
-    self,
-    output_size: int,
-    name: str = 'nature_cnn',
-    w_init: snt.initializers.Initializer | None = None,
-    dtype: tf.DType = tf.float32,
-    divisor: float = byte_scale.BYTE,
-  ):
-    super().__init__(
-      requirements.CONVOLUTIONS['nature_cnn'], output_size, name, w_init, dtype, divisor
-    )
+  _KIND = 'nature_cnn'
 
 
 class ImpalaShallow(_PlainCNN):
@@ -78,17 +69,7 @@ class ImpalaShallow(_PlainCNN):
   that it goes back to, 84 x 84 pixels become 20 x 20 and 9 x 9.
   """
 
-  def __init__(
-    self,
-    output_size: int,
-    name: str = 'impala_shallow',
-    w_init: snt.initializers.Initializer | None = None,
-    dtype: tf.DType = tf.float32,
-    divisor: float = byte_scale.BYTE,
-  ):
-    super().__init__(
-      requirements.CONVOLUTIONS['impala_shallow'], output_size, name, w_init, dtype, divisor
-    )
+  _KIND = 'impala_shallow'
 
 
 class RLlib42(snt.Module):

@@ -13,6 +13,7 @@ from seed_acme.programs import cli
 from seed_acme.programs.trial import door
 
 _ENVIRONMENTS = """
+import atexit
 import os
 import time
 import dm_env
@@ -55,6 +56,9 @@ def closing_badly(seed):
   environment = small(seed)
   environment.close = lambda: environment.simulator.stop()
   return environment
+def registering(seed):
+  atexit.register(open, 'ended', 'w')
+  return small(seed)
 def never(seed):
   time.sleep(1000)
 def broken(seed):
@@ -152,6 +156,12 @@ def test_an_environment_need_not_close_before_its_first_reset(folder):
   )
   [spec] = door.check([config])
   assert spec.action.num_values == 2
+
+
+def test_what_an_environment_has_registered_for_the_end_is_called(folder):
+  environment = config_lib.EnvironmentConfig(id='doors:registering')
+  door.environment_spec(dataclasses.replace(configs.load('catch_vtrace'), environment=environment))
+  assert (folder / 'ended').exists()
 
 
 def test_each_configuration_gets_the_specification_of_its_own_environment():
