@@ -184,7 +184,7 @@ def _start_once_more(replicas, storage, final):
 
 def _check_loaded(dry_run, loaded):
   """All code came from the contexts, and actors stayed light."""
-  by_kind = {'learner': [], 'actor_supervisor': [], 'actor': []}
+  by_kind = {'learner': [], 'actor_supervisor': [], 'door': [], 'actor': []}
   for record in loaded:
     by_kind[record['kind']].append(record)
     group = 'learner' if record['kind'] == 'learner' else 'actor'
