@@ -14,7 +14,7 @@
 # make setup          make .venv (PYTHON=/path/to/python3.10 chooses the interpreter)
 # make clean          remove caches and build products; .venv and runs stay
 
-VENV   := .venv
+VENV   ?= .venv
 STAMP  := $(VENV)/.installed
 CONFIG ?= catch_vtrace
 EXTRAS ?=

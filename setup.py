@@ -67,7 +67,7 @@ EXTRAS_REQUIRE = {
     'wheel',  # packs Launchpad's for the images
     'xmanager==0.1.5',
   ],
-  # tf-agents and tensorflow-probability of TensorFlow 2.8: an independent PPO for the tests.
+  # tensorflow-probability: independent distributions for the tests.
   # build and readme_renderer: the distributions and their page on an index. ipykernel and
   # nbclient: the notebook runs as a reader's would.
   'dev': [
@@ -86,7 +86,6 @@ EXTRAS_REQUIRE = {
     'ruff>=0.6',
     'scipy>=1.9',
     'tensorflow-probability>=0.16,<0.17',
-    'tf-agents==0.12.0',
   ],
   # `make docs`. They read the sources and import nothing of the package. mkdocstrings 1.0 cannot
   # highlight code with pymdown-extensions 12.

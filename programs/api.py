@@ -71,7 +71,7 @@ def load_policy(
   seed: of what is drawn at random. trust: import code outside seed_acme that the run folder names.
   See `loaded_policy.LoadedPolicy` for what can be done with it.
   """
-  processes.set_tensorflow_defaults()
+  processes.load_tensorflow()
   from seed_acme.programs.reports import evaluation
 
   return evaluation.load_policy(run_dir, greedy, seed, trust)
@@ -90,7 +90,7 @@ def evaluate(
   video: file, .mp4 or .gif, that shows one more episode; '' = none. greedy: False = as in training.
   trust: as in `load_policy`.
   """
-  processes.set_tensorflow_defaults()
+  processes.load_tensorflow()
   from seed_acme.programs.reports import evaluation
 
   return evaluation.evaluate(run_dir, num_episodes, seed, video, greedy=greedy, trust=trust)
@@ -106,7 +106,7 @@ def export_policy(
   Returns `path`, `run_dir`, `environment`, `checkpoint_updates`, `checkpoint_agent_steps` and
   `greedy`. Raises `UserError`.
   """
-  processes.set_tensorflow_defaults()
+  processes.load_tensorflow()
   from seed_acme.programs.export import saved_model
 
   return saved_model.export(run_dir, out, greedy, trust)

@@ -61,6 +61,7 @@ def _run_single_process(
   signal.signal(signal.SIGTERM, stop)
   run_dir.set_phase('loading TensorFlow')
   descriptors.prepare()
+  processes.load_tensorflow()
   processes.configure_tensorflow(config.learner.tensorflow_threads)
   from seed_acme.programs import single_process  # TensorFlow is configured before it loads
   from seed_acme.utils import devices

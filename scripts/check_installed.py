@@ -8,23 +8,52 @@ library alone: the environment may be broken.
 from __future__ import annotations
 
 from importlib import metadata
+import operator
 import pathlib
 import re
 import sys
 
 _OWN = 'seed-acme'
+# Below this line of the file a package may be absent.
+_OPTIONAL = '# Only where they are wanted:'
+# The one form of marker in the file.
+_MARKER = re.compile(r'python_version (<|<=|==|>=|>) "(\d+)\.(\d+)"')
+_COMPARE = {
+  '<': operator.lt,
+  '<=': operator.le,
+  '==': operator.eq,
+  '>=': operator.ge,
+  '>': operator.gt,
+}
 
 
-def wrong(constraints: str, installed: dict[str, str]) -> list[str]:
+def wrong(
+  constraints: str, installed: dict[str, str], python: tuple[int, int] = sys.version_info[:2]
+) -> list[str]:
   """constraints: text of the file. installed: versions by normal name. Returns the lines that
-  are not met; '' stands for this project where it is not installed."""
-  lines = [line.split('#')[0].strip() for line in constraints.splitlines()]
+  are not met, without their markers; '' stands for this project where it is not installed.
+
+  Raises `ValueError` for a marker that it cannot read.
+  """
   unmet = []
-  for line in filter(None, lines):
-    name, _, version = line.partition('==')
-    if installed.get(normal(name)) != version:
-      unmet.append(line)
+  is_optional = False
+  for line in constraints.splitlines():
+    is_optional = is_optional or line == _OPTIONAL
+    pin, _, marker = (part.strip() for part in line.partition('#')[0].partition(';'))
+    name, _, version = pin.partition('==')
+    is_wanted = pin and not (is_optional and normal(name) not in installed)
+    if is_wanted and _applies(marker, python) and installed.get(normal(name)) != version:
+      unmet.append(pin)
   return unmet if _OWN in installed else [*unmet, '']
+
+
+def _applies(marker: str, python: tuple[int, int]) -> bool:
+  if not marker:
+    return True
+  match = _MARKER.fullmatch(marker)
+  if not match:
+    raise ValueError(f'marker {marker!r}: only python_version is read, as in {_MARKER.pattern}')
+  return _COMPARE[match[1]](python, (int(match[2]), int(match[3])))
 
 
 def normal(name: str) -> str:

@@ -16,7 +16,7 @@ _OF_NAMED_TUPLES = ('_asdict', '_fields', '_make', '_replace')
 # What no public effect shows, by file, and why.
 _EXCEPTIONS = {
   # TF-Agents, XManager and wandb hand these out in no other way.
-  'agents/on_policy/independent_test.py': ['tf_agents.ppo_agent._normalize_advantages'],
+  'agents/on_policy/tf_agents_numbers.py': ['ppo_agent._normalize_advantages'],
   'programs/vertex/cloud_test.py': [
     'xm_vertex._MACHINE_TYPE_TO_CPU_RAM',
     'xm_vertex._A100_GPUS_TO_MACHINE_TYPE',

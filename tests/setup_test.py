@@ -8,7 +8,10 @@ import sys
 
 import pytest
 
+from scripts import check_installed
+
 _ROOT = pathlib.Path(__file__).parent.parent
+_OF_MAKE = ('MAKEFLAGS', 'MAKEOVERRIDES', 'MFLAGS', 'MAKELEVEL', 'VENV', 'PYTHON')
 _REAL = os.path.realpath(sys.executable)
 
 
@@ -22,7 +25,9 @@ class _Checkout:
     shutil.copytree(_ROOT / 'scripts', folder / 'scripts')
     (folder / 'launchpad_wheel').mkdir()
     (folder / 'scripts' / 'launchpad_wheel.py').write_text('print("wheels/launchpad.whl")\n')
-    (folder / 'constraints.txt').write_text('# pins\nnumpy==1.23.5\nProto_Buf==3.19.6\n')
+    (folder / 'constraints.txt').write_text(
+      '# pins\nnumpy==1.23.5\nProto_Buf==3.19.6\ntomli==2.5.0; python_version < "3.8"\n'
+    )
     self._site, self._asked = folder / 'site', folder / 'pip.txt'
     python = folder / '.venv' / 'bin' / 'python'
     python.parent.mkdir(parents=True)
@@ -45,8 +50,15 @@ class _Checkout:
   def make(self):
     """Returns what make printed, and what pip was asked ('' where it was not)."""
     self._asked.unlink(missing_ok=True)
+    # What a make around these tests was told is not for this one.
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
     result = subprocess.run(
-      ['make', 'setup'], cwd=self.folder, capture_output=True, text=True, check=False
+      ['make', 'setup'],
+      cwd=self.folder,
+      env=environment,
+      capture_output=True,
+      text=True,
+      check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout, self._asked.read_text() if self._asked.exists() else ''
@@ -79,3 +91,31 @@ def test_a_wrong_package_is_installed_again(checkout, name, version, pin):
   assert pin in asked
   if name != 'seed_acme':
     assert f'Missing or of another version in .venv: {pin}\n' in said
+
+
+@pytest.mark.parametrize(
+  'marker, python, applies',
+  [
+    ('python_version < "3.11"', (3, 10), True),
+    ('python_version < "3.11"', (3, 11), False),
+    ('python_version >= "3.11"', (3, 11), True),
+    ('python_version == "3.11"', (3, 10), False),
+  ],
+)
+def test_a_marker_says_where_a_version_is_wanted(marker, python, applies):
+  lines = f'a==1; {marker}'
+  assert check_installed.wrong(lines, {'seed-acme': '1'}, python) == ['a==1'] * applies
+  assert check_installed.wrong(lines, {'seed-acme': '1', 'a': '1'}, python) == []
+
+
+def test_what_is_optional_may_be_absent_but_not_of_another_version():
+  lines = 'a==1\n# Only where they are wanted:\nb==2'
+  installed = {'seed-acme': '1', 'a': '1'}
+  assert check_installed.wrong(lines, installed) == []
+  assert check_installed.wrong(lines, {**installed, 'b': '3'}) == ['b==2']
+  assert check_installed.wrong(lines, {'seed-acme': '1', 'b': '2'}) == ['a==1']
+
+
+def test_a_marker_that_cannot_be_read_is_not_passed_over():
+  with pytest.raises(ValueError, match='sys_platform'):
+    check_installed.wrong('a==1; sys_platform == "linux"', {})

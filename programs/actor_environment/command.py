@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Sequence
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -11,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from packaging import requirements
+from packaging import utils
 import tyro
 
 from seed_acme import types
@@ -88,7 +92,7 @@ def _install(python: pathlib.Path, arguments: ActorEnvArguments) -> None:
   ]
   print(f'Installing {", ".join(wanted)}', flush=True)
   with tempfile.NamedTemporaryFile('w', suffix='.txt') as constraints:
-    constraints.write('\n'.join(packages.CONSTRAINTS) + '\n')
+    constraints.write('\n'.join(constraints_beside(arguments.packages)) + '\n')
     constraints.flush()
     _run(
       [
@@ -98,6 +102,18 @@ def _install(python: pathlib.Path, arguments: ActorEnvArguments) -> None:
       ],
       f'pip could not install {", ".join(wanted)}',
     )
+
+
+def constraints_beside(given: Sequence[str]) -> list[str]:
+  """The versions that are tried, but of what is given with a version of its own."""
+  own = set()
+  for package in given:
+    with contextlib.suppress(requirements.InvalidRequirement):  # a path or an address
+      requirement = requirements.Requirement(package)
+      if requirement.specifier:
+        own.add(utils.canonicalize_name(requirement.name))
+  names = {line: requirements.Requirement(line).name for line in packages.CONSTRAINTS}
+  return [line for line, name in names.items() if utils.canonicalize_name(name) not in own]
 
 
 def _run(command: list[str], failure: str) -> None:

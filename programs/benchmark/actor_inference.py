@@ -59,7 +59,7 @@ def command(
 def _measured(
   config: config_lib.ExperimentConfig, factors: Sequence[float]
 ) -> list[dict[str, Any]]:
-  processes.set_tensorflow_defaults()
+  processes.load_tensorflow()
   processes.configure_tensorflow(1)  # an actor has one core
   from seed_acme.programs.benchmark import (
     actor_inference_costs,  # takes seconds; wrong arguments are answered before

@@ -34,7 +34,7 @@ def export(arguments: ExportArguments) -> int:
     raise types.UserError(
       'export needs a run folder and --out=FOLDER: seed-acme export runs/latest --out=policy'
     )
-  processes.set_tensorflow_defaults()
+  processes.load_tensorflow()
   from seed_acme.programs.export import saved_model  # takes seconds
 
   record = saved_model.export(

@@ -48,6 +48,7 @@ def learner(
   with processes.reported_failures(run_dir, name, here.log(name)):
     run_dir.set_phase('loading TensorFlow')
     with _LOADING:
+      processes.load_tensorflow()
       from seed_acme.programs.nodes import learner_node
   others = [one.resolve() for one in exchange]
   with run_dir.learns():
@@ -73,6 +74,7 @@ def replay(
   name = f'replay/{shard}'
   with processes.reported_failures(run_dir, name, here.log(name)):
     with _LOADING:
+      processes.load_tensorflow()
       from seed_acme.programs.nodes import replay_service
 
     def tell(text: str) -> None:  # a node of its own has no front end

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-import contextlib
+from collections.abc import Sequence
 import dataclasses
 import json
 import math
@@ -12,7 +11,6 @@ import pathlib
 import shutil
 import signal
 import sys
-import tempfile
 import textwrap
 import threading
 import time
@@ -22,11 +20,12 @@ from seed_acme import types
 from seed_acme.programs.inspection import address as inspect_address
 from seed_acme.programs.inspection import items as inspect_items
 from seed_acme.programs.inspection import output as inspect_output
-from seed_acme.programs.inspection import saved as saved_lib
+from seed_acme.programs.system import native_output
 from seed_acme.programs.system import processes
 from seed_acme.storage import opening
 
 if TYPE_CHECKING:  # takes seconds; wrong arguments are answered before
+  from seed_acme.programs.inspection import saved as saved_lib
   from seed_acme.replay import inspection
   from seed_acme.replay.shards import inspection as shards_inspection
 
@@ -80,7 +79,8 @@ def inspect(arguments: InspectArguments) -> int:
     inspect_address.check_answers(one, _PROBE_TIMEOUT_S)
   processes.set_tensorflow_defaults()
   os.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # TensorFlow would take the GPU's memory
-  with _without_native_noise():
+  with native_output.without_noise():
+    from seed_acme.programs.inspection import saved as saved_lib
     from seed_acme.replay.shards import inspection
 
     server = inspection.Servers(addresses, _ANSWER_TIMEOUT_S)
@@ -158,6 +158,7 @@ class _View:
     terminal: os.terminal_size | None = None,
   ) -> None:
     """terminal: size of the one that is redrawn; what does not fit would spoil the picture."""
+    from seed_acme.programs.inspection import saved as saved_lib
     from seed_acme.replay import inspection
 
     address, saved = ', '.join(self.server.addresses), self.saved.look()
@@ -275,26 +276,3 @@ def _table_to_sample(
       'leave out --table and --consume, and the mirror shows some of them'
     )
   return table
-
-
-@contextlib.contextmanager
-def _without_native_noise() -> Iterator[None]:
-  """Keeps what C++ libraries log off stderr; shown after all if something unforeseen happens."""
-  sys.stderr.flush()
-  real = os.dup(2)
-  is_expected = False
-  with tempfile.TemporaryFile() as log:
-    os.dup2(log.fileno(), 2)
-    try:
-      yield
-      is_expected = True
-    except (types.UserError, KeyboardInterrupt, SystemExit, BrokenPipeError):
-      is_expected = True
-      raise
-    finally:
-      sys.stderr.flush()
-      os.dup2(real, 2)
-      os.close(real)
-      if not is_expected:
-        log.seek(0)
-        sys.stderr.write(log.read().decode(errors='replace'))

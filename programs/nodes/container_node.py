@@ -78,7 +78,8 @@ def _learner_beside_chief(
   def train(run: run_directory.RunDirectory) -> bool:
     with _failures(run, f'learner/{index}'):
       with _stopped_at_once(here.stop):
-        from seed_acme.programs.nodes import learner_node  # loads TensorFlow
+        processes.load_tensorflow()
+        from seed_acme.programs.nodes import learner_node
       return learner_node.run(config, run, token, address, (), here, index, exchange)
 
   _run(run_dir, train)
@@ -106,7 +107,8 @@ def _learner_with_run(
         with _stopped_at_once(stop):
           lifecycle.check_resume(config, run)
           saved_config.save(config, run.config)
-          from seed_acme.programs.nodes import learner_node  # loads TensorFlow
+          processes.load_tensorflow()
+          from seed_acme.programs.nodes import learner_node
       except lifecycle.RunFinished as finished:  # and was started again all the same
         tell_of_end(run, finished)
         return True
@@ -141,7 +143,8 @@ def replay(
   def serve(run: run_directory.RunDirectory) -> bool:
     with _failures(run, _REPLAY):
       with _stopped_at_once(stop):
-        from seed_acme.programs.nodes import replay_service  # loads TensorFlow
+        processes.load_tensorflow()
+        from seed_acme.programs.nodes import replay_service
       replay_service.serve(config, run, port, stop, fence_lib.Fence(hosts=None))
     return False
 

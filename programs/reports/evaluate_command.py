@@ -66,7 +66,7 @@ def evaluate(arguments: EvaluateArguments) -> int:
   """Returns the exit code; raises `UserError`."""
   if not arguments.run_dirs:
     raise types.UserError('evaluate needs at least one run folder: seed-acme evaluate runs/latest')
-  processes.set_tensorflow_defaults()
+  processes.load_tensorflow()
   from seed_acme.programs.reports import (
     evaluation,  # takes seconds; wrong arguments are answered before
   )

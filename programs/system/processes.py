@@ -18,6 +18,7 @@ from typing import Any
 
 from seed_acme import types
 from seed_acme.programs.system import descriptors
+from seed_acme.programs.system import native_output
 from seed_acme.storage import checkpoint
 from seed_acme.storage import disk
 from seed_acme.storage import files
@@ -78,6 +79,13 @@ def set_tensorflow_defaults() -> None:
   for name, value in environment('', 0).items():
     if name.startswith(('TF', 'GRPC_')):
       os.environ.setdefault(name, value)
+
+
+def load_tensorflow() -> None:
+  """Sets the defaults and imports it, without the lines that it has for every machine."""
+  set_tensorflow_defaults()
+  if 'tensorflow' not in sys.modules:
+    native_output.import_tensorflow()
 
 
 def end_with_parent() -> None:

@@ -144,15 +144,17 @@ class VectorOfEnvironments:
       for index, step_type in enumerate(step_types):
         if step_type == types.FIRST:
           rewards[index], discounts[index] = 0.0, 1.0
-    reward = self._numbers('reward', rewards)
-    discount = self._discounts(discounts)
-    score = reward.copy()
-    if self._has_score:
-      score = self._numbers(
-        'last_score', [environment.last_score for environment in self._environments]
-      )
+    with np.errstate(over='ignore'):  # what float32 cannot hold becomes infinite, and is refused
+      reward = self._numbers('reward', rewards)
+      discount = self._discounts(discounts)
+      score = reward.copy()
+      if self._has_score:
+        score = self._numbers(
+          'last_score', [environment.last_score for environment in self._environments]
+        )
+      observation = self._stack_observations(timesteps)
     return types.VectorTimeStep(
-      np.array(step_types, np.uint8), reward, discount, self._stack_observations(timesteps), score
+      np.array(step_types, np.uint8), reward, discount, observation, score
     )
 
   def _check_step_types(self, step_types: list[dm_env.StepType]) -> None:
@@ -299,11 +301,12 @@ def narrow_spec(spec: dm_specs.Array) -> dm_specs.Array:
   if spec.dtype != np.float64:
     return spec
   if isinstance(spec, dm_specs.BoundedArray):
-    return spec.replace(
-      dtype=np.float32,
-      minimum=spec.minimum.astype(np.float32),
-      maximum=spec.maximum.astype(np.float32),
-    )
+    with np.errstate(over='ignore'):  # a bound that float32 cannot hold becomes infinite
+      return spec.replace(
+        dtype=np.float32,
+        minimum=spec.minimum.astype(np.float32),
+        maximum=spec.maximum.astype(np.float32),
+      )
   return spec.replace(dtype=np.float32)
 
 

@@ -218,6 +218,7 @@ import seed_acme.storage.run_directory, seed_acme.storage.saved_config
 import seed_acme.programs.reports.plot, seed_acme.programs.doctor.examination
 import seed_acme.loggers.csv_file, seed_acme.loggers.terminal, seed_acme.loggers.composite
 import seed_acme.loggers.tensorboard
+import seed_acme.programs.inspection.command, seed_acme.programs.reports.evaluate_command
 heavy = {'tensorflow', 'reverb', 'sonnet', 'launchpad', 'courier', 'matplotlib'}
 print(sorted(heavy & set(sys.modules)))
 """

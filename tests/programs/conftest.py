@@ -191,8 +191,8 @@ class Runs:
     return self.start('train', *SMALL, f'--run_dir={run_dir}', *arguments, folder=folder)
 
   def stop(self):
-    for run in self._started:
-      run.kill_everything()
+    while self._started:
+      self._started.pop().kill_everything()
 
 
 @pytest.fixture(scope='session')
@@ -200,6 +200,13 @@ def runs(tmp_path_factory):
   started = Runs(tmp_path_factory)
   yield started
   started.stop()
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _end_runs(runs):
+  """What a module's tests have left running would slow those that follow."""
+  yield
+  runs.stop()
 
 
 @pytest.fixture(scope='session')

@@ -41,6 +41,13 @@ def test_each_extra_is_a_list_of_requirements():
       requirements.Requirement(line)
 
 
+def test_what_is_given_with_a_version_is_not_held_to_another():
+  kept = command.constraints_beside(['NumPy==1.23.5', 'dm-env', './wheels/own.whl'])
+  assert not [line for line in kept if line.startswith('numpy')]
+  assert 'dm-env==1.6' in kept and kept != packages.CONSTRAINTS
+  assert command.constraints_beside([]) == packages.CONSTRAINTS
+
+
 def test_the_constraints_agree_with_the_requirements():
   from packaging import requirements
 

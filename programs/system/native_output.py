@@ -1,0 +1,66 @@
+"""What C++ libraries write to standard error, which Python's own `sys.stderr` does not see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import contextlib
+import os
+import sys
+import tempfile
+
+from seed_acme import types
+
+# What TensorFlow says while it is imported, as of 2.15: the first three always, the others where
+# there is no card or no TensorRT, which `seed-acme doctor` looks into.
+_OF_EVERY_IMPORT = (
+  'Unable to register cuDNN factory',
+  'Unable to register cuFFT factory',
+  'Unable to register cuBLAS factory',
+  'Could not find cuda drivers on your machine',
+  'TF-TRT Warning: Could not find TensorRT',
+)
+
+
+@contextlib.contextmanager
+def held_back(shown: Callable[[bytes], bytes]) -> Iterator[None]:
+  """Within it descriptor 2 goes to a file, of which `shown` says afterwards what is written on."""
+  sys.stderr.flush()
+  real = os.dup(2)
+  with tempfile.TemporaryFile() as log:
+    os.dup2(log.fileno(), 2)
+    try:
+      yield
+    finally:
+      sys.stderr.flush()
+      os.dup2(real, 2)
+      os.close(real)
+      log.seek(0)
+      left = shown(log.read())
+      if left:
+        sys.stderr.write(left.decode(errors='replace'))
+        sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def without_noise() -> Iterator[None]:
+  """Keeps all of it off stderr; shown after all if something unforeseen happens."""
+  is_expected = False
+  with held_back(lambda written: b'' if is_expected else written):
+    try:
+      yield
+      is_expected = True
+    except (types.UserError, KeyboardInterrupt, SystemExit, BrokenPipeError):
+      is_expected = True
+      raise
+
+
+def import_tensorflow() -> None:
+  """Without what it says then to everybody."""
+  with held_back(_without_words_of_every_import):
+    import tensorflow  # noqa: F401
+
+
+def _without_words_of_every_import(written: bytes) -> bytes:
+  known = [words.encode() for words in _OF_EVERY_IMPORT]
+  lines = written.splitlines(keepends=True)
+  return b''.join(line for line in lines if not any(words in line for words in known))
