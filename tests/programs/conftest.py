@@ -196,17 +196,22 @@ class Runs:
 
 
 @pytest.fixture(scope='session')
-def runs(tmp_path_factory):
+def all_runs(tmp_path_factory):
   started = Runs(tmp_path_factory)
   yield started
   started.stop()
 
 
+@pytest.fixture(scope='session')
+def runs(all_runs):
+  return all_runs
+
+
 @pytest.fixture(scope='module', autouse=True)
-def _end_runs(runs):
+def _end_runs(all_runs):
   """What a module's tests have left running would slow those that follow."""
   yield
-  runs.stop()
+  all_runs.stop()
 
 
 @pytest.fixture(scope='session')
