@@ -2,7 +2,7 @@
 #
 #   docker build --tag seed-acme .
 #   docker run --rm --volume "$PWD/work:/work" seed-acme train --config=catch_vtrace
-FROM python:3.10-slim-bookworm
+FROM python:3.11-slim-bookworm
 
 ENV LANG=C.UTF-8 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \

@@ -11,7 +11,7 @@
 # make actor-python   another Python for environments, in .venv-actor (PYTHON=python3.12 EXTRAS=envpool)
 # make football       Google Research Football from source, for actors, in .venv-football
 # make peers          other libraries, to be measured beside ours, in .venv-peers (PYTHON=python3.11)
-# make setup          make .venv (PYTHON=/path/to/python3.10 chooses the interpreter)
+# make setup          make .venv (PYTHON=/path/to/python3.11 chooses the interpreter, 3.11 or 3.10)
 # make clean          remove caches and build products; .venv and runs stay
 
 VENV   ?= .venv
@@ -29,6 +29,10 @@ WRONG = $(shell $(VENV)/bin/python scripts/check_installed.py constraints.txt > 
 
 # What Launchpad's wheel is made from.
 LAUNCHPAD := scripts/launchpad_wheel.py $(shell find launchpad_wheel -name '*.py')
+
+# Our own modules are read by thousands of processes; compiling them each time costs a tenth of a
+# short run.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: train test test-all coverage test-scale test-learning results-quick check docs wheel setup actor-python football peers clean \
         installed-anew

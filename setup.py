@@ -14,31 +14,35 @@ _REPOSITORY = os.environ.get('SEED_ACME_REPOSITORY', '').rstrip('/')
 # Code, which is left as it is, or a link that is no address.
 _CODE_OR_LINK = re.compile(r'```[\s\S]*?```|`[^`\n]+`|(!?)\[([^\]]*)\]\((?!https?://)([^)\s]+)\)')
 
-# The only set of TensorFlow, Reverb and Launchpad that works together is pinned exactly;
+# The newest TensorFlow and Reverb that work together are pinned exactly, and with them Launchpad;
 # exact versions of everything else are in constraints.txt.
 INSTALL_REQUIRES = [
   'absl-py>=1.0',
   'cloudpickle>=2.0',
   'dm-env>=1.6',
   'dm-launchpad==0.5.1',
-  'dm-reverb==0.7.2',
+  'dm-reverb==0.14.0',
   'dm-sonnet==2.0.2',
   'dm-tree>=0.1.7',
   'grpcio>=1.50,<2',
   'matplotlib>=3.5',
-  'numpy>=1.22,<1.24',
+  'numpy>=1.23.5,<2',
   'packaging>=21',
   'portpicker>=1.5',
-  'protobuf>=3.19,<3.20',
+  'protobuf>=4.25,<5',
   'psutil>=5.9',
   'PyYAML>=6',
   'scipy>=1.9',
-  'setuptools<81',  # TensorBoard 2.8 imports pkg_resources, which later ones lack
-  'tensorboard==2.8.0',
-  'tensorflow-cpu==2.8.4',
+  'setuptools<81',  # TensorBoard 2.15 imports pkg_resources, which later ones lack
+  'tensorboard>=2.15,<2.16',
+  'tensorflow==2.15.1',
   'tyro>=0.9',
 ]
 EXTRAS_REQUIRE = {
+  # CUDA 12.2 and cuDNN 8.9 as wheels, 2.4 GB.
+  'cuda': ['tensorflow[and-cuda]==2.15.1'],
+  # Simulators in C++, of which the learner can hold a whole vector. For Python 3.11 on.
+  'envpool': ['envpool==1.2.5; python_version >= "3.11"'],
   'gym': ['gym>=0.21,<0.27'],
   'gymnasium': ['gymnasium>=0.29'],
   # ale-py brings the games' ROMs; opencv-python from 4.12 on wants numpy 2.
@@ -50,22 +54,21 @@ EXTRAS_REQUIRE = {
   'dm-control': ['dm_control==1.0.11', 'mujoco==2.3.3'],
   # Its wheel for Python 3.10 wants glibc 2.35 or later (Ubuntu 22.04, Debian 12).
   'dmlab2d': ['dmlab2d==1.0.0'],
-  # The whole of mlflow wants SQLAlchemy 1.4, which xmanager does not take; mlflow-skinny has
-  # all that logs.
+  # mlflow-skinny has all that logs, without a server.
   'wandb': ['wandb>=0.19,<0.26'],
   'mlflow': ['mlflow-skinny>=2.10,<4'],
-  # pandas 3 wants numpy 1.26.
   'metrics': ['pandas>=1.5,<3'],
   'video': ['imageio>=2.31', 'imageio-ffmpeg>=0.4.9'],
-  # `--launch=vertex_ai`. Launchpad 0.5.1 was written for this xmanager; the other bounds keep
-  # pip from trying for an hour which of Google's packages still take protobuf 3.19.
+  # `--launch=vertex_ai`, which puts stand-ins into parts of xmanager: one version exactly. The
+  # other bounds keep pip from trying for an hour which of Google's packages take protobuf 4.
   'vertex': [
     'google-api-core<2.26',
     'google-cloud-aiplatform>=1.38,<1.61',
     'google-cloud-bigquery>=3.11',
     'google-cloud-storage<3',
+    'grpcio-status<1.63',
     'wheel',  # packs Launchpad's for the images
-    'xmanager==0.1.5',
+    'xmanager==0.8.5',
   ],
   # tensorflow-probability: independent distributions for the tests.
   # build and readme_renderer: the distributions and their page on an index. ipykernel and
@@ -85,7 +88,7 @@ EXTRAS_REQUIRE = {
     'readme_renderer[md]>=46',
     'ruff>=0.6',
     'scipy>=1.9',
-    'tensorflow-probability>=0.16,<0.17',
+    'tensorflow-probability>=0.23,<0.24',
   ],
   # `make docs`. They read the sources and import nothing of the package. mkdocstrings 1.0 cannot
   # highlight code with pymdown-extensions 12.
@@ -164,7 +167,7 @@ if __name__ == '__main__':
     keywords='reinforcement-learning, distributed-training, central-inference, seed-rl, impala, '
     'r2d2, ppo, sac, tensorflow, reverb, launchpad, sonnet',
     project_urls=project_urls(_REPOSITORY),
-    python_requires='>=3.10,<3.14' if _IS_FOR_ACTORS else '>=3.10,<3.11',
+    python_requires='>=3.10,<3.14' if _IS_FOR_ACTORS else '>=3.10,<3.12',
     packages=setuptools.find_packages(include=['seed_acme', 'seed_acme.*']),
     package_data={'seed_acme': ['py.typed']},
     install_requires=(
@@ -180,6 +183,7 @@ if __name__ == '__main__':
       'Operating System :: POSIX :: Linux',
       'Programming Language :: Python :: 3 :: Only',
       'Programming Language :: Python :: 3.10',
+      'Programming Language :: Python :: 3.11',
       'Topic :: Scientific/Engineering :: Artificial Intelligence',
       'Typing :: Typed',
     ],

@@ -1,6 +1,6 @@
 """`bench_pong_cnn` with the games of envpool: `seed-acme bench --against=bench_pong_cnn_envpool`.
 
-The environments run under another Python: `make actor-python EXTRAS=envpool` once, before.
+Wants the extra `envpool`; where the learner runs under Python 3.10, an interpreter for its actors.
 """
 
 import dataclasses
@@ -15,5 +15,4 @@ def experiment() -> config_lib.ExperimentConfig:
     bench_pong_cnn.experiment(),
     name='bench_pong_cnn_envpool',
     environment=config_lib.EnvironmentConfig(id='envpool:Pong-v5'),
-    actor=config_lib.ActorConfig(python='.venv-actor/bin/python'),
   )

@@ -1,6 +1,6 @@
 """Football's empty goal with V-trace, on envpool's build of the game: ten minutes of two cores.
 
-The environments run under another Python: `make actor-python EXTRAS=envpool` once, before.
+Wants the extra `envpool`; where the learner runs under Python 3.10, an interpreter for its actors.
 """
 
 from seed_acme import config as config_lib
@@ -31,6 +31,5 @@ def experiment() -> config_lib.ExperimentConfig:
       ),
     ),
     replay=config_lib.ReplayConfig(queue_size=16),
-    actor=config_lib.ActorConfig(python='.venv-actor/bin/python'),
     learner=config_lib.LearnerConfig(tensorflow_threads=2, log_period_s=5.0),
   )

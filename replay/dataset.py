@@ -38,7 +38,9 @@ def make_samples(
   options.threading.private_threadpool_size = 1
   options.threading.max_intra_op_parallelism = 1
   options.deterministic = True
-  options.experimental_optimization.map_parallelization = False  # it would map a batch ahead
+  # Both would take a batch ahead out of the table.
+  options.experimental_optimization.map_parallelization = False
+  options.experimental_optimization.inject_prefetch = False
   num_items = batch_size // unrolls_per_item
   if items is not None:
     tickets = dataset.with_options(options)

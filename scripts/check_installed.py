@@ -1,8 +1,9 @@
 """Whether an environment holds what constraints.txt fixes: `python check_installed.py FILE`.
 
 Prints `name==version` for each package that is missing or has another version, and ends with 1
-if there is any. Reads the records of what is installed and imports none of it, with the standard
-library alone: the environment may be broken.
+if there is any. With `--base` instead of a file: whether the environment can be made right by
+installing into it at all; prints why not, and ends with 1. Reads the records of what is installed
+and imports none of it, with the standard library alone: the environment may be broken.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import sys
 
 _OWN = 'seed-acme'
+PYTHONS = ((3, 10), (3, 11))
 # Below this line of the file a package may be absent.
 _OPTIONAL = '# Only where they are wanted:'
 # The one form of marker in the file.
@@ -25,6 +27,10 @@ _COMPARE = {
   '>=': operator.ge,
   '>': operator.gt,
 }
+# Distributions of earlier versions of this project that own the same files as one of today's, or
+# want packages that today's exclude.
+_OF_BEFORE = ('tensorflow-cpu', 'tf-agents')
+_LAUNCHPAD, _OURS = 'dm-launchpad', '+seed'
 
 
 def wrong(
@@ -45,6 +51,17 @@ def wrong(
     if is_wanted and _applies(marker, python) and installed.get(normal(name)) != version:
       unmet.append(pin)
   return unmet if _OWN in installed else [*unmet, '']
+
+
+def why_no_base(installed: dict[str, str], python: tuple[int, int] = sys.version_info[:2]) -> str:
+  """Why installing into this environment cannot make it right; '' = it can."""
+  if python not in PYTHONS:
+    return f'it has Python {python[0]}.{python[1]}'
+  for name in _OF_BEFORE:
+    if name in installed:
+      return f'it holds {name} {installed[name]}'
+  launchpad = installed.get(_LAUNCHPAD, _OURS)
+  return '' if launchpad.endswith(_OURS) else f"it holds DeepMind's {_LAUNCHPAD} {launchpad}"
 
 
 def _applies(marker: str, python: tuple[int, int]) -> bool:
@@ -71,6 +88,10 @@ def installed_versions() -> dict[str, str]:
 
 
 if __name__ == '__main__':
-  unmet_lines = wrong(pathlib.Path(sys.argv[1]).read_text(encoding='utf-8'), installed_versions())
-  print('\n'.join(filter(None, unmet_lines)))
-  sys.exit(bool(unmet_lines))
+  if sys.argv[1] == '--base':
+    reason = why_no_base(installed_versions())
+    found = [reason] if reason else []
+  else:
+    found = wrong(pathlib.Path(sys.argv[1]).read_text(encoding='utf-8'), installed_versions())
+  print('\n'.join(filter(None, found)))
+  sys.exit(bool(found))

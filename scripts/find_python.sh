@@ -1,21 +1,18 @@
 #!/usr/bin/env bash
-# Prints the path of a Python 3.10 that can run this project, or says how to get one.
+# Prints the path of a Python that can run this project, or says how to get one. With an argument,
+# 3.10 or 3.11, it looks for that version alone.
 #
-# Python 3.10 exactly, because no other has wheels of Launchpad that work with TensorFlow
-# 2.8; with its shared library, because courier's extension modules are linked against it.
-# A `python3.10` on the PATH may be a shim that does not start: every candidate is tried.
+# Python 3.11 where there is one, else 3.10: for no other are there wheels of Reverb 0.14 and
+# TensorFlow 2.15. A `python3.11` on the PATH may be a shim that does not start: every candidate is
+# tried.
 set -uo pipefail
 
 readonly PROBE='
-import ctypes, os, platform, sys, sysconfig
-if sys.version_info[:2] != (3, 10):
+import os, platform, sys
+if sys.version_info[:2] not in ((3, 10), (3, 11)):
   sys.exit("is Python %d.%d" % sys.version_info[:2])
 if sys.platform != "linux" or platform.machine() != "x86_64":
   sys.exit("is not for Linux on x86-64")
-try:
-  ctypes.CDLL("libpython3.10.so.1.0")
-except OSError:
-  sys.exit("has no shared library libpython3.10.so.1.0")
 try:
   import ensurepip, venv
 except ImportError:
@@ -46,34 +43,42 @@ fail() {
     [[ -n $rejected ]] && printf '  Tried:\n%s' "$rejected"
     printf '%s\n' \
       '  Get one by any of these, then run the same command again:' \
-      '    Ubuntu 22.04     apt install python3.10 python3.10-venv libpython3.10' \
-      '    pyenv            PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install 3.10' \
-      '    conda or mamba   conda create -n py310 python=3.10' \
-      '    uv               uv python install 3.10' \
-      '  or name one:       make train PYTHON=/path/to/python3.10'
+      '    Debian 12        apt install python3.11 python3.11-venv' \
+      '    Ubuntu 22.04     apt install python3.10 python3.10-venv' \
+      '    pyenv            pyenv install 3.11' \
+      '    conda or mamba   conda create -n py311 python=3.11' \
+      '    uv               uv python install 3.11' \
+      '  or name one:       make train PYTHON=/path/to/python3.11'
   } >&2
   exit 1
 }
 
+# Of one version, $1; what is called only `python` may be of any.
 candidates() {
-  local root
-  type -a -p python3.10 python3 python
+  local version=$1 root
+  type -a -p "python$version"
   for root in "${PYENV_ROOT:-}" "${HOME:-}/.pyenv"; do
-    [[ -n $root ]] && ls -1d "$root"/versions/3.10*/bin/python3.10
+    [[ -n $root ]] && ls -1d "$root"/versions/"$version"*/bin/"python$version"
   done
   for root in "${CONDA_PREFIX:-}" "${MAMBA_ROOT_PREFIX:-}" "${HOME:-}"/{mini,ana}conda3 \
       "${HOME:-}"/{miniforge3,mambaforge,micromamba} /opt/conda; do
-    [[ -n $root ]] && ls -1d "$root"/bin/python3.10 "$root"/envs/*/bin/python3.10
+    [[ -n $root ]] && ls -1d "$root/bin/python$version" "$root"/envs/*/bin/"python$version"
   done
-  command -v uv > /dev/null && uv python find --no-project 3.10
-  ls -1d "${XDG_DATA_HOME:-${HOME:-}/.local/share}"/uv/python/cpython-3.10*/bin/python3.10
+  command -v uv > /dev/null && uv python find --no-project "$version"
+  ls -1d "${XDG_DATA_HOME:-${HOME:-}/.local/share}"/uv/python/"cpython-$version"*/bin/"python$version"
+}
+
+all_candidates() {
+  candidates 3.11
+  candidates 3.10
+  type -a -p python3 python
 }
 
 if [[ -n ${PYTHON:-} ]]; then
   try_python "$PYTHON" && exit 0
-  fail "PYTHON=$PYTHON cannot run seed_acme, which needs Python 3.10 with its shared library."
+  fail "PYTHON=$PYTHON cannot run seed_acme, which needs Python 3.11 or 3.10."
 fi
 while IFS= read -r candidate; do
   try_python "$candidate" && exit 0
-done < <(candidates 2> /dev/null | awk '!seen[$0]++')
-fail 'seed_acme needs Python 3.10 with its shared library, and none was found.'
+done < <(${1:+candidates} ${1:-all_candidates} 2> /dev/null | awk '!seen[$0]++')
+fail "seed_acme needs Python ${1:-3.11 or 3.10}, and none was found."

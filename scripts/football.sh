@@ -6,7 +6,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=${1:-.venv-football}
 readonly VERSION=2.10.2
-readonly BOOST=1.82.0  # brings Boost.Python for 3.10; a distribution's is for its own Python
+readonly BOOST=1.82.0  # brings Boost.Python for 3.10 and 3.11; a distribution's is for its own Python
+readonly NUMPY=1.23.5  # the newest that this Boost admits
 readonly DEBIAN=(build-essential cmake libsdl2-dev libsdl2-image-dev libsdl2-ttf-dev
   libsdl2-gfx-dev libgl1-mesa-dev libegl1-mesa-dev libgl1 libegl1)
 
@@ -39,9 +40,10 @@ command -v cmake > /dev/null \
   || fail 'the build needs cmake, a C++ compiler, SDL2 with image, ttf and gfx, and OpenGL'
 
 # gym 0.26 serves the engine; its old wrappers are not used. setuptools and wheel build the package.
-.venv/bin/seed-acme actor-env "$venv" --python=3.10 --packages \
-  absl-py "cmeel-boost==$BOOST" 'gym==0.26.2' 'opencv-python-headless<4.12' 'pygame==2.6.1' \
-  psutil scipy six 'setuptools==65.5.0' wheel
+version=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+.venv/bin/seed-acme actor-env "$venv" --python="$version" --packages \
+  absl-py "cmeel-boost==$BOOST" 'gym==0.26.2' "numpy==$NUMPY" 'opencv-python-headless<4.12' \
+  'pygame==2.6.1' psutil scipy six 'setuptools==65.5.0' wheel
 python=$(realpath -s "$venv/bin/python")
 
 work=$(mktemp -d)
@@ -59,7 +61,7 @@ base=$("$python" -c 'import sys; print(sys.base_prefix)')
 build() {
   cmake . -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-w \
     -DCMAKE_POLICY_DEFAULT_CMP0074=NEW -DCMAKE_POLICY_DEFAULT_CMP0094=NEW \
-    -DPython_ROOT_DIR="$base" -DPython_EXECUTABLE="$base/bin/python3.10" \
+    -DPython_ROOT_DIR="$base" -DPython_EXECUTABLE="$base/bin/python$version" \
     -DPython_FIND_STRATEGY=LOCATION \
     -DBoost_NO_SYSTEM_PATHS=ON -DBOOST_ROOT="$prefix" -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_BUILD_RPATH="$prefix/lib" \

@@ -6,11 +6,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=${1:-.venv}
 log=$venv/install.log
 
-# An environment of another Python, or of one that is gone, is made anew.
-if ! "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 10))' 2> /dev/null
+# An environment of a Python that is gone, or that holds what installing over it would not take
+# away, is made anew.
+if ! reason=$("$venv/bin/python" scripts/check_installed.py --base 2> /dev/null)
 then
   python=$(bash scripts/find_python.sh)
-  echo "Making $venv with $python"
+  echo "Making $venv${reason:+ anew, because $reason,} with $python"
   "$python" -m venv --clear "$venv"
 fi
 
@@ -44,11 +45,13 @@ wheel=$("$venv/bin/python" scripts/launchpad_wheel.py "$venv/wheels")
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
   --force-reinstall "$wheel"
 
-echo 'Installing (2.4 GB on disk; a few minutes)'
+extras=dev,gym,gymnasium,atari,mujoco,dm-control,dmlab2d,video,metrics,wandb,mlflow,vertex,docs
+[[ -n ${CUDA:-} ]] && extras+=,cuda
+echo "Installing ($([[ -n ${CUDA:-} ]] && echo 8 || echo 3) GB on disk; a few minutes)"
 # The build environments of pip take their versions from the same file.
 if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
     --disable-pip-version-check --progress-bar off --find-links "$venv/wheels" \
-    --editable '.[dev,gym,gymnasium,atari,mujoco,dm-control,dmlab2d,video,metrics,wandb,mlflow,vertex,docs]' $wrong 2>&1 \
+    --editable ".[$extras]" $wrong 2>&1 \
     | tee "$log" | show_progress
 then
   echo "The installation failed; the end of $log:" >&2

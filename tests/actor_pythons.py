@@ -1,6 +1,6 @@
 """Interpreters other than the learner's, with what actors need and envpool: made once for all.
 
-A machine without a Python 3.11 and a 3.12 fails here: what runs under them is half of the promise.
+A machine without a Python 3.12 and a 3.13 fails here: what runs under them is half of the promise.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import sys
 
-VERSIONS = ('3.11', '3.12')
+VERSIONS = ('3.12', '3.13')
 _COMMAND = pathlib.Path(sys.executable).with_name('seed-acme')
 _HANG_S = 900.0
 

@@ -155,7 +155,7 @@ def test_the_wheel_of_actors_is_the_same_code_without_tensorflow(distributions):
   needed = re.findall(r'^Requires-Dist: ([\w-]+)', written, re.MULTILINE)
   assert {'numpy', 'grpcio', 'dm-env', 'dm-tree', 'tyro'} <= set(needed)
   assert not [name for name in needed if re.match('tensorflow|dm-reverb|dm-sonnet|dm-launch', name)]
-  assert 'Requires-Dist: tensorflow-cpu' in _metadata(distributions.wheel)
+  assert 'Requires-Dist: tensorflow==2.15.1' in _metadata(distributions.wheel)
 
 
 @pytest.mark.processes
@@ -167,7 +167,7 @@ def test_what_is_published_of_the_project_is_valid_and_its_page_renders(distribu
   published = metadata_lib.Metadata.from_email(written, validate=True)
   assert published.description_content_type == 'text/markdown'
   assert published.keywords and published.project_urls and published.summary
-  assert {'Typing :: Typed', 'Programming Language :: Python :: 3.10'} <= set(published.classifiers)
+  assert {'Typing :: Typed', 'Programming Language :: Python :: 3.11'} <= set(published.classifiers)
   assert set(published.provides_extra) == {
     name.replace('_', '-') for name in sources.setup().EXTRAS_REQUIRE
   }

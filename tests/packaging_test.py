@@ -75,7 +75,7 @@ def test_what_the_package_imports_is_declared():
     'tree': 'dm-tree',
     'grpc': 'grpcio',
     'sonnet': 'dm-sonnet',
-    'tensorflow': 'tensorflow-cpu',
+    'tensorflow': 'tensorflow',
     'reverb': 'dm-reverb',
     'launchpad': 'dm-launchpad',
     'courier': 'dm-launchpad',

@@ -20,6 +20,7 @@ _EXCEPTIONS = {
   'programs/vertex/cloud_test.py': [
     'xm_vertex._MACHINE_TYPE_TO_CPU_RAM',
     'xm_vertex._A100_GPUS_TO_MACHINE_TYPE',
+    'xm_vertex._L4_GPUS_TO_MACHINE_TYPE',
   ],
   'loggers/wandb_logger_test.py': ['store._fp'],
   # Python's public way to end without waiting for threads.

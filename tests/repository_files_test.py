@@ -33,8 +33,9 @@ def test_continuous_integration_runs_what_a_developer_runs():
   job = _load('.github/workflows/ci.yml')['jobs']['test']
   assert job['runs-on'].startswith('ubuntu-')
   python = [step['with']['python-version'] for step in job['steps'] if 'with' in step]
-  # The learner's last, which is then the one that `python` means; actors run under the others.
-  assert python[0].split() == [*actor_pythons.VERSIONS, '3.10']
+  # The learner's last, and the newer of them then the one that `python` means; actors run under
+  # the others.
+  assert python[0].split() == [*actor_pythons.VERSIONS, '3.10', '3.11']
   command = [step['run'] for step in job['steps'] if 'run' in step][-1].split()[-1]
   assert (_ROOT / command).stat().st_mode & 0o111, f'{command} cannot be executed'
 

@@ -93,6 +93,43 @@ def test_a_wrong_package_is_installed_again(checkout, name, version, pin):
     assert f'Missing or of another version in .venv: {pin}\n' in said
 
 
+def _find_python(checkout, answer):
+  """In place of the search: it names a Python that makes environments of nothing."""
+  script = checkout.folder / 'scripts' / 'find_python.sh'
+  script.write_text(f'echo {answer}\n')
+
+
+@pytest.mark.parametrize(
+  'name, version, reason',
+  [
+    ('tensorflow-cpu', '2.8.4', 'it holds tensorflow-cpu 2.8.4'),
+    ('tf_agents', '0.12.0', 'it holds tf-agents 0.12.0'),
+    ('dm_launchpad', '0.5.1', "it holds DeepMind's dm-launchpad 0.5.1"),
+  ],
+)
+def test_an_environment_of_the_stack_before_is_made_anew(checkout, name, version, reason):
+  checkout.install(name, version)
+  maker = checkout.folder / 'maker'
+  # `venv --clear` takes away what was there.
+  maker.write_text(
+    f'#!/bin/bash\necho "$@" > {checkout.folder}/made.txt\nrm -r {checkout.folder}/site\n'
+  )
+  maker.chmod(0o755)
+  _find_python(checkout, maker)
+  checkout.install('numpy', '')  # without which make would not look
+  said, asked = checkout.make()
+  assert f'Making .venv anew, because {reason}, with {maker}\n' in said
+  assert (checkout.folder / 'made.txt').read_text() == '-m venv --clear .venv\n'
+  assert 'numpy==1.23.5' in asked and '--editable' in asked
+
+
+def test_cuda_is_installed_where_it_is_asked_for(checkout, monkeypatch):
+  checkout.install('numpy', '')
+  assert ',cuda' not in checkout.make()[1]
+  monkeypatch.setenv('CUDA', '1')
+  assert ',cuda' in checkout.make()[1]
+
+
 @pytest.mark.parametrize(
   'marker, python, applies',
   [
@@ -119,3 +156,8 @@ def test_what_is_optional_may_be_absent_but_not_of_another_version():
 def test_a_marker_that_cannot_be_read_is_not_passed_over():
   with pytest.raises(ValueError, match='sys_platform'):
     check_installed.wrong('a==1; sys_platform == "linux"', {})
+
+
+def test_an_environment_of_another_python_is_no_base():
+  assert check_installed.why_no_base({}, (3, 12)) == 'it has Python 3.12'
+  assert not check_installed.why_no_base({'dm-launchpad': '0.5.1+seed'}, (3, 11))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent import futures
-import ctypes
 from importlib import metadata
 import importlib.util
 import json
@@ -39,12 +38,7 @@ IMPORTS = {
   'courier': 'import courier; courier.Server(); print("imports")',
   'reverb': local_call.CODE,
   'sonnet': 'import sonnet as snt; snt.Linear(2); print("imports")',
-  'tensorflow': (
-    'import json, tensorflow as tf\n'
-    'assert float(tf.reduce_sum(tf.ones([2, 2]) @ tf.ones([2, 2]))) == 8\n'
-    'gpus = [d.name for d in tf.config.list_physical_devices("GPU")]\n'
-    'print(json.dumps([gpus, tf.test.is_built_with_cuda()]))'
-  ),
+  'tensorflow': graphics.CODE,
 }
 # module: (distribution, extra of this package)
 _OPTIONAL = {
@@ -76,7 +70,6 @@ def run() -> list[Check]:
   quick: Sequence[Callable[[], list[Check]]] = (
     _platform,
     _python,
-    _libpython,
     versions,
     _processor,
     _onednn,
@@ -144,9 +137,15 @@ def check_import(name: str, code: str, timeout_s: float = _IMPORT_TIMEOUT_S) -> 
   return [Check('import tensorflow', 'ok', 'imports and multiplies'), _devices(*json.loads(answer))]
 
 
-def _devices(gpus: Sequence[str], is_built_with_cuda: bool) -> Check:
-  if gpus or not graphics.is_there():
-    return Check('devices', 'ok', ', '.join(gpus) if gpus else 'CPU only')
+def _devices(gpus: Sequence[str], is_built_with_cuda: bool, error: str) -> Check:
+  if error:
+    fix = 'look at the driver and at `nvidia-smi`; CUDA_VISIBLE_DEVICES=-1 trains on the CPU'
+    return Check('devices', 'wrong', error, fix)
+  if gpus:
+    seen = '; '.join(graphics.cards()) or ', '.join(gpus)
+    return Check('devices', 'ok', f'{seen}; {graphics.cache()}')
+  if not graphics.is_there():
+    return Check('devices', 'ok', 'CPU only')
   unseen = graphics.why_unseen(is_built_with_cuda)
   detail = f'TensorFlow does not see the GPU that is here: {unseen.reason}'
   return Check('devices', 'warning', detail, unseen.fix)
@@ -168,25 +167,10 @@ def _platform() -> list[Check]:
 
 def _python() -> list[Check]:
   detail = f'{platform.python_version()} ({sys.executable})'
-  if sys.version_info[:2] == (3, 10):
+  if extras.serves_learners():
     return [Check('python', 'ok', detail)]
-  return [Check('python', 'wrong', detail, 'remove .venv and run `make setup`; it finds a 3.10')]
-
-
-def _libpython() -> list[Check]:
-  name = f'libpython{sys.version_info[0]}.{sys.version_info[1]}.so.1.0'
-  try:
-    ctypes.CDLL(name)
-  except OSError as error:
-    return [
-      Check(
-        'libpython',
-        'wrong',
-        str(error),
-        'use a Python built with --enable-shared (scripts/find_python.sh lists ways)',
-      )
-    ]
-  return [Check('libpython', 'ok', f'{name} loads')]
+  fix = 'remove .venv and run `make setup`; it finds a 3.11 or a 3.10'
+  return [Check('python', 'wrong', detail, fix)]
 
 
 def versions() -> list[Check]:

@@ -71,6 +71,7 @@ def run(
         hosts = collectives.Group(index, exchange, config.learner.host_timeout_s, fence)
         if not hosts.connect(patience_s, stop.is_set):
           return False
+      devices.check_gpus(run_dir.add_notice)  # not before the hosts are connected
       for replay in replay_addresses:
         if not server_of_replay.wait_until_up(replay, patience_s, stop):
           return False

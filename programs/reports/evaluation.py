@@ -82,7 +82,7 @@ def load(run_dir: str, trust: bool = False, python: str = '') -> Loaded:
   saved = checkpoint.load_found(
     run.path, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
   )
-  # What is exported may meet a TensorFlow that cannot convolve bfloat16.
+  # What is exported may meet a processor or a TensorFlow that is slow in bfloat16.
   network_config = dataclasses.replace(config.network, precision='float32')
   spec = specification.of_run(config, run)
   acting = build.make_acting(dataclasses.replace(config, network=network_config), spec)

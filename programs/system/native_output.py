@@ -10,8 +10,8 @@ import tempfile
 
 from seed_acme import types
 
-# What TensorFlow says while it is imported, as of 2.15: the first three always, the others where
-# there is no card or no TensorRT, which `seed-acme doctor` looks into.
+# What TensorFlow 2.15 says while it is imported: the first three always, the others where there is
+# no card or no TensorRT, which `seed-acme doctor` looks into.
 _OF_EVERY_IMPORT = (
   'Unable to register cuDNN factory',
   'Unable to register cuFFT factory',

@@ -1,6 +1,6 @@
 """What `--cloud.…` says: project, bucket, region and the machines of each kind of node.
 
-The tables hold what xmanager 0.1.5 can ask Vertex AI for; a test holds them against it.
+The tables hold what xmanager 0.8.5 can ask Vertex AI for; a test holds them against it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,22 @@ MACHINES = {
   'n1-highcpu-64': (64, 57),
   'n1-highcpu-96': (96, 86),
 }
-# Machines that come with their accelerators: how many A100.
-A100_MACHINES = {
-  'a2-highgpu-1g': 1,
-  'a2-highgpu-2g': 2,
-  'a2-highgpu-4g': 4,
-  'a2-highgpu-8g': 8,
-  'a2-megagpu-16g': 16,
+# Machines that come with their accelerators: which, how many, and the vCPUs by which xmanager tells
+# those of one kind apart (0 = it looks at the accelerators alone).
+WITH_ACCELERATORS = {
+  'a2-highgpu-1g': ('A100', 1, 0),
+  'a2-highgpu-2g': ('A100', 2, 0),
+  'a2-highgpu-4g': ('A100', 4, 0),
+  'a2-highgpu-8g': ('A100', 8, 0),
+  'a2-megagpu-16g': ('A100', 16, 0),
+  'g2-standard-4': ('L4', 1, 4),
+  'g2-standard-8': ('L4', 1, 8),
+  'g2-standard-12': ('L4', 1, 12),
+  'g2-standard-16': ('L4', 1, 16),
+  'g2-standard-32': ('L4', 1, 32),
+  'g2-standard-24': ('L4', 2, 24),
+  'g2-standard-48': ('L4', 4, 48),
+  'g2-standard-96': ('L4', 8, 96),
 }
 # To an n1 machine: the numbers that can be had, and of each the most vCPUs it goes with (the
 # page above, "Valid numbers of GPUs for each machine type").
@@ -50,7 +59,7 @@ ACCELERATORS = {
   'P100': {1: 16, 2: 32, 4: 32},
   'V100': {1: 8, 2: 16, 4: 32, 8: 96},
 }
-_A100 = 'A100'
+_APART = tuple(dict.fromkeys(name for name, _, _ in WITH_ACCELERATORS.values()))
 _PROJECT = re.compile(r'([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]')
 _BUCKET = re.compile(r'gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*')
 _REGION = re.compile(r'[a-z]+-[a-z]+\d{1,2}')
@@ -84,7 +93,7 @@ class CloudConfig:
 
 
 class Machine(NamedTuple):
-  """cpu, ram_gib: 0 for a machine that comes with its accelerators. accelerator: '' = none."""
+  """cpu, ram_gib: 0 where xmanager finds the machine without. accelerator: '' = none."""
 
   type: str
   cpu: int
@@ -100,25 +109,27 @@ class Machine(NamedTuple):
 def parse_machine(text: str, flag: str) -> Machine:
   """`n1-standard-8+1xT4`; `UserError` names the flag, the bad part and what there is."""
   type_, plus, rest = text.strip().lower().partition('+')
-  if type_ not in MACHINES and type_ not in A100_MACHINES:
-    known = [*MACHINES, *A100_MACHINES]
+  if type_ not in MACHINES and type_ not in WITH_ACCELERATORS:
+    known = [*MACHINES, *WITH_ACCELERATORS]
     raise types.UserError(
       f'{flag}={text}: unknown machine type {type_!r}'
       f'{near_names.hint(type_, known)}; write {_EXAMPLE}'
     )
   number, accelerator = _parse_accelerators(rest, text, flag) if plus else (0, '')
-  if type_ in A100_MACHINES:
-    its_own = A100_MACHINES[type_]
-    if accelerator and (number, accelerator) != (its_own, _A100):
+  if type_ in WITH_ACCELERATORS:
+    its_own, its_number, its_cpu = WITH_ACCELERATORS[type_]
+    if accelerator and (number, accelerator) != (its_number, its_own):
       raise types.UserError(
-        f'{flag}={text}: {type_} comes with {its_own} {_A100} and takes no others: write {type_}'
+        f'{flag}={text}: {type_} comes with {its_number} {its_own} and takes no others: '
+        f'write {type_}'
       )
-    return Machine(type_, 0, 0, _A100, its_own)
-  if accelerator == _A100:
-    fitting = [name for name, its_own in A100_MACHINES.items() if its_own >= number]
+    return Machine(type_, its_cpu, 0, its_own, its_number)
+  if accelerator in _APART:
+    numbers = {name: n for name, (kind, n, _) in WITH_ACCELERATORS.items() if kind == accelerator}
+    fitting = [name for name, its_number in numbers.items() if its_number >= number]
     raise types.UserError(
-      f'{flag}={text}: {_A100} come with machines of their own: write '
-      f'{(fitting or list(A100_MACHINES))[0]}'
+      f'{flag}={text}: {accelerator} come with machines of their own: write '
+      f'{(fitting or list(numbers))[0]}'
     )
   cpu, ram_gib = MACHINES[type_]
   if accelerator:
@@ -131,7 +142,7 @@ def _parse_accelerators(text: str, whole: str, flag: str) -> tuple[int, str]:
   if not found:
     raise types.UserError(f'{flag}={whole}: {text!r} is no NUMBERxACCELERATOR: write {_EXAMPLE}')
   name = found[2].upper()
-  known = [*ACCELERATORS, _A100]
+  known = [*ACCELERATORS, *_APART]
   if name not in known:
     raise types.UserError(
       f'{flag}={whole}: unknown accelerator {name!r}'

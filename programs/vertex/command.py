@@ -248,7 +248,7 @@ def _stage(
       if actor.version:
         cloud_stage.write_lines(actor.requirements, code / cloud_image.ACTOR_REQUIREMENTS)
       environment = processes.environment_elsewhere(_KINDS[group], saving_s)
-      image = cloud_image.make(bool(machine.accelerator), environment, actor.version)
+      image = cloud_image.make(environment, actor.version)
       parts[group] = vertex_job.Part(machine, image, code, lines)
     return vertex_job.stage(program, request.cloud, parts, folder)
 

@@ -7,6 +7,7 @@ its last step, which is `submit.py`. Importing this needs xmanager.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 import contextlib
 import copy
@@ -41,6 +42,7 @@ LEARNER = 'learner'
 OTHER_LEARNERS = 'learners'  # of several learner hosts all but the first
 _MAX_KINDS = 4  # worker pools of a job
 _JOB, _LOG = 'job.json', 'launch.log'
+_NAMES_OF_XMANAGER = {'l4': 'l4_24th'}
 
 
 class Pool(NamedTuple):
@@ -153,10 +155,12 @@ def _bind_exchange(node: Any, pool: int, replica: int) -> None:
 def _job_requirements(machine: cloud_lib.Machine) -> xm.JobRequirements:
   accelerators = {}
   if machine.accelerator:
-    accelerators[machine.accelerator.lower()] = machine.num_accelerators
-  if not machine.cpu:  # xmanager finds the machine by its accelerators
-    return xm.JobRequirements(**accelerators)
-  return xm.JobRequirements(cpu=machine.cpu, ram=machine.ram_gib * xm.GiB, **accelerators)
+    name = machine.accelerator.lower()
+    accelerators[_NAMES_OF_XMANAGER.get(name, name)] = machine.num_accelerators
+  # xmanager finds a machine by what is wanted of it, and some by their accelerators alone.
+  wanted = {'cpu': machine.cpu, 'ram': machine.ram_gib * xm.GiB}
+  known = {name: amount for name, amount in wanted.items() if amount}
+  return xm.JobRequirements(**known, **accelerators)
 
 
 def _write_job(
@@ -216,10 +220,19 @@ class _StandIn:
       client = client or xm_vertex.Client(self._cloud.project, self._cloud.region)
       return client
 
+    loops: list[asyncio.AbstractEventLoop] = []
+    new_event_loop = asyncio.new_event_loop
+
+    def remember_event_loop() -> asyncio.AbstractEventLoop:
+      loops.append(new_event_loop())
+      return loops[-1]
+
     with contextlib.ExitStack() as stack:
+      stack.callback(lambda: [loop.close() for loop in loops])  # xmanager only ends them
       scratch = stack.enter_context(stand_ins.scratch_folder())
       for module, name, value in (
         (xm_docker, 'to_docker_executables', self._make_container),
+        (asyncio, 'new_event_loop', remember_event_loop),
         (auth, 'get_project_name', lambda: self._cloud.project),
         (auth, 'get_service_account', lambda: self._cloud.service_account),
         (auth, 'get_bucket', lambda: cloud_lib.bucket_name(self._cloud)),
@@ -227,7 +240,7 @@ class _StandIn:
         (build_image, '_get_image_name', lambda container: self._image_of[container.path]),
         (docker_lib, 'is_docker_installed', lambda: False),
         (xm_vertex, 'aiplatform', platform),
-        (xm_vertex, 'client', get_client),
+        (xm_vertex, 'get_default_client', get_client),
         (database, 'database', stand_ins.Nothing),
         # What they leave behind lands where it is deleted.
         (tempfile, 'tempdir', scratch),

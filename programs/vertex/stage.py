@@ -32,7 +32,7 @@ LAUNCHPAD = 'dm-launchpad'
 # Where pip looks for what is on no index: beside the requirements.
 _FROM_HERE = '--find-links=.'
 _SUFFIXES = ('.py', '.typed')
-_CPU_TENSORFLOW, _GPU_TENSORFLOW = 'tensorflow-cpu', 'tensorflow'
+_TENSORFLOW, _WITH_CUDA = 'tensorflow', 'tensorflow[and-cuda]'
 _ALWAYS = ('google-auth',)  # of tensorflow's file system, which finds the credentials itself
 _MODULE = re.compile(r'[A-Za-z_]\w*([.:][A-Za-z_]\w*)+')
 
@@ -105,8 +105,8 @@ def requirements(
   wanted += _of_user_modules(config, code)
   pins = _closure([*wanted, *_ALWAYS])
   pins.pop(_normal(PACKAGE))
-  if has_accelerator:
-    pins[_GPU_TENSORFLOW] = pins.pop(_CPU_TENSORFLOW)
+  if has_accelerator:  # whose extra names exact versions of CUDA, which need not be here
+    pins[_WITH_CUDA] = pins.pop(_TENSORFLOW)
   lines = [_FROM_HERE, *(f'{name}=={version}' for name, version in sorted(pins.items()))]
   return [*lines, *_lines_of_user(more)] if more else lines
 

@@ -21,11 +21,8 @@ class RecordedJob:
   def __init__(self, **arguments: Any):
     self.arguments = arguments
 
-  def run(self, **arguments: Any) -> None:
-    """Would submit the job."""
-
-  def wait_for_resource_creation(self) -> None:
-    """There is nothing to wait for."""
+  def submit(self, **arguments: Any) -> None:
+    """Would hand in the job."""
 
   def _dashboard_uri(self) -> str:
     return self.resource_name

@@ -32,7 +32,7 @@ RULE = (
 )
 _TRIAL_S = 8.0  # window that decides between one thread and two
 _THREADS = (1, 2)
-_OURS = ('tensorflow-cpu', 'numpy', 'mujoco', 'ale-py')
+_OURS = ('tensorflow', 'numpy', 'mujoco', 'ale-py')
 
 Round = Mapping[str, Mapping[str, float]]  # contender -> what `peer_process.measure` returns
 

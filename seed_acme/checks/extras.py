@@ -2,7 +2,12 @@
 
 import sys
 
-_OF_LEARNERS = (3, 10)  # the only Python that TensorFlow and Launchpad are pinned for
+_OF_LEARNERS = ((3, 10), (3, 11))  # the Pythons that TensorFlow and Reverb are pinned for
+
+
+def serves_learners() -> bool:
+  """Whether learners run under this Python, and not environments alone."""
+  return sys.version_info[:2] in _OF_LEARNERS
 
 
 def install_command(extra: str) -> str:
@@ -10,6 +15,6 @@ def install_command(extra: str) -> str:
 
   Under another Python than the learner's: how environments for actors are made.
   """
-  if sys.version_info[:2] != _OF_LEARNERS:
+  if not serves_learners():
     return f'seed-acme actor-env FOLDER --extras {extra}'
   return f"PIP_CONSTRAINT=constraints.txt pip install -e '.[{extra}]'"

@@ -11,23 +11,13 @@ from typing import Any
 import sonnet as snt
 import tensorflow as tf
 
-from seed_acme import types
 from seed_acme.networks import torsos
-
-
-@functools.cache
-def convolves_bfloat16() -> bool:
-  """Whether TensorFlow does so here. Version 2.8 has no kernel for it without oneDNN, nor with it
-  on a processor without AVX-512; its answer is then an empty tensor, not an error."""
-  with tf.init_scope():
-    ones = tf.ones([1, 1, 1, 1], tf.bfloat16)
-    return tf.nn.conv2d(ones, ones, 1, 'VALID').shape == (1, 1, 1, 1)
 
 
 @functools.cache
 def has_fast_bfloat16() -> bool:
   """Whether the processor multiplies bfloat16 by itself (avx512_bf16), and no GPU does the work."""
-  if tf.config.list_physical_devices('GPU') or not convolves_bfloat16():
+  if tf.config.list_physical_devices('GPU'):
     return False
   try:
     with open('/proc/cpuinfo', encoding='utf-8') as handle:
@@ -38,13 +28,7 @@ def has_fast_bfloat16() -> bool:
 
 
 def compute_dtype(precision: str) -> tf.DType:
-  """precision: as `NetworkConfig.precision`. Raises `types.UserError` where it cannot be had."""
-  if precision == 'bfloat16' and not convolves_bfloat16():
-    raise types.UserError(
-      "network.precision 'bfloat16' needs the convolutions of oneDNN, which are not there: set "
-      'TF_ENABLE_ONEDNN_OPTS=1 before TensorFlow is imported, on a processor with AVX-512, or '
-      'network.precision to auto'
-    )
+  """precision: as `NetworkConfig.precision`."""
   is_short = precision == 'bfloat16' or (precision == 'auto' and has_fast_bfloat16())
   return tf.bfloat16 if is_short else tf.float32
 
@@ -90,7 +74,7 @@ class Convolution(snt.Module):
 def _add_bias(y: tf.Tensor, bias: tf.Tensor) -> tuple[tf.Tensor, Any]:
   """y `[N, height, width, C]` bfloat16, bias `[C]` float32 -> their sum in bfloat16.
 
-  TensorFlow 2.8 sums the gradient of a bias in the format of y, where 256 + 1 is 256. A product
+  TensorFlow (2.15) sums the gradient of a bias in the format of y, where 256 + 1 is 256. A product
   with ones sums in float32, and is faster.
   """
 

@@ -1,6 +1,6 @@
 """Uniform random numbers from a key, the same ones however the graph is compiled.
 
-TensorFlow 2.8's stateless operations give other numbers under XLA than without it, on a CPU:
+TensorFlow's stateless operations give other numbers under XLA than without it, on a CPU:
 floats always, integers where the key holds a negative one. So these take bits, and no signs.
 TensorFlow Probability's samplers call the same operations.
 """

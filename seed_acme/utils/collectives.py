@@ -144,7 +144,7 @@ class Group:
   def timed(self, timeout_s: float | None = None) -> Iterator[None]:
     """Within it, operations fail where the others do not call them in time.
 
-    TensorFlow 2.8 has time-outs of its own, for which every operation keeps a thread until its time
+    TensorFlow has time-outs of its own, for which every operation keeps a thread until its time
     has passed. timeout_s: None = that of the group.
     """
     self._alarm.set(self._timeout_s if timeout_s is None else timeout_s)

@@ -20,7 +20,7 @@ from typing import Any
 
 import sonnet as snt
 import tensorflow as tf
-from tensorflow.python.eager import tape as tape_lib
+from tensorflow.python.eager import record as record_lib
 import tree
 
 from seed_acme import core as core_lib
@@ -191,7 +191,7 @@ def _over_hosts(
   structure: types.Nest = None
   leaf_axes: list[int] = []
   flat_arguments = [tf.convert_to_tensor(x) for x in tree.flatten(tuple(arguments))]
-  is_variable = [tape_lib.should_record_backprop([x]) for x in flat_arguments]
+  is_variable = [record_lib.should_record_backprop([x]) for x in flat_arguments]
 
   @tf.custom_gradient
   def run(*flat: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import contextlib
 from typing import Any, NamedTuple
 
@@ -12,6 +12,9 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import device_names
 
+# The newest compute capability that TensorFlow 2.15 brings kernels for; for later cards the driver
+# compiles them at the first start (https://developer.nvidia.com/cuda-gpus lists both).
+_NEWEST_WITH_KERNELS = (7, 5)
 _FIELDS = ('training_devices', 'inference_devices')  # of `config.LearnerConfig`
 
 
@@ -62,6 +65,40 @@ def choose(config: config_lib.ExperimentConfig) -> Devices:
   if inference is None:
     found = found._replace(inference=found.inference[: config.num_actors])
   return found
+
+
+def check_gpus(tell: Callable[[str], None]) -> None:
+  """Trains one convolution on each GPU, so that one that cannot is found before the run begins.
+
+  tell: is called beforehand with what is waited for, where that may take minutes. Raises
+  `types.Failure` that names the card and says why. Does nothing without a GPU.
+  """
+  physical = tf.config.list_physical_devices('GPU')
+  for gpu, logical in zip(physical, tf.config.list_logical_devices('GPU')):
+    details = tf.config.experimental.get_device_details(gpu)
+    capability = details.get('compute_capability', (0, 0))
+    card = f'{details.get("device_name", logical.name)} ({".".join(map(str, capability))})'
+    if capability > _NEWEST_WITH_KERNELS:
+      tell(
+        f'The driver compiles kernels for {card}: minutes at the first start, seconds later if '
+        'CUDA_CACHE_PATH names a folder that stays and CUDA_CACHE_MAXSIZE leaves room (4 GB)'
+      )
+    try:
+      _train_convolution(logical.name)
+    except tf.errors.OpError as error:
+      reason = ' '.join(str(error.message).split())[:300]
+      raise types.Failure(
+        f'{card} cannot train a convolution: {reason}; see `seed-acme doctor`, or set '
+        'CUDA_VISIBLE_DEVICES=-1 and train on the CPU'
+      ) from error
+
+
+def _train_convolution(device: str) -> None:
+  with tf.device(device):
+    w = tf.Variable(tf.ones([3, 3, 4, 8]))
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_sum(tf.nn.conv2d(tf.ones([2, 16, 16, 4]), w, 1, 'VALID'))
+    tape.gradient(loss, w).numpy()
 
 
 def default() -> Devices:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
-import ctypes
-import functools
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
-from tensorflow.python import _pywrap_tensorflow_internal
 from tensorflow.python.eager import context
 from tensorflow.python.framework import constant_op
 import tree
@@ -41,7 +38,6 @@ class GraphFunction:
 
     xla: compile to few large kernels; seconds at the first call.
     """
-    keep_memory_of_calls_bounded()
     self._specs = specs
     self._output_structure: types.Nest = None
 
@@ -126,35 +122,6 @@ def _to_tensor(array: Any) -> tf.Tensor:
   return constant_op.convert_to_eager_tensor(array, context.context())
 
 
-@functools.cache
-def keep_memory_of_calls_bounded() -> bool:
-  """From now on, calls of graph functions in this process leave nothing behind.
-
-  TensorFlow 2.8 makes a rendezvous for each call, by which devices would exchange tensors, and
-  keeps it for ever in a table of its context: 400 bytes a call, and the holes around them
-  (https://github.com/tensorflow/tensorflow/issues/50765, mended in 2.12). It can let all calls
-  share one instead, but only C++ has the switch. One device exchanges nothing, so that sharing
-  is safe there; with several, calls at the same time could take each other's tensors.
-
-  Called before the first graph function is, whose kernel remembers the switch as it was then.
-  Returns whether the switch was found and set.
-  """
-  if len(tf.config.list_logical_devices()) > 1:
-    return False
-  library = ctypes.CDLL(_pywrap_tensorflow_internal.__file__)
-  # tensorflow::EagerContext::SetReuseRendezvousForFunctions(bool)
-  switch = getattr(library, '_ZN10tensorflow12EagerContext30SetReuseRendezvousForFunctionsEb', None)
-  if switch is None:  # another build of TensorFlow
-    return False
-  pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-  pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-  switch.restype, switch.argtypes = None, [ctypes.c_void_p, ctypes.c_bool]
-  eager = context.context()
-  eager.ensure_initialized()
-  switch(pointer_of(eager._handle, None), True)
-  return True
-
-
 def batch_specs(example: types.Nest) -> types.Nest:
   """TensorSpecs of an example with its first dimension left open."""
   return tree.map_structure(lambda x: tf.TensorSpec((None, *x.shape[1:]), x.dtype), example)
@@ -166,7 +133,7 @@ def serial_execution() -> Iterator[None]:
 
   TensorFlow otherwise hands every op that becomes ready to the pool, which costs more than a small
   network (a tenth of all CPU-seconds on Catch). The call itself still goes to the pool, and the
-  caller waits: TensorFlow 2.8 runs whole calls there, whatever the executor. One op may still use
+  caller waits: TensorFlow runs whole calls there, whatever the executor. One op may still use
   several threads. Functions with a condition or a loop run as ever. With a GPU, whose ops are
   asynchronous, nothing is changed.
   """

@@ -1,6 +1,6 @@
-"""Runs that were made with TensorFlow 2.8.4 and Reverb 0.7.2: their checkpoints are read.
+"""Runs of the stack before (TensorFlow 2.8.4, Reverb 0.7.2): their checkpoints are read and go on.
 
-They have small networks and their replay memories:
+They were made by the commit before the move, with small networks and their replay memories:
 
   seed-acme train --config=catch_vtrace --config.network.core=lstm ...
   seed-acme train --config=catch_r2d2 --config.agent.replay_capacity=200 ...

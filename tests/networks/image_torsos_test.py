@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from seed_acme import types
 from seed_acme.networks import image_torsos
-from tests.networks import bfloat16
 
 
 @pytest.mark.parametrize(
@@ -134,7 +133,6 @@ def test_the_weights_are_drawn_as_everywhere():
   assert len(biases) == 4 and not any(b.any() for b in biases)
 
 
-@bfloat16.needs_convolutions
 @pytest.mark.parametrize('make', [image_torsos.NatureCNN, image_torsos.ImpalaResNet])
 def test_in_bfloat16_weights_features_and_gradients_are_float32_and_nearly_the_same(make):
   image = np.random.default_rng(0).integers(0, 256, (32, 60, 52, 3)).astype(np.uint8)
@@ -164,9 +162,7 @@ def _distance(exact, other):
   return float(tf.norm(exact - other) / tf.norm(exact))
 
 
-@pytest.mark.parametrize(
-  'dtype', [tf.float32, pytest.param(tf.bfloat16, marks=bfloat16.needs_convolutions)]
-)
+@pytest.mark.parametrize('dtype', [tf.float32, tf.bfloat16])
 def test_bytes_are_taken_exactly_and_scaled(dtype):
   """255ths rounded to bfloat16 would be another picture. Float pixels are taken as they are."""
   torso = image_torsos.ImpalaShallow(16, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Runs of earlier versions (tests/earlier_runs) are resumed, with their replay memories."""
+"""Runs of the stack before (tests/earlier_runs) are resumed, with their replay memories."""
 
 import json
 import pathlib

@@ -60,7 +60,7 @@ def test_a_file_is_moved(root):
 
 
 def test_a_file_is_replaced_whole(tmp_path):
-  url = f'file://{tmp_path}/file'  # ram:// of TensorFlow 2.8 appends
+  url = f'file://{tmp_path}/file'  # ram:// of TensorFlow appends
   bucket.write_bytes(url, b'a longer text')
   (tmp_path / 'short').write_bytes(b'short')
   bucket.upload(tmp_path / 'short', url)

@@ -92,3 +92,44 @@ def test_logical_devices_come_before_tensorflow_is_used():
   tf.zeros([1])
   with pytest.raises(types.UserError, match='cpu:1 cannot be made, as this process has used'):
     devices.configure(_config('cpu:0,cpu:1').learner)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+  """A card that is not there, in whose place the CPU computes. Sets its compute capability."""
+
+  def pretend(*capability):
+    details = {'device_name': 'NVIDIA X', 'compute_capability': capability}
+    [cpu] = tf.config.list_logical_devices('CPU')[:1]
+    monkeypatch.setattr(tf.config, 'list_physical_devices', lambda kind: ['gpu'])
+    monkeypatch.setattr(tf.config, 'list_logical_devices', lambda kind: [cpu])
+    monkeypatch.setattr(tf.config.experimental, 'get_device_details', lambda device: details)
+
+  return pretend
+
+
+@pytest.mark.parametrize(
+  'capability, compiles', [((7, 0), False), ((7, 5), False), ((8, 0), True), ((9, 0), True)]
+)
+def test_the_start_says_where_the_driver_compiles_kernels(capability, compiles, gpu):
+  gpu(*capability)
+  told = []
+  devices.check_gpus(told.append)
+  assert len(told) == compiles
+  assert all('NVIDIA X' in text and 'CUDA_CACHE_PATH' in text for text in told)
+
+
+def test_a_card_that_cannot_train_is_named_before_the_run_begins(gpu, monkeypatch):
+  def fail(*_, **__):
+    raise tf.errors.UnknownError(None, None, 'CUDA_ERROR_INVALID_PTX\nno kernel')
+
+  gpu(12, 0)
+  monkeypatch.setattr(tf.nn, 'conv2d', fail)
+  with pytest.raises(types.Failure, match=r'NVIDIA X \(12\.0\).*INVALID_PTX no kernel') as caught:
+    devices.check_gpus(lambda text: None)
+  assert 'CUDA_VISIBLE_DEVICES=-1' in str(caught.value)
+
+
+def test_without_a_card_nothing_is_tried(monkeypatch):
+  monkeypatch.setattr(tf.nn, 'conv2d', None)
+  devices.check_gpus(lambda text: pytest.fail(text))

@@ -158,7 +158,7 @@ def test_calls_leave_nothing_behind(surroundings):
     before = _allocated_bytes()
     for _ in range(5000):
       call.numpy(rows)
-    assert _allocated_bytes() - before < 5000 * 40  # TensorFlow 2.8 left 390 of each
+    assert _allocated_bytes() - before < 5000 * 40  # TensorFlow left 390 of each up to 2.11
 
 
 def test_calls_that_failed_do_not_disturb_later_ones():
@@ -174,13 +174,6 @@ def test_calls_that_failed_do_not_disturb_later_ones():
       checked(np.array([-1], np.float32))
     np.testing.assert_array_equal(checked(np.array([3], np.float32)), [3])
     np.testing.assert_array_equal(other(np.array([3], np.float32)), [6])
-
-
-def test_calls_share_nothing_where_devices_exchange_tensors(monkeypatch):
-  switch = graph_function.keep_memory_of_calls_bounded.__wrapped__
-  assert switch()
-  monkeypatch.setattr(tf.config, 'list_logical_devices', lambda: ['CPU', 'GPU'])
-  assert not switch()
 
 
 def _loops(x):

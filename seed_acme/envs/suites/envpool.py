@@ -48,6 +48,7 @@ SUITE = suite.Suite(
   check=_check,
   names=_names,
   packages=('envpool',),
+  extra='envpool' if sys.version_info[:2] >= _OLDEST else '',
   install=(
     'make actor-python EXTRAS=envpool, then add --config.actor.python=.venv-actor/bin/python'
   ),

@@ -1,7 +1,7 @@
 """Made tf_agents_numbers.npz, which independent_test.py reads: PPO's losses by TF-Agents.
 
-TF-Agents 0.12 shares no code with this project. No later TensorFlow lets it install, so its answers
-are kept. To make them again, in an environment of Python 3.10 with tf-agents 0.12.0,
+TF-Agents 0.12 shares no code with this project. It does not install beside TensorFlow 2.15, so its
+answers are kept. To make them again, in an environment of Python 3.10 with tf-agents 0.12.0,
 tensorflow-cpu 2.8.4, tensorflow-probability 0.16.0, protobuf 3.19.6 and numpy 1.23.5:
 
   python tests/agents/on_policy/tf_agents_numbers.py

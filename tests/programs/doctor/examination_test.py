@@ -18,7 +18,6 @@ def test_a_good_machine_has_nothing_wrong_and_every_subject_is_there(monkeypatch
   for name in (
     'platform',
     'python',
-    'libpython',
     'processor',
     'oneDNN',
     'memory',
@@ -33,7 +32,7 @@ def test_a_good_machine_has_nothing_wrong_and_every_subject_is_there(monkeypatch
     'import sonnet',
   ):
     assert name in states
-  for name in ('platform', 'python', 'libpython', 'ports'):
+  for name in ('platform', 'python', 'ports'):
     assert states[name] == 'ok'
   assert all(check.fix for check in checks if check.state != 'ok')
 
@@ -82,8 +81,19 @@ def test_a_proxy_that_takes_calls_to_this_machine_is_a_finding(monkeypatch, tmp_
 
 
 def test_tensorflow_also_reports_the_devices():
-  first, second = doctor.check_import('tensorflow', 'print("[[\\"GPU:0\\"], true]")')
-  assert first.state == 'ok' and second == doctor.Check('devices', 'ok', 'GPU:0')
+  first, second = doctor.check_import('tensorflow', 'print("[[\\"GPU:0\\"], true, \\"\\"]")')
+  assert first.state == 'ok' and second.state == 'ok'
+  assert second.detail.startswith('GPU:0; kernels are kept in ')
+
+
+def test_a_gpu_that_cannot_train_is_wrong():
+  _, check = doctor.check_import('tensorflow', 'print("[[\\"GPU:0\\"], true, \\"no kernel\\"]")')
+  assert check.state == 'wrong' and check.detail == 'no kernel' and 'nvidia-smi' in check.fix
+
+
+def test_the_trial_of_tensorflow_runs_here():
+  first, second = doctor.check_import('tensorflow', doctor.IMPORTS['tensorflow'])
+  assert (first.state, second.name) == ('ok', 'devices'), first
 
 
 @pytest.mark.parametrize(
@@ -91,7 +101,7 @@ def test_tensorflow_also_reports_the_devices():
 )
 def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(monkeypatch, is_there, state, said):
   monkeypatch.setattr(graphics, 'is_there', lambda: is_there)
-  _, check = doctor.check_import('tensorflow', 'print("[[], false]")')
+  _, check = doctor.check_import('tensorflow', 'print("[[], false, \\"\\"]")')
   assert check.state == state and said in check.detail
   assert bool(check.fix) == is_there
 

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def test_a_policy_is_loaded_in_float32_whatever_it_was_trained_in(tmp_path):
-  """An exported one may meet a TensorFlow that cannot convolve bfloat16."""
+  """An exported one may meet a processor or a TensorFlow that is slow in bfloat16."""
   pytest.importorskip('ale_py')
   run = evaluated_runs.atari(tmp_path / 'run', 'Pong')
   loaded = []

@@ -50,8 +50,18 @@ def test_only_what_every_import_says_is_kept_back(tmp_path):
   assert _imported(tmp_path, says) == 'E x.cc] a fault\nno line'
 
 
-def test_the_tensorflow_that_is_installed_is_imported_without_a_word():
-  code = 'from seed_acme.programs.system import processes; processes.load_tensorflow()'
+def test_the_tensorflow_that_is_installed_is_imported_silently_and_without_optional_packages():
+  code = """if True:
+    import sys
+    from seed_acme.programs.system import processes
+    processes.load_tensorflow()
+    from seed_acme.programs.nodes import learner_node
+    for name in ('keras', 'h5py', 'scipy', 'googleapiclient'):
+      assert name not in sys.modules, name
+    import scipy
+    import tensorflow as tf
+    assert tf.keras.layers.Dense(3)(tf.ones([1, 2])).shape == (1, 3)
+  """
   environment = {name: value for name, value in os.environ.items() if not name.startswith('TF_')}
   run = subprocess.run(
     [sys.executable, '-c', code], env=environment, capture_output=True, text=True, check=True

@@ -83,7 +83,7 @@ def test_a_context_holds_the_clean_package_its_pins_and_the_nodes(dry_run):
       assert {'launchpad/program.py', 'courier/python/server.py'} <= set(wheel.namelist())
       assert not [name for name in wheel.namelist() if 'INSTALLER' in name or '.pyc' in name]
     lines = (dry_run.folder / group / 'Dockerfile').read_text().splitlines()
-    assert f'FROM {cloud_image.PYTHON_IMAGE}' in lines
+    assert f'FROM {cloud_image.python_image()}' in lines
     assert 'RUN python -m pip install --no-cache-dir -r requirements.txt' in lines
     user = lines.index('USER 1000')  # a number, and after all that needs root
     assert not any(line.startswith('RUN') for line in lines[user:])

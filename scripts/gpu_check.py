@@ -1,0 +1,124 @@
+"""The steps of gpu_check.sh: `python scripts/gpu_check.py RESULT.json`.
+
+Ends with 0 if all succeed, with 1 if one fails, and with 3 where TensorFlow sees no GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+_OURS = (sys.executable, '-m', 'seed_acme.programs.cli')
+_TAIL = 6000  # characters of what a step has printed
+_NO_GPU_EXIT = 3
+_LISTS_GPUS = (
+  'import json, tensorflow as tf; '
+  "print(json.dumps([tf.config.experimental.get_device_details(gpu)['device_name'] "
+  "for gpu in tf.config.list_physical_devices('GPU')]))"
+)
+
+
+class Step(NamedTuple):
+  """is_json: whether the last line that it prints is its result."""
+
+  name: str
+  command: Sequence[str]
+  limit_s: float
+  is_json: bool = False
+
+
+def steps(folder: str) -> list[Step]:
+  """What is run after a GPU was found, in this order. folder: for what they write."""
+  learn = ('train', '--config=catch_vtrace', f'--run_dir={folder}/catch')
+  bench = ('bench', '--seconds=20', '--no_bounds', '--json')
+  return [
+    Step('doctor', (*_OURS, 'doctor', '--json'), 150, is_json=True),
+    Step(
+      'tests', (sys.executable, '-m', 'pytest', '-q', '-n0', '-m', 'gpu', 'tests/gpu_test.py'), 100
+    ),
+    Step('catch', (*_OURS, *learn), 100),
+    Step('bench_pong_cnn', (*_OURS, *bench, '--config=bench_pong_cnn'), 80, is_json=True),
+    Step('bench_pong_resnet_lstm', (*_OURS, *bench, '--config=bench_pong_resnet_lstm'), 80, True),
+  ]
+
+
+def run(step: Step) -> dict[str, Any]:
+  """Its exit code (None = out of time), seconds, and what it printed."""
+  start_s = time.monotonic()
+  with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as output:
+    try:
+      code: int | None = subprocess.run(
+        step.command,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        timeout=step.limit_s,
+        check=False,
+      ).returncode
+    except subprocess.TimeoutExpired:
+      code = None
+    output.seek(0)
+    printed = output.read()
+  record: dict[str, Any] = {
+    'command': list(step.command),
+    'exit_code': code,
+    'seconds': round(time.monotonic() - start_s, 1),
+    'printed': printed[-_TAIL:],
+  }
+  if step.is_json and code is not None:
+    try:
+      record['result'] = json.loads(printed.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+      record['exit_code'] = code or 1
+  return record
+
+
+def summary(folder: str) -> dict[str, Any]:
+  """Of the Catch run, where it has come to its end."""
+  path = pathlib.Path(folder) / 'catch' / 'summary.json'
+  return json.loads(path.read_text(encoding='utf-8')) if path.exists() else {}
+
+
+def main(out: str) -> int:
+  record: dict[str, Any] = {'python': sys.version, 'card': _card(), 'steps': {}}
+  found = run(Step('gpus', (sys.executable, '-c', _LISTS_GPUS), 90, is_json=True))
+  record['steps']['gpus'] = found
+  _write(out, record)
+  if not found.get('result'):
+    print(f'TensorFlow sees no GPU; {out} has what it said')
+    return _NO_GPU_EXIT
+  with tempfile.TemporaryDirectory() as folder:
+    for step in steps(folder):
+      print(f'{step.name} ...', flush=True)
+      answer = record['steps'][step.name] = run(step)
+      if step.name == 'catch':
+        answer['result'] = summary(folder)
+      print(f'{step.name}: exit code {answer["exit_code"]}, {answer["seconds"]} s', flush=True)
+      _write(out, record)
+  return int(any(answer['exit_code'] != 0 for answer in record['steps'].values()))
+
+
+def _card() -> str:
+  """As the driver's own tool describes it."""
+  if not shutil.which('nvidia-smi'):
+    return ''
+  fields = '--query-gpu=name,driver_version,memory.total'
+  done = subprocess.run(
+    ('nvidia-smi', fields, '--format=csv,noheader'), capture_output=True, text=True, check=False
+  )
+  return done.stdout.strip()
+
+
+def _write(out: str, record: dict[str, Any]) -> None:
+  pathlib.Path(out).write_text(json.dumps(record, indent=2) + '\n', encoding='utf-8')
+
+
+if __name__ == '__main__':
+  sys.exit(main(sys.argv[1]))
