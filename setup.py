@@ -58,7 +58,10 @@ EXTRAS_REQUIRE = {
   'wandb': ['wandb>=0.19,<0.26'],
   'mlflow': ['mlflow-skinny>=2.10,<4'],
   'metrics': ['pandas>=1.5,<3'],
-  'video': ['imageio>=2.31', 'imageio-ffmpeg>=0.4.9'],
+  # `sweep --search`.
+  'search': ['SQLAlchemy>=1.4.2', 'optuna>=4,<6'],
+  # pygame: gym's classic control (CartPole) draws with it, and `evaluate --watch` its window.
+  'video': ['imageio>=2.31', 'imageio-ffmpeg>=0.4.9', 'pygame==2.6.1'],
   # `--launch=vertex_ai`, which puts stand-ins into parts of xmanager: one version exactly. The
   # other bounds keep pip from trying for an hour which of Google's packages take protobuf 4.
   'vertex': [
@@ -103,7 +106,7 @@ EXTRAS_REQUIRE = {
 
 # What actors need that run under another Python than the learner: `seed_acme_actor` is the same
 # code with these requirements alone. SEED_ACME_DISTRIBUTION=actor chooses it.
-_OF_ACTORS = runpy.run_path(str(_ROOT / 'seed_acme' / 'envs' / 'interpreters' / 'packages.py'))
+_OF_ACTORS = runpy.run_path(str(_ROOT / 'seed_acme' / 'checks' / 'actor_packages.py'))
 _IS_FOR_ACTORS = os.environ.get('SEED_ACME_DISTRIBUTION') == 'actor'
 # The command line of an actor's node.
 _COMMAND_REQUIRES = ['absl-py>=1.0', 'packaging>=21', 'psutil>=5.9', 'tyro>=0.9']

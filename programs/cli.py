@@ -15,6 +15,7 @@ import tyro
 import seed_acme
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import distribution
 from seed_acme.checks import numbers
 from seed_acme.configs import registry as configs
 from seed_acme.programs.command_line import own_name
@@ -145,6 +146,18 @@ def export(argv: list[str]) -> int:
   return export_command.export(parsing.parse(export_command.ExportArguments, argv, 'export'))
 
 
+def pack(argv: list[str]) -> int:
+  from seed_acme.programs.packing import command as packing_command
+
+  return packing_command.pack(parsing.parse(packing_command.PackArguments, argv, 'pack'))
+
+
+def unpack(argv: list[str]) -> int:
+  from seed_acme.programs.packing import command as packing_command
+
+  return packing_command.unpack(parsing.parse(packing_command.UnpackArguments, argv, 'unpack'))
+
+
 def plot(argv: list[str]) -> int:
   from seed_acme.programs.reports import plot_command
 
@@ -240,6 +253,8 @@ _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
   'train': (train, 'train, or resume, a run'),
   'evaluate': (evaluate, 'play greedy episodes from checkpoints, on video too'),
   'export': (export, 'write the policy of a checkpoint as a TensorFlow SavedModel'),
+  'pack': (pack, 'write a run into one zip, with a card that says what it is'),
+  'unpack': (unpack, 'make the folder of a run from such a zip'),
   'sweep': (sweep, 'run combinations of settings over several seeds: one table, two figures'),
   'plot': (plot, 'draw learning curves of one or more runs'),
   'node': (node, 'run one node of a run on this host, the others on other hosts'),
@@ -269,11 +284,16 @@ def main(argv: list[str] | None = None) -> int:
     print(f'error: unknown command {argv[0]!r}; known: {", ".join(_COMMANDS)}', file=sys.stderr)
     return processes.USER_ERROR_EXIT
   matplotlib_loading.use_own_backend()
-  sys.path.append(os.getcwd())  # where a user's own environment or network may lie
   # A run that is under way has a better answer. Ctrl-C raises KeyboardInterrupt.
   signals.answer(_terminated, signal.SIGINT)
-  run_command, _ = _COMMANDS[argv[0]]
-  return _exit_code(lambda: run_command(argv[1:]))
+  return _exit_code(lambda: _run(argv[0], argv[1:]))
+
+
+def _run(name: str, argv: list[str]) -> int:
+  distribution.check_command(name)
+  sys.path.append(os.getcwd())  # where a user's own environment or network may lie
+  run_command, _ = _COMMANDS[name]
+  return run_command(argv)
 
 
 def _exit_code(act: Callable[[], int]) -> int:

@@ -20,6 +20,7 @@ from seed_acme.inference import server as server_lib
 from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
 from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import filming
 from seed_acme.programs.nodes import stall_watch
 from seed_acme.programs.trial import specification
 from seed_acme.storage import run_directory
@@ -166,6 +167,9 @@ class SingleProcess:
     side.samples.start()
     self._cleanup.callback(side.samples.stop)
     self._channels: list[list[actor_lib.LocalChannel]] = []
+    self._films = filming.Films(
+      run_dir.videos, lambda: self.counters.snapshot().agent_steps, run_dir.add_notice
+    )
     self.actors = [self._make_actor(index) for index in range(actors.num_actor_nodes(config))]
 
   def _make_actor(self, index: int) -> actor_lib.Actor:
@@ -184,6 +188,7 @@ class SingleProcess:
       run_seed=self._config.seed + self.loop.resumptions,
       connect=connect,
       activity=self._watch.add(f'actor/{index}', index),
+      films=self._films,
     )
 
   def step(self) -> None:

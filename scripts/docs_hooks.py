@@ -7,6 +7,9 @@ site such a link leads to the page that stands for the file:
 * a module of the package has a page of the API reference, a package one that lists its modules;
 * another file is copied, and a folder gets a page that lists its files.
 
+The evidence behind the results, tens of megabytes of logs and checkpoints, stays in the repository.
+A page names it, and only what a page links to by itself is copied: an episode on video, say.
+
 A link to what does not exist stays as it is, and mkdocs refuses it. Nothing here names a module.
 """
 
@@ -26,6 +29,7 @@ from mkdocs.structure import pages as pages_lib
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _PACKAGE = _ROOT / 'seed_acme'
 _REFERENCE = 'reference'
+_EVIDENCE = 'evidence/'  # of docs/
 _FIRST = ('README.md', 'docs/tutorial.md')  # in the menu
 _FENCE = re.compile(r'(^ *```.*?^ *```[^\n]*$)', re.MULTILINE | re.DOTALL)
 # In Markdown or HTML: what opens a target, its path, its anchor.
@@ -47,16 +51,21 @@ def on_config(config: defaults.MkDocsConfig) -> defaults.MkDocsConfig:
 
 
 def on_files(files: files_lib.Files, config: defaults.MkDocsConfig) -> files_lib.Files:
-  """Adds the pages of the root and of the reference, and what pages link to."""
+  """Adds the pages of the root and of the reference, and what pages link to; takes away what no
+  reader of the site opens."""
+  linked = sorted(_linked())
+  for file in [file for file in files if file.src_uri.startswith(_EVIDENCE)]:
+    if f'docs/{file.src_uri}' not in linked:
+      files.remove(file)
   for name in _root_pages():
     text = (_ROOT / name).read_text(encoding='utf-8')
     files.append(files_lib.File.generated(config, _site_uri(name), content=text))
   for path in _modules(_PACKAGE):
     content = _reference_page(path)
     files.append(files_lib.File.generated(config, _site_uri(_name(path)), content=content))
-  for name in sorted(_linked()):
+  for name in linked:
     if files.get_file_from_path(_site_uri(name)) is None:
-      files.append(_copy_or_list(name, config))
+      files.append(_copy_or_list(name, linked, config))
   return files
 
 
@@ -109,7 +118,8 @@ def _linked() -> set[str]:
   }
 
 
-def _copy_or_list(name: str, config: defaults.MkDocsConfig) -> files_lib.File:
+def _copy_or_list(name: str, linked: list[str], config: defaults.MkDocsConfig) -> files_lib.File:
+  """linked: files that are on the site."""
   path = _ROOT / name
   if path.is_file():
     return files_lib.File.generated(config, _site_uri(name), abs_src_path=str(path))
@@ -117,16 +127,22 @@ def _copy_or_list(name: str, config: defaults.MkDocsConfig) -> files_lib.File:
     file for file in path.rglob('*') if file.is_file() and '__pycache__' not in file.parts
   )
   uri = posixpath.dirname(_site_uri(name))
-  # Files of docs/ are on the site anyway; of another folder only the names are shown.
   entries = [
     f'* [{file.relative_to(path)}]({posixpath.relpath(_site_uri(_name(file)), uri)})'
-    if name.startswith('docs/')
-    else f'* `{file.relative_to(path)}`'
+    if _name(file) in linked
+    else f'* `{file.relative_to(path)}` ({_size(file)})'
     for file in below
   ]
-  return files_lib.File.generated(
-    config, _site_uri(name), content='\n'.join([f'# {path.name}', '', *entries, ''])
-  )
+  where = f'`{name}`'
+  if config.repo_url:
+    where = f'[{where}]({config.repo_url.rstrip("/")}/tree/main/{name})'
+  text = [f'# {path.name}', '', f'Files of {where} in the repository:', '', *entries, '']
+  return files_lib.File.generated(config, _site_uri(name), content='\n'.join(text))
+
+
+def _size(file: pathlib.Path) -> str:
+  size = file.stat().st_size
+  return f'{size / 1e6:.1f} MB' if size >= 100_000 else f'{max(1, round(size / 1e3))} kB'
 
 
 def _name(path: pathlib.Path) -> str:

@@ -4,6 +4,7 @@
 # nothing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/progress.sh
 venv=${1:-.venv-football}
 readonly VERSION=2.10.2
 readonly BOOST=1.82.0  # brings Boost.Python for 3.10 and 3.11; a distribution's is for its own Python
@@ -33,8 +34,8 @@ if ((${#missing[@]})); then
   [[ $(id -u) == 0 ]] || fail "first run as root: apt-get install ${missing[*]}"
   echo "Installing ${missing[*]}"
   apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    "${missing[@]}" > /dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" \
+    | show_progress apt_step
 fi
 command -v cmake > /dev/null \
   || fail 'the build needs cmake, a C++ compiler, SDL2 with image, ttf and gfx, and OpenGL'
@@ -49,6 +50,7 @@ python=$(realpath -s "$venv/bin/python")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # psutil is there, so the engine's own set-up does not start a compiler for every file at once.
+echo "Downloading Football $VERSION"
 "$python" -m pip download -q --disable-pip-version-check --no-deps --no-binary :all: \
   --no-build-isolation -d "$work" "gfootball==$VERSION"
 tar -xzf "$work/gfootball-$VERSION.tar.gz" -C "$work"
@@ -68,12 +70,14 @@ build() {
     && make -j "$(nproc)" \
     && mkdir -p lib && cp libgame.so lib/prebuilt_gameplayfootball.so
 }
-echo "Building the engine of Football $VERSION"
-if ! (cd third_party/gfootball_engine && build) > "$work/build.log" 2>&1; then
+echo "Building the engine of Football $VERSION (some minutes)"
+if ! (cd third_party/gfootball_engine && build) 2>&1 | tee "$work/build.log" \
+    | show_progress make_step; then
   tail -n 20 "$work/build.log" >&2
   fail 'the engine of Football could not be built; the end of the log is above'
 fi
 
+echo "Installing Football $VERSION"
 GFOOTBALL_USE_PREBUILT_SO=1 "$python" -m pip install -q --disable-pip-version-check --no-deps \
   --no-build-isolation .
 cd "$work"

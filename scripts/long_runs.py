@@ -145,7 +145,8 @@ def judge(rule: Rule, values: Sequence[float]) -> str:
   mean = sum(values) / len(values) if values else rule.bound
   if mean >= rule.bound if rule.sign == '>=' else mean <= rule.bound:
     return ''
-  return f'at {rule.step:,} steps {rule.column} is {mean:.4g}, not {rule.sign} {rule.bound:g}'
+  found = terminal.number(mean)
+  return f'at {rule.step:,} steps {rule.column} is {found}, not {rule.sign} {rule.bound:g}'
 
 
 class Runner:
@@ -249,7 +250,7 @@ class Runner:
 
 
 def _figures(state: sweep_state.State) -> str:
-  mean_return = '-' if state.mean_return is None else f'{state.mean_return:.4g}'
+  mean_return = '-' if state.mean_return is None else terminal.number(state.mean_return)
   cpu_s = '-' if state.cpu_s is None else f'{state.cpu_s:,.0f}'
   return (
     f'{state.agent_steps:,} steps, return of the last 100 episodes {mean_return}, '

@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv=${1:-.venv}
 log=$venv/install.log
+source scripts/progress.sh
 
 # An environment of a Python that is gone, or that holds what installing over it would not take
 # away, is made anew.
@@ -14,21 +15,6 @@ then
   echo "Making $venv${reason:+ anew, because $reason,} with $python"
   "$python" -m venv --clear "$venv"
 fi
-
-# One line that renews itself on a terminal, one line in twenty packages elsewhere.
-show_progress() {
-  local live=0
-  [[ -t 1 ]] && live=1
-  awk -v live="$live" '
-    /^ *(Collecting|Building wheel for|Installing collected)/ {
-      if ($1 == "Collecting") { count++; what = "package " count ": " $2 }
-      else if ($1 == "Building") { what = "building " $4 }
-      else { what = "unpacking" }
-      if (live) { printf "\r  %s\033[K", what; fflush() }
-      else if ($1 != "Collecting" || count % 20 == 1) { print "  " what; fflush() }
-    }
-    END { if (live) printf "\r\033[K" }'
-}
 
 # What an environment holds in another version than it should is named to pip, too: a package
 # that others need only in a range would stay as it is.
@@ -45,14 +31,14 @@ wheel=$("$venv/bin/python" scripts/launchpad_wheel.py "$venv/wheels")
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
   --force-reinstall "$wheel"
 
-extras=dev,gym,gymnasium,atari,mujoco,dm-control,dmlab2d,video,metrics,wandb,mlflow,vertex,docs
+extras=dev,gym,gymnasium,atari,mujoco,dm-control,dmlab2d,video,metrics,wandb,mlflow,search,vertex,docs
 [[ -n ${CUDA:-} ]] && extras+=,cuda
 echo "Installing ($([[ -n ${CUDA:-} ]] && echo 8 || echo 3) GB on disk; a few minutes)"
 # The build environments of pip take their versions from the same file.
 if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
     --disable-pip-version-check --progress-bar off --find-links "$venv/wheels" \
     --editable ".[$extras]" $wrong 2>&1 \
-    | tee "$log" | show_progress
+    | tee "$log" | show_progress pip_step
 then
   echo "The installation failed; the end of $log:" >&2
   tail -n 12 "$log" >&2

@@ -1,6 +1,6 @@
 """Configuration of an experiment: frozen dataclasses, composed in `configs/*.py`.
 
-Nothing here reads a flag or a file (see `programs/cli.py` and `run_directory.py`). The
+Nothing here reads a flag or a file (see `programs/command_line/`, `storage/saved_config.py`). The
 runtime's own defaults live here, an agent's in its `config.py`; each in one line only.
 """
 
@@ -35,11 +35,12 @@ class EnvironmentConfig:
 class NetworkConfig:
   """Torso -> core -> heads.
 
-  torso: `mlp`, `nature_cnn`, `impala_shallow`, `rllib_42` (images of 42 x 42), `impala_resnet`,
+  torso: `mlp`, `auto` (a CNN for each picture of the observation, an MLP for the rest),
+    `nature_cnn`, `impala_shallow`, `rllib_42` (images of 42 x 42), `impala_resnet`,
     `football_resnet`, `impala_resnet_instruction` (an image and words), or `package.module:Class`,
     your own Sonnet module from an observation to features.
   torso_settings: keyword arguments of your own torso, `size 128 layers 2` on the command line.
-  mlp_sizes: units of each hidden layer of the `mlp` torso.
+  mlp_sizes: units of each hidden layer of the `mlp` torso, and of the MLP in `auto`.
   torso_output_size: units of the last layer of the convolutional torsos.
   byte_scale: what uint8 observations are divided by: `bound` = the upper bound of their space,
     `255` = 255, as before there was a choice. The two differ for bounds below 255 only.
@@ -205,7 +206,8 @@ class ActorConfig:
   reset_timeout_s: the same of making them, of a reset, and of a step in which an episode begins.
     Simulators take up to two minutes to start, and those of a group begin one after the other.
   python: path of the interpreter that environments run under, 3.10 to 3.13; '' = that of the
-    learner. `seed-acme actor-env` makes one.
+    learner. `seed-acme actor-env` makes one. A relative path is looked for from the working folder,
+    the checkout, and the folder that the virtual environment lies in.
   """
 
   environment_groups: Literal[1, 2] = 1
@@ -239,11 +241,14 @@ class CheckpointConfig:
 
   period_s: seconds between checkpoints.
   keep: how many of the newest stay.
+  keep_best: keep the one with the best evaluation return, too, where the run evaluates
+    (num_evaluation_environments).
   replay: save the replay memory too, with the newest checkpoint only; a queue is never saved.
   """
 
   period_s: float = 60.0
   keep: int = 3
+  keep_best: bool = True
   replay: bool = True
 
 
@@ -287,8 +292,11 @@ class ExperimentConfig:
   environments_per_actor: training environments in each of them.
   total_steps: agent steps (unmasked transitions) after which the run ends.
   max_wall_s: seconds after which it ends; 0 = no limit.
-  initial_checkpoint: run folder or checkpoint whose weights to start from; '' = none.
+  initial_checkpoint: run folder, packed run or checkpoint whose weights to start from: RUN (its
+    newest checkpoint), RUN@best, RUN@NUMBER (of updates), FILE.zip; '' = none.
   num_evaluation_environments: environments played greedily beside training.
+  record_every: agent steps from one filmed evaluation episode to the next; 0 = none is filmed. For
+    runs on one machine, whose actors write into the run folder.
   agent: how it learns.
   """
 
@@ -298,6 +306,7 @@ class ExperimentConfig:
   num_actors: int = 2
   environments_per_actor: int = 32
   num_evaluation_environments: int = 0
+  record_every: int = 0
   total_steps: int = 1_000_000
   max_wall_s: float = 0.0
   initial_checkpoint: str = ''

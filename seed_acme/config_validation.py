@@ -47,6 +47,11 @@ def validate(config: config_lib.ExperimentConfig) -> None:
       f'actor.python ({config.actor.python}) with transport.kind courier: courier is installed '
       "in the learner's Python only; set transport.kind auto or grpc"
     )
+  if config.record_every and not config.num_evaluation_environments:
+    raise types.UserError(
+      f'record_every ({config.record_every}) films evaluation episodes, but '
+      'num_evaluation_environments is 0: set num_evaluation_environments to 1 or more'
+    )
   _check_network(config)
   learner_hosts.check(config)
   learner_hosts.check_shards(config)
@@ -156,6 +161,7 @@ def _check_counts(config: config_lib.ExperimentConfig) -> None:
   }
   at_least_zero = {
     'num_evaluation_environments': config.num_evaluation_environments,
+    'record_every': config.record_every,
     'max_wall_s': config.max_wall_s,
     'seed': config.seed,
     'learner.host_timeout_s': config.learner.host_timeout_s,

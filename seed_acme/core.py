@@ -1,4 +1,9 @@
-"""Interfaces of the runtime. Every class of the runtime is written against these."""
+"""Interfaces between the rooms of the runtime: networks, transports, replay, environments, loggers.
+
+What has several implementations, or is handed in from `agents` and `replay`, is written against
+these. What there is only one of (`TrainingLoop`, `InferenceServer`, `StrictTurns`) is handed its
+parts as the concrete classes that they are.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +34,13 @@ class VectorEnvironment(Protocol):
 
   def close(self) -> None:
     """Frees windows, processes and files."""
+
+
+class RenderingEnvironment(VectorEnvironment, Protocol):
+  """As made with `renders`."""
+
+  def render(self) -> np.ndarray:
+    """`[H, W, 3]` uint8: environment 0 as it is now."""
 
 
 class RecurrentNetwork(Protocol):
@@ -109,6 +121,16 @@ class Logger(Protocol):
 
   def close(self) -> None:
     """Flushes."""
+
+
+class VideoLogger(Logger, Protocol):
+  """A logger that also shows episodes filmed during training (`record_every`).
+
+  A logger may leave `write_video` out: the films are in the run folder anyway.
+  """
+
+  def write_video(self, recording: types.Recording) -> None:
+    """Shows one. Both of its files stay where they are."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,7 @@ This module imports neither TensorFlow nor Reverb: actors use it.
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 from typing import Any, NamedTuple
 
 import dm_env
@@ -165,6 +166,22 @@ class Variables(NamedTuple):
 
   version: int
   values: tuple[Any, ...]
+
+
+class Recording(NamedTuple):
+  """Evaluation actor -> loggers, through the run folder: an episode that was filmed.
+
+  agent_steps: of the run, when the episode began.
+  video: the `.mp4`. preview: a `.gif` of the same, with fewer and smaller pictures.
+  episode_return: sum of the scores. length: agent steps. is_cut: it went on after the film ended.
+  """
+
+  agent_steps: int
+  video: pathlib.Path
+  preview: pathlib.Path
+  episode_return: float
+  length: int
+  is_cut: bool
 
 
 @dataclasses.dataclass(frozen=True)

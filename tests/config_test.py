@@ -29,6 +29,8 @@ def _optimizer(**fields):
   'fields, named',
   [
     ({'num_actors': 0}, r'num_actors \(0\)'),
+    ({'record_every': 500}, r'record_every \(500\) .* num_evaluation_environments to 1'),
+    ({'record_every': -1, 'num_evaluation_environments': 1}, r'record_every \(-1\)'),
     ({'total_steps': 0}, r'total_steps \(0\)'),
     ({'max_wall_s': float('nan')}, r'max_wall_s \(nan\)'),
     ({'agent': presets.vtrace(unroll_length=0)}, r'agent.unroll_length \(0\)'),

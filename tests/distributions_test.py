@@ -1,5 +1,6 @@
 """The wheel and the sdist: what is in them, and that they can be used."""
 
+from importlib import metadata
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import zipfile
 
 from packaging import metadata as metadata_lib
+from packaging import requirements
 import pytest
 from readme_renderer import markdown
 
@@ -176,29 +178,108 @@ def test_what_is_published_of_the_project_is_valid_and_its_page_renders(distribu
   assert re.findall(r'(?:href|src)="(?!https?://|#)([^"]*)"', page) == []
 
 
+def _environment_with(wheel, environment):
+  """Makes it, without what the wheel needs; returns its site-packages."""
+  _run([sys.executable, '-m', 'venv', '--without-pip', environment], cwd=environment.parent)
+  python = environment / 'bin' / 'python'
+  _run(
+    [sys.executable, '-m', 'pip', '--python', python, 'install', '--no-deps', '--no-index', wheel],
+    cwd=environment.parent,
+  )
+  (site_packages,) = environment.glob('lib/python*/site-packages')
+  return site_packages
+
+
+def _with_all_they_need(names):
+  """Distributions of these names, and what they need in turn."""
+  found = {}
+  while names:
+    name = names.pop()
+    if name not in found:
+      found[name] = metadata.distribution(name)
+      for line in found[name].requires or ():
+        requirement = requirements.Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate({'extra': ''}):
+          names.append(requirement.name)
+  return list(found.values())
+
+
+@pytest.fixture(name='installed_for_actors', scope='module')
+def _installed_for_actors(distributions, tmp_path_factory):
+  """bin/ of a fresh environment with the wheel of actors and what it declares to need, no more."""
+  environment = tmp_path_factory.mktemp('installed_for_actors') / 'venv'
+  site_packages = _environment_with(distributions.of_actors, environment)
+  declared = metadata.Distribution.at(next(site_packages.glob('seed_acme_actor-*.dist-info')))
+  lines = [requirements.Requirement(line) for line in declared.requires]
+  names = [line.name for line in lines if not line.marker or line.marker.evaluate({'extra': ''})]
+  for distribution in _with_all_they_need(names):
+    tops = {file.parts[0] for file in distribution.files} - {'..', '__pycache__'}
+    for top in tops:
+      if not (site_packages / top).exists():
+        (site_packages / top).symlink_to(distribution.locate_file(top))
+  return environment / 'bin'
+
+
+# Prints a JSON list of exit code, standard output and standard error of each command.
+_EACH = """
+import contextlib, io, json, sys
+from seed_acme.programs import cli
+answers = []
+for arguments in json.loads(sys.argv[1]):
+  out, errors = io.StringIO(), io.StringIO()
+  with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+    try:
+      code = cli.main(arguments)
+    except SystemExit as end:  # of --help
+      code = end.code
+  answers.append([code, out.getvalue(), errors.getvalue()])
+print(json.dumps(answers))
+"""
+
+
+@pytest.mark.processes
+def test_the_distribution_of_actors_says_which_commands_it_has(installed_for_actors, tmp_path):
+  refused = [
+    *(['train'], ['train', '--help'], ['sweep', '--config=catch_vtrace'], ['plot', 'runs/latest']),
+    *(['evaluate', 'run'], ['export', 'run'], ['inspect', '--run_dir=run'], ['bench']),
+    *(['manifest', '--config=catch_vtrace'], ['node', 'learner', '--config=catch_vtrace']),
+    ['node', 'replay', '--config=catch_vtrace'],
+  ]
+  served = [['list', '--json'], ['completion', 'bash'], ['plan', '--help']]
+  of_node = [['node', 'actor', '--config=catch_vtrace']]  # goes on to what it lacks
+  answers = json.loads(
+    _run(
+      [installed_for_actors / 'python', '-c', _EACH, json.dumps([*refused, *served, *of_node])],
+      cwd=tmp_path,
+    )
+  )
+  for arguments, (code, out, errors) in zip(refused, answers):
+    assert (code, out, errors.count('\n')) == (2, '', 1), (arguments, errors)
+    assert errors.startswith(f'error: seed-acme {arguments[0]}')
+    assert 'where seed_acme is installed' in errors
+  for arguments, (code, out, errors) in zip(served, answers[len(refused) :]):
+    assert code == 0 and out and not errors, (arguments, out, errors)
+  code, _, errors = answers[-1]
+  assert code == 2 and 'needs --cluster=FILE' in errors
+
+
+@pytest.mark.processes
+def test_the_doctor_of_a_host_of_actors_asks_for_what_actors_need(installed_for_actors, tmp_path):
+  report = json.loads(_run([installed_for_actors / 'seed-acme', 'doctor', '--json'], cwd=tmp_path))
+  found = {check['name']: check['state'] for check in report['checks']}
+  assert not report['wrong'], report
+  assert found['python'] == found['tyro'] == found['import actor_worker'] == 'ok'
+  assert found['atari'] == 'warning'
+  assert not {'tensorflow', 'dm-launchpad', 'import reverb', 'processor'} & set(found)
+
+
 @pytest.fixture(name='installed', scope='module')
 def _installed(distributions, tmp_path_factory):
   """bin/ of a fresh environment with the wheel, and what it needs from where the tests have it."""
   environment = tmp_path_factory.mktemp('installed') / 'venv'
-  _run([sys.executable, '-m', 'venv', '--without-pip', environment], cwd=environment.parent)
-  python = environment / 'bin' / 'python'
-  _run(
-    [
-      sys.executable,
-      '-m',
-      'pip',
-      '--python',
-      python,
-      'install',
-      '--no-deps',
-      '--no-index',
-      distributions.wheel,
-    ],
-    cwd=environment.parent,
-  )
+  site_packages = _environment_with(distributions.wheel, environment)
   # Installed first, since pip would take the editable installation for it. As a plain line of a
   # .pth file the folder's own .pth files, one of which is that installation, are not read.
-  (site_packages,) = environment.glob('lib/python*/site-packages')
   needed = pathlib.Path(pytest.__file__).parent.parent
   (site_packages / 'needed.pth').write_text(f'{needed}\n')
   return environment / 'bin'

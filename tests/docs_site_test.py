@@ -4,6 +4,7 @@ import ast
 import html
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -86,18 +87,13 @@ def test_docstrings_become_lists():
 
 
 def _build(site, config=_ROOT / 'mkdocs.yml'):
+  """By the command of `make docs`."""
+  makefile = (_ROOT / 'Makefile').read_text(encoding='utf-8')
+  command = re.search(r'^docs: .*\n\t(.*)$', makefile, re.MULTILINE)[1]
+  command = command.replace('$(VENV)', shlex.quote(sys.prefix))
   return subprocess.run(
-    [
-      sys.executable,
-      '-m',
-      'mkdocs',
-      'build',
-      '--strict',
-      '--config-file',
-      config,
-      '--site-dir',
-      site,
-    ],
+    f'{command} {shlex.join(["--config-file", str(config), "--site-dir", str(site)])}',
+    shell=True,
     cwd=_ROOT,
     capture_output=True,
     text=True,
@@ -110,6 +106,7 @@ def _site(tmp_path_factory):
   site = tmp_path_factory.mktemp('docs') / 'site'
   result = _build(site)
   assert result.returncode == 0, result.stderr[-4000:]
+  assert 'Warning' not in result.stderr, result.stderr[-4000:]
   return site
 
 
@@ -137,6 +134,11 @@ def test_the_front_door_and_the_pages_are_there(site, hooks):
   for page in ('tutorial', 'agents', 'scaling', 'changelog', 'evidence/pong_ppo'):
     assert (site / page / 'index.html').is_file()
   assert (site / 'files' / 'LICENSE').read_bytes() == (_ROOT / 'LICENSE').read_bytes()
+  assert (site / 'evidence' / 'pong_ppo' / 'episode.mp4').is_file()  # results.md links to it
+  listed = (site / 'evidence' / 'pong_ppo' / 'index.html').read_text(encoding='utf-8')
+  assert 'metrics.csv' in listed and not (site / 'evidence' / 'pong_ppo' / 'metrics.csv').exists()
+  kept = sum(path.stat().st_size for path in (site / 'evidence').rglob('*') if path.is_file())
+  assert kept < 5_000_000  # of 43 MB
   architecture = (site / 'architecture' / 'index.html').read_text(encoding='utf-8')
   assert '../reference/seed_acme/programs/' in architecture
 

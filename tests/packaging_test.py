@@ -95,6 +95,7 @@ def test_what_the_package_imports_is_declared():
       *setup.EXTRAS_REQUIRE['metrics'],
       *setup.EXTRAS_REQUIRE['wandb'],
       *setup.EXTRAS_REQUIRE['mlflow'],
+      *setup.EXTRAS_REQUIRE['search'],
       *setup.EXTRAS_REQUIRE['vertex'],
     ]
   }

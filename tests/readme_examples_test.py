@@ -34,10 +34,12 @@ from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.export import saved_model
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.inspection import address as inspect_address
+from seed_acme.programs.packing import packing
 from seed_acme.programs.planning import costs as planning_costs
 from seed_acme.programs.reports import evaluation
 from seed_acme.programs.reports import plot as plot_lib
 from seed_acme.programs.sweep import schedule as sweep_schedule
+from seed_acme.storage import packed_run
 from seed_acme.storage import run_directory
 from tests import pages
 
@@ -75,8 +77,10 @@ def _check_seed_acme(arguments, monkeypatch):
   def begin(config, *args, **kwargs):
     if isinstance(config, config_lib.ExperimentConfig):
       config_validation.validate(config)
-      if config.actor.python:  # which is made by a command of its own
-        assert environments.find(config.environment.id)
+      suite = environments.find(config.environment.id)
+      assert suite
+      if config.actor.python or suite.missing_packages():
+        pass  # what it needs is installed by a command of its own
       else:
         environments.check(config.environment)
       if ':' in config.network.torso:
@@ -92,6 +96,8 @@ def _check_seed_acme(arguments, monkeypatch):
     (plot_lib, 'plot'),
     (remote, 'known_environments'),
     (saved_model, 'export'),
+    (packing, 'pack'),
+    (packed_run, 'unpack'),
     (cluster_file, 'load'),
     (sweep_schedule, 'Scheduler'),
     (planning_costs, 'read'),
@@ -100,6 +106,7 @@ def _check_seed_acme(arguments, monkeypatch):
   ):
     monkeypatch.setattr(module, name, begin)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+  monkeypatch.setenv('SDL_VIDEODRIVER', 'dummy')  # a display that is always there
   try:
     # Where the shell writes what is printed is no argument.
     code = cli.main(list(itertools.takewhile(lambda argument: argument != '>', arguments)))

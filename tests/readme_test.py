@@ -55,13 +55,21 @@ def test_the_cluster_files_that_are_shown_are_good(tmp_path, monkeypatch):
   assert shown
 
 
-def test_the_first_screen_shows_the_two_commands():
-  lines = (pages.ROOT / 'README.md').read_text().splitlines()[:20]
+def test_the_first_screen_shows_two_commands_a_picture_and_a_table():
+  lines = (pages.ROOT / 'README.md').read_text().splitlines()[:30]
   assert {'make train', 'make test'} <= set(lines)
+  assert sum(line.startswith('![') and 'shields.io' not in line for line in lines) == 1
+  assert sum(line.startswith('|---') for line in lines) == 1
 
 
-def test_every_command_of_the_program_is_in_the_readme():
+def test_the_readme_leads_to_every_page():
   text = (pages.ROOT / 'README.md').read_text()
+  for page in (pages.ROOT / 'docs').glob('*.md'):
+    assert f'(docs/{page.name}' in text, page.name
+
+
+def test_every_command_of_the_program_has_its_row():
+  text = (pages.ROOT / 'docs/commands.md').read_text()
   for name in command_names.listed():
     assert f'`seed-acme {name}`' in text, name
 
@@ -90,7 +98,7 @@ def _anchors(text):
 
 def test_a_dead_link_is_found():
   readme = pages.ROOT / 'README.md'
-  assert _leads_somewhere(readme, 'LICENSE') and _leads_somewhere(readme, '#commands')
+  assert _leads_somewhere(readme, 'LICENSE') and _leads_somewhere(readme, '#citation-licence')
   for target in ('docs/nothing.md', 'docs/networks.md#nothing', '../..'):
     assert not _leads_somewhere(readme, target)
 
@@ -182,7 +190,7 @@ def test_a_wrong_script_is_found():
       _check_script(text)
 
 
-def test_everything_exported_is_in_the_readme():
-  text = (pages.ROOT / 'README.md').read_text()
+def test_everything_exported_is_explained():
+  text = (pages.ROOT / 'docs/operations.md').read_text()
   for name in seed_acme.__all__:
     assert re.search(rf'\bseed_acme\.{name}\b', text), name

@@ -130,6 +130,61 @@ def test_cuda_is_installed_where_it_is_asked_for(checkout, monkeypatch):
   assert ',cuda' in checkout.make()[1]
 
 
+_PIP = """\
+Obtaining file:///project
+Collecting numpy==1.26.4
+  Downloading https://example.org/numpy-1.26.4-cp311.whl (18.3 MB)
+INFO: pip is looking at multiple versions of mlflow-skinny to determine which version fits
+Collecting pandas
+  Building wheel for seed_acme (pyproject.toml): started
+Installing collected packages: numpy, pandas
+"""
+_MAKE = '-- Configuring done\n[  7%] Building CXX object a.o\n[100%] Built target game\n'
+
+
+@pytest.mark.parametrize(
+  'reader, output, steps',
+  [
+    (
+      'pip_step',
+      _PIP,
+      [
+        'preparing',
+        'package 1: numpy==1.26.4',
+        'package 1: numpy-1.26.4-cp311.whl (18.3 MB)',
+        'choosing a version of mlflow-skinny',
+        'package 2: pandas',
+        'building seed_acme',
+        'unpacking',
+      ],
+    ),
+    ('make_step', _MAKE, ['preparing', '7% compiled', '100% compiled']),
+    ('apt_step', 'Get:1 cmake\nSetting up cmake\n', ['Get:1 cmake', 'Setting up cmake']),
+  ],
+)
+def test_what_takes_long_says_what_it_does(reader, output, steps):
+  command = f'set -euo pipefail; source scripts/progress.sh; PERIOD_S=0 show_progress {reader}'
+  done = subprocess.run(
+    ['bash', '-c', command], input=output, cwd=_ROOT, capture_output=True, text=True, check=True
+  )
+  shown = [line.strip().rpartition(', ')[0] for line in done.stdout.splitlines()]
+  assert [step for i, step in enumerate(shown) if step not in shown[:i]] == steps
+
+
+def test_it_says_so_while_nothing_comes():
+  """As while pip downloads half a gigabyte; and its own failure is the failure of the whole."""
+  command = (
+    'set -euo pipefail; source scripts/progress.sh; (echo "Collecting tensorflow"; sleep 2.5; exit '
+    '7) | PERIOD_S=0 show_progress pip_step'
+  )
+  done = subprocess.run(
+    ['bash', '-c', command], cwd=_ROOT, capture_output=True, text=True, check=False
+  )
+  assert done.returncode == 7 and not done.stderr
+  assert len(done.stdout.splitlines()) >= 2
+  assert all(line.startswith('  package 1: tensorflow, 0:0') for line in done.stdout.splitlines())
+
+
 @pytest.mark.parametrize(
   'marker, python, applies',
   [

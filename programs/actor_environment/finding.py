@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import os
 import pathlib
 import shutil
@@ -15,22 +15,23 @@ from seed_acme.envs.interpreters import interpreter
 PREFERRED = ('3.12', '3.13', '3.11', '3.10')
 
 
-def find(wanted: str) -> str:
+def find(wanted: str, versions: Sequence[str] = PREFERRED) -> str:
   """The path of an interpreter.
 
-  wanted: its path, or a version such as 3.12 or python3.12; '' = the best that is found. A name on
-  the PATH may be a shim that does not start, so every candidate is asked for its version.
+  wanted: its path, or a version such as 3.12 or python3.12; '' = the best of `versions` that is
+  found. A name on the PATH may be a shim that does not start, so every candidate is asked for its
+  version.
   `types.UserError` where there is none, with ways to get one.
   """
   wanted_version = wanted.removeprefix('python')
   if wanted and wanted_version not in PREFERRED:
     interpreter.require_version(wanted)
     return wanted
-  for version in [wanted_version] if wanted else PREFERRED:
+  for version in [wanted_version] if wanted else versions:
     for candidate in _candidates(version):
       if _has_version(candidate, version):
         return candidate
-  name = f'Python {wanted_version}' if wanted else f'Python {" or ".join(PREFERRED)}'
+  name = f'Python {wanted_version}' if wanted else f'Python {" or ".join(versions)}'
   raise types.UserError(
     f'{name} was not found on this machine: install one (apt install python3.12 python3.12-venv, '
     'pyenv install 3.12, uv python install 3.12 or conda create -n actors python=3.12), or give '

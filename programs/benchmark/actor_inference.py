@@ -66,12 +66,17 @@ def _measured(
   )
 
   measured = []
-  for factor in factors:
+  for number, factor in enumerate(factors, start=1):
+    _tell(f'measuring network x {factor:g} ({number} of {len(factors)})')
     network = actor_inference_costs.scaled(config.network, factor)
     costs = actor_inference_costs.measure(dataclasses.replace(config, network=network), _MIN_S)
-    print(f'network x {factor:g}: {costs["num_weights"]:,} weights', file=sys.stderr, flush=True)
+    _tell(f'network x {factor:g}: {costs["num_weights"]:,} weights')
     measured.append({'network_factor': factor, **costs})
   return measured
+
+
+def _tell(line: str) -> None:
+  print(line, file=sys.stderr, flush=True)
 
 
 def record(

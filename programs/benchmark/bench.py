@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
 import json
@@ -55,30 +55,39 @@ def bench(
   warmup_seconds: float,
   measures_bounds: bool,
   launch: str = launcher_process.LOCAL_MP,
+  tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
   """Trains as `launch` says and measures a window of `seconds`; a JSON record.
 
   The window is lengthened, to four times `seconds` at most, while rows trained are not the rows
   inserted (times the replay ratio) to 2 %: what is in the queue at its ends is less of a longer
   one. Raises `BenchFailed` if they differ then.
+
+  tell: takes a line for each part of the work as it begins.
   """
   config = dataclasses.replace(
     config,
     total_steps=ENDLESS,
     max_wall_s=0.0,
     num_evaluation_environments=0,
+    record_every=0,
     checkpoint=dataclasses.replace(config.checkpoint, period_s=1e9),
     learner=dataclasses.replace(config.learner, log_period_s=0.5),
   )
   with tempfile.TemporaryDirectory(prefix='seed_acme_bench_') as folder:
+    tell(f'{config.name}: trying the environment')
     run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
     saved_config.save(config, run_dir.config)
     with launched(run_dir, folder, launch) as launcher:
       account = cpu_account.CpuAccount(launcher.pid)
+      tell(f'{config.name}: starting the run, up to {_START_S:g} s until its first update')
       wait_for_updates(config, run_dir, launcher)
+      tell(f'{config.name}: warming up for {warmup_seconds:g} s')
       time.sleep(warmup_seconds)
       before = _read(config, run_dir, launcher, account)
       for end in range(1, _LONGEST + 1):
+        more = ' more, because a longer window is needed' if end > 1 else ''
+        tell(f'{config.name}: measuring for {seconds:g} s{more}')
         time.sleep(seconds)
         after = _read(config, run_dir, launcher, account)
         try:
@@ -92,6 +101,7 @@ def bench(
     result['launch'] = launch
     result['window_asked_s'] = seconds
     if measures_bounds:
+      tell(f'{config.name}: measuring environment, inference and training alone (a minute or two)')
       alone = _measured_alone(run_dir, result)
       result['bound'] = _bound(alone['bound'], result)
       result['calls'] = alone['calls']

@@ -155,7 +155,12 @@ def _measured(
   arguments: BenchArguments, config: config_lib.ExperimentConfig, launch: str, bounds: bool
 ) -> dict[str, Any]:
   return bench_lib.bench(
-    config, arguments.seconds, arguments.warmup_seconds, measures_bounds=bounds, launch=launch
+    config,
+    arguments.seconds,
+    arguments.warmup_seconds,
+    measures_bounds=bounds,
+    launch=launch,
+    tell=_tell,
   )
 
 

@@ -28,6 +28,7 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.building import build
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import streams
 from seed_acme.programs.trial import door
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -185,8 +186,9 @@ def main(argv: list[str]) -> int:
   run = run_directory.RunDirectory(pathlib.Path(argv[1]))
   config = saved_config.load(run.config)
   processes.configure_tensorflow(config.learner.tensorflow_threads)
-  bound = measure(config, int(argv[2]), *map(float, argv[3:]))
-  print(json.dumps({'bound': bound, 'calls': call_costs(config)}))
+  with streams.results_only() as results:
+    bound = measure(config, int(argv[2]), *map(float, argv[3:]))
+    print(json.dumps({'bound': bound, 'calls': call_costs(config)}), file=results)
   return 0
 
 

@@ -60,6 +60,7 @@ def soak(
   """
   config = dataclasses.replace(config, total_steps=bench.ENDLESS, max_wall_s=0.0)
   with tempfile.TemporaryDirectory(prefix='seed_acme_soak_') as folder:
+    report(f'starting {config.name}')
     run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
     saved_config.save(config, run_dir.config)
     with bench.launched(run_dir, folder) as launcher:

@@ -145,7 +145,7 @@ def make_training_loop(
   """The loop with its learner and its logs. hosts: which learn together, see `JointLoop`."""
   csv = csv_file.CsvLogger(run.metrics)
   loop: Callable[..., training_loop.TrainingLoop] = training_loop.TrainingLoop
-  logger: core.Logger = composite.CompositeLogger([])
+  logger = composite.CompositeLogger([])
   if hosts is not None:
     loop = functools.partial(joint_loop.JointLoop, hosts)
   if hosts is None or hosts.is_chief:

@@ -12,6 +12,7 @@ from seed_acme import types
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import training_loop
+from seed_acme.networks import requirements
 from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
 from seed_acme.replay import local_items as local_items_lib
@@ -67,7 +68,8 @@ def make(
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
   index = 0 if hosts is None else hosts.index
-  for notice in config.agent.notices(spec) if index == 0 else ():
+  notices = (*config.agent.notices(spec), *requirements.notices(config.network, spec))
+  for notice in notices if index == 0 else ():
     run_dir.add_notice(notice)
   acting = build.make_acting(config, spec, devices_lib.choose(sizes.share(config)))
   items: list[local_items_lib.LocalItems | None] = [None] * config.replay.num_shards

@@ -22,6 +22,7 @@ from seed_acme import types
 from seed_acme.programs.cluster import manifest_deployment
 from seed_acme.programs.cluster import manifest_kubernetes
 from seed_acme.programs.front_end import replay_size
+from seed_acme.programs.nodes import filming
 from seed_acme.programs.trial import door
 
 _LABEL = r'[a-z]([-a-z0-9]*[a-z0-9])?'  # of DNS
@@ -106,6 +107,7 @@ def manifest(arguments: ManifestArguments) -> int:
   config = arguments.config
   config_validation.validate(config)
   learner_hosts.check_shards_beside(config)
+  filming.refuse_elsewhere(config, 'Kubernetes')
   if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: '

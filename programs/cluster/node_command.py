@@ -17,12 +17,14 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import learner_hosts
 from seed_acme import types
+from seed_acme.checks import distribution
 from seed_acme.checks import numbers
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.cluster import actor_node
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
 from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import filming
 
 ROLES = ('learner', 'replay', 'actor')
 
@@ -52,6 +54,7 @@ class NodeArguments:
 
 def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
   """overridden: fields of the configuration that the command line gives. Returns the exit code."""
+  distribution.check_command(f'node {arguments.role}')
   if not arguments.cluster:
     raise types.UserError(
       'node needs --cluster=FILE with the addresses of all nodes: see docs/scaling.md'
@@ -62,6 +65,7 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
   config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role, learner)
   config_validation.validate(config)
   learner_hosts.check_shards_beside(config)
+  filming.refuse_elsewhere(config, 'nodes of a cluster file')
   environments.check(config)
   if cluster.has_open_token:
     _show(f'Warning: everybody on this host can read the token of {cluster.path}: chmod 600')

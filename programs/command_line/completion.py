@@ -17,6 +17,8 @@ from typing import Any
 from seed_acme import types
 from seed_acme.programs.command_line import help_text
 from seed_acme.programs.command_line import options as options_lib
+from seed_acme.storage import checkpoint_choice
+from seed_acme.storage import packed_run
 
 # Candidates are whole words. Bash replaces only what follows the last `=` or `:` of a word.
 _BASH = r"""
@@ -43,12 +45,15 @@ _seed_acme() {
 compdef _seed_acme seed-acme
 """
 _SCRIPTS = {'bash': _BASH, 'zsh': _ZSH}
-_FOLDERS = ('run_dir', 'run_dirs', 'out', 'save', 'from', 'prices', 'config.initial_checkpoint')
+_FOLDERS = ('run_dir', 'out', 'save', 'from', 'prices', 'folder')
+_RUNS = ('run_dirs', 'file', 'config.initial_checkpoint')  # folders, or what `pack` has written
 # Module and record of the arguments of each command; the rest take none.
 _RECORDS = {
   'train': ('seed_acme.programs.cli', 'TrainArguments'),
   'evaluate': ('seed_acme.programs.reports.evaluate_command', 'EvaluateArguments'),
   'export': ('seed_acme.programs.export.command', 'ExportArguments'),
+  'pack': ('seed_acme.programs.packing.command', 'PackArguments'),
+  'unpack': ('seed_acme.programs.packing.command', 'UnpackArguments'),
   'sweep': ('seed_acme.programs.sweep.command', 'SweepArguments'),
   'plot': ('seed_acme.programs.reports.plot_command', 'PlotArguments'),
   'node': ('seed_acme.programs.cluster.node_command', 'NodeArguments'),
@@ -152,8 +157,16 @@ def _values(name: str, value: str, options: dict[str, options_lib.Option], kind:
     ]
   if name == 'config.environment.id':
     return _environments()
+  if name == 'suite':
+    from seed_acme.envs import registry as environments
+
+    return environments.suite_names()
   if name in options and (choices := options_lib.choices(options[name].kind)):
     return choices
+  if name == 'checkpoint':
+    return [checkpoint_choice.NEWEST, checkpoint_choice.BEST, *_paths(value, lambda path: False)]
+  if name in _RUNS:
+    return _paths(value, lambda path: path.endswith(packed_run.SUFFIX))
   if name in _FOLDERS:
     return _paths(value, lambda path: False)
   return _paths(value, lambda path: True) if name in ('cluster', 'grid', 'video') else []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 from seed_acme.programs.doctor import actor_python
 from seed_acme.programs.doctor import examination as doctor_lib
+from seed_acme.programs.doctor import suites
 from seed_acme.programs.system import processes
 
 
@@ -23,6 +25,6 @@ class DoctorArguments:
 
 def doctor(arguments: DoctorArguments) -> int:
   """Returns the exit code, that of a failure if something is wrong."""
-  checks = doctor_lib.run() + actor_python.examine(arguments.python)
-  print(doctor_lib.to_json(checks) if arguments.json else doctor_lib.to_text(checks))
+  checks = [*doctor_lib.run(), *suites.examine(), *actor_python.examine(arguments.python)]
+  print(json.dumps(doctor_lib.to_json(checks)) if arguments.json else doctor_lib.to_text(checks))
   return processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0

@@ -6,7 +6,7 @@ finding, not the end of the examination.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from importlib import metadata
 import importlib.util
@@ -21,17 +21,18 @@ from typing import Any, Literal, NamedTuple
 
 from packaging import requirements
 
+from seed_acme.checks import actor_packages
+from seed_acme.checks import distribution
 from seed_acme.checks import extras
 from seed_acme.checks import launchpad_wheel
+from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.doctor import graphics
 from seed_acme.programs.doctor import local_call
+from seed_acme.programs.doctor import patience
 
 State = Literal['ok', 'warning', 'wrong']
 _GIB = 2**30
 _IMPORT_TIMEOUT_S = 120.0  # TensorFlow takes 3 to 6 s, ten times that on a cold disk
-_REINSTALL = (
-  'run `make setup` again, or `PIP_CONSTRAINT=constraints.txt pip install -e .` in a new .venv'
-)
 # Smallest program that shows the library at work; the last line printed is shown.
 IMPORTS = {
   'launchpad': 'import launchpad as lp; lp.Program("doctor"); print("imports")',
@@ -39,6 +40,10 @@ IMPORTS = {
   'reverb': local_call.CODE,
   'sonnet': 'import sonnet as snt; snt.Linear(2); print("imports")',
   'tensorflow': graphics.CODE,
+}
+# Of a host that runs actors only.
+IMPORTS_OF_ACTORS = {
+  'actor_worker': 'from seed_acme.programs.nodes import actor_worker; print("imports")'
 }
 # module: (distribution, extra of this package)
 _OPTIONAL = {
@@ -50,9 +55,11 @@ _OPTIONAL = {
   'dm_control': ('dm_control', 'dm-control'),
   'imageio': ('imageio', 'video'),
   'imageio_ffmpeg': ('imageio-ffmpeg', 'video'),
+  'pygame': ('pygame', 'video'),
   'pandas': ('pandas', 'metrics'),
   'wandb': ('wandb', 'wandb'),
   'mlflow': ('mlflow-skinny', 'mlflow'),
+  'optuna': ('optuna', 'search'),
 }
 
 
@@ -66,8 +73,13 @@ class Check(NamedTuple):
 
 
 def run() -> list[Check]:
-  """Examines this machine; takes about as long as importing everything once (10 to 20 s)."""
-  quick: Sequence[Callable[[], list[Check]]] = (
+  """Examines this machine; takes about as long as importing everything once (10 to 20 s).
+
+  Where the distribution of actors is installed alone: what actors need.
+  """
+  if distribution.is_for_actors():
+    return _run((_platform, _python, versions, _memory, _extras_of_actors), IMPORTS_OF_ACTORS)
+  quick = (
     _platform,
     _python,
     versions,
@@ -78,10 +90,14 @@ def run() -> list[Check]:
     _ports,
     _optional,
   )
+  return _run(quick, IMPORTS)
+
+
+def _run(quick: Sequence[Callable[[], list[Check]]], imports: Mapping[str, str]) -> list[Check]:
   with futures.ThreadPoolExecutor(2) as pool:
-    imports = [pool.submit(check_import, name, code) for name, code in IMPORTS.items()]
+    imported = [pool.submit(check_import, name, code) for name, code in imports.items()]
     checks = [check for examine in quick for check in examine()]
-    return checks + [check for future in imports for check in future.result()]
+    return checks + [check for future in imported for check in future.result()]
 
 
 def is_wrong(checks: Sequence[Check]) -> bool:
@@ -124,13 +140,14 @@ def check_import(name: str, code: str, timeout_s: float = _IMPORT_TIMEOUT_S) -> 
       check=False,
     )
   except subprocess.TimeoutExpired:
-    return [Check(f'import {name}', 'wrong', f'no answer within {timeout_s:.0f} s', _REINSTALL)]
+    detail = f'no answer within {timeout_s:g} s'
+    return [Check(f'import {name}', 'wrong', detail, patience.fix(extras.reinstall()))]
   if name == 'reverb' and process.returncode == local_call.NO_ANSWER_EXIT:
     return [Check('import reverb', 'wrong', *local_call.why_unreachable())]
   if process.returncode:
     last = (process.stderr.strip().splitlines() or ['no message'])[-1]
     died = f'killed by signal {-process.returncode}' if process.returncode < 0 else last
-    return [Check(f'import {name}', 'wrong', died[:200], _REINSTALL)]
+    return [Check(f'import {name}', 'wrong', died[:200], extras.reinstall())]
   answer = (process.stdout.strip().splitlines() or [''])[-1]
   if name != 'tensorflow':
     return [Check(f'import {name}', 'ok', answer)]
@@ -155,6 +172,8 @@ def _platform() -> list[Check]:
   detail = f'{platform.system()} {platform.machine()}, kernel {platform.release()}'
   if platform.system() == 'Linux' and platform.machine() == 'x86_64':
     return [Check('platform', 'ok', detail)]
+  if platform.system() == 'Linux' and distribution.is_for_actors():
+    return [Check('platform', 'warning', detail, 'actors are tested on x86-64: expect surprises')]
   return [
     Check(
       'platform',
@@ -167,19 +186,33 @@ def _platform() -> list[Check]:
 
 def _python() -> list[Check]:
   detail = f'{platform.python_version()} ({sys.executable})'
+  if distribution.is_for_actors():
+    return [_python_of_actors(detail)]
   if extras.serves_learners():
     return [Check('python', 'ok', detail)]
-  fix = 'remove .venv and run `make setup`; it finds a 3.11 or a 3.10'
-  return [Check('python', 'wrong', detail, fix)]
+  return [Check('python', 'wrong', detail, extras.reinstall())]
+
+
+def _python_of_actors(detail: str) -> Check:
+  if interpreter.serves_actors(sys.version_info[:2]):
+    return Check('python', 'ok', detail)
+  return Check('python', 'wrong', detail, f'actors run under Python {interpreter.SERVED}')
 
 
 def versions() -> list[Check]:
   """Of what this package declares that it needs; fast, and imports none of it."""
+  name = distribution.ACTORS if distribution.is_for_actors() else distribution.WHOLE
   try:
-    declared = metadata.requires('seed_acme') or []
+    declared = metadata.requires(name) or []
   except metadata.PackageNotFoundError:
-    return [Check('versions', 'wrong', 'seed_acme is not installed', 'run `make setup`')]
-  return [check_version(line) for line in declared if 'extra ==' not in line]
+    return [Check('versions', 'wrong', 'seed_acme is not installed', extras.repair())]
+  return [check_version(line) for line in declared if _applies(line)]
+
+
+def _applies(line: str) -> bool:
+  """Whether a requirement holds under this Python without any extra."""
+  marker = requirements.Requirement(line).marker
+  return marker is None or marker.evaluate({'extra': ''})
 
 
 def check_version(line: str) -> Check:
@@ -191,11 +224,13 @@ def check_version(line: str) -> Check:
     installed = metadata.version(requirement.name)
   except metadata.PackageNotFoundError:
     return Check(
-      requirement.name, 'wrong', f'not installed, needs {requirement.specifier}', _REINSTALL
+      requirement.name, 'wrong', f'not installed, needs {requirement.specifier}', extras.repair()
     )
   if requirement.specifier.contains(installed, prereleases=True):
     return Check(requirement.name, 'ok', installed)
-  return Check(requirement.name, 'wrong', f'{installed}, needs {requirement.specifier}', _REINSTALL)
+  return Check(
+    requirement.name, 'wrong', f'{installed}, needs {requirement.specifier}', extras.repair()
+  )
 
 
 def _launchpad() -> Check:
@@ -275,11 +310,26 @@ def _ports() -> list[Check]:
 
 def _optional() -> list[Check]:
   checks = []
-  for module, (distribution, extra) in _OPTIONAL.items():
+  for module, (name, extra) in _OPTIONAL.items():
     if importlib.util.find_spec(module) is None:
       checks.append(
-        Check(distribution, 'warning', 'not installed (optional)', extras.install_command(extra))
+        Check(name, 'warning', 'not installed (optional)', extras.install_command(extra))
       )
     else:
-      checks.append(Check(distribution, 'ok', metadata.version(distribution)))
+      checks.append(Check(name, 'ok', metadata.version(name)))
+  return checks
+
+
+def _extras_of_actors() -> list[Check]:
+  """A line for each suite that actors can have under this Python."""
+  checks = []
+  for extra, lines in actor_packages.EXTRAS.items():
+    found = [check_version(line) for line in lines if _applies(line)]
+    if found and all(check.state == 'ok' for check in found):
+      detail = ', '.join(f'{check.name} {check.detail}' for check in found)
+      checks.append(Check(extra, 'ok', detail))
+    elif found:
+      checks.append(
+        Check(extra, 'warning', 'not installed (optional)', extras.install_command(extra))
+      )
   return checks

@@ -9,13 +9,16 @@ import tyro
 
 from seed_acme import types
 from seed_acme.programs.system import processes
+from seed_acme.storage import checkpoint_choice
 
 
 @dataclasses.dataclass(frozen=True)
 class ExportArguments:
-  """Write the policy of a run's newest checkpoint as a SavedModel, which needs TensorFlow alone.
+  """Write the policy of a run's checkpoint as a SavedModel, which needs TensorFlow alone.
 
-  run_dir: folder of the run. out: folder to write, a new or an empty one.
+  run_dir: folder of the run, or a zip that `seed-acme pack` has written.
+  out: folder to write, a new or an empty one.
+  checkpoint: which one: newest, best (by evaluation return), the number of its update, or its path.
   sampled: act as in training, with actions drawn from the policy, instead of greedily.
   trust_run_dir: import the code outside seed_acme that the run folder names.
   json: print one record.
@@ -23,6 +26,7 @@ class ExportArguments:
 
   run_dir: tyro.conf.Positional[str] = ''
   out: str = ''
+  checkpoint: str = checkpoint_choice.NEWEST
   sampled: bool = False
   trust_run_dir: bool = False
   json: bool = False
@@ -38,7 +42,11 @@ def export(arguments: ExportArguments) -> int:
   from seed_acme.programs.export import saved_model  # takes seconds
 
   record = saved_model.export(
-    arguments.run_dir, arguments.out, greedy=not arguments.sampled, trust=arguments.trust_run_dir
+    arguments.run_dir,
+    arguments.out,
+    greedy=not arguments.sampled,
+    trust=arguments.trust_run_dir,
+    choice=arguments.checkpoint,
   )
   if arguments.json:
     print(json.dumps(record))

@@ -17,17 +17,22 @@ from seed_acme import types
 from seed_acme.programs.export import exported_policy
 from seed_acme.programs.export import readme
 from seed_acme.programs.reports import evaluation
+from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import disk
 from seed_acme.storage import opening
 from seed_acme.utils import bucket
 
 
 def export(
-  run_dir: str, out: str | os.PathLike[str], greedy: bool = True, trust: bool = False
+  run_dir: str,
+  out: str | os.PathLike[str],
+  greedy: bool = True,
+  trust: bool = False,
+  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
 ) -> dict[str, Any]:
   """As `seed_acme.export_policy`, which documents it."""
   folder = _checked(out)
-  loaded = evaluation.load(run_dir, trust)
+  loaded = evaluation.load(run_dir, trust, choice=choice)
   acting, counts = loaded.acting, loaded.counts
   policy = exported_policy.ExportedPolicy(
     acting.spec, acting.agent.acting, loaded.network, greedy, counts.agent_steps

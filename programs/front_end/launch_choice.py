@@ -9,7 +9,6 @@ measures a step of its environments. It loads no TensorFlow: of the network only
 from __future__ import annotations
 
 from collections.abc import Callable
-import contextlib
 import json
 import os
 import subprocess
@@ -28,6 +27,7 @@ from seed_acme.programs.doctor import graphics
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import streams
 from seed_acme.programs.trial import process as trial_process
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
@@ -204,9 +204,9 @@ def step_environments(config: config_lib.ExperimentConfig) -> Stepping:
 
 def _main() -> Any:
   processes.end_with_parent()
-  with contextlib.redirect_stdout(sys.stderr):  # environments like to talk
+  with streams.results_only() as results:
     stepping = step_environments(saved_config.from_json(json.loads(sys.stdin.read())))
-  print(json.dumps(stepping), flush=True)
+    print(json.dumps(stepping), file=results, flush=True)
   leftovers.end(0)  # whatever an environment has left running
 
 

@@ -24,6 +24,7 @@ from seed_acme.programs.front_end import launch_choice
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
+from seed_acme.programs.reports import video
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.programs.system import streams
@@ -70,6 +71,8 @@ def prepare(
   config_validation.validate(config)
   environments.check(config)
   own.check(config)
+  if config.record_every:
+    video.require_packages('.mp4')
   _check_ports(config)
   if path is not None:
     run = run_directory.RunDirectory(pathlib.Path(path).absolute())

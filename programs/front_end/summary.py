@@ -117,6 +117,7 @@ def summarise(
       for name in (
         'episode_return_last_100',
         'evaluation_return',
+        'best_checkpoint',
         'policy_lag_mean',
         'policy_lag_max',
       )

@@ -9,7 +9,7 @@ import math
 import os
 import shlex
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from seed_acme import config as config_lib
 from seed_acme import learner_hosts
@@ -18,6 +18,7 @@ from seed_acme.programs.front_end import launch_choice
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import streams
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -39,6 +40,18 @@ def train(
   config: config_lib.ExperimentConfig, run: run_directory.RunDirectory | None, options: Options
 ) -> int:
   """run: the folder that `--run_dir` names; None = a new one. Returns the exit code."""
+  if not options.prints_json:
+    return _train(config, run, options, sys.stdout)
+  with streams.results_only() as results:
+    return _train(config, run, options, results)
+
+
+def _train(
+  config: config_lib.ExperimentConfig,
+  run: run_directory.RunDirectory | None,
+  options: Options,
+  results: TextIO,
+) -> int:
   learner_hosts.check_launch(config, options.launch)
   path, bucket = (str(run.path), run.bucket) if run else (None, '')
   folder = lifecycle.prepare(config, path, bucket)
@@ -71,7 +84,7 @@ def train(
   if outcome.exit_code == processes.USER_ERROR_EXIT:
     return outcome.exit_code
   if options.prints_json:
-    print(json.dumps(outcome.summary))
+    print(json.dumps(outcome.summary), file=results)
   else:
     _print_summary(config, outcome.summary, folder, options)
   return outcome.exit_code
@@ -91,7 +104,7 @@ def _print_summary(
   options: Options,
 ) -> None:
   mean_return = summary['episode_return_last_100']
-  shown_return = '-' if mean_return is None else f'{mean_return:.3g}'
+  shown_return = '-' if mean_return is None else terminal.number(mean_return, 3)
   print(
     f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
     f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, '
@@ -107,12 +120,20 @@ def _print_summary(
   launch = [f'--launch={options.launch}'] if options.is_launch_given else []
   if folder.plot.exists():
     print(f'Plot: {path.rstrip("/")}/{folder.plot.name}')
+  if folder.videos.exists():
+    print(f'Videos: {path.rstrip("/")}/{folder.videos.name}')
   if checkpoint.newest(folder.checkpoints) is None:
     return  # nothing to play or to go on from
   # Which is the user's own here.
   trust = ['--trust_run_dir'] if saved_config.trust_in(config).paths else []
   train = shlex.join([program, 'train', f'--run_dir={path}', *trust, *launch])
   print(f'Evaluate: {shlex.join([program, "evaluate", path, *trust])}')
+  best = summary.get('best_checkpoint')
+  if best is not None and best['updates'] != summary['saved_updates']:
+    print(
+      f'Best: the checkpoint of update {best["updates"]:,}, with an evaluation return of '
+      f'{best["evaluation_return"]:.4g}; --checkpoint=best plays that one'
+    )
   if summary['status'] == lifecycle.FINISHED:
     print(f'Extend: {train} {extension(config, summary)}')
   else:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from seed_acme.loggers import terminal
+
 _NUM_BINS = 8
 _BAR = 30  # characters of the highest bar
 
@@ -17,8 +19,8 @@ def lines(label: str, values: Sequence[float] | np.ndarray) -> list[str]:
   if not np.isfinite([low, high]).all() or low == high:
     return [f'  {label}: all {low:g}' if low == high else f'  {label}: from {low:g} to {high:g}']
   counts, edges = np.histogram(values, _NUM_BINS)
-  return [f'  {label}: median {np.median(values):.4g}'] + [
-    f'  {edges[i]:>10.4g} to {edges[i + 1]:>10.4g}  '
+  return [f'  {label}: median {terminal.number(float(np.median(values)))}'] + [
+    f'  {terminal.number(edges[i]):>10} to {terminal.number(edges[i + 1]):>10}  '
     f'{"#" * int(np.ceil(_BAR * count / counts.max())):{_BAR}} {count}'
     for i, count in enumerate(counts)
   ]

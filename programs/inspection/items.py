@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seed_acme.loggers import terminal
 from seed_acme.programs.inspection import distribution
 from seed_acme.programs.inspection import output as inspect_output
 from seed_acme.replay import contact_sheet
@@ -51,8 +52,8 @@ def sample_lines(
   for item, found in zip(items, ranges):
     num_nan = sum(leaf.num_nan for leaf in found.values())
     lines.append(
-      f'  {item.key:20}  {item.priority:10.4g}  {item.probability:11.4g}  '
-      f'{item.times_sampled:7}  {num_nan:5}'
+      f'  {item.key:20}  {terminal.number(item.priority):>10}  '
+      f'{terminal.number(item.probability):>11}  {item.times_sampled:7}  {num_nan:5}'
     )
   lines += [
     '',
@@ -95,9 +96,9 @@ def _extremes_and_mean(leaves: Sequence[inspection_sample.Range]) -> tuple[str, 
   if not known:
     return '-', '-', '-'
   return (
-    f'{min(leaf.minimum for leaf in known):.4g}',  # type: ignore[type-var]
-    f'{max(leaf.maximum for leaf in known):.4g}',  # type: ignore[type-var]
-    f'{np.mean([leaf.mean for leaf in known]):.4g}',  # type: ignore[arg-type]
+    terminal.number(min(leaf.minimum for leaf in known)),  # type: ignore[type-var,arg-type]
+    terminal.number(max(leaf.maximum for leaf in known)),  # type: ignore[type-var,arg-type]
+    terminal.number(float(np.mean([leaf.mean for leaf in known]))),  # type: ignore[arg-type]
   )
 
 

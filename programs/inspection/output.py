@@ -7,6 +7,8 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
+from seed_acme.loggers import terminal
+
 if TYPE_CHECKING:  # takes seconds, and this module needs none of its code
   from seed_acme.replay import inspection
   from seed_acme.replay import rate_limit
@@ -67,7 +69,7 @@ def _count_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
     lines.append(
       _line(
         'use',
-        f'{samples / inserts:.3g} samples per insert; '
+        f'{terminal.number(samples / inserts, 3)} samples per insert; '
         f'{table.num_unique_samples:,} of {inserts:,} inserted items '
         f'({table.num_unique_samples / inserts:.0%}) were sampled',
       )
@@ -184,7 +186,7 @@ def _distance_words(distance: rate_limit.Distance, call: str, other: str) -> str
 
 
 def _rate(per_s: float | None) -> str:
-  return 'rate unknown (the counts began anew)' if per_s is None else f'{per_s:,.4g}/s'
+  return 'rate unknown (the counts began anew)' if per_s is None else f'{terminal.number(per_s)}/s'
 
 
 def _age_words(table: inspection.Table, rates: inspection.Rates) -> str:
@@ -195,7 +197,8 @@ def _age_words(table: inspection.Table, rates: inspection.Rates) -> str:
     return 'no items'
   words = f'inserted 0 to {limiter.size - 1:,} items ago, one each (first in, first out)'
   if rates.inserts_per_s:
-    words += f'; the oldest about {limiter.size / rates.inserts_per_s:,.3g} s at this rate'
+    oldest_s = terminal.number(limiter.size / rates.inserts_per_s, 3)
+    words += f'; the oldest about {oldest_s} s at this rate'
   return words
 
 

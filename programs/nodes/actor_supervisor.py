@@ -20,6 +20,7 @@ from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.nodes import actor_worker
+from seed_acme.programs.nodes import filming
 from seed_acme.programs.nodes import stall_watch
 from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
@@ -46,7 +47,10 @@ def act_in_this_thread(
   watch = stall_watch.Thread(config, run_dir)
   activity = watch.add(f'actor/{index}', index)
   try:
-    actor = actor_worker.make_remote_actor(config, index, start, address, token, patience, activity)
+    films = filming.of_run(run_dir)
+    actor = actor_worker.make_remote_actor(
+      config, index, start, address, token, patience, activity, films
+    )
   except core.ChannelClosed:
     watch.stop()
     return
@@ -200,7 +204,7 @@ class Supervisor:
       'OPENBLAS_NUM_THREADS': '1',
       'MKL_NUM_THREADS': '1',
     }
-    python = self._config.actor.python
+    python = actor_worker.python_of(self._config, self._index)
     variables.update(interpreter.variables(python))
     worker = subprocess.Popen(
       interpreter.command(python, actor_worker.__name__),

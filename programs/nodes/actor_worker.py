@@ -26,7 +26,9 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
+from seed_acme.envs import process_state
 from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import filming
 from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
@@ -93,16 +95,28 @@ class WorkerSpec:
 
   @classmethod
   def loads(cls, text: str) -> WorkerSpec:
-    """The inverse, for the worker: its own interpreter is the one that was asked for."""
+    """The inverse, for the worker: its own interpreter is the one that was asked for, unless it
+    films (see `python_of`)."""
     record = json.loads(text)
     config = saved_config.from_json(record['config'])
     path, bucket = record['run_dir']
+    if not filming.films(config, record['index']):  # whose environments are under that Python
+      config = dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=''))
     record.update(
-      config=dataclasses.replace(config, actor=dataclasses.replace(config.actor, python='')),
+      config=config,
       run_dir=run_directory.RunDirectory(pathlib.Path(path), bucket),
       start=wire.Start(*record['start']),
     )
     return cls(**record)
+
+
+def python_of(config: config_lib.ExperimentConfig, index: int) -> str:
+  """The interpreter of a worker; '' = the learner's own.
+
+  A worker that films runs under the learner's, which has what writes films; its environments are in
+  a process of `actor.python`.
+  """
+  return '' if filming.films(config, index) else config.actor.python
 
 
 def make_remote_actor(
@@ -113,8 +127,12 @@ def make_remote_actor(
   token: str,
   patience: patience_lib.Patience,
   activity: activity_lib.Activity,
+  films: filming.Films | None = None,
 ) -> actor_lib.Actor:
-  """An actor whose groups are connected to the inference server at `address`."""
+  """An actor whose groups are connected to the inference server at `address`.
+
+  films: as of `actors.make_actor`.
+  """
 
   def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> core.InferenceChannel:
     return transports.connect(
@@ -128,7 +146,7 @@ def make_remote_actor(
     )
 
   return actors.make_actor(
-    config, index, start.number, run_seed=None, connect=connect, activity=activity
+    config, index, start.number, run_seed=None, connect=connect, activity=activity, films=films
   )
 
 
@@ -172,6 +190,7 @@ def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.E
       spec.token,
       wait(spec.config.actor.connect_timeout_s),
       activity,
+      _films(spec),
     )
     closing.callback(actor.close)
     reports = _Reports(actor, spec.run_dir, spec.index)
@@ -193,11 +212,26 @@ def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.E
   return stopped
 
 
+def _films(spec: WorkerSpec) -> filming.Films | None:
+  """None where the learner would not see the films. Commands refuse such a run; a program that was
+  launched in another way goes on without films."""
+  if spec.is_beside_learner:
+    return filming.of_run(spec.run_dir)
+  if filming.films(spec.config, spec.index):
+    print(
+      f'actor/{spec.index}: nothing is filmed (record_every={spec.config.record_every}), because '
+      'the run folder is on another host',
+      flush=True,
+    )
+  return None
+
+
 def main() -> int:
   """Exit code 0 when the run is over, 143 after SIGTERM, 1 or 2 after a failure; but for
   SIGTERM the end is on `report_fd`, too."""
   processes.end_with_parent()
   signals.leave_hangup_to_parent()
+  process_state.print_on_standard_error()
   faulthandler.register(SHOW_STACK)
   spec = WorkerSpec.loads(sys.stdin.read())
   logging.basicConfig(format=f'actor/{spec.index}: %(message)s', level=logging.WARNING)

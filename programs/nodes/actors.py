@@ -15,6 +15,7 @@ from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.programs.nodes import filming
 
 # Makes the channel of a group from its env_ids and the specification of its environments.
 Connect = Callable[[np.ndarray, types.EnvironmentSpec], core.InferenceChannel]
@@ -27,21 +28,26 @@ def make_actor(
   run_seed: int | None,
   connect: Connect,
   activity: activity_lib.Activity,
+  films: filming.Films | None = None,
 ) -> actor_lib.Actor:
   """Actor `index` with its environments, groups and channels.
 
   attempt: how often this actor was started before. run_seed: of the run ids; None
-  draws them from the operating system. activity: where it says what it does.
+  draws them from the operating system. activity: where it says what it does. films: of a run that
+  films; only the actor that evaluates does.
   """
   first, number = env_id_range(config, index)
   groups = []
+  if not filming.films(config, index):
+    films = None
   for group, env_ids in enumerate(
     actor_lib.group_env_ids(first, number, num_groups(config, index))
   ):
     activity.begin(activity_lib.Doing.MAKING, group)
-    environment = environments.make(
-      config, env_ids.size, _environment_seed(config, int(env_ids[0]), attempt)
-    )
+    seed = _environment_seed(config, int(env_ids[0]), attempt)
+    environment = environments.make(config, env_ids.size, seed, renders=films is not None)
+    if films is not None:
+      environment = filming.FilmedEnvironment(environment, config, films)
     activity.begin(activity_lib.Doing.CONNECTING, group)
     run_ids = actor_lib.new_run_ids(run_seed, env_ids)
     channel = connect(env_ids, environment.spec)

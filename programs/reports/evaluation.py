@@ -8,7 +8,7 @@ import dataclasses
 import itertools
 import math
 import sys
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,12 +22,14 @@ from seed_acme.envs import registry as suites
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import saved_variables
+from seed_acme.loggers import terminal
 from seed_acme.programs.building import build
 from seed_acme.programs.reports import episode_tally
 from seed_acme.programs.reports import loaded_policy
 from seed_acme.programs.reports import video as video_lib
+from seed_acme.programs.reports import window
 from seed_acme.programs.trial import specification
-from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import opening
 from seed_acme.storage import saved_config
 from seed_acme.storage import trust as trust_lib
@@ -36,15 +38,6 @@ from seed_acme.utils import counting
 Progress = Callable[[str], None]  # is told what is done by now, after each step
 
 _MAX_ENVIRONMENTS = 64  # stepped together while evaluating
-_ATARI_FRAMES_PER_S = 60
-_SCREENS_PER_S = 15.0  # of a video of environments whose clock is not known
-
-
-class _RenderingEnvironment(core.VectorEnvironment, Protocol):
-  """As made with `renders`."""
-
-  def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8: environment 0 as it is now."""
 
 
 class _NoReplay:
@@ -69,18 +62,23 @@ class Loaded(NamedTuple):
   counts: counting.Counts
 
 
-def load(run_dir: str, trust: bool = False, python: str = '') -> Loaded:
-  """With the weights of the newest checkpoint.
+def load(
+  run_dir: str,
+  trust: bool = False,
+  python: str = '',
+  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
+) -> Loaded:
+  """With the weights of the newest checkpoint, or of another one (`opening.find_checkpoint`).
 
-  Says so on standard error where that is not whole and the one before it is taken.
+  Says so on standard error where the newest is not whole and the one before it is taken.
   python: in place of the run's `actor.python`; '' = that.
   """
   run = opening.open_run(run_dir)
   config = saved_config.load(run.config, trust_lib.Trust(everything=trust))
   if python:
     config = dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=python))
-  saved = checkpoint.load_found(
-    run.path, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
+  saved = opening.load_of_run(
+    run, choice, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
   )
   # What is exported may meet a processor or a TensorFlow that is slow in bfloat16.
   network_config = dataclasses.replace(config.network, precision='float32')
@@ -104,8 +102,10 @@ def evaluate(
   greedy: bool = True,
   trust: bool = False,
   python: str = '',
+  screen: window.Window | None = None,
+  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
 ) -> dict[str, Any]:
-  """Plays `num_episodes` episodes from the newest checkpoint.
+  """Plays `num_episodes` episodes from the newest checkpoint, or from another one.
 
   Every environment plays the same number of episodes, so that short ones do not crowd out
   long ones. Returns a JSON record: mean, standard error, minimum and maximum of the return
@@ -116,11 +116,13 @@ def evaluate(
   agent steps after which it is cut.
   greedy: the likeliest action (R2D2: with its evaluation epsilon); False = as in training, drawn
   from the policy (R2D2: with the epsilon of each environment).
-  trust: import code outside seed_acme that the run folder names. python: as in `load`.
+  trust: import code outside seed_acme that the run folder names. python, choice: as in `load`.
+  screen: plays the episodes there, one after another. If it is closed before they have ended, the
+  record is of those that have; without any its means are None.
   """
   _check_counts(num_episodes, max_video_steps)
   writer = video_lib.Writer(video) if video else None
-  loaded = load(run_dir, trust, python)
+  loaded = load(run_dir, trust, python, choice)
   config = loaded.config
   seed = config.seed + 1 if seed is None else seed
 
@@ -130,23 +132,26 @@ def evaluate(
 
   # First, for all that can be wrong with it is then found before the long part.
   recorded = _record(loaded, writer, max_video_steps, seed, show, greedy) if writer else None
-  scores, lengths = _play(loaded, num_episodes, seed, show, greedy)
+  if screen is None:
+    scores, lengths = _play(loaded, num_episodes, seed, show, greedy)
+  else:
+    scores, lengths = _watch(loaded, num_episodes, seed, greedy, screen)
   record: dict[str, Any] = {
     'run_dir': opening.open_run(run_dir).name,
     'environment': config.environment.id,
     'checkpoint_updates': loaded.counts.updates,
     'checkpoint_agent_steps': loaded.counts.agent_steps,
-    'episodes': num_episodes,
+    'episodes': len(scores),
     'greedy': greedy,
-    'return_mean': float(np.mean(scores)),
+    'return_mean': _of(np.mean, scores),
     'return_standard_error': (
       float(np.std(scores, ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None
     ),
-    'return_min': float(np.min(scores)),
-    'return_max': float(np.max(scores)),
-    'length_mean': float(np.mean(lengths)),
-    'human_normalized_score': suites.normalized_score(
-      config.environment.id, float(np.mean(scores))
+    'return_min': _of(np.min, scores),
+    'return_max': _of(np.max, scores),
+    'length_mean': _of(np.mean, lengths),
+    'human_normalized_score': _of(
+      lambda values: suites.normalized_score(config.environment.id, float(np.mean(values))), scores
     ),
   }
   return {**record, 'video': recorded} if recorded else record
@@ -161,13 +166,21 @@ def evaluate_runs(
   greedy: bool = True,
   trust: bool = False,
   python: str = '',
+  screen: window.Window | None = None,
+  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
 ) -> list[dict[str, Any]]:
   """`evaluate` of each run in turn; the video shows the first.
 
-  A folder that is no run, or has no checkpoint, is refused before any episode is played.
+  A folder that is no run, or lacks the checkpoint, is refused before any episode is played, and so
+  is the path of one checkpoint for several runs.
   """
+  if len(run_dirs) > 1 and checkpoint_choice.is_path(choice):
+    raise types.UserError(
+      f'the checkpoint {choice} is that of one run: give one run, or choose newest, best or the '
+      'number of an update for all'
+    )
   for run_dir in run_dirs:
-    checkpoint.find(opening.open_run(run_dir).path)
+    opening.find_checkpoint(opening.open_run(run_dir), choice)
   return [
     evaluate(
       run_dir,
@@ -179,6 +192,8 @@ def evaluate_runs(
       greedy,
       trust,
       python,
+      screen,
+      choice,
     )
     for i, run_dir in enumerate(run_dirs)
   ]
@@ -197,6 +212,12 @@ def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any
     return None
   scores = [float(np.mean(scores)) for scores in by_game.values()]
   return {'mean': float(np.mean(scores)), 'median': float(np.median(scores)), 'games': len(scores)}
+
+
+def _of(statistic: Callable[[np.ndarray], Any], values: np.ndarray) -> float | None:
+  """Of values `[N]`; None for N = 0."""
+  found = statistic(values) if len(values) else None
+  return None if found is None else float(found)
 
 
 def _check_counts(num_episodes: int, max_video_steps: int) -> None:
@@ -254,6 +275,29 @@ def _play(
   return np.array(tally.scores), np.array(tally.lengths)
 
 
+def _watch(
+  loaded: Loaded, num_episodes: int, seed: int, greedy: bool, screen: window.Window
+) -> tuple[np.ndarray, np.ndarray]:
+  """Scores and lengths of the episodes that have ended by when the window is closed."""
+  config, steps = loaded.config, loaded.counts.agent_steps
+  made = cast(core.RenderingEnvironment, environments.make(config, 1, seed, renders=True))
+  frames_per_s = video_lib.frames_per_s(config.environment.id, made.spec.frames_per_step)
+  tally = episode_tally.EpisodeTally(num_episodes, 1)
+  with screen, contextlib.closing(made) as environment, contextlib.suppress(window.Closed):
+    for timestep in _timesteps(loaded, environment, seed, greedy):
+      tally.add(timestep)
+      if timestep.step_type[0] == types.FIRST:
+        last = ''
+        if tally.scores:
+          last = f', return of the last one: {terminal.number(tally.scores[-1])}'
+        text = f'{config.environment.id} at {steps:,} steps: episode {len(tally.scores) + 1}'
+        screen.title(f'{text}{last}')
+      screen.show(environment.render(), frames_per_s)
+      if len(tally.scores) == num_episodes:
+        break
+  return np.array(tally.scores), np.array(tally.lengths)
+
+
 def _record(
   loaded: Loaded,
   writer: video_lib.Writer,
@@ -263,11 +307,8 @@ def _record(
   greedy: bool,
 ) -> dict[str, Any]:
   """Plays one episode into the video; what the JSON record says of it."""
-  environment_config = loaded.config.environment
-  made = cast(_RenderingEnvironment, environments.make(loaded.config, 1, seed, renders=True))
-  frames_per_s = _SCREENS_PER_S
-  if environment_config.id.startswith('atari:'):
-    frames_per_s = _ATARI_FRAMES_PER_S / made.spec.frames_per_step
+  made = cast(core.RenderingEnvironment, environments.make(loaded.config, 1, seed, renders=True))
+  frames_per_s = video_lib.frames_per_s(loaded.config.environment.id, made.spec.frames_per_step)
   score, num_steps, has_ended = 0.0, 0, False
   with contextlib.closing(made) as environment, writer.open(frames_per_s):
     for number, timestep in enumerate(_timesteps(loaded, environment, seed, greedy)):
@@ -289,8 +330,12 @@ def _record(
 
 
 def load_policy(
-  run_dir: str, greedy: bool = True, seed: int = 0, trust: bool = False
+  run_dir: str,
+  greedy: bool = True,
+  seed: int = 0,
+  trust: bool = False,
+  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
 ) -> loaded_policy.LoadedPolicy:
-  """The policy of a run's newest checkpoint."""
-  loaded = load(run_dir, trust)
+  """The policy of a run's newest checkpoint, or of another one."""
+  loaded = load(run_dir, trust, choice=choice)
   return loaded_policy.LoadedPolicy(loaded.acting, loaded.counts.agent_steps, greedy, seed)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 import json
+import shutil
+import sys
+import textwrap
 
+import tyro
+
+from seed_acme import types
 from seed_acme.agents import registry as agent_registry
 from seed_acme.configs import registry as configs
 from seed_acme.envs import registry as environment_registry
@@ -13,16 +20,20 @@ from seed_acme.envs.interpreters import interpreter
 from seed_acme.envs.interpreters import remote
 
 _TIMEOUT_S = 60.0  # for another interpreter's answer
+_SHOWN = 110  # characters of a line on a terminal that says nothing of its width
+_LEAST = 40  # for what stands beside a name
 
 
 @dataclasses.dataclass(frozen=True)
 class ListArguments:
   """Show configurations, agents and environments, and what is installed.
 
+  suite: show the ids of this one instead, such as atari, envpool or dm_control; can be left out.
   json: print JSON.
   python: show what there is under the interpreter at this path (actor.python).
   """
 
+  suite: tyro.conf.Positional[str] = ''
   json: bool = False
   python: str = ''
 
@@ -33,8 +44,23 @@ def _known(python: str) -> list[suite.KnownEnvironments]:
   return remote.known_environments(python, _TIMEOUT_S)
 
 
+def _ids(suite_name: str, python: str) -> list[str]:
+  if not interpreter.is_this_one(python):
+    return remote.known_ids(suite_name, python, _TIMEOUT_S)
+  try:
+    return environment_registry.known_ids(suite_name)
+  except types.MissingPackage as error:
+    raise types.UserError(
+      f'{error}\nWhat another Python has: seed-acme list {suite_name} --python=PATH'
+    ) from error
+
+
 def show(arguments: ListArguments) -> int:
   """Prints it; returns the exit code."""
+  if arguments.suite:
+    ids = _ids(arguments.suite, arguments.python)
+    print(json.dumps({'suite': arguments.suite, 'ids': ids}) if arguments.json else '\n'.join(ids))
+    return 0
   loaded = {name: configs.load(name) for name in configs.names()}
   agents = sorted(agent_registry.AGENTS)
   known = _known(arguments.python)
@@ -42,14 +68,47 @@ def show(arguments: ListArguments) -> int:
     records = [environment._asdict() for environment in known]
     print(json.dumps({'configs': list(loaded), 'agents': agents, 'environments': records}))
     return 0
-  print('Configurations (seed-acme train --config=NAME):')
-  for name, config in loaded.items():
-    print(
-      f'  {name:24} {config.agent.agent} on {config.environment.id}, {config.total_steps:,} steps'
-    )
-  print(f'Agents:\n  {", ".join(agents)}\nEnvironments (--config.environment.id=ID):')
-  for environment in known:
-    state = 'installed' if environment.is_available else f'missing: {environment.install}'
-    settings = f' (settings: {", ".join(environment.settings)})' if environment.settings else ''
-    print(f'  {environment.id:24} {environment.description}{settings} [{state}]')
+  of_configs = {
+    name: f'{config.agent.agent} on {config.environment.id}, {config.total_steps:,} steps'
+    for name, config in loaded.items()
+  }
+  of_environments = {environment.id: _described(environment) for environment in known}
+  lines = [
+    'Configurations (seed-acme train --config=NAME):',
+    *columns(of_configs, _width()),
+    f'Agents:\n  {", ".join(agents)}\nEnvironments (--config.environment.id=ID):',
+    *columns(of_environments, _width()),
+    'Ids of a suite: seed-acme list SUITE, such as atari, envpool or dm_control',
+  ]
+  print('\n'.join(lines))
   return 0
+
+
+def _described(environment: suite.KnownEnvironments) -> str:
+  state = 'installed' if environment.is_available else f'missing: {environment.install}'
+  settings = f' (settings: {", ".join(environment.settings)})' if environment.settings else ''
+  return f'{environment.description}{settings} [{state}]'
+
+
+def columns(rows: Mapping[str, str], width: int | None) -> list[str]:
+  """Lines `  NAME  TEXT`, all texts in one column.
+
+  width: of a line, at which texts go on in the next one; None = a line each.
+  """
+  indent = 2 + max(map(len, rows)) + 2
+  lines = []
+  for name, text in rows.items():
+    wrapped = [text] if width is None else _wrapped(text, max(_LEAST, width - indent))
+    lines.append(f'  {name}'.ljust(indent) + wrapped[0])
+    lines += [' ' * indent + line for line in wrapped[1:]]
+  return lines
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+  """Commands and addresses stay whole words."""
+  return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _width() -> int | None:
+  """Of the terminal; None where none shows it, so that `grep` finds whole lines."""
+  return shutil.get_terminal_size((_SHOWN, 0)).columns if sys.stdout.isatty() else None

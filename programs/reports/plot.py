@@ -132,12 +132,16 @@ def readable_range(runs: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
 
 
 def _labels(paths: Sequence[pathlib.Path], settings: Sequence[run_groups.Settings]) -> list[str]:
-  """`config/time` for each run; whole paths where that does not tell them apart."""
+  """`config/time` for each run, whole paths where that does not tell them apart, and the fields of
+  the configuration in which it differs from the others."""
   labels = []
   for path, values in zip(paths, settings):
     label, name = '/'.join(path.parts[-2:]), values.get('name')
     labels.append(label if name in (None, path.parts[-2]) else f'{label} ({name})')
-  return labels if len(set(labels)) == len(labels) else [str(path) for path in paths]
+  if len(set(labels)) < len(labels):
+    labels = [str(path) for path in paths]
+  differences = run_groups.differences_of_runs(settings)
+  return [', '.join([label, *fields]) for label, fields in zip(labels, differences)]
 
 
 def _bands(curves: Sequence[Curve], settings: Sequence[run_groups.Settings]) -> list[_Band]:

@@ -5,7 +5,7 @@ Reads `config.json` as the plain JSON that it is: nothing that it names is impor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 import os
 from typing import Any
 
@@ -68,15 +68,41 @@ def labels(groups: Sequence[Settings]) -> list[str]:
   return texts
 
 
-def _differences(group: Settings, namesakes: Sequence[Settings]) -> list[str]:
-  names = dict.fromkeys(name for other in namesakes for name in other)
+def differences_of_runs(runs: Sequence[Settings]) -> list[list[str]]:
+  """Of each run `field=value` for what tells it apart, its seed too.
+
+  Compared with all runs where few fields differ among them, else with those of the same name, since
+  two configurations of different names may differ in everything.
+  """
+  compared = [{name: value for name, value in run.items() if name != 'name'} for run in runs]
+  not_compared = _NOT_COMPARED - {'seed'}
+  if len(_differing(compared, not_compared)) <= _MAX_FIELDS:
+    return [_differences(run, compared, not_compared) for run in compared]
+  return [
+    _differences(
+      run, [other for other in runs if other.get('name') == run.get('name')], not_compared
+    )
+    for run in runs
+  ]
+
+
+def _differing(runs: Sequence[Settings], not_compared: Collection[str]) -> list[str]:
+  """Names of the fields that are not the same in all of them."""
+  names = dict.fromkeys(name for run in runs for name in run)
   differing = [
     name
     for name in names
-    if name not in _NOT_COMPARED
-    and any(other.get(name, _ABSENT) != group.get(name, _ABSENT) for other in namesakes)
+    if name not in not_compared
+    and any(run.get(name, _ABSENT) != runs[0].get(name, _ABSENT) for run in runs)
   ]
   # The type of a record says nothing to people where a field of it tells them apart.
-  differing = [name for name in differing if not name.endswith('type')] or differing
-  shown = [f'{name}={group.get(name, _ABSENT)}' for name in differing[:_MAX_FIELDS]]
+  return [name for name in differing if not name.endswith('type')] or differing
+
+
+def _differences(
+  run: Settings, others: Sequence[Settings], not_compared: Collection[str] = _NOT_COMPARED
+) -> list[str]:
+  """others: with the run itself."""
+  differing = _differing(others, not_compared)
+  shown = [f'{name}={run.get(name, _ABSENT)}' for name in differing[:_MAX_FIELDS]]
   return shown + ['...'] * (len(differing) > _MAX_FIELDS)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seed_acme.loggers import terminal
 from seed_acme.programs.reports import confidence_intervals
 from seed_acme.programs.reports import drawing
 from seed_acme.programs.reports import plot
@@ -30,11 +31,16 @@ class Group(NamedTuple):
 
 
 class Panel(NamedTuple):
-  """A field and what its values reached. returns: `[N]` over all other settings and seeds."""
+  """A field and what its values reached. returns: `[N]` over all other settings and seeds.
+
+  scale: where the values are numbers of a range, that of their axis, `linear` or `log`; '' = they
+  stand side by side.
+  """
 
   field: str
   values: Sequence[str]
   returns: Sequence[np.ndarray]
+  scale: str = ''
 
 
 def draw_curves(groups: Sequence[Group], note: str, out: str | os.PathLike[str]) -> pathlib.Path:
@@ -117,7 +123,7 @@ def _grid_of_axes(panels: Sequence[Panel]) -> tuple[Any, np.ndarray]:
   """A figure, and places for all panels in it `[rows, columns]`."""
   num_rows = math.ceil(len(panels) / _MAX_COLUMNS)
   num_columns = math.ceil(len(panels) / num_rows)
-  most = max(len(panel.values) for panel in panels)
+  most = max(4 if panel.scale else len(panel.values) for panel in panels)
   width = min(16.0, num_columns * max(3.4, 0.9 * most))
   figure = drawing.new_figure(max(6.4, width), 0.9 + 3.5 * num_rows)
   return figure, figure.subplots(num_rows, num_columns, sharey=True, squeeze=False)
@@ -126,6 +132,11 @@ def _grid_of_axes(panels: Sequence[Panel]) -> tuple[Any, np.ndarray]:
 def _draw_setting(axis: Any, panel: Panel, colour: str) -> None:
   drawing.dress(axis, panel.field)
   axis.grid(visible=False, axis='x')
+  if panel.scale:
+    axis.set_xscale(panel.scale)
+    places = np.repeat([float(value) for value in panel.values], [r.size for r in panel.returns])
+    axis.plot(places, np.concatenate(panel.returns), 'o', color=colour, alpha=0.7, markersize=5)
+    return
   for x, returns in enumerate(panel.returns):
     if not returns.size:
       continue
@@ -143,7 +154,7 @@ def _draw_setting(axis: Any, panel: Panel, colour: str) -> None:
       axis.plot([x + _MEAN] * 2, [interval.low, interval.high], color=colour, linewidth=2.0)
     axis.plot(x + _MEAN, interval.mean, 'D', color=colour, markersize=6)
     axis.annotate(
-      f'{interval.mean:.3g}',
+      terminal.number(float(interval.mean), 3),
       (x + _MEAN, interval.mean),
       xytext=(7, 0),
       textcoords='offset points',

@@ -21,6 +21,9 @@ from seed_acme.checks import extras
 MAX_STEPS = 27_000  # agent steps; a game of Atari at its limit of 108,000 frames is as long
 SUFFIXES = ('.mp4', '.gif')
 MAX_GIF_FRAMES = 500  # imageio keeps them all in memory until the end
+_ATARI_FRAMES_PER_S = 60
+_SCREENS_PER_S = 15.0  # of environments whose clock is not known
+_PREVIEW_FRAMES, _PREVIEW_SIDE = 150, 320  # at most; about 1 MB
 _LEAST_SIDE, _GREATEST_SIDE = 320, 1280  # pixels that pictures are enlarged to, and not beyond
 _PACKAGES = {'.mp4': ('imageio', 'imageio_ffmpeg'), '.gif': ('imageio',)}
 
@@ -40,7 +43,7 @@ class Writer:
       raise types.UserError(
         f'cannot write the video {self.path}: its name must end in {" or ".join(SUFFIXES)}'
       )
-    _import_packages(suffix)
+    require_packages(suffix)
     self._partial = self.path.with_name(f'.{self.path.stem}.{os.getpid()}{suffix}')
     self._writer: Any = None
     self._shape: tuple[int, ...] | None = None
@@ -99,19 +102,51 @@ class Writer:
       ) from error
 
 
-def enlarge(screen: np.ndarray) -> np.ndarray:
-  """By a whole number, until the shorter side has 320 pixels; both sides become even.
+class Preview:
+  """A small `.gif` of an episode of any length: some of its pictures, at the episode's own pace."""
 
-  H.264 stores colours for blocks of 2 x 2. An odd side gets its last row or column twice.
-  """
-  shorter, longer = sorted(screen.shape[:2])
-  factor = max(1, min(-(-_LEAST_SIDE // shorter), _GREATEST_SIDE // longer))
-  screen = screen.repeat(factor, axis=0).repeat(factor, axis=1)
-  odd_rows, odd_columns = screen.shape[0] % 2, screen.shape[1] % 2
-  return np.pad(screen, ((0, odd_rows), (0, odd_columns), (0, 0)), mode='edge')
+  def __init__(self) -> None:
+    self._frames: list[np.ndarray] = []
+    self._period = 1  # pictures of the episode for each one that is kept
+    self._num_seen = 0
+
+  def add(self, screen: np.ndarray) -> None:
+    """screen: `[H, W, 3]` uint8. Of more pictures than a preview holds every second one goes."""
+    if self._num_seen % self._period == 0:
+      self._frames.append(_resized(screen))
+    self._num_seen += 1
+    if len(self._frames) > _PREVIEW_FRAMES:
+      self._frames = self._frames[::2]
+      self._period *= 2
+
+  def write(self, path: pathlib.Path, frames_per_s: float) -> None:
+    """frames_per_s: of the episode. The file appears under its name when it is whole."""
+    partial = path.with_name(f'.{path.stem}.{os.getpid()}{path.suffix}')
+    try:
+      with contextlib.closing(_open(partial, frames_per_s / self._period)) as writer:
+        for frame in self._frames:
+          writer.append_data(frame)
+      os.replace(partial, path)
+    finally:
+      partial.unlink(missing_ok=True)
 
 
-def _import_packages(suffix: str) -> None:
+def _resized(screen: np.ndarray) -> np.ndarray:
+  """A copy whose longer side comes near that of a preview: every n-th pixel, or each n times."""
+  longer = max(screen.shape[:2])
+  step, factor = -(-longer // _PREVIEW_SIDE), max(1, _PREVIEW_SIDE // longer)
+  return screen[::step, ::step].repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def frames_per_s(environment_id: str, frames_per_step: int) -> float:
+  """Pictures a second at which an episode is shown: of Atari as fast as the machine was."""
+  if environment_id.startswith('atari:'):
+    return _ATARI_FRAMES_PER_S / frames_per_step
+  return _SCREENS_PER_S
+
+
+def require_packages(suffix: str) -> None:
+  """Raises `types.UserError` where what writes such files is not installed."""
   for package in _PACKAGES[suffix]:
     try:
       module = importlib.import_module(package)
@@ -127,6 +162,18 @@ def _import_packages(suffix: str) -> None:
           'an .mp4 needs the program ffmpeg, and imageio_ffmpeg has none: install ffmpeg, '
           'or write a .gif'
         ) from error
+
+
+def enlarge(screen: np.ndarray) -> np.ndarray:
+  """By a whole number, until the shorter side has 320 pixels; both sides become even.
+
+  H.264 stores colours for blocks of 2 x 2. An odd side gets its last row or column twice.
+  """
+  shorter, longer = sorted(screen.shape[:2])
+  factor = max(1, min(-(-_LEAST_SIDE // shorter), _GREATEST_SIDE // longer))
+  screen = screen.repeat(factor, axis=0).repeat(factor, axis=1)
+  odd_rows, odd_columns = screen.shape[0] % 2, screen.shape[1] % 2
+  return np.pad(screen, ((0, odd_rows), (0, odd_columns), (0, 0)), mode='edge')
 
 
 def _open(path: pathlib.Path, frames_per_s: float) -> Any:

@@ -1,4 +1,7 @@
-"""`seed-acme sweep`: combinations of settings, several seeds each, one table and two figures."""
+"""`seed-acme sweep`: combinations of settings, several seeds each, one table and two figures.
+
+The combinations are those of a grid, or Optuna chooses them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ from seed_acme.programs.sweep import figures as sweep_figures
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import results as sweep_results
+from seed_acme.programs.sweep import runs as sweep_runs
 from seed_acme.programs.sweep import schedule as sweep_schedule
+from seed_acme.programs.sweep import search as sweep_search
+from seed_acme.programs.sweep import search_space
 from seed_acme.programs.sweep import state as sweep_state
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import door
@@ -45,9 +51,15 @@ class SweepArguments:
 
   grid: 'FIELD=VALUE,VALUE FIELD=VALUE,VALUE', the product of all fields, a tuple as [64,64]; or a
     .json file {"FIELD": [VALUE, ...], ...}. Several --grid are run one after the other.
-  seeds: runs of each combination, whose seeds count up from `--config.seed`.
+  search: in place of a grid, what Optuna chooses from: 'FIELD=LOW..HIGH FIELD=LOW..HIGH:log
+    FIELD=VALUE,VALUE', a range, one on a logarithmic scale, and choices; or a .json file {"FIELD":
+    "LOW..HIGH" or [VALUE, ...], ...}. Runs that fall behind are stopped. Needs the extra search.
+  trials: of a search, the combinations to try.
+  seeds: runs of each combination, whose seeds count up from `--config.seed`. Of a search, 1 unless
+    given.
   out: folder of the sweep; one that holds a sweep is resumed, or extended by more values and
-    seeds, with all that is not given as it was. '' = runs/sweeps/<config>/<time>.
+    seeds, or by more trials, with all that is not given as it was. '' =
+    runs/sweeps/<config>/<time>.
   jobs: runs at a time; 0 = half of the cores, at least one.
   launch: how each run is launched; single_process costs the least for many small runs.
   trust_run_dir: import the code outside seed_acme that sweep.json in --out names.
@@ -57,6 +69,8 @@ class SweepArguments:
 
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   grid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+  search: str = ''
+  trials: int = 0
   seeds: int = 0
   out: str = ''
   jobs: int = 0
@@ -81,6 +95,8 @@ def sweep(
   how `seed-acme` is called from here.
   """
   plan = _plan(arguments, overridden, saved)
+  if plan.search is not None and not arguments.report:
+    sweep_search.require()
   if arguments.report:
     if saved is None:
       raise types.UserError(
@@ -104,10 +120,20 @@ def _report(arguments: SweepArguments, plan: sweep_plan.Plan) -> None:
 def _plan(
   arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Plan | None
 ) -> sweep_plan.Plan:
+  is_search = bool(arguments.search) or (saved is not None and saved.search is not None)
+  if is_search and arguments.grid:
+    raise types.UserError(
+      '--grid names all combinations and --search has them chosen: keep one of them, or give '
+      'another --out'
+    )
+  if arguments.trials and not is_search:
+    raise types.UserError(
+      f'--trials ({arguments.trials}) is for --search: give it, or leave it out'
+    )
+  if is_search:
+    return _plan_of_search(arguments, overridden, saved)
   products = sweep_grid.parse(arguments.grid, arguments.config)
-  twice = sorted(overridden & {field for product in products for field in product})
-  if twice:
-    raise types.UserError(f'{twice[0]} is given by --config.{twice[0]} and in --grid: keep one')
+  _check_given_once({field for product in products for field in product}, overridden, '--grid')
   if saved is not None:
     return sweep_plan.make(
       arguments.config, products or saved.products(), arguments.seeds or saved.num_seeds, saved
@@ -117,12 +143,37 @@ def _plan(
   return sweep_plan.make(arguments.config, products, arguments.seeds or 1)
 
 
+def _plan_of_search(
+  arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Plan | None
+) -> sweep_plan.Plan:
+  earlier = saved.search if saved else None
+  if arguments.search:
+    space = search_space.parse(arguments.search, arguments.config)
+  else:
+    assert earlier
+    space = earlier.space
+  _check_given_once(set(space), overridden, search_space.OPTION)
+  num_trials = arguments.trials or (earlier.num_trials if earlier else 0)
+  if not num_trials:
+    raise types.UserError('--search needs --trials=N, the combinations to try')
+  num_seeds = arguments.seeds or (saved.num_seeds if saved else 1)
+  search = sweep_plan.Search(space, num_trials)
+  return sweep_plan.make_search(arguments.config, search, num_seeds, saved)
+
+
+def _check_given_once(fields: set[str], overridden: set[str], option: str) -> None:
+  twice = sorted(overridden & fields)
+  if twice:
+    raise types.UserError(f'{twice[0]} is given by --config.{twice[0]} and in {option}: keep one')
+
+
 def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
   """Checks what all runs share, too."""
   if arguments.jobs < 0:
     raise types.UserError(f'--jobs ({arguments.jobs}) must be >= 1, or 0 for half of the cores')
   jobs = arguments.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
-  for combination in plan.combinations:
+  combinations = [*plan.combinations, *sweep_plan.examples(plan)]
+  for combination in combinations:
     config = combination.config
     for name, port in (('replay', config.replay.port), ('transport', config.transport.port)):
       if port and jobs > 1:
@@ -130,10 +181,20 @@ def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
           f'{name}.port ({port}) cannot serve {jobs} runs at a time: set it '
           'to 0 for any free port, or --jobs=1'
         )
-  for path in {combination.config.initial_checkpoint for combination in plan.combinations} - {''}:
+  for path in {combination.config.initial_checkpoint for combination in combinations} - {''}:
     opening.load_checkpoint(path)
-  door.check([combination.config for combination in plan.combinations])
+  out = pathlib.Path(arguments.out).absolute() if arguments.out else None
+  to_run = [one for one in combinations if out is None or not _has_finished(plan, one, out)]
+  door.check([combination.config for combination in to_run])
   return jobs
+
+
+def _has_finished(
+  plan: sweep_plan.Plan, combination: sweep_plan.Combination, out: pathlib.Path
+) -> bool:
+  """Whether all that is wanted of it lies in the folder: a report needs no environment."""
+  states = [sweep_state.read(run) for run in plan.runs_of(combination, out)]
+  return all(state.status == sweep_state.FINISHED for state in states)
 
 
 @contextlib.contextmanager
@@ -176,20 +237,25 @@ def _run(
     resume += f' --jobs={arguments.jobs}'
   if any(saved_config.trust_in(combination.config).paths for combination in plan.combinations):
     resume += ' --trust_run_dir'
-  names = plan.names()
-  runs = plan.runs(out)
+  if plan.search is None:
+    runs: sweep_runs.Runs = sweep_runs.Grid(plan.runs(out))
+    now: Callable[[], sweep_plan.Plan] = lambda: plan
+  else:
+    search = sweep_search.Search(plan, out, lambda drawn: sweep_plan.save(drawn, out))
+    runs, now = search, lambda: search.plan
   scheduler = sweep_schedule.Scheduler(
     runs,
-    names,
+    plan.names(),
     jobs=jobs,
     launch=arguments.launch,
     progress=None if arguments.json else sweep_schedule.Progress(),
-    after_run=_writer(plan, out),
+    after_run=_writer(now, out),
   )
   if not arguments.json:
-    print(_heading(plan, out, runs, jobs, scheduler.num_left) + f'Resume: {resume}', flush=True)
+    heading = _heading(plan, out, runs) if plan.search is None else _search_heading(plan, out, runs)
+    print(f'{heading}; {jobs} at a time (--jobs)\nResume: {resume}', flush=True)
   scheduler.run()
-  results = sweep_results.read(plan, out, scheduler.failures)
+  results = sweep_results.read(now(), out, scheduler.failures)
   _write(results)
   _show(results, arguments.json)
   _tell_failures(results)
@@ -200,35 +266,53 @@ def _run(
   return 0 if scheduler.stop_signal is None else 128 + scheduler.stop_signal
 
 
-def _heading(
-  plan: sweep_plan.Plan, out: pathlib.Path, runs: list[sweep_plan.Run], jobs: int, num_left: int
-) -> str:
+def _heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: sweep_runs.Runs) -> str:
   names = plan.names()
   labels = [sweep_plan.label(c.settings, names) for c in plan.combinations]
   listed = [f'  {label}\n' for label in labels[:_MAX_LISTED]]
   if len(labels) > _MAX_LISTED:
     listed.append(f'  and {len(labels) - _MAX_LISTED} more\n')
-  first, last = plan.base.seed, plan.base.seed + plan.num_seeds - 1
-  seeds = _count(plan.num_seeds, 'seed') + (f' ({first} to {last})' if last > first else '')
-  already = f', {len(runs) - num_left} of them finished' if num_left < len(runs) else ''
+  already = f', {runs.num_over()} of them finished' if runs.num_over() else ''
   return (
     f'Sweep: {os.path.relpath(out)}\n{"".join(listed)}'
-    f'{_count(len(labels), "combination")} x {seeds} = {_count(len(runs), "run")}{already}; '
-    f'{jobs} at a time (--jobs)\n'
+    f'{_count(len(labels), "combination")} x {_seeds(plan)} = '
+    f'{_count(runs.num_in_all(), "run")}{already}'
   )
+
+
+def _search_heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: sweep_runs.Runs) -> str:
+  assert plan.search
+  listed = ''.join(
+    f'  {search_space.text({field: domain})}\n' for field, domain in plan.search.space.items()
+  )
+  already = f', {_count(runs.num_over(), "run")} of them over' if runs.num_over() else ''
+  return (
+    f'Search: {os.path.relpath(out)}\n{listed}'
+    f'{_count(plan.search.num_trials, "trial")} x {_seeds(plan)}{already}'
+  )
+
+
+def _seeds(plan: sweep_plan.Plan) -> str:
+  first, last = plan.base.seed, plan.base.seed + plan.num_seeds - 1
+  return _count(plan.num_seeds, 'seed') + (f' ({first} to {last})' if last > first else '')
 
 
 def _count(number: int, what: str) -> str:
   return f'{number:,} {what}{"" if number == 1 else "s"}'
 
 
-def _writer(plan: sweep_plan.Plan, out: pathlib.Path) -> Callable[[dict[pathlib.Path, str]], None]:
-  """Rewrites the tables; the figures, too, unless that would cost too much of the time."""
+def _writer(
+  now: Callable[[], sweep_plan.Plan], out: pathlib.Path
+) -> Callable[[dict[pathlib.Path, str]], None]:
+  """Rewrites the tables; the figures, too, unless that would cost too much of the time.
+
+  now: the plan, to which a search adds.
+  """
   draw_next_s = 0.0
 
   def write(failures: dict[pathlib.Path, str]) -> None:
     nonlocal draw_next_s
-    results = sweep_results.read(plan, out, failures)
+    results = sweep_results.read(now(), out, failures)
     start_s = time.monotonic()
     if start_s >= draw_next_s:
       sweep_figures.write(results, lambda text: None)  # it is told at the end, once

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from seed_acme import types
+from seed_acme.loggers import terminal
 from seed_acme.programs.reports import confidence_intervals
 from seed_acme.programs.reports import drawing
 from seed_acme.programs.reports import plot
@@ -19,6 +20,7 @@ from seed_acme.programs.reports import sweep_plot
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import results as sweep_results
+from seed_acme.programs.sweep import search_space
 from seed_acme.programs.sweep import state as sweep_state
 
 
@@ -78,9 +80,10 @@ def _label(row: sweep_results.Row, names: dict[str, str]) -> str:
   if not row.returns.size:
     return label
   interval = confidence_intervals.of_mean(row.returns)
-  spread = '' if np.isnan(interval.low) else f' ± {interval.high - interval.mean:.2g}'
+  half = float(interval.high - interval.mean)
+  spread = '' if np.isnan(half) else f' ± {terminal.number(half, 2)}'
   seeds = 'seed' if row.returns.size == 1 else 'seeds'
-  return f'{label}: {interval.mean:.3g}{spread} ({row.returns.size} {seeds})'
+  return f'{label}: {terminal.number(float(interval.mean), 3)}{spread} ({row.returns.size} {seeds})'
 
 
 def _panels(results: sweep_results.Results) -> list[sweep_plot.Panel]:
@@ -98,8 +101,17 @@ def _panels(results: sweep_results.Results) -> list[sweep_plot.Panel]:
     pooled = {text: np.concatenate(found) for text, found in returns.items()}
     if len(values) > 1 and any(found.size for found in pooled.values()):
       order = sorted(values, key=lambda text: _order(values[text]))
-      panels.append(sweep_plot.Panel(name, order, [pooled[text] for text in order]))
+      found = [pooled[text] for text in order]
+      panels.append(sweep_plot.Panel(name, order, found, _scale(results.plan, field)))
   return panels
+
+
+def _scale(plan: sweep_plan.Plan, field: str) -> str:
+  """Of the axis of a range that is searched; '' for values of which there are few."""
+  domain = plan.search.space.get(field) if plan.search else None
+  if not isinstance(domain, search_space.Range):
+    return ''
+  return 'log' if domain.is_log else 'linear'
 
 
 def _order(value: Any) -> tuple[bool, float]:

@@ -31,10 +31,12 @@ _NOT_SWEPT = {
   'seed': 'use --seeds=N, which counts up from --config.seed',
   'name': 'it names the folder; use --config.name',
 }
+_OPTION = '--grid'  # that messages name
+_SECOND = {_OPTION: f', or a second {_OPTION}'}
 Product = dict[str, tuple[Any, ...]]  # values by field
 
 
-class _Value(NamedTuple):
+class Value(NamedTuple):
   """A value as the words of the command line, before they are parsed."""
 
   words: tuple[str, ...]
@@ -57,9 +59,8 @@ def parse(grids: Sequence[str], base: config_lib.ExperimentConfig) -> list[Produ
   Raises `UserError` for what is no grid, unknown fields, and values that do not fit.
   """
   products = [product for grid in grids for product in _read(grid)]
-  known = field_names(base)
   return [
-    {field: _values(field, values, base, known) for field, values in product.items()}
+    {field: parse_values(field, values, base) for field, values in product.items()}
     for product in products
   ]
 
@@ -97,16 +98,16 @@ def text(value: Any) -> str:
   return str(value)
 
 
-def _read(grid: str) -> Iterator[dict[str, list[_Value]]]:
+def _read(grid: str) -> Iterator[dict[str, list[Value]]]:
   """The products of one text or file."""
   if not grid.endswith('.json'):
-    yield _split(grid)
+    yield split(grid)
     return
-  content = _load(grid)
+  content = load_json(grid)
   for product in content if isinstance(content, list) else [content]:
     _check_product(grid, product)
     yield {
-      field: [_json_value(grid, field, value) for value in values]
+      field: [json_value(grid, field, value) for value in values]
       for field, values in product.items()
     }
 
@@ -115,63 +116,69 @@ def _check_product(grid: str, product: Any) -> None:
   if not isinstance(product, dict) or not product:
     raise types.UserError(
       f'--grid file {grid} must hold {{"FIELD": [VALUE, ...], ...}} or a '
-      f'list of such, not {_shown(product)}'
+      f'list of such, not {shown(product)}'
     )
   for field, values in product.items():
     if not isinstance(values, list) or not values:
       raise types.UserError(
-        f'--grid file {grid}: {field} needs a list of values, not {_shown(values)}'
+        f'--grid file {grid}: {field} needs a list of values, not {shown(values)}'
       )
 
 
-def _load(path: str) -> Any:
+def load_json(path: str, option: str = _OPTION) -> Any:
+  """What a file holds; option: that named it, for the `UserError` of one that cannot be read."""
   try:
     return json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
   except OSError as error:
-    raise types.UserError(f'cannot read the --grid file {path}: {error.strerror}') from None
+    raise types.UserError(f'cannot read the {option} file {path}: {error.strerror}') from None
   except ValueError as error:
-    raise types.UserError(f'--grid file {path} is no JSON: {error}') from None
+    raise types.UserError(f'{option} file {path} is no JSON: {error}') from None
 
 
-def _json_value(grid: str, field: str, value: Any) -> _Value:
+def json_value(path: str, field: str, value: Any, option: str = _OPTION) -> Value:
+  """One value of a file: a scalar, or a list or object of scalars."""
   items = [word for item in value.items() for word in item] if isinstance(value, dict) else value
   is_bracketed = isinstance(items, list)
   words = items if isinstance(items, list) else [items]
   if any(isinstance(word, (list, dict)) for word in words):
     raise types.UserError(
-      f'--grid file {grid}: {field} has {_shown(value)}, a list within a '
+      f'{option} file {path}: {field} has {shown(value)}, a list within a '
       'list: give scalars, lists of scalars or objects of them'
     )
-  return _Value(tuple(map(str, words)), is_bracketed)
+  return Value(tuple(map(str, words)), is_bracketed)
 
 
-def _shown(value: Any) -> str:
-  shown = json.dumps(value)
-  return shown if len(shown) <= 60 else f'{shown[:57]}...'
+def shown(value: Any) -> str:
+  """A value of a JSON file for a message, cut at 60 characters."""
+  text_of_it = json.dumps(value)
+  return text_of_it if len(text_of_it) <= 60 else f'{text_of_it[:57]}...'
 
 
-def _split(grid: str) -> dict[str, list[_Value]]:
-  """Fields apart at spaces outside of brackets, values apart at commas outside of brackets."""
-  found: dict[str, list[_Value]] = {}
+def split(grid: str, option: str = _OPTION) -> dict[str, list[Value]]:
+  """Fields apart at spaces outside of brackets, values apart at commas outside of brackets.
+
+  option: of the command line, for messages. Raises `UserError` for what is not written like that.
+  """
+  found: dict[str, list[Value]] = {}
   for part in re.findall(r'(?:\[[^\]]*\]?|[^\s\[])+', grid):
     field, equals, values = part.partition('=')
     if not equals or not _FIELD.fullmatch(field):
       raise types.UserError(
-        f'--grid has {part!r}, which is neither a .json file nor '
+        f'{option} has {part!r}, which is neither a .json file nor '
         f'FIELD=VALUE,VALUE without spaces, {_EXAMPLE}'
       )
     if field in found:
       raise types.UserError(
-        f'--grid has {field} twice: give all its values at once, or a second --grid'
+        f'{option} has {field} twice: give all its values at once{_SECOND.get(option, "")}'
       )
-    found[field] = _split_values(field, values)
+    found[field] = _split_values(field, values, option)
   if not found:
-    raise types.UserError(f'--grid {grid!r} is empty: give FIELD=VALUE,VALUE, {_EXAMPLE}')
+    raise types.UserError(f'{option} {grid!r} is empty: give FIELD=VALUE,VALUE, {_EXAMPLE}')
   return found
 
 
-def _split_values(field: str, values: str) -> list[_Value]:
-  found: list[_Value] = []
+def _split_values(field: str, values: str, option: str) -> list[Value]:
+  found: list[Value] = []
   rest = f',{values}'
   while rest:
     match = _NEXT_VALUE.match(rest)
@@ -179,33 +186,40 @@ def _split_values(field: str, values: str) -> list[_Value]:
       bad = rest[1:].partition(',')[0]
       wrong = f'{bad!r} is no value' if bad else 'a value is missing'
       raise types.UserError(
-        f'--grid has {field}={values}, where {wrong}: give VALUE,VALUE without '
+        f'{option} has {field}={values}, where {wrong}: give VALUE,VALUE without '
         'spaces, and a tuple as [64,64]'
       )
     inner, word = match.groups()
     if inner is None:
-      found.append(_Value((word,)))
+      found.append(Value((word,)))
     else:
-      found.append(_Value(tuple(re.findall(r'[^\s,]+', inner)), is_bracketed=True))
+      found.append(Value(tuple(re.findall(r'[^\s,]+', inner)), is_bracketed=True))
     rest = rest[match.end() :]
   return found
 
 
-def _values(
-  field: str, values: list[_Value], base: config_lib.ExperimentConfig, known: Sequence[str]
+def parse_values(
+  field: str, values: list[Value], base: config_lib.ExperimentConfig, option: str = _OPTION
 ) -> tuple[Any, ...]:
-  if field in _NOT_SWEPT:
-    raise types.UserError(f'--grid cannot hold {field!r}: {_NOT_SWEPT[field]}')
-  if field not in known:
-    raise types.UserError(f'--grid: {base.name} has no field {field!r}; {_near(field, known)}')
+  """Each value as an override of `base` would be parsed; option: for messages."""
+  check_field(field, base, option)
   parsed: list[Any] = []
   for given in values:
-    value = _parse_value(field, given, base)
+    value = parse_value(field, given, base, option)
     if any(text(value) == text(other) for other in parsed):
       hint = ': a tuple is written [64,64]' if isinstance(value, tuple) else ''
-      raise types.UserError(f'--grid has {field}={given} twice{hint}')
+      raise types.UserError(f'{option} has {field}={given} twice{hint}')
     parsed.append(value)
   return tuple(parsed)
+
+
+def check_field(field: str, base: config_lib.ExperimentConfig, option: str = _OPTION) -> None:
+  """`UserError` for a field that the configuration lacks, or that cannot be swept."""
+  if field in _NOT_SWEPT:
+    raise types.UserError(f'{option} cannot hold {field!r}: {_NOT_SWEPT[field]}')
+  known = field_names(base)
+  if field not in known:
+    raise types.UserError(f'{option}: {base.name} has no field {field!r}; {_near(field, known)}')
 
 
 def _near(field: str, known: Sequence[str]) -> str:
@@ -221,11 +235,14 @@ def _near(field: str, known: Sequence[str]) -> str:
   )
 
 
-def _parse_value(field: str, given: _Value, base: config_lib.ExperimentConfig) -> Any:
+def parse_value(
+  field: str, given: Value, base: config_lib.ExperimentConfig, option: str = _OPTION
+) -> Any:
+  """As `--config.FIELD=VALUE` would be."""
   current = get(base, field)
   if given.is_bracketed and isinstance(current, (bool, int, float, str)):
     raise types.UserError(
-      f'--grid has {field}={given}: this field takes one value, and several to try are written '
+      f'{option} has {field}={given}: this field takes one value, and several to try are written '
       f'without brackets, {field}={",".join(given.words)}'
     )
   flag = f'--config.{field}'
@@ -236,5 +253,5 @@ def _parse_value(field: str, given: _Value, base: config_lib.ExperimentConfig) -
     reason = str(error).splitlines()[0].removeprefix(f'Error parsing {flag}: ')
     reason = reason.partition('. Got errors')[0]
     hint = '; a tuple is written [64,64]' if isinstance(current, tuple) else ''
-    raise types.UserError(f'--grid has {field}={given}: {reason}{hint}') from None
+    raise types.UserError(f'{option} has {field}={given}: {reason}{hint}') from None
   return get(parsed.config, field)

@@ -5,6 +5,8 @@ runs/sweeps/<config name>/<UTC time>/   or --out
   sweep.json                            this plan
   <combination>/seed_<n>/               the folder of a run; its output is seed_<n>.log
   table.csv  table.md  runs.csv  curves.png  settings.png
+  search.db                             of a search: Optuna's record of its trials
+  <combination>/pruned.json             of a search: why the rest of its budget was saved
 ```
 Two combinations are the same if their resolved configurations are, however they were written.
 """
@@ -26,6 +28,7 @@ from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.sweep import grid as sweep_grid
+from seed_acme.programs.sweep import search_space
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -60,15 +63,33 @@ class Run(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
+class Search:
+  """What chooses the combinations of a sweep without a grid. num_trials: in all, each of them a
+  combination."""
+
+  space: search_space.Space
+  num_trials: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Plan:
-  """All of a sweep: every combination with the seeds base.seed ... base.seed + num_seeds - 1."""
+  """All of a sweep: every combination with the seeds base.seed ... base.seed + num_seeds - 1.
+
+  search: None for a grid. A search has the combinations that it has drawn so far.
+  """
 
   base: config_lib.ExperimentConfig
   combinations: tuple[Combination, ...]
   num_seeds: int
+  search: Search | None = None
 
   def runs(self, out: pathlib.Path) -> list[Run]:
     """Seed by seed, so that a sweep that was cut short compares all combinations."""
+    by_seed = zip(*(self.runs_of(combination, out) for combination in self.combinations))
+    return [run for runs in by_seed for run in runs]
+
+  def runs_of(self, combination: Combination, out: pathlib.Path) -> list[Run]:
+    """Those of one combination, a seed each."""
     return [
       Run(
         combination,
@@ -77,7 +98,6 @@ class Plan:
         run_directory.RunDirectory(out / combination.slug / f'seed_{seed}'),
       )
       for seed in range(self.base.seed, self.base.seed + self.num_seeds)
-      for combination in self.combinations
     ]
 
   def products(self) -> list[sweep_grid.Product]:
@@ -88,10 +108,10 @@ class Plan:
     ]
 
   def fields(self) -> list[str]:
-    """The swept fields, in the order of the grids."""
-    return list(
-      dict.fromkeys(field for combination in self.combinations for field in combination.settings)
-    )
+    """The swept fields, in the order of the grids or of the search space."""
+    searched = self.search.space if self.search else {}
+    swept = (field for combination in self.combinations for field in combination.settings)
+    return list(dict.fromkeys([*searched, *swept]))
 
   def names(self) -> dict[str, str]:
     """What tables and figures call these fields."""
@@ -137,9 +157,58 @@ def make(
   return plan
 
 
+def make_search(
+  base: config_lib.ExperimentConfig, search: Search, num_seeds: int, saved: Plan | None = None
+) -> Plan:
+  """A plan whose combinations are still to be drawn.
+
+  saved: the plan that lies in the folder. A search goes on as it was, or with more trials. A grid
+  may become a search; its combinations stay, and those within the space count as trials. Raises
+  `UserError` for what cannot run with any value of a field, or does not go on from `saved`.
+  """
+  for what, number in (('seeds', num_seeds), ('trials', search.num_trials)):
+    if number < 1:
+      raise types.UserError(f'--{what} ({number}) must be >= 1')
+  if num_seeds * search.num_trials > _MAX_RUNS:
+    raise types.UserError(
+      f'--trials and --seeds make {num_seeds * search.num_trials:,} runs, more than {_MAX_RUNS:,}: '
+      'give fewer'
+    )
+  combinations = saved.combinations if saved else ()
+  plan = Plan(base, combinations, num_seeds, search)
+  if saved is not None:
+    _check_goes_on(plan, saved)
+  _validate(dataclasses.replace(plan, combinations=tuple(examples(plan))))
+  return plan
+
+
+def examples(plan: Plan) -> list[Combination]:
+  """Combinations that between them have each choice and both ends of each range of a search, one
+  changed at a time: what can be checked before anything is drawn."""
+  found = []
+  for field, domain in (plan.search.space if plan.search else {}).items():
+    for value in search_space.extremes(domain):
+      settings = {field: value}
+      found.append(Combination('', settings, _with(settings, plan.base)))
+  return found
+
+
+def with_combination(plan: Plan, settings: dict[str, Any]) -> tuple[Plan, Combination]:
+  """The plan with one more combination, and that; the one that it has where it is the same."""
+  config = _with(settings, plan.base)
+  key = _key(config)
+  for combination in plan.combinations:
+    if _key(combination.config) == key:
+      return plan, combination
+  slugs = {_key(old.config): old.slug for old in plan.combinations}
+  _add_slugs(slugs, {key: settings}, plan.base)
+  added = Combination(slugs[key], settings, config)
+  return dataclasses.replace(plan, combinations=(*plan.combinations, added)), added
+
+
 def save(plan: Plan, out: pathlib.Path) -> None:
   """Writes it into the folder of the sweep, atomically."""
-  record = {
+  record: dict[str, Any] = {
     'format': _FORMAT,
     'num_seeds': plan.num_seeds,
     'config': saved_config.to_json(plan.base),
@@ -148,6 +217,9 @@ def save(plan: Plan, out: pathlib.Path) -> None:
       for combination in plan.combinations
     ],
   }
+  if plan.search is not None:
+    space = search_space.to_json(plan.search.space)
+    record['search'] = {'num_trials': plan.search.num_trials, 'space': space}
   files.write_json(out / FILE, record)
 
 
@@ -159,8 +231,8 @@ def load(out: pathlib.Path, trust: trust_lib.Trust = trust_lib.EVERYTHING) -> Pl
     if record['format'] != _FORMAT:
       raise types.UserError(f'format {record["format"]}, this version reads {_FORMAT}')
     trust_lib.require(record['config'], str(path), trust)
-    for saved in record['combinations']:
-      trust_lib.require(saved['settings'], str(path), trust)
+    for saved in [*(one['settings'] for one in record['combinations']), record.get('search')]:
+      trust_lib.require(saved, str(path), trust)
     return _from_record(record)
   except types.UserError as error:
     raise types.UserError(f'{path}: {error}') from None
@@ -176,7 +248,11 @@ def _from_record(record: Any) -> Plan:
   for saved in record['combinations']:
     settings = saved_config.from_json(saved['settings'])
     combinations.append(Combination(saved['slug'], settings, _with(settings, base)))
-  return Plan(base, tuple(combinations), int(record['num_seeds']))
+  search = None
+  if 'search' in record:
+    space = search_space.from_json(record['search']['space'])
+    search = Search(space, int(record['search']['num_trials']))
+  return Plan(base, tuple(combinations), int(record['num_seeds']), search)
 
 
 def short_names(fields: Iterable[str], base: config_lib.ExperimentConfig) -> dict[str, str]:
@@ -274,6 +350,33 @@ def _check_extends(plan: Plan, saved: Plan) -> None:
       f'({plan.num_seeds}) cannot be fewer; raise it, or choose another --out'
     )
   _check_none_lost(plan, saved)
+
+
+def _check_goes_on(plan: Plan, saved: Plan) -> None:
+  """Of a search: what was drawn, and how trials compare, has to stay."""
+  assert plan.search
+  differing = saved_config.differences(saved.base, plan.base)
+  if plan.base.total_steps != saved.base.total_steps:
+    differing.append(f'total_steps: {saved.base.total_steps} -> {plan.base.total_steps}')
+  if plan.num_seeds != saved.num_seeds:
+    differing.append(f'--seeds: {saved.num_seeds} -> {plan.num_seeds}')
+  if saved.search is not None and search_space.text(saved.search.space) != search_space.text(
+    plan.search.space
+  ):
+    differing.append(
+      f'{search_space.OPTION}: {search_space.text(saved.search.space)} -> '
+      f'{search_space.text(plan.search.space)}'
+    )
+  if differing:
+    raise types.UserError(
+      f'the trials of the search in --out would not compare (saved -> now): '
+      f'{"; ".join(differing)}; set them back, or choose another --out'
+    )
+  if saved.search is not None and plan.search.num_trials < saved.search.num_trials:
+    raise types.UserError(
+      f'the search in --out has {saved.search.num_trials} trials: --trials '
+      f'({plan.search.num_trials}) cannot be fewer; raise it, or choose another --out'
+    )
 
 
 def _check_none_lost(plan: Plan, saved: Plan) -> None:

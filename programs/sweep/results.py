@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seed_acme.loggers import terminal
 from seed_acme.programs.reports import confidence_intervals
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
@@ -27,7 +28,7 @@ _LEAD = (
 
 
 class Row(NamedTuple):
-  """A combination over its finished runs.
+  """A combination over its finished runs. is_pruned: a search has given it up.
 
   returns: `[S]`, of the last 100 training episodes of each run that had any. evaluations: `[S']`.
   agent_steps, cpu_s: means of a run; None where no run is finished (or knows its CPU-seconds).
@@ -39,10 +40,15 @@ class Row(NamedTuple):
   evaluations: np.ndarray
   agent_steps: float | None
   cpu_s: float | None
+  is_pruned: bool = False
 
 
 class Results(NamedTuple):
-  """Everything that tables and plots are made of. rows: best mean first, unknown ones last."""
+  """Everything that tables and plots are made of.
+
+  rows: best mean return first, unknown ones last. A search of a run that evaluates is for the
+  return of the evaluation, and its rows are ordered by that.
+  """
 
   plan: sweep_plan.Plan
   out: pathlib.Path
@@ -63,14 +69,20 @@ def read(plan: sweep_plan.Plan, out: pathlib.Path, failures: Mapping[pathlib.Pat
     runs.append((run, state))
   by_slug: dict[str, list[sweep_state.State]] = {c.slug: [] for c in plan.combinations}
   for run, state in runs:
-    if state.status == sweep_state.FINISHED:
-      by_slug[run.combination.slug].append(state)
+    by_slug[run.combination.slug].append(state)
   rows = [_row(combination, by_slug[combination.slug]) for combination in plan.combinations]
-  rows.sort(key=lambda row: -row.returns.mean() if row.returns.size else np.inf)
+  rows.sort(key=lambda row: _rank(plan, row))
   return Results(plan, out, runs, rows)
 
 
-def _row(combination: sweep_plan.Combination, states: Sequence[sweep_state.State]) -> Row:
+def _rank(plan: sweep_plan.Plan, row: Row) -> float:
+  is_by_evaluation = plan.search is not None and row.evaluations.size
+  returns = row.evaluations if is_by_evaluation else row.returns
+  return -returns.mean() if returns.size else np.inf
+
+
+def _row(combination: sweep_plan.Combination, of_runs: Sequence[sweep_state.State]) -> Row:
+  states = [state for state in of_runs if state.status == sweep_state.FINISHED]
   return Row(
     combination,
     len(states),
@@ -78,6 +90,7 @@ def _row(combination: sweep_plan.Combination, states: Sequence[sweep_state.State
     _known([state.evaluation_return for state in states]),
     _mean([state.agent_steps for state in states]),
     _mean([state.cpu_s for state in states]),
+    any(state.status == sweep_state.PRUNED for state in of_runs),
   )
 
 
@@ -98,6 +111,7 @@ def records(results: Results) -> list[dict[str, Any]]:
     {
       **{field: sweep_grid.get(row.combination.config, field) for field in fields},
       'seeds': row.num_finished,
+      **({'is_pruned': row.is_pruned} if results.plan.search else {}),
       **_statistics('return', row.returns),
       **(_statistics('evaluation_return', row.evaluations) if evaluates else {}),
       'agent_steps': row.agent_steps,
@@ -154,7 +168,8 @@ def _csv(rows: Sequence[dict[str, Any]], fields: Sequence[str]) -> str:
   """Values of the fields as in a grid; a number of the results that is not known is empty."""
   buffer = io.StringIO()
   writer = csv.writer(buffer, lineterminator='\n')
-  writer.writerow(rows[0])
+  for row in rows[:1]:  # a search may have drawn nothing yet
+    writer.writerow(row)
   for row in rows:
     writer.writerow(
       [sweep_grid.text(value) if name in fields else _cell(value) for name, value in row.items()]
@@ -187,7 +202,7 @@ def text_table(results: Results, max_rows: int) -> str:
   cells = [header]
   for row in results.rows[:max_rows]:
     settings = [sweep_grid.text(sweep_grid.get(row.combination.config, field)) for field in names]
-    seeds = f'{row.num_finished} of {results.plan.num_seeds}'
+    seeds = 'pruned' if row.is_pruned else f'{row.num_finished} of {results.plan.num_seeds}'
     cells.append([*settings, seeds, *_reached(row, evaluates)])
   widths = [max(map(len, column)) for column in zip(*cells)]
   lines = [
@@ -223,21 +238,16 @@ def _mean_and_interval(values: np.ndarray) -> list[str]:
 
 
 def _number(value: Any) -> str:
-  return f'{float(value):.4g}'
+  return terminal.number(float(value))
 
 
 def count(results: Results) -> dict[str, int]:
   """Runs by status."""
   statuses = [state.status for _, state in results.runs]
-  return {
-    status: statuses.count(status)
-    for status in (
-      sweep_state.FINISHED,
-      sweep_state.UNFINISHED,
-      sweep_state.FAILED,
-      sweep_state.WAITING,
-    )
-  }
+  shown = [sweep_state.FINISHED, sweep_state.UNFINISHED, sweep_state.FAILED, sweep_state.WAITING]
+  if results.plan.search:
+    shown.append(sweep_state.PRUNED)
+  return {status: statuses.count(status) for status in shown}
 
 
 def describe_count(results: Results) -> str:

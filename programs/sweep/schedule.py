@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import collections
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 import os
 import pathlib
 import signal
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 from seed_acme import types
 from seed_acme.loggers import terminal
 from seed_acme.programs.sweep import plan as sweep_plan
+from seed_acme.programs.sweep import runs as sweep_runs
 from seed_acme.programs.sweep import state as sweep_state
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
@@ -23,7 +23,7 @@ from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
 _POLL_S = 0.1
-_SHOW_S = 1.0
+_LOOK_S = 1.0
 _NODE = 'sweep_child'
 _MAX_REASON = 300  # characters
 
@@ -41,7 +41,7 @@ class Progress(terminal.Progress):
 
 
 def _figures(status: Mapping[str, Any]) -> list[str]:
-  under_way = ', '.join(f'{share:.0%}' for share in status['running'])
+  under_way = ', '.join(terminal.percent(share) for share in status['running'])
   left_s = status['left_s']
   return [
     f'{status["done"]} of {status["total"]} runs done',
@@ -59,7 +59,7 @@ class _Child(NamedTuple):
 
 
 class Scheduler:
-  """Starts what is not finished, and goes on after a run that fails.
+  """Starts one run after another, a few at a time, and goes on after a run that fails.
 
   `run` belongs to the main thread, whose Ctrl-C, SIGTERM and SIGHUP it answers: the first stops all
   runs with a checkpoint, a second one kills them.
@@ -67,7 +67,7 @@ class Scheduler:
 
   def __init__(
     self,
-    runs: Sequence[sweep_plan.Run],
+    runs: sweep_runs.Runs,
     names: dict[str, str],
     *,
     jobs: int,
@@ -76,29 +76,28 @@ class Scheduler:
     after_run: Callable[[dict[pathlib.Path, str]], None],
   ):
     """names: of the fields, in messages. after_run: told all failures when a run has ended."""
+    self._runs = runs
     self._names = names
     self._jobs = jobs
     self._launch = launch
     self._progress = progress
     self._after_run = after_run
-    states = {run.run_dir.path: sweep_state.read(run) for run in runs}
-    self._pending = collections.deque(
-      run for run in runs if states[run.run_dir.path].status != sweep_state.FINISHED
-    )
-    self._total = len(runs)
-    self._done = len(runs) - len(self._pending)
-    self._shares = {path: state.share for path, state in states.items()}
+    states = {run.run_dir.path: sweep_state.read(run) for run in runs.known()}
+    self._shares = {
+      path: 1.0 if state.status == sweep_state.PRUNED else state.share
+      for path, state in states.items()
+    }
     self._shares_at_start = sum(self._shares.values())
     self._running: list[_Child] = []
     self._started_s = time.monotonic()
-    self._show_next_s = 0.0
+    self._look_next_s = 0.0
     self.failures: dict[pathlib.Path, str] = {}  # why, by run folder
     self.stop_signal: int | None = None
 
   @property
   def num_left(self) -> int:
-    """Runs that are not finished."""
-    return self._total - self._done
+    """Runs that are not over."""
+    return self._runs.num_in_all() - self._runs.num_over()
 
   def request_stop(self, signal_number: int) -> None:
     """From the signal handler. Each run knows what a first and a second signal mean."""
@@ -112,13 +111,11 @@ class Scheduler:
     has_told = False
     with signals.signals_to(self.request_stop):
       try:
-        while self._running or self._may_start():
-          while self._may_start() and len(self._running) < self._jobs:
-            self._start(self._pending.popleft())
+        while self._start_some() or self._running:
           time.sleep(_POLL_S)
           for child in [child for child in self._running if child.process.poll() is not None]:
             self._end(child)
-          self._show()
+          self._look()
           if self.stop_signal is not None and not has_told:
             has_told = True
             self._say('Stopping with checkpoints; a second signal kills at once.')
@@ -127,8 +124,16 @@ class Scheduler:
           child.process.kill()
     self._print(lambda progress: progress.finish(self._status()))
 
-  def _may_start(self) -> bool:
-    return bool(self._pending) and self.stop_signal is None
+  def _start_some(self) -> bool:
+    """As many as may be under way; whether there was any to start."""
+    has_started = False
+    while self.stop_signal is None and len(self._running) < self._jobs:
+      run = self._runs.next()
+      if run is None:
+        break
+      has_started = True
+      self._start(run)
+    return has_started
 
   def _start(self, run: sweep_plan.Run) -> None:
     state = sweep_state.read(run)
@@ -136,6 +141,7 @@ class Scheduler:
       child = _start(run, self._launch)
     except (types.UserError, types.Failure) as error:
       self._failed(run, str(error))
+      self._runs.ended(run, has_failed=True)
       return
     self._running.append(child)
     if self.stop_signal is not None:  # it came before the child was known
@@ -143,24 +149,30 @@ class Scheduler:
     verb = {sweep_state.WAITING: 'Started', sweep_state.FAILED: 'Retried'}.get(
       state.status, 'Resumed'
     )
-    reached = f' at {state.share:.0%}' if state.share else ''
+    reached = f' at {terminal.percent(state.share)}' if state.share else ''
     self._say(f'{verb} {self._name(run)}{reached}')
 
   def _end(self, child: _Child) -> None:
     self._running.remove(child)
     run, state = child.run, sweep_state.read(child.run)
     self._shares[run.run_dir.path] = state.share
+    has_failed = False
     if state.status == sweep_state.FINISHED:
-      self._done += 1
-      shown_return = '-' if state.mean_return is None else f'{state.mean_return:.3g}'
+      shown_return = '-' if state.mean_return is None else terminal.number(state.mean_return, 3)
       self._say(
         f'Finished {self._name(run)}: return of the last 100 episodes {shown_return}, '
         f'{state.agent_steps:,} steps in {terminal.duration(state.wall_s)}'
       )
+    elif state.status == sweep_state.PRUNED:
+      self._shares[run.run_dir.path] = 1.0  # nothing of it is left
+      reached = terminal.percent(state.share)
+      self._say(f'Pruned {self._name(run)} at {reached}, below the median of the others')
     elif self.stop_signal is not None and state.status != sweep_state.FAILED:
-      self._say(f'Stopped {self._name(run)} at {state.share:.0%}')
+      self._say(f'Stopped {self._name(run)} at {terminal.percent(state.share)}')
     else:
+      has_failed = True
       self._failed(run, state.message or _last_words(child))
+    self._runs.ended(run, has_failed)
     try:
       self._after_run(self.failures)
     except (types.UserError, types.Failure) as error:  # a full disk, say; the runs may go on
@@ -179,23 +191,30 @@ class Scheduler:
     for child in self._running:
       self._shares[child.run.run_dir.path] = sweep_state.share(child.run)
     gone_s = time.monotonic() - self._started_s
-    all_shares = sum(self._shares.values())
-    done_here, left = all_shares - self._shares_at_start, self._total - all_shares
+    all_shares, total = sum(self._shares.values()), self._runs.num_in_all()
+    done_here, left = all_shares - self._shares_at_start, max(0.0, total - all_shares)
     may_estimate = done_here > 0 and self._running and self.stop_signal is None
     return {
-      'done': self._done,
-      'total': self._total,
+      'done': self._runs.num_over(),
+      'total': total,
       'failed': len(self.failures),
-      'share': all_shares / self._total,
+      'share': min(1.0, all_shares / total),
       'running': [self._shares[child.run.run_dir.path] for child in self._running],
       'gone_s': gone_s,
       'left_s': gone_s * left / done_here if may_estimate else None,
     }
 
-  def _show(self) -> None:
-    if self._progress is not None and time.monotonic() >= self._show_next_s:
-      self._show_next_s = time.monotonic() + _SHOW_S
-      self._print(lambda progress: progress.update(self._status()))
+  def _look(self) -> None:
+    """Once a second: what has become of the runs that are under way."""
+    if time.monotonic() < self._look_next_s:
+      return
+    self._look_next_s = time.monotonic() + _LOOK_S
+    if self.stop_signal is None:
+      given_up = {run.run_dir.path for run in self._runs.to_stop([c.run for c in self._running])}
+      for child in self._running:
+        if child.run.run_dir.path in given_up:
+          child.process.terminate()
+    self._print(lambda progress: progress.update(self._status()))
 
   def _say(self, text: str) -> None:
     self._print(lambda progress: progress.message(text))

@@ -16,6 +16,8 @@ FINISHED = 'finished'  # its budget is used up
 UNFINISHED = 'unfinished'  # under way, stopped or killed
 FAILED = 'failed'  # with an error; what it had learnt lies in its checkpoint
 WAITING = 'waiting'  # never started
+PRUNED = 'pruned'  # a search has given it up
+_PRUNED_FILE = 'pruned.json'  # in the folder of the combination
 
 
 class State(NamedTuple):
@@ -39,11 +41,13 @@ class State(NamedTuple):
 def read(run: sweep_plan.Run) -> State:
   """From summary.json where it is of a finished run, else from status.json."""
   if not run.run_dir.holds_run():
-    return State(WAITING)
+    return State(PRUNED if _is_pruned(run) else WAITING)
   summary = files.read_json(run.run_dir.summary) if run.run_dir.summary.exists() else {}
   record = lifecycle.read_status(run.run_dir)
-  if summary.get('status') == lifecycle.FINISHED and _share(run.config, summary) >= 1:
+  if summary.get('status') == lifecycle.FINISHED and share_of(run.config, summary) >= 1:
     return _state(FINISHED, run.config, summary, summary)
+  if _is_pruned(run):
+    return _state(PRUNED, run.config, record, summary)
   failure = processes.read_failure(run.run_dir)
   if failure is not None:
     return _state(FAILED, run.config, record, summary)._replace(message=failure['message'])
@@ -51,9 +55,19 @@ def read(run: sweep_plan.Run) -> State:
   return _state(status, run.config, record, summary)
 
 
+def prune(run: sweep_plan.Run, percent: int) -> None:
+  """Leaves in the folder that the combination is given up, at so much of the budget of a run."""
+  path = run.run_dir.path.parent / _PRUNED_FILE
+  files.write_json(path, {'seed': run.seed, 'percent': percent})
+
+
+def _is_pruned(run: sweep_plan.Run) -> bool:
+  return (run.run_dir.path.parent / _PRUNED_FILE).exists()
+
+
 def share(run: sweep_plan.Run) -> float:
   """Of the budget of a run that is under way."""
-  return _share(run.config, lifecycle.read_status(run.run_dir))
+  return share_of(run.config, lifecycle.read_status(run.run_dir))
 
 
 def _state(
@@ -62,7 +76,7 @@ def _state(
   cpu_s = summary.get('cpu_s')
   return State(
     status,
-    1.0 if status == FINISHED else _share(config, record),
+    1.0 if status == FINISHED else share_of(config, record),
     record.get('episode_return_last_100'),
     record.get('evaluation_return'),
     record.get('agent_steps', 0),
@@ -72,7 +86,7 @@ def _state(
   )
 
 
-def _share(config: config_lib.ExperimentConfig, record: dict[str, Any]) -> float:
+def share_of(config: config_lib.ExperimentConfig, record: dict[str, Any]) -> float:
   """Of the budget of steps or of seconds, whichever is nearer to its end."""
   share = record.get('agent_steps', 0) / config.total_steps
   if config.max_wall_s:
@@ -89,4 +103,4 @@ def _has_used_its_budget(run: sweep_plan.Run) -> bool:
     newest = checkpoint.load_newest(run.run_dir.checkpoints)
   except (types.UserError, checkpoint.Damaged):  # which training will say
     return False
-  return newest is not None and _share(run.config, newest.counts._asdict()) >= 1
+  return newest is not None and share_of(run.config, newest.counts._asdict()) >= 1

@@ -21,7 +21,7 @@ def describe() -> str:
     for thread in threading.enumerate()
     if not thread.daemon and thread is not threading.main_thread()
   ]
-  programs = [_command(pid) for pid in _programs()]
+  programs = [_command(pid) for pid in _programs() if not _is_of_multiprocessing(pid)]
   named = [
     f'{len(names)} {kind}{"s" if len(names) > 1 else ""} ({", ".join(sorted(set(names))[:3])})'
     for kind, names in (('thread', threads), ('program', programs))
@@ -62,3 +62,10 @@ def _command(pid: int) -> str:
   with contextlib.suppress(OSError):
     return pathlib.Path(f'/proc/{pid}/comm').read_text().strip()
   return str(pid)
+
+
+def _is_of_multiprocessing(pid: int) -> bool:
+  """Whether it is the tracker that Python keeps beside spawned processes; it ends with this one."""
+  with contextlib.suppress(OSError):
+    return b'multiprocessing.resource_tracker' in pathlib.Path(f'/proc/{pid}/cmdline').read_bytes()
+  return False

@@ -10,12 +10,11 @@ loads TensorFlow only for modules of the user's own, and where a package has an 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-import contextlib
 import json
 import os
 import sys
 import traceback
-from typing import Any
+from typing import Any, cast
 
 from seed_acme import config as config_lib
 from seed_acme import core
@@ -28,6 +27,7 @@ from seed_acme.envs.interpreters import spec_json
 from seed_acme.networks import requirements
 from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import streams
 from seed_acme.programs.trial import patience
 from seed_acme.programs.trial import process
 from seed_acme.storage import saved_config
@@ -79,7 +79,8 @@ def _asked(
 
 def _key(config: config_lib.ExperimentConfig) -> str:
   """The same for configurations with the same environments."""
-  return json.dumps([config.actor.python, saved_config.to_json(config.environment)])
+  films = bool(config.record_every)
+  return json.dumps([config.actor.python, saved_config.to_json(config.environment), films])
 
 
 def _ask_about(
@@ -112,16 +113,15 @@ def main(argv: Sequence[str]) -> int:
   processes.end_with_parent()
   activity = activity_lib.at(int(argv[1]))
   made: list[core.VectorEnvironment] = []
-  with contextlib.redirect_stdout(sys.stderr):  # environments like to talk
+  with streams.results_only() as results:
     try:
       only_spec, configs = json.loads(sys.stdin.read())
       spec = _check_all(saved_config.from_json(configs), only_spec, activity, made)
       code, answer = 0, {_SPEC: spec_json.encode(spec)}
     except Exception as error:  # told to the user, who need not see where
       code, answer = _refusal(error)
-  print(json.dumps(answer), flush=True)
-  activity.begin(activity_lib.Doing.CLOSING)
-  with contextlib.redirect_stdout(sys.stderr):
+    print(json.dumps(answer), file=results, flush=True)
+    activity.begin(activity_lib.Doing.CLOSING)
     for environment in made:
       try:
         environment.close()
@@ -163,7 +163,12 @@ def _check_all(
 
 def _make(config: config_lib.ExperimentConfig) -> core.VectorEnvironment:
   try:
-    return environments.make(config, num_environments=1, seed=0)
+    films = bool(config.record_every)
+    environment = environments.make(config, num_environments=1, seed=0, renders=films)
+    if films:  # what drawing needs, such as a package, is often known only then
+      environment.reset()
+      cast(core.RenderingEnvironment, environment).render()
+    return environment
   except types.UserError:
     raise
   except Exception as error:

@@ -21,6 +21,7 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import filming
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import door
 from seed_acme.programs.vertex import cloud as cloud_lib
@@ -69,6 +70,7 @@ def train(request: Request) -> int:
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
   learner_hosts.check_shards_beside(config)
+  filming.refuse_elsewhere(config, '--launch=vertex_ai')
   environments.check(config)
   url = _run_url(request)
   if request.cloud.code:

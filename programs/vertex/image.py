@@ -78,9 +78,11 @@ def with_its_python(config: config_lib.ExperimentConfig) -> config_lib.Experimen
 
 def _second_interpreter(version: str) -> tuple[str, ...]:
   """Beside the first, which keeps the names `python` and `pip`."""
+  # The list is complete, so what is missing in it against requirements is missing on purpose.
+  install = f'{ACTOR_PYTHON} -m pip install --no-cache-dir --no-deps -r {ACTOR_REQUIREMENTS}'
   return (
     f'COPY --from=python:{version}-slim-bookworm /usr/local {_ACTOR_PREFIX}',
     f'RUN echo {_ACTOR_PREFIX}/lib > /etc/ld.so.conf.d/actor.conf && ldconfig',
     f'COPY {APP}/{ACTOR_REQUIREMENTS} {ACTOR_REQUIREMENTS}',
-    f'RUN PIP_CONSTRAINT= {ACTOR_PYTHON} -m pip install --no-cache-dir -r {ACTOR_REQUIREMENTS}',
+    f'RUN PIP_CONSTRAINT= {install}',
   )

@@ -67,13 +67,13 @@ def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Enviro
   """What a factory returned, behind the gym adapter if it is of gym's family."""
   if isinstance(environment, dm_env.Environment) or hasattr(environment, 'observation_spec'):
     return environment
-  # gym's vectors have both spaces too, but steps that end apart are not dm_env's.
+  # Vectors have both spaces too.
   if hasattr(environment, 'observation_space') and not hasattr(environment, 'num_envs'):
     return gym_adapter.GymEnvironment(environment, seed, environment_id)
   raise types.UserError(
     f'{environment_id} returned {type(environment).__name__}: expected a dm_env, gym or '
-    'gymnasium environment (for a core.VectorEnvironment give the factory a parameter '
-    'num_environments)'
+    'gymnasium environment (for a core.VectorEnvironment or a vector of gymnasium give the factory '
+    'a parameter num_environments)'
   )
 
 
@@ -83,5 +83,5 @@ def require_vector(environment_id: str, environment: Any) -> core.VectorEnvironm
     return environment
   raise types.UserError(
     f'{environment_id} has a parameter num_environments but returned '
-    f'{type(environment).__name__}: expected a core.VectorEnvironment'
+    f'{type(environment).__name__}: expected a core.VectorEnvironment or a vector of gymnasium'
   )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import contextlib
 import difflib
 import importlib
+import importlib.util
 import inspect
 from typing import Any
 import warnings
@@ -18,6 +19,7 @@ import dm_env
 import numpy as np
 
 from seed_acme import types
+from seed_acme.checks import extras
 from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_games
 from seed_acme.envs import gym_spaces
@@ -25,6 +27,10 @@ from seed_acme.envs import mujoco_setup
 from seed_acme.envs import time_steps
 
 _MID = dm_env.StepType.MID
+# A setting of gymnasium's `make_vec`, which makes all environments at once.
+VECTORIZATION_MODE = 'vectorization_mode'
+OF_THEIR_OWN = 'vector_entry_point'  # written for many environments
+_VECTORIZATION_MODES = ('sync', 'async', OF_THEIR_OWN)
 
 
 class GymEnvironment(dm_env.Environment):
@@ -133,7 +139,10 @@ class GymEnvironment(dm_env.Environment):
         raise mujoco_setup.no_pictures(self._name, error) from error
       if not {'DependencyNotInstalled', 'NotImplementedError'} & gym_spaces.class_names(error):
         raise
-      raise types.UserError(f'{self._name} cannot show its screen: {error}') from error
+      needs = str(error)
+      if 'pygame' in needs:  # gym would name an extra of its own
+        needs = f'it needs pygame: {extras.install_command("video")}'
+      raise types.UserError(f'{self._name} cannot show its screen: {needs}') from error
 
   def close(self) -> None:
     self._environment.close()
@@ -165,24 +174,30 @@ def make(
   slows every step, fills the output with warnings, and `VectorOfEnvironments` checks.
   `types.UserError` if it needs a missing package, or is to render and has no render_mode.
   """
-  module = import_package(package)
   if renders:
     settings = {'render_mode': 'rgb_array', **settings}
     try:
       check(package, level, settings)
     except types.UserError as error:
       raise types.UserError(f'no pictures of {level!r}: {error}') from error
+  with warnings.catch_warnings():
+    warnings.filterwarnings('ignore', message='.*Box bound precision lowered')
+    environment = build(package, 'make', level, **{'disable_env_checker': True, **settings})
+  return GymEnvironment(environment, seed, level)
+
+
+def build(package: str, function: str, level: str, **arguments: Any) -> Any:
+  """What `gym.make` or `gymnasium.make_vec` returns. `types.UserError` for a missing package, or
+  for a setting that `check` could not see."""
+  module = import_package(package)
   try:
-    with warnings.catch_warnings():
-      warnings.filterwarnings('ignore', message='.*Box bound precision lowered')
-      environment = module.make(level, **{'disable_env_checker': True, **settings})
+    return getattr(module, function)(level, **arguments)
   except (ImportError, module.error.DependencyNotInstalled) as error:
     raise _missing_package(package, level, error) from error
   except TypeError as error:  # an environment with **kwargs hands them on, unseen by `check`
     if 'keyword argument' not in str(error):
       raise
-    raise types.UserError(f'{package} environment {level!r} with {settings}: {error}') from error
-  return GymEnvironment(environment, seed, level)
+    raise types.UserError(f'{package} environment {level!r} with {arguments}: {error}') from error
 
 
 def check(package: str, level: str, settings: dict[str, Any]) -> None:
@@ -193,7 +208,7 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
   gym = import_package(package)
   spec = _registration(gym, package, level)
   mujoco_setup.check_level(package, level, spec.entry_point)
-  accepted = _accepted_settings(gym, spec)
+  accepted = _accepted_settings(gym, spec, settings.get(VECTORIZATION_MODE))
   for name in settings:
     if accepted is not None and name not in accepted:
       raise types.UserError(
@@ -210,9 +225,25 @@ def _registration(gym: Any, package: str, level: str) -> Any:
       importlib.import_module(module)
     return gym.spec(registered)
   except (gym.error.Error, ImportError) as error:
+    spelled = spelled_elsewhere(package, level)
+    if spelled:  # what gym itself says would lead astray
+      raise types.UserError(f'unknown {package} environment {level!r}{spelled}') from error
     near = difflib.get_close_matches(registered, known_levels(package), n=3)
-    hint = atari_games.hint(registered) or (f' (near: {", ".join(near)})' if near else '')
+    hint = f' (near: {", ".join(near)})' if near else ''
     raise types.UserError(f'unknown {package} environment {level!r}{hint}: {error}') from error
+
+
+def spelled_elsewhere(package: str, level: str) -> str:
+  """Words for a message about a level: how other suites spell it; '' where none has it."""
+  if hint := atari_games.hint(level):
+    registered = level.rpartition(':')[2]
+    if registered.startswith('ALE/') and importlib.util.find_spec('ale_py') is not None:
+      hint += f", gymnasium's own is gymnasium:ale_py:{registered}"
+    return hint
+  if package == 'gym' and importlib.util.find_spec('gymnasium') is not None:
+    if level in known_levels('gymnasium'):
+      return f': gym does not have it, gymnasium does; write gymnasium:{level}'
+  return ''
 
 
 def known_levels(package: str) -> list[str]:
@@ -220,9 +251,24 @@ def known_levels(package: str) -> list[str]:
   return sorted(import_package(package).envs.registry)
 
 
-def _accepted_settings(gym: Any, spec: Any) -> list[str] | None:
+def _entry_point(gym: Any, spec: Any, mode: Any) -> Any:
+  """What builds the environment. mode: None, or the setting `vectorization_mode`."""
+  if mode is None or not hasattr(gym, 'make_vec'):
+    return spec.entry_point
+  where = f'{gym.__name__} environment {spec.id!r}: {VECTORIZATION_MODE}'
+  if mode not in _VECTORIZATION_MODES:
+    raise types.UserError(f'{where} ({mode!r}) must be one of {", ".join(_VECTORIZATION_MODES)}')
+  if mode != OF_THEIR_OWN:
+    return spec.entry_point
+  if spec.vector_entry_point is None:
+    raise types.UserError(f'{where} {mode}: it has none; take sync or async')
+  return spec.vector_entry_point
+
+
+def _accepted_settings(gym: Any, spec: Any, mode: Any) -> list[str] | None:
   """Keyword arguments of `make` and of the environment; None if it takes any."""
-  entry_point = spec.entry_point
+  entry_point = _entry_point(gym, spec, mode)
+  of_vectors = [VECTORIZATION_MODE] if hasattr(gym, 'make_vec') else []
   try:
     if isinstance(entry_point, str):
       path, _, attribute = entry_point.partition(':')
@@ -232,13 +278,15 @@ def _accepted_settings(gym: Any, spec: Any) -> list[str] | None:
   parameters = inspect.signature(entry_point).parameters.values()
   if any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters):
     return None
+  if mode == OF_THEIR_OWN:
+    return [name for name in (p.name for p in parameters) if name != 'num_envs'] + of_vectors
   # autoreset would replace the last observation of an episode by the next one's first.
   of_make = [
     name
     for name in inspect.signature(gym.make).parameters
     if name not in ('id', 'kwargs', 'autoreset')
   ]
-  return [parameter.name for parameter in parameters] + of_make
+  return [parameter.name for parameter in parameters] + of_make + of_vectors
 
 
 def _missing_package(package: str, level: str, error: Exception) -> types.UserError:

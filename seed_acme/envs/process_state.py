@@ -16,6 +16,15 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STREAMS = ('stdin', 'stdout', 'stderr')
 
 
+def print_on_standard_error() -> None:
+  """From now on what this process writes to standard output, in Python or in C, goes to standard
+  error. For processes that step environments, which like to talk: standard output may be JSON.
+  """
+  sys.stdout.flush()
+  with contextlib.suppress(OSError):  # where standard error is closed
+    os.dup2(2, 1)
+
+
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
   """Around code of an environment: its making, and its first reset, when simulators start.

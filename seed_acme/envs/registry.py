@@ -4,8 +4,8 @@ The suites, each of which explains its ids:
 
 * `bit_flip`, `catch`, `memory_chain`, `toy`, `toy_memory`: seed_acme's own.
 * `atari:GAME`, `atari:MontezumaRevenge`: settings as in `atari.Settings`.
-* `gym:ID`, `gymnasium:ID`; a bare id that ends in a version (`CartPole-v1`,
-  `ALE/Pong-v5`) is gym's.
+* `gym:ID`, `gymnasium:ID`; a bare id that ends in a version (`CartPole-v1`) is gym's. With the
+  setting `vectorization_mode` gymnasium makes all environments at once.
 * `dm_control:DOMAIN/TASK`, `dm_control:cheetah/run`.
 * `envpool:ID`, `envpool:Pong-v5`: under Python 3.11 and later.
 * `football:SCENARIO`, `football:academy_empty_goal_close`: settings as in `football.Settings`.
@@ -16,10 +16,10 @@ The suites, each of which explains its ids:
   `factory(seed, **settings)`, called once for each environment with a seed of its own;
   it returns a dm_env, gym or gymnasium environment. If it has a parameter
   `num_environments` it is called once, `factory(seed, num_environments=E, **settings)`,
-  and returns a `core.VectorEnvironment`.
+  and returns a `core.VectorEnvironment` or a vector of gymnasium.
 
-All but `bit_flip`, `catch`, `memory_chain`, Atari and DeepMind Lab also take the settings of
-`action_scaling`.
+All but `bit_flip`, `catch`, `memory_chain`, Atari, Football, DeepMind Lab and DeepMind Lab2D also
+take the settings of `action_scaling`.
 """
 
 from __future__ import annotations
@@ -165,9 +165,40 @@ def known_environments() -> list[suite_lib.KnownEnvironments]:
       (*suite.settings, *(action_scaling.NAMES if suite.scales_actions else ())),
       not suite.missing_packages(),
       suite.install_command(),
+      suite.possible_examples(),
     )
     for suite in SUITES
   ]
+
+
+def suite_names() -> list[str]:
+  """Those that `known_ids` takes."""
+  return [_name(suite) for suite in SUITES if suite is not own_factory.SUITE]
+
+
+def known_ids(suite_name: str) -> list[str]:
+  """All ids of one suite under this Python.
+
+  suite_name: what stands before the colon, such as `atari`. `types.UserError` where there is no
+  such suite or where it cannot be used here, and `types.MissingPackage` among these.
+  """
+  if suite_name not in suite_names():
+    raise types.UserError(
+      f'unknown suite {suite_name!r}{settings_lib.near(suite_name, suite_names())}: expected one '
+      f'of {", ".join(suite_names())}'
+    )
+  suite = next(suite for suite in SUITES if _name(suite) == suite_name)
+  suite.require_packages(suite.id)
+  ids = suite.names()
+  if not ids:
+    raise types.UserError(
+      f'no environment of {suite_name} can be made under this Python: {suite.install_command()}'
+    )
+  return ids
+
+
+def _name(suite: suite_lib.Suite) -> str:
+  return suite.id.partition(':')[0]
 
 
 def _known_ids() -> list[str]:

@@ -46,12 +46,26 @@ class Order(NamedTuple):
     )
 
 
+class Example(NamedTuple):
+  """An environment that shows whether a suite works.
+
+  extra: of setup.py, which brings all that it needs; '' = there is none. packages: modules that it
+  needs beside those of the suite.
+  """
+
+  id: str
+  extra: str = ''
+  packages: tuple[str, ...] = ()
+
+
 class KnownEnvironments(NamedTuple):
   """A line of `seed-acme list`.
 
   id: as in `EnvironmentConfig`; ID stands for the name within a package.
   settings: names of the accepted settings; without those that depend on ID.
   is_available: whether what it needs is installed. install: the command that does it.
+  examples: (id, command that installs all that it needs) of environments that can be made here if
+    what is installed works.
   """
 
   id: str
@@ -59,6 +73,7 @@ class KnownEnvironments(NamedTuple):
   settings: tuple[str, ...]
   is_available: bool
   install: str
+  examples: tuple[tuple[str, str], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +88,10 @@ class Suite:
   names: ids that there are, where the packages are installed; may be long.
   packages: modules that must be importable. extra: of setup.py, which brings them; install: how
     else to get them, where no extra does.
+  examples: environments to try it with.
   scales_actions: bounded float actions take the settings of `action_scaling` too.
   named_code: the module to import that an id names, `''` if it names none.
+  spelled_elsewhere: words for a message about an id, where another suite has it under another id.
   normalized_score: of an id and the mean return of an episode: 0 is the random player, 1 the human
     one, without a cap; None where no scores of the two are known.
   """
@@ -89,12 +106,24 @@ class Suite:
   packages: tuple[str, ...] = ()
   extra: str = ''
   install: str = ''
+  examples: tuple[Example, ...] = ()
   scales_actions: bool = True
   named_code: Callable[[str], str] = lambda environment_id: ''
+  spelled_elsewhere: Callable[[str], str] = lambda environment_id: ''
   normalized_score: Callable[[str, float], float | None] = lambda environment_id, score: None
 
   def missing_packages(self) -> list[str]:
     return [package for package in self.packages if not is_installed(package)]
+
+  def possible_examples(self) -> tuple[tuple[str, str], ...]:
+    """As in `KnownEnvironments`."""
+    if self.missing_packages():
+      return ()
+    return tuple(
+      (example.id, self.install or extras.install_command(example.extra))
+      for example in self.examples
+      if all(map(is_installed, example.packages))
+    )
 
   def install_command(self) -> str:
     return extras.install_command(self.extra) if self.extra else self.install
@@ -104,6 +133,7 @@ class Suite:
     for package in self.missing_packages():
       raise types.MissingPackage(
         f'environment {environment_id!r} needs {package}: {self.install_command()}'
+        f'{self.spelled_elsewhere(environment_id)}'
       )
 
 

@@ -37,6 +37,7 @@ class EpisodeStatistics:
     self._lock = threading.Lock()
     self._window: collections.deque[tuple[float, float, int]] = collections.deque(maxlen=WINDOW)
     self._recent: list[tuple[float, float, int]] = []
+    self._num_ended = 0
 
   def reset(self, env_ids: np.ndarray) -> None:
     """Drops the episodes these environments were in."""
@@ -60,12 +61,18 @@ class EpisodeStatistics:
       with self._lock:
         self._window.extend(episodes)
         self._recent.extend(episodes)
+        self._num_ended += len(episodes)
         del self._recent[:-10_000]  # nobody may be reading
     return int(ended.size)
 
   def summary(self) -> EpisodeSummary:
     """The last `WINDOW` episodes."""
     return _summarise(self.window())
+
+  @property
+  def num_ended(self) -> int:
+    """Episodes that have ended since this start, those that `restore` brought not counted."""
+    return self._num_ended
 
   def window(self) -> list[tuple[float, float, int]]:
     """(score, return, length) of the last `WINDOW` episodes: what a checkpoint stores."""
@@ -94,6 +101,7 @@ class EpisodeStatistics:
       for score, return_, length in episodes:
         self._window.append((score, return_, length))
         self._recent.append((score, return_, length))
+        self._num_ended += 1
 
 
 def _summarise(episodes: list[tuple[float, float, int]]) -> EpisodeSummary:

@@ -10,6 +10,7 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme.inference import episodes as episodes_lib
 from seed_acme.inference import server_statistics
+from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.utils import counting
@@ -41,6 +42,7 @@ class StatusWriter:
     self.actors: Callable[[], list[dict[str, Any]]] = list
     self.others: list[dict[str, Any]] = []  # what the other learner hosts told last, see `report`
     self.hosts_without_data: list[int] = []
+    self.best: checkpoint.Best | None = None
 
   def watch_replay(
     self, writer_seconds: Callable[[], dict[str, float]], account: core.UnrollAccount
@@ -97,6 +99,7 @@ class StatusWriter:
       'episode_return': episodes['training'].score,
       'episode_return_last_100': episodes['training'].score,
       'evaluation_return': episodes['evaluation'].score,
+      'best_checkpoint': None if self.best is None else self.best._asdict(),
       **self._policy_lag(),
       **self._unrolls(),
       'resumptions': resumptions,

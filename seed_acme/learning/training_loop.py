@@ -18,6 +18,7 @@ from seed_acme import types
 from seed_acme.inference import episodes as episodes_lib
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server_statistics
+from seed_acme.learning import best_checkpoint
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import metrics as metrics_lib
 from seed_acme.learning import status as status_lib
@@ -25,6 +26,7 @@ from seed_acme.learning import watching
 from seed_acme.loggers import csv_file
 from seed_acme.storage import checkpoint
 from seed_acme.storage import opening
+from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
 from seed_acme.utils import counting
 from seed_acme.utils import timing
@@ -50,7 +52,7 @@ class TrainingLoop:
     published: policy_lib.PublishedVariables,
     counters: counting.Counters,
     csv: csv_file.CsvLogger,
-    logger: core.Logger,
+    logger: core.VideoLogger,
     memory: core.ReplayMemory | None,
   ):
     """csv is the part of `logger` that is cut back when a run resumes.
@@ -74,7 +76,11 @@ class TrainingLoop:
     self._begins_anew_at: int | None = None  # update at which an empty memory was resumed with
     self.timer = timing.PhaseTimer()
     self._status = status_lib.StatusWriter(config, run, inference, self.timer)
+    self._best: best_checkpoint.BestCheckpoint | None = None
+    if config.checkpoint.keep_best:
+      self._best = best_checkpoint.BestCheckpoint(inference.evaluation_episodes)
     self._has_trained = False  # in this start
+    self._recordings = recordings.Unseen(run.videos) if config.record_every else None
 
   def watch_replay(
     self, writer_seconds: Callable[[], dict[str, float]], account: core.UnrollAccount
@@ -112,8 +118,26 @@ class TrainingLoop:
     self._watcher.restore(counts.agent_steps, saved.meta.get('watches', {}))
     self._csv.truncate_after(counts.agent_steps, counts.updates)
     self.resumptions = saved.resumptions + 1
+    if self._best is not None and saved.best is not None:
+      self._restore_best(self._best, saved.best)
     if self._memory is not None and not self._memory.counts()[0]:
       self._begins_anew_at = counts.updates
+
+  def _restore_best(self, to: best_checkpoint.BestCheckpoint, best: checkpoint.Best) -> None:
+    """Unless that checkpoint is lost: another one then has to take its place."""
+    reason = 'it is not there any more'
+    path = checkpoint.at(self._run.checkpoints, best.updates)
+    try:
+      if path is not None:
+        checkpoint.load(path)
+        to.best = best
+        return
+    except checkpoint.Damaged as error:
+      reason = str(error)
+    self._run.add_notice(
+      f'the best checkpoint, of update {best.updates} with an evaluation return of '
+      f'{best.evaluation_return:.4g}, is lost ({reason}): the best of those that follow is kept'
+    )
 
   def train(self, sample: types.Sample) -> None:
     """One update, and whatever is due after it."""
@@ -209,7 +233,9 @@ class TrainingLoop:
     """Last checkpoint and last row; status is FINISHED or STOPPED."""
     self._run.set_phase('saving the last checkpoint')
     counts = self._counters.snapshot()  # actors go on meanwhile: what is told is what is saved
-    self.save(counts)
+    if self._best is not None:
+      self._best.end(counts.updates)
+    self._save_all(counts)
     self.log(status, counts)
     self._run.set_phase('ending the processes')
     self.close()
@@ -220,14 +246,18 @@ class TrainingLoop:
 
   def save(self, counts: counting.Counts | None = None) -> None:
     """Writes a checkpoint. counts: None = those of this moment."""
-    if self._memory is not None and self._config.checkpoint.replay:
-      self._run.set_phase('saving the replay memory')
-    self._save(self._save_replay(), counts or self._counters.snapshot())
+    self._save_all(counts or self._counters.snapshot())
     self._run.set_phase('')
     self.report_wait()
 
+  def _save_all(self, counts: counting.Counts) -> None:
+    if self._memory is not None and self._config.checkpoint.replay:
+      self._run.set_phase('saving the replay memory')
+    self._save(self._save_replay(), counts)
+
   def _save(self, replay: pathlib.Path | None, counts: counting.Counts) -> None:
     self._saved_at_s = time.monotonic()
+    best = self._best.best if self._best is not None else None
     checkpoint.save(
       self._run.checkpoints,
       counts.updates,
@@ -237,10 +267,14 @@ class TrainingLoop:
         'resumptions': self.resumptions,
         'episodes': {kind: statistics.window() for kind, statistics in self._episodes().items()},
         'watches': self._watcher.save(),
+        'best': None if best is None else best._asdict(),
       },
       keep=self._config.checkpoint.keep,
       replay=replay,
+      keep_also=self._best.kept() if self._best is not None else (),
     )
+    if self._best is not None:
+      self._best.add_checkpoint(counts.updates)
 
   def _episodes(self) -> dict[str, episodes_lib.EpisodeStatistics]:
     return {
@@ -282,10 +316,22 @@ class TrainingLoop:
     if episodes['training'].score is not None:
       metrics['episode/return_last_100'] = episodes['training'].score
     self._logger.write(counts.agent_steps, metrics)
+    self._show_recordings()
     self._watcher.add_row(counts.agent_steps, of_updates)
+    if self._best is not None:
+      self._best.add_row(episodes['evaluation'])
+      self._status.best = self._best.best
     self._status.write(status, counts, steps_per_s, episodes, self.resumptions)
     self._status.tell_of_missing_unrolls()
     self._logged, self._logged_at_s = counts, now
+
+  def _show_recordings(self) -> None:
+    """Hands on what the evaluation actor has filmed since the last row."""
+    for recording in self._recordings.take() if self._recordings else ():
+      try:
+        self._logger.write_video(recording)
+      except OSError as error:  # somebody has deleted or moved the file
+        self._run.add_notice(f'the video {recording.video.name} could not be logged: {error}')
 
   def _per_second(self, counts: counting.Counts, now: float) -> tuple[float, float]:
     """Agent steps and updates since the last row of the log."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Sequence, cast
 
 from seed_acme import core
+from seed_acme import types
 
 
 class CompositeLogger:
@@ -18,6 +19,12 @@ class CompositeLogger:
     """Writes one row everywhere."""
     for logger in self._loggers:
       logger.write(agent_steps, metrics)
+
+  def write_video(self, recording: types.Recording) -> None:
+    """Hands a filmed episode to the loggers that show films."""
+    for logger in self._loggers:
+      if hasattr(logger, 'write_video'):
+        cast(core.VideoLogger, logger).write_video(recording)
 
   def close(self) -> None:
     """Closes each, once: a logger of the user's own need not stand it twice."""

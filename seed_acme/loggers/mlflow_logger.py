@@ -63,6 +63,11 @@ class MlflowLogger:
     ]
     self._sender.put(lambda: self._client.log_batch(self._run_id, metrics=row))
 
+  def write_video(self, recording: types.Recording) -> None:
+    """Queues the file, an artifact in the folder `videos` of the run."""
+    path = str(recording.video)
+    self._sender.put(lambda: self._client.log_artifact(self._run_id, path, 'videos'))
+
   def close(self) -> None:
     """Waits for the rows that are not sent yet, but not for ever."""
     end = _ENDS.get(tracking.status(self._run_dir), 'FAILED')
@@ -126,7 +131,7 @@ class MlflowLogger:
     self._failed_rows += 1
     if self._failed_rows == 1:
       run_directory.RunDirectory(self._run_dir).add_notice(
-        f'MLflow at {self._uri} lacks rows: {error}. metrics.csv has them all'
+        f'MLflow at {self._uri} lacks rows or videos: {error}. The run folder has them all'
       )
 
 

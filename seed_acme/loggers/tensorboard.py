@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import struct
 import time
 
 from tensorboard.compat.proto import event_pb2
 from tensorboard.compat.proto import summary_pb2
 from tensorboard.plugins.text import summary_v2 as text_summary
 from tensorboard.summary.writer import event_file_writer
+
+from seed_acme import types
+from seed_acme.storage import recordings
 
 
 class TensorBoardLogger:
@@ -36,6 +40,18 @@ class TensorBoardLogger:
     """A text under TensorBoard's Text tab, the configuration for example."""
     indented = '\n'.join(f'    {line}' for line in text.splitlines())
     self._add(0, text_summary.text_pb(name, indented))
+
+  def write_video(self, recording: types.Recording) -> None:
+    """A moving picture under TensorBoard's Images tab, which plays a GIF and no other film."""
+    with open(recording.preview, 'rb') as file:
+      content = file.read()
+    # A GIF says its size in bytes 6 to 9.
+    width, height = struct.unpack('<HH', content[6:10])
+    image = summary_pb2.Summary.Image(
+      height=height, width=width, colorspace=3, encoded_image_string=content
+    )
+    value = summary_pb2.Summary.Value(tag=tag(recordings.METRIC), image=image)
+    self._add(recording.agent_steps, summary_pb2.Summary(value=[value]))
 
   def _add(self, step: int, summary: summary_pb2.Summary) -> None:
     self._writer.add_event(event_pb2.Event(wall_time=time.time(), step=step, summary=summary))

@@ -130,7 +130,7 @@ def live_line(status: Mapping[str, Any], columns: int, cells: str = '#-') -> str
 
 def with_bar(share: float, parts: Sequence[str], columns: int, cells: str) -> str:
   """A bar, the share it shows, and the parts that are not empty."""
-  text = '  '.join(part for part in (f'{share:4.0%}', *parts) if part)
+  text = '  '.join(part for part in (f'{percent(share):>4}', *parts) if part)
   bar_cells = min(_BAR_CELLS, columns - len(text) - 2)
   if bar_cells >= 4:
     text = f'{_bar(share, bar_cells, cells)} {text}'
@@ -140,7 +140,7 @@ def with_bar(share: float, parts: Sequence[str], columns: int, cells: str) -> st
 def plain_line(status: Mapping[str, Any]) -> str:
   """One line for a log file."""
   steps, total = _number(status, 'agent_steps'), _number(status, 'total_steps')
-  of_total = f' of {_compact(total)} steps ({_share(status):.0%})' if total else ' steps'
+  of_total = f' of {_compact(total)} steps ({percent(_share(status))})' if total else ' steps'
   updates = _number(status, 'updates')
   parts = [
     '' if steps is None else _compact(steps) + of_total,
@@ -150,6 +150,17 @@ def plain_line(status: Mapping[str, Any]) -> str:
   ]
   text = ', '.join(part for part in parts if part)
   return text[:1].upper() + text[1:]
+
+
+def percent(share: float) -> str:
+  """`45%`; 100% only of the whole."""
+  return f'{math.floor(100 * share + 1e-9)}%'
+
+
+def number(value: float, digits: int = 4) -> str:
+  """With so many digits, and all those before the point: `0.8712`, `-20.7`, `10,330`."""
+  text = f'{value:.{digits}g}'
+  return f'{value:,.0f}' if 'e+' in text else text
 
 
 def duration(seconds: float) -> str:
@@ -168,9 +179,10 @@ def _figures(status: Mapping[str, Any]) -> list[str]:
     return [stalled]
   doing = status.get('phase')
   if not doing:
-    doing = 'return -' if episode_return is None else f'return {episode_return:.3g}'
+    doing = 'return -' if episode_return is None else f'return {number(episode_return, 3)}'
   figures = [doing]
-  if rate or rate == 0 and not status.get('phase'):
+  has_ended = status.get('status', 'running') != 'running'  # its last row is of no usual period
+  if not has_ended and (rate or rate == 0 and not status.get('phase')):
     figures.append(f'{rate:,.0f} steps/s')
   if is_short and not status.get('phase'):
     figures.append(f'{sum(connected)} of {len(connected)} actors connected')

@@ -13,8 +13,10 @@ from typing import Any
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.loggers import background
+from seed_acme.loggers import terminal
 from seed_acme.loggers import tracking
 from seed_acme.storage import files
+from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -30,7 +32,7 @@ class WandbLogger:
   """
 
   def __init__(self, config: config_lib.ExperimentConfig, run_dir: pathlib.Path):
-    wandb = tracking.import_package('wandb')
+    self._wandb = wandb = tracking.import_package('wandb')
     self._run_dir = run_dir
     self._saved = {'rows': 0, **tracking.load(run_dir / FILE)}
     self._run = self._start(wandb, config)
@@ -43,7 +45,16 @@ class WandbLogger:
 
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
     """Hands a row to wandb's own process."""
-    self._run.log({'agent_steps': agent_steps, **metrics}, step=self._saved['rows'])
+    self._log(agent_steps, metrics)
+
+  def write_video(self, recording: types.Recording) -> None:
+    """A row of its own; wandb copies the file into its folder before this returns."""
+    caption = f'return {terminal.number(recording.episode_return)} in {recording.length:,} steps'
+    video = self._wandb.Video(str(recording.video), caption=caption, format='mp4')
+    self._log(recording.agent_steps, {recordings.METRIC: video})
+
+  def _log(self, agent_steps: int, values: dict[str, Any]) -> None:
+    self._run.log({'agent_steps': agent_steps, **values}, step=self._saved['rows'])
     self._saved['rows'] += 1
     self._save()
 

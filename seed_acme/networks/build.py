@@ -18,6 +18,7 @@ from seed_acme import core as core_lib
 from seed_acme import types
 from seed_acme.checks import dotted_path
 from seed_acme.envs import packed_planes
+from seed_acme.networks import auto_torso
 from seed_acme.networks import cores
 from seed_acme.networks import frame_stack
 from seed_acme.networks import heads
@@ -39,6 +40,9 @@ _MakeTorso = Callable[
   [config_lib.NetworkConfig, types.Nest, Sequence[byte_scale.Divisor]], torsos.Torso
 ]
 _TORSOS: dict[str, _MakeTorso] = {
+  'auto': lambda config, observation_spec, divisors: _auto_torso(
+    config, observation_spec, divisors
+  ),
   'mlp': lambda config, observation_spec, divisors: torsos.MLP(
     config.mlp_sizes, style=_style(config), observation_spec=observation_spec, divisors=divisors
   ),
@@ -128,9 +132,10 @@ def make_state_function(
   """
   requirements.check(config, spec)
   # Images that are stacked come in stacked already.
-  is_early = takes_action and config.torso == 'mlp' and config.frame_stack == 1
+  observation = state_functions.without(spec.observation, (state_functions.ACHIEVED_GOAL,))
+  is_dense = requirements.resolved_torso(config.torso, observation) == 'mlp'
+  is_early = takes_action and is_dense and config.frame_stack == 1
   with tf.name_scope(name):
-    observation = state_functions.without(spec.observation, (state_functions.ACHIEVED_GOAL,))
     if is_early:
       size = state_functions.encoded_size(spec.action)
       observation = (observation, dm_specs.Array([size], np.float32))
@@ -204,11 +209,12 @@ def _make_torso(config: config_lib.NetworkConfig, observation_spec: types.Nest) 
   if ':' in config.torso:
     return _own_torso(config)
   divisors = byte_scale.divisors(config.byte_scale, observation_spec)
+  make = _TORSOS[requirements.resolved_torso(config.torso, observation_spec)]
   if config.frame_stack > 1:
     # Stacked images have another shape than specified: whatever they hold is taken as numbers.
-    torso = _TORSOS[config.torso](config, None, [byte_scale.largest(divisors[0])])
+    torso = make(config, None, [byte_scale.largest(divisors[0])])
   else:
-    torso = _TORSOS[config.torso](config, observation_spec, divisors)
+    torso = make(config, observation_spec, divisors)
   return torsos.of_packed_planes(torso, _num_packed_planes(observation_spec))
 
 
@@ -224,6 +230,31 @@ def _image_torso(
   dtype = precision.compute_dtype(config.precision)
   divisor = byte_scale.largest(divisors[0])
   return make(config.torso_output_size, w_init=w_init, dtype=dtype, divisor=divisor)
+
+
+def _auto_torso(
+  config: config_lib.NetworkConfig,
+  observation_spec: types.Nest,
+  divisors: Sequence[byte_scale.Divisor],
+) -> torsos.Torso:
+  """Of an observation of pictures and other arrays, or of several pictures."""
+  leaves = tree.flatten(observation_spec)
+  pictures, rest = [], []
+  for i, leaf in enumerate(leaves):
+    if not requirements.is_picture(leaf):
+      rest.append(i)
+      continue
+    with tf.name_scope(f'picture_{i}'):
+      torso = _TORSOS[requirements.picture_torso(leaf)](config, None, [divisors[i]])
+      torso = torsos.of_packed_planes(torso, packed_planes.num_planes(leaf))
+    pictures.append(auto_torso.Picture(i, torso))
+  mlp = torsos.MLP(
+    config.mlp_sizes,
+    style=_style(config),
+    observation_spec=[leaves[i] for i in rest],
+    divisors=[divisors[i] for i in rest],
+  )
+  return auto_torso.AutoTorso(pictures, mlp if rest else None)
 
 
 def _num_packed_planes(observation_spec: types.Nest) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dm_env import specs as dm_specs
+import numpy as np
 import tree
 
 from seed_acme import config as config_lib
@@ -24,6 +25,7 @@ TORSOS = (
   'impala_resnet_instruction',
   'football_resnet',
   'rllib_42',
+  'auto',
 )
 CORES = ('none', 'lstm', 'gru')
 # Channels, size and stride of convolutions without padding.
@@ -31,6 +33,8 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
   'nature_cnn': ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
   'impala_shallow': ((16, 8, 4), (32, 4, 2)),
 }
+# From this height and width on an array is a picture, which convolutions pay for.
+_SMALLEST_PICTURE = 8
 # Height and width of the only images that a torso takes.
 _EXACT_SIZES = {'rllib_42': 42}
 
@@ -44,7 +48,7 @@ def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None
   """Raises `types.UserError` for names that are not known, and for an observation that the torso
   cannot take. Of the user's own modules it knows only which settings they do not see.
   """
-  _check_torso_initializer(config)
+  _check_torso_initializer(config, spec.observation)
   if config.module:
     return
   if ':' not in config.torso:
@@ -56,19 +60,72 @@ def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None
   if config.torso == 'impala_resnet_instruction':
     num_word_ids(spec.observation)
     check_image([spec.observation['image'].shape], config.torso)
-  elif config.torso != 'mlp' and ':' not in config.torso:
+  elif config.torso not in ('auto', 'mlp') and ':' not in config.torso:
     check_image([leaf.shape for leaf in tree.flatten(spec.observation)], config.torso)
 
 
-def _check_torso_initializer(config: config_lib.NetworkConfig) -> None:
+def notices(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> tuple[str, ...]:
+  """What a run with such observations should be told at its start; nothing of the user's own
+  modules."""
+  if is_own(config):
+    return ()
+  found = []
+  for path, leaf in tree.flatten_with_path(spec.observation):
+    shown = f'observation{"".join(f"[{key!r}]" for key in path)} {tuple(leaf.shape)}'
+    if config.torso == 'mlp' and is_picture(leaf):
+      found.append(
+        f'network.torso (mlp) flattens the picture {shown} into {int(np.prod(leaf.shape)):,} '
+        'numbers, so it does not know which pixels are neighbours: auto takes a CNN for pictures '
+        'and an MLP for the rest'
+      )
+    elif config.torso in ('auto', 'mlp') and _has_channels_first(leaf):
+      found.append(
+        f'network.torso ({config.torso}) flattens {shown}, which looks like a picture with its '
+        'channels first: return [height, width, channels], and auto takes a CNN for it'
+      )
+  return tuple(found)
+
+
+def resolved_torso(torso: str, observation_spec: types.Nest) -> str:
+  """Which torso `auto` means: that of the picture if the observation is nothing else, `mlp` if it
+  has no picture; `auto` itself is left for both together. Any other torso is what it is."""
+  leaves = tree.flatten(observation_spec)
+  if torso != 'auto':
+    return torso
+  if not any(map(is_picture, leaves)):
+    return 'mlp'
+  return picture_torso(leaves[0]) if len(leaves) == 1 else 'auto'
+
+
+def is_picture(leaf: dm_specs.Array) -> bool:
+  """`[height, width, channels]`, or `[height, width]` of bytes, at least 8 x 8; no choices."""
+  if choices.num_values(leaf) is not None:
+    return False
+  has_form = len(leaf.shape) == 3 or (len(leaf.shape) == 2 and leaf.dtype == np.uint8)
+  return has_form and min(leaf.shape[:2]) >= _SMALLEST_PICTURE
+
+
+def picture_torso(leaf: dm_specs.Array) -> str:
+  """The CNN that `auto` takes: Nature's, or the residual one for what is too small for that."""
+  is_large = min(leaf.shape[:2]) >= smallest_image('nature_cnn')
+  return 'nature_cnn' if is_large else 'impala_resnet'
+
+
+def _has_channels_first(leaf: dm_specs.Array) -> bool:
+  return len(leaf.shape) == 3 and leaf.shape[0] <= 4 and min(leaf.shape[1:]) >= _SMALLEST_PICTURE
+
+
+def _check_torso_initializer(
+  config: config_lib.NetworkConfig, observation_spec: types.Nest
+) -> None:
   if config.torso_initializer == 'default':
     return
   ignored_by = ''
   if is_own(config):
     name = 'module' if config.module else 'torso'
     ignored_by = f"network.{name} ('{getattr(config, name)}'), which draws its weights by itself"
-  elif config.torso == 'mlp':
-    ignored_by = "network.torso 'mlp', whose weights network.initializer draws"
+  elif resolved_torso(config.torso, observation_spec) == 'mlp':
+    ignored_by = f"network.torso '{config.torso}', whose MLP's weights network.initializer draws"
   if ignored_by:
     convolutional = ', '.join(name for name in TORSOS if name != 'mlp')
     raise types.UserError(
@@ -91,7 +148,7 @@ def check_image(shapes: Sequence[Sequence[int]], torso: str) -> None:
   if len(shown) != 1 or len(shown[0]) not in (2, 3):
     raise types.UserError(
       f"network.torso '{torso}' needs one image [height, width(, channels)], but the "
-      f'observation holds arrays of shapes {shown}: choose mlp, or your own torso'
+      f'observation holds arrays of shapes {shown}: choose auto, mlp, or your own torso'
     )
   exact = _EXACT_SIZES.get(torso)
   if exact and set(shown[0][:2]) != {exact}:

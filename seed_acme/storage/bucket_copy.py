@@ -197,34 +197,58 @@ class Mirror:
     return path.relative_to(self._run.path).as_posix()
 
   def _copy_checkpoint(self, newest: pathlib.Path) -> None:
-    """Of hard links to its files: the loop may delete it meanwhile."""
-    frozen = self._run.checkpoints / '.sending'
-    shutil.rmtree(frozen, ignore_errors=True)
+    """And before it the best one that it names, which no round may have met as the newest."""
     try:
       state = _checkpoint_state(newest)
       if state == self._checkpoint_state:
         return
-      shutil.copytree(newest, frozen, copy_function=os.link)
-    except (FileNotFoundError, shutil.Error):  # it was deleted meanwhile: a newer one is whole
+      best = checkpoint.best_of(checkpoint.load_meta(newest))
+    except FileNotFoundError:  # it was deleted meanwhile: a newer one is whole
       return
+    except checkpoint.Damaged:
+      best = None
+    if best is not None:
+      self._copy_best(best.updates, newest)
+    target = self._send(newest)
+    if target is not None:
+      self._checkpoint_state = state
+      self._delete_old_checkpoints(target, None if best is None else best.updates)
+
+  def _copy_best(self, updates: int, newest: pathlib.Path) -> None:
+    """Unless it is there already, or is the one that is sent next."""
+    path = checkpoint.at(self._run.checkpoints, updates)
+    there = bucket_fetch.whole_checkpoints(self._url)
+    if path not in (None, newest) and updates not in map(bucket_fetch.updates_of, there):
+      self._send(path)
+
+  def _send(self, path: pathlib.Path) -> str | None:
+    """Copies a checkpoint and returns the name that it has there; None if it is gone.
+
+    Of hard links to its files: the loop may delete it meanwhile.
+    """
+    frozen = self._run.checkpoints / '.sending'
+    shutil.rmtree(frozen, ignore_errors=True)
+    try:
+      shutil.copytree(path, frozen, copy_function=os.link)
+    except (FileNotFoundError, shutil.Error):  # a newer one is whole
+      return None
     folder = bucket.join(self._url, bucket_fetch.CHECKPOINTS)
-    name = newest.name.partition('.')[0]
-    there = bucket.names(folder)
-    target = f'{name}{bucket_fetch.AGAIN}' if name in there else name
+    name = path.name.partition('.')[0]
+    target = f'{name}{bucket_fetch.AGAIN}' if name in bucket.names(folder) else name
     _delete_checkpoint(bucket.join(folder, target))
     parts = sorted(
-      (path for path in frozen.rglob('*') if path.is_file()),
-      key=lambda path: path.name == bucket_fetch.META,
+      (part for part in frozen.rglob('*') if part.is_file()),
+      key=lambda part: part.name == bucket_fetch.META,
     )
-    for path in parts:
-      bucket.upload(path, bucket.join(folder, target, path.relative_to(frozen).as_posix()))
+    for part in parts:
+      bucket.upload(part, bucket.join(folder, target, part.relative_to(frozen).as_posix()))
     shutil.rmtree(frozen)
-    self._checkpoint_state = state
-    self._delete_old_checkpoints(folder, target)
+    return target
 
-  def _delete_old_checkpoints(self, folder: str, newest: str) -> None:
-    """As many stay as the run is to keep, though a start fetches fewer, and the one that has the
-    newest replay memory; the others lose theirs, as here."""
+  def _delete_old_checkpoints(self, newest: str, best: int | None) -> None:
+    """As many stay as the run is to keep, though a start fetches fewer, the best one, and the one
+    that has the newest replay memory; the others lose theirs, as here. best: its update."""
+    folder = bucket.join(self._url, bucket_fetch.CHECKPOINTS)
     update = newest.removesuffix(bucket_fetch.AGAIN)
     old = [
       name
@@ -234,6 +258,7 @@ class Mirror:
     num_kept = files.read_json(self._run.config)['checkpoint']['keep'] - 1
     with_replay = bucket_fetch.with_replay_memory(folder, [*old, newest])
     kept = {newest, *with_replay[-1:], *old[max(0, len(old) - num_kept) :]}
+    kept.update([name for name in old if bucket_fetch.updates_of(name) == best][-1:])
     for name in bucket.names(folder):
       if name not in kept:
         _delete_checkpoint(bucket.join(folder, name))

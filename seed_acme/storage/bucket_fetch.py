@@ -11,6 +11,7 @@ import tempfile
 
 from seed_acme import types
 from seed_acme.storage import checkpoint
+from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import run_directory
 from seed_acme.utils import bucket
 
@@ -43,9 +44,33 @@ def fetch(url: str, path: pathlib.Path, with_replay: bool = True) -> run_directo
     if _reads_back(_fetch_checkpoint(bucket.join(there, name), run.checkpoints, with_replay)):
       break
   if with_replay:
-    for name in set(with_replay_memory(there, whole)[-1:]).difference(fetched):
+    best = _of_update(whole, checkpoint_choice.best_updates(run.checkpoints))
+    for name in {*with_replay_memory(there, whole)[-1:], *best}.difference(fetched):
       _fetch_checkpoint(bucket.join(there, name), run.checkpoints, with_replay)
   return run
+
+
+def fetch_chosen(run: run_directory.RunDirectory, choice: checkpoint_choice.Choice) -> pathlib.Path:
+  """Adds the best checkpoint, or that of an update, to a copy of a run that `fetch` has made.
+
+  Raises `types.UserError` that names those that there are.
+  """
+  whole, best = whole_checkpoints(run.bucket), checkpoint_choice.best_updates(run.checkpoints)
+  wanted = best if choice == checkpoint_choice.BEST else checkpoint_choice.number(choice)
+  names = _of_update(whole, wanted)
+  if not names:
+    there = [updates_of(name) for name in whole]
+    raise checkpoint_choice.absent(choice, run.bucket, wanted, there, best)
+  here = run.checkpoints / names[-1].removesuffix(AGAIN)
+  if here.is_dir():
+    return here
+  url = bucket.join(run.bucket, CHECKPOINTS, names[-1])
+  return _fetch_checkpoint(url, run.checkpoints, with_replay=False)
+
+
+def _of_update(names: list[str], updates: int | None) -> list[str]:
+  """The last of the checkpoints that are of this update, or none."""
+  return [name for name in names if updates_of(name) == updates][-1:]
 
 
 def _reads_back(path: pathlib.Path) -> bool:
@@ -95,6 +120,11 @@ def whole_checkpoints(url: str) -> list[str]:
   folder = bucket.join(url, CHECKPOINTS)
   found = [name for name in bucket.names(folder) if name.removesuffix(AGAIN).isdigit()]
   return [name for name in found if META in bucket.names(bucket.join(folder, name))]
+
+
+def updates_of(name: str) -> int:
+  """The update at which a checkpoint, one of `whole_checkpoints`, was saved."""
+  return int(name.removesuffix(AGAIN))
 
 
 def with_replay_memory(folder: str, names: list[str]) -> list[str]:

@@ -2,21 +2,22 @@
 
 A checkpoint is `checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both. One of
 them also has `replay`, which Reverb wrote of the replay memory at the same moment. It is the newest
-checkpoint that was saved with its memory. A checkpoint is written under another name and renamed
-when it is whole. It is renamed again before it is deleted. So a kill at any moment leaves only
-whole checkpoints. Imports no TensorFlow: the front end checks a checkpoint before anything starts.
+checkpoint that was saved with its memory. Each names the best one, as far as it is known, which
+stays however old it is. A checkpoint is written under another name and renamed when it is whole. It
+is renamed again before it is deleted. So a kill at any moment leaves only whole checkpoints.
+Imports no TensorFlow: the front end checks a checkpoint before anything starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 import dataclasses
 import hashlib
 import json
 import os
 import pathlib
 import shutil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,17 @@ class Forged(Damaged, types.UserError):
   """A checkpoint reads back as somebody has written it, and that is nothing that is saved here."""
 
 
+class Best(NamedTuple):
+  """The checkpoint of a run with the highest evaluation return.
+
+  evaluation_return: the mean of the last `num_episodes` evaluation episodes, when it was scored.
+  """
+
+  updates: int
+  evaluation_return: float
+  num_episodes: int
+
+
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
   """arrays: by name. meta: JSON values, the counters and the number of resumptions.
@@ -66,10 +78,20 @@ class Checkpoint:
     """How often it had been resumed. Raises `Forged` where it is not said."""
     return self._of_meta('resumptions')
 
+  @property
+  def best(self) -> Best | None:
+    """The best checkpoint of the run that was known when this one was saved."""
+    return best_of(self.meta)
+
   def _of_meta(self, key: str) -> Any:
     if key not in self.meta:
       raise Forged(f'{self.path / _META} was not saved by a run: its "meta" lacks "{key}"')
     return self.meta[key]
+
+
+def best_of(meta: dict[str, Any]) -> Best | None:
+  """What the `meta` of a checkpoint says of the best one of its run."""
+  return Best(**meta['best']) if meta.get('best') else None
 
 
 def save(
@@ -79,10 +101,12 @@ def save(
   meta: dict[str, Any],
   keep: int,
   replay: pathlib.Path | None = None,
+  keep_also: Collection[int] = (),
 ) -> pathlib.Path:
   """Writes the checkpoint `folder/<updates>` and deletes old ones.
 
-  keep: number of checkpoints to keep. The newest one with a replay memory is kept beyond that.
+  keep: number of checkpoints to keep. The newest one with a replay memory is kept beyond that, and
+  so are those of the updates in `keep_also`.
   replay: folder with a saved replay memory, on the same disk. It is moved into the checkpoint, and
   older checkpoints lose theirs. Without it the memory that was saved last stays in its checkpoint.
   If that checkpoint is of the same update, the new one takes the memory over.
@@ -105,7 +129,7 @@ def save(
   os.rename(partial, path)
   if replaced.exists():
     _remove(replaced)
-  _drop_old(folder, keep)
+  _drop_old(folder, keep, keep_also)
   return path
 
 
@@ -143,14 +167,15 @@ def _write(
     _sync(file)
 
 
-def _drop_old(folder: pathlib.Path, keep: int) -> None:
-  """All but the newest `keep` and the one that has the newest memory; older ones lose theirs."""
+def _drop_old(folder: pathlib.Path, keep: int, keep_also: Collection[int]) -> None:
+  """All but the newest `keep`, those of the updates in `keep_also`, and the one that has the newest
+  memory; older ones lose theirs."""
   whole = all_whole(folder)
   with_replay = [path for path in whole if (path / _REPLAY).is_dir()]
   for old in with_replay[:-1]:
     shutil.rmtree(old / _REPLAY, ignore_errors=True)
   for old in whole[:-keep]:
-    if old not in with_replay[-1:]:
+    if old not in with_replay[-1:] and updates_of(old) not in keep_also:
       _remove(old)
 
 
@@ -225,6 +250,17 @@ def all_whole(folder: pathlib.Path) -> list[pathlib.Path]:
   return sorted(whole, key=lambda p: (p.name.removesuffix(_REPLACED), p.suffix != _REPLACED))
 
 
+def updates_of(path: pathlib.Path) -> int:
+  """The update at which the checkpoint at `path`, one of `all_whole`, was saved."""
+  return int(path.name.removesuffix(_REPLACED))
+
+
+def at(folder: pathlib.Path, updates: int) -> pathlib.Path | None:
+  """The checkpoint of this update, not checked; None if there is none."""
+  found = [path for path in all_whole(folder) if updates_of(path) == updates]
+  return found[-1] if found else None
+
+
 def newest(folder: pathlib.Path) -> pathlib.Path | None:
   """The newest checkpoint, not checked; None if there is none."""
   checkpoints = all_whole(folder)
@@ -233,22 +269,15 @@ def newest(folder: pathlib.Path) -> pathlib.Path | None:
 
 def load(path: pathlib.Path) -> Checkpoint:
   """Reads and checks; raises `Damaged` naming what is wrong with the file."""
+  record = _checked_record(path)
   try:
-    record = json.loads((path / _META).read_text())
     digest = files.digest(path / _ARRAYS)
-    if record['format'] != _FORMAT:
-      raise types.UserError(f'{path} has format {record["format"]}, this version reads {_FORMAT}')
-    if digest != record['sha256']:
-      raise Damaged(f'{path / _ARRAYS} is corrupt (its checksum differs)')
-    if _meta_digest(record['meta']) != record['meta_sha256']:
-      raise Damaged(f'{path / _META} was changed (its checksum differs)')
-    meta = record['meta']
-  except array_files.UNREADABLE as error:
+  except OSError as error:
     raise Damaged(f'{path} is no readable checkpoint ({error})') from error
-  if fault := checkpoint_meta.wrong(meta):
-    raise Forged(f'{path / _META} was not saved by seed_acme: {fault}')
+  if digest != record['sha256']:
+    raise Damaged(f'{path / _ARRAYS} is corrupt (its checksum differs)')
   try:
-    return Checkpoint(path, array_files.read(path / _ARRAYS), meta)
+    return Checkpoint(path, array_files.read(path / _ARRAYS), record['meta'])
   except OSError as error:
     raise Damaged(f'{path} is no readable checkpoint ({error})') from error
   except array_files.UNREADABLE as error:
@@ -256,6 +285,27 @@ def load(path: pathlib.Path) -> Checkpoint:
       f'{path / _ARRAYS} holds no arrays ({type(error).__name__}: {error}), though its checksum is '
       'right: it was not saved by seed_acme'
     ) from error
+
+
+def load_meta(path: pathlib.Path) -> dict[str, Any]:
+  """The `meta` of a checkpoint, whose arrays are not read; raises as `load` does."""
+  return _checked_record(path)['meta']
+
+
+def _checked_record(path: pathlib.Path) -> dict[str, Any]:
+  try:
+    record = json.loads((path / _META).read_text())
+    if record['format'] != _FORMAT:
+      raise types.UserError(f'{path} has format {record["format"]}, this version reads {_FORMAT}')
+    if not isinstance(record['sha256'], str):
+      raise Damaged(f'{path / _META} tells no checksum of the arrays')
+    if _meta_digest(record['meta']) != record['meta_sha256']:
+      raise Damaged(f'{path / _META} was changed (its checksum differs)')
+  except array_files.UNREADABLE as error:
+    raise Damaged(f'{path} is no readable checkpoint ({error})') from error
+  if fault := checkpoint_meta.wrong(record['meta']):
+    raise Forged(f'{path / _META} was not saved by seed_acme: {fault}')
+  return record
 
 
 def load_newest(

@@ -26,7 +26,7 @@ def wrong(meta: Any) -> str:
   resumptions = meta.get('resumptions', 0)
   if not isinstance(resumptions, int) or isinstance(resumptions, bool) or resumptions < 0:
     return f'"resumptions" is {_short(resumptions)}, no count'
-  return _wrong_episodes(meta.get('episodes', {}))
+  return _wrong_episodes(meta.get('episodes', {})) or _wrong_best(meta.get('best'))
 
 
 def _wrong_episodes(episodes: Any) -> str:
@@ -39,6 +39,18 @@ def _wrong_episodes(episodes: Any) -> str:
       is_triple = isinstance(episode, list) and len(episode) == 3
       if not is_triple or not all(map(_is_number, episode)):
         return f'{kind} of "episodes" holds {_short(episode)}, not score, return and length'
+  return ''
+
+
+def _wrong_best(best: Any) -> str:
+  if best is None:
+    return ''
+  if not isinstance(best, dict) or best.keys() != {'updates', 'evaluation_return', 'num_episodes'}:
+    return f'"best" is {_short(best)}, not updates, evaluation_return and num_episodes'
+  for name, value in best.items():
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if not _is_number(value) or not (is_count or name == 'evaluation_return'):
+      return f'{name} of "best" is {_short(value)}, no number'
   return ''
 
 

@@ -12,6 +12,7 @@ runs/<config name>/<UTC time>/     (and runs/latest -> the newest)
   .reserve         room for the last words of a run whose disk is full
   wandb.json, mlflow.json            which run of a tracking server this is
   metrics.csv      tensorboard/      checkpoints/      logs/  (one file a node)
+  videos/          episodes filmed during training   (recordings.py)
 ```
 Imports no TensorFlow: the front end and the actors use it.
 """
@@ -61,6 +62,7 @@ OURS = frozenset(
     'tensorboard',
     'checkpoints',
     'logs',
+    'videos',
   }
 )
 
@@ -71,15 +73,17 @@ class RunDirectory:
 
   bucket: URL of the folder that this one is copied to (`bucket_copy.py`); '' = it is the run
     itself.
+  packed: zip that this one is unpacked from (`packed_run.py`); '' = none.
   """
 
   path: pathlib.Path
   bucket: str = ''
+  packed: str = ''
 
   @property
   def name(self) -> str:
     """Where the run is, as people are told."""
-    return self.bucket or str(self.path)
+    return self.bucket or self.packed or str(self.path)
 
   @property
   def config(self) -> pathlib.Path:
@@ -160,6 +164,11 @@ class RunDirectory:
     """Folder of event files."""
     return self.path / 'tensorboard'
 
+  @property
+  def videos(self) -> pathlib.Path:
+    """Folder of the episodes that `record_every` films; absent where none is."""
+    return self.path / 'videos'
+
   def add_notice(self, text: str) -> None:
     """Tells the user, through the front end, without ending the run. One line."""
     with open(self.notices, 'a', encoding='utf-8', errors='backslashreplace') as file:
@@ -235,6 +244,11 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
   for name in folder.parts:  # before the folders above it are made
     if len(os.fsencode(name)) > _MOST_BYTES:
       raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), os.fspath(folder))
+  if folder.is_file():
+    raise types.UserError(
+      f'cannot write into {folder}: it is a file, and run_dir is a folder (seed-acme unpack FILE '
+      'FOLDER makes one of a packed run)'
+    )
   symbolic_links.refuse(folder, OURS)
   with files.explained(folder, 'write into'):
     foreign = sorted(set(os.listdir(folder)) - OURS) if folder.exists() else []

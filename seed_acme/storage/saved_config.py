@@ -35,6 +35,7 @@ MAY_CHANGE_ON_RESUME = frozenset(
     'num_learner_hosts',
     'num_actors',
     'num_evaluation_environments',
+    'record_every',
     'replay.port',
     'replay.separate_process',
     'replay.prefetch_batches',
@@ -58,6 +59,7 @@ MAY_CHANGE_ON_RESUME = frozenset(
     'learner.stall_s',
     'checkpoint.period_s',
     'checkpoint.keep',
+    'checkpoint.keep_best',
     'checkpoint.replay',
   }
 )
@@ -77,7 +79,8 @@ _ADDED: dict[str, dict[str, Any]] = {
     'host_timeout_s': 60.0,
     'stall_s': 60.0,
   },
-  'seed_acme.config:ExperimentConfig': {'num_learner_hosts': 1},
+  'seed_acme.config:CheckpointConfig': {'keep_best': False},
+  'seed_acme.config:ExperimentConfig': {'num_learner_hosts': 1, 'record_every': 0},
 }
 
 

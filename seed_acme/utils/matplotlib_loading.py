@@ -10,6 +10,8 @@ import shutil
 import sys
 import tempfile
 
+from seed_acme import types
+
 # Pictures are written to files, so whatever a shell's profile names for windows is of no use.
 BACKEND = {'MPLBACKEND': 'agg'}
 _FOLDER = 'MPLCONFIGDIR'
@@ -25,13 +27,20 @@ def load() -> None:
   """Before anything of matplotlib is imported, in any process.
 
   Where nobody's home is known, as in a container under a user id without a name, matplotlib could
-  not be imported.
+  not be imported. Raises `types.UserError` where it is not installed.
   """
   if 'matplotlib' not in sys.modules and _FOLDER not in os.environ and not _has_home():
     folder = tempfile.mkdtemp(prefix='seed_acme_matplotlib_')
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ[_FOLDER] = folder
-  importlib.import_module('matplotlib')
+  try:
+    importlib.import_module('matplotlib')
+  except ModuleNotFoundError as error:
+    if error.name != 'matplotlib':
+      raise
+    raise types.UserError(
+      f'a picture needs matplotlib, which {sys.executable} lacks: pip install matplotlib'
+    ) from error
 
 
 def _has_home() -> bool:

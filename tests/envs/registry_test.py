@@ -1,5 +1,6 @@
 """The registry: ids, settings, seeds, and what is imported."""
 
+import re
 import subprocess
 import sys
 
@@ -103,6 +104,39 @@ def test_wrong_gym_ids_and_settings_are_user_errors(package, level, settings, me
   pytest.importorskip(package)
   with pytest.raises(types.UserError, match=message):
     registry.check(configs.of(f'{package}:{level}', **settings))
+
+
+@pytest.mark.parametrize(
+  ('environment_id', 'others'),
+  [
+    ('HalfCheetah-v5', ['gymnasium:HalfCheetah-v5']),
+    ('gym:Ant-v5', ['gymnasium:Ant-v5']),
+    ('ALE/Pong-v5', ['atari:Pong', 'gymnasium:ale_py:ALE/Pong-v5']),
+    ('gymnasium:ALE/Breakout-v5', ['atari:Breakout', 'gymnasium:ale_py:ALE/Breakout-v5']),
+  ],
+)
+def test_ids_of_another_suite_name_the_spelling_that_works(environment_id, others, monkeypatch):
+  for package in ('gym', 'gymnasium', 'ale_py', 'mujoco'):
+    pytest.importorskip(package)
+  with monkeypatch.context() as before:
+    # As in a process that nobody has had import ale_py, which registers its games.
+    registered = gym_adapter.import_package('gymnasium').envs.registry
+    for name in [name for name in registered if name.startswith('ALE/')]:
+      before.delitem(registered, name)
+    with pytest.raises(types.UserError) as raised:
+      registry.check(configs.of(environment_id))
+  assert re.findall(r'\b(?:gymnasium|atari):[\w:/-]+', str(raised.value)) == others
+  assert 'proper package' not in str(raised.value)  # of gym, for its own ids
+  for other in others:
+    registry.check(configs.of(other))
+
+
+def test_without_gym_an_id_is_spelled_as_gymnasium_has_it(monkeypatch):
+  pytest.importorskip('gymnasium')
+  is_installed = suite.is_installed
+  monkeypatch.setattr(suite, 'is_installed', lambda name: name != 'gym' and is_installed(name))
+  with pytest.raises(types.MissingPackage, match='needs gym: .*write gymnasium:CartPole-v1'):
+    registry.check(configs.of('CartPole-v1'))
 
 
 def test_near_names_include_gym_ids():

@@ -1,5 +1,6 @@
 """Environments that show their screen, and the complaints of those that cannot."""
 
+import contextlib
 import sys
 
 import dm_env
@@ -234,3 +235,27 @@ def test_gym_environments_are_built_to_render(package):
 
 def test_dm_env_environments_need_no_render():
   assert not hasattr(dm_env.Environment, 'render')  # else `can_render` tells nothing
+
+
+@pytest.mark.parametrize('package', ['gym', 'gymnasium'])
+def test_cartpole_is_drawn(package):
+  pytest.importorskip(package)
+  pytest.importorskip('pygame')
+  environment = registry.make(config(f'{package}:CartPole-v1'), 2, seed=1, renders=True)
+  with contextlib.closing(environment):
+    environment.reset()
+    before = environment.render()
+    for _ in range(4):
+      environment.step(np.zeros(2, np.int32))
+    after = environment.render()
+  assert before.shape == after.shape == (400, 600, 3) and before.dtype == np.uint8
+  assert (before != after).any()
+
+
+def test_cartpole_without_pygame_names_the_extra(monkeypatch):
+  pytest.importorskip('gymnasium')
+  monkeypatch.setitem(sys.modules, 'pygame', None)
+  environment = registry.make(config('gymnasium:CartPole-v1'), 1, seed=1, renders=True)
+  environment.reset()
+  with pytest.raises(types.UserError, match=r"it needs pygame: .*'\.\[video\]'"):
+    environment.render()

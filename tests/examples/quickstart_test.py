@@ -72,7 +72,21 @@ def test_it_trains_shows_curves_and_films(executed):
   assert len(_outputs(executed, 'image/png')) == 2, 'a curve for each of two runs'
   assert len(_outputs(executed, 'image/gif')) == 2, 'an episode of each'
   printed = _printed(executed)
-  catch, corridor = (float(value) for value in re.findall(r'^return (\S+) of', printed, re.M))
+  catch = float(re.search(r'^return (\S+) ± \d\.\d\d, at most 1$', printed, re.M)[1])
   assert catch > 0.8  # random: about -0.6
+  corridor = float(re.search(r'^return (\S+) of 0\.88$', printed, re.M)[1])
   assert corridor == pytest.approx(0.88)
   assert re.search(r'^\[1, 1, 1, 1, 1, 1, 1\]$', printed, re.M), printed
+
+
+@pytest.mark.processes
+def test_it_resumes_searches_and_packs(executed):
+  printed = _printed(executed)
+  newest = int(re.search(r'^went on to (\d+) agent steps$', printed, re.M)[1])
+  assert newest >= 90_000
+  for name in ('best: update \\d+', 'gated', 'packed'):
+    found = re.search(rf'^{name}(?:,|:) return (\S+)', printed, re.M)
+    assert found and float(found[1]) > 0.8, (name, printed)
+  assert '4 of 4 runs finished' in printed
+  assert 'learning_rate' in (executed.parent / 'search' / 'table.md').read_text(encoding='utf-8')
+  assert (executed.parent / 'catch.zip').is_file()

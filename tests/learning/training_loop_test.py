@@ -134,6 +134,7 @@ def test_status_before_anything_happened(tmp_path, clock):
     'episode_return',
     'episode_return_last_100',
     'evaluation_return',
+    'best_checkpoint',
     'policy_lag_mean',
     'policy_lag_p95',
     'policy_lag_max',
@@ -229,6 +230,19 @@ def test_finish_saves_and_writes_the_last_row(tmp_path, clock):
   assert run.saved_updates() == [0, 1]
   assert run.rows()['agent_steps'] == [12]
   assert run.status()['status'] == 'stopped'
+
+
+def test_what_the_end_of_a_run_shows_never_goes_back_to_what_was_before(
+  tmp_path, clock, monkeypatch
+):
+  """Of one that is stopped before its first update, while its actors leave."""
+  shown = []
+  run = loop_run.Run(tmp_path, clock)
+  run.loop.watch_actors(lambda: [{'is_connected': False}])
+  run.loop.restore()
+  monkeypatch.setattr(type(run.folder), 'set_phase', lambda _, text: shown.append(text))
+  run.loop.finish(training_loop.STOPPED)
+  assert shown == ['saving the last checkpoint', 'ending the processes']
 
 
 def test_the_writer_is_reported(tmp_path, clock):

@@ -1,5 +1,6 @@
 """CompositeLogger hands on to all."""
 
+from seed_acme import types
 from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
 
@@ -16,6 +17,16 @@ def test_each_is_closed_once():
   logger.close()
   logger.close()  # as a training loop does
   assert own.num_closed == 1
+
+
+def test_films_go_to_the_loggers_that_show_them(tmp_path):
+  class Films:
+    def write_video(self, recording):
+      self.shown = recording
+
+  films, recording = Films(), types.Recording(5, tmp_path, tmp_path, 1.0, 9, False)
+  composite.CompositeLogger([csv_file.CsvLogger(tmp_path / 'a'), films]).write_video(recording)
+  assert films.shown == recording
 
 
 def test_every_logger_gets_every_row(tmp_path):

@@ -75,6 +75,18 @@ def test_a_resumed_run_goes_on_in_the_same_one(run, tmp_path):
   assert not run.notices.exists()
 
 
+def test_a_filmed_episode_is_an_artifact(run, tmp_path):
+  film = tmp_path / '000000000090.mp4'
+  film.write_bytes(b'a film')
+  logger = _make(run)
+  logger.write_video(types.Recording(90, film, film, 12.0, 1500, False))
+  logger.close()
+  run_id = files.read_json(run.path / mlflow_logger.FILE)['id']
+  [artifact] = _client(tmp_path).list_artifacts(run_id, 'videos')
+  assert artifact.path == 'videos/000000000090.mp4' and artifact.file_size == 6
+  assert not run.notices.exists()
+
+
 def test_server_and_experiment_are_those_of_the_environment(run, tmp_path, monkeypatch):
   monkeypatch.setenv('MLFLOW_TRACKING_URI', str(tmp_path / 'theirs'))
   monkeypatch.setenv('MLFLOW_EXPERIMENT_NAME', 'an experiment')
@@ -102,7 +114,7 @@ def test_rows_that_cannot_be_sent_cost_a_notice_and_not_the_run(run, tmp_path, m
     logger.write(step, {'a': step})
   logger.close()
   notices = run.notices.read_text().splitlines()
-  assert len(notices) == 1 and 'lacks rows: the server is away' in notices[0]
+  assert len(notices) == 1 and 'lacks rows or videos: the server is away' in notices[0]
   run_id = files.read_json(run.path / mlflow_logger.FILE)['id']
   assert _history(_client(tmp_path), run_id, 'a') == [(3, 3)]
 

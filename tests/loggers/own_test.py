@@ -74,6 +74,9 @@ def test_none_is_the_default(tmp_path):
 @pytest.mark.parametrize('name', ['wandb', 'mlflow'])
 def test_ours_are_known_by_name_and_refused_early_without_their_package(name, monkeypatch):
   own.check(_config(name))
-  monkeypatch.setattr(own.importlib.util, 'find_spec', lambda _: None)
+  found = own.importlib.util.find_spec
+  monkeypatch.setattr(
+    own.importlib.util, 'find_spec', lambda wanted: None if wanted == name else found(wanted)
+  )
   with pytest.raises(types.UserError, match=rf"needs the package {name}: .*'\.\[{name}\]'"):
     own.check(_config(name))

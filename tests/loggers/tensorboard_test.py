@@ -1,5 +1,6 @@
 """Event files, read back with TensorBoard's own reader."""
 
+from seed_acme import types
 from seed_acme.loggers import tensorboard
 
 
@@ -25,6 +26,23 @@ def test_rows_are_readable_before_closing(tmp_path):
   logger.write(1, {'updates': 2.0})
   assert _scalars(tmp_path, 'counts/updates') == [(1, 2.0)]
   logger.close()
+
+
+def test_a_filmed_episode_is_a_moving_picture_at_its_steps(tmp_path):
+  from PIL import Image
+  from tensorboard.backend.event_processing import event_accumulator
+
+  preview = tmp_path / 'preview.gif'
+  pictures = [Image.new('RGB', (30, 20), (10 * i, 0, 0)) for i in range(3)]
+  pictures[0].save(preview, save_all=True, append_images=pictures[1:])
+  logger = tensorboard.TensorBoardLogger(tmp_path / 'events')
+  logger.write_video(types.Recording(700, tmp_path / 'absent.mp4', preview, 1.0, 2, False))
+  logger.close()
+  events = event_accumulator.EventAccumulator(str(tmp_path / 'events'))
+  events.Reload()
+  [image] = events.Images('evaluation/video')
+  assert (image.step, image.width, image.height) == (700, 30, 20)
+  assert image.encoded_image_string == preview.read_bytes()
 
 
 def test_the_page_opens_on_returns():

@@ -224,3 +224,36 @@ print(sorted(heavy & set(sys.modules)))
 """
   result = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
   assert result.stdout.strip() == '[]'
+
+
+@pytest.mark.parametrize(
+  'value, digits, text',
+  [
+    (0.87123, 4, '0.8712'),
+    (-20.7, 3, '-20.7'),
+    (9_999.4, 4, '9999'),
+    (10_334.6, 4, '10,335'),
+    (9_999.7, 4, '10,000'),
+    (-123_456.0, 3, '-123,456'),
+    (1_033.0, 3, '1,033'),
+    (130.0, 2, '130'),
+    (1e-5, 3, '1e-05'),
+    (float('nan'), 3, 'nan'),
+    (float('inf'), 3, 'inf'),
+  ],
+)
+def test_numbers_print_in_full(value, digits, text):
+  assert terminal.number(value, digits) == text
+
+
+def test_a_share_is_whole_only_at_the_end():
+  assert terminal.percent(0.999) == '99%' and terminal.percent(1.0) == '100%'
+  assert terminal.percent(0.29) == '29%'  # 100 * 0.29 is a little less than 29
+
+
+def test_the_last_line_has_no_rate_of_a_last_instant():
+  status = {'agent_steps': 10_000, 'total_steps': 10_000, 'steps_per_s': 0.0, 'updates': 9}
+  status['episode_return'] = 12_345.6
+  assert '0 steps/s' in terminal.plain_line({**status, 'status': 'running'})
+  line = terminal.plain_line({**status, 'status': 'finished'})
+  assert line == '10k of 10k steps (100%), return 12,346, 9 updates'

@@ -120,6 +120,25 @@ def test_a_resumed_run_goes_on_in_the_same_one_with_steps_that_rise(run):
   assert ends == [[1], [0]]  # the first had not said that it ends well
 
 
+def test_a_filmed_episode_is_a_row_with_a_video(run):
+  film = run.path / 'film.mp4'
+  film.write_bytes(b'a film')
+  logger = _make(run)
+  logger.write(100, {'loss/total': 0.5})
+  logger.write_video(types.Recording(90, film, film, 12.0, 1500, False))
+  logger.write(200, {'loss/total': 0.25})
+  logger.close()
+  [records] = _records(run)
+  rows = _rows(records)
+  assert [step for step, _ in rows] == [0, 1, 2]
+  row, video = rows[1][1], 'evaluation/video'
+  assert row['agent_steps'] == 90
+  assert row[f'{video}/_type'] == 'video-file'
+  assert row[f'{video}/caption'] == 'return 12 in 1,500 steps'
+  [kept] = run.path.glob(f'wandb/offline-run-*/files/{row[f"{video}/path"]}')
+  assert kept.read_bytes() == b'a film'
+
+
 def test_the_project_is_that_of_the_environment_and_of_the_first_start(run, monkeypatch):
   for steps, project in enumerate(('theirs', 'another'), start=1):
     monkeypatch.setenv('WANDB_PROJECT', project)

@@ -38,6 +38,24 @@ MUTATIONS = (
     fault='MultiDiscrete observations are no longer one-hot',
   ),
   record.Mutation(
+    name='vectors_end_with_the_next_episode',
+    file='seed_acme/envs/gym_vector_adapter.py',
+    old='leaf[index] = of_space.from_zero(np.asarray(value))',
+    new='pass',
+    tests='tests/envs/gym_vector_adapter_test.py::'
+    'test_an_end_shows_its_own_last_row_and_the_next_its_first',
+    fault='a truncated episode bootstraps from the first row of the next one',
+  ),
+  record.Mutation(
+    name='vectors_truncate_without_discount',
+    file='seed_acme/envs/gym_vector_adapter.py',
+    old='np.where(terminated, np.float32(0), np.float32(1)),',
+    new='np.where(is_last, np.float32(0), np.float32(1)),',
+    tests='tests/envs/gym_vector_adapter_test.py::'
+    'test_an_end_shows_its_own_last_row_and_the_next_its_first',
+    fault='time that is up counts as a termination',
+  ),
+  record.Mutation(
     name='actions_shared_with_the_environment',
     file='seed_acme/envs/vector.py',
     old='leaf = np.array(leaf, spec.dtype)',

@@ -202,6 +202,32 @@ MUTATIONS = (
     fault='the time between saving and restoring counts as training',
   ),
   record.Mutation(
+    name='best_is_scored_by_what_was_played_before_it',
+    file='seed_acme/learning/best_checkpoint.py',
+    old='self._evaluation.num_ended + wanted)',
+    new='self._evaluation.num_ended)',
+    tests='tests/learning/best_checkpoint_test.py::test_the_score_is_of_the_weights_that_played_'
+    'and_not_of_those_that_have_collapsed_since',
+    fault='weights that have collapsed get the score of those before them',
+  ),
+  record.Mutation(
+    name='worst_checkpoint_kept',
+    file='seed_acme/learning/best_checkpoint.py',
+    old='score >= self.best.evaluation_return',
+    new='score <= self.best.evaluation_return',
+    tests='tests/learning/best_checkpoint_test.py::test_the_best_stays_beyond_keep_with_the_'
+    'score_of_the_log',
+    fault='the worst checkpoint counts as the best',
+  ),
+  record.Mutation(
+    name='best_deleted_with_the_old_ones',
+    file='seed_acme/storage/checkpoint.py',
+    old='and updates_of(old) not in keep_also',
+    new='and updates_of(old) not in ()',
+    tests='tests/storage/checkpoint_test.py::test_those_that_are_asked_for_stay_beyond_the_newest',
+    fault='the best checkpoint is deleted when it is old',
+  ),
+  record.Mutation(
     name='oldest_checkpoint_is_loaded',
     file='seed_acme/storage/checkpoint.py',
     old='for path in reversed(all_whole(folder)):',

@@ -3,7 +3,10 @@
 import collections
 import importlib
 import io
+import itertools
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from seed_acme.programs import cli
 from seed_acme.programs.reports import evaluate_command
 from seed_acme.programs.reports import evaluation
 from seed_acme.programs.reports import video
+from seed_acme.programs.reports import window
 from tests.programs import evaluated_runs
 
 pytestmark = [
@@ -237,6 +241,71 @@ def test_an_environment_without_a_screen_is_refused_before_any_play(
   assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(name='pygame')
+def _pygame(monkeypatch):
+  """With SDL's driver that draws nowhere, and no waiting between pictures."""
+  pygame = pytest.importorskip('pygame')
+  monkeypatch.setenv('SDL_VIDEODRIVER', 'dummy')
+  monkeypatch.setattr(video, '_SCREENS_PER_S', 1e6)
+  return pygame
+
+
+def test_episodes_are_played_in_a_window_and_counted(catch, capsys, monkeypatch, pygame):
+  shown, show = [], window.Window.show
+  monkeypatch.setattr(
+    window.Window, 'show', lambda *arguments: shown.append(arguments[1]) or show(*arguments)
+  )
+  record = json.loads(
+    evaluated_runs.evaluate(capsys, catch, '--watch', '--episodes=3', '--json').out
+  )
+  assert (record['episodes'], record['length_mean']) == (3, 9)
+  assert len(shown) == 30 and len({picture.tobytes() for picture in shown}) > 10
+  assert not pygame.display.get_init()
+
+
+@pytest.mark.parametrize('num_pictures, episodes', [(25, 2), (5, 0)])
+def test_a_window_that_is_closed_ends_in_good_order(
+  catch, capsys, monkeypatch, pygame, num_pictures, episodes
+):
+  titles = []
+  monkeypatch.setattr(window.Window, 'title', lambda _, text: titles.append(text))
+  arguments = (catch, '--watch', '--episodes=50')
+  with monkeypatch.context() as patch:
+    patch.setattr(window.Window, 'show', _closes_after(num_pictures))
+    said = evaluated_runs.evaluate(capsys, *arguments).out
+  with monkeypatch.context() as patch:
+    patch.setattr(window.Window, 'show', _closes_after(num_pictures))
+    record = json.loads(evaluated_runs.evaluate(capsys, *arguments, '--json').out)
+  assert record['episodes'] == episodes
+  if episodes:
+    assert said.startswith('2 greedy episodes of the checkpoint')
+    assert titles[0].startswith('catch at ') and titles[0].endswith(' steps: episode 1')
+    assert 'episode 3, return of the last one: ' in titles[2]
+  else:
+    assert said == 'The window was closed before an episode had ended\n'
+    assert record['return_mean'] is record['length_mean'] is None
+
+
+def _closes_after(num_pictures):
+  numbers = itertools.count(1)
+
+  def show(*_):
+    if next(numbers) == num_pictures:
+      raise window.Closed
+
+  return show
+
+
+def test_a_window_without_a_display_or_for_several_runs_is_refused_before_tensorflow(
+  catch, capsys, monkeypatch
+):
+  monkeypatch.setattr(evaluate_command.processes, 'load_tensorflow', None)  # it would fail
+  assert 'name one' in evaluated_runs.refusal(capsys, catch, catch, '--watch')
+  for name in ('DISPLAY', 'WAYLAND_DISPLAY', 'SDL_VIDEODRIVER'):
+    monkeypatch.delenv(name, raising=False)
+  assert '--video=episode.mp4' in evaluated_runs.refusal(capsys, catch, '--watch')
+
+
 def test_a_folder_that_is_no_run_is_refused_before_the_others_are_played(
   catch, tmp_path, capsys, monkeypatch
 ):
@@ -258,6 +327,48 @@ def test_wrong_arguments(catch, capsys, arguments, word):
 
 def test_no_run_is_refused(capsys):
   assert 'seed-acme evaluate runs/latest' in evaluated_runs.refusal(capsys)
+
+
+_LOUD = """
+import atexit, ctypes, os
+from seed_acme.testing import environments
+
+print('imported')
+
+
+class Loud(environments.ScriptedEnvironment):
+  def __init__(self, seed):
+    super().__init__(seed)
+    print('made', end='')
+    ctypes.CDLL(None).printf(b'held back in C')
+    atexit.register(print, 'at exit')
+
+  def step(self, action):
+    os.write(1, b'by descriptor')
+    return super().step(action)
+
+  def close(self):
+    os.system('echo a child')
+"""
+
+
+def test_json_is_one_line_whatever_the_environment_prints(tmp_path, monkeypatch, one_json):
+  (tmp_path / 'loud.py').write_text(_LOUD)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.syspath_prepend(tmp_path)
+  environment = config_lib.EnvironmentConfig('loud:Loud')
+  run = evaluated_runs.train(tmp_path / 'run', 'catch_vtrace', environment, {}, mlp_sizes=(8,))
+  done = subprocess.run(
+    [sys.executable, '-m', cli.__name__, 'evaluate', str(run), '--json', '--episodes=2']
+    + ['--trust_run_dir'],
+    cwd=tmp_path,
+    capture_output=True,
+    text=True,
+    check=True,
+  )
+  assert one_json(done.stdout)['episodes'] == 2
+  for words in ('imported', 'made', 'held back in C', 'by descriptor', 'a child', 'at exit'):
+    assert words in done.stderr
 
 
 def test_progress_is_a_line_every_ten_seconds():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from seed_acme.programs.reports import plot
+from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
@@ -92,7 +93,10 @@ def test_the_files_of_the_run(finished):
     'logs',
   } <= set(os.listdir(path))
   assert {'launcher', 'learner', 'actor'} <= set(os.listdir(run.run_dir.logs))
-  assert len(list(run.run_dir.checkpoints.iterdir())) == 3
+  saved = [checkpoint.updates_of(path) for path in run.run_dir.checkpoints.iterdir()]
+  best = run.summary()['best_checkpoint']
+  assert len({*saved} - {best['updates']}) in (2, 3) and best['updates'] in saved
+  assert best['evaluation_return'] <= 1 and best['num_episodes'] >= 10
   metrics = run.metrics()
   for name in ('agent_steps', 'wall_s', 'updates', 'frames', 'episodes', 'trained_steps'):
     assert (np.diff(metrics[name]) >= 0).all(), name
@@ -102,9 +106,15 @@ def test_the_files_of_the_run(finished):
 def test_evaluate_and_plot_read_it(finished, runs, one_json):
   run, _, _ = finished
   evaluation = runs.start('evaluate', 'runs/latest', '--episodes=30', '--json', folder=run.folder)
+  best = runs.start(
+    'evaluate', 'runs/latest', '--episodes=30', '--json', '--checkpoint=best', folder=run.folder
+  )
   figure = runs.start('plot', 'runs/latest', '--out=figure.png', folder=run.folder)
   assert evaluation.wait() == 0, evaluation.stderr
   assert figure.wait() == 0, figure.stderr
+  assert best.wait() == 0, best.stderr
+  updates = run.summary()['best_checkpoint']['updates']
+  assert one_json(best.stdout)['checkpoint_updates'] == updates
   record = one_json(evaluation.stdout)
   assert record['episodes'] == 30
   assert record['length_mean'] == 9

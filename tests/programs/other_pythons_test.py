@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import pathlib
+import shlex
 
 import numpy as np
 import psutil
@@ -9,12 +11,17 @@ import pytest
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import actor_packages
 from seed_acme.configs import registry as configs
 from seed_acme.envs import experiment_environments
 from seed_acme.envs import registry
+from seed_acme.envs.interpreters import interpreter
+from seed_acme.envs.interpreters import remote
 from seed_acme.programs.doctor import actor_python
+from seed_acme.storage import recordings
 from seed_acme.testing import environment_contract
 from tests import actor_pythons
+from tests import sources
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(1200)]
 
@@ -42,12 +49,19 @@ def _experiment(python, environment_id, **settings):
 
 def test_a_run_learns_from_actors_there_and_is_evaluated_there(runs, python):
   folder = runs.folder()
-  run = runs.train(f'--config.actor.python={python}', '--config.total_steps=5000', folder=folder)
+  run = runs.train(
+    f'--config.actor.python={python}',
+    '--config.total_steps=5000',
+    '--config.num_evaluation_environments=1',
+    '--config.record_every=1000',
+    folder=folder,
+  )
   workers = lambda: [p for p in run.nodes('actor') if p.exe() != psutil.Process().exe()]
   run.wait_for_updates(1)
   assert workers(), 'no process of the other interpreter acts'
   assert run.wait() == 0, run.stderr
   assert run.summary()['agent_steps'] >= 5000
+  assert recordings.steps(run.run_dir.videos)[0] == 0  # drawn there, filmed by the learner's Python
   record = runs.start('evaluate', 'run', '--episodes=8', '--json', folder=folder)
   assert record.wait() == 0, record.stderr
   assert json.loads(record.stdout)['episodes'] == 8
@@ -84,15 +98,42 @@ def test_all_in_one_thread_reaches_them_too(runs, newest):
 
 def test_doctor_and_list_look_there(runs, newest):
   found = {check.name: check.state for check in actor_python.examine(newest)}
-  assert found['actor python'] == found['envpool:ID'] == 'ok'
-  assert found['atari:GAME'] == 'warning'
+  # gymnasium comes with envpool.
+  for name in ('actor python', 'catch', 'envpool:CartPole-v1', 'gymnasium:CartPole-v1'):
+    assert found[name] == 'ok'
+  assert found['atari:GAME'] == 'warning' and 'gymnasium:HalfCheetah-v5' not in found
   listing = runs.start('list', f'--python={newest}', '--json')
   assert listing.wait() == 0, listing.stderr
   known = {record['id']: record for record in json.loads(listing.stdout)['environments']}
   assert known['envpool:ID']['is_available']
-  assert known['atari:GAME']['install'] == 'seed-acme actor-env FOLDER --extras atari'
+  of_envpool = runs.start('list', 'envpool', f'--python={newest}', '--json')
+  assert of_envpool.wait() == 0, of_envpool.stderr
+  assert 'envpool:Pong-v5' in json.loads(of_envpool.stdout)['ids']
+  folder = str(pathlib.Path(newest).parents[1])
+  advice = f'seed-acme actor-env {folder} --extras '
+  assert known['atari:GAME']['install'] == f'{advice}atari'
+  assert 'the extra gym of learners' in known['gym:ID']['install']
+  assert known['envpool:ID']['install'].startswith(f'{advice}envpool, then add --config.actor.')
   [wrong] = actor_python.examine('/nowhere/python')
   assert wrong.state == 'wrong'
+
+
+def test_what_is_advised_there_can_be_run(runs, newest):
+  [advice] = [
+    known.install for known in remote.known_environments(newest, 60.0) if known.id == 'gymnasium:ID'
+  ]
+  name, *words = shlex.split(advice)
+  assert name == 'seed-acme'
+  done = runs.start(*words)
+  assert done.wait() == 0, done.stderr
+  assert f'Actors run there with --config.actor.python={newest}' in done.stdout
+
+
+def test_all_that_is_installed_is_held_by_a_constraint(python):
+  version = '.'.join(map(str, interpreter.probe(python).version[:2]))
+  script = sources.script('try_extras')
+  installed = interpreter.installed(python)
+  assert installed and not script.not_held(installed, actor_packages.CONSTRAINTS, version)
 
 
 class _Contract(environment_contract.EnvironmentContract):

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from seed_acme.storage import recordings
+
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 _STEPS = 3_000
 _BUDGET = f'--config.total_steps={_STEPS}'
@@ -41,18 +43,19 @@ def test_runs_at_the_same_time_do_not_disturb_each_other(runs):
 
 
 def test_threads_and_a_single_process_finish(runs):
-  threads = runs.train(_BUDGET, '--launch=local_mt', '--config.num_evaluation_environments=2')
+  films = ('--config.num_evaluation_environments=2', '--config.record_every=1000')
+  threads = runs.train(_BUDGET, '--launch=local_mt', *films)
   single = runs.train(
-    _BUDGET,
-    '--launch=single_process',
-    '--config.actor.environment_groups=2',
-    '--config.num_evaluation_environments=2',
+    _BUDGET, '--launch=single_process', '--config.actor.environment_groups=2', *films
   )
   for run in (threads, single):
     summary = _expect_finished(run)
     assert set(summary['cpu_s']) == {'launcher'}
     assert -1 <= summary['evaluation_return'] <= 1
     assert not (run.folder / 'runs').exists()
+    # The episode of the beginning is over before the first update is traced.
+    assert recordings.steps(run.run_dir.videos)[0] == 0
+    assert f'Videos: {run.run_dir.path.name}/videos\n' in run.stdout
 
 
 def test_two_environment_groups_and_a_wall_clock_limit_in_processes(runs):

@@ -58,7 +58,7 @@ def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, file, spoil):
 def test_the_file_that_is_corrupt_is_named(tmp_path):
   path = saved.save(tmp_path, 12)
   _corrupt(path / 'arrays.npz')
-  assert str(path / 'arrays.npz') in saved.error(path)
+  assert f'{path / "arrays.npz"} is corrupt (its checksum differs)' in saved.error(path)
   path = saved.save(tmp_path, 13)
   _edit_meta(lambda record: record['meta'].update(resumptions=0))(path / 'meta.json')
   assert str(path / 'meta.json') in saved.error(path)
@@ -190,6 +190,16 @@ def _forge_meta(path, meta):
     ({'resumptions': {}}, '"resumptions" is {}, no count'),
     ({'resumptions': True}, '"resumptions" is True'),
     ({'episodes': []}, '"episodes" is a list'),
+    ({'best': [3, 1.0, 10]}, '"best" is [3, 1.0, 10], not updates'),
+    ({'best': {'updates': 3}}, 'not updates, evaluation_return and num_episodes'),
+    (
+      {'best': {'updates': 1.5, 'evaluation_return': 1.0, 'num_episodes': 10}},
+      'updates of "best" is 1.5, no number',
+    ),
+    (
+      {'best': {'updates': 1, 'evaluation_return': float('inf'), 'num_episodes': 10}},
+      'evaluation_return of "best" is inf, no number',
+    ),
     ({'episodes': {'training': {}}}, 'training of "episodes" is a dict, no list'),
     ({'episodes': {'training': [[1.0, 2.0]]}}, 'holds [1.0, 2.0], not score'),
     ({'episodes': {'training': [[1.0, 'a', 3]]}}, 'not score, return and length'),

@@ -36,6 +36,14 @@ def test_the_newest_are_kept_in_the_order_of_updates(tmp_path):
   assert checkpoint.newest(tmp_path).name == '000000000100'
 
 
+def test_those_that_are_asked_for_stay_beyond_the_newest(tmp_path):
+  for updates in (2, 9, 10, 100):
+    checkpoint.save(tmp_path, updates, saved.ARRAYS, saved.META, keep=1, keep_also={2, 10, 77})
+  assert saved.names(tmp_path) == ['000000000002', '000000000010', '000000000100']
+  saved.save(tmp_path, 101, keep=1)
+  assert saved.names(tmp_path) == ['000000000101']
+
+
 def test_keeping_one(tmp_path):
   for updates in (1, 1, 2):
     saved.save(tmp_path, updates, keep=1)

@@ -205,3 +205,12 @@ def test_a_run_has_a_learner_until_the_last_one_has_let_go(tmp_path):
   with _until_killed(_LEARN, run):
     assert run.has_learner()
   assert not run.has_learner()
+
+
+def test_a_file_is_no_run_folder_and_a_packed_run_is_to_be_unpacked(tmp_path):
+  path = tmp_path / 'packed.zip'
+  path.write_text('')
+  with pytest.raises(
+    types.UserError, match='it is a file, and run_dir is a folder .seed-acme unpack'
+  ):
+    run_directory.create(path)

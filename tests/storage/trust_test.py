@@ -102,7 +102,7 @@ def run(tmp_path, monkeypatch):
   ],
 )
 def test_a_command_imports_nothing_that_it_does_not_trust(run, command, capsys, monkeypatch):
-  monkeypatch.setattr(evaluation.checkpoint, 'find', lambda path: path)
+  monkeypatch.setattr(evaluation.opening, 'find_checkpoint', lambda *_: None)
   assert cli.main([part.format(run=run.path) for part in command]) == 2
   error = capsys.readouterr().err
   assert "environment.id='somebodys:make'" in error and '--trust_run_dir' in error

@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from seed_acme import types
 from seed_acme.programs.system import processes
+from seed_acme.utils import matplotlib_loading
 
 # As under a user id without a name, when HOME is not set.
 _NO_HOME = """
@@ -67,3 +69,9 @@ def test_pictures_are_drawn_without_a_home_and_leave_nothing_behind(tmp_path):
 
 def test_with_a_home_matplotlib_keeps_its_folder(tmp_path):
   assert _run('import os\n' + _DRAW + 'print("MPLCONFIGDIR" in os.environ)', tmp_path) == ['False']
+
+
+def test_without_matplotlib_it_says_how_to_get_it(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'matplotlib', None)  # as where it is not installed
+  with pytest.raises(types.UserError, match='needs matplotlib, which .* lacks: pip install'):
+    matplotlib_loading.load()

@@ -18,21 +18,34 @@ import tempfile
 from typing import Any, NamedTuple
 
 from seed_acme import types
+from seed_acme.checks import extras
 
 OLDEST, NEWEST = (3, 10), (3, 13)  # that it is tried with
+SERVED = ' to '.join('.'.join(map(str, version)) for version in (OLDEST, NEWEST))
 REQUIRED = ('numpy', 'grpc', 'dm_env', 'tree')  # modules
 _PROBE_TIMEOUT_S = 60.0
+# Begins the line of the answer: a start file of the interpreter, or an activation script around
+# it, may print before and after.
+ANSWER = 'seed_acme: '
 # Old versions run it, too: it is how they are found out.
-_PROBE = """
+_PROBE = f"""
 import importlib.util, json, sys
 missing = [name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]
-print(json.dumps({'version': list(sys.version_info[:3]), 'missing': missing}))
+record = dict(version=list(sys.version_info[:3]), missing=missing)
+print('\\n{ANSWER}' + json.dumps(record))
 """
-_LIST = """
-import importlib.metadata, json
-print(json.dumps([[d.metadata['Name'], d.version] for d in importlib.metadata.distributions()]))
+# Without the working folder, where `pip install -e` may have left a record of what is beside it.
+_LIST = f"""
+import importlib.metadata, json, sys
+sys.path[:] = filter(None, sys.path)
+found = [[d.metadata['Name'], d.version] for d in importlib.metadata.distributions()]
+print('\\n{ANSWER}' + json.dumps(found))
 """
-HOW_TO_MAKE = 'make one with: make actor-python, or seed-acme actor-env FOLDER'
+HOW_TO_MAKE = f'make one with: seed-acme actor-env {extras.ACTOR_FOLDER}'
+
+
+class NoAnswer(types.UserError):
+  """The interpreter was started and said nothing in time; the machine may be busy."""
 
 
 class Found(NamedTuple):
@@ -74,13 +87,18 @@ def require(python: str) -> None:
     )
 
 
+def serves_actors(version: tuple[int, ...]) -> bool:
+  """Whether environments run under this version of Python."""
+  return OLDEST <= version[:2] <= NEWEST
+
+
 def require_version(python: str) -> None:
   """Raises `types.UserError` where it is no Python, or too old or too new a one."""
   version = probe(python).version
-  if not OLDEST <= version[:2] <= NEWEST:
+  if not serves_actors(version):
     raise types.UserError(
       f'actor.python ({python}) is Python {_shown(version)}: environments run under '
-      f'{_shown(OLDEST)} to {_shown(NEWEST)}; {HOW_TO_MAKE}'
+      f'{SERVED}; {HOW_TO_MAKE}'
     )
 
 
@@ -115,23 +133,62 @@ def _asked(python: str, code: str, *arguments: str) -> Any:
       stdin=subprocess.DEVNULL,
       check=False,
     )
-    return json.loads(done.stdout)
+    return _answer(done.stdout)
   except OSError as error:
-    raise types.MissingPackage(f'{wrong} cannot be started: {error.strerror}: {fix}') from error
+    what = f'cannot be started: {error.strerror}'
+    if not os.path.lexists(_program(python)):
+      what = f'was not found{_where(python)}'
+    raise types.MissingPackage(f'{wrong} {what}: {fix}') from error
   except subprocess.TimeoutExpired as error:
-    raise types.UserError(
-      f'{wrong} does not answer within {_PROBE_TIMEOUT_S:g} s: {fix}'
+    raise NoAnswer(
+      f'{wrong} does not answer within {_PROBE_TIMEOUT_S:g} s: try again when the machine is less '
+      f'busy, or {fix}'
     ) from error
   except ValueError as error:  # it is another program, or a Python that does not work
-    last = (done.stderr.strip().splitlines() or ['no message'])[-1]
+    said = done.stderr.strip() or done.stdout.strip()
+    last = (said.splitlines() or ['no message'])[-1]
     raise types.UserError(
       f'{wrong} is no Python that works (exit code {done.returncode}: {last[:200]}): {fix}'
     ) from error
 
 
+def _answer(output: str) -> Any:
+  """ValueError where there is none."""
+  _, _, answer = output.rpartition(f'\n{ANSWER}')
+  return json.loads(answer.partition('\n')[0])
+
+
 def _program(python: str) -> str:
-  """A name without a slash is looked up on the PATH."""
-  return shutil.which(python) or python
+  """A path that can be started, absolute unless nothing is there.
+
+  A name without a slash is looked up on the PATH, any other relative path in `_folders`.
+  """
+  if os.sep not in python:
+    return shutil.which(python) or python
+  for folder in _folders():
+    path = os.path.join(folder, os.path.expanduser(python))
+    if os.path.exists(path):
+      return path
+  return python
+
+
+def _folders() -> list[str]:
+  """Where relative paths begin: the working folder, that of the checkout, and that of the virtual
+  environment, since `.venv-actor` lies beside `.venv` wherever a run is started."""
+  checkout = pathlib.Path(types.__file__).resolve().parent.parent
+  found = [os.getcwd()]
+  if (checkout / 'setup.py').is_file():
+    found.append(str(checkout))
+  if sys.prefix != sys.base_prefix:
+    found.append(os.path.dirname(sys.prefix))
+  return list(dict.fromkeys(found))
+
+
+def _where(python: str) -> str:
+  """Where it was looked for, in a message."""
+  if os.sep not in python:
+    return ' on the PATH'
+  return '' if os.path.isabs(os.path.expanduser(python)) else f' from {" or ".join(_folders())}'
 
 
 @functools.cache

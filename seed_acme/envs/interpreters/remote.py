@@ -22,6 +22,8 @@ from seed_acme.envs.interpreters import server
 from seed_acme.envs.interpreters import spec_json
 
 _END_S = 5.0  # a process that does not end by then is killed
+# Where what an interpreter greets with belongs: on standard output may be somebody's JSON.
+_STANDARD_ERROR = 2
 # Some environments now and then crash while they are made: envpool's Football loads its fonts in
 # several threads at once.
 _ATTEMPTS = 3
@@ -29,6 +31,10 @@ _ATTEMPTS = 3
 
 class EnvironmentFailed(Exception):
   """What an environment raised that is neither wrong input nor a failure of ours."""
+
+
+class NoAnswer(types.Failure):
+  """The process of the environments says nothing in time."""
 
 
 class ProcessLost(EnvironmentFailed):
@@ -50,6 +56,7 @@ class _Process:
         interpreter.command(python, server.__name__, str(other.fileno())),
         env={**os.environ, **interpreter.variables(python)},
         stdin=subprocess.DEVNULL,
+        stdout=_STANDARD_ERROR,
         pass_fds=[other.fileno()],
       )
       unless_started.pop_all()
@@ -67,7 +74,7 @@ class _Process:
       answer, rows = messages.receive(self._connection)
     except TimeoutError as error:
       self.kill()
-      raise types.Failure(
+      raise NoAnswer(
         f'environment {header.get("id", "")!r} under {self._python}: no answer within '
         f'{self._timeout_s:g} s (actor.reset_timeout_s)'
       ) from error
@@ -193,11 +200,18 @@ def check(config: config_lib.EnvironmentConfig, python: str, timeout_s: float) -
 def known_environments(python: str, timeout_s: float) -> list[suite.KnownEnvironments]:
   """As `registry.known_environments` there."""
   return [
-    suite.KnownEnvironments(name, description, tuple(settings), is_available, install)
-    for name, description, settings, is_available, install in _asked(
+    suite.KnownEnvironments(
+      name, description, tuple(settings), is_available, install, tuple(map(tuple, examples))
+    )
+    for name, description, settings, is_available, install, examples in _asked(
       {'do': 'known'}, python, timeout_s
     )['known']
   ]
+
+
+def known_ids(suite_name: str, python: str, timeout_s: float) -> list[str]:
+  """As `registry.known_ids` there."""
+  return _asked({'do': 'ids', 'suite': suite_name}, python, timeout_s)['ids']
 
 
 def _asked(header: dict[str, Any], python: str, timeout_s: float) -> dict[str, Any]:

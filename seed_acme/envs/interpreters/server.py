@@ -19,6 +19,7 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.envs import process_state
 from seed_acme.envs import registry
 from seed_acme.envs.interpreters import messages
 from seed_acme.envs.interpreters import spec_json
@@ -38,6 +39,7 @@ class _Server:
     actions: dict[str, Callable[[], _Answer]] = {
       'check': lambda: self._check(header),
       'known': self._known,
+      'ids': lambda: ({'ids': registry.known_ids(header['suite'])}, []),
       'make': lambda: self._make(header),
       'reset': lambda: _row(self._environment.reset()),
       'step': lambda: self._step(arrays),
@@ -121,6 +123,7 @@ def serve(connection: socket.socket) -> None:
 
 
 def main() -> None:
+  process_state.print_on_standard_error()
   with socket.socket(fileno=int(sys.argv[1])) as connection:
     serve(connection)
   sys.stdout.flush()

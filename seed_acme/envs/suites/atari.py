@@ -48,9 +48,10 @@ SUITE = suite.Suite(
   matches=suite.with_prefix(_ID),
   make=_make,
   check=_check,
-  names=lambda: [suite.prefix(_ID) + game for game in atari_games.GAMES],
+  names=lambda: [suite.prefix(_ID) + game for game in atari.known_games()],
   packages=('ale_py', 'cv2'),
   extra='atari',
+  examples=(suite.Example('atari:Pong', 'atari'),),
   scales_actions=False,
   normalized_score=_normalized_score,
 )

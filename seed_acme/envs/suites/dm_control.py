@@ -41,4 +41,5 @@ SUITE = suite.Suite(
   names=_names,
   packages=('dm_control',),
   extra='dm-control',
+  examples=(suite.Example(f'{_START}cheetah/run', 'dm-control'),),
 )

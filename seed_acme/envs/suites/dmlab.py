@@ -53,6 +53,7 @@ SUITE = suite.Suite(
   names=lambda: [suite.prefix(_ID) + level for level in dmlab_levels.NAMES],
   packages=(dmlab.PACKAGE,),
   install=dmlab.INSTALL,
+  examples=(suite.Example('dmlab:rooms_watermaze'),),
   scales_actions=False,
   normalized_score=_normalized_score,
 )

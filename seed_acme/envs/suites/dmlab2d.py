@@ -34,5 +34,6 @@ SUITE = suite.Suite(
   names=lambda: [suite.prefix(_ID) + level for level in dmlab2d_adapter.LEVELS],
   packages=(dmlab2d_adapter.PACKAGE,),
   extra='dmlab2d',
+  examples=(suite.Example('dmlab2d:pushbox', 'dmlab2d'),),
   scales_actions=False,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.checks import extras
 from seed_acme.envs import action_scaling
 from seed_acme.envs import envpool_adapter
 from seed_acme.envs import suite
@@ -39,6 +41,18 @@ def _names() -> list[str]:
   return [_START + level for level in envpool_adapter.known_levels()]
 
 
+def _install() -> str:
+  """A learner under Python 3.10 needs another interpreter for its actors."""
+  is_old = sys.version_info[:2] < _OLDEST
+  if extras.is_for_learners() and not is_old:
+    return extras.install_command('envpool')
+  folder = '.venv-envpool' if is_old and not extras.is_for_learners() else extras.actor_folder()
+  return (
+    f'seed-acme actor-env {shlex.quote(folder)} --extras envpool, then add '
+    f'--config.actor.python={shlex.quote(folder)}/bin/python'
+  )
+
+
 SUITE = suite.Suite(
   id=f'{_START}ID',
   description="any of envpool's environments, such as envpool:Pong-v5; takes its settings too",
@@ -48,8 +62,6 @@ SUITE = suite.Suite(
   check=_check,
   names=_names,
   packages=('envpool',),
-  extra='envpool' if sys.version_info[:2] >= _OLDEST else '',
-  install=(
-    'make actor-python EXTRAS=envpool, then add --config.actor.python=.venv-actor/bin/python'
-  ),
+  install=_install(),
+  examples=(suite.Example(f'{_START}CartPole-v1', 'envpool'),),
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme.checks import extras
 from seed_acme.envs import football
 from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite
@@ -28,6 +30,11 @@ def _check(config: config_lib.EnvironmentConfig) -> None:
   football.check_level(suite.level(config.id))
 
 
+def _install() -> str:
+  made = os.path.relpath(os.path.join(extras.checkout() or '', '.venv-football/bin/python'))
+  return f'{extras.in_checkout("make football")}, then add --config.actor.python={made}'
+
+
 SUITE = suite.Suite(
   id=_ID,
   description='a scenario of Google Research Football, such as football:academy_empty_goal_close',
@@ -37,6 +44,7 @@ SUITE = suite.Suite(
   check=_check,
   names=lambda: [suite.prefix(_ID) + level for level in football.known_levels()],
   packages=('gfootball', 'gfootball_engine'),
-  install='make football, then add --config.actor.python=.venv-football/bin/python',
+  examples=(suite.Example('football:academy_empty_goal_close'),),
+  install=_install(),
   scales_actions=False,
 )

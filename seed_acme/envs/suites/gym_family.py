@@ -8,13 +8,14 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme.envs import action_scaling
 from seed_acme.envs import gym_adapter
+from seed_acme.envs import gym_vector_adapter
 from seed_acme.envs import suite
 
 # An optional namespace or module, a name, and the version that every gym id ends in.
 _BARE_ID = re.compile(r'^([\w.-]+[:/])*[\w.-]+-v\d+$')
 
 
-def _suite(package: str, *, takes_bare_ids: bool) -> suite.Suite:
+def _suite(package: str, mujoco_level: str, *, takes_bare_ids: bool) -> suite.Suite:
   start = f'{package}:'
 
   def matches(environment_id: str) -> bool:
@@ -26,15 +27,21 @@ def _suite(package: str, *, takes_bare_ids: bool) -> suite.Suite:
     return environment_id.removeprefix(start)
 
   def make(order: suite.Order) -> core.VectorEnvironment:
+    name, settings = level(order.environment_id), dict(order.settings)
+    if package == 'gymnasium' and gym_adapter.VECTORIZATION_MODE in settings:
+      if not order.renders:
+        return gym_vector_adapter.make(name, order.num_environments, order.seeds(), settings)
+      del settings[gym_adapter.VECTORIZATION_MODE]  # one environment shows itself
     return order.one_by_one(
-      lambda seed: gym_adapter.make(
-        package, level(order.environment_id), seed, order.settings, order.renders
-      )
+      lambda seed: gym_adapter.make(package, name, seed, settings, order.renders)
     )
 
   def check(config: config_lib.EnvironmentConfig) -> None:
     _, settings = action_scaling.split(config.id, config.settings)
     gym_adapter.check(package, level(config.id), settings)
+
+  def spelled_elsewhere(environment_id: str) -> str:
+    return gym_adapter.spelled_elsewhere(package, level(environment_id))
 
   def names() -> list[str]:
     levels = gym_adapter.known_levels(package)
@@ -50,10 +57,15 @@ def _suite(package: str, *, takes_bare_ids: bool) -> suite.Suite:
     names=names,
     packages=(package,),
     extra=package,
+    spelled_elsewhere=spelled_elsewhere,
+    examples=(
+      suite.Example(start + 'CartPole-v1', package),
+      suite.Example(start + mujoco_level, 'mujoco', ('mujoco',)),
+    ),
     # gym's `module:Name-v0` has the module imported.
     named_code=lambda environment_id: environment_id if ':' in level(environment_id) else '',
   )
 
 
-GYM = _suite('gym', takes_bare_ids=True)
-GYMNASIUM = _suite('gymnasium', takes_bare_ids=False)
+GYM = _suite('gym', 'HalfCheetah-v4', takes_bare_ids=True)
+GYMNASIUM = _suite('gymnasium', 'HalfCheetah-v5', takes_bare_ids=False)

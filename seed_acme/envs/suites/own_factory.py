@@ -8,6 +8,7 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme.envs import action_scaling
 from seed_acme.envs import factories
+from seed_acme.envs import gym_vector_adapter
 from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import suite
 
@@ -18,9 +19,10 @@ def _make(order: suite.Order) -> core.VectorEnvironment:
   name, settings = order.environment_id, order.settings
   factory = factories.find(name)
   if 'num_environments' in settings_lib.parameters(factory):
-    return factories.require_vector(
-      name, factory(order.seed, num_environments=order.num_environments, **settings)
-    )
+    made = factory(order.seed, num_environments=order.num_environments, **settings)
+    if gym_vector_adapter.is_vector(made):
+      return gym_vector_adapter.GymVector(made, order.num_environments, order.seeds(), name)
+    return factories.require_vector(name, made)
   return order.one_by_one(lambda seed: factories.as_dm_env(name, factory(seed, **settings), seed))
 
 

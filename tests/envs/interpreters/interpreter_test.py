@@ -1,7 +1,6 @@
 """Which interpreters can run environments, and what the others are told."""
 
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -64,9 +63,13 @@ def test_without_a_home_that_can_be_written_to(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
   ('make', 'message'),
   [
-    (lambda folder: str(folder / 'nothing'), r'nothing\) cannot be started: No such file'),
+    (lambda folder: str(folder / 'nothing'), r'nothing\) was not found: give'),
+    (lambda folder: 'no-such-python', r'\(no-such-python\) was not found on the PATH'),
     (lambda folder: str(folder), r'cannot be started: Permission denied'),
-    (lambda folder: pythons.script(folder, 'echo hello'), r'is no Python that works'),
+    (
+      lambda folder: pythons.script(folder, 'echo hello'),
+      r'is no Python that works \(exit code 0: hello\)',
+    ),
     (
       lambda folder: pythons.script(folder, 'echo shim >&2; exit 127'),
       r'is no Python that works \(exit code 127: shim\)',
@@ -94,10 +97,46 @@ def test_a_name_is_looked_up_on_the_path(tmp_path, monkeypatch):
   assert command[0] == str(tmp_path / 'python_of_the_test')
 
 
+def test_one_that_greets_is_understood(tmp_path):
+  python = pythons.greeting(tmp_path)
+  interpreter.require(python)
+  assert interpreter.probe(python).version == sys.version_info[:3]
+  assert interpreter.installed(python) == interpreter.installed(sys.executable)
+
+
+@pytest.mark.parametrize('beside', ['working folder', 'checkout', 'virtual environment'])
+def test_a_relative_path_is_looked_for_where_it_may_lie(tmp_path, monkeypatch, beside):
+  """From another folder than that in which `make actor-python` was run."""
+  home, else_ = tmp_path / 'home', tmp_path / 'else'
+  for folder in (home / 'seed_acme', home / '.venv-actor' / 'bin', else_):
+    folder.mkdir(parents=True)
+  (home / 'setup.py').touch()
+  python = pythons.this_one(home / '.venv-actor' / 'bin')
+  if beside == 'checkout':
+    monkeypatch.setattr(interpreter.types, '__file__', str(home / 'seed_acme' / 'types.py'))
+  if beside == 'virtual environment':
+    monkeypatch.setattr(sys, 'prefix', str(home / '.venv'))
+  monkeypatch.chdir(home if beside == 'working folder' else else_)
+  interpreter.probe.cache_clear()
+  interpreter.require('.venv-actor/bin/python')
+  assert interpreter.command('.venv-actor/bin/python', 'm')[0] == python
+  with pytest.raises(types.UserError, match=rf'was not found from {os.getcwd()}.*: give') as raised:
+    interpreter.require('no-such-folder/bin/python')
+  assert str(home) in str(raised.value)  # it says where it has looked
+  interpreter.probe.cache_clear()
+
+
 def test_installed_packages_are_named_with_their_versions():
   import numpy as np
 
   found = interpreter.installed(sys.executable)
   assert f'numpy=={np.__version__}' in found
   assert not [name for name in found if name.startswith(('pip==', 'setuptools=='))]
-  assert pathlib.Path(sys.executable).exists()
+
+
+def test_what_lies_in_the_working_folder_is_not_installed(tmp_path, monkeypatch):
+  record = tmp_path / 'left_over.egg-info'
+  record.mkdir()
+  (record / 'PKG-INFO').write_text('Metadata-Version: 2.1\nName: left-over\nVersion: 1.0\n')
+  monkeypatch.chdir(tmp_path)
+  assert 'left-over==1.0' not in interpreter.installed(sys.executable)

@@ -3,6 +3,8 @@
 import json
 import sys
 
+from seed_acme.envs.interpreters import interpreter
+
 
 def script(folder, text, name='python'):
   """The path of a shell script."""
@@ -17,7 +19,12 @@ def this_one(folder):
   return script(folder, f'exec {sys.executable} "$@"')
 
 
-def saying(folder, version, missing=()):
+def saying(folder, version, missing=(), name='python'):
   """One that answers the question for its version, and does no more."""
   answer = json.dumps({'version': version, 'missing': list(missing)})
-  return script(folder, f"echo '{answer}'")
+  return script(folder, f"echo; echo '{interpreter.ANSWER}{answer}'", name)
+
+
+def greeting(folder):
+  """This very Python, which prints before and after whatever it runs."""
+  return script(folder, f'echo Welcome!; {sys.executable} "$@"; code=$?; echo Bye.; exit $code')

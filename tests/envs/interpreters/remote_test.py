@@ -63,6 +63,19 @@ def test_it_is_the_environment_that_would_be_here(python):
   here.close()
 
 
+def test_a_greeting_stays_out_of_what_this_process_prints(tmp_path, capfd):
+  """`list --python=... --json` is read by programs."""
+  known = remote.known_environments(pythons.greeting(tmp_path), _TIMEOUT_S)
+  assert {suite.id for suite in known} >= {'catch', 'atari:GAME'}
+  assert capfd.readouterr().out == ''
+
+
+def test_ids_of_a_suite_there(python):
+  assert remote.known_ids('catch', python, _TIMEOUT_S) == ['catch']
+  with pytest.raises(types.UserError, match="unknown suite 'catsh'.*near: catch"):
+    remote.known_ids('catsh', python, _TIMEOUT_S)
+
+
 def test_wrong_input_is_wrong_input_here_too(python):
   with pytest.raises(types.UserError, match="has no setting 'rowz': expected rows"):
     _make(python, 'catch', rowz=3)

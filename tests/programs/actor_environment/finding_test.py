@@ -22,9 +22,7 @@ def machine(tmp_path, monkeypatch):
 
 def _saying(folder, version, name):
   folder.mkdir(parents=True, exist_ok=True)
-  return pythons.script(folder, f'echo \'{{"version": {version}, "missing": []}}\'', name).replace(
-    '//', '/'
-  )
+  return pythons.saying(folder, version, name=name).replace('//', '/')
 
 
 def test_a_shim_that_does_not_start_is_passed_over(machine):
@@ -65,9 +63,7 @@ def test_a_path_is_taken_as_it_is(machine):
 
 
 def test_one_without_venv_cannot_make_an_environment(machine):
-  pythons.script(
-    machine / 'path', 'echo \'{"version": [3, 12, 0], "missing": ["venv"]}\'', 'python3.12'
-  )
+  pythons.saying(machine / 'path', [3, 12, 0], ['venv'], 'python3.12')
   with pytest.raises(types.UserError, match='was not found'):
     finding.find('3.12')
 

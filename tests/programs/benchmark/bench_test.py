@@ -150,13 +150,20 @@ def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is
   monkeypatch.setattr(bench, 'wait_for_updates', lambda *_: None)
   monkeypatch.setattr(bench.cpu_account, 'CpuAccount', lambda pid: None)
   monkeypatch.setattr(bench.time, 'sleep', slept.append)
-  run = lambda: bench.bench(config, 5.0, 0.0, measures_bounds=False)
+  told = []
+  run = lambda: bench.bench(config, 5.0, 0.0, measures_bounds=False, tell=told.append)
   if is_enough:
     assert run()['window_asked_s'] == 5.0
   else:
     with pytest.raises(bench.BenchFailed, match='choose a longer window'):
       run()
   assert slept.count(5.0) == min(num_too_short + 1, 4)
+  first = 'catch_vtrace: measuring for 5 s'
+  assert told[2:] == [
+    'catch_vtrace: warming up for 0 s',
+    first,
+    *[f'{first} more, because a longer window is needed'] * min(num_too_short, 3),
+  ]
 
 
 def test_the_command_line_reaches_it(monkeypatch, capsys):
@@ -164,8 +171,9 @@ def test_the_command_line_reaches_it(monkeypatch, capsys):
   monkeypatch.setattr(
     bench,
     'bench',
-    lambda config, seconds, warmup, measures_bounds, launch: (
-      seen.update(name=config.name, seconds=seconds, bounds=measures_bounds, launch=launch)
+    lambda config, seconds, warmup, measures_bounds, launch, tell: (
+      tell('a sign of life')
+      or seen.update(name=config.name, seconds=seconds, bounds=measures_bounds, launch=launch)
       or {'config': config.name}
     ),
   )
@@ -176,7 +184,9 @@ def test_the_command_line_reaches_it(monkeypatch, capsys):
     'bounds': False,
     'launch': 'local_mp',
   }
-  assert json.loads(capsys.readouterr().out) == {'config': 'bench_catch_lstm'}
+  said = capsys.readouterr()
+  assert json.loads(said.out) == {'config': 'bench_catch_lstm'}
+  assert said.err == 'a sign of life\n'
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def _measured(monkeypatch):
   """The names that were measured, in their order. No run is made."""
   names, launches = [], []
 
-  def measure(config, seconds, warmup_seconds, measures_bounds, launch):
+  def measure(config, seconds, warmup_seconds, measures_bounds, launch, tell):
     assert (seconds, warmup_seconds, measures_bounds) == (2.0, 8.0, False)
     speed = _SPEEDS[config.name][names.count(config.name)]
     names.append(config.name)

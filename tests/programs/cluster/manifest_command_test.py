@@ -61,6 +61,10 @@ def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
     ({'out': '/proc/none/run.yaml'}, ['/proc/none/run.yaml']),
     ({'overrides': ['--config.transport.kind=courier']}, ['courier', 'grpc']),
     ({'overrides': ['--config.num_actors=0']}, ['num_actors', '>= 1']),
+    (
+      {'overrides': ['--config.num_evaluation_environments=1', '--config.record_every=9']},
+      ['record_every (9) with Kubernetes', 'evaluate RUN --video'],
+    ),
   ],
 )
 def test_wrong_input_is_one_clear_line(fields, words):

@@ -60,6 +60,7 @@ def test_values():
     'seed-acme train --config.environment.id=atari:P'
   )
   assert _candidates('seed-acme node le') == ['learner']
+  assert _candidates('seed-acme list dm_') == ['dm_control']
   assert '--help=agent' in _candidates('seed-acme bench --help=')
 
 
@@ -69,6 +70,14 @@ def test_folders_and_the_users_own_file_which_is_not_run(tmp_path, monkeypatch):
   (tmp_path / 'mine.py').write_text('import pathlib\npathlib.Path("ran").touch()')
   assert _candidates('seed-acme evaluate r') == ['runs/']
   assert _candidates('seed-acme evaluate --sampled runs/') == ['runs/mine/']
+  (tmp_path / 'runs' / 'pack.zip').touch()
+  assert _candidates('seed-acme evaluate runs/') == ['runs/mine/', 'runs/pack.zip']
+  assert _candidates('seed-acme unpack runs/p') == ['runs/pack.zip']
+  assert _candidates('seed-acme evaluate --checkpoint=b') == ['--checkpoint=best']
+  assert _candidates('seed-acme export runs/mine --checkpoint=runs/m') == [
+    '--checkpoint=runs/mine/'
+  ]
+  (tmp_path / 'runs' / 'pack.zip').unlink()
   assert _candidates('seed-acme train --run_dir=runs/m') == ['--run_dir=runs/mine/']
   assert _candidates('seed-acme train --config=./m') == ['--config=./mine.py']
   assert _candidates('seed-acme train --config=./mine.py --config.agent.discou') == [

@@ -36,11 +36,13 @@ def test_environments_are_made_before_their_server_is_waited_for(monkeypatch):
   activity, seen = activity_lib.Activity(), []
   make = actors.environments.make
 
-  def note(function: Any, *arguments: Any) -> Any:
+  def note(function: Any, *arguments: Any, **more: Any) -> Any:
     seen.append((activity.read().doing.name, activity.read().group))
-    return function(*arguments)
+    return function(*arguments, **more)
 
-  monkeypatch.setattr(actors.environments, 'make', lambda *arguments: note(make, *arguments))
+  monkeypatch.setattr(
+    actors.environments, 'make', lambda *arguments, **more: note(make, *arguments, **more)
+  )
   actors.make_actor(
     make_config(actor=config_lib.ActorConfig(environment_groups=2)),
     0,

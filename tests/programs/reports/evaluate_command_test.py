@@ -9,6 +9,24 @@ def _record(environment, score=0.5):
   return {'environment': environment, 'human_normalized_score': score}
 
 
+def test_large_returns_are_printed_in_full():
+  record = {
+    'episodes': 10,
+    'greedy': True,
+    'checkpoint_agent_steps': 3_000_000,
+    'return_mean': 10_330.4,
+    'return_standard_error': 1_204.0,
+    'return_min': -9.5,
+    'return_max': 20_000.0,
+    'length_mean': 27_000.0,
+    'human_normalized_score': None,
+  }
+  assert evaluate_command.describe(record) == (
+    '10 greedy episodes of the checkpoint at 3,000,000 steps: return 10,330 +- 1,204 '
+    '(standard error), from -9.5 to 20,000, 27,000 steps long'
+  )
+
+
 @pytest.mark.parametrize(
   'environments, said',
   [

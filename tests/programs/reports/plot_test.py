@@ -88,6 +88,42 @@ def test_the_title_names_configuration_and_environment(tmp_path):
   assert {'catch_vtrace/one', f'{tmp_path.name}/mine (cartpole_ppo)'} <= set(two)
 
 
+def test_the_legend_says_in_what_few_runs_differ(tmp_path):
+  base = registry.load('catch_vtrace')
+  agent = dataclasses.replace(base.agent, unroll_length=7, batch_size=3)
+  configs = {
+    'a': base,
+    'b': dataclasses.replace(base, seed=5, total_steps=7),  # the steps may change on resume
+    'c': dataclasses.replace(base, name='mine', agent=agent),
+    'd': registry.load('cartpole_ppo'),
+  }
+  paths = {name: _run_of(tmp_path / name, config, [0.0, 1.0]) for name, config in configs.items()}
+
+  def legend(names, file):
+    text = _text(plot.plot([paths[name] for name in names], tmp_path / file))
+    return [line for line in text if line.startswith(f'{tmp_path.name}/')]
+
+  where = f'{tmp_path.name}/'
+  assert legend('ab', 'two.svg') == [
+    f'{where}a (catch_vtrace), seed={base.seed}',
+    f'{where}b (catch_vtrace), seed=5',
+  ]
+  sizes = (
+    f'agent.unroll_length={base.agent.unroll_length}, agent.batch_size={base.agent.batch_size}'
+  )
+  assert legend('abc', 'three.svg') == [
+    f'{where}a (catch_vtrace), seed={base.seed}, {sizes}',
+    f'{where}b (catch_vtrace), seed=5, {sizes}',
+    f'{where}c (mine), seed={base.seed}, agent.unroll_length=7, agent.batch_size=3',
+  ]
+  # These differ in everything; those of one name are still told apart.
+  assert legend('abd', 'names.svg') == [
+    f'{where}a (catch_vtrace), seed={base.seed}',
+    f'{where}b (catch_vtrace), seed=5',
+    f'{where}d (cartpole_ppo)',
+  ]
+
+
 def test_more_than_five_runs_become_a_band_for_each_configuration(tmp_path):
   base = registry.load('catch_vtrace')
   changed = dataclasses.replace(base, agent=dataclasses.replace(base.agent, unroll_length=7))

@@ -1,8 +1,10 @@
 """`seed-acme sweep` with real processes, and its wrong arguments."""
 
+import contextlib
 import csv
 import os
 import signal
+import sqlite3
 
 import pytest
 
@@ -122,6 +124,45 @@ class TestInterruptedSweep:
     assert again.wait() == 0, again.stderr
     assert '4 of them finished' in again.stdout and 'Started' not in again.stdout
     assert before == [digest(_run_dir(run, slug, seed).path) for slug in _SLUGS for seed in _SEEDS]
+
+
+class TestKilledSearch:
+  """`--search`, killed while its first two trials are under way, and resumed."""
+
+  pytestmark = _processes
+
+  def test_the_trials_that_were_under_way_are_finished_and_only_the_others_are_drawn(
+    self, runs, until
+  ):
+    run = _sweep(
+      runs,
+      runs.folder(),
+      '--search=agent.optimizer.learning_rate=1e-4..1e-2:log',
+      '--trials=3',
+      f'--config.total_steps={_STEPS}',
+    )
+    folders = lambda: [run_directory.RunDirectory(p) for p in run.folder.glob('out/*/seed_1')]
+    until(
+      lambda: (
+        (len(folders()) == 2 and all(map(_updates, folders()))) or run.process.poll() is not None
+      ),
+      'updates of two trials',
+      _HANG_S,
+    )
+    assert run.process.poll() is None, run.stdout + run.stderr
+    begun = {folder.path for folder in folders()}
+    run.process.kill()
+    run.process.wait()
+    until(lambda: not run.nodes(), 'the end of all processes', 30)
+
+    again = runs.start('sweep', '--out=out', '--jobs=2', '--json', folder=run.folder)
+    assert again.wait(_HANG_S) == 0, again.stdout + again.stderr
+    assert begun < {folder.path for folder in folders()} and len(folders()) == 3
+    assert {files.read_json(folder.status)['status'] for folder in folders()} == {'finished'}
+    assert [row['seeds'] for row in _table(run)] == ['1'] * 3
+    with contextlib.closing(sqlite3.connect(run.folder / 'out' / 'search.db')) as database:
+      states = database.execute('select state from trials').fetchall()
+    assert states == [('COMPLETE',)] * 3
 
 
 class TestFailingRun:

@@ -15,8 +15,10 @@ from seed_acme.programs.sweep import figures as sweep_figures
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import results as sweep_results
+from seed_acme.programs.sweep import schedule as sweep_schedule
 from seed_acme.programs.sweep import state as sweep_state
 from seed_acme.programs.system import processes
+from seed_acme.programs.trial import door
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -216,6 +218,23 @@ def test_labels_tell_mean_interval_and_seeds(plan, tmp_path, monkeypatch):
     'lambda_=0.9, mlp_sizes=[8]: 3 (1 seed)',
     'lambda_=0.9, mlp_sizes=[64,64]: 1.5 ± 6.4 (2 seeds)',
   ]
+
+
+def test_a_sweep_whose_runs_are_finished_is_reported_from_their_curves(
+  plan, tmp_path, monkeypatch, capsys
+):
+  tried = []
+  monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+  monkeypatch.setattr(door, 'check', tried.extend)
+  monkeypatch.setattr(sweep_schedule, '_start', None)  # nothing may be started
+  sweep_plan.save(plan, tmp_path)
+  for i, run in enumerate(plan.runs(tmp_path)):
+    _finish(run, float(i))
+  assert cli.main(['sweep', f'--out={tmp_path}']) == 0
+  shown = capsys.readouterr().out
+  assert '12 of them finished' in shown and '12 of 12 runs finished:' in shown
+  assert (tmp_path / 'curves.png').stat().st_size > 500
+  assert tried == []
 
 
 def test_report_rewrites_everything_and_runs_nothing(plan, tmp_path, monkeypatch, capsys):

@@ -42,6 +42,20 @@ def test_nothing_is_said_of_nothing():
   assert done.stdout == "''\n"
 
 
+def test_what_python_keeps_beside_spawned_processes_is_not_named():
+  """As of a vector of gymnasium with a process for each environment."""
+  code = """
+import multiprocessing, time
+from seed_acme.programs.system import leftovers
+child = multiprocessing.get_context('spawn').Process(target=time.sleep, args=(0,))
+child.start()
+child.join()
+print(len(leftovers._programs()), repr(leftovers.describe()))
+"""
+  done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+  assert done.stdout == "1 ''\n"
+
+
 def test_what_was_registered_for_the_end_is_called_where_nothing_is_left():
   code = """
 import atexit

@@ -1,6 +1,7 @@
 """Outputs that cannot show a character, and terminals that go away."""
 
 import errno
+import io
 import os
 import pty
 import subprocess
@@ -91,3 +92,51 @@ def test_a_command_prints_any_text(tmp_path, locale):
   shown = r'gr\xf6\xdfe' if 'PYTHONIOENCODING' in locale else 'größe'
   assert ended.stdout.decode() == f'Plot: {shown}.png\n'
   assert (tmp_path / 'größe.png').exists()
+
+
+_TALK = """
+import atexit, ctypes, os, sys
+from seed_acme.programs.system import streams
+c = ctypes.CDLL(None)
+with streams.results_only() as results:
+  print('in Python', end='')
+  os.write(1, b'by descriptor')
+  os.system('echo a child')
+  c.printf(b'in C, which holds it back')
+  atexit.register(print, 'at exit')
+  print('ü', file=results)
+print('later')
+"""
+
+
+def test_results_are_all_that_stands_on_standard_output():
+  done = subprocess.run(
+    [sys.executable, '-c', _TALK],
+    capture_output=True,
+    env=_environment(PYTHONIOENCODING='utf-8'),
+    check=True,
+  )
+  assert done.stdout.decode() == 'ü\nlater\n'
+  for words in ('in Python', 'by descriptor', 'a child', 'in C, which holds it back', 'at exit'):
+    assert words in done.stderr.decode()
+
+
+def test_who_has_put_another_stream_there_gets_the_results(capfd, monkeypatch):
+  own = io.StringIO()
+  monkeypatch.setattr(sys, 'stdout', own)
+  with streams.results_only() as results:
+    print('talk')
+    os.write(1, b'more talk')
+    print('a result', file=results)
+  assert own.getvalue() == 'a result\n' and sys.stdout is own
+  os.write(1, b'afterwards')
+  said = capfd.readouterr()
+  assert (said.out, said.err) == ('afterwards', 'talk\nmore talk')
+
+
+def test_where_standard_output_is_closed_nothing_fails():
+  code = (
+    'import os\nfrom seed_acme.programs.system import streams\nos.close(1)\n'
+    'with streams.results_only():\n  pass\nos._exit(7)\n'
+  )
+  assert subprocess.run([sys.executable, '-c', code], env=_environment()).returncode == 7

@@ -65,9 +65,18 @@ def broken(seed):
   raise OSError('no data file')
 def crashing(seed):
   os.abort()
+def dark(seed):
+  environment = small(seed)
+  def render():
+    raise RuntimeError('the screen needs a lamp')
+  environment.render = render
+  return environment
 def network(spec, config):
   raise RuntimeError('no such layer')
 """
+
+
+_FILMS = ('--config.num_evaluation_environments=1', '--config.record_every=100')
 
 
 @pytest.fixture
@@ -120,6 +129,8 @@ def folder(tmp_path, monkeypatch):
       1,
       ['doors:never hangs: its making has not returned for 1 s (actor.reset_timeout_s)'],
     ),
+    (['--config.environment.id=doors:small', *_FILMS], 2, ["'doors:small' cannot show its screen"]),
+    (['--config.environment.id=doors:dark', *_FILMS], 1, ['the screen needs a lamp (doors.py:']),
     (['--config.network.module=doors:network'], 1, ['RuntimeError: no such layer (doors.py:']),
     (['--config=cartpole_ppo', '--config.environment.id=doors:unbounded'], 2, ['give it bounds']),
   ],

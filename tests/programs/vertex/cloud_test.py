@@ -315,7 +315,10 @@ def test_the_image_repeats_the_interpreter_of_the_actors(tmp_path):
   image = cloud_image.make({}, actor.version)
   text = '\n'.join(image.instructions)
   assert f'COPY --from=python:{version}-slim-bookworm /usr/local /opt/actor' in text
-  assert '/opt/actor/bin/python -m pip install --no-cache-dir -r actor_requirements.txt' in text
+  assert (
+    '/opt/actor/bin/python -m pip install --no-cache-dir --no-deps -r actor_requirements.txt'
+    in text
+  )
   assert cloud_image.with_its_python(config).actor.python == '/opt/actor/bin/python'
   plain = registry.load('atari_vtrace')
   assert cloud_image.with_its_python(plain) == plain

@@ -1,0 +1,179 @@
+"""Films evaluation episodes during training: `record_every`. Loads no TensorFlow.
+
+The evaluation actor films the first of its environments and writes into the run folder, where the
+learner finds the films and hands them to the loggers. All other actors step as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+import pathlib
+import time
+from typing import NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.envs import wrapper
+from seed_acme.programs.reports import video
+from seed_acme.storage import files
+from seed_acme.storage import recordings
+from seed_acme.storage import run_directory
+
+_MAX_STEPS = 3_000  # of a film, which trackers upload; of Atari that is more than three minutes
+_READ_PERIOD_S = 1.0
+
+
+class Films(NamedTuple):
+  """Where an actor's films go, and when they are due.
+
+  folder: of the films. agent_steps: those of the run by now; None = not known yet, so that nothing
+  is filmed. tell: is told once why nothing is filmed any more.
+  """
+
+  folder: pathlib.Path
+  agent_steps: Callable[[], int | None]
+  tell: Callable[[str], None]
+
+
+def films(config: config_lib.ExperimentConfig, index: int) -> bool:
+  """Whether actor `index` films: the one that evaluates, if anything is to be filmed."""
+  return bool(config.record_every) and index == config.num_actors
+
+
+def of_run(run_dir: run_directory.RunDirectory) -> Films:
+  """For an actor that has a process of its own, on the learner's machine."""
+  return Films(run_dir.videos, _StatusSteps(run_dir), run_dir.add_notice)
+
+
+def refuse_elsewhere(config: config_lib.ExperimentConfig, how: str) -> None:
+  """Raises `types.UserError`; how: such a run is started, whose actors do not share a folder with
+  the learner."""
+  if config.record_every:
+    raise types.UserError(
+      f'record_every ({config.record_every}) with {how}: the evaluation actor would have to write '
+      'its films into the run folder, which only nodes on the same machine share. Set it to 0, and '
+      'film a checkpoint with seed-acme evaluate RUN --video=episode.mp4'
+    )
+
+
+class FilmedEnvironment(wrapper.Wrapper):
+  """A `core.VectorEnvironment` whose environment 0 is filmed for an episode now and then.
+
+  The first episode is filmed, and then the first one that begins after each multiple of
+  `record_every` agent steps of the run. A film that cannot be made costs a notice and not the run.
+  Called from one thread.
+  """
+
+  def __init__(
+    self, environment: core.VectorEnvironment, config: config_lib.ExperimentConfig, films: Films
+  ):
+    """environment: made with `renders`, and owned from now on."""
+    super().__init__(environment)
+    self.spec = environment.spec
+    self._period = config.record_every
+    self._frames_per_s = video.frames_per_s(config.environment.id, self.spec.frames_per_step)
+    self._films = films
+    self._filmed_at: int | None = None  # agent steps of the newest film; None = not looked up yet
+    self._film: Generator[None, types.VectorTimeStep, None] | None = None  # under way
+    self._has_failed = False
+    films.folder.mkdir(parents=True, exist_ok=True)
+    for partial in films.folder.glob('.*'):  # of a worker that was killed
+      partial.unlink()
+
+  def reset(self) -> types.VectorTimeStep:
+    """Starts all environments anew."""
+    return self._shown(self._environment.reset())
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: nest of `[E, ...]` as `spec.action`."""
+    return self._shown(self._environment.step(actions))
+
+  def close(self) -> None:
+    """Drops a film that is not whole."""
+    if self._film is not None:
+      self._film.close()
+    super().close()
+
+  def _shown(self, timestep: types.VectorTimeStep) -> types.VectorTimeStep:
+    if not self._has_failed:
+      try:
+        self._show(timestep)
+      except core.ChannelClosed:  # a signal that ends this actor arrived meanwhile
+        raise
+      except Exception as error:  # of an encoder or a screen: the run is worth more than its film
+        self._has_failed, self._film = True, None
+        self._films.tell(
+          f'nothing is filmed any more (record_every): {type(error).__name__}: {error}'
+        )
+    return timestep
+
+  def _show(self, timestep: types.VectorTimeStep) -> None:
+    if timestep.step_type[0] == types.FIRST:
+      agent_steps = self._films.agent_steps()
+      if agent_steps is not None and self._is_due(agent_steps):
+        self._filmed_at = agent_steps
+        self._film = self._filming(agent_steps)
+        next(self._film)
+    if self._film is not None:
+      try:
+        self._film.send(timestep)
+      except StopIteration:
+        self._film = None
+
+  def _is_due(self, agent_steps: int) -> bool:
+    if self._filmed_at is None:
+      # A resumed run may have gone back behind its last films, to its checkpoint.
+      earlier = [steps for steps in recordings.steps(self._films.folder) if steps <= agent_steps]
+      self._filmed_at = earlier[-1] if earlier else -1
+    return agent_steps // self._period > self._filmed_at // self._period
+
+  def _filming(self, agent_steps: int) -> Generator[None, types.VectorTimeStep, None]:
+    """Is sent every time step of an episode, and returns when the film is written."""
+    folder = self._films.folder
+    writer = video.Writer(recordings.video_path(folder, agent_steps))
+    preview = video.Preview()
+    episode_return, length, has_ended = 0.0, -1, False
+    with writer.open(self._frames_per_s):
+      while not has_ended and length < _MAX_STEPS:
+        timestep = yield
+        screen = self.render()
+        writer.add(screen)
+        preview.add(screen)
+        length += 1
+        episode_return += float(timestep.score[0]) if length else 0.0
+        has_ended = bool(timestep.step_type[0] == types.LAST)
+    preview_path = recordings.preview_path(folder, agent_steps)
+    preview.write(preview_path, self._frames_per_s)
+    recordings.add(
+      types.Recording(
+        agent_steps, writer.path, preview_path, episode_return, length, is_cut=not has_ended
+      )
+    )
+
+
+class _StatusSteps:
+  """Agent steps of a run by its status, which the learner writes with each row of its logs.
+
+  Before there is a status they are 0.
+  """
+
+  def __init__(self, run_dir: run_directory.RunDirectory):
+    self._run_dir = run_dir
+    self._started_s = time.time()
+    self._read_s = -_READ_PERIOD_S
+    self._agent_steps: int | None = None
+
+  def __call__(self) -> int | None:
+    """None where the status is that of an earlier start, from which a run may have gone back."""
+    now = time.monotonic()
+    if now - self._read_s >= _READ_PERIOD_S:
+      self._read_s = now
+      self._agent_steps = self._read()
+    return self._agent_steps
+
+  def _read(self) -> int | None:
+    if not self._run_dir.status.exists():
+      return 0
+    status = files.read_json(self._run_dir.status)
+    return status['agent_steps'] if status['time_s'] >= self._started_s else None

@@ -1,0 +1,51 @@
+# Shows the progress of a program that prints many lines: what it does, and for how long by now.
+# To be sourced. shellcheck shell=bash
+
+# Reads the output of pip.
+pip_step() {
+  case $1 in
+    Collecting* | *' Collecting '*)
+      ((count += 1))
+      step="package $count: $(awk '{print $2}' <<< "$1")" ;;
+    *Downloading*) step="package $count: $(awk '{sub(".*/", "", $2); print $2, $3, $4}' <<< "$1")" ;;
+    *'is looking at multiple versions of'*)
+      step="choosing a version of ${1##*multiple versions of }"
+      step=${step%% to determine*} ;;
+    *'Building wheel for'*) step="building $(awk '{print $4}' <<< "$1")" ;;
+    *'Installing collected packages'*) step='unpacking' ;;
+  esac
+}
+
+# Reads the output of cmake and make.
+make_step() {
+  [[ $1 =~ ^\[\ *([0-9]+)%\] ]] && step="${BASH_REMATCH[1]}% compiled"
+  return 0
+}
+
+# Reads the output of apt-get.
+apt_step() {
+  case $1 in
+    Get:* | Unpacking* | Setting*) step=$(cut -c 1-70 <<< "$1") ;;
+  esac
+}
+
+# Passes the standard input on to a function that sets `step`. One line that renews itself on a
+# terminal; elsewhere one whenever PERIOD_S have passed, also while nothing comes.
+show_progress() {
+  local reader=$1 step='preparing' count=0 line='' shown_s=$((SECONDS - ${PERIOD_S:-15})) begun_s=$SECONDS
+  local status gone text
+  while true; do
+    IFS= read -r -t 1 line && status=0 || status=$?
+    ((status == 0)) && "$reader" "$line"
+    ((status > 0 && status <= 128)) && break # the end; more is the time that has run out
+    gone=$((SECONDS - begun_s))
+    text=$(printf '  %s, %d:%02d' "$step" $((gone / 60)) $((gone % 60)))
+    if [[ -t 1 ]]; then
+      printf '\r%s\033[K' "$text"
+    elif ((SECONDS - shown_s >= ${PERIOD_S:-15})); then
+      shown_s=$SECONDS
+      echo "$text"
+    fi
+  done
+  if [[ -t 1 ]]; then printf '\r\033[K'; fi
+}

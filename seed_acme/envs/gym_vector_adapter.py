@@ -1,0 +1,289 @@
+"""Vectors of gymnasium 1.1 and later (`gymnasium.make_vec`), as one `core.VectorEnvironment`.
+
+The adapter looks at attributes and class names only; `make` imports gymnasium.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+import warnings
+
+from dm_env import specs as dm_specs
+import numpy as np
+import tree
+
+from seed_acme import types
+from seed_acme.envs import gym_adapter
+from seed_acme.envs import gym_spaces
+from seed_acme.envs import lockstep
+from seed_acme.envs import vector
+
+_NEXT_STEP, _SAME_STEP, _DISABLED = 'NextStep', 'SameStep', 'Disabled'  # as gymnasium has them
+_SEEDS_ONE_BY_ONE = {'SyncVectorEnv', 'AsyncVectorEnv'}
+_SEEDS = 2**31  # some hand theirs to C++
+_FINAL = ('final_obs', 'final_observation')  # before gymnasium 1.1
+
+
+@dataclasses.dataclass(frozen=True)
+class _Leaf:
+  """An array of a space. start: where its choices begin, a number or one for each; None for 0."""
+
+  dtype: np.dtype
+  start: Any
+
+  def from_zero(self, values: np.ndarray) -> np.ndarray:
+    return values if self.start is None else values - self.start
+
+  def from_start(self, values: np.ndarray) -> np.ndarray:
+    return values if self.start is None else values + self.start
+
+
+class GymVector:
+  """A vector of gymnasium; it belongs to the adapter, which closes it. Called from one thread.
+
+  Terminated is LAST with discount 0, truncated is LAST with discount 1, and termination wins where
+  both hold. Both rows show the last observation of their episode, in every autoreset mode:
+
+  * NEXT_STEP: the step after an end begins the next episode, which is dm_env's LAST -> FIRST.
+  * SAME_STEP: the step that ends an episode returns the first observation of the next one. The last
+    one is taken from the info (`final_obs`). The next step has no place for the first one, because
+    a vector steps all its environments: those that had ended take a step that nobody sees, and are
+    then reset alone, by `reset(options={'reset_mask': ...})`.
+  * DISABLED: as SAME_STEP, with another such reset before that step.
+
+  The first reset is seeded. Vectors that gymnasium makes of single environments get a seed for each
+  environment, others one number for all. Spaces are read as in `gym_adapter.GymEnvironment`.
+  """
+
+  def __init__(self, environment: Any, num_environments: int, seeds: list[int], name: str):
+    """num_environments: that the vector is to have. seeds: one for each. name: for messages.
+
+    `types.UserError` for another number, spaces that are not supported, and a vector that does not
+    say how it resets.
+    """
+    if environment.num_envs != num_environments:
+      raise types.UserError(
+        f'{name}: the vector has {environment.num_envs} environments instead of '
+        f'{num_environments}: make it with num_envs=num_environments'
+      )
+    self._environment = environment
+    self._name = name
+    self._mode = _autoreset_mode(environment, name)
+    self.num_environments = num_environments
+    inside = getattr(environment, 'unwrapped', environment)
+    has_own_seeds = _SEEDS_ONE_BY_ONE & gym_spaces.class_names(inside)
+    self._seed: Any = list(seeds) if has_own_seeds else seeds[0] % _SEEDS
+    space, actions = environment.single_observation_space, environment.single_action_space
+    observation = gym_spaces.make_converter(space, f'{name}: observation space', 'observation').spec
+    action = gym_spaces.make_converter(actions, f'{name}: action space', 'action').spec
+    self._observation_space = space
+    self._observation = vector.Structure(observation)
+    self._observation_leaves = tree.flatten(_leaves(space))
+    self._action_leaves = tree.flatten(_leaves(actions))
+    self.spec = types.EnvironmentSpec(
+      observation=tree.map_structure(vector.narrow_spec, observation),
+      action=tree.map_structure(vector.narrow_inwards, action),
+      frames_per_step=int(getattr(environment, 'frames_per_step', 1)),
+    )
+    self._action = vector.Structure(self.spec.action)
+    self._dtypes = [spec.dtype for spec in vector.Structure(self.spec.observation).leaves]
+    self._has_ended = np.zeros(num_environments, bool)
+    self._begun = False
+
+  def reset(self) -> types.VectorTimeStep:
+    """Abandons the episodes and starts new ones; random numbers go on."""
+    seed, self._seed = self._seed, None
+    observation, _ = self._environment.reset(seed=seed)
+    self._begun = True
+    self._has_ended = np.zeros(self.num_environments, bool)
+    everyone, zeros = np.ones(self.num_environments, bool), np.zeros(self.num_environments)
+    return self._timestep(everyone, zeros, ~everyone, ~everyone, self._read(observation))
+
+  def step(self, actions: types.Nest) -> types.VectorTimeStep:
+    """actions: nest of `[E, ...]` as `spec.action`; not looked at where the row was LAST.
+
+    ValueError for another shape, or choices that there are not.
+    """
+    if not self._begun:
+      return self.reset()
+    is_first = self._has_ended
+    given = self._action.unflatten(
+      [
+        self._written(leaf, spec, of_space, is_first)
+        for leaf, spec, of_space in zip(
+          self._action.flatten(actions), self._action.leaves, self._action_leaves
+        )
+      ]
+    )
+    if self._mode == _DISABLED and is_first.any():
+      self._environment.reset(options={'reset_mask': is_first.copy()})
+    observation, reward, terminated, truncated, info = self._environment.step(given)
+    leaves = self._read(observation)
+    terminated = np.asarray(terminated, bool) & ~is_first
+    truncated = np.asarray(truncated, bool) & ~is_first & ~terminated
+    self._has_ended = terminated | truncated
+    if self._mode == _SAME_STEP:
+      self._put_last_observations(leaves, info)
+    if self._mode != _NEXT_STEP and is_first.any():
+      leaves = self._restarted(is_first, leaves)
+    reward = np.where(is_first, 0, np.asarray(reward))
+    return self._timestep(is_first, reward, terminated, truncated, leaves)
+
+  def _put_last_observations(self, leaves: list[np.ndarray], info: dict[str, Any]) -> None:
+    """In the place of the first ones of the next episodes."""
+    for index in np.flatnonzero(self._has_ended):
+      final = next((info[key] for key in _FINAL if key in info), None)
+      if final is None:
+        raise types.UserError(
+          f'{self._name} begins the next episode in the step that ends one ({_SAME_STEP}), and its '
+          "info has no 'final_obs': put the last observation there, or make the vector with "
+          f'autoreset_mode={_NEXT_STEP}'
+        )
+      last = self._observation.flatten(_picked(final, index, self._observation_space))
+      for leaf, value, of_space in zip(leaves, last, self._observation_leaves):
+        leaf[index] = of_space.from_zero(np.asarray(value))
+
+  def _restarted(self, is_first: np.ndarray, leaves: list[np.ndarray]) -> list[np.ndarray]:
+    """Resets these environments and no others; the observations of all.
+
+    leaves: as the step returned them, the others' are kept.
+    """
+    observation, _ = self._environment.reset(options={'reset_mask': is_first.copy()})
+    fresh = self._read(observation)
+    # SAME_STEP shows the next episode's first observation of those that have ended just now.
+    others = ~is_first & ~self._has_ended
+    for before, after in zip(leaves, fresh):
+      if before[others].tobytes() != after[others].tobytes():
+        raise types.UserError(
+          f"{self._name} does not heed the reset_mask of reset(options={{'reset_mask': ...}}), "
+          f'which it needs with autoreset_mode={self._mode}: make the vector with '
+          f'autoreset_mode={_NEXT_STEP}'
+        )
+      before[is_first] = after[is_first]
+    return leaves
+
+  def _timestep(
+    self,
+    is_first: np.ndarray,
+    reward: np.ndarray,
+    terminated: np.ndarray,
+    truncated: np.ndarray,
+    leaves: list[np.ndarray],
+  ) -> types.VectorTimeStep:
+    is_last = terminated | truncated
+    step_type = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
+    reward = reward.astype(np.float32)
+    return types.VectorTimeStep(
+      step_type.astype(np.uint8),
+      reward,
+      np.where(terminated, np.float32(0), np.float32(1)),
+      self._observation.unflatten(leaves),
+      score=reward.copy(),
+    )
+
+  def _read(self, observation: Any) -> list[np.ndarray]:
+    """Arrays of our own, `[E, ...]`: a vector may write into its buffers again."""
+    read = []
+    for leaf, of_space, dtype in zip(
+      self._observation.flatten(observation), self._observation_leaves, self._dtypes
+    ):
+      leaf = of_space.from_zero(np.asarray(leaf))
+      # Of another kind it is left as it is: `checked.CheckedEnvironment` names it.
+      fits = np.can_cast(leaf.dtype, of_space.dtype, 'same_kind')
+      read.append(np.array(leaf, dtype if fits else leaf.dtype, order='C'))
+    return read
+
+  def _written(
+    self, leaf: Any, spec: dm_specs.Array, of_space: _Leaf, is_unused: np.ndarray
+  ) -> np.ndarray:
+    """One array of the actions; where none is used, the one nearest to 0."""
+    if isinstance(spec, dm_specs.DiscreteArray):
+      leaf = lockstep.check_actions(leaf, self.num_environments, spec.num_values, ~is_unused)
+    else:
+      leaf = np.array(leaf)
+      if leaf.shape != (self.num_environments, *spec.shape):
+        raise ValueError(
+          f'actions of shape {leaf.shape}: expected {(self.num_environments, *spec.shape)}'
+        )
+      is_bounded = isinstance(spec, dm_specs.BoundedArray)
+      leaf[is_unused] = np.clip(0, spec.minimum, spec.maximum) if is_bounded else 0
+    return of_space.from_start(leaf.astype(of_space.dtype))
+
+  @property
+  def can_render(self) -> bool:
+    return getattr(self._environment, 'render_mode', None) == 'rgb_array'
+
+  def render(self) -> np.ndarray:
+    """`[H, W, 3]` uint8: environment 0 as it is now. `types.UserError` if it cannot."""
+    frames = self._environment.render() if self.can_render else None
+    if frames is None:
+      raise types.UserError(
+        f"{self._name} cannot show its screen: make the vector with render_mode='rgb_array'"
+      )
+    return np.array(np.asarray(frames[0]), np.uint8)
+
+  def close(self) -> None:
+    self._environment.close()
+
+
+def is_vector(environment: Any) -> bool:
+  """Whether it has the interface of gymnasium's vectors."""
+  return hasattr(environment, 'num_envs') and hasattr(environment, 'single_observation_space')
+
+
+def _autoreset_mode(environment: Any, name: str) -> str:
+  mode = (getattr(environment, 'metadata', None) or {}).get('autoreset_mode')
+  mode = getattr(mode, 'value', mode)
+  if mode not in (_NEXT_STEP, _SAME_STEP, _DISABLED):
+    raise types.UserError(
+      f"{name}: metadata['autoreset_mode'] of the vector ({mode!r}) must be one of "
+      "gymnasium.vector.AutoresetMode, which says what follows an episode's end; vectors have it "
+      'since gymnasium 1.1'
+    )
+  return mode
+
+
+def _leaves(space: Any) -> types.Nest:
+  """A `_Leaf` for each array, in the structure of its specification."""
+  names = gym_spaces.class_names(space)
+  if 'Dict' in names:
+    return {key: _leaves(inner) for key, inner in space.spaces.items()}
+  if 'Tuple' in names:
+    return tuple(_leaves(inner) for inner in space.spaces)
+  dtype = np.dtype(space.dtype)
+  start = getattr(space, 'start', 0) if names & {'Discrete', 'MultiDiscrete'} else 0
+  return _Leaf(dtype, np.asarray(start, dtype) if np.any(start) else None)
+
+
+def _picked(values: Any, index: int, space: Any) -> Any:
+  """What one environment has, of what an info holds for all."""
+  if isinstance(values, dict):
+    return {key: _picked(values[key], index, inner) for key, inner in space.spaces.items()}
+  return values[index]
+
+
+def make(
+  level: str, num_environments: int, seeds: list[int], settings: dict[str, Any]
+) -> GymVector:
+  """`gymnasium.make_vec`, with `level` and `settings` as `gym_adapter.check` lets them pass.
+
+  settings: with `vectorization_mode`. The processes of `async` are started afresh, since forks of a
+  process with threads may hang.
+  """
+  settings = dict(settings)
+  mode = settings.pop(gym_adapter.VECTORIZATION_MODE)
+  if mode != gym_adapter.OF_THEIR_OWN:
+    settings = {'disable_env_checker': True, **settings}
+  with warnings.catch_warnings():
+    warnings.filterwarnings('ignore', message='.*Box bound precision lowered')
+    environment = gym_adapter.build(
+      'gymnasium',
+      'make_vec',
+      level,
+      num_envs=num_environments,
+      vectorization_mode=mode,
+      vector_kwargs={'context': 'spawn'} if mode == 'async' else {},
+      **settings,
+    )
+  return GymVector(environment, num_environments, seeds, level)

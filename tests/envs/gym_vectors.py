@@ -1,0 +1,101 @@
+"""Vectors of gymnasium that do as they are told. As a module, so that factories name them."""
+
+import gymnasium
+from gymnasium import spaces
+from gymnasium import vector
+import numpy as np
+
+
+class Counting(gymnasium.Env):
+  """Shows the number of its episode, the row in it, and a random number of its own stream.
+
+  Nested spaces, choices that begin elsewhere than at 0. The action is shown in the next row.
+  """
+
+  observation_space = spaces.Dict(
+    {
+      'row': spaces.Box(-1000, 1000, (2,), np.float64),
+      'choices': spaces.Tuple((spaces.Discrete(9, start=3), spaces.MultiDiscrete([4, 4]))),
+    }
+  )
+  action_space = spaces.Dict(
+    {'turn': spaces.Discrete(3, start=-1), 'push': spaces.Box(-1, 1, (2,))}
+  )
+
+  def __init__(self, episode_length=3, truncates=True, render_mode=None):
+    self.render_mode = render_mode
+    self._episode_length, self._truncates = episode_length, truncates
+    self._episode = -1
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._episode += 1
+    self._row, self._turn = 0, -1
+    self._noise = self.np_random.random()
+    return self._observation(), {}
+
+  def step(self, action):
+    assert self.action_space.contains(action), action
+    self._row += 1
+    self._turn = action['turn']
+    is_over = self._row == self._episode_length
+    reward = 0.5 + float(action['push'][0])
+    return self._observation(), reward, is_over and not self._truncates, is_over, {}
+
+  def render(self):
+    return np.full((2, 3, 3), self._row, np.uint8)
+
+  def _observation(self):
+    turn = self._turn + 1
+    return {
+      'row': np.array([self._row, self._noise]),
+      'choices': (3 + self._row % 9, np.array([turn, self._episode % 4])),
+    }
+
+
+class Deaf(vector.SyncVectorEnv):
+  """Resets all whatever the mask says."""
+
+  def reset(self, *, seed=None, options=None):
+    return super().reset(seed=seed)
+
+
+def make(seed, num_environments, mode='NextStep', is_deaf=False, missing=0, copy=True, **settings):
+  """A factory with a parameter `num_environments`."""
+  kind = Deaf if is_deaf else vector.SyncVectorEnv
+  return kind(
+    [
+      lambda index=i: Counting(episode_length=3 + index % 2, **settings)
+      for i in range(num_environments - missing)
+    ],
+    copy=copy,
+    autoreset_mode=mode,
+  )
+
+
+def make_alone(seed, **settings):
+  """The same environments, one by one."""
+  return Counting(**settings)
+
+
+def make_without_number(seed):
+  return make(seed, 2)
+
+
+class NoFinal(vector.SyncVectorEnv):
+  """Says nothing of last observations."""
+
+  def step(self, actions):
+    *row, info = super().step(actions)
+    info.pop('final_obs', None)
+    return (*row, info)
+
+
+def make_no_final(seed, num_environments):
+  return NoFinal([Counting] * num_environments, autoreset_mode='SameStep')
+
+
+def make_silent(seed, num_environments):
+  environment = make(seed, num_environments)
+  del environment.metadata['autoreset_mode']
+  return environment
