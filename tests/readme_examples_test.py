@@ -20,7 +20,6 @@ from seed_acme import types
 from seed_acme.checks import dotted_path
 from seed_acme.configs import registry as configs
 from seed_acme.envs import registry as environments
-from seed_acme.envs import registry as suites
 from seed_acme.envs.interpreters import remote
 from seed_acme.loggers import composite
 from seed_acme.loggers import own
@@ -79,9 +78,8 @@ def _check_seed_acme(arguments, monkeypatch):
       config_validation.validate(config)
       suite = environments.find(config.environment.id)
       assert suite
-      if config.actor.python or suite.missing_packages():
-        pass  # what it needs is installed by a command of its own
-      else:
+      # What it needs may be installed by a command of its own.
+      if not (config.actor.python or suite.missing_packages()):
         environments.check(config.environment)
       if ':' in config.network.torso:
         dotted_path.load_object(config.network.torso, 'network.torso')
@@ -245,7 +243,7 @@ def test_the_custom_agent_learns_from_a_sample(shown_files):
   assert len(pages.files()['dqn.py'].splitlines()) < 80
   config = dataclasses.replace(dqn.experiment(), agent=dqn.DQNConfig(unroll_length=4, batch_size=2))
   config_validation.validate(config)
-  acting = build.make_acting(config, suites.environment_spec(config.environment))
+  acting = build.make_acting(config, environments.environment_spec(config.environment))
   learner = build.make_learner(config, acting)
   before = learner.variables().values
   update = learner.step(_sample(acting.example_unroll(config), batch_size=2), agent_steps=0)
