@@ -1,0 +1,563 @@
+"""Who acts for whom, where and with what, as the code computes it today.
+
+The one module that knows how: whoever changes that rewrites this one, and the recording stays. A
+run is put together by the code that puts together real ones, out of the stand-ins of `bricks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+import contextlib
+import functools
+import io
+import itertools
+import json
+import os
+import pathlib
+import tempfile
+import threading
+from typing import Any, NamedTuple
+
+import launchpad as lp
+import numpy as np
+import pytest
+import yaml
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.acting import activity as activity_lib
+from seed_acme.programs import single_process
+from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.cluster import learner_command
+from seed_acme.programs.cluster import manifest_command
+from seed_acme.programs.cluster import membership
+from seed_acme.programs.cluster import node_command
+from seed_acme.programs.cluster import program as cluster_program
+from seed_acme.programs.cluster import replay_node
+from seed_acme.programs.front_end import from_python
+from seed_acme.programs.front_end import launch_choice
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.graph import program_graph
+from seed_acme.programs.nodes import actor_supervisor
+from seed_acme.programs.nodes import actor_worker
+from seed_acme.programs.nodes import actors
+from seed_acme.programs.nodes import container_node
+from seed_acme.programs.nodes import first_greeting
+from seed_acme.programs.nodes import host
+from seed_acme.programs.nodes import learner_node
+from seed_acme.programs.nodes import replay_service
+from seed_acme.programs.vertex import cloud as cloud_lib
+from seed_acme.programs.vertex import command as vertex_command
+from seed_acme.programs.vertex import missing as vertex_missing
+from seed_acme.storage import run_directory
+from seed_acme.transport import wire
+from seed_acme.utils import fence as fence_lib
+from tests.topology import bricks as bricks_lib
+from tests.topology import cases as cases_lib
+
+_TOKEN = 'a-token-for-the-topology'
+_LOCAL = lp.LaunchType.LOCAL_MULTI_PROCESSING
+
+
+def describe(case: cases_lib.Case) -> dict[str, Any]:
+  """What is recorded of a run: `refused`, or its parts."""
+  bricks = bricks_lib.Bricks(case.gpus, case.resumptions)
+  with tempfile.TemporaryDirectory() as path, bricks.in_place() as patch:
+    folder = run_directory.create(pathlib.Path(path) / 'run')
+    try:
+      return _LAUNCHES[case.launch](case, _Run(bricks, patch, folder))
+    except types.UserError as error:
+      return {'refused': str(error).replace(path, 'FOLDER')}
+
+
+class _Started(Exception):
+  """The door is passed."""
+
+
+class _Node(NamedTuple):
+  """One that the graph has started: its entry's arguments by name."""
+
+  kind: str  # learner, replay or actor
+  index: int
+  arguments: dict[str, Any]
+
+
+class _Run:
+  """Collects nodes, and says what they are."""
+
+  def __init__(
+    self, bricks: bricks_lib.Bricks, patch: pytest.MonkeyPatch, folder: run_directory.RunDirectory
+  ):
+    self.bricks = bricks
+    self.patch = patch
+    self.folder = folder
+    self.nodes: list[_Node] = []
+    self._owners: dict[str, str] = {}  # of addresses
+    self._described: dict[str, Any] = {}
+    self._learner_of: dict[str, Any] = {}  # what the rows of environments say of each learner
+    self._groups: list[tuple[str, int, str, bricks_lib.GroupOfEnvironments]] = []
+
+  def start_nodes(self, here: host.Host) -> None:
+    """From now on a node that is started is written down instead."""
+    patch = self.patch
+    patch.setattr(host, 'enter', lambda: here)
+    patch.setattr(lp.context, 'set_context', lambda context: None)
+    for module, name, kind in (
+      (learner_node, 'run', 'learner'),
+      (container_node, 'learner', 'learner'),
+      (container_node, 'replay', 'replay'),
+      (container_node, 'actor', 'actor'),
+      (replay_service, 'serve', 'replay'),
+    ):
+      patch.setattr(module, name, functools.partial(self._start, kind, getattr(module, name)))
+    patch.setattr(actor_supervisor, 'Supervisor', self._supervise)
+
+  def _start(self, kind: str, function: Any, *arguments: Any, **named: Any) -> bool:
+    names = function.__code__.co_varnames
+    given = {**dict(zip(names, arguments)), **named}
+    index = given.get('index', given.get('shard', 0))
+    self.nodes.append(_Node(kind, index, given))
+    return True
+
+  def _supervise(self, *arguments: Any, is_beside_learner: bool) -> Any:
+    names = ('config', 'run_dir', 'token', 'index', 'start', 'address')
+    given = {**dict(zip(names, arguments)), 'is_beside_learner': is_beside_learner}
+    self.nodes.append(_Node('actor', given['index'], given))
+    return bricks_lib.Quiet()
+
+  def owns(self, name: str, address: str) -> None:
+    self._owners[address] = name
+
+  def owner(self, address: str) -> str:
+    """Whose address it is, or itself."""
+    return self._owners.get(address, self.shown(address))
+
+  def shown(self, address: str) -> str:
+    """Free ports differ from run to run, and so does the folder."""
+    name = address.replace(f'{self.folder.path}/', '')
+    front, _, port = name.rpartition(':')
+    is_free = port == '0' or port.isdigit() and int(port) >= bricks_lib.FIRST_FREE_PORT
+    return f'{front}:any' if is_free else name
+
+  def describe(self, place: Any, others_are_elsewhere: bool) -> dict[str, Any]:
+    """Of nodes that were started. place: says where one runs."""
+    nodes = sorted(self.nodes, key=lambda node: ('learner', 'replay', 'actor').index(node.kind))
+    for kind, index, arguments in nodes:
+      describe = {
+        'learner': functools.partial(self._learner, others_are_elsewhere),
+        'replay': self._replay,
+        'actor': self._actor,
+      }[kind]
+      described = describe(**{**arguments, 'index': index})
+      self._described[f'{kind}/{index}'] = {'place': place(kind, index), **described}
+    return {'nodes': self._described, 'environments': self._rows()}
+
+  def _learner(
+    self,
+    others_are_elsewhere: bool,
+    index: int,
+    config: config_lib.ExperimentConfig,
+    address: str,
+    replay_addresses: Sequence[str],
+    here: host.Host,
+    exchange: Sequence[str] = (),
+    **_: Any,
+  ) -> dict[str, Any]:
+    with contextlib.ExitStack() as cleanup:
+      learner_node.LearnerNodeProcess(
+        config,
+        self.folder,
+        _TOKEN,
+        address,
+        replay_addresses,
+        first_greeting.Greeting(bricks_lib.SPEC, ''),
+        cleanup,
+        fence_lib.Fence(here.admitted),
+        has_actors_beside=not others_are_elsewhere,
+        hosts=bricks_lib.Group(index, tuple(exchange)) if exchange else None,
+      )
+      [desk] = self.bricks.take('desk')
+      batchers = self.bricks.take('batcher')
+      described = self._learning(f'learner/{index}', replay_addresses)
+    acting = self._learner_of[f'learner/{index}']
+    acting['device of'] = lambda env_id: batchers.index(desk.batcher_of(env_id))
+    waits = [batcher.arguments[0] for batcher in batchers]
+    described['waits for'] = dict(zip(acting['devices'], waits))
+    [network] = [*self.bricks.take('GrpcServer'), *self.bricks.take('CourierServer')]
+    if len(network.arguments) > 3:  # gRPC
+      _, bound, port, streams, *_ = network.arguments
+    else:
+      (_, port, streams), bound = network.arguments, 'localhost'
+    listens = [self.shown(f'{bound}:{port}')]
+    for beside in self.bricks.take('UnixServer'):
+      self.owns(f'learner/{index}', str(beside.arguments[2]))
+      listens.append(self.shown(str(beside.arguments[2])))
+    extra: dict[str, Any] = {'listens': ', '.join(listens), 'streams': streams}
+    if here.admitted:
+      extra['admits'] = ', '.join(here.admitted)
+    if here.admitted is None:
+      extra['admits'] = 'everybody'
+    if exchange:
+      extra['exchanges'] = [self.owner(one) for one in exchange]
+    return {**extra, **described}
+
+  def _learning(self, name: str, replay_addresses: Sequence[str] = ()) -> dict[str, Any]:
+    """Of the learner that was put together last: devices, batches and replay."""
+    [acting], servers = self.bricks.take('acting'), self.bricks.take('server')
+    writers, samples = self.bricks.take('writer'), self.bricks.take('samples')
+    memories = self.bricks.take('memory') or [None] * len(writers)
+    here = {server.address: server for server in self.bricks.take('replay')}
+    shards = []
+    for inserts, draws, memory in zip(writers, samples, memories):
+      address, batch, item, num_ahead = draws
+      assert inserts.address == address and inserts.item == item
+      shards.append(
+        {
+          **({} if address not in here else self._stored(here[address])),
+          **({'served by': self.owner(address)} if address in replay_addresses else {}),
+          'batch': batch,
+          'item': item,
+          'backlog': inserts.backlog,
+          'ahead': num_ahead,
+          **({} if memory is None else {'saves in': self.shown(str(memory.arguments[2]))}),
+        }
+      )
+    devices = acting.devices
+    rows, first = {}, servers[0].named
+    for device, server in zip(devices.inference, servers):
+      assert server.named['seed'] == first['seed']
+      assert server.named['num_training'] == first['num_training']
+      rows[device] = server.named['batch_size']
+    self._learner_of[name] = {
+      'devices': devices.inference,
+      'servers': servers,
+      'num_training': first['num_training'],
+      'shard of': functools.partial(_shard, first['sink'], writers),
+    }
+    quota = first['quota']
+    return {
+      'trains on': ', '.join(devices.training),
+      'acts on': rows,
+      'environments': first['num_environments'],
+      'seed': first['seed'],
+      **({} if quota is None else {'unrolls of each environment': quota.arguments[1]}),
+      'shards': shards,
+    }
+
+  def _stored(self, server: bricks_lib.ReplayServer) -> dict[str, Any]:
+    """What a table holds."""
+    spec, made = server.spec, {'port': server.port or 'any'}
+    if not spec.is_memory:
+      return {**made, 'queue': server.queue_size}
+    return {
+      **made,
+      spec.kind: spec.capacity,
+      'min_size': spec.min_size,
+      'ratio': spec.ratio,
+      'draws': server.batch,
+    }
+
+  def _replay(
+    self,
+    index: int,
+    config: config_lib.ExperimentConfig,
+    port: int,
+    fence: fence_lib.Fence | None = None,
+    **_: Any,
+  ) -> dict[str, Any]:
+    stop = threading.Event()
+    stop.set()
+    _SERVE(config, self.folder, port, stop, fence or fence_lib.Fence(None), index)
+    [server] = self.bricks.take('replay')
+    self.bricks.take('acting')
+    listens = self.shown(f':{port}').removeprefix(':')
+    return {**self._stored(server), 'port': listens, 'item': server.item}
+
+  def _actor(
+    self,
+    index: int,
+    config: config_lib.ExperimentConfig,
+    address: str,
+    start: wire.Start = wire.FIRST_START,
+    is_beside_learner: bool = False,
+    **_: Any,
+  ) -> dict[str, Any]:
+    actor_worker.make_remote_actor(
+      config, index, start, address, _TOKEN, _NO_PATIENCE, activity_lib.Activity()
+    )
+    return self.acts(index, is_beside_learner)
+
+  def acts(self, index: int, is_beside_learner: bool) -> dict[str, Any]:
+    """Of the actor that was put together last."""
+    groups = self.bricks.take('group')
+    [address] = {group.channel for group in groups}
+    learner = self.owner(address) if isinstance(address, str) else 'learner/0'
+    self._groups += [(f'actor/{index}', i, learner, one) for i, one in enumerate(groups)]
+    return {
+      'sends to': f'{learner}, {self.shown(address)}',
+      'groups': [int(one.env_ids.size) for one in groups],
+      'beside it': is_beside_learner,
+    }
+
+  def _rows(self) -> list[str]:
+    """A line for environments of one group whose answers are all the same."""
+    found = []
+    for actor, number, learner, group in self._groups:
+      of = self._learner_of[learner]
+      for env_id in group.env_ids.tolist():
+        device = of['devices'][of['device of'](env_id)]
+        is_training = env_id < of['num_training']
+        shard = f'shard {of["shard of"](env_id)}' if is_training else 'evaluates'
+        where = f'{actor} group {number}, {learner}, {device}, {shard}, seed {group.seed}'
+        found.append((env_id, where))
+    assert [env_id for env_id, _ in found] == list(range(len(found)))
+    rows = []
+    for where, same in itertools.groupby(found, key=lambda one: one[1]):
+      ids = [env_id for env_id, _ in same]
+      rows.append(f'{ids[0]} ... {ids[-1]}: {where}')
+    return rows
+
+  def single_process(self, config: config_lib.ExperimentConfig) -> dict[str, Any]:
+    """Everything in one thread."""
+    program = single_process.SingleProcess(config, self.folder)
+    learner = self._learning('learner/0')
+    of = self._learner_of['learner/0']
+    groups = self.bricks.take('group')
+    device_of = {
+      env_id: of['servers'].index(group.channel) for group in groups for env_id in group.env_ids
+    }
+    of['device of'] = lambda env_id: device_of[env_id]
+    for index in range(len(program.actors)):
+      first, number = actors.env_id_range(config, index)
+      its = [one for one in groups if first <= one.env_ids[0] < first + number]
+      self._groups += [(f'actor/{index}', i, 'learner/0', one) for i, one in enumerate(its)]
+    [run_seed] = {*self.bricks.take('run seed')}
+    program.close()
+    return {
+      'place': 'one process',
+      'seed of run ids': run_seed,
+      'nodes': {'learner/0': learner},
+      'environments': self._rows(),
+    }
+
+
+_NO_PATIENCE: Any = None
+_SERVE = replay_service.serve
+
+
+def _shard(sink: Any, writers: Sequence[bricks_lib.Writer], env_id: int) -> int:
+  """Where an unroll of this environment goes."""
+  sink.put(np.array([env_id]), np.zeros(1))
+  [shard] = [i for i, writer in enumerate(writers) if writer.has_got]
+  writers[shard].has_got = False
+  return shard
+
+
+def _pass_door(case: cases_lib.Case, run: _Run) -> config_lib.ExperimentConfig:
+  """What `seed_acme.train` checks of a configuration and a launch, before it looks at anything
+  outside of them."""
+
+  def prepare(config: config_lib.ExperimentConfig, *_: Any) -> None:
+    raise _Started
+
+  run.patch.setattr(lifecycle, 'prepare', prepare)
+  config = case.config()
+  with contextlib.suppress(_Started):
+    from_python.train(config, None, case.launch, 0, False, None)
+  return config
+
+
+def _single_process(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
+  return run.single_process(_pass_door(case, run))
+
+
+def _auto(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
+  config = _pass_door(case, run)
+  free = lambda: launch_choice.Stepping(0.0, 0.0)
+  choice = launch_choice.decide(config, 4, bool(case.gpus), free)
+  return {'launch': choice.launch, 'because': choice.reason}
+
+
+def _local_mp(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
+  config = _pass_door(case, run)
+  run.start_nodes(_host(admitted=()))
+  port = lambda: _KeptPort(next(run.bricks.ports))
+  run.patch.setattr(program_graph, 'kept_port', port)
+  program = program_graph.make_program(config, run.folder, _TOKEN)
+  for node in program.get_all_nodes():
+    node.launch_context.initialize(_LOCAL, None, None)
+    node.bind_addresses()
+  _own_addresses(program, run)
+  for node in program.get_all_nodes():
+    node.function()
+  return run.describe(lambda kind, index: 'process', others_are_elsewhere=False)
+
+
+def _own_addresses(program: lp.Program, run: _Run) -> None:
+  for kind in ('learner', 'replay'):
+    for index, node in enumerate(program.groups.get(kind, ())):
+      own, *exchange = node.addresses
+      run.owns(f'{kind}/{index}', own.resolve())
+      for address in exchange:
+        run.owns(f'exchange of {kind}/{index}', address.resolve())
+
+
+class _KeptPort(NamedTuple):
+  port: int
+
+  def getsockname(self) -> tuple[str, int]:
+    return '', self.port
+
+
+def _host(admitted: tuple[str, ...] | None, is_container: bool = False) -> host.Host:
+  return host.Host(
+    threading.Event(),
+    is_thread=False,
+    is_container=is_container,
+    others_are_elsewhere=is_container or admitted != (),
+    admitted=admitted,
+  )
+
+
+def _cluster(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
+  """Each node by its own command, as `seed-acme node` is called on its host."""
+  path = run.folder.path / 'cluster.json'
+  path.write_text(json.dumps({**case.cluster, 'token': _TOKEN}), encoding='utf-8')
+  path.chmod(0o600)
+  cluster = cluster_file.load(str(path))
+  commands: list[tuple[str, int]] = [('learner', i) for i in range(len(cluster.learners))]
+  if cluster.replay is not None:
+    commands.append(('replay', 0))
+  run.start_nodes(_host(admitted=cluster.admitted()))
+  patch = run.patch
+  patch.setattr(membership, 'member', lambda *_: _Member())
+  patch.setattr(membership, 'say', lambda name, text: None)
+  patch.setattr(learner_command, 'run', functools.partial(_cluster_learner, run))
+  patch.setattr(replay_node, 'run_replay', functools.partial(_cluster_node, run, 'replay', 0))
+  for i, address in enumerate(cluster.learners):
+    run.owns(f'learner/{i}', address)
+  if cluster.replay is not None:
+    run.owns('replay/0', cluster.replay)
+  commands += [('actor', i) for i in range(_num_actors(case, cluster))]
+  for role, index in commands:
+    config = case.config()
+    arguments = node_command.NodeArguments(role, config, str(path), index)
+    node_command.node(arguments, case.overridden)
+  where = lambda kind, index: f'seed-acme node {kind} --index={index}'
+  return run.describe(where, others_are_elsewhere=True)
+
+
+def _num_actors(case: cases_lib.Case, cluster: cluster_file.Cluster) -> int:
+  given = cluster_file.with_cluster(case.config(), case.overridden, cluster, 'actor')
+  return actors.num_actor_nodes(given)
+
+
+def _cluster_learner(
+  run: _Run,
+  options: learner_command.Options,
+  config: config_lib.ExperimentConfig,
+  cluster: cluster_file.Cluster,
+) -> int:
+  return _cluster_node(run, 'learner', options.learner_index, config, cluster)
+
+
+def _cluster_node(
+  run: _Run,
+  role: str,
+  index: int,
+  config: config_lib.ExperimentConfig,
+  cluster: cluster_file.Cluster,
+) -> int:
+  part = cluster_program.make_part(config, run.folder, cluster, role, index)
+  [node] = part.get_all_nodes()
+  node.launch_context.initialize(_LOCAL, None, None)
+  node.bind_addresses()
+  node.function()
+  return 0
+
+
+class _Member(bricks_lib.Quiet):
+  def join(self) -> wire.Start:
+    return wire.FIRST_START
+
+
+def _kubernetes(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
+  """The Jobs, and the cluster file that they are given; what follows from that is a cluster's."""
+  text = io.StringIO()
+  with contextlib.redirect_stdout(text):
+    manifest_command.manifest(
+      manifest_command.ManifestArguments(case.config(), image='image', token_secret='token')
+    )
+  objects = list(yaml.safe_load_all(text.getvalue()))
+  [settings] = [one['data'] for one in objects if one['kind'] == 'ConfigMap']
+  jobs = {}
+  for one in objects:
+    if one['kind'] == 'Job':
+      [container] = one['spec']['template']['spec']['containers']
+      call = [*container.get('command', []), *container.get('args', [])]
+      jobs[one['metadata']['name']] = ' '.join(call)
+  return {'cluster': json.loads(settings['cluster.json']), 'jobs': jobs}
+
+
+def _vertex_ai(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
+  """A dry run by Launchpad's and xmanager's own launchers; then each node in its container."""
+  staged: list[Any] = []
+  with _recorded_stage(run.patch, staged):
+    cloud = cloud_lib.CloudConfig(
+      project='my-project-123', bucket='gs://bucket', **dict(case.settings)
+    )
+    run.patch.setattr(vertex_missing, 'needs', lambda *_: [])
+    out = str(run.folder.path / 'dry_run')
+    request = vertex_command.Request(case.config(), cloud, '', True, out, 'seed-acme', ())
+    with contextlib.redirect_stdout(io.StringIO()):
+      vertex_command.train(request)
+  [(program, job)] = staged
+  addresses = {
+    f'workerpool{i}': [f'{pool.group}-{replica}:2222' for replica in range(pool.replicas)]
+    for i, pool in enumerate(job.pools)
+  }
+  run.patch.setitem(os.environ, 'CLUSTER_SPEC', json.dumps({'cluster': addresses}))
+  run.start_nodes(_host(admitted=None, is_container=True))
+  _own_addresses(program, run)
+  places = {}
+  for i, pool in enumerate(job.pools):
+    nodes = program.groups['learner' if pool.group == 'learners' else pool.group]
+    first = int(pool.group == 'learners')
+    for replica, node in enumerate(nodes[first : first + pool.replicas]):
+      node.function()
+      kind, index, _ = run.nodes[-1]
+      places[kind, index] = f'workerpool{i} replica {replica} ({pool.group})'
+  return run.describe(lambda kind, index: places[kind, index], others_are_elsewhere=True)
+
+
+@contextlib.contextmanager
+def _recorded_stage(patch: pytest.MonkeyPatch, staged: list[Any]) -> Iterator[None]:
+  """Keeps the program and the job. xmanager is loaded only where a run comes so far."""
+  make_program = program_graph.make_program
+  programs: list[lp.Program] = []
+
+  def remember(*arguments: Any, **named: Any) -> lp.Program:
+    from seed_acme.programs.vertex import job as vertex_job  # which loads xmanager
+
+    stage = vertex_job.stage
+
+    def stage_and_remember(*arguments: Any) -> Any:
+      staged.append((programs[-1], stage(*arguments)))
+      return staged[-1][1]
+
+    patch.setattr(vertex_job, 'stage', stage_and_remember)
+    programs.append(make_program(*arguments, **named))
+    return programs[-1]
+
+  patch.setattr(program_graph, 'make_program', remember)
+  yield
+
+
+_LAUNCHES = {
+  cases_lib.SINGLE: _single_process,
+  cases_lib.LOCAL: _local_mp,
+  cases_lib.AUTO: _auto,
+  cases_lib.CLUSTER: _cluster,
+  cases_lib.KUBERNETES: _kubernetes,
+  cases_lib.VERTEX: _vertex_ai,
+}
