@@ -9,11 +9,17 @@ They were made by the commit before the move, with small networks and their repl
 `outputs.npz` of each is what `play.play` returned there.
 """
 
+import json
 import pathlib
 
 import numpy as np
 import pytest
 
+from seed_acme.programs.building import build
+from seed_acme.programs.trial import specification
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 from tests.earlier_runs import play
 
 _FOLDER = pathlib.Path(__file__).parent
@@ -28,3 +34,38 @@ def test_its_network_answers_as_it_did(name):
     for output, values in found.items():
       assert np.ptp(values) > 0.1
       np.testing.assert_allclose(values, expected[output], atol=1e-5)
+
+
+@pytest.mark.parametrize('name', _RUNS)
+def test_its_configuration_says_what_it_said(name):
+  path = _FOLDER / name / 'config.json'
+  config = saved_config.load(path)
+  _assert_holds(saved_config.to_json(config), json.loads(path.read_text(encoding='utf-8')), '')
+  saved_config.compare_for_resume(saved_config.load(path), config)
+
+
+def _assert_holds(now, before, where):
+  """Of fields that are younger nothing was said."""
+  if not isinstance(before, dict):
+    assert now == before, where
+    return
+  for key, value in before.items():
+    _assert_holds(now[key], value, f'{where}.{key}')
+
+
+@pytest.mark.parametrize('name', _RUNS)
+def test_a_learner_takes_over_all_of_its_checkpoint(name):
+  run = run_directory.RunDirectory(_FOLDER / name)
+  config, saved = saved_config.load(run.config), checkpoint.load_newest(run.checkpoints)
+  learner = build.make_learner(config, build.make_acting(config, specification.saved(run)))
+  learner.restore(saved.arrays, saved.counts.updates)
+  restored = learner.save()
+  assert restored.keys() == saved.arrays.keys()
+  for key, array in saved.arrays.items():
+    np.testing.assert_array_equal(restored[key], array, err_msg=key)
+  status = json.loads(run.status.read_text(encoding='utf-8'))
+  assert (saved.counts.updates, saved.counts.agent_steps) == (
+    status['updates'],
+    status['agent_steps'],
+  )
+  assert learner.num_updates == saved.counts.updates and saved.resumptions == 0
