@@ -9,14 +9,15 @@ tolerance of the test, so a diff shows what has.
 Two commits, on one machine, each from the root of its own checkout and with the same virtual
 environment; this folder is copied into the older one if it lacks it:
 
-  python -m tests.agents.on_policy.recorded_updates.record --checksums=/tmp/new.json
-  cd ../before && python -m tests.agents.on_policy.recorded_updates.record --checksums=/tmp/old.json
-  cmp /tmp/old.json /tmp/new.json
+  python -m tests.agents.on_policy.recorded_updates.record --checksums=../new.json
+  cd ../before && python -m tests.agents.on_policy.recorded_updates.record --checksums=../old.json
+  cmp ../old.json ../new.json
 
 Such a file has a checksum of every bit of each loss, metric, gradient and changed variable. The
 updates in it are traced, as those of a run are. TensorFlow has one thread here, because the order
-in which several add up a sum is not fixed. `--eager` leaves out the tracing, which takes two
-minutes: what differs only then was changed by TensorFlow's optimiser of graphs.
+in which several add up a sum is not fixed. `--eager` leaves out the tracing, which takes half a
+minute. Where two commits differ without it and agree with it, TensorFlow's optimiser of graphs has
+made the difference.
 """
 
 from __future__ import annotations
