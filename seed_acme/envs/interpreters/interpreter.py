@@ -175,9 +175,8 @@ def _program(python: str) -> str:
 def _folders() -> list[str]:
   """Where relative paths begin: the working folder, that of the checkout, and that of the virtual
   environment, since `.venv-actor` lies beside `.venv` wherever a run is started."""
-  checkout = pathlib.Path(types.__file__).resolve().parent.parent
   found = [os.getcwd()]
-  if (checkout / 'setup.py').is_file():
+  if (checkout := extras.checkout()) is not None:
     found.append(str(checkout))
   if sys.prefix != sys.base_prefix:
     found.append(os.path.dirname(sys.prefix))

@@ -108,12 +108,11 @@ def test_one_that_greets_is_understood(tmp_path):
 def test_a_relative_path_is_looked_for_where_it_may_lie(tmp_path, monkeypatch, beside):
   """From another folder than that in which `make actor-python` was run."""
   home, else_ = tmp_path / 'home', tmp_path / 'else'
-  for folder in (home / 'seed_acme', home / '.venv-actor' / 'bin', else_):
+  for folder in (home / '.venv-actor' / 'bin', else_):
     folder.mkdir(parents=True)
-  (home / 'setup.py').touch()
   python = pythons.this_one(home / '.venv-actor' / 'bin')
   if beside == 'checkout':
-    monkeypatch.setattr(interpreter.types, '__file__', str(home / 'seed_acme' / 'types.py'))
+    monkeypatch.setattr(interpreter.extras, 'checkout', lambda: home)
   if beside == 'virtual environment':
     monkeypatch.setattr(sys, 'prefix', str(home / '.venv'))
   monkeypatch.chdir(home if beside == 'working folder' else else_)
