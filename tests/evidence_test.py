@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 import seed_acme
+from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs import cli
 from seed_acme.programs.reports import plot
@@ -31,7 +32,10 @@ def test_a_checkpoint_acts(run, monkeypatch):
   config = saved_config.load(run / 'config.json')
   if config.actor.python and not pathlib.Path(config.actor.python).exists():
     pytest.skip(f'{config.actor.python} was not made here (docs/environments.md)')
-  environment = environments.make(config, 1, seed=1)
+  try:
+    environment = environments.make(config, 1, seed=1)
+  except types.MissingPackage as error:
+    pytest.skip(str(error))
   row = environment.reset()
   policy = seed_acme.load_policy(str(run))
   policy.reset(batch_size=1)

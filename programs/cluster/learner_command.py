@@ -73,6 +73,7 @@ def _run_beside_chief(
       folder,
       launch=launcher_process.cluster_launch(cluster.path, options.learner_index),
       max_restarts=options.max_restarts,
+      max_restarts_of_others=_restarts_of_others(options, cluster),
       show=lambda text: membership.say(name, text),
     )
     if outcome.failure is not None:
@@ -129,6 +130,7 @@ def _run_in(
     folder,
     launch=launcher_process.cluster_launch(cluster.path, 0),
     max_restarts=options.max_restarts,
+    max_restarts_of_others=_restarts_of_others(options, cluster),
     show=train_command.above(progress),
     progress=progress,
   )
@@ -147,10 +149,15 @@ def _run_in(
   return _exit_code(outcome)
 
 
+def _restarts_of_others(options: Options, cluster: cluster_file.Cluster) -> int:
+  """A host that dies ends all, and one that starts anew may meet another that has yet to end: each
+  failure of one may cost every other a second start."""
+  return options.max_restarts * len(cluster.learners)
+
+
 def _exit_code(outcome: lifecycle.Outcome) -> int:
   """Whoever starts nodes again need not hold it against this one that another has failed."""
-  failure = outcome.failure or {}
-  if outcome.exit_code == processes.FAILURE_EXIT and failure.get(processes.OF_ANOTHER):
+  if outcome.exit_code == processes.FAILURE_EXIT and processes.is_of_another(outcome.failure):
     return processes.OTHER_NODE_EXIT
   return outcome.exit_code
 

@@ -145,6 +145,7 @@ def run(
   *,
   launch: str,
   max_restarts: int = 0,
+  max_restarts_of_others: int = 0,
   show: Callable[[str], None] = print,
   progress: terminal.Progress | None = None,
   should_stop: Callable[[], bool] = lambda: False,
@@ -152,6 +153,8 @@ def run(
   """Trains to the end, a signal or a failure that no restart is left for.
 
   launch: of `launcher_process`, `auto` too.
+  max_restarts_of_others: times that it is resumed, beside `max_restarts`, because a host with a
+    front end of its own has failed.
   should_stop: asked again and again, and once more after the end; True ends the run in good order.
   """
   show = streams.outliving_terminal()(show)
@@ -174,17 +177,33 @@ def run(
       stall.limit_s(config.learner),
     )
     with signals.signals_to(attempt.request_stop):
-      for restart in range(max_restarts + 1):
-        code = attempt.run()
-        failure = summary_lib.cause(run_dir, code)
-        may_restart = (
-          code == processes.FAILURE_EXIT and not attempt.is_stopped and restart < max_restarts
-        )
-        if not may_restart:
-          break
-        reason = failure['message'] if failure else 'unknown'
-        show(f'Restart {restart + 1} of {max_restarts} from the newest checkpoint: {reason}')
+      code, failure = _attempted(attempt, run_dir, max_restarts, max_restarts_of_others, show)
     return _conclude(config, run_dir, attempt, code, failure, show)
+
+
+def _attempted(
+  attempt: attempt_lib.Attempt,
+  run_dir: run_directory.RunDirectory,
+  max_restarts: int,
+  max_restarts_of_others: int,
+  show: Callable[[str], None],
+) -> tuple[int, dict[str, Any] | None]:
+  """Exit code and failure of the last of all starts."""
+  restarts = restarts_of_others = 0
+  while True:
+    code = attempt.run()
+    failure = summary_lib.cause(run_dir, code)
+    if code != processes.FAILURE_EXIT or attempt.is_stopped:
+      return code, failure
+    reason = failure['message'] if failure else 'unknown'
+    if processes.is_of_another(failure) and restarts_of_others < max_restarts_of_others:
+      restarts_of_others += 1
+      show(f'Restart with the other hosts from the newest checkpoint: {reason}')
+    elif restarts < max_restarts:
+      restarts += 1
+      show(f'Restart {restarts} of {max_restarts} from the newest checkpoint: {reason}')
+    else:
+      return code, failure
 
 
 def _replay_bytes(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory) -> int:

@@ -30,7 +30,7 @@ SAVING_VARIABLE = 'SEED_ACME_SAVING_S'  # whole seconds that saving the replay m
 _PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid that a process must not outlive
 _PR_SET_PDEATHSIG = 1
 
-OF_ANOTHER = 'is_of_another'  # in failure.json: the node itself would have gone on
+_OF_ANOTHER = 'is_of_another'  # in failure.json: the node itself would have gone on
 LAUNCHER = 'launcher'  # node and log of the process that starts the others
 # Nodes that are spared setuptools; workers, which load what their environments want, keep it.
 _WITHOUT_SETUPTOOLS = (LAUNCHER, 'learner', 'replay', 'actor_supervisor')
@@ -133,7 +133,7 @@ def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> I
     if shortage:
       record = _record(run, node, shortage, log, is_user_error)
     if isinstance(error, types.OtherNodeFailed):
-      record[OF_ANOTHER] = True
+      record[_OF_ANOTHER] = True
     _write_failure(run, record)
     if not isinstance(error, (types.UserError, types.Failure)) and not disk.is_full(error):
       traceback.print_exc()
@@ -158,6 +158,11 @@ def full_disk(run: run_directory.RunDirectory, error: BaseException | None = Non
     f'{disk.describe(run.path, error)}: {kept}. Make room there, then go on with: '
     f'seed-acme train {shlex.quote(f"--run_dir={run.name}")}'
   )
+
+
+def is_of_another(failure: dict[str, Any] | None) -> bool:
+  """Whether a failure is another node's, without which this one would have gone on."""
+  return bool(failure and failure.get(_OF_ANOTHER))
 
 
 def describe(error: BaseException) -> str:

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import processes
@@ -44,3 +45,36 @@ def test_an_orderly_end_is_one_after_which_nothing_is_lost(
   if status_updates > 7 and code == 0:
     assert '2 updates and 0 steps are lost' in outcome.failure['message']
     assert processes.read_failure(run) == outcome.failure
+
+
+@pytest.mark.parametrize(
+  'failures, others, starts',
+  [
+    (['own', 'own'], 0, 2),
+    (['other', 'own', 'own'], 0, 2),
+    (['own', 'other', 'other', 'own'], 2, 4),
+    (['other', 'other', 'other', 'other'], 2, 4),
+    (['other', None], 2, 2),
+  ],
+)
+def test_a_failure_of_another_host_leaves_the_restarts_for_ones_own(
+  tmp_path, failures, others, starts
+):
+  """After a host has died, one that starts again at once may meet another that has yet to end."""
+  run = run_directory.create(tmp_path / 'run')
+  left = list(failures)
+
+  def fail():
+    processes.clear_failure(run)
+    kind = left.pop(0)
+    if kind is None:
+      return 0
+    error = types.OtherNodeFailed('learner/1') if kind == 'other' else types.Failure('here')
+    with pytest.raises(SystemExit), processes.reported_failures(run, 'learner/0', 'log'):
+      raise error
+    return processes.FAILURE_EXIT
+
+  attempt = _Attempt()
+  attempt.run = fail
+  lifecycle._attempted(attempt, run, 1, others, print)
+  assert len(failures) - len(left) == starts

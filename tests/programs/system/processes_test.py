@@ -42,10 +42,10 @@ def test_only_wrong_input_ends_with_2(run, capfd, error, code):
 
 def test_a_failure_of_another_node_is_marked(run):
   assert _fail(run, types.OtherNodeFailed('learner/1 has died')) == processes.FAILURE_EXIT
-  assert processes.read_failure(run)[processes.OF_ANOTHER]
+  assert processes.is_of_another(processes.read_failure(run))
   processes.clear_failure(run)
   _fail(run, types.Failure('the reward is nan'))
-  assert processes.OF_ANOTHER not in processes.read_failure(run)
+  assert not processes.is_of_another(processes.read_failure(run))
 
 
 def _fill(monkeypatch, is_full):
