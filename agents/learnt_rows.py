@@ -8,7 +8,6 @@ import tree
 from seed_acme import agent as agent_lib
 from seed_acme import config as config_lib
 from seed_acme import core
-from seed_acme import sizes
 from seed_acme import types
 
 
@@ -19,7 +18,7 @@ def learnt_rows(
 
   Raises ValueError if the unroll is not as long as the configuration says.
   """
-  num_rows, wanted = unroll.inputs.step_type.shape[0], sizes.unroll_rows(config)
+  num_rows, wanted = unroll.inputs.step_type.shape[0], config.unroll_rows
   if num_rows not in (None, wanted):
     raise ValueError(
       f'the sample holds {num_rows} rows, but overlap ({config.overlap}) + unroll_length '

@@ -44,15 +44,6 @@ class MemoryAgentConfig(config_lib.AgentConfig):
       self.priority_exponent,
     )
 
-  def share(self, number: int) -> MemoryAgentConfig:
-    """See the base class."""
-    return dataclasses.replace(
-      self,
-      batch_size=self.batch_size // number,
-      replay_capacity=self.replay_capacity // number,
-      replay_min_size=self.replay_min_size // number,
-    )
-
   def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""
     del experiment

@@ -44,7 +44,8 @@ class TrainArguments:
     thread, auto = whichever should be faster here (docs/performance.md), vertex_ai = a job on
     Google's Vertex AI (docs/scaling.md).
   max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
-  json: print the summary as JSON.
+  json: print the summary as JSON, or the layout.
+  show_layout: print who acts for whom, where and with which replay, and start nothing.
   trust_run_dir: import the code outside seed_acme that config.json in run_dir names.
   dry_run: of vertex_ai, write what would be sent to the folder --out and start nothing.
   out: of vertex_ai with --dry_run, the folder to write.
@@ -56,6 +57,7 @@ class TrainArguments:
   launch: Literal['local_mp', 'local_mt', 'single_process', 'auto', 'vertex_ai'] = 'local_mp'
   max_restarts: int = 0
   json: bool = False
+  show_layout: bool = False
   trust_run_dir: bool = False
   dry_run: bool = False
   out: str = ''
@@ -84,6 +86,8 @@ def _train(name: str, rest: list[str], run_dir: str, run: run_directory.RunDirec
     base = configs.load(name or _DEFAULT_CONFIG)
   arguments = parsing.parse(TrainArguments, rest, 'train', TrainArguments(config=base))
   numbers.check_at_least_zero({'--max_restarts': arguments.max_restarts})
+  if arguments.show_layout:
+    return train_command.show_layout(arguments.config, arguments.launch, arguments.json)
   if arguments.launch == vertex_command.LAUNCH:
     return _train_on_vertex(name, rest, run_dir, arguments)
   if arguments.dry_run or arguments.out or arguments.cloud != cloud.CloudConfig():

@@ -16,7 +16,8 @@ import time
 from typing import Any
 
 from seed_acme import config as config_lib
-from seed_acme import learner_hosts
+from seed_acme import layout as layout_lib
+from seed_acme.programs.front_end import launch_limits
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import leftovers
@@ -45,7 +46,7 @@ def main(argv: list[str]) -> int:
 def _config(run_dir: run_directory.RunDirectory, launch_type: str) -> config_lib.ExperimentConfig:
   config = saved_config.load(run_dir.config)
   if not launch_type.startswith(launcher_process.CLUSTER):
-    learner_hosts.check_launch(config, launch_type)
+    launch_limits.check(layout_lib.Layout.of(config), launch_type)
   return config
 
 
@@ -137,14 +138,16 @@ def _report_lost_processes(
 ) -> None:
   """Of the nodes that have ended by now, those that could not say why themselves."""
   for title, worker in workers:
-    code = getattr(worker, 'returncode', None)
+    # Asked now: Launchpad may have seen first how another node ended for want of this one.
+    code = worker.poll() if isinstance(worker, subprocess.Popen) else None
     if code:
       processes.report_failure(
         run_dir,
         title,
         f'the process was lost: {processes.describe_exit(code)}',
         title,
-        is_cause=code < 0,
+        # SIGTERM comes from Launchpad, which stops the others once it has seen a failure.
+        is_cause=code < 0 and code != -signal.SIGTERM,
       )
 
 

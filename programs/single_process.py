@@ -13,7 +13,7 @@ import dataclasses
 import numpy as np
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import actor as actor_lib
 from seed_acme.inference import server as server_lib
@@ -66,21 +66,21 @@ def _train(program: SingleProcess, should_stop: Callable[[], bool]) -> str:
 class _QueueTurns:
   """Whose turn it is with a queue: nobody may wait for the other in one thread."""
 
-  def __init__(self, config: config_lib.ExperimentConfig):
-    self._config = config
+  def __init__(self, shard: layout_lib.Shard):
+    self._shard = shard
     self._num_queued = 0  # unrolls in the table, or on their way to the learner
 
   def may_insert(self) -> bool:
-    return self._num_queued + self._config.replay.unrolls_per_item <= self._config.replay.queue_size
+    return self._num_queued + self._shard.unrolls_per_item <= self._shard.queue_size
 
   def inserted(self) -> None:
-    self._num_queued += self._config.replay.unrolls_per_item
+    self._num_queued += self._shard.unrolls_per_item
 
   def may_sample(self) -> bool:
-    return self._num_queued >= self._config.agent.batch_size
+    return self._num_queued >= self._shard.batch_size
 
   def sampled(self) -> None:
-    self._num_queued -= self._config.agent.batch_size
+    self._num_queued -= self._shard.batch_size
 
 
 class _MemoryTurns:
@@ -89,10 +89,10 @@ class _MemoryTurns:
   Reverb's rate limiter lets either side run ahead by two batches, so it never blocks these.
   """
 
-  def __init__(self, config: config_lib.ExperimentConfig, counts: tuple[int, int]):
+  def __init__(self, shard: layout_lib.Shard, counts: tuple[int, int]):
     """counts: as `agree` takes them, over all resumptions."""
-    self._spec = config.agent.replay_spec()
-    self._batch_size = config.agent.batch_size
+    self._spec = shard.spec
+    self._batch_size = shard.batch_size
     self._num_inserted, self._num_sampled = counts
 
   def agree(self, counts: tuple[int, int]) -> None:
@@ -127,7 +127,7 @@ class SingleProcess:
     """should_stop: asked every second while a step waits for replay; the step then ends.
     on_hanging_close: called when close() of environments does not return."""
     # Nobody waits for a batch here, so all training environments may share one.
-    self._rows_together = config.inference.batch_size or sizes.num_training_environments(config)
+    self._rows_together = config.inference.batch_size or layout_lib.Layout.of(config).num_training
     config = dataclasses.replace(
       config, inference=dataclasses.replace(config.inference, batch_size=self._rows_together)
     )
@@ -150,16 +150,16 @@ class SingleProcess:
     learner_side.write_addresses(run_dir, side)
     self.writer, self.counters = side.writer, side.counters
     self.servers, self.statistics = side.servers, side.statistics
-    self._hold_back = [learner_side.hold_back(config, side, server) for server in side.servers]
+    self._hold_back = [learner_side.hold_back(side, server) for server in side.servers]
     self.loop = side.loop
     self.replay_addresses = side.replay_addresses
     self._memory, self._samples, self._account = side.memory, side.samples, side.account
-    part = sizes.shard(config)
-    self._turns: list[_QueueTurns | _MemoryTurns] = []  # of each shard
-    for shard in range(config.replay.num_shards):
-      memory = None if side.memory is None else side.memory.each[shard]
+    self._layout = side.layout
+    self._turns: list[_QueueTurns | _MemoryTurns] = []
+    for shard in side.layout.learners[0].shards:
+      memory = None if side.memory is None else side.memory.each[shard.index]
       self._turns.append(
-        _QueueTurns(part) if memory is None else _MemoryTurns(part, memory.counts())
+        _QueueTurns(shard) if memory is None else _MemoryTurns(shard, memory.counts())
       )
     if side.memory is not None:
       side.memory.start(self._on_failure)
@@ -170,7 +170,7 @@ class SingleProcess:
     self._films = filming.Films(
       run_dir.videos, lambda: self.counters.snapshot().agent_steps, run_dir.add_notice
     )
-    self.actors = [self._make_actor(index) for index in range(actors.num_actor_nodes(config))]
+    self.actors = [self._make_actor(actor.index) for actor in side.layout.actors]
 
   def _make_actor(self, index: int) -> actor_lib.Actor:
     channels: list[actor_lib.LocalChannel] = []
@@ -234,7 +234,7 @@ class SingleProcess:
     return self.servers[self._device_of(env_ids)]
 
   def _device_of(self, env_ids: np.ndarray) -> int:
-    return sizes.inference_device(self._config, int(env_ids[0]), len(self.servers))
+    return self._layout.device_of(int(env_ids[0]))
 
   def _write_items(self) -> bool:
     """One into each shard that may have one; whether there was any.

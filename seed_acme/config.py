@@ -142,9 +142,10 @@ class AgentConfig:
     """The replay that the agent learns from."""
     return core.ReplaySpec()
 
-  def share(self, number: int) -> AgentConfig:
-    """What one of several learner hosts or shards draws and keeps, in place of one for all."""
-    return dataclasses.replace(self, batch_size=self.batch_size // number)
+  @property
+  def unroll_rows(self) -> int:
+    """Rows of an unroll."""
+    return self.overlap + self.unroll_length + 1
 
 
 @dataclasses.dataclass(frozen=True)

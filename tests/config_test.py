@@ -6,7 +6,7 @@ import pytest
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.agents.on_policy import presets
 from seed_acme.agents.r2d2 import config as r2d2_config
@@ -94,7 +94,7 @@ def _strict(batch_size=32, publish_period=1, agent=None, **fields):
 def test_strictly_on_policy_every_environment_gives_as_many_unrolls(batch_size, num_unrolls):
   config = _strict(batch_size)
   config_validation.validate(config)
-  assert sizes.unrolls_per_update(config) == num_unrolls
+  assert layout_lib.Layout.of(config).unrolls_per_update == num_unrolls
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_the_automatic_batch_is_half_of_the_environments(num_actors, groups, exp
     environments_per_actor=32,
     actor=config_lib.ActorConfig(environment_groups=groups),
   )
-  assert sizes.inference_batch_size(config) == expected
+  assert layout_lib.Layout.of(config).batch_rows(0, 1)[0] == expected
   chosen = dataclasses.replace(config, inference=config_lib.InferenceConfig(batch_size=7))
-  assert sizes.inference_batch_size(chosen) == 7
+  assert layout_lib.Layout.of(chosen).batch_rows(0, 1)[0] == 7
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,12 @@ def test_a_device_waits_for_no_more_than_the_environments_of_its_own(batch_size,
   """Three actors of 32 on two devices: two of them on the first."""
   inference = config_lib.InferenceConfig(batch_size=batch_size)
   config = _experiment(num_actors=3, environments_per_actor=32, inference=inference)
-  assert [sizes.inference_batch_size_on(config, device, 2) for device in (0, 1)] == expected
+  assert layout_lib.Layout.of(config).batch_rows(0, 2) == tuple(expected)
 
 
 def test_unroll_rows_and_backlog():
   config = _experiment(agent=presets.vtrace(unroll_length=20, overlap=40))
-  assert sizes.unroll_rows(config.agent) == 61
-  assert sizes.writer_backlog(config) == config.agent.batch_size
+  assert config.agent.unroll_rows == 61
+  assert (
+    layout_lib.Layout.of(config).learners[0].shards[0].writer_backlog == config.agent.batch_size
+  )

@@ -111,12 +111,6 @@ class SACConfig(memory_config.MemoryAgentConfig):
     """An update draws `batch_size` unrolls, and an unroll is `unroll_length` steps."""
     return self.updates_per_step * self.unroll_length * self.batch_size
 
-  def share(self, num_hosts: int) -> SACConfig:
-    """See the base class. A host inserts a part of the steps, and takes part in all updates."""
-    shared = super().share(num_hosts)
-    assert isinstance(shared, SACConfig)
-    return dataclasses.replace(shared, updates_per_step=self.updates_per_step * num_hosts)
-
   def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""
     super().check(experiment)

@@ -18,10 +18,9 @@ import numpy as np
 import tree
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.programs.building import build
-from seed_acme.programs.nodes import actors
 from seed_acme.programs.trial import door
 from seed_acme.transport import array_codec
 from seed_acme.transport import wire
@@ -66,8 +65,9 @@ class _Measurement:
     self, config: config_lib.ExperimentConfig, acting: build.Acting, pipe: _Pipe, min_s: float
   ):
     self._config, self._acting, self._pipe, self._min_s = config, acting, pipe, min_s
-    self._actor_rows = config.environments_per_actor // actors.num_groups(config, 0)
-    self._server_rows = sizes.inference_batch_size(config)
+    layout = layout_lib.Layout.of(config)
+    self._actor_rows = layout.environments_per_group
+    self._server_rows = layout.batch_rows(0, 1)[0]
     network = acting.agent.acting.make()
     self._weights = [network.variables[i].numpy() for i in acting.policy.variables_read]
 

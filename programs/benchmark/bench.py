@@ -14,7 +14,7 @@ import time
 from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import lifecycle
@@ -239,7 +239,7 @@ def _setting(config: config_lib.ExperimentConfig, frames_per_step: int) -> dict[
     'frames_per_step': frames_per_step,
     'unroll_length': config.agent.unroll_length,
     'unrolls_per_update': config.agent.batch_size,
-    'inference_rows': sizes.inference_batch_size(config),
+    'inference_rows': layout_lib.Layout.of(config).batch_rows(0, 1)[0],
     'inference_timeout_s': config.inference.timeout_ms / 1e3,
     'queued_unrolls': config.replay.queue_size,
     'prefetched_updates': config.replay.prefetch_batches,

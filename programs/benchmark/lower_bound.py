@@ -22,11 +22,10 @@ import tensorflow as tf
 import tree
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.building import build
-from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import streams
 from seed_acme.programs.trial import door
@@ -52,7 +51,7 @@ def measure(
   that start a transition (the others are LAST). replay_ratio: how often each is trained.
   """
   acting = build.make_acting(config, door.environment_spec(config))
-  group = config.environments_per_actor // actors.num_groups(config, 0)
+  group = layout_lib.Layout.of(config).environments_per_group
   environment = _environment(config, acting, group) / group
   with graph_function.serial_execution():  # as the run does
     inference = _inference(acting, rows_per_batch) / rows_per_batch
@@ -70,8 +69,8 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
   one unroll, with its state. `weights_bytes`: of what acting reads.
   """
   acting = build.make_acting(config, door.environment_spec(config))
-  group = config.environments_per_actor // actors.num_groups(config, 0)
-  rows = _spread(sizes.num_training_environments(config))
+  group = layout_lib.Layout.of(config).environments_per_group
+  rows = _spread(layout_lib.Layout.of(config).num_training)
   unrolls = _spread(config.agent.batch_size)[-2:]
   with graph_function.serial_execution():
     inference = [(n, _inference(acting, n, _CURVE_MIN_S)) for n in rows]

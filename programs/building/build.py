@@ -14,7 +14,7 @@ import tensorflow as tf
 from seed_acme import agent as agent_lib
 from seed_acme import config as config_lib
 from seed_acme import core
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.agents import registry
 from seed_acme.inference import policy as policy_lib
@@ -53,7 +53,7 @@ class Acting:
 
   def example_unroll(self, config: config_lib.ExperimentConfig) -> types.Unroll:
     """A numpy unroll of the right shapes."""
-    return self.policy.example_unroll(sizes.unroll_rows(config.agent))
+    return self.policy.example_unroll(config.agent.unroll_rows)
 
 
 def make_acting(
@@ -98,6 +98,7 @@ def make_learner(
 
 def make_inference_servers(
   config: config_lib.ExperimentConfig,
+  layout: layout_lib.Layout,
   acting: Acting,
   sink: core.UnrollSink,
   counters: counting.Counters,
@@ -110,27 +111,25 @@ def make_inference_servers(
       spec=acting.spec,
       environment_name=config.environment.id,
       policy=policy,
-      num_training=sizes.num_training_environments(config),
-      num_environments=sizes.num_environments(config),
+      num_training=layout.num_training,
+      num_environments=layout.num_environments,
       unroll_length=config.agent.unroll_length,
       overlap=config.agent.overlap,
-      batch_size=sizes.inference_batch_size_on(config, device, len(acting.policies), host),
+      batch_size=device.rows,
       seed=config.seed,
       sink=sink,
       counters=counters,
-      quota=_make_quota(config),
+      quota=_make_quota(layout),
       statistics=statistics,
     )
-    for device, policy in enumerate(acting.policies)
+    for device, policy in zip(layout.learners[host].devices, acting.policies)
   )
 
 
-def _make_quota(config: config_lib.ExperimentConfig) -> step_quota.StepQuota | None:
-  if not config.inference.strictly_on_policy:
+def _make_quota(layout: layout_lib.Layout) -> step_quota.StepQuota | None:
+  if not layout.unrolls_per_update:
     return None
-  return step_quota.StepQuota(
-    sizes.num_training_environments(config), sizes.unrolls_per_update(config)
-  )
+  return step_quota.StepQuota(layout.num_training, layout.unrolls_per_update)
 
 
 def make_training_loop(

@@ -11,7 +11,7 @@ import tensorflow as tf
 import tree
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.programs.building import build
 from seed_acme.replay import account as account_lib
 from seed_acme.replay import dataset as dataset_lib
@@ -32,6 +32,7 @@ from seed_acme.utils import graph_function
 def make_replay_server(
   config: config_lib.ExperimentConfig,
   run: run_directory.RunDirectory,
+  layout: layout_lib.Layout,
   acting: build.Acting,
   port: int,
   fence: fence_lib.Fence,
@@ -42,32 +43,30 @@ def make_replay_server(
   """Serves the agent's tables of one shard on `port` (0 = any free one).
 
   fence: who may connect.
-  config: of the whole run; a shard keeps a part of it, see `sizes.shard`. items: keeps the items of
-  a queue in this process; None = the table keeps them. host, shard: among the learner hosts, and
-  among the shards of that one.
+  items: keeps the items of a queue in this process; None = the table keeps them. host, shard: among
+  the learner hosts, and among the shards of that one.
   They start with what the checkpoints of the run hold of them, the newest that has a memory.
   Where the replay memory cannot be restored the run goes on with an empty one, and says why.
   """
-  part = sizes.shard(config)
-  spec = part.agent.replay_spec()
+  part = layout.learners[host].shards[shard]
   serve = functools.partial(
     server_lib.ReplayServer,
-    spec,
-    part.agent.batch_size,
-    part.replay.queue_size,
-    part.replay.unrolls_per_item,
+    part.spec,
+    part.batch_size,
+    part.queue_size,
+    part.unrolls_per_item,
     acting.example_unroll(config),
     port,
     keeps_items=items is None,
     fence=fence,
   )
-  if not spec.is_memory:
+  if not part.spec.is_memory:
     return serve()
-  num_shards = config.replay.num_shards
+  num_shards = len(layout.learners[host].shards)
   in_progress = memories.in_progress_of(run.replay_in_progress_of(host), shard, num_shards)
   saved, reason = _saved_replay(config, run)
   if saved is not None:
-    restore_from = _part(saved, config, host, shard)
+    restore_from = _part(saved, layout, host, shard)
     try:
       server = serve(checkpoints=in_progress, restore_from=restore_from)
     except server_lib.CannotRestore as error:
@@ -84,12 +83,10 @@ def make_replay_server(
   return serve(checkpoints=in_progress)
 
 
-def _part(
-  saved: pathlib.Path, config: config_lib.ExperimentConfig, host: int, shard: int
-) -> pathlib.Path:
+def _part(saved: pathlib.Path, layout: layout_lib.Layout, host: int, shard: int) -> pathlib.Path:
   """What one shard of one learner host restores; another number of them saved it otherwise."""
-  of_host = saved if config.num_learner_hosts == 1 else saved / checkpoint.part_of_host(host)
-  return of_host if config.replay.num_shards == 1 else of_host / memories.part(shard)
+  of_host = saved / checkpoint.part_of_host(host) if layout.is_shared else saved
+  return of_host / memories.part(shard) if layout.is_sharded else of_host
 
 
 def _saved_replay(
@@ -157,29 +154,27 @@ def make_memories(
 
 def make_writers(
   config: config_lib.ExperimentConfig,
+  layout: layout_lib.Layout,
   acting: build.Acting,
   addresses: Sequence[str],
   memory: memories.Memories | None,
   items: Sequence[local_items_lib.LocalItems | None],
+  host: int = 0,
 ) -> writers.Writers:
   """One for each shard of a learner host. Computes initial priorities where the agent says how."""
-  part = sizes.shard(config)
-  initial_priorities = _initial_priorities(part, acting, memory)
+  shards = layout.learners[host].shards
+  initial_priorities = _initial_priorities(config, shards[0].unrolls_per_item, acting, memory)
   each = [
     writer_lib.ReplayWriter(
-      address,
-      part.replay.unrolls_per_item,
-      sizes.writer_backlog(part),
-      initial_priorities,
-      its_items,
+      address, shard.unrolls_per_item, shard.writer_backlog, initial_priorities, its_items
     )
-    for address, its_items in zip(addresses, items)
+    for address, shard, its_items in zip(addresses, shards, items)
   ]
-  return writers.Writers(each, functools.partial(sizes.replay_shard, config))
+  return writers.Writers(each, layout.shards_of)
 
 
 def make_samples(
-  config: config_lib.ExperimentConfig,
+  shards: Sequence[layout_lib.Shard],
   addresses: Sequence[str],
   of_shards: writers.Writers,
   num_ahead: int,
@@ -191,10 +186,9 @@ def make_samples(
 
   tell: takes a line for the user where somebody else inserts into a table.
   """
-  part = sizes.shard(config)
   prefetchers, its_accounts = [], []
-  for address, writer, its_items in zip(addresses, of_shards.each, items):
-    counts = (address, part.agent.batch_size, part.replay.unrolls_per_item, num_ahead)
+  for shard, address, writer, its_items in zip(shards, addresses, of_shards.each, items):
+    counts = (address, shard.batch_size, shard.unrolls_per_item, num_ahead)
     dropped = account_lib.Dropped(address, tell)
     dataset = dataset_lib.make_samples(*counts, its_items, dropped)
     prefetchers.append(dataset_lib.Prefetcher(dataset, on_failure, num_ahead, dropped))
@@ -203,8 +197,8 @@ def make_samples(
         address,
         writer,
         prefetchers[-1],
-        part.agent.batch_size,
-        part.replay.unrolls_per_item,
+        shard.batch_size,
+        shard.unrolls_per_item,
         dataset_lib.num_items_under_way(*counts),
         dropped,
       )
@@ -213,7 +207,10 @@ def make_samples(
 
 
 def _initial_priorities(
-  config: config_lib.ExperimentConfig, acting: build.Acting, memory: memories.Memories | None
+  config: config_lib.ExperimentConfig,
+  unrolls_per_item: int,
+  acting: build.Acting,
+  memory: memories.Memories | None,
 ) -> writer_lib.InitialPriorities | None:
   agent = acting.agent
   if config.agent.replay_spec().kind != 'prioritized':
@@ -223,7 +220,7 @@ def _initial_priorities(
     return lambda unrolls: np.array(memory.greatest_priority)
   initial_priorities = agent.initial_priorities
   specs = tree.map_structure(
-    lambda x: tf.TensorSpec((config.replay.unrolls_per_item, *np.shape(x)), np.asarray(x).dtype),
+    lambda x: tf.TensorSpec((unrolls_per_item, *np.shape(x)), np.asarray(x).dtype),
     acting.example_unroll(config),
   )
   return graph_function.GraphFunction(lambda unrolls: initial_priorities(unrolls), (specs,)).numpy

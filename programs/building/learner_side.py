@@ -7,7 +7,7 @@ import contextlib
 from typing import NamedTuple
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
@@ -32,6 +32,7 @@ from seed_acme.utils import waiting
 class LearnerSide(NamedTuple):
   """The parts, connected with each other; none of their threads is started."""
 
+  layout: layout_lib.Layout  # with this host's devices
   acting: build.Acting
   replay_addresses: tuple[str, ...]  # of each shard
   memory: memories.Memories | None
@@ -71,27 +72,34 @@ def make(
   notices = (*config.agent.notices(spec), *requirements.notices(config.network, spec))
   for notice in notices if index == 0 else ():
     run_dir.add_notice(notice)
-  acting = build.make_acting(config, spec, devices_lib.choose(sizes.share(config)))
-  items: list[local_items_lib.LocalItems | None] = [None] * config.replay.num_shards
+  layout = layout_lib.Layout.of(config)
+  learner = layout.learners[index]
+  devices = devices_lib.choose(config.learner, learner.batch_size, len(layout.actors_of(index)))
+  layout = layout.with_devices(index, devices.inference)
+  acting = build.make_acting(config, spec, devices)
+  items: list[local_items_lib.LocalItems | None] = [None for _ in learner.shards]
   if replay_addresses:
     build_replay.take_over(config, replay_addresses)
   else:
     if not config.agent.replay_spec().is_memory:
       items = [local_items_lib.LocalItems() for _ in items]
-    replay_addresses = _serve(config, run_dir, acting, items, index, cleanup, fence)
+    replay_addresses = _serve(config, layout, run_dir, acting, items, index, cleanup, fence)
   memory = build_replay.make_memories(config, run_dir, replay_addresses, index)
-  writer = build_replay.make_writers(config, acting, replay_addresses, memory, items)
+  writer = build_replay.make_writers(config, layout, acting, replay_addresses, memory, items, index)
   cleanup.callback(writer.stop)
   counters = counting.Counters() if hosts is None else counting.AgreedCounters()
-  statistics = server_statistics.ServerStatistics(sizes.num_environments(config))
-  servers = build.make_inference_servers(config, acting, writer, counters, statistics, index)
+  statistics = server_statistics.ServerStatistics(layout.num_environments)
+  servers = build.make_inference_servers(
+    config, layout, acting, writer, counters, statistics, index
+  )
   loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory, hosts)
   loop.restore()
   its_samples, account = build_replay.make_samples(
-    config, replay_addresses, writer, num_ahead, on_failure, items, run_dir.add_notice
+    learner.shards, replay_addresses, writer, num_ahead, on_failure, items, run_dir.add_notice
   )
   loop.watch_replay(writer.seconds, account)
   return LearnerSide(
+    layout,
     acting,
     tuple(replay_addresses),
     memory,
@@ -106,13 +114,13 @@ def make(
 
 
 def hold_back(
-  config: config_lib.ExperimentConfig, side: LearnerSide, server: server_lib.InferenceServer
+  side: LearnerSide, server: server_lib.InferenceServer
 ) -> Callable[[types.ActorRequest], bool]:
   """Whether a request has to wait though replay has room for some: its own shard has none, or it
   waits for the next weights."""
-  if config.replay.num_shards == 1:
+  if not side.layout.is_sharded:
     return server.hold_back
-  num_training = sizes.num_training_environments(config)
+  num_training = side.layout.num_training
 
   def holds(request: types.ActorRequest) -> bool:
     is_training = bool(request.env_ids[0] < num_training)
@@ -133,6 +141,7 @@ def write_addresses(run_dir: run_directory.RunDirectory, side: LearnerSide, **ot
 
 def _serve(
   config: config_lib.ExperimentConfig,
+  layout: layout_lib.Layout,
   run_dir: run_directory.RunDirectory,
   acting: build.Acting,
   items: Sequence[local_items_lib.LocalItems | None],
@@ -142,10 +151,9 @@ def _serve(
 ) -> list[str]:
   """Replay in this process; the address of each shard."""
   addresses = []
-  for shard, its_items in enumerate(items):
-    port = sizes.replay_port(config, shard) if host == 0 else 0
+  for shard, its_items in zip(layout.learners[host].shards, items):
     server = build_replay.make_replay_server(
-      config, run_dir, acting, port, fence, its_items, host, shard
+      config, run_dir, layout, acting, shard.port, fence, its_items, host, shard.index
     )
     cleanup.callback(server.stop)
     addresses.append(server.address)

@@ -7,11 +7,10 @@ import threading
 
 from seed_acme import config as config_lib
 from seed_acme import core
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import membership
 from seed_acme.programs.nodes import actor_supervisor
-from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.storage import run_directory
@@ -20,10 +19,10 @@ from seed_acme.transport import wire
 
 def run(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, index: int) -> int:
   """Acts until the run is over; returns the exit code."""
-  name, learner = f'actor/{index}', cluster.learners[sizes.learner_host(config, index)]
-  first, number = actors.env_id_range(config, index)
+  actor = layout_lib.Layout.of(config).actors[index]
+  name, learner = f'actor/{index}', cluster.learners[actor.learner]
   membership.say(
-    name, f'environments {first} ... {first + number - 1} for the learner at {learner}'
+    name, f'environments {actor.env_ids[0]} ... {actor.env_ids[-1]} for the learner at {learner}'
   )
   with membership.local_folder() as folder:
     member = membership.member(config, cluster, name, learner)

@@ -10,6 +10,7 @@ import threading
 from typing import NamedTuple
 
 from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
 from seed_acme.programs.cluster import membership
@@ -19,7 +20,6 @@ from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.front_end import train_command
-from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint
@@ -115,7 +115,7 @@ def _run_in(
   if not options.json:
     print(
       f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}\n'
-      f'Learner for {actors.num_actor_nodes(config)} actors at {cluster.learner}, '
+      f'Learner for {len(layout_lib.Layout.of(config).actors)} actors at {cluster.learner}, '
       f'listening on {cluster.listen}',
       flush=True,
     )

@@ -16,11 +16,11 @@ import yaml
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import learner_hosts
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.programs.cluster import manifest_deployment
 from seed_acme.programs.cluster import manifest_kubernetes
+from seed_acme.programs.front_end import launch_limits
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.nodes import filming
 from seed_acme.programs.trial import door
@@ -106,7 +106,7 @@ def manifest(arguments: ManifestArguments) -> int:
   """Checks, writes, and says what comes next; returns the exit code."""
   config = arguments.config
   config_validation.validate(config)
-  learner_hosts.check_shards_beside(config)
+  launch_limits.check_elsewhere(layout_lib.Layout.of(config))
   filming.refuse_elsewhere(config, 'Kubernetes')
   if config.transport.kind == 'courier':
     raise types.UserError(
@@ -245,20 +245,21 @@ def _quantity(flag: str, arguments: ManifestArguments) -> str:
 
 def _saving_seconds(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> float:
   """How long saving the replay memory may take; warns where the memory is too small for it."""
+  layout = layout_lib.Layout.of(config)
   try:
-    # Of one learner host.
-    num_bytes = replay_size.replay_bytes(sizes.share(config), lambda: door.environment_spec(config))
+    num_bytes = replay_size.replay_bytes(config, lambda: door.environment_spec(config))
+    num_bytes //= len(layout.learners)  # of one of them
   except (types.UserError, door.CannotStart) as error:  # the environment is in the image only
     print(f'Warning: the size of a replay memory is not known here: {error}', file=sys.stderr)
     return 0.0
   if num_bytes:
-    role = 'replay' if config.replay.separate_process else 'learner'
+    role = 'replay' if layout.has_replay_nodes else 'learner'
     print(
       f'Notice: a full replay memory takes up to {num_bytes / 2**30:.1f}Gi beside the rest: '
       f'--{role}_memory={getattr(arguments, f"{role}_memory")}',
       file=sys.stderr,
     )
-  is_elsewhere = config.replay.separate_process or config.num_learner_hosts > 1
+  is_elsewhere = layout.has_replay_nodes or layout.is_shared
   if is_elsewhere or not config.checkpoint.replay:
     return 0.0
   return replay_size.saving_seconds(num_bytes)

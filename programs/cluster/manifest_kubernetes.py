@@ -12,8 +12,8 @@ import math
 from typing import Any
 
 from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
 from seed_acme.programs.cluster import manifest_deployment as deployment_lib
-from seed_acme.programs.nodes import actors
 from seed_acme.storage import saved_config
 
 Object = deployment_lib.Object
@@ -41,13 +41,11 @@ def objects(
     made.append(_secret(deployment))
   if deployment.storage:
     made.append(_claim(deployment))
-  number = config.num_learner_hosts
-  made += [_job(config, deployment, 'learner', index) for index in _learner_indices(number)]
-  if config.replay.separate_process:
+  layout = layout_lib.Layout.of(config)
+  made += [_job(config, deployment, 'learner', index) for index in _learner_indices(layout)]
+  if layout.has_replay_nodes:
     made.append(_job(config, deployment, 'replay'))
-  made += [
-    _job(config, deployment, 'actor', index) for index in range(actors.num_actor_nodes(config))
-  ]
+  made += [_job(config, deployment, 'actor', actor.index) for actor in layout.actors]
   return made
 
 
@@ -79,12 +77,12 @@ def _secret(deployment: deployment_lib.Deployment) -> Object:
 
 def learner_name(config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment) -> str:
   """Of the Job of the learner, or of that learner host which has the run."""
-  return _name(deployment, 'learner', _learner_indices(config.num_learner_hosts)[0])
+  return _name(deployment, 'learner', _learner_indices(layout_lib.Layout.of(config))[0])
 
 
-def _learner_indices(number: int) -> list[int | None]:
+def _learner_indices(layout: layout_lib.Layout) -> list[int | None]:
   """None of one alone, which needs no number."""
-  return [None] if number == 1 else list(range(number))
+  return [learner.index if layout.is_shared else None for learner in layout.learners]
 
 
 def _name(deployment: deployment_lib.Deployment, role: str, index: int | None = None) -> str:
@@ -95,7 +93,7 @@ def _name(deployment: deployment_lib.Deployment, role: str, index: int | None = 
 def _service(config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment) -> Object:
   """Headless: it gives the pods names, before they are ready, and balances nothing."""
   ports = [{'name': 'inference', 'port': _INFERENCE_PORT}, {'name': 'replay', 'port': _REPLAY_PORT}]
-  if config.num_learner_hosts > 1:
+  if layout_lib.Layout.of(config).is_shared:
     ports.append({'name': 'exchange', 'port': _EXCHANGE_PORT})
   return _object(
     'v1',
@@ -125,20 +123,21 @@ def _network_policy(deployment: deployment_lib.Deployment) -> Object:
 
 
 def _settings(config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment) -> Object:
-  learners = _learner_indices(config.num_learner_hosts)
+  layout = layout_lib.Layout.of(config)
+  learners = _learner_indices(layout)
   acting, exchange = (
     [_address(deployment, 'learner', port, index) for index in learners]
     for port in (_INFERENCE_PORT, _EXCHANGE_PORT)
   )
   several: Object = {'learner': acting, 'exchange': exchange}
   cluster: Object = {
-    **(several if len(learners) > 1 else {'learner': acting[0]}),
+    **(several if layout.is_shared else {'learner': acting[0]}),
     'listen': f'0.0.0.0:{_INFERENCE_PORT}',
-    'actors': config.num_actors,
+    'actors': layout.num_training_actors,
     'fence': False,  # the NetworkPolicy is one, and pods change their addresses
     'token_variable': _TOKEN_VARIABLE,
   }
-  if config.replay.separate_process:
+  if layout.has_replay_nodes:
     cluster['replay'] = _address(deployment, 'replay', _REPLAY_PORT)
   return _object(
     'v1',

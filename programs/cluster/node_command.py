@@ -15,7 +15,7 @@ import tyro
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import learner_hosts
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import distribution
 from seed_acme.checks import numbers
@@ -23,7 +23,7 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.cluster import actor_node
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
-from seed_acme.programs.nodes import actors
+from seed_acme.programs.front_end import launch_limits
 from seed_acme.programs.nodes import filming
 
 ROLES = ('learner', 'replay', 'actor')
@@ -64,7 +64,7 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
   learner = _learner_index(arguments, cluster)
   config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role, learner)
   config_validation.validate(config)
-  learner_hosts.check_shards_beside(config)
+  launch_limits.check_elsewhere(layout_lib.Layout.of(config))
   filming.refuse_elsewhere(config, 'nodes of a cluster file')
   environments.check(config)
   if cluster.has_open_token:
@@ -120,14 +120,13 @@ def _learner_index(arguments: NodeArguments, cluster: cluster_file.Cluster) -> i
 def _actor_index(
   arguments: NodeArguments, config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster
 ) -> int:
-  number = actors.num_actor_nodes(config)
+  layout = layout_lib.Layout.of(config)
+  number = len(layout.actors)
   if arguments.index == -1:
     return cluster_host.own_index(cluster, number)
   if not 0 <= arguments.index < number:
     evaluates = (
-      f' ({number - 1} plays the evaluation environments)'
-      if config.num_evaluation_environments
-      else ''
+      f' ({number - 1} plays the evaluation environments)' if layout.num_evaluation else ''
     )
     raise types.UserError(
       f'--index={arguments.index}: the actors of {cluster.path} are 0 ... {number - 1}{evaluates}'

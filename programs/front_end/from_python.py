@@ -9,12 +9,13 @@ from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import learner_hosts
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import numbers
 from seed_acme.loggers import csv_tail
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import bucket_folder
+from seed_acme.programs.front_end import launch_limits
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
@@ -38,7 +39,7 @@ def train(
   if launch not in known:
     raise types.UserError(f'launch ({launch!r}) must be one of {", ".join(known)}')
   numbers.check_at_least_zero({'max_restarts': max_restarts})
-  learner_hosts.check_launch(config, launch)
+  launch_limits.check(layout_lib.Layout.of(config), launch)
   config_validation.validate(config)  # first, for a bucket takes its time
   with bucket_folder.opened(run_dir or '') as existing:
     path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')

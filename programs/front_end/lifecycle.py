@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.loggers import own
@@ -122,10 +122,10 @@ def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Ch
 
 def _check_ports(config: config_lib.ExperimentConfig) -> None:
   """The nodes check again; here a port in use is found before anything is written."""
-  shards = range(config.replay.num_shards)
+  shards = layout_lib.Layout.of(config).learners[0].shards
   for name, host, port in (
     ('transport', config.transport.host, config.transport.port),
-    *(('replay', '', sizes.replay_port(config, shard)) for shard in shards),
+    *(('replay', '', shard.port) for shard in shards),
   ):
     with socket.socket() as probe:
       probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -14,7 +14,6 @@ import psutil
 import tree
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
 from seed_acme import types
 
 _SAVING_BYTES_PER_S = 20e6  # slower than any disk that a checkpoint is meant for
@@ -48,7 +47,7 @@ def replay_bytes(
     + _ROW_BYTES
     + _num_predicted(spec.action) * _FLOAT_BYTES
   )
-  unroll = sizes.unroll_rows(config.agent) * row + _state_bytes(config.network, observation)
+  unroll = config.agent.unroll_rows * row + _state_bytes(config.network, observation)
   return replay.capacity * unroll
 
 

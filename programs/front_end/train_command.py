@@ -12,9 +12,11 @@ import sys
 from typing import Any, TextIO
 
 from seed_acme import config as config_lib
-from seed_acme import learner_hosts
+from seed_acme import config_validation
+from seed_acme import layout as layout_lib
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import launch_choice
+from seed_acme.programs.front_end import launch_limits
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
@@ -46,13 +48,25 @@ def train(
     return _train(config, run, options, results)
 
 
+def show_layout(config: config_lib.ExperimentConfig, launch: str, prints_json: bool) -> int:
+  """Prints what a run would consist of, and starts nothing. Returns the exit code."""
+  config_validation.validate(config)
+  layout = layout_lib.Layout.of(config)
+  launch_limits.check(layout, launch)
+  if prints_json:
+    print(json.dumps(dataclasses.asdict(layout), default=list))  # env_ids are ranges
+  else:
+    print(f'{config.name}: {layout}')
+  return 0
+
+
 def _train(
   config: config_lib.ExperimentConfig,
   run: run_directory.RunDirectory | None,
   options: Options,
   results: TextIO,
 ) -> int:
-  learner_hosts.check_launch(config, options.launch)
+  launch_limits.check(layout_lib.Layout.of(config), options.launch)
   path, bucket = (str(run.path), run.bucket) if run else (None, '')
   folder = lifecycle.prepare(config, path, bucket)
   if not options.prints_json:

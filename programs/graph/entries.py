@@ -12,7 +12,7 @@ import threading
 import launchpad as lp
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import host
 from seed_acme.programs.system import processes
@@ -102,7 +102,7 @@ def actor(
 
     vertex_node.actor(config, run_dir, token, index, address, here.stop)
     return
-  its_learner = sizes.learner_host(config, index)
+  its_learner = layout_lib.Layout.of(config).actors[index].learner
   address = transports.address_beside(config.transport, run_dir.path, address, its_learner)
   with processes.reported_failures(run_dir, name, here.log(name)):
     if here.is_thread:

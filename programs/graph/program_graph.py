@@ -16,9 +16,8 @@ from launchpad.nodes.python import local_multi_processing
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.programs.graph import entries
-from seed_acme.programs.nodes import actors
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
@@ -141,49 +140,52 @@ def make_program(
     )
   program = lp.Program(config.name)
   replays: tuple[Any, ...] = ()
-  if config.replay.separate_process:
+  layout = layout_lib.Layout.of(config)
+  if layout.has_replay_nodes:
     with program.group('replay'):
       replays = tuple(
         program.add_node(_replay_node(config, run_dir, shard))
-        for shard in range(config.replay.num_shards)
+        for shard in layout.learners[0].shards
       )
   with program.group('learner'):
-    learners = _add_learners(program, config, run_dir, token, replays)
+    learners = _add_learners(program, config, layout, run_dir, token, replays)
   with program.group('actor'):
-    for index in range(actors.num_actor_nodes(config)):
-      its_learner = learners[sizes.learner_host(config, index)]
+    for actor in layout.actors:
+      its_learner = learners[actor.learner]
       program.add_node(
-        lp.PyNode(entries.actor, config, run_dir, token, index, first_start, its_learner)
+        lp.PyNode(entries.actor, config, run_dir, token, actor.index, first_start, its_learner)
       )
   return program
 
 
 def _replay_node(
-  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, shard: int
+  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, shard: layout_lib.Shard
 ) -> _ServingNode:
   return _ServingNode(
     entries.replay,
-    replay(shard),
+    replay(shard.index),
     'localhost',
-    sizes.replay_port(config, shard),
+    shard.port,
     config=config,
     run_dir=run_dir,
-    shard=shard,
+    shard=shard.index,
   )
 
 
 def _add_learners(
   program: lp.Program,
   config: config_lib.ExperimentConfig,
+  layout: layout_lib.Layout,
   run_dir: run_directory.RunDirectory,
   token: str,
   replays: tuple[Any, ...],
 ) -> list[Any]:
   """The handle of each learner host; several know where the others exchange what they learn."""
-  number = config.num_learner_hosts
-  addresses = tuple(lp.Address(exchange(i)) for i in range(number)) if number > 1 else ()
+  addresses = tuple(lp.Address(exchange(i)) for i in range(len(layout.learners)))
+  if not layout.is_shared:
+    addresses = ()
   handles = []
-  for index in range(number):
+  for index in range(len(layout.learners)):
     node = _ServingNode(
       entries.learner,
       inference(index),

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.inference import batching
-from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import shared_settings
 from seed_acme.transport import joining
 from seed_acme.transport import sessions
@@ -82,40 +81,35 @@ class Desk(sessions.SessionDesk):
     return self._is_here | self._has_come_back
 
 
-def absent_actors(config: config_lib.ExperimentConfig, missing: np.ndarray) -> str:
+def absent_actors(layout: layout_lib.Layout, missing: np.ndarray) -> str:
   """Names of the actors that environments, `[environments]` bool, belong to."""
-  found = []
-  for index in range(actors.num_actor_nodes(config)):
-    first, number = actors.env_id_range(config, index)
-    if missing[first : first + number].any():
-      found.append(f'actor/{index}')
-  return ', '.join(found)
+  return ', '.join(
+    f'actor/{actor.index}' for actor in layout.actors if missing[np.array(actor.env_ids)].any()
+  )
 
 
 def make_transport(
   config: config_lib.ExperimentConfig,
+  layout: layout_lib.Layout,
   desk: sessions.SessionDesk,
   port: int,
   members: joining.Members,
 ) -> transports.NetworkServer:
   """With a thread for each stream of the actors, and some to spare."""
-  num_streams = sum(actors.num_groups(config, i) for i in range(actors.num_actor_nodes(config)))
+  num_streams = sum(len(actor.groups) for actor in layout.actors)
   return transports.serve(
     config.transport,
     desk,
     port,
     num_streams + _SPARE_STREAMS,
-    max_message_bytes(config, desk),
+    max_message_bytes(layout, desk),
     members,
   )
 
 
-def max_message_bytes(config: config_lib.ExperimentConfig, desk: sessions.SessionDesk) -> int:
+def max_message_bytes(layout: layout_lib.Layout, desk: sessions.SessionDesk) -> int:
   """Of what actors and nodes of the run send."""
-  largest_group = max(
-    actors.env_id_range(config, i)[1] // actors.num_groups(config, i)
-    for i in range(actors.num_actor_nodes(config))
-  )
+  largest_group = max(len(group) for actor in layout.actors for group in actor.groups)
   return desk.max_message_bytes(largest_group)
 
 
@@ -131,14 +125,14 @@ def serve(
 ) -> None:
   """In place of the learner of a run that was over before it started: serves nothing but this
   news, until all actors have it or for `PATIENCE_S`. Loads no TensorFlow."""
-  number = sizes.num_environments(config)
-  training = sizes.num_training_environments(config)
+  layout = layout_lib.Layout.of(config)
+  number = layout.num_environments
   # Whatever environments the actors have: none of their requests is answered.
-  desk = Desk(closed_batcher(), None, number, training, token)
+  desk = Desk(closed_batcher(), None, number, layout.num_training, token)
   desk.end_run()
   members = joining.Members(shared_settings.by_kind(config), resumptions=0)
   members.end_run(timeout_s=0.0)
-  transport = make_transport(config, desk, port, members)
+  transport = make_transport(config, layout, desk, port, members)
   transport.start()
   desk.wait_until_heard(np.ones(number, bool), PATIENCE_S, stop, lambda missing: None)
   transport.stop()

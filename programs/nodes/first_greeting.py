@@ -7,7 +7,7 @@ import threading
 from typing import NamedTuple
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.nodes import shared_settings
@@ -39,12 +39,14 @@ def wait_for(
   Serves on `port` meanwhile. Actors are told that the server pauses, so they keep their
   environments, and connect again to the learner that takes this server's place.
   """
-  number, training = sizes.num_environments(config), sizes.num_training_environments(config)
-  desk = sessions.SessionDesk(end_notice.closed_batcher(), None, number, training, token)
+  layout = layout_lib.Layout.of(config)
+  desk = sessions.SessionDesk(
+    end_notice.closed_batcher(), None, layout.num_environments, layout.num_training, token
+  )
   members = joining.Members(
     shared_settings.by_kind(config), checkpoint.num_resumptions(run_dir.checkpoints)
   )
-  transport = end_notice.make_transport(config, desk, port, members)
+  transport = end_notice.make_transport(config, layout, desk, port, members)
   transport.start()
   with contextlib.ExitStack() as cleanup:
     cleanup.callback(transport.stop)

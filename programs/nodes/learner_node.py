@@ -9,13 +9,12 @@ import threading
 from typing import Any
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import thread as inference_thread
 from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
-from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.nodes import first_greeting
 from seed_acme.programs.nodes import host
@@ -152,7 +151,6 @@ class LearnerNodeProcess:
     hosts: that learn together; None = this one alone.
     """
     index = 0 if hosts is None else hosts.index
-    self._config = config
     self._run_dir = run_dir
     self._failure: BaseException | None = None
     self._status = ''
@@ -169,26 +167,27 @@ class LearnerNodeProcess:
       fence=fence,
     )
     self.loop, self._samples, self._account = side.loop, side.samples, side.account
+    self._layout = layout = side.layout
     batchers = _make_batchers(config, side, index)
     self._desk = end_notice.Desk(
-      lambda env_id: batchers[sizes.inference_device(config, env_id, len(batchers))],
+      lambda env_id: batchers[layout.device_of(env_id)],
       side.acting.spec,
-      sizes.num_environments(config),
-      sizes.num_training_environments(config),
+      layout.num_environments,
+      layout.num_training,
       token,
       greeting.instance,
     )
     self._members = joining.Members(shared_settings.by_kind(config), self.loop.resumptions)
     transport = end_notice.make_transport(
-      config, self._desk, int(address.rpartition(':')[2]), self._members
+      config, layout, self._desk, int(address.rpartition(':')[2]), self._members
     )
     beside: list[transports.TransportServer] = []
     if has_actors_beside:
-      max_message_bytes = end_notice.max_message_bytes(config, self._desk)
+      max_message_bytes = end_notice.max_message_bytes(layout, self._desk)
       beside = transports.serve_beside(
         config.transport, self._desk, batchers[0].loop, run_dir.path, max_message_bytes, index
       )
-    self.loop.watch_actors(lambda: _actor_records(config, self._desk))
+    self.loop.watch_actors(lambda: _actor_records(layout, self._desk))
     self._inference = [
       inference_thread.InferenceThread(server, batcher, self._on_failure)
       for server, batcher in zip(side.servers, batchers)
@@ -235,12 +234,13 @@ class LearnerNodeProcess:
     away. Before Launchpad ends this node, which gives it little time."""
     self._desk.end_run()
     self._stop_inference()
+    layout = self._layout
     self._desk.wait_until_heard(
       self._desk.has_come,
       end_notice.PATIENCE_S,
       stop,
       lambda missing: self._run_dir.add_notice(
-        f'{end_notice.absent_actors(self._config, missing)} cannot be told that the run is '
+        f'{end_notice.absent_actors(layout, missing)} cannot be told that the run is '
         f'over: waiting for up to {end_notice.PATIENCE_S:g} s'
       ),
     )
@@ -296,23 +296,20 @@ def _make_batchers(
   """One for each inference server."""
   return [
     batching.Batcher(
-      sizes.inference_batch_size_on(config, device, len(side.servers), host_index),
+      device.rows,
       config.inference.timeout_ms / 1e3,
       accepts_training=side.writer.has_room,
-      hold_back=learner_side.hold_back(config, side, server),
+      hold_back=learner_side.hold_back(side, server),
     )
-    for device, server in enumerate(side.servers)
+    for device, server in zip(side.layout.learners[host_index].devices, side.servers)
   ]
 
 
-def _actor_records(
-  config: config_lib.ExperimentConfig, desk: end_notice.Desk
-) -> list[dict[str, Any]]:
+def _actor_records(layout: layout_lib.Layout, desk: end_notice.Desk) -> list[dict[str, Any]]:
   """Of each actor, for the status: whether it is connected, and rows answered."""
   connected, answered = desk.is_connected(), desk.num_answered()
   records = []
-  for index in range(actors.num_actor_nodes(config)):
-    first, number = actors.env_id_range(config, index)
-    its = slice(first, first + number)
+  for actor in layout.actors:
+    its = slice(actor.env_ids.start, actor.env_ids.stop)
     records.append({'is_connected': bool(connected[its].all()), 'rows': int(answered[its].sum())})
   return records

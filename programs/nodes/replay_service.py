@@ -6,6 +6,7 @@ import threading
 import time
 
 from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
 from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
 from seed_acme.programs.system import descriptors
@@ -33,7 +34,9 @@ def serve(
   descriptors.prepare()
   processes.configure_tensorflow(num_threads=1)
   acting = build.make_acting(config, specification.of_run(config, run_dir))
-  server = build_replay.make_replay_server(config, run_dir, acting, port, fence, shard=shard)
+  server = build_replay.make_replay_server(
+    config, run_dir, layout_lib.Layout.of(config), acting, port, fence, shard=shard
+  )
   stop.wait()
   while run_dir.has_learner():
     time.sleep(_POLL_S)

@@ -7,9 +7,8 @@ import threading
 import time
 
 from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
 from seed_acme.acting import activity as activity_lib
-from seed_acme.acting import actor as actor_lib
-from seed_acme.programs.nodes import actors
 from seed_acme.storage import run_directory
 
 _POLL_S = 0.5
@@ -145,10 +144,7 @@ class Watch:
 
   def _called(self) -> str:
     call = _CALLS[self._call.doing]
-    first, number = actors.env_id_range(self._config, self._index)
-    ids = actor_lib.group_env_ids(first, number, actors.num_groups(self._config, self._index))[
-      self._call.group
-    ]
+    ids = layout_lib.Layout.of(self._config).actors[self._index].groups[self._call.group]
     return f'{call} of environments {ids[0]} ... {ids[-1]}'
 
 

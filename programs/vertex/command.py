@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import learner_hosts
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import extras
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.programs.front_end import launch_limits
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
-from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import filming
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import door
@@ -69,7 +68,7 @@ def train(request: Request) -> int:
   cloud_lib.check_replay(request.cloud, request.config)
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
-  learner_hosts.check_shards_beside(config)
+  launch_limits.check_elsewhere(layout_lib.Layout.of(config))
   filming.refuse_elsewhere(config, '--launch=vertex_ai')
   environments.check(config)
   url = _run_url(request)
@@ -107,11 +106,12 @@ def train(request: Request) -> int:
 
 def _replicas(config: config_lib.ExperimentConfig) -> dict[str, int]:
   """By group of nodes."""
+  layout = layout_lib.Layout.of(config)
   return {
     'learner': 1,
-    'learners': config.num_learner_hosts - 1,
-    'replay': int(config.replay.separate_process),
-    'actor': actors.num_actor_nodes(config),
+    'learners': len(layout.learners) - 1,
+    'replay': int(layout.has_replay_nodes),
+    'actor': len(layout.actors),
   }
 
 
@@ -262,6 +262,7 @@ def _describe(
   spec: types.EnvironmentSpec,
   url: str,
 ) -> None:
+  layout = layout_lib.Layout.of(config)
   print(f'Vertex AI, project {request.cloud.project}, region {request.cloud.region}\nRun: {url}')
   if request.cloud.code:
     print(user_code.find(request.cloud.code, cloud_stage.PACKAGE).describe())
@@ -271,18 +272,17 @@ def _describe(
       what = f'learner hosts 1 ... {pool.replicas}'
     if pool.group == 'actor':
       what = (
-        f'actors, {config.environments_per_actor} environments each, '
-        f'{sizes.num_training_environments(config)} in all'
+        f'actors, {config.environments_per_actor} environments each, {layout.num_training} in all'
       )
-      if config.num_evaluation_environments:
-        what += f'; the last one {config.num_evaluation_environments} for evaluation'
+      if layout.num_evaluation:
+        what += f'; the last one {layout.num_evaluation} for evaluation'
     print(f'Pool {index}: {pool.replicas} x {pool.machine}: {what}\n  {pool.image}')
   learner = job.pools[0].machine
   holder = next((pool.machine for pool in job.pools if pool.group == 'replay'), learner)
   if holder.ram_gib:
     warning = replay_size.memory_warning(
       config,
-      replay_size.replay_bytes(sizes.share(config), lambda: spec),
+      replay_size.replay_bytes(config, lambda: spec) // len(layout.learners),
       available=holder.ram_gib << 30,
     )
     if warning:

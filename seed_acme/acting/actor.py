@@ -120,12 +120,6 @@ class Actor:
     self._activity.begin(activity_lib.Doing.STARTING)
 
 
-def group_env_ids(first: int, num_environments: int, num_groups: int) -> list[np.ndarray]:
-  """The env_ids of each group of one actor, `[E]` int32 each."""
-  ids = np.arange(first, first + num_environments, dtype=np.int32)
-  return np.split(ids, num_groups)
-
-
 def new_run_ids(seed: int | None, env_ids: np.ndarray) -> np.ndarray:
   """`[E]` int64; from the operating system's entropy if seed is None."""
   entropy = None if seed is None else [seed, int(env_ids[0])]

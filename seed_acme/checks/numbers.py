@@ -28,6 +28,13 @@ def check_at_least_zero(values: Mapping[str, float]) -> None:
     _check_finite(name, value)
 
 
+def check_counts(values: Mapping[str, float], least: int) -> None:
+  """Finite and not below `least`."""
+  for name, value in values.items():
+    if not math.isfinite(value) or value < least:
+      raise types.UserError(f'{name} ({value}) must be >= {least}')
+
+
 def check_finite(values: Mapping[str, float]) -> None:
   """Any number but inf, -inf and NaN."""
   for name, value in values.items():

@@ -49,21 +49,22 @@ def configure(config: config_lib.LearnerConfig) -> None:
       ) from error
 
 
-def choose(config: config_lib.ExperimentConfig) -> Devices:
+def choose(config: config_lib.LearnerConfig, batch_size: int, num_actors: int) -> Devices:
   """Those that are named, or so many, or by what is there; see `config.LearnerConfig`.
 
+  batch_size: unrolls of this host in an update. num_actors: its training actors.
   Raises `types.UserError` for one that is not there.
   """
   gpus, cpus = ([f'{kind}:{i}' for i in range(_num_logical(kind))] for kind in ('gpu', 'cpu'))
-  training, inference = _choices(config.learner)
+  training, inference = _choices(config)
   for field, choice in zip(_FIELDS, (training, inference)):
     _check_there(choice, f'learner.{field}', gpus, cpus)
   found = _chosen(training, inference, gpus or cpus[:1])
   if training is None:  # no more than can be used
-    limit = 1 if config.learner.xla else config.agent.batch_size
+    limit = 1 if config.xla else batch_size
     found = found._replace(training=found.training[:limit])
   if inference is None:
-    found = found._replace(inference=found.inference[: config.num_actors])
+    found = found._replace(inference=found.inference[:num_actors])
   return found
 
 

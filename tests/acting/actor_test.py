@@ -178,16 +178,6 @@ def test_close_and_interrupt():
   ]
 
 
-@pytest.mark.parametrize(
-  'num_groups, expected',
-  [(1, [[8, 9, 10, 11]]), (2, [[8, 9], [10, 11]]), (4, [[8], [9], [10], [11]])],
-)
-def test_group_env_ids(num_groups, expected):
-  groups = actor_lib.group_env_ids(8, 4, num_groups)
-  assert [group.tolist() for group in groups] == expected
-  assert all(group.dtype == np.int32 for group in groups)
-
-
 def test_run_ids_repeat_with_a_seed_and_never_without():
   env_ids = np.array([4, 5, 6], np.int32)
   seeded = actor_lib.new_run_ids(3, env_ids)

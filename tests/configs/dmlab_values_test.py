@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.configs import registry
 from seed_acme.envs import dmlab
 from seed_acme.envs import dmlab_levels
@@ -39,8 +39,8 @@ def test_what_was_tuned_for_the_level(level):
 def test_what_the_levels_share(level):
   config = _load(level)
   assert (config.num_actors, config.environments_per_actor) == (50, 8)
-  assert sizes.num_training_environments(config) == 400
-  assert sizes.inference_batch_size(config) == 64
+  assert layout_lib.Layout.of(config).num_training == 400
+  assert layout_lib.Layout.of(config).batch_rows(0, 1)[0] == 64
   agent = config.agent
   assert (agent.unroll_length, agent.batch_size, agent.overlap) == (100, 32, 0)
   assert (agent.policy_loss, agent.advantage, agent.discount) == ('vtrace', 'vtrace', 0.99)

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.agents.on_policy import presets
 from seed_acme.configs import registry
 from seed_acme.envs import football
@@ -31,7 +31,7 @@ def test_what_was_tuned_for_the_reward(rewards):
 def test_what_the_rewards_share(rewards):
   config = _load(rewards)
   assert (config.num_actors, config.environments_per_actor) == (25, 8)
-  assert sizes.inference_batch_size(config) == 64
+  assert layout_lib.Layout.of(config).batch_rows(0, 1)[0] == 64
   agent = config.agent
   assert (agent.unroll_length, agent.batch_size, agent.discount) == (32, 32, 0.997)
   assert agent.max_abs_reward == 0  # off

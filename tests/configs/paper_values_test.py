@@ -7,7 +7,7 @@ import re
 import pytest
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import presets
 from seed_acme.configs import registry
@@ -73,9 +73,9 @@ def _resolved(config):
     'environment.id': config.environment.id,
     'num_actors': config.num_actors,
     'environments_per_actor': config.environments_per_actor,
-    'num_training_environments': sizes.num_training_environments(config),
+    'num_training_environments': layout_lib.Layout.of(config).num_training,
     'num_evaluation_environments': config.num_evaluation_environments,
-    'inference_batch_size': sizes.inference_batch_size(config),
+    'inference_batch_size': layout_lib.Layout.of(config).batch_rows(0, 1)[0],
     'total_steps': config.total_steps,
     'total_frames': config.total_steps * settings.frames_per_step,
   }

@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.configs import registry
 from seed_acme.envs import atari
 from seed_acme.envs import dmlab
@@ -32,8 +32,8 @@ def test_actors_environments_inference_and_frames(script):
   config = registry.load(script.config)
   assert (config.num_actors, config.environments_per_actor) == (script.workers, script.environments)
   # D19: the original's launcher forgot a factor.
-  assert sizes.num_training_environments(config) == script.workers * script.environments
-  assert sizes.inference_batch_size(config) == script.inference_batch_size
+  assert layout_lib.Layout.of(config).num_training == script.workers * script.environments
+  assert layout_lib.Layout.of(config).batch_rows(0, 1)[0] == script.inference_batch_size
   suite = script.name.partition('_')[0]
   assert _num_repeats(suite, config.environment.settings) == _REPEATS[suite]
   assert config.total_steps * _REPEATS[suite] == script.frames
@@ -77,7 +77,7 @@ def test_mujoco_is_the_tuned_one_but_for_the_sizes_of_the_script():
     'total_steps': tuned.total_steps,
   }
   assert dataclasses.replace(script, **same) == tuned  # mujoco_values_test.py has its numbers
-  assert sizes.unrolls_per_update(script) * script.num_actors * 16 == 2048
+  assert layout_lib.Layout.of(script).unrolls_per_update * script.num_actors * 16 == 2048
 
 
 @_EACH

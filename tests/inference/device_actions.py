@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tree
 
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import catch
@@ -39,9 +39,10 @@ def play(num_devices):
     config, suites.environment_spec(config.environment), devices_lib.Devices(('cpu:0',), inference)
   )
   acting.published.publish(build.make_learner(config, acting).variables())
+  layout = layout_lib.Layout.of(config).with_devices(0, inference)
   sink, counters = rigs.Sink(), counting.Counters()
-  statistics = server_statistics.ServerStatistics(sizes.num_environments(config))
-  servers = build.make_inference_servers(config, acting, sink, counters, statistics)
+  statistics = server_statistics.ServerStatistics(layout.num_environments)
+  servers = build.make_inference_servers(config, layout, acting, sink, counters, statistics)
   boards = [catch.Catch(NUM_ENVIRONMENTS, seed) for seed in range(_NUM_ACTORS)]
   timesteps = [board.reset() for board in boards]
   actions = []
@@ -49,7 +50,7 @@ def play(num_devices):
     requests = [_request(actor, number, timestep) for actor, timestep in enumerate(timesteps)]
     replies = [None] * _NUM_ACTORS
     for index, server in enumerate(servers):
-      own = [a for a in range(_NUM_ACTORS) if _device(config, requests[a], num_devices) == index]
+      own = [a for a in range(_NUM_ACTORS) if _device(layout, requests[a]) == index]
       for actor, reply in zip(own, server.step([requests[actor] for actor in own])):
         replies[actor] = reply
     actions.append(np.concatenate(replies))
@@ -69,8 +70,8 @@ def _request(actor, number, timestep):
   return types.ActorRequest(number, env_ids, np.ones(NUM_ENVIRONMENTS, np.int64), timestep)
 
 
-def _device(config, request, num_devices):
-  return sizes.inference_device(config, int(request.env_ids[0]), num_devices)
+def _device(layout, request):
+  return layout.device_of(int(request.env_ids[0]))
 
 
 def main(path):

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.configs import registry
 from tests.inference import device_actions
 
@@ -38,10 +38,9 @@ def test_two_devices_act_as_one(tmp_path):
 @pytest.mark.parametrize('num_devices', [1, 2, 3])
 def test_an_actor_belongs_to_one_device_for_life(num_devices):
   config = registry.load('atari_r2d2_small')
-  of = [
-    sizes.inference_device(config, env_id, num_devices)
-    for env_id in range(sizes.num_environments(config))
-  ]
+  names = [f'gpu:{i}' for i in range(num_devices)]
+  layout = layout_lib.Layout.of(config).with_devices(0, names)
+  of = [layout.device_of(env_id) for env_id in range(layout.num_environments)]
   per_actor = config.environments_per_actor
   assert of[:per_actor] == [0] * per_actor
   assert of[per_actor : 2 * per_actor] == [1 % num_devices] * per_actor

@@ -313,10 +313,10 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='group_ids_from_zero',
-    file='seed_acme/acting/actor.py',
-    old='ids = np.arange(first, first + num_environments, dtype=np.int32)',
-    new='ids = np.arange(num_environments, dtype=np.int32)',
-    tests='tests/acting/actor_test.py::test_group_env_ids',
+    file='seed_acme/layout.py',
+    old='  first = index * each\n',
+    new='  first = 0\n',
+    tests='tests/layout_test.py',
     fault='all actors claim the environments of the first',
   ),
   record.Mutation(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.learning import training_loop
@@ -108,7 +108,7 @@ def test_all_counts_agree(first):
   num_waiting = config.replay.unrolls_per_item + agent.batch_size
   not_trained = status['agent_steps'] - status['trained_steps']
   assert 0 <= not_trained <= num_waiting * agent.unroll_length
-  num_unrolls = sizes.num_training_environments(config)
+  num_unrolls = layout_lib.Layout.of(config).num_training
   in_unrolls_under_way = num_unrolls * agent.unroll_length
   played = status['episodes'] * 9
   assert played <= status['agent_steps'] + in_unrolls_under_way

@@ -61,7 +61,7 @@ def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_
     _config('catch_vtrace', batch_size=4),
     replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
   )
-  monkeypatch.setattr(single_process, '_QueueTurns', lambda config: _Turns(may_sample=True))
+  monkeypatch.setattr(single_process, '_QueueTurns', lambda shard: _Turns(may_sample=True))
   monkeypatch.setattr(waiting, 'SILENT_S', 0.0)
   monkeypatch.setattr(waiting, '_LOOK_S', 0.05)
   run, stopped = run_directory.create(tmp_path), []
@@ -109,7 +109,7 @@ def test_it_hears_of_a_failed_fetch_while_it_waits_for_room(tmp_path, monkeypatc
     _config('catch_vtrace', batch_size=4),
     replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
   )
-  monkeypatch.setattr(single_process, '_QueueTurns', lambda config: _Turns(may_sample=False))
+  monkeypatch.setattr(single_process, '_QueueTurns', lambda shard: _Turns(may_sample=False))
 
   def fail(self, ticket):
     raise RuntimeError('the fetch has failed')
@@ -147,7 +147,7 @@ def test_a_stopped_step_leaves_the_wait_for_room(tmp_path, monkeypatch):
     _config('catch_vtrace', batch_size=4),
     replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
   )
-  monkeypatch.setattr(single_process, '_QueueTurns', lambda config: _Turns(may_sample=False))
+  monkeypatch.setattr(single_process, '_QueueTurns', lambda shard: _Turns(may_sample=False))
   stopped = threading.Event()
   program = single_process.SingleProcess(config, run_directory.create(tmp_path), stopped.is_set)
   threading.Timer(3.0, stopped.set).start()

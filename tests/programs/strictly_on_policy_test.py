@@ -13,6 +13,7 @@ import tree
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
+from seed_acme import layout as layout_lib
 from seed_acme.configs import registry
 from seed_acme.envs import registry as suites
 from seed_acme.inference import policy as policy_lib
@@ -168,7 +169,9 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, fi
   """Replay has a node of its own, and the learner before this one was killed."""
   config, run = _catch(), run_directory.create(tmp_path)
   acting = build.make_acting(config, suites.environment_spec(config.environment))
-  replay = build_replay.make_replay_server(config, run, acting, port=0, fence=fence_lib.LOOPBACK)
+  replay = build_replay.make_replay_server(
+    config, run, layout_lib.Layout.of(config), acting, port=0, fence=fence_lib.LOOPBACK
+  )
   _write(config, acting, replay, first_learner_wrote)
   with contextlib.ExitStack() as cleanup:
     node = learner_node.LearnerNodeProcess(
@@ -198,7 +201,8 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, fi
 
 
 def _write(config, acting, replay, num_unrolls):
-  [writer] = build_replay.make_writers(config, acting, [replay.address], None, [None]).each
+  layout = layout_lib.Layout.of(config)
+  [writer] = build_replay.make_writers(config, layout, acting, [replay.address], None, [None]).each
   writer.put(
     tree.map_structure(
       lambda x: np.repeat(x[None], num_unrolls, axis=0), acting.example_unroll(config)
@@ -213,7 +217,9 @@ def test_a_memory_that_outlived_a_learner_is_kept(tmp_path):
   config = registry.load('catch_r2d2')
   acting = build.make_acting(config, suites.environment_spec(config.environment))
   run = run_directory.create(tmp_path)
-  replay = build_replay.make_replay_server(config, run, acting, port=0, fence=fence_lib.LOOPBACK)
+  replay = build_replay.make_replay_server(
+    config, run, layout_lib.Layout.of(config), acting, port=0, fence=fence_lib.LOOPBACK
+  )
   _write(config, acting, replay, 3)
   build_replay.take_over(config, [replay.address])
   assert build_replay.make_memories(config, run, [replay.address], 0).counts()[0] == 3

@@ -24,6 +24,7 @@ import pytest
 import yaml
 
 from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.programs import single_process
@@ -40,7 +41,6 @@ from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.graph import program_graph
 from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import actor_worker
-from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import container_node
 from seed_acme.programs.nodes import first_greeting
 from seed_acme.programs.nodes import host
@@ -328,8 +328,8 @@ class _Run:
     }
     of['device of'] = lambda env_id: device_of[env_id]
     for index in range(len(program.actors)):
-      first, number = actors.env_id_range(config, index)
-      its = [one for one in groups if first <= one.env_ids[0] < first + number]
+      env_ids = layout_lib.Layout.of(config).actors[index].env_ids
+      its = [one for one in groups if one.env_ids[0] in env_ids]
       self._groups += [(f'actor/{index}', i, 'learner/0', one) for i, one in enumerate(its)]
     [run_seed] = {*self.bricks.take('run seed')}
     program.close()
@@ -449,7 +449,7 @@ def _cluster(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
 
 def _num_actors(case: cases_lib.Case, cluster: cluster_file.Cluster) -> int:
   given = cluster_file.with_cluster(case.config(), case.overridden, cluster, 'actor')
-  return actors.num_actor_nodes(given)
+  return len(layout_lib.Layout.of(given).actors)
 
 
 def _cluster_learner(

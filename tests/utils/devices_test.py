@@ -30,6 +30,11 @@ def there(monkeypatch):
   return see
 
 
+def _choose(training='', inference='', **fields):
+  config = _config(training, inference, **fields)
+  return devices.choose(config.learner, config.agent.batch_size, config.num_actors)
+
+
 _G = tuple(f'gpu:{i}' for i in range(4))
 
 
@@ -50,13 +55,13 @@ _G = tuple(f'gpu:{i}' for i in range(4))
 )
 def test_what_is_left_open_takes_what_the_other_leaves(there, gpus, training, inference, expected):
   there(gpus)
-  assert devices.choose(_config(training, inference)) == expected
+  assert _choose(training, inference) == expected
 
 
 def test_no_more_are_taken_by_default_than_can_be_used(there):
   there(4)
-  assert len(devices.choose(_config(inference='1', xla=True)).training) == 1
-  assert len(devices.choose(_config(training='1', num_actors=2)).inference) == 2
+  assert len(_choose(inference='1', xla=True).training) == 1
+  assert len(_choose(training='1', num_actors=2).inference) == 2
 
 
 @pytest.mark.parametrize(
@@ -70,7 +75,7 @@ def test_no_more_are_taken_by_default_than_can_be_used(there):
 def test_a_device_that_is_not_there_is_refused(there, gpus, training, said):
   there(gpus)
   with pytest.raises(types.UserError, match=said):
-    devices.choose(_config(training))
+    _choose(training)
 
 
 @pytest.mark.parametrize(

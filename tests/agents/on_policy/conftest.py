@@ -12,7 +12,6 @@ import tree
 
 from seed_acme import agent as agent_lib
 from seed_acme import config as config_lib
-from seed_acme import sizes
 from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
@@ -120,7 +119,7 @@ def make_sample(make_spec):
 
   def make(network, config, action='discrete', seed=0, lag=0.0, step_type=None):
     rng = np.random.default_rng(seed)
-    rows = sizes.unroll_rows(config)
+    rows = config.unroll_rows
     shape = (rows, config.batch_size)
     normal = lambda *size: rng.normal(size=size).astype(np.float32)
     inputs = types.AgentInput(

@@ -9,7 +9,6 @@ import tensorflow as tf
 import tree
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
 from seed_acme import types
 from seed_acme.agents.sac import config as sac_config
 from seed_acme.agents.sac import loss as loss_lib
@@ -183,7 +182,7 @@ def make_sample():
   def make(world, seed=0, num_unrolls=None, step_type=None):
     rng = np.random.default_rng(seed)
     number = num_unrolls or world.config.batch_size
-    shape = (sizes.unroll_rows(world.config), number)
+    shape = (world.config.unroll_rows, number)
     normal = lambda *size: rng.normal(size=size).astype(np.float32)
     pixels = lambda array: rng.integers(0, 256, (*shape, *array.shape)).astype(array.dtype)
     inputs = types.AgentInput(

@@ -7,7 +7,7 @@ import pytest
 import tree
 
 from seed_acme import config as config_lib
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme.configs import registry
 from seed_acme.envs import registry as suites
 from seed_acme.programs.benchmark import actor_inference_costs
@@ -58,7 +58,10 @@ def test_bytes_are_those_of_the_wire_of_the_unrolls_and_of_the_weights(costs):
 
 
 def test_every_part_costs_something_and_both_ways_act_alike_in_the_actors(costs):
-  assert (costs['actor_rows'], costs['server_rows']) == (4, sizes.inference_batch_size(_config()))
+  assert (costs['actor_rows'], costs['server_rows']) == (
+    4,
+    layout_lib.Layout.of(_config()).batch_rows(0, 1)[0],
+  )
   for placement in ('central', 'actor_every_update', 'actor_every_unroll'):
     assert all(cost > 0 for cost in costs[placement]['cpu_s_per_million_steps'].values())
   update, unroll = (

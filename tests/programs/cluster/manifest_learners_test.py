@@ -2,7 +2,7 @@
 
 import pytest
 
-from seed_acme import sizes
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs import cli
@@ -73,7 +73,7 @@ def test_the_nodes_find_every_host_by_name(make_objects, tmp_path, monkeypatch, 
   for role, index in (('learner', 0), ('learner', 1), ('actor', 2)):
     own = cluster_file.with_cluster(config, (), cluster, role, index)
     assert (own.num_learner_hosts, own.num_actors) == (2, 3)
-    assert [sizes.learner_host(own, actor) for actor in range(3)] == [0, 1, 0]
+    assert [layout_lib.Layout.of(own).actors[actor].learner for actor in range(3)] == [0, 1, 0]
 
 
 def test_a_host_that_another_one_leaves_alone_starts_again_for_nothing(made, make_objects):

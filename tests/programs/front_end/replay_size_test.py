@@ -9,7 +9,6 @@ import pytest
 import tree
 
 from seed_acme import config_validation
-from seed_acme import sizes
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as suites
@@ -46,7 +45,7 @@ def test_it_is_what_the_unrolls_hold_or_little_more(name):
     config
   )
   unroll_bytes = sum(array.nbytes for array in tree.flatten(unroll))
-  value_bytes = 4 * sizes.unroll_rows(config.agent)
+  value_bytes = 4 * config.agent.unroll_rows
   estimate = _replay_bytes(config) / config.agent.replay_capacity
   assert unroll_bytes <= estimate <= unroll_bytes + value_bytes
 
@@ -63,7 +62,7 @@ def test_a_number_is_kept_for_each_choice(action, num_choices):
   spec = types.EnvironmentSpec(specs.Array((), np.float32), action)
   config = registry.load('catch_r2d2')
   config = dataclasses.replace(config, network=dataclasses.replace(config.network, core='none'))
-  rows = sizes.unroll_rows(config.agent)
+  rows = config.agent.unroll_rows
   # Observation; both actions; step type, reward, discount, version; choices and value.
   row_bytes = 4 + 2 * action.generate_value().nbytes + 17 + 4 * (num_choices + 1)
   num_bytes = replay_size.replay_bytes(config, lambda: spec)

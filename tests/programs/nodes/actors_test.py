@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.agents.on_policy import presets
@@ -79,7 +80,7 @@ def connected(
 )
 def test_actors_of_a_configuration_share_out_the_environments(num_groups, expected):
   config = make_config(actor=config_lib.ActorConfig(environment_groups=num_groups))
-  assert actors.num_actor_nodes(config) == len(expected)
+  assert len(layout_lib.Layout.of(config).actors) == len(expected)
   run_ids: list[int] = []
   for index, groups in enumerate(expected):
     requests = [of_group[0] for of_group in connected(config, index)]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from seed_acme import core
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as environments
@@ -131,9 +132,9 @@ def test_a_stop_ends_the_wait(waiting):
 
 def test_absent_actors_are_named(config):
   with_evaluation = dataclasses.replace(config, num_evaluation_environments=1)
-  assert end_notice.absent_actors(with_evaluation, np.array([0, 0, 0, 1, 1], bool)) == (
-    'actor/1, actor/2'
-  )
+  assert end_notice.absent_actors(
+    layout_lib.Layout.of(with_evaluation), np.array([0, 0, 0, 1, 1], bool)
+  ) == ('actor/1, actor/2')
 
 
 def test_in_place_of_the_learner_of_a_run_that_was_over(config, spec):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from seed_acme import core
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as suites
@@ -89,7 +90,9 @@ def test_the_first_actor_says_what_its_environments_are_and_stays(config, tmp_pa
   batcher = batching.Batcher(2, 0.0, lambda: True, lambda request: False)
   desk = end_notice.Desk(lambda env_id: batcher, spec, 2, 2, 'token', greeting.instance)
   members = joining.Members(shared_settings.by_kind(config), resumptions=0)
-  server = end_notice.make_transport(config, desk, waiting.port, members)
+  server = end_notice.make_transport(
+    config, layout_lib.Layout.of(config), desk, waiting.port, members
+  )
   server.start()
   [pending] = batcher.next_batch(_HANG_S)
   pending.answer(np.array([1, 2], np.int32))

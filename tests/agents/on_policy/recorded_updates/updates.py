@@ -18,7 +18,6 @@ import tensorflow as tf
 import tree
 
 from seed_acme import agent as agent_lib
-from seed_acme import sizes
 from seed_acme import types
 from seed_acme.agents import registry
 from seed_acme.learning import learner as learner_lib
@@ -115,7 +114,7 @@ class Run:
     is another one than the network's, so that ratios are clipped on either side."""
     config, action_spec = self._case.config, self._case.spec.action
     rng = np.random.default_rng(seed)
-    shape = (sizes.unroll_rows(config), config.batch_size)
+    shape = (config.unroll_rows, config.batch_size)
     normal = lambda *size: rng.normal(size=size).astype(np.float32)
     inputs = types.AgentInput(
       step_type=_step_types(*shape, rng),

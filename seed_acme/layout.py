@@ -1,0 +1,449 @@
+"""The layout of a run: who acts for whom, on which learner host, replay shard and device.
+
+Only this module reads the counts of a configuration. Everybody else looks up here what follows
+from them. No TensorFlow in here: actor processes import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import functools
+import math
+
+import numpy as np
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.checks import device_names
+from seed_acme.checks import numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class Actor:
+  """A process that steps environments.
+
+  learner: the host that acts for it. shard: of that host's replay, which gets its unrolls; None =
+  it evaluates. groups: env_ids of the environments that are stepped together.
+  """
+
+  index: int
+  learner: int
+  shard: int | None
+  groups: tuple[range, ...]
+
+  @property
+  def env_ids(self) -> range:
+    """Of all its environments."""
+    return range(self.groups[0].start, self.groups[-1].stop)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+  """A Reverb server: its part of the replay.
+
+  port: 0 = any free one. spec: of its table. queue_size: unrolls, of a queue. batch_size: unrolls
+  that an update draws from it. unrolls_per_item: of a Reverb item. writer_backlog: finished unrolls
+  that may wait for its writer.
+  """
+
+  index: int
+  port: int
+  spec: core.ReplaySpec
+  queue_size: int
+  batch_size: int
+  unrolls_per_item: int
+  writer_backlog: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+  """An inference device. name: TensorFlow's. rows: with so many a batch is run at once."""
+
+  name: str
+  rows: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Learner:
+  """A process that acts and learns.
+
+  batch_size: unrolls that it brings to an update. shards: of its replay. devices: that act; () =
+  not chosen yet.
+  """
+
+  index: int
+  batch_size: int
+  shards: tuple[Shard, ...]
+  devices: tuple[Device, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+  """Of one run; `print` shows it.
+
+  Training environments have env_ids 0 ... num_training - 1, evaluation environments follow: they
+  are those of the last actor.
+
+  seed: of the run. unrolls_per_update: that each training environment gives to a strictly on-policy
+    update; 0 = updates are not strictly on-policy. has_replay_nodes: the shards are processes of
+    their own. inference_rows: as configured, 0 = by the number of environments.
+  """
+
+  seed: int
+  num_training: int
+  num_evaluation: int
+  learners: tuple[Learner, ...]
+  actors: tuple[Actor, ...]
+  unrolls_per_update: int
+  has_replay_nodes: bool
+  inference_rows: int
+
+  @classmethod
+  def of(cls, config: config_lib.ExperimentConfig) -> Layout:
+    """Raises `types.UserError` for numbers that do not go together, naming values and fix."""
+    _check(config)
+    num_training = config.num_actors * config.environments_per_actor
+    num_evaluation = config.num_evaluation_environments
+    learners = range(config.num_learner_hosts)
+    unrolls = config.agent.batch_size // num_training
+    return cls(
+      seed=config.seed,
+      num_training=num_training,
+      num_evaluation=num_evaluation,
+      learners=tuple(
+        Learner(i, config.agent.batch_size // len(learners), _shards(config, i)) for i in learners
+      ),
+      actors=tuple(_actor(config, i) for i in range(config.num_actors + bool(num_evaluation))),
+      unrolls_per_update=unrolls if config.inference.strictly_on_policy else 0,
+      has_replay_nodes=config.replay.separate_process,
+      inference_rows=config.inference.batch_size,
+    )
+
+  @property
+  def num_environments(self) -> int:
+    """Of training and of evaluation."""
+    return self.num_training + self.num_evaluation
+
+  @property
+  def num_training_actors(self) -> int:
+    """The one that evaluates, if there is one, comes after them."""
+    return len(self.actors) - bool(self.num_evaluation)
+
+  @property
+  def is_shared(self) -> bool:
+    """Whether several hosts learn together."""
+    return len(self.learners) > 1
+
+  @property
+  def is_sharded(self) -> bool:
+    """Whether a host has several Reverb servers."""
+    return len(self.learners[0].shards) > 1
+
+  @property
+  def environments_per_group(self) -> int:
+    """Of a training actor."""
+    return len(self.actors[0].groups[0])
+
+  def actor_of(self, env_id: int) -> Actor:
+    """That steps this environment."""
+    return self.actors[min(env_id // len(self.actors[0].env_ids), self.num_training_actors)]
+
+  def actors_of(self, learner: int) -> tuple[Actor, ...]:
+    """Training actors of a learner host."""
+    its = (actor for actor in self.actors if actor.learner == learner)
+    return tuple(actor for actor in its if actor.shard is not None)
+
+  def shards_of(self, env_ids: np.ndarray) -> np.ndarray:
+    """Which shard of its host the unrolls of each training environment go to, for life."""
+    return self._shard_of_env[env_ids]
+
+  @functools.cached_property
+  def _shard_of_env(self) -> np.ndarray:
+    training = self.actors[: self.num_training_actors]
+    return np.concatenate([np.full(len(actor.env_ids), actor.shard) for actor in training])
+
+  def group_seed(self, group: range, attempt: int) -> int:
+    """Of a group's environments. Differs by attempt, so that an actor which is started again does
+    not replay the same episodes. attempt: how often it was started before."""
+    sequence = np.random.SeedSequence([self.seed, group.start, attempt])
+    return int(sequence.generate_state(1)[0])
+
+  def with_devices(self, learner: int, names: Sequence[str]) -> Layout:
+    """The same, where a host's inference devices are known. Its actors are dealt out over them."""
+    devices = tuple(map(Device, names, self.batch_rows(learner, len(names))))
+    its_learner = dataclasses.replace(self.learners[learner], devices=devices)
+    replaced = (*self.learners[:learner], its_learner, *self.learners[learner + 1 :])
+    return dataclasses.replace(self, learners=replaced)
+
+  def batch_rows(self, learner: int, num_devices: int) -> tuple[int, ...]:
+    """With so many rows each of a host's devices runs a batch at once: by default half of its
+    training environments, so that the others step meanwhile."""
+    if self.inference_rows and num_devices == len(self.learners) == 1:
+      return (self.inference_rows,)  # evaluation may share the batch
+    rows = []
+    for device in range(num_devices):
+      its = [a for a in self.actors_of(learner) if self._device(a, num_devices) == device]
+      number = sum(len(actor.env_ids) for actor in its)
+      half = number // min(2, sum(len(actor.groups) for actor in its) or 1)
+      rows.append(min(self.inference_rows, number) if self.inference_rows else half)
+    return tuple(rows)
+
+  def device_of(self, env_id: int) -> int:
+    """Which of its host's inference devices acts for an environment: that of its actor."""
+    actor = self.actor_of(env_id)
+    return self._device(actor, len(self.learners[actor.learner].devices))
+
+  def _device(self, actor: Actor, num_devices: int) -> int:
+    return actor.index // len(self.learners) % num_devices
+
+  def __str__(self) -> str:
+    of_training, of_evaluation = f'{self.num_training:,} training', f'{self.num_evaluation:,}'
+    lines = [f'{of_training} and {of_evaluation} evaluation environments, seed {self.seed}']
+    for learner in self.learners:
+      devices = ', '.join(f'{device.name} ({device.rows} rows)' for device in learner.devices)
+      lines.append(
+        f'learner/{learner.index}: {learner.batch_size} unrolls of an update; acts on: '
+        f'{devices or "chosen on the host"}'
+      )
+      for shard in learner.shards:
+        lines.append(f'  {self._shown(shard)}')
+        lines += [
+          f'    {_shown_actor(actor)}'
+          for actor in self.actors
+          if (actor.learner, actor.shard) == (learner.index, shard.index)
+        ]
+      lines += [
+        f'  {_shown_actor(actor)}, evaluates'
+        for actor in self.actors
+        if actor.learner == learner.index and actor.shard is None
+      ]
+    return '\n'.join(lines)
+
+  def _shown(self, shard: Shard) -> str:
+    spec = shard.spec
+    table = f'queue of {shard.queue_size:,} unrolls'
+    if spec.is_memory:
+      table = f'{spec.kind} memory of {spec.capacity:,} unrolls, drawn from after {spec.min_size:,}'
+    where = 'a process of its own' if self.has_replay_nodes else 'within the learner'
+    return (
+      f'replay/{shard.index}, {where}: {table}, {shard.batch_size} for an update, '
+      f'port {shard.port or "any"}'
+    )
+
+
+def _shown_actor(actor: Actor) -> str:
+  ids, groups = actor.env_ids, len(actor.groups)
+  of_groups = f' in {groups} groups' if groups > 1 else ''
+  return f'actor/{actor.index}: environments {ids[0]} ... {ids[-1]}{of_groups}'
+
+
+def _actor(config: config_lib.ExperimentConfig, index: int) -> Actor:
+  """Actors are dealt out over the learner hosts in turn, and those of a host over its shards."""
+  turn, learner = divmod(index, config.num_learner_hosts)
+  each = config.environments_per_actor
+  first = index * each
+  if index == config.num_actors:
+    evaluation = range(first, first + config.num_evaluation_environments)
+    return Actor(index, learner, None, (evaluation,))
+  size = each // config.actor.environment_groups
+  groups = tuple(range(start, start + size) for start in range(first, first + each, size))
+  return Actor(index, learner, turn % config.replay.num_shards, groups)
+
+
+def _shards(config: config_lib.ExperimentConfig, learner: int) -> tuple[Shard, ...]:
+  """Equal parts of the replay. Only those of the first learner host have ports that are given."""
+  replay, number = config.replay, config.num_learner_hosts * config.replay.num_shards
+  spec = config.agent.replay_spec()
+  batch_size = config.agent.batch_size // number
+  part = Shard(
+    index=0,
+    port=0,
+    spec=dataclasses.replace(
+      spec, capacity=spec.capacity // number, min_size=spec.min_size // number
+    ),
+    queue_size=replay.queue_size // number,
+    batch_size=batch_size,
+    unrolls_per_item=math.gcd(replay.unrolls_per_item, batch_size),
+    writer_backlog=replay.writer_backlog or batch_size,
+  )
+  has_port = bool(replay.port) and learner == 0
+  return tuple(
+    dataclasses.replace(part, index=i, port=replay.port + i if has_port else 0)
+    for i in range(replay.num_shards)
+  )
+
+
+def _check(config: config_lib.ExperimentConfig) -> None:
+  """Each in turn raises `types.UserError`, naming values and fix."""
+  _check_counts(config)
+  _check_unrolls(config)
+  if config.inference.strictly_on_policy:
+    _check_strictly_on_policy(config)
+  _check_learners(config)
+  _check_shards(config)
+  _check_devices(config)
+  num_environments = (
+    config.num_actors * config.environments_per_actor + config.num_evaluation_environments
+  )
+  if config.inference.batch_size > num_environments:
+    raise types.UserError(
+      f'inference.batch_size ({config.inference.batch_size}) exceeds the number of environments '
+      f'({num_environments}): lower it, or leave it 0'
+    )
+
+
+def _check_counts(config: config_lib.ExperimentConfig) -> None:
+  at_least_one = {
+    'num_learner_hosts': config.num_learner_hosts,
+    'num_actors': config.num_actors,
+    'environments_per_actor': config.environments_per_actor,
+    'agent.batch_size': config.agent.batch_size,
+    'replay.unrolls_per_item': config.replay.unrolls_per_item,
+    'replay.num_shards': config.replay.num_shards,
+  }
+  at_least_zero = {
+    'num_evaluation_environments': config.num_evaluation_environments,
+    'seed': config.seed,
+    'replay.writer_backlog': config.replay.writer_backlog,
+    'replay.port': config.replay.port,
+    'inference.batch_size': config.inference.batch_size,
+  }
+  numbers.check_counts(at_least_one, 1)
+  numbers.check_counts(at_least_zero, 0)
+
+
+def _check_unrolls(config: config_lib.ExperimentConfig) -> None:
+  agent, replay = config.agent, config.replay
+  if config.environments_per_actor % config.actor.environment_groups:
+    raise types.UserError(
+      f'environments_per_actor ({config.environments_per_actor}) is not a multiple of '
+      f'actor.environment_groups ({config.actor.environment_groups}): change one of them'
+    )
+  if agent.batch_size % replay.unrolls_per_item:
+    raise types.UserError(
+      f'agent.batch_size ({agent.batch_size}) is not a multiple of '
+      f'replay.unrolls_per_item ({replay.unrolls_per_item}): change one of them'
+    )
+  if agent.replay_spec().is_memory:
+    if replay.unrolls_per_item != 1:
+      raise types.UserError(
+        f'replay.unrolls_per_item ({replay.unrolls_per_item}) must be 1 for an agent with a '
+        'replay memory: each unroll is drawn by itself'
+      )
+  elif replay.queue_size < agent.batch_size:
+    raise types.UserError(
+      f'replay.queue_size ({replay.queue_size}) is smaller than agent.batch_size '
+      f'({agent.batch_size}); the learner would wait for ever: raise replay.queue_size'
+    )
+
+
+def _check_strictly_on_policy(config: config_lib.ExperimentConfig) -> None:
+  num_environments = config.num_actors * config.environments_per_actor
+  if config.agent.replay_spec().is_memory:
+    raise types.UserError(
+      'inference.strictly_on_policy (True) needs an agent that learns each unroll once; '
+      f'{config.agent.agent} learns from a memory: set it to False'
+    )
+  if config.agent.batch_size % num_environments:
+    raise types.UserError(
+      f'agent.batch_size ({config.agent.batch_size}) is not a multiple of the number of '
+      f'training environments ({num_environments}), as inference.strictly_on_policy needs: '
+      'change num_actors, environments_per_actor or agent.batch_size'
+    )
+  if config.inference.publish_period != 1:
+    raise types.UserError(
+      f'inference.publish_period ({config.inference.publish_period}) must be 1 with '
+      'inference.strictly_on_policy: actors wait for every update'
+    )
+
+
+def _check_learners(config: config_lib.ExperimentConfig) -> None:
+  number = config.num_learner_hosts
+  if number == 1:
+    return
+  given = f'num_learner_hosts ({number})'
+  if config.num_actors < number:
+    raise types.UserError(
+      f'{given} is more than num_actors ({config.num_actors}), which are dealt out over the '
+      'hosts: change one of them'
+    )
+  _check_equal_parts(_divided(config), number, given)
+  if config.inference.strictly_on_policy and config.num_actors % number:
+    raise types.UserError(
+      f'num_actors ({config.num_actors}) is not a multiple of {given}, as '
+      'inference.strictly_on_policy needs: change one of them'
+    )
+  if config.learner.xla:
+    raise types.UserError(
+      f'learner.xla (True) compiles for one device; {given} are several: change one of them'
+    )
+  if config.replay.separate_process:
+    raise types.UserError(
+      f'replay.separate_process (True) with {given}: each host serves its own replay; set it to '
+      'False'
+    )
+  if config.learner.host_timeout_s <= 0:
+    raise types.UserError(
+      f'learner.host_timeout_s ({config.learner.host_timeout_s}) must be > 0 with {given}'
+    )
+
+
+def _check_shards(config: config_lib.ExperimentConfig) -> None:
+  """Each shard gets as much as every other: a batch has equal parts of all of them, so what comes
+  faster into one would only wait."""
+  shards, hosts = config.replay.num_shards, config.num_learner_hosts
+  if shards == 1:
+    return
+  given = f'replay.num_shards ({shards})'
+  if hosts > 1:
+    given = f'{given} x num_learner_hosts ({hosts})'
+  _check_equal_parts({'num_actors': config.num_actors, **_divided(config)}, shards * hosts, given)
+
+
+def _divided(config: config_lib.ExperimentConfig) -> dict[str, int]:
+  """What hosts and shards have equal parts of, by field."""
+  spec = config.agent.replay_spec()
+  batch = {'agent.batch_size': config.agent.batch_size}
+  if not spec.is_memory:
+    return {**batch, 'replay.queue_size': config.replay.queue_size}
+  memory = {'agent.replay_capacity': spec.capacity, 'agent.replay_min_size': spec.min_size}
+  return {**batch, **memory}
+
+
+def _check_equal_parts(values: Mapping[str, int], number: int, given: str) -> None:
+  """values: by the fields' names. given: the fields that ask for so many parts, with their
+  values."""
+  for name, value in values.items():
+    if value % number:
+      raise types.UserError(
+        f'{name} ({value}) is not a multiple of {given}, which have equal shares: change one of '
+        'them'
+      )
+
+
+def _check_devices(config: config_lib.ExperimentConfig) -> None:
+  """What can be said before it is known which devices there are."""
+  learner = config.learner
+  training, inference = (
+    device_names.number_of(device_names.parse(getattr(learner, field), f'learner.{field}'))
+    for field in ('training_devices', 'inference_devices')
+  )
+  if training > config.agent.batch_size:
+    raise types.UserError(
+      f'learner.training_devices ({learner.training_devices}) are more than the unrolls of '
+      f'agent.batch_size ({config.agent.batch_size}), which they share: change one of them'
+    )
+  if training > 1 and learner.xla:
+    raise types.UserError(
+      f'learner.xla (True) compiles for one device; learner.training_devices '
+      f'({learner.training_devices}) are several: change one of them'
+    )
+  num_actors = config.num_actors // config.num_learner_hosts
+  if inference > num_actors:
+    whose = 'num_actors' if config.num_learner_hosts == 1 else 'the actors of a learner host'
+    raise types.UserError(
+      f'learner.inference_devices ({learner.inference_devices}) are more than {whose} '
+      f'({num_actors}), which are dealt out over them: change one of them'
+    )

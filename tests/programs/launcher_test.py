@@ -1,0 +1,35 @@
+"""What the launcher says of nodes that have ended."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from seed_acme import types
+from seed_acme.programs import launcher
+from seed_acme.programs.system import processes
+from seed_acme.storage import run_directory
+
+
+def _ended_by(signal_name):
+  code = f'import os, signal; os.kill(os.getpid(), signal.{signal_name})'
+  process = subprocess.Popen([sys.executable, '-c', code])
+  os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # leaves it to be asked how it ended
+  return process
+
+
+@pytest.mark.parametrize('signal_name, is_cause', [('SIGKILL', True), ('SIGTERM', False)])
+def test_a_killed_node_is_the_cause_though_another_has_missed_it_first(
+  tmp_path, signal_name, is_cause
+):
+  """SIGTERM is sent to the others once there is a failure, and ends those that still start."""
+  run = run_directory.create(tmp_path / 'run')
+  missed = types.OtherNodeFailed('learner/0 has died')
+  with pytest.raises(SystemExit), processes.reported_failures(run, 'learner/1', 'learner_1'):
+    raise missed
+  node = _ended_by(signal_name)
+  launcher._report_lost_processes(run, [('learner', node)])
+  node.wait()
+  expected = f'the process was lost: killed by {signal_name}' if is_cause else str(missed)
+  assert processes.read_failure(run)['message'] == expected
