@@ -4,9 +4,7 @@ into Launchpad's processes and a test can call each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import dataclasses
-import functools
 import json
 
 import tensorflow as tf
@@ -21,8 +19,8 @@ from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
-from seed_acme.learning import joint_loop
 from seed_acme.learning import learner as learner_lib
+from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
 from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
@@ -30,7 +28,6 @@ from seed_acme.loggers import own
 from seed_acme.loggers import tensorboard
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
-from seed_acme.utils import collectives
 from seed_acme.utils import counting
 from seed_acme.utils import devices as devices_lib
 
@@ -76,11 +73,11 @@ def make_acting(
 
 
 def make_learner(
-  config: config_lib.ExperimentConfig, acting: Acting, hosts: collectives.Group | None = None
+  config: config_lib.ExperimentConfig, acting: Acting, peers: peers_lib.Peers = peers_lib.ALONE
 ) -> learner_lib.Learner:
   """The learner with a network of its own, initialised from the seed.
 
-  hosts: that learn together; config is that of the whole run.
+  peers: the hosts that learn together; config is that of the whole run.
   """
   tf.random.set_seed(config.seed)
   devices = acting.devices.training
@@ -92,7 +89,7 @@ def make_learner(
       seed=config.seed,
       xla=config.learner.xla,
       devices=devices,
-      hosts=hosts,
+      peers=peers,
     )
 
 
@@ -139,26 +136,22 @@ def make_training_loop(
   inference: server_statistics.ServerStatistics,
   counters: counting.Counters,
   memory: core.ReplayMemory | None,
-  hosts: collectives.Group | None = None,
+  peers: peers_lib.Peers = peers_lib.ALONE,
 ) -> training_loop.TrainingLoop:
-  """The loop with its learner and its logs. hosts: which learn together, see `JointLoop`."""
+  """The loop with its learner and its logs, which the chief of `peers` alone has."""
   csv = csv_file.CsvLogger(run.metrics)
-  loop: Callable[..., training_loop.TrainingLoop] = training_loop.TrainingLoop
-  logger = composite.CompositeLogger([])
-  if hosts is not None:
-    loop = functools.partial(joint_loop.JointLoop, hosts)
-  if hosts is None or hosts.is_chief:
-    logger = _logger(config, run, csv)
-  return loop(
+  logger = _logger(config, run, csv) if peers.is_chief else composite.CompositeLogger([])
+  return training_loop.TrainingLoop(
     config,
     run,
-    learner=make_learner(config, acting, hosts),
+    learner=make_learner(config, acting, peers),
     inference=inference,
     published=acting.published,
     counters=counters,
     csv=csv,
     logger=logger,
     memory=memory,
+    peers=peers,
   )
 
 

@@ -11,6 +11,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
+from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
 from seed_acme.networks import requirements
 from seed_acme.programs.building import build
@@ -22,7 +23,6 @@ from seed_acme.replay.shards import samples
 from seed_acme.replay.shards import writers
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
-from seed_acme.utils import collectives
 from seed_acme.utils import counting
 from seed_acme.utils import devices as devices_lib
 from seed_acme.utils import fence as fence_lib
@@ -54,23 +54,23 @@ def make(
   on_failure: Callable[[BaseException], None],
   num_ahead: int,
   replay_addresses: Sequence[str] = (),
-  hosts: collectives.Group | None = None,
+  peers: peers_lib.Peers = peers_lib.ALONE,
   fence: fence_lib.Fence,
 ) -> LearnerSide:
   """Restores the run from its newest checkpoint, if there is one.
 
   spec: of the environments. cleanup: gets what stops the parts.
   on_failure: called from the threads of the parts. num_ahead: samples to fetch before the learner
-  asks. replay_addresses: of replay nodes; () = replay is served here. hosts: that learn together.
-  fence: of replay that is served here.
+  asks. replay_addresses: of replay nodes; () = replay is served here. peers: the hosts that learn
+  together. fence: of replay that is served here.
   """
   waits = waiting.Watch(run_dir.add_notice)
   waits.start()
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
-  index = 0 if hosts is None else hosts.index
+  index = peers.index
   notices = (*config.agent.notices(spec), *requirements.notices(config.network, spec))
-  for notice in notices if index == 0 else ():
+  for notice in notices if peers.is_chief else ():
     run_dir.add_notice(notice)
   layout = layout_lib.Layout.of(config)
   learner = layout.learners[index]
@@ -87,12 +87,12 @@ def make(
   memory = build_replay.make_memories(config, run_dir, replay_addresses, index)
   writer = build_replay.make_writers(config, layout, acting, replay_addresses, memory, items, index)
   cleanup.callback(writer.stop)
-  counters = counting.Counters() if hosts is None else counting.AgreedCounters()
+  counters = peers.new_counters()
   statistics = server_statistics.ServerStatistics(layout.num_environments)
   servers = build.make_inference_servers(
     config, layout, acting, writer, counters, statistics, index
   )
-  loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory, hosts)
+  loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory, peers)
   loop.restore()
   its_samples, account = build_replay.make_samples(
     learner.shards, replay_addresses, writer, num_ahead, on_failure, items, run_dir.add_notice

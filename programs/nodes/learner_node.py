@@ -13,6 +13,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import thread as inference_thread
+from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
 from seed_acme.programs.nodes import end_notice
@@ -56,7 +57,7 @@ def run(
   descriptors.prepare()
   processes.configure_tensorflow(config.learner.tensorflow_threads)
   devices.configure(config.learner)
-  name, hosts = f'learner/{index}', None
+  name = f'learner/{index}'
   fence = fence_lib.Fence(here.admitted, run_dir.add_notice)
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
@@ -66,10 +67,9 @@ def run(
     ):
       # Beside us the launcher sees whether the other nodes live.
       patience_s = config.actor.connect_timeout_s if here.others_are_elsewhere else math.inf
-      if exchange:
-        hosts = collectives.Group(index, exchange, config.learner.host_timeout_s, fence)
-        if not hosts.connect(patience_s, stop.is_set):
-          return False
+      peers = peers_lib.make(index, exchange, config.learner.host_timeout_s, fence)
+      if not peers.connect(patience_s, stop.is_set):
+        return False
       devices.check_gpus(run_dir.add_notice)  # not before the hosts are connected
       for replay in replay_addresses:
         if not server_of_replay.wait_until_up(replay, patience_s, stop):
@@ -77,7 +77,7 @@ def run(
       greeting = _greeting(config, run_dir, token, address, here)
       if greeting is None:
         return False
-      with hosts.watched() if hosts else contextlib.nullcontext():
+      with peers.watched():
         node = LearnerNodeProcess(
           config,
           run_dir,
@@ -88,19 +88,18 @@ def run(
           cleanup,
           fence,
           has_actors_beside=not here.others_are_elsewhere,
-          hosts=hosts,
+          peers=peers,
         )
         with graph_function.serial_execution():
           status = node.train(stop)
       if status == training_loop.FINISHED:
         if here.others_are_elsewhere:
           node.wait_for_absent(stop)
-        if hosts is None or hosts.is_chief:
+        if peers.is_chief:
           here.end_program()
-      if hosts is not None:
-        hosts.wait_for_chief(stop, config.learner.host_timeout_s)
-        if status == training_loop.STOPPED and here.others_are_elsewhere and not stop.is_set():
-          raise collectives.HostGone('another learner host was stopped: start this one again, too')
+      peers.wait_for_chief(stop, config.learner.host_timeout_s)
+      if status == training_loop.STOPPED and here.others_are_elsewhere and not stop.is_set():
+        raise collectives.HostGone('another learner host was stopped: start this one again, too')
   return status == training_loop.FINISHED
 
 
@@ -144,13 +143,12 @@ class LearnerNodeProcess:
     fence: fence_lib.Fence,
     *,
     has_actors_beside: bool,
-    hosts: collectives.Group | None = None,
+    peers: peers_lib.Peers = peers_lib.ALONE,
   ):
     """greeting: what is known of the environments. has_actors_beside: on this host. Without them
-    the run folder need not hold a socket.
-    hosts: that learn together; None = this one alone.
+    the run folder need not hold a socket. peers: the hosts that learn together.
     """
-    index = 0 if hosts is None else hosts.index
+    index = peers.index
     self._run_dir = run_dir
     self._failure: BaseException | None = None
     self._status = ''
@@ -163,7 +161,7 @@ class LearnerNodeProcess:
       on_failure=self._on_failure,
       num_ahead=config.replay.prefetch_batches,
       replay_addresses=replay_addresses,
-      hosts=hosts,
+      peers=peers,
       fence=fence,
     )
     self.loop, self._samples, self._account = side.loop, side.samples, side.account
@@ -263,7 +261,7 @@ class LearnerNodeProcess:
     self.loop.report_wait()
     while (sample := self._next_sample(stop)) is not None:
       self.loop.train(sample)
-    status = self._ending(stop)
+    status = self._ending()
     self.loop.finish(status)
     self._status = status
     return status
@@ -272,22 +270,21 @@ class LearnerNodeProcess:
     """None if the run is to end instead."""
     sample = None
     with waiting.on(lambda: self.loop.waits_for() or self._account.waiting_for()):
-      while not self._ending(stop):
+      while not self._ending():
         if sample is None:
           with self.loop.timer.phase('sample'):
             sample = self._samples.next(_POLL_S)
         if self.loop.may_train(sample is not None, stop.is_set()):
           return sample
-        self.loop.do_what_is_due()
     return None
 
-  def _ending(self, stop: threading.Event) -> str:
+  def _ending(self) -> str:
     """How the run ends now, '' if it goes on."""
     if self._failure is not None:
       raise self._failure
     if self.loop.is_finished():
       return training_loop.FINISHED
-    return training_loop.STOPPED if self.loop.is_stopped(stop.is_set()) else ''
+    return training_loop.STOPPED if self.loop.is_stopped else ''
 
 
 def _make_batchers(

@@ -15,11 +15,10 @@ import tree
 from seed_acme import agent as agent_lib
 from seed_acme import types
 from seed_acme.learning import consecutive
-from seed_acme.learning import joint_batch
 from seed_acme.learning import metrics as metrics_lib
 from seed_acme.learning import objectives as objectives_lib
+from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import saved_variables
-from seed_acme.utils import collectives
 from seed_acme.utils import data_parallel
 from seed_acme.utils import graph_function
 
@@ -57,13 +56,13 @@ class Learner:
     seed: int,
     xla: bool,
     devices: Sequence[str],
-    hosts: collectives.Group | None = None,
+    peers: peers_lib.Peers = peers_lib.ALONE,
   ):
     """published: which of the acting network's variables inference reads, in its order.
 
     total_steps: agent steps of the whole run. seed: of keys and of shuffling. xla: compile the
     gradient step. devices: to train on, see `utils.data_parallel`; made within the scope of the
-    first. hosts: that learn together, each from samples of its own; None = this one alone.
+    first. peers: the hosts that learn together, each from samples of its own.
     """
     self._network = agent.acting.make()
     self._learning = agent.make_learning(self._network)
@@ -76,13 +75,12 @@ class Learner:
     self._seed = seed
     self._xla = xla
     self._devices = tuple(devices)
-    self._hosts = hosts
+    self._peers = peers
     self._published = [self._network.variables[i] for i in published]
     self._copy = graph_function.GraphFunction(
       lambda: tuple(tf.identity(v) for v in self._published), ()
     )
     # Traced for the first sample.
-    self._join: Callable[..., Any] | None = None
     self._whole: Callable[..., Any] | None = None
     self._prepare: dict[bool, Callable[..., Any]] = {}
     self._learn: Callable[..., Any] | None = None
@@ -100,7 +98,7 @@ class Learner:
     scheduled = [s.scheduled_rate(agent_steps, self._total_steps) for s in self._steppers.values()]
     rates = np.array(scheduled, np.float32)
     progress = np.float32(min(agent_steps / self._total_steps, 1.0))
-    whole = sample if self._hosts is None else self._joined(self._hosts, sample)
+    whole = self._peers.gather(sample)
     if self._learning.passes is None:
       metrics, priorities = self._step_once(whole, progress, rates)
     else:
@@ -109,8 +107,8 @@ class Learner:
     self._check_finite(metrics)
     self.num_updates += 1
     trained_steps = int(metrics.pop('learner/trained_steps'))
-    if priorities is not None and self._hosts is not None:
-      priorities = joint_batch.own_part(self._hosts, priorities, len(sample.keys))
+    if priorities is not None:
+      priorities = self._peers.own(priorities)
     return Update(metrics, trained_steps, priorities)
 
   @property
@@ -125,12 +123,6 @@ class Learner:
   def variables(self) -> types.Variables:
     """A copy of the weights that inference reads, as they are."""
     return types.Variables(self.num_updates, self._copy())
-
-  def _joined(self, hosts: collectives.Group, sample: types.Sample) -> types.Sample:
-    """The whole batch, of which each host has drawn a part."""
-    if self._join is None:
-      self._join = self._compiled(lambda sample: joint_batch.join(hosts, sample), (sample,))
-    return self._join(sample)
 
   def _step_once(
     self, sample: types.Sample, progress: np.float32, rates: np.ndarray
@@ -244,10 +236,9 @@ class Learner:
         f'losses {sorted(output.losses)} are not those of the objectives {sorted(self._steppers)}'
       )
     gradients = {
-      name: stepper.gradients(tape, output.losses[name]) for name, stepper in self._steppers.items()
+      name: self._peers.mean(stepper.gradients(tape, output.losses[name]))
+      for name, stepper in self._steppers.items()
     }
-    if self._hosts is not None:
-      gradients = {name: self._hosts.mean(found) for name, found in gradients.items()}
     metrics = {**output.metrics, 'loss/total': tf.add_n(list(output.losses.values()))}
     for i, (name, stepper) in enumerate(self._steppers.items()):
       group = 'learner' if len(self._steppers) == 1 else name
@@ -272,13 +263,13 @@ class Learner:
     if tf.config.functions_run_eagerly():
       return self._on_devices(function)
     specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), arguments)
-    with data_parallel.on_devices(self._devices, self._hosts):
+    with data_parallel.on_devices(self._devices, self._peers.group):
       compiled = graph_function.GraphFunction(function, specs, xla)
-    return compiled if self._hosts is None else self._hosts.timed_function(compiled)
+    return self._peers.timed(compiled)
 
   def _on_devices(self, function: Callable[..., types.Nest]) -> Callable[..., Any]:
     def call(*arguments: types.Nest) -> Any:
-      with data_parallel.on_devices(self._devices, self._hosts):
+      with data_parallel.on_devices(self._devices, self._peers.group):
         return function(*tree.map_structure(tf.convert_to_tensor, arguments))
 
     return call

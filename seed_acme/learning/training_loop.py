@@ -21,6 +21,7 @@ from seed_acme.inference import server_statistics
 from seed_acme.learning import best_checkpoint
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import metrics as metrics_lib
+from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import status as status_lib
 from seed_acme.learning import watching
 from seed_acme.loggers import csv_file
@@ -28,6 +29,7 @@ from seed_acme.storage import checkpoint
 from seed_acme.storage import opening
 from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 from seed_acme.utils import counting
 from seed_acme.utils import timing
 
@@ -39,7 +41,8 @@ class TrainingLoop:
   """Owns the learner's side of a run and its files. One thread, the learner's.
 
   It writes status.json, metrics.csv, TensorBoard events and checkpoints; the summary
-  is written by whoever launched the run, from the last status.
+  is written by whoever launched the run, from the last status. Where several learner hosts learn
+  together, it decides with its `Peers`, and the chief alone writes.
   """
 
   def __init__(
@@ -54,10 +57,11 @@ class TrainingLoop:
     csv: csv_file.CsvLogger,
     logger: core.VideoLogger,
     memory: core.ReplayMemory | None,
+    peers: peers_lib.Peers = peers_lib.ALONE,
   ):
     """csv is the part of `logger` that is cut back when a run resumes.
 
-    memory: None for a queue, which has no priorities and is not saved.
+    memory: None for a queue, which has no priorities and is not saved. counters: made by `peers`.
     """
     self._config = config
     self._run = run
@@ -68,16 +72,18 @@ class TrainingLoop:
     self._csv = csv
     self._logger = logger
     self._memory = memory
+    self._peers = peers
     self._metrics = metrics_lib.MetricMeans(learner.of_row)
     self._watcher = watching.Watcher(learner.watches, config.total_steps, run.add_notice)
     self._logged = counters.snapshot()
     self._logged_at_s = self._saved_at_s = self._shown_at_s = time.monotonic()
     self.resumptions = 0
+    self.is_stopped = False  # the run is to end before its budget is used up
     self._begins_anew_at: int | None = None  # update at which an empty memory was resumed with
     self.timer = timing.PhaseTimer()
     self._status = status_lib.StatusWriter(config, run, inference, self.timer)
     self._best: best_checkpoint.BestCheckpoint | None = None
-    if config.checkpoint.keep_best:
+    if config.checkpoint.keep_best and peers.is_chief:
       self._best = best_checkpoint.BestCheckpoint(inference.evaluation_episodes)
     self._has_trained = False  # in this start
     self._recordings = recordings.Unseen(run.videos) if config.record_every else None
@@ -93,7 +99,23 @@ class TrainingLoop:
     self._status.actors = records
 
   def restore(self) -> None:
-    """Resumes from the newest whole checkpoint of the run, or starts from `initial_checkpoint`."""
+    """Resumes from the newest whole checkpoint of the run, or starts from `initial_checkpoint`.
+
+    The chief does; the others take from it what it then has.
+    """
+    if self._peers.is_chief:
+      self._load()
+    start = self._peers.follow(self._start)
+    if start is not None:
+      self.resumptions = start.resumptions
+      self._learner.restore(start.arrays, start.counts.updates)
+      # The steps of before are counted by the chief.
+      self._counters.restore(start.counts._replace(agent_steps=0, frames=0, episodes=0))
+      self._published.publish(self._learner.variables())
+    self._agree(has_sample=False, wants_stop=False)
+    self._logged = self._counters.snapshot()
+
+  def _load(self) -> None:
     for skipped in checkpoint.set_damaged_aside(self._run.checkpoints):
       self._run.add_notice(skipped)
     saved = checkpoint.load_newest(self._run.checkpoints)
@@ -103,11 +125,16 @@ class TrainingLoop:
       if self._config.initial_checkpoint:
         self._learner.warm_start(opening.load_checkpoint(self._config.initial_checkpoint).arrays)
       self._csv.truncate_after(-1, -1)  # rows of a run that was killed before its first checkpoint
-    self._logged = self._counters.snapshot()
     self._published.publish(self._learner.variables())
     # Counts the resumption. The memory of that checkpoint stays in it: saving it takes long, and
     # what could not be restored would be gone.
     self._save(None if saved is not None else self._save_replay(), self._counters.snapshot())
+
+  def _start(self) -> peers_lib.Start:
+    flat = saved_config.flatten(self._config)
+    settings = {k: str(v) for k, v in flat.items() if k not in saved_config.MAY_CHANGE_ON_RESUME}
+    counts = self._counters.snapshot()
+    return peers_lib.Start(settings, counts, self.resumptions, self._learner.save())
 
   def _resume(self, saved: checkpoint.Checkpoint) -> None:
     counts = saved.counts
@@ -159,8 +186,9 @@ class TrainingLoop:
     self.do_what_is_due()
 
   def do_what_is_due(self) -> None:
-    """Logs and saves if their periods have passed; also called while no sample comes."""
-    self._do(*self._due())
+    """Logs and saves if their periods have passed. Several hosts do so in `may_train` only."""
+    if self._peers.is_alone:
+      self._do(*self._due())
 
   def _due(self) -> tuple[bool, bool]:
     """Whether to log, and whether to save."""
@@ -178,17 +206,41 @@ class TrainingLoop:
         self.save()
 
   def may_train(self, has_sample: bool, wants_stop: bool) -> bool:
-    """Whether the next update can begin; wants_stop: whether this node has been told to stop."""
-    del wants_stop
-    return has_sample
+    """Whether the next update can begin; logs and saves if that is due before.
+
+    wants_stop: whether this node has been told to stop; then `is_stopped` is set.
+    """
+    decision = self._agree(has_sample, wants_stop)
+    self.is_stopped = decision.stops
+    self._status.hosts_without_data = list(decision.lacking)
+    if decision.logs or decision.saves:
+      self._hear_others()
+      self._do(decision.logs, decision.saves)
+    return decision.trains
+
+  def _agree(self, has_sample: bool, wants_stop: bool) -> peers_lib.Decision:
+    """With the other hosts, on what all do next, and on what all have counted."""
+    own = self._counters.own()
+    proposal = peers_lib.Proposal(has_sample, wants_stop, *self._due(), own)
+    decision = self._peers.agree(proposal, self.timer)
+    self._counters.agree(decision.counts)
+    return decision
+
+  def _hear_others(self) -> None:
+    """The chief hears what the others have to report; episodes that have ended there count here."""
+    self._status.others = []
+    for report in self._peers.to_chief(self._report):
+      self._status.others.append(report['status'])
+      for kind, episodes in report['episodes'].items():
+        self._episodes()[kind].extend(episodes)
+
+  def _report(self) -> dict[str, Any]:
+    episodes = {kind: statistics.drain() for kind, statistics in self._episodes().items()}
+    return {'status': self._status.report(), 'episodes': episodes}
 
   def waits_for(self) -> str:
     """What the next update waits for that is not here, in words; '' = nothing."""
-    return ''
-
-  def is_stopped(self, wants_stop: bool) -> bool:
-    """Whether the run is to end before its budget is used up; wants_stop: as of `may_train`."""
-    return wants_stop
+    return ', '.join(f'data of learner/{i}' for i in self._status.hosts_without_data)
 
   def show_life(self) -> None:
     """Renews the status between two updates, without a row of metrics: rows of the single-process
@@ -203,7 +255,7 @@ class TrainingLoop:
 
   def report_wait(self) -> None:
     """Tells the user what the first update of this start waits for."""
-    if self._has_trained:
+    if self._has_trained or not self._peers.is_chief:
       return
     connected = [actor['is_connected'] for actor in self._status.all_actors()]
     least, memory = self._config.agent.replay_spec().min_size, self._memory
@@ -231,13 +283,14 @@ class TrainingLoop:
 
   def finish(self, status: str) -> None:
     """Last checkpoint and last row; status is FINISHED or STOPPED."""
-    self._run.set_phase('saving the last checkpoint')
+    self._hear_others()
+    self._tell_phase('saving the last checkpoint')
     counts = self._counters.snapshot()  # actors go on meanwhile: what is told is what is saved
     if self._best is not None:
       self._best.end(counts.updates)
     self._save_all(counts)
     self.log(status, counts)
-    self._run.set_phase('ending the processes')
+    self._tell_phase('ending the processes')
     self.close()
 
   def close(self) -> None:
@@ -247,13 +300,20 @@ class TrainingLoop:
   def save(self, counts: counting.Counts | None = None) -> None:
     """Writes a checkpoint. counts: None = those of this moment."""
     self._save_all(counts or self._counters.snapshot())
-    self._run.set_phase('')
+    self._tell_phase('')
     self.report_wait()
 
   def _save_all(self, counts: counting.Counts) -> None:
     if self._memory is not None and self._config.checkpoint.replay:
-      self._run.set_phase('saving the replay memory')
-    self._save(self._save_replay(), counts)
+      self._tell_phase('saving the replay memory')
+    replay = self._save_replay()
+    if self._peers.is_chief:
+      self._save(replay, counts)
+
+  def _tell_phase(self, phase: str) -> None:
+    """Of the run, which the other hosts share with the chief."""
+    if self._peers.is_chief:
+      self._run.set_phase(phase)
 
   def _save(self, replay: pathlib.Path | None, counts: counting.Counts) -> None:
     self._saved_at_s = time.monotonic()
@@ -283,6 +343,11 @@ class TrainingLoop:
     }
 
   def _save_replay(self) -> pathlib.Path | None:
+    if self._memory is None:
+      return None
+    return self._peers.whole_memory(self._save_own_replay, self._run)
+
+  def _save_own_replay(self) -> pathlib.Path | None:
     """What is learnt must not be lost because the memory, the larger part, finds no room; nor a
     memory that was not restored, because the run ends before it has learnt from the new one."""
     if self._memory is None or not self._config.checkpoint.replay:
@@ -300,6 +365,8 @@ class TrainingLoop:
 
   def log(self, status: str, counts: counting.Counts | None = None) -> None:
     """Writes one row of metrics and status.json. counts: as for `save`."""
+    if not self._peers.is_chief:
+      return
     now = time.monotonic()
     counts = counts or self._counters.snapshot()
     steps_per_s, updates_per_s = self._per_second(counts, now)

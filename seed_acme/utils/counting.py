@@ -67,6 +67,13 @@ class Counters:
         wall_s=self._counts.wall_s + max(0.0, self._clock() - self._started)
       )
 
+  def own(self) -> Counts:
+    """What this learner host has counted; its updates are those of all hosts."""
+    return self.snapshot()
+
+  def agree(self, counts: Counts) -> None:
+    """Takes over what all learner hosts have counted together; alone that is what is here."""
+
   def restore(self, counts: Counts) -> None:
     """Continues from `counts`; the time between saving and restoring is not counted."""
     with self._lock:
@@ -95,7 +102,7 @@ class AgreedCounters(Counters):
     return self._agreed.agent_steps
 
   def own(self) -> Counts:
-    """What this host has counted. Updates are those of all."""
+    """See the base class."""
     return super().snapshot()
 
   def restore(self, counts: Counts) -> None:
@@ -103,9 +110,9 @@ class AgreedCounters(Counters):
     super().restore(counts)
     self._agreed = counts
 
-  def agree(self, agent_steps: int, frames: int, episodes: int, wall_s: float) -> None:
-    """The sums over all hosts, and the time of one of them."""
-    self._agreed = Counts(agent_steps, frames, 0, episodes, 0, wall_s)
+  def agree(self, counts: Counts) -> None:
+    """See the base class. Updates and trained steps are counted alike on each host."""
+    self._agreed = counts
 
   def snapshot(self) -> Counts:
     """See the base class."""

@@ -13,6 +13,7 @@ import tree
 
 from seed_acme import types
 from seed_acme.envs import registry as suites
+from seed_acme.learning import peers as peers_lib
 from seed_acme.programs.building import build
 from seed_acme.utils import collectives
 from seed_acme.utils import devices as devices_lib
@@ -29,18 +30,18 @@ def part(sample, index, number):
   return types.Sample(types.Unroll(state, *rows), *rest)
 
 
-def learn(name, num_devices, hosts):
+def learn(name, num_devices, peers):
   config = device_weights.make_config(name)
   training = tuple(f'cpu:{i}' for i in range(num_devices))
   acting = build.make_acting(
     config, suites.environment_spec(config.environment), devices_lib.Devices(training, ('cpu:0',))
   )
-  learner = build.make_learner(config, acting, hosts)
+  learner = build.make_learner(config, acting, peers)
   updates = []
   for i in range(device_weights.num_updates(name)):
     sample = device_weights.make_sample(config, acting, i)
-    if hosts is not None:
-      sample = part(sample, hosts.index, hosts.number)
+    if not peers.is_alone:
+      sample = part(sample, peers.index, peers.group.number)
     updates.append(learner.step(sample, agent_steps=i))
   found = learner.save()
   if updates[0].priorities is not None:
@@ -63,10 +64,11 @@ def main(index, addresses, name, folder, num_devices):
     logical = [tf.config.LogicalDeviceConfiguration()] * num_devices
     tf.config.set_logical_device_configuration(cpu, logical)
   hosts = collectives.Group(index, addresses.split(','), timeout_s=60.0)
-  hosts.connect(60.0, lambda: False)
-  found = {f'hosts/{key}': x for key, x in learn(name, num_devices, hosts).items()}
+  peers = peers_lib.LearnerHosts(hosts)
+  peers.connect(60.0, lambda: False)
+  found = {f'hosts/{key}': x for key, x in learn(name, num_devices, peers).items()}
   if hosts.is_chief:
-    found.update({f'alone/{key}': x for key, x in learn(name, 1, None).items()})
+    found.update({f'alone/{key}': x for key, x in learn(name, 1, peers_lib.ALONE).items()})
     found.update({f'before/{key}': x for key, x in initial(name).items()})
   np.savez(pathlib.Path(folder) / f'{index}.npz', **found)
   hosts.facts([0], timeout_s=240.0)  # none ends before the others are done

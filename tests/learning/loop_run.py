@@ -11,10 +11,10 @@ from seed_acme.configs import registry
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import learner as learner_lib
+from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
 from seed_acme.loggers import csv_file
 from seed_acme.storage import run_directory
-from seed_acme.utils import counting
 
 
 class Learner:
@@ -71,15 +71,7 @@ class Run:
 
   opened: list['Run'] = []
 
-  def __init__(
-    self,
-    path,
-    clock,
-    memory=None,
-    make_loop=training_loop.TrainingLoop,
-    make_counters=counting.Counters,
-    **changes,
-  ):
+  def __init__(self, path, clock, memory=None, peers=peers_lib.ALONE, **changes):
     """memory(folder): of the run, if it has one. changes: of the configuration."""
     self.config = dataclasses.replace(registry.load('catch_vtrace'), **changes)
     self.folder = run_directory.create(path)
@@ -87,10 +79,10 @@ class Run:
     self.inference = server_statistics.ServerStatistics(4)
     self.inference.new_timer()
     self.published = policy_lib.PublishedVariables()
-    self.counters = make_counters(clock.monotonic)
+    self.counters = peers.new_counters(clock.monotonic)
     self.csv = csv_file.CsvLogger(self.folder.metrics)
     self.memory = memory and memory(self.folder)
-    self.loop = make_loop(
+    self.loop = training_loop.TrainingLoop(
       self.config,
       self.folder,
       learner=self.learner,
@@ -100,6 +92,7 @@ class Run:
       csv=self.csv,
       logger=self.csv,
       memory=self.memory,
+      peers=peers,
     )
     self.opened.append(self)
 

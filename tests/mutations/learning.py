@@ -328,6 +328,22 @@ MUTATIONS = (
     fault='the server answers every request with the first action',
   ),
   record.Mutation(
+    name='begins_an_update_without_the_others',
+    file='seed_acme/learning/peers.py',
+    old='return Decision(not lacking and not stops,',
+    new='return Decision(bool(rows[self.index, 0]) and not stops,',
+    tests='tests/learning/peers_test.py::test_no_host_trains_while_one_has_no_sample',
+    fault='a host begins an update in which another cannot take part',
+  ),
+  record.Mutation(
+    name='stops_without_the_others',
+    file='seed_acme/learning/peers.py',
+    old='stops = bool(rows[:, 1].any())',
+    new='stops = bool(rows[self.index, 1])',
+    tests='tests/learning/peers_test.py::test_all_hosts_stop_when_one_is_told_to',
+    fault='a host that is told to stop leaves the others waiting',
+  ),
+  record.Mutation(
     name='gradients_of_a_host_are_a_part',
     file='seed_acme/utils/data_parallel.py',
     old='tf.convert_to_tensor(dv) * hosts.number',

@@ -92,17 +92,6 @@ class Transport(Quiet):
   port = 0
 
 
-class Group(NamedTuple):
-  """Of learner hosts that learn together. exchange: `host:port` of each."""
-
-  index: int
-  exchange: tuple[str, ...]
-
-  @property
-  def is_chief(self) -> bool:
-    return not self.index
-
-
 @dataclasses.dataclass
 class Acting:
   """What `build.Acting` says of devices."""

@@ -27,6 +27,7 @@ from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
+from seed_acme.learning import peers as peers_lib
 from seed_acme.programs import single_process
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import learner_command
@@ -164,6 +165,7 @@ class _Run:
     **_: Any,
   ) -> dict[str, Any]:
     with contextlib.ExitStack() as cleanup:
+      fence = fence_lib.Fence(here.admitted)
       learner_node.LearnerNodeProcess(
         config,
         self.folder,
@@ -172,9 +174,9 @@ class _Run:
         replay_addresses,
         first_greeting.Greeting(bricks_lib.SPEC, ''),
         cleanup,
-        fence_lib.Fence(here.admitted),
+        fence,
         has_actors_beside=not others_are_elsewhere,
-        hosts=bricks_lib.Group(index, tuple(exchange)) if exchange else None,
+        peers=peers_lib.make(index, exchange, config.learner.host_timeout_s, fence),
       )
       [desk] = self.bricks.take('desk')
       batchers = self.bricks.take('batcher')

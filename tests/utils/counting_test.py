@@ -109,7 +109,7 @@ def test_agreed_counters_say_what_was_agreed_and_count_for_themselves():
   counters = counting.AgreedCounters(clock)
   counters.add(agent_steps=3, frames=12, episodes=1, updates=2, trained_steps=9)
   assert counters.agent_steps == 0
-  counters.agree(agent_steps=10, frames=40, episodes=4, wall_s=8.0)
+  counters.agree(counting.Counts(agent_steps=10, frames=40, episodes=4, wall_s=8.0))
   clock.now += 5.0
   counters.add(agent_steps=1)
   assert counters.agent_steps == 10
