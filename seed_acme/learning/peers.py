@@ -1,6 +1,7 @@
-"""With whom a learner learns: alone, or as one of several learner hosts.
+"""The learner hosts that learn together: one alone, or several.
 
-The training loop and the learner ask their `Peers` and are written for any number of hosts.
+The training loop and the learner ask their `Peers`, so neither of them has to know how many hosts
+there are.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import pathlib
 import shutil
 import threading
 import time
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -28,16 +29,15 @@ from seed_acme.utils import graph_function
 from seed_acme.utils import timing
 
 _SAVING_S = 1800.0  # for a host that saves its memory
-_WHOLE = (
-  'replay_of_all_hosts'  # the folder of all memories, before it becomes a part of the checkpoint
-)
+_WHOLE = 'replay_of_all_hosts'  # of all memories, before it is a part of the checkpoint
 
 
 class Proposal(NamedTuple):
-  """What one host has to say before an update.
+  """What one host tells the others before an update.
 
-  has_sample: whether it could begin. wants_stop: whether it was told to stop. logs, saves: whether
-  a row of the log, and a checkpoint, are due. counts: of its own environments.
+  has_sample: whether it has its part of the batch. wants_stop: whether it was told to stop. logs,
+  saves: whether a row of the log, and a checkpoint, are due here. counts: what this host has
+  counted itself.
   """
 
   has_sample: bool
@@ -48,11 +48,11 @@ class Proposal(NamedTuple):
 
 
 class Decision(NamedTuple):
-  """What all hosts do next, the same on each.
+  """What all hosts do next; the same on each of them.
 
-  trains: whether they begin the update. stops: whether the run ends here. logs, saves: whether the
-  chief writes a row of the log, and a checkpoint, before anything else. counts: of all hosts.
-  lacking: the hosts without a sample, where there are several.
+  trains: whether they begin the update. stops: whether the run ends now. logs, saves: whether the
+  chief first writes a row of the log, and a checkpoint. counts: what all hosts have counted
+  together. lacking: the hosts that the others wait for, because they have no sample.
   """
 
   trains: bool
@@ -64,9 +64,10 @@ class Decision(NamedTuple):
 
 
 class Start(NamedTuple):
-  """What a host starts from.
+  """The state from which a host begins to learn.
 
-  settings: what all hosts must have in common, by field. arrays: of `Learner.save`.
+  settings: fields of the configuration that must be the same on all hosts. arrays: as
+  `Learner.save` returns them.
   """
 
   settings: dict[str, str]
@@ -75,138 +76,96 @@ class Start(NamedTuple):
   arrays: dict[str, np.ndarray]
 
 
-class Peers(Protocol):
+class Peers:
   """The learner hosts of a run, as one of them sees them. Used by the learner's thread only.
+
+  This class is a host alone: what it proposes is decided, and nothing is exchanged, so an update
+  costs no more for it. `LearnerHosts` are several.
 
   All hosts call the same methods in the same order. Where there are several, a method returns when
   every host has called it, and raises `collectives.HostLost` where one has not within the time-out.
+
+  index: of this host. is_chief: whether it writes the files of the run. is_alone: whether there is
+  no other. group: those over which `data_parallel` deals out the rows of networks, or None.
   """
 
-  @property
-  def index(self) -> int:
-    """Of this host."""
-
-  @property
-  def is_chief(self) -> bool:
-    """Whether this host writes the files of the run."""
-
-  @property
-  def is_alone(self) -> bool:
-    """Whether there is no other host."""
-
-  @property
-  def group(self) -> collectives.Group | None:
-    """Those over which `data_parallel` deals out the rows of networks; None = this one alone."""
+  index: int = 0
+  is_chief: bool = True
+  is_alone: bool = True
+  group: collectives.Group | None = None
 
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
     """Before TensorFlow's first operation, see `collectives.Group`; False if it is to stop."""
+    return True
 
   def watched(self) -> contextlib.AbstractContextManager[None]:
     """Within it, `HostLost` is raised where TensorFlow speaks of failed operations."""
+    return contextlib.nullcontext()
 
   def wait_for_chief(self, stop: threading.Event, timeout_s: float) -> None:
     """Until it has ended, see `collectives.Group`."""
 
   def new_counters(self, clock: Callable[[], float] = time.monotonic) -> counting.Counters:
-    """Counters whose `snapshot` is the same on all hosts."""
-
-  def follow(self, own: Callable[[], Start]) -> Start | None:
-    """What the chief starts from, for this host to take over; None on the chief, which has it.
-
-    Raises `types.UserError` where settings differ.
-    """
-
-  def agree(self, proposal: Proposal, timer: timing.PhaseTimer) -> Decision:
-    """Before each update. timer: of this thread; waiting for the others is its phase `meeting`."""
-
-  def to_chief(self, report: Callable[[], Any]) -> list[Any]:
-    """On the chief what each of the others reports, anything that JSON knows; elsewhere []."""
-
-  def whole_memory(
-    self, save_own: Callable[[], pathlib.Path | None], run: run_directory.RunDirectory
-  ) -> pathlib.Path | None:
-    """On the chief the folder of the replay memory that all have saved; None if there is none.
-
-    save_own: saves that of this host, in a folder on the run's disk, or says why it cannot.
-    """
-
-  def gather(self, sample: types.Sample) -> types.Sample:
-    """The whole batch, of which each host has drawn an equal part; in the order of hosts."""
-
-  def own(self, rows: np.ndarray) -> np.ndarray:
-    """Those of this host's sample, from `[B]` of the whole batch."""
-
-  def mean(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
-    """In a graph: float32 gradients, averaged over the hosts; the same bits on each."""
-
-  def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which fails where the others do not call it in time."""
-
-
-class Alone:
-  """A host without others: what it proposes is decided, and nothing is exchanged."""
-
-  index, is_chief, is_alone, group = 0, True, True, None
-
-  def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
-    """See `Peers`."""
-    del patience_s, should_stop
-    return True
-
-  def watched(self) -> contextlib.AbstractContextManager[None]:
-    """See `Peers`."""
-    return contextlib.nullcontext()
-
-  def wait_for_chief(self, stop: threading.Event, timeout_s: float) -> None:
-    """See `Peers`."""
-
-  def new_counters(self, clock: Callable[[], float] = time.monotonic) -> counting.Counters:
-    """See `Peers`."""
+    """Counters whose `snapshot` is the same on all hosts between two decisions."""
     return counting.Counters(clock)
 
   def follow(self, own: Callable[[], Start]) -> Start | None:
-    """See `Peers`."""
+    """Returns the chief's state, which this host has to take over; None on the chief itself.
+
+    own: makes the state of this host; called only where there are several. Raises
+    `types.UserError` where settings differ.
+    """
+    return None
 
   def agree(self, proposal: Proposal, timer: timing.PhaseTimer) -> Decision:
-    """See `Peers`. With a sample, what is due waits for the update: the row then counts it."""
-    del timer
+    """Called before each update. timer: of this thread; the wait for the others is its phase
+    `meeting`.
+
+    Alone, what is due waits for the update, if there is one: the row then counts it.
+    """
     has_sample, stops, logs, saves, counts = proposal
     trains = has_sample and not stops
     return Decision(trains, stops, logs and not trains, saves and not trains, counts)
 
   def to_chief(self, report: Callable[[], Any]) -> list[Any]:
-    """See `Peers`."""
-    del report
+    """Returns on the chief what the other hosts report, and [] elsewhere.
+
+    report: makes what this host reports, anything that JSON knows; not called on the chief.
+    """
     return []
 
   def whole_memory(
     self, save_own: Callable[[], pathlib.Path | None], run: run_directory.RunDirectory
   ) -> pathlib.Path | None:
-    """See `Peers`."""
-    del run
+    """Saves the replay memory of all hosts; returns its folder on the chief, None elsewhere, and
+    None where it could not be saved.
+
+    save_own: saves the memory of this host in a folder on the run's disk, or tells the user why
+    it cannot.
+    """
     return save_own()
 
   def gather(self, sample: types.Sample) -> types.Sample:
-    """See `Peers`."""
+    """Returns the whole batch, of which each host has drawn an equal part."""
     return sample
 
   def own(self, rows: np.ndarray) -> np.ndarray:
-    """See `Peers`."""
+    """Returns the rows of this host's sample, out of `[B]` of the whole batch."""
     return rows
 
   def mean(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
-    """See `Peers`."""
+    """In a graph: averages float32 gradients over the hosts, to the same bits on each."""
     return gradients
 
   def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-    """See `Peers`."""
+    """`function`, which fails where the others do not call it in time."""
     return function
 
 
-ALONE = Alone()  # it has no state
+ALONE = Peers()  # it has no state
 
 
-class LearnerHosts:
+class LearnerHosts(Peers):
   """Several learner hosts. Host 0 is the chief.
 
   Before each update they meet and tell each other what all must decide alike, so that none begins
@@ -214,6 +173,7 @@ class LearnerHosts:
   """
 
   is_alone = False
+  group: collectives.Group
 
   def __init__(self, group: collectives.Group):
     self.group = group

@@ -101,7 +101,7 @@ class TrainingLoop:
   def restore(self) -> None:
     """Resumes from the newest whole checkpoint of the run, or starts from `initial_checkpoint`.
 
-    The chief does; the others take from it what it then has.
+    Of several hosts the chief does so, and the others take over its state.
     """
     if self._peers.is_chief:
       self._load()
@@ -112,7 +112,7 @@ class TrainingLoop:
       # The steps of before are counted by the chief.
       self._counters.restore(start.counts._replace(agent_steps=0, frames=0, episodes=0))
       self._published.publish(self._learner.variables())
-    self._agree(has_sample=False, wants_stop=False)
+    self._agree(has_sample=False, wants_stop=False)  # all count the same from here on
     self._logged = self._counters.snapshot()
 
   def _load(self) -> None:
@@ -219,9 +219,8 @@ class TrainingLoop:
     return decision.trains
 
   def _agree(self, has_sample: bool, wants_stop: bool) -> peers_lib.Decision:
-    """With the other hosts, on what all do next, and on what all have counted."""
-    own = self._counters.own()
-    proposal = peers_lib.Proposal(has_sample, wants_stop, *self._due(), own)
+    """Agrees with the other hosts on what all do next, and takes over what all have counted."""
+    proposal = peers_lib.Proposal(has_sample, wants_stop, *self._due(), self._counters.own())
     decision = self._peers.agree(proposal, self.timer)
     self._counters.agree(decision.counts)
     return decision
@@ -311,7 +310,7 @@ class TrainingLoop:
       self._save(replay, counts)
 
   def _tell_phase(self, phase: str) -> None:
-    """Of the run, which the other hosts share with the chief."""
+    """Shows what the run does. All hosts may share one run folder, so the chief alone writes."""
     if self._peers.is_chief:
       self._run.set_phase(phase)
 

@@ -270,7 +270,7 @@ def test_hosts_with_other_settings_are_refused(tmp_path, clock):
   )
 
 
-class _Scripted(peers_lib.Alone):
+class _Scripted(peers_lib.Peers):
   """Whose next decision is what somebody else says."""
 
   def __init__(self):
