@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import tensorflow as tf
 import tree
 
 from seed_acme import agent as agent_lib
-from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 
 
-def learnt_rows(
-  unroll: types.Unroll, config: config_lib.AgentConfig
-) -> tuple[types.AgentInput, types.AgentOutput]:
+class Rows(Protocol):
+  """Which rows of a sample are learnt from: an agent's configuration, or what is resolved from one.
+
+  unroll_length, overlap: agent steps to learn from, and before them those that warm the state up.
+  """
+
+  @property
+  def unroll_length(self) -> int: ...
+
+  @property
+  def overlap(self) -> int: ...
+
+
+def learnt_rows(unroll: types.Unroll, config: Rows) -> tuple[types.AgentInput, types.AgentOutput]:
   """The last `unroll_length + 1` rows of a time-major unroll, `[T+1, B, ...]`.
 
   Raises ValueError if the unroll is not as long as the configuration says.
   """
-  num_rows, wanted = unroll.inputs.step_type.shape[0], config.unroll_rows
+  num_rows = unroll.inputs.step_type.shape[0]
+  wanted = config.overlap + config.unroll_length + 1
   if num_rows not in (None, wanted):
     raise ValueError(
       f'the sample holds {num_rows} rows, but overlap ({config.overlap}) + unroll_length '
@@ -30,7 +43,7 @@ def learnt_rows(
 
 
 def entering_state(
-  network: core.RecurrentNetwork, unroll: types.Unroll, config: config_lib.AgentConfig
+  network: core.RecurrentNetwork, unroll: types.Unroll, config: Rows
 ) -> types.Nest:
   """The network's state before the first learnt row, `[B, ...]`, without gradient.
 
@@ -45,16 +58,14 @@ def entering_state(
 
 
 def prepare_sample(
-  sample: types.Sample, key: tf.Tensor, is_first: bool, config: config_lib.AgentConfig
+  sample: types.Sample, key: tf.Tensor, is_first: bool, config: Rows
 ) -> agent_lib.Prepared:
   """`Learning.prepare` of an agent that learns from the whole sample as it is."""
   del key, is_first
   return agent_lib.Prepared(sample, *learnt_transitions(sample.unroll, config))
 
 
-def learnt_transitions(
-  unroll: types.Unroll, config: config_lib.AgentConfig
-) -> tuple[tf.Tensor, tf.Tensor]:
+def learnt_transitions(unroll: types.Unroll, config: Rows) -> tuple[tf.Tensor, tf.Tensor]:
   """Of the transitions after the overlap, `[T, B]`: the mask, and the version that acted."""
   step_type = tf.convert_to_tensor(unroll.inputs.step_type)[config.overlap : -1]
   mask = tf.not_equal(step_type, tf.cast(types.LAST, step_type.dtype))

@@ -11,7 +11,7 @@ from seed_acme import agent as agent_lib
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import loss as loss_lib
-from seed_acme.agents.on_policy import policy_losses
+from seed_acme.agents.on_policy import resolve
 from seed_acme.configs import registry as configs
 from seed_acme.learning import objectives
 from seed_acme.networks import image_torsos
@@ -149,8 +149,8 @@ def test_the_table_of_halves(row):
   targets, values = np.float32([1.0, -2.0, 0.5]), np.float32([0.0, 3.0, 0.25])
   theirs = {'½ e²': 0.5, 'e²': 1.0}[form] * np.mean((targets - values) ** 2)
   config = on_policy_config.OnPolicyConfig(value_cost=_number(here))
-  ours = loss_lib.value_loss(
-    tf.constant(values), tf.constant(targets), tf.constant(values), tf.fill([3], True), config
+  ours = resolve.algorithm(config).value_loss(
+    tf.constant(values), tf.constant(targets), tf.constant(values), tf.fill([3], True)
   )
   assert config.value_cost * float(ours) == pytest.approx(_number(coefficient) * theirs)
 
@@ -163,13 +163,13 @@ def test_normalised_advantages_divide_the_policy_loss_by_their_spread():
 
   def loss(**fields):
     config = on_policy_config.OnPolicyConfig(policy_loss='vpg', **fields)
-    return policy_losses.policy_loss(
+    return loss_lib.policy_loss(
+      resolve.algorithm(config),
       log_prob,
       tf.zeros([40]),
       tf.constant(advantages, tf.float32),
       tf.fill([40], True),
       None,
-      config,
     ).loss
 
   spread = np.std(advantages)

@@ -11,6 +11,7 @@ from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import network
 from seed_acme.agents.on_policy import policy
+from seed_acme.agents.on_policy import resolve
 
 
 def make_agent(
@@ -26,5 +27,5 @@ def make_agent(
       select_actions=functools.partial(policy.select_actions, distribution=distribution),
       num_uniforms=distribution.num_uniforms,
     ),
-    make_learning=functools.partial(learner.make_learning, config=config),
+    make_learning=functools.partial(learner.make_learning, algorithm=resolve.algorithm(config)),
   )

@@ -10,10 +10,9 @@ import tree
 from seed_acme import agent as agent_lib
 from seed_acme import types
 from seed_acme.agents import learnt_rows as rows_lib
-from seed_acme.agents.on_policy import advantages as advantages_lib
-from seed_acme.agents.on_policy import config as on_policy_config
-from seed_acme.agents.on_policy import learnt_weights
+from seed_acme.agents.on_policy import algorithm as algorithm_lib
 from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import minibatches
 from seed_acme.agents.on_policy import network as network_lib
 from seed_acme.agents.on_policy import penalties as penalties_lib
 from seed_acme.agents.on_policy import value_metrics
@@ -21,14 +20,15 @@ from seed_acme.ops import transitions as transitions_lib
 
 
 def make_learning(
-  network: network_lib.OnPolicyNetwork, config: on_policy_config.OnPolicyConfig
+  network: network_lib.OnPolicyNetwork, algorithm: algorithm_lib.Algorithm
 ) -> agent_lib.Learning:
   """Around a network that acts."""
-  return learning_of(loss_lib.Networks(network, learnt_weights.LearntWeights(config)), config)
+  weights = network_lib.LearntWeights(algorithm.penalties, algorithm.temperature)
+  return learning_of(algorithm, loss_lib.Networks(network, weights))
 
 
 def learning_of(
-  networks: loss_lib.Networks, config: on_policy_config.OnPolicyConfig
+  algorithm: algorithm_lib.Algorithm, networks: loss_lib.Networks
 ) -> agent_lib.Learning:
   """One objective: the network, and the weights that are learnt with it, share an optimiser."""
   network, weights = networks
@@ -36,51 +36,34 @@ def learning_of(
     variables=agent_lib.named('weights', weights.variables),
     objectives={
       'policy': agent_lib.Objective(
-        (*network.trainable_variables, *weights.trainable_variables), config.optimizer
+        (*network.trainable_variables, *weights.trainable_variables), algorithm.optimizer
       )
     },
-    prepare=lambda sample, key, is_first: prepare(networks, sample, is_first, config),
-    losses=lambda batch, key, progress: loss_lib.loss(networks, batch, config),
-    passes=passes(config),
-    finish=functools.partial(finish, network, config=config),
+    prepare=lambda sample, key, is_first: prepare(algorithm, networks, sample, is_first),
+    losses=functools.partial(loss_lib.loss, algorithm, networks),
+    passes=algorithm.passes,
+    finish=functools.partial(finish, algorithm, network),
     of_row=value_metrics.of_row,
-    watches=(value_metrics.WATCH,) if config.value_cost else (),
-  )
-
-
-def passes(config: on_policy_config.OnPolicyConfig) -> agent_lib.Passes | None:
-  """Epochs and minibatches; None for a single gradient step."""
-  if config.num_epochs == on_policy_config.num_minibatches(config) == 1:
-    return None
-  return agent_lib.Passes(
-    num_epochs=config.num_epochs,
-    num_minibatches=on_policy_config.num_minibatches(config),
-    num_elements=on_policy_config.num_elements(config),
-    prepares_each_epoch=config.recompute_advantages == 'epoch',
-    take=functools.partial(take, config=config),
-    of_first=value_metrics.OF_FIRST_PASS,
-    of_last=(loss_lib.LAST_DIVERGENCE,),
-    variances=value_metrics.variances(config),
+    watches=(value_metrics.WATCH,) if algorithm.value_cost else (),
   )
 
 
 def prepare(
+  algorithm: algorithm_lib.Algorithm,
   networks: loss_lib.Networks,
   sample: types.Sample,
   is_first: bool,
-  config: on_policy_config.OnPolicyConfig,
 ) -> agent_lib.Prepared:
   """The whole batch, with advantages and targets by the weights as they are.
 
   Where the loss makes them itself there is no forward pass here, unless the statistics of the
   values need one, which change before the first pass only.
   """
-  inputs, outputs = rows_lib.learnt_rows(sample.unroll, config)
-  state = rows_lib.entering_state(networks.acting, sample.unroll, config)
-  steps = transitions_lib.transitions(inputs, gamma=config.discount)
-  steps = steps._replace(rewards=advantages_lib.rewards_to_learn(steps.rewards, config))
+  inputs, outputs = rows_lib.learnt_rows(sample.unroll, algorithm)
+  state = rows_lib.entering_state(networks.acting, sample.unroll, algorithm)
+  steps = algorithm.steps(inputs)
   behaviour = types.ActorCriticOutput(*tree.map_structure(lambda x: x[:-1], outputs.prediction))
-  batch = loss_lib.Minibatch(
+  batch = minibatches.Minibatch(
     inputs=inputs,
     initial_state=state,
     actions=tree.map_structure(lambda x: x[:-1], outputs.action),
@@ -93,20 +76,20 @@ def prepare(
     advantages=(),
   )
   changes_statistics = networks.acting.values is not None and is_first
-  if changes_statistics or not advantages_lib.estimates_in_loss(config):
-    batch = _with_estimates(networks, batch, is_first, config)
+  if changes_statistics or not algorithm.estimates_in_loss:
+    batch = _with_estimates(algorithm, networks, batch, is_first)
   batch = batch._replace(behaviour_values=networks.acting.value_when_acting(batch.behaviour_values))
-  mask, version = rows_lib.learnt_transitions(sample.unroll, config)
-  batch = batch if config.minibatch_of == 'unrolls' else _as_transitions(batch)
+  mask, version = rows_lib.learnt_transitions(sample.unroll, algorithm)
+  batch = minibatches.as_transitions(batch) if algorithm.by_transitions else batch
   return agent_lib.Prepared(batch, mask, version)
 
 
 def _with_estimates(
+  algorithm: algorithm_lib.Algorithm,
   networks: loss_lib.Networks,
-  batch: loss_lib.Minibatch,
+  batch: minibatches.Minibatch,
   is_first: bool,
-  config: on_policy_config.OnPolicyConfig,
-) -> loss_lib.Minibatch:
+) -> minibatches.Minibatch:
   """With targets and advantages; may change the statistics of the values."""
   network = networks.acting
   prediction, _ = network.unroll(batch.inputs, batch.initial_state)
@@ -115,24 +98,24 @@ def _with_estimates(
     batch.behaviour_params, batch.actions
   )
   quantities = penalties_lib.quantities(
-    network.distribution, params, batch.behaviour_params, config
+    network.distribution, params, batch.behaviour_params, algorithm.penalties
   )
   steps = transitions_lib.Transitions(batch.rewards, batch.discounts, batch.mask)
-  estimates = loss_lib.estimate(networks, prediction.value, steps, log_rhos, quantities, config)
-  targets, advantages = _in_learnt_units(network, estimates, batch.mask, is_first, config)
+  estimates = loss_lib.estimate(algorithm, networks, prediction.value, steps, log_rhos, quantities)
+  targets, advantages = _in_learnt_units(algorithm, network, estimates, batch.mask, is_first)
   return batch._replace(targets=targets, advantages=advantages)
 
 
 def _in_learnt_units(
+  algorithm: algorithm_lib.Algorithm,
   network: network_lib.OnPolicyNetwork,
-  estimates: advantages_lib.Estimates,
+  estimates: algorithm_lib.Estimates,
   mask: tf.Tensor,
   is_first: bool,
-  config: on_policy_config.OnPolicyConfig,
 ) -> tuple[tf.Tensor, tf.Tensor]:
   """Targets and advantages, `[T, B]`, in the units values are learnt in; renews these units.
 
-  What the first spread there is has before it are no units.
+  Until the first statistics exist, nothing is rescaled.
   """
   before = _in_units_of_now(network, estimates)
   if network.values is None or not is_first:
@@ -140,47 +123,26 @@ def _in_learnt_units(
   had_spread = network.values.has_spread()
   network.values.update(estimates.targets, mask)
   after = _in_units_of_now(network, estimates)
-  if config.popart_order == 'targets_first':
-    return tree.map_structure(functools.partial(tf.where, had_spread), before, after)
-  return after
+  if algorithm.renews_before_normalizing:
+    return after
+  return tree.map_structure(functools.partial(tf.where, had_spread), before, after)
 
 
 def _in_units_of_now(
-  network: network_lib.OnPolicyNetwork, estimates: advantages_lib.Estimates
+  network: network_lib.OnPolicyNetwork, estimates: algorithm_lib.Estimates
 ) -> tuple[tf.Tensor, tf.Tensor]:
   return network.normalized_value(estimates.targets), estimates.advantages / network.value_std()
 
 
-def _as_transitions(batch: loss_lib.Minibatch) -> loss_lib.Minibatch:
-  """Time-major leaves -> `[T*B, ...]`; the last row of an unroll starts no transition."""
-  merge = lambda x: tf.reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
-  inputs = tree.map_structure(lambda x: x[:-1], batch.inputs)
-  return tree.map_structure(merge, batch._replace(inputs=inputs, initial_state=()))
-
-
-def take(
-  batch: loss_lib.Minibatch, indices: tf.Tensor, config: on_policy_config.OnPolicyConfig
-) -> loss_lib.Minibatch:
-  """The transitions or unrolls `indices` `[M]` of a prepared batch."""
-  axis = 0 if config.minibatch_of == 'transitions' else 1
-  state = tree.map_structure(lambda x: tf.gather(x, indices), batch.initial_state)
-  taken = tree.map_structure(
-    lambda x: tf.gather(x, indices, axis=axis), batch._replace(initial_state=())
-  )
-  return taken._replace(initial_state=state)
-
-
 def finish(
-  network: network_lib.OnPolicyNetwork,
-  sample: types.Sample,
-  config: on_policy_config.OnPolicyConfig,
+  algorithm: algorithm_lib.Algorithm, network: network_lib.OnPolicyNetwork, sample: types.Sample
 ) -> dict[str, tf.Tensor]:
   """Observation statistics take in the batch only now: within an update, and in the ratio of
   policy and behaviour, nothing but gradients is to change what the network says.
   """
-  inputs, _ = rows_lib.learnt_rows(sample.unroll, config)
-  mask = transitions_lib.transitions(inputs, gamma=config.discount).mask
+  inputs, _ = rows_lib.learnt_rows(sample.unroll, algorithm)
   if network.observations is not None:
+    mask = algorithm.steps(inputs).mask
     network.observations.update(tree.map_structure(lambda x: x[:-1], inputs.observation), mask)
   if network.values is None:
     return {}

@@ -1,7 +1,10 @@
-"""The network of the on-policy agent: an actor-critic and its statistics."""
+"""The variables of the on-policy agent: an actor-critic with its statistics, and the weights that
+are learnt beside it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sonnet as snt
@@ -10,13 +13,17 @@ import tensorflow as tf
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.agents.on_policy import algorithm
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.networks import build
 from seed_acme.networks import running_statistics
 from seed_acme.ops import action_distributions
 from seed_acme.ops import distributions
+from seed_acme.ops import lagrange
 from seed_acme.ops import std_functions
 from seed_acme.utils import data_parallel
+
+_TEMPERATURE = 'temperature'
 
 
 def make_network(
@@ -67,7 +74,7 @@ class OnPolicyNetwork(snt.Module):
     super().__init__(name=name)
     self._inner = inner
     self.distribution = distribution
-    self._config = config
+    self._clips_values = config.value_clip > 0
     self.observations: running_statistics.ObservationNormalizer | None = None
     if config.observations.statistics != 'none':
       self.observations = running_statistics.ObservationNormalizer(
@@ -78,7 +85,7 @@ class OnPolicyNetwork(snt.Module):
       self.values = running_statistics.ValueNormalizer(
         _decay(config.values),
         config.value_compensation,
-        keeps_previous=config.value_clip > 0,
+        keeps_previous=self._clips_values,
         last_layer=_last_layer(inner),
       )
     self._free_std = None
@@ -142,7 +149,7 @@ class OnPolicyNetwork(snt.Module):
     """`[...]` in units of the reward, when acting -> in those that the value is learnt in: what
     the weights that acted would give with the statistics as they are now. For `value_clip`.
     """
-    if self.values is None or not self._config.value_clip:
+    if self.values is None or not self._clips_values:
       return value
     return self.values.normalize_previous(value)
 
@@ -165,3 +172,64 @@ def _last_layer(inner: core.RecurrentNetwork) -> tuple[tf.Variable, tf.Variable]
       'leave value_layer out'
     )
   return w, b
+
+
+@snt.allow_empty_variables  # where every weight is fixed
+class LearntWeights(snt.Module):
+  """Of the penalties, and V-MPO's temperature: each is exp(k p) with a trainable p.
+
+  Only learning needs them.
+  """
+
+  def __init__(
+    self,
+    penalties: Mapping[str, on_policy_config.PenaltyConfig],
+    temperature: algorithm.Temperature | None,
+    name: str = 'learnt_weights',
+  ):
+    super().__init__(name=name)
+    self._penalties = penalties
+    self._temperature = temperature
+    self._parameters = {
+      name: tf.Variable(value, dtype=tf.float32, name=f'{name}_parameter')
+      for name, value in _initial_parameters(penalties, temperature).items()
+    }
+
+  def penalty_weights(self) -> dict[str, tf.Tensor]:
+    """Scalars by name, the fixed ones as well; gradients flow into the learnt ones."""
+    return {
+      name: tf.constant(penalty.weight, tf.float32)
+      if penalty.threshold is None
+      else lagrange.weight(self._parameters[name], speed=penalty.speed)
+      for name, penalty in self._penalties.items()
+    }
+
+  def temperature(self) -> tf.Tensor | None:
+    """Scalar eta of V-MPO; None for other policy losses."""
+    if self._temperature is None:
+      return None
+    return lagrange.weight(self._parameters[_TEMPERATURE], speed=self._temperature.speed)
+
+
+def _initial_parameters(
+  penalties: Mapping[str, on_policy_config.PenaltyConfig], temperature: algorithm.Temperature | None
+) -> dict[str, float]:
+  """What p of every learnt weight starts from."""
+  values = {
+    name: lagrange.initial_parameter(
+      penalty.weight,
+      speed=penalty.speed,
+      weight_name=f'agent.{name}.weight',
+      speed_name=f'agent.{name}.speed',
+    )
+    for name, penalty in penalties.items()
+    if penalty.threshold is not None
+  }
+  if temperature is not None:
+    values[_TEMPERATURE] = lagrange.initial_parameter(
+      temperature.initial,
+      speed=temperature.speed,
+      weight_name='agent.vmpo_initial_temperature',
+      speed_name='agent.vmpo_speed',
+    )
+  return values

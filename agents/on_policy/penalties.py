@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import functools
 from typing import Any, NamedTuple
 
@@ -25,9 +26,9 @@ def quantities(
   distribution: distributions.Distribution,
   params: Any,
   behaviour_params: Any,
-  config: on_policy_config.OnPolicyConfig,
+  penalties: Mapping[str, on_policy_config.PenaltyConfig],
 ) -> dict[str, tf.Tensor]:
-  """x `[...]` of each active penalty, from params `[..., P]` of the policy and the behaviour."""
+  """x `[...]` of each penalty, from params `[..., P]` of the policy and the behaviour."""
   behaviour_params = tf.stop_gradient(behaviour_params)
   compute = {
     'entropy': lambda: -distribution.entropy(params),
@@ -35,14 +36,14 @@ def quantities(
     'kl_from_behaviour': lambda: distribution.kl(behaviour_params, params),
     'kl_from_reference': lambda: distribution.kl(tf.zeros_like(params), params),
   }
-  return {name: compute[name]() for name in on_policy_config.penalties(config)}
+  return {name: compute[name]() for name in penalties}
 
 
 def terms(
   values: dict[str, tf.Tensor],
   weights: dict[str, tf.Tensor],
   mask: tf.Tensor,
-  config: on_policy_config.OnPolicyConfig,
+  penalties: Mapping[str, on_policy_config.PenaltyConfig],
 ) -> PenaltyTerms:
   """values: `quantities`. weights: scalars by name, the learnt ones with their gradient.
 
@@ -51,7 +52,7 @@ def terms(
   """
   mean = functools.partial(transitions_lib.masked_mean, mask=mask)
   loss, adjustment, metrics = tf.zeros([]), tf.zeros([]), {}
-  for name, penalty in on_policy_config.penalties(config).items():
+  for name, penalty in penalties.items():
     x, weight = values[name], weights[name]
     loss += tf.stop_gradient(weight) * mean(x)
     if penalty.threshold is not None:
@@ -61,10 +62,15 @@ def terms(
 
 
 def in_rewards(
-  values: dict[str, tf.Tensor], weights: dict[str, tf.Tensor], like: tf.Tensor
+  rewards: tf.Tensor, values: dict[str, tf.Tensor], weights: dict[str, tf.Tensor], sign: float
 ) -> tf.Tensor:
-  """sum over the penalties of weight * x, `[...]` as `like`."""
-  total = tf.zeros_like(like)
+  """Rewards `[T, B]` with sign * weight * x of each penalty; sign -1, or +1 as in the original.
+
+  0 leaves them as they are. No gradient passes.
+  """
+  if not sign:
+    return rewards
+  total = tf.zeros_like(rewards)
   for name, x in values.items():
     total += weights[name] * x
-  return total
+  return rewards + sign * tf.stop_gradient(total)

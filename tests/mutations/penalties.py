@@ -7,9 +7,9 @@ from tests.mutations import record
 MUTATIONS = (
   record.Mutation(
     name='penalties_added_to_rewards',
-    file='agents/on_policy/advantages.py',
-    old="sign = -1.0 if config.penalties_in_rewards == 'subtracted' else 1.0",
-    new="sign = 1.0 if config.penalties_in_rewards == 'subtracted' else -1.0",
+    file='agents/on_policy/resolve.py',
+    old="_SIGNS = {'none': 0.0, 'subtracted': -1.0, 'added': 1.0}",
+    new="_SIGNS = {'none': 0.0, 'subtracted': 1.0, 'added': -1.0}",
     tests='tests/agents/on_policy/advantages_test.py::test_penalties_enter_rewards_with_their_sign',
     fault='what is to be avoided is paid for',
   ),

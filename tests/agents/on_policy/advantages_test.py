@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from seed_acme import types
-from seed_acme.agents.on_policy import advantages
+from seed_acme.agents.on_policy import penalties as penalties_lib
+from seed_acme.agents.on_policy import resolve
 from seed_acme.ops import transitions
 
 FIRST, MID, LAST = types.FIRST, types.MID, types.LAST
@@ -55,8 +56,8 @@ def _estimate(x, config, poisoned=False):
   steps = transitions.transitions(inputs, gamma=config.discount)
   return [
     a.numpy()
-    for a in advantages.estimate(
-      tf.constant(x['values'], tf.float32), steps, tf.constant(log_rhos, tf.float32), config
+    for a in resolve.algorithm(config).estimate(
+      tf.constant(x['values'], tf.float32), steps, tf.constant(log_rhos, tf.float32)
     )
   ]
 
@@ -207,7 +208,7 @@ def test_no_gradient_passes(fields, make, gradients):
   )
   _, found = gradients(
     lambda: tf.add_n(
-      [tf.reduce_sum(a) for a in advantages.estimate(values, steps, log_rhos, config)]
+      [tf.reduce_sum(a) for a in resolve.algorithm(config).estimate(values, steps, log_rhos)]
     ),
     [values, log_rhos],
   )
@@ -224,18 +225,27 @@ def test_no_gradient_passes(fields, make, gradients):
   ],
 )
 def test_rewards_are_clipped_then_scaled(fields, expected, make):
-  rewards, config = tf.constant([-3.0, 0.5, 2.0]), make(**fields)
-  learnt = advantages.rewards_to_learn(rewards, config)
-  np.testing.assert_allclose(learnt, expected, rtol=1e-6)
-  penalized = advantages.penalized(learnt, tf.fill([3], 9.0), config)
+  rewards, algorithm = np.float32([[9.0], [-3.0], [0.5], [2.0]]), resolve.algorithm(make(**fields))
+  inputs = types.AgentInput(np.full([4, 1], MID), rewards, np.ones([4, 1]), None, None)
+  learnt = algorithm.steps(inputs).rewards
+  np.testing.assert_allclose(learnt[:, 0], expected, rtol=1e-6)
+  penalized = _penalized(learnt, tf.fill([3, 1], 9.0), algorithm)
   np.testing.assert_array_equal(penalized, learnt)
+
+
+def _penalized(rewards, penalties, algorithm):
+  """By one penalty of weight 1."""
+  one = tf.constant(1.0)
+  return penalties_lib.in_rewards(
+    rewards, {'entropy': penalties}, {'entropy': one}, algorithm.penalty_sign
+  )
 
 
 @pytest.mark.parametrize('way, sign', [('subtracted', -1.0), ('added', 1.0)])
 def test_penalties_enter_rewards_with_their_sign(way, sign, make, gradients):
   """SEED RL adds them (D16): a divergence that is to be small would be rewarded."""
   penalties, rewards = tf.constant([0.5, 0.0, -3.0]), np.float32([-4.0, 2.0, 4.0])
-  config = make(penalties_in_rewards=way)
-  run = lambda: advantages.penalized(tf.constant(rewards), penalties, config)
+  algorithm = resolve.algorithm(make(penalties_in_rewards=way))
+  run = lambda: _penalized(tf.constant(rewards), penalties, algorithm)
   np.testing.assert_allclose(run(), rewards + sign * penalties, rtol=1e-6)
   assert gradients(lambda: tf.reduce_sum(run()), [penalties])[1] == [None]

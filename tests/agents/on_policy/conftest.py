@@ -15,9 +15,9 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
-from seed_acme.agents.on_policy import learnt_weights
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import network as network_lib
+from seed_acme.agents.on_policy import resolve
 from seed_acme.learning import learner as learner_lib
 
 _ACTIONS = {
@@ -75,7 +75,7 @@ def make_network(make_spec):
 
   def make(config, action='discrete', seed=3, observation=None, **settings):
     tf.random.set_seed(seed)
-    spec = make_spec(action, observation)
+    spec, algorithm = make_spec(action, observation), resolve.algorithm(config)
     network = _Networks(
       network_lib.make_network(
         spec,
@@ -85,7 +85,7 @@ def make_network(make_spec):
         network_lib.make_distribution(spec, config),
         config,
       ),
-      learnt_weights.LearntWeights(config),
+      network_lib.LearntWeights(algorithm.penalties, algorithm.temperature),
     )
     rng = np.random.default_rng(seed)
     for variable in network.trainable_variables:
@@ -154,7 +154,7 @@ def make_learner():
   """`make_learner(network, config, losses, xla)`; losses(network, batch) instead of the loss."""
 
   def make(network, config, losses=None, xla=False):
-    learning = learner.learning_of(network, config)
+    learning = learner.learning_of(resolve.algorithm(config), network)
     if losses is not None:
       learning = dataclasses.replace(
         learning, losses=lambda batch, key, progress: losses(network, batch)

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from seed_acme import types
-from seed_acme.agents.on_policy import advantages
+from seed_acme.agents.on_policy import advantages as advantages_lib
 from seed_acme.agents.on_policy import loss as loss_lib
-from seed_acme.agents.on_policy import policy_losses
+from seed_acme.agents.on_policy import resolve
 from seed_acme.ops import distributions
 from seed_acme.ops import transitions
 
@@ -41,13 +41,13 @@ def test_the_clipped_policy_loss_and_its_gradient(epsilon, numbers, make_config,
 
   def ours():
     log_prob = distribution.log_prob(params, x['actions'])
-    return policy_losses.policy_loss(
+    return loss_lib.policy_loss(
+      resolve.algorithm(make_config(policy_loss='ppo', ppo_epsilon=epsilon)),
       log_prob,
       log_prob - log_mu,
       x['advantages'],
       x['mask'],
       None,
-      make_config(policy_loss='ppo', ppo_epsilon=epsilon),
     ).loss
 
   loss, [gradient] = gradients(ours, [params])
@@ -64,8 +64,8 @@ def test_the_value_loss_and_its_gradient(clip, numbers, make_config, gradients):
 
   def ours():
     values = tf.linalg.matvec(x['observation'], kernel) + bias
-    return loss_lib.value_loss(
-      values, x['returns'], x['old_values'], x['mask'], make_config(value_clip=clip)
+    return resolve.algorithm(make_config(value_clip=clip)).value_loss(
+      values, x['returns'], x['old_values'], x['mask']
     )
 
   loss, found = gradients(ours, [kernel, bias])
@@ -80,13 +80,12 @@ def test_the_value_loss_and_its_gradient(clip, numbers, make_config, gradients):
 def test_gae(lambda_, numbers, make_config):
   x = numbers('gae')
   values, rewards, discounts = x['values'], x['rewards'], x['discounts']
-  ours = advantages.estimate(
+  ours = resolve.algorithm(make_config(advantage='gae', lambda_=lambda_)).estimate(
     tf.constant(values),
     transitions.Transitions(
       tf.constant(rewards), tf.constant(discounts), tf.fill(rewards.shape, True)
     ),
     tf.zeros(rewards.shape),
-    make_config(advantage='gae', lambda_=lambda_),
   )
   theirs = x[str(lambda_)]
   np.testing.assert_allclose(ours.advantages, theirs, rtol=1e-4, atol=1e-5)
@@ -100,17 +99,22 @@ def test_gae_of_a_truncated_episode(numbers, make_config):
   step_type = np.uint8([[first], [mid], [mid], [last], [first], [mid]])
   inputs = types.AgentInput(step_type, x['reward'], np.ones((6, 1), np.float32), None, None)
   config = make_config(advantage='gae', lambda_=0.9, discount=0.97)
-  ours = advantages.estimate(
-    tf.constant(x['values']), transitions.transitions(inputs, gamma=0.97), tf.zeros([5, 1]), config
+  ours = resolve.algorithm(config).estimate(
+    tf.constant(x['values']), transitions.transitions(inputs, gamma=0.97), tf.zeros([5, 1])
   )
   np.testing.assert_allclose(ours.advantages[:3], x['advantages'], rtol=1e-5, atol=1e-6)
 
 
-def test_normalised_advantages(numbers, make_config):
+def test_normalised_advantages(numbers):
   """They add epsilon to the variance, we to its root: no difference here."""
   x = numbers('normalised')
-  ours, _ = policy_losses.preprocess(
-    tf.constant(x['advantages']), tf.constant(x['mask']), make_config(normalize_advantages=True)
+  ours, _ = advantages_lib.preprocess(
+    tf.constant(x['advantages']),
+    tf.constant(x['mask']),
+    normalize=True,
+    offset=0.0,
+    keep='all',
+    keep_form='shifted',
   )
   np.testing.assert_allclose(
     tf.boolean_mask(ours, x['mask']), x['normalised'], rtol=1e-4, atol=1e-5

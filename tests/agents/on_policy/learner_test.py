@@ -14,6 +14,7 @@ from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import presets
+from seed_acme.agents.on_policy import resolve
 from seed_acme.configs import registry
 from seed_acme.learning import objectives
 
@@ -32,7 +33,7 @@ _OF = ['unrolls', 'transitions']
   ],
 )
 def test_numbers_of_elements_and_of_minibatches(fields, expected, make_config):
-  passes = learner.passes(make_config(num_epochs=3, **fields))
+  passes = resolve.algorithm(make_config(num_epochs=3, **fields)).passes
   assert (passes.num_elements, passes.num_minibatches) == expected
   assert passes.num_epochs == 3
 
@@ -66,7 +67,7 @@ def test_advantages_cannot_be_computed_anew_from_single_transitions(make_config)
   with pytest.raises(types.UserError, match="recompute_advantages .'minibatch'. needs whole"):
     _check(config)
   for fields in ({'recompute_advantages': 'epoch'}, {'minibatch_of': 'unrolls'}):
-    passes = learner.passes(dataclasses.replace(config, **fields))
+    passes = resolve.algorithm(dataclasses.replace(config, **fields)).passes
     assert passes.prepares_each_epoch == ('recompute_advantages' in fields)
 
 
@@ -79,7 +80,7 @@ class _Spy:
   def __call__(self, network, batch):
     flat = [batch.behaviour_values, batch.targets, batch.advantages]
     tf.numpy_function(lambda *x: self.seen.append([np.array(a) for a in x]), flat, [])
-    return loss_lib.loss(network, batch, self.config)
+    return loss_lib.loss(resolve.algorithm(self.config), network, batch, None)
 
 
 def _numbered(sample):
@@ -122,9 +123,9 @@ def test_a_minibatch_has_all_leaves_of_the_same_elements(
   config = make_config(minibatch_of=of, minibatch_size=2)
   network = make_network(config, 'nested', core='lstm' if of == 'unrolls' else 'none')
   sample = make_sample(network, config, 'nested')
-  batch = learner.prepare(network, sample, True, config).batch
+  batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
   indices = [3, 1] if of == 'unrolls' else [5, 23]
-  taken = learner.take(batch, tf.constant(indices), config)
+  taken = resolve.algorithm(config).passes.take(batch, tf.constant(indices))
   tree.assert_same_structure(taken, batch)
   if of == 'unrolls':
     expected = tree.map_structure(
@@ -136,7 +137,7 @@ def test_a_minibatch_has_all_leaves_of_the_same_elements(
   else:  # row 1 of unroll 1, and the last but one row of unroll 3
     pick = lambda x: np.stack([np.asarray(x)[1, 1], np.asarray(x)[5, 3]])
     whole = learner.prepare(
-      network, sample, True, dataclasses.replace(config, minibatch_of='unrolls')
+      resolve.algorithm(dataclasses.replace(config, minibatch_of='unrolls')), network, sample, True
     ).batch
     expected = tree.map_structure(pick, whole._replace(initial_state=()))
     assert taken.inputs.observation.shape == (2, 4)
@@ -170,12 +171,12 @@ def test_one_minibatch_of_all_is_the_same_by_unrolls_and_by_transitions(
     config = make_config(minibatch_of=of, **fields)
     network = make_network(config, 'continuous', separate_value_network=True)
     sample = make_sample(network, config, 'continuous', lag=0.3)
-    batch = learner.prepare(network, sample, True, config).batch
+    batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
     order = np.random.default_rng(0).permutation(on_policy_config.num_elements(config))
-    batch = learner.take(batch, tf.constant(order), config)
+    batch = resolve.algorithm(config).passes.take(batch, tf.constant(order))
     results.append(
       gradients(
-        lambda: loss_lib.loss(network, batch, config).losses['policy'],  # noqa: B023
+        lambda: loss_lib.loss(resolve.algorithm(config), network, batch, None).losses['policy'],  # noqa: B023
         network.trainable_variables,
       )
     )
@@ -224,15 +225,17 @@ def test_recomputing_in_each_minibatch_uses_the_weights_of_the_moment(
       recompute_advantages=recompute, advantage='vtrace', policy_loss='vtrace', values=_AVERAGE
     )
     network = make_network(config)
-    learner.prepare(network, make_sample(network, config, seed=9), True, config)  # statistics
+    learner.prepare(
+      resolve.algorithm(config), network, make_sample(network, config, seed=9), True
+    )  # statistics
     sample = make_sample(network, config, lag=0.5)
-    batch = learner.prepare(network, sample, True, config).batch
-    stale = loss_lib.loss(network, batch, config).losses['policy']
+    batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
+    stale = loss_lib.loss(resolve.algorithm(config), network, batch, None).losses['policy']
     for variable in network.trainable_variables:
       variable.assign(variable * 1.3)
-    moved = loss_lib.loss(network, batch, config).losses['policy']
-    again = learner.prepare(network, sample, False, config).batch
-    fresh = loss_lib.loss(network, again, config).losses['policy']
+    moved = loss_lib.loss(resolve.algorithm(config), network, batch, None).losses['policy']
+    again = learner.prepare(resolve.algorithm(config), network, sample, False).batch
+    fresh = loss_lib.loss(resolve.algorithm(config), network, again, None).losses['policy']
     losses[recompute] = float(stale), float(moved), float(fresh)
   assert losses['never'][0] == pytest.approx(losses['minibatch'][0], rel=1e-5)
   assert losses['minibatch'][1] == pytest.approx(losses['minibatch'][2], rel=1e-5)
@@ -248,12 +251,12 @@ def test_observation_statistics_change_in_finish_alone(
   sample = make_sample(network, config)
   statistics = network.observations.variables
   before = [np.array(v) for v in statistics]
-  batch = learner.prepare(network, sample, True, config).batch
-  loss_lib.loss(network, batch, config)
+  batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
+  loss_lib.loss(resolve.algorithm(config), network, batch, None)
   for a, b in zip(before, statistics):
     np.testing.assert_array_equal(a, b)
   values = [np.array(v) for v in network.values.variables]
-  metrics = learner.finish(network, sample, config)
+  metrics = learner.finish(resolve.algorithm(config), network, sample)
   rows = sample.unroll.inputs.observation[overlap:-1]
   kept = rows[sample.unroll.inputs.step_type[overlap:-1] != types.LAST].astype(np.float64)
   normalized = (kept - kept.mean(axis=0)) / kept.std(axis=0)
@@ -285,15 +288,17 @@ def test_an_update_of_the_agent_is_its_parts_in_order(
   metrics = subject.step(sample, agent_steps=0).metrics
   variables, losses = networks[1].trainable_variables, []
   optimizer = objectives.make_optimizer(config.optimizer, tf.Variable(0.01))
-  batch = learner.prepare(networks[1], sample, True, config).batch
+  batch = learner.prepare(resolve.algorithm(config), networks[1], sample, True).batch
   for _ in range(2):
     with tf.GradientTape() as tape:
-      losses.append(loss_lib.loss(networks[1], batch, config).losses['policy'])
+      losses.append(
+        loss_lib.loss(resolve.algorithm(config), networks[1], batch, None).losses['policy']
+      )
     gradients, _ = tf.clip_by_global_norm(
       tape.gradient(losses[-1], variables), config.optimizer.max_gradient_norm
     )
     optimizer.apply(gradients, variables)
-  learner.finish(networks[1], sample, config)
+  learner.finish(resolve.algorithm(config), networks[1], sample)
   np.testing.assert_allclose(metrics['loss/total'], np.mean(losses), rtol=1e-4)
   for a, b in zip(networks[0].variables, networks[1].variables):
     np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5, err_msg=a.name)

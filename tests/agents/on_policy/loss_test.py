@@ -8,6 +8,7 @@ from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import resolve
 from seed_acme.ops import distributions
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
@@ -121,11 +122,13 @@ def test_equals_a_slow_loop_over_transitions(choice, seed, make_config, make_net
   network = make_network(
     config, core='none' if 'transitions' in choice else 'lstm', separate_value_network=True
   )
-  learner.prepare(network, make_sample(network, config, seed=9), True, config)  # first statistics
+  learner.prepare(
+    resolve.algorithm(config), network, make_sample(network, config, seed=9), True
+  )  # first statistics
   sample = make_sample(network, config, seed=seed, lag=0.5)
-  batch = learner.prepare(network, sample, True, config).batch
+  batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
   expected, expected_metrics = _expected(network, sample, config)
-  output = loss_lib.loss(network, batch, config)
+  output = loss_lib.loss(resolve.algorithm(config), network, batch, None)
   for name, value in expected.items():
     np.testing.assert_allclose(
       output.metrics[f'loss/{name}'], value, rtol=1e-4, atol=1e-5, err_msg=name
@@ -140,8 +143,10 @@ def test_the_temperature_is_among_the_metrics_of_vmpo_alone(make_config, make_ne
   for name in ('vmpo', 'ppo'):
     config = make_config(policy_loss=name, vmpo_initial_temperature=0.6)
     network = make_network(config)
-    batch = learner.prepare(network, make_sample(network, config), True, config).batch
-    metrics = loss_lib.loss(network, batch, config).metrics
+    batch = learner.prepare(
+      resolve.algorithm(config), network, make_sample(network, config), True
+    ).batch
+    metrics = loss_lib.loss(resolve.algorithm(config), network, batch, None).metrics
     assert ('policy/temperature' in metrics) == (name == 'vmpo')
     if name == 'vmpo':
       np.testing.assert_allclose(metrics['policy/temperature'], 0.6, rtol=1e-5)
@@ -152,7 +157,7 @@ def test_a_sample_of_another_length_is_refused(make_config, make_network, make_s
   network = make_network(config)
   sample = make_sample(network, config)
   with pytest.raises(ValueError, match=r'holds 7 rows, but overlap \(2\) \+ unroll_length \(6\)'):
-    learner.prepare(network, sample, True, make_config(overlap=2))
+    learner.prepare(resolve.algorithm(make_config(overlap=2)), network, sample, True)
 
 
 @pytest.mark.parametrize('bound, expected', [('linear', 2 / 6), ('reciprocal', 3 / 6)])
@@ -161,11 +166,11 @@ def test_the_clipped_share_is_that_of_the_configured_bounds(bound, expected, mak
   ratios = np.float32([0.7, 0.82, 1.0, 1.1, 1.19, 1.3])
   config = make_config(ppo_epsilon=0.2, ppo_lower_bound=bound)
   found = loss_lib._policy_metrics(
+    resolve.algorithm(config),
     distributions.Categorical(3),
     tf.zeros([6, 3]),
     tf.zeros([6, 3]),
     tf.math.log(ratios),
     tf.fill([6], True),
-    config,
   )['policy/ratio_clipped_share']
   np.testing.assert_allclose(found, expected, rtol=1e-6)

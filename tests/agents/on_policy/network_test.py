@@ -13,6 +13,7 @@ from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import presets
+from seed_acme.agents.on_policy import resolve
 from seed_acme.checks import dotted_path
 
 _KINDS = ['discrete', 'continuous', 'multi_discrete', 'nested']
@@ -28,9 +29,10 @@ def _preset(name, **fields):
 
 
 def _loss_gradients(network, sample, config, gradients):
-  batch = learner.prepare(network, sample, True, config).batch
+  batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
   _, found = gradients(
-    lambda: loss_lib.loss(network, batch, config).losses['policy'], network.trainable_variables
+    lambda: loss_lib.loss(resolve.algorithm(config), network, batch, None).losses['policy'],
+    network.trainable_variables,
   )
   return dict(zip((v.name for v in network.trainable_variables), found))
 
@@ -75,8 +77,10 @@ def test_unrolling_equals_stepping(separate, core, make_config, make_network, ma
     config, 'continuous', core=core, separate_value_network=separate, previous_action_input=True
   )
   sample = make_sample(network, config, 'continuous')
-  learner.prepare(network, sample, True, config)  # statistics that change something
-  learner.finish(network, sample, config)
+  learner.prepare(
+    resolve.algorithm(config), network, sample, True
+  )  # statistics that change something
+  learner.finish(resolve.algorithm(config), network, sample)
   inputs, state = sample.unroll.inputs, sample.unroll.initial_state
   assert (inputs.step_type[1:] == types.FIRST).any()
   predictions, last = network.unroll(inputs, state)
@@ -150,7 +154,7 @@ def test_a_network_of_ones_own_that_names_no_layer_has_one_appended(
   assert extra == {'on_policy/values/scale:0', 'on_policy/values/shift:0'} and extra <= {
     v.name for v in network.variables
   }
-  learner.prepare(network, make_sample(network, config), True, config)
+  learner.prepare(resolve.algorithm(config), network, make_sample(network, config), True)
   found = _loss_gradients(network, make_sample(network, config, seed=1), config, gradients)
   assert all(np.abs(found[name]).max() > 0 for name in extra)
 
@@ -224,8 +228,8 @@ def test_a_copy_of_the_variables_says_the_same(make_config, make_network, make_s
   config = _full(make_config)
   one, two = (make_network(config, 'continuous', seed=seed) for seed in (1, 2))
   sample = make_sample(one, config, 'continuous')
-  learner.prepare(one, sample, True, config)
-  learner.finish(one, sample, config)
+  learner.prepare(resolve.algorithm(config), one, sample, True)
+  learner.finish(resolve.algorithm(config), one, sample)
   say = lambda network: network.unroll(sample.unroll.inputs, ())[0]
   assert np.abs(say(one).value - say(two).value).max() > 0.01
   for source, target in zip(one.variables, two.variables):
@@ -263,4 +267,4 @@ def test_a_deterministic_policy_acts_but_has_no_loss(make_config, make_network, 
   sample = make_sample(network, config, 'continuous')
   assert sample.unroll.outputs.action.shape == (7, 4, 2)
   with pytest.raises(types.UserError, match='deterministic_tanh policy has no log-prob'):
-    learner.prepare(network, sample, True, config)
+    learner.prepare(resolve.algorithm(config), network, sample, True)

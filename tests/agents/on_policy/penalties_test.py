@@ -12,6 +12,7 @@ from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import penalties
+from seed_acme.agents.on_policy import resolve
 from seed_acme.ops import distributions
 from seed_acme.ops import lagrange
 
@@ -44,7 +45,9 @@ def _slow(name, logits, behaviour):
 def test_each_quantity_equals_its_definition(name, make_config, gradients):
   config = make_config(**{name: Penalty(weight=0.3)})
   params, behaviour = (tf.constant(_logits(seed, 4, 2), tf.float32) for seed in (0, 1))
-  run = lambda: penalties.quantities(_DISTRIBUTION, params, behaviour, config)
+  run = lambda: penalties.quantities(
+    _DISTRIBUTION, params, behaviour, on_policy_config.penalties(config)
+  )
   assert list(run()) == [name]
   expected = [
     [_slow(name, params[i, j].numpy(), behaviour[i, j].numpy()) for j in range(2)] for i in range(4)
@@ -56,16 +59,18 @@ def test_each_quantity_equals_its_definition(name, make_config, gradients):
 
 def test_only_active_ones_are_computed(make_config):
   zeros = tf.zeros([2, 3])
-  assert penalties.quantities(_DISTRIBUTION, zeros, zeros, make_config()) == {}
+  assert (
+    penalties.quantities(_DISTRIBUTION, zeros, zeros, on_policy_config.penalties(make_config()))
+    == {}
+  )
   active = make_config(
     entropy=Penalty(weight=0.1),
     kl_to_behaviour=Penalty(threshold=0.0),
     kl_from_behaviour=Penalty(weight=0.0, speed=3.0),
   )
-  assert list(penalties.quantities(_DISTRIBUTION, zeros, zeros, active)) == [
-    'entropy',
-    'kl_to_behaviour',
-  ]
+  assert list(
+    penalties.quantities(_DISTRIBUTION, zeros, zeros, on_policy_config.penalties(active))
+  ) == ['entropy', 'kl_to_behaviour']
 
 
 def _terms(config, x, weights, mask):
@@ -73,7 +78,7 @@ def _terms(config, x, weights, mask):
     {name: tf.constant(value, tf.float32) for name, value in x.items()},
     weights,
     tf.constant(mask),
-    config,
+    on_policy_config.penalties(config),
   )
 
 
@@ -113,7 +118,10 @@ def test_no_gradient_of_the_adjustment_enters_the_policy(make_config, gradients)
   config = make_config(kl_to_behaviour=Penalty(weight=2.0, threshold=0.2))
   x = tf.constant([0.4, 0.5])
   run = lambda: penalties.terms(
-    {'kl_to_behaviour': x}, {'kl_to_behaviour': tf.constant(2.0)}, tf.fill([2], True), config
+    {'kl_to_behaviour': x},
+    {'kl_to_behaviour': tf.constant(2.0)},
+    tf.fill([2], True),
+    on_policy_config.penalties(config),
   )
   assert gradients(lambda: run().adjustment, [x])[1] == [None]
   np.testing.assert_allclose(gradients(lambda: run().loss, [x])[1][0], [1.0, 1.0])
@@ -126,7 +134,7 @@ def test_all_masked_moves_neither_policy_nor_weight(make_config, gradients):
     {'kl_to_behaviour': x},
     {'kl_to_behaviour': lagrange.weight(parameter, speed=1.0)},
     tf.fill([2], False),
-    config,
+    on_policy_config.penalties(config),
   )
   value, found = gradients(lambda: run().loss + run().adjustment, [parameter, x])
   assert value == 0.0 and found[0] == 0.0 and not found[1].any()
@@ -147,9 +155,11 @@ def test_a_learnt_weight_holds_its_quantity_at_the_threshold(name, threshold, we
   def train():
     for _ in tf.range(1500):
       with tf.GradientTape() as tape:
-        x = penalties.quantities(_DISTRIBUTION, variables[0], behaviour, config)
+        x = penalties.quantities(
+          _DISTRIBUTION, variables[0], behaviour, on_policy_config.penalties(config)
+        )
         weights = {name: lagrange.weight(variables[1], speed=1.0)}
-        terms = penalties.terms(x, weights, tf.fill([1], True), config)
+        terms = penalties.terms(x, weights, tf.fill([1], True), on_policy_config.penalties(config))
         gain = tf.reduce_sum(tf.nn.softmax(variables[0]) * reward)
         loss = terms.loss + terms.adjustment - gain
       optimizer.apply(tape.gradient(loss, variables), variables)
@@ -192,7 +202,7 @@ def test_penalties_in_rewards_in_both_signs(way, sign, make_config, make_network
   config = make_config(penalties_in_rewards=way, **_IN_REWARDS)
   network = make_network(config)
   sample = make_sample(network, config, lag=0.5)
-  targets = learner.prepare(network, sample, True, config).batch.targets
+  targets = learner.prepare(resolve.algorithm(config), network, sample, True).batch.targets
   for row, reward in _rewards_to_learn(network, sample, sign).items():
     np.testing.assert_allclose(targets[row], reward, rtol=1e-4, atol=1e-5)
 
@@ -204,9 +214,11 @@ def test_a_penalty_is_in_the_rewards_or_in_the_loss(
   """Not in both: it would count twice. Its weight is learnt from the same excess all the same."""
   config = make_config(penalties_in_rewards=way, **_IN_REWARDS)
   network = make_network(config)
-  batch = learner.prepare(network, make_sample(network, config, lag=0.5), True, config).batch
+  batch = learner.prepare(
+    resolve.algorithm(config), network, make_sample(network, config, lag=0.5), True
+  ).batch
   [parameter] = [v for v in network.weights.variables if 'entropy_parameter' in v.name]
-  run = lambda: loss_lib.loss(network, batch, config)
+  run = lambda: loss_lib.loss(resolve.algorithm(config), network, batch, None)
   _, [slope] = gradients(lambda: run().losses['policy'], [parameter])
   metrics = run().metrics
   total = sum(
@@ -229,9 +241,12 @@ def test_recomputing_in_each_minibatch_takes_the_penalties_of_the_moment(
   )
   network = make_network(config)
   sample = make_sample(network, config, lag=0.5)
-  batch = learner.prepare(network, sample, True, config).batch
+  batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
   prepared = learner.prepare(
-    network, sample, True, dataclasses.replace(config, recompute_advantages='never')
+    resolve.algorithm(dataclasses.replace(config, recompute_advantages='never')),
+    network,
+    sample,
+    True,
   ).batch
   for variable in network.trainable_variables:
     if 'parameter' not in variable.name:
@@ -240,7 +255,7 @@ def test_recomputing_in_each_minibatch_takes_the_penalties_of_the_moment(
   rewards = _rewards_to_learn(network, sample, sign)
   expected = 0.5 * np.mean([(rewards[row] - values[row]) ** 2 for row in rewards])
   stale = 0.5 * np.mean([(prepared.targets[row] - values[row]) ** 2 for row in rewards])
-  loss = loss_lib.loss(network, batch, config).metrics['loss/value']
+  loss = loss_lib.loss(resolve.algorithm(config), network, batch, None).metrics['loss/value']
   np.testing.assert_allclose(loss, expected, rtol=1e-4)
   assert abs(stale - expected) > 1e-3
 

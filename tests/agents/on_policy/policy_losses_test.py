@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seed_acme.agents.on_policy import policy_losses
+from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import resolve
 from seed_acme.ops import distributions
 
 _N, _A = 20, 3
@@ -32,13 +33,13 @@ def _loss(x, config, gradients, poisoned=True, temperature=None):
   def run():
     log_prob = _DISTRIBUTION.log_prob(params, x['actions'])
     log_ratio = log_prob - _DISTRIBUTION.log_prob(behaviour, x['actions'])
-    return policy_losses.policy_loss(
+    return loss_lib.policy_loss(
+      resolve.algorithm(config),
       log_prob + nan,
       log_ratio + nan,
       tf.constant(x['advantages'], tf.float32) + nan,
       tf.constant(x['mask']),
       temperature,
-      config,
     ).loss
 
   value, [gradient] = gradients(run, [params])
@@ -145,8 +146,13 @@ def _ppo(ratio, advantage, bound, make_config, gradients):
   log_ratio = tf.constant([np.log(ratio)], tf.float32)
   loss, [gradient] = gradients(
     lambda: (
-      policy_losses.policy_loss(
-        log_ratio, log_ratio, tf.constant([advantage]), tf.constant([True]), None, config
+      loss_lib.policy_loss(
+        resolve.algorithm(config),
+        log_ratio,
+        log_ratio,
+        tf.constant([advantage]),
+        tf.constant([True]),
+        None,
       ).loss
     ),
     [log_ratio],
@@ -197,13 +203,13 @@ def test_the_reciprocal_bound_has_the_gradient_of_the_originals_mask(seed, make_
 
 def test_an_advantage_of_0_is_not_repeated(make_config):
   x = tf.constant([-1.0, -2.0, -4.0])
-  loss = policy_losses.policy_loss(
+  loss = loss_lib.policy_loss(
+    resolve.algorithm(make_config(policy_loss='repeat_positive')),
     x,
     x,
     tf.constant([0.0, 3.0, -1.0]),
     tf.fill([3], True),
     None,
-    make_config(policy_loss='repeat_positive'),
   ).loss
   np.testing.assert_allclose(loss, 2.0 / 3.0, rtol=1e-6)
 
@@ -214,8 +220,13 @@ def test_a_hopeless_ratio_is_finite_in_value_and_gradient(make_config, gradients
       x = tf.constant([log_ratio])
       loss, [gradient] = gradients(
         lambda x=x, name=name: (
-          policy_losses.policy_loss(
-            x, x, tf.constant([-1.0]), tf.constant([True]), None, make_config(policy_loss=name)
+          loss_lib.policy_loss(
+            resolve.algorithm(make_config(policy_loss=name)),
+            x,
+            x,
+            tf.constant([-1.0]),
+            tf.constant([True]),
+            None,
           ).loss
         ),
         [x],
@@ -229,8 +240,13 @@ def test_no_gradient_enters_the_advantages(make_config, gradients):
     config = make_config(policy_loss=name, normalize_advantages=True)
     _, [of_advantages, of_log_prob] = gradients(
       lambda config=config: (
-        policy_losses.policy_loss(
-          log_prob, log_prob + 1.0, advantages, tf.fill([3], True), tf.constant(1.0), config
+        loss_lib.policy_loss(
+          resolve.algorithm(config),
+          log_prob,
+          log_prob + 1.0,
+          advantages,
+          tf.fill([3], True),
+          tf.constant(1.0),
         ).loss
       ),
       [advantages, log_prob],
@@ -251,8 +267,8 @@ def test_shares_of_the_loss_are_of_time_major_shapes_too(make_config, gradients)
       tf.constant(x['advantages'], tf.float32),
       tf.constant(x['mask']),
     )
-    flat = policy_losses.policy_loss(*arguments, None, config).loss
+    flat = loss_lib.policy_loss(resolve.algorithm(config), *arguments, None).loss
     reshaped = [tf.reshape(x, [5, 4]) for x in arguments]
     np.testing.assert_allclose(
-      policy_losses.policy_loss(*reshaped, None, config).loss, flat, rtol=1e-5
+      loss_lib.policy_loss(resolve.algorithm(config), *reshaped, None).loss, flat, rtol=1e-5
     )

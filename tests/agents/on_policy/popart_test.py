@@ -8,6 +8,7 @@ import pytest
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import resolve
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 
@@ -19,7 +20,7 @@ def make(make_config, make_network, make_sample):
   def make(**fields):
     config = make_config(values=_AVERAGE, **fields)
     network = make_network(config)
-    learner.prepare(network, make_sample(network, config, seed=1), True, config)
+    learner.prepare(resolve.algorithm(config), network, make_sample(network, config, seed=1), True)
     sample = make_sample(network, config, seed=2, lag=0.2)
     inputs = sample.unroll.inputs
     inputs = inputs._replace(reward=40 + 10 * inputs.reward)
@@ -36,7 +37,7 @@ def _raw(network, sample, config):
   """Targets, advantages and behaviour values in units of the reward, without normalisation."""
   plain = dataclasses.replace(config, values=on_policy_config.NormalizationConfig())
   networks = loss_lib.Networks(_Plain(network), network.weights)
-  batch = learner.prepare(networks, sample, True, plain).batch
+  batch = learner.prepare(resolve.algorithm(plain), networks, sample, True).batch
   return batch.targets.numpy(), batch.advantages.numpy(), batch.behaviour_values, batch.mask.numpy()
 
 
@@ -64,7 +65,7 @@ def test_the_two_orders_differ_in_the_statistics_that_normalise(order, compensat
   network, sample, config = make(popart_order=order, value_compensation=compensates)
   targets, advantages, _, mask = _raw(network, sample, config)
   old = float(network.values.mean()), float(network.values.std())
-  batch = learner.prepare(network, sample, True, config).batch
+  batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
   new = float(network.values.mean()), float(network.values.std())
   assert abs(new[0] - old[0]) > 1 and abs(new[1] - old[1]) > 1
   mean, std = new if order == 'statistics_first' else old
@@ -78,7 +79,7 @@ def test_statistics_are_those_of_the_unmasked_targets(make_config, make_network,
   network = make_network(config)
   sample = make_sample(network, config)
   targets, _, _, mask = _raw(network, sample, config)
-  learner.prepare(network, sample, True, config)
+  learner.prepare(resolve.algorithm(config), network, sample, True)
   np.testing.assert_allclose(network.values.mean(), targets[mask].mean(), rtol=1e-5)
   np.testing.assert_allclose(network.values.std(), targets[mask].std(), rtol=1e-5)
 
@@ -87,7 +88,7 @@ def test_only_the_first_pass_changes_the_statistics(make):
   network, sample, config = make()
   for is_first in (False, True, False):
     before = [np.array(v) for v in network.values.variables]
-    learner.prepare(network, sample, is_first, config)
+    learner.prepare(resolve.algorithm(config), network, sample, is_first)
     same = all(np.array_equal(a, b) for a, b in zip(before, network.values.variables))
     assert same == (not is_first)
 
@@ -95,14 +96,14 @@ def test_only_the_first_pass_changes_the_statistics(make):
 def test_with_compensation_the_predicted_values_stay_in_units_of_the_reward(make):
   network, sample, config = make(value_compensation=True)
   before = _values(network, sample)
-  learner.prepare(network, sample, True, config)
+  learner.prepare(resolve.algorithm(config), network, sample, True)
   np.testing.assert_allclose(_values(network, sample), before, rtol=1e-3, atol=1e-3)
 
 
 def test_without_compensation_they_move_with_the_statistics(make):
   network, sample, config = make(value_compensation=False)
   before, mean, std = _values(network, sample), network.values.mean(), network.values.std()
-  learner.prepare(network, sample, True, config)
+  learner.prepare(resolve.algorithm(config), network, sample, True)
   expected = (before - mean) / std * network.values.std() + network.values.mean()
   np.testing.assert_allclose(_values(network, sample), expected, rtol=1e-3, atol=1e-3)
   assert np.abs(expected - before).max() > 1
@@ -113,14 +114,16 @@ def test_the_value_loss_is_in_normalised_units(of, make, gradients):
   """And its gradient with respect to the last bias is that of the network's own output."""
   network, sample, config = make(minibatch_of=of, value_compensation=False)
   targets, _, _, mask = _raw(network, sample, config)
-  batch = learner.prepare(network, sample, True, config).batch
-  metrics = loss_lib.loss(network, batch, config).metrics
+  batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
+  metrics = loss_lib.loss(resolve.algorithm(config), network, batch, None).metrics
   mean, std = network.values.mean().numpy(), network.values.std().numpy()
   outputs = ((_values(network, sample)[:-1] - mean) / std).reshape(targets.shape)
   errors = ((targets - mean) / std - outputs)[mask]
   np.testing.assert_allclose(metrics['loss/value'], np.mean(errors**2), rtol=1e-3)
   [bias] = [v for v in network.trainable_variables if v.name.endswith('heads/value/b:0')]
-  _, [gradient] = gradients(lambda: loss_lib.loss(network, batch, config).losses['policy'], [bias])
+  _, [gradient] = gradients(
+    lambda: loss_lib.loss(resolve.algorithm(config), network, batch, None).losses['policy'], [bias]
+  )
   np.testing.assert_allclose(gradient, [-2 * np.mean(errors)], rtol=1e-3)
 
 
@@ -129,8 +132,8 @@ def test_the_loss_recomputes_in_the_same_units(make):
   losses = []
   for recompute in ('never', 'minibatch'):
     network, sample, config = make(recompute_advantages=recompute)
-    batch = learner.prepare(network, sample, True, config).batch
-    metrics = loss_lib.loss(network, batch, config).metrics
+    batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
+    metrics = loss_lib.loss(resolve.algorithm(config), network, batch, None).metrics
     losses.append([metrics['loss/policy'], metrics['loss/value']])
   np.testing.assert_allclose(*losses, rtol=1e-3)
 
@@ -156,10 +159,10 @@ def test_a_clipped_change_of_the_value_is_counted_from_the_value_when_acting(
       prediction=outputs.prediction._replace(value=_values(network, sample))
     )
     sample = sample._replace(unroll=sample.unroll._replace(outputs=outputs))
-    batch = learner.prepare(network, sample, True, config).batch
+    batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
     losses[clip] = [_value_loss(network, batch, config)]
     if recompute == 'epoch':
-      batch = learner.prepare(network, sample, False, config).batch
+      batch = learner.prepare(resolve.algorithm(config), network, sample, False).batch
       losses[clip].append(_value_loss(network, batch, config))
     [bias] = [v for v in network.variables if v.name.endswith('heads/value/b:0')]
     errors = _errors(network, batch, config)
@@ -175,7 +178,9 @@ def test_a_clipped_change_of_the_value_is_counted_from_the_value_when_acting(
 
 
 def _value_loss(network, batch, config):
-  return loss_lib.loss(network, batch, config).metrics['loss/value'].numpy()
+  return (
+    loss_lib.loss(resolve.algorithm(config), network, batch, None).metrics['loss/value'].numpy()
+  )
 
 
 def _errors(network, batch, config):
@@ -188,13 +193,14 @@ def _errors(network, batch, config):
 def test_values_when_acting_go_through_a_checkpoint(compensates, make):
   """The statistics before the update are state: `epoch` reads them after it."""
   network, sample, config = make(value_clip=0.1, value_compensation=compensates)
-  learner.prepare(network, sample, True, config)
+  learner.prepare(resolve.algorithm(config), network, sample, True)
   other, _, _ = make(value_clip=0.1, value_compensation=compensates)
   for a, b in zip(other.variables, network.variables):
     assert a.name == b.name
     a.assign(b)
   again = [
-    learner.prepare(x, sample, False, config).batch.behaviour_values for x in (network, other)
+    learner.prepare(resolve.algorithm(config), x, sample, False).batch.behaviour_values
+    for x in (network, other)
   ]
   np.testing.assert_array_equal(*again)
 

@@ -4,14 +4,23 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seed_acme.agents.on_policy import policy_losses
+from seed_acme.agents.on_policy import advantages as advantages_lib
+from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import resolve
 
 _ADVANTAGES = np.float32([4.0, -1.0, 2.0, -3.0, 0.5, 7.0])
 _MASK = np.array([True, True, False, True, True, False])
 
 
 def _run(config, advantages=_ADVANTAGES, mask=_MASK):
-  advantages, mask = policy_losses.preprocess(tf.constant(advantages), tf.constant(mask), config)
+  advantages, mask = advantages_lib.preprocess(
+    tf.constant(advantages),
+    tf.constant(mask),
+    normalize=config.normalize_advantages,
+    offset=config.advantage_offset,
+    keep=config.keep_advantages,
+    keep_form=config.keep_form,
+  )
   return advantages.numpy(), mask.numpy()
 
 
@@ -57,13 +66,13 @@ def test_the_loss_is_the_mean_over_those_that_are_kept(keep, kept, make_config):
   """By VPG's definition, of those alone: not a mean in which the others count as 0."""
   config = make_config(policy_loss='vpg', keep_advantages=keep)
   log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
-  loss = policy_losses.policy_loss(
+  loss = loss_lib.policy_loss(
+    resolve.algorithm(config),
     tf.constant(log_prob),
     tf.constant(log_prob),
     tf.constant(_ADVANTAGES),
     tf.constant(_MASK),
     None,
-    config,
   ).loss
   np.testing.assert_allclose(loss, -np.mean((_ADVANTAGES * log_prob)[kept]), rtol=1e-6)
 
@@ -71,8 +80,8 @@ def test_the_loss_is_the_mean_over_those_that_are_kept(keep, kept, make_config):
 def test_nothing_positive_is_0(make_config):
   config = make_config(policy_loss='vpg', keep_advantages='positive')
   log_prob = tf.constant(_ADVANTAGES)
-  loss = policy_losses.policy_loss(
-    log_prob, log_prob, -tf.abs(log_prob), tf.constant(_MASK), None, config
+  loss = loss_lib.policy_loss(
+    resolve.algorithm(config), log_prob, log_prob, -tf.abs(log_prob), tf.constant(_MASK), None
   ).loss
   assert loss == 0.0
 
@@ -88,13 +97,13 @@ def test_the_original_chooses_before_the_offset_and_takes_the_mean_over_all(
     policy_loss='vpg', keep_advantages='positive', advantage_offset=1.5, keep_form=form
   )
   log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
-  loss = policy_losses.policy_loss(
+  loss = loss_lib.policy_loss(
+    resolve.algorithm(config),
     tf.constant(log_prob),
     tf.constant(log_prob),
     tf.constant(_ADVANTAGES),
     tf.constant(_MASK),
     None,
-    config,
   ).loss
   expected = -np.sum(((_ADVANTAGES + 1.5) * log_prob)[kept]) / divisor
   np.testing.assert_allclose(loss, expected, rtol=1e-6)
@@ -104,13 +113,13 @@ def test_the_original_chooses_before_the_offset_and_takes_the_mean_over_all(
 def test_the_forms_differ_by_the_share_that_is_kept(name, make_config):
   log_prob, log_ratio = (tf.random.stateless_normal([6], (seed, 0)) for seed in (1, 2))
   losses = [
-    policy_losses.policy_loss(
+    loss_lib.policy_loss(
+      resolve.algorithm(make_config(policy_loss=name, keep_advantages='top_half', keep_form=form)),
       log_prob,
       log_ratio,
       tf.constant(_ADVANTAGES),
       tf.constant(_MASK),
       None,
-      make_config(policy_loss=name, keep_advantages='top_half', keep_form=form),
     ).loss
     for form in ('shifted', 'original')
   ]

@@ -9,8 +9,8 @@ from seed_acme import types
 from seed_acme.agents import registry
 from seed_acme.agents.on_policy import agent
 from seed_acme.agents.on_policy import config as on_policy_config
-from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import presets
+from seed_acme.agents.on_policy import resolve
 
 _DEFAULTS = on_policy_config.OnPolicyConfig()
 _SEVERAL_PASSES = {
@@ -84,7 +84,7 @@ def test_each_builds_with_its_own_numbers(name, make_network):
   config = getattr(presets, name)()
   assert registry.get(config.agent) is agent.make_agent
   weights = make_network(config).weights
-  passes = learner.passes(config)
+  passes = resolve.algorithm(config).passes
   expected = {'ppo': 10 * 16 * 128 // 64, 'awr': 10 * 32, 'vmpo': 4}
   assert (passes and passes.num_epochs * passes.num_minibatches) == expected.get(name)
   assert (weights.temperature() is None) == (name != 'vmpo')
@@ -101,5 +101,5 @@ def test_which_ones_take_a_core(name, core, make_network):
       make_network(config, core=core)
     config = dataclasses.replace(config, minibatch_of='unrolls', minibatch_size=32)
   make_network(config, core=core)
-  passes = learner.passes(config)
+  passes = resolve.algorithm(config).passes
   assert passes is None or passes.num_elements % passes.num_minibatches == 0

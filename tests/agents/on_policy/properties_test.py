@@ -8,7 +8,9 @@ from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import minibatches
 from seed_acme.agents.on_policy import presets
+from seed_acme.agents.on_policy import resolve
 
 LAST = types.LAST
 _AVERAGE = on_policy_config.NormalizationConfig('average')
@@ -40,7 +42,8 @@ def _preset(name, **fields):
 
 def _run(network, batch, config, gradients):
   loss, found = gradients(
-    lambda: loss_lib.loss(network, batch, config).losses['policy'], network.trainable_variables
+    lambda: loss_lib.loss(resolve.algorithm(config), network, batch, None).losses['policy'],
+    network.trainable_variables,
   )
   return [loss, *found]
 
@@ -60,11 +63,14 @@ def _with_prediction(sample, **fields):
 def test_permuting_a_minibatch_changes_nothing(name, make_network, make_sample, gradients):
   config = _preset(name)
   network = make_network(config)
-  batch = learner.prepare(network, make_sample(network, config, lag=0.3), True, config).batch
+  batch = learner.prepare(
+    resolve.algorithm(config), network, make_sample(network, config, lag=0.3), True
+  ).batch
   number = on_policy_config.num_elements(config)
   order = np.random.default_rng(0).permutation(number)
+  axis = 0 if config.minibatch_of == 'transitions' else 1
   results = [
-    _run(network, learner.take(batch, tf.constant(indices), config), config, gradients)
+    _run(network, minibatches.take(batch, tf.constant(indices), axis=axis), config, gradients)
     for indices in (np.arange(number), order)
   ]
   assert (order != np.arange(number)).any()
@@ -112,13 +118,13 @@ def test_nan_in_everything_masked_changes_no_bit(
         value=nan(at_last, prediction.value),
         policy_params=nan(at_last[..., None], prediction.policy_params),
       )
-    batch = learner.prepare(network, sample, True, config).batch
-    metrics = learner.finish(network, sample, config)
+    batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
+    metrics = learner.finish(resolve.algorithm(config), network, sample)
     results.append(
       [
         *_run(network, batch, config, gradients),
         *metrics.values(),
-        *loss_lib.loss(network, batch, config).metrics.values(),
+        *loss_lib.loss(resolve.algorithm(config), network, batch, None).metrics.values(),
       ]
     )
   assert np.isfinite(results[0][0])
@@ -132,8 +138,8 @@ def test_a_batch_of_nothing_but_padding_moves_nothing(name, make_network, make_s
   network = make_network(config)
   sample = make_sample(network, config, step_type=np.full((7, 4), LAST, np.uint8))
   before = [np.array(v) for v in network.variables]
-  batch = learner.prepare(network, sample, True, config).batch
-  learner.finish(network, sample, config)
+  batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
+  learner.finish(resolve.algorithm(config), network, sample)
   loss, *found = _run(network, batch, config, gradients)
   assert loss == 0.0
   for gradient in found:
@@ -153,15 +159,18 @@ def test_the_first_gradient_step_is_exactly_on_policy(
   network = make_network(config, kind)
   for seed in range(2):
     sample = make_sample(network, config, kind, seed=seed)
-    batch = learner.prepare(network, sample, True, config).batch
-    metrics = loss_lib.loss(network, batch, config).metrics
+    batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
+    metrics = loss_lib.loss(resolve.algorithm(config), network, batch, None).metrics
     np.testing.assert_allclose(metrics['policy/ratio_mean'], 1.0, rtol=1e-5)
     np.testing.assert_allclose(metrics['policy/kl_behaviour'], 0.0, atol=1e-6)
     assert metrics['policy/ratio_clipped_share'] == 0.0
-    learner.finish(network, sample, config)
+    learner.finish(resolve.algorithm(config), network, sample)
   # Within the update the statistics of observations must not have moved: they change what it says.
-  batch = learner.prepare(network, sample, True, config).batch
-  assert loss_lib.loss(network, batch, config).metrics['policy/kl_behaviour'] > 1e-4
+  batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
+  assert (
+    loss_lib.loss(resolve.algorithm(config), network, batch, None).metrics['policy/kl_behaviour']
+    > 1e-4
+  )
 
 
 def test_on_policy_the_policy_gradients_of_vpg_ppo_and_vtrace_are_one(
@@ -171,7 +180,9 @@ def test_on_policy_the_policy_gradients_of_vpg_ppo_and_vtrace_are_one(
   for name in ('vpg', 'ppo', 'vtrace'):
     config = make_config(policy_loss=name, value_cost=0.0)
     network = make_network(config)
-    batch = learner.prepare(network, make_sample(network, config), True, config).batch
+    batch = learner.prepare(
+      resolve.algorithm(config), network, make_sample(network, config), True
+    ).batch
     found[name] = _run(network, batch, config, gradients)[1:]
   for name in ('ppo', 'vtrace'):
     for a, b in zip(found[name], found['vpg']):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import resolve
 
 _SHAPE = (5, 4)
 
@@ -41,7 +41,8 @@ def _expected(values, targets, behaviour, mask, config):
 def _run(values, targets, behaviour, mask, config, gradients):
   values, targets, behaviour = (tf.constant(x, tf.float32) for x in (values, targets, behaviour))
   loss, [gradient] = gradients(
-    lambda: loss_lib.value_loss(values, targets, behaviour, tf.constant(mask), config), [values]
+    lambda: resolve.algorithm(config).value_loss(values, targets, behaviour, tf.constant(mask)),
+    [values],
   )
   return loss, gradient
 

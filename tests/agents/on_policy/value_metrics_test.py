@@ -7,6 +7,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner as learner_lib
+from seed_acme.agents.on_policy import resolve
 from seed_acme.agents.on_policy import value_metrics
 from seed_acme.learning import watching
 
@@ -34,9 +35,13 @@ def test_error_and_variance_are_those_of_the_first_pass_in_learnt_units(
   config = make_config(num_epochs=3, **dealt, **fields)
   network = make_network(config)
   sample = _whole_unrolls(make_sample, network, config)
-  learner_lib.prepare(network, sample, True, config)  # statistics that are not those of the sample
+  learner_lib.prepare(
+    resolve.algorithm(config), network, sample, True
+  )  # statistics that are not those of the sample
   metrics = make_learner(network, config).step(sample, 0).metrics
-  targets = learner_lib.prepare(network, sample, False, config).batch.targets.numpy()
+  targets = learner_lib.prepare(
+    resolve.algorithm(config), network, sample, False
+  ).batch.targets.numpy()
   values, _ = network.unroll(sample.unroll.inputs, sample.unroll.initial_state)
   values = network.normalized_value(values.value[:-1]).numpy().reshape(targets.shape)
   assert metrics['value/target_variance'] == pytest.approx(targets.var(), rel=1e-3)
@@ -52,7 +57,9 @@ def test_targets_that_move_with_the_weights_are_compared_within_a_minibatch(
   network = make_network(config)
   sample = _whole_unrolls(make_sample, network, config)
   metrics = make_learner(network, config).step(sample, 0).metrics
-  targets = learner_lib.prepare(network, sample, False, make_config()).batch.targets.numpy()
+  targets = learner_lib.prepare(
+    resolve.algorithm(make_config()), network, sample, False
+  ).batch.targets.numpy()
   of_unrolls = targets.var(axis=0).mean()
   assert metrics['value/target_variance'] == pytest.approx(of_unrolls, rel=1e-3)
   assert of_unrolls < 0.9 * targets.var()
@@ -119,4 +126,7 @@ def test_a_value_head_held_at_0_is_told_of(
 def test_a_value_that_is_not_learnt_is_not_watched(make_config, make_network):
   for cost, number in ((0.5, 1), (0.0, 0)):
     config = make_config(value_cost=cost)
-    assert len(learner_lib.learning_of(make_network(config), config).watches) == number
+    assert (
+      len(learner_lib.learning_of(resolve.algorithm(config), make_network(config)).watches)
+      == number
+    )

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seed_acme.agents.on_policy import policy_losses
+from seed_acme.agents.on_policy import advantages as advantages_lib
+from seed_acme.agents.on_policy import loss as loss_lib
+from seed_acme.agents.on_policy import resolve
 
 _EXAMPLE = [3.0, 1.0, -1.0, -2.0]
 
@@ -17,7 +19,9 @@ def _run(advantages, temperature, config, gradients, mask=None, log_prob=None):
   mask = tf.ones(advantages.shape, tf.bool) if mask is None else tf.constant(mask)
   log_prob = tf.zeros(advantages.shape) if log_prob is None else tf.constant(log_prob, tf.float32)
   eta = tf.constant(temperature, tf.float32)
-  run = lambda: policy_losses.policy_loss(log_prob, log_prob, advantages, mask, eta, config)
+  run = lambda: loss_lib.policy_loss(
+    resolve.algorithm(config), log_prob, log_prob, advantages, mask, eta
+  )
   loss, [of_log_prob, of_eta] = gradients(lambda: run().loss, [log_prob, eta])
   adjustment, [none, by_eta] = gradients(lambda: run().adjustment, [log_prob, eta])
   assert of_eta is None, 'the policy loss must not move the temperature'
@@ -112,7 +116,9 @@ def test_the_temperature_settles_where_the_kl_is_epsilon(make_config):
     def lower(log_eta):
       with tf.GradientTape() as tape:
         tape.watch(log_eta)
-        loss = policy_losses.policy_loss(x, x, x, mask, tf.exp(log_eta), config).adjustment
+        loss = loss_lib.policy_loss(
+          resolve.algorithm(config), x, x, x, mask, tf.exp(log_eta)
+        ).adjustment
       change = tf.clip_by_value(tape.gradient(loss, log_eta), -1.0, 1.0)
       return tf.minimum(log_eta - 0.5 * change, 5.0)
 
@@ -163,7 +169,7 @@ def test_nothing_left_is_0_with_finite_gradients(form, make_config, gradients):
 def test_better_half(advantages, mask, expected):
   advantages = tf.constant(advantages, tf.float32)
   mask = tf.ones(advantages.shape, tf.bool) if mask is None else tf.cast(tf.constant(mask), tf.bool)
-  half = policy_losses.better_half(advantages, mask)
+  half = advantages_lib.better_half(advantages, mask)
   np.testing.assert_array_equal(half, np.array(expected, bool))
 
 

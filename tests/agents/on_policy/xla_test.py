@@ -12,6 +12,7 @@ from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import presets
+from seed_acme.agents.on_policy import resolve
 from seed_acme.learning import objectives
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
@@ -59,8 +60,8 @@ def test_the_compiled_gradient_step_is_the_same_for_all_data(
     **{'unroll_length': 6, 'batch_size': 4, 'minibatch_size': 0, 'values': _AVERAGE, **fields}
   )
   network = make_network(config)
-  learning = learner.learning_of(network, config)
-  take = learner.passes(dataclasses.replace(config, num_epochs=2)).take
+  learning = learner.learning_of(resolve.algorithm(config), network)
+  take = resolve.algorithm(dataclasses.replace(config, num_epochs=2)).passes.take
   samples = [make_sample(network, config, seed=seed) for seed in (0, 1)]
   num_steps = {(x.unroll.inputs.step_type[:-1] != types.LAST).sum() for x in samples}
   assert len(num_steps) == 2, 'equal numbers of masked rows would show nothing'

@@ -1,0 +1,45 @@
+"""Advantage-weighted regression (Peng et al. 2019, arXiv 1910.00177), and its two limits.
+
+The policy imitates the actions that were played, the better ones more. No ratio pi/mu enters.
+
+  the paper, algorithm 1    here
+  beta                      `agent.awr_beta`
+  omega_max (section 3.3)   `agent.awr_max_weight`
+  R^D - V^D(s)              GAE by default, where the paper has TD(lambda) returns less V
+  mean over the buffer D    mean over the steps of a minibatch
+
+For beta -> 0 with omega_max = 1 only actions with A > 0 are imitated (`repeat_positive`), for
+beta -> infinity all of them alike (`behaviour_cloning`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+
+from seed_acme.agents.on_policy import algorithm
+from seed_acme.ops import transitions as transitions_lib
+
+
+def policy_loss(
+  played: algorithm.Played, *, beta: float, max_weight: float
+) -> algorithm.PolicyLoss:
+  """Eq. 10, negated:  L = -mean( min(omega_max, exp(A / beta)) log pi(a|x) )."""
+  exponents = tf.minimum(played.advantages / beta, math.log(max_weight))
+  return _imitation(played, tf.exp(exponents))
+
+
+def repeat_positive(played: algorithm.Played) -> algorithm.PolicyLoss:
+  """L = -mean( 1[A > 0] log pi(a|x) )."""
+  return _imitation(played, tf.cast(played.advantages > 0, tf.float32))
+
+
+def behaviour_cloning(played: algorithm.Played) -> algorithm.PolicyLoss:
+  """L = -mean( log pi(a|x) )."""
+  return _imitation(played, tf.ones_like(played.advantages))
+
+
+def _imitation(played: algorithm.Played, weights: tf.Tensor) -> algorithm.PolicyLoss:
+  weights = tf.stop_gradient(weights)
+  return algorithm.PolicyLoss(-transitions_lib.masked_mean(weights * played.log_prob, played.mask))

@@ -1,0 +1,37 @@
+"""Proximal policy optimisation with a clipped ratio (Schulman et al. 2017, arXiv 1707.06347).
+
+Several passes over one batch (`agent.num_epochs`, algorithm 1) improve the policy until its ratio
+to the behaviour leaves [1 - epsilon, 1 + epsilon]. From there on a step that would gain has no
+gradient.
+
+  the paper                         here
+  r_t(theta), eq. 6                 exp(`Played.log_ratio`)
+  A_t, eq. 11                       GAE with `agent.lambda_`: `advantages.gae`
+  epsilon, eq. 7                    `agent.ppo_epsilon`
+  (V(x_t) - V_t^targ)^2, eq. 9      twice `loss.value_loss`, which halves the square
+  c_1, c_2, eq. 9                   half of `agent.value_cost`, `agent.entropy.weight`
+  advantages as they are            to mean 0 and deviation 1 within a minibatch, as is usual:
+                                    `agent.normalize_advantages`, `advantages.preprocess`
+
+The original SEED RL clips at 1/(1 + epsilon) from below (`agent.ppo_lower_bound=reciprocal`).
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from seed_acme.agents.on_policy import algorithm
+from seed_acme.ops import transitions as transitions_lib
+from seed_acme.ops import vtrace as vtrace_lib
+
+
+def policy_loss(played: algorithm.Played, *, bounds: tuple[float, float]) -> algorithm.PolicyLoss:
+  """Eq. 7, negated, with r the ratio pi/mu and bounds (1 - epsilon, 1 + epsilon):
+
+  L = -mean( min( r A, clip(r, 1 - epsilon, 1 + epsilon) A ) )
+  """
+  ratio, advantages = vtrace_lib.importance_ratios(played.log_ratio), played.advantages
+  clipped = tf.clip_by_value(ratio, *bounds)
+  return algorithm.PolicyLoss(
+    -transitions_lib.masked_mean(tf.minimum(ratio * advantages, clipped * advantages), played.mask)
+  )
