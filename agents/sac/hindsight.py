@@ -15,8 +15,8 @@ import tree
 from seed_acme import types
 from seed_acme.envs import goals
 from seed_acme.networks import state_functions
-from seed_acme.ops import recursion
 from seed_acme.ops import shapes
+from seed_acme.ops import transitions as transitions_lib
 from seed_acme.ops import uniforms
 
 # Goals achieved and desired, `[N, ...]` each, to what they bring: one of `seed_acme.envs.goals`.
@@ -96,7 +96,7 @@ def _draw(step_type: tf.Tensor, key: tf.Tensor, probability: float) -> _Substitu
   is_transition = tf.not_equal(starts, tf.cast(types.LAST, starts.dtype))
   # Rows of t's episode after t: n_t = m_t (1 + n_{t+1}), with m_t = 0 where row t is LAST.
   mask = shapes.as_float(is_transition)
-  num_rows = recursion.backward_sums(mask, mask)
+  num_rows = transitions_lib.backward_sums(mask, mask)
   which, place = (
     uniforms.draw(one_key, tf.shape(starts))
     for one_key in uniforms.split(uniforms.fold_in(key, _OWN_KEY), 2)

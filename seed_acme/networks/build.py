@@ -63,7 +63,7 @@ _TORSOS: dict[str, _MakeTorso] = {
 }
 
 _CORES: dict[str, Callable[[config_lib.NetworkConfig], cores.Core]] = {
-  'none': lambda config: cores.FeedForward(),
+  'none': lambda config: torso_core_heads.FeedForward(),
   'lstm': lambda config: lstm.LSTM(config.core_size),
   'gru': lambda config: cores.GRU(config.core_size),
 }

@@ -32,22 +32,6 @@ class Core(Protocol):
     """features `[T, B, F]`, is_first `[T, B]`, state `[B, ...]` -> `[T, B, H]`, last state."""
 
 
-class FeedForward(snt.Module):
-  """No memory: features pass through, the state is `()`."""
-
-  def initial_state(self, batch_size: Any) -> types.Nest:
-    del batch_size
-    return ()
-
-  def __call__(self, features, is_first, state):
-    del is_first
-    return features, state
-
-  def unroll(self, features, is_first, state):
-    del is_first
-    return features, state
-
-
 class GRU(snt.Module):
   """Gated recurrent unit (Cho et al. 2014), reset after the product as in cuDNN.
 

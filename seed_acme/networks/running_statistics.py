@@ -13,7 +13,7 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
-from seed_acme.networks import rows as rows_lib
+from seed_acme.ops import shapes
 
 _MIN_STD, _MAX_STD = 1e-6, 1e6
 
@@ -119,7 +119,7 @@ class ObservationNormalizer(snt.Module):
     """observation: nest of `[T, B, ...]`; mask `[T, B]`."""
     for x, statistics in zip(tree.flatten(observation), self._statistics):
       if statistics is not None:
-        statistics.update(rows_lib.merge(x), tf.reshape(mask, [-1]))
+        statistics.update(shapes.merge_rows(x), tf.reshape(mask, [-1]))
 
 
 class ValueNormalizer(snt.Module):

@@ -24,9 +24,9 @@ from seed_acme import core as core_lib
 from seed_acme import types
 from seed_acme.envs import choices
 from seed_acme.networks import heads as heads_lib
-from seed_acme.networks import rows as rows_lib
 from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
+from seed_acme.ops import shapes
 from seed_acme.utils import data_parallel
 
 # Keys of a goal environment's observation, in gymnasium's `GoalEnv` form.
@@ -84,8 +84,8 @@ class StateFunction(snt.Module):
 
   def _over_rows(self, *rows: types.Nest) -> tf.Tensor:
     like = tf.convert_to_tensor(tree.flatten(rows)[0])
-    output = self(*(tree.map_structure(rows_lib.merge, nest) for nest in rows))
-    return rows_lib.split_like(output, like)
+    output = self(*(tree.map_structure(shapes.merge_rows, nest) for nest in rows))
+    return shapes.split_rows_like(output, like)
 
 
 class Branch(snt.Module):

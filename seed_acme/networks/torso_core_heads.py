@@ -13,8 +13,8 @@ from seed_acme import types
 from seed_acme.envs import choices
 from seed_acme.networks import cores
 from seed_acme.networks import heads as heads_lib
-from seed_acme.networks import rows as rows_lib
 from seed_acme.networks import torsos
+from seed_acme.ops import shapes
 
 
 class TorsoCoreHeads(snt.Module):
@@ -65,11 +65,11 @@ class TorsoCoreHeads(snt.Module):
   def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
     """Rows `[T, B, ...]` and state `[B, ...]` -> predictions `[T, B, ...]`, last state."""
     is_first = _is_first(inputs)
-    rows = tree.map_structure(rows_lib.merge, inputs)
-    features = rows_lib.split_like(self._features(rows, tf.reshape(is_first, [-1])), is_first)
+    rows = tree.map_structure(shapes.merge_rows, inputs)
+    features = shapes.split_rows_like(self._features(rows, tf.reshape(is_first, [-1])), is_first)
     outputs, state = self._core.unroll(features, is_first, state)
-    predictions = self._heads(rows_lib.merge(outputs))
-    return tf.nest.map_structure(lambda x: rows_lib.split_like(x, is_first), predictions), state
+    predictions = self._heads(shapes.merge_rows(outputs))
+    return tf.nest.map_structure(lambda x: shapes.split_rows_like(x, is_first), predictions), state
 
   def _features(self, inputs: types.AgentInput, is_first: tf.Tensor) -> tf.Tensor:
     """What enters the core, `[N, F]`."""
@@ -87,6 +87,22 @@ class TorsoCoreHeads(snt.Module):
   def _bounded(self, reward: tf.Tensor) -> tf.Tensor:
     bound = self._previous_reward_bound
     return tf.clip_by_value(reward, -bound, bound) if bound else reward
+
+
+class FeedForward(snt.Module):
+  """In the place of a core: features pass through, the state is `()`."""
+
+  def initial_state(self, batch_size: Any) -> types.Nest:
+    del batch_size
+    return ()
+
+  def __call__(self, features, is_first, state):
+    del is_first
+    return features, state
+
+  def unroll(self, features, is_first, state):
+    del is_first
+    return features, state
 
 
 def encode_action(spec: dm_specs.Array, action: tf.Tensor) -> tf.Tensor:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 import math
 from typing import NamedTuple
 
-from dm_env import specs as dm_specs
 import numpy as np
 import sonnet as snt
 import tensorflow as tf
@@ -98,9 +97,8 @@ def one_hot(num_values: Sequence[int] | np.ndarray, values: tf.Tensor) -> tf.Ten
   return tf.cast(tf.equal(tf.gather(rows, block_of_column, axis=1), value_of_column), tf.float32)
 
 
-def _flat(x: tf.Tensor, spec: dm_specs.Array | None, divisor: byte_scale.Divisor) -> tf.Tensor:
-  """One array of the observation, `[N, ...]` -> `[N, numbers]`. None: nothing is known of it."""
-  sizes = None if spec is None else choices.num_values(spec)
+def _flat(x: tf.Tensor, sizes: np.ndarray | None, divisor: byte_scale.Divisor) -> tf.Tensor:
+  """One array of the observation, `[N, ...]` -> `[N, numbers]`. sizes: see `choices.num_values`."""
   rows = snt.flatten(x) if len(x.shape) > 1 else x[:, tf.newaxis]
   if sizes is None:
     return as_float(rows, divisor)
@@ -131,7 +129,8 @@ class MLP(snt.Module):
     super().__init__(name=name)
     style = style or DenseStyle()
     self._style = style
-    self._specs = None if observation_spec is None else tree.flatten(observation_spec)
+    specs = [] if observation_spec is None else tree.flatten(observation_spec)
+    self._sizes = [choices.num_values(spec) for spec in specs]
     self._divisors = divisors
     self._layers = [
       linear(size, f'linear_{i}', w_init=style.hidden_initializer()) for i, size in enumerate(sizes)
@@ -140,9 +139,9 @@ class MLP(snt.Module):
   def __call__(self, observation: types.Nest) -> tf.Tensor:
     """Nest of `[N, ...]` -> `[N, F]`; dicts in the order of their sorted keys."""
     leaves = [tf.convert_to_tensor(x) for x in tree.flatten(observation)]
-    specs = self._specs or [None] * len(leaves)
+    sizes = self._sizes or [None] * len(leaves)
     divisors = self._divisors or [byte_scale.BYTE] * len(leaves)
-    parts = [_flat(*array) for array in zip(leaves, specs, divisors)]
+    parts = [_flat(*array) for array in zip(leaves, sizes, divisors)]
     features = parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)
     for layer in self._layers:
       features = self._style.activate(layer(features))

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seed_acme.ops import recursion
 from seed_acme.ops import shapes
 from seed_acme.ops import transitions as transitions_lib
 
@@ -36,5 +35,5 @@ def gae(values: Any, rewards: Any, discounts: Any, mask: Any, *, lambda_: float)
   rewards, discounts = (transitions_lib.select(mask, x) for x in (rewards, discounts))
   v_t, v_tp1 = values[:-1], values[1:]
   errors = transitions_lib.select(mask, rewards + discounts * v_tp1 - v_t)
-  advantages = tf.stop_gradient(recursion.backward_sums(errors, discounts * lambda_))
+  advantages = tf.stop_gradient(transitions_lib.backward_sums(errors, discounts * lambda_))
   return AdvantageOutput(targets=tf.stop_gradient(v_t + advantages), advantages=advantages)

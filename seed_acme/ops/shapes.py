@@ -1,4 +1,4 @@
-"""Shape checks that name the argument and the shape it should have had."""
+"""Shape checks that name the argument and the shape it should have had; rows of time and batch."""
 
 from __future__ import annotations
 
@@ -51,3 +51,15 @@ def check_event(name: str, x: tf.Tensor, params: tf.Tensor, event_shape: Sequenc
   wanted = params.shape[:-1].concatenate(list(event_shape))
   if not wanted.is_compatible_with(x.shape):
     raise ValueError(f'{name} have shape {x.shape}, but params {params.shape} need {wanted}')
+
+
+def merge_rows(x: Any) -> tf.Tensor:
+  """`[T, B, ...]` -> `[T*B, ...]`."""
+  x = tf.convert_to_tensor(x)
+  return tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], axis=0))
+
+
+def split_rows_like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+  """`[T*B, ...]` -> `[T, B, ...]`, T and B of `rows`."""
+  split = tf.reshape(x, tf.concat([tf.shape(rows)[:2], tf.shape(x)[1:]], axis=0))
+  return tf.ensure_shape(split, rows.shape[:2].concatenate(x.shape[1:]))

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seed_acme.ops import recursion
 from seed_acme.ops import shapes
 from seed_acme.ops import transitions as transitions_lib
 
@@ -76,7 +75,7 @@ def vtrace(
   errors = truncated_ratios(log_rhos, rho_clip) * (rewards + discounts * v_tp1 - v_t)
   # 0 where masked, as discounts are.
   decays = discounts * lambda_ * truncated_ratios(log_rhos, c_clip)
-  corrections = recursion.backward_sums(transitions_lib.select(mask, errors), decays)
+  corrections = transitions_lib.backward_sums(transitions_lib.select(mask, errors), decays)
   targets = v_t + corrections
   next_targets = tf.concat([targets[1:], values[-1:]], axis=0)
   if advantage_lambda != 1.0:

@@ -134,8 +134,8 @@ MUTATIONS = (
   record.Mutation(
     name='hindsight_goals_across_episodes',
     file='agents/sac/hindsight.py',
-    old='num_rows = recursion.backward_sums(mask, mask)',
-    new='num_rows = recursion.backward_sums(tf.ones_like(mask), tf.ones_like(mask))',
+    old='num_rows = transitions_lib.backward_sums(mask, mask)',
+    new='num_rows = transitions_lib.backward_sums(tf.ones_like(mask), tf.ones_like(mask))',
     tests='tests/agents/sac/hindsight_test.py::test_every_transition_gets_one_goal_at_both_'
     'ends_from_later_in_its_episode',
     fault='goals come from later episodes',

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from seed_acme.networks import cores
 from seed_acme.networks import lstm
+from seed_acme.networks import torso_core_heads
 
 _ROWS, _BATCH, _FEATURES, _SIZE = 6, 5, 3, 4
 
@@ -13,7 +14,7 @@ _ROWS, _BATCH, _FEATURES, _SIZE = 6, 5, 3, 4
 def _make(name):
   tf.random.set_seed(1)
   return {
-    'none': cores.FeedForward,
+    'none': torso_core_heads.FeedForward,
     'lstm': lambda: lstm.LSTM(_SIZE),
     'gru': lambda: cores.GRU(_SIZE),
   }[name]()

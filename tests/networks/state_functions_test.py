@@ -11,8 +11,8 @@ from seed_acme import types
 from seed_acme.envs import choices
 from seed_acme.networks import build
 from seed_acme.networks import frame_stack
-from seed_acme.networks import rows as rows_lib
 from seed_acme.networks import state_functions
+from seed_acme.ops import shapes
 
 _VECTOR = specs.Array((4,), np.float32)
 _TWO = specs.BoundedArray((2,), np.float32, -1.0, 1.0)
@@ -247,9 +247,9 @@ def test_shapes_that_are_not_known_when_traced():
 
 def test_rows_are_merged_and_split():
   x = tf.reshape(tf.range(24), [3, 4, 2])
-  merged = rows_lib.merge(x)
+  merged = shapes.merge_rows(x)
   np.testing.assert_array_equal(merged, np.arange(24).reshape(12, 2))
-  np.testing.assert_array_equal(rows_lib.split_like(merged, tf.zeros([3, 4])), x)
+  np.testing.assert_array_equal(shapes.split_rows_like(merged, tf.zeros([3, 4])), x)
 
 
 def test_stacked_observations_keep_their_nest_and_begin_with_the_episode():

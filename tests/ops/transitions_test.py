@@ -117,3 +117,25 @@ def test_masked_mean_of_nothing_is_zero_with_zero_gradient():
 def test_masked_mean_refuses_to_broadcast():
   with pytest.raises(ValueError, match='mask has'):
     transitions.masked_mean(np.zeros((3, 2), np.float32), np.ones((3, 1), bool))
+
+
+@pytest.mark.parametrize('num_steps', [1, 2, 7])
+def test_backward_sums_equal_a_loop(num_steps):
+  rng = np.random.default_rng(num_steps)
+  x, decay = rng.normal(size=(2, num_steps, 3)).astype(np.float32)
+  expected, total = np.zeros_like(x), 0.0
+  for t in reversed(range(num_steps)):
+    total = x[t] + decay[t] * total
+    expected[t] = total
+  sums = transitions.backward_sums(tf.constant(x), tf.constant(decay))
+  np.testing.assert_allclose(sums, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_backward_sums_of_an_unknown_number_of_rows_are_refused():
+
+  @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+  def traced(x):
+    return transitions.backward_sums(x, x)
+
+  with pytest.raises(ValueError, match='must be static'):
+    traced(tf.zeros([2, 3]))

@@ -1,0 +1,162 @@
+"""How much of the code one reads to follow one thing: `python scripts/count_structure.py`
+
+Each function of `COUNTS` makes one count, of the checkout that this file lies in. `--json` prints
+them as one object; names after the options choose some.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections.abc import Callable, Iterator
+import io
+import json
+import os
+import pathlib
+import sys
+import tokenize
+from types import FrameType
+from typing import Any
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+_OURS = tuple(f'{ROOT}/{folder}/' for folder in ('seed_acme', 'agents', 'replay', 'programs'))
+_ON_POLICY = ROOT / 'agents/on_policy'
+# They are what the configuration is made and checked by.
+_OF_THE_CONFIGURATION = ('config.py', 'presets.py')
+_LAYOUT = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT)
+
+
+def vtrace_loss_files() -> list[str]:
+  """Files that are entered while `losses(batch)` of `catch_vtrace` is traced, the network's too."""
+  import numpy as np
+  import tensorflow as tf
+
+  from seed_acme import types
+  from seed_acme.agents import registry as agents
+  from seed_acme.configs import registry as configs
+  from seed_acme.envs import registry as envs
+
+  config = configs.load('catch_vtrace')
+  spec = envs.environment_spec(config.environment)
+  agent = agents.get(config.agent.agent)(spec, config.network, config.agent)
+  network = agent.acting.make()
+  learning = agent.make_learning(network)
+  shape = (config.agent.overlap + config.agent.unroll_length + 1, config.agent.batch_size)
+  state = network.initial_state(shape[1])
+  zeros = lambda spec: np.zeros((*shape, *spec.shape), spec.dtype)
+  inputs = types.AgentInput(
+    np.full(shape, types.MID, np.uint8),
+    np.zeros(shape, np.float32),
+    np.ones(shape, np.float32),
+    zeros(spec.action),
+    zeros(spec.observation),
+  )
+  prediction, _ = network.unroll(inputs, state)
+  outputs = types.AgentOutput(zeros(spec.action), prediction)
+  unroll = types.Unroll(state, inputs, outputs, np.zeros(shape, np.int64))
+  sample = types.Sample(unroll, np.zeros(shape[1], np.uint64), np.ones(shape[1]))
+  key, progress = tf.zeros([2], tf.int32), tf.zeros([])
+  batch = learning.prepare(sample, key, True).batch
+  losses = tf.function(lambda x: learning.losses(x, key, progress), autograph=False)
+  return _entered(lambda: losses.get_concrete_function(batch))
+
+
+def _entered(function: Callable[[], Any]) -> list[str]:
+  """Files of ours of which a function is called, relative to the checkout."""
+  names: set[str] = set()
+
+  def profile(frame: FrameType, event: str, _: Any) -> None:
+    if event == 'call':
+      names.add(frame.f_code.co_filename)
+
+  sys.setprofile(profile)
+  try:
+    function()
+  finally:
+    sys.setprofile(None)
+  paths = {os.path.realpath(name) for name in names if not name.startswith('<')}
+  return sorted(path[len(str(ROOT)) + 1 :] for path in paths if path.startswith(_OURS))
+
+
+def on_policy_config_takers() -> list[str]:
+  """Functions of the on-policy agent that take its configuration, besides those that check it."""
+  return [
+    f'{path.name}:{function.name}'
+    for path in sorted(_ON_POLICY.glob('*.py'))
+    if path.name not in _OF_THE_CONFIGURATION
+    for function in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
+    if isinstance(function, ast.FunctionDef) and any(map(_is_config, _arguments(function)))
+  ]
+
+
+def _arguments(function: ast.FunctionDef) -> list[ast.arg]:
+  return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _is_config(argument: ast.arg) -> bool:
+  annotation = ast.unparse(argument.annotation) if argument.annotation else ''
+  return argument.arg == 'config' or 'OnPolicyConfig' in annotation
+
+
+def on_policy_code_lines() -> int:
+  """Lines of `agents/on_policy` but blank ones, comments and docstrings."""
+  return sum(code_lines(path.read_text(encoding='utf-8')) for path in _ON_POLICY.glob('*.py'))
+
+
+def code_lines(source: str) -> int:
+  """Lines of a module with code on them."""
+  docstrings = {line for node in _docstrings(source) for line in _lines(node)}
+  lines = {
+    line
+    for token in tokenize.generate_tokens(io.StringIO(source).readline)
+    if token.type not in _LAYOUT and token.string
+    for line in range(token.start[0], token.end[0] + 1)
+  }
+  return len(lines - docstrings)
+
+
+def _docstrings(source: str) -> Iterator[ast.Expr]:
+  owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+  for node in ast.walk(ast.parse(source)):
+    if isinstance(node, owners) and node.body and ast.get_docstring(node) is not None:
+      first = node.body[0]
+      assert isinstance(first, ast.Expr)
+      yield first
+
+
+def _lines(node: ast.Expr) -> range:
+  assert node.end_lineno is not None
+  return range(node.lineno, node.end_lineno + 1)
+
+
+# A list counts as its length, and names what was counted.
+COUNTS: dict[str, Callable[[], int | list[str]]] = {
+  'vtrace_loss_files': vtrace_loss_files,
+  'on_policy_config_takers': on_policy_config_takers,
+  'on_policy_code_lines': on_policy_code_lines,
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+  parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+  )
+  parser.add_argument('names', nargs='*', metavar='NAME', help=f'of {", ".join(COUNTS)}')
+  parser.add_argument('--json', action='store_true', help='print one object')
+  parsed = parser.parse_args(arguments)
+  unknown = sorted(set(parsed.names) - set(COUNTS))
+  if unknown:
+    parser.error(f'{", ".join(unknown)}: choose of {", ".join(COUNTS)}')
+  found = {name: COUNTS[name]() for name in parsed.names or COUNTS}
+  if parsed.json:
+    print(json.dumps(found, indent=1))
+    return
+  for name, value in found.items():
+    print(f'{name}: {len(value) if isinstance(value, list) else value}')
+    for line in value if isinstance(value, list) else ():
+      print(f'  {line}')
+
+
+if __name__ == '__main__':
+  main()
