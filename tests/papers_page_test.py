@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from seed_acme import agent as agent_lib
 from seed_acme import config as config_lib
+from seed_acme.agents.on_policy import algorithm as algorithm_lib
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import resolve
@@ -165,11 +166,9 @@ def test_normalised_advantages_divide_the_policy_loss_by_their_spread():
     config = on_policy_config.OnPolicyConfig(policy_loss='vpg', **fields)
     return loss_lib.policy_loss(
       resolve.algorithm(config),
-      log_prob,
-      tf.zeros([40]),
-      tf.constant(advantages, tf.float32),
-      tf.fill([40], True),
-      None,
+      algorithm_lib.Played(
+        log_prob, tf.zeros([40]), tf.constant(advantages, tf.float32), tf.fill([40], True), None
+      ),
     ).loss
 
   spread = np.std(advantages)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import tensorflow as tf
 
@@ -25,73 +24,51 @@ def steps(
   return result._replace(rewards=rewards)
 
 
-def gae(
-  values: tf.Tensor, steps: transitions_lib.Transitions, log_rhos: tf.Tensor, *, lambda_: float
-) -> algorithm.Estimates:
+def gae(trace: algorithm.Trace, *, lambda_: float) -> algorithm.Estimates:
   """A_t of Schulman et al. 2016, target V_t + A_t. Does not correct for the behaviour."""
-  del log_rhos
-  rewards, discounts, mask = steps
-  return algorithm.Estimates(*gae_lib.gae(values, rewards, discounts, mask, lambda_=lambda_))
+  return algorithm.Estimates(*gae_lib.gae(trace.values, *trace.steps, lambda_=lambda_))
 
 
-def nstep(
-  values: tf.Tensor, steps: transitions_lib.Transitions, log_rhos: tf.Tensor, *, n: int
-) -> algorithm.Estimates:
+def nstep(trace: algorithm.Trace, *, num_bootstrap_steps: int) -> algorithm.Estimates:
   """Target G^n_t, A_t = G^n_t - V_t. Does not correct for the behaviour."""
-  del log_rhos
-  rewards, discounts, mask = steps
-  targets = nstep_lib.nstep_returns(values, rewards, discounts, mask, n=n)
-  advantages = tf.stop_gradient(transitions_lib.select(mask, targets - values[:-1]))
+  values, steps, _ = trace
+  targets = nstep_lib.nstep_returns(values, *steps, n=num_bootstrap_steps)
+  advantages = tf.stop_gradient(transitions_lib.select(steps.mask, targets - values[:-1]))
   return algorithm.Estimates(targets, advantages)
 
 
 def with_preprocessed(
+  policy_loss: Callable[[algorithm.Played], algorithm.PolicyLoss],
   played: algorithm.Played,
   *,
-  policy_loss: Callable[[algorithm.Played], algorithm.PolicyLoss],
-  normalize: bool,
-  offset: float,
-  keep: Literal['all', 'positive', 'top_half'],
-  keep_form: Literal['shifted', 'original'],
+  normalize_advantages: bool,
+  advantage_offset: float,
+  keep_advantages: str,
+  keep_form: str,
 ) -> algorithm.PolicyLoss:
-  """`policy_loss` of the advantages that `preprocess` makes, and of those that it keeps."""
-  advantages, kept = preprocess(
-    played.advantages,
-    played.mask,
-    normalize=normalize,
-    offset=offset,
-    keep=keep,
-    keep_form=keep_form,
-  )
-  result = policy_loss(played._replace(advantages=advantages, mask=kept))
+  """`policy_loss` of normalised and shifted advantages, and of those that are kept."""
+  advantages, mask = played.advantages, played.mask
+  if normalize_advantages:
+    advantages = normalized(advantages, mask)
+  shifted, kept = advantages + advantage_offset, mask
+  if keep_advantages == 'positive':
+    compared = shifted if keep_form == 'shifted' else advantages
+    kept = tf.logical_and(mask, compared > 0)
+  elif keep_advantages == 'top_half':
+    kept = better_half(advantages, mask)
+  result = policy_loss(played._replace(advantages=shifted, mask=kept))
   if keep_form == 'shifted':
     return result
   # Those that are left out count as 0 in the mean.
-  share = transitions_lib.masked_mean(tf.cast(kept, tf.float32), played.mask)
+  share = transitions_lib.masked_mean(tf.cast(kept, tf.float32), mask)
   return result._replace(loss=result.loss * share)
 
 
-def preprocess(
-  advantages: tf.Tensor,
-  mask: tf.Tensor,
-  *,
-  normalize: bool,
-  offset: float,
-  keep: Literal['all', 'positive', 'top_half'],
-  keep_form: Literal['shifted', 'original'],
-) -> tuple[tf.Tensor, tf.Tensor]:
-  """Normalised and shifted advantages, and the mask of those that the loss is to see."""
-  if normalize:
-    mean = transitions_lib.masked_mean(advantages, mask)
-    variance = transitions_lib.masked_mean(tf.square(advantages - mean), mask)
-    advantages = transitions_lib.select(mask, (advantages - mean) / (tf.sqrt(variance) + _EPSILON))
-  shifted = advantages + offset
-  if keep == 'positive':
-    compared = shifted if keep_form == 'shifted' else advantages
-    mask = tf.logical_and(mask, compared > 0)
-  elif keep == 'top_half':
-    mask = better_half(advantages, mask)
-  return shifted, mask
+def normalized(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+  """`[...]`, those that are not masked of mean 0 and standard deviation 1, the others 0."""
+  mean = transitions_lib.masked_mean(advantages, mask)
+  variance = transitions_lib.masked_mean(tf.square(advantages - mean), mask)
+  return transitions_lib.select(mask, (advantages - mean) / (tf.sqrt(variance) + _EPSILON))
 
 
 def better_half(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

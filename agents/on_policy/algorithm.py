@@ -26,6 +26,14 @@ class Estimates(NamedTuple):
   advantages: tf.Tensor
 
 
+class Trace(NamedTuple):
+  """What advantages are estimated from: values `[T+1, B]`, steps and log(pi/mu) `[T, B]`."""
+
+  values: tf.Tensor
+  steps: transitions_lib.Transitions
+  log_rhos: tf.Tensor
+
+
 class Played(NamedTuple):
   """What a policy loss is made of: steps, `[...]` each, and V-MPO's temperature.
 
@@ -60,26 +68,26 @@ class Temperature(NamedTuple):
 class Algorithm:
   """All that the agent below `make_agent` knows of its configuration.
 
-  unroll_length, overlap: of the rows of a sample, those to learn from and those before them.
+  What has the name of a field of the configuration is that number, or, of `policy_loss` and
+  `value_loss`, the function that is chosen.
+
   steps(inputs): rows `[T+1, B]` -> transitions `[T, B]`, with the rewards to learn.
-  estimate(values, steps, log_rhos): values `[T+1, B]`, steps and log(pi/mu) `[T, B]` -> Estimates.
   estimates_in_loss: targets and advantages are those of the forward pass of the loss itself, and
     not of one before it.
   policy_loss(played): the page's function, after what is done to all advantages before it.
   value_loss(values, targets, behaviour_values, mask): scalar mean, of `[...]` in learnt units.
-  value_cost, kl_cost: weights of the value loss, and of KL(mu || pi) by one sample.
   penalties: the active ones by name.
   penalty_sign: with which weight * x of each step enters its reward; 0 = it is in the loss.
   temperature: None where no policy loss learns one.
-  passes: None for a single gradient step. by_transitions: a minibatch has transitions, not unrolls.
+  passes: None for a single gradient step. by_transitions: they deal transitions, not unrolls.
   renews_before_normalizing: PopArt's statistics take in the targets that they then normalise.
-  ratio_bounds, rho_clip: of pi/mu, for the metrics of how often it leaves them.
+  ratio_bounds: of pi/mu, for the metric of how often it leaves them.
   """
 
   unroll_length: int
   overlap: int
   steps: Callable[[types.AgentInput], transitions_lib.Transitions]
-  estimate: Callable[[tf.Tensor, transitions_lib.Transitions, tf.Tensor], Estimates]
+  estimate: Callable[[Trace], Estimates]
   estimates_in_loss: bool
   policy_loss: Callable[[Played], PolicyLoss]
   value_loss: Callable[[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
@@ -94,3 +102,9 @@ class Algorithm:
   ratio_bounds: tuple[float, float]
   rho_clip: float
   optimizer: config_lib.OptimizerConfig
+
+
+def ratio_bounds(*, ppo_epsilon: float, ppo_lower_bound: str) -> tuple[float, float]:
+  """From 1 - epsilon (PPO's paper) or 1 / (1 + epsilon) (SEED RL) to 1 + epsilon."""
+  upper = 1.0 + ppo_epsilon
+  return 1.0 - ppo_epsilon if ppo_lower_bound == 'linear' else 1.0 / upper, upper

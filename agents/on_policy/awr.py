@@ -2,11 +2,11 @@
 
 The policy imitates the actions that were played, the better ones more. No ratio pi/mu enters.
 
-  the paper, algorithm 1    here
-  beta                      `agent.awr_beta`
-  omega_max (section 3.3)   `agent.awr_max_weight`
-  R^D - V^D(s)              GAE by default, where the paper has TD(lambda) returns less V
-  mean over the buffer D    mean over the steps of a minibatch
+  the paper, algorithm 1     here
+  beta                       `agent.awr_beta`
+  omega_max                  `agent.awr_max_weight`
+  R - V(s), R of TD(lambda)  GAE, which is the same: the lambda-return less V
+  mean over the buffer D     mean over the steps of a minibatch
 
 For beta -> 0 with omega_max = 1 only actions with A > 0 are imitated (`repeat_positive`), for
 beta -> infinity all of them alike (`behaviour_cloning`).
@@ -23,10 +23,10 @@ from seed_acme.ops import transitions as transitions_lib
 
 
 def policy_loss(
-  played: algorithm.Played, *, beta: float, max_weight: float
+  played: algorithm.Played, *, awr_beta: float, awr_max_weight: float
 ) -> algorithm.PolicyLoss:
-  """Eq. 10, negated:  L = -mean( min(omega_max, exp(A / beta)) log pi(a|x) )."""
-  exponents = tf.minimum(played.advantages / beta, math.log(max_weight))
+  """L = -mean( min(omega_max, exp(A / beta)) log pi(a|x) ), the update of the policy there."""
+  exponents = tf.minimum(played.advantages / awr_beta, math.log(awr_max_weight))
   return _imitation(played, tf.exp(exponents))
 
 

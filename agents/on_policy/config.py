@@ -293,8 +293,13 @@ def _check_combinations(config: OnPolicyConfig) -> None:
 
 def _check_memory(config: OnPolicyConfig, network: config_lib.NetworkConfig) -> None:
   # A network of the user's own is looked at when it is made.
-  has_memory = not network.module and (network.core != 'none' or network.frame_stack > 1)
-  if has_memory and config.minibatch_of == 'transitions':
+  if not network.module and (network.core != 'none' or network.frame_stack > 1):
+    check_takes_memory(config, network)
+
+
+def check_takes_memory(config: OnPolicyConfig, network: config_lib.NetworkConfig) -> None:
+  """Raises `types.UserError` where a network with a state cannot be learnt."""
+  if config.minibatch_of == 'transitions':
     raise types.UserError(
       "agent.minibatch_of ('transitions') needs a network without memory, and this one "
       f"(network.core '{network.core}', network.frame_stack {network.frame_stack}) has a state "

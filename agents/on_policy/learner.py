@@ -12,11 +12,8 @@ from seed_acme import types
 from seed_acme.agents import learnt_rows as rows_lib
 from seed_acme.agents.on_policy import algorithm as algorithm_lib
 from seed_acme.agents.on_policy import loss as loss_lib
-from seed_acme.agents.on_policy import minibatches
 from seed_acme.agents.on_policy import network as network_lib
-from seed_acme.agents.on_policy import penalties as penalties_lib
 from seed_acme.agents.on_policy import value_metrics
-from seed_acme.ops import transitions as transitions_lib
 
 
 def make_learning(
@@ -63,7 +60,7 @@ def prepare(
   state = rows_lib.entering_state(networks.acting, sample.unroll, algorithm)
   steps = algorithm.steps(inputs)
   behaviour = types.ActorCriticOutput(*tree.map_structure(lambda x: x[:-1], outputs.prediction))
-  batch = minibatches.Minibatch(
+  batch = loss_lib.Minibatch(
     inputs=inputs,
     initial_state=state,
     actions=tree.map_structure(lambda x: x[:-1], outputs.action),
@@ -80,29 +77,22 @@ def prepare(
     batch = _with_estimates(algorithm, networks, batch, is_first)
   batch = batch._replace(behaviour_values=networks.acting.value_when_acting(batch.behaviour_values))
   mask, version = rows_lib.learnt_transitions(sample.unroll, algorithm)
-  batch = minibatches.as_transitions(batch) if algorithm.by_transitions else batch
+  batch = _as_transitions(batch) if algorithm.by_transitions else batch
   return agent_lib.Prepared(batch, mask, version)
 
 
 def _with_estimates(
   algorithm: algorithm_lib.Algorithm,
   networks: loss_lib.Networks,
-  batch: minibatches.Minibatch,
+  batch: loss_lib.Minibatch,
   is_first: bool,
-) -> minibatches.Minibatch:
+) -> loss_lib.Minibatch:
   """With targets and advantages; may change the statistics of the values."""
-  network = networks.acting
-  prediction, _ = network.unroll(batch.inputs, batch.initial_state)
-  params = prediction.policy_params[:-1]
-  log_rhos = network.distribution.log_prob(params, batch.actions) - network.distribution.log_prob(
-    batch.behaviour_params, batch.actions
+  said = loss_lib.forward(algorithm, networks, batch)
+  estimates = loss_lib.estimate(algorithm, networks, batch, said)
+  targets, advantages = _in_learnt_units(
+    algorithm, networks.acting, estimates, batch.mask, is_first
   )
-  quantities = penalties_lib.quantities(
-    network.distribution, params, batch.behaviour_params, algorithm.penalties
-  )
-  steps = transitions_lib.Transitions(batch.rewards, batch.discounts, batch.mask)
-  estimates = loss_lib.estimate(algorithm, networks, prediction.value, steps, log_rhos, quantities)
-  targets, advantages = _in_learnt_units(algorithm, network, estimates, batch.mask, is_first)
   return batch._replace(targets=targets, advantages=advantages)
 
 
@@ -117,21 +107,31 @@ def _in_learnt_units(
 
   Until the first statistics exist, nothing is rescaled.
   """
-  before = _in_units_of_now(network, estimates)
+  before = loss_lib.in_learnt_units(network, estimates)
   if network.values is None or not is_first:
     return before
   had_spread = network.values.has_spread()
   network.values.update(estimates.targets, mask)
-  after = _in_units_of_now(network, estimates)
+  after = loss_lib.in_learnt_units(network, estimates)
   if algorithm.renews_before_normalizing:
     return after
   return tree.map_structure(functools.partial(tf.where, had_spread), before, after)
 
 
-def _in_units_of_now(
-  network: network_lib.OnPolicyNetwork, estimates: algorithm_lib.Estimates
-) -> tuple[tf.Tensor, tf.Tensor]:
-  return network.normalized_value(estimates.targets), estimates.advantages / network.value_std()
+def _as_transitions(batch: loss_lib.Minibatch) -> loss_lib.Minibatch:
+  """Time-major leaves -> `[T*B, ...]`; the last row of an unroll starts no transition."""
+  merge = lambda x: tf.reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
+  inputs = tree.map_structure(lambda x: x[:-1], batch.inputs)
+  return tree.map_structure(merge, batch._replace(inputs=inputs, initial_state=()))
+
+
+def take(batch: loss_lib.Minibatch, indices: tf.Tensor, *, axis: int) -> loss_lib.Minibatch:
+  """The transitions (axis 0) or unrolls (axis 1) `indices` `[M]` of a prepared batch."""
+  state = tree.map_structure(lambda x: tf.gather(x, indices), batch.initial_state)
+  taken = tree.map_structure(
+    lambda x: tf.gather(x, indices, axis=axis), batch._replace(initial_state=())
+  )
+  return taken._replace(initial_state=state)
 
 
 def finish(

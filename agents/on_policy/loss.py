@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import functools
 from typing import NamedTuple
 
@@ -10,7 +9,6 @@ import tensorflow as tf
 
 from seed_acme import types
 from seed_acme.agents.on_policy import algorithm as algorithm_lib
-from seed_acme.agents.on_policy import minibatches
 from seed_acme.agents.on_policy import network as network_lib
 from seed_acme.agents.on_policy import penalties as penalties_lib
 from seed_acme.agents.on_policy import value_metrics
@@ -21,6 +19,28 @@ from seed_acme.ops import vtrace as vtrace_lib
 LAST_DIVERGENCE = 'policy/kl_last_pass'
 
 
+class Minibatch(NamedTuple):
+  """M transitions, leaves `[M, ...]`, or M unrolls, time-major `[T, M, ...]`.
+
+  inputs: the rows that actions were chosen in, of unrolls `[T+1, M, ...]`. initial_state:
+  `[M, ...]`, `()` for transitions. actions, behaviour_params: of these rows. The rest is the
+  result: rewards clipped and scaled, discounts and mask of `ops.transitions`; value targets and
+  values when acting in the units that values are learnt in; advantages. Targets and advantages
+  are `()` where the loss makes them itself.
+  """
+
+  inputs: types.AgentInput
+  initial_state: types.Nest
+  actions: types.Nest
+  behaviour_params: tf.Tensor
+  behaviour_values: tf.Tensor
+  rewards: tf.Tensor
+  discounts: tf.Tensor
+  mask: tf.Tensor
+  targets: types.Nest
+  advantages: types.Nest
+
+
 class Networks(NamedTuple):
   """acting: the actor-critic. weights: what only learning needs."""
 
@@ -28,10 +48,25 @@ class Networks(NamedTuple):
   weights: network_lib.LearntWeights
 
 
+class Forward(NamedTuple):
+  """What policy and behaviour say of the steps of a minibatch, `[...]` each, params `[..., P]`.
+
+  all_values: of unrolls, with that of the last row, `[T+1, M]`. penalties: x of each, by name.
+  """
+
+  params: tf.Tensor
+  behaviour_params: tf.Tensor
+  log_prob: tf.Tensor
+  log_ratio: tf.Tensor
+  values: tf.Tensor
+  all_values: tf.Tensor
+  penalties: dict[str, tf.Tensor]
+
+
 def loss(
   algorithm: algorithm_lib.Algorithm,
   networks: Networks,
-  minibatch: minibatches.Minibatch,
+  minibatch: Minibatch,
   key: tf.Tensor | None,
   progress: tf.Tensor | None = None,
 ) -> types.LossOutput:
@@ -44,39 +79,30 @@ def loss(
   """
   del key, progress
   network, weights, mask = networks.acting, networks.weights, minibatch.mask
-  distribution = network.distribution
-  params, values, bootstrap = _predicted(algorithm, network, minibatch)
-  log_prob = distribution.log_prob(params, minibatch.actions)
-  # What was stored in masked rows may be anything; 0 keeps it out of gradients.
-  behaviour_params = tf.stop_gradient(
-    transitions_lib.select(mask[..., tf.newaxis], minibatch.behaviour_params)
-  )
-  log_ratio = log_prob - distribution.log_prob(behaviour_params, minibatch.actions)
-  quantities = penalties_lib.quantities(distribution, params, behaviour_params, algorithm.penalties)
+  said, temperature = forward(algorithm, networks, minibatch), weights.temperature()
   targets, advantages = minibatch.targets, minibatch.advantages
   if algorithm.estimates_in_loss:
-    assert bootstrap is not None
-    steps = transitions_lib.Transitions(minibatch.rewards, minibatch.discounts, mask)
-    estimates = estimate(algorithm, networks, bootstrap, steps, log_ratio, quantities)
-    targets = network.normalized_value(estimates.targets)
-    advantages = estimates.advantages / network.value_std()
-  temperature = weights.temperature()
-  policy = policy_loss(algorithm, log_prob, log_ratio, advantages, mask, temperature)
-  learnt_values, targets = network.normalized_value(values), tf.stop_gradient(targets)
+    estimates = estimate(algorithm, networks, minibatch, said)
+    targets, advantages = in_learnt_units(network, estimates)
+  played = algorithm_lib.Played(said.log_prob, said.log_ratio, advantages, mask, temperature)
+  policy = policy_loss(algorithm, played)
+  learnt_values, targets = network.normalized_value(said.values), tf.stop_gradient(targets)
   value = algorithm.value_loss(learnt_values, targets, minibatch.behaviour_values, mask)
-  penalty = penalties_lib.terms(quantities, weights.penalty_weights(), mask, algorithm.penalties)
+  penalty = penalties_lib.terms(
+    said.penalties, weights.penalty_weights(), mask, algorithm.penalties
+  )
   losses = {
     'loss/policy': policy.loss,
     'loss/value': algorithm.value_cost * value,
     'loss/penalties': tf.zeros([]) if algorithm.penalty_sign else penalty.loss,
-    'loss/sampled_kl': algorithm.kl_cost * transitions_lib.masked_mean(-log_ratio, mask),
+    'loss/sampled_kl': algorithm.kl_cost * transitions_lib.masked_mean(-said.log_ratio, mask),
     'loss/adjustment': policy.adjustment + penalty.adjustment,
   }
   metrics = {
     **losses,
     **penalty.metrics,
-    **_policy_metrics(algorithm, distribution, params, behaviour_params, log_ratio, mask),
-    'value/mean': transitions_lib.masked_mean(values, mask),
+    **_policy_metrics(algorithm, network.distribution, said, mask),
+    'value/mean': transitions_lib.masked_mean(said.values, mask),
     **_value_metrics(learnt_values, targets, mask),
   }
   if temperature is not None:
@@ -87,55 +113,76 @@ def loss(
   )
 
 
-def estimate(
-  algorithm: algorithm_lib.Algorithm,
-  networks: Networks,
-  values: tf.Tensor,
-  steps: transitions_lib.Transitions,
-  log_rhos: tf.Tensor,
-  quantities: dict[str, tf.Tensor],
-) -> algorithm_lib.Estimates:
-  """Values `[T+1, B]`; steps, log_rhos and quantities of the penalties `[T, B]`."""
-  rewards = penalties_lib.in_rewards(
-    steps.rewards, quantities, networks.weights.penalty_weights(), algorithm.penalty_sign
+def forward(
+  algorithm: algorithm_lib.Algorithm, networks: Networks, minibatch: Minibatch
+) -> Forward:
+  """Of transitions, whose mask is `[M]`, or of unrolls."""
+  network, distribution = networks.acting, networks.acting.distribution
+  if minibatch.mask.shape.rank == 1:
+    prediction, _ = network(minibatch.inputs, minibatch.initial_state)
+    params, values = prediction
+  else:
+    prediction, _ = network.unroll(minibatch.inputs, minibatch.initial_state)
+    params, values = prediction.policy_params[:-1], prediction.value[:-1]
+  # What was stored in masked rows may be anything; 0 keeps it out of gradients.
+  behaviour_params = tf.stop_gradient(
+    transitions_lib.select(minibatch.mask[..., tf.newaxis], minibatch.behaviour_params)
   )
-  steps = steps._replace(rewards=transitions_lib.select(steps.mask, rewards))
-  return algorithm.estimate(values, steps, log_rhos)
+  log_prob = distribution.log_prob(params, minibatch.actions)
+  log_ratio = log_prob - distribution.log_prob(behaviour_params, minibatch.actions)
+  x = penalties_lib.quantities(distribution, params, behaviour_params, algorithm.penalties)
+  return Forward(params, behaviour_params, log_prob, log_ratio, values, prediction.value, x)
+
+
+def estimate(
+  algorithm: algorithm_lib.Algorithm, networks: Networks, minibatch: Minibatch, said: Forward
+) -> algorithm_lib.Estimates:
+  """`[T, M]`, of a minibatch of unrolls."""
+  weights = networks.weights.penalty_weights()
+  rewards = penalties_lib.in_rewards(
+    minibatch.rewards, said.penalties, weights, algorithm.penalty_sign
+  )
+  steps = transitions_lib.Transitions(
+    transitions_lib.select(minibatch.mask, rewards), minibatch.discounts, minibatch.mask
+  )
+  return algorithm.estimate(algorithm_lib.Trace(said.all_values, steps, said.log_ratio))
+
+
+def in_learnt_units(
+  network: network_lib.OnPolicyNetwork, estimates: algorithm_lib.Estimates
+) -> tuple[tf.Tensor, tf.Tensor]:
+  """Targets and advantages, in the units that values are learnt in at the moment."""
+  return network.normalized_value(estimates.targets), estimates.advantages / network.value_std()
 
 
 def policy_loss(
-  algorithm: algorithm_lib.Algorithm,
-  log_prob: tf.Tensor,
-  log_ratio: tf.Tensor,
-  advantages: tf.Tensor,
-  mask: tf.Tensor,
-  temperature: tf.Tensor | None,
+  algorithm: algorithm_lib.Algorithm, played: algorithm_lib.Played
 ) -> algorithm_lib.PolicyLoss:
-  """All of one shape `[...]`; what is masked may be anything. See `algorithm.Played`."""
-  advantages = transitions_lib.select(mask, tf.stop_gradient(advantages))
-  log_prob, log_ratio = (transitions_lib.select(mask, x) for x in (log_prob, log_ratio))
+  """Of steps that may hold anything where they are masked; no gradient enters the advantages."""
+  mask, advantages = played.mask, tf.stop_gradient(played.advantages)
+  log_prob, log_ratio, advantages = (
+    transitions_lib.select(mask, x) for x in (played.log_prob, played.log_ratio, advantages)
+  )
   return algorithm.policy_loss(
-    algorithm_lib.Played(log_prob, log_ratio, advantages, mask, temperature)
+    played._replace(log_prob=log_prob, log_ratio=log_ratio, advantages=advantages)
   )
 
 
 def _policy_metrics(
   algorithm: algorithm_lib.Algorithm,
   distribution: distributions.Distribution,
-  params: tf.Tensor,
-  behaviour_params: tf.Tensor,
-  log_ratio: tf.Tensor,
+  said: Forward,
   mask: tf.Tensor,
 ) -> dict[str, tf.Tensor]:
   """How far the policy is from the one that acted. The same divergence appears twice, because
   `Algorithm.passes` has one of the two reported of the last pass alone.
   """
   mean = functools.partial(transitions_lib.masked_mean, mask=mask)
-  ratio = vtrace_lib.importance_ratios(log_ratio)
+  ratio = vtrace_lib.importance_ratios(said.log_ratio)
   lower, upper = algorithm.ratio_bounds
-  divergence = mean(distribution.kl(behaviour_params, params))
+  divergence = mean(distribution.kl(said.behaviour_params, said.params))
   return {
-    'policy/entropy': mean(distribution.entropy(params)),
+    'policy/entropy': mean(distribution.entropy(said.params)),
     'policy/kl_behaviour': divergence,
     LAST_DIVERGENCE: divergence,
     'policy/ratio_mean': mean(ratio),
@@ -159,49 +206,36 @@ def _value_metrics(values: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> di
   }
 
 
-def _predicted(
-  algorithm: algorithm_lib.Algorithm,
-  network: network_lib.OnPolicyNetwork,
-  minibatch: minibatches.Minibatch,
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
-  """Policy params and values of the steps, and, of unrolls, all values `[T+1, M]`."""
-  if algorithm.by_transitions:
-    prediction, _ = network(minibatch.inputs, minibatch.initial_state)
-    return prediction.policy_params, prediction.value, None
-  prediction, _ = network.unroll(minibatch.inputs, minibatch.initial_state)
-  return prediction.policy_params[:-1], prediction.value[:-1], prediction.value
-
-
 def value_loss(
   values: tf.Tensor,
   targets: tf.Tensor,
   behaviour_values: tf.Tensor,
   mask: tf.Tensor,
   *,
-  of_errors: Callable[[tf.Tensor], tf.Tensor],
-  clip: float,
+  value_loss: str,
+  huber_delta: float,
+  value_clip: float,
 ) -> tf.Tensor:
   """Scalar mean of l(V), all `[...]` in the units that values are learnt in.
 
-  of_errors: l, elementwise, of e = target - V. clip: PPO's; 0 = none.
+  mse: l = e^2/2.  huber: e^2/2 up to |e| = delta, then delta (|e| - delta/2).  e = target - V
   clipped: max( l(V), l(V_old + clip(V - V_old, -c, c)) )
   """
   values, targets, behaviour_values = (
     transitions_lib.select(mask, x) for x in (values, targets, behaviour_values)
   )
+  delta = huber_delta if value_loss == 'huber' else None
+  of_errors = functools.partial(_of_errors, delta=delta)
   result = of_errors(targets - values)
-  if clip:
-    change = tf.clip_by_value(values - behaviour_values, -clip, clip)
+  if value_clip:
+    change = tf.clip_by_value(values - behaviour_values, -value_clip, value_clip)
     result = tf.maximum(result, of_errors(targets - (behaviour_values + change)))
   return transitions_lib.masked_mean(result, mask)
 
 
-def half_squared(errors: tf.Tensor) -> tf.Tensor:
-  """e^2/2, elementwise."""
-  return 0.5 * tf.square(errors)
-
-
-def huber(errors: tf.Tensor, *, delta: float) -> tf.Tensor:
-  """e^2/2 up to |e| = delta, then delta (|e| - delta/2), elementwise."""
+def _of_errors(errors: tf.Tensor, delta: float | None) -> tf.Tensor:
+  """l of `value_loss`, elementwise; delta None: mse."""
+  if delta is None:
+    return 0.5 * tf.square(errors)
   absolute = tf.abs(errors)
   return tf.where(absolute <= delta, 0.5 * tf.square(errors), delta * (absolute - 0.5 * delta))

@@ -34,12 +34,8 @@ def make_network(
 ) -> OnPolicyNetwork:
   """Raises `types.UserError` for choices that do not go together."""
   inner = build.make_actor_critic(network_config, spec, distribution.num_params)
-  if config.minibatch_of == 'transitions' and tf.nest.flatten(inner.initial_state(1)):
-    raise types.UserError(
-      "agent.minibatch_of ('transitions') needs a network without memory, and this one "
-      f"(network.core '{network_config.core}', network.frame_stack "
-      f"{network_config.frame_stack}) has a state that runs along an unroll: choose 'unrolls'"
-    )
+  if tf.nest.flatten(inner.initial_state(1)):
+    on_policy_config.check_takes_memory(config, network_config)
   return OnPolicyNetwork(inner, distribution, spec, config)
 
 

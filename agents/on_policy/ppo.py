@@ -25,13 +25,14 @@ from seed_acme.ops import transitions as transitions_lib
 from seed_acme.ops import vtrace as vtrace_lib
 
 
-def policy_loss(played: algorithm.Played, *, bounds: tuple[float, float]) -> algorithm.PolicyLoss:
-  """Eq. 7, negated, with r the ratio pi/mu and bounds (1 - epsilon, 1 + epsilon):
+def policy_loss(
+  played: algorithm.Played, *, ppo_epsilon: float, ppo_lower_bound: str
+) -> algorithm.PolicyLoss:
+  """Eq. 7, negated, with r the ratio pi/mu:
 
   L = -mean( min( r A, clip(r, 1 - epsilon, 1 + epsilon) A ) )
   """
+  bounds = algorithm.ratio_bounds(ppo_epsilon=ppo_epsilon, ppo_lower_bound=ppo_lower_bound)
   ratio, advantages = vtrace_lib.importance_ratios(played.log_ratio), played.advantages
-  clipped = tf.clip_by_value(ratio, *bounds)
-  return algorithm.PolicyLoss(
-    -transitions_lib.masked_mean(tf.minimum(ratio * advantages, clipped * advantages), played.mask)
-  )
+  gain = tf.minimum(ratio * advantages, tf.clip_by_value(ratio, *bounds) * advantages)
+  return algorithm.PolicyLoss(-transitions_lib.masked_mean(gain, played.mask))

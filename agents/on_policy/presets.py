@@ -1,4 +1,7 @@
-"""Five algorithms as choices of one agent. Further fields are given by keyword."""
+"""Five algorithms as choices of one agent: how they differ from the defaults, which are PPO's.
+
+Further fields are given by keyword.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,13 @@ from typing import Any
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
 
+_SEVERAL_PASSES: dict[str, Any] = {
+  'num_epochs': 10,
+  'minibatch_of': 'transitions',
+  'minibatch_size': 64,
+  'normalize_advantages': True,
+}
+
 
 def _preset(changes: dict[str, Any], **defaults: Any) -> on_policy_config.OnPolicyConfig:
   return on_policy_config.OnPolicyConfig(**{**defaults, **changes})
@@ -14,22 +24,12 @@ def _preset(changes: dict[str, Any], **defaults: Any) -> on_policy_config.OnPoli
 
 def vpg(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """Vanilla policy gradient with a learnt baseline (Sutton et al. 2000), one pass."""
-  return _preset(changes, policy_loss='vpg', advantage='gae', normalize_advantages=True)
+  return _preset(changes, policy_loss='vpg', normalize_advantages=True)
 
 
 def ppo(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """Proximal policy optimisation with a clipped ratio (Schulman et al. 2017, eq. 7)."""
-  return _preset(
-    changes,
-    policy_loss='ppo',
-    ppo_epsilon=0.2,
-    advantage='gae',
-    lambda_=0.95,
-    num_epochs=10,
-    minibatch_of='transitions',
-    minibatch_size=64,
-    normalize_advantages=True,
-  )
+  return _preset(changes, **_SEVERAL_PASSES)
 
 
 def vtrace(**changes: Any) -> on_policy_config.OnPolicyConfig:
@@ -55,17 +55,7 @@ def vtrace(**changes: Any) -> on_policy_config.OnPolicyConfig:
 
 def awr(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """Advantage-weighted regression (Peng et al. 2019): imitates what went well."""
-  return _preset(
-    changes,
-    policy_loss='awr',
-    awr_beta=1.0,
-    awr_max_weight=20.0,
-    advantage='gae',
-    num_epochs=10,
-    minibatch_of='transitions',
-    minibatch_size=64,
-    normalize_advantages=True,
-  )
+  return _preset(changes, policy_loss='awr', **_SEVERAL_PASSES)
 
 
 def vmpo(**changes: Any) -> on_policy_config.OnPolicyConfig:
@@ -73,8 +63,6 @@ def vmpo(**changes: Any) -> on_policy_config.OnPolicyConfig:
   return _preset(
     changes,
     policy_loss='vmpo',
-    vmpo_epsilon=0.01,
-    advantage='gae',
     num_epochs=4,
     kl_from_behaviour=on_policy_config.PenaltyConfig(weight=1.0, threshold=0.01),
   )

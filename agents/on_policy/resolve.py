@@ -1,76 +1,82 @@
 """From the configuration to the algorithm: the one place that reads its fields for learning.
 
-An algorithm's page is imported only where the configuration chooses it.
+A function of a page, or of `advantages`, takes as keywords the fields of the configuration that it
+needs, by their names, and is bound to their values here. A page is imported only where the
+configuration chooses it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 import functools
+import importlib
+import inspect
+from typing import Any
 
 from seed_acme import agent as agent_lib
 from seed_acme.agents.on_policy import advantages
 from seed_acme.agents.on_policy import algorithm as algorithm_lib
 from seed_acme.agents.on_policy import config as on_policy_config
+from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss
-from seed_acme.agents.on_policy import minibatches
 from seed_acme.agents.on_policy import value_metrics
 
+# Module and function of this folder, by the value of the field.
+_ESTIMATES = {'gae': 'advantages:gae', 'nstep': 'advantages:nstep', 'vtrace': 'vtrace:estimate'}
+_POLICY_LOSSES = {
+  **{name: f'{name}:policy_loss' for name in ('ppo', 'vpg', 'vtrace', 'awr', 'vmpo')},
+  **{name: f'awr:{name}' for name in ('repeat_positive', 'behaviour_cloning')},
+}
+_COPIED = ('unroll_length', 'overlap', 'value_cost', 'kl_cost', 'rho_clip', 'optimizer')
 _SIGNS = {'none': 0.0, 'subtracted': -1.0, 'added': 1.0}
 
 
 def algorithm(config: on_policy_config.OnPolicyConfig) -> algorithm_lib.Algorithm:
   """Called once, by `make_agent`."""
-  is_vmpo = config.policy_loss == 'vmpo'
+  bound = functools.partial(_bound, config)
   return algorithm_lib.Algorithm(
-    unroll_length=config.unroll_length,
-    overlap=config.overlap,
-    steps=functools.partial(
-      advantages.steps,
-      discount=config.discount,
-      max_abs_reward=config.max_abs_reward,
-      reward_scale=config.reward_scale,
-    ),
-    estimate=_estimate(config),
+    **{name: getattr(config, name) for name in _COPIED},
+    steps=bound(advantages.steps),
+    estimate=bound(_function(_ESTIMATES[config.advantage])),
     estimates_in_loss=_estimates_in_loss(config),
-    policy_loss=_with_preprocessing(_policy_loss(config), config),
-    value_loss=functools.partial(
-      loss.value_loss,
-      of_errors=loss.half_squared
-      if config.value_loss == 'mse'
-      else functools.partial(loss.huber, delta=config.huber_delta),
-      clip=config.value_clip,
-    ),
-    value_cost=config.value_cost,
-    kl_cost=config.kl_cost,
+    policy_loss=_policy_loss(config),
+    value_loss=bound(loss.value_loss),
     penalties=on_policy_config.penalties(config),
     penalty_sign=_SIGNS[config.penalties_in_rewards],
     temperature=algorithm_lib.Temperature(config.vmpo_initial_temperature, config.vmpo_speed)
-    if is_vmpo
+    if config.policy_loss == 'vmpo'
     else None,
     passes=_passes(config),
     by_transitions=config.minibatch_of == 'transitions',
     renews_before_normalizing=config.popart_order == 'statistics_first',
-    ratio_bounds=_ratio_bounds(config),
-    rho_clip=config.rho_clip,
-    optimizer=config.optimizer,
+    ratio_bounds=bound(algorithm_lib.ratio_bounds)(),
   )
 
 
-def _estimate(config: on_policy_config.OnPolicyConfig) -> Callable[..., algorithm_lib.Estimates]:
-  if config.advantage == 'gae':
-    return functools.partial(advantages.gae, lambda_=config.lambda_)
-  if config.advantage == 'nstep':
-    return functools.partial(advantages.nstep, n=config.num_bootstrap_steps)
-  from seed_acme.agents.on_policy import vtrace
+def _function(path: str) -> Callable[..., Any]:
+  module, name = path.split(':')
+  return getattr(importlib.import_module(f'seed_acme.agents.on_policy.{module}'), name)
 
-  return functools.partial(
-    vtrace.estimate,
-    lambda_=config.lambda_,
-    rho_clip=config.rho_clip,
-    c_clip=config.c_clip,
-    advantage_lambda=1.0 if config.advantage_form == 'paper' else config.lambda_,
-  )
+
+def _bound(
+  config: on_policy_config.OnPolicyConfig, function: Callable[..., Any]
+) -> Callable[..., Any]:
+  """With the field of its name in each parameter that can only be given by name."""
+  parameters = inspect.signature(function).parameters.values()
+  names = [x.name for x in parameters if x.kind == x.KEYWORD_ONLY]
+  return functools.partial(function, **{name: getattr(config, name) for name in names})
+
+
+def _policy_loss(
+  config: on_policy_config.OnPolicyConfig,
+) -> Callable[[algorithm_lib.Played], algorithm_lib.PolicyLoss]:
+  """The page's function as it is where nothing is done to the advantages before."""
+  of_page = _bound(config, _function(_POLICY_LOSSES[config.policy_loss]))
+  preprocessed = _bound(config, advantages.with_preprocessed)
+  is_plain = not config.normalize_advantages and not config.advantage_offset
+  if is_plain and config.keep_advantages == 'all':
+    return of_page
+  return functools.partial(preprocessed, of_page)
 
 
 def _estimates_in_loss(config: on_policy_config.OnPolicyConfig) -> bool:
@@ -81,61 +87,6 @@ def _estimates_in_loss(config: on_policy_config.OnPolicyConfig) -> bool:
   return config.recompute_advantages == 'minibatch' or (
     is_one_step and config.minibatch_of == 'unrolls' and config.values.statistics == 'none'
   )
-
-
-def _policy_loss(
-  config: on_policy_config.OnPolicyConfig,
-) -> Callable[[algorithm_lib.Played], algorithm_lib.PolicyLoss]:
-  if config.policy_loss == 'vtrace':
-    from seed_acme.agents.on_policy import vtrace
-
-    return functools.partial(vtrace.policy_loss, rho_clip=config.policy_rho_clip)
-  if config.policy_loss == 'ppo':
-    from seed_acme.agents.on_policy import ppo
-
-    return functools.partial(ppo.policy_loss, bounds=_ratio_bounds(config))
-  if config.policy_loss == 'vmpo':
-    from seed_acme.agents.on_policy import vmpo
-
-    return functools.partial(
-      vmpo.policy_loss, epsilon=config.vmpo_epsilon, is_original=config.vmpo_form == 'original'
-    )
-  if config.policy_loss == 'vpg':
-    from seed_acme.agents.on_policy import vpg
-
-    return vpg.policy_loss
-  from seed_acme.agents.on_policy import awr
-
-  if config.policy_loss == 'awr':
-    return functools.partial(
-      awr.policy_loss, beta=config.awr_beta, max_weight=config.awr_max_weight
-    )
-  return getattr(awr, config.policy_loss)
-
-
-def _with_preprocessing(
-  policy_loss: Callable[[algorithm_lib.Played], algorithm_lib.PolicyLoss],
-  config: on_policy_config.OnPolicyConfig,
-) -> Callable[[algorithm_lib.Played], algorithm_lib.PolicyLoss]:
-  """The page's function as it is where nothing is done to the advantages."""
-  if (config.normalize_advantages, config.advantage_offset, config.keep_advantages) == (
-    (False, 0.0, 'all')
-  ):
-    return policy_loss
-  return functools.partial(
-    advantages.with_preprocessed,
-    policy_loss=policy_loss,
-    normalize=config.normalize_advantages,
-    offset=config.advantage_offset,
-    keep=config.keep_advantages,
-    keep_form=config.keep_form,
-  )
-
-
-def _ratio_bounds(config: on_policy_config.OnPolicyConfig) -> tuple[float, float]:
-  """From 1 - epsilon (PPO's paper) or 1 / (1 + epsilon) (SEED RL) to 1 + epsilon."""
-  upper = 1.0 + config.ppo_epsilon
-  return 1.0 - config.ppo_epsilon if config.ppo_lower_bound == 'linear' else 1.0 / upper, upper
 
 
 def _passes(config: on_policy_config.OnPolicyConfig) -> agent_lib.Passes | None:
@@ -152,7 +103,7 @@ def _passes(config: on_policy_config.OnPolicyConfig) -> agent_lib.Passes | None:
     num_minibatches=on_policy_config.num_minibatches(config),
     num_elements=on_policy_config.num_elements(config),
     prepares_each_epoch=config.recompute_advantages == 'epoch',
-    take=functools.partial(minibatches.take, axis=0 if config.minibatch_of == 'transitions' else 1),
+    take=functools.partial(learner.take, axis=0 if config.minibatch_of == 'transitions' else 1),
     of_first=value_metrics.OF_FIRST_PASS,
     of_last=(loss.LAST_DIVERGENCE,),
     variances={} if config.recompute_advantages == 'minibatch' else value_metrics.VARIANCES,

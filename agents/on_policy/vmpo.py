@@ -4,7 +4,7 @@
   D~, the half with greater advantages  `advantages.better_half`
   psi, eq. 4                            `psi` below
   eta, epsilon_eta, eq. 3               `Played.temperature`, `agent.vmpo_epsilon`
-  alpha, epsilon_alpha, eq. 5           `agent.kl_from_behaviour`, a penalty with a threshold
+  alpha, epsilon_alpha                  `agent.kl_from_behaviour`, a penalty with a threshold
   A                                     GAE by default, where the paper has n-step returns less V
 
 The paper gives the mean and the variance of a Gaussian a KL bound each; the penalty here bounds the
@@ -21,7 +21,7 @@ from seed_acme.ops import transitions as transitions_lib
 
 
 def policy_loss(
-  played: algorithm.Played, *, epsilon: float, is_original: bool
+  played: algorithm.Played, *, vmpo_epsilon: float, vmpo_form: str
 ) -> algorithm.PolicyLoss:
   """Eq. 3 and 4. D is the better half of the batch.
 
@@ -38,15 +38,15 @@ def policy_loss(
   scaled = tf.where(keep, advantages / temperature, tf.fill(tf.shape(advantages), -1e30))
   log_sum = tf.reduce_logsumexp(scaled)
   log_mean = log_sum - tf.math.log(count)
-  if is_original:
+  if vmpo_form == 'original':
     dropped = tf.reduce_sum(tf.cast(tf.logical_and(mask, tf.logical_not(keep)), tf.float32))
     log_total = tf.reduce_logsumexp(tf.stack([log_sum, tf.math.log(dropped + 1e-30)]))
     psi = tf.stop_gradient(tf.exp(scaled - log_total))
     loss = -transitions_lib.masked_mean(psi * log_prob, mask)
-    adjustment = temperature * tf.stop_gradient(epsilon - log_mean)
+    adjustment = temperature * tf.stop_gradient(vmpo_epsilon - log_mean)
   else:
     psi = tf.stop_gradient(tf.exp(scaled - log_sum))
     loss = -tf.reduce_sum(psi * log_prob)
-    adjustment = temperature * (epsilon + log_mean)
+    adjustment = temperature * (vmpo_epsilon + log_mean)
   is_empty = tf.logical_not(tf.reduce_any(keep))
   return algorithm.PolicyLoss(tf.where(is_empty, 0.0, loss), tf.where(is_empty, 0.0, adjustment))

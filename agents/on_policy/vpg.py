@@ -1,4 +1,4 @@
-"""The vanilla policy gradient with a learnt baseline (Sutton et al. 2000, theorem 1 and eq. 2).
+"""The vanilla policy gradient with a learnt baseline (Sutton et al. 2000, theorem 1).
 
 The advantage A is that of `agent.advantage`, GAE by default. Nothing corrects for a behaviour that
 is not the policy, so learn strictly on-policy and in one pass.

@@ -39,43 +39,34 @@ from seed_acme.ops import vtrace as vtrace_lib
 
 
 def estimate(
-  values: tf.Tensor,
-  steps: transitions_lib.Transitions,
-  log_rhos: tf.Tensor,
-  *,
-  lambda_: float,
-  rho_clip: float,
-  c_clip: float,
-  advantage_lambda: float,
+  trace: algorithm.Trace, *, lambda_: float, rho_clip: float, c_clip: float, advantage_form: str
 ) -> algorithm.Estimates:
-  """v_s (eq. 1) and advantages, which are not yet weighted: the policy loss does that.
+  """v_s (eq. 1) and advantages, which are not weighted yet: the policy loss does that.
 
-  values `[T+1, B]`, steps and log(pi/mu) `[T, B]`. advantage_lambda: 1 is the paper's
-  r_s + gamma v_{s+1} - V(x_s); lambda gives advantages in the form of GAE.
+  advantage_form: `paper` has r_s + gamma v_{s+1} - V(x_s), whatever lambda is; `gae` has lambda
+  of the correction v_{s+1} - V(x_{s+1}), as GAE has it.
   """
-  rewards, discounts, mask = steps
-  return algorithm.Estimates(
-    *vtrace_lib.vtrace(
-      values,
-      rewards,
-      discounts,
-      log_rhos,
-      mask,
-      lambda_=lambda_,
-      rho_clip=rho_clip,
-      c_clip=c_clip,
-      policy_rho_clip=None,
-      advantage_lambda=advantage_lambda,
-    )
+  rewards, discounts, mask = trace.steps
+  estimates = vtrace_lib.vtrace(
+    trace.values,
+    rewards,
+    discounts,
+    trace.log_rhos,
+    mask,
+    lambda_=lambda_,
+    rho_clip=rho_clip,
+    c_clip=c_clip,
+    policy_rho_clip=None,
+    advantage_lambda=1.0 if advantage_form == 'paper' else lambda_,
   )
+  return algorithm.Estimates(*estimates)
 
 
-def policy_loss(played: algorithm.Played, *, rho_clip: float) -> algorithm.PolicyLoss:
+def policy_loss(played: algorithm.Played, *, policy_rho_clip: float) -> algorithm.PolicyLoss:
   """Section 4.2, whose gradient is rho_s grad log pi(a_s|x_s) A_s:
 
-  L = -mean( sg( min(rho_clip, pi/mu) A ) log pi(a|x) )
+  L = -mean( sg( min(rho_bar, pi/mu) A ) log pi(a|x) )
   """
-  weights = vtrace_lib.truncated_ratios(played.log_ratio, rho_clip) * played.advantages
-  return algorithm.PolicyLoss(
-    -transitions_lib.masked_mean(tf.stop_gradient(weights) * played.log_prob, played.mask)
-  )
+  ratios = vtrace_lib.truncated_ratios(played.log_ratio, policy_rho_clip)
+  weights = tf.stop_gradient(ratios * played.advantages)
+  return algorithm.PolicyLoss(-transitions_lib.masked_mean(weights * played.log_prob, played.mask))

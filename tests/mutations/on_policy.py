@@ -50,8 +50,8 @@ MUTATIONS = (
   record.Mutation(
     name='sampled_kl_sign',
     file='agents/on_policy/loss.py',
-    old='algorithm.kl_cost * transitions_lib.masked_mean(-log_ratio, mask)',
-    new='algorithm.kl_cost * transitions_lib.masked_mean(log_ratio, mask)',
+    old='algorithm.kl_cost * transitions_lib.masked_mean(-said.log_ratio, mask)',
+    new='algorithm.kl_cost * transitions_lib.masked_mean(said.log_ratio, mask)',
     tests='tests/agents/on_policy/vtrace_preset_test.py::test_equals_a_slow_loop_over_transitions',
     fault='a cost of the divergence drives the policy away from the behaviour',
   ),
@@ -60,7 +60,7 @@ MUTATIONS = (
     file='agents/on_policy/loss.py',
     old=(
       'behaviour_params = tf.stop_gradient(\n'
-      '    transitions_lib.select(mask[..., tf.newaxis], minibatch.behaviour_params)\n'
+      '    transitions_lib.select(minibatch.mask[..., tf.newaxis], minibatch.behaviour_params)\n'
       '  )'
     ),
     new='behaviour_params = tf.stop_gradient(minibatch.behaviour_params)',
@@ -86,40 +86,40 @@ MUTATIONS = (
   record.Mutation(
     name='ppo_takes_the_greater',
     file='agents/on_policy/ppo.py',
-    old='tf.minimum(ratio * advantages, clipped * advantages), played.mask)',
-    new='tf.maximum(ratio * advantages, clipped * advantages), played.mask)',
+    old='gain = tf.minimum(ratio * advantages,',
+    new='gain = tf.maximum(ratio * advantages,',
     tests='tests/agents/on_policy/policy_losses_test.py::test_value_and_gradient_equal_a_slow_loop',
     fault='clipping bounds nothing: the optimistic bound is taken',
   ),
   record.Mutation(
     name='policy_gradient_sign',
     file='agents/on_policy/vtrace.py',
-    old='-transitions_lib.masked_mean(tf.stop_gradient(weights) * played.log_prob, played.mask)',
-    new='transitions_lib.masked_mean(tf.stop_gradient(weights) * played.log_prob, played.mask)',
+    old='PolicyLoss(-transitions_lib.masked_mean(',
+    new='PolicyLoss(transitions_lib.masked_mean(',
     tests='tests/agents/on_policy/policy_losses_test.py::test_value_and_gradient_equal_a_slow_loop',
     fault='the policy learns what is worst',
   ),
   record.Mutation(
     name='policy_weights_keep_gradient',
     file='agents/on_policy/vtrace.py',
-    old='-transitions_lib.masked_mean(tf.stop_gradient(weights) * played.log_prob, played.mask)',
-    new='-transitions_lib.masked_mean(weights * played.log_prob, played.mask)',
+    old='weights = tf.stop_gradient(ratios * played.advantages)',
+    new='weights = ratios * played.advantages',
     tests='tests/agents/on_policy/policy_losses_test.py::test_value_and_gradient_equal_a_slow_loop',
     fault='a gradient passes through the ratio that only weighs',
   ),
   record.Mutation(
     name='advantages_keep_gradient_in_the_policy_loss',
     file='agents/on_policy/loss.py',
-    old='advantages = transitions_lib.select(mask, tf.stop_gradient(advantages))',
-    new='advantages = transitions_lib.select(mask, advantages)',
+    old='mask, advantages = played.mask, tf.stop_gradient(played.advantages)',
+    new='mask, advantages = played.mask, played.advantages',
     tests='tests/agents/on_policy/policy_losses_test.py::test_no_gradient_enters_the_advantages',
     fault='the policy loss trains the values through the advantages',
   ),
   record.Mutation(
     name='ppo_reciprocal_bound_for_the_linear_one',
-    file='agents/on_policy/resolve.py',
-    old="if config.ppo_lower_bound == 'linear' else",
-    new="if config.ppo_lower_bound != 'linear' else",
+    file='agents/on_policy/algorithm.py',
+    old="if ppo_lower_bound == 'linear' else",
+    new="if ppo_lower_bound != 'linear' else",
     tests='tests/agents/on_policy/policy_losses_test.py::test_the_two_lower_bounds_of_ppo_'
     'differ_between_1_minus_epsilon_and_its_reciprocal',
     fault="the paper's bound and the original's are exchanged",
@@ -151,8 +151,8 @@ MUTATIONS = (
   record.Mutation(
     name='offset_before_the_normalisation',
     file='agents/on_policy/advantages.py',
-    old='shifted = advantages + offset',
-    new='shifted = advantages',
+    old='shifted, kept = advantages + advantage_offset, mask',
+    new='shifted, kept = advantages, mask',
     tests='tests/agents/on_policy/preprocess_test.py',
     fault='the offset of advantages has no effect',
   ),
@@ -191,7 +191,7 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='advantages_not_divided_by_the_spread',
-    file='agents/on_policy/learner.py',
+    file='agents/on_policy/loss.py',
     old='estimates.advantages / network.value_std()',
     new='estimates.advantages',
     tests='tests/agents/on_policy/popart_test.py::test_the_two_orders_differ_in_the_'

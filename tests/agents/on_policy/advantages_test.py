@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from seed_acme import types
+from seed_acme.agents.on_policy import algorithm as algorithm_lib
 from seed_acme.agents.on_policy import penalties as penalties_lib
 from seed_acme.agents.on_policy import resolve
 from seed_acme.ops import transitions
@@ -57,7 +58,9 @@ def _estimate(x, config, poisoned=False):
   return [
     a.numpy()
     for a in resolve.algorithm(config).estimate(
-      tf.constant(x['values'], tf.float32), steps, tf.constant(log_rhos, tf.float32)
+      algorithm_lib.Trace(
+        tf.constant(x['values'], tf.float32), steps, tf.constant(log_rhos, tf.float32)
+      )
     )
   ]
 
@@ -208,7 +211,10 @@ def test_no_gradient_passes(fields, make, gradients):
   )
   _, found = gradients(
     lambda: tf.add_n(
-      [tf.reduce_sum(a) for a in resolve.algorithm(config).estimate(values, steps, log_rhos)]
+      [
+        tf.reduce_sum(a)
+        for a in resolve.algorithm(config).estimate(algorithm_lib.Trace(values, steps, log_rhos))
+      ]
     ),
     [values, log_rhos],
   )

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from seed_acme import types
 from seed_acme.agents.on_policy import advantages as advantages_lib
+from seed_acme.agents.on_policy import algorithm as algorithm_lib
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import resolve
 from seed_acme.ops import distributions
@@ -43,11 +44,7 @@ def test_the_clipped_policy_loss_and_its_gradient(epsilon, numbers, make_config,
     log_prob = distribution.log_prob(params, x['actions'])
     return loss_lib.policy_loss(
       resolve.algorithm(make_config(policy_loss='ppo', ppo_epsilon=epsilon)),
-      log_prob,
-      log_prob - log_mu,
-      x['advantages'],
-      x['mask'],
-      None,
+      algorithm_lib.Played(log_prob, log_prob - log_mu, x['advantages'], x['mask'], None),
     ).loss
 
   loss, [gradient] = gradients(ours, [params])
@@ -81,11 +78,13 @@ def test_gae(lambda_, numbers, make_config):
   x = numbers('gae')
   values, rewards, discounts = x['values'], x['rewards'], x['discounts']
   ours = resolve.algorithm(make_config(advantage='gae', lambda_=lambda_)).estimate(
-    tf.constant(values),
-    transitions.Transitions(
-      tf.constant(rewards), tf.constant(discounts), tf.fill(rewards.shape, True)
-    ),
-    tf.zeros(rewards.shape),
+    algorithm_lib.Trace(
+      tf.constant(values),
+      transitions.Transitions(
+        tf.constant(rewards), tf.constant(discounts), tf.fill(rewards.shape, True)
+      ),
+      tf.zeros(rewards.shape),
+    )
   )
   theirs = x[str(lambda_)]
   np.testing.assert_allclose(ours.advantages, theirs, rtol=1e-4, atol=1e-5)
@@ -100,7 +99,9 @@ def test_gae_of_a_truncated_episode(numbers, make_config):
   inputs = types.AgentInput(step_type, x['reward'], np.ones((6, 1), np.float32), None, None)
   config = make_config(advantage='gae', lambda_=0.9, discount=0.97)
   ours = resolve.algorithm(config).estimate(
-    tf.constant(x['values']), transitions.transitions(inputs, gamma=0.97), tf.zeros([5, 1])
+    algorithm_lib.Trace(
+      tf.constant(x['values']), transitions.transitions(inputs, gamma=0.97), tf.zeros([5, 1])
+    )
   )
   np.testing.assert_allclose(ours.advantages[:3], x['advantages'], rtol=1e-5, atol=1e-6)
 
@@ -108,14 +109,7 @@ def test_gae_of_a_truncated_episode(numbers, make_config):
 def test_normalised_advantages(numbers):
   """They add epsilon to the variance, we to its root: no difference here."""
   x = numbers('normalised')
-  ours, _ = advantages_lib.preprocess(
-    tf.constant(x['advantages']),
-    tf.constant(x['mask']),
-    normalize=True,
-    offset=0.0,
-    keep='all',
-    keep_form='shifted',
-  )
+  ours = advantages_lib.normalized(tf.constant(x['advantages']), tf.constant(x['mask']))
   np.testing.assert_allclose(
     tf.boolean_mask(ours, x['mask']), x['normalised'], rtol=1e-4, atol=1e-5
   )

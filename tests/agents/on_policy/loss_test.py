@@ -168,9 +168,15 @@ def test_the_clipped_share_is_that_of_the_configured_bounds(bound, expected, mak
   found = loss_lib._policy_metrics(
     resolve.algorithm(config),
     distributions.Categorical(3),
-    tf.zeros([6, 3]),
-    tf.zeros([6, 3]),
-    tf.math.log(ratios),
+    loss_lib.Forward(
+      params=tf.zeros([6, 3]),
+      behaviour_params=tf.zeros([6, 3]),
+      log_prob=None,
+      log_ratio=tf.math.log(ratios),
+      values=None,
+      all_values=None,
+      penalties={},
+    ),
     tf.fill([6], True),
   )['policy/ratio_clipped_share']
   np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from seed_acme.agents.on_policy import algorithm as algorithm_lib
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import resolve
 from seed_acme.ops import distributions
@@ -35,11 +36,13 @@ def _loss(x, config, gradients, poisoned=True, temperature=None):
     log_ratio = log_prob - _DISTRIBUTION.log_prob(behaviour, x['actions'])
     return loss_lib.policy_loss(
       resolve.algorithm(config),
-      log_prob + nan,
-      log_ratio + nan,
-      tf.constant(x['advantages'], tf.float32) + nan,
-      tf.constant(x['mask']),
-      temperature,
+      algorithm_lib.Played(
+        log_prob + nan,
+        log_ratio + nan,
+        tf.constant(x['advantages'], tf.float32) + nan,
+        tf.constant(x['mask']),
+        temperature,
+      ),
     ).loss
 
   value, [gradient] = gradients(run, [params])
@@ -148,11 +151,9 @@ def _ppo(ratio, advantage, bound, make_config, gradients):
     lambda: (
       loss_lib.policy_loss(
         resolve.algorithm(config),
-        log_ratio,
-        log_ratio,
-        tf.constant([advantage]),
-        tf.constant([True]),
-        None,
+        algorithm_lib.Played(
+          log_ratio, log_ratio, tf.constant([advantage]), tf.constant([True]), None
+        ),
       ).loss
     ),
     [log_ratio],
@@ -205,11 +206,7 @@ def test_an_advantage_of_0_is_not_repeated(make_config):
   x = tf.constant([-1.0, -2.0, -4.0])
   loss = loss_lib.policy_loss(
     resolve.algorithm(make_config(policy_loss='repeat_positive')),
-    x,
-    x,
-    tf.constant([0.0, 3.0, -1.0]),
-    tf.fill([3], True),
-    None,
+    algorithm_lib.Played(x, x, tf.constant([0.0, 3.0, -1.0]), tf.fill([3], True), None),
   ).loss
   np.testing.assert_allclose(loss, 2.0 / 3.0, rtol=1e-6)
 
@@ -222,11 +219,7 @@ def test_a_hopeless_ratio_is_finite_in_value_and_gradient(make_config, gradients
         lambda x=x, name=name: (
           loss_lib.policy_loss(
             resolve.algorithm(make_config(policy_loss=name)),
-            x,
-            x,
-            tf.constant([-1.0]),
-            tf.constant([True]),
-            None,
+            algorithm_lib.Played(x, x, tf.constant([-1.0]), tf.constant([True]), None),
           ).loss
         ),
         [x],
@@ -242,11 +235,9 @@ def test_no_gradient_enters_the_advantages(make_config, gradients):
       lambda config=config: (
         loss_lib.policy_loss(
           resolve.algorithm(config),
-          log_prob,
-          log_prob + 1.0,
-          advantages,
-          tf.fill([3], True),
-          tf.constant(1.0),
+          algorithm_lib.Played(
+            log_prob, log_prob + 1.0, advantages, tf.fill([3], True), tf.constant(1.0)
+          ),
         ).loss
       ),
       [advantages, log_prob],
@@ -267,8 +258,12 @@ def test_shares_of_the_loss_are_of_time_major_shapes_too(make_config, gradients)
       tf.constant(x['advantages'], tf.float32),
       tf.constant(x['mask']),
     )
-    flat = loss_lib.policy_loss(resolve.algorithm(config), *arguments, None).loss
+    flat = loss_lib.policy_loss(
+      resolve.algorithm(config), algorithm_lib.Played(*arguments, None)
+    ).loss
     reshaped = [tf.reshape(x, [5, 4]) for x in arguments]
     np.testing.assert_allclose(
-      loss_lib.policy_loss(resolve.algorithm(config), *reshaped, None).loss, flat, rtol=1e-5
+      loss_lib.policy_loss(resolve.algorithm(config), algorithm_lib.Played(*reshaped, None)).loss,
+      flat,
+      rtol=1e-5,
     )

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from seed_acme.agents.on_policy import advantages as advantages_lib
+from seed_acme.agents.on_policy import algorithm as algorithm_lib
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import resolve
 
@@ -13,15 +14,24 @@ _MASK = np.array([True, True, False, True, True, False])
 
 
 def _run(config, advantages=_ADVANTAGES, mask=_MASK):
-  advantages, mask = advantages_lib.preprocess(
-    tf.constant(advantages),
-    tf.constant(mask),
-    normalize=config.normalize_advantages,
-    offset=config.advantage_offset,
-    keep=config.keep_advantages,
+  """Advantages and mask as the policy loss gets them."""
+  played = algorithm_lib.Played(None, None, tf.constant(advantages), tf.constant(mask), None)
+  seen = []
+
+  def policy_loss(played):
+    seen.append(played)
+    return algorithm_lib.PolicyLoss(tf.zeros([]))
+
+  advantages_lib.with_preprocessed(
+    policy_loss,
+    played,
+    normalize_advantages=config.normalize_advantages,
+    advantage_offset=config.advantage_offset,
+    keep_advantages=config.keep_advantages,
     keep_form=config.keep_form,
   )
-  return advantages.numpy(), mask.numpy()
+  [played] = seen
+  return played.advantages.numpy(), played.mask.numpy()
 
 
 def test_off_by_default(make_config):
@@ -68,11 +78,13 @@ def test_the_loss_is_the_mean_over_those_that_are_kept(keep, kept, make_config):
   log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
   loss = loss_lib.policy_loss(
     resolve.algorithm(config),
-    tf.constant(log_prob),
-    tf.constant(log_prob),
-    tf.constant(_ADVANTAGES),
-    tf.constant(_MASK),
-    None,
+    algorithm_lib.Played(
+      tf.constant(log_prob),
+      tf.constant(log_prob),
+      tf.constant(_ADVANTAGES),
+      tf.constant(_MASK),
+      None,
+    ),
   ).loss
   np.testing.assert_allclose(loss, -np.mean((_ADVANTAGES * log_prob)[kept]), rtol=1e-6)
 
@@ -81,7 +93,8 @@ def test_nothing_positive_is_0(make_config):
   config = make_config(policy_loss='vpg', keep_advantages='positive')
   log_prob = tf.constant(_ADVANTAGES)
   loss = loss_lib.policy_loss(
-    resolve.algorithm(config), log_prob, log_prob, -tf.abs(log_prob), tf.constant(_MASK), None
+    resolve.algorithm(config),
+    algorithm_lib.Played(log_prob, log_prob, -tf.abs(log_prob), tf.constant(_MASK), None),
   ).loss
   assert loss == 0.0
 
@@ -99,11 +112,13 @@ def test_the_original_chooses_before_the_offset_and_takes_the_mean_over_all(
   log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
   loss = loss_lib.policy_loss(
     resolve.algorithm(config),
-    tf.constant(log_prob),
-    tf.constant(log_prob),
-    tf.constant(_ADVANTAGES),
-    tf.constant(_MASK),
-    None,
+    algorithm_lib.Played(
+      tf.constant(log_prob),
+      tf.constant(log_prob),
+      tf.constant(_ADVANTAGES),
+      tf.constant(_MASK),
+      None,
+    ),
   ).loss
   expected = -np.sum(((_ADVANTAGES + 1.5) * log_prob)[kept]) / divisor
   np.testing.assert_allclose(loss, expected, rtol=1e-6)
@@ -115,11 +130,7 @@ def test_the_forms_differ_by_the_share_that_is_kept(name, make_config):
   losses = [
     loss_lib.policy_loss(
       resolve.algorithm(make_config(policy_loss=name, keep_advantages='top_half', keep_form=form)),
-      log_prob,
-      log_ratio,
-      tf.constant(_ADVANTAGES),
-      tf.constant(_MASK),
-      None,
+      algorithm_lib.Played(log_prob, log_ratio, tf.constant(_ADVANTAGES), tf.constant(_MASK), None),
     ).loss
     for form in ('shifted', 'original')
   ]

@@ -8,7 +8,6 @@ from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
-from seed_acme.agents.on_policy import minibatches
 from seed_acme.agents.on_policy import presets
 from seed_acme.agents.on_policy import resolve
 
@@ -70,7 +69,7 @@ def test_permuting_a_minibatch_changes_nothing(name, make_network, make_sample, 
   order = np.random.default_rng(0).permutation(number)
   axis = 0 if config.minibatch_of == 'transitions' else 1
   results = [
-    _run(network, minibatches.take(batch, tf.constant(indices), axis=axis), config, gradients)
+    _run(network, learner.take(batch, tf.constant(indices), axis=axis), config, gradients)
     for indices in (np.arange(number), order)
   ]
   assert (order != np.arange(number)).any()

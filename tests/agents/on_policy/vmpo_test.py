@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from seed_acme.agents.on_policy import advantages as advantages_lib
+from seed_acme.agents.on_policy import algorithm as algorithm_lib
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import resolve
 
@@ -20,7 +21,7 @@ def _run(advantages, temperature, config, gradients, mask=None, log_prob=None):
   log_prob = tf.zeros(advantages.shape) if log_prob is None else tf.constant(log_prob, tf.float32)
   eta = tf.constant(temperature, tf.float32)
   run = lambda: loss_lib.policy_loss(
-    resolve.algorithm(config), log_prob, log_prob, advantages, mask, eta
+    resolve.algorithm(config), algorithm_lib.Played(log_prob, log_prob, advantages, mask, eta)
   )
   loss, [of_log_prob, of_eta] = gradients(lambda: run().loss, [log_prob, eta])
   adjustment, [none, by_eta] = gradients(lambda: run().adjustment, [log_prob, eta])
@@ -117,7 +118,7 @@ def test_the_temperature_settles_where_the_kl_is_epsilon(make_config):
       with tf.GradientTape() as tape:
         tape.watch(log_eta)
         loss = loss_lib.policy_loss(
-          resolve.algorithm(config), x, x, x, mask, tf.exp(log_eta)
+          resolve.algorithm(config), algorithm_lib.Played(x, x, x, mask, tf.exp(log_eta))
         ).adjustment
       change = tf.clip_by_value(tape.gradient(loss, log_eta), -1.0, 1.0)
       return tf.minimum(log_eta - 0.5 * change, 5.0)
