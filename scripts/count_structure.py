@@ -13,6 +13,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import sys
 import tokenize
 from types import FrameType
@@ -21,6 +22,26 @@ from typing import Any
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 _OURS = tuple(f'{ROOT}/{folder}/' for folder in ('seed_acme', 'agents', 'replay', 'programs'))
+_BELOW_THE_NODE = (
+  *(f'seed_acme/{room}' for room in ('acting', 'inference', 'learning', 'transport', 'networks')),
+  'seed_acme/ops',
+  'replay',
+  'agents',
+)
+_OF_A_RUN = (
+  *(f'programs/{room}' for room in ('nodes', 'building', 'graph', 'cluster')),
+  'programs/single_process.py',
+)
+# Layout and Peers decide; to the last two, hosts are those that may connect.
+_BY_RIGHT = (
+  'seed_acme/layout.py',
+  'seed_acme/learning/peers.py',
+  'seed_acme/utils/fence.py',
+  'programs/nodes/host.py',
+)
+_BY_NUMBER = re.compile(
+  r'num_learner_hosts|num_shards|is_shared|is_sharded|is_alone|\bhosts is (not )?None|^exchange\b'
+)
 _ON_POLICY = ROOT / 'agents/on_policy'
 # They are what the configuration is made and checked by.
 _OF_THE_CONFIGURATION = ('config.py', 'presets.py')
@@ -94,9 +115,80 @@ def _arguments(function: ast.FunctionDef) -> list[ast.arg]:
   return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
+def _annotation(argument: ast.arg) -> str:
+  return ast.unparse(argument.annotation) if argument.annotation else ''
+
+
 def _is_config(argument: ast.arg) -> bool:
-  annotation = ast.unparse(argument.annotation) if argument.annotation else ''
-  return argument.arg == 'config' or 'OnPolicyConfig' in annotation
+  return argument.arg == 'config' or 'OnPolicyConfig' in _annotation(argument)
+
+
+def experiment_config_below_the_node() -> list[str]:
+  """Files below the nodes that name `ExperimentConfig`. An agent's `check` may."""
+  return [
+    _shown(path)
+    for path in _sources(*_BELOW_THE_NODE)
+    if 'ExperimentConfig' in path.read_text(encoding='utf-8')
+  ]
+
+
+def experiment_config_takers() -> list[str]:
+  """Functions that take a whole configuration, of the nodes and of what puts a run together."""
+  return [
+    f'{_shown(path)}:{function.name}'
+    for path in _sources(*_OF_A_RUN)
+    for function in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
+    if isinstance(function, ast.FunctionDef)
+    and any('ExperimentConfig' in _annotation(argument) for argument in _arguments(function))
+  ]
+
+
+def conditions_on_hosts_and_shards() -> list[str]:
+  """Lines outside `Layout` and `Peers` that decide by the number of learner hosts or shards."""
+  return [
+    f'{_shown(path)}:{node.lineno}: {ast.unparse(condition)}'
+    for path in _sources('seed_acme', 'agents', 'replay', 'programs')
+    if _shown(path) not in _BY_RIGHT
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
+    for condition in _conditions(node)
+    if _BY_NUMBER.search(ast.unparse(condition))
+  ]
+
+
+def _conditions(node: ast.AST) -> list[ast.expr]:
+  if isinstance(node, (ast.If, ast.IfExp, ast.While)):
+    return [node.test]
+  return node.ifs if isinstance(node, ast.comprehension) else []
+
+
+def places_that_handle_sigterm() -> list[str]:
+  """Lines that set what SIGTERM does in a process."""
+  handles = re.compile(r'signal\.signal\(|signals_to\(|add_signal_handler\(')
+  return [
+    f'{_shown(path)}:{number}'
+    for path in _sources('seed_acme', 'agents', 'replay', 'programs')
+    for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1)
+    if handles.search(line)
+  ]
+
+
+def all_code_lines() -> int:
+  """Lines of the package but blank ones, comments and docstrings."""
+  folders = _sources('seed_acme', 'agents', 'replay', 'programs', 'configs')
+  return sum(code_lines(path.read_text(encoding='utf-8')) for path in folders)
+
+
+def _sources(*names: str) -> Iterator[pathlib.Path]:
+  """Python files of folders or files, without what links lead to."""
+  for name in names:
+    root = ROOT / name
+    for path in [root] if root.suffix else sorted(root.rglob('*.py')):
+      if path.resolve() == path:
+        yield path
+
+
+def _shown(path: pathlib.Path) -> str:
+  return path.relative_to(ROOT).as_posix()
 
 
 def on_policy_code_lines() -> int:
@@ -135,6 +227,11 @@ COUNTS: dict[str, Callable[[], int | list[str]]] = {
   'vtrace_loss_files': vtrace_loss_files,
   'on_policy_config_takers': on_policy_config_takers,
   'on_policy_code_lines': on_policy_code_lines,
+  'experiment_config_below_the_node': experiment_config_below_the_node,
+  'experiment_config_takers': experiment_config_takers,
+  'conditions_on_hosts_and_shards': conditions_on_hosts_and_shards,
+  'places_that_handle_sigterm': places_that_handle_sigterm,
+  'all_code_lines': all_code_lines,
 }
 
 

@@ -253,7 +253,13 @@ class Failure(Exception):
 
 
 class OtherNodeFailed(Failure):
-  """Another node has failed or was stopped, and nothing is wrong with this one."""
+  """Another node has failed or was stopped, and nothing is wrong with this one.
+
+  has_begun: whether this node had made an update since its start. If not it may have met, on its
+  start after a failure, another one that had yet to end.
+  """
+
+  has_begun = True
 
 
 class TrainingFailed(Exception):

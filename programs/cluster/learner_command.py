@@ -73,7 +73,7 @@ def _run_beside_chief(
       folder,
       launch=launcher_process.cluster_launch(cluster.path, options.learner_index),
       max_restarts=options.max_restarts,
-      max_restarts_of_others=_restarts_of_others(options, cluster),
+      max_meetings=_max_meetings(options, cluster),
       show=lambda text: membership.say(name, text),
     )
     if outcome.failure is not None:
@@ -130,7 +130,7 @@ def _run_in(
     folder,
     launch=launcher_process.cluster_launch(cluster.path, 0),
     max_restarts=options.max_restarts,
-    max_restarts_of_others=_restarts_of_others(options, cluster),
+    max_meetings=_max_meetings(options, cluster),
     show=train_command.above(progress),
     progress=progress,
   )
@@ -149,9 +149,9 @@ def _run_in(
   return _exit_code(outcome)
 
 
-def _restarts_of_others(options: Options, cluster: cluster_file.Cluster) -> int:
-  """A host that dies ends all, and one that starts anew may meet another that has yet to end: each
-  failure of one may cost every other a second start."""
+def _max_meetings(options: Options, cluster: cluster_file.Cluster) -> int:
+  """A host that dies ends all, and one that is started again at once may meet another that has yet
+  to end. Each restart of a host may cost every other a start."""
   return options.max_restarts * len(cluster.learners)
 
 

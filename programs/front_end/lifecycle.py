@@ -145,7 +145,7 @@ def run(
   *,
   launch: str,
   max_restarts: int = 0,
-  max_restarts_of_others: int = 0,
+  max_meetings: int = 0,
   show: Callable[[str], None] = print,
   progress: terminal.Progress | None = None,
   should_stop: Callable[[], bool] = lambda: False,
@@ -153,8 +153,8 @@ def run(
   """Trains to the end, a signal or a failure that no restart is left for.
 
   launch: of `launcher_process`, `auto` too.
-  max_restarts_of_others: times that it is resumed, beside `max_restarts`, because a host with a
-    front end of its own has failed.
+  max_meetings: times that it is started, beside `max_restarts`, because it has met another host
+    that had yet to end.
   should_stop: asked again and again, and once more after the end; True ends the run in good order.
   """
   show = streams.outliving_terminal()(show)
@@ -177,7 +177,7 @@ def run(
       stall.limit_s(config.learner),
     )
     with signals.signals_to(attempt.request_stop):
-      code, failure = _attempted(attempt, run_dir, max_restarts, max_restarts_of_others, show)
+      code, failure = _attempted(attempt, run_dir, max_restarts, max_meetings, show)
     return _conclude(config, run_dir, attempt, code, failure, show)
 
 
@@ -185,20 +185,20 @@ def _attempted(
   attempt: attempt_lib.Attempt,
   run_dir: run_directory.RunDirectory,
   max_restarts: int,
-  max_restarts_of_others: int,
+  max_meetings: int,
   show: Callable[[str], None],
 ) -> tuple[int, dict[str, Any] | None]:
   """Exit code and failure of the last of all starts."""
-  restarts = restarts_of_others = 0
+  restarts = meetings = 0
   while True:
     code = attempt.run()
     failure = summary_lib.cause(run_dir, code)
     if code != processes.FAILURE_EXIT or attempt.is_stopped:
       return code, failure
     reason = failure['message'] if failure else 'unknown'
-    if processes.is_of_another(failure) and restarts_of_others < max_restarts_of_others:
-      restarts_of_others += 1
-      show(f'Restart with the other hosts from the newest checkpoint: {reason}')
+    if processes.is_of_another_that_was_met(failure) and meetings < max_meetings:
+      meetings += 1
+      show(f'Starting once more, because nothing was begun: {reason}')
     elif restarts < max_restarts:
       restarts += 1
       show(f'Restart {restarts} of {max_restarts} from the newest checkpoint: {reason}')

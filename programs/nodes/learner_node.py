@@ -77,21 +77,26 @@ def run(
       greeting = _greeting(config, run_dir, token, address, here)
       if greeting is None:
         return False
-      with peers.watched():
-        node = LearnerNodeProcess(
-          config,
-          run_dir,
-          token,
-          address,
-          replay_addresses,
-          greeting,
-          cleanup,
-          fence,
-          has_actors_beside=not here.others_are_elsewhere,
-          peers=peers,
-        )
-        with graph_function.serial_execution():
-          status = node.train(stop)
+      node = None
+      try:
+        with peers.watched():
+          node = LearnerNodeProcess(
+            config,
+            run_dir,
+            token,
+            address,
+            replay_addresses,
+            greeting,
+            cleanup,
+            fence,
+            has_actors_beside=not here.others_are_elsewhere,
+            peers=peers,
+          )
+          with graph_function.serial_execution():
+            status = node.train(stop)
+      except types.OtherNodeFailed as error:
+        error.has_begun = node is not None and node.loop.has_trained
+        raise
       if status == training_loop.FINISHED:
         if here.others_are_elsewhere:
           node.wait_for_absent(stop)

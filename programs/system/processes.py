@@ -30,6 +30,7 @@ SAVING_VARIABLE = 'SEED_ACME_SAVING_S'  # whole seconds that saving the replay m
 _PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid that a process must not outlive
 _PR_SET_PDEATHSIG = 1
 
+_HAS_BEGUN = 'has_begun'  # in failure.json: see `types.OtherNodeFailed`
 _OF_ANOTHER = 'is_of_another'  # in failure.json: the node itself would have gone on
 LAUNCHER = 'launcher'  # node and log of the process that starts the others
 # Nodes that are spared setuptools; workers, which load what their environments want, keep it.
@@ -134,6 +135,7 @@ def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> I
       record = _record(run, node, shortage, log, is_user_error)
     if isinstance(error, types.OtherNodeFailed):
       record[_OF_ANOTHER] = True
+      record[_HAS_BEGUN] = error.has_begun
     _write_failure(run, record)
     if not isinstance(error, (types.UserError, types.Failure)) and not disk.is_full(error):
       traceback.print_exc()
@@ -163,6 +165,11 @@ def full_disk(run: run_directory.RunDirectory, error: BaseException | None = Non
 def is_of_another(failure: dict[str, Any] | None) -> bool:
   """Whether a failure is another node's, without which this one would have gone on."""
   return bool(failure and failure.get(_OF_ANOTHER))
+
+
+def is_of_another_that_was_met(failure: dict[str, Any] | None) -> bool:
+  """Whether it is another node's, and this one had not begun."""
+  return failure is not None and is_of_another(failure) and not failure[_HAS_BEGUN]
 
 
 def describe(error: BaseException) -> str:

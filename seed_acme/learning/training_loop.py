@@ -85,7 +85,7 @@ class TrainingLoop:
     self._best: best_checkpoint.BestCheckpoint | None = None
     if config.checkpoint.keep_best and peers.is_chief:
       self._best = best_checkpoint.BestCheckpoint(inference.evaluation_episodes)
-    self._has_trained = False  # in this start
+    self.has_trained = False  # in this start
     self._recordings = recordings.Unseen(run.videos) if config.record_every else None
 
   def watch_replay(
@@ -168,7 +168,7 @@ class TrainingLoop:
 
   def train(self, sample: types.Sample) -> None:
     """One update, and whatever is due after it."""
-    if not self._has_trained:
+    if not self.has_trained:
       self._run.set_phase('tracing the first update')
     with self.timer.phase('gradient'):
       update = self._learner.step(sample, self._counters.snapshot().agent_steps)
@@ -180,8 +180,8 @@ class TrainingLoop:
     self._counters.add(updates=1, trained_steps=update.trained_steps)
     self._metrics.add(update.metrics)
     self._status.add_update(update.metrics)
-    if not self._has_trained:
-      self._has_trained = True
+    if not self.has_trained:
+      self.has_trained = True
       self._run.set_phase('')
     self.do_what_is_due()
 
@@ -254,7 +254,7 @@ class TrainingLoop:
 
   def report_wait(self) -> None:
     """Tells the user what the first update of this start waits for."""
-    if self._has_trained or not self._peers.is_chief:
+    if self.has_trained or not self._peers.is_chief:
       return
     connected = [actor['is_connected'] for actor in self._status.all_actors()]
     least, memory = self._config.agent.replay_spec().min_size, self._memory

@@ -48,17 +48,18 @@ def test_an_orderly_end_is_one_after_which_nothing_is_lost(
 
 
 @pytest.mark.parametrize(
-  'failures, others, starts',
+  'failures, max_meetings, starts',
   [
-    (['own', 'own'], 0, 2),
-    (['other', 'own', 'own'], 0, 2),
-    (['own', 'other', 'other', 'own'], 2, 4),
-    (['other', 'other', 'other', 'other'], 2, 4),
-    (['other', None], 2, 2),
+    (['own', 'own'], 2, 2),
+    (['other', 'own', 'own'], 2, 2),
+    (['met', 'own', 'own'], 0, 2),
+    (['own', 'met', 'met', 'own'], 2, 4),
+    (['met', 'met', 'met', 'met'], 2, 4),
+    (['other', 'met', None], 2, 3),
   ],
 )
-def test_a_failure_of_another_host_leaves_the_restarts_for_ones_own(
-  tmp_path, failures, others, starts
+def test_a_host_that_is_met_before_it_ends_costs_no_restart(
+  tmp_path, failures, max_meetings, starts
 ):
   """After a host has died, one that starts again at once may meet another that has yet to end."""
   run = run_directory.create(tmp_path / 'run')
@@ -69,12 +70,14 @@ def test_a_failure_of_another_host_leaves_the_restarts_for_ones_own(
     kind = left.pop(0)
     if kind is None:
       return 0
-    error = types.OtherNodeFailed('learner/1') if kind == 'other' else types.Failure('here')
+    error = types.Failure('here') if kind == 'own' else types.OtherNodeFailed('learner/1')
+    if kind == 'met':
+      error.has_begun = False
     with pytest.raises(SystemExit), processes.reported_failures(run, 'learner/0', 'log'):
       raise error
     return processes.FAILURE_EXIT
 
   attempt = _Attempt()
   attempt.run = fail
-  lifecycle._attempted(attempt, run, 1, others, print)
+  lifecycle._attempted(attempt, run, 1, max_meetings, print)
   assert len(failures) - len(left) == starts
