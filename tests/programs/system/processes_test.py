@@ -43,6 +43,12 @@ def test_only_wrong_input_ends_with_2(run, capfd, error, code):
 def test_a_failure_of_another_node_is_marked(run):
   assert _fail(run, types.OtherNodeFailed('learner/1 has died')) == processes.FAILURE_EXIT
   assert processes.is_of_another(processes.read_failure(run))
+  assert not processes.is_of_another_that_was_met(processes.read_failure(run))
+  processes.clear_failure(run)
+  met = types.OtherNodeFailed('learner/1 has died')
+  met.has_begun = False
+  _fail(run, met)
+  assert processes.is_of_another_that_was_met(processes.read_failure(run))
   processes.clear_failure(run)
   _fail(run, types.Failure('the reward is nan'))
   assert not processes.is_of_another(processes.read_failure(run))
