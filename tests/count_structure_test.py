@@ -49,3 +49,15 @@ def test_chosen_counts_are_printed(script, monkeypatch, capsys):
   assert capsys.readouterr().out == 'b: 2\n  x\n  y\n'
   with pytest.raises(SystemExit):
     script.main(['c'])
+
+
+def test_below_the_node_nobody_knows_a_whole_experiment_but_the_checks_of_agents(script):
+  files = script.experiment_config_below_the_node()
+  assert {'agents/on_policy/config.py', 'agents/r2d2/config.py', 'agents/sac/config.py'} <= set(
+    files
+  )
+  assert all(name.startswith('agents/') and name.endswith('config.py') for name in files)
+
+
+def test_few_places_decide_by_the_number_of_hosts_or_shards(script):
+  assert len(script.conditions_on_hosts_and_shards()) <= 13

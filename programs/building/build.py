@@ -20,6 +20,7 @@ from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
 from seed_acme.learning import learner as learner_lib
+from seed_acme.learning import loop_settings
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
 from seed_acme.loggers import composite
@@ -142,7 +143,7 @@ def make_training_loop(
   csv = csv_file.CsvLogger(run.metrics)
   logger = _logger(config, run, csv) if peers.is_chief else composite.CompositeLogger([])
   return training_loop.TrainingLoop(
-    config,
+    make_loop_settings(config),
     run,
     learner=make_learner(config, acting, peers),
     inference=inference,
@@ -152,6 +153,23 @@ def make_training_loop(
     logger=logger,
     memory=memory,
     peers=peers,
+  )
+
+
+def make_loop_settings(config: config_lib.ExperimentConfig) -> loop_settings.LoopSettings:
+  """What the training loop is told of the experiment."""
+  flat = saved_config.flatten(config)
+  return loop_settings.LoopSettings(
+    total_steps=config.total_steps,
+    max_wall_s=config.max_wall_s,
+    batch_size=config.agent.batch_size,
+    min_unrolls=config.agent.replay_spec().min_size,
+    publish_period=config.inference.publish_period,
+    log_period_s=config.learner.log_period_s,
+    checkpoint=config.checkpoint,
+    initial_checkpoint=config.initial_checkpoint,
+    is_filmed=bool(config.record_every),
+    common={k: str(v) for k, v in flat.items() if k not in saved_config.MAY_CHANGE_ON_RESUME},
   )
 
 

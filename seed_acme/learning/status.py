@@ -6,10 +6,10 @@ from collections.abc import Callable
 import time
 from typing import Any
 
-from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme.inference import episodes as episodes_lib
 from seed_acme.inference import server_statistics
+from seed_acme.learning import loop_settings
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
@@ -25,12 +25,12 @@ class StatusWriter:
 
   def __init__(
     self,
-    config: config_lib.ExperimentConfig,
+    settings: loop_settings.LoopSettings,
     run: run_directory.RunDirectory,
     inference: server_statistics.ServerStatistics,
     learner_timer: timing.PhaseTimer,
   ):
-    self._config = config
+    self._settings = settings
     self._run = run
     self._inference = inference
     self._seconds = {'learner': learner_timer.snapshot, 'inference': inference.seconds}
@@ -53,7 +53,7 @@ class StatusWriter:
 
   def add_update(self, metrics: dict[str, float]) -> None:
     """Counts the unrolls of one update, and how old the weights were that had acted in them."""
-    self._num_learnt += self._config.agent.batch_size
+    self._num_learnt += self._settings.batch_size
     self._policy_lags.add(metrics['learner/policy_lag'])
     self._policy_lag_max = max(self._policy_lag_max, metrics['learner/policy_lag_max'])
 
@@ -93,8 +93,8 @@ class StatusWriter:
       'status': status,
       'time_s': time.time(),
       **counts._asdict(),
-      'total_steps': self._config.total_steps,
-      'max_wall_s': self._config.max_wall_s,
+      'total_steps': self._settings.total_steps,
+      'max_wall_s': self._settings.max_wall_s,
       'steps_per_s': steps_per_s,
       'episode_return': episodes['training'].score,
       'episode_return_last_100': episodes['training'].score,

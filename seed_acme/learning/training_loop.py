@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.inference import episodes as episodes_lib
@@ -20,6 +19,7 @@ from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import best_checkpoint
 from seed_acme.learning import learner as learner_lib
+from seed_acme.learning import loop_settings
 from seed_acme.learning import metrics as metrics_lib
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import status as status_lib
@@ -29,7 +29,6 @@ from seed_acme.storage import checkpoint
 from seed_acme.storage import opening
 from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
-from seed_acme.storage import saved_config
 from seed_acme.utils import counting
 from seed_acme.utils import timing
 
@@ -47,7 +46,7 @@ class TrainingLoop:
 
   def __init__(
     self,
-    config: config_lib.ExperimentConfig,
+    settings: loop_settings.LoopSettings,
     run: run_directory.RunDirectory,
     *,
     learner: learner_lib.Learner,
@@ -63,7 +62,7 @@ class TrainingLoop:
 
     memory: None for a queue, which has no priorities and is not saved. counters: made by `peers`.
     """
-    self._config = config
+    self._settings = settings
     self._run = run
     self._learner = learner
     self._inference = inference
@@ -74,19 +73,19 @@ class TrainingLoop:
     self._memory = memory
     self._peers = peers
     self._metrics = metrics_lib.MetricMeans(learner.of_row)
-    self._watcher = watching.Watcher(learner.watches, config.total_steps, run.add_notice)
+    self._watcher = watching.Watcher(learner.watches, settings.total_steps, run.add_notice)
     self._logged = counters.snapshot()
     self._logged_at_s = self._saved_at_s = self._shown_at_s = time.monotonic()
     self.resumptions = 0
     self.is_stopped = False  # the run is to end before its budget is used up
     self._begins_anew_at: int | None = None  # update at which an empty memory was resumed with
     self.timer = timing.PhaseTimer()
-    self._status = status_lib.StatusWriter(config, run, inference, self.timer)
+    self._status = status_lib.StatusWriter(settings, run, inference, self.timer)
     self._best: best_checkpoint.BestCheckpoint | None = None
-    if config.checkpoint.keep_best and peers.is_chief:
+    if settings.checkpoint.keep_best and peers.is_chief:
       self._best = best_checkpoint.BestCheckpoint(inference.evaluation_episodes)
     self.has_trained = False  # in this start
-    self._recordings = recordings.Unseen(run.videos) if config.record_every else None
+    self._recordings = recordings.Unseen(run.videos) if settings.is_filmed else None
 
   def watch_replay(
     self, writer_seconds: Callable[[], dict[str, float]], account: core.UnrollAccount
@@ -122,8 +121,8 @@ class TrainingLoop:
     if saved is not None:
       self._resume(saved)
     else:
-      if self._config.initial_checkpoint:
-        self._learner.warm_start(opening.load_checkpoint(self._config.initial_checkpoint).arrays)
+      if self._settings.initial_checkpoint:
+        self._learner.warm_start(opening.load_checkpoint(self._settings.initial_checkpoint).arrays)
       self._csv.truncate_after(-1, -1)  # rows of a run that was killed before its first checkpoint
     self._published.publish(self._learner.variables())
     # Counts the resumption. The memory of that checkpoint stays in it: saving it takes long, and
@@ -131,10 +130,8 @@ class TrainingLoop:
     self._save(None if saved is not None else self._save_replay(), self._counters.snapshot())
 
   def _start(self) -> peers_lib.Start:
-    flat = saved_config.flatten(self._config)
-    settings = {k: str(v) for k, v in flat.items() if k not in saved_config.MAY_CHANGE_ON_RESUME}
     counts = self._counters.snapshot()
-    return peers_lib.Start(settings, counts, self.resumptions, self._learner.save())
+    return peers_lib.Start(self._settings.common, counts, self.resumptions, self._learner.save())
 
   def _resume(self, saved: checkpoint.Checkpoint) -> None:
     counts = saved.counts
@@ -173,7 +170,7 @@ class TrainingLoop:
     with self.timer.phase('gradient'):
       update = self._learner.step(sample, self._counters.snapshot().agent_steps)
     with self.timer.phase('publish'):
-      if self._learner.num_updates % self._config.inference.publish_period == 0:
+      if self._learner.num_updates % self._settings.publish_period == 0:
         self._published.publish(self._learner.variables())
     if self._memory is not None and update.priorities is not None:
       self._memory.update_priorities(np.asarray(sample.keys), update.priorities)
@@ -193,8 +190,8 @@ class TrainingLoop:
   def _due(self) -> tuple[bool, bool]:
     """Whether to log, and whether to save."""
     now = time.monotonic()
-    logs = now - self._logged_at_s >= self._config.learner.log_period_s
-    return logs, now - self._saved_at_s >= self._config.checkpoint.period_s
+    logs = now - self._logged_at_s >= self._settings.log_period_s
+    return logs, now - self._saved_at_s >= self._settings.checkpoint.period_s
 
   def _do(self, logs: bool, saves: bool) -> None:
     if logs:
@@ -257,7 +254,7 @@ class TrainingLoop:
     if self.has_trained or not self._peers.is_chief:
       return
     connected = [actor['is_connected'] for actor in self._status.all_actors()]
-    least, memory = self._config.agent.replay_spec().min_size, self._memory
+    least, memory = self._settings.min_unrolls, self._memory
     counts = (0, 0) if memory is None else memory.counts_now()
     num_unrolls = counts[0] if counts else 0
     if not all(connected):
@@ -273,9 +270,9 @@ class TrainingLoop:
   def is_finished(self) -> bool:
     """Whether the budget of steps or of seconds is used up."""
     counts = self._counters.snapshot()
-    max_wall_s = self._config.max_wall_s
+    max_wall_s = self._settings.max_wall_s
     return (
-      counts.agent_steps >= self._config.total_steps
+      counts.agent_steps >= self._settings.total_steps
       or bool(max_wall_s)
       and counts.wall_s >= max_wall_s
     )
@@ -303,7 +300,7 @@ class TrainingLoop:
     self.report_wait()
 
   def _save_all(self, counts: counting.Counts) -> None:
-    if self._memory is not None and self._config.checkpoint.replay:
+    if self._memory is not None and self._settings.checkpoint.replay:
       self._tell_phase('saving the replay memory')
     replay = self._save_replay()
     if self._peers.is_chief:
@@ -328,7 +325,7 @@ class TrainingLoop:
         'watches': self._watcher.save(),
         'best': None if best is None else best._asdict(),
       },
-      keep=self._config.checkpoint.keep,
+      keep=self._settings.checkpoint.keep,
       replay=replay,
       keep_also=self._best.kept() if self._best is not None else (),
     )
@@ -349,7 +346,7 @@ class TrainingLoop:
   def _save_own_replay(self) -> pathlib.Path | None:
     """What is learnt must not be lost because the memory, the larger part, finds no room; nor a
     memory that was not restored, because the run ends before it has learnt from the new one."""
-    if self._memory is None or not self._config.checkpoint.replay:
+    if self._memory is None or not self._settings.checkpoint.replay:
       return None
     if self._learner.num_updates == self._begins_anew_at:
       return None

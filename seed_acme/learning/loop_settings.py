@@ -1,0 +1,29 @@
+"""What the training loop is told of an experiment."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from seed_acme import config as config_lib
+
+
+class LoopSettings(NamedTuple):
+  """Of one run.
+
+  total_steps: agent steps after which it ends. max_wall_s: seconds after which it ends; 0 = no
+  limit. batch_size: unrolls of an update. min_unrolls: in the replay memory before the first.
+  publish_period: updates between two publications of the weights. log_period_s: seconds between two
+  rows of the log. initial_checkpoint: whose weights to start from, '' = none. is_filmed: whether
+  evaluation episodes are. common: what all learner hosts must have alike, by field.
+  """
+
+  total_steps: int
+  max_wall_s: float
+  batch_size: int
+  min_unrolls: int
+  publish_period: int
+  log_period_s: float
+  checkpoint: config_lib.CheckpointConfig
+  initial_checkpoint: str
+  is_filmed: bool
+  common: dict[str, str]
