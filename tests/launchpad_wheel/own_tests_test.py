@@ -30,7 +30,9 @@ _MODULES = (  # and how many tests they have
 def test_they_pass(tmp_path, module, number):
   done = subprocess.run(
     [sys.executable, '-m', 'tests.launchpad_wheel.own_runner', module],
-    env={**os.environ, 'TMPDIR': str(tmp_path)},
+    # Launchpad starts processes by `_`, the program that a shell last called; not every launcher of
+    # tests sets it.
+    env={**os.environ, 'TMPDIR': str(tmp_path), '_': sys.executable},
     stdout=subprocess.PIPE,
     stderr=subprocess.STDOUT,
     text=True,
