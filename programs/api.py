@@ -46,7 +46,7 @@ def train(
 ) -> dict[str, Any]:
   """Trains and returns the summary, with the run folder as `run_dir`.
 
-  launch: `local_mp`, `local_mt`, `single_process`, or `auto`, which chooses for this machine.
+  launch: `local_mp`, `single_process`, or `auto`, which chooses for this machine.
   progress: a line that renews itself on a terminal, plain lines elsewhere, as in a notebook;
     False = neither, only warnings and the choice of `auto` on standard error.
   on_log: called here with each row of metrics that the run logs (`learner.log_period_s`), those

@@ -40,9 +40,9 @@ class TrainArguments:
 
   run_dir: folder of the run, gs://BUCKET/FOLDER too; one that holds a run is resumed.
     '' = runs/<config>/<time>, of vertex_ai the same in its bucket.
-  launch: local_mp = Launchpad processes, local_mt = Launchpad threads, single_process = all in one
-    thread, auto = whichever should be faster here (docs/performance.md), vertex_ai = a job on
-    Google's Vertex AI (docs/scaling.md).
+  launch: local_mp = Launchpad processes, single_process = all in one thread, auto = whichever
+    should be faster here (docs/performance.md), vertex_ai = a job on Google's Vertex AI
+    (docs/scaling.md).
   max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
   json: print the summary as JSON, or the layout.
   show_layout: print who acts for whom, where and with which replay, and start nothing.
@@ -54,7 +54,7 @@ class TrainArguments:
 
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   run_dir: str = ''
-  launch: Literal['local_mp', 'local_mt', 'single_process', 'auto', 'vertex_ai'] = 'local_mp'
+  launch: Literal['local_mp', 'single_process', 'auto', 'vertex_ai'] = 'local_mp'
   max_restarts: int = 0
   json: bool = False
   show_layout: bool = False

@@ -89,10 +89,6 @@ def _launch(
   from seed_acme.programs.graph import program_graph
   from seed_acme.programs.nodes import host
 
-  if launch_type == launcher_process.LOCAL_MT:
-    run_dir.set_phase('loading TensorFlow')
-    # On the main thread, while SIGTERM still ends this process at once.
-    from seed_acme.programs.nodes import learner_node  # noqa: F401
   if launch_type.startswith(launcher_process.CLUSTER):
     from seed_acme.programs.cluster import cluster_file
     from seed_acme.programs.cluster import program as cluster_program

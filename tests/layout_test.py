@@ -104,8 +104,8 @@ def test_only_processes_can_be_hosts():
   for how in ('local_mp', 'auto'):
     launch_limits.check(two, how)
   launch_limits.check(layout_lib.Layout.of(_config(num_learner_hosts=1)), 'single_process')
-  with pytest.raises(types.UserError, match='needs --launch=local_mp.*with local_mt set it to 1'):
-    launch_limits.check(two, 'local_mt')
+  with pytest.raises(types.UserError, match='needs --launch=local_mp.*single_process set it to 1'):
+    launch_limits.check(two, 'single_process')
 
 
 def test_nodes_of_their_own_are_on_this_machine():

@@ -54,12 +54,12 @@ class BenchArguments:
   """
 
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
-  launch: Literal['local_mp', 'local_mt', 'single_process'] = 'local_mp'
+  launch: Literal['local_mp', 'single_process'] = 'local_mp'
   seconds: float = 30.0
   warmup_seconds: float = 8.0
   bounds: bool = True
   against: str = ''
-  against_launch: Literal['', 'local_mp', 'local_mt', 'single_process'] = ''
+  against_launch: Literal['', 'local_mp', 'single_process'] = ''
   rounds: int = 0
   sweep: str = ''
   sweep_batches: str = ''

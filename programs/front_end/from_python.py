@@ -36,6 +36,8 @@ def train(
 ) -> dict[str, Any]:
   """As `seed_acme.train`, which documents it."""
   known = (*launcher_process.LAUNCH_TYPES, launcher_process.AUTO)
+  if launch == 'local_mt':
+    raise types.UserError(launcher_process.THREADS_ARE_GONE)
   if launch not in known:
     raise types.UserError(f'launch ({launch!r}) must be one of {", ".join(known)}')
   numbers.check_at_least_zero({'max_restarts': max_restarts})

@@ -7,7 +7,6 @@ tied to its launcher and hears SIGTERM before the seconds that loading it takes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-import threading
 
 import launchpad as lp
 
@@ -20,8 +19,6 @@ from seed_acme.storage import run_directory
 from seed_acme.transport import transports
 from seed_acme.transport import wire
 from seed_acme.utils import fence as fence_lib
-
-_LOADING = threading.Lock()  # nodes that are threads of one process load TensorFlow in turn
 
 
 def learner(
@@ -45,11 +42,10 @@ def learner(
     )
     return
   name = f'learner/{index}'
-  with processes.reported_failures(run_dir, name, here.log(name)):
+  with processes.reported_failures(run_dir, name, name):
     run_dir.set_phase('loading TensorFlow')
-    with _LOADING:
-      processes.load_tensorflow()
-      from seed_acme.programs.nodes import learner_node
+    processes.load_tensorflow()
+    from seed_acme.programs.nodes import learner_node
   others = [one.resolve() for one in exchange]
   with run_dir.learns():
     learner_node.run(
@@ -72,10 +68,9 @@ def replay(
     vertex_node.replay(config, run_dir, port, here.stop)
     return
   name = f'replay/{shard}'
-  with processes.reported_failures(run_dir, name, here.log(name)):
-    with _LOADING:
-      processes.load_tensorflow()
-      from seed_acme.programs.nodes import replay_service
+  with processes.reported_failures(run_dir, name, name):
+    processes.load_tensorflow()
+    from seed_acme.programs.nodes import replay_service
 
     def tell(text: str) -> None:  # a node of its own has no front end
       print(text, flush=True)
@@ -104,12 +99,7 @@ def actor(
     return
   its_learner = layout_lib.Layout.of(config).actors[index].learner
   address = transports.address_beside(config.transport, run_dir.path, address, its_learner)
-  with processes.reported_failures(run_dir, name, here.log(name)):
-    if here.is_thread:
-      actor_supervisor.act_in_this_thread(
-        config, run_dir, token, index, first_start, address, here.stop
-      )
-      return
+  with processes.reported_failures(run_dir, name, name):
     actor_supervisor.Supervisor(
       config, run_dir, token, index, first_start, address, is_beside_learner=True
     ).run(here.stop)

@@ -20,49 +20,15 @@ from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.nodes import actor_worker
-from seed_acme.programs.nodes import filming
 from seed_acme.programs.nodes import stall_watch
 from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
-from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import wire
 
 _POLL_S = 0.1
 _STOP_S = activity_lib.CLOSE_S  # a worker that does not stop by then is killed
 # Failures are "in a row" unless the worker acted this long in between.
 _HEALTHY_S = 60.0
-
-
-def act_in_this_thread(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  token: str,
-  index: int,
-  start: wire.Start,
-  address: str,
-  stop: threading.Event,
-) -> None:
-  """What a node does instead where all nodes are threads: acts, and fails with the run."""
-  patience = patience_lib.beside_learner(config.actor.connect_timeout_s, stop.is_set)
-  watch = stall_watch.Thread(config, run_dir)
-  activity = watch.add(f'actor/{index}', index)
-  try:
-    films = filming.of_run(run_dir)
-    actor = actor_worker.make_remote_actor(
-      config, index, start, address, token, patience, activity, films
-    )
-  except core.ChannelClosed:
-    watch.stop()
-    return
-
-  def interrupt_on_stop() -> None:
-    stop.wait()
-    actor.interrupt()
-
-  threading.Thread(target=interrupt_on_stop, daemon=True).start()
-  actor.run(stop.is_set)
-  watch.stop()
-  actor.close()
 
 
 class WorkerFailed(Exception):

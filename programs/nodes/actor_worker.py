@@ -6,6 +6,7 @@ Imports no TensorFlow, Reverb, Sonnet or Launchpad: it costs its environments an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import contextlib
 import dataclasses
 import enum
@@ -175,13 +176,29 @@ def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.E
 
   def stop(*_: object) -> None:
     nonlocal stopped
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may be sent twice
     stopped = True
     raise core.ChannelClosed  # out of whatever call the main thread is in
 
   signal.signal(signal.SIGTERM, stop)
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what Ctrl-C means
+  with contextlib.suppress(core.ChannelClosed):  # raised by `stop` as late as in `finally`
+    try:
+      _act(spec, activity, closing, lambda: stopped)
+    finally:
+      signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  return stopped
+
+
+def _act(
+  spec: WorkerSpec,
+  activity: activity_lib.Activity,
+  closing: contextlib.ExitStack,
+  is_stopped: Callable[[], bool],
+) -> None:
+  """Until the run is over."""
+  wait = patience_lib.beside_learner if spec.is_beside_learner else patience_lib.on_other_hosts
   try:
-    wait = patience_lib.beside_learner if spec.is_beside_learner else patience_lib.on_other_hosts
     actor = make_remote_actor(
       spec.config,
       spec.index,
@@ -197,7 +214,7 @@ def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.E
 
     def should_stop() -> bool:
       reports.maybe_write()
-      return stopped
+      return is_stopped()
 
     actor.run(should_stop)
   except core.ChannelTaken:
@@ -205,11 +222,6 @@ def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.E
       f'another actor has taken over the environments of actor/{spec.index}, one that was '
       'started later: give every actor of a run another --index'
     ) from None
-  except core.ChannelClosed:
-    pass
-  finally:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-  return stopped
 
 
 def _films(spec: WorkerSpec) -> filming.Films | None:

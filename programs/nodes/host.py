@@ -13,6 +13,7 @@ import threading
 import launchpad as lp
 from launchpad.launch import worker_manager
 
+from seed_acme import types
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 
@@ -26,21 +27,16 @@ _HOSTS_VARIABLE = 'SEED_ACME_HOSTS'
 class Host:
   """Where a node runs, who ends it, and how it hears of the end.
 
-  stop: the program's stop. is_thread: all nodes are threads of the launcher (`local_mt`).
+  stop: the program's stop.
   is_container: Launchpad has started this node on a host of its own, without a launcher (Vertex
   AI). others_are_elsewhere: the other nodes are on hosts of their own, where no launcher ends them.
   admitted: hosts that may connect to ports without a password, as `fence.Fence` takes them.
   """
 
   stop: threading.Event
-  is_thread: bool
   is_container: bool
   others_are_elsewhere: bool
   admitted: tuple[str, ...] | None
-
-  def log(self, name: str) -> str:
-    """The file within the run's logs that the node of this name writes to."""
-    return processes.LAUNCHER if self.is_thread else name
 
   def end_program(self) -> None:
     """Called by the learner of a finished run. In a container it tells the others itself and ends
@@ -67,19 +63,21 @@ def enter() -> Host:
   # For users who launch the program themselves; `local_resources` sets more.
   os.environ.setdefault('TF2_BEHAVIOR', '1')
   launch_type = lp.context.get_context().launch_type
-  is_thread = launch_type in _IN_THREADS
+  if launch_type in _IN_THREADS:
+    raise types.UserError(
+      f'launch_type={launch_type.value!r}: nodes are processes, because each has its own signals '
+      'and TensorFlow; use local_mp, or seed_acme.train(…, launch="single_process")'
+    )
   is_container = launch_type is lp.LaunchType.VERTEX_AI
-  if not is_thread:
-    processes.end_with_parent()
-    if not is_container:
-      signals.leave_hangup_to_parent()
-    # The flag of this name does not reach children: Launchpad 0.5.1 cannot pass flags on
-    # where ml_collections is not installed.
-    manager = worker_manager.get_worker_manager()
-    manager._termination_notice_secs = termination_notice_s()
+  processes.end_with_parent()
+  if not is_container:
+    signals.leave_hangup_to_parent()
+  # The flag of this name does not reach children: Launchpad 0.5.1 cannot pass flags on
+  # where ml_collections is not installed.
+  manager = worker_manager.get_worker_manager()
+  manager._termination_notice_secs = termination_notice_s()
   return Host(
     lp.stop_event(),
-    is_thread,
     is_container,
     others_are_elsewhere=is_container or _HOSTS_VARIABLE in os.environ,
     admitted=None if is_container else _admitted(),

@@ -61,10 +61,7 @@ def run(
   fence = fence_lib.Fence(here.admitted, run_dir.add_notice)
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
-    with (
-      here.ended_at_once(bool(exchange)),
-      processes.reported_failures(run_dir, name, here.log(name)),
-    ):
+    with here.ended_at_once(bool(exchange)), processes.reported_failures(run_dir, name, name):
       # Beside us the launcher sees whether the other nodes live.
       patience_s = config.actor.connect_timeout_s if here.others_are_elsewhere else math.inf
       peers = peers_lib.make(index, exchange, config.learner.host_timeout_s, fence)

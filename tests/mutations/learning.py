@@ -135,8 +135,8 @@ MUTATIONS = (
   record.Mutation(
     name='published_every_update',
     file='seed_acme/learning/training_loop.py',
-    old='if self._learner.num_updates % self._config.inference.publish_period == 0:',
-    new='if self._learner.num_updates % self._config.inference.publish_period >= 0:',
+    old='if self._learner.num_updates % self._settings.publish_period == 0:',
+    new='if self._learner.num_updates % self._settings.publish_period >= 0:',
     tests='tests/learning/training_loop_test.py::test_weights_are_published_every_publish_period',
     fault='the period of publication has no effect',
   ),

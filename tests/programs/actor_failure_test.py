@@ -92,13 +92,11 @@ def test_a_killed_worker_is_started_anew_and_no_unroll_mixes_its_runs(runs, unti
   assert where == f'log: {run.run_dir.logs / "actor" / "0"}'
 
 
-@pytest.mark.parametrize('launch', ['local_mp', 'local_mt'])
-def test_actors_and_learner_wait_for_nodes_that_start_slower_than_the_limit(runs, launch):
+def test_actors_and_learner_wait_for_nodes_that_start_slower_than_the_limit(runs):
   run = runs.train(
     '--config.total_steps=2000',
     '--config.actor.connect_timeout_s=0.1',
     '--config.replay.separate_process=True',
-    f'--launch={launch}',
   )
   assert run.wait() == 0, run.stderr
   assert run.summary()['status'] == 'finished'
@@ -106,11 +104,7 @@ def test_actors_and_learner_wait_for_nodes_that_start_slower_than_the_limit(runs
 
 @pytest.mark.parametrize(
   'launch, node, log',
-  [
-    ('local_mp', 'actor/0', 'actor/0'),
-    ('local_mt', 'actor/0', 'launcher'),
-    ('single_process', 'single_process', 'launcher'),
-  ],
+  [('local_mp', 'actor/0', 'actor/0'), ('single_process', 'single_process', 'launcher')],
 )
 def test_an_environment_that_raises_ends_the_run_with_one_short_message(runs, launch, node, log):
   run = runs.train(
@@ -178,8 +172,7 @@ def test_an_environment_that_always_hangs_ends_the_run_with_its_name(runs):
   assert where == f'log: {run.run_dir.logs / "actor" / "0"}'
 
 
-@pytest.mark.parametrize('launch', ['local_mt', 'single_process'])
-def test_of_a_thread_that_hangs_the_user_is_told(runs, until, launch):
+def test_of_a_thread_that_hangs_the_user_is_told(runs, until):
   run = runs.train(
     runs.endless,
     '--config.environment.id=drill_environments:Hanging',
@@ -187,7 +180,7 @@ def test_of_a_thread_that_hangs_the_user_is_told(runs, until, launch):
     'slow_s',
     '5',
     '--config.actor.step_timeout_s=2',
-    f'--launch={launch}',
+    '--launch=single_process',
   )
   until(lambda: 'is slow: ' in run.stderr or run.check_runs(), 'the second notice')
   run.process.send_signal(signal.SIGINT)

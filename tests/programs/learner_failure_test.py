@@ -146,15 +146,13 @@ def test_a_thread_of_the_learner_fails(runs):
 
 
 def test_a_loss_that_is_nan_stops_the_run_and_keeps_the_last_good_checkpoint(runs):
-  run = runs.train(
-    runs.endless, '--config.environment.id=drill_environments:Exploding', '--launch=local_mt'
-  )
+  run = runs.train(runs.endless, '--config.environment.id=drill_environments:Exploding')
   assert run.wait() == 1
   assert run.nodes() == []
   lines = run.stderr.splitlines()
   assert len(lines) == 2
   assert 'became nan in update' in lines[0]
   assert lines[0].startswith('error in learner/0: ')
-  assert lines[1] == f'log: {run.run_dir.logs / "launcher"}'
+  assert lines[1] == f'log: {run.run_dir.logs / "learner" / "0"}'
   arrays = checkpoint.load(checkpoint.newest(run.run_dir.checkpoints)).arrays
   assert all(np.isfinite(array).all() for array in arrays.values())

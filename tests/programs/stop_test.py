@@ -97,17 +97,15 @@ def test_ctrl_c_leaves_the_memory_of_a_replay_process_of_its_own(runs, folder):
   assert checkpoint.replay_folder(checkpoint.newest(run.run_dir.checkpoints)) is not None
 
 
-@pytest.mark.parametrize(
-  'launch, number', [('local_mt', signal.SIGTERM), ('single_process', signal.SIGHUP)]
-)
-def test_other_signals_in_the_other_launch_types(runs, folder, launch, number):
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_in_one_process(runs, folder, number):
   run = runs.train(
     runs.endless,
     '--config.checkpoint.period_s=1000',
-    f'--launch={launch}',
+    '--launch=single_process',
     '--config.num_evaluation_environments=3',
     *_MEDDLING,
-    run_dir=launch,
+    run_dir=number.name,
     folder=folder,
   )
   run.wait_for_updates(20)

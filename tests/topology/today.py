@@ -414,7 +414,6 @@ class _KeptPort(NamedTuple):
 def _host(admitted: tuple[str, ...] | None, is_container: bool = False) -> host.Host:
   return host.Host(
     threading.Event(),
-    is_thread=False,
     is_container=is_container,
     others_are_elsewhere=is_container or admitted != (),
     admitted=admitted,

@@ -64,8 +64,8 @@ def test_two_ways_to_launch_one_configuration(measured, capsys):
 
 
 def test_both_are_launched_as_the_first_unless_it_is_said(measured):
-  assert _bench('--launch=local_mt', '--against=bench_catch_lstm', '--rounds=1') == 0
-  assert measured.launches == ['local_mt', 'local_mt']
+  assert _bench('--launch=single_process', '--against=bench_catch_lstm', '--rounds=1') == 0
+  assert measured.launches == ['single_process', 'single_process']
 
 
 @pytest.mark.parametrize(

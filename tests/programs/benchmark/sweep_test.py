@@ -86,7 +86,10 @@ def test_each_row_is_written_as_it_is_measured(tmp_path, monkeypatch, measured):
     (('--sweep=0x32',), "--sweep=0x32: '0' is no number >= 1"),
     (('--sweep=1x32', '--sweep_batches=64,many'), "'many' is no number >= 1"),
     (('--sweep=1x32', '--sweep_batches=100000'), '1x32, batch 100000: '),
-    (('--sweep=1x32', '--against_launch=local_mt'), '--against and --sweep ask for different'),
+    (
+      ('--sweep=1x32', '--against_launch=single_process'),
+      '--against and --sweep ask for different',
+    ),
     (('--sweep_batches=64',), '--sweep_batches=64 is for --sweep'),
   ],
 )

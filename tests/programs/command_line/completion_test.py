@@ -53,7 +53,7 @@ def test_names_of_configurations_and_fields_level_by_level():
 
 
 def test_values():
-  assert _candidates('seed-acme train --launch=local') == ['--launch=local_mp', '--launch=local_mt']
+  assert _candidates('seed-acme train --launch=local') == ['--launch=local_mp']
   assert _candidates('seed-acme train --config.network.core ') == ['gru', 'lstm', 'none']
   assert _candidates('seed-acme train --config.learner.xla=T') == ['--config.learner.xla=True']
   assert '--config.environment.id=atari:Pong' in _candidates(

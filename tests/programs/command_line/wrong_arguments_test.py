@@ -31,6 +31,8 @@ from seed_acme.programs.command_line import wrong_arguments
     (['evaluate', '--run_dir=old'], ['write old without --run_dir']),
     (['inspect', 'old'], ['--run_dir=old']),
     (['node'], ['role', 'learner, replay, actor', 'node learner']),
+    (['train', '--launch=local_mt'], ['--launch=local_mt', 'is gone: single_process']),
+    (['bench', '--launch=local_mt'], ['is gone: single_process']),
     (['bench', '--seconds=-1'], ['--seconds (-1.0) must be > 0']),
     (['bench', '--seconds=nan'], ['--seconds (nan)']),
     (['bench', '--warmup_seconds=-1'], ['--warmup_seconds (-1.0) must be >= 0']),

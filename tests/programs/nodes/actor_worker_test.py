@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import pathlib
+import signal
+
+import pytest
 
 from seed_acme.acting import activity
 from seed_acme.configs import registry
@@ -55,3 +59,28 @@ def test_what_a_worker_is_told_is_plain_text_and_names_no_agent_of_the_users():
   for name in ('environment', 'seed', 'num_actors', 'environments_per_actor', 'transport'):
     assert getattr(told.config, name) == getattr(config, name)
   json.loads(text)
+
+
+@pytest.mark.parametrize('is_over', [False, True])
+def test_sigterm_that_comes_while_the_worker_ends_is_an_end_by_sigterm(monkeypatch, is_over):
+  """Sent twice, as to a process group and by the supervisor, or just when the run is over."""
+  set_handler = signal.signal
+  before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+
+  def send_first(number, handler):
+    if number == signal.SIGTERM and handler == signal.SIG_IGN:
+      monkeypatch.setattr(signal, 'signal', set_handler)
+      os.kill(os.getpid(), signal.SIGTERM)
+    return set_handler(number, handler)
+
+  def act(*_):
+    monkeypatch.setattr(signal, 'signal', send_first)
+    if not is_over:
+      os.kill(os.getpid(), signal.SIGTERM)
+
+  monkeypatch.setattr(actor_worker, '_act', act)
+  try:
+    assert actor_worker.run(None, None, None)
+  finally:
+    for number, handler in zip((signal.SIGTERM, signal.SIGINT), before):
+      set_handler(number, handler)
