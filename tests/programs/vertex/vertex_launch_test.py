@@ -198,7 +198,7 @@ def train(config, run, *_, **__):
   return False
 
 bucket_copy.Mirror, learner_node.run = Mirror, train
-here = host.Host(threading.Event(), False, True, True, None)
+here = host.Host(threading.Event(), True, True, None)
 run = run_directory.RunDirectory(pathlib.Path('run'))
 container_node.learner(registry.load('catch_vtrace'), run, 'token', 'localhost:1', (), here)
 """
