@@ -35,6 +35,7 @@ _OF_A_RUN = (
 # Layout and Peers decide; to the last two, hosts are those that may connect.
 _BY_RIGHT = (
   'seed_acme/layout.py',
+  'seed_acme/layout_checks.py',
   'seed_acme/learning/peers.py',
   'seed_acme/utils/fence.py',
   'programs/nodes/host.py',

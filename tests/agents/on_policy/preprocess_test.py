@@ -71,32 +71,24 @@ def test_the_top_half_is_of_the_unmasked_ones(make_config):
   np.testing.assert_array_equal(np.flatnonzero(mask), [0, 4])
 
 
+def _policy_loss(config, log_prob, advantages):
+  log_prob, advantages, mask = map(tf.constant, (log_prob, advantages, _MASK))
+  played = algorithm_lib.Played(log_prob, log_prob, advantages, mask, None)
+  return loss_lib.policy_loss(resolve.algorithm(config), played).loss
+
+
 @pytest.mark.parametrize('keep, kept', [('all', [0, 1, 3, 4]), ('positive', [0, 4])])
 def test_the_loss_is_the_mean_over_those_that_are_kept(keep, kept, make_config):
   """By VPG's definition, of those alone: not a mean in which the others count as 0."""
   config = make_config(policy_loss='vpg', keep_advantages=keep)
   log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
-  loss = loss_lib.policy_loss(
-    resolve.algorithm(config),
-    algorithm_lib.Played(
-      tf.constant(log_prob),
-      tf.constant(log_prob),
-      tf.constant(_ADVANTAGES),
-      tf.constant(_MASK),
-      None,
-    ),
-  ).loss
+  loss = _policy_loss(config, log_prob, _ADVANTAGES)
   np.testing.assert_allclose(loss, -np.mean((_ADVANTAGES * log_prob)[kept]), rtol=1e-6)
 
 
 def test_nothing_positive_is_0(make_config):
   config = make_config(policy_loss='vpg', keep_advantages='positive')
-  log_prob = tf.constant(_ADVANTAGES)
-  loss = loss_lib.policy_loss(
-    resolve.algorithm(config),
-    algorithm_lib.Played(log_prob, log_prob, -tf.abs(log_prob), tf.constant(_MASK), None),
-  ).loss
-  assert loss == 0.0
+  assert _policy_loss(config, _ADVANTAGES, -np.abs(_ADVANTAGES)) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -110,16 +102,7 @@ def test_the_original_chooses_before_the_offset_and_takes_the_mean_over_all(
     policy_loss='vpg', keep_advantages='positive', advantage_offset=1.5, keep_form=form
   )
   log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
-  loss = loss_lib.policy_loss(
-    resolve.algorithm(config),
-    algorithm_lib.Played(
-      tf.constant(log_prob),
-      tf.constant(log_prob),
-      tf.constant(_ADVANTAGES),
-      tf.constant(_MASK),
-      None,
-    ),
-  ).loss
+  loss = _policy_loss(config, log_prob, _ADVANTAGES)
   expected = -np.sum(((_ADVANTAGES + 1.5) * log_prob)[kept]) / divisor
   np.testing.assert_allclose(loss, expected, rtol=1e-6)
 
