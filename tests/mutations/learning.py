@@ -316,7 +316,7 @@ MUTATIONS = (
     file='seed_acme/layout.py',
     old='  first = index * each\n',
     new='  first = 0\n',
-    tests='tests/layout_test.py',
+    tests='tests/layout_test.py::test_the_last_actor_evaluates_and_has_one_group',
     fault='all actors claim the environments of the first',
   ),
   record.Mutation(
