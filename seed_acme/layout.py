@@ -184,7 +184,7 @@ class Layout:
     for device in range(num_devices):
       its = [a for a in self.actors_of(learner) if self._device(a, num_devices) == device]
       number = sum(len(actor.env_ids) for actor in its)
-      half = number // min(2, sum(len(actor.groups) for actor in its))
+      half = number // max(1, min(2, sum(len(actor.groups) for actor in its)))
       rows.append(min(self.inference_rows, number) if self.inference_rows else half)
     return tuple(rows)
 
