@@ -42,9 +42,27 @@ def test_all_steps_are_run_and_each_is_written_at_once(script, monkeypatch, tmp_
 
   monkeypatch.setattr(script, 'run', run)
   assert script.main(str(out)) == fails
-  names = [step.name for step in script.steps('folder')]
+  names = [step.name for step in script.steps('folder', 2)]
   assert list(json.loads(out.read_text())['steps']) == ['gpus', *names]
-  assert sum(step.limit_s for step in script.steps('folder')) <= 600 - 90
+
+
+def test_all_steps_together_take_no_more_than_ten_minutes(script, monkeypatch, tmp_path):
+  now = [0.0]
+
+  def run(step):
+    now[0] += step.limit_s
+    return {'exit_code': None, 'seconds': step.limit_s, 'result': ['a card']}
+
+  monkeypatch.setattr(script.time, 'monotonic', lambda: now[0])
+  monkeypatch.setattr(script, 'run', run)
+  assert script.main(str(tmp_path / 'result.json'))
+  assert now[0] <= 600
+
+
+def test_a_step_may_set_what_its_command_finds_around_it(script):
+  code = 'import os, json; print(json.dumps(os.environ["CUDA_VISIBLE_DEVICES"]))'
+  step = script.Step('step', (sys.executable, '-c', code), 5, True, {'CUDA_VISIBLE_DEVICES': '-1'})
+  assert script.run(step)['result'] == '-1'
 
 
 @pytest.mark.slow
