@@ -11,6 +11,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=${1:?say where the JSON goes: bash scripts/gpu_check.sh RESULT.json}
 python=${PYTHON:-.venv/bin/python}
 export PYTHONPATH="$PWD${2:+:$2}${PYTHONPATH:+:$PYTHONPATH}"
-# What a card newer than Turing compiles at its first start is kept for the steps that follow.
+# What a card newer than Ada compiles at its first start is kept for the steps that follow.
 export CUDA_CACHE_PATH=${CUDA_CACHE_PATH:-$PWD/runs/cuda_cache} CUDA_CACHE_MAXSIZE=4294967296
 exec "$python" scripts/gpu_check.py "$out"

@@ -12,9 +12,9 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import device_names
 
-# The newest compute capability that TensorFlow 2.15 brings kernels for; for later cards the driver
-# compiles them at the first start (https://developer.nvidia.com/cuda-gpus lists both).
-_NEWEST_WITH_KERNELS = (7, 5)
+# The newest compute capability that runs the kernels TensorFlow 2.15 brings (those for 8.0); for
+# later cards the driver compiles them at the first start (https://developer.nvidia.com/cuda-gpus).
+_NEWEST_WITH_KERNELS = (8, 9)
 _FIELDS = ('training_devices', 'inference_devices')  # of `config.LearnerConfig`
 
 
@@ -81,8 +81,8 @@ def check_gpus(tell: Callable[[str], None]) -> None:
     card = f'{details.get("device_name", logical.name)} ({".".join(map(str, capability))})'
     if capability > _NEWEST_WITH_KERNELS:
       tell(
-        f'The driver compiles kernels for {card}: minutes at the first start, seconds later if '
-        'CUDA_CACHE_PATH names a folder that stays and CUDA_CACHE_MAXSIZE leaves room (4 GB)'
+        f'The driver compiles kernels for {card}: half a minute or more at the first start, less '
+        'later, if CUDA_CACHE_PATH names a folder that stays'
       )
     try:
       _train_convolution(logical.name)
