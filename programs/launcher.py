@@ -97,7 +97,6 @@ def _launch(
     cluster = cluster_file.load(path)
     program = cluster_program.make_part(config, run_dir, cluster, 'learner', int(index))
     launch_type = launcher_process.LOCAL_MP
-    host.mark_several_hosts(cluster.admitted())
   else:
     program = program_graph.make_program(config, run_dir)
   absl.flags.FLAGS([sys.argv[0], f'--lp_termination_notice_secs={host.termination_notice_s()}'])

@@ -19,6 +19,7 @@ from seed_acme.acting import actor as actor_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import filming
 from seed_acme.programs.nodes import stall_watch
@@ -131,17 +132,18 @@ class SingleProcess:
     config = dataclasses.replace(
       config, inference=dataclasses.replace(config.inference, batch_size=self._rows_together)
     )
-    self._config = config
+    sections = sections_lib.split(config)
+    [learner] = sections.learners
     self._should_stop = should_stop
     self._failure: BaseException | None = None  # of another thread
     self._early: types.Sample | None = None  # fetched while an item waited for room
     self._cleanup = contextlib.ExitStack()
-    self._watch = stall_watch.Thread(config, run_dir, on_hanging_close)
+    self._watch = stall_watch.Thread(run_dir, on_hanging_close)
     self._cleanup.callback(self._watch.stop)
     side = learner_side.make(
-      config,
+      learner,
       run_dir,
-      specification.of_run(config, run_dir, run_dir.set_phase),
+      specification.of_run(learner, run_dir, run_dir.set_phase),
       self._cleanup,
       on_failure=self._on_failure,
       num_ahead=0,
@@ -170,9 +172,9 @@ class SingleProcess:
     self._films = filming.Films(
       run_dir.videos, lambda: self.counters.snapshot().agent_steps, run_dir.add_notice
     )
-    self.actors = [self._make_actor(actor.index) for actor in side.layout.actors]
+    self.actors = [self._make_actor(actor) for actor in sections.actors]
 
-  def _make_actor(self, index: int) -> actor_lib.Actor:
+  def _make_actor(self, sections: sections_lib.ActorSections) -> actor_lib.Actor:
     channels: list[actor_lib.LocalChannel] = []
 
     def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> actor_lib.LocalChannel:
@@ -182,12 +184,11 @@ class SingleProcess:
 
     self._channels.append(channels)
     return actors.make_actor(
-      self._config,
-      index,
+      sections,
       attempt=self.loop.resumptions,
-      run_seed=self._config.seed + self.loop.resumptions,
+      run_seed=sections.seed + self.loop.resumptions,
       connect=connect,
-      activity=self._watch.add(f'actor/{index}', index),
+      activity=self._watch.add(sections),
       films=self._films,
     )
 

@@ -32,6 +32,7 @@ from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
 from seed_acme.configs import registry
+from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import actor_worker
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
@@ -150,14 +151,13 @@ def describe(record: dict[str, Any]) -> str:
 
 def _act(arguments: argparse.Namespace) -> None:
   """Every `processes`-th actor, until this process is ended or the learner is gone."""
-  config = make_config(arguments)
+  actors_of_run = sections.split(make_config(arguments)).actors
   cluster = files.read_json(pathlib.Path(arguments.cluster))
   actors: list[actor_lib.Actor] = []
   with contextlib.suppress(core.ChannelClosed, KeyboardInterrupt):
     for index in range(arguments.worker, arguments.actors, arguments.processes):
       actor = actor_worker.make_remote_actor(
-        config,
-        index,
+        actors_of_run[index],
         wire.Start(),
         cluster['learner'],
         cluster['token'],

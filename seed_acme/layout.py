@@ -162,12 +162,6 @@ class Layout:
     training = self.actors[: self.num_training_actors]
     return np.concatenate([np.full(len(actor.env_ids), actor.shard) for actor in training])
 
-  def group_seed(self, group: range, attempt: int) -> int:
-    """Of a group's environments. Differs by attempt, so that an actor which is started again does
-    not replay the same episodes. attempt: how often it was started before."""
-    sequence = np.random.SeedSequence([self.seed, group.start, attempt])
-    return int(sequence.generate_state(1)[0])
-
   def with_devices(self, learner: int, names: Sequence[str]) -> Layout:
     """The same, where a host's inference devices are known. Its actors are dealt out over them."""
     devices = tuple(map(Device, names, self.batch_rows(learner, len(names))))
@@ -229,6 +223,12 @@ class Layout:
       f'replay/{shard.index}, {where}: {table}, {shard.batch_size} for an update, '
       f'port {shard.port or "any"}'
     )
+
+
+def group_seed(seed: int, group: range, attempt: int) -> int:
+  """Of a group's environments. Differs by attempt, so that an actor which is started again does not
+  replay the same episodes. seed: of the run. attempt: how often the actor was started before."""
+  return int(np.random.SeedSequence([seed, group.start, attempt]).generate_state(1)[0])
 
 
 def _shown_actor(actor: Actor) -> str:

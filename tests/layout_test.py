@@ -147,7 +147,10 @@ def test_a_group_has_another_seed_after_a_restart_and_in_another_run():
   other_run = dataclasses.replace(layout, seed=layout.seed + 1)
   groups = [actor.groups[0] for actor in layout.actors]
   seeds = {
-    of.group_seed(group, n) for of in (layout, other_run) for group in groups for n in (0, 1)
+    layout_lib.group_seed(of.seed, group, n)
+    for of in (layout, other_run)
+    for group in groups
+    for n in (0, 1)
   }
   assert len(seeds) == 8
 

@@ -28,7 +28,6 @@ from seed_acme.programs import cli
 from seed_acme.programs.benchmark import actor_inference
 from seed_acme.programs.benchmark import bench
 from seed_acme.programs.benchmark import side_by_side
-from seed_acme.programs.building import build
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.export import saved_model
 from seed_acme.programs.front_end import lifecycle
@@ -40,6 +39,7 @@ from seed_acme.programs.reports import plot as plot_lib
 from seed_acme.programs.sweep import schedule as sweep_schedule
 from seed_acme.storage import packed_run
 from seed_acme.storage import run_directory
+from tests import built
 from tests import pages
 
 
@@ -243,10 +243,10 @@ def test_the_custom_agent_learns_from_a_sample(shown_files):
   assert len(pages.files()['dqn.py'].splitlines()) < 80
   config = dataclasses.replace(dqn.experiment(), agent=dqn.DQNConfig(unroll_length=4, batch_size=2))
   config_validation.validate(config)
-  acting = build.make_acting(config, environments.environment_spec(config.environment))
-  learner = build.make_learner(config, acting)
+  acting = built.make_acting(config)
+  learner = built.make_learner(config, acting)
   before = learner.variables().values
-  update = learner.step(_sample(acting.example_unroll(config), batch_size=2), agent_steps=0)
+  update = learner.step(_sample(acting.example_unroll(), batch_size=2), agent_steps=0)
   assert update.trained_steps == 2 * 3  # of 4 transitions the one out of LAST is none
   assert np.isfinite(list(update.metrics.values())).all()
   for old, new in zip(before, learner.variables().values):

@@ -49,7 +49,7 @@ def measure(config: config_lib.ExperimentConfig, min_s: float) -> dict[str, Any]
   environments, slots, the assembly of unrolls, replay and training. min_s: CPU-seconds of one
   try; the best of three counts.
   """
-  acting = build.make_acting(config, door.environment_spec(config))
+  acting = build.make_acting(config.agent, config.network, door.environment_spec(config))
   pipe = _Pipe()
   try:
     with graph_function.serial_execution():  # as runs do
@@ -141,7 +141,7 @@ class _Measurement:
 
   def _unrolls(self) -> tuple[float, int]:
     """CPU-seconds and bytes of an actor's unrolls on their way to the learner, in one message."""
-    unroll = self._acting.example_unroll(self._config)
+    unroll = self._acting.example_unroll()
     repeat = lambda x: np.repeat(np.asarray(x)[None], self._actor_rows, axis=0)
     arrays = [repeat(x) for x in tree.flatten(unroll)]
     codec = _codec(arrays)

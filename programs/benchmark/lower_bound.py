@@ -50,7 +50,7 @@ def measure(
   rows_per_batch: mean size of the run's inference batches. steps_per_row: share of rows
   that start a transition (the others are LAST). replay_ratio: how often each is trained.
   """
-  acting = build.make_acting(config, door.environment_spec(config))
+  acting = build.make_acting(config.agent, config.network, door.environment_spec(config))
   group = layout_lib.Layout.of(config).environments_per_group
   environment = _environment(config, acting, group) / group
   with graph_function.serial_execution():  # as the run does
@@ -68,14 +68,18 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
   `exchange_bytes` (environments of a group, bytes of its request and reply). `unroll_bytes`: of
   one unroll, with its state. `weights_bytes`: of what acting reads.
   """
-  acting = build.make_acting(config, door.environment_spec(config))
+  acting = build.make_acting(config.agent, config.network, door.environment_spec(config))
   group = layout_lib.Layout.of(config).environments_per_group
   rows = _spread(layout_lib.Layout.of(config).num_training)
   unrolls = _spread(config.agent.batch_size)[-2:]
   with graph_function.serial_execution():
     inference = [(n, _inference(acting, n, _CURVE_MIN_S)) for n in rows]
     update = [(n, _training(_with_batch(config, n), acting, _CURVE_MIN_S)) for n in unrolls]
-  weights = build.make_learner(config, acting).variables().values
+  weights = (
+    build.make_learner(acting, config.seed, config.total_steps, config.learner.xla)
+    .variables()
+    .values
+  )
   return {
     'environment_call_s': [
       (n, _environment(config, acting, n, _CURVE_MIN_S)) for n in _spread(group)
@@ -83,7 +87,7 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
     'inference_call_s': inference,
     'update_s': update,
     'exchange_bytes': [(n, _exchange_bytes(acting, n)) for n in _spread(group)],
-    'unroll_bytes': _num_bytes(acting.example_unroll(config)),
+    'unroll_bytes': _num_bytes(acting.example_unroll()),
     'weights_bytes': _num_bytes(weights),
   }
 
@@ -143,14 +147,14 @@ def _inference(acting: build.Acting, num_rows: int, min_s: float = _MIN_S) -> fl
 def _training(
   config: config_lib.ExperimentConfig, acting: build.Acting, min_s: float = _MIN_S
 ) -> float:
-  learner = build.make_learner(config, acting)
+  learner = build.make_learner(acting, config.seed, config.total_steps, config.learner.xla)
   sample = _sample(config, acting)
   return _best(lambda: learner.step(sample, agent_steps=0), min_s)
 
 
 def _sample(config: config_lib.ExperimentConfig, acting: build.Acting) -> types.Sample:
   """A batch of unrolls of zeros, without an end of an episode, drawn uniformly."""
-  unroll = acting.example_unroll(config)
+  unroll = acting.example_unroll()
   size = config.agent.batch_size
   batch = lambda x: tf.constant(np.repeat(np.asarray(x)[None], size, axis=0))
   time_major = lambda x: tf.constant(np.repeat(np.asarray(x)[:, None], size, axis=1))

@@ -1,11 +1,10 @@
-"""From a configuration to the objects of a run. Module-level functions, so that they pickle
-into Launchpad's processes and a test can call each of them.
-"""
+"""From sections of a configuration to the objects of a run."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 import tensorflow as tf
 
@@ -20,13 +19,13 @@ from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
 from seed_acme.learning import learner as learner_lib
-from seed_acme.learning import loop_settings
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
 from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
 from seed_acme.loggers import own
 from seed_acme.loggers import tensorboard
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.utils import counting
@@ -36,26 +35,29 @@ from seed_acme.utils import devices as devices_lib
 @dataclasses.dataclass(frozen=True)
 class Acting:
   """What computes actions: the specification, a policy for each inference device, and where their
-  weights come from."""
+  weights come from. unroll_length, overlap: rows of the unrolls that the agent learns from."""
 
   spec: types.EnvironmentSpec
   agent: agent_lib.Agent
   policies: tuple[policy_lib.Policy, ...]
   published: policy_lib.PublishedVariables
   devices: devices_lib.Devices
+  unroll_length: int
+  overlap: int
 
   @property
   def policy(self) -> policy_lib.Policy:
     """That of the first inference device; the others differ in nothing but the device."""
     return self.policies[0]
 
-  def example_unroll(self, config: config_lib.ExperimentConfig) -> types.Unroll:
+  def example_unroll(self) -> types.Unroll:
     """A numpy unroll of the right shapes."""
-    return self.policy.example_unroll(config.agent.unroll_rows)
+    return self.policy.example_unroll(self.overlap + self.unroll_length + 1)
 
 
 def make_acting(
-  config: config_lib.ExperimentConfig,
+  config: config_lib.AgentConfig,
+  network: config_lib.NetworkConfig,
   spec: types.EnvironmentSpec,
   devices: devices_lib.Devices | None = None,
 ) -> Acting:
@@ -64,38 +66,45 @@ def make_acting(
   devices: of a learner; None = where TensorFlow places things by itself.
   """
   devices = devices or devices_lib.default()
-  agent = registry.get(config.agent.agent)(spec, config.network, config.agent)
+  agent = registry.get(config.agent)(spec, network, config)
   published = policy_lib.PublishedVariables()
   policies = []
   for device in devices.inference:
     with devices_lib.scope(device):
       policies.append(policy_lib.Policy(spec, agent.acting, published))
-  return Acting(spec, agent, tuple(policies), published, devices)
+  return Acting(
+    spec, agent, tuple(policies), published, devices, config.unroll_length, config.overlap
+  )
 
 
 def make_learner(
-  config: config_lib.ExperimentConfig, acting: Acting, peers: peers_lib.Peers = peers_lib.ALONE
+  acting: Acting,
+  seed: int,
+  total_steps: int,
+  xla: bool = False,
+  peers: peers_lib.Peers = peers_lib.ALONE,
 ) -> learner_lib.Learner:
   """The learner with a network of its own, initialised from the seed.
 
-  peers: the hosts that learn together; config is that of the whole run.
+  seed, total_steps: of the whole run. xla: as of `config.LearnerConfig`. peers: the hosts that
+  learn together.
   """
-  tf.random.set_seed(config.seed)
+  tf.random.set_seed(seed)
   devices = acting.devices.training
   with devices_lib.scope(devices[0]):
     return learner_lib.Learner(
       acting.agent,
       published=acting.policy.variables_read,
-      total_steps=config.total_steps,
-      seed=config.seed,
-      xla=config.learner.xla,
+      total_steps=total_steps,
+      seed=seed,
+      xla=xla,
       devices=devices,
       peers=peers,
     )
 
 
 def make_inference_servers(
-  config: config_lib.ExperimentConfig,
+  environment_name: str,
   layout: layout_lib.Layout,
   acting: Acting,
   sink: core.UnrollSink,
@@ -107,14 +116,14 @@ def make_inference_servers(
   return tuple(
     server_lib.InferenceServer(
       spec=acting.spec,
-      environment_name=config.environment.id,
+      environment_name=environment_name,
       policy=policy,
       num_training=layout.num_training,
       num_environments=layout.num_environments,
-      unroll_length=config.agent.unroll_length,
-      overlap=config.agent.overlap,
+      unroll_length=acting.unroll_length,
+      overlap=acting.overlap,
       batch_size=device.rows,
-      seed=config.seed,
+      seed=layout.seed,
       sink=sink,
       counters=counters,
       quota=_make_quota(layout),
@@ -131,7 +140,7 @@ def _make_quota(layout: layout_lib.Layout) -> step_quota.StepQuota | None:
 
 
 def make_training_loop(
-  config: config_lib.ExperimentConfig,
+  sections: sections_lib.LearnerSections,
   run: run_directory.RunDirectory,
   acting: Acting,
   inference: server_statistics.ServerStatistics,
@@ -141,11 +150,12 @@ def make_training_loop(
 ) -> training_loop.TrainingLoop:
   """The loop with its learner and its logs, which the chief of `peers` alone has."""
   csv = csv_file.CsvLogger(run.metrics)
-  logger = _logger(config, run, csv) if peers.is_chief else composite.CompositeLogger([])
+  logger = _logger(sections.record, run, csv) if peers.is_chief else composite.CompositeLogger([])
+  settings, seed = sections.loop, sections.layout.seed
   return training_loop.TrainingLoop(
-    make_loop_settings(config),
+    settings,
     run,
-    learner=make_learner(config, acting, peers),
+    learner=make_learner(acting, seed, settings.total_steps, sections.learner.xla, peers),
     inference=inference,
     published=acting.published,
     counters=counters,
@@ -156,27 +166,10 @@ def make_training_loop(
   )
 
 
-def make_loop_settings(config: config_lib.ExperimentConfig) -> loop_settings.LoopSettings:
-  """What the training loop is told of the experiment."""
-  flat = saved_config.flatten(config)
-  return loop_settings.LoopSettings(
-    total_steps=config.total_steps,
-    max_wall_s=config.max_wall_s,
-    batch_size=config.agent.batch_size,
-    min_unrolls=config.agent.replay_spec().min_size,
-    publish_period=config.inference.publish_period,
-    log_period_s=config.learner.log_period_s,
-    checkpoint=config.checkpoint,
-    initial_checkpoint=config.initial_checkpoint,
-    is_filmed=bool(config.record_every),
-    common={k: str(v) for k, v in flat.items() if k not in saved_config.MAY_CHANGE_ON_RESUME},
-  )
-
-
 def _logger(
-  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, csv: csv_file.CsvLogger
+  record: dict[str, Any], run: run_directory.RunDirectory, csv: csv_file.CsvLogger
 ) -> composite.CompositeLogger:
   """To all places at once: the file, TensorBoard, and those that the configuration names."""
   events = tensorboard.TensorBoardLogger(run.tensorboard)
-  events.write_text('config', json.dumps(saved_config.to_json(config), indent=2))
-  return composite.CompositeLogger([csv, events, *own.make(config, run)])
+  events.write_text('config', json.dumps(record, indent=2))
+  return composite.CompositeLogger([csv, events, *own.make(saved_config.from_json(record), run)])

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 import tree
 
-from seed_acme import config as config_lib
+from seed_acme import core
 from seed_acme import layout as layout_lib
 from seed_acme.programs.building import build
 from seed_acme.replay import account as account_lib
@@ -30,10 +30,10 @@ from seed_acme.utils import graph_function
 
 
 def make_replay_server(
-  config: config_lib.ExperimentConfig,
   run: run_directory.RunDirectory,
   layout: layout_lib.Layout,
   acting: build.Acting,
+  is_saved: bool,
   port: int,
   fence: fence_lib.Fence,
   items: local_items_lib.LocalItems | None = None,
@@ -42,7 +42,7 @@ def make_replay_server(
 ) -> server_lib.ReplayServer:
   """Serves the agent's tables of one shard on `port` (0 = any free one).
 
-  fence: who may connect.
+  is_saved: whether checkpoints hold the replay memory. fence: who may connect.
   items: keeps the items of a queue in this process; None = the table keeps them. host, shard: among
   the learner hosts, and among the shards of that one.
   They start with what the checkpoints of the run hold of them, the newest that has a memory.
@@ -55,7 +55,7 @@ def make_replay_server(
     part.batch_size,
     part.queue_size,
     part.unrolls_per_item,
-    acting.example_unroll(config),
+    acting.example_unroll(),
     port,
     keeps_items=items is None,
     fence=fence,
@@ -64,7 +64,7 @@ def make_replay_server(
     return serve()
   num_shards = len(layout.learners[host].shards)
   in_progress = memories.in_progress_of(run.replay_in_progress_of(host), shard, num_shards)
-  saved, reason = _saved_replay(config, run)
+  saved, reason = _saved_replay(run, is_saved)
   if saved is not None:
     restore_from = _part(saved, layout, host, shard)
     try:
@@ -90,12 +90,12 @@ def _part(saved: pathlib.Path, layout: layout_lib.Layout, host: int, shard: int)
 
 
 def _saved_replay(
-  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory
+  run: run_directory.RunDirectory, is_saved: bool
 ) -> tuple[pathlib.Path | None, str]:
   """The replay saved last, or None; and why it is not the newest checkpoint's ('' if it is, and
   in a new run)."""
   saved = checkpoint.all_whole(run.checkpoints)
-  if saved and not config.checkpoint.replay:
+  if saved and not is_saved:
     return None, 'checkpoint.replay is False'
   reason = ''
   for path in reversed(saved):
@@ -118,25 +118,21 @@ def _replay_of(path: pathlib.Path) -> tuple[pathlib.Path | None, str]:
   return folder, ''
 
 
-def take_over(config: config_lib.ExperimentConfig, addresses: Sequence[str]) -> None:
+def take_over(spec: core.ReplaySpec, addresses: Sequence[str]) -> None:
   """For a learner whose replay has nodes of its own, before anything is written.
 
   The node may have outlived another learner. A memory is kept; what stands in a queue was acted
   with weights that are gone, and is no whole update, as strictly on-policy steps need.
   """
-  if not config.agent.replay_spec().is_memory:
+  if not spec.is_memory:
     for address in addresses:
       server_lib.empty_queue(address)
 
 
 def make_memories(
-  config: config_lib.ExperimentConfig,
-  run: run_directory.RunDirectory,
-  addresses: Sequence[str],
-  host: int,
+  spec: core.ReplaySpec, run: run_directory.RunDirectory, addresses: Sequence[str], host: int
 ) -> memories.Memories | None:
   """Those of all shards of a learner host; None for queues."""
-  spec = config.agent.replay_spec()
   if not spec.is_memory:
     return None
   has_priorities = spec.kind == 'prioritized'
@@ -153,7 +149,6 @@ def make_memories(
 
 
 def make_writers(
-  config: config_lib.ExperimentConfig,
   layout: layout_lib.Layout,
   acting: build.Acting,
   addresses: Sequence[str],
@@ -163,7 +158,7 @@ def make_writers(
 ) -> writers.Writers:
   """One for each shard of a learner host. Computes initial priorities where the agent says how."""
   shards = layout.learners[host].shards
-  initial_priorities = _initial_priorities(config, shards[0].unrolls_per_item, acting, memory)
+  initial_priorities = _initial_priorities(shards[0], acting, memory)
   each = [
     writer_lib.ReplayWriter(
       address, shard.unrolls_per_item, shard.writer_backlog, initial_priorities, its_items
@@ -207,20 +202,16 @@ def make_samples(
 
 
 def _initial_priorities(
-  config: config_lib.ExperimentConfig,
-  unrolls_per_item: int,
-  acting: build.Acting,
-  memory: memories.Memories | None,
+  shard: layout_lib.Shard, acting: build.Acting, memory: memories.Memories | None
 ) -> writer_lib.InitialPriorities | None:
-  agent = acting.agent
-  if config.agent.replay_spec().kind != 'prioritized':
+  if shard.spec.kind != 'prioritized':
     return None
-  if agent.initial_priorities is None:
+  initial_priorities = acting.agent.initial_priorities
+  if initial_priorities is None:
     assert memory is not None
     return lambda unrolls: np.array(memory.greatest_priority)
-  initial_priorities = agent.initial_priorities
   specs = tree.map_structure(
-    lambda x: tf.TensorSpec((unrolls_per_item, *np.shape(x)), np.asarray(x).dtype),
-    acting.example_unroll(config),
+    lambda x: tf.TensorSpec((shard.unrolls_per_item, *np.shape(x)), np.asarray(x).dtype),
+    acting.example_unroll(),
   )
   return graph_function.GraphFunction(lambda unrolls: initial_priorities(unrolls), (specs,)).numpy

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 import contextlib
 from typing import NamedTuple
 
-from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.inference import server as server_lib
@@ -16,6 +15,7 @@ from seed_acme.learning import training_loop
 from seed_acme.networks import requirements
 from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.replay import local_items as local_items_lib
 from seed_acme.replay.shards import accounts
 from seed_acme.replay.shards import memories
@@ -46,7 +46,7 @@ class LearnerSide(NamedTuple):
 
 
 def make(
-  config: config_lib.ExperimentConfig,
+  sections: sections_lib.LearnerSections,
   run_dir: run_directory.RunDirectory,
   spec: types.EnvironmentSpec,
   cleanup: contextlib.ExitStack,
@@ -69,30 +69,31 @@ def make(
   cleanup.callback(waits.stop)
   run_dir.set_phase('building the network')
   index = peers.index
-  notices = (*config.agent.notices(spec), *requirements.notices(config.network, spec))
+  agent, network = sections.agent, sections.network
+  notices = (*agent.notices(spec), *requirements.notices(network, spec))
   for notice in notices if peers.is_chief else ():
     run_dir.add_notice(notice)
-  layout = layout_lib.Layout.of(config)
-  learner = layout.learners[index]
-  devices = devices_lib.choose(config.learner, learner.batch_size, len(layout.actors_of(index)))
+  learner, layout = sections.place, sections.layout
+  devices = devices_lib.choose(sections.learner, learner.batch_size, len(layout.actors_of(index)))
   layout = layout.with_devices(index, devices.inference)
-  acting = build.make_acting(config, spec, devices)
+  acting = build.make_acting(agent, network, spec, devices)
+  replay_spec = learner.shards[0].spec
   items: list[local_items_lib.LocalItems | None] = [None for _ in learner.shards]
   if replay_addresses:
-    build_replay.take_over(config, replay_addresses)
+    build_replay.take_over(replay_spec, replay_addresses)
   else:
-    if not config.agent.replay_spec().is_memory:
+    if not replay_spec.is_memory:
       items = [local_items_lib.LocalItems() for _ in items]
-    replay_addresses = _serve(config, layout, run_dir, acting, items, index, cleanup, fence)
-  memory = build_replay.make_memories(config, run_dir, replay_addresses, index)
-  writer = build_replay.make_writers(config, layout, acting, replay_addresses, memory, items, index)
+    replay_addresses = _serve(sections, layout, run_dir, acting, items, cleanup, fence)
+  memory = build_replay.make_memories(replay_spec, run_dir, replay_addresses, index)
+  writer = build_replay.make_writers(layout, acting, replay_addresses, memory, items, index)
   cleanup.callback(writer.stop)
   counters = peers.new_counters()
   statistics = server_statistics.ServerStatistics(layout.num_environments)
   servers = build.make_inference_servers(
-    config, layout, acting, writer, counters, statistics, index
+    sections.environment.id, layout, acting, writer, counters, statistics, index
   )
-  loop = build.make_training_loop(config, run_dir, acting, statistics, counters, memory, peers)
+  loop = build.make_training_loop(sections, run_dir, acting, statistics, counters, memory, peers)
   loop.restore()
   its_samples, account = build_replay.make_samples(
     learner.shards, replay_addresses, writer, num_ahead, on_failure, items, run_dir.add_notice
@@ -140,20 +141,19 @@ def write_addresses(run_dir: run_directory.RunDirectory, side: LearnerSide, **ot
 
 
 def _serve(
-  config: config_lib.ExperimentConfig,
+  sections: sections_lib.LearnerSections,
   layout: layout_lib.Layout,
   run_dir: run_directory.RunDirectory,
   acting: build.Acting,
   items: Sequence[local_items_lib.LocalItems | None],
-  host: int,
   cleanup: contextlib.ExitStack,
   fence: fence_lib.Fence,
 ) -> list[str]:
   """Replay in this process; the address of each shard."""
-  addresses = []
-  for shard, its_items in zip(layout.learners[host].shards, items):
+  addresses, host, is_saved = [], sections.place.index, sections.loop.checkpoint.replay
+  for shard, its_items in zip(sections.place.shards, items):
     server = build_replay.make_replay_server(
-      config, run_dir, layout, acting, shard.port, fence, its_items, host, shard.index
+      run_dir, layout, acting, is_saved, shard.port, fence, its_items, host, shard.index
     )
     cleanup.callback(server.stop)
     addresses.append(server.address)

@@ -5,59 +5,50 @@ from __future__ import annotations
 import os
 import threading
 
-from seed_acme import config as config_lib
 from seed_acme import core
-from seed_acme import layout as layout_lib
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import membership
-from seed_acme.programs.nodes import actor_supervisor
+from seed_acme.programs.nodes import lives
+from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
-from seed_acme.storage import run_directory
-from seed_acme.transport import wire
 
 
-def run(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster, index: int) -> int:
+def run(sections: sections_lib.ActorSections, cluster: cluster_file.Cluster) -> int:
   """Acts until the run is over; returns the exit code."""
-  actor = layout_lib.Layout.of(config).actors[index]
-  name, learner = f'actor/{index}', cluster.learners[actor.learner]
+  place, learner = sections.place, cluster.learners[sections.place.learner]
   membership.say(
-    name, f'environments {actor.env_ids[0]} ... {actor.env_ids[-1]} for the learner at {learner}'
+    sections.name,
+    f'environments {place.env_ids[0]} ... {place.env_ids[-1]} for the learner at {learner}',
   )
   with membership.local_folder() as folder:
-    member = membership.member(config, cluster, name, learner)
+    member = membership.member(sections, cluster.token, learner)
     try:
       start = membership.explained(member.join, cluster)
     except core.ServerLost as error:
       membership.say('error', str(error))
       return processes.FAILURE_EXIT
     member.close()
-    membership.say(name, 'joined')
-    return _act(config, folder, cluster.token, learner, index, start)
+    membership.say(sections.name, 'joined')
+    links = node_lib.Links(cluster.token, learner, start=start)
+    stop = _Stop()
+    life = lives.OnOwnHost(stop.event, cluster.admitted())
+    return _act(life, node_lib.Node(sections, links, folder, life), stop)
 
 
 def _act(
-  config: config_lib.ExperimentConfig,
-  folder: run_directory.RunDirectory,
-  token: str,
-  learner: str,
-  index: int,
-  start: wire.Start,
+  life: lives.OnOwnHost, node: node_lib.Node[sections_lib.ActorSections], stop: _Stop
 ) -> int:
-  name, stop = f'actor/{index}', _Stop()
-  supervisor = actor_supervisor.Supervisor(
-    config, folder, token, index, start, learner, is_beside_learner=False
-  )
   try:
-    with processes.reported_failures(folder, name, name):
-      supervisor.run(stop.event)
+    life.actor(node)
   except SystemExit as exit_:
-    failure = processes.read_failure(folder)
+    failure = processes.read_failure(node.folder)
     membership.say('error', failure['message'] if failure else str(exit_))
     return int(exit_.code or 0)
   if stop.signal is not None:
     return 128 + stop.signal
-  membership.say(name, 'the run is over')
+  membership.say(node.name, 'the run is over')
   return 0
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
 from seed_acme.programs.cluster import membership
@@ -100,7 +101,8 @@ def _end_again(
         f'{end_notice.PATIENCE_S:g} s',
         flush=True,
       )
-    end_notice.serve(config, cluster.token, config.transport.port, threading.Event())
+    [sections, *_] = sections_lib.split(config).learners
+    end_notice.serve(sections, cluster.token, config.transport.port, threading.Event())
   print(json.dumps(summary) if options.json else _summary_text(summary, run), flush=True)
   return 0
 

@@ -106,8 +106,9 @@ def manifest(arguments: ManifestArguments) -> int:
   """Checks, writes, and says what comes next; returns the exit code."""
   config = arguments.config
   config_validation.validate(config)
-  launch_limits.check_elsewhere(layout_lib.Layout.of(config))
-  filming.refuse_elsewhere(config, 'Kubernetes')
+  layout = layout_lib.Layout.of(config)
+  launch_limits.check_elsewhere(layout)
+  filming.refuse_elsewhere(config.record_every, 'Kubernetes')
   if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: '
@@ -130,7 +131,7 @@ def manifest(arguments: ManifestArguments) -> int:
   print(
     f'{arguments.out}: {len(made)} objects, Jobs {_shortened(jobs)}{secret}\n'
     f'Start: kubectl apply -f {out}\n'
-    f'Watch: kubectl logs{inside} -f job/{manifest_kubernetes.learner_name(config, deployment)}\n'
+    f'Watch: kubectl logs{inside} -f job/{manifest_kubernetes.learner_name(layout, deployment)}\n'
     f'Stop; the run stays, and goes on when this manifest, or a changed one, is applied:\n'
     f'  kubectl delete jobs{inside} --cascade=foreground '
     f'-l {manifest_kubernetes.INSTANCE_LABEL}={deployment.name}\n'

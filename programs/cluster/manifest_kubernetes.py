@@ -36,16 +36,20 @@ def objects(
 ) -> list[Object]:
   """All objects, in the order in which they should be created."""
   config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, port=_REPLAY_PORT))
-  made = [_service(config, deployment), _network_policy(deployment), _settings(config, deployment)]
+  layout, record = layout_lib.Layout.of(config), saved_config.to_json(config)
+  made = [
+    _service(layout, deployment),
+    _network_policy(deployment),
+    _settings(layout, record, deployment),
+  ]
   if deployment.token:
     made.append(_secret(deployment))
   if deployment.storage:
     made.append(_claim(deployment))
-  layout = layout_lib.Layout.of(config)
-  made += [_job(config, deployment, 'learner', index) for index in _learner_indices(layout)]
+  made += [_job(layout, deployment, 'learner', index) for index in _learner_indices(layout)]
   if layout.has_replay_nodes:
-    made.append(_job(config, deployment, 'replay'))
-  made += [_job(config, deployment, 'actor', actor.index) for actor in layout.actors]
+    made.append(_job(layout, deployment, 'replay'))
+  made += [_job(layout, deployment, 'actor', actor.index) for actor in layout.actors]
   return made
 
 
@@ -75,9 +79,9 @@ def _secret(deployment: deployment_lib.Deployment) -> Object:
   )
 
 
-def learner_name(config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment) -> str:
+def learner_name(layout: layout_lib.Layout, deployment: deployment_lib.Deployment) -> str:
   """Of the Job of the learner, or of that learner host which has the run."""
-  return _name(deployment, 'learner', _learner_indices(layout_lib.Layout.of(config))[0])
+  return _name(deployment, 'learner', _learner_indices(layout)[0])
 
 
 def _learner_indices(layout: layout_lib.Layout) -> list[int | None]:
@@ -90,10 +94,10 @@ def _name(deployment: deployment_lib.Deployment, role: str, index: int | None = 
   return f'{deployment.name}-{role}' + ('' if index is None else f'-{index}')
 
 
-def _service(config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment) -> Object:
+def _service(layout: layout_lib.Layout, deployment: deployment_lib.Deployment) -> Object:
   """Headless: it gives the pods names, before they are ready, and balances nothing."""
   ports = [{'name': 'inference', 'port': _INFERENCE_PORT}, {'name': 'replay', 'port': _REPLAY_PORT}]
-  if layout_lib.Layout.of(config).is_shared:
+  if layout.is_shared:
     ports.append({'name': 'exchange', 'port': _EXCHANGE_PORT})
   return _object(
     'v1',
@@ -122,8 +126,9 @@ def _network_policy(deployment: deployment_lib.Deployment) -> Object:
   )
 
 
-def _settings(config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment) -> Object:
-  layout = layout_lib.Layout.of(config)
+def _settings(
+  layout: layout_lib.Layout, record: Object, deployment: deployment_lib.Deployment
+) -> Object:
   learners = _learner_indices(layout)
   acting, exchange = (
     [_address(deployment, 'learner', port, index) for index in learners]
@@ -146,7 +151,7 @@ def _settings(config: config_lib.ExperimentConfig, deployment: deployment_lib.De
     deployment.name,
     data={
       'cluster.json': json.dumps(cluster, indent=2) + '\n',
-      'config.json': json.dumps(saved_config.to_json(config), indent=2) + '\n',
+      'config.json': json.dumps(record, indent=2) + '\n',
     },
   )
 
@@ -170,7 +175,7 @@ def _claim(deployment: deployment_lib.Deployment) -> Object:
 
 
 def _job(
-  config: config_lib.ExperimentConfig,
+  layout: layout_lib.Layout,
   deployment: deployment_lib.Deployment,
   role: str,
   index: int | None = None,
@@ -193,14 +198,14 @@ def _job(
     rules.append({'action': 'Ignore', 'onExitCodes': ends_with(_OTHER_FAILED)})
   pod = {
     'metadata': {'labels': _labels(deployment, role)},
-    'spec': _pod(config, deployment, role, index, name),
+    'spec': _pod(layout, deployment, role, index, name),
   }
   spec = {'backoffLimit': deployment.retries, 'podFailurePolicy': {'rules': rules}, 'template': pod}
   return _object('batch/v1', 'Job', deployment, name, role, spec=spec)
 
 
 def _pod(
-  config: config_lib.ExperimentConfig,
+  layout: layout_lib.Layout,
   deployment: deployment_lib.Deployment,
   role: str,
   index: int | None,
@@ -228,7 +233,7 @@ def _pod(
     ports.append({'name': 'inference', 'containerPort': _INFERENCE_PORT})
     if index is not None:
       ports.append({'name': 'exchange', 'containerPort': _EXCHANGE_PORT})
-  if role == ('replay' if config.replay.separate_process else 'learner'):
+  if role == ('replay' if layout.has_replay_nodes else 'learner'):
     ports.append({'name': 'replay', 'containerPort': _REPLAY_PORT})
   secret = {'name': deployment.token_secret, 'key': _TOKEN_KEY}
   placement = deployment.placements[role]

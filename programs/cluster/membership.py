@@ -10,10 +10,9 @@ import sys
 import tempfile
 from typing import TypeVar
 
-from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import cluster_file
-from seed_acme.programs.nodes import shared_settings
 from seed_acme.storage import run_directory
 from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
@@ -23,20 +22,12 @@ _T = TypeVar('_T')
 
 
 def member(
-  config: config_lib.ExperimentConfig,
-  cluster: cluster_file.Cluster,
-  name: str,
-  learner: str | None = None,
+  sections: sections_lib.ActorSections | sections_lib.ReplaySections, token: str, learner: str
 ) -> grpc_client.GrpcMember:
-  """The connection by which this node asks its learner host, by default the first."""
-  logging.basicConfig(format=f'{name}: %(message)s', level=logging.WARNING)
-  settings = shared_settings.of(name.partition('/')[0], config)
-  return grpc_client.GrpcMember(
-    learner or cluster.learner,
-    cluster.token,
-    joining.hello(name, settings),
-    config.actor.connect_timeout_s,
-  )
+  """The connection by which this node asks its learner host."""
+  logging.basicConfig(format=f'{sections.name}: %(message)s', level=logging.WARNING)
+  hello = joining.hello(sections.name, sections.shared)
+  return grpc_client.GrpcMember(learner, token, hello, sections.actor.connect_timeout_s)
 
 
 def explained(call: Callable[[], _T], cluster: cluster_file.Cluster) -> _T:

@@ -20,6 +20,7 @@ from seed_acme import types
 from seed_acme.checks import distribution
 from seed_acme.checks import numbers
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import actor_node
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
@@ -65,7 +66,7 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
   config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role, learner)
   config_validation.validate(config)
   launch_limits.check_elsewhere(layout_lib.Layout.of(config))
-  filming.refuse_elsewhere(config, 'nodes of a cluster file')
+  filming.refuse_elsewhere(config.record_every, 'nodes of a cluster file')
   environments.check(config)
   if cluster.has_open_token:
     _show(f'Warning: everybody on this host can read the token of {cluster.path}: chmod 600')
@@ -91,7 +92,9 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
     )
     return learner_command.run(options, config, cluster)
   if arguments.role == 'actor':
-    return actor_node.run(config, cluster, _actor_index(arguments, config, cluster))
+    sections = sections_lib.split(config)
+    index = _actor_index(arguments, sections.layout, cluster)
+    return actor_node.run(sections.actors[index], cluster)
   # Only now: Launchpad takes a second to load, and wrong input is answered before.
   from seed_acme.programs.cluster import replay_node
 
@@ -118,9 +121,8 @@ def _learner_index(arguments: NodeArguments, cluster: cluster_file.Cluster) -> i
 
 
 def _actor_index(
-  arguments: NodeArguments, config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster
+  arguments: NodeArguments, layout: layout_lib.Layout, cluster: cluster_file.Cluster
 ) -> int:
-  layout = layout_lib.Layout.of(config)
   number = len(layout.actors)
   if arguments.index == -1:
     return cluster_host.own_index(cluster, number)

@@ -4,11 +4,14 @@ file: the other nodes are other processes, on other hosts.
 
 from __future__ import annotations
 
+import functools
+
 import launchpad as lp
 
 from seed_acme import config as config_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.graph import program_graph
+from seed_acme.programs.nodes import lives
 from seed_acme.storage import run_directory
 
 
@@ -23,7 +26,8 @@ def make_part(
 
   Whoever launches it binds the node's own address, from the configuration.
   """
-  whole = program_graph.make_program(config, run_dir, cluster.token)
+  life = functools.partial(lives.OnOwnHost, admitted=cluster.admitted())
+  whole = program_graph.make_program(config, run_dir, cluster.token, life=life)
   _bind(whole, cluster)
   own = whole.groups[role][index]
   own.listen_on(config.replay.port if role == 'replay' else config.transport.port)

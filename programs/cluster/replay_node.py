@@ -12,10 +12,10 @@ import launchpad as lp
 from launchpad.launch import worker_manager
 
 from seed_acme import config as config_lib
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import membership
 from seed_acme.programs.cluster import program as cluster_program
-from seed_acme.programs.nodes import host
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.storage import run_directory
@@ -23,13 +23,13 @@ from seed_acme.storage import run_directory
 
 def run_replay(config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster) -> int:
   """Serves replay until the run is over; returns the exit code."""
-  name = 'replay/0'
+  [sections] = sections_lib.split(config).replays
+  name = sections.name
   processes.set_tensorflow_defaults()
   with membership.local_folder() as folder:
-    host.mark_several_hosts(cluster.admitted())
     part = cluster_program.make_part(config, folder, cluster, 'replay')
     node = _Node(part, name, folder)
-    member = membership.member(config, cluster, name)
+    member = membership.member(sections, cluster.token, cluster.learner)
 
     def follow() -> None:
       membership.explained(member.join, cluster)

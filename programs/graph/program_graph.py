@@ -11,13 +11,14 @@ import socket
 from typing import Any
 
 import launchpad as lp
-from launchpad.nodes import base as lp_base
 from launchpad.nodes.python import local_multi_processing
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
-from seed_acme import layout as layout_lib
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.graph import entries
+from seed_acme.programs.nodes import lives
+from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
@@ -50,16 +51,6 @@ class FixedAddress(lp.address.AbstractAddressBuilder):
     return self._address
 
 
-class _AddressHandle(lp_base.Handle[str]):
-  """Dereferences to the `host:port` that a node listens on."""
-
-  def __init__(self, address: lp.Address):
-    self._address = address
-
-  def dereference(self) -> str:
-    return self._address.resolve()
-
-
 class _ServingNode(lp.PyNode):
   """A node with an address of its own, bound where the configuration says.
 
@@ -67,19 +58,16 @@ class _ServingNode(lp.PyNode):
   function serves.
   """
 
-  def __init__(
-    self, function, name: str, host: str, port: int, also: lp.Address | None = None, **arguments
-  ):
-    """also: one more address of the node, at a port of its own."""
-    address = lp.Address(name)
-    super().__init__(function, address=address, **arguments)
+  def __init__(self, spec: node_lib.NodeSpec[Any], host: str, port: int, *addresses: lp.Address):
+    """addresses: its own, and one more where several learner hosts tell each other what they
+    learn, at a port of its own."""
+    super().__init__(entries.run, spec)
     self._host = host
     self._port = port
-    self._address = address
-    self._also = also
+    self._address, *self._also = addresses
     self._is_also_bound = False
     self._kept: list[socket.socket] = []
-    for one in (address, *([also] if also else [])):
+    for one in addresses:
       self.allocate_address(one)
 
   def __getstate__(self) -> dict[str, Any]:
@@ -92,16 +80,13 @@ class _ServingNode(lp.PyNode):
     self._port = port
     self._is_also_bound = True
 
-  def create_handle(self) -> _AddressHandle:
-    return self._track_handle(_AddressHandle(self._address))
-
   def bind_addresses(self, **kwargs) -> None:
     if self._launch_context.launch_type is lp.LaunchType.VERTEX_AI:
       super().bind_addresses(**kwargs)
       return
     self._address.bind(FixedAddress(f'{self._host}:{self._port or self._free_port()}'))
-    if self._also is not None and not self._is_also_bound:
-      self._also.bind(FixedAddress(f'{self._host}:{self._free_port()}'))
+    for one in () if self._is_also_bound else self._also:
+      one.bind(FixedAddress(f'{self._host}:{self._free_port()}'))
 
   def _free_port(self) -> int:
     self._kept.append(kept_port())
@@ -125,82 +110,46 @@ def make_program(
   run_dir: run_directory.RunDirectory,
   token: str | None = None,
   first_start: wire.Start | None = None,
+  life: node_lib.NewLife = lives.OnThisMachine,
 ) -> lp.Program:
   """The graph. Raises `types.UserError` for a configuration that cannot work.
 
   token: what the nodes show each other; None draws one for this launch. first_start: of the
-  actors; None counts the resumptions of the run in `run_dir`.
+  actors; None counts the resumptions of the run in `run_dir`. life: of each node.
   """
   config_validation.validate(config)
-  if token is None:
-    token = secrets.token_hex(16)
   if first_start is None:
     first_start = wire.Start(
       number=checkpoint.num_resumptions(run_dir.checkpoints) * joining.STARTS_BETWEEN_RESUMPTIONS
     )
+  sections = sections_lib.split(config)
+  layout, token = sections.layout, token or secrets.token_hex(16)
+  shards = layout.learners[0].shards if layout.has_replay_nodes else ()
+  replays = tuple(lp.Address(replay(shard.index)) for shard in shards)
+  learners = tuple(lp.Address(inference(host.index)) for host in layout.learners)
+  hosts = layout.learners if layout.is_shared else ()
+  exchanges = tuple(lp.Address(exchange(host.index)) for host in hosts)
   program = lp.Program(config.name)
-  replays: tuple[Any, ...] = ()
-  layout = layout_lib.Layout.of(config)
-  if layout.has_replay_nodes:
-    with program.group('replay'):
-      replays = tuple(
-        program.add_node(_replay_node(config, run_dir, shard))
-        for shard in layout.learners[0].shards
+
+  def spec(its: sections_lib.AnySections, *links: Any) -> node_lib.NodeSpec[Any]:
+    return node_lib.NodeSpec(its, node_lib.Links(token, *links), run_dir, life)
+
+  with program.group('replay'):
+    for of_shard, address in zip(sections.replays, replays):
+      program.add_node(
+        _ServingNode(spec(of_shard, address), 'localhost', of_shard.place.port, address)
       )
   with program.group('learner'):
-    learners = _add_learners(program, config, layout, run_dir, token, replays)
+    for of_host, address in zip(sections.learners, learners):
+      index, transport = of_host.place.index, config.transport
+      its = spec(of_host, address, replays, exchanges)
+      port, also = 0 if index else transport.port, exchanges[index : index + 1]
+      program.add_node(_ServingNode(its, transport.host, port, address, *also))
   with program.group('actor'):
-    for actor in layout.actors:
-      its_learner = learners[actor.learner]
-      program.add_node(
-        lp.PyNode(entries.actor, config, run_dir, token, actor.index, first_start, its_learner)
-      )
+    for of_actor in sections.actors:
+      its_learner = learners[of_actor.place.learner]
+      program.add_node(lp.PyNode(entries.run, spec(of_actor, its_learner, (), (), first_start)))
   return program
-
-
-def _replay_node(
-  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory, shard: layout_lib.Shard
-) -> _ServingNode:
-  return _ServingNode(
-    entries.replay,
-    replay(shard.index),
-    'localhost',
-    shard.port,
-    config=config,
-    run_dir=run_dir,
-    shard=shard.index,
-  )
-
-
-def _add_learners(
-  program: lp.Program,
-  config: config_lib.ExperimentConfig,
-  layout: layout_lib.Layout,
-  run_dir: run_directory.RunDirectory,
-  token: str,
-  replays: tuple[Any, ...],
-) -> list[Any]:
-  """The handle of each learner host; several know where the others exchange what they learn."""
-  addresses = tuple(lp.Address(exchange(i)) for i in range(len(layout.learners)))
-  if not layout.is_shared:
-    addresses = ()
-  handles = []
-  for index in range(len(layout.learners)):
-    node = _ServingNode(
-      entries.learner,
-      inference(index),
-      config.transport.host,
-      0 if index else config.transport.port,
-      addresses[index] if addresses else None,
-      config=config,
-      run_dir=run_dir,
-      token=token,
-      replay_addresses=replays,
-      index=index,
-      exchange=addresses,
-    )
-    handles.append(program.add_node(node))
-  return handles
 
 
 def local_resources(launcher_pid: int) -> dict[str, local_multi_processing.PythonProcess]:

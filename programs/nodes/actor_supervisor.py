@@ -10,19 +10,18 @@ import contextlib
 import json
 import os
 import subprocess
-import threading
 
 import psutil
 
-from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.envs.interpreters import interpreter
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.nodes import actor_worker
+from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.nodes import stall_watch
 from seed_acme.programs.system import processes
-from seed_acme.storage import run_directory
 from seed_acme.transport import wire
 
 _POLL_S = 0.1
@@ -36,7 +35,7 @@ class WorkerFailed(Exception):
 
 
 class Supervisor:
-  """Keeps one worker running until `stop` is set.
+  """Keeps one worker running until the node is stopped.
 
   Ends, too, when the worker hears that the run is over. Raises `WorkerFailed` after
   `actor.max_failures` failures in a row, or `types.NotFinite` where the last one was a number that
@@ -44,38 +43,18 @@ class Supervisor:
   `core.ServerLost` where the server stays away.
   """
 
-  def __init__(
-    self,
-    config: config_lib.ExperimentConfig,
-    run_dir: run_directory.RunDirectory,
-    token: str,
-    index: int,
-    first_start: wire.Start,
-    address: str,
-    *,
-    is_beside_learner: bool,
-  ):
-    """is_beside_learner: whoever started this process ends it if the learner dies."""
-    self._first_start = first_start
-    self._config = config
-    self._run_dir = run_dir
-    self._token = token
-    self._index = index
-    self._address = address
-    self._is_beside_learner = is_beside_learner
-    self._watch = stall_watch.Watch(config, f'actor/{index}', index, self._tell, ends_workers=True)
+  def __init__(self, node: node_lib.Node[sections_lib.ActorSections]):
+    self._node = node
+    self._sections = node.life.filming(node.sections)
+    self._watch = stall_watch.Watch(self._sections, node.tell, ends_workers=True)
 
-  def _tell(self, text: str) -> None:
-    """In the log, and where there is a front end on its screen."""
-    print(text, flush=True)
-    self._run_dir.add_notice(text)
-
-  def run(self, stop: threading.Event) -> bool:
+  def run(self) -> bool:
     """Whether the run is over, or only this node was stopped."""
-    interpreter.require(self._config.actor.python)
-    num_failures, start = 0, self._first_start
+    interpreter.require(self._sections.actor.python)
+    stop = self._node.life.stop
+    num_failures, start = 0, self._node.links.start
     while not stop.is_set():
-      end, message = self._run_worker(start, stop)
+      end, message = self._run_worker(start)
       if end is actor_worker.End.OVER:
         return True
       if stop.is_set():
@@ -86,7 +65,7 @@ class Supervisor:
         raise core.ServerLost(message)
       start = start.following()
       if end is actor_worker.End.SERVER_RESTARTED:
-        print(f'actor/{self._index}: {message}: the environments begin anew', flush=True)
+        print(f'{self._node.name}: {message}: the environments begin anew', flush=True)
         continue
       num_failures = 1 if self._watch.acted_s > _HEALTHY_S else num_failures + 1
       self._count_failure(end, message, num_failures)
@@ -94,11 +73,13 @@ class Supervisor:
 
   def _count_failure(self, end: actor_worker.End, message: str, number: int) -> None:
     """Raises `WorkerFailed` or `types.NotFinite` where it is one too many."""
-    limit = self._config.actor.max_failures
+    limit = self._sections.actor.max_failures
     count = f'failure {number} of {limit} in a row'
-    name = f'actor/{self._index}'
+    name = self._node.name
     if end is actor_worker.End.HUNG:
-      self._tell(f'{name}: {message}: its worker was ended, {count}; the log says where it stood')
+      self._node.tell(
+        f'{name}: {message}: its worker was ended, {count}; the log says where it stood'
+      )
     else:
       print(f'{name}: worker failed ({message}), {count}', flush=True)
     if number < limit:
@@ -111,7 +92,7 @@ class Supervisor:
       raise types.NotFinite(f'{name}: {text}')  # of wrong input nobody else names the node
     raise WorkerFailed(text)
 
-  def _run_worker(self, start: wire.Start, stop: threading.Event) -> tuple[actor_worker.End, str]:
+  def _run_worker(self, start: wire.Start) -> tuple[actor_worker.End, str]:
     """Runs a worker to its end; returns how it ended and why."""
     read_fd, write_fd = os.pipe()
     activity_fd = activity_lib.shared_memory()
@@ -120,7 +101,7 @@ class Supervisor:
       worker = self._start_worker(start, write_fd, activity_fd)
       os.close(write_fd)
       hangs, said = '', b''
-      while worker.poll() is None and not hangs and not stop.wait(_POLL_S):
+      while worker.poll() is None and not hangs and not self._node.life.stop.wait(_POLL_S):
         hangs = self._watch.look()
       if hangs:
         said = _written(read_fd)  # what it reports of being ended says nothing
@@ -134,7 +115,7 @@ class Supervisor:
       os.close(read_fd)
     if said:
       if hangs:  # after it had reported its end
-        self._tell(f'actor/{self._index}: {hangs}: its worker was killed')
+        self._node.tell(f'{self._node.name}: {hangs}: its worker was killed')
       report = json.loads(said)
       return actor_worker.End(report['end']), report['message']
     if hangs:
@@ -150,8 +131,8 @@ class Supervisor:
       worker.wait(_STOP_S)
     except subprocess.TimeoutExpired:
       if names_call and (call := self._watch.under_way()):
-        self._tell(
-          f'actor/{self._index}: environment {self._config.environment.id} hangs: {call} has not '
+        self._node.tell(
+          f'{self._node.name}: environment {self._sections.environment.id} hangs: {call} has not '
           f'returned {_STOP_S:g} s after the worker was told to stop, and it was killed'
         )
       programs = psutil.Process(worker.pid).children(recursive=True)
@@ -170,7 +151,7 @@ class Supervisor:
       'OPENBLAS_NUM_THREADS': '1',
       'MKL_NUM_THREADS': '1',
     }
-    python = actor_worker.python_of(self._config, self._index)
+    python = actor_worker.python_of(self._sections)
     variables.update(interpreter.variables(python))
     worker = subprocess.Popen(
       interpreter.command(python, actor_worker.__name__),
@@ -179,14 +160,14 @@ class Supervisor:
       env=variables,
       pass_fds=(report_fd, activity_fd),
     )
+    life, timeout_s = self._node.life, self._sections.actor.connect_timeout_s
     spec = actor_worker.WorkerSpec(
-      config=self._config,
-      run_dir=self._run_dir,
-      index=self._index,
+      sections=self._sections,
+      run_dir=self._node.folder,
       start=start,
-      address=self._address,
-      token=self._token,
-      is_beside_learner=self._is_beside_learner,
+      address=life.learner_of(self._node),
+      token=self._node.links.token,
+      first_wait_s=life.patience(timeout_s).first_s,
       report_fd=report_fd,
       activity_fd=activity_fd,
     )

@@ -22,12 +22,13 @@ import traceback
 
 import numpy as np
 
-from seed_acme import config as config_lib
 from seed_acme import core
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import process_state
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import filming
 from seed_acme.programs.system import leftovers
@@ -60,69 +61,63 @@ class End(enum.Enum):
 class WorkerSpec:
   """All that a worker is told.
 
-  address: of the inference server. start: which start of this actor it is.
-  is_beside_learner: the launcher ends this program with the learner, and so the worker.
+  address: of the inference server. start: which start of this actor it is. first_wait_s: for a
+  server that was not there yet; infinite where the launcher ends this program with the learner.
   report_fd: where the reason of a failure goes, as one JSON object. activity_fd: shared memory, for
     what the worker does.
 
   It travels as JSON, since the worker may run under another version of Python (`actor.python`).
   """
 
-  config: config_lib.ExperimentConfig
+  sections: sections_lib.ActorSections
   run_dir: run_directory.RunDirectory
-  index: int
   start: wire.Start
   address: str
   token: str
-  is_beside_learner: bool
+  first_wait_s: float
   report_fd: int
   activity_fd: int
 
   def dumps(self) -> str:
-    """Without the agent, whose class that interpreter need not be able to import."""
-    agent = self.config.agent
-    config = dataclasses.replace(
-      self.config,
-      agent=config_lib.AgentConfig(
-        agent=agent.agent,
-        unroll_length=agent.unroll_length,
-        overlap=agent.overlap,
-        batch_size=agent.batch_size,
-      ),
-    )
-    record = {**vars(self), 'config': saved_config.to_json(config)}
-    record['run_dir'] = [str(self.run_dir.path), self.run_dir.bucket]
-    return json.dumps(record)
+    """As JSON, which knows no ranges."""
+    place = self.sections.place
+    groups = tuple((group.start, group.stop) for group in place.groups)
+    sections = {**vars(self.sections), 'place': {**vars(place), 'groups': groups}}
+    run_dir = [str(self.run_dir.path), self.run_dir.bucket]
+    record = {'sections': saved_config.to_json(sections), 'run_dir': run_dir}
+    return json.dumps({**vars(self), **record})
 
   @classmethod
   def loads(cls, text: str) -> WorkerSpec:
     """The inverse, for the worker: its own interpreter is the one that was asked for, unless it
     films (see `python_of`)."""
     record = json.loads(text)
-    config = saved_config.from_json(record['config'])
+    sections = saved_config.from_json(record['sections'])
+    place = sections['place']
+    place['groups'] = tuple(range(*group) for group in place['groups'])
+    sections['place'] = layout_lib.Actor(**place)
+    if not sections['record_every']:  # whose environments are under that Python
+      sections['actor'] = dataclasses.replace(sections['actor'], python='')
     path, bucket = record['run_dir']
-    if not filming.films(config, record['index']):  # whose environments are under that Python
-      config = dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=''))
     record.update(
-      config=config,
+      sections=sections_lib.ActorSections(**sections),
       run_dir=run_directory.RunDirectory(pathlib.Path(path), bucket),
       start=wire.Start(*record['start']),
     )
     return cls(**record)
 
 
-def python_of(config: config_lib.ExperimentConfig, index: int) -> str:
+def python_of(sections: sections_lib.ActorSections) -> str:
   """The interpreter of a worker; '' = the learner's own.
 
   A worker that films runs under the learner's, which has what writes films; its environments are in
   a process of `actor.python`.
   """
-  return '' if filming.films(config, index) else config.actor.python
+  return '' if sections.record_every else sections.actor.python
 
 
 def make_remote_actor(
-  config: config_lib.ExperimentConfig,
-  index: int,
+  sections: sections_lib.ActorSections,
   start: wire.Start,
   address: str,
   token: str,
@@ -137,7 +132,7 @@ def make_remote_actor(
 
   def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> core.InferenceChannel:
     return transports.connect(
-      config.transport.kind,
+      sections.transport.kind,
       address,
       token,
       wire.GroupCodec(spec, env_ids.size),
@@ -147,7 +142,7 @@ def make_remote_actor(
     )
 
   return actors.make_actor(
-    config, index, start.number, run_seed=None, connect=connect, activity=activity, films=films
+    sections, start.number, run_seed=None, connect=connect, activity=activity, films=films
   )
 
 
@@ -197,20 +192,15 @@ def _act(
   is_stopped: Callable[[], bool],
 ) -> None:
   """Until the run is over."""
-  wait = patience_lib.beside_learner if spec.is_beside_learner else patience_lib.on_other_hosts
+  sections, folder = spec.sections, spec.run_dir
+  films = filming.of_run(folder) if sections.record_every else None
+  patience = patience_lib.Patience(spec.first_wait_s, sections.actor.connect_timeout_s)
   try:
     actor = make_remote_actor(
-      spec.config,
-      spec.index,
-      spec.start,
-      spec.address,
-      spec.token,
-      wait(spec.config.actor.connect_timeout_s),
-      activity,
-      _films(spec),
+      sections, spec.start, spec.address, spec.token, patience, activity, films
     )
     closing.callback(actor.close)
-    reports = _Reports(actor, spec.run_dir, spec.index)
+    reports = _Reports(actor, folder, sections.place.index)
 
     def should_stop() -> bool:
       reports.maybe_write()
@@ -219,23 +209,9 @@ def _act(
     actor.run(should_stop)
   except core.ChannelTaken:
     raise types.UserError(
-      f'another actor has taken over the environments of actor/{spec.index}, one that was '
+      f'another actor has taken over the environments of {sections.name}, one that was '
       'started later: give every actor of a run another --index'
     ) from None
-
-
-def _films(spec: WorkerSpec) -> filming.Films | None:
-  """None where the learner would not see the films. Commands refuse such a run; a program that was
-  launched in another way goes on without films."""
-  if spec.is_beside_learner:
-    return filming.of_run(spec.run_dir)
-  if filming.films(spec.config, spec.index):
-    print(
-      f'actor/{spec.index}: nothing is filmed (record_every={spec.config.record_every}), because '
-      'the run folder is on another host',
-      flush=True,
-    )
-  return None
 
 
 def main() -> int:
@@ -246,7 +222,7 @@ def main() -> int:
   process_state.print_on_standard_error()
   faulthandler.register(SHOW_STACK)
   spec = WorkerSpec.loads(sys.stdin.read())
-  logging.basicConfig(format=f'actor/{spec.index}: %(message)s', level=logging.WARNING)
+  logging.basicConfig(format=f'{spec.sections.name}: %(message)s', level=logging.WARNING)
   activity = activity_lib.at(spec.activity_fd)
   os.close(spec.activity_fd)
   closing = contextlib.ExitStack()
@@ -256,9 +232,9 @@ def main() -> int:
   except Exception:  # how the run ended is reported already
     traceback.print_exc()
   if left := leftovers.describe():
-    text = f'actor/{spec.index}: {left} still ran after the environments were closed, and ended'
+    text = f'{spec.sections.name}: {left} still ran after the environments were closed, and ended'
     print(text, flush=True)
-    if not spec.index:  # the others do the same
+    if not spec.sections.place.index:  # the others do the same
       spec.run_dir.add_notice(text)
   return code
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.nodes import filming
 
 # Makes the channel of a group from its env_ids and the specification of its environments.
@@ -22,30 +22,28 @@ Connect = Callable[[np.ndarray, types.EnvironmentSpec], core.InferenceChannel]
 
 
 def make_actor(
-  config: config_lib.ExperimentConfig,
-  index: int,
+  sections: sections_lib.ActorSections,
   attempt: int,
   run_seed: int | None,
   connect: Connect,
   activity: activity_lib.Activity,
   films: filming.Films | None = None,
 ) -> actor_lib.Actor:
-  """Actor `index` with its environments, groups and channels.
+  """An actor with its environments, groups and channels.
 
   attempt: how often this actor was started before. run_seed: of the run ids; None
   draws them from the operating system. activity: where it says what it does. films: of a run that
   films; only the actor that evaluates does.
   """
-  layout = layout_lib.Layout.of(config)
   groups = []
-  if not filming.films(config, index):
+  if not sections.record_every:
     films = None
-  for group, its in enumerate(layout.actors[index].groups):
+  for group, its in enumerate(sections.place.groups):
     activity.begin(activity_lib.Doing.MAKING, group)
-    env_ids, seed = np.array(its, np.int32), layout.group_seed(its, attempt)
-    environment = environments.make(config, env_ids.size, seed, renders=films is not None)
+    env_ids, seed = np.array(its, np.int32), layout_lib.group_seed(sections.seed, its, attempt)
+    environment = environments.make(sections, env_ids.size, seed, renders=films is not None)
     if films is not None:
-      environment = filming.FilmedEnvironment(environment, config, films)
+      environment = filming.FilmedEnvironment(environment, sections, films)
     activity.begin(activity_lib.Doing.CONNECTING, group)
     run_ids = actor_lib.new_run_ids(run_seed, env_ids)
     channel = connect(env_ids, environment.spec)

@@ -7,7 +7,7 @@ with 0 if the run is over, and with 143 if it was stopped before: Vertex AI take
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
 import os
@@ -17,20 +17,21 @@ import sys
 import tempfile
 import threading
 import time
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.loggers import terminal
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.front_end import bucket_folder
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import end_notice
-from seed_acme.programs.nodes import host
+from seed_acme.programs.nodes import lives
 from seed_acme.programs.nodes import new_start
-from seed_acme.programs.nodes import shared_settings
+from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import processes
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import run_directory
@@ -38,152 +39,113 @@ from seed_acme.storage import saved_config
 from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
 from seed_acme.transport import wire
-from seed_acme.utils import fence as fence_lib
 
-_LEARNER, _REPLAY = 'learner/0', 'replay/0'
+_Sections = TypeVar('_Sections', bound=sections_lib.AnySections)
+_LEARNER = 'learner/0'
 _LONGEST_GAP_S = 2 * bucket_copy.PERIOD_S  # between two looks at the progress
 _STOPPED_EXIT = 128 + signal.SIGTERM
 
 
-def learner(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  token: str,
-  address: str,
-  replay_addresses: Sequence[str],
-  here: host.Host,
-  index: int = 0,
-  exchange: Sequence[str] = (),
-) -> None:
-  """Trains, with the run in its bucket. address: `host:port` to serve on. index: among the learner
-  hosts, of which the first has the run. exchange: as of `learner_node.run`."""
-  with new_start.after_loss_of_another(here.stop) if exchange else contextlib.nullcontext():
-    if index:
-      _learner_beside_chief(config, run_dir, token, address, here, index, exchange)
-    else:
-      _learner_with_run(config, run_dir, token, address, replay_addresses, here, exchange)
+class InContainer(lives.OnOwnHost):
+  """A node's life there. Nobody starts or ends it but Vertex AI, and nobody has a fence."""
+
+  def __init__(self, stop: threading.Event):
+    super().__init__(stop, admitted=None)
+
+  def live(self, node: node_lib.Node[Any]) -> None:
+    """See `node.Life`. No terminal can hang up."""
+    self._of_kind(node)
+
+  def learner(self, node: node_lib.Node[sections_lib.LearnerSections]) -> None:
+    """Trains. The first learner host has the run in its bucket; the others keep nothing."""
+    several = bool(node.links.exchange)
+    with new_start.after_loss_of_another(self.stop) if several else contextlib.nullcontext():
+      train = _train_beside_chief if node.sections.place.index else _train_with_run
+      _run(node, train)
+
+  def replay(self, node: node_lib.Node[sections_lib.ReplaySections]) -> None:
+    """Serves replay until it is stopped."""
+    _run(node, _serve_replay)
+
+  def actor(self, node: node_lib.Node[sections_lib.ActorSections]) -> None:
+    """Acts until the run is over."""
+    _run(node, _act)
+
+  def end_program(self) -> None:
+    """The learner tells the others itself and ends with 0, by which Vertex AI calls the job a
+    success; Launchpad's stop would cancel it."""
+
+  @contextlib.contextmanager
+  def ended_at_once(self, links: node_lib.Links[str]) -> Iterator[None]:
+    """Not before the run is copied to its bucket."""
+    del links
+    yield
 
 
-def _learner_beside_chief(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  token: str,
-  address: str,
-  here: host.Host,
-  index: int,
-  exchange: Sequence[str],
-) -> None:
-  """Keeps nothing: the chief has the run."""
+def _train_beside_chief(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
+  with _failures(node.folder, node.name):
+    with _stopped_at_once(node.life.stop):
+      processes.load_tensorflow()
+      from seed_acme.programs.nodes import learner_node
+    return learner_node.run(node)
 
-  def train(run: run_directory.RunDirectory) -> bool:
-    with _failures(run, f'learner/{index}'):
-      with _stopped_at_once(here.stop):
+
+def _train_with_run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
+  run, sections, stop = node.folder, node.sections, node.life.stop
+  config = saved_config.from_json(sections.record)
+  with _also_written_to(run.logs / _LEARNER), _mirrored(run, sections.learner, stop) as news:
+    try:
+      with _stopped_at_once(stop):
+        lifecycle.check_resume(config, run)
+        saved_config.save(config, run.config)
         processes.load_tensorflow()
         from seed_acme.programs.nodes import learner_node
-      return learner_node.run(config, run, token, address, (), here, index, exchange)
-
-  _run(run_dir, train)
-
-
-def _learner_with_run(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  token: str,
-  address: str,
-  replay_addresses: Sequence[str],
-  here: host.Host,
-  exchange: Sequence[str],
-) -> None:
-  stop = here.stop
-
-  def tell_of_end(run: run_directory.RunDirectory, finished: lifecycle.RunFinished) -> None:
-    print(f'The run is over: {finished}', flush=True)
-    summary_lib.complete(config, run, finished.last, _show)
-    end_notice.serve(config, token, int(address.rpartition(':')[2]), stop)
-
-  def train(run: run_directory.RunDirectory) -> bool:
-    with _also_written_to(run.logs / _LEARNER), _mirrored(run, config.learner, stop) as news:
-      try:
-        with _stopped_at_once(stop):
-          lifecycle.check_resume(config, run)
-          saved_config.save(config, run.config)
-          processes.load_tensorflow()
-          from seed_acme.programs.nodes import learner_node
-      except lifecycle.RunFinished as finished:  # and was started again all the same
-        tell_of_end(run, finished)
-        return True
-      how = summary_lib.FAILED
-      try:
-        is_over = learner_node.run(
-          config, run, token, address, replay_addresses, here, exchange=exchange
-        )
-        how = summary_lib.FINISHED if is_over else summary_lib.STOPPED
-        return is_over
-      finally:  # of the CPU-seconds, those of this node only are known
-        news.show()
-        summary = summary_lib.summarise(config, run, {'learner': time.process_time()}, how)
-        summary_lib.write(run, summary, _show)
-        lost = summary_lib.lost_text(summary)
-        if lost:
-          _show(f'Lost: {lost}')
-        if lost and how != summary_lib.FAILED:  # a stop that saved nothing is no orderly end
-          raise types.TrainingFailed(lost)
-
-  _run(run_dir, train)
+    except lifecycle.RunFinished as finished:  # and was started again all the same
+      print(f'The run is over: {finished}', flush=True)
+      summary_lib.complete(config, run, finished.last, _show)
+      end_notice.serve(sections, node.links.token, node.links.port, stop)
+      return True
+    how = summary_lib.FAILED
+    try:
+      is_over = learner_node.run(node)
+      how = summary_lib.FINISHED if is_over else summary_lib.STOPPED
+      return is_over
+    finally:  # of the CPU-seconds, those of this node only are known
+      news.show()
+      summary = summary_lib.summarise(config, run, {'learner': time.process_time()}, how)
+      summary_lib.write(run, summary, _show)
+      lost = summary_lib.lost_text(summary)
+      if lost:
+        _show(f'Lost: {lost}')
+      if lost and how != summary_lib.FAILED:  # a stop that saved nothing is no orderly end
+        raise types.TrainingFailed(lost)
 
 
-def replay(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  port: int,
-  stop: threading.Event,
-) -> None:
-  """Serves replay until it is stopped."""
-
-  def serve(run: run_directory.RunDirectory) -> bool:
-    with _failures(run, _REPLAY):
-      with _stopped_at_once(stop):
-        processes.load_tensorflow()
-        from seed_acme.programs.nodes import replay_service
-      replay_service.serve(config, run, port, stop, fence_lib.Fence(hosts=None))
-    return False
-
-  _run(run_dir, serve)
+def _serve_replay(node: node_lib.Node[sections_lib.ReplaySections]) -> bool:
+  with _failures(node.folder, node.name):
+    with _stopped_at_once(node.life.stop):
+      processes.load_tensorflow()
+      from seed_acme.programs.nodes import replay_service
+    replay_service.serve(node)
+  return False
 
 
-def actor(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  token: str,
-  index: int,
-  address: str,
-  stop: threading.Event,
-) -> None:
-  """Acts until the run is over. address: of the learner."""
-  name = f'actor/{index}'
-
-  def act(run: run_directory.RunDirectory) -> bool:
-    with _failures(run, name):
-      with _stopped_at_once(stop):
-        start = _join(config, token, name, address)
-      return actor_supervisor.Supervisor(
-        config, run, token, index, start, address, is_beside_learner=False
-      ).run(stop)
-
-  _run(run_dir, act)
+def _act(node: node_lib.Node[sections_lib.ActorSections]) -> bool:
+  with _failures(node.folder, node.name):
+    with _stopped_at_once(node.life.stop):
+      links = dataclasses.replace(node.links, start=_join(node))
+    return actor_supervisor.Supervisor(dataclasses.replace(node, links=links)).run()
 
 
-def _run(
-  run_dir: run_directory.RunDirectory, body: Callable[[run_directory.RunDirectory], bool]
-) -> None:
+def _run(node: node_lib.Node[_Sections], body: Callable[[node_lib.Node[_Sections]], bool]) -> None:
   """Calls `body` with a folder of this host for what a node writes into its run. It returns
   whether the run is over; if not, this node was stopped, and its process ends so."""
   try:
     with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as path:
-      run = dataclasses.replace(run_dir, path=pathlib.Path(path))
+      run = dataclasses.replace(node.folder, path=pathlib.Path(path))
       for part in (run.logs, run.checkpoints):
         part.mkdir()
-      is_over = body(run)
+      is_over = body(dataclasses.replace(node, folder=run))
   finally:
     # After SIGTERM Launchpad has set itself an alarm, which would kill an interpreter that ends.
     for number in (signal.SIGTERM, signal.SIGALRM):
@@ -302,11 +264,14 @@ def _end_this_process(error: Exception) -> None:
   os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _join(config: config_lib.ExperimentConfig, token: str, name: str, address: str) -> wire.Start:
-  """Waits for the learner; returns which start of this node this is."""
-  settings = shared_settings.of(name.partition('/')[0], config)
+def _join(node: node_lib.Node[sections_lib.ActorSections]) -> wire.Start:
+  """Waits for the learner; returns which start of this actor this is."""
+  sections, links = node.sections, node.links
   member = grpc_client.GrpcMember(
-    address, token, joining.hello(name, settings), config.actor.connect_timeout_s
+    links.address,
+    links.token,
+    joining.hello(node.name, sections.shared),
+    sections.actor.connect_timeout_s,
   )
   try:
     return member.join()

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme.inference import batching
-from seed_acme.programs.nodes import shared_settings
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.transport import joining
 from seed_acme.transport import sessions
 from seed_acme.transport import transports
@@ -89,16 +88,16 @@ def absent_actors(layout: layout_lib.Layout, missing: np.ndarray) -> str:
 
 
 def make_transport(
-  config: config_lib.ExperimentConfig,
-  layout: layout_lib.Layout,
+  sections: sections_lib.LearnerSections,
   desk: sessions.SessionDesk,
   port: int,
   members: joining.Members,
 ) -> transports.NetworkServer:
   """With a thread for each stream of the actors, and some to spare."""
+  layout = sections.layout
   num_streams = sum(len(actor.groups) for actor in layout.actors)
   return transports.serve(
-    config.transport,
+    sections.transport,
     desk,
     port,
     num_streams + _SPARE_STREAMS,
@@ -121,18 +120,18 @@ def closed_batcher() -> Callable[[int], batching.Batcher]:
 
 
 def serve(
-  config: config_lib.ExperimentConfig, token: str, port: int, stop: threading.Event
+  sections: sections_lib.LearnerSections, token: str, port: int, stop: threading.Event
 ) -> None:
   """In place of the learner of a run that was over before it started: serves nothing but this
   news, until all actors have it or for `PATIENCE_S`. Loads no TensorFlow."""
-  layout = layout_lib.Layout.of(config)
+  layout = sections.layout
   number = layout.num_environments
   # Whatever environments the actors have: none of their requests is answered.
   desk = Desk(closed_batcher(), None, number, layout.num_training, token)
   desk.end_run()
-  members = joining.Members(shared_settings.by_kind(config), resumptions=0)
+  members = joining.Members(sections.shared, resumptions=0)
   members.end_run(timeout_s=0.0)
-  transport = make_transport(config, layout, desk, port, members)
+  transport = make_transport(sections, desk, port, members)
   transport.start()
   desk.wait_until_heard(np.ones(number, bool), PATIENCE_S, stop, lambda missing: None)
   transport.stop()

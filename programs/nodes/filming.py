@@ -11,9 +11,9 @@ import pathlib
 import time
 from typing import NamedTuple
 
-from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs import wrapper
 from seed_acme.programs.reports import video
 from seed_acme.storage import files
@@ -36,22 +36,17 @@ class Films(NamedTuple):
   tell: Callable[[str], None]
 
 
-def films(config: config_lib.ExperimentConfig, index: int) -> bool:
-  """Whether actor `index` films: the one that evaluates, if anything is to be filmed."""
-  return bool(config.record_every) and index == config.num_actors
-
-
 def of_run(run_dir: run_directory.RunDirectory) -> Films:
   """For an actor that has a process of its own, on the learner's machine."""
   return Films(run_dir.videos, _StatusSteps(run_dir), run_dir.add_notice)
 
 
-def refuse_elsewhere(config: config_lib.ExperimentConfig, how: str) -> None:
+def refuse_elsewhere(record_every: int, how: str) -> None:
   """Raises `types.UserError`; how: such a run is started, whose actors do not share a folder with
   the learner."""
-  if config.record_every:
+  if record_every:
     raise types.UserError(
-      f'record_every ({config.record_every}) with {how}: the evaluation actor would have to write '
+      f'record_every ({record_every}) with {how}: the evaluation actor would have to write '
       'its films into the run folder, which only nodes on the same machine share. Set it to 0, and '
       'film a checkpoint with seed-acme evaluate RUN --video=episode.mp4'
     )
@@ -66,13 +61,13 @@ class FilmedEnvironment(wrapper.Wrapper):
   """
 
   def __init__(
-    self, environment: core.VectorEnvironment, config: config_lib.ExperimentConfig, films: Films
+    self, environment: core.VectorEnvironment, settings: environments.Settings, films: Films
   ):
     """environment: made with `renders`, and owned from now on."""
     super().__init__(environment)
     self.spec = environment.spec
-    self._period = config.record_every
-    self._frames_per_s = video.frames_per_s(config.environment.id, self.spec.frames_per_step)
+    self._period = settings.record_every
+    self._frames_per_s = video.frames_per_s(settings.environment.id, self.spec.frames_per_step)
     self._films = films
     self._filmed_at: int | None = None  # agent steps of the newest film; None = not looked up yet
     self._film: Generator[None, types.VectorTimeStep, None] | None = None  # under way

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import contextlib
-import math
 import threading
 from typing import Any
 
-from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.inference import batching
@@ -16,18 +14,15 @@ from seed_acme.inference import thread as inference_thread
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
 from seed_acme.programs.building import learner_side
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.nodes import end_notice
-from seed_acme.programs.nodes import first_greeting
-from seed_acme.programs.nodes import host
-from seed_acme.programs.nodes import shared_settings
+from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import specification
 from seed_acme.replay import server as server_of_replay
-from seed_acme.storage import run_directory
 from seed_acme.transport import joining
 from seed_acme.transport import transports
-from seed_acme.utils import collectives
 from seed_acme.utils import devices
 from seed_acme.utils import fence as fence_lib
 from seed_acme.utils import graph_function
@@ -37,92 +32,55 @@ _POLL_S = 0.2  # how soon the training loop notices a stop or a failure
 _GOODBYE_S = 10.0  # until every actor has heard that the run is over
 
 
-def run(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  token: str,
-  address: str,
-  replay_addresses: Sequence[str],
-  here: host.Host,
-  index: int = 0,
-  exchange: Sequence[str] = (),
-) -> bool:
-  """Main thread of the node; returns whether the run is over, or only this node was stopped.
-
-  address: `host:port` to serve on. replay_addresses: of the replay nodes. here: where the node
-  runs. index: among the learner hosts. exchange: `host:port` of each of them, for what they tell
-  each other; () for one alone.
-  """
-  stop = here.stop
+def run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
+  """Main thread of the node; returns whether the run is over, or only this node was stopped."""
+  sections, links, folder, life = node.sections, node.links, node.folder, node.life
   descriptors.prepare()
-  processes.configure_tensorflow(config.learner.tensorflow_threads)
-  devices.configure(config.learner)
-  name = f'learner/{index}'
-  fence = fence_lib.Fence(here.admitted, run_dir.add_notice)
+  processes.configure_tensorflow(sections.learner.tensorflow_threads)
+  devices.configure(sections.learner)
+  fence = fence_lib.Fence(life.admitted, folder.add_notice)
+  timeout_s = sections.learner.host_timeout_s
   with contextlib.ExitStack() as cleanup:
     # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
-    with here.ended_at_once(bool(exchange)), processes.reported_failures(run_dir, name, name):
-      # Beside us the launcher sees whether the other nodes live.
-      patience_s = config.actor.connect_timeout_s if here.others_are_elsewhere else math.inf
-      peers = peers_lib.make(index, exchange, config.learner.host_timeout_s, fence)
-      if not peers.connect(patience_s, stop.is_set):
+    with life.ended_at_once(links), processes.reported_failures(folder, node.name, node.name):
+      patience_s = life.patience(sections.actor.connect_timeout_s).first_s
+      peers = peers_lib.make(sections.place.index, links.exchange, timeout_s, fence)
+      if not peers.connect(patience_s, life.stop.is_set):
         return False
-      devices.check_gpus(run_dir.add_notice)  # not before the hosts are connected
-      for replay in replay_addresses:
-        if not server_of_replay.wait_until_up(replay, patience_s, stop):
+      devices.check_gpus(folder.add_notice)  # not before the hosts are connected
+      for replay in links.replay:
+        if not server_of_replay.wait_until_up(replay, patience_s, life.stop):
           return False
-      greeting = _greeting(config, run_dir, token, address, here)
+      greeting = _greeting(node)
       if greeting is None:
         return False
-      node = None
+      process = None
       try:
         with peers.watched():
-          node = LearnerNodeProcess(
-            config,
-            run_dir,
-            token,
-            address,
-            replay_addresses,
-            greeting,
-            cleanup,
-            fence,
-            has_actors_beside=not here.others_are_elsewhere,
-            peers=peers,
-          )
+          process = LearnerNodeProcess(node, greeting, cleanup, fence, peers)
           with graph_function.serial_execution():
-            status = node.train(stop)
+            status = process.train(life.stop)
       except types.OtherNodeFailed as error:
-        error.has_begun = node is not None and node.loop.has_trained
+        error.has_begun = process is not None and process.loop.has_trained
         raise
       if status == training_loop.FINISHED:
-        if here.others_are_elsewhere:
-          node.wait_for_absent(stop)
+        life.tell_absent(process)
         if peers.is_chief:
-          here.end_program()
-      peers.wait_for_chief(stop, config.learner.host_timeout_s)
-      if status == training_loop.STOPPED and here.others_are_elsewhere and not stop.is_set():
-        raise collectives.HostGone('another learner host was stopped: start this one again, too')
+          life.end_program()
+      peers.wait_for_chief(life.stop, timeout_s)
+      if status == training_loop.STOPPED:
+        life.check_stop()
   return status == training_loop.FINISHED
 
 
-def _greeting(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  token: str,
-  address: str,
-  here: host.Host,
-) -> first_greeting.Greeting | None:
-  """The specification of the environments, which live elsewhere, from an actor where it is not
-  known here; None if the node is stopped before."""
+def _greeting(node: node_lib.Node[sections_lib.LearnerSections]) -> node_lib.Greeting | None:
+  """The specification of the environments; None if the node is stopped before it is known."""
+  folder = node.folder
   try:
-    return first_greeting.Greeting(specification.of_run(config, run_dir, run_dir.set_phase), '')
+    spec = specification.of_run(node.sections, folder, folder.set_phase)
   except types.MissingPackage as error:
-    if not here.others_are_elsewhere:
-      raise
-    run_dir.add_notice(f'{error}; the first actor that connects says what its environments are')
-    run_dir.set_phase('waiting for the first actor, to learn what its environments are')
-    port = int(address.rpartition(':')[2])
-    return first_greeting.wait_for(config, run_dir, token, port, here.stop)
+    return node.life.greeting(node, error)
+  return node_lib.Greeting(spec)
 
 
 class LearnerNodeProcess:
@@ -135,67 +93,53 @@ class LearnerNodeProcess:
 
   def __init__(
     self,
-    config: config_lib.ExperimentConfig,
-    run_dir: run_directory.RunDirectory,
-    token: str,
-    address: str,
-    replay_addresses: Sequence[str],
-    greeting: first_greeting.Greeting,
+    node: node_lib.Node[sections_lib.LearnerSections],
+    greeting: node_lib.Greeting,
     cleanup: contextlib.ExitStack,
     fence: fence_lib.Fence,
-    *,
-    has_actors_beside: bool,
     peers: peers_lib.Peers = peers_lib.ALONE,
   ):
-    """greeting: what is known of the environments. has_actors_beside: on this host. Without them
-    the run folder need not hold a socket. peers: the hosts that learn together.
-    """
-    index = peers.index
-    self._run_dir = run_dir
+    """greeting: what is known of the environments. peers: the hosts that learn together."""
+    sections, folder = node.sections, node.folder
+    self._folder = folder
     self._failure: BaseException | None = None
     self._status = ''
-    specification.save(run_dir, greeting.spec)
+    specification.save(folder, greeting.spec)
     side = learner_side.make(
-      config,
-      run_dir,
+      sections,
+      folder,
       greeting.spec,
       cleanup,
       on_failure=self._on_failure,
-      num_ahead=config.replay.prefetch_batches,
-      replay_addresses=replay_addresses,
+      num_ahead=sections.prefetch_batches,
+      replay_addresses=node.links.replay,
       peers=peers,
       fence=fence,
     )
     self.loop, self._samples, self._account = side.loop, side.samples, side.account
     self._layout = layout = side.layout
-    batchers = _make_batchers(config, side, index)
+    batchers = _make_batchers(sections, side)
     self._desk = end_notice.Desk(
       lambda env_id: batchers[layout.device_of(env_id)],
       side.acting.spec,
       layout.num_environments,
       layout.num_training,
-      token,
+      node.links.token,
       greeting.instance,
     )
-    self._members = joining.Members(shared_settings.by_kind(config), self.loop.resumptions)
-    transport = end_notice.make_transport(
-      config, layout, self._desk, int(address.rpartition(':')[2]), self._members
-    )
-    beside: list[transports.TransportServer] = []
-    if has_actors_beside:
-      max_message_bytes = end_notice.max_message_bytes(layout, self._desk)
-      beside = transports.serve_beside(
-        config.transport, self._desk, batchers[0].loop, run_dir.path, max_message_bytes, index
-      )
+    self._members = joining.Members(sections.shared, self.loop.resumptions)
+    transport = end_notice.make_transport(sections, self._desk, node.links.port, self._members)
+    max_message_bytes = end_notice.max_message_bytes(layout, self._desk)
+    beside = node.life.serve_beside(node, self._desk, batchers[0].loop, max_message_bytes)
     self.loop.watch_actors(lambda: _actor_records(layout, self._desk))
     self._inference = [
       inference_thread.InferenceThread(server, batcher, self._on_failure)
       for server, batcher in zip(side.servers, batchers)
     ]
     self._start(side, batchers, (transport, *beside), cleanup)
-    own_host = address.rpartition(':')[0]
-    if index == 0:
-      learner_side.write_addresses(run_dir, side, inference=f'{own_host}:{transport.port}')
+    if peers.is_chief:
+      own_host = node.links.address.rpartition(':')[0]
+      learner_side.write_addresses(folder, side, inference=f'{own_host}:{transport.port}')
 
   def _start(
     self,
@@ -239,7 +183,7 @@ class LearnerNodeProcess:
       self._desk.has_come,
       end_notice.PATIENCE_S,
       stop,
-      lambda missing: self._run_dir.add_notice(
+      lambda missing: self._folder.add_notice(
         f'{end_notice.absent_actors(layout, missing)} cannot be told that the run is '
         f'over: waiting for up to {end_notice.PATIENCE_S:g} s'
       ),
@@ -290,17 +234,17 @@ class LearnerNodeProcess:
 
 
 def _make_batchers(
-  config: config_lib.ExperimentConfig, side: learner_side.LearnerSide, host_index: int
+  sections: sections_lib.LearnerSections, side: learner_side.LearnerSide
 ) -> list[batching.Batcher]:
   """One for each inference server."""
   return [
     batching.Batcher(
       device.rows,
-      config.inference.timeout_ms / 1e3,
+      sections.inference_timeout_s,
       accepts_training=side.writer.has_room,
       hold_back=learner_side.hold_back(side, server),
     )
-    for device, server in zip(side.layout.learners[host_index].devices, side.servers)
+    for device, server in zip(side.layout.learners[sections.place.index].devices, side.servers)
   ]
 
 

@@ -7,8 +7,8 @@ import threading
 import time
 
 from seed_acme import config as config_lib
-from seed_acme import layout as layout_lib
 from seed_acme.acting import activity as activity_lib
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.storage import run_directory
 
 _POLL_S = 0.5
@@ -32,20 +32,13 @@ class Watch:
 
   def __init__(
     self,
-    config: config_lib.ExperimentConfig,
-    name: str,
-    index: int,
+    sections: sections_lib.ActorSections,
     say: Callable[[str], None],
     ends_workers: bool,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """name: of the node. index: of the actor.
-
-    say: tells the user. ends_workers: whether whoever calls `look` can end what hangs.
-    """
-    self._config = config
-    self._name = name
-    self._index = index
+    """say: tells the user. ends_workers: whether whoever calls `look` can end what hangs."""
+    self._sections = sections
     self._say = say
     self._ends_workers = ends_workers
     self._clock = clock
@@ -82,25 +75,27 @@ class Watch:
       return ''
     if self._call.doing is _Doing.CONNECTING and self._seen_s > _WAITED_S:
       self._is_told = True
-      if self._index == 0:  # the others wait for the same
+      if self._sections.place.index == 0:  # the others wait for the same
         self._say(
-          f'{self._name} has waited {self._seen_s:.0f} s for the learner, and goes on: '
+          f'{self._sections.name} has waited {self._seen_s:.0f} s for the learner, and goes on: '
           'logs/learner/0 says what that does'
         )
     if self._call.doing not in _CALLS:
       return ''
-    limit_s = self._limit_s(self._config.actor)
+    limit_s = self._limit_s(self._sections.actor)
     told_s = limit_s or self._limit_s(config_lib.ActorConfig())
     if self._seen_s <= told_s:
       return ''
     self._is_told = True
     words = (
-      f'environment {self._config.environment.id} hangs: {self._called()} has not returned '
+      f'environment {self._sections.environment.id} hangs: {self._called()} has not returned '
       f'for {told_s:g} s{self._field()}'
     )
     if limit_s and (self._ends_workers or self._call.doing is _Doing.CLOSING):
       return words
-    self._say(f'{self._name}: {words}: {self._why_not_ended(limit_s)}; Ctrl-C ends the run')
+    self._say(
+      f'{self._sections.name}: {words}: {self._why_not_ended(limit_s)}; Ctrl-C ends the run'
+    )
     return ''
 
   def _why_not_ended(self, limit_s: float) -> str:
@@ -118,16 +113,17 @@ class Watch:
     is_watched = self._call.doing in _CALLS and self._call.doing is not _Doing.CLOSING
     if self._has_told_of_slowness or not is_watched:
       return
-    limit_s = self._limit_s(self._config.actor)
+    limit_s = self._limit_s(self._sections.actor)
     share = _SLOW_STEP if self._call.doing is _Doing.STEPPING else _SLOW_RESET
     if self._seen_s <= share * (limit_s or self._limit_s(config_lib.ActorConfig())):
       return
     self._has_told_of_slowness = True
     hung = f' Beyond {limit_s:g} s it counts as hung{self._field()}.' if limit_s else ''
     self._say(
-      f'{self._name}: environment {self._config.environment.id} is slow: {self._called()} took '
-      f'{self._seen_s:.0f} s, and all environments of this actor wait for it.{hung} More actors '
-      'with fewer environments each (num_actors, environments_per_actor) share the work'
+      f'{self._sections.name}: environment {self._sections.environment.id} is slow: '
+      f'{self._called()} took {self._seen_s:.0f} s, and all environments of this actor '
+      f'wait for it.{hung} More actors with fewer environments each (num_actors, '
+      'environments_per_actor) share the work'
     )
 
   def _limit_s(self, limits: config_lib.ActorConfig) -> float:
@@ -144,7 +140,7 @@ class Watch:
 
   def _called(self) -> str:
     call = _CALLS[self._call.doing]
-    ids = layout_lib.Layout.of(self._config).actors[self._index].groups[self._call.group]
+    ids = self._sections.place.groups[self._call.group]
     return f'{call} of environments {ids[0]} ... {ids[-1]}'
 
 
@@ -152,24 +148,20 @@ class Thread:
   """Watches actors that are threads of this process, which nothing can end alone."""
 
   def __init__(
-    self,
-    config: config_lib.ExperimentConfig,
-    run_dir: run_directory.RunDirectory,
-    on_hanging_close: Callable[[], None] = lambda: None,
+    self, run_dir: run_directory.RunDirectory, on_hanging_close: Callable[[], None] = lambda: None
   ):
     """on_hanging_close: called when close() of environments does not return."""
     self._on_hanging_close = on_hanging_close
-    self._config = config
     self._run_dir = run_dir
     self._watches: list[Watch] = []
     self._stop = threading.Event()
     self._thread = threading.Thread(target=self._run, name='watch', daemon=True)
     self._thread.start()
 
-  def add(self, name: str, index: int) -> activity_lib.Activity:
-    """A new activity, which is watched from now on; arguments as of `Watch`."""
+  def add(self, sections: sections_lib.ActorSections) -> activity_lib.Activity:
+    """A new activity of an actor, which is watched from now on."""
     activity = activity_lib.Activity()
-    watch = Watch(self._config, name, index, self._run_dir.add_notice, ends_workers=False)
+    watch = Watch(sections, self._run_dir.add_notice, ends_workers=False)
     watch.follow(activity)
     self._watches = [*self._watches, watch]
     return activity

@@ -83,7 +83,7 @@ def load(
   # What is exported may meet a processor or a TensorFlow that is slow in bfloat16.
   network_config = dataclasses.replace(config.network, precision='float32')
   spec = specification.of_run(config, run)
-  acting = build.make_acting(dataclasses.replace(config, network=network_config), spec)
+  acting = build.make_acting(config.agent, network_config, spec)
   network = acting.agent.acting.make()
   saved_variables.assign(saved_variables.acting(network), saved.arrays)
   counts = saved.counts

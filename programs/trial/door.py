@@ -54,27 +54,21 @@ def check(
   `CannotStart` for anything else, a call of the environment that hangs included. show: is told what
   takes long.
   """
+  # One process for each environment, so that none can harm another one's trial.
+  groups: dict[str, list[config_lib.ExperimentConfig]] = {}
   for config in configs:
     agents.check(config.agent.agent)
-  return _asked(configs, show, only_spec=False)
+    groups.setdefault(_key(config), []).append(config)
+  specs = {key: _ask_about(group, show, only_spec=False) for key, group in groups.items()}
+  return [specs[_key(config)] for config in configs]
 
 
 def environment_spec(
-  config: config_lib.ExperimentConfig, show: Callable[[str], None] = on_standard_error
+  settings: environments.Settings, show: Callable[[str], None] = on_standard_error
 ) -> types.EnvironmentSpec:
   """As `check`, for a node of a run that nobody has tried: only the environment is made."""
-  return _asked([config], show, only_spec=True)[0]
-
-
-def _asked(
-  configs: Sequence[config_lib.ExperimentConfig], show: Callable[[str], None], only_spec: bool
-) -> list[types.EnvironmentSpec]:
-  """One process for each environment, so that none can harm another one's trial."""
-  groups: dict[str, list[config_lib.ExperimentConfig]] = {}
-  for config in configs:
-    groups.setdefault(_key(config), []).append(config)
-  specs = {key: _ask_about(group, show, only_spec) for key, group in groups.items()}
-  return [specs[_key(config)] for config in configs]
+  only = environments.Section(settings.environment, settings.actor, settings.record_every)
+  return _ask_about([only], show, only_spec=True)
 
 
 def _key(config: config_lib.ExperimentConfig) -> str:
@@ -84,7 +78,7 @@ def _key(config: config_lib.ExperimentConfig) -> str:
 
 
 def _ask_about(
-  configs: Sequence[config_lib.ExperimentConfig], show: Callable[[str], None], only_spec: bool
+  configs: Sequence[environments.Settings], show: Callable[[str], None], only_spec: bool
 ) -> types.EnvironmentSpec:
   """That of configurations with the same environments."""
   given = json.dumps([only_spec, [saved_config.to_json(config) for config in configs]])
@@ -161,7 +155,7 @@ def _check_all(
   return spec
 
 
-def _make(config: config_lib.ExperimentConfig) -> core.VectorEnvironment:
+def _make(config: environments.Settings) -> core.VectorEnvironment:
   try:
     films = bool(config.record_every)
     environment = environments.make(config, num_environments=1, seed=0, renders=films)
@@ -181,7 +175,7 @@ def _build_network(config: config_lib.ExperimentConfig, spec: types.EnvironmentS
   from seed_acme.programs.building import build
 
   try:
-    build.make_acting(config, spec)
+    build.make_acting(config.agent, config.network, spec)
   except types.UserError:
     raise
   except Exception as error:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import itertools
 import time
 
-from seed_acme import config as config_lib
 from seed_acme.acting import activity as activity_lib
+from seed_acme.envs import experiment_environments as environments
 
 # When the user is told that it still goes on; from then on once a minute.
 _TELL_S = (3.0, 10.0, 30.0, 60.0)
@@ -28,7 +28,7 @@ class Patience:
 
   def __init__(
     self,
-    config: config_lib.ExperimentConfig,
+    config: environments.Settings,
     show: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
   ):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 import json
 
-from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs.interpreters import spec_json
 from seed_acme.programs.trial import door
 from seed_acme.storage import files
@@ -36,7 +36,7 @@ def saved(run: run_directory.RunDirectory) -> types.EnvironmentSpec | None:
 
 
 def of_run(
-  config: config_lib.ExperimentConfig,
+  config: environments.Settings,
   run: run_directory.RunDirectory,
   show: Callable[[str], None] = door.on_standard_error,
 ) -> types.EnvironmentSpec:

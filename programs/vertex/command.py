@@ -20,6 +20,7 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.front_end import launch_limits
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
+from seed_acme.programs.nodes import container_node
 from seed_acme.programs.nodes import filming
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import door
@@ -69,7 +70,7 @@ def train(request: Request) -> int:
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
   launch_limits.check_elsewhere(layout_lib.Layout.of(config))
-  filming.refuse_elsewhere(config, '--launch=vertex_ai')
+  filming.refuse_elsewhere(config.record_every, '--launch=vertex_ai')
   environments.check(config)
   url = _run_url(request)
   if request.cloud.code:
@@ -121,7 +122,9 @@ def _program(config: config_lib.ExperimentConfig, url: str) -> lp.Program:
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
   run = run_directory.RunDirectory(pathlib.Path('run'), bucket=url)
-  program = program_graph.make_program(config, run, first_start=wire.FIRST_START)
+  program = program_graph.make_program(
+    config, run, first_start=wire.FIRST_START, life=container_node.InContainer
+  )
   vertex_job.check_program(program)
   return program
 

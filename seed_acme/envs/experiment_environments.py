@@ -6,6 +6,9 @@ the worker itself runs under that Python and uses `registry`.
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Protocol
+
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme.envs import checked
@@ -14,8 +17,33 @@ from seed_acme.envs.interpreters import interpreter
 from seed_acme.envs.interpreters import remote
 
 
+class Settings(Protocol):
+  """What environments are made with: of a whole configuration, or of what a node has of it."""
+
+  @property
+  def environment(self) -> config_lib.EnvironmentConfig:
+    """Which one."""
+
+  @property
+  def actor(self) -> config_lib.ActorConfig:
+    """Under which Python, and how long it may take."""
+
+  @property
+  def record_every(self) -> int:
+    """Agent steps from one filmed episode to the next; 0 = it need not draw."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+  """Those `Settings` alone, which another process can be sent."""
+
+  environment: config_lib.EnvironmentConfig
+  actor: config_lib.ActorConfig
+  record_every: int
+
+
 def make(
-  config: config_lib.ExperimentConfig, num_environments: int, seed: int, *, renders: bool = False
+  config: Settings, num_environments: int, seed: int, *, renders: bool = False
 ) -> core.VectorEnvironment:
   """As `registry.make`; what the environments return is checked."""
   python = config.actor.python
@@ -29,7 +57,7 @@ def make(
   return checked.CheckedEnvironment(environment, config.environment.id)
 
 
-def check(config: config_lib.ExperimentConfig) -> None:
+def check(config: Settings) -> None:
   """As `registry.check`; also holds the interpreter against what environments need."""
   python = config.actor.python
   if interpreter.is_this_one(python):

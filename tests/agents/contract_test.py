@@ -13,11 +13,10 @@ from seed_acme import types
 from seed_acme.agents import registry
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.configs import registry as configs
-from seed_acme.envs import registry as suites
 from seed_acme.inference import policy as policy_lib
 from seed_acme.learning import saved_variables
-from seed_acme.programs.building import build
 from seed_acme.testing import environments
+from tests import built
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 
@@ -79,14 +78,14 @@ class _Case:
       # That compiled updates are the same, the agents' own tests hold.
       learner=dataclasses.replace(config.learner, xla=False),
     )
-    self.acting = build.make_acting(self.config, suites.environment_spec(self.config.environment))
+    self.acting = built.make_acting(self.config)
 
     def make_learning(network):
       self.learning = self.acting.agent.make_learning(network)
       return self.learning
 
     agent = dataclasses.replace(self.acting.agent, make_learning=make_learning)
-    self.learner = build.make_learner(self.config, dataclasses.replace(self.acting, agent=agent))
+    self.learner = built.make_learner(self.config, dataclasses.replace(self.acting, agent=agent))
 
   def sample(self, seed=0):
     """Made up of what acting gives, with an episode's end inside."""
@@ -214,7 +213,7 @@ def test_updates_run_op_by_op_for_whoever_debugs_them(case):
   samples = [case.sample(seed) for seed in range(2)]
   case.learner.step(samples[0], agent_steps=10)
   arrays = {name: np.array(x) for name, x in case.learner.save().items()}
-  other = build.make_learner(case.config, case.acting)
+  other = built.make_learner(case.config, case.acting)
   other.restore(arrays, case.learner.num_updates)
   expected = case.learner.step(samples[1], 20)
   tf.config.run_functions_eagerly(True)
@@ -252,7 +251,7 @@ def test_a_restored_learner_goes_on_to_the_bit(case):
   case.learner.step(samples[0], agent_steps=10)
   arrays = {name: np.array(x) for name, x in case.learner.save().items()}
   tf.random.set_seed(99)
-  other = build.make_learner(case.config, case.acting)
+  other = built.make_learner(case.config, case.acting)
   other.restore(arrays, case.learner.num_updates)
   for sample in samples[1:]:
     expected, actual = case.learner.step(sample, 20), other.step(sample, 20)

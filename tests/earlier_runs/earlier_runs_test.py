@@ -20,6 +20,7 @@ from seed_acme.programs.trial import specification
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
+from tests import built
 from tests.earlier_runs import play
 
 _FOLDER = pathlib.Path(__file__).parent
@@ -57,7 +58,9 @@ def _assert_holds(now, before, where):
 def test_a_learner_takes_over_all_of_its_checkpoint(name):
   run = run_directory.RunDirectory(_FOLDER / name)
   config, saved = saved_config.load(run.config), checkpoint.load_newest(run.checkpoints)
-  learner = build.make_learner(config, build.make_acting(config, specification.saved(run)))
+  learner = built.make_learner(
+    config, build.make_acting(config.agent, config.network, specification.saved(run))
+  )
   learner.restore(saved.arrays, saved.counts.updates)
   restored = learner.save()
   assert restored.keys() == saved.arrays.keys()

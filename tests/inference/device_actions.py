@@ -15,11 +15,11 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import catch
-from seed_acme.envs import registry as suites
 from seed_acme.inference import server_statistics
 from seed_acme.programs.building import build
 from seed_acme.utils import counting
 from seed_acme.utils import devices as devices_lib
+from tests import built
 from tests.inference import rigs
 
 NUM_STEPS = 30
@@ -35,14 +35,14 @@ def play(num_devices):
     environments_per_actor=NUM_ENVIRONMENTS,
   )
   inference = tuple(f'cpu:{i}' for i in range(num_devices))
-  acting = build.make_acting(
-    config, suites.environment_spec(config.environment), devices_lib.Devices(('cpu:0',), inference)
-  )
-  acting.published.publish(build.make_learner(config, acting).variables())
+  acting = built.make_acting(config, devices_lib.Devices(('cpu:0',), inference))
+  acting.published.publish(built.make_learner(config, acting).variables())
   layout = layout_lib.Layout.of(config).with_devices(0, inference)
   sink, counters = rigs.Sink(), counting.Counters()
   statistics = server_statistics.ServerStatistics(layout.num_environments)
-  servers = build.make_inference_servers(config, layout, acting, sink, counters, statistics)
+  servers = build.make_inference_servers(
+    config.environment.id, layout, acting, sink, counters, statistics
+  )
   boards = [catch.Catch(NUM_ENVIRONMENTS, seed) for seed in range(_NUM_ACTORS)]
   timesteps = [board.reset() for board in boards]
   actions = []

@@ -17,9 +17,8 @@ import tree
 from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.configs import registry
-from seed_acme.envs import registry as suites
-from seed_acme.programs.building import build
 from seed_acme.utils import devices as devices_lib
+from tests import built
 
 _NUM_UPDATES = 50
 _NUM_LONG_UPDATES = 10  # of PPO, whose update is dozens of gradient steps
@@ -56,7 +55,7 @@ def make_config(name):
 def make_sample(config, acting, seed):
   """The first unrolls hold no end of an episode, the last ones hold many."""
   rng = np.random.default_rng(seed)
-  unroll = acting.example_unroll(config)
+  unroll = acting.example_unroll()
   shape = (*unroll.inputs.step_type.shape, BATCH_SIZE)
   columns = lambda x: np.repeat(x[:, None], BATCH_SIZE, axis=1)
   inputs, outputs = tree.map_structure(columns, (unroll.inputs, unroll.outputs))
@@ -91,10 +90,8 @@ def make_sample(config, acting, seed):
 def learn(name, num_devices):
   config = make_config(name)
   training = tuple(f'cpu:{i}' for i in range(num_devices))
-  acting = build.make_acting(
-    config, suites.environment_spec(config.environment), devices_lib.Devices(training, ('cpu:0',))
-  )
-  learner = build.make_learner(config, acting)
+  acting = built.make_acting(config, devices_lib.Devices(training, ('cpu:0',)))
+  learner = built.make_learner(config, acting)
   before = learner.save()
   updates = [
     learner.step(make_sample(config, acting, i), agent_steps=i) for i in range(num_updates(name))

@@ -12,11 +12,10 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
-from seed_acme.envs import registry as suites
 from seed_acme.learning import peers as peers_lib
-from seed_acme.programs.building import build
 from seed_acme.utils import collectives
 from seed_acme.utils import devices as devices_lib
+from tests import built
 from tests.learning import device_weights
 
 
@@ -33,10 +32,8 @@ def part(sample, index, number):
 def learn(name, num_devices, peers):
   config = device_weights.make_config(name)
   training = tuple(f'cpu:{i}' for i in range(num_devices))
-  acting = build.make_acting(
-    config, suites.environment_spec(config.environment), devices_lib.Devices(training, ('cpu:0',))
-  )
-  learner = build.make_learner(config, acting, peers)
+  acting = built.make_acting(config, devices_lib.Devices(training, ('cpu:0',)))
+  learner = built.make_learner(config, acting, peers)
   updates = []
   for i in range(device_weights.num_updates(name)):
     sample = device_weights.make_sample(config, acting, i)
@@ -52,9 +49,7 @@ def learn(name, num_devices, peers):
 
 def initial(name):
   config = device_weights.make_config(name)
-  return build.make_learner(
-    config, build.make_acting(config, suites.environment_spec(config.environment))
-  ).save()
+  return built.make_learner(config, built.make_acting(config)).save()
 
 
 def main(index, addresses, name, folder, num_devices):

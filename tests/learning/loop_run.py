@@ -14,7 +14,7 @@ from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
 from seed_acme.loggers import csv_file
-from seed_acme.programs.building import build
+from seed_acme.programs.building import sections
 from seed_acme.storage import run_directory
 
 
@@ -84,7 +84,7 @@ class Run:
     self.csv = csv_file.CsvLogger(self.folder.metrics)
     self.memory = memory and memory(self.folder)
     self.loop = training_loop.TrainingLoop(
-      build.make_loop_settings(self.config),
+      sections.split(self.config).learners[0].loop,
       self.folder,
       learner=self.learner,
       inference=self.inference,

@@ -12,12 +12,11 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.configs import registry
-from seed_acme.envs import registry as suites
 from seed_acme.learning import saved_variables
 from seed_acme.programs import single_process
-from seed_acme.programs.building import build
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
+from tests import built
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -26,9 +25,7 @@ def _learnt(config, program, run):
   """A network with the weights that the learner has."""
   program.loop.save()
   arrays = checkpoint.load(checkpoint.newest(run.checkpoints)).arrays
-  network = build.make_acting(
-    config, suites.environment_spec(config.environment)
-  ).agent.acting.make()
+  network = built.make_acting(config).agent.acting.make()
   saved_variables.assign(saved_variables.acting(network), arrays)
   return network
 

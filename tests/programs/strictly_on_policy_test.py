@@ -15,17 +15,17 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme.configs import registry
-from seed_acme.envs import registry as suites
 from seed_acme.inference import policy as policy_lib
 from seed_acme.learning import training_loop
 from seed_acme.loggers import csv_file
 from seed_acme.programs import single_process
-from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
-from seed_acme.programs.nodes import first_greeting
+from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import learner_node
+from seed_acme.programs.nodes import node as node_lib
 from seed_acme.storage import run_directory
 from seed_acme.utils import fence as fence_lib
+from tests import built
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -168,22 +168,20 @@ def test_a_stopped_run_goes_on(tmp_path, versions):
 def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, first_learner_wrote):
   """Replay has a node of its own, and the learner before this one was killed."""
   config, run = _catch(), run_directory.create(tmp_path)
-  acting = build.make_acting(config, suites.environment_spec(config.environment))
-  replay = build_replay.make_replay_server(
-    config, run, layout_lib.Layout.of(config), acting, port=0, fence=fence_lib.LOOPBACK
-  )
+  acting = built.make_acting(config)
+  replay = _replay(run, config, acting)
   _write(config, acting, replay, first_learner_wrote)
   with contextlib.ExitStack() as cleanup:
     node = learner_node.LearnerNodeProcess(
-      config,
-      run,
-      'token',
-      '127.0.0.1:0',
-      [replay.address],
-      first_greeting.Greeting(acting.spec, ''),
+      node_lib.Node(
+        sections.split(config).learners[0],
+        node_lib.Links('token', '127.0.0.1:0', (replay.address,)),
+        run,
+        node_lib.Life(threading.Event()),
+      ),
+      node_lib.Greeting(acting.spec),
       cleanup,
-      has_actors_beside=True,
-      fence=fence_lib.LOOPBACK,
+      fence_lib.LOOPBACK,
     )
     taken, stop = queue.Queue(), threading.Event()
     node.loop.train = taken.put
@@ -200,13 +198,18 @@ def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, fi
   replay.stop()
 
 
+def _replay(run, config, acting):
+  layout = layout_lib.Layout.of(config)
+  return build_replay.make_replay_server(
+    run, layout, acting, is_saved=True, port=0, fence=fence_lib.LOOPBACK
+  )
+
+
 def _write(config, acting, replay, num_unrolls):
   layout = layout_lib.Layout.of(config)
-  [writer] = build_replay.make_writers(config, layout, acting, [replay.address], None, [None]).each
+  [writer] = build_replay.make_writers(layout, acting, [replay.address], None, [None]).each
   writer.put(
-    tree.map_structure(
-      lambda x: np.repeat(x[None], num_unrolls, axis=0), acting.example_unroll(config)
-    )
+    tree.map_structure(lambda x: np.repeat(x[None], num_unrolls, axis=0), acting.example_unroll())
   )
   while writer.has_item():
     writer.write_item()
@@ -215,14 +218,13 @@ def _write(config, acting, replay, num_unrolls):
 
 def test_a_memory_that_outlived_a_learner_is_kept(tmp_path):
   config = registry.load('catch_r2d2')
-  acting = build.make_acting(config, suites.environment_spec(config.environment))
+  acting = built.make_acting(config)
   run = run_directory.create(tmp_path)
-  replay = build_replay.make_replay_server(
-    config, run, layout_lib.Layout.of(config), acting, port=0, fence=fence_lib.LOOPBACK
-  )
+  replay = _replay(run, config, acting)
   _write(config, acting, replay, 3)
-  build_replay.take_over(config, [replay.address])
-  assert build_replay.make_memories(config, run, [replay.address], 0).counts()[0] == 3
+  spec = config.agent.replay_spec()
+  build_replay.take_over(spec, [replay.address])
+  assert build_replay.make_memories(spec, run, [replay.address], 0).counts()[0] == 3
   replay.stop()
 
 

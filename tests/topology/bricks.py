@@ -105,7 +105,9 @@ class Acting:
   def policies(self) -> tuple[str, ...]:
     return tuple(self.devices.inference)
 
-  def example_unroll(self, config: Any) -> None:
+  unroll_length = overlap = 0
+
+  def example_unroll(self) -> None:
     return None
 
 
@@ -240,7 +242,7 @@ class _Desk(Quiet):
 
 
 class _Watch(Quiet):
-  def add(self, name: str, index: int) -> activity_lib.Activity:
+  def add(self, sections: Any) -> activity_lib.Activity:
     return activity_lib.Activity()
 
 
@@ -252,5 +254,7 @@ class _Environment(Quiet):
     self.num_environments = num_environments
 
 
-def _make_acting(config: Any, spec: types.EnvironmentSpec, devices: Any = None) -> Acting:
+def _make_acting(
+  config: Any, network: Any, spec: types.EnvironmentSpec, devices: Any = None
+) -> Acting:
   return Acting(spec, devices, Quiet(), Quiet())

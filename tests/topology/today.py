@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 import contextlib
+import dataclasses
 import functools
 import io
 import itertools
 import json
+import math
 import os
 import pathlib
 import tempfile
@@ -29,6 +31,7 @@ from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.learning import peers as peers_lib
 from seed_acme.programs import single_process
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import learner_command
 from seed_acme.programs.cluster import manifest_command
@@ -40,12 +43,12 @@ from seed_acme.programs.front_end import from_python
 from seed_acme.programs.front_end import launch_choice
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.graph import program_graph
-from seed_acme.programs.nodes import actor_supervisor
 from seed_acme.programs.nodes import actor_worker
 from seed_acme.programs.nodes import container_node
-from seed_acme.programs.nodes import first_greeting
 from seed_acme.programs.nodes import host
 from seed_acme.programs.nodes import learner_node
+from seed_acme.programs.nodes import lives
+from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.nodes import replay_service
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import command as vertex_command
@@ -75,14 +78,6 @@ class _Started(Exception):
   """The door is passed."""
 
 
-class _Node(NamedTuple):
-  """One that the graph has started: its entry's arguments by name."""
-
-  kind: str  # learner, replay or actor
-  index: int
-  arguments: dict[str, Any]
-
-
 class _Run:
   """Collects nodes, and says what they are."""
 
@@ -92,39 +87,20 @@ class _Run:
     self.bricks = bricks
     self.patch = patch
     self.folder = folder
-    self.nodes: list[_Node] = []
+    self.nodes: list[node_lib.Node[Any]] = []
     self._owners: dict[str, str] = {}  # of addresses
     self._described: dict[str, Any] = {}
     self._learner_of: dict[str, Any] = {}  # what the rows of environments say of each learner
     self._groups: list[tuple[str, int, str, bricks_lib.GroupOfEnvironments]] = []
 
-  def start_nodes(self, here: host.Host) -> None:
+  def start_nodes(self) -> None:
     """From now on a node that is started is written down instead."""
     patch = self.patch
-    patch.setattr(host, 'enter', lambda: here)
+    patch.setattr(host, 'enter', threading.Event)
     patch.setattr(lp.context, 'set_context', lambda context: None)
-    for module, name, kind in (
-      (learner_node, 'run', 'learner'),
-      (container_node, 'learner', 'learner'),
-      (container_node, 'replay', 'replay'),
-      (container_node, 'actor', 'actor'),
-      (replay_service, 'serve', 'replay'),
-    ):
-      patch.setattr(module, name, functools.partial(self._start, kind, getattr(module, name)))
-    patch.setattr(actor_supervisor, 'Supervisor', self._supervise)
-
-  def _start(self, kind: str, function: Any, *arguments: Any, **named: Any) -> bool:
-    names = function.__code__.co_varnames
-    given = {**dict(zip(names, arguments)), **named}
-    index = given.get('index', given.get('shard', 0))
-    self.nodes.append(_Node(kind, index, given))
-    return True
-
-  def _supervise(self, *arguments: Any, is_beside_learner: bool) -> Any:
-    names = ('config', 'run_dir', 'token', 'index', 'start', 'address')
-    given = {**dict(zip(names, arguments)), 'is_beside_learner': is_beside_learner}
-    self.nodes.append(_Node('actor', given['index'], given))
-    return bricks_lib.Quiet()
+    for life in (lives.OnThisMachine, container_node.InContainer):
+      for kind in ('learner', 'replay', 'actor'):
+        patch.setattr(life, kind, lambda _, node: self.nodes.append(node))
 
   def owns(self, name: str, address: str) -> None:
     self._owners[address] = name
@@ -140,48 +116,29 @@ class _Run:
     is_free = port == '0' or port.isdigit() and int(port) >= bricks_lib.FIRST_FREE_PORT
     return f'{front}:any' if is_free else name
 
-  def describe(self, place: Any, others_are_elsewhere: bool) -> dict[str, Any]:
-    """Of nodes that were started. place: says where one runs."""
-    nodes = sorted(self.nodes, key=lambda node: ('learner', 'replay', 'actor').index(node.kind))
-    for kind, index, arguments in nodes:
-      describe = {
-        'learner': functools.partial(self._learner, others_are_elsewhere),
-        'replay': self._replay,
-        'actor': self._actor,
-      }[kind]
-      described = describe(**{**arguments, 'index': index})
-      self._described[f'{kind}/{index}'] = {'place': place(kind, index), **described}
+  def describe(self, place: Any) -> dict[str, Any]:
+    """Of nodes that were started. place: says where one of a name runs."""
+    kinds = {'learner': self._learner, 'replay': self._replay, 'actor': self._actor}
+    kind_of = lambda node: node.name.partition('/')[0]
+    for node in sorted(self.nodes, key=lambda node: list(kinds).index(kind_of(node))):
+      # On Vertex AI each node has the same bucket, and on other hosts a folder of its own.
+      node = dataclasses.replace(node, folder=self.folder)
+      described = kinds[kind_of(node)](node)
+      self._described[node.name] = {'place': place(node.name), **described}
     return {'nodes': self._described, 'environments': self._rows()}
 
-  def _learner(
-    self,
-    others_are_elsewhere: bool,
-    index: int,
-    config: config_lib.ExperimentConfig,
-    address: str,
-    replay_addresses: Sequence[str],
-    here: host.Host,
-    exchange: Sequence[str] = (),
-    **_: Any,
-  ) -> dict[str, Any]:
+  def _learner(self, node: node_lib.Node[sections_lib.LearnerSections]) -> dict[str, Any]:
+    links, admitted = node.links, node.life.admitted
     with contextlib.ExitStack() as cleanup:
-      fence = fence_lib.Fence(here.admitted)
-      learner_node.LearnerNodeProcess(
-        config,
-        self.folder,
-        _TOKEN,
-        address,
-        replay_addresses,
-        first_greeting.Greeting(bricks_lib.SPEC, ''),
-        cleanup,
-        fence,
-        has_actors_beside=not others_are_elsewhere,
-        peers=peers_lib.make(index, exchange, config.learner.host_timeout_s, fence),
-      )
+      fence = fence_lib.Fence(admitted)
+      timeout_s = node.sections.learner.host_timeout_s
+      peers = peers_lib.make(node.sections.place.index, links.exchange, timeout_s, fence)
+      greeting = node_lib.Greeting(bricks_lib.SPEC)
+      learner_node.LearnerNodeProcess(node, greeting, cleanup, fence, peers)
       [desk] = self.bricks.take('desk')
       batchers = self.bricks.take('batcher')
-      described = self._learning(f'learner/{index}', replay_addresses)
-    acting = self._learner_of[f'learner/{index}']
+      described = self._learning(node.name, links.replay)
+    acting = self._learner_of[node.name]
     acting['device of'] = lambda env_id: batchers.index(desk.batcher_of(env_id))
     waits = [batcher.arguments[0] for batcher in batchers]
     described['waits for'] = dict(zip(acting['devices'], waits))
@@ -192,15 +149,15 @@ class _Run:
       (_, port, streams), bound = network.arguments, 'localhost'
     listens = [self.shown(f'{bound}:{port}')]
     for beside in self.bricks.take('UnixServer'):
-      self.owns(f'learner/{index}', str(beside.arguments[2]))
+      self.owns(node.name, str(beside.arguments[2]))
       listens.append(self.shown(str(beside.arguments[2])))
     extra: dict[str, Any] = {'listens': ', '.join(listens), 'streams': streams}
-    if here.admitted:
-      extra['admits'] = ', '.join(here.admitted)
-    if here.admitted is None:
+    if admitted:
+      extra['admits'] = ', '.join(admitted)
+    if admitted is None:
       extra['admits'] = 'everybody'
-    if exchange:
-      extra['exchanges'] = [self.owner(one) for one in exchange]
+    if links.exchange:
+      extra['exchanges'] = [self.owner(one) for one in links.exchange]
     return {**extra, **described}
 
   def _learning(self, name: str, replay_addresses: Sequence[str] = ()) -> dict[str, Any]:
@@ -259,35 +216,19 @@ class _Run:
       'draws': server.batch,
     }
 
-  def _replay(
-    self,
-    index: int,
-    config: config_lib.ExperimentConfig,
-    port: int,
-    fence: fence_lib.Fence | None = None,
-    **_: Any,
-  ) -> dict[str, Any]:
-    stop = threading.Event()
-    stop.set()
-    _SERVE(config, self.folder, port, stop, fence or fence_lib.Fence(None), index)
+  def _replay(self, node: node_lib.Node[sections_lib.ReplaySections]) -> dict[str, Any]:
+    node.life.stop.set()
+    replay_service.serve(node)
     [server] = self.bricks.take('replay')
     self.bricks.take('acting')
-    listens = self.shown(f':{port}').removeprefix(':')
+    listens = self.shown(f':{node.links.port}').removeprefix(':')
     return {**self._stored(server), 'port': listens, 'item': server.item}
 
-  def _actor(
-    self,
-    index: int,
-    config: config_lib.ExperimentConfig,
-    address: str,
-    start: wire.Start = wire.FIRST_START,
-    is_beside_learner: bool = False,
-    **_: Any,
-  ) -> dict[str, Any]:
-    actor_worker.make_remote_actor(
-      config, index, start, address, _TOKEN, _NO_PATIENCE, activity_lib.Activity()
-    )
-    return self.acts(index, is_beside_learner)
+  def _actor(self, node: node_lib.Node[sections_lib.ActorSections]) -> dict[str, Any]:
+    patience, activity = node.life.patience(60.0), activity_lib.Activity()
+    address, start = node.life.learner_of(node), node.links.start
+    actor_worker.make_remote_actor(node.sections, start, address, _TOKEN, patience, activity)
+    return self.acts(node.sections.place.index, is_beside_learner=math.isinf(patience.first_s))
 
   def acts(self, index: int, is_beside_learner: bool) -> dict[str, Any]:
     """Of the actor that was put together last."""
@@ -343,10 +284,6 @@ class _Run:
     }
 
 
-_NO_PATIENCE: Any = None
-_SERVE = replay_service.serve
-
-
 def _shard(sink: Any, writers: Sequence[bricks_lib.Writer], env_id: int) -> int:
   """Where an unroll of this environment goes."""
   sink.put(np.array([env_id]), np.zeros(1))
@@ -382,7 +319,7 @@ def _auto(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
 
 def _local_mp(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
   config = _pass_door(case, run)
-  run.start_nodes(_host(admitted=()))
+  run.start_nodes()
   port = lambda: _KeptPort(next(run.bricks.ports))
   run.patch.setattr(program_graph, 'kept_port', port)
   program = program_graph.make_program(config, run.folder, _TOKEN)
@@ -392,7 +329,7 @@ def _local_mp(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
   _own_addresses(program, run)
   for node in program.get_all_nodes():
     node.function()
-  return run.describe(lambda kind, index: 'process', others_are_elsewhere=False)
+  return run.describe(lambda name: 'process')
 
 
 def _own_addresses(program: lp.Program, run: _Run) -> None:
@@ -411,15 +348,6 @@ class _KeptPort(NamedTuple):
     return '', self.port
 
 
-def _host(admitted: tuple[str, ...] | None, is_container: bool = False) -> host.Host:
-  return host.Host(
-    threading.Event(),
-    is_container=is_container,
-    others_are_elsewhere=is_container or admitted != (),
-    admitted=admitted,
-  )
-
-
 def _cluster(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
   """Each node by its own command, as `seed-acme node` is called on its host."""
   path = run.folder.path / 'cluster.json'
@@ -429,7 +357,7 @@ def _cluster(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
   commands: list[tuple[str, int]] = [('learner', i) for i in range(len(cluster.learners))]
   if cluster.replay is not None:
     commands.append(('replay', 0))
-  run.start_nodes(_host(admitted=cluster.admitted()))
+  run.start_nodes()
   patch = run.patch
   patch.setattr(membership, 'member', lambda *_: _Member())
   patch.setattr(membership, 'say', lambda name, text: None)
@@ -444,8 +372,7 @@ def _cluster(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
     config = case.config()
     arguments = node_command.NodeArguments(role, config, str(path), index)
     node_command.node(arguments, case.overridden)
-  where = lambda kind, index: f'seed-acme node {kind} --index={index}'
-  return run.describe(where, others_are_elsewhere=True)
+  return run.describe(lambda name: f'seed-acme node {name.replace("/", " --index=")}')
 
 
 def _num_actors(case: cases_lib.Case, cluster: cluster_file.Cluster) -> int:
@@ -518,7 +445,7 @@ def _vertex_ai(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
     for i, pool in enumerate(job.pools)
   }
   run.patch.setitem(os.environ, 'CLUSTER_SPEC', json.dumps({'cluster': addresses}))
-  run.start_nodes(_host(admitted=None, is_container=True))
+  run.start_nodes()
   _own_addresses(program, run)
   places = {}
   for i, pool in enumerate(job.pools):
@@ -526,9 +453,8 @@ def _vertex_ai(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
     first = int(pool.group == 'learners')
     for replica, node in enumerate(nodes[first : first + pool.replicas]):
       node.function()
-      kind, index, _ = run.nodes[-1]
-      places[kind, index] = f'workerpool{i} replica {replica} ({pool.group})'
-  return run.describe(lambda kind, index: places[kind, index], others_are_elsewhere=True)
+      places[run.nodes[-1].name] = f'workerpool{i} replica {replica} ({pool.group})'
+  return run.describe(lambda name: places[name])
 
 
 @contextlib.contextmanager

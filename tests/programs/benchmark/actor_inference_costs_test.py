@@ -9,10 +9,9 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme.configs import registry
-from seed_acme.envs import registry as suites
 from seed_acme.programs.benchmark import actor_inference_costs
-from seed_acme.programs.building import build
 from seed_acme.transport import wire
+from tests import built
 
 pytestmark = pytest.mark.slow
 
@@ -34,13 +33,13 @@ def fixture_costs():
 
 def test_bytes_are_those_of_the_wire_of_the_unrolls_and_of_the_weights(costs):
   config = _config()
-  acting = build.make_acting(config, suites.environment_spec(config.environment))
+  acting = built.make_acting(config)
   codec = wire.GroupCodec(acting.spec, 4)
   assert costs['central']['bytes_per_step'] == {
     'requests': codec.num_request_bytes / 4,
     'actions': len(codec.encode_actions(np.zeros(4, np.int32))) / 4,
   }
-  leaves = tree.flatten(acting.example_unroll(config))
+  leaves = tree.flatten(acting.example_unroll())
   padded = sum(-(-4 * np.asarray(leaf).nbytes // 8) * 8 for leaf in leaves)
   length, batch = config.agent.unroll_length, config.agent.batch_size
   assert costs['steps_per_update'] == batch * length

@@ -3,9 +3,8 @@
 import pytest
 
 from seed_acme.configs import registry
-from seed_acme.envs import registry as suites
 from seed_acme.programs.benchmark import lower_bound
-from seed_acme.programs.building import build
+from tests import built
 
 pytestmark = pytest.mark.slow
 
@@ -13,8 +12,8 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize('name', ['catch_vtrace', 'catch_r2d2'])
 def test_the_made_up_sample_can_be_learnt_from(name):
   config = registry.load(name)
-  acting = build.make_acting(config, suites.environment_spec(config.environment))
-  learner = build.make_learner(config, acting)
+  acting = built.make_acting(config)
+  learner = built.make_learner(config, acting)
   sample = lower_bound._sample(config, acting)
   for _ in range(3):
     update = learner.step(sample, agent_steps=0)  # raises where something is not finite

@@ -9,10 +9,10 @@ import pytest
 
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.programs.building import shared_settings
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
 from seed_acme.programs.cluster import progress as cluster_progress
-from seed_acme.programs.nodes import shared_settings
 
 TOKEN = 'a-token-of-the-run'
 GOOD = {'learner': '10.0.0.1:8000', 'actors': 2, 'token': TOKEN}

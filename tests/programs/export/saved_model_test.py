@@ -16,14 +16,13 @@ import seed_acme
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as environments
-from seed_acme.envs import registry as suites
 from seed_acme.learning import saved_variables
 from seed_acme.programs import cli
-from seed_acme.programs.building import build
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.utils import counting
+from tests import built
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 _ROWS, _STEPS = 3, 24
@@ -83,9 +82,7 @@ def _make_run(folder, name, network_changes, agent_changes):
   )
   run = run_directory.create(folder)
   saved_config.save(config, run.config)
-  network = build.make_acting(
-    config, suites.environment_spec(config.environment)
-  ).agent.acting.make()
+  network = built.make_acting(config).agent.acting.make()
   random = np.random.default_rng(3)
   arrays = {key: variable.numpy() for key, variable in saved_variables.acting(network).items()}
   for key, array in arrays.items():

@@ -12,11 +12,11 @@ from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as suites
-from seed_acme.programs.building import build
 from seed_acme.programs.front_end import attempt
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
 from seed_acme.storage import run_directory
+from tests import built
 
 _GB = 10**9
 
@@ -41,9 +41,7 @@ def _suggested(config, warning):
 def test_it_is_what_the_unrolls_hold_or_little_more(name):
   """More by a number a row at most: not every agent stores a value."""
   config = registry.load(name)
-  unroll = build.make_acting(config, suites.environment_spec(config.environment)).example_unroll(
-    config
-  )
+  unroll = built.make_acting(config).example_unroll()
   unroll_bytes = sum(array.nbytes for array in tree.flatten(unroll))
   value_bytes = 4 * config.agent.unroll_rows
   estimate = _replay_bytes(config) / config.agent.replay_capacity

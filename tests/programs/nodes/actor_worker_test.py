@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import signal
@@ -12,6 +13,7 @@ import pytest
 
 from seed_acme.acting import activity
 from seed_acme.configs import registry
+from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import actor_worker
 from seed_acme.storage import run_directory
 from seed_acme.transport import patience
@@ -24,8 +26,7 @@ def test_a_worker_greets_with_its_start(monkeypatch):
   monkeypatch.setattr(transports, 'connect', lambda *arguments: starts.append(arguments[-1]))
   start = wire.Start(joined=7, number=3)
   actor_worker.make_remote_actor(
-    registry.load('catch_vtrace'),
-    0,
+    sections.split(registry.load('catch_vtrace')).actors[0],
     start,
     'nowhere',
     'token',
@@ -40,24 +41,24 @@ def test_what_a_worker_is_told_is_plain_text_and_names_no_agent_of_the_users():
     registry.load('catch_vtrace'),
     actor=dataclasses.replace(registry.load('catch_vtrace').actor, python='/other/python'),
   )
+  of_actor = sections.split(config).actors[1]
   spec = actor_worker.WorkerSpec(
-    config=config,
+    sections=of_actor,
     run_dir=run_directory.RunDirectory(pathlib.Path('/runs/x'), 'gs://bucket/x'),
-    index=3,
     start=wire.Start(5, 6),
     address='host:1',
     token='secret',
-    is_beside_learner=True,
+    first_wait_s=math.inf,
     report_fd=7,
     activity_fd=8,
   )
   text = spec.dumps()
   assert 'seed_acme.agents' not in text
   told = actor_worker.WorkerSpec.loads(text)
-  assert told.config.actor.python == ''  # it is there already
-  assert dataclasses.replace(told, config=config) == spec
-  for name in ('environment', 'seed', 'num_actors', 'environments_per_actor', 'transport'):
-    assert getattr(told.config, name) == getattr(config, name)
+  assert told.sections.actor.python == ''  # it is there already
+  actor = dataclasses.replace(told.sections.actor, python='/other/python')
+  with_python = dataclasses.replace(told.sections, actor=actor)
+  assert dataclasses.replace(told, sections=with_python) == spec
   json.loads(text)
 
 

@@ -15,6 +15,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.agents.on_policy import presets
+from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.nodes import actors
 from tests.acting import logged
 
@@ -33,6 +34,10 @@ def make_config(**changes: Any) -> config_lib.ExperimentConfig:
   )
 
 
+def _sections(config: config_lib.ExperimentConfig, index: int) -> sections_lib.ActorSections:
+  return sections_lib.split(config).actors[index]
+
+
 def test_environments_are_made_before_their_server_is_waited_for(monkeypatch):
   activity, seen = activity_lib.Activity(), []
   make = actors.environments.make
@@ -45,8 +50,7 @@ def test_environments_are_made_before_their_server_is_waited_for(monkeypatch):
     actors.environments, 'make', lambda *arguments, **more: note(make, *arguments, **more)
   )
   actors.make_actor(
-    make_config(actor=config_lib.ActorConfig(environment_groups=2)),
-    0,
+    _sections(make_config(actor=config_lib.ActorConfig(environment_groups=2)), 0),
     0,
     None,
     lambda *_: note(logged.LoggedChannel, '', []),
@@ -65,7 +69,9 @@ def connected(
     channels.append(logged.LoggedChannel('x', [], 0))
     return channels[-1]
 
-  actor = actors.make_actor(config, index, attempt, run_seed, connect, activity_lib.Activity())
+  actor = actors.make_actor(
+    _sections(config, index), attempt, run_seed, connect, activity_lib.Activity()
+  )
   actor.run(lambda: False)
   actor.close()
   return [channel.requests for channel in channels]

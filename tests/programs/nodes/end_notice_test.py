@@ -12,8 +12,8 @@ from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as environments
 from seed_acme.inference import batching
+from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import end_notice
-from seed_acme.programs.nodes import shared_settings
 from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
 from seed_acme.transport import patience
@@ -139,11 +139,13 @@ def test_absent_actors_are_named(config):
 
 def test_in_place_of_the_learner_of_a_run_that_was_over(config, spec):
   port, stop = ports.unused(), threading.Event()
-  thread = threading.Thread(target=end_notice.serve, args=(config, _TOKEN, port, stop), daemon=True)
+  learner = sections.split(config).learners[0]
+  serve = lambda: end_notice.serve(learner, _TOKEN, port, stop)
+  thread = threading.Thread(target=serve, daemon=True)
   thread.start()
   address = f'127.0.0.1:{port}'
   replay = grpc_client.GrpcMember(
-    address, _TOKEN, joining.hello('replay/0', shared_settings.of('replay', config)), _HANG_S
+    address, _TOKEN, joining.hello('replay/0', learner.shared['replay']), _HANG_S
   )
   replay.join()
   replay.wait_for_end()

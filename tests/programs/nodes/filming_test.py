@@ -12,6 +12,7 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.agents.on_policy import presets
 from seed_acme.envs import registry
+from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import filming
 from seed_acme.storage import files
 from seed_acme.storage import recordings
@@ -173,5 +174,4 @@ def test_only_the_actor_that_evaluates_films():
     num_evaluation_environments=1,
     record_every=5,
   )
-  assert [filming.films(config, index) for index in range(3)] == [False, False, True]
-  assert not filming.films(dataclasses.replace(config, record_every=0), 2)
+  assert [actor.record_every for actor in sections.split(config).actors] == [0, 0, 5]

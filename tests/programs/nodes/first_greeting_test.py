@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from seed_acme import core
-from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as suites
 from seed_acme.inference import batching
+from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import end_notice
 from seed_acme.programs.nodes import first_greeting
-from seed_acme.programs.nodes import shared_settings
+from seed_acme.programs.nodes import node as node_lib
 from seed_acme.storage import run_directory
 from seed_acme.transport import joining
 from seed_acme.transport import patience
@@ -44,12 +44,14 @@ class _Waiting:
     self.port = ports.unused()
     self.stop = threading.Event()
     self.found = []
-    self._thread = threading.Thread(
-      target=lambda: self.found.append(
-        first_greeting.wait_for(config, run_directory.create(folder), 'token', self.port, self.stop)
-      ),
-      daemon=True,
+    node = node_lib.Node(
+      sections.split(config).learners[0],
+      node_lib.Links('token', f'127.0.0.1:{self.port}'),
+      run_directory.create(folder),
+      node_lib.Life(self.stop),
     )
+    wait = lambda: self.found.append(first_greeting.wait_for(node))
+    self._thread = threading.Thread(target=wait, daemon=True)
     self._thread.start()
 
   def join(self):
@@ -89,10 +91,9 @@ def test_the_first_actor_says_what_its_environments_are_and_stays(config, tmp_pa
   # The learner that takes its place on the port serves the same actor, and the same request.
   batcher = batching.Batcher(2, 0.0, lambda: True, lambda request: False)
   desk = end_notice.Desk(lambda env_id: batcher, spec, 2, 2, 'token', greeting.instance)
-  members = joining.Members(shared_settings.by_kind(config), resumptions=0)
-  server = end_notice.make_transport(
-    config, layout_lib.Layout.of(config), desk, waiting.port, members
-  )
+  learner = sections.split(config).learners[0]
+  members = joining.Members(learner.shared, resumptions=0)
+  server = end_notice.make_transport(learner, desk, waiting.port, members)
   server.start()
   [pending] = batcher.next_batch(_HANG_S)
   pending.answer(np.array([1, 2], np.int32))

@@ -7,6 +7,7 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme.acting import activity as activity_lib
 from seed_acme.agents.on_policy import presets
+from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import stall_watch
 from seed_acme.storage import run_directory
 
@@ -28,7 +29,7 @@ class _Rig:
     self.now, self.said = 1000.0, []
     self.activity = activity_lib.Activity()
     self.watch = stall_watch.Watch(
-      config, f'actor/{index}', index, self.said.append, ends_workers, lambda: self.now
+      sections.split(config).actors[index], self.said.append, ends_workers, lambda: self.now
     )
     self.watch.follow(self.activity)
 
@@ -158,8 +159,8 @@ def test_a_hang_that_is_over_just_before_the_end_is_told(tmp_path):
     actor=config_lib.ActorConfig(step_timeout_s=0.2),
   )
   run_dir = run_directory.create(tmp_path / 'run')
-  thread = stall_watch.Thread(config, run_dir)
-  activity = thread.add('actor/0', 0)
+  thread = stall_watch.Thread(run_dir)
+  activity = thread.add(sections.split(config).actors[0])
   activity.begin(_Doing.STEPPING)
   give_up = time.monotonic() + 60
   while not run_dir.notices.exists():

@@ -11,9 +11,8 @@ import tree
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as environments
-from seed_acme.envs import registry as suites
-from seed_acme.programs.building import build
 from seed_acme.programs.reports import loaded_policy
+from tests import built
 
 
 def _configured(name, **network_changes):
@@ -24,9 +23,7 @@ def _configured(name, **network_changes):
 def _loaded(name, greedy=True, **network_changes):
   """With the weights that a network begins with."""
   config = _configured(name, **network_changes)
-  return config, loaded_policy.LoadedPolicy(
-    build.make_acting(config, suites.environment_spec(config.environment)), 0, greedy, seed=1
-  )
+  return config, loaded_policy.LoadedPolicy(built.make_acting(config), 0, greedy, seed=1)
 
 
 @pytest.fixture(scope='module', name='of_memory')
@@ -39,7 +36,7 @@ def _of_memory():
     previous_action_input=True,
     previous_reward_input=True,
   )
-  acting = build.make_acting(config, suites.environment_spec(config.environment))
+  acting = built.make_acting(config)
   recorder = _Recorded(acting.policy)
   acting = dataclasses.replace(acting, policies=(recorder,))
   return config, loaded_policy.LoadedPolicy(acting, 0, True, seed=1), recorder

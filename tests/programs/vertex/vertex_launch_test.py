@@ -161,16 +161,18 @@ def test_a_run_that_cannot_go_on_is_refused_before_anything_is_staged(storage, t
 
 # A node that is stopped, or not, after Launchpad has set its alarm, and whose end takes long.
 _END = """
-import atexit, pathlib, signal, sys, time
+import atexit, pathlib, signal, sys, threading, time
 from seed_acme.storage import run_directory
-from seed_acme.programs.nodes import container_node
+from seed_acme.programs.nodes import container_node, node
 
-def body(run):
+def body(_):
   atexit.register(time.sleep, 2)
   signal.alarm(1)
   return sys.argv[1] == 'over'
 
-container_node._run(run_directory.RunDirectory(pathlib.Path('run')), body)
+life = container_node.InContainer(threading.Event())
+run = run_directory.RunDirectory(pathlib.Path('run'))
+container_node._run(node.Node(None, node.Links('token', 'localhost:1'), run, life), body)
 """
 
 
@@ -184,7 +186,8 @@ def test_the_exit_code_says_whether_the_run_is_over(tmp_path, how, code):
 _LOSS = """
 import pathlib, threading
 from seed_acme.configs import registry
-from seed_acme.programs.nodes import container_node, host, learner_node
+from seed_acme.programs.building import sections
+from seed_acme.programs.nodes import container_node, learner_node, node
 from seed_acme.storage import bucket_copy, files, run_directory
 
 class Mirror:
@@ -193,14 +196,15 @@ class Mirror:
 
   start = stop = lambda self: None
 
-def train(config, run, *_, **__):
-  files.write_json(run.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
+def train(node):
+  files.write_json(node.folder.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
   return False
 
 bucket_copy.Mirror, learner_node.run = Mirror, train
-here = host.Host(threading.Event(), True, True, None)
+life = container_node.InContainer(threading.Event())
 run = run_directory.RunDirectory(pathlib.Path('run'))
-container_node.learner(registry.load('catch_vtrace'), run, 'token', 'localhost:1', (), here)
+[learner] = sections.split(registry.load('catch_vtrace')).learners
+life.live(node.Node(learner, node.Links('token', 'localhost:1'), run, life))
 """
 
 

@@ -1,0 +1,109 @@
+"""The lives of nodes that Launchpad's launcher starts as processes, and what the processes do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import dataclasses
+import threading
+from typing import Any
+
+from seed_acme import types
+from seed_acme.programs.building import sections as sections_lib
+from seed_acme.programs.nodes import actor_supervisor
+from seed_acme.programs.nodes import first_greeting
+from seed_acme.programs.nodes import node as node_lib
+from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
+from seed_acme.transport import patience as patience_lib
+from seed_acme.transport import transports
+
+
+class OnThisMachine(node_lib.Life):
+  """With all other nodes of the run. Light to import: launchers and the supervisors of actors never
+  load TensorFlow, and a node is tied to its launcher and hears SIGTERM before that takes seconds.
+  """
+
+  def live(self, node: node_lib.Node[Any]) -> None:
+    """See `node.Life`."""
+    signals.leave_hangup_to_parent()
+    self._of_kind(node)
+
+  def _of_kind(self, node: node_lib.Node[Any]) -> None:
+    kinds: dict[type, Callable[[node_lib.Node[Any]], None]] = {
+      sections_lib.LearnerSections: self.learner,
+      sections_lib.ReplaySections: self.replay,
+      sections_lib.ActorSections: self.actor,
+    }
+    kinds[type(node.sections)](node)
+
+  def learner(self, node: node_lib.Node[sections_lib.LearnerSections]) -> None:
+    """Learns until the run is over or stopped."""
+    with processes.reported_failures(node.folder, node.name, node.name):
+      node.folder.set_phase('loading TensorFlow')
+      processes.load_tensorflow()
+      from seed_acme.programs.nodes import learner_node
+    with node.folder.learns():
+      learner_node.run(node)
+
+  def replay(self, node: node_lib.Node[sections_lib.ReplaySections]) -> None:
+    """Serves one shard of replay until it is stopped."""
+    with processes.reported_failures(node.folder, node.name, node.name):
+      processes.load_tensorflow()
+      from seed_acme.programs.nodes import replay_service
+
+      replay_service.serve(node)
+
+  def actor(self, node: node_lib.Node[sections_lib.ActorSections]) -> None:
+    """Acts until the run is over or stopped."""
+    with processes.reported_failures(node.folder, node.name, node.name):
+      actor_supervisor.Supervisor(node).run()
+
+
+class OnOwnHost(OnThisMachine):
+  """The other nodes are on hosts of their own, where nobody ends them when this one fails, and
+  where the folder of the run is another one."""
+
+  def __init__(self, stop: threading.Event, admitted: tuple[str, ...] | None):
+    super().__init__(stop)
+    self.admitted = admitted
+
+  def patience(self, timeout_s: float) -> patience_lib.Patience:
+    """Nobody here knows whether the others live."""
+    return patience_lib.on_other_hosts(timeout_s)
+
+  def learner_of(self, node: node_lib.Node[sections_lib.ActorSections]) -> str:
+    """By network."""
+    return node.links.address
+
+  def serve_beside(self, *_: object) -> list[transports.TransportServer]:
+    """Nothing: the folder of the run need not hold a socket."""
+    return []
+
+  def filming(self, sections: sections_lib.ActorSections) -> sections_lib.ActorSections:
+    """Commands refuse to film; a program that was launched in another way goes on without."""
+    if sections.record_every:
+      print(
+        f'{sections.name}: nothing is filmed (record_every={sections.record_every}), because the '
+        'run folder is on another host',
+        flush=True,
+      )
+    return dataclasses.replace(sections, record_every=0)
+
+  def greeting(
+    self, node: node_lib.Node[sections_lib.LearnerSections], error: types.MissingPackage
+  ) -> node_lib.Greeting | None:
+    """From the first actor that connects."""
+    node.folder.add_notice(f'{error}; the first actor that connects says what its environments are')
+    node.folder.set_phase('waiting for the first actor, to learn what its environments are')
+    return first_greeting.wait_for(node)
+
+  def tell_absent(self, learner: node_lib.Absence) -> None:
+    """Before Launchpad ends this node, which gives it little time."""
+    learner.wait_for_absent(self.stop)
+
+  def check_stop(self) -> None:
+    """Nobody stops this host, which cannot go on alone."""
+    if not self.stop.is_set():
+      from seed_acme.utils import collectives  # which loads TensorFlow
+
+      raise collectives.HostGone('another learner host was stopped: start this one again, too')
