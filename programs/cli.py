@@ -8,18 +8,20 @@ import errno
 import os
 import signal
 import sys
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 
 import seed_acme
 from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import distribution
 from seed_acme.checks import numbers
 from seed_acme.configs import registry as configs
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.command_line import parsing
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.programs.system import streams
@@ -33,6 +35,11 @@ from seed_acme.utils import matplotlib_loading
 _DEFAULT_CONFIG = 'catch_vtrace'
 _MAX_ERROR_LINES = 4
 
+if TYPE_CHECKING:
+  LaunchName = str
+else:
+  LaunchName = Literal[launches.choices()]
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainArguments:
@@ -40,9 +47,7 @@ class TrainArguments:
 
   run_dir: folder of the run, gs://BUCKET/FOLDER too; one that holds a run is resumed.
     '' = runs/<config>/<time>, of vertex_ai the same in its bucket.
-  launch: local_mp = Launchpad processes, single_process = all in one thread, auto = whichever
-    should be faster here (docs/performance.md), vertex_ai = a job on Google's Vertex AI
-    (docs/scaling.md).
+  launch: {launches}.
   max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
   json: print the summary as JSON, or the layout.
   show_layout: print who acts for whom, where and with which replay, and start nothing.
@@ -54,7 +59,7 @@ class TrainArguments:
 
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   run_dir: str = ''
-  launch: Literal['local_mp', 'single_process', 'auto', 'vertex_ai'] = 'local_mp'
+  launch: LaunchName = 'local_mp'
   max_restarts: int = 0
   json: bool = False
   show_layout: bool = False
@@ -64,21 +69,21 @@ class TrainArguments:
   cloud: cloud.CloudConfig = cloud.CloudConfig()
 
 
+TrainArguments.__doc__ = (TrainArguments.__doc__ or '').format(launches=launches.summaries())
+
+
 def train(argv: list[str]) -> int:
   from seed_acme.programs.front_end import bucket_folder
-  from seed_acme.programs.vertex import command as vertex_command
 
   name, rest = parsing.take_config(argv)
-  run_dir = parsing.peek(rest, '--run_dir')
-  if parsing.peek(rest, '--launch') == vertex_command.LAUNCH:  # its run is not worked on here
-    return _train(name, rest, run_dir, None)
-  with bucket_folder.opened(run_dir) as run:
-    return _train(name, rest, run_dir, run)
+  if not launches.is_here(parsing.peek(rest, '--launch')):
+    return _train(name, rest, None)
+  with bucket_folder.opened(parsing.peek(rest, '--run_dir')) as run:
+    return _train(name, rest, run)
 
 
-def _train(name: str, rest: list[str], run_dir: str, run: run_directory.RunDirectory | None) -> int:
+def _train(name: str, rest: list[str], run: run_directory.RunDirectory | None) -> int:
   from seed_acme.programs.front_end import train_command
-  from seed_acme.programs.vertex import command as vertex_command
 
   if not name and run is not None and run.holds_run():
     base = saved_config.load(run.config, _trust(rest))
@@ -86,47 +91,25 @@ def _train(name: str, rest: list[str], run_dir: str, run: run_directory.RunDirec
     base = configs.load(name or _DEFAULT_CONFIG)
   arguments = parsing.parse(TrainArguments, rest, 'train', TrainArguments(config=base))
   numbers.check_at_least_zero({'--max_restarts': arguments.max_restarts})
+  launch = launches.load(arguments.launch)
   if arguments.show_layout:
-    return train_command.show_layout(arguments.config, arguments.launch, arguments.json)
-  if arguments.launch == vertex_command.LAUNCH:
-    return _train_on_vertex(name, rest, run_dir, arguments)
+    return train_command.show_layout(arguments.config, launch, arguments.json)
+  if not launches.is_here(arguments.launch):
+    layout = layout_lib.Layout.of(arguments.config)
+    launch.refuse(layout)
+    program = own_name.command('seed-acme')
+    command = launches.Command(arguments, name, _DEFAULT_CONFIG, tuple(rest), program)
+    given = launches.Run(arguments.config, None, command)
+    return launch.start(given, layout, launches.Life(arguments.max_restarts)).exit_code
   if arguments.dry_run or arguments.out or arguments.cloud != cloud.CloudConfig():
     raise types.UserError(
       '--dry_run, --out and --cloud.… are for --launch=vertex_ai: add it, or leave them out'
     )
-  given = bool(parsing.peek(rest, '--launch'))
+  is_given = bool(parsing.peek(rest, '--launch'))
   options = train_command.Options(
-    arguments.launch, given, arguments.max_restarts, arguments.json, own_name.command
+    arguments.launch, is_given, arguments.max_restarts, arguments.json, own_name.command
   )
   return train_command.train(arguments.config, run, options)
-
-
-def _train_on_vertex(name: str, rest: list[str], run_dir: str, arguments: TrainArguments) -> int:
-  from seed_acme.programs.vertex import command as vertex_command
-
-  _check_for_vertex(name, run_dir, arguments)
-  request = vertex_command.Request(
-    arguments.config,
-    arguments.cloud,
-    arguments.run_dir,
-    arguments.dry_run,
-    arguments.out,
-    own_name.command('seed-acme'),
-    (f'--config={name or _DEFAULT_CONFIG}', *rest),
-  )
-  return vertex_command.train(request)
-
-
-def _check_for_vertex(name: str, run_dir: str, arguments: TrainArguments) -> None:
-  if arguments.max_restarts or arguments.json:
-    raise types.UserError(
-      '--max_restarts and --json are not for --launch=vertex_ai, which '
-      'restarts nodes by itself: leave them out'
-    )
-  if run_dir and not name:
-    raise types.UserError(
-      '--launch=vertex_ai with --run_dir needs --config=NAME_OR_PATH, the same as before'
-    )
 
 
 def _trust(argv: list[str]) -> trust_lib.Trust:

@@ -32,16 +32,24 @@ _OF_A_RUN = (
   *(f'programs/{room}' for room in ('nodes', 'building', 'graph', 'cluster')),
   'programs/single_process.py',
 )
-# Layout and Peers decide; to the last two, hosts are those that may connect.
+# Layout and Peers decide; to the last one, hosts are those that may connect.
 _BY_RIGHT = (
   'seed_acme/layout.py',
   'seed_acme/layout_checks.py',
   'seed_acme/learning/peers.py',
   'seed_acme/utils/fence.py',
-  'programs/nodes/host.py',
 )
 _BY_NUMBER = re.compile(
   r'num_learner_hosts|num_shards|is_shared|is_sharded|is_alone|\bhosts is (not )?None|^exchange\b'
+)
+_TRAVELLING = frozenset(
+  ('config', 'run_dir', 'token', 'address', 'replay_addresses', 'here', 'index', 'exchange')
+)
+_SETS_HANDLERS = frozenset(
+  f'signal.{name}' for name in ('signal', 'sigwait', 'sigwaitinfo', 'sigtimedwait', 'set_wakeup_fd')
+)
+_ASKS_LAUNCH = re.compile(
+  r'is_container|is_thread|others_are_elsewhere|is_beside_learner|has_actors_beside|launch_type\b'
 )
 _ON_POLICY = ROOT / 'agents/on_policy'
 # They are what the configuration is made and checked by.
@@ -112,6 +120,12 @@ def on_policy_config_takers() -> list[str]:
   ]
 
 
+def _functions(path: pathlib.Path) -> Iterator[ast.FunctionDef]:
+  for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+    if isinstance(node, ast.FunctionDef):
+      yield node
+
+
 def _arguments(function: ast.FunctionDef) -> list[ast.arg]:
   return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
@@ -138,9 +152,8 @@ def experiment_config_takers() -> list[str]:
   return [
     f'{_shown(path)}:{function.name}'
     for path in _sources(*_OF_A_RUN)
-    for function in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
-    if isinstance(function, ast.FunctionDef)
-    and any('ExperimentConfig' in _annotation(argument) for argument in _arguments(function))
+    for function in _functions(path)
+    if any('ExperimentConfig' in _annotation(argument) for argument in _arguments(function))
   ]
 
 
@@ -162,14 +175,60 @@ def _conditions(node: ast.AST) -> list[ast.expr]:
   return node.ifs if isinstance(node, ast.comprehension) else []
 
 
-def places_that_handle_sigterm() -> list[str]:
-  """Lines that set what SIGTERM does in a process."""
-  handles = re.compile(r'signal\.signal\(|signals_to\(|add_signal_handler\(')
-  return [
-    f'{_shown(path)}:{number}'
+def files_that_set_signal_handlers() -> list[str]:
+  """Each with how often: what SIGTERM and its like do in a process is decided there.
+
+  Whoever sends a signal, or hands a function to `signals.answer` and its like, is not counted.
+  """
+  files = []
+  for path in _sources('seed_acme', 'agents', 'replay', 'programs'):
+    tree = ast.parse(path.read_text(encoding='utf-8'))
+    number = sum(_sets_handler(node) for node in ast.walk(tree))
+    if number:
+      files.append(f'{_shown(path)}: {number}')
+  return files
+
+
+def _sets_handler(node: ast.AST) -> bool:
+  return isinstance(node, ast.Attribute) and (
+    ast.unparse(node) in _SETS_HANDLERS or node.attr == 'add_signal_handler'
+  )
+
+
+def travelling_values() -> list[str]:
+  """Functions that take most of the values that belong to one node, as `names`."""
+  found = [
+    (sum(argument.arg in _TRAVELLING for argument in _arguments(function)), path, function)
     for path in _sources('seed_acme', 'agents', 'replay', 'programs')
+    for function in _functions(path)
+  ]
+  most = max(number for number, _, _ in found)
+  return [
+    f'{_shown(path)}:{function.name}: '
+    + ' '.join(argument.arg for argument in _arguments(function) if argument.arg in _TRAVELLING)
+    for number, path, function in found
+    if number == most
+  ]
+
+
+def node_takers() -> list[str]:
+  """Functions outside `programs/nodes` that take a `Node` or a `NodeSpec`."""
+  return [
+    f'{_shown(path)}:{function.name}'
+    for path in _sources('seed_acme', 'agents', 'replay', 'programs')
+    if not _shown(path).startswith('programs/nodes/')
+    for function in _functions(path)
+    if any(re.search(r'\bNode(Spec)?\b', _annotation(one)) for one in _arguments(function))
+  ]
+
+
+def questions_of_the_launch() -> list[str]:
+  """Lines in which a node asks how it was started, rather than to be told what follows."""
+  return [
+    f'{_shown(path)}:{number}: {line.strip()}'
+    for path in _sources(*_OF_A_RUN)
     for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1)
-    if handles.search(line)
+    if _ASKS_LAUNCH.search(line)
   ]
 
 
@@ -231,7 +290,10 @@ COUNTS: dict[str, Callable[[], int | list[str]]] = {
   'experiment_config_below_the_node': experiment_config_below_the_node,
   'experiment_config_takers': experiment_config_takers,
   'conditions_on_hosts_and_shards': conditions_on_hosts_and_shards,
-  'places_that_handle_sigterm': places_that_handle_sigterm,
+  'travelling_values': travelling_values,
+  'node_takers': node_takers,
+  'questions_of_the_launch': questions_of_the_launch,
+  'files_that_set_signal_handlers': files_that_set_signal_handlers,
   'all_code_lines': all_code_lines,
 }
 

@@ -12,7 +12,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs import cli
-from seed_acme.programs.front_end import launch_limits
+from seed_acme.programs.front_end import launches
 
 
 def _config(name='catch_vtrace', replay=None, agent=None, inference=None, learner=None, **fields):
@@ -102,14 +102,14 @@ def test_what_can_work_is_not():
 def test_only_processes_can_be_hosts():
   two = layout_lib.Layout.of(_config())
   for how in ('local_mp', 'auto'):
-    launch_limits.check(two, how)
-  launch_limits.check(layout_lib.Layout.of(_config(num_learner_hosts=1)), 'single_process')
+    launches.load(how).refuse(two)
+  launches.load('single_process').refuse(layout_lib.Layout.of(_config(num_learner_hosts=1)))
   with pytest.raises(types.UserError, match='needs --launch=local_mp.*single_process set it to 1'):
-    launch_limits.check(two, 'single_process')
+    launches.load('single_process').refuse(two)
 
 
 def test_nodes_of_their_own_are_on_this_machine():
-  check = lambda **replay: launch_limits.check_elsewhere(
+  check = lambda **replay: launches.refuse_shards_elsewhere(
     layout_lib.Layout.of(_sharded(replay=replay))
   )
   check()

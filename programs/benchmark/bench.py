@@ -17,6 +17,7 @@ from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import cpu_account
 from seed_acme.programs.system import processes
@@ -54,7 +55,7 @@ def bench(
   seconds: float,
   warmup_seconds: float,
   measures_bounds: bool,
-  launch: str = launcher_process.LOCAL_MP,
+  launch: str = launches.LOCAL_MP,
   tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
   """Trains as `launch` says and measures a window of `seconds`; a JSON record.
@@ -110,10 +111,10 @@ def bench(
 
 @contextlib.contextmanager
 def launched(
-  run_dir: run_directory.RunDirectory, temporary: str, launch: str = launcher_process.LOCAL_MP
+  run_dir: run_directory.RunDirectory, temporary: str, launch: str = launches.LOCAL_MP
 ) -> Iterator[subprocess.Popen]:
   """The launcher of a run, which is ended afterwards."""
-  launcher = launcher_process.start(run_dir, launch, temporary)
+  launcher = launcher_process.start(run_dir, [launch], temporary)
   try:
     yield launcher
   finally:

@@ -17,7 +17,7 @@ from seed_acme.programs.cluster import host as cluster_host
 from seed_acme.programs.cluster import membership
 from seed_acme.programs.cluster import progress as cluster_progress
 from seed_acme.programs.front_end import bucket_folder
-from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.front_end import train_command
@@ -69,14 +69,8 @@ def _run_beside_chief(
   own = cluster.learners[options.learner_index]
   membership.say(name, f'at {own}, beside the chief at {cluster.learner}')
   with membership.local_folder() as folder:
-    outcome = lifecycle.run(
-      config,
-      folder,
-      launch=launcher_process.cluster_launch(cluster.path, options.learner_index),
-      max_restarts=options.max_restarts,
-      max_meetings=_max_meetings(options, cluster),
-      show=lambda text: membership.say(name, text),
-    )
+    life = launches.Life(show=lambda text: membership.say(name, text))
+    outcome = _learn(folder, options, config, cluster, life)
     if outcome.failure is not None:
       membership.say('error', outcome.failure['message'])
     elif outcome.exit_code == 0:
@@ -127,15 +121,8 @@ def _run_in(
       'Notice: checkpoints hold weights and counters only: the replay memory stays on '
       f'{cluster.replay}'
     )
-  outcome = lifecycle.run(
-    config,
-    folder,
-    launch=launcher_process.cluster_launch(cluster.path, 0),
-    max_restarts=options.max_restarts,
-    max_meetings=_max_meetings(options, cluster),
-    show=train_command.above(progress),
-    progress=progress,
-  )
+  life = launches.Life(show=train_command.above(progress), progress=progress)
+  outcome = _learn(folder, options, config, cluster, life)
   if progress is not None:
     progress.finish()
   if outcome.failure is not None or outcome.exit_code in (
@@ -151,13 +138,22 @@ def _run_in(
   return _exit_code(outcome)
 
 
-def _max_meetings(options: Options, cluster: cluster_file.Cluster) -> int:
-  """A host that dies ends all, and one that is started again at once may meet another that has yet
-  to end. Each restart of a host may cost every other a start."""
-  return options.max_restarts * len(cluster.learners)
+def _learn(
+  folder: run_directory.RunDirectory,
+  options: Options,
+  config: config_lib.ExperimentConfig,
+  cluster: cluster_file.Cluster,
+  life: launches.Life,
+) -> launches.Outcome:
+  # A host that dies ends all, and one that is started again at once may meet another that has yet
+  # to end. Each restart of a host may cost every other a start.
+  meetings = options.max_restarts * len(cluster.learners)
+  life = life._replace(max_restarts=options.max_restarts, max_meetings=meetings)
+  launch = launches.load(launches.HOSTS, cluster.path, str(options.learner_index))
+  return launch.start(launches.Run(config, folder), layout_lib.Layout.of(config), life)
 
 
-def _exit_code(outcome: lifecycle.Outcome) -> int:
+def _exit_code(outcome: launches.Outcome) -> int:
   """Whoever starts nodes again need not hold it against this one that another has failed."""
   if outcome.exit_code == processes.FAILURE_EXIT and processes.is_of_another(outcome.failure):
     return processes.OTHER_NODE_EXIT

@@ -20,7 +20,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.programs.cluster import manifest_deployment
 from seed_acme.programs.cluster import manifest_kubernetes
-from seed_acme.programs.front_end import launch_limits
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.nodes import filming
 from seed_acme.programs.trial import door
@@ -107,7 +107,7 @@ def manifest(arguments: ManifestArguments) -> int:
   config = arguments.config
   config_validation.validate(config)
   layout = layout_lib.Layout.of(config)
-  launch_limits.check_elsewhere(layout)
+  launches.refuse_shards_elsewhere(layout)
   filming.refuse_elsewhere(config.record_every, 'Kubernetes')
   if config.transport.kind == 'courier':
     raise types.UserError(

@@ -24,7 +24,7 @@ from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import actor_node
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
-from seed_acme.programs.front_end import launch_limits
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.nodes import filming
 
 ROLES = ('learner', 'replay', 'actor')
@@ -65,7 +65,7 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
   learner = _learner_index(arguments, cluster)
   config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role, learner)
   config_validation.validate(config)
-  launch_limits.check_elsewhere(layout_lib.Layout.of(config))
+  launches.refuse_shards_elsewhere(layout_lib.Layout.of(config))
   filming.refuse_elsewhere(config.record_every, 'nodes of a cluster file')
   environments.check(config)
   if cluster.has_open_token:

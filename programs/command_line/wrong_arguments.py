@@ -10,7 +10,7 @@ import re
 import shlex
 from typing import Any
 
-from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import launches
 
 _MAX_NEAR = 3
 _MIN_RATIO = 0.6  # of `difflib`, below which two names have little in common
@@ -143,7 +143,7 @@ def _unreadable(message: str, argv: list[str], command: str) -> str:
       f'seed-acme {command} {missing[1].split(",")[0]}'
     )
   if re.match(r"invalid choice '?local_mt'? ", message):
-    return f'--launch={launcher_process.THREADS_ARE_GONE}'
+    return f'--launch={launches.THREADS_ARE_GONE}'
   parsing = re.match(r'Error parsing (--\S+): (.*)', message)
   if not parsing:
     return message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import signal
 import subprocess
 import tempfile
@@ -32,14 +32,15 @@ class Attempt:
   def __init__(
     self,
     run_dir: run_directory.RunDirectory,
-    launch: str,
+    launch: Sequence[str],
     saving_s: float,
     show: Callable[[str], None],
     progress: terminal.Progress | None,
     should_stop: Callable[[], bool],
     stall_s: float,
   ):
-    """saving_s: how long saving the replay memory may take at the end. stall_s: as of `Stall`."""
+    """launch: as of `launcher_process.start`. saving_s: how long saving the replay memory may take
+    at the end. stall_s: as of `Stall`."""
     self._stall = stall.Stall(stall_s)
     self._run_dir = run_dir
     self._launch = launch

@@ -15,8 +15,7 @@ from seed_acme.checks import numbers
 from seed_acme.loggers import csv_tail
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import bucket_folder
-from seed_acme.programs.front_end import launch_limits
-from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.front_end import train_command
@@ -35,13 +34,9 @@ def train(
   on_log: OnLog | None,
 ) -> dict[str, Any]:
   """As `seed_acme.train`, which documents it."""
-  known = (*launcher_process.LAUNCH_TYPES, launcher_process.AUTO)
-  if launch == 'local_mt':
-    raise types.UserError(launcher_process.THREADS_ARE_GONE)
-  if launch not in known:
-    raise types.UserError(f'launch ({launch!r}) must be one of {", ".join(known)}')
+  launches.check(launch)
   numbers.check_at_least_zero({'max_restarts': max_restarts})
-  launch_limits.check(layout_lib.Layout.of(config), launch)
+  launches.load(launch).refuse(layout_lib.Layout.of(config))
   config_validation.validate(config)  # first, for a bucket takes its time
   with bucket_folder.opened(run_dir or '') as existing:
     path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')
@@ -62,24 +57,20 @@ def _run(
   max_restarts: int,
   shown: terminal.Progress | None,
   rows: _Rows,
-) -> lifecycle.Outcome:
+) -> launches.Outcome:
   if shown is not None:
     shown.message(f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}')
-  outcome = lifecycle.run(
-    config,
-    folder,
-    launch=launch,
-    max_restarts=max_restarts,
-    show=train_command.above(shown),
-    progress=shown,
-    should_stop=rows.ask,
+  life = launches.Life(
+    max_restarts=max_restarts, show=train_command.above(shown), progress=shown, should_stop=rows.ask
   )
+  layout = layout_lib.Layout.of(config)
+  outcome = launches.load(launch).start(launches.Run(config, folder), layout, life)
   if shown is not None and outcome.exit_code != 128 + signal.SIGPIPE:
     shown.finish()
   return outcome
 
 
-def _raise_what_ended_it(outcome: lifecycle.Outcome, folder: run_directory.RunDirectory) -> None:
+def _raise_what_ended_it(outcome: launches.Outcome, folder: run_directory.RunDirectory) -> None:
   if outcome.exit_code == 128 + signal.SIGINT:
     raise KeyboardInterrupt
   for number in (signal.SIGTERM, signal.SIGHUP):

@@ -24,7 +24,7 @@ from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.doctor import graphics
-from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import streams
@@ -60,19 +60,14 @@ class _NotMeasured(types.Failure):
   """The environments could not be tried; the text says why."""
 
 
-def resolve(
-  launch: str,
-  config: config_lib.ExperimentConfig,
-  run: run_directory.RunDirectory,
-  show: Callable[[str], None],
+def choose(
+  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, show: Callable[[str], None]
 ) -> str:
-  """`launch`, or for `auto` that of this machine, told in a line and written to the run folder.
+  """The launch of this machine, told in a line and written to the run folder.
 
   Takes a second, and as long as the environments take to be made. A resumed run chooses anew: it
   may be on another machine, and both go on from the same checkpoints.
   """
-  if launch != launcher_process.AUTO:
-    return launch
   cores = len(os.sched_getaffinity(0))
   choice = decide(config, cores, graphics.is_there(), lambda: _measured(config))
   files.write_json(run.launch, choice._asdict())
@@ -84,11 +79,11 @@ def hint(config: config_lib.ExperimentConfig) -> str:
   """What to tell somebody who has chosen nothing; '' where processes are right in any case."""
   cores = len(os.sched_getaffinity(0))
   cheapest = decide(config, cores, graphics.is_there(), lambda: Stepping(0.0, 0.0))
-  if cheapest.launch == launcher_process.LOCAL_MP:
+  if cheapest.launch == launches.LOCAL_MP:
     return ''
   return (
     f'one process may be faster than these {config.num_actors + 1}, if environments are cheap: '
-    f'--launch={launcher_process.AUTO} finds out'
+    f'--launch={launches.AUTO} finds out'
   )
 
 
@@ -98,19 +93,19 @@ def decide(
   """The rule. measure: called only where it matters what a step costs."""
   reason = _only_processes(config, cores, has_gpu)
   if reason:
-    return Choice(launcher_process.LOCAL_MP, reason)
+    return Choice(launches.LOCAL_MP, reason)
   if _alternates(config):
     return Choice(
-      launcher_process.SINGLE_PROCESS,
+      launches.SINGLE_PROCESS,
       'one actor and the learner of inference.strictly_on_policy wait for each other anyway',
     )
   try:
     stepping = measure()
   except _NotMeasured as error:
-    return Choice(launcher_process.LOCAL_MP, str(error))
+    return Choice(launches.LOCAL_MP, str(error))
   saved_s = _saved(config, cores, stepping)
   cost_s = _ROW_S + _MESSAGE_S / _rows(config)
-  launch = launcher_process.LOCAL_MP if saved_s > cost_s else launcher_process.SINGLE_PROCESS
+  launch = launches.LOCAL_MP if saved_s > cost_s else launches.SINGLE_PROCESS
   return Choice(
     launch,
     f'a step of an environment takes {_shown(stepping.cpu_s + stepping.wait_s)}; processes would '

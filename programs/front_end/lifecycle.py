@@ -10,7 +10,7 @@ from collections.abc import Callable
 import dataclasses
 import pathlib
 import socket
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
@@ -18,9 +18,8 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.loggers import own
-from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import attempt as attempt_lib
-from seed_acme.programs.front_end import launch_choice
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
@@ -39,17 +38,21 @@ FINISHED, STOPPED, FAILED = summary_lib.FINISHED, summary_lib.STOPPED, summary_l
 read_status = summary_lib.read_status
 
 
-class Outcome(NamedTuple):
-  """How a run ended.
+class Led(Protocol):
+  """A launch whose nodes are started by the launcher's process. command: as `launches.load` takes
+  it there."""
 
-  exit_code: 0, 1 (failure, or a stop after which something is lost), 2 (wrong input), 129 (SIGHUP),
-  130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody reads the output). summary: what stands in
-  summary.json. failure: as failure.json, or None; a run that was stopped may have one, too.
-  """
+  @property
+  def command(self) -> tuple[str, ...]:
+    """Of the launcher's process."""
 
-  exit_code: int
-  summary: dict[str, Any]
-  failure: dict[str, Any] | None
+  def chosen(
+    self,
+    config: config_lib.ExperimentConfig,
+    run: run_directory.RunDirectory,
+    show: Callable[[str], None],
+  ) -> Led:
+    """Itself, or what it chooses."""
 
 
 class RunFinished(types.UserError):
@@ -139,25 +142,11 @@ def _check_ports(config: config_lib.ExperimentConfig) -> None:
         ) from None
 
 
-def run(
-  config: config_lib.ExperimentConfig,
-  run_dir: run_directory.RunDirectory,
-  *,
-  launch: str,
-  max_restarts: int = 0,
-  max_meetings: int = 0,
-  show: Callable[[str], None] = print,
-  progress: terminal.Progress | None = None,
-  should_stop: Callable[[], bool] = lambda: False,
-) -> Outcome:
-  """Trains to the end, a signal or a failure that no restart is left for.
-
-  launch: of `launcher_process`, `auto` too.
-  max_meetings: times that it is started, beside `max_restarts`, because it has met another host
-    that had yet to end.
-  should_stop: asked again and again, and once more after the end; True ends the run in good order.
-  """
-  show = streams.outliving_terminal()(show)
+def run(given: launches.Run, launch: Led, life: launches.Life) -> launches.Outcome:
+  """Trains to the end, a signal or a failure that no restart is left for. given: with a folder."""
+  config, run_dir, _ = given
+  assert run_dir is not None
+  show = streams.outliving_terminal()(life.show)
   with run_directory.lock(run_dir):
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
@@ -166,18 +155,17 @@ def run(
     warning = replay_size.memory_warning(config, num_bytes)
     if warning:
       show(f'Warning: {warning}')
-    launch = launch_choice.resolve(launch, config, run_dir, show)
     attempt = attempt_lib.Attempt(
       run_dir,
-      launch,
+      launch.chosen(config, run_dir, show).command,
       replay_size.saving_seconds(num_bytes),
       show,
-      progress,
-      should_stop,
+      life.progress,
+      life.should_stop,
       stall.limit_s(config.learner),
     )
     with signals.signals_to(attempt.request_stop):
-      code, failure = _attempted(attempt, run_dir, max_restarts, max_meetings, show)
+      code, failure = _attempted(attempt, run_dir, life.max_restarts, life.max_meetings, show)
     return _conclude(config, run_dir, attempt, code, failure, show)
 
 
@@ -221,7 +209,7 @@ def _conclude(
   code: int,
   failure: dict[str, Any] | None,
   show: Callable[[str], None],
-) -> Outcome:
+) -> launches.Outcome:
   if attempt.stop_signal:
     status, exit_code = STOPPED, 128 + attempt.stop_signal
   elif code == 0:
@@ -239,4 +227,4 @@ def _conclude(
   if exit_code != processes.USER_ERROR_EXIT:
     unwritten = summary_lib.write_last(run_dir, summary, show)
     failure, exit_code = failure or unwritten, exit_code or int(bool(unwritten))
-  return Outcome(exit_code, summary, failure)
+  return launches.Outcome(exit_code, summary, failure)

@@ -16,7 +16,7 @@ from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import launch_choice
-from seed_acme.programs.front_end import launch_limits
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
@@ -48,11 +48,13 @@ def train(
     return _train(config, run, options, results)
 
 
-def show_layout(config: config_lib.ExperimentConfig, launch: str, prints_json: bool) -> int:
+def show_layout(
+  config: config_lib.ExperimentConfig, launch: launches.Launch, prints_json: bool
+) -> int:
   """Prints what a run would consist of, and starts nothing. Returns the exit code."""
   config_validation.validate(config)
   layout = layout_lib.Layout.of(config)
-  launch_limits.check(layout, launch)
+  launch.refuse(layout)
   if prints_json:
     print(json.dumps(dataclasses.asdict(layout), default=list))  # env_ids are ranges
   else:
@@ -66,7 +68,8 @@ def _train(
   options: Options,
   results: TextIO,
 ) -> int:
-  launch_limits.check(layout_lib.Layout.of(config), options.launch)
+  layout, launch = layout_lib.Layout.of(config), launches.load(options.launch)
+  launch.refuse(layout)
   path, bucket = (str(run.path), run.bucket) if run else (None, '')
   folder = lifecycle.prepare(config, path, bucket)
   if not options.prints_json:
@@ -80,14 +83,8 @@ def _train(
     if hint:
       print(f'Hint: {hint}', flush=True)
   progress = None if options.prints_json else terminal.Progress()
-  outcome = lifecycle.run(
-    config,
-    folder,
-    launch=options.launch,
-    max_restarts=options.max_restarts,
-    show=above(progress),
-    progress=progress,
-  )
+  life = launches.Life(max_restarts=options.max_restarts, show=above(progress), progress=progress)
+  outcome = launch.start(launches.Run(config, folder), layout, life)
   if progress is not None:
     progress.finish()
   if outcome.failure is not None or outcome.exit_code in (

@@ -22,6 +22,7 @@ from seed_acme.programs.inspection import items as inspect_items
 from seed_acme.programs.inspection import output as inspect_output
 from seed_acme.programs.system import native_output
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
 from seed_acme.storage import opening
 
 if TYPE_CHECKING:  # takes seconds; wrong arguments are answered before
@@ -203,11 +204,8 @@ def _watch(view: _View, first: inspection.Snapshot) -> None:
   be lost there, and the window would go on for ever.
   """
   interrupted = threading.Event()
-  before_handler = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
-  try:
+  with signals.replaced(signal.SIGINT, interrupted.set):
     _refresh(view, first, interrupted)
-  finally:
-    signal.signal(signal.SIGINT, before_handler)
 
 
 def _refresh(view: _View, before: inspection.Snapshot, interrupted: threading.Event) -> None:

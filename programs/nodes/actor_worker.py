@@ -169,19 +169,19 @@ def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.E
   """
   stopped = False
 
-  def stop(*_: object) -> None:
+  def stop() -> None:
     nonlocal stopped
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may be sent twice
+    signals.ignore(signal.SIGTERM)  # it may be sent twice
     stopped = True
     raise core.ChannelClosed  # out of whatever call the main thread is in
 
-  signal.signal(signal.SIGTERM, stop)
-  signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what Ctrl-C means
+  signals.terminate(stop)
+  signals.ignore(signal.SIGINT)  # the launcher decides what Ctrl-C means
   with contextlib.suppress(core.ChannelClosed):  # raised by `stop` as late as in `finally`
     try:
       _act(spec, activity, closing, lambda: stopped)
     finally:
-      signal.signal(signal.SIGTERM, signal.SIG_IGN)
+      signals.ignore(signal.SIGTERM)
   return stopped
 
 

@@ -33,6 +33,7 @@ from seed_acme.programs.nodes import lives
 from seed_acme.programs.nodes import new_start
 from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -148,8 +149,7 @@ def _run(node: node_lib.Node[_Sections], body: Callable[[node_lib.Node[_Sections
       is_over = body(dataclasses.replace(node, folder=run))
   finally:
     # After SIGTERM Launchpad has set itself an alarm, which would kill an interpreter that ends.
-    for number in (signal.SIGTERM, signal.SIGALRM):
-      signal.signal(number, signal.SIG_IGN)
+    signals.ignore(signal.SIGTERM, signal.SIGALRM)
   if not is_over:
     raise SystemExit(_STOPPED_EXIT)
 
@@ -158,17 +158,14 @@ def _run(node: node_lib.Node[_Sections], body: Callable[[node_lib.Node[_Sections
 def _stopped_at_once(stop: threading.Event) -> Iterator[None]:
   """SIGTERM ends this node wherever it is or waits: it has nothing to save yet."""
 
-  def end(*_: object) -> None:
+  def end() -> None:
     stop.set()
     raise SystemExit(_STOPPED_EXIT)
 
-  before = signal.signal(signal.SIGTERM, end)
-  try:
+  with signals.replaced(signal.SIGTERM, end):
     if stop.is_set():
       raise SystemExit(_STOPPED_EXIT)
     yield
-  finally:
-    signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

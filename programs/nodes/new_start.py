@@ -10,6 +10,7 @@ import sys
 import threading
 
 from seed_acme import types
+from seed_acme.programs.system import signals
 
 
 @contextlib.contextmanager
@@ -33,8 +34,7 @@ def after_loss_of_another(stop: threading.Event) -> Iterator[None]:
 def _replace_process() -> None:
   """By the same command. It takes over neither alarms, ignored signals nor open ports."""
   signal.alarm(0)
-  for number in (signal.SIGTERM, signal.SIGALRM):
-    signal.signal(number, signal.SIG_DFL)
+  signals.forget(signal.SIGTERM, signal.SIGALRM)
   for name in os.listdir('/proc/self/fd'):
     if int(name) > 2:
       with contextlib.suppress(OSError):  # that of the listing itself

@@ -1,4 +1,7 @@
-"""Signals that ask a program to end: Ctrl-C, SIGTERM, and SIGHUP when its terminal is gone."""
+"""Signals that ask a program to end: Ctrl-C, SIGTERM, and SIGHUP when its terminal is gone.
+
+Every handler of ours is set in here. Launchpad sets its own in its launcher and in its nodes.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +48,45 @@ def signals_to(handler: Callable[[int], None]) -> Iterator[None]:
   if threading.current_thread() is not threading.main_thread():
     yield
     return
-  before = {number: signal.getsignal(number) for number in ending()}
-  answer(handler)
+  with kept(*ending()):
+    answer(handler)
+    yield
+
+
+@contextlib.contextmanager
+def kept(*numbers: signal.Signals) -> Iterator[None]:
+  """Whatever is set within, they have the handlers of before afterwards; main thread."""
+  before = {number: signal.getsignal(number) for number in numbers}
   try:
     yield
   finally:
     for number, previous in before.items():
       signal.signal(number, previous)
+
+
+@contextlib.contextmanager
+def replaced(number: signal.Signals, handler: Callable[[], None]) -> Iterator[None]:
+  """Within it, this one calls `handler`; main thread."""
+  with kept(number):
+    signal.signal(number, lambda *_: handler())
+    yield
+
+
+def terminate(handler: Callable[[], None]) -> None:
+  """From now on SIGTERM calls `handler`; main thread."""
+  signal.signal(signal.SIGTERM, lambda *_: handler())
+
+
+def ignore(*numbers: signal.Signals) -> None:
+  """From now on; main thread."""
+  for number in numbers:
+    signal.signal(number, signal.SIG_IGN)
+
+
+def forget(*numbers: signal.Signals) -> None:
+  """They do again what they do in a program that says nothing of them; main thread."""
+  for number in numbers:
+    signal.signal(number, signal.SIG_DFL)
 
 
 def leave_hangup_to_parent() -> None:

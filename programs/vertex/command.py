@@ -17,7 +17,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import extras
 from seed_acme.envs import experiment_environments as environments
-from seed_acme.programs.front_end import launch_limits
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.nodes import container_node
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
   from seed_acme.programs.vertex import job as vertex_job  # which loads xmanager
 
-LAUNCH = 'vertex_ai'
 _KINDS = {
   'learner': 'learner',
   'learners': 'learner',
@@ -69,7 +68,7 @@ def train(request: Request) -> int:
   cloud_lib.check_replay(request.cloud, request.config)
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
-  launch_limits.check_elsewhere(layout_lib.Layout.of(config))
+  launches.refuse_shards_elsewhere(layout_lib.Layout.of(config))
   filming.refuse_elsewhere(config.record_every, '--launch=vertex_ai')
   environments.check(config)
   url = _run_url(request)

@@ -33,6 +33,7 @@ from xmanager.cloud import vertex as xm_vertex
 from xmanager.xm_local.storage import database
 
 from seed_acme import types
+from seed_acme.programs.system import signals
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import exchange
 from seed_acme.programs.vertex import image as cloud_image
@@ -246,8 +247,7 @@ class _StandIn:
         (tempfile, 'tempdir', scratch),
       ):
         stack.enter_context(stand_ins.replaced(module, name, value))
-      for number in (signal.SIGINT, signal.SIGQUIT):  # which Launchpad takes
-        stack.callback(signal.signal, number, signal.getsignal(number))
+      stack.enter_context(signals.kept(signal.SIGINT, signal.SIGQUIT))  # which Launchpad takes
       yield
 
   def _make_job(self, **arguments: Any) -> stand_ins.RecordedJob:

@@ -90,7 +90,7 @@ class _Case:
   def sample(self, seed=0):
     """Made up of what acting gives, with an episode's end inside."""
     random = np.random.default_rng(seed)
-    unroll = self.acting.example_unroll(self.config)
+    unroll = self.acting.example_unroll()
     step_type = np.full(unroll.inputs.step_type.shape, types.MID, np.uint8)
     step_type[-4:-2] = types.LAST, types.FIRST
     observation = tree.map_structure(

@@ -10,7 +10,7 @@ import pytest
 
 from seed_acme.loggers import csv_file
 from seed_acme.programs.front_end import from_python
-from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import launches
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
@@ -175,7 +175,7 @@ def test_the_caller_hears_of_a_hangup_too(tmp_path):
   heard = []
   before = signal.signal(signal.SIGHUP, lambda number, _: heard.append(number))
   try:
-    outcome = lifecycle.Outcome(128 + signal.SIGHUP, {}, None)
+    outcome = launches.Outcome(128 + signal.SIGHUP, {}, None)
     from_python._raise_what_ended_it(outcome, run_directory.RunDirectory(tmp_path))
   finally:
     signal.signal(signal.SIGHUP, before)

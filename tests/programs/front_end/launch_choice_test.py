@@ -8,10 +8,11 @@ import sys
 import pytest
 
 from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
 from seed_acme.configs import registry
 from seed_acme.programs.front_end import attempt
 from seed_acme.programs.front_end import launch_choice
-from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import launches
 from seed_acme.storage import run_directory
 
 _ENVIRONMENTS = """
@@ -155,9 +156,11 @@ def test_a_run_is_launched_as_chosen_says_so_and_remembers_it(
 
   monkeypatch.setattr(attempt, 'Attempt', Attempt)
   run = run_directory.create(folder / 'run')
+  given, life = _changed(environment=environment), launches.Life(show=shown.append)
   for _ in range(2):  # a resumed run chooses anew
-    lifecycle.run(_changed(environment=environment), run, launch='auto', show=shown.append)
-  assert launched == [expected] * 2
+    layout = layout_lib.Layout.of(given)
+    launches.load('auto').start(launches.Run(given, run), layout, life)
+  assert launched == [(expected,)] * 2
   assert [line.partition(',')[0] for line in shown] == [f'Launch: {expected}'] * 2
   assert why in shown[0]
   record = json.loads(run.launch.read_text())

@@ -9,11 +9,12 @@ import pytest
 import tree
 
 from seed_acme import config_validation
+from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import registry as suites
 from seed_acme.programs.front_end import attempt
-from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import replay_size
 from seed_acme.storage import run_directory
 from tests import built
@@ -129,7 +130,9 @@ def test_train_says_so_at_the_start(tmp_path, monkeypatch):
   for name, says in (('atari_r2d2', True), ('catch_r2d2', False)):
     shown = []
     config, run = registry.load(name), run_directory.create(tmp_path / name)
-    lifecycle.run(config, run, launch='local_mp', show=shown.append)
+    launches.load('local_mp').start(
+      launches.Run(config, run), layout_lib.Layout.of(config), launches.Life(show=shown.append)
+    )
     warnings = [line for line in shown if line.startswith('Warning: ')]
     assert len(warnings) == says
     if says:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from seed_acme import types
-from seed_acme.programs import launcher
+from seed_acme.programs.launches import local
 from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
 
@@ -29,7 +29,7 @@ def test_a_killed_node_is_the_cause_though_another_has_missed_it_first(
   with pytest.raises(SystemExit), processes.reported_failures(run, 'learner/1', 'learner_1'):
     raise missed
   node = _ended_by(signal_name)
-  launcher._report_lost_processes(run, [('learner', node)])
+  local._report_lost_processes(run, [('learner', node)])
   node.wait()
   expected = f'the process was lost: killed by {signal_name}' if is_cause else str(missed)
   assert processes.read_failure(run)['message'] == expected

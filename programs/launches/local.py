@@ -1,0 +1,106 @@
+"""`--launch=local_mp`: Launchpad's processes, on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from seed_acme import config as config_lib
+from seed_acme.programs.front_end import launches
+from seed_acme.programs.launches import here
+from seed_acme.programs.system import processes
+from seed_acme.storage import run_directory
+
+if TYPE_CHECKING:
+  import launchpad as lp
+
+_LAST_WORDS_S = 5.0  # in which a learner host that is alive hears that another is not, and ends
+
+
+class Launch(here.Here):
+  """All nodes of the graph."""
+
+  command: tuple[str, ...] = (launches.LOCAL_MP,)
+
+  def program(
+    self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory
+  ) -> lp.Program:
+    """What is launched."""
+    from seed_acme.programs.graph import program_graph
+
+    return program_graph.make_program(config, run)
+
+  def lead(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> int:
+    """Launches the program."""
+    run.set_phase('loading Launchpad')
+    os.environ['LAUNCHPAD_LOGGING_DIR'] = str(run.logs)  # read when Launchpad is imported
+    import absl.flags
+    import launchpad as lp
+
+    from seed_acme.programs.graph import program_graph
+    from seed_acme.programs.nodes import host
+
+    program = self.program(config, run)
+    absl.flags.FLAGS([sys.argv[0], f'--lp_termination_notice_secs={host.termination_notice_s()}'])
+    manager = lp.launch(
+      program,
+      launch_type=lp.LaunchType.LOCAL_MULTI_PROCESSING,
+      terminal='output_to_files',
+      local_resources=program_graph.local_resources(os.getpid()),
+    )
+    return _waited_for(manager, run)
+
+
+def _waited_for(manager: Any, run: run_directory.RunDirectory) -> int:
+  """The exit code, when all nodes have ended."""
+  # Launchpad's own failure text names no node, so the processes are looked at here.
+  workers = [
+    (title, worker) for title, group in manager._active_workers.items() for worker in group
+  ]
+  has_failed = False
+  try:
+    manager.wait()
+  except BaseException as error:  # SystemExit of a node's thread, too
+    has_failed = True
+    _report_lost_processes(run, workers)
+    processes.report_failure(run, processes.LAUNCHER, processes.describe(error), processes.LAUNCHER)
+    _end_hanging_learners([worker for title, worker in workers if title.startswith('learner')])
+    manager.wait(raise_error=False)  # the failure has set off the stop of the other nodes
+  # Launchpad takes no notice of nodes that fail while the program stops.
+  failure = processes.read_failure(run)
+  if failure is None:  # or there was no room to write it down
+    return processes.FAILURE_EXIT if has_failed else 0
+  return processes.USER_ERROR_EXIT if failure['is_user_error'] else processes.FAILURE_EXIT
+
+
+def _report_lost_processes(run: run_directory.RunDirectory, workers: list[tuple[str, Any]]) -> None:
+  """Of the nodes that have ended by now, those that could not say why themselves."""
+  for title, worker in workers:
+    # Asked now: Launchpad may have seen first how another node ended for want of this one.
+    code = worker.poll() if isinstance(worker, subprocess.Popen) else None
+    if code:
+      processes.report_failure(
+        run,
+        title,
+        f'the process was lost: {processes.describe_exit(code)}',
+        title,
+        # SIGTERM comes from Launchpad, which stops the others once it has seen a failure.
+        is_cause=code < 0 and code != -signal.SIGTERM,
+      )
+
+
+def _end_hanging_learners(learners: list[Any]) -> None:
+  """Of several hosts of which one has failed, the others can neither learn nor save. One that hangs
+  hears no signal, and would be waited for as long as a checkpoint may take."""
+  if len(learners) == 1 or not any(getattr(worker, 'returncode', None) for worker in learners):
+    return
+  end_s = time.monotonic() + _LAST_WORDS_S
+  for worker in learners:
+    try:
+      worker.wait(max(0.0, end_s - time.monotonic()))
+    except subprocess.TimeoutExpired:
+      worker.kill()

@@ -1,0 +1,62 @@
+"""`--launch=single_process`: everything in one thread of the launcher's process."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
+from seed_acme import types
+from seed_acme.programs.front_end import launches
+from seed_acme.programs.launches import here
+from seed_acme.programs.system import descriptors
+from seed_acme.programs.system import leftovers
+from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
+from seed_acme.storage import run_directory
+
+
+class Launch(here.Here):
+  """Without Launchpad."""
+
+  command = (launches.SINGLE_PROCESS,)
+  node = 'single_process'
+
+  def refuse(self, layout: layout_lib.Layout) -> None:
+    """Several learner hosts."""
+    if layout.is_shared:
+      raise types.UserError(
+        f'num_learner_hosts ({len(layout.learners)}) needs --launch=local_mp, where each host is '
+        'a process; with single_process set it to 1'
+      )
+
+  def lead(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> int:
+    """Trains."""
+    stopped = False
+
+    def stop() -> None:
+      nonlocal stopped
+      stopped = True
+
+    signals.terminate(stop)
+    run.set_phase('loading TensorFlow')
+    descriptors.prepare()
+    processes.load_tensorflow()
+    processes.configure_tensorflow(config.learner.tensorflow_threads)
+    from seed_acme.programs import single_process  # TensorFlow is configured before it loads
+    from seed_acme.utils import devices
+
+    devices.configure(config.learner)
+    single_process.run(
+      config,
+      run,
+      should_stop=lambda: stopped,
+      on_hanging_close=lambda is_saved: leftovers.leave(0 if is_saved else processes.FAILURE_EXIT),
+    )
+    if left := leftovers.describe():
+      run.add_notice(f'{left} still ran after the environments were closed, and ended')
+    return 0
+
+  def end(self, code: int) -> NoReturn:
+    """With whatever an environment has left running."""
+    leftovers.end(code)

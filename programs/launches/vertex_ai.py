@@ -1,0 +1,42 @@
+"""`--launch=vertex_ai`: a job on Google's Vertex AI, which goes on without this machine."""
+
+from __future__ import annotations
+
+from seed_acme import layout as layout_lib
+from seed_acme import types
+from seed_acme.programs.front_end import launches
+from seed_acme.programs.vertex import command as vertex_command
+
+
+class Launch(launches.Launch):
+  """Hands the job in."""
+
+  def refuse(self, layout: layout_lib.Layout) -> None:
+    """Several replay nodes."""
+    launches.refuse_shards_elsewhere(layout)
+
+  def start(
+    self, run: launches.Run, layout: layout_lib.Layout, life: launches.Life
+  ) -> launches.Outcome:
+    """Of a command line, since only that says where."""
+    assert run.command is not None
+    arguments, name, default_config, rest, program = run.command
+    if life.max_restarts or arguments.json:
+      raise types.UserError(
+        '--max_restarts and --json are not for --launch=vertex_ai, which '
+        'restarts nodes by itself: leave them out'
+      )
+    if arguments.run_dir and not name:
+      raise types.UserError(
+        '--launch=vertex_ai with --run_dir needs --config=NAME_OR_PATH, the same as before'
+      )
+    request = vertex_command.Request(
+      run.config,
+      arguments.cloud,
+      arguments.run_dir,
+      arguments.dry_run,
+      arguments.out,
+      program,
+      (f'--config={name or default_config}', *rest),
+    )
+    return launches.Outcome(vertex_command.train(request), {}, None)
