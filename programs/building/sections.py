@@ -7,96 +7,80 @@ supervisors of actors receive.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
+from seed_acme.envs import experiment_environments as environments
 from seed_acme.learning import loop_settings
 from seed_acme.programs.building import shared_settings
 from seed_acme.storage import saved_config
 
 
-class AnySections(Protocol):
-  """Of one node."""
+@dataclasses.dataclass(frozen=True)
+class NodeSections(environments.Section):
+  """Of one node, a `kind` of which each place in the layout has one.
+
+  shared: what others must have in common with it, by field; of a learner, by kind of node before.
+  """
+
+  place: Any
+  shared: Any
+  kind: ClassVar[str]
 
   @property
   def name(self) -> str:
-    """Of the node."""
+    """Such as `learner/0`."""
+    return f'{self.kind}/{self.place.index}'
 
 
 @dataclasses.dataclass(frozen=True)
-class ActorSections:
-  """Of one actor.
-
-  seed: of the run. record_every: as configured for the actor that films, 0 for all others. shared:
-  what it must have in common with its learner, by field.
-  """
+class ActorSections(NodeSections):
+  """Of one actor. record_every: 0 for all that do not film. seed: of the run."""
 
   place: layout_lib.Actor
-  seed: int
-  environment: config_lib.EnvironmentConfig
-  actor: config_lib.ActorConfig
-  transport: config_lib.TransportConfig
-  record_every: int
   shared: dict[str, str]
-
-  @property
-  def name(self) -> str:
-    """Of the node."""
-    return f'actor/{self.place.index}'
+  seed: int
+  transport: config_lib.TransportConfig
+  kind = 'actor'
 
 
 @dataclasses.dataclass(frozen=True)
-class ReplaySections:
-  """Of a shard of the replay that is a node of its own.
+class _ActingSections(NodeSections):
+  """Of a node that knows the agent."""
 
-  is_saved: whether checkpoints hold the replay memory. shared: as of an actor.
-  """
-
-  place: layout_lib.Shard
   layout: layout_lib.Layout
-  environment: config_lib.EnvironmentConfig
   network: config_lib.NetworkConfig
   agent: config_lib.AgentConfig
-  actor: config_lib.ActorConfig
-  record_every: int
-  is_saved: bool
-  shared: dict[str, str]
-
-  @property
-  def name(self) -> str:
-    """Of the node."""
-    return f'replay/{self.place.index}'
 
 
 @dataclasses.dataclass(frozen=True)
-class LearnerSections:
+class ReplaySections(_ActingSections):
+  """Of a shard of the replay that is a node of its own. is_saved: whether checkpoints hold it."""
+
+  place: layout_lib.Shard
+  shared: dict[str, str]
+  is_saved: bool
+  kind = 'replay'
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnerSections(_ActingSections):
   """Of one learner host.
 
   inference_timeout_s: after it a batch is run that is not full. prefetch_batches: as of
-  `config.ReplayConfig`. shared: what others must have in common with it, by kind of node and by
-  field. record: the whole configuration as JSON, as it is saved and logged.
+  `config.ReplayConfig`. record: the whole configuration as JSON, as it is saved and logged.
   """
 
   place: layout_lib.Learner
-  layout: layout_lib.Layout
-  environment: config_lib.EnvironmentConfig
-  network: config_lib.NetworkConfig
-  agent: config_lib.AgentConfig
-  actor: config_lib.ActorConfig
+  shared: dict[str, dict[str, str]]
   learner: config_lib.LearnerConfig
   transport: config_lib.TransportConfig
-  record_every: int
   inference_timeout_s: float
   prefetch_batches: int
   loop: loop_settings.LoopSettings
-  shared: dict[str, dict[str, str]]
   record: dict[str, Any]
-
-  @property
-  def name(self) -> str:
-    """Of the node."""
-    return f'learner/{self.place.index}'
+  kind = 'learner'
 
 
 class Sections(NamedTuple):
@@ -111,50 +95,42 @@ class Sections(NamedTuple):
 def split(config: config_lib.ExperimentConfig) -> Sections:
   """Raises `types.UserError` as `Layout.of` does."""
   layout, shared = layout_lib.Layout.of(config), shared_settings.by_kind(config)
-  record = saved_config.to_json(config)
-  loop = _loop_settings(config)
+  record, loop = saved_config.to_json(config), _loop_settings(config)
+  common: dict[str, Any] = {'environment': config.environment, 'actor': config.actor}
+  acting = {**common, 'layout': layout, 'network': config.network, 'agent': config.agent}
   learners = tuple(
     LearnerSections(
       place=place,
-      layout=layout,
-      environment=config.environment,
-      network=config.network,
-      agent=config.agent,
-      actor=config.actor,
+      shared=shared,
+      record_every=config.record_every,
       learner=config.learner,
       transport=config.transport,
-      record_every=config.record_every,
       inference_timeout_s=config.inference.timeout_ms / 1e3,
       prefetch_batches=config.replay.prefetch_batches,
       loop=loop,
-      shared=shared,
       record=record,
+      **acting,
     )
     for place in layout.learners
   )
   replays = tuple(
     ReplaySections(
       place=place,
-      layout=layout,
-      environment=config.environment,
-      network=config.network,
-      agent=config.agent,
-      actor=config.actor,
+      shared=shared['replay'],
       record_every=config.record_every,
       is_saved=config.checkpoint.replay,
-      shared=shared['replay'],
+      **acting,
     )
     for place in layout.learners[0].shards
   )
   actors = tuple(
     ActorSections(
       place=place,
-      seed=layout.seed,
-      environment=config.environment,
-      actor=config.actor,
-      transport=config.transport,
-      record_every=config.record_every if place.shard is None else 0,
       shared=shared['actor'],
+      record_every=config.record_every if place.shard is None else 0,
+      seed=layout.seed,
+      transport=config.transport,
+      **common,
     )
     for place in layout.actors
   )

@@ -35,6 +35,8 @@ class Options(NamedTuple):
     has its say.
   """
 
+  config: config_lib.ExperimentConfig
+  cluster: cluster_file.Cluster
   learner_index: int
   run_dir: str
   max_restarts: int
@@ -42,13 +44,12 @@ class Options(NamedTuple):
   saves_replay: bool
 
 
-def run(
-  options: Options, config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster
-) -> int:
+def run(options: Options) -> int:
   """Until the run is over or stopped; returns the exit code."""
+  config, cluster = options.config, options.cluster
   cluster_host.check_listens(cluster, options.learner_index)
   if options.learner_index:
-    return _run_beside_chief(options, config, cluster)
+    return _run_beside_chief(options)
   path = options.run_dir or str(
     pathlib.Path(run_directory.ROOT) / config.name / pathlib.Path(cluster.path).stem
   )
@@ -57,20 +58,18 @@ def run(
     try:
       folder = lifecycle.prepare(config, str(run.path), run.bucket)
     except lifecycle.RunFinished as error:
-      return _end_again(run, options, config, cluster, error)
-    return _run_in(folder, options, config, cluster)
+      return _end_again(run, options, error)
+    return _run_in(folder, options)
 
 
-def _run_beside_chief(
-  options: Options, config: config_lib.ExperimentConfig, cluster: cluster_file.Cluster
-) -> int:
+def _run_beside_chief(options: Options) -> int:
   """A learner host that keeps nothing: the chief has the run folder."""
-  name = f'learner/{options.learner_index}'
+  name, cluster = f'learner/{options.learner_index}', options.cluster
   own = cluster.learners[options.learner_index]
   membership.say(name, f'at {own}, beside the chief at {cluster.learner}')
   with membership.local_folder() as folder:
     life = launches.Life(show=lambda text: membership.say(name, text))
-    outcome = _learn(folder, options, config, cluster, life)
+    outcome = _learn(folder, options, life)
     if outcome.failure is not None:
       membership.say('error', outcome.failure['message'])
     elif outcome.exit_code == 0:
@@ -79,14 +78,11 @@ def _run_beside_chief(
 
 
 def _end_again(
-  run: run_directory.RunDirectory,
-  options: Options,
-  config: config_lib.ExperimentConfig,
-  cluster: cluster_file.Cluster,
-  reason: lifecycle.RunFinished,
+  run: run_directory.RunDirectory, options: Options, reason: lifecycle.RunFinished
 ) -> int:
   """Of a run that was over: a scheduler has started the learner again, because it was lost after
   its last checkpoint and before its end. Does what it did not come to."""
+  config, cluster = options.config, options.cluster
   with run_directory.lock(run):
     summary = summary_lib.complete(config, run, reason.last, _show)
     if not options.json:
@@ -101,13 +97,8 @@ def _end_again(
   return 0
 
 
-def _run_in(
-  folder: run_directory.RunDirectory,
-  options: Options,
-  config: config_lib.ExperimentConfig,
-  cluster: cluster_file.Cluster,
-) -> int:
-  progress = None
+def _run_in(folder: run_directory.RunDirectory, options: Options) -> int:
+  config, cluster, progress = options.config, options.cluster, None
   if not options.json:
     print(
       f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}\n'
@@ -122,7 +113,7 @@ def _run_in(
       f'{cluster.replay}'
     )
   life = launches.Life(show=train_command.above(progress), progress=progress)
-  outcome = _learn(folder, options, config, cluster, life)
+  outcome = _learn(folder, options, life)
   if progress is not None:
     progress.finish()
   if outcome.failure is not None or outcome.exit_code in (
@@ -139,12 +130,9 @@ def _run_in(
 
 
 def _learn(
-  folder: run_directory.RunDirectory,
-  options: Options,
-  config: config_lib.ExperimentConfig,
-  cluster: cluster_file.Cluster,
-  life: launches.Life,
+  folder: run_directory.RunDirectory, options: Options, life: launches.Life
 ) -> launches.Outcome:
+  config, cluster = options.config, options.cluster
   # A host that dies ends all, and one that is started again at once may meet another that has yet
   # to end. Each restart of a host may cost every other a start.
   meetings = options.max_restarts * len(cluster.learners)

@@ -84,13 +84,15 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
     from seed_acme.programs.cluster import learner_command
 
     options = learner_command.Options(
+      config,
+      cluster,
       learner,
       arguments.run_dir,
       arguments.max_restarts,
       arguments.json,
       arguments.config.checkpoint.replay,
     )
-    return learner_command.run(options, config, cluster)
+    return learner_command.run(options)
   if arguments.role == 'actor':
     sections = sections_lib.split(config)
     index = _actor_index(arguments, sections.layout, cluster)

@@ -6,11 +6,11 @@ kill its whole tree, itself included, and somebody has to tell the user what hap
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import dataclasses
 import pathlib
 import socket
-from typing import Any, Protocol
+from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
@@ -36,23 +36,6 @@ from seed_acme.storage import saved_config
 
 FINISHED, STOPPED, FAILED = summary_lib.FINISHED, summary_lib.STOPPED, summary_lib.FAILED
 read_status = summary_lib.read_status
-
-
-class Led(Protocol):
-  """A launch whose nodes are started by the launcher's process. command: as `launches.load` takes
-  it there."""
-
-  @property
-  def command(self) -> tuple[str, ...]:
-    """Of the launcher's process."""
-
-  def chosen(
-    self,
-    config: config_lib.ExperimentConfig,
-    run: run_directory.RunDirectory,
-    show: Callable[[str], None],
-  ) -> Led:
-    """Itself, or what it chooses."""
 
 
 class RunFinished(types.UserError):
@@ -142,10 +125,16 @@ def _check_ports(config: config_lib.ExperimentConfig) -> None:
         ) from None
 
 
-def run(given: launches.Run, launch: Led, life: launches.Life) -> launches.Outcome:
-  """Trains to the end, a signal or a failure that no restart is left for. given: with a folder."""
-  config, run_dir, _ = given
-  assert run_dir is not None
+def run(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  launch: Callable[[Callable[[str], None]], Sequence[str]],
+  life: launches.Life,
+) -> launches.Outcome:
+  """Trains to the end, a signal or a failure that no restart is left for.
+
+  launch: chooses what `launches.load` takes in the launcher's process; may tell why.
+  """
   show = streams.outliving_terminal()(life.show)
   with run_directory.lock(run_dir):
     saved_config.save(config, run_dir.config)
@@ -157,7 +146,7 @@ def run(given: launches.Run, launch: Led, life: launches.Life) -> launches.Outco
       show(f'Warning: {warning}')
     attempt = attempt_lib.Attempt(
       run_dir,
-      launch.chosen(config, run_dir, show).command,
+      launch(show),
       replay_size.saving_seconds(num_bytes),
       show,
       life.progress,

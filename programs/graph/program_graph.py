@@ -6,8 +6,10 @@ Kinds of node: `learner` (with inference), `replay` where it has a process of it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import secrets
 import socket
+import threading
 from typing import Any
 
 import launchpad as lp
@@ -110,7 +112,7 @@ def make_program(
   run_dir: run_directory.RunDirectory,
   token: str | None = None,
   first_start: wire.Start | None = None,
-  life: node_lib.NewLife = lives.OnThisMachine,
+  life: Callable[[threading.Event], node_lib.Life] = lives.OnThisMachine,
 ) -> lp.Program:
   """The graph. Raises `types.UserError` for a configuration that cannot work.
 
@@ -131,7 +133,7 @@ def make_program(
   exchanges = tuple(lp.Address(exchange(host.index)) for host in hosts)
   program = lp.Program(config.name)
 
-  def spec(its: sections_lib.AnySections, *links: Any) -> node_lib.NodeSpec[Any]:
+  def spec(its: sections_lib.NodeSections, *links: Any) -> node_lib.NodeSpec[Any]:
     return node_lib.NodeSpec(its, node_lib.Links(token, *links), run_dir, life)
 
   with program.group('replay'):

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from seed_acme import config as config_lib
 from seed_acme.programs.front_end import launch_choice
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.launches import here
-from seed_acme.storage import run_directory
 
 
 class Launch(here.Here):
   """Only chooses."""
 
-  command = (launches.AUTO,)
-
-  def chosen(
-    self,
-    config: config_lib.ExperimentConfig,
-    run: run_directory.RunDirectory,
-    show: Callable[[str], None],
-  ) -> here.Here:
+  def chosen(self, run: launches.Run, show: Callable[[str], None]) -> tuple[str, ...]:
     """That of this machine."""
-    return launches.load(launch_choice.choose(config, run, show))
+    assert run.folder is not None
+    return (launch_choice.choose(run.config, run.folder, show),)

@@ -25,16 +25,12 @@ class Here(launches.Launch):
     self, run: launches.Run, layout: layout_lib.Layout, life: launches.Life
   ) -> launches.Outcome:
     """Until the run has ended."""
-    return lifecycle.run(run, self, life)
+    assert run.folder is not None
+    return lifecycle.run(run.config, run.folder, lambda show: self.chosen(run, show), life)
 
-  def chosen(
-    self,
-    config: config_lib.ExperimentConfig,
-    run: run_directory.RunDirectory,
-    show: Callable[[str], None],
-  ) -> Here:
-    """Itself, or for one that only chooses, what it chooses; told by `show`."""
-    return self
+  def chosen(self, run: launches.Run, show: Callable[[str], None]) -> tuple[str, ...]:
+    """Its command, or that of the launch which this one chooses; told by `show`."""
+    return self.command
 
   def lead(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> int:
     """In the launcher's process, until the run has ended; returns the exit code."""

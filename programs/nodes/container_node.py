@@ -41,7 +41,7 @@ from seed_acme.transport import grpc_client
 from seed_acme.transport import joining
 from seed_acme.transport import wire
 
-_Sections = TypeVar('_Sections', bound=sections_lib.AnySections)
+_Sections = TypeVar('_Sections', bound=sections_lib.NodeSections)
 _LEARNER = 'learner/0'
 _LONGEST_GAP_S = 2 * bucket_copy.PERIOD_S  # between two looks at the progress
 _STOPPED_EXIT = 128 + signal.SIGTERM
@@ -55,7 +55,7 @@ class InContainer(lives.OnOwnHost):
 
   def live(self, node: node_lib.Node[Any]) -> None:
     """See `node.Life`. No terminal can hang up."""
-    self._of_kind(node)
+    getattr(self, node.sections.kind)(node)
 
   def learner(self, node: node_lib.Node[sections_lib.LearnerSections]) -> None:
     """Trains. The first learner host has the run in its bucket; the others keep nothing."""

@@ -61,7 +61,7 @@ class FilmedEnvironment(wrapper.Wrapper):
   """
 
   def __init__(
-    self, environment: core.VectorEnvironment, settings: environments.Settings, films: Films
+    self, environment: core.VectorEnvironment, settings: environments.Section, films: Films
   ):
     """environment: made with `renders`, and owned from now on."""
     super().__init__(environment)

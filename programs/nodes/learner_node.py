@@ -64,7 +64,7 @@ def run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
         error.has_begun = process is not None and process.loop.has_trained
         raise
       if status == training_loop.FINISHED:
-        life.tell_absent(process)
+        life.tell_absent(process.wait_for_absent)
         if peers.is_chief:
           life.end_program()
       peers.wait_for_chief(life.stop, timeout_s)

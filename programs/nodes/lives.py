@@ -26,15 +26,7 @@ class OnThisMachine(node_lib.Life):
   def live(self, node: node_lib.Node[Any]) -> None:
     """See `node.Life`."""
     signals.leave_hangup_to_parent()
-    self._of_kind(node)
-
-  def _of_kind(self, node: node_lib.Node[Any]) -> None:
-    kinds: dict[type, Callable[[node_lib.Node[Any]], None]] = {
-      sections_lib.LearnerSections: self.learner,
-      sections_lib.ReplaySections: self.replay,
-      sections_lib.ActorSections: self.actor,
-    }
-    kinds[type(node.sections)](node)
+    getattr(self, node.sections.kind)(node)
 
   def learner(self, node: node_lib.Node[sections_lib.LearnerSections]) -> None:
     """Learns until the run is over or stopped."""
@@ -97,9 +89,9 @@ class OnOwnHost(OnThisMachine):
     node.folder.set_phase('waiting for the first actor, to learn what its environments are')
     return first_greeting.wait_for(node)
 
-  def tell_absent(self, learner: node_lib.Absence) -> None:
+  def tell_absent(self, tell: Callable[[threading.Event], None]) -> None:
     """Before Launchpad ends this node, which gives it little time."""
-    learner.wait_for_absent(self.stop)
+    tell(self.stop)
 
   def check_stop(self) -> None:
     """Nobody stops this host, which cannot go on alone."""

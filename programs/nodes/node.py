@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
 import os
@@ -19,7 +19,7 @@ from seed_acme.transport import sessions
 from seed_acme.transport import transports
 from seed_acme.transport import wire
 
-_Sections = TypeVar('_Sections', bound=sections_lib.AnySections, covariant=True)
+_Sections = TypeVar('_Sections', bound=sections_lib.NodeSections, covariant=True)
 _Address = TypeVar('_Address', covariant=True)
 
 
@@ -129,8 +129,9 @@ class Life:
     node is stopped before."""
     raise error
 
-  def tell_absent(self, learner: Absence) -> None:
-    """After the end of the run: the launcher ends whoever has not heard of it."""
+  def tell_absent(self, tell: Callable[[threading.Event], None]) -> None:
+    """After the end of the run: the launcher ends whoever has not heard of it. tell: tells the
+    actors, and waits for those that are away until its event is set."""
 
   def end_program(self) -> None:
     """Called by the learner of a finished run."""
@@ -166,41 +167,20 @@ class Greeting(NamedTuple):
   instance: str = ''
 
 
-class Absence(Protocol):
-  """A learner whose actors may be away."""
-
-  def wait_for_absent(self, stop: threading.Event) -> None:
-    """Tells the actors of the end, and waits for those that are away."""
-
-
-class NewLife(Protocol):
-  """Begins the life of a node in its process; may be pickled."""
-
-  def __call__(self, stop: threading.Event) -> Life:
-    """stop: the program's."""
-
-
 @dataclasses.dataclass(frozen=True)
 class NodeSpec(Generic[_Sections]):
-  """A node, as it is sent to where it runs; may be pickled."""
+  """A node, as it is sent to where it runs; may be pickled. life: begins its life there, of the
+  program's stop."""
 
   sections: _Sections
   links: Links[Handle]
   folder: run_directory.RunDirectory
-  life: NewLife
+  life: Callable[[threading.Event], Life]
 
   def node(self, stop: threading.Event) -> Node[_Sections]:
     """In its process, when all nodes have been started. stop: the program's."""
-    links = self.links
-    return Node(
-      self.sections,
-      Links(
-        links.token,
-        links.address.resolve(),
-        tuple(one.resolve() for one in links.replay),
-        tuple(one.resolve() for one in links.exchange),
-        links.start,
-      ),
-      self.folder,
-      self.life(stop),
-    )
+    given = self.links
+    replay = tuple(one.resolve() for one in given.replay)
+    exchange = tuple(one.resolve() for one in given.exchange)
+    links = Links(given.token, given.address.resolve(), replay, exchange, given.start)
+    return Node(self.sections, links, self.folder, self.life(stop))

@@ -60,6 +60,21 @@ class Request(NamedTuple):
   arguments: tuple[str, ...]  # with which it is called, after `train`
 
 
+class _Asked(NamedTuple):
+  """What is wanted, when nothing is wrong with it. machines, requirements: by group of nodes."""
+
+  request: Request
+  config: config_lib.ExperimentConfig
+  spec: types.EnvironmentSpec
+  url: str
+  program: lp.Program
+  machines: dict[str, cloud_lib.Machine]
+  requirements: dict[str, list[str]]
+
+  def replay_bytes(self) -> int:
+    return replay_size.replay_bytes(self.config, lambda: self.spec)
+
+
 def train(request: Request) -> int:
   """Returns the exit code once the job is handed in; it runs on without this machine."""
   if request.out and not request.is_dry_run:
@@ -93,15 +108,16 @@ def train(request: Request) -> int:
   program = _program(cloud_image.with_its_python(config), url)
   replicas = [(machine, numbers[group]) for group, machine in machines.items()]
   needs = vertex_missing.needs(request.cloud, replicas)
+  asked = _Asked(request, config, spec, url, program, machines, requirements)
   if request.is_dry_run:
-    return _dry_run(request, config, spec, url, program, machines, requirements, needs)
+    return _dry_run(asked, needs)
   missing = vertex_missing.blocking(needs)
   if missing is not None:
     raise types.UserError(
       f'{missing.name}: {missing.why}; run: {" && ".join(missing.commands)} (--dry_run needs none)'
     )
   _check_resume(config, url)
-  return _launch(request, config, spec, url, program, machines, requirements)
+  return _launch(asked)
 
 
 def _replicas(config: config_lib.ExperimentConfig) -> dict[str, int]:
@@ -128,19 +144,9 @@ def _program(config: config_lib.ExperimentConfig, url: str) -> lp.Program:
   return program
 
 
-def _dry_run(
-  request: Request,
-  config: config_lib.ExperimentConfig,
-  spec: types.EnvironmentSpec,
-  url: str,
-  program: lp.Program,
-  machines: dict[str, cloud_lib.Machine],
-  requirements: dict[str, list[str]],
-  needs: list[vertex_missing.Need],
-) -> int:
-  folder = _out_folder(request, config.name)
-  job = _stage(request, config, spec, program, machines, requirements, folder)
-  _describe(job, request, config, spec, url)
+def _dry_run(asked: _Asked, needs: list[vertex_missing.Need]) -> int:
+  job = _stage(asked, _out_folder(asked.request, asked.config.name))
+  _describe(job, asked)
   print(
     f'Job specification: {_shown(job.path)}\n'
     'Image contexts: ' + ', '.join(_shown(pool.context) for pool in job.pools)
@@ -158,21 +164,14 @@ def _show_needs(needs: list[vertex_missing.Need]) -> None:
         print(f'    {command}')
 
 
-def _launch(
-  request: Request,
-  config: config_lib.ExperimentConfig,
-  spec: types.EnvironmentSpec,
-  url: str,
-  program: lp.Program,
-  machines: dict[str, cloud_lib.Machine],
-  requirements: dict[str, list[str]],
-) -> int:
+def _launch(asked: _Asked) -> int:
   from seed_acme.programs.vertex import submit as vertex_submit  # which loads xmanager
 
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as folder:
-    job = _stage(request, config, spec, program, machines, requirements, pathlib.Path(folder))
-    _describe(job, request, config, spec, url)
-    name, page = vertex_submit.submit(job, request.cloud)
+    job = _stage(asked, pathlib.Path(folder))
+    _describe(job, asked)
+    name, page = vertex_submit.submit(job, asked.request.cloud)
+  request, url = asked.request, asked.url
   cloud, number = request.cloud, name.rpartition('/')[2]
   log_folder = f'--logdir={bucket.join(url, "tensorboard")}'
   of_job = shlex.join([number, f'--region={cloud.region}', f'--project={cloud.project}'])
@@ -225,49 +224,35 @@ def _out_folder(request: Request, name: str) -> pathlib.Path:
   return folder
 
 
-def _stage(
-  request: Request,
-  config: config_lib.ExperimentConfig,
-  spec: types.EnvironmentSpec,
-  program: lp.Program,
-  machines: dict[str, cloud_lib.Machine],
-  requirements: dict[str, list[str]],
-  folder: pathlib.Path,
-) -> vertex_job.Job:
+def _stage(asked: _Asked, folder: pathlib.Path) -> vertex_job.Job:
   """The graph, and of each of its groups the code, the requirements and the image."""
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
-  actor = cloud_stage.actor_python(config.actor.python)
-  saving_s = math.ceil(replay_size.saving_seconds(replay_size.replay_bytes(config, lambda: spec)))
+  actor, cloud = cloud_stage.actor_python(asked.config.actor.python), asked.request.cloud
+  saving_s = math.ceil(replay_size.saving_seconds(asked.replay_bytes()))
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
     parts = {}
-    for group, machine in machines.items():
+    for group, machine in asked.machines.items():
       code = pathlib.Path(scratch) / group
       cloud_stage.stage_package(code)
       cloud_stage.stage_launchpad(code)
-      if request.cloud.code:
-        user_code.find(request.cloud.code, cloud_stage.PACKAGE).copy_to(code)
+      if cloud.code:
+        user_code.find(cloud.code, cloud_stage.PACKAGE).copy_to(code)
       lines = code.with_suffix('.txt')
-      cloud_stage.write_lines(requirements[group], lines)
+      cloud_stage.write_lines(asked.requirements[group], lines)
       if actor.version:
         cloud_stage.write_lines(actor.requirements, code / cloud_image.ACTOR_REQUIREMENTS)
       environment = processes.environment_elsewhere(_KINDS[group], saving_s)
       image = cloud_image.make(environment, actor.version)
       parts[group] = vertex_job.Part(machine, image, code, lines)
-    return vertex_job.stage(program, request.cloud, parts, folder)
+    return vertex_job.stage(asked.program, cloud, parts, folder)
 
 
-def _describe(
-  job: vertex_job.Job,
-  request: Request,
-  config: config_lib.ExperimentConfig,
-  spec: types.EnvironmentSpec,
-  url: str,
-) -> None:
-  layout = layout_lib.Layout.of(config)
-  print(f'Vertex AI, project {request.cloud.project}, region {request.cloud.region}\nRun: {url}')
-  if request.cloud.code:
-    print(user_code.find(request.cloud.code, cloud_stage.PACKAGE).describe())
+def _describe(job: vertex_job.Job, asked: _Asked) -> None:
+  config, cloud, layout = asked.config, asked.request.cloud, layout_lib.Layout.of(asked.config)
+  print(f'Vertex AI, project {cloud.project}, region {cloud.region}\nRun: {asked.url}')
+  if cloud.code:
+    print(user_code.find(cloud.code, cloud_stage.PACKAGE).describe())
   for index, pool in enumerate(job.pools):
     what = pool.group
     if pool.group == 'learners':
@@ -283,9 +268,7 @@ def _describe(
   holder = next((pool.machine for pool in job.pools if pool.group == 'replay'), learner)
   if holder.ram_gib:
     warning = replay_size.memory_warning(
-      config,
-      replay_size.replay_bytes(config, lambda: spec) // len(layout.learners),
-      available=holder.ram_gib << 30,
+      config, asked.replay_bytes() // len(layout.learners), available=holder.ram_gib << 30
     )
     if warning:
       print(f'Warning: on {holder.type} {warning}')

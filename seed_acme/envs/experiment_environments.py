@@ -7,7 +7,6 @@ the worker itself runs under that Python and uses `registry`.
 from __future__ import annotations
 
 import dataclasses
-from typing import Protocol
 
 from seed_acme import config as config_lib
 from seed_acme import core
@@ -17,29 +16,16 @@ from seed_acme.envs.interpreters import interpreter
 from seed_acme.envs.interpreters import remote
 
 
-class Settings(Protocol):
-  """What environments are made with: of a whole configuration, or of what a node has of it."""
-
-  @property
-  def environment(self) -> config_lib.EnvironmentConfig:
-    """Which one."""
-
-  @property
-  def actor(self) -> config_lib.ActorConfig:
-    """Under which Python, and how long it may take."""
-
-  @property
-  def record_every(self) -> int:
-    """Agent steps from one filmed episode to the next; 0 = it need not draw."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Section:
-  """Those `Settings` alone, which another process can be sent."""
+  """What environments are made with, of a configuration. record_every: 0 = they need not draw."""
 
   environment: config_lib.EnvironmentConfig
   actor: config_lib.ActorConfig
   record_every: int
+
+
+Settings = config_lib.ExperimentConfig | Section  # whoever has both may give either
 
 
 def make(

@@ -380,13 +380,8 @@ def _num_actors(case: cases_lib.Case, cluster: cluster_file.Cluster) -> int:
   return len(layout_lib.Layout.of(given).actors)
 
 
-def _cluster_learner(
-  run: _Run,
-  options: learner_command.Options,
-  config: config_lib.ExperimentConfig,
-  cluster: cluster_file.Cluster,
-) -> int:
-  return _cluster_node(run, 'learner', options.learner_index, config, cluster)
+def _cluster_learner(run: _Run, options: learner_command.Options) -> int:
+  return _cluster_node(run, 'learner', options.learner_index, options.config, options.cluster)
 
 
 def _cluster_node(
