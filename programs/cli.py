@@ -98,7 +98,8 @@ def _train(name: str, rest: list[str], run: run_directory.RunDirectory | None) -
     layout = layout_lib.Layout.of(arguments.config)
     launch.refuse(layout)
     program = own_name.command('seed-acme')
-    command = launches.Command(arguments, name, _DEFAULT_CONFIG, tuple(rest), program)
+    words = (f'--config={name or _DEFAULT_CONFIG}', *rest)
+    command = launches.Command(arguments, bool(name), words, program)
     given = launches.Run(arguments.config, None, command)
     return launch.start(given, layout, launches.Life(arguments.max_restarts)).exit_code
   if arguments.dry_run or arguments.out or arguments.cloud != cloud.CloudConfig():

@@ -24,6 +24,7 @@ from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import actor_node
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
+from seed_acme.programs.cluster import replay_node
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.nodes import filming
 
@@ -93,14 +94,12 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
       arguments.config.checkpoint.replay,
     )
     return learner_command.run(options)
+  sections = sections_lib.split(config)
   if arguments.role == 'actor':
-    sections = sections_lib.split(config)
     index = _actor_index(arguments, sections.layout, cluster)
     return actor_node.run(sections.actors[index], cluster)
-  # Only now: Launchpad takes a second to load, and wrong input is answered before.
-  from seed_acme.programs.cluster import replay_node
-
-  return replay_node.run_replay(config, cluster)
+  [replay] = sections.replays
+  return replay_node.run(replay, cluster)
 
 
 def _learner_index(arguments: NodeArguments, cluster: cluster_file.Cluster) -> int:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import signal
 import subprocess
 import tempfile
 import time
 from typing import Any
 
-from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import cpu_account
@@ -34,9 +34,7 @@ class Attempt:
     run_dir: run_directory.RunDirectory,
     launch: Sequence[str],
     saving_s: float,
-    show: Callable[[str], None],
-    progress: terminal.Progress | None,
-    should_stop: Callable[[], bool],
+    life: launches.Life,
     stall_s: float,
   ):
     """launch: as of `launcher_process.start`. saving_s: how long saving the replay memory may take
@@ -46,9 +44,7 @@ class Attempt:
     self._launch = launch
     self._saving_s = saving_s
     self._stop_s = _STOP_S + saving_s
-    self._show = show
-    self._progress = progress
-    self._should_stop = should_stop
+    self._show, self._progress, self._should_stop = life.show, life.progress, life.should_stop
     self._launcher: subprocess.Popen | None = None
     self._started_s = time.time()
     self._ending_since_s: float | None = None  # since a stop or a failure

@@ -36,38 +36,27 @@ def train(
   """As `seed_acme.train`, which documents it."""
   launches.check(launch)
   numbers.check_at_least_zero({'max_restarts': max_restarts})
-  launches.load(launch).refuse(layout_lib.Layout.of(config))
+  layout, way = layout_lib.Layout.of(config), launches.load(launch)
+  way.refuse(layout)
   config_validation.validate(config)  # first, for a bucket takes its time
   with bucket_folder.opened(run_dir or '') as existing:
     path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')
     folder = lifecycle.prepare(config, path, bucket)
     shown = terminal.Progress() if progress else None
+    if shown is not None:
+      resuming = 'Resuming' if folder.holds_run() else 'Run'
+      shown.message(f'{resuming}: {train_command.shown(folder)}')
     with contextlib.closing(_Rows(folder, on_log, shown)) as rows:
-      outcome = _run(config, folder, launch, max_restarts, shown, rows)
+      life = launches.Life(
+        max_restarts, show=train_command.above(shown), progress=shown, should_stop=rows.ask
+      )
+      outcome = way.start(launches.Run(config, folder), layout, life)
+      if shown is not None and outcome.exit_code != 128 + signal.SIGPIPE:
+        shown.finish()
   if rows.error is not None:
     raise rows.error
   _raise_what_ended_it(outcome, folder)
   return {**outcome.summary, 'run_dir': folder.name}
-
-
-def _run(
-  config: config_lib.ExperimentConfig,
-  folder: run_directory.RunDirectory,
-  launch: str,
-  max_restarts: int,
-  shown: terminal.Progress | None,
-  rows: _Rows,
-) -> launches.Outcome:
-  if shown is not None:
-    shown.message(f'{"Resuming" if folder.holds_run() else "Run"}: {train_command.shown(folder)}')
-  life = launches.Life(
-    max_restarts=max_restarts, show=train_command.above(shown), progress=shown, should_stop=rows.ask
-  )
-  layout = layout_lib.Layout.of(config)
-  outcome = launches.load(launch).start(launches.Run(config, folder), layout, life)
-  if shown is not None and outcome.exit_code != 128 + signal.SIGPIPE:
-    shown.finish()
-  return outcome
 
 
 def _raise_what_ended_it(outcome: launches.Outcome, folder: run_directory.RunDirectory) -> None:

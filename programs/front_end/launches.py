@@ -54,15 +54,13 @@ TABLE = {
 class Command(NamedTuple):
   """The command line that asks for a run.
 
-  arguments: parsed, a `cli.TrainArguments`. config_name: the value of `--config`, if it is given.
-  default_config: its value if not. rest: the words of the command line but that. program: how
-  seed-acme is called.
+  arguments: parsed, a `cli.TrainArguments`. names_config: whether it has `--config`. words: of it,
+  with a `--config` in any case. program: how seed-acme is called.
   """
 
   arguments: Any
-  config_name: str
-  default_config: str
-  rest: tuple[str, ...]
+  names_config: bool
+  words: tuple[str, ...]
   program: str
 
 

@@ -136,6 +136,7 @@ def run(
   launch: chooses what `launches.load` takes in the launcher's process; may tell why.
   """
   show = streams.outliving_terminal()(life.show)
+  life = life._replace(show=show)
   with run_directory.lock(run_dir):
     saved_config.save(config, run_dir.config)
     if pathlib.Path(run_directory.ROOT).absolute() in run_dir.path.parents:
@@ -148,22 +149,16 @@ def run(
       run_dir,
       launch(show),
       replay_size.saving_seconds(num_bytes),
-      show,
-      life.progress,
-      life.should_stop,
+      life,
       stall.limit_s(config.learner),
     )
     with signals.signals_to(attempt.request_stop):
-      code, failure = _attempted(attempt, run_dir, life.max_restarts, life.max_meetings, show)
+      code, failure = _attempted(attempt, run_dir, life)
     return _conclude(config, run_dir, attempt, code, failure, show)
 
 
 def _attempted(
-  attempt: attempt_lib.Attempt,
-  run_dir: run_directory.RunDirectory,
-  max_restarts: int,
-  max_meetings: int,
-  show: Callable[[str], None],
+  attempt: attempt_lib.Attempt, run_dir: run_directory.RunDirectory, life: launches.Life
 ) -> tuple[int, dict[str, Any] | None]:
   """Exit code and failure of the last of all starts."""
   restarts = meetings = 0
@@ -173,12 +168,12 @@ def _attempted(
     if code != processes.FAILURE_EXIT or attempt.is_stopped:
       return code, failure
     reason = failure['message'] if failure else 'unknown'
-    if processes.is_of_another_that_was_met(failure) and meetings < max_meetings:
+    if processes.is_of_another_that_was_met(failure) and meetings < life.max_meetings:
       meetings += 1
-      show(f'Starting once more, because nothing was begun: {reason}')
-    elif restarts < max_restarts:
+      life.show(f'Starting once more, because nothing was begun: {reason}')
+    elif restarts < life.max_restarts:
       restarts += 1
-      show(f'Restart {restarts} of {max_restarts} from the newest checkpoint: {reason}')
+      life.show(f'Restart {restarts} of {life.max_restarts} from the newest checkpoint: {reason}')
     else:
       return code, failure
 

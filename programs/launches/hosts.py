@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from seed_acme import config as config_lib
@@ -29,9 +30,26 @@ class Launch(local.Launch):
   def program(
     self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory
   ) -> lp.Program:
-    """That part of it."""
-    from seed_acme.programs.cluster import program as cluster_program
+    """One node of the graph, told where the others are. Whoever launches it binds the node's own
+    address, from the configuration."""
+    import launchpad as lp
+
+    from seed_acme.programs.graph import program_graph
+    from seed_acme.programs.nodes import lives
 
     _, path, index = self.command
     cluster = cluster_file.load(path)
-    return cluster_program.make_part(config, run, cluster, 'learner', int(index))
+    life = functools.partial(lives.OnOwnHost, admitted=cluster.admitted())
+    whole = program_graph.make_program(config, run, cluster.token, life=life)
+    # What Launchpad does with addresses that it has drawn.
+    known = {program_graph.replay(0): cluster.replay or ''}
+    known |= {program_graph.inference(i): one for i, one in enumerate(cluster.learners)}
+    known |= {program_graph.exchange(i): one for i, one in enumerate(cluster.exchange)}
+    for node in whole.get_all_nodes():
+      for address in node.addresses:
+        address.bind(program_graph.FixedAddress(known[address.name]))
+    own = whole.groups['learner'][int(index)]
+    own.listen_on(config.transport.port)
+    part = lp.Program(whole.name)
+    part.add_node(own, label='learner')
+    return part

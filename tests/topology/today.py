@@ -37,10 +37,9 @@ from seed_acme.programs.cluster import learner_command
 from seed_acme.programs.cluster import manifest_command
 from seed_acme.programs.cluster import membership
 from seed_acme.programs.cluster import node_command
-from seed_acme.programs.cluster import program as cluster_program
-from seed_acme.programs.cluster import replay_node
 from seed_acme.programs.front_end import from_python
 from seed_acme.programs.front_end import launch_choice
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.graph import program_graph
 from seed_acme.programs.nodes import actor_worker
@@ -362,7 +361,6 @@ def _cluster(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
   patch.setattr(membership, 'member', lambda *_: _Member())
   patch.setattr(membership, 'say', lambda name, text: None)
   patch.setattr(learner_command, 'run', functools.partial(_cluster_learner, run))
-  patch.setattr(replay_node, 'run_replay', functools.partial(_cluster_node, run, 'replay', 0))
   for i, address in enumerate(cluster.learners):
     run.owns(f'learner/{i}', address)
   if cluster.replay is not None:
@@ -381,17 +379,8 @@ def _num_actors(case: cases_lib.Case, cluster: cluster_file.Cluster) -> int:
 
 
 def _cluster_learner(run: _Run, options: learner_command.Options) -> int:
-  return _cluster_node(run, 'learner', options.learner_index, options.config, options.cluster)
-
-
-def _cluster_node(
-  run: _Run,
-  role: str,
-  index: int,
-  config: config_lib.ExperimentConfig,
-  cluster: cluster_file.Cluster,
-) -> int:
-  part = cluster_program.make_part(config, run.folder, cluster, role, index)
+  launch = launches.load('hosts', options.cluster.path, str(options.learner_index))
+  part = launch.program(options.config, run.folder)
   [node] = part.get_all_nodes()
   node.launch_context.initialize(_LOCAL, None, None)
   node.bind_addresses()

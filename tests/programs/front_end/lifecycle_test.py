@@ -7,6 +7,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint
@@ -79,5 +80,5 @@ def test_a_host_that_is_met_before_it_ends_costs_no_restart(
 
   attempt = _Attempt()
   attempt.run = fail
-  lifecycle._attempted(attempt, run, 1, max_meetings, print)
+  lifecycle._attempted(attempt, run, launches.Life(1, max_meetings))
   assert len(failures) - len(left) == starts

@@ -1,0 +1,64 @@
+"""A node of a cluster in this process. Needs no Launchpad, so it runs where only actors do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import os
+import threading
+from typing import Any
+
+from seed_acme.programs.cluster import cluster_file
+from seed_acme.programs.cluster import membership
+from seed_acme.programs.nodes import lives
+from seed_acme.programs.nodes import node as node_lib
+from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
+from seed_acme.storage import run_directory
+
+
+class Life(lives.OnOwnHost):
+  """Ended by Ctrl-C, SIGTERM and SIGHUP; a second one ends this process at once, and its
+  children."""
+
+  def __init__(self, cluster: cluster_file.Cluster):
+    super().__init__(threading.Event(), cluster.admitted())
+    self._signal: int | None = None
+    self._error: Exception | None = None
+    signals.answer(self._set)
+
+  def _set(self, number: int) -> None:
+    if self._signal is not None:
+      os._exit(128 + self._signal)
+    self._signal = number
+    self.stop.set()
+
+  def end_after(self, wait: Callable[[], None]) -> None:
+    """Ends it, too, when `wait`, on a thread of its own, returns or raises."""
+
+    def wait_and_end() -> None:
+      try:
+        wait()
+      except Exception as error:  # raised by `lived`
+        self._error = error
+      self.stop.set()
+
+    threading.Thread(target=wait_and_end, name='members', daemon=True).start()
+
+  def lived(
+    self, sections: Any, links: node_lib.Links[str], folder: run_directory.RunDirectory
+  ) -> int:
+    """The exit code at the end; the reason of a failure is on standard error."""
+    node = node_lib.Node(sections, links, folder, self)
+    try:
+      getattr(self, sections.kind)(node)
+      if self._error is not None and self._signal is None:
+        with processes.reported_failures(folder, node.name, node.name):
+          raise self._error
+    except SystemExit as exit_:
+      failure = processes.read_failure(folder)
+      membership.say('error', failure['message'] if failure else str(exit_))
+      return int(exit_.code or 0)
+    if self._signal is not None:
+      return 128 + self._signal
+    membership.say(node.name, 'the run is over')
+    return 0
