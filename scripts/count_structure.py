@@ -180,18 +180,19 @@ def files_that_set_signal_handlers() -> list[str]:
 
   Whoever sends a signal, or hands a function to `signals.answer` and its like, is not counted.
   """
-  files = []
-  for path in _sources('seed_acme', 'agents', 'replay', 'programs'):
-    tree = ast.parse(path.read_text(encoding='utf-8'))
-    number = sum(_sets_handler(node) for node in ast.walk(tree))
-    if number:
-      files.append(f'{_shown(path)}: {number}')
-  return files
+  return [
+    f'{_shown(path)}: {number}'
+    for path in _sources('seed_acme', 'agents', 'replay', 'programs')
+    if (number := num_signal_handlers(path.read_text(encoding='utf-8')))
+  ]
 
 
-def _sets_handler(node: ast.AST) -> bool:
-  return isinstance(node, ast.Attribute) and (
+def num_signal_handlers(source: str) -> int:
+  """Places of a module that set one, or wait for a signal."""
+  return sum(
     ast.unparse(node) in _SETS_HANDLERS or node.attr == 'add_signal_handler'
+    for node in ast.walk(ast.parse(source))
+    if isinstance(node, ast.Attribute)
   )
 
 

@@ -60,4 +60,43 @@ def test_below_the_node_nobody_knows_a_whole_experiment_but_the_checks_of_agents
 
 
 def test_few_places_decide_by_the_number_of_hosts_or_shards(script):
-  assert len(script.conditions_on_hosts_and_shards()) <= 13
+  assert len(script.conditions_on_hosts_and_shards()) <= 12
+
+
+def test_the_configuration_is_split_once(script):
+  takers = script.experiment_config_takers()
+  assert 'programs/building/sections.py:split' in takers
+  assert len(takers) <= 20
+
+
+def test_what_belongs_to_one_node_travels_as_one(script):
+  most = script.travelling_values()
+  assert most and all(len(line.partition(': ')[2].split()) <= 3 for line in most)
+  takers = script.node_takers()
+  assert 'programs/graph/entries.py:run' in takers
+  assert len(takers) <= 5
+
+
+def test_only_what_speaks_to_launchpad_asks_it_for_its_launch(script):
+  files = {line.partition(':')[0] for line in script.questions_of_the_launch()}
+  assert files == {'programs/graph/program_graph.py', 'programs/nodes/host.py'}
+
+
+def test_signals_are_handled_in_one_place(script):
+  """And environments that have set handlers are undone."""
+  files = {line.partition(':')[0] for line in script.files_that_set_signal_handlers()}
+  assert files == {'programs/system/signals.py', 'seed_acme/envs/process_state.py'}
+
+
+@pytest.mark.parametrize(
+  'source, number',
+  [
+    ('import signal\nsignal.signal(signal.SIGTERM, f)', 1),
+    ('stack.callback(signal.signal, number, before)', 1),
+    ('loop.add_signal_handler(2, f)', 1),
+    ('os.kill(pid, signal.SIGTERM)  # signal.signal(', 0),
+    ('process.send_signal(signal.SIGTERM)', 0),
+  ],
+)
+def test_who_sends_a_signal_handles_none(script, source, number):
+  assert script.num_signal_handlers(source) == number
