@@ -29,7 +29,7 @@ _BELOW_THE_NODE = (
   'agents',
 )
 _OF_A_RUN = (
-  *(f'programs/{room}' for room in ('nodes', 'building', 'graph', 'cluster')),
+  *(f'programs/{room}' for room in ('nodes', 'building', 'graph', 'cluster', 'launches')),
   'programs/single_process.py',
 )
 # Layout and Peers decide; to the last one, hosts are those that may connect.
@@ -40,7 +40,8 @@ _BY_RIGHT = (
   'seed_acme/utils/fence.py',
 )
 _BY_NUMBER = re.compile(
-  r'num_learner_hosts|num_shards|is_shared|is_sharded|is_alone|\bhosts is (not )?None|^exchange\b'
+  r'num_learner_hosts|num_shards|is_shared|is_sharded|is_alone|\bhosts is (not )?None'
+  r'|(^|[ .])exchange$'
 )
 _TRAVELLING = frozenset(
   ('config', 'run_dir', 'token', 'address', 'replay_addresses', 'here', 'index', 'exchange')

@@ -135,6 +135,11 @@ class Layout:
     return len(self.learners) > 1
 
   @property
+  def exchanging(self) -> tuple[Learner, ...]:
+    """Learner hosts that tell each other what they learn; () for one alone."""
+    return self.learners if self.is_shared else ()
+
+  @property
   def is_sharded(self) -> bool:
     """Whether a host has several Reverb servers."""
     return len(self.learners[0].shards) > 1

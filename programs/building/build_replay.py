@@ -63,7 +63,7 @@ def make_replay_server(
   if not part.spec.is_memory:
     return serve()
   num_shards = len(layout.learners[host].shards)
-  in_progress = memories.in_progress_of(run.replay_in_progress_of(host), shard, num_shards)
+  in_progress = memories.part(run.replay_in_progress_of(host), shard, num_shards)
   saved, reason = _saved_replay(run, is_saved)
   if saved is not None:
     restore_from = _part(saved, layout, host, shard)
@@ -86,7 +86,7 @@ def make_replay_server(
 def _part(saved: pathlib.Path, layout: layout_lib.Layout, host: int, shard: int) -> pathlib.Path:
   """What one shard of one learner host restores; another number of them saved it otherwise."""
   of_host = saved / checkpoint.part_of_host(host) if layout.is_shared else saved
-  return of_host / memories.part(shard) if layout.is_sharded else of_host
+  return memories.part(of_host, shard, len(layout.learners[host].shards))
 
 
 def _saved_replay(
@@ -140,7 +140,7 @@ def make_memories(
   return memories.Memories(
     [
       memory_lib.ReplayMemory(
-        address, has_priorities, memories.in_progress_of(in_progress, shard, len(addresses))
+        address, has_priorities, memories.part(in_progress, shard, len(addresses))
       )
       for shard, address in enumerate(addresses)
     ],

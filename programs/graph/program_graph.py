@@ -129,8 +129,7 @@ def make_program(
   shards = layout.learners[0].shards if layout.has_replay_nodes else ()
   replays = tuple(lp.Address(replay(shard.index)) for shard in shards)
   learners = tuple(lp.Address(inference(host.index)) for host in layout.learners)
-  hosts = layout.learners if layout.is_shared else ()
-  exchanges = tuple(lp.Address(exchange(host.index)) for host in hosts)
+  exchanges = tuple(lp.Address(exchange(host.index)) for host in layout.exchanging)
   program = lp.Program(config.name)
 
   def spec(its: sections_lib.NodeSections, *links: Any) -> node_lib.NodeSpec[Any]:

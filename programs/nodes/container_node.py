@@ -59,9 +59,9 @@ class InContainer(lives.OnOwnHost):
 
   def learner(self, node: node_lib.Node[sections_lib.LearnerSections]) -> None:
     """Trains. The first learner host has the run in its bucket; the others keep nothing."""
-    several = bool(node.links.exchange)
-    with new_start.after_loss_of_another(self.stop) if several else contextlib.nullcontext():
-      train = _train_beside_chief if node.sections.place.index else _train_with_run
+    train = _train_beside_chief if node.sections.place.index else _train_with_run
+    again = new_start.after_loss_of_another(self.stop)
+    with again if node.links.exchange else contextlib.nullcontext():
       _run(node, train)
 
   def replay(self, node: node_lib.Node[sections_lib.ReplaySections]) -> None:

@@ -14,14 +14,9 @@ from seed_acme.replay import memory as memory_lib
 _WHOLE = 'all_shards'  # the folder of all parts, until it becomes a part of the checkpoint
 
 
-def part(shard: int) -> str:
-  """Where, within the saved replay memory of a learner host, that of one of several shards lies."""
-  return f'shard_{shard}'
-
-
-def in_progress_of(folder: pathlib.Path, shard: int, num_shards: int) -> pathlib.Path:
-  """Where the server of a shard saves. folder: that of its learner host."""
-  return folder if num_shards == 1 else folder / part(shard)
+def part(folder: pathlib.Path, shard: int, num_shards: int) -> pathlib.Path:
+  """Where the replay memory of a shard lies. folder: that of its learner host's."""
+  return folder if num_shards == 1 else folder / f'shard_{shard}'
 
 
 class Memories:
@@ -31,7 +26,7 @@ class Memories:
   """
 
   def __init__(self, memories: Sequence[memory_lib.ReplayMemory], in_progress: pathlib.Path):
-    """in_progress: where the servers save, see `in_progress_of`."""
+    """in_progress: where the servers save, see `part`."""
     self.each = tuple(memories)
     self._in_progress = in_progress
 
@@ -82,14 +77,14 @@ class Memories:
     shutil.rmtree(whole, ignore_errors=True)
     whole.mkdir()
     for shard, folder in enumerate(parts):
-      folder.rename(whole / part(shard))
+      folder.rename(part(whole, shard, len(parts)))
     return whole
 
   def _clear(self) -> None:
     """What is half written would keep a full disk full."""
     number = len(self.each)
     for shard in range(number):
-      for left in in_progress_of(self._in_progress, shard, number).glob('*'):
+      for left in part(self._in_progress, shard, number).glob('*'):
         shutil.rmtree(left, ignore_errors=True)
 
   def stop(self) -> None:

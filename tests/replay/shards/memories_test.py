@@ -33,8 +33,8 @@ def _start(coded_unrolls, tmp_path):
       spec = r2d2_config.R2D2Config(
         replay_capacity=100, replay_min_size=size, replay_ratio=1e4
       ).replay_spec()  # takes them, and then gives out many
-      folder = memories_lib.in_progress_of(tmp_path / 'now', shard, len(sizes))
-      saved = tmp_path / 'saved' / memories_lib.part(shard) if is_restored else None
+      folder = memories_lib.part(tmp_path / 'now', shard, len(sizes))
+      saved = memories_lib.part(tmp_path / 'saved', shard, len(sizes)) if is_restored else None
       own.append(
         server_lib.ReplayServer(
           spec, _BATCH, 1, 1, example, port=0, checkpoints=folder, restore_from=saved
@@ -154,7 +154,7 @@ def test_a_shard_that_cannot_save_leaves_nothing_of_any(start, tmp_path, monkeyp
   _, memories = start([3, 5])
 
   def fail():
-    half = tmp_path / 'now' / memories_lib.part(1) / 'half'
+    half = memories_lib.part(tmp_path / 'now', 1, 2) / 'half'
     half.mkdir()
     (half / 'items').write_bytes(b'x' * 100)
     raise RuntimeError('no space left')
