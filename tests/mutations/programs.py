@@ -77,4 +77,20 @@ MUTATIONS = (
     tests='tests/programs/front_end/replay_size_test.py::test_in_a_container_what_it_has_left',
     fault='a container is warned that has room',
   ),
+  record.Mutation(
+    name='every_actor_films',
+    file='programs/building/sections.py',
+    old='record_every=config.record_every if place.shard is None else 0,',
+    new='record_every=config.record_every,',
+    tests='tests/programs/nodes/node_test.py',
+    fault='actors that train film their episodes, too',
+  ),
+  record.Mutation(
+    name='patience_without_end_on_other_hosts',
+    file='programs/nodes/lives.py',
+    old='return patience_lib.on_other_hosts(timeout_s)',
+    new='return patience_lib.beside_learner(timeout_s)',
+    tests='tests/programs/nodes/node_test.py',
+    fault='an actor waits for ever for a learner on another host that has died',
+  ),
 )
