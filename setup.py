@@ -75,7 +75,7 @@ EXTRAS_REQUIRE = {
   ],
   # tensorflow-probability: independent distributions for the tests.
   # build and readme_renderer: the distributions and their page on an index. ipykernel and
-  # nbclient: the notebook runs as a reader's would.
+  # nbclient: the notebook runs as a reader's would. uv: `make setup` installs the rest with it.
   'dev': [
     'build>=1.2',
     'check-jsonschema>=0.30',
@@ -92,6 +92,7 @@ EXTRAS_REQUIRE = {
     'ruff>=0.6',
     'scipy>=1.9',
     'tensorflow-probability>=0.23,<0.24',
+    'uv>=0.9',
   ],
   # `make docs`. They read the sources and import nothing of the package. mkdocstrings 1.0 cannot
   # highlight code with pymdown-extensions 12.

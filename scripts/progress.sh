@@ -1,9 +1,12 @@
 # Shows the progress of a program that prints many lines: what it does, and for how long by now.
 # To be sourced. shellcheck shell=bash
 
-# Reads the output of pip.
+# Reads the output of pip, and of uv in its place.
 pip_step() {
   case $1 in
+    Resolved*) step="$(awk '{print $2, $3}' <<< "$1")" ;;
+    Downloading*iB\)) step="downloading $(awk '{print $2, $3}' <<< "$1")" ;;
+    Prepared*) step='unpacking' ;;
     Collecting* | *' Collecting '*)
       ((count += 1))
       step="package $count: $(awk '{print $2}' <<< "$1")" ;;

@@ -34,10 +34,9 @@ wheel=$("$venv/bin/python" scripts/launchpad_wheel.py "$venv/wheels")
 extras=dev,gym,gymnasium,atari,mujoco,dm-control,dmlab2d,video,metrics,wandb,mlflow,search,vertex,docs
 [[ -n ${CUDA:-} ]] && extras+=,cuda
 echo "Installing ($([[ -n ${CUDA:-} ]] && echo 9 || echo 4) GB on disk; a few minutes)"
-# The build environments of pip take their versions from the same file.
-if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" -m pip install \
-    --disable-pip-version-check --progress-bar off --find-links "$venv/wheels" \
-    --editable ".[$extras]" $wrong 2>&1 \
+# Build environments take their versions from the same file.
+if ! PIP_CONSTRAINT=constraints.txt "$venv/bin/python" scripts/install.py "$venv" \
+    --find-links "$venv/wheels" --editable ".[$extras]" $wrong 2>&1 \
     | tee "$log" | show_progress pip_step
 then
   echo "The installation failed; the end of $log:" >&2

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from scripts import check_installed
+from scripts import install
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _OF_MAKE = ('MAKEFLAGS', 'MAKEOVERRIDES', 'MFLAGS', 'MAKELEVEL', 'VENV', 'PYTHON')
@@ -28,12 +29,16 @@ class _Checkout:
     (folder / 'constraints.txt').write_text(
       '# pins\nnumpy==1.23.5\nProto_Buf==3.19.6\ntomli==2.5.0; python_version < "3.8"\n'
     )
-    self._site, self._asked = folder / 'site', folder / 'pip.txt'
+    self._site, self._asked, self._settings = (
+      folder / name for name in ('site', 'pip.txt', 'pip_settings.txt')
+    )
+    self._settings.touch()
     python = folder / '.venv' / 'bin' / 'python'
     python.parent.mkdir(parents=True)
     # Without site-packages: only what this test installs is there.
     python.write_text(
-      f'#!/bin/bash\nif [[ "$1 $2" == "-m pip" ]]; then echo "$@" > {self._asked}; exit; fi\n'
+      f'#!/bin/bash\nif [[ "$1 $2 $3" == "-m pip config" ]]; then cat {self._settings}; exit; fi\n'
+      f'if [[ "$1 $2" == "-m pip" ]]; then echo "$@" > {self._asked}; exit; fi\n'
       f'PYTHONPATH={self._site} exec {_REAL} -S "$@"\n'
     )
     python.chmod(0o755)
@@ -46,6 +51,16 @@ class _Checkout:
       record = self._site / f'{name}-{version}.dist-info'
       record.mkdir(parents=True)
       (record / 'METADATA').write_text(f'Name: {name}\nVersion: {version}\n')
+
+  def set_pip(self, key, value):
+    self._settings.write_text(f'global.{key}={value!r}\n')
+
+  def install_uv(self, exit_code):
+    """One that writes down what it is asked, and then ends so."""
+    uv, asked = self.folder / '.venv' / 'bin' / 'uv', self.folder / 'uv.txt'
+    uv.write_text(f'#!/bin/bash\necho "cert $SSL_CERT_FILE $@" > {asked}\nexit {exit_code}\n')
+    uv.chmod(0o755)
+    return asked
 
   def make(self):
     """Returns what make printed, and what pip was asked ('' where it was not)."""
@@ -130,6 +145,53 @@ def test_cuda_is_installed_where_it_is_asked_for(checkout, monkeypatch):
   assert ',cuda' in checkout.make()[1]
 
 
+def test_uv_installs_as_pip_would(checkout, monkeypatch):
+  monkeypatch.delenv('SSL_CERT_FILE', raising=False)
+  checkout.install('numpy', '')
+  asked_of_uv = checkout.install_uv(0)
+  checkout.set_pip('cert', '/etc/company.pem')
+  _, asked = checkout.make()
+  assert '--editable' not in asked  # of pip, which installs uv alone
+  said = asked_of_uv.read_text()
+  assert said.startswith('cert /etc/company.pem pip install --python .venv/bin/python ')
+  assert '--find-links .venv/wheels --editable .[dev' in said and 'numpy==1.23.5' in said
+
+
+@pytest.mark.parametrize(
+  'key, exit_code, reason',
+  [('client-cert', 0, 'pip is set to client-cert=/etc/me.pem'), ('cert', 1, 'uv failed')],
+)
+def test_pip_installs_what_uv_cannot(checkout, key, exit_code, reason):
+  checkout.install('numpy', '')
+  asked_of_uv = checkout.install_uv(exit_code)
+  checkout.set_pip(key, '/etc/me.pem')
+  _, asked = checkout.make()
+  assert asked_of_uv.exists() == bool(exit_code)
+  assert '--find-links .venv/wheels --editable .[dev' in asked and 'numpy==1.23.5' in asked
+  log = (checkout.folder / '.venv' / 'install.log').read_text()
+  assert f'pip installs, because {reason}\n' in log
+
+
+def test_settings_of_pip_are_those_of_uv():
+  """As `pip config list` prints them; what is set in the environment has the last word."""
+  listing = (
+    ":env:.find-links='/mine'\nfreeze.timeout='1'\nglobal.extra-index-url='https://a/ https://b/'\n"
+    "global.find-links='/theirs'\nglobal.timeout='60'\ninstall.no-cache-dir='true'\n"
+    "global.quiet='1'\n"
+  )
+  options, variables = install.for_uv(install.settings(listing))
+  assert options == [
+    *('--index', 'https://a/', '--index', 'https://b/', '--find-links', '/mine', '--no-cache')
+  ]
+  assert variables == {'UV_HTTP_TIMEOUT': '60'}
+  options, _ = install.for_uv({'constraint': 'constraints.txt'})
+  assert options == [
+    *('--constraints', 'constraints.txt', '--build-constraints', 'constraints.txt')
+  ]
+  with pytest.raises(ValueError, match='pip is set to no-binary=:all:'):
+    install.for_uv({'no-binary': ':all:'})
+
+
 _PIP = """\
 Obtaining file:///project
 Collecting numpy==1.26.4
@@ -138,6 +200,14 @@ INFO: pip is looking at multiple versions of mlflow-skinny to determine which ve
 Collecting pandas
   Building wheel for seed_acme (pyproject.toml): started
 Installing collected packages: numpy, pandas
+"""
+_UV = """\
+Using Python 3.11.7 environment at: .venv
+Resolved 233 packages in 9.49s
+   Building seed-acme @ file:///project
+Downloading tensorflow (453.2MiB)
+ Downloaded tensorflow
+Prepared 232 packages in 1m 02s
 """
 _MAKE = '-- Configuring done\n[  7%] Building CXX object a.o\n[100%] Built target game\n'
 
@@ -157,6 +227,11 @@ _MAKE = '-- Configuring done\n[  7%] Building CXX object a.o\n[100%] Built targe
         'building seed_acme',
         'unpacking',
       ],
+    ),
+    (
+      'pip_step',
+      _UV,
+      ['preparing', '233 packages', 'downloading tensorflow (453.2MiB)', 'unpacking'],
     ),
     ('make_step', _MAKE, ['preparing', '7% compiled', '100% compiled']),
     ('apt_step', 'Get:1 cmake\nSetting up cmake\n', ['Get:1 cmake', 'Setting up cmake']),
