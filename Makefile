@@ -42,25 +42,25 @@ train: $(STAMP)
 	@$(VENV)/bin/seed-acme train --config=$(CONFIG) $(ARGS)
 
 BY_FILE  := --dist=loadfile --no-loadscope-reorder --max-worker-restart=1
-PARALLEL := -n 2 $(BY_FILE)
+PARALLEL := -n 3 $(BY_FILE)
 
-# Two processes (ARGS=-n0: none beside this one, as a debugger needs it), and a file's tests in one
-# of them: they share runs that take long to make.
+# Three processes on two cores, because tests wait for runs and time limits a quarter of the time
+# (ARGS=-n0: none beside this one, as a debugger needs it). A file's tests are in one of them: they
+# share runs that take long to make.
 test: check quick-tests
 
 quick-tests: $(STAMP)
 	$(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
 
-# Three processes, because the slow ones wait for their runs a third of the time.
 test-all: test
-	$(VENV)/bin/python -m pytest -n 3 $(BY_FILE) -m 'slow and not learning and not scale' $(ARGS)
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'slow and not learning and not scale' $(ARGS)
 
 coverage: $(STAMP)
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not learning and not scale' \
 		--cov --cov-report=term $(ARGS)
 
 test-scale: $(STAMP)
-	$(VENV)/bin/python -m pytest $(PARALLEL) -m scale --timeout=1800 -o faulthandler_timeout=2000 $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 $(BY_FILE) -m scale --timeout=1800 -o faulthandler_timeout=2000 $(ARGS)
 
 test-learning: $(STAMP)
 	$(VENV)/bin/python -m pytest -m learning --timeout=3600 -o faulthandler_timeout=0 $(ARGS)

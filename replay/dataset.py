@@ -49,7 +49,8 @@ def make_samples(
   to_sample = functools.partial(
     _to_sample, batch_size=batch_size, unrolls_per_item=unrolls_per_item
   )
-  return dataset.map(to_sample).with_options(options)
+  # By itself AutoGraph would translate it, and `tree` with it: a second of the start of each run.
+  return dataset.map(tf.autograph.experimental.do_not_convert(to_sample)).with_options(options)
 
 
 def _to_sample(

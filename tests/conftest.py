@@ -45,7 +45,6 @@ def pytest_collection(session):
 
 def pytest_collection_finish(session):
   """What has been imported stays; the collector walks over what tests make only."""
-  gc.collect()
   gc.freeze()
   gc.enable()
 

@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 LEVEL = 0.95
 
@@ -41,4 +40,6 @@ def of_mean(values: np.ndarray) -> Interval:
 
 def t_quantile(degrees: int) -> float:
   """The t with P(|T| < t) = 95% for Student's T with so many degrees of freedom."""
+  from scipy import special  # a quarter of the time in which `seed-acme` starts
+
   return float(special.stdtrit(degrees, (1 + LEVEL) / 2))

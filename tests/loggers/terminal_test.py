@@ -219,7 +219,8 @@ import seed_acme.programs.reports.plot, seed_acme.programs.doctor.examination
 import seed_acme.loggers.csv_file, seed_acme.loggers.terminal, seed_acme.loggers.composite
 import seed_acme.loggers.tensorboard
 import seed_acme.programs.inspection.command, seed_acme.programs.reports.evaluate_command
-heavy = {'tensorflow', 'reverb', 'sonnet', 'launchpad', 'courier', 'matplotlib'}
+import seed_acme.programs.front_end.train_command
+heavy = {'tensorflow', 'reverb', 'sonnet', 'launchpad', 'courier', 'matplotlib', 'scipy'}
 print(sorted(heavy & set(sys.modules)))
 """
   result = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
