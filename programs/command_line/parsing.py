@@ -1,9 +1,10 @@
-"""Arguments of the command line into records, by tyro; its boxed errors into plain ones."""
+"""Arguments of the command line into records, by tyro."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import contextlib
-import io
+import importlib
 from typing import Any, TypeVar
 
 import tyro
@@ -11,6 +12,7 @@ import tyro
 from seed_acme import types
 from seed_acme.programs.command_line import help_text
 from seed_acme.programs.command_line import new_settings
+from seed_acme.programs.command_line import options as options_lib
 from seed_acme.programs.command_line import wrong_arguments
 
 _T = TypeVar('_T')
@@ -55,21 +57,28 @@ def peek(argv: list[str], flag: str) -> str:
 
 
 def parse(kind: type[_T], argv: list[str], command: str, default: _T | None = None) -> _T:
-  """Parses with tyro; its boxed error becomes a `UserError` of a few lines. `--help` is answered
-  here, and ends the program."""
+  """Parses with tyro; what that finds wrong becomes a `UserError` of a few lines. `--help` is
+  answered here, and ends the program."""
   asked = help_text.topic(argv)
   if asked is not None:
     print(help_text.describe(kind, default, command, asked), flush=True)
     raise SystemExit(0)
   default, argv = new_settings.add(default, argv)
-  errors = io.StringIO()
-  options: dict[str, Any] = {} if default is None else {'default': default}
+
+  def refuse(event: Any) -> None:
+    text = wrong_arguments.describe(event, options_lib.options(kind, default), argv, command)
+    if text is not None:
+      raise types.UserError(text)
+
+  given: dict[str, Any] = {} if default is None else {'default': default}
+  with _on_error(refuse):
+    return tyro.cli(kind, args=argv, prog=f'seed-acme {command}', use_underscores=True, **given)
+
+
+def _on_error(refuse: Callable[[Any], None]) -> contextlib.AbstractContextManager[None]:
+  """Has `refuse` called with what tyro finds wrong. The module is private: where it is missing,
+  tyro prints its own text and ends the program with 2."""
   try:
-    with contextlib.redirect_stderr(errors):
-      return tyro.cli(kind, args=argv, prog=f'seed-acme {command}', use_underscores=True, **options)
-  except SystemExit as exit_:
-    if not exit_.code:
-      raise
-    raise types.UserError(
-      wrong_arguments.describe(errors.getvalue(), kind, default, argv, command)
-    ) from None
+    return importlib.import_module('tyro._errors').on_parse_error(refuse)
+  except (ImportError, AttributeError):
+    return contextlib.nullcontext()

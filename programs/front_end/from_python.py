@@ -14,6 +14,7 @@ from seed_acme import types
 from seed_acme.checks import numbers
 from seed_acme.loggers import csv_tail
 from seed_acme.loggers import terminal
+from seed_acme.programs.command_line import wrong_arguments
 from seed_acme.programs.front_end import bucket_folder
 from seed_acme.programs.front_end import launch_limits
 from seed_acme.programs.front_end import launcher_process
@@ -36,8 +37,8 @@ def train(
 ) -> dict[str, Any]:
   """As `seed_acme.train`, which documents it."""
   known = (*launcher_process.LAUNCH_TYPES, launcher_process.AUTO)
-  if launch == 'local_mt':
-    raise types.UserError(launcher_process.THREADS_ARE_GONE)
+  if launch in wrong_arguments.GONE:
+    raise types.UserError(wrong_arguments.GONE[launch])
   if launch not in known:
     raise types.UserError(f'launch ({launch!r}) must be one of {", ".join(known)}')
   numbers.check_at_least_zero({'max_restarts': max_restarts})

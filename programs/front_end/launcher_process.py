@@ -14,10 +14,6 @@ from seed_acme.storage import run_directory
 
 SINGLE_PROCESS, LOCAL_MP = 'single_process', 'local_mp'
 LAUNCH_TYPES = (LOCAL_MP, SINGLE_PROCESS)
-THREADS_ARE_GONE = (
-  'local_mt, all nodes as threads of one process, is gone: single_process runs everything in one '
-  'thread, which a debugger can follow'
-)
 AUTO = 'auto'  # one of the above, by `launch_choice.py`
 CLUSTER = 'cluster:'  # and INDEX:PATH of the cluster file: one learner, as a process
 _MODULE = 'seed_acme.programs.launcher'  # not imported here: it builds the graph of nodes

@@ -1,6 +1,9 @@
 """What the command line says of options that it does not know, and of values it cannot read."""
 
+import sys
+
 import pytest
+import tyro
 
 import seed_acme
 from seed_acme import types
@@ -48,6 +51,19 @@ def test_the_answer_names_the_value_and_how_it_is_written(capsys, arguments, wor
 
 def test_a_name_that_resembles_none_gets_no_near_ones():
   assert wrong_arguments.near('xyzzy', ['config.seed', 'config.agent.discount']) == []
+
+
+@pytest.mark.parametrize('lacks', ['module', 'hook'])
+def test_where_tyro_has_no_such_hook_it_says_itself_what_is_wrong(lacks, monkeypatch, capsys):
+  if lacks == 'module':
+    monkeypatch.setitem(sys.modules, 'tyro._errors', None)
+  else:
+    monkeypatch.delattr(tyro._errors, 'on_parse_error')
+  with pytest.raises(SystemExit) as exit_:
+    cli.main(['bench', '--seconds=long'])
+  said = capsys.readouterr().err
+  assert exit_.value.code == 2
+  assert '--seconds' in said and "'long'" in said and not said.startswith('error: ')
 
 
 def test_the_list_has_the_registered_agents(capsys, monkeypatch):
