@@ -6,15 +6,19 @@ The events are those of `tyro._errors`, a private module. parsing.py does withou
 from __future__ import annotations
 
 from collections.abc import Sequence
+import contextlib
 import difflib
+import operator
 import os
 import re
 import shlex
 from typing import Any
 
 from seed_acme.checks import near_names
+from seed_acme.configs import registry
 from seed_acme.programs.command_line import options as options_lib
 
+_AGENT = 'config.agent.'
 _MAX_NEAR = 3
 _MIN_RATIO = 0.6  # of `difflib`, below which two names have little in common
 # Words of other programs whose name here does not resemble them.
@@ -48,7 +52,7 @@ def describe(
   """
   kind = type(event).__name__
   if kind == 'UnrecognizedArgs':
-    lines = _unrecognized(event.tokens[0], options)
+    lines = _unrecognized(event.tokens[0], options, words)
   elif kind == 'MissingArgs':
     lines = [_missing(event.missing_arguments[0].arg.display_name(), options, command)]
   elif kind == 'InvalidChoice':
@@ -57,23 +61,52 @@ def describe(
     flag = event.argument.display_name()
     lines = [f'{flag} needs a value: write {flag}=VALUE']
   elif kind == 'InstantiationFailure' and event.argument is not None:
-    lines = [_unreadable(event.argument.display_name(), event.message, words)]
+    lines = [_unreadable(event.argument.display_name(), event.message, options, words)]
   else:
     return None
   return '\n'.join([*lines, f'see: seed-acme {command} --help'])
 
 
-def _unrecognized(given: str, options: Sequence[options_lib.Option]) -> list[str]:
+def _unrecognized(
+  given: str, options: Sequence[options_lib.Option], words: Sequence[str]
+) -> list[str]:
   name, equals, value = given.partition('=')
   if not name.startswith('--'):
-    return [f'{given!r} is no argument', *_instead_of_word(given, options)]
+    return _of_word(given, options, words)
   lines = [f'unknown option {given}']
   wanted = name.strip('-').replace('-', '_')
   for option in options:
     if option.is_positional and option.name.rstrip('s') == wanted.rstrip('s'):
       return [*lines, f'write {value or "it"} without {name}{equals}']
+  if wanted.startswith(_AGENT) and (agents := _agents_with(wanted.removeprefix(_AGENT))):
+    return [*lines, f'that is a field of {" and ".join(agents)}']
   found = near(wanted, [option.name for option in options])
   return [*lines, 'did you mean ' + ', '.join(f'--{path}' for path in found)] if found else lines
+
+
+def _agents_with(field: str) -> list[str]:
+  """Our agents whose configuration has that field, dotted or not, with an example of each."""
+  examples: dict[str, str] = {}
+  for name in sorted(registry.names(), key=len):
+    agent = registry.load(name).agent
+    with contextlib.suppress(AttributeError):
+      operator.attrgetter(field)(agent)
+      examples.setdefault(agent.agent, name)
+  return [f'{agent} (--config={name})' for agent, name in examples.items()]
+
+
+def _of_word(word: str, options: Sequence[options_lib.Option], words: Sequence[str]) -> list[str]:
+  """What a word may be that no option takes: one more value, or a name without its option."""
+  before = [*words[: words.index(word)]] if word in words else []
+  while len(before) > 1 and not before[-1].startswith('--'):
+    before.pop()
+  flag, equals, _ = before[-1].partition('=') if before else ('', '', '')
+  for option in options:
+    if not equals and flag.replace('-', '_') == f'--{option.name}'.replace('-', '_'):
+      takes = 'no value' if option.is_switch else 'one value'
+      if not option.is_switch or re.fullmatch(r'\d+|[Tt]rue|[Ff]alse', word):
+        return [f'{word!r} is no argument: {flag} takes {takes}']
+  return [f'{word!r} is no argument', *_instead_of_word(word, options)]
 
 
 def _instead_of_word(word: str, options: Sequence[options_lib.Option]) -> list[str]:
@@ -125,11 +158,14 @@ def _missing(name: str, options: Sequence[options_lib.Option], command: str) -> 
 def _invalid_choice(flag: str, value: str, choices: Sequence[str]) -> str:
   if value in GONE:
     return f'{flag}={GONE[value]}'
+  choices = [choice for choice in choices if choice]  # '' = not given
   hint = near_names.hint(value, choices)
   return f'{flag} cannot be {value!r}{hint or ":"} choose one of {", ".join(choices)}'
 
 
-def _unreadable(flag: str, reason: str, words: Sequence[str]) -> str:
+def _unreadable(
+  flag: str, reason: str, options: Sequence[options_lib.Option], words: Sequence[str]
+) -> str:
   values = _values(flag, words)
   shown = ' '.join(values)
   if 'key-value pairs' in reason:
@@ -139,8 +175,10 @@ def _unreadable(flag: str, reason: str, words: Sequence[str]) -> str:
   if 'could not convert string to float' in reason:
     return f'{flag} ({shown}) must be a number'
   split = [part for value in values for part in re.split(r'[,\s\[\]()]+', value) if part]
-  apart = f': write its values apart, {flag} {" ".join(split)}' if split != values else ''
-  return f'{flag} cannot be {shown!r}{apart}'
+  if split != list(values):
+    return f'{flag} cannot be {shown!r}: write its values apart, {flag} {" ".join(split)}'
+  form = next((option.flag for option in options if f'--{option.name}' == flag), f'{flag}=VALUE')
+  return f'{flag} cannot be {shown!r}: write {form}'
 
 
 def _values(flag: str, words: Sequence[str]) -> Sequence[str]:

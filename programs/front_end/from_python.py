@@ -11,7 +11,7 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme import types
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
 from seed_acme.loggers import csv_tail
 from seed_acme.loggers import terminal
 from seed_acme.programs.command_line import wrong_arguments
@@ -41,7 +41,7 @@ def train(
     raise types.UserError(wrong_arguments.GONE[launch])
   if launch not in known:
     raise types.UserError(f'launch ({launch!r}) must be one of {", ".join(known)}')
-  numbers.check_at_least_zero({'max_restarts': max_restarts})
+  bounds.at_least(0).check('max_restarts', max_restarts)
   launch_limits.check(layout_lib.Layout.of(config), launch)
   config_validation.validate(config)  # first, for a bucket takes its time
   with bucket_folder.opened(run_dir or '') as existing:
