@@ -36,7 +36,7 @@ INSTALL_REQUIRES = [
   'setuptools<81',  # TensorBoard 2.15 imports pkg_resources, which later ones lack
   'tensorboard>=2.15,<2.16',
   'tensorflow==2.15.1',
-  'tyro>=0.9',
+  'tyro>=1.0.17,<1.1',  # its errors are told by a private module, `tyro._errors`
 ]
 EXTRAS_REQUIRE = {
   # CUDA 12.2 and cuDNN 8.9 as wheels, 2.4 GB.
@@ -110,7 +110,7 @@ EXTRAS_REQUIRE = {
 _OF_ACTORS = runpy.run_path(str(_ROOT / 'seed_acme' / 'checks' / 'actor_packages.py'))
 _IS_FOR_ACTORS = os.environ.get('SEED_ACME_DISTRIBUTION') == 'actor'
 # The command line of an actor's node.
-_COMMAND_REQUIRES = ['absl-py>=1.0', 'packaging>=21', 'psutil>=5.9', 'tyro>=0.9']
+_COMMAND_REQUIRES = ['absl-py>=1.0', 'packaging>=21', 'psutil>=5.9', 'tyro>=1.0.17,<1.1']
 
 
 def version() -> str:

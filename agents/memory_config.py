@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Annotated, Literal
 
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,10 +23,10 @@ class MemoryAgentConfig(config_lib.AgentConfig):
   """
 
   replay: Literal['prioritized', 'uniform']
-  replay_capacity: int
-  replay_min_size: int
-  priority_exponent: float
-  importance_exponent: float
+  replay_capacity: Annotated[int, bounds.at_least(1)]
+  replay_min_size: Annotated[int, bounds.at_least(1)]
+  priority_exponent: Annotated[float, bounds.at_least(0)]
+  importance_exponent: Annotated[float, bounds.at_least(0)]
 
   def samples_per_insert(self) -> float:
     """Unrolls sampled for every unroll inserted, held by Reverb's rate limiter: whoever is too far
@@ -47,20 +47,11 @@ class MemoryAgentConfig(config_lib.AgentConfig):
   def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""
     del experiment
-    for name in ('replay_min_size', 'replay_capacity'):
-      if getattr(self, name) < 1:
-        raise types.UserError(f'agent.{name} ({getattr(self, name)}) must be >= 1')
     if self.replay_min_size > self.replay_capacity:
       raise types.UserError(
         f'agent.replay_min_size ({self.replay_min_size}) exceeds agent.replay_capacity '
         f'({self.replay_capacity}); the learner would wait for ever: lower it'
       )
-    numbers.check_at_least_zero(
-      {
-        'agent.priority_exponent': self.priority_exponent,
-        'agent.importance_exponent': self.importance_exponent,
-      }
-    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,13 +61,8 @@ class ReplayAgentConfig(MemoryAgentConfig):
   replay_ratio: unrolls sampled for every unroll inserted.
   """
 
-  replay_ratio: float
+  replay_ratio: Annotated[float, bounds.above(0)]
 
   def samples_per_insert(self) -> float:
     """See the base class."""
     return self.replay_ratio
-
-  def check(self, experiment: config_lib.ExperimentConfig) -> None:
-    """See the base class."""
-    super().check(experiment)
-    numbers.check_above_zero({'agent.replay_ratio': self.replay_ratio})

@@ -35,12 +35,12 @@ from typing import NamedTuple
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
-from seed_acme.configs import registry
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.loggers import csv_file
 from seed_acme.loggers import terminal
-from seed_acme.programs import cli
-from seed_acme.programs.command_line import parsing
+from seed_acme.programs.command_line import command as command_lib
+from seed_acme.programs.command_line import given as given_lib
+from seed_acme.programs.command_line import line as line_lib
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import state as sweep_state
@@ -102,16 +102,16 @@ def _parse_line(line: str) -> Run:
   if found is None:
     raise types.UserError('no run: write NAME: seed-acme train --config=...')
   options = shlex.split(found['options'])
-  name, rest = parsing.take_config(options)
-  if not name or parsing.peek(rest, '--run_dir'):
+  command, line = command_lib.find('train'), line_lib.read(['train', *options])
+  arguments, given = given_lib.split(command, line)
+  if not given.name or arguments.run_dir:
     raise types.UserError('give --config, and no --run_dir: a run lies in its name below --folder')
-  arguments = cli.TrainArguments(config=registry.load(name))
-  arguments = parsing.parse(cli.TrainArguments, rest, 'train', arguments)
   if arguments.launch == 'vertex_ai':
     raise types.UserError('--launch=vertex_ai starts a job elsewhere: choose a launch on this host')
-  config_validation.validate(arguments.config)
-  environments.check(arguments.config)
-  return Run(found['name'], tuple(options), tuple(map(_parse_rule, rules)), arguments.config)
+  config = given.config()
+  config_validation.validate(config)
+  environments.check(config)
+  return Run(found['name'], tuple(options), tuple(map(_parse_rule, rules)), config)
 
 
 def _parse_rule(text: str) -> Rule:

@@ -7,12 +7,14 @@ runtime's own defaults live here, an agent's in its `config.py`; each in one lin
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal, Union
+from typing import Annotated, Literal, Union
 
 from seed_acme import core
 from seed_acme import types
+from seed_acme.checks import bounds
 
 Setting = Union[bool, int, float, str]
+_BELOW_ONE = bounds.Bound(0, 1, is_open_above=True)  # of what is a decay
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,23 +68,23 @@ class NetworkConfig:
 
   torso: str = 'mlp'
   torso_settings: dict[str, Setting] = dataclasses.field(default_factory=dict)
-  mlp_sizes: tuple[int, ...] = (64, 64)
-  torso_output_size: int = 256
+  mlp_sizes: Annotated[tuple[int, ...], bounds.at_least(1)] = (64, 64)
+  torso_output_size: Annotated[int, bounds.at_least(1)] = 256
   byte_scale: Literal['bound', '255'] = 'bound'
   torso_initializer: Literal['default', 'orthogonal'] = 'default'
   core: Literal['none', 'lstm', 'gru'] = 'none'
-  core_size: int = 256
+  core_size: Annotated[int, bounds.at_least(1)] = 256
   previous_action_input: bool = False
   previous_reward_input: bool = False
-  previous_reward_bound: float = 1.0
-  head_sizes: tuple[int, ...] = ()
+  previous_reward_bound: Annotated[float, bounds.at_least(0)] = 1.0
+  head_sizes: Annotated[tuple[int, ...], bounds.at_least(1)] = ()
   activation: Literal['relu', 'tanh', 'swish', 'elu'] = 'relu'
   initializer: Literal['glorot_uniform', 'lecun_normal', 'orthogonal'] = 'glorot_uniform'
-  hidden_gain: float = 0.0
-  policy_head_gain: float = 1.0
-  value_head_gain: float = 1.0
+  hidden_gain: Annotated[float, bounds.at_least(0)] = 0.0
+  policy_head_gain: Annotated[float, bounds.at_least(0)] = 1.0
+  value_head_gain: Annotated[float, bounds.at_least(0)] = 1.0
   separate_value_network: bool = False
-  frame_stack: int = 1
+  frame_stack: Annotated[int, bounds.at_least(1)] = 1
   precision: Literal['auto', 'float32', 'bfloat16'] = 'auto'
   module: str = ''
 
@@ -102,14 +104,14 @@ class OptimizerConfig:
   """
 
   name: Literal['adam', 'rmsprop'] = 'adam'
-  learning_rate: float = 3e-4
+  learning_rate: Annotated[float, bounds.at_least(0)] = 3e-4
   schedule: Literal['constant', 'linear'] = 'constant'
-  adam_beta1: float = 0.9
-  adam_beta2: float = 0.999
-  rmsprop_decay: float = 0.99
-  rmsprop_momentum: float = 0.0
-  epsilon: float = 1e-7
-  max_gradient_norm: float = 40.0
+  adam_beta1: Annotated[float, _BELOW_ONE] = 0.9
+  adam_beta2: Annotated[float, _BELOW_ONE] = 0.999
+  rmsprop_decay: Annotated[float, _BELOW_ONE] = 0.99
+  rmsprop_momentum: Annotated[float, _BELOW_ONE] = 0.0
+  epsilon: Annotated[float, bounds.above(0)] = 1e-7
+  max_gradient_norm: Annotated[float, bounds.at_least(0)] = 40.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -123,9 +125,9 @@ class AgentConfig:
   """
 
   agent: str
-  unroll_length: int
-  overlap: int
-  batch_size: int
+  unroll_length: Annotated[int, bounds.at_least(1)]
+  overlap: Annotated[int, bounds.at_least(0)]
+  batch_size: Annotated[int, bounds.at_least(1)]
 
   def check(self, experiment: ExperimentConfig) -> None:
     """Raises `types.UserError` for own values that cannot work; the runtime has checked its own."""
@@ -164,12 +166,12 @@ class ReplayConfig:
   """
 
   queue_size: int = 256
-  unrolls_per_item: int = 1
-  writer_backlog: int = 0
-  prefetch_batches: int = 1
-  num_shards: int = 1
+  unrolls_per_item: Annotated[int, bounds.at_least(1)] = 1
+  writer_backlog: Annotated[int, bounds.at_least(0)] = 0
+  prefetch_batches: Annotated[int, bounds.at_least(0)] = 1
+  num_shards: Annotated[int, bounds.at_least(1)] = 1
   separate_process: bool = False
-  port: int = 0
+  port: Annotated[int, bounds.at_least(0)] = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,9 +187,9 @@ class InferenceConfig:
     `agent.batch_size` must be a multiple of the number of training environments.
   """
 
-  batch_size: int = 0
-  timeout_ms: float = 5.0
-  publish_period: int = 1
+  batch_size: Annotated[int, bounds.at_least(0)] = 0
+  timeout_ms: Annotated[float, bounds.at_least(0)] = 5.0
+  publish_period: Annotated[int, bounds.at_least(1)] = 1
   strictly_on_policy: bool = False
 
 
@@ -212,10 +214,10 @@ class ActorConfig:
   """
 
   environment_groups: Literal[1, 2] = 1
-  max_failures: int = 3
-  connect_timeout_s: float = 60.0
-  step_timeout_s: float = 60.0
-  reset_timeout_s: float = 300.0
+  max_failures: Annotated[int, bounds.at_least(1)] = 3
+  connect_timeout_s: Annotated[float, bounds.at_least(0)] = 60.0
+  step_timeout_s: Annotated[float, bounds.at_least(0)] = 60.0
+  reset_timeout_s: Annotated[float, bounds.at_least(0)] = 300.0
   python: str = ''
 
 
@@ -233,7 +235,7 @@ class TransportConfig:
 
   kind: Literal['auto', 'grpc', 'courier'] = 'auto'
   host: str = '127.0.0.1'
-  port: int = 0
+  port: Annotated[int, bounds.at_least(0)] = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,8 +249,8 @@ class CheckpointConfig:
   replay: save the replay memory too, with the newest checkpoint only; a queue is never saved.
   """
 
-  period_s: float = 60.0
-  keep: int = 3
+  period_s: Annotated[float, bounds.at_least(0)] = 60.0
+  keep: Annotated[int, bounds.at_least(1)] = 3
   keep_best: bool = True
   replay: bool = True
 
@@ -272,13 +274,13 @@ class LearnerConfig:
     function `factory(config, run_dir)` that returns a `core.Logger`; '' = none.
   """
 
-  tensorflow_threads: int = 1
-  log_period_s: float = 1.0
-  stall_s: float = 60.0
+  tensorflow_threads: Annotated[int, bounds.at_least(0)] = 1
+  log_period_s: Annotated[float, bounds.at_least(0)] = 1.0
+  stall_s: Annotated[float, bounds.at_least(0)] = 60.0
   xla: bool = False
   training_devices: str = ''
   inference_devices: str = ''
-  host_timeout_s: float = 60.0
+  host_timeout_s: Annotated[float, bounds.at_least(0)] = 60.0
   logger: str = ''
 
 
@@ -302,14 +304,14 @@ class ExperimentConfig:
   """
 
   name: str
-  seed: int = 1
-  num_learner_hosts: int = 1
-  num_actors: int = 2
-  environments_per_actor: int = 32
-  num_evaluation_environments: int = 0
-  record_every: int = 0
-  total_steps: int = 1_000_000
-  max_wall_s: float = 0.0
+  seed: Annotated[int, bounds.at_least(0)] = 1
+  num_learner_hosts: Annotated[int, bounds.at_least(1)] = 1
+  num_actors: Annotated[int, bounds.at_least(1)] = 2
+  environments_per_actor: Annotated[int, bounds.at_least(1)] = 32
+  num_evaluation_environments: Annotated[int, bounds.at_least(0)] = 0
+  record_every: Annotated[int, bounds.at_least(0)] = 0
+  total_steps: Annotated[int, bounds.at_least(1)] = 1_000_000
+  max_wall_s: Annotated[float, bounds.at_least(0)] = 0.0
   initial_checkpoint: str = ''
   environment: EnvironmentConfig
   network: NetworkConfig = NetworkConfig()

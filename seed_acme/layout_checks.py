@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import bounds
 from seed_acme.checks import device_names
-from seed_acme.checks import numbers
 
 
 def check(config: config_lib.ExperimentConfig) -> None:
   """Raises `types.UserError`, naming values and fix."""
-  _check_counts(config)
+  bounds.check(config)
   _check_unrolls(config)
   if config.inference.strictly_on_policy:
     _check_strictly_on_policy(config)
@@ -27,26 +27,6 @@ def check(config: config_lib.ExperimentConfig) -> None:
       f'inference.batch_size ({config.inference.batch_size}) exceeds the number of environments '
       f'({num_environments}): lower it, or leave it 0'
     )
-
-
-def _check_counts(config: config_lib.ExperimentConfig) -> None:
-  at_least_one = {
-    'num_learner_hosts': config.num_learner_hosts,
-    'num_actors': config.num_actors,
-    'environments_per_actor': config.environments_per_actor,
-    'agent.batch_size': config.agent.batch_size,
-    'replay.unrolls_per_item': config.replay.unrolls_per_item,
-    'replay.num_shards': config.replay.num_shards,
-  }
-  at_least_zero = {
-    'num_evaluation_environments': config.num_evaluation_environments,
-    'seed': config.seed,
-    'replay.writer_backlog': config.replay.writer_backlog,
-    'replay.port': config.replay.port,
-    'inference.batch_size': config.inference.batch_size,
-  }
-  numbers.check_counts(at_least_one, 1)
-  numbers.check_counts(at_least_zero, 0)
 
 
 def _check_unrolls(config: config_lib.ExperimentConfig) -> None:

@@ -1,17 +1,10 @@
-"""The commands of the program, as its help lists them."""
+"""The commands of the program."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-
-from seed_acme.programs import cli
+from seed_acme.programs.command_line import command
 
 
 def listed() -> list[str]:
   """Names of all commands."""
-  shown = io.StringIO()
-  with contextlib.redirect_stdout(shown):
-    cli.main(['--help'])
-  _, _, rows = shown.getvalue().partition('\n\n')
-  return [row.split()[0] for row in rows.splitlines()]
+  return list(command.every())

@@ -53,9 +53,7 @@ def test_chosen_counts_are_printed(script, monkeypatch, capsys):
 
 def test_below_the_node_nobody_knows_a_whole_experiment_but_the_checks_of_agents(script):
   files = script.experiment_config_below_the_node()
-  assert {'agents/on_policy/config.py', 'agents/r2d2/config.py', 'agents/sac/config.py'} <= set(
-    files
-  )
+  assert {'agents/on_policy/config.py', 'agents/sac/config.py'} <= set(files)
   assert all(name.startswith('agents/') and name.endswith('config.py') for name in files)
 
 

@@ -7,13 +7,11 @@ Learning?". `presets` combines them into the algorithms people know.
 from __future__ import annotations
 
 import dataclasses
-import operator
-from typing import Literal
+from typing import Annotated, Literal
 
 from seed_acme import config as config_lib
-from seed_acme import config_validation
 from seed_acme import types
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
 from seed_acme.ops import action_checks
 from seed_acme.ops import observation_checks
 from seed_acme.ops import std_checks
@@ -30,9 +28,9 @@ class PenaltyConfig:
   speed: k of weight = exp(k p), p learnt.
   """
 
-  weight: float = 0.0
-  threshold: float | None = None
-  speed: float = 1.0
+  weight: Annotated[float, bounds.at_least(0)] = 0.0
+  threshold: Annotated[float | None, bounds.FINITE] = None
+  speed: Annotated[float, bounds.above(0)] = 1.0
 
 
 def is_active(penalty: PenaltyConfig) -> bool:
@@ -49,7 +47,7 @@ class NormalizationConfig:
   """
 
   statistics: Literal['none', 'average', 'ema'] = 'none'
-  decay: float = 0.01
+  decay: Annotated[float, bounds.SHARE] = 0.01
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -116,47 +114,47 @@ class OnPolicyConfig(config_lib.AgentConfig):
   overlap: int = 0
   batch_size: int = 128
   optimizer: config_lib.OptimizerConfig = config_lib.OptimizerConfig(max_gradient_norm=0.5)
-  num_epochs: int = 1
+  num_epochs: Annotated[int, bounds.at_least(1)] = 1
   minibatch_of: Literal['transitions', 'unrolls'] = 'unrolls'
-  minibatch_size: int = 0
+  minibatch_size: Annotated[int, bounds.at_least(0)] = 0
   recompute_advantages: Literal['never', 'epoch', 'minibatch'] = 'never'
-  discount: float = 0.99
-  lambda_: float = 0.95
+  discount: Annotated[float, bounds.SHARE] = 0.99
+  lambda_: Annotated[float, bounds.SHARE] = 0.95
   advantage: Literal['gae', 'vtrace', 'nstep'] = 'gae'
   advantage_form: Literal['gae', 'paper'] = 'gae'
-  num_bootstrap_steps: int = 5
-  rho_clip: float = 1.0
-  c_clip: float = 1.0
+  num_bootstrap_steps: Annotated[int, bounds.at_least(1)] = 5
+  rho_clip: Annotated[float, bounds.above(0, takes_infinity=True)] = 1.0
+  c_clip: Annotated[float, bounds.above(0, takes_infinity=True)] = 1.0
   normalize_advantages: bool = False
-  advantage_offset: float = 0.0
+  advantage_offset: Annotated[float, bounds.FINITE] = 0.0
   keep_advantages: Literal['all', 'positive', 'top_half'] = 'all'
   keep_form: Literal['shifted', 'original'] = 'shifted'
   policy_loss: Literal[
     'ppo', 'vpg', 'vtrace', 'awr', 'vmpo', 'repeat_positive', 'behaviour_cloning'
   ] = 'ppo'
-  ppo_epsilon: float = 0.2
+  ppo_epsilon: Annotated[float, bounds.above(0)] = 0.2
   ppo_lower_bound: Literal['linear', 'reciprocal'] = 'linear'
-  policy_rho_clip: float = 1.0
-  awr_beta: float = 1.0
-  awr_max_weight: float = 20.0
-  vmpo_epsilon: float = 0.01
-  vmpo_initial_temperature: float = 1.0
-  vmpo_speed: float = 10.0
+  policy_rho_clip: Annotated[float, bounds.above(0, takes_infinity=True)] = 1.0
+  awr_beta: Annotated[float, bounds.above(0)] = 1.0
+  awr_max_weight: Annotated[float, bounds.above(0, takes_infinity=True)] = 20.0
+  vmpo_epsilon: Annotated[float, bounds.above(0)] = 0.01
+  vmpo_initial_temperature: Annotated[float, bounds.above(0)] = 1.0
+  vmpo_speed: Annotated[float, bounds.above(0)] = 10.0
   vmpo_form: Literal['paper', 'original'] = 'paper'
   value_loss: Literal['mse', 'huber'] = 'mse'
-  huber_delta: float = 1.0
-  value_clip: float = 0.0
-  value_cost: float = 2.0
-  kl_cost: float = 0.0
+  huber_delta: Annotated[float, bounds.above(0)] = 1.0
+  value_clip: Annotated[float, bounds.at_least(0)] = 0.0
+  value_cost: Annotated[float, bounds.at_least(0)] = 2.0
+  kl_cost: Annotated[float, bounds.at_least(0)] = 0.0
   entropy: PenaltyConfig = PenaltyConfig()
   kl_to_behaviour: PenaltyConfig = PenaltyConfig()
   kl_from_behaviour: PenaltyConfig = PenaltyConfig()
   kl_from_reference: PenaltyConfig = PenaltyConfig()
   penalties_in_rewards: Literal['none', 'subtracted', 'added'] = 'none'
-  max_abs_reward: float = 0.0
-  reward_scale: float = 1.0
+  max_abs_reward: Annotated[float, bounds.at_least(0)] = 0.0
+  reward_scale: Annotated[float, bounds.above(0)] = 1.0
   observations: NormalizationConfig = NormalizationConfig()
-  observation_clip: float = 10.0
+  observation_clip: Annotated[float, bounds.above(0, takes_infinity=True)] = 10.0
   values: NormalizationConfig = NormalizationConfig()
   value_compensation: bool = True
   popart_order: Literal['statistics_first', 'targets_first'] = 'statistics_first'
@@ -164,15 +162,14 @@ class OnPolicyConfig(config_lib.AgentConfig):
     'tanh_normal'
   )
   std_function: Literal['softplus', 'safe_exp'] = 'softplus'
-  initial_std: float = 1.0
-  min_std: float = 1e-3
+  initial_std: Annotated[float, bounds.above(0)] = 1.0
+  min_std: Annotated[float, bounds.at_least(0)] = 1e-3
   state_independent_std: bool = False
 
   def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""
-    config_validation.check_optimizer(self.optimizer, 'agent.optimizer')
     _check_passes(self)
-    _check_ranges(self)
+    std_checks.check(self.initial_std, self.min_std)
     _check_penalties(self)
     _check_combinations(self)
     _check_memory(self, experiment.network)
@@ -213,9 +210,7 @@ def num_minibatches(config: OnPolicyConfig) -> int:
 
 def _check_passes(config: OnPolicyConfig) -> None:
   elements, size = num_elements(config), minibatch_size(config)
-  if config.num_epochs < 1:
-    raise types.UserError(f'agent.num_epochs ({config.num_epochs}) must be >= 1')
-  if size < 0 or elements % size:
+  if elements % size:
     raise types.UserError(
       f'agent.minibatch_size ({size}) does not divide the {elements} {config.minibatch_of} '
       'of an update: change it, agent.batch_size or agent.unroll_length'
@@ -227,33 +222,10 @@ def _check_passes(config: OnPolicyConfig) -> None:
     )
 
 
-def _check_ranges(config: OnPolicyConfig) -> None:
-  named = lambda *names: {f'agent.{name}': operator.attrgetter(name)(config) for name in names}
-  numbers.check_above_zero(
-    named('ppo_epsilon', 'awr_beta', 'vmpo_epsilon', 'vmpo_initial_temperature', 'vmpo_speed')
-  )
-  numbers.check_above_zero(named('huber_delta', 'reward_scale', 'initial_std'))
-  numbers.check_above_zero(
-    named('policy_rho_clip', 'rho_clip', 'c_clip', 'awr_max_weight', 'observation_clip'),
-    infinite=True,
-  )
-  numbers.check_at_least_zero(
-    named('value_clip', 'value_cost', 'kl_cost', 'max_abs_reward', 'min_std')
-  )
-  numbers.check_finite(named('advantage_offset'))
-  numbers.check_shares(named('discount', 'lambda_', 'observations.decay', 'values.decay'))
-  if config.num_bootstrap_steps < 1:
-    raise types.UserError(f'agent.num_bootstrap_steps ({config.num_bootstrap_steps}) must be >= 1')
-  std_checks.check(config.initial_std, config.min_std)
-
-
 def _check_penalty(name: str, penalty: PenaltyConfig) -> None:
-  numbers.check_at_least_zero({f'agent.{name}.weight': penalty.weight})
-  numbers.check_above_zero({f'agent.{name}.speed': penalty.speed})
   if penalty.threshold is not None:
-    # Of -entropy it may well be negative.
-    check = numbers.check_finite if name == 'entropy' else numbers.check_at_least_zero
-    check({f'agent.{name}.threshold': penalty.threshold})
+    if name != 'entropy':  # a threshold of -entropy may well be negative
+      bounds.at_least(0).check(f'agent.{name}.threshold', penalty.threshold)
     if not penalty.weight:
       raise types.UserError(
         f'agent.{name}.weight ({penalty.weight}) must be > 0 with agent.{name}.threshold: it '

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Annotated, Literal
 
 from seed_acme import config as config_lib
-from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.agents import memory_config
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,26 +40,15 @@ class R2D2Config(memory_config.ReplayAgentConfig):
   replay_ratio: float = 0.75
   priority_exponent: float = 0.9
   importance_exponent: float = 0.6
-  discount: float = 0.997
-  num_bootstrap_steps: int = 5
-  target_period: int = 2_500
-  rescaling_epsilon: float = 1e-3
-  max_priority_share: float = 0.9
-  epsilon_base: float = 0.4
-  epsilon_exponent: float = 7.0
-  evaluation_epsilon: float = 1e-3
-  max_abs_reward: float = 0.0
-
-  def check(self, experiment: config_lib.ExperimentConfig) -> None:
-    """See the base class."""
-    super().check(experiment)
-    config_validation.check_optimizer(self.optimizer, 'agent.optimizer')
-    named = lambda *names: {f'agent.{name}': getattr(self, name) for name in names}
-    numbers.check_above_zero(named('num_bootstrap_steps', 'target_period'))
-    numbers.check_at_least_zero(named('rescaling_epsilon', 'epsilon_exponent', 'max_abs_reward'))
-    numbers.check_shares(
-      named('discount', 'max_priority_share', 'epsilon_base', 'evaluation_epsilon')
-    )
+  discount: Annotated[float, bounds.SHARE] = 0.997
+  num_bootstrap_steps: Annotated[int, bounds.at_least(1)] = 5
+  target_period: Annotated[int, bounds.at_least(1)] = 2_500
+  rescaling_epsilon: Annotated[float, bounds.at_least(0)] = 1e-3
+  max_priority_share: Annotated[float, bounds.SHARE] = 0.9
+  epsilon_base: Annotated[float, bounds.SHARE] = 0.4
+  epsilon_exponent: Annotated[float, bounds.at_least(0)] = 7.0
+  evaluation_epsilon: Annotated[float, bounds.SHARE] = 1e-3
+  max_abs_reward: Annotated[float, bounds.at_least(0)] = 0.0
 
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
     """See the base class."""

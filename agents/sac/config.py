@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import operator
-from typing import Literal
+from typing import Annotated, Literal
 
 from seed_acme import config as config_lib
-from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.agents import memory_config
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
 from seed_acme.ops import action_checks
 from seed_acme.ops import observation_checks
 from seed_acme.ops import std_checks
@@ -34,7 +32,7 @@ class HindsightConfig:
     relabelled with it.
   """
 
-  probability: float = 0.0
+  probability: Annotated[float, bounds.SHARE] = 0.0
   goal_outcome: str = ''
   ends_at_goal: bool = False
 
@@ -83,25 +81,25 @@ class SACConfig(memory_config.MemoryAgentConfig):
   replay_min_size: int = 1_000
   priority_exponent: float = 0.6
   importance_exponent: float = 0.4
-  discount: float = 0.99
-  updates_per_step: float = 1.0
-  transitions_per_unroll: int = 0
+  discount: Annotated[float, bounds.SHARE] = 0.99
+  updates_per_step: Annotated[float, bounds.above(0)] = 1.0
+  transitions_per_unroll: Annotated[int, bounds.at_least(0)] = 0
   bootstrap: Literal['action_value', 'state_value'] = 'action_value'
-  num_critics: int = 2
-  target_step: float = 0.005
-  target_period: int = 1
-  entropy_weight: float = 1.0
-  target_entropy: float | None = None
-  entropy_speed: float = 1.0
-  random_steps: int = 0
-  max_abs_reward: float = 0.0
-  reward_scale: float = 1.0
+  num_critics: Annotated[int, bounds.at_least(1)] = 2
+  target_step: Annotated[float, bounds.Bound(0, 1, is_open_below=True)] = 0.005
+  target_period: Annotated[int, bounds.at_least(1)] = 1
+  entropy_weight: Annotated[float, bounds.at_least(0)] = 1.0
+  target_entropy: Annotated[float | None, bounds.FINITE] = None
+  entropy_speed: Annotated[float, bounds.above(0)] = 1.0
+  random_steps: Annotated[int, bounds.at_least(0)] = 0
+  max_abs_reward: Annotated[float, bounds.at_least(0)] = 0.0
+  reward_scale: Annotated[float, bounds.above(0)] = 1.0
   normalize_observations: bool = False
-  observation_clip: float = 10.0
+  observation_clip: Annotated[float, bounds.above(0)] = 10.0
   std_function: Literal['softplus', 'safe_exp'] = 'safe_exp'
-  initial_std: float = 1.0
-  min_std: float = 1e-3
-  max_priority_share: float = 0.9
+  initial_std: Annotated[float, bounds.above(0)] = 1.0
+  min_std: Annotated[float, bounds.at_least(0)] = 1e-3
+  max_priority_share: Annotated[float, bounds.SHARE] = 0.9
   optimizer: config_lib.OptimizerConfig = _ADAM
   critic_optimizer: config_lib.OptimizerConfig = _ADAM
   entropy_optimizer: config_lib.OptimizerConfig = _ADAM
@@ -114,9 +112,8 @@ class SACConfig(memory_config.MemoryAgentConfig):
   def check(self, experiment: config_lib.ExperimentConfig) -> None:
     """See the base class."""
     super().check(experiment)
-    for name in ('optimizer', 'critic_optimizer', 'entropy_optimizer'):
-      config_validation.check_optimizer(getattr(self, name), f'agent.{name}')
-    _check_ranges(self)
+    std_checks.check(self.initial_std, self.min_std)
+    _check_transitions_per_unroll(self)
     _check_target_entropy(self)
     _check_network(self, experiment.network)
     _check_transitions(self, experiment.network)
@@ -140,19 +137,7 @@ class SACConfig(memory_config.MemoryAgentConfig):
       )
 
 
-def _check_ranges(config: SACConfig) -> None:
-  named = lambda *names: {f'agent.{name}': operator.attrgetter(name)(config) for name in names}
-  numbers.check_above_zero(
-    named('updates_per_step', 'num_critics', 'target_period', 'target_step', 'entropy_speed')
-  )
-  numbers.check_above_zero(named('reward_scale', 'observation_clip', 'initial_std'))
-  numbers.check_at_least_zero(
-    named('random_steps', 'max_abs_reward', 'transitions_per_unroll', 'entropy_weight', 'min_std')
-  )
-  numbers.check_shares(
-    named('discount', 'target_step', 'max_priority_share', 'hindsight.probability')
-  )
-  std_checks.check(config.initial_std, config.min_std)
+def _check_transitions_per_unroll(config: SACConfig) -> None:
   if config.transitions_per_unroll > config.unroll_length:
     raise types.UserError(
       f'agent.transitions_per_unroll ({config.transitions_per_unroll}) exceeds '
@@ -163,7 +148,6 @@ def _check_ranges(config: SACConfig) -> None:
 def _check_target_entropy(config: SACConfig) -> None:
   if config.target_entropy is None:
     return
-  numbers.check_finite({'agent.target_entropy': config.target_entropy})
   if not config.entropy_weight:
     raise types.UserError(
       'agent.entropy_weight (0.0) must be > 0 where agent.target_entropy is set: the weight is '

@@ -12,7 +12,6 @@ from typing import Any
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
-from seed_acme.checks import numbers
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.reports import drawing
 from seed_acme.programs.system import processes
@@ -35,8 +34,6 @@ def command(
   config: config_lib.ExperimentConfig, factors: Sequence[float], out: str, as_json: bool
 ) -> int:
   """Prints the record; with `out` draws it there and saves it beside. The exit code."""
-  for factor in factors:
-    numbers.check_above_zero({'--network_factors': factor})
   if not factors:
     raise types.UserError('--network_factors is empty: give one number or more, such as 0.25 1 4')
   if config.network.module and set(factors) != {1.0}:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
-import json
 import pathlib
 import sys
-from typing import Any, Literal
-
-import tyro
+from typing import Annotated, Any, Literal
 
 from seed_acme import config as config_lib
 from seed_acme import types
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
 from seed_acme.configs import registry
 from seed_acme.programs.benchmark import actor_inference
 from seed_acme.programs.benchmark import bench as bench_lib
@@ -20,9 +18,12 @@ from seed_acme.programs.benchmark import description
 from seed_acme.programs.benchmark import side_by_side
 from seed_acme.programs.benchmark import soak
 from seed_acme.programs.benchmark import sweep
+from seed_acme.programs.command_line import command as command_lib
+from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.reports import drawing
 
 _ROUNDS = 3
+_Result = int | command_lib.Answer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,35 +54,26 @@ class BenchArguments:
   json: print JSON.
   """
 
-  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   launch: Literal['local_mp', 'single_process'] = 'local_mp'
-  seconds: float = 30.0
-  warmup_seconds: float = 8.0
+  seconds: Annotated[float, bounds.above(0)] = 30.0
+  warmup_seconds: Annotated[float, bounds.at_least(0)] = 8.0
   bounds: bool = True
   against: str = ''
   against_launch: Literal['', 'local_mp', 'single_process'] = ''
-  rounds: int = 0
+  rounds: Annotated[int, bounds.at_least(0)] = 0
   sweep: str = ''
   sweep_batches: str = ''
   sweep_out: str = 'bench_sweep'
-  soak_steps: int = 0
+  soak_steps: Annotated[int, bounds.at_least(0)] = 0
   soak_plot: str = ''
   compare_actor_inference: bool = False
-  network_factors: tuple[float, ...] = actor_inference.FACTORS
+  network_factors: Annotated[tuple[float, ...], bounds.above(0)] = actor_inference.FACTORS
   compare_plot: str = ''
   json: bool = False
 
 
-def bench(arguments: BenchArguments) -> int:
-  """Returns the exit code; raises `UserError`."""
-  numbers.check_above_zero({'--seconds': arguments.seconds})
-  numbers.check_at_least_zero(
-    {
-      '--warmup_seconds': arguments.warmup_seconds,
-      '--soak_steps': arguments.soak_steps,
-      '--rounds': arguments.rounds,
-    }
-  )
+def bench(arguments: BenchArguments, given: given_lib.Given) -> _Result:
+  """Raises `UserError`."""
   asked = [name for name, is_asked in _asked(arguments).items() if is_asked]
   if len(asked) > 1:
     raise types.UserError(
@@ -92,7 +84,7 @@ def bench(arguments: BenchArguments) -> int:
     value = getattr(arguments, name)
     if value != default and mode != owner:
       raise types.UserError(f'--{name}={value} is for {owner}: add it, or leave --{name} out')
-  return _MODES[mode](arguments)
+  return _MODES[mode](arguments, given.config())
 
 
 def _asked(arguments: BenchArguments) -> dict[str, bool]:
@@ -105,50 +97,48 @@ def _asked(arguments: BenchArguments) -> dict[str, bool]:
   }
 
 
-def _throughput(arguments: BenchArguments) -> int:
-  result = _measured(arguments, arguments.config, arguments.launch, arguments.bounds)
-  print(json.dumps(result) if arguments.json else description.describe(result))
-  return 0
+def _throughput(
+  arguments: BenchArguments, config: config_lib.ExperimentConfig
+) -> command_lib.Answer:
+  result = _measured(arguments, config, arguments.launch, arguments.bounds)
+  return command_lib.Answer(result, description.describe(result))
 
 
-def _soak(arguments: BenchArguments) -> int:
-  return soak.command(arguments.config, arguments.soak_steps, arguments.soak_plot, arguments.json)
+def _soak(arguments: BenchArguments, config: config_lib.ExperimentConfig) -> int:
+  return soak.command(config, arguments.soak_steps, arguments.soak_plot, arguments.json)
 
 
-def _compare(arguments: BenchArguments) -> int:
+def _compare(arguments: BenchArguments, config: config_lib.ExperimentConfig) -> int:
   return actor_inference.command(
-    arguments.config, arguments.network_factors, arguments.compare_plot, arguments.json
+    config, arguments.network_factors, arguments.compare_plot, arguments.json
   )
 
 
-def _against(arguments: BenchArguments) -> int:
-  other = registry.load(arguments.against) if arguments.against else arguments.config
+def _against(arguments: BenchArguments, config: config_lib.ExperimentConfig) -> command_lib.Answer:
+  other = registry.load(arguments.against) if arguments.against else config
   record = side_by_side.measure(
     (
-      side_by_side.Contender(arguments.config, arguments.launch),
+      side_by_side.Contender(config, arguments.launch),
       side_by_side.Contender(other, arguments.against_launch or arguments.launch),
     ),
     arguments.rounds or _ROUNDS,
     lambda contender: _measured(arguments, contender.config, contender.launch, bounds=False),
     tell=_tell,
   )
-  print(json.dumps(record) if arguments.json else side_by_side.describe(record))
-  return 0
+  return command_lib.Answer(record, side_by_side.describe(record))
 
 
-def _sweep(arguments: BenchArguments) -> int:
+def _sweep(arguments: BenchArguments, config: config_lib.ExperimentConfig) -> command_lib.Answer:
   folder = pathlib.Path(arguments.sweep_out)
   record = sweep.measure(
-    sweep.points(arguments.config, arguments.sweep, arguments.sweep_batches),
+    sweep.points(config, arguments.sweep, arguments.sweep_batches),
     sweep.Window(arguments.seconds, arguments.warmup_seconds, arguments.launch),
     folder,
     tell=_tell,
   )
   figure = drawing.or_notice(lambda: sweep.draw(record, folder), 'Notice: the figure', _tell)
-  print(json.dumps(record) if arguments.json else sweep.describe(record))
-  if figure and not arguments.json:
-    print(f'Figure: {figure}')
-  return 0 if sweep.is_whole(record) else 1
+  text = sweep.describe(record) + (f'\nFigure: {figure}' if figure else '')
+  return command_lib.Answer(record, text, 0 if sweep.is_whole(record) else 1)
 
 
 def _measured(
@@ -168,7 +158,7 @@ def _tell(line: str) -> None:
   print(line, file=sys.stderr, flush=True)
 
 
-_MODES = {
+_MODES: dict[str, Callable[[BenchArguments, config_lib.ExperimentConfig], _Result]] = {
   '': _throughput,
   '--against': _against,
   '--sweep': _sweep,

@@ -9,17 +9,18 @@ import re
 import secrets
 import shlex
 import sys
-from typing import Literal
+from typing import Annotated, Literal
 
-import tyro
 import yaml
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme import types
+from seed_acme.checks import bounds
 from seed_acme.programs.cluster import manifest_deployment
 from seed_acme.programs.cluster import manifest_kubernetes
+from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.nodes import filming
@@ -60,7 +61,6 @@ class ManifestArguments:
   retries: new starts of a node after failures; a preempted one is started again in any case.
   """
 
-  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   kind: Literal['kubernetes'] = 'kubernetes'
   image: str = ''
   actor_image: str = ''
@@ -73,7 +73,7 @@ class ManifestArguments:
   storage_class: str = ''
   learner_cpu: str = '2'
   learner_memory: str = '4Gi'
-  learner_gpus: int = 0
+  learner_gpus: Annotated[int, bounds.at_least(0)] = 0
   learner_node_selector: str = ''
   learner_tolerations: str = ''
   replay_cpu: str = '1'
@@ -84,7 +84,7 @@ class ManifestArguments:
   actor_memory: str = '1Gi'
   actor_node_selector: str = ''
   actor_tolerations: str = ''
-  retries: int = 6
+  retries: Annotated[int, bounds.at_least(0)] = 6
 
 
 class _Dumper(yaml.SafeDumper):
@@ -102,9 +102,14 @@ _Dumper.add_representer(
 )
 
 
-def manifest(arguments: ManifestArguments) -> int:
+def manifest(arguments: ManifestArguments, given: given_lib.Given) -> int:
+  """Returns the exit code; raises `UserError`."""
+  given.require_name()
+  return write(arguments, given.config())
+
+
+def write(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> int:
   """Checks, writes, and says what comes next; returns the exit code."""
-  config = arguments.config
   config_validation.validate(config)
   layout = layout_lib.Layout.of(config)
   launches.refuse_shards_elsewhere(layout)
@@ -181,9 +186,6 @@ def _deployment(
       raise types.UserError(
         f'--{flag}={secret} is no name of a Secret: use small letters, digits, - and .'
       )
-  for flag in ('learner_gpus', 'retries'):
-    if getattr(arguments, flag) < 0:
-      raise types.UserError(f'--{flag}={getattr(arguments, flag)} must be >= 0')
   saving_s = _saving_seconds(arguments, config)
   return manifest_deployment.Deployment(
     name=name,

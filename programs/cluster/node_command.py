@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 import dataclasses
 import sys
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 
@@ -17,14 +17,15 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme import types
+from seed_acme.checks import bounds
 from seed_acme.checks import distribution
-from seed_acme.checks import numbers
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import actor_node
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
 from seed_acme.programs.cluster import replay_node
+from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.nodes import filming
 
@@ -46,25 +47,33 @@ class NodeArguments:
   """
 
   role: tyro.conf.Positional[Literal['learner', 'replay', 'actor']]
-  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   cluster: str = ''
   index: int = -1
   run_dir: str = ''
-  max_restarts: int = 0
+  max_restarts: Annotated[int, bounds.at_least(0)] = 0
   json: bool = False
 
 
-def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
-  """overridden: fields of the configuration that the command line gives. Returns the exit code."""
-  distribution.check_command(f'node {arguments.role}')
+def node(arguments: NodeArguments, given: given_lib.Given) -> int:
+  """Returns the exit code; raises `UserError`."""
+  if arguments.role != 'actor':
+    distribution.require_whole(f'node {arguments.role}')
+  given.require_name(', the same on every host')
+  return run(arguments, given.config(), given.fields)
+
+
+def run(
+  arguments: NodeArguments, config: config_lib.ExperimentConfig, overridden: Collection[str]
+) -> int:
+  """overridden: fields of the configuration that the command line gives."""
   if not arguments.cluster:
     raise types.UserError(
       'node needs --cluster=FILE with the addresses of all nodes: see docs/scaling.md'
     )
-  numbers.check_at_least_zero({'--max_restarts': arguments.max_restarts})
   cluster = cluster_file.load(arguments.cluster)
   learner = _learner_index(arguments, cluster)
-  config = cluster_file.with_cluster(arguments.config, overridden, cluster, arguments.role, learner)
+  saves_replay = config.checkpoint.replay
+  config = cluster_file.with_cluster(config, overridden, cluster, arguments.role, learner)
   config_validation.validate(config)
   launches.refuse_shards_elsewhere(layout_lib.Layout.of(config))
   filming.refuse_elsewhere(config.record_every, 'nodes of a cluster file')
@@ -91,7 +100,7 @@ def node(arguments: NodeArguments, overridden: Collection[str]) -> int:
       arguments.run_dir,
       arguments.max_restarts,
       arguments.json,
-      arguments.config.checkpoint.replay,
+      saves_replay,
     )
     return learner_command.run(options)
   sections = sections_lib.split(config)

@@ -7,15 +7,19 @@ of the configuration that the line names, and of the folders that are there.
 from __future__ import annotations
 
 from collections.abc import Callable
+import dataclasses
 import glob
-import importlib
 import os
 import re
-import types as python_types
-from typing import Any
+from typing import Literal
+
+import tyro
 
 from seed_acme import types
+from seed_acme.programs.command_line import command as command_lib
+from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.command_line import help_text
+from seed_acme.programs.command_line import line as line_lib
 from seed_acme.programs.command_line import options as options_lib
 from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import packed_run
@@ -26,7 +30,7 @@ _seed_acme() {
   local line=${COMP_LINE:0:COMP_POINT} IFS=$'\n' stem=''
   local word=${line##*[[:blank:]]}
   [[ $COMP_WORDBREAKS == *=* ]] && stem=${word%"${word##*[=:]}"}
-  COMPREPLY=($("$1" completion words "$line" 2>/dev/null))
+  COMPREPLY=($("$1" completion bash --line="$line" 2>/dev/null))
   COMPREPLY=("${COMPREPLY[@]#"$stem"}")
   [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=./:] ]] && compopt -o nospace
   return 0
@@ -37,7 +41,7 @@ _ZSH = r"""
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
 _seed_acme() {
   local -a found
-  found=("${(@f)$("${words[1]}" completion words "${(j: :)words[1,CURRENT]}" 2>/dev/null)}")
+  found=("${(@f)$("${words[1]}" completion zsh --line="${(j: :)words[1,CURRENT]}" 2>/dev/null)}")
   compadd -S '' -- ${(M)found:#*[=./:]}
   compadd -- ${found:#*[=./:]}
   return 0
@@ -47,63 +51,45 @@ compdef _seed_acme seed-acme
 _SCRIPTS = {'bash': _BASH, 'zsh': _ZSH}
 _FOLDERS = ('run_dir', 'out', 'save', 'from', 'prices', 'folder')
 _RUNS = ('run_dirs', 'file', 'config.initial_checkpoint')  # folders, or what `pack` has written
-# Module and record of the arguments of each command; the rest take none.
-_RECORDS = {
-  'train': ('seed_acme.programs.cli', 'TrainArguments'),
-  'evaluate': ('seed_acme.programs.reports.evaluate_command', 'EvaluateArguments'),
-  'export': ('seed_acme.programs.export.command', 'ExportArguments'),
-  'pack': ('seed_acme.programs.packing.command', 'PackArguments'),
-  'unpack': ('seed_acme.programs.packing.command', 'UnpackArguments'),
-  'sweep': ('seed_acme.programs.sweep.command', 'SweepArguments'),
-  'plot': ('seed_acme.programs.reports.plot_command', 'PlotArguments'),
-  'node': ('seed_acme.programs.cluster.node_command', 'NodeArguments'),
-  'manifest': ('seed_acme.programs.cluster.manifest_command', 'ManifestArguments'),
-  'inspect': ('seed_acme.programs.inspection.command', 'InspectArguments'),
-  'bench': ('seed_acme.programs.benchmark.command', 'BenchArguments'),
-  'plan': ('seed_acme.programs.planning.command', 'PlanArguments'),
-  'list': ('seed_acme.programs.reports.list_command', 'ListArguments'),
-  'doctor': ('seed_acme.programs.doctor.command', 'DoctorArguments'),
-  'actor-env': ('seed_acme.programs.actor_environment.command', 'ActorEnvArguments'),
-}
 
 
-def main(argv: list[str], commands: list[str], default_config: str) -> int:
-  """argv: a shell, or `words` and a command line up to the cursor."""
-  if len(argv) == 2 and argv[0] == 'words':
-    print('\n'.join(candidates(argv[1], commands, default_config)))
-    return 0
-  if len(argv) != 1 or argv[0] not in _SCRIPTS:
-    raise types.UserError(
-      'completion needs a shell, one of bash and zsh. Put this line into ~/.bashrc or ~/.zshrc:\n'
-      'source <(seed-acme completion bash)'
-    )
-  print(_SCRIPTS[argv[0]].strip())
+@dataclasses.dataclass(frozen=True)
+class CompletionArguments:
+  """Print the script by which a shell completes seed-acme. To use it, put this into ~/.bashrc, or
+  with zsh into ~/.zshrc: source <(seed-acme completion bash)
+
+  shell: whose script.
+  line: the beginning of a command line. The script calls this to ask what its last word may become,
+    which is printed one a line.
+  """
+
+  shell: tyro.conf.Positional[Literal['bash', 'zsh']]
+  line: str = ''
+
+
+def complete(arguments: CompletionArguments) -> int:
+  """Returns the exit code."""
+  found = candidates(arguments.line) if arguments.line else [_SCRIPTS[arguments.shell].strip()]
+  print('\n'.join(found))
   return 0
 
 
-def candidates(line: str, commands: list[str], default_config: str) -> list[str]:
+def candidates(line: str) -> list[str]:
   """What the last word of `line` may become. One that ends in `=`, `.`, `/` or `:` goes on."""
   words = line.split(' ')
   words = [words[0], *(word for word in words[1:-1] if word), words[-1]]
   last = words[-1]
   if len(words) == 2:
-    found = [*commands, '--help', '--version']
-  elif words[1] == 'completion':
-    found = list(_SCRIPTS)
-  elif words[1] in _RECORDS:
-    found = _of_command(words[1], words[2:], default_config)
+    found = [*command_lib.every(), '--help', '--version']
+  elif words[1] in command_lib.every():
+    found = _of_command(command_lib.find(words[1]), words[2:])
   else:
     found = []
   return sorted({word for word in found if word.startswith(last)})
 
 
-def _of_command(command: str, words: list[str], default_config: str) -> list[str]:
-  module, name = _RECORDS[command]
-  kind = getattr(importlib.import_module(module), name)
-  default = None
-  has_config = 'config' in kind.__dataclass_fields__
-  if has_config:
-    default = python_types.SimpleNamespace(config=_config(words, default_config))
+def _of_command(command: command_lib.Command, words: list[str]) -> list[str]:
+  kind, default = given_lib.described(command, _config(words))
   options = {option.name: option for option in options_lib.options(kind, default)}
   before, last = words[:-1], words[-1]
   flag, equals, value = last.partition('=')
@@ -117,7 +103,7 @@ def _of_command(command: str, words: list[str], default_config: str) -> list[str
     return [
       *_flags(list(options.values()), last),
       '--help',
-      *(['--help=', '--config='] if has_config else []),
+      *(['--help=', '--config='] if command.config else []),
     ]
   return [
     found
@@ -197,14 +183,13 @@ def _paths(start: str, is_wanted: Callable[[str], bool]) -> list[str]:
   return found
 
 
-def _config(words: list[str], default_config: str) -> Any:
-  """The configuration that the line names; the default where it names none of ours: a key that
-  is pressed runs nobody's code."""
+def _config(words: list[str]) -> str:
+  """The configuration that the line names; '' where it names none of ours: a key that is pressed
+  runs nobody's code."""
   from seed_acme.configs import registry
-  from seed_acme.programs.command_line import parsing
 
   try:
-    name = parsing.take_config(words[:-1])[0]
+    name = line_lib.read(words[:-1]).config
   except types.UserError:
     name = ''
-  return registry.load(name if name in registry.names() else default_config)
+  return name if name in registry.names() else ''

@@ -1,7 +1,7 @@
-"""What `seed-acme COMMAND --help` prints.
+"""What `seed-acme [COMMAND] --help` prints.
 
-The common options with a line or two each, and the names of the groups that the rest is in:
-`--help=GROUP` prints one of them, `--help=all` everything.
+Without a command, all commands. For one, the common options with a line or two each, and the names
+of the groups that the rest is in: `--help=GROUP` prints one of them, `--help=all` everything.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import shutil
 import textwrap
 
 from seed_acme import types
+from seed_acme.checks import distribution
+from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.command_line import meanings
 from seed_acme.programs.command_line import options as options_lib
 
@@ -37,18 +39,24 @@ _MAX_WIDTH = 100
 _INDENT = 34  # of the meanings
 
 
-def topic(argv: list[str]) -> str | None:
-  """'' of a plain `--help`, the group that one asks for, or None without any."""
-  for argument in argv:
-    if argument in ('-h', '--help'):
-      return ''
-    if argument.startswith('--help='):
-      return argument.partition('=')[2]
-  return None
+def overview() -> str:
+  """What `seed-acme --help` prints: the commands that run here."""
+  lines = ['usage: seed-acme COMMAND [--help] ...', '       seed-acme --version']
+  group = ''
+  for command in command_lib.every().values():
+    if command.runs_beside_actors or not distribution.is_for_actors():
+      lines += [] if command.group == group else ['', f'{command.group}:']
+      lines.append(f'  {command.name:10} {command.summary}')
+      group = command.group
+  return '\n'.join(lines)
 
 
 def describe(kind: type, default: object, command: str, asked: str) -> str:
-  """asked: as `topic` returns it."""
+  """The help of one command.
+
+  kind, default: as `given.described` returns them. asked: '' = the common options; `all`; or the
+  name of a group or a field.
+  """
   options, groups = options_lib.options(kind, default), options_lib.groups(kind, default)
   name = getattr(getattr(default, _CONFIG, None), 'name', '')
   if asked == ALL:
@@ -155,12 +163,12 @@ def _group(group: options_lib.Group, options: list[options_lib.Option]) -> list[
 
 
 def _option(option: options_lib.Option) -> list[str]:
-  default = option.default
-  if option.is_switch or option.is_positional or default in ('', options_lib.NO_DEFAULT):
-    return _entry(option.flag, option.meaning)
-  return _entry(
-    option.flag, f'{option.meaning} (default: {options_lib.shown_default(default)})'.strip()
-  )
+  facts = [str(option.bound)] if option.bound else []
+  if not (
+    option.is_switch or option.is_positional or option.default in ('', options_lib.NO_DEFAULT)
+  ):
+    facts.append(f'default: {options_lib.shown_default(option.default)}')
+  return _entry(option.flag, f'{option.meaning} ({", ".join(facts)})' if facts else option.meaning)
 
 
 def _entry(flag: str, text: str) -> list[str]:

@@ -5,25 +5,22 @@ tyro makes an option of every name that a dictionary has, and of no other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import dataclasses
-from typing import Any
 
 from seed_acme import config as config_lib
 
 _DICTIONARIES = ('environment.settings', 'network.torso_settings')
 
 
-def add(default: Any, argv: list[str]) -> tuple[Any, list[str]]:
-  """The record with the settings that `--config.environment.settings.NAME=VALUE` adds to it, and
-  the other arguments. Whether an environment has such a setting is checked with all others.
-
-  default: a record of arguments; one without a configuration is returned as it is.
+def add(
+  config: config_lib.ExperimentConfig, words: Sequence[str]
+) -> tuple[config_lib.ExperimentConfig, list[str]]:
+  """The configuration with the settings that `--config.environment.settings.NAME=VALUE` adds to it,
+  and the other words. Whether an environment has such a setting is checked with all others.
   """
-  config = getattr(default, 'config', None)
-  if not isinstance(config, config_lib.ExperimentConfig):
-    return default, argv
   rest = []
-  for argument in argv:
+  for argument in words:
     path, name, text = _split(argument)
     if not path:
       rest.append(argument)
@@ -36,7 +33,7 @@ def add(default: Any, argv: list[str]) -> tuple[Any, list[str]]:
       continue
     record = dataclasses.replace(record, **{field: {**known, name: _value(text)}})
     config = dataclasses.replace(config, **{part: record})
-  return dataclasses.replace(default, config=config), rest
+  return config, rest
 
 
 def _split(argument: str) -> tuple[str, str, str]:

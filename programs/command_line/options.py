@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import tyro
 
+from seed_acme.checks import bounds
 from seed_acme.programs.command_line import meanings
 
 _NO_DEFAULT = (dataclasses.MISSING, tyro.MISSING)
@@ -20,7 +21,8 @@ class Option(NamedTuple):
   """One option.
 
   name: dotted, `config.agent.discount`. group: the name up to the last dot, '' = the command's own.
-  kind: its type. default: `NO_DEFAULT` = it must be given. is_switch: takes no value.
+  kind: its type. default: `NO_DEFAULT` = it must be given. is_switch: takes no value. bound: of its
+  numbers; None = any.
   """
 
   name: str
@@ -30,6 +32,7 @@ class Option(NamedTuple):
   meaning: str
   is_positional: bool
   is_switch: bool
+  bound: bounds.Bound | None
 
   @property
   def flag(self) -> str:
@@ -65,15 +68,16 @@ def options(kind: type, default: object = None) -> list[Option]:
 
 
 def groups(kind: type, default: object = None) -> list[Group]:
-  """All records within, in their order."""
-  return [item for item in _walk(kind, default, '', False) if isinstance(item, Group)]
+  """All records within, in their order, the configuration with its own first."""
+  found = [item for item in _walk(kind, default, '', False) if isinstance(item, Group)]
+  return sorted(found, key=lambda group: group.name.partition('.')[0] != 'config')
 
 
 def choices(kind: Any) -> list[str]:
-  """What can be given for it, where that can be listed."""
+  """What can be given for it, where that can be listed; not '', which leaves it open."""
   if kind is bool:
     return ['True', 'False']
-  return [str(value) for value in typing.get_args(kind)] if _is_literal(kind) else []
+  return [str(value) for value in typing.get_args(kind) if value] if _is_literal(kind) else []
 
 
 def value_word(kind: Any) -> str:
@@ -121,6 +125,7 @@ def _walk(kind: type, default: object, prefix: str, has_values: bool) -> Iterato
       meanings.meaning(kind, field.name),
       _has(markers, tyro.conf.Positional),
       hint is bool and not has_values,
+      bounds.bounds(kind).get(field.name),
     )
   for name, record, value, its_have_values in records:
     text = ' '.join(filter(None, (meanings.meaning(kind, name), meanings.summary(record))))

@@ -10,11 +10,11 @@ import sys
 def command(name: str) -> str:
   """How this installation's `name` is called from here: by name only if that finds it."""
   installed = os.path.join(os.path.dirname(sys.executable), name)
-  return name if shutil.which(name) == installed else _shown(installed)
+  return name if shutil.which(name) == installed else shorter(installed)
 
 
-def _shown(path: str) -> str:
-  """Relative to the working folder where that is shorter."""
+def shorter(path: str) -> str:
+  """Relative to the working folder where that is shorter, else as it is."""
   try:
     relative = os.path.relpath(path)
   except FileNotFoundError:  # somebody has removed the working folder

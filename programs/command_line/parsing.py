@@ -1,75 +1,60 @@
-"""Arguments of the command line into records, by tyro; its boxed errors into plain ones."""
+"""Arguments of the command line into records, by tyro."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 import contextlib
-import io
-from typing import Any, TypeVar
+import importlib
+from typing import Any
 
 import tyro
 
 from seed_acme import types
-from seed_acme.programs.command_line import help_text
-from seed_acme.programs.command_line import new_settings
+from seed_acme.checks import bounds
+from seed_acme.programs.command_line import options as options_lib
 from seed_acme.programs.command_line import wrong_arguments
 
-_T = TypeVar('_T')
+
+def parse(
+  kind: type,
+  words: Sequence[str],
+  command: str,
+  default: Any = None,
+  all_of: type | None = None,
+  typed: Sequence[str] = (),
+  **settings: Any,
+) -> Any:
+  """The record. What is wrong becomes a `types.UserError` of a few lines.
+
+  all_of, typed: the record of all arguments, and all words, where `kind` and `words` are some of
+  them; for what may be meant. settings: more arguments of `tyro.cli`.
+  """
+
+  def refuse(event: Any) -> None:
+    options = options_lib.options(all_of or kind, default)
+    text = wrong_arguments.describe(event, options, typed or words, command)
+    if text is not None:
+      raise types.UserError(text)
+
+  if default is not None:
+    settings['default'] = default
+  with _on_error(refuse):
+    parsed = tyro.cli(
+      kind,
+      args=words,
+      prog=f'seed-acme {command}',
+      use_underscores=True,
+      add_help=False,
+      **settings,
+    )
+  bounds.check(parsed[0] if isinstance(parsed, tuple) else parsed, '--')
+  return parsed
 
 
-def take_config(argv: list[str]) -> tuple[str, list[str]]:
-  """Takes `--config=NAME` or `--config NAME` out; `--config.FIELD` stays."""
-  name, rest = '', list(argv)
-  for i, argument in enumerate(argv):
-    if argument == '--config':
-      if i + 1 == len(argv):
-        raise types.UserError('--config needs a name or a path: seed-acme list shows the names')
-      name, rest = argv[i + 1], argv[:i] + argv[i + 2 :]
-      break
-    if argument.startswith('--config='):
-      name, rest = argument.partition('=')[2], argv[:i] + argv[i + 1 :]
-      break
-  again = [argument for argument in rest if argument.partition('=')[0] == '--config']
-  if again:
-    raise types.UserError(f'--config is given twice ({name} and {again[0]}): keep one')
-  return name, rest
-
-
-def overridden(argv: list[str]) -> set[str]:
-  """Dotted names of the fields that `--config.FIELD` gives."""
-  prefix = '--config.'
-  return {
-    argument.removeprefix(prefix).partition('=')[0].replace('-', '_')
-    for argument in argv
-    if argument.startswith(prefix)
-  }
-
-
-def peek(argv: list[str], flag: str) -> str:
-  """The value of a flag, before the rest can be parsed."""
-  for i, argument in enumerate(argv):
-    if argument.startswith(f'{flag}='):
-      return argument.partition('=')[2]
-    if argument == flag and i + 1 < len(argv):
-      return argv[i + 1]
-  return ''
-
-
-def parse(kind: type[_T], argv: list[str], command: str, default: _T | None = None) -> _T:
-  """Parses with tyro; its boxed error becomes a `UserError` of a few lines. `--help` is answered
-  here, and ends the program."""
-  asked = help_text.topic(argv)
-  if asked is not None:
-    print(help_text.describe(kind, default, command, asked), flush=True)
-    raise SystemExit(0)
-  default, argv = new_settings.add(default, argv)
-  errors = io.StringIO()
-  options: dict[str, Any] = {} if default is None else {'default': default}
+def _on_error(refuse: Callable[[Any], None]) -> contextlib.AbstractContextManager[None]:
+  """Has `refuse` called with what tyro finds wrong. The module is private: where it is missing,
+  tyro prints its own text and ends the program with 2."""
   try:
-    with contextlib.redirect_stderr(errors):
-      return tyro.cli(kind, args=argv, prog=f'seed-acme {command}', use_underscores=True, **options)
-  except SystemExit as exit_:
-    if not exit_.code:
-      raise
-    raise types.UserError(
-      wrong_arguments.describe(errors.getvalue(), kind, default, argv, command)
-    ) from None
+    return importlib.import_module('tyro._errors').on_parse_error(refuse)
+  except (ImportError, AttributeError):
+    return contextlib.nullcontext()

@@ -1,20 +1,26 @@
-"""What tyro says of wrong arguments, in our words: the bad value, and how it is written."""
+"""Errors of tyro, which parses the command line, in our words: the bad value and how to write it.
+
+The events are those of `tyro._errors`, a private module. parsing.py does without where it is gone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-import dataclasses
+from collections.abc import Sequence
+import contextlib
 import difflib
+import operator
 import os
 import re
 import shlex
 from typing import Any
 
-from seed_acme.programs.front_end import launches
+from seed_acme.checks import near_names
+from seed_acme.configs import registry
+from seed_acme.programs.command_line import options as options_lib
 
+_AGENT = 'config.agent.'
 _MAX_NEAR = 3
 _MIN_RATIO = 0.6  # of `difflib`, below which two names have little in common
-_UNRECOGNIZED = 'Unrecognized options: '
 # Words of other programs whose name here does not resemble them.
 _OTHER_WORDS = {
   'env': 'environment.id',
@@ -28,75 +34,83 @@ _OTHER_WORDS = {
   'total_timesteps': 'total_steps',
   'workers': 'num_actors',
 }
+# Choices that there were in earlier versions.
+GONE = {
+  'local_mt': (
+    'local_mt, all nodes as threads of one process, is gone: single_process runs everything in '
+    'one thread, which a debugger can follow'
+  )
+}
 
 
-def describe(boxed: str, kind: type, default: Any, argv: list[str], command: str) -> str:
-  """boxed: the error as tyro prints it. kind, default: of the record that `argv` was parsed into,
-  None = it has no default. At most three lines.
+def describe(
+  event: Any, options: Sequence[options_lib.Option], words: Sequence[str], command: str
+) -> str | None:
+  """At most three lines on a `tyro._errors.ParseErrorEvent`; None for a kind not known here.
+
+  options: all that the command has. words: the arguments that were parsed.
   """
-  message = _first_section(boxed)
-  if message.startswith(_UNRECOGNIZED):
-    lines = _unrecognized(_first_unknown(message, argv), list(_options(kind, default)))
+  kind = type(event).__name__
+  if kind == 'UnrecognizedArgs':
+    lines = _unrecognized(event.tokens[0], options, words)
+  elif kind == 'MissingArgs':
+    lines = [_missing(event.missing_arguments[0].arg.display_name(), options, command)]
+  elif kind == 'InvalidChoice':
+    lines = [_invalid_choice(event.argument.display_name(), event.value, event.choices)]
+  elif kind == 'BadValue':
+    flag = event.argument.display_name()
+    lines = [f'{flag} needs a value: write {flag}=VALUE']
+  elif kind == 'InstantiationFailure' and event.argument is not None:
+    lines = [_unreadable(event.argument.display_name(), event.message, options, words)]
   else:
-    lines = [_unreadable(message, argv, command)]
+    return None
   return '\n'.join([*lines, f'see: seed-acme {command} --help'])
 
 
-def _first_section(boxed: str) -> str:
-  """The text of the first part of the box, on one line."""
-  plain = re.sub(r'\x1b\[[0-9;]*m', '', boxed)
-  lines = [line.strip('│ ') for line in plain.splitlines() if not line.startswith('╭')]
-  sections: list[list[str]] = [[]]
-  for line in lines:
-    if re.fullmatch('[─╰╯-]{4,}', line):
-      sections.append([])
-    else:
-      sections[-1].append(line)
-  # Where tyro draws with plain letters, its title is a section of its own.
-  message = ' '.join(sections[0 if '╭' in plain else min(1, len(sections) - 1)]).split()
-  return ' '.join(message) or 'wrong arguments'
-
-
-def _options(kind: Any, value: Any, path: str = '') -> Iterator[tuple[str, bool]]:
-  """(dotted name, whether it is written without `--`) of every argument."""
-  for field in dataclasses.fields(kind):
-    inner = field.default if value is None else getattr(value, field.name)
-    name = f'{path}{field.name}'
-    if dataclasses.is_dataclass(inner):
-      yield from _options(type(inner), inner, f'{name}.')
-    elif isinstance(inner, dict) and inner:
-      yield from ((f'{name}.{key}', False) for key in inner)
-    else:
-      yield name, 'Positional' in str(field.type)
-
-
-def _first_unknown(message: str, argv: list[str]) -> str:
-  """As it was given; the box breaks long ones into lines."""
-  listed = message.removeprefix(_UNRECOGNIZED)
-  compact = ''.join(listed.split())
-  found = [text for text in argv if text and compact.startswith(''.join(text.split()))]
-  return max(found, key=len, default=listed.split(', ')[0])
-
-
-def _unrecognized(given: str, options: list[tuple[str, bool]]) -> list[str]:
+def _unrecognized(
+  given: str, options: Sequence[options_lib.Option], words: Sequence[str]
+) -> list[str]:
   name, equals, value = given.partition('=')
   if not name.startswith('--'):
-    return [f'{given!r} is no argument', *_instead_of_word(given, options)]
+    return _of_word(given, options, words)
   lines = [f'unknown option {given}']
   wanted = name.strip('-').replace('-', '_')
-  by_itself = [
-    path
-    for path, is_positional in options
-    if is_positional and path.rstrip('s') == wanted.rstrip('s')
-  ]
-  if by_itself:
-    return [*lines, f'write {value or "it"} without {name}{equals}']
-  found = near(wanted, [path for path, _ in options])
+  for option in options:
+    if option.is_positional and option.name.rstrip('s') == wanted.rstrip('s'):
+      return [*lines, f'write {value or "it"} without {name}{equals}']
+  if wanted.startswith(_AGENT) and (agents := _agents_with(wanted.removeprefix(_AGENT))):
+    return [*lines, f'that is a field of {" and ".join(agents)}']
+  found = near(wanted, [option.name for option in options])
   return [*lines, 'did you mean ' + ', '.join(f'--{path}' for path in found)] if found else lines
 
 
-def _instead_of_word(word: str, options: list[tuple[str, bool]]) -> list[str]:
-  names = {path.partition('.')[0] for path, _ in options}
+def _agents_with(field: str) -> list[str]:
+  """Our agents whose configuration has that field, dotted or not, with an example of each."""
+  examples: dict[str, str] = {}
+  for name in sorted(registry.names(), key=len):
+    agent = registry.load(name).agent
+    with contextlib.suppress(AttributeError):
+      operator.attrgetter(field)(agent)
+      examples.setdefault(agent.agent, name)
+  return [f'{agent} (--config={name})' for agent, name in examples.items()]
+
+
+def _of_word(word: str, options: Sequence[options_lib.Option], words: Sequence[str]) -> list[str]:
+  """What a word may be that no option takes: one more value, or a name without its option."""
+  before = [*words[: words.index(word)]] if word in words else []
+  while len(before) > 1 and not before[-1].startswith('--'):
+    before.pop()
+  flag, equals, _ = before[-1].partition('=') if before else ('', '', '')
+  for option in options:
+    if not equals and flag.replace('-', '_') == f'--{option.name}'.replace('-', '_'):
+      takes = 'no value' if option.is_switch else 'one value'
+      if not option.is_switch or re.fullmatch(r'\d+|[Tt]rue|[Ff]alse', word):
+        return [f'{word!r} is no argument: {flag} takes {takes}']
+  return [f'{word!r} is no argument', *_instead_of_word(word, options)]
+
+
+def _instead_of_word(word: str, options: Sequence[options_lib.Option]) -> list[str]:
+  names = {option.name.partition('.')[0] for option in options}
   if not re.match(r'[\w./]*[A-Za-z]', word):
     return []
   if 'config' in names and not os.path.isdir(word):
@@ -134,50 +148,54 @@ def _rank(wanted: str, name: str) -> int | None:
   return 4 if difflib.SequenceMatcher(None, asked, own).ratio() >= _MIN_RATIO else None
 
 
-def _unreadable(message: str, argv: list[str], command: str) -> str:
-  missing = re.match(r'Missing from .*?: \{(.*)\} (\w+) \(required\)', message)
-  if missing:
-    return (
-      f'{command} needs its {missing[2]}: one of '
-      f'{", ".join(missing[1].split(","))}, such as '
-      f'seed-acme {command} {missing[1].split(",")[0]}'
-    )
-  if re.match(r"invalid choice '?local_mt'? ", message):
-    return f'--launch={launches.THREADS_ARE_GONE}'
-  parsing = re.match(r'Error parsing (--\S+): (.*)', message)
-  if not parsing:
-    return message
-  flag, reason = parsing[1], parsing[2]
-  values = _values(flag, argv)
+def _missing(name: str, options: Sequence[options_lib.Option], command: str) -> str:
+  kind = next((option.kind for option in options if option.name == name), str)
+  choices = options_lib.choices(kind)
+  one_of = f': one of {", ".join(choices)}' if choices else ''
+  return f'{command} needs its {name}{one_of}, such as seed-acme {command} {[*choices, name][0]}'
+
+
+def _invalid_choice(flag: str, value: str, choices: Sequence[str]) -> str:
+  if value in GONE:
+    return f'{flag}={GONE[value]}'
+  choices = [choice for choice in choices if choice]  # '' = not given
+  hint = near_names.hint(value, choices)
+  return f'{flag} cannot be {value!r}{hint or ":"} choose one of {", ".join(choices)}'
+
+
+def _unreadable(
+  flag: str, reason: str, options: Sequence[options_lib.Option], words: Sequence[str]
+) -> str:
+  values = _values(flag, words)
   shown = ' '.join(values)
   if 'key-value pairs' in reason:
     return _no_pairs(flag, values)
   if reason.startswith('invalid literal for int'):
     return f'{flag} ({shown}) must be a whole number{_whole(shown)}'
-  if reason.startswith('could not convert string to float'):
+  if 'could not convert string to float' in reason:
     return f'{flag} ({shown}) must be a number'
-  if reason.startswith('Could not find valid parse'):
-    split = [part for value in values for part in re.split(r'[,\s\[\]()]+', value) if part]
-    apart = f': write its values apart, {flag} {" ".join(split)}' if split != values else ''
-    return f'{flag} cannot be {shown!r}{apart}'
-  return message
+  split = [part for value in values for part in re.split(r'[,\s\[\]()]+', value) if part]
+  if split != list(values):
+    return f'{flag} cannot be {shown!r}: write its values apart, {flag} {" ".join(split)}'
+  form = next((option.flag for option in options if f'--{option.name}' == flag), f'{flag}=VALUE')
+  return f'{flag} cannot be {shown!r}: write {form}'
 
 
-def _values(flag: str, argv: list[str]) -> list[str]:
+def _values(flag: str, words: Sequence[str]) -> Sequence[str]:
   """What the command line gives to a flag; the last time counts."""
-  for i, argument in reversed(list(enumerate(argv))):
+  for i, argument in reversed(list(enumerate(words))):
     name, equals, value = argument.partition('=')
     if name.replace('-', '_') != flag.replace('-', '_'):
       continue
     if equals:
       return [value]
-    rest = argv[i + 1 :]
+    rest = words[i + 1 :]
     end = next((j for j, text in enumerate(rest) if text.startswith('--')), len(rest))
     return rest[:end]
   return []
 
 
-def _no_pairs(flag: str, values: list[str]) -> str:
+def _no_pairs(flag: str, values: Sequence[str]) -> str:
   pairs = ' '.join(value.replace('=', ' ').replace(':', ' ') for value in values)
   if len(pairs.split()) % 2:
     pairs += ' VALUE'

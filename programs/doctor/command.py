@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
+from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.doctor import actor_python
 from seed_acme.programs.doctor import examination as doctor_lib
 from seed_acme.programs.doctor import suites
@@ -23,8 +23,8 @@ class DoctorArguments:
   python: str = ''
 
 
-def doctor(arguments: DoctorArguments) -> int:
-  """Returns the exit code, that of a failure if something is wrong."""
+def doctor(arguments: DoctorArguments) -> command_lib.Answer:
+  """With the exit code of a failure if something is wrong."""
   checks = [*doctor_lib.run(), *suites.examine(), *actor_python.examine(arguments.python)]
-  print(json.dumps(doctor_lib.to_json(checks)) if arguments.json else doctor_lib.to_text(checks))
-  return processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0
+  code = processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0
+  return command_lib.Answer(doctor_lib.to_json(checks), doctor_lib.to_text(checks), code)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import tyro
 
 from seed_acme import types
+from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint_choice
 
@@ -32,8 +32,8 @@ class ExportArguments:
   json: bool = False
 
 
-def export(arguments: ExportArguments) -> int:
-  """Returns the exit code; raises `UserError`."""
+def export(arguments: ExportArguments) -> command_lib.Answer:
+  """Raises `UserError`."""
   if not arguments.run_dir or not arguments.out:
     raise types.UserError(
       'export needs a run folder and --out=FOLDER: seed-acme export runs/latest --out=policy'
@@ -48,11 +48,8 @@ def export(arguments: ExportArguments) -> int:
     trust=arguments.trust_run_dir,
     choice=arguments.checkpoint,
   )
-  if arguments.json:
-    print(json.dumps(record))
-  else:
-    print(
-      f'SavedModel: {record["path"]}, of the checkpoint at '
-      f'{record["checkpoint_agent_steps"]:,} steps. Its README.md says how to call it'
-    )
-  return 0
+  return command_lib.Answer(
+    record,
+    f'SavedModel: {record["path"]}, of the checkpoint at '
+    f'{record["checkpoint_agent_steps"]:,} steps. Its README.md says how to call it',
+  )

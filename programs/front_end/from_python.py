@@ -11,7 +11,7 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme import types
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
 from seed_acme.loggers import csv_tail
 from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import bucket_folder
@@ -35,7 +35,7 @@ def train(
 ) -> dict[str, Any]:
   """As `seed_acme.train`, which documents it."""
   launches.check(launch)
-  numbers.check_at_least_zero({'max_restarts': max_restarts})
+  bounds.at_least(0).check('max_restarts', max_restarts)
   layout, way = layout_lib.Layout.of(config), launches.load(launch)
   way.refuse(layout)
   config_validation.validate(config)  # first, for a bucket takes its time

@@ -17,11 +17,6 @@ from seed_acme.loggers import terminal
 from seed_acme.storage import run_directory
 
 LOCAL_MP, SINGLE_PROCESS, AUTO, HOSTS = 'local_mp', 'single_process', 'auto', 'hosts'
-_THREADS = 'local_mt'
-THREADS_ARE_GONE = (
-  'local_mt, all nodes as threads of one process, is gone: single_process runs everything in one '
-  'thread, which a debugger can follow'
-)
 
 
 class Entry(NamedTuple):
@@ -54,14 +49,13 @@ TABLE = {
 class Command(NamedTuple):
   """The command line that asks for a run.
 
-  arguments: parsed, a `cli.TrainArguments`. names_config: whether it has `--config`. words: of it,
-  with a `--config` in any case. program: how seed-acme is called.
+  arguments: parsed, a `train.command.TrainArguments`. names_config: whether it has `--config`.
+  words: of it, with a `--config` in any case.
   """
 
   arguments: Any
   names_config: bool
   words: tuple[str, ...]
-  program: str
 
 
 class Run(NamedTuple):
@@ -140,8 +134,10 @@ def load(name: str, *arguments: str) -> Any:
 
 def check(name: str) -> None:
   """Raises `types.UserError` for what a program cannot give as `launch`."""
-  if name == _THREADS:
-    raise types.UserError(THREADS_ARE_GONE)
+  from seed_acme.programs.command_line import wrong_arguments  # a launcher's process checks nothing
+
+  if name in wrong_arguments.GONE:
+    raise types.UserError(wrong_arguments.GONE[name])
   known = choices(is_here=True)
   if name not in known:
     raise types.UserError(f'launch ({name!r}) must be one of {", ".join(known)}')

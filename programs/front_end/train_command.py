@@ -6,7 +6,6 @@ from collections.abc import Callable
 import dataclasses
 import json
 import math
-import os
 import shlex
 import sys
 from typing import Any, TextIO
@@ -15,6 +14,8 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme.loggers import terminal
+from seed_acme.programs.command_line import command as command_lib
+from seed_acme.programs.command_line import own_name
 from seed_acme.programs.front_end import launch_choice
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
@@ -29,13 +30,12 @@ from seed_acme.storage import saved_config
 @dataclasses.dataclass(frozen=True)
 class Options:
   """What `TrainArguments` says beside the configuration. is_launch_given: whether the
-  user has said how to launch. command: how this installation's program of a name is called."""
+  user has said how to launch."""
 
   launch: str
   is_launch_given: bool
   max_restarts: int
   prints_json: bool
-  command: Callable[[str], str]
 
 
 def train(
@@ -48,18 +48,13 @@ def train(
     return _train(config, run, options, results)
 
 
-def show_layout(
-  config: config_lib.ExperimentConfig, launch: launches.Launch, prints_json: bool
-) -> int:
-  """Prints what a run would consist of, and starts nothing. Returns the exit code."""
+def show_layout(config: config_lib.ExperimentConfig, launch: launches.Launch) -> command_lib.Answer:
+  """What a run would consist of; starts nothing."""
   config_validation.validate(config)
   layout = layout_lib.Layout.of(config)
   launch.refuse(layout)
-  if prints_json:
-    print(json.dumps(dataclasses.asdict(layout), default=list))  # env_ids are ranges
-  else:
-    print(f'{config.name}: {layout}')
-  return 0
+  record = json.loads(json.dumps(dataclasses.asdict(layout), default=list))  # env_ids are ranges
+  return command_lib.Answer(record, f'{config.name}: {layout}')
 
 
 def _train(
@@ -76,7 +71,7 @@ def _train(
     log_folder = f'--logdir={shown(folder).rstrip("/")}/tensorboard'
     print(
       f'{"Resuming" if folder.holds_run() else "Run"}: {shown(folder)}\n'
-      f'TensorBoard: {shlex.join([options.command("tensorboard"), log_folder])}',
+      f'TensorBoard: {shlex.join([own_name.command("tensorboard"), log_folder])}',
       flush=True,
     )
     hint = '' if options.is_launch_given else launch_choice.hint(config)
@@ -127,7 +122,7 @@ def _print_summary(
   )
   if lost := summary_lib.lost_text(summary):
     print(f'Lost: {lost}')
-  path, program = shown(folder), options.command('seed-acme')
+  path, program = shown(folder), own_name.command('seed-acme')
   launch = [f'--launch={options.launch}'] if options.is_launch_given else []
   if folder.plot.exists():
     print(f'Plot: {path.rstrip("/")}/{folder.plot.name}')
@@ -164,13 +159,4 @@ def extension(config: config_lib.ExperimentConfig, summary: dict[str, Any]) -> s
 
 def shown(folder: run_directory.RunDirectory) -> str:
   """Where the run is; relative to the working folder where that is shorter."""
-  return folder.bucket or shorter(str(folder.path))
-
-
-def shorter(path: str) -> str:
-  """Relative to the working folder, or as it is."""
-  try:
-    relative = os.path.relpath(path)
-  except FileNotFoundError:  # somebody has removed the working folder
-    return path
-  return relative if len(relative) < len(path) else path
+  return folder.bucket or own_name.shorter(str(folder.path))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 import dataclasses
 import json
-import math
 import os
 import pathlib
 import shutil
@@ -14,9 +13,13 @@ import sys
 import textwrap
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
 
 from seed_acme import types
+from seed_acme.checks import bounds
+from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.inspection import address as inspect_address
 from seed_acme.programs.inspection import items as inspect_items
 from seed_acme.programs.inspection import output as inspect_output
@@ -36,6 +39,14 @@ _PROBE_TIMEOUT_S = 3.0  # of these, to connect and to see gRPC
 _ANSWER_TIMEOUT_S = 3  # for the server's figures; whole seconds, as Reverb wants them
 _SAMPLE_TIMEOUT_S = 3.0  # that an item may wait for the rate limiter
 _CLEAR = '\x1b[H\x1b[2J'
+# A bare `--watch` has a period, too.
+_PERIOD = tyro.constructors.PrimitiveConstructorSpec(
+  nargs='*',
+  metavar='FLOAT',
+  instance_from_str=lambda given: float(' '.join(given)) if given else _WATCH_S,
+  is_instance=lambda value: isinstance(value, float),
+  str_from_instance=lambda value: [str(value)],
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,25 +65,16 @@ class InspectArguments:
   server: str = ''
   run_dir: str = ''
   table: str = ''
-  interval: float = 1.0
-  watch: float = 0.0
-  sample: int = 0
+  interval: Annotated[float, bounds.above(0)] = 1.0
+  watch: Annotated[float, _PERIOD, bounds.at_least(0)] = 0.0
+  sample: Annotated[int, bounds.at_least(0)] = 0
   save: str = ''
   consume: bool = False
   json: bool = False
 
 
-def with_watch_period(argv: list[str]) -> list[str]:
-  """Gives a bare `--watch` its period."""
-  given = list(argv)
-  for i, (argument, following) in enumerate(zip(argv, [*argv[1:], '--'])):
-    if argument == '--watch' and following.startswith('--'):
-      given[i] = f'--watch={_WATCH_S:g}'
-  return given
-
-
-def inspect(arguments: InspectArguments) -> int:
-  """Returns the exit code; raises `UserError`."""
+def inspect(arguments: InspectArguments) -> int | command_lib.Answer:
+  """Raises `UserError`."""
   _check(arguments)
   deadline_s = time.monotonic() + _DEADLINE_S
   addresses = inspect_address.find(arguments.server, arguments.run_dir)
@@ -88,8 +90,7 @@ def inspect(arguments: InspectArguments) -> int:
     first = server.snapshot(_first_timeout_s(deadline_s - time.monotonic()))
     names = _select(first, arguments.table)
     if arguments.sample:
-      _show_items(addresses, _table_to_sample(first, names, arguments), arguments)
-      return 0
+      return _draw_items(addresses, _table_to_sample(first, names, arguments), arguments)
     view = _View(
       server,
       saved_lib.Saved(opening.open_run(arguments.run_dir) if arguments.run_dir else None),
@@ -110,23 +111,12 @@ def _first_timeout_s(left_s: float) -> int:
   return min(_ANSWER_TIMEOUT_S, max(1, int(left_s)))
 
 
-def _check_numbers(arguments: InspectArguments) -> None:
-  for name, value, is_right in (
-    ('interval', arguments.interval, arguments.interval > 0),
-    ('watch', arguments.watch, arguments.watch >= 0),
-    ('sample', arguments.sample, arguments.sample >= 0),
-  ):
-    if not (is_right and math.isfinite(value)):
-      raise types.UserError(f'--{name}={value} is no sensible number: give one above 0')
-
-
 def _check(arguments: InspectArguments) -> None:
   if bool(arguments.server) == bool(arguments.run_dir):
     raise types.UserError(
       'inspect needs one of --server=HOST:PORT and --run_dir=DIR: '
       'seed-acme inspect --run_dir=runs/latest'
     )
-  _check_numbers(arguments)
   if arguments.sample and arguments.watch:
     raise types.UserError('--sample and --watch do not go together: leave one of them out')
   if (arguments.save or arguments.consume) and not arguments.sample:
@@ -229,9 +219,9 @@ def _refresh(view: _View, before: inspection.Snapshot, interrupted: threading.Ev
     before = after
 
 
-def _show_items(
+def _draw_items(
   addresses: Sequence[str], table: inspection.Table, arguments: InspectArguments
-) -> None:
+) -> command_lib.Answer:
   from seed_acme.replay import inspection_sample
   from seed_acme.replay.shards import inspection as shards_inspection
 
@@ -246,10 +236,9 @@ def _show_items(
       f'cannot write {error.filename or arguments.save}: '
       f'{error.strerror or error}; choose another --save'
     ) from error
-  if arguments.json:
-    print(json.dumps(inspect_items.sample_record(table, items, arguments.sample, sheets, files)))
-  else:
-    print('\n'.join(inspect_items.sample_lines(table, items, arguments.sample, sheets, files)))
+  shown = (table, items, arguments.sample, sheets, files)
+  lines = inspect_items.sample_lines(*shown)
+  return command_lib.Answer(inspect_items.sample_record(*shown), '\n'.join(lines))
 
 
 def _table_to_sample(

@@ -20,7 +20,7 @@ class Launch(launches.Launch):
   ) -> launches.Outcome:
     """Of a command line, since only that says where."""
     assert run.command is not None
-    arguments, names_config, words, program = run.command
+    arguments, names_config, words = run.command
     if life.max_restarts or arguments.json:
       raise types.UserError(
         '--max_restarts and --json are not for --launch=vertex_ai, which '
@@ -30,8 +30,7 @@ class Launch(launches.Launch):
       raise types.UserError(
         '--launch=vertex_ai with --run_dir needs --config=NAME_OR_PATH, the same as before'
       )
-    cloud, run_dir, dry_run = arguments.cloud, arguments.run_dir, arguments.dry_run
     request = vertex_command.Request(
-      run.config, cloud, run_dir, dry_run, arguments.out, program, words
+      run.config, arguments.cloud, arguments.run_dir, arguments.dry_run, arguments.out, words
     )
     return launches.Outcome(vertex_command.train(request), {}, None)

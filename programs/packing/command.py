@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import pathlib
 import shlex
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
 from seed_acme import types
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
+from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.reports import evaluate_command
 from seed_acme.storage import checkpoint_choice
@@ -40,7 +40,7 @@ class PackArguments:
   run_dir: tyro.conf.Positional[str] = ''
   out: tyro.conf.Positional[str] = ''
   checkpoint: str = checkpoint_choice.NEWEST
-  episodes: int = 100
+  episodes: Annotated[int, bounds.at_least(0)] = 100
   video: str = ''
   licence: str = ''
   trust_run_dir: bool = False
@@ -60,14 +60,13 @@ class UnpackArguments:
   json: bool = False
 
 
-def pack(arguments: PackArguments) -> int:
-  """Returns the exit code; raises `UserError`."""
+def pack(arguments: PackArguments) -> command_lib.Answer:
+  """Raises `UserError`."""
   if not arguments.run_dir or not arguments.out:
     raise types.UserError(
       'pack needs a run folder and the file to write: seed-acme pack runs/latest policy.zip'
     )
   out = _checked(arguments.out)
-  numbers.check_at_least_zero({'--episodes': arguments.episodes})
   from seed_acme.programs.packing import packing
 
   progress = None if arguments.json else evaluate_command.Progress(sys.stderr)
@@ -82,11 +81,9 @@ def pack(arguments: PackArguments) -> int:
     tell=lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True),
     progress=progress,
   )
-  if arguments.json:
-    print(json.dumps(record))
-  else:
-    print(f'Packed: {arguments.out} ({os.path.getsize(out) / 1e6:,.1f} MB), {_describe(record)}')
-  return 0
+  megabytes = os.path.getsize(out) / 1e6
+  text = f'Packed: {arguments.out} ({megabytes:,.1f} MB), {_describe(record)}'
+  return command_lib.Answer(record, text)
 
 
 def _checked(out: str) -> pathlib.Path:
@@ -106,8 +103,8 @@ def _checked(out: str) -> pathlib.Path:
   return path
 
 
-def unpack(arguments: UnpackArguments) -> int:
-  """Returns the exit code; raises `UserError`."""
+def unpack(arguments: UnpackArguments) -> command_lib.Answer:
+  """Raises `UserError`."""
   if not arguments.file or not arguments.folder:
     raise types.UserError(
       'unpack needs a packed run and the folder to make: seed-acme unpack policy.zip runs/theirs'
@@ -115,17 +112,13 @@ def unpack(arguments: UnpackArguments) -> int:
   run = packed_run.unpack(arguments.file, arguments.folder)
   code = trust_lib.named_code(files.read_json(run.config))
   record = files.read_json(run.path / packed_run.RECORD)
-  if arguments.json:
-    print(json.dumps(record))
-    return 0
-  print(f'Unpacked: {arguments.folder}. {packed_run.CARD} in it says what it is')
+  lines = [f'Unpacked: {arguments.folder}. {packed_run.CARD} in it says what it is']
   command = [own_name.command('seed-acme'), 'evaluate', arguments.folder]
   if code:
     named = ', '.join(sorted({path for _, path in code}))
-    print(f'It needs code that is not in the file: {named}. Only --trust_run_dir imports it')
+    lines.append(f'It needs code that is not in the file: {named}. Only --trust_run_dir imports it')
     command.append('--trust_run_dir')
-  print(f'Evaluate: {shlex.join(command)}')
-  return 0
+  return command_lib.Answer(record, '\n'.join([*lines, f'Evaluate: {shlex.join(command)}']))
 
 
 def _describe(record: dict[str, Any]) -> str:

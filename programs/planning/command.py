@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import dataclasses
-import json
 import math
 from typing import Annotated, Any
 
 import tyro
 
 from seed_acme import types
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
+from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.planning import costs as costs_lib
 from seed_acme.programs.planning import model
 from seed_acme.programs.planning import picture
@@ -44,25 +44,25 @@ class PlanArguments:
   bench_files: Annotated[
     tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(name='from')
   ] = ()
-  learners: int = 1
-  actors: int = 1
-  environments_per_actor: int = 0
-  unrolls_per_update: int = 0
-  inference_rows: int = 0
-  inference_devices: int = 1
-  training_devices: int = 1
-  device_speed: float = 1.0
-  cores: float = 0.0
-  network_gbits: float = 10.0
-  round_trip_ms: float = 0.5
+  learners: Annotated[int, bounds.at_least(1)] = 1
+  actors: Annotated[int, bounds.at_least(1)] = 1
+  environments_per_actor: Annotated[int, bounds.at_least(0)] = 0
+  unrolls_per_update: Annotated[int, bounds.at_least(0)] = 0
+  inference_rows: Annotated[int, bounds.at_least(0)] = 0
+  inference_devices: Annotated[int, bounds.at_least(1)] = 1
+  training_devices: Annotated[int, bounds.at_least(1)] = 1
+  device_speed: Annotated[float, bounds.above(0)] = 1.0
+  cores: Annotated[float, bounds.at_least(0)] = 0.0
+  network_gbits: Annotated[float, bounds.at_least(0)] = 10.0
+  round_trip_ms: Annotated[float, bounds.at_least(0)] = 0.5
   prices: str = ''
   accelerator: str = prices_lib.CPU_CORE
   out: str = ''
   json: bool = False
 
 
-def plan(arguments: PlanArguments) -> int:
-  """Returns the exit code; raises `UserError`."""
+def plan(arguments: PlanArguments) -> command_lib.Answer:
+  """Raises `UserError`."""
   if not arguments.bench_files:
     raise types.UserError(
       'plan needs --from=FILE: seed-acme bench --config=NAME --json > bench.json writes one'
@@ -75,18 +75,10 @@ def plan(arguments: PlanArguments) -> int:
   record = _record(arguments, costs, scale, prices)
   if arguments.out:
     picture.draw(costs, scale, arguments.out)
-  print(json.dumps(record) if arguments.json else describe(record))
-  return 0
+  return command_lib.Answer(record, describe(record))
 
 
 def _check(arguments: PlanArguments) -> None:
-  above = ('learners', 'actors', 'inference_devices', 'training_devices', 'device_speed')
-  numbers.check_above_zero({f'--{name}': getattr(arguments, name) for name in above})
-  least = ('environments_per_actor', 'unrolls_per_update', 'inference_rows', 'cores')
-  least_of_network = ('network_gbits', 'round_trip_ms')
-  numbers.check_at_least_zero(
-    {f'--{name}': getattr(arguments, name) for name in (*least, *least_of_network)}
-  )
   if arguments.actors < arguments.learners:
     raise types.UserError(
       f'--actors ({arguments.actors}) must be at least --learners ({arguments.learners}): '

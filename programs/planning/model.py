@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 import dataclasses
 import math
+from typing import Annotated
 
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
 from seed_acme.programs.planning import costs as costs_lib
 
 _HALVINGS = 80
@@ -29,26 +30,20 @@ class Scale:
   message over the network.
   """
 
-  learners: int
-  actors: int
-  environments_per_actor: int
-  groups_per_actor: int
-  unrolls_per_update: int
-  inference_rows: int
-  inference_devices: int = 1
-  training_devices: int = 1
-  cores: float = 0.0
-  network_bytes_per_s: float = math.inf
-  round_trip_s: float = 0.0
+  learners: Annotated[int, bounds.at_least(1)]
+  actors: Annotated[int, bounds.at_least(1)]
+  environments_per_actor: Annotated[int, bounds.at_least(1)]
+  groups_per_actor: Annotated[int, bounds.at_least(1)]
+  unrolls_per_update: Annotated[int, bounds.at_least(1)]
+  inference_rows: Annotated[int, bounds.at_least(1)]
+  inference_devices: Annotated[int, bounds.at_least(1)] = 1
+  training_devices: Annotated[int, bounds.at_least(1)] = 1
+  cores: Annotated[float, bounds.at_least(0)] = 0.0
+  network_bytes_per_s: Annotated[float, bounds.above(0, takes_infinity=True)] = math.inf
+  round_trip_s: Annotated[float, bounds.at_least(0)] = 0.0
 
   def __post_init__(self) -> None:
-    names = (
-      *('learners', 'actors', 'environments_per_actor', 'groups_per_actor'),
-      *('unrolls_per_update', 'inference_rows', 'inference_devices', 'training_devices'),
-    )
-    numbers.check_above_zero({name: getattr(self, name) for name in names})
-    numbers.check_at_least_zero({'cores': self.cores, 'round_trip_s': self.round_trip_s})
-    numbers.check_above_zero({'network_bytes_per_s': self.network_bytes_per_s}, infinite=True)
+    bounds.check(self)
 
   @property
   def environments(self) -> int:

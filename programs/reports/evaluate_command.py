@@ -7,11 +7,12 @@ import dataclasses
 import json
 import sys
 import time
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import tyro
 
 from seed_acme import types
+from seed_acme.checks import bounds
 from seed_acme.envs import atari_games
 from seed_acme.envs import dmlab_levels
 from seed_acme.loggers import terminal
@@ -41,11 +42,11 @@ class EvaluateArguments:
   """
 
   run_dirs: tyro.conf.Positional[tuple[str, ...]]
-  episodes: int = 100
+  episodes: Annotated[int, bounds.at_least(1)] = 100
   checkpoint: str = checkpoint_choice.NEWEST
   sampled: bool = False
   video: str = ''
-  max_video_steps: int = video_lib.MAX_STEPS
+  max_video_steps: Annotated[int, bounds.at_least(1)] = video_lib.MAX_STEPS
   watch: bool = False
   trust_run_dir: bool = False
   python: str = ''

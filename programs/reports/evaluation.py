@@ -16,6 +16,7 @@ from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import actor as actor_lib
+from seed_acme.checks import bounds
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs import process_state
 from seed_acme.envs import registry as suites
@@ -120,7 +121,8 @@ def evaluate(
   screen: plays the episodes there, one after another. If it is closed before they have ended, the
   record is of those that have; without any its means are None.
   """
-  _check_counts(num_episodes, max_video_steps)
+  bounds.at_least(1).check('episodes', num_episodes)
+  bounds.at_least(1).check('max_video_steps', max_video_steps)
   writer = video_lib.Writer(video) if video else None
   loaded = load(run_dir, trust, python, choice)
   config = loaded.config
@@ -218,12 +220,6 @@ def _of(statistic: Callable[[np.ndarray], Any], values: np.ndarray) -> float | N
   """Of values `[N]`; None for N = 0."""
   found = statistic(values) if len(values) else None
   return None if found is None else float(found)
-
-
-def _check_counts(num_episodes: int, max_video_steps: int) -> None:
-  for name, count in (('episodes', num_episodes), ('max_video_steps', max_video_steps)):
-    if count < 1:
-      raise types.UserError(f'{name} ({count}) must be >= 1')
 
 
 def _timesteps(

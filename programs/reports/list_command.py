@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import dataclasses
-import json
 import shutil
 import sys
 import textwrap
@@ -18,6 +17,7 @@ from seed_acme.envs import registry as environment_registry
 from seed_acme.envs import suite
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.envs.interpreters import remote
+from seed_acme.programs.command_line import command as command_lib
 
 _TIMEOUT_S = 60.0  # for another interpreter's answer
 _SHOWN = 110  # characters of a line on a terminal that says nothing of its width
@@ -55,19 +55,14 @@ def _ids(suite_name: str, python: str) -> list[str]:
     ) from error
 
 
-def show(arguments: ListArguments) -> int:
-  """Prints it; returns the exit code."""
+def show(arguments: ListArguments) -> command_lib.Answer:
+  """Raises `UserError` for a suite that is none."""
   if arguments.suite:
     ids = _ids(arguments.suite, arguments.python)
-    print(json.dumps({'suite': arguments.suite, 'ids': ids}) if arguments.json else '\n'.join(ids))
-    return 0
+    return command_lib.Answer({'suite': arguments.suite, 'ids': ids}, '\n'.join(ids))
   loaded = {name: configs.load(name) for name in configs.names()}
   agents = sorted(agent_registry.AGENTS)
   known = _known(arguments.python)
-  if arguments.json:
-    records = [environment._asdict() for environment in known]
-    print(json.dumps({'configs': list(loaded), 'agents': agents, 'environments': records}))
-    return 0
   of_configs = {
     name: f'{config.agent.agent} on {config.environment.id}, {config.total_steps:,} steps'
     for name, config in loaded.items()
@@ -80,8 +75,9 @@ def show(arguments: ListArguments) -> int:
     *columns(of_environments, _width()),
     'Ids of a suite: seed-acme list SUITE, such as atari, envpool or dm_control',
   ]
-  print('\n'.join(lines))
-  return 0
+  records = [environment._asdict() for environment in known]
+  record = {'configs': list(loaded), 'agents': agents, 'environments': records}
+  return command_lib.Answer(record, '\n'.join(lines))
 
 
 def _described(environment: suite.KnownEnvironments) -> str:

@@ -5,7 +5,7 @@ The combinations are those of a grid, or Optuna chooses them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 import contextlib
 import dataclasses
 import json
@@ -14,12 +14,15 @@ import pathlib
 import shlex
 import sys
 import time
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import bounds
+from seed_acme.programs.command_line import given as given_lib
+from seed_acme.programs.command_line import own_name
 from seed_acme.programs.sweep import figures as sweep_figures
 from seed_acme.programs.sweep import grid as sweep_grid
 from seed_acme.programs.sweep import plan as sweep_plan
@@ -67,34 +70,31 @@ class SweepArguments:
   json: print the table as JSON.
   """
 
-  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
   grid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
   search: str = ''
-  trials: int = 0
-  seeds: int = 0
+  trials: Annotated[int, bounds.at_least(0)] = 0
+  seeds: Annotated[int, bounds.at_least(0)] = 0
   out: str = ''
-  jobs: int = 0
+  jobs: Annotated[int, bounds.at_least(0)] = 0
   launch: Literal['single_process', 'local_mp'] = 'single_process'
   report: bool = False
   trust_run_dir: bool = False
   json: bool = False
 
 
-def saved_plan(out: str, trust: trust_lib.Trust) -> sweep_plan.Plan | None:
+def _saved_plan(out: str, trust: trust_lib.Trust) -> sweep_plan.Plan | None:
   """The plan of the folder that `--out` names; None where no sweep is."""
   path = pathlib.Path(out).absolute()
   return sweep_plan.load(path, trust) if out and (path / sweep_plan.FILE).is_file() else None
 
 
-def sweep(
-  arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Plan | None, command: str
-) -> int:
-  """Returns the exit code; raises `UserError` before anything is started.
-
-  overridden: the fields given by --config.FIELD. saved: of `saved_plan(arguments.out)`. command:
-  how `seed-acme` is called from here.
-  """
-  plan = _plan(arguments, overridden, saved)
+def sweep(arguments: SweepArguments, given: given_lib.Given) -> int:
+  """Returns the exit code; raises `UserError` before anything is started."""
+  saved = _saved_plan(arguments.out, given.trust(arguments.trust_run_dir))
+  config = given.config(None if given.name or saved is None else saved.base)
+  if not given.name and saved is None and not arguments.report:
+    raise types.UserError('sweep needs --config=NAME_OR_PATH, or --out=DIR with a sweep to resume')
+  plan = _plan(arguments, config, given.fields, saved)
   if plan.search is not None and not arguments.report:
     sweep_search.require()
   if arguments.report:
@@ -107,7 +107,7 @@ def sweep(
   jobs = _jobs(arguments, plan)
   with _folder(arguments.out, plan) as out:
     sweep_plan.save(plan, out)
-    resume = shlex.join([command, 'sweep', f'--out={os.path.relpath(out)}'])
+    resume = shlex.join([own_name.command('seed-acme'), 'sweep', f'--out={os.path.relpath(out)}'])
     return _run(plan, out, arguments, jobs, resume)
 
 
@@ -118,8 +118,12 @@ def _report(arguments: SweepArguments, plan: sweep_plan.Plan) -> None:
 
 
 def _plan(
-  arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Plan | None
+  arguments: SweepArguments,
+  config: config_lib.ExperimentConfig,
+  overridden: Collection[str],
+  saved: sweep_plan.Plan | None,
 ) -> sweep_plan.Plan:
+  """overridden: the fields given by --config.FIELD."""
   is_search = bool(arguments.search) or (saved is not None and saved.search is not None)
   if is_search and arguments.grid:
     raise types.UserError(
@@ -131,24 +135,27 @@ def _plan(
       f'--trials ({arguments.trials}) is for --search: give it, or leave it out'
     )
   if is_search:
-    return _plan_of_search(arguments, overridden, saved)
-  products = sweep_grid.parse(arguments.grid, arguments.config)
+    return _plan_of_search(arguments, config, overridden, saved)
+  products = sweep_grid.parse(arguments.grid, config)
   _check_given_once({field for product in products for field in product}, overridden, '--grid')
   if saved is not None:
     return sweep_plan.make(
-      arguments.config, products or saved.products(), arguments.seeds or saved.num_seeds, saved
+      config, products or saved.products(), arguments.seeds or saved.num_seeds, saved
     )
   if not arguments.seeds and not arguments.report:
     raise types.UserError('sweep needs --seeds=N, the runs of each combination; intervals need 2')
-  return sweep_plan.make(arguments.config, products, arguments.seeds or 1)
+  return sweep_plan.make(config, products, arguments.seeds or 1)
 
 
 def _plan_of_search(
-  arguments: SweepArguments, overridden: set[str], saved: sweep_plan.Plan | None
+  arguments: SweepArguments,
+  config: config_lib.ExperimentConfig,
+  overridden: Collection[str],
+  saved: sweep_plan.Plan | None,
 ) -> sweep_plan.Plan:
   earlier = saved.search if saved else None
   if arguments.search:
-    space = search_space.parse(arguments.search, arguments.config)
+    space = search_space.parse(arguments.search, config)
   else:
     assert earlier
     space = earlier.space
@@ -158,19 +165,17 @@ def _plan_of_search(
     raise types.UserError('--search needs --trials=N, the combinations to try')
   num_seeds = arguments.seeds or (saved.num_seeds if saved else 1)
   search = sweep_plan.Search(space, num_trials)
-  return sweep_plan.make_search(arguments.config, search, num_seeds, saved)
+  return sweep_plan.make_search(config, search, num_seeds, saved)
 
 
-def _check_given_once(fields: set[str], overridden: set[str], option: str) -> None:
-  twice = sorted(overridden & fields)
+def _check_given_once(fields: set[str], overridden: Collection[str], option: str) -> None:
+  twice = sorted(fields.intersection(overridden))
   if twice:
     raise types.UserError(f'{twice[0]} is given by --config.{twice[0]} and in {option}: keep one')
 
 
 def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
   """Checks what all runs share, too."""
-  if arguments.jobs < 0:
-    raise types.UserError(f'--jobs ({arguments.jobs}) must be >= 1, or 0 for half of the cores')
   jobs = arguments.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
   combinations = [*plan.combinations, *sweep_plan.examples(plan)]
   for combination in combinations:

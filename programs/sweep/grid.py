@@ -18,10 +18,9 @@ import pathlib
 import re
 from typing import Any, NamedTuple
 
-import tyro
-
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.command_line import parsing
 
 _NEXT_VALUE = re.compile(r',(?:\[([^\[\]]*)\]|([^\s,\[\]]+))(?=,|$)')  # words in brackets, or one
@@ -44,13 +43,6 @@ class Value(NamedTuple):
 
   def __str__(self) -> str:
     return f'[{",".join(self.words)}]' if self.is_bracketed else self.words[0]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Override:
-  """What one value is parsed into."""
-
-  config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
 
 
 def parse(grids: Sequence[str], base: config_lib.ExperimentConfig) -> list[Product]:
@@ -248,10 +240,9 @@ def parse_value(
   flag = f'--config.{field}'
   argv = [flag, *given.words] if given.is_bracketed else [f'{flag}={given}']
   try:
-    parsed = parsing.parse(_Override, argv, 'sweep', _Override(config=base))
+    parsed = parsing.parse(given_lib.Overrides, argv, 'sweep', given_lib.Overrides(base))
   except types.UserError as error:
-    reason = str(error).splitlines()[0].removeprefix(f'Error parsing {flag}: ')
-    reason = reason.partition('. Got errors')[0]
+    reason = str(error).splitlines()[0]
     hint = '; a tuple is written [64,64]' if isinstance(current, tuple) else ''
     raise types.UserError(f'{option} has {field}={given}: {reason}{hint}') from None
   return get(parsed.config, field)

@@ -129,8 +129,6 @@ def make(
   saved: the plan that lies in the folder; its combinations keep their slugs, and have to be
   among the new ones. Raises `UserError` for what cannot run or does not extend `saved`.
   """
-  if num_seeds < 1:
-    raise types.UserError(f'--seeds ({num_seeds}) must be >= 1: the runs of each combination')
   num_runs = num_seeds * sum(math.prod(map(len, product.values())) for product in products)
   if num_runs > _MAX_RUNS:
     raise types.UserError(
@@ -166,9 +164,6 @@ def make_search(
   may become a search; its combinations stay, and those within the space count as trials. Raises
   `UserError` for what cannot run with any value of a field, or does not go on from `saved`.
   """
-  for what, number in (('seeds', num_seeds), ('trials', search.num_trials)):
-    if number < 1:
-      raise types.UserError(f'--{what} ({number}) must be >= 1')
   if num_seeds * search.num_trials > _MAX_RUNS:
     raise types.UserError(
       f'--trials and --seeds make {num_seeds * search.num_trials:,} runs, more than {_MAX_RUNS:,}: '

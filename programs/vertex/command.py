@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import importlib.util
 import math
-import os
 import pathlib
 import shlex
 import tempfile
@@ -17,6 +16,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import extras
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.programs.command_line import own_name
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
@@ -56,7 +56,6 @@ class Request(NamedTuple):
   run_dir: str
   is_dry_run: bool
   out: str
-  program: str  # how seed-acme is called from here
   arguments: tuple[str, ...]  # with which it is called, after `train`
 
 
@@ -148,8 +147,8 @@ def _dry_run(asked: _Asked, needs: list[vertex_missing.Need]) -> int:
   job = _stage(asked, _out_folder(asked.request, asked.config.name))
   _describe(job, asked)
   print(
-    f'Job specification: {_shown(job.path)}\n'
-    'Image contexts: ' + ', '.join(_shown(pool.context) for pool in job.pools)
+    f'Job specification: {own_name.shorter(str(job.path))}\n'
+    'Image contexts: ' + ', '.join(own_name.shorter(str(pool.context)) for pool in job.pools)
   )
   print('Nothing was built, sent or started. To run it for real, leave out --dry_run; it takes:')
   _show_needs(needs)
@@ -180,7 +179,7 @@ def _launch(asked: _Asked) -> int:
     f'Logs: gcloud ai custom-jobs stream-logs {of_job}\n'
     f'Stop: gcloud ai custom-jobs cancel {of_job}\n'
     f'TensorBoard: {shlex.join(["tensorboard", log_folder])}\n'
-    f'Evaluate: {shlex.join([request.program, "evaluate", url])}\n'
+    f'Evaluate: {shlex.join([own_name.command("seed-acme"), "evaluate", url])}\n'
     f'Resume, after a preemption too: the same command with {shlex.quote(f"--run_dir={url}")}\n'
     f'  {_again(request, url)}'
   )
@@ -190,7 +189,7 @@ def _launch(asked: _Asked) -> int:
 def _again(request: Request, url: str) -> str:
   """The command that goes on with this run."""
   run_dir = [] if request.run_dir else [f'--run_dir={url}']
-  return shlex.join([request.program, 'train', *request.arguments, *run_dir])
+  return shlex.join([own_name.command('seed-acme'), 'train', *request.arguments, *run_dir])
 
 
 def _run_url(request: Request) -> str:
@@ -283,8 +282,3 @@ def _describe(job: vertex_job.Job, asked: _Asked) -> None:
         f'Notice: only your own environments can use the {pool.machine.accelerator} of the '
         f'{pool.group} nodes; they run no network'
       )
-
-
-def _shown(path: pathlib.Path) -> str:
-  relative = os.path.relpath(path)
-  return relative if len(relative) < len(str(path)) else str(path)

@@ -21,7 +21,7 @@ import contenders
 import peer_process
 
 from seed_acme import types
-from seed_acme.checks import numbers
+from seed_acme.checks import bounds
 from seed_acme.configs import registry
 from seed_acme.programs.benchmark import bench
 
@@ -40,8 +40,9 @@ Round = Mapping[str, Mapping[str, float]]  # contender -> what `peer_process.mea
 def main(argv: Sequence[str] | None = None) -> int:
   arguments = _parse(argv)
   try:
-    numbers.check_above_zero({'--rounds': arguments.rounds, '--seconds': arguments.seconds})
-    numbers.check_at_least_zero({'--warmup_seconds': arguments.warmup_seconds})
+    for name in ('rounds', 'seconds'):
+      bounds.above(0).check(f'--{name}', getattr(arguments, name))
+    bounds.at_least(0).check('--warmup_seconds', arguments.warmup_seconds)
     record = compare(arguments)
   except types.UserError as error:
     print(f'error: {error}', file=sys.stderr)

@@ -11,8 +11,6 @@ from importlib import metadata
 from seed_acme import types
 
 WHOLE, ACTORS = 'seed_acme', 'seed_acme_actor'
-# What runs without those two.
-COMMANDS_OF_ACTORS = ('node actor', 'plan', 'list', 'doctor', 'actor-env', 'completion')
 
 
 @functools.cache
@@ -33,16 +31,12 @@ def _is_installed(name: str) -> bool:
   return True
 
 
-def check_command(command: str) -> None:
-  """Raises `types.UserError` for one that the distribution of actors, installed alone, cannot run.
-
-  command: `train`; `node` may or may not have its role behind it.
-  """
-  if is_for_actors() and not any(
-    f'{known} '.startswith(f'{command} ') for known in COMMANDS_OF_ACTORS
-  ):
+def require_whole(command: str) -> None:
+  """Raises `types.UserError` where the distribution of actors is installed alone, which lacks what
+  `command` needs."""
+  if is_for_actors():
     raise types.UserError(
       f'seed-acme {command} does not run here, because {ACTORS} is installed alone, without '
       f'TensorFlow, Reverb and matplotlib: run it where {WHOLE} is installed (Python 3.11 or 3.10)'
-      f'. What runs here: {", ".join(COMMANDS_OF_ACTORS)}'
+      '. seed-acme --help lists what runs here'
     )

@@ -368,8 +368,8 @@ def _cluster(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
   commands += [('actor', i) for i in range(_num_actors(case, cluster))]
   for role, index in commands:
     config = case.config()
-    arguments = node_command.NodeArguments(role, config, str(path), index)
-    node_command.node(arguments, case.overridden)
+    arguments = node_command.NodeArguments(role, str(path), index)
+    node_command.run(arguments, config, case.overridden)
   return run.describe(lambda name: f'seed-acme node {name.replace("/", " --index=")}')
 
 
@@ -397,8 +397,8 @@ def _kubernetes(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
   """The Jobs, and the cluster file that they are given; what follows from that is a cluster's."""
   text = io.StringIO()
   with contextlib.redirect_stdout(text):
-    manifest_command.manifest(
-      manifest_command.ManifestArguments(case.config(), image='image', token_secret='token')
+    manifest_command.write(
+      manifest_command.ManifestArguments(image='image', token_secret='token'), case.config()
     )
   objects = list(yaml.safe_load_all(text.getvalue()))
   [settings] = [one['data'] for one in objects if one['kind'] == 'ConfigMap']
@@ -420,7 +420,7 @@ def _vertex_ai(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
     )
     run.patch.setattr(vertex_missing, 'needs', lambda *_: [])
     out = str(run.folder.path / 'dry_run')
-    request = vertex_command.Request(case.config(), cloud, '', True, out, 'seed-acme', ())
+    request = vertex_command.Request(case.config(), cloud, '', True, out, ())
     with contextlib.redirect_stdout(io.StringIO()):
       vertex_command.train(request)
   [(program, job)] = staged

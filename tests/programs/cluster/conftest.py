@@ -16,7 +16,7 @@ def make_objects(capsys):
   """The objects of a manifest, by (kind, name)."""
 
   def objects(*overrides, **fields):
-    assert manifest_command.manifest(manifests.arguments(*overrides, **fields)) == 0
+    assert manifest_command.write(*manifests.arguments(*overrides, **fields)) == 0
     made = list(yaml.safe_load_all(capsys.readouterr().out))
     by_name = {(one['kind'], one['metadata']['name']): one for one in made}
     assert len(by_name) == len(made)

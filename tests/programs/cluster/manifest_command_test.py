@@ -15,13 +15,13 @@ from tests.programs.cluster import manifests
 def test_the_command_that_stops_leaves_the_run(tmp_path, capsys):
   """It takes the Jobs alone, by a label that all of this run and no others have."""
   path = tmp_path / 'run.yaml'
-  assert manifest_command.manifest(manifests.arguments(out=str(path), namespace='lab')) == 0
+  assert manifest_command.write(*manifests.arguments(out=str(path), namespace='lab')) == 0
   out = capsys.readouterr().out
   stop = re.search(r'kubectl delete jobs -n lab --cascade=foreground -l (\S+)=(\S+)$', out, re.M)
   made = list(yaml.safe_load_all(path.read_text()))
   assert all(one['metadata']['labels'][stop[1]] == stop[2] for one in made)
   assert f'Remove everything, the run with its checkpoints, too: kubectl delete -f {path}' in out
-  assert manifest_command.manifest(manifests.arguments(out=str(path), storage='none')) == 0
+  assert manifest_command.write(*manifests.arguments(out=str(path), storage='none')) == 0
   assert f'Remove everything: kubectl delete -f {path}' in capsys.readouterr().out
 
 
@@ -31,7 +31,7 @@ def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
   path.write_text('x' * 100_000)
   path.chmod(0o644)
   for _ in range(2):
-    assert manifest_command.manifest(manifests.arguments(out=str(path))) == 0
+    assert manifest_command.write(*manifests.arguments(out=str(path))) == 0
     [secret] = [one for one in yaml.safe_load_all(path.read_text()) if one['kind'] == 'Secret']
     tokens.add(secret['stringData']['token'])
     out = capsys.readouterr().out
@@ -57,7 +57,7 @@ def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
     ({'namespace': 'a b'}, ['--namespace=a b']),
     ({'storage': '10 GB'}, ['--storage=10 GB', '4Gi']),
     ({'learner_memory': 'much'}, ['--learner_memory=much']),
-    ({'learner_gpus': -1}, ['--learner_gpus=-1', '>= 0']),
+    ({'overrides': ['--learner_gpus=-1']}, ['--learner_gpus (-1) must be >= 0']),
     ({'out': '/proc/none/run.yaml'}, ['/proc/none/run.yaml']),
     ({'overrides': ['--config.transport.kind=courier']}, ['courier', 'grpc']),
     ({'overrides': ['--config.num_actors=0']}, ['num_actors', '>= 1']),
@@ -70,7 +70,7 @@ def test_tokens_are_drawn_anew_and_the_file_is_for_its_owner(tmp_path, capsys):
 def test_wrong_input_is_one_clear_line(fields, words):
   fields = dict(fields)
   with pytest.raises(types.UserError) as error:
-    manifest_command.manifest(manifests.arguments(*fields.pop('overrides', []), **fields))
+    manifest_command.write(*manifests.arguments(*fields.pop('overrides', []), **fields))
   assert all(word in str(error.value) for word in words), str(error.value)
   assert len(str(error.value).splitlines()) == 1
 

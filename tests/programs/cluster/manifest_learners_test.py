@@ -93,7 +93,7 @@ def test_a_memory_is_divided_and_not_saved(capsys):
   notices, seconds = [], []
   for number in (1, 2):
     arguments = manifests.arguments(f'--config.num_learner_hosts={number}', config='atari_r2d2')
-    assert manifest_command.manifest(arguments) == 0
+    assert manifest_command.write(*arguments) == 0
     shown = capsys.readouterr()
     notices.append(float(shown.err.partition(' takes up to ')[2].partition('Gi')[0]))
     seconds.append(int(shown.out.partition('terminationGracePeriodSeconds: ')[2].split()[0]))
@@ -114,6 +114,6 @@ def test_the_command_shows_the_host_that_has_the_run(capsys, tmp_path):
 
 def test_hosts_that_cannot_share_the_work_are_refused():
   with pytest.raises(types.UserError, match=r'num_learner_hosts \(2\) is more than num_actors'):
-    manifest_command.manifest(
-      manifests.arguments('--config.num_learner_hosts=2', '--config.num_actors=1')
+    manifest_command.write(
+      *manifests.arguments('--config.num_learner_hosts=2', '--config.num_actors=1')
     )

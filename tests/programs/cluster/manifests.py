@@ -2,17 +2,18 @@
 
 import dataclasses
 
-from seed_acme.configs import registry
-from seed_acme.programs.cluster import manifest_command
-from seed_acme.programs.command_line import parsing
+from seed_acme.programs.command_line import command as command_lib
+from seed_acme.programs.command_line import given as given_lib
+from seed_acme.programs.command_line import line as line_lib
 
 IMAGE = 'registry.example.org/seed-acme:0.1'
 
 
 def arguments(*overrides, config='catch_vtrace', **fields):
-  base = manifest_command.ManifestArguments(config=registry.load(config), image=IMAGE)
-  parsed = parsing.parse(manifest_command.ManifestArguments, list(overrides), 'manifest', base)
-  return dataclasses.replace(parsed, **fields)
+  """Of `manifest_command.write`."""
+  line = ['manifest', f'--config={config}', f'--image={IMAGE}', *overrides]
+  parsed, given = given_lib.split(command_lib.find('manifest'), line_lib.read(line))
+  return dataclasses.replace(parsed, **fields), given.config()
 
 
 def pod(job):

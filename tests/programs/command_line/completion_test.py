@@ -18,78 +18,85 @@ from tests import command_names
 _HANG_S = 60.0
 
 
-def _candidates(line):
-  return completion.candidates(line, command_names.listed(), 'catch_vtrace')
-
-
 def test_commands_and_options():
-  assert _candidates('seed-acme t') == ['train']
-  assert set(_candidates('seed-acme ')) == {*command_names.listed(), '--help', '--version'}
-  options = _candidates('seed-acme train --')
+  assert completion.candidates('seed-acme t') == ['train']
+  assert set(completion.candidates('seed-acme ')) == {
+    *command_names.listed(),
+    '--help',
+    '--version',
+  }
+  options = completion.candidates('seed-acme train --')
   assert {'--config=', '--config.', '--run_dir=', '--json', '--help'} <= set(options)
-  assert _candidates('seed-acme completion ') == ['bash', 'zsh']
-  assert _candidates('seed-acme nothing ') == []
-  for command in completion._RECORDS:
-    assert '--help' in _candidates(f'seed-acme {command} --he')
-  assert {*completion._RECORDS, 'completion'} == set(command_names.listed())
+  assert completion.candidates('seed-acme completion ') == ['bash', 'zsh']
+  assert completion.candidates('seed-acme nothing ') == []
+  for command in command_names.listed():
+    assert '--help' in completion.candidates(f'seed-acme {command} --he')
 
 
 def test_names_of_configurations_and_fields_level_by_level():
-  assert _candidates('seed-acme train --config=') == [
+  assert completion.candidates('seed-acme train --config=') == [
     f'--config={name}' for name in registry.names()
   ]
-  assert _candidates('seed-acme sweep --config cartpole_v') == [
+  assert completion.candidates('seed-acme sweep --config cartpole_v') == [
     'cartpole_vmpo',
     'cartpole_vpg',
     'cartpole_vtrace',
   ]
-  assert _candidates('seed-acme train --config.ag') == ['--config.agent.']
-  assert '--config.agent.optimizer.' in _candidates('seed-acme train --config.agent.')
-  assert _candidates('seed-acme train --config.agent.target') == []
-  assert _candidates('seed-acme train --config=catch_r2d2 --config.agent.target') == [
+  assert completion.candidates('seed-acme train --config.ag') == ['--config.agent.']
+  assert '--config.agent.optimizer.' in completion.candidates('seed-acme train --config.agent.')
+  assert completion.candidates('seed-acme train --config.agent.target') == []
+  assert completion.candidates('seed-acme train --config=catch_r2d2 --config.agent.target') == [
     '--config.agent.target_period='
   ]
-  assert _candidates('seed-acme train --config.network.mlp') == ['--config.network.mlp_sizes']
+  assert completion.candidates('seed-acme train --config.network.mlp') == [
+    '--config.network.mlp_sizes'
+  ]
 
 
 def test_values():
-  assert _candidates('seed-acme train --launch=local') == ['--launch=local_mp']
-  assert _candidates('seed-acme train --config.network.core ') == ['gru', 'lstm', 'none']
-  assert _candidates('seed-acme train --config.learner.xla=T') == ['--config.learner.xla=True']
-  assert '--config.environment.id=atari:Pong' in _candidates(
+  assert completion.candidates('seed-acme train --launch=local') == ['--launch=local_mp']
+  assert completion.candidates('seed-acme train --config.network.core ') == ['gru', 'lstm', 'none']
+  assert completion.candidates('seed-acme train --config.learner.xla=T') == [
+    '--config.learner.xla=True'
+  ]
+  assert '--config.environment.id=atari:Pong' in completion.candidates(
     'seed-acme train --config.environment.id=atari:P'
   )
-  assert _candidates('seed-acme node le') == ['learner']
-  assert _candidates('seed-acme list dm_') == ['dm_control']
-  assert '--help=agent' in _candidates('seed-acme bench --help=')
+  assert completion.candidates('seed-acme node le') == ['learner']
+  assert completion.candidates('seed-acme list dm_') == ['dm_control']
+  assert '--help=agent' in completion.candidates('seed-acme bench --help=')
 
 
 def test_folders_and_the_users_own_file_which_is_not_run(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   (tmp_path / 'runs' / 'mine').mkdir(parents=True)
   (tmp_path / 'mine.py').write_text('import pathlib\npathlib.Path("ran").touch()')
-  assert _candidates('seed-acme evaluate r') == ['runs/']
-  assert _candidates('seed-acme evaluate --sampled runs/') == ['runs/mine/']
+  assert completion.candidates('seed-acme evaluate r') == ['runs/']
+  assert completion.candidates('seed-acme evaluate --sampled runs/') == ['runs/mine/']
   (tmp_path / 'runs' / 'pack.zip').touch()
-  assert _candidates('seed-acme evaluate runs/') == ['runs/mine/', 'runs/pack.zip']
-  assert _candidates('seed-acme unpack runs/p') == ['runs/pack.zip']
-  assert _candidates('seed-acme evaluate --checkpoint=b') == ['--checkpoint=best']
-  assert _candidates('seed-acme export runs/mine --checkpoint=runs/m') == [
+  assert completion.candidates('seed-acme evaluate runs/') == ['runs/mine/', 'runs/pack.zip']
+  assert completion.candidates('seed-acme unpack runs/p') == ['runs/pack.zip']
+  assert completion.candidates('seed-acme evaluate --checkpoint=b') == ['--checkpoint=best']
+  assert completion.candidates('seed-acme export runs/mine --checkpoint=runs/m') == [
     '--checkpoint=runs/mine/'
   ]
   (tmp_path / 'runs' / 'pack.zip').unlink()
-  assert _candidates('seed-acme train --run_dir=runs/m') == ['--run_dir=runs/mine/']
-  assert _candidates('seed-acme train --config=./m') == ['--config=./mine.py']
-  assert _candidates('seed-acme train --config=./mine.py --config.agent.discou') == [
+  assert completion.candidates('seed-acme train --run_dir=runs/m') == ['--run_dir=runs/mine/']
+  assert completion.candidates('seed-acme train --config=./m') == ['--config=./mine.py']
+  assert completion.candidates('seed-acme train --config=./mine.py --config.agent.discou') == [
     '--config.agent.discount='
   ]
   assert not (tmp_path / 'ran').exists()
 
 
 @pytest.mark.parametrize('arguments', [[], ['fish'], ['bash', 'zsh']])
-def test_another_shell_is_refused_with_the_line_to_install(arguments, capsys):
+def test_another_shell_is_refused_and_the_help_has_the_line_to_install(arguments, capsys):
   assert cli.main(['completion', *arguments]) == 2
-  assert 'source <(seed-acme completion bash)' in capsys.readouterr().err
+  error = capsys.readouterr().err
+  assert error.endswith('see: seed-acme completion --help\n')
+  assert arguments[:1] == ['bash'] or 'bash, zsh' in error
+  assert cli.main(['completion', '--help']) == 0
+  assert 'source <(seed-acme completion bash)' in capsys.readouterr().out
 
 
 class _Shell:

@@ -5,13 +5,16 @@ import pytest
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs import cli
-from seed_acme.programs.command_line import new_settings
-from seed_acme.programs.command_line import parsing
+from seed_acme.programs.command_line import command as command_lib
+from seed_acme.programs.command_line import given as given_lib
+from seed_acme.programs.command_line import line as line_lib
 
 
 def _parse(name, *argv):
-  default = cli.TrainArguments(config=registry.load(name))
-  return parsing.parse(cli.TrainArguments, list(argv), 'train', default).config
+  _, given = given_lib.split(
+    command_lib.find('train'), line_lib.read(['train', f'--config={name}', *argv])
+  )
+  return given.config()
 
 
 @pytest.mark.parametrize(
@@ -43,8 +46,3 @@ def test_a_setting_that_the_environment_does_not_know_is_named(monkeypatch, caps
   code = cli.main(['train', '--config=catch_vtrace', '--config.environment.settings.row=9'])
   error = capsys.readouterr().err
   assert code == 2 and 'row' in error and 'rows' in error
-
-
-def test_arguments_without_a_configuration_stay_as_they_are():
-  argv = ['--config.environment.settings.rows=9']
-  assert new_settings.add(None, argv) == (None, argv)

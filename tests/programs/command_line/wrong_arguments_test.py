@@ -1,6 +1,9 @@
 """What the command line says of options that it does not know, and of values it cannot read."""
 
+import sys
+
 import pytest
+import tyro
 
 import seed_acme
 from seed_acme import types
@@ -9,45 +12,97 @@ from seed_acme.configs import registry as configs
 from seed_acme.programs import cli
 from seed_acme.programs.command_line import wrong_arguments
 
+# What is wrong, the command line, and what the answer must name: the value, how it is mended, and a
+# name that is near.
+_WRONG = [
+  ('unknown flag', 'train --jsno', ['--jsno', 'did you mean --json\n']),
+  ('flag of another command', 'plan --run_dir=x', ['unknown option --run_dir=x']),
+  ('unknown field', 'train --config.agent.discout=1', ['discout=1', '--config.agent.discount\n']),
+  ('field without its group', 'train --total_steps=5', ['=5', '--config.total_steps\n']),
+  ("another program's word", 'train --gamma=1', ['--gamma=1', '--config.agent.discount\n']),
+  ("another program's word", 'train --env CartPole-v1', ['--env', '--config.environment.id\n']),
+  ('initials', 'train --config.agent.lr=1', ['--config.agent.optimizer.learning_rate\n']),
+  (
+    'a group as a field',
+    'train --config.environment=catch',
+    ['did you mean --config.environment.id, '],
+  ),
+  (
+    'a field of another agent',
+    'train --config=catch_vtrace --config.agent.target_period=5',
+    ['target_period=5', 'a field of r2d2 (--config=', ' and sac (--config=pendulum_sac)'],
+  ),
+  ('no whole number', 'train --config.total_steps=1e6', ['total_steps (1e6)', 'such as 1000000']),
+  ('no number', 'train --config.max_wall_s=long', ['max_wall_s (long) must be a number']),
+  ('no choice', 'train --launch=locl', ["'locl'", 'did you mean local_mp?', 'choose one of']),
+  (
+    'no choice of a field',
+    'train --config.network.core=lst',
+    ["'lst'", 'mean lstm?', 'none, lstm'],
+  ),
+  ('neither true nor false', 'train --config.learner.xla=yes', ["'yes'", 'one of True, False']),
+  ('a choice that is gone', 'bench --launch=local_mt', ['local_mt', 'is gone: single_process']),
+  ('out of bounds', 'train --config.num_actors=0', ['--config.num_actors (0) must be >= 1']),
+  ('out of bounds', 'train --config.agent.discount=1.5', ['discount (1.5) must be in [0, 1]']),
+  ('out of bounds', 'bench --seconds=-1', ['--seconds (-1.0) must be > 0']),
+  ('out of bounds', 'bench --warmup_seconds=-1', ['--warmup_seconds (-1.0) must be >= 0']),
+  ('no number at all', 'bench --seconds=nan', ['--seconds (nan)']),
+  ('one of several out of bounds', 'train --config.network.mlp_sizes 64 0', ['mlp_sizes[1] (0)']),
+  (
+    'several with commas',
+    'train --config.network.mlp_sizes=64,32',
+    ["'64,32'", 'mlp_sizes 64 32\n'],
+  ),
+  ('several of which one is wrong', 'train --config.network.mlp_sizes 64 x', ["'64 x'", 'INT ...']),
+  ('two values', 'train --config.num_actors 2 3', ["'3'", '--config.num_actors takes one value']),
+  ('a value of a switch', 'train --json 3', ["'3'", '--json takes no value']),
+  ('no value', 'train --run_dir', ['--run_dir needs a value', '--run_dir=VALUE']),
+  (
+    'pairs with =',
+    'train --config.environment.settings rows=9',
+    ["not 'rows=9'", 'write --config.environment.settings rows 9\n'],
+  ),
+  ('half a pair', 'train --config.environment.settings rows', ['settings rows VALUE']),
+  ('a name without its flag', 'train cartpole_ppo', ["'cartpole_ppo'", '--config=cartpole_ppo']),
+  ('a run without its flag', 'inspect old', ["'old'", '--run_dir=old']),
+  ('a flag too many', 'evaluate --run_dir=old', ['write old without --run_dir']),
+  ('given twice', 'train --config=a --config=b', ['--config is given twice (a, b)']),
+  ('no name', 'train --config', ['--config needs a name', 'seed-acme list']),
+  ('something missing', 'node', ['role', 'learner, replay, actor', 'node learner']),
+  ('no such command', 'trane --json', ["'trane'", 'did you mean train?']),
+]
+
 
 @pytest.mark.parametrize(
-  'arguments, words',
-  [
-    (['train', '--total_steps=5'], ['--total_steps=5', 'did you mean --config.total_steps\n']),
-    (['train', '--config.agent.lr=1'], ['did you mean --config.agent.optimizer.learning_rate\n']),
-    (['train', '--gamma=1'], ['did you mean --config.agent.discount\n']),
-    (['train', '--env', 'CartPole-v1'], ['did you mean --config.environment.id\n']),
-    (['train', '--config.environment=catch'], ['--config.environment.id, ']),
-    (['train', 'cartpole_ppo'], ["'cartpole_ppo'", '--config=cartpole_ppo']),
-    (['train', '--config=a', '--config=b'], ['--config is given twice']),
-    (
-      ['train', '--config.environment.settings', 'rows=9'],
-      ["not 'rows=9'", 'write --config.environment.settings rows 9\n'],
-    ),
-    (['train', '--config.environment.settings', 'rows'], ['settings rows VALUE']),
-    (['train', '--config.total_steps=1e6'], ['total_steps (1e6)', 'whole number, such as 1000000']),
-    (['train', '--config.max_wall_s=long'], ['max_wall_s (long) must be a number']),
-    (['train', '--config.network.mlp_sizes=64,32'], ['--config.network.mlp_sizes 64 32\n']),
-    (['evaluate', '--run_dir=old'], ['write old without --run_dir']),
-    (['inspect', 'old'], ['--run_dir=old']),
-    (['node'], ['role', 'learner, replay, actor', 'node learner']),
-    (['train', '--launch=local_mt'], ['--launch=local_mt', 'is gone: single_process']),
-    (['bench', '--launch=local_mt'], ['is gone: single_process']),
-    (['bench', '--seconds=-1'], ['--seconds (-1.0) must be > 0']),
-    (['bench', '--seconds=nan'], ['--seconds (nan)']),
-    (['bench', '--warmup_seconds=-1'], ['--warmup_seconds (-1.0) must be >= 0']),
-  ],
+  'line, words', [case[1:] for case in _WRONG], ids=[f'{case[0]}: {case[1]}' for case in _WRONG]
 )
-def test_the_answer_names_the_value_and_how_it_is_written(capsys, arguments, words):
-  assert cli.main(arguments) == 2
-  text = capsys.readouterr().err
-  assert text.startswith('error: ') and len(text.splitlines()) <= 4
+def test_the_answer_names_the_value_and_how_it_is_mended(
+  line, words, tmp_path, monkeypatch, capsys
+):
+  monkeypatch.chdir(tmp_path)
+  assert cli.main(line.split()) == 2
+  said = capsys.readouterr()
+  assert not said.out and said.err.startswith('error: ') and len(said.err.splitlines()) <= 4
   for word in words:
-    assert word in text
+    assert word in said.err
+  assert not list(tmp_path.iterdir())
 
 
 def test_a_name_that_resembles_none_gets_no_near_ones():
   assert wrong_arguments.near('xyzzy', ['config.seed', 'config.agent.discount']) == []
+
+
+@pytest.mark.parametrize('lacks', ['module', 'hook'])
+def test_where_tyro_has_no_such_hook_it_says_itself_what_is_wrong(lacks, monkeypatch, capsys):
+  if lacks == 'module':
+    monkeypatch.setitem(sys.modules, 'tyro._errors', None)
+  else:
+    monkeypatch.delattr(tyro._errors, 'on_parse_error')
+  with pytest.raises(SystemExit) as exit_:
+    cli.main(['bench', '--seconds=long'])
+  said = capsys.readouterr().err
+  assert exit_.value.code == 2
+  assert '--seconds' in said and "'long'" in said and not said.startswith('error: ')
 
 
 def test_the_list_has_the_registered_agents(capsys, monkeypatch):

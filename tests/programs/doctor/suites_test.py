@@ -87,13 +87,17 @@ def test_an_interpreter_that_says_nothing_may_be_on_a_busy_machine(tmp_path, mon
   assert check.fix == patience.fix('') and 'busy' in check.fix
 
 
-def test_json_is_one_line_of_json(monkeypatch, capsys):
+def test_the_record_has_all_checks(monkeypatch):
   checks = [examination.Check('a', 'ok', 'fine')]
   monkeypatch.setattr(examination, 'run', lambda: checks)
   monkeypatch.setattr(suites, 'examine', lambda: [examination.Check('b', 'wrong', 'bad', 'mend')])
-  assert command.doctor(command.DoctorArguments(json=True)) == 1
-  record = json.loads(capsys.readouterr().out)
-  assert record['wrong'] is True and [c['name'] for c in record['checks']] == ['a', 'b']
+  answer = command.doctor(command.DoctorArguments())
+  record = json.loads(json.dumps(answer.record))
+  assert (
+    answer.exit_code == 1
+    and record['wrong'] is True
+    and [c['name'] for c in record['checks']] == ['a', 'b']
+  )
 
 
 def test_each_suite_has_an_example_of_its_own():

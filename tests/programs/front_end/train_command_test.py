@@ -34,13 +34,11 @@ def _summary(**changes):
 def _printed(capsys, run, launch='', **changes):
   config = dataclasses.replace(registry.load('catch_vtrace'), total_steps=1_000)
   options = train_command.Options(
-    launch=launch or 'local_mp',
-    is_launch_given=bool(launch),
-    max_restarts=0,
-    prints_json=False,
-    command=lambda name: name,
+    launch=launch or 'local_mp', is_launch_given=bool(launch), max_restarts=0, prints_json=False
   )
-  train_command._print_summary(config, _summary(**changes), run, options)
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(own_name, 'command', lambda name: name)
+    train_command._print_summary(config, _summary(**changes), run, options)
   return capsys.readouterr().out
 
 
@@ -105,5 +103,5 @@ def test_what_is_shown_of_a_path_needs_no_working_folder(tmp_path, monkeypatch):
   folder.mkdir()
   monkeypatch.chdir(folder)
   folder.rmdir()
-  assert train_command.shorter('/a/b') == '/a/b'
+  assert own_name.shorter('/a/b') == '/a/b'
   assert own_name.command('seed-acme')

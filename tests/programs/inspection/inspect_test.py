@@ -8,6 +8,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.programs import cli
+from seed_acme.programs.command_line import parsing
 from seed_acme.programs.inspection import address as inspect_address
 from seed_acme.programs.inspection import command as inspect_command
 from seed_acme.programs.inspection import distribution
@@ -177,14 +178,16 @@ def test_addresses_in_every_form():
 @pytest.mark.parametrize(
   'arguments, wanted',
   [
-    (['--watch'], ['--watch=2']),
-    (['--watch', '--json'], ['--watch=2', '--json']),
-    (['--watch', '5'], ['--watch', '5']),
-    (['--watch=5'], ['--watch=5']),
+    ([], 0.0),
+    (['--watch'], 2.0),
+    (['--watch', '--json'], 2.0),
+    (['--watch', '5'], 5.0),
+    (['--watch=5'], 5.0),
   ],
 )
 def test_a_bare_watch_has_a_period(arguments, wanted):
-  assert inspect_command.with_watch_period(arguments) == wanted
+  parsed = parsing.parse(inspect_command.InspectArguments, arguments, 'inspect')
+  assert parsed.watch == wanted
 
 
 def test_one_histogram_line_for_equal_values():

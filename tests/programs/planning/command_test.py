@@ -79,8 +79,8 @@ def test_a_shared_machine_has_no_network(bench_file, capsys):
   [
     ([], '--from=FILE'),
     (['--from=nowhere.json'], 'cannot read the bench file nowhere.json'),
-    (['--from=BENCH', '--learners=0'], '--learners (0) must be > 0'),
-    (['--from=BENCH', '--actors=-1'], '--actors (-1) must be > 0'),
+    (['--from=BENCH', '--learners=0'], '--learners (0) must be >= 1'),
+    (['--from=BENCH', '--actors=-1'], '--actors (-1) must be >= 1'),
     (['--from=BENCH', '--learners=3', '--actors=2'], 'each learner needs an actor'),
     (['--from=BENCH', '--device_speed=0'], '--device_speed (0.0) must be > 0'),
     (['--from=BENCH', '--accelerator=abacus'], "no price for 'abacus'"),

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 
 import pytest
 
@@ -13,9 +12,8 @@ from seed_acme.envs import suite
 from seed_acme.programs.reports import list_command
 
 
-def _shown(capsys, **arguments):
-  assert list_command.show(list_command.ListArguments(**arguments)) == 0
-  return capsys.readouterr().out.splitlines()
+def _shown(**arguments):
+  return list_command.show(list_command.ListArguments(**arguments)).text.splitlines()
 
 
 def _columns(lines):
@@ -44,9 +42,8 @@ def _tables(lines):
 
 def test_a_terminal_shows_columns_that_hold(monkeypatch):
   monkeypatch.setenv('COLUMNS', '90')
-  with contextlib.redirect_stdout(_Terminal()) as shown:
-    list_command.show(list_command.ListArguments())
-  lines = shown.getvalue().splitlines()
+  with contextlib.redirect_stdout(_Terminal()):
+    lines = _shown()
   of_configs, _, of_environments, _ = _tables(lines)
   assert len(_columns(of_configs)) == len(_columns(of_environments)) == 1
   assert any(line.startswith('  dmlab_lasertag_three_opponents_small  ') for line in of_configs)
@@ -56,8 +53,8 @@ def test_a_terminal_shows_columns_that_hold(monkeypatch):
   assert not too_long
 
 
-def test_a_pipe_gets_a_line_for_each_name(capsys):
-  lines = _shown(capsys)
+def test_a_pipe_gets_a_line_for_each_name():
+  lines = _shown()
   of_configs, _, of_environments, _ = _tables(lines)
   assert len(of_environments) == len(registry.SUITES)
   assert len(_columns(of_configs)) == len(_columns(of_environments)) == 1
@@ -75,12 +72,12 @@ def test_a_pipe_gets_a_line_for_each_name(capsys):
     ('toy', 'numpy', {'toy'}),
   ],
 )
-def test_ids_of_a_suite(capsys, name, package, some):
+def test_ids_of_a_suite(name, package, some):
   pytest.importorskip(package)
-  ids = _shown(capsys, suite=name)
+  ids = _shown(suite=name)
   assert some <= set(ids) and len(set(ids)) == len(ids)
   registry.check(config_lib.EnvironmentConfig(ids[0]))  # may be given as they are
-  record = json.loads('\n'.join(_shown(capsys, suite=name, json=True)))
+  record = list_command.show(list_command.ListArguments(suite=name)).record
   assert record == {'suite': name, 'ids': ids}
 
 

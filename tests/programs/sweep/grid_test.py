@@ -26,7 +26,7 @@ _BASE = registry.load('catch_vtrace')
       {'network.mlp_sizes': ((64, 64), (8,)), 'agent.discount': (1.0,)},
     ),
     ('agent.entropy.threshold=None,0.5', {'agent.entropy.threshold': (None, 0.5)}),
-    ('agent.max_abs_reward=-1,1', {'agent.max_abs_reward': (-1.0, 1.0)}),
+    ('agent.advantage_offset=-1,1', {'agent.advantage_offset': (-1.0, 1.0)}),
     ('agent.optimizer.name=adam,rmsprop', {'agent.optimizer.name': ('adam', 'rmsprop')}),
     ('replay.separate_process=True,False', {'replay.separate_process': (True, False)}),
     (
@@ -76,7 +76,8 @@ def test_a_value_is_written_as_it_is_read(value, text):
     ('agent.discount=many', ['agent.discount=many', 'must be a number']),
     ('agent.batch_size=1.5', ['agent.batch_size=1.5', 'must be a whole number']),
     ('agent.discount=[0.9,1]', ['one value', 'agent.discount=0.9,1']),
-    ('agent.entropy.threshold=high', ['agent.entropy.threshold=high', 'FLOAT']),
+    ('agent.entropy.threshold=high', ['agent.entropy.threshold=high', 'must be a number']),
+    ('agent.max_abs_reward=-1', ['agent.max_abs_reward (-1.0) must be >= 0']),
     ('agent.optimizer.name=sgd', ['sgd', 'adam', 'rmsprop']),
     ('agent.discout=0.9', ['agent.discout', 'agent.discount?']),
     ('learning_rate=0.9', ['learning_rate', 'agent.optimizer.learning_rate?']),

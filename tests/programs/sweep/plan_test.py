@@ -167,7 +167,6 @@ def test_what_does_not_extend_a_sweep_is_refused(grid, num_seeds, changes, words
   [
     ('agent.batch_size=16,12', 2, ['batch_size=12: agent.batch_size (12)', 'unrolls_per_item (8)']),
     ('environment.id=catch,catsh', 2, ['id=catsh', 'near: catch']),
-    ('agent.lambda_=1', 0, ['--seeds (0)']),
     ('agent.lambda_=1', 20_000, ['20,000 runs', '10,000']),
   ],
 )

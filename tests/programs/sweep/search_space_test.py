@@ -20,7 +20,7 @@ _RATE = 'agent.optimizer.learning_rate'
     (f'{_RATE}=1e-5..1e-2:log', {_RATE: Range(1e-5, 1e-2, True)}),
     ('agent.discount=0.9..1', {'agent.discount': Range(0.9, 1.0)}),
     ('agent.discount=.9...99', {'agent.discount': Range(0.9, 0.99)}),
-    ('agent.max_abs_reward=-1..1', {'agent.max_abs_reward': Range(-1.0, 1.0)}),
+    ('agent.advantage_offset=-1..1', {'agent.advantage_offset': Range(-1.0, 1.0)}),
     ('agent.batch_size=8..64:log', {'agent.batch_size': Range(8, 64, True)}),
     (
       'network.mlp_sizes=[64,64],[128] agent.discount=0.9,0.99',
@@ -70,7 +70,7 @@ def test_a_json_file(tmp_path):
     ('environment.id=a..b', ['range is for numbers', 'environment.id=VALUE,VALUE']),
     ('replay.separate_process=False..True', ['range is for numbers']),
     ('agent.discount=0.9,0.90', ['twice']),
-    ('agent.discount=0.9..inf', ['range is for numbers']),
+    ('agent.rho_clip=0.9..inf', ['range is for numbers']),
     ('nothing.json', ['--search file nothing.json']),
   ],
 )

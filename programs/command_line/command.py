@@ -1,0 +1,72 @@
+"""What the command line knows of a command, and where it finds them all."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pathlib
+from typing import Any, Literal, NamedTuple, get_args
+
+from seed_acme import types
+from seed_acme.checks import near_names
+
+_PROGRAMS = __name__.rsplit('.', 2)[0]
+_FILE = 'commands'  # .py, in the folder of programs/ that holds the code
+Group = Literal['Training', 'Results', 'Measuring', 'This installation']
+
+
+class Command(NamedTuple):
+  """One command of `seed-acme`. Its modules are imported only when it is called or completed.
+
+  name, summary, group: as `seed-acme --help` lists them.
+  arguments: `module:Class` beside the record: a dataclass whose fields are the options, and whose
+    docstring is the help.
+  run: `module:function` from these arguments to the exit code, or to an `Answer`. Where there is a
+    `config`, a `given.Given` is its second argument.
+  config: the configuration that the command takes where `--config` names none; '' = it takes none.
+  runs_beside_actors: whether it runs where only actors are installed (checks/distribution.py).
+  folder: the package that holds the record.
+  """
+
+  name: str
+  summary: str
+  group: Group
+  arguments: str
+  run: str
+  config: str = ''
+  runs_beside_actors: bool = False
+  folder: str = ''
+
+  def load(self, path: str) -> Any:
+    """path: `arguments` or `run`."""
+    module, _, name = path.partition(':')
+    return getattr(importlib.import_module(f'{self.folder}.{module}'), name)
+
+
+class Answer(NamedTuple):
+  """What a command found. The command line prints `record` as JSON with `--json`, else `text`."""
+
+  record: Any
+  text: str
+  exit_code: int = 0
+
+
+@functools.cache
+def every() -> dict[str, Command]:
+  """By name, in the order of `Group` and then of the names."""
+  found = []
+  for path in importlib.import_module(_PROGRAMS).__path__:
+    for file in pathlib.Path(path).glob(f'*/{_FILE}.py'):
+      folder = f'{_PROGRAMS}.{file.parent.name}'
+      names = vars(importlib.import_module(f'{folder}.{_FILE}'))
+      found += [x._replace(folder=folder) for x in names.values() if isinstance(x, Command)]
+  found.sort(key=lambda record: (get_args(Group).index(record.group), record.name))
+  return {record.name: record for record in found}
+
+
+def find(name: str) -> Command:
+  """Raises `types.UserError` for a name that is none."""
+  if name not in every():
+    hint = near_names.hint(name, every()) or f'; known: {", ".join(every())}'
+    raise types.UserError(f'unknown command {name!r}{hint}\nsee: seed-acme --help')
+  return every()[name]

@@ -1,0 +1,44 @@
+"""The first look at a command line: which command, which configuration, is help asked for?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+from seed_acme import types
+
+
+class Line(NamedTuple):
+  """A command line.
+
+  command: '' = none. config: what `--config` names; '' = nothing. topic: of `--help=TOPIC`, '' of
+  a plain `--help`; None = no help is asked for. words: all that follows the command, but those two.
+  """
+
+  command: str
+  config: str
+  topic: str | None
+  is_version_asked: bool
+  words: tuple[str, ...]
+
+
+class _Parser(argparse.ArgumentParser):
+  def error(self, message: str) -> NoReturn:
+    raise types.UserError(f'{message}\nsee: seed-acme --help')
+
+
+def read(argv: Sequence[str]) -> Line:
+  """Raises `types.UserError`. What is left for the command, in `words`, is not looked at."""
+  parser = _Parser(add_help=False, allow_abbrev=False)
+  parser.add_argument('command', nargs='?', default='')
+  parser.add_argument('--version', action='store_true')
+  parser.add_argument('-h', '--help', nargs='?', const='')
+  parser.add_argument('--config', nargs='?', const='', action='append', default=[])
+  found, words = parser.parse_known_args(argv)
+  if '' in found.config:
+    raise types.UserError('--config needs a name or a path: seed-acme list shows the names')
+  if len(found.config) > 1:
+    raise types.UserError(f'--config is given twice ({", ".join(found.config)}): keep one')
+  name = ''.join(found.config)
+  return Line(found.command, name, found.help, found.version, tuple(words))
