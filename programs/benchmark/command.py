@@ -80,9 +80,9 @@ def bench(arguments: BenchArguments, given: given_lib.Given) -> _Result:
       f'{" and ".join(asked)} ask for different measurements: leave all but one out'
     )
   mode = asked[0] if asked else ''
-  for name, (default, owner) in _BELONGS_TO.items():
+  for name, owner in _BELONGS_TO.items():
     value = getattr(arguments, name)
-    if value != default and mode != owner:
+    if value != getattr(BenchArguments, name) and mode != owner:
       raise types.UserError(f'--{name}={value} is for {owner}: add it, or leave --{name} out')
   return _MODES[mode](arguments, given.config())
 
@@ -165,12 +165,12 @@ _MODES: dict[str, Callable[[BenchArguments, config_lib.ExperimentConfig], _Resul
   '--soak_steps': _soak,
   '--compare_actor_inference': _compare,
 }
-# Of each option of one measurement alone: its default, and the option that asks for that one.
+# Of each option that is for one measurement alone, the option that asks for that one.
 _BELONGS_TO = {
-  'rounds': (0, '--against'),
-  'sweep_batches': ('', '--sweep'),
-  'sweep_out': ('bench_sweep', '--sweep'),
-  'soak_plot': ('', '--soak_steps'),
-  'network_factors': (actor_inference.FACTORS, '--compare_actor_inference'),
-  'compare_plot': ('', '--compare_actor_inference'),
+  'rounds': '--against',
+  'sweep_batches': '--sweep',
+  'sweep_out': '--sweep',
+  'soak_plot': '--soak_steps',
+  'network_factors': '--compare_actor_inference',
+  'compare_plot': '--compare_actor_inference',
 }

@@ -120,9 +120,10 @@ def _instead_of_word(word: str, options: Sequence[options_lib.Option]) -> list[s
 
 def near(wanted: str, names: list[str]) -> list[str]:
   """The dotted names that `wanted`, dotted or not, may stand for, best first."""
-  below = [name for name in names if name.startswith(f'{wanted}.')]
-  if below:
-    return below[:_MAX_NEAR]
+  inside = [name for name in names if f'{name}.'.startswith(f'{wanted}.')]
+  around = [name for name in names if f'{wanted}.'.startswith(f'{name}.')]
+  if inside or around:
+    return (inside or around)[:_MAX_NEAR]
   ranked = []
   for index, name in enumerate(names):
     rank = _rank(wanted, name)

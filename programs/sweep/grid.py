@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 import dataclasses
-import difflib
 import json
 import pathlib
 import re
@@ -22,6 +21,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.command_line import parsing
+from seed_acme.programs.command_line import wrong_arguments
 
 _NEXT_VALUE = re.compile(r',(?:\[([^\[\]]*)\]|([^\s,\[\]]+))(?=,|$)')  # words in brackets, or one
 _FIELD = re.compile(r'[A-Za-z_][\w.]*')
@@ -211,20 +211,9 @@ def check_field(field: str, base: config_lib.ExperimentConfig, option: str = _OP
     raise types.UserError(f'{option} cannot hold {field!r}: {_NOT_SWEPT[field]}')
   known = field_names(base)
   if field not in known:
-    raise types.UserError(f'{option}: {base.name} has no field {field!r}; {_near(field, known)}')
-
-
-def _near(field: str, known: Sequence[str]) -> str:
-  inside = [name for name in known if name.startswith(f'{field}.')]
-  last = field.rpartition('.')[2]
-  same_end = [name for name in known if name.rpartition('.')[2] == last]
-  near = inside or same_end or difflib.get_close_matches(field, known, n=3, cutoff=0.8)
-  near = near or [
-    name for name in known if difflib.get_close_matches(last, [name.rpartition('.')[2]], cutoff=0.7)
-  ]
-  return (
-    f'did you mean {", ".join(near[:3])}?' if near else 'seed-acme train --help shows all fields'
-  )
+    near = wrong_arguments.near(field, known)
+    hint = f'did you mean {", ".join(near)}?' if near else 'seed-acme train --help shows all fields'
+    raise types.UserError(f'{option}: {base.name} has no field {field!r}; {hint}')
 
 
 def parse_value(
