@@ -21,10 +21,8 @@ from seed_acme.checks import bounds
 from seed_acme.checks import distribution
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs.building import sections as sections_lib
-from seed_acme.programs.cluster import actor_node
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import host as cluster_host
-from seed_acme.programs.cluster import replay_node
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.nodes import filming
@@ -105,8 +103,12 @@ def run(
     return learner_command.run(options)
   sections = sections_lib.split(config)
   if arguments.role == 'actor':
+    from seed_acme.programs.cluster import actor_node  # loads gRPC, which completion need not
+
     index = _actor_index(arguments, sections.layout, cluster)
     return actor_node.run(sections.actors[index], cluster)
+  from seed_acme.programs.cluster import replay_node  # likewise
+
   [replay] = sections.replays
   return replay_node.run(replay, cluster)
 
