@@ -100,7 +100,8 @@ import json, sys
 from seed_acme.programs import cli
 for arguments in json.loads(sys.argv[1]):
   assert cli.main(arguments) == 0, arguments
-  heavy = {'tensorflow', 'launchpad', 'reverb', 'matplotlib', 'sonnet', 'scipy', 'grpc'} & set(sys.modules)
+  names = ('tensorflow', 'launchpad', 'reverb', 'matplotlib', 'sonnet', 'scipy', 'grpc')
+  heavy = set(names) & set(sys.modules)
   assert not heavy, (arguments, heavy)
 """
 

@@ -8,6 +8,7 @@ import sqlite3
 
 import pytest
 
+from seed_acme.configs import registry
 from seed_acme.programs import cli
 from seed_acme.programs.sweep import plan as sweep_plan
 from seed_acme.programs.sweep import schedule as sweep_schedule
@@ -264,7 +265,7 @@ def test_a_run_that_was_begun_with_other_values_is_not_touched(here, capsys, mon
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
   monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', None)
   monkeypatch.setattr(door, 'check', lambda configs: None)  # a process of its own
-  config = cli.configs.load('catch_vtrace')
+  config = registry.load('catch_vtrace')
   run = sweep_plan.make(config, [], 1).runs(here / 'out')[0]
   run_directory.create(run.run_dir.path)
   saved = sweep_plan.sweep_grid.replace(run.config, 'agent.discount', 0.5)
