@@ -1,6 +1,7 @@
 """MLflow, really, with a folder as its store: rows, parameters, a resumed run, and failures."""
 
 import dataclasses
+import importlib.util
 import sys
 
 import pytest
@@ -13,7 +14,9 @@ from seed_acme.loggers import own
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
-pytest.importorskip('mlflow')
+# To load it here would take every process of the tests half a second.
+if importlib.util.find_spec('mlflow') is None:
+  pytest.skip('MLflow is not installed', allow_module_level=True)
 pytestmark = pytest.mark.filterwarnings('ignore::FutureWarning')  # of MLflow, about folders
 
 
