@@ -52,8 +52,10 @@ test: check quick-tests
 quick-tests: $(STAMP)
 	$(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
 
-test-all: test
-	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'slow and not learning and not scale' $(ARGS)
+# All at once, because many a file has quick and slow tests of the same run. The slow files come first
+# (tests/conftest.py), and the quick ones fill up what they leave.
+test-all: check
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not learning and not scale' $(ARGS)
 
 coverage: $(STAMP)
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m 'not learning and not scale' \
