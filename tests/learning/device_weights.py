@@ -1,13 +1,14 @@
-"""`python device_weights.py CASE FILE`: what an agent learns on one and on four logical devices.
+"""`python device_weights.py FOLDER`: what each agent learns on one and on four logical devices.
 
-The samples are the same; the result is a NumPy archive. TensorFlow divides the CPU only in a
-process that is new.
+The samples are the same; `FOLDER/CASE.npz` are the results. TensorFlow divides the CPU only in a
+process that is new, and one for all cases loads it once.
 
 Names in it are `DEVICES/VARIABLE`, of all that a checkpoint holds, `.../priorities` of all updates
 and `.../metric/NAME` of the last; `0/...` is what there was before the first.
 """
 
 import dataclasses
+import pathlib
 import sys
 
 import numpy as np
@@ -103,13 +104,15 @@ def learn(name, num_devices):
   return before, found
 
 
-def main(name, path):
+def main(folder):
   cpu = tf.config.list_physical_devices('CPU')[0]
   tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
-  before, of_one = learn(name, 1)
-  _, of_four = learn(name, 4)
-  found = {'0': before, '1': of_one, '4': of_four}
-  np.savez(path, **{f'{number}/{key}': x for number, of in found.items() for key, x in of.items()})
+  for name in CASES:
+    before, of_one = learn(name, 1)
+    _, of_four = learn(name, 4)
+    found = {'0': before, '1': of_one, '4': of_four}
+    arrays = {f'{number}/{key}': x for number, of in found.items() for key, x in of.items()}
+    np.savez(pathlib.Path(folder) / f'{name}.npz', **arrays)
 
 
 if __name__ == '__main__':
