@@ -15,6 +15,7 @@ from seed_acme.agents.on_policy import learner
 from seed_acme.agents.on_policy import loss as loss_lib
 from seed_acme.agents.on_policy import presets
 from seed_acme.agents.on_policy import resolve
+from seed_acme.checks import bounds
 from seed_acme.configs import registry
 from seed_acme.learning import objectives
 
@@ -39,6 +40,7 @@ def test_numbers_of_elements_and_of_minibatches(fields, expected, make_config):
 
 
 def _check(config):
+  bounds.check(config, 'agent.')
   config.check(dataclasses.replace(registry.load('cartpole_ppo'), agent=config))
 
 
