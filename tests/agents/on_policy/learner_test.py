@@ -49,7 +49,6 @@ def _check(config):
   [
     ('unrolls', 3, 4),
     ('unrolls', 5, 4),
-    ('unrolls', -2, 4),
     ('transitions', 7, 24),
     ('transitions', 48, 24),
   ],
@@ -57,6 +56,11 @@ def _check(config):
 def test_sizes_that_do_not_divide_are_refused(of, size, number, make_config):
   with pytest.raises(types.UserError, match=rf'minibatch_size \({size}\) .* the {number} {of}'):
     _check(make_config(minibatch_of=of, minibatch_size=size))
+
+
+def test_less_than_none_is_refused(make_config):
+  with pytest.raises(types.UserError, match=r'agent.minibatch_size \(-2\) must be >= 0'):
+    _check(make_config(minibatch_size=-2))
 
 
 def test_no_epoch_at_all_is_refused(make_config):
