@@ -25,7 +25,6 @@ from seed_acme.loggers import composite
 from seed_acme.loggers import own
 from seed_acme.networks import build as networks
 from seed_acme.programs import cli
-from seed_acme.programs.benchmark import actor_inference
 from seed_acme.programs.benchmark import bench
 from seed_acme.programs.benchmark import side_by_side
 from seed_acme.programs.cluster import cluster_file
@@ -87,7 +86,6 @@ def _check_seed_acme(arguments, monkeypatch):
 
   for module, name in (
     (lifecycle, 'prepare'),
-    (actor_inference, 'command'),
     (bench, 'bench'),
     (side_by_side, 'measure'),
     (evaluation, 'evaluate_runs'),

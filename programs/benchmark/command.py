@@ -1,4 +1,4 @@
-"""`seed-acme bench`: throughput, with --soak_steps memory, or where inference is cheaper."""
+"""`seed-acme bench`: throughput, or with --soak_steps memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import bounds
 from seed_acme.configs import registry
-from seed_acme.programs.benchmark import actor_inference
 from seed_acme.programs.benchmark import bench as bench_lib
 from seed_acme.programs.benchmark import description
 from seed_acme.programs.benchmark import side_by_side
@@ -46,11 +45,6 @@ class BenchArguments:
   soak_steps: instead of throughput, watch the resident memory of all processes over so many agent
     steps; exit code 1 if the learner's grows. 0 = measure throughput.
   soak_plot: with --soak_steps, the picture to write.
-  compare_actor_inference: instead of throughput, measure inference in the server and in the actors,
-    each cost alone, over several sizes of the network.
-  network_factors: with --compare_actor_inference, by which the units of its layers are multiplied.
-  compare_plot: with --compare_actor_inference, the picture to write; the figures go beside it, as
-    .json.
   json: print JSON.
   """
 
@@ -66,9 +60,6 @@ class BenchArguments:
   sweep_out: str = 'bench_sweep'
   soak_steps: Annotated[int, bounds.at_least(0)] = 0
   soak_plot: str = ''
-  compare_actor_inference: bool = False
-  network_factors: Annotated[tuple[float, ...], bounds.above(0)] = actor_inference.FACTORS
-  compare_plot: str = ''
   json: bool = False
 
 
@@ -93,7 +84,6 @@ def _asked(arguments: BenchArguments) -> dict[str, bool]:
     '--against': bool(arguments.against or arguments.against_launch),
     '--sweep': bool(arguments.sweep),
     '--soak_steps': bool(arguments.soak_steps),
-    '--compare_actor_inference': arguments.compare_actor_inference,
   }
 
 
@@ -106,12 +96,6 @@ def _throughput(
 
 def _soak(arguments: BenchArguments, config: config_lib.ExperimentConfig) -> int:
   return soak.command(config, arguments.soak_steps, arguments.soak_plot, arguments.json)
-
-
-def _compare(arguments: BenchArguments, config: config_lib.ExperimentConfig) -> int:
-  return actor_inference.command(
-    config, arguments.network_factors, arguments.compare_plot, arguments.json
-  )
 
 
 def _against(arguments: BenchArguments, config: config_lib.ExperimentConfig) -> command_lib.Answer:
@@ -163,7 +147,6 @@ _MODES: dict[str, Callable[[BenchArguments, config_lib.ExperimentConfig], _Resul
   '--against': _against,
   '--sweep': _sweep,
   '--soak_steps': _soak,
-  '--compare_actor_inference': _compare,
 }
 # Of each option that is for one measurement alone, the option that asks for that one.
 _BELONGS_TO = {
@@ -171,6 +154,4 @@ _BELONGS_TO = {
   'sweep_batches': '--sweep',
   'sweep_out': '--sweep',
   'soak_plot': '--soak_steps',
-  'network_factors': '--compare_actor_inference',
-  'compare_plot': '--compare_actor_inference',
 }

@@ -46,12 +46,7 @@ def _check(config):
 
 @pytest.mark.parametrize(
   'of, size, number',
-  [
-    ('unrolls', 3, 4),
-    ('unrolls', 5, 4),
-    ('transitions', 7, 24),
-    ('transitions', 48, 24),
-  ],
+  [('unrolls', 3, 4), ('unrolls', 5, 4), ('transitions', 7, 24), ('transitions', 48, 24)],
 )
 def test_sizes_that_do_not_divide_are_refused(of, size, number, make_config):
   with pytest.raises(types.UserError, match=rf'minibatch_size \({size}\) .* the {number} {of}'):
