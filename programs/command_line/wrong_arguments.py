@@ -78,20 +78,21 @@ def _unrecognized(
   for option in options:
     if option.is_positional and option.name.rstrip('s') == wanted.rstrip('s'):
       return [*lines, f'write {value or "it"} without {name}{equals}']
-  if wanted.startswith(_AGENT) and (agents := _agents_with(wanted.removeprefix(_AGENT))):
+  agents = _agents_with(wanted.removeprefix(_AGENT)) if wanted.startswith(_AGENT) else []
+  if agents and not any(option.group == wanted for option in options):
     return [*lines, f'that is a field of {" and ".join(agents)}']
   found = near(wanted, [option.name for option in options])
   return [*lines, 'did you mean ' + ', '.join(f'--{path}' for path in found)] if found else lines
 
 
 def _agents_with(field: str) -> list[str]:
-  """Our agents whose configuration has that field, dotted or not, with an example of each."""
+  """Our agents whose configuration has that field, which may be dotted, with an example of each."""
   examples: dict[str, str] = {}
   for name in sorted(registry.names(), key=len):
     agent = registry.load(name).agent
     with contextlib.suppress(AttributeError):
-      operator.attrgetter(field)(agent)
-      examples.setdefault(agent.agent, name)
+      if not callable(operator.attrgetter(field)(agent)):
+        examples.setdefault(agent.agent, name)
   return [f'{agent} (--config={name})' for agent, name in examples.items()]
 
 

@@ -32,6 +32,12 @@ _WRONG = [
     'train --config=catch_vtrace --config.agent.target_period=5',
     ['target_period=5', 'a field of r2d2 (--config=', ' and sac (--config=pendulum_sac)'],
   ),
+  (
+    'a record as a field',
+    'train --config.agent.optimizer=adam',
+    ['--config.agent.optimizer.name, '],
+  ),
+  ('a method as a field', 'train --config.agent.check=1', ['agent.check=1\nsee: seed-acme train']),
   ('no whole number', 'train --config.total_steps=1e6', ['total_steps (1e6)', 'such as 1000000']),
   ('no number', 'train --config.max_wall_s=long', ['max_wall_s (long) must be a number']),
   ('no choice', 'train --launch=locl', ["'locl'", 'did you mean local_mp?', 'choose one of']),
