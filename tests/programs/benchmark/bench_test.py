@@ -177,6 +177,7 @@ def test_the_command_line_reaches_it(monkeypatch, capsys):
       or {'config': config.name}
     ),
   )
+  monkeypatch.setattr(description, 'describe', lambda record: 'words')
   code = cli.main(['bench', '--config=bench_catch_lstm', '--seconds=3', '--no_bounds', '--json'])
   assert code == 0 and seen == {
     'name': 'bench_catch_lstm',
