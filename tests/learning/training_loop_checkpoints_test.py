@@ -18,7 +18,7 @@ from tests.learning import loop_run
 def test_a_memory_that_fills_says_how_far_it_is(tmp_path, clock):
   config = registry.load('catch_r2d2')
   memory = functools.partial(loop_run.Memory, size=config.agent.replay_min_size - 1)
-  run = loop_run.Run(tmp_path, clock, memory, agent=config.agent)
+  run = loop_run.Run(tmp_path, clock, memory, agent=config.agent, replay=config.replay)
   run.loop.report_wait()
   assert run.folder.phase.read_text() == (
     f'filling the replay memory ({config.agent.replay_min_size - 1:,} of '

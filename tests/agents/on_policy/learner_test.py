@@ -40,7 +40,6 @@ def test_numbers_of_elements_and_of_minibatches(fields, expected, make_config):
 
 
 def _check(config):
-  bounds.check(config, 'agent.')
   config.check(dataclasses.replace(registry.load('cartpole_ppo'), agent=config))
 
 
@@ -53,14 +52,12 @@ def test_sizes_that_do_not_divide_are_refused(of, size, number, make_config):
     _check(make_config(minibatch_of=of, minibatch_size=size))
 
 
-def test_less_than_none_is_refused(make_config):
-  with pytest.raises(types.UserError, match=r'agent.minibatch_size \(-2\) must be >= 0'):
-    _check(make_config(minibatch_size=-2))
-
-
-def test_no_epoch_at_all_is_refused(make_config):
-  with pytest.raises(types.UserError, match=r'agent.num_epochs \(0\) must be >= 1'):
-    _check(make_config(num_epochs=0))
+@pytest.mark.parametrize(
+  'field, value, said', [('num_epochs', 0, '>= 1'), ('minibatch_size', -2, '>= 0')]
+)
+def test_no_epoch_at_all_and_less_than_nothing_are_refused(field, value, said, make_config):
+  with pytest.raises(types.UserError, match=rf'agent.{field} \({value}\) must be {said}'):
+    bounds.check(make_config(**{field: value}), 'agent.')
 
 
 def test_advantages_cannot_be_computed_anew_from_single_transitions(make_config):

@@ -66,7 +66,7 @@ def test_a_launch_is_a_file_and_an_entry(run):
   assert '{local_mp,single_process,auto,vertex_ai,pigeon}' in text
   assert 'pigeon = actors that fly' in text
   assert 'single_process = all in one thread' in text
-  completed = run('completion', 'words', 'seed-acme train --launch=p').stdout
+  completed = run('completion', 'bash', '--line=seed-acme train --launch=p').stdout
   assert completed == '--launch=pigeon\n'
   assert 'pigeon' in run('train', '--launch=dove').stderr
 

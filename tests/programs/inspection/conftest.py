@@ -1,10 +1,12 @@
 """What the tests of `inspect` share."""
 
+import json
 import os
 
 import pytest
 import reverb
 
+from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.inspection import command as inspect_command
 from seed_acme.replay import tables as tables_lib
 from seed_acme.storage import files
@@ -49,8 +51,12 @@ def inspect(capsys, monkeypatch, tmp_path):
   before = dict(os.environ)
 
   def run(**arguments):
-    settings = {'interval': 0.1, **arguments}
-    assert inspect_command.inspect(inspect_command.InspectArguments(**settings)) == 0
+    given = inspect_command.InspectArguments(**{'interval': 0.1, **arguments})
+    found = inspect_command.inspect(given)
+    if isinstance(found, command_lib.Answer):  # of items that were drawn
+      assert found.exit_code == 0
+      return json.dumps(found.record) if given.json else found.text
+    assert found == 0
     return capsys.readouterr().out
 
   yield run
