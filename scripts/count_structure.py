@@ -228,7 +228,7 @@ def questions_of_the_launch() -> list[str]:
   """Lines in which a node asks how it was started, rather than to be told what follows."""
   return [
     f'{_shown(path)}:{number}: {line.strip()}'
-    for path in _sources(*_OF_A_RUN)
+    for path in _sources(*(room for room in _OF_A_RUN if room != 'programs/launches'))
     for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1)
     if _ASKS_LAUNCH.search(line)
   ]
