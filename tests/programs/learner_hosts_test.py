@@ -8,7 +8,7 @@ from seed_acme.programs.nodes import host as node_host
 from seed_acme.storage import checkpoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
-_STEPS = 4_000
+_STEPS = 3_000
 _TWO = ('--config.num_actors=3', '--config.num_learner_hosts=2')
 
 
@@ -20,12 +20,9 @@ def _expect_finished(run, steps=_STEPS):
   return run.expect_finished(steps)
 
 
-@pytest.mark.parametrize('kind', ['auto', 'grpc'])
-def test_counts_episodes_and_actors_are_those_of_all_hosts(runs, kind):
-  run = _train(
-    runs, f'--config.transport.kind={kind}', '--config.num_evaluation_environments=2', steps=8_000
-  )
-  summary = _expect_finished(run, 8_000)
+def test_counts_episodes_and_actors_are_those_of_all_hosts(runs):
+  run = _train(runs, '--config.num_evaluation_environments=2')
+  summary = _expect_finished(run)
   status = run.status()
   rows = [actor['rows'] for actor in status['actors']]
   assert len(rows) == 4 and min(rows) > 100
@@ -39,8 +36,12 @@ def test_counts_episodes_and_actors_are_those_of_all_hosts(runs, kind):
 
 
 def test_strictly_on_policy_updates_take_the_unrolls_of_both_hosts(runs):
-  run = _train(runs, *runs.strictly_on_policy, '--config.num_actors=2')
+  """And each actor finds its host over the network, too."""
+  run = _train(
+    runs, *runs.strictly_on_policy, '--config.num_actors=2', '--config.transport.kind=grpc'
+  )
   _expect_finished(run)
+  assert all(actor['is_connected'] and actor['rows'] for actor in run.status()['actors'])
   lags = run.metrics()['learner/policy_lag']
   assert {lag for lag in lags if lag == lag} == {0.0}  # a row without an update has none
 
@@ -79,7 +80,7 @@ def test_a_run_of_one_host_goes_on_with_two(runs):
   assert list(counted) == sorted(counted)
 
 
-def test_the_status_names_a_host_without_data(runs, until):
+def test_the_status_names_a_host_without_data_and_ctrl_c_ends_both_with_a_checkpoint(runs, until):
   run = runs.train(runs.endless, *_TWO, '--config.num_actors=2')
   run.wait_for_updates(3)
   named = []
@@ -94,14 +95,8 @@ def test_the_status_names_a_host_without_data(runs, until):
   assert sorted(named) == ['learner/0', 'learner/1']
   run.process.send_signal(signal.SIGINT)
   assert run.wait() == 130
-
-
-def test_ctrl_c_ends_both_with_a_checkpoint(runs):
-  run = runs.train(runs.endless, *_TWO)
-  run.wait_for_updates(3)
-  run.process.send_signal(signal.SIGINT)
-  assert run.wait() == 130
   assert run.summary()['status'] == 'stopped' and run.nodes() == []
+  assert run.summary()['saved_updates'] == run.status()['updates']
 
 
 @pytest.mark.parametrize('index', [0, 1])
