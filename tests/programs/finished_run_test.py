@@ -12,7 +12,7 @@ from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
-_STEPS = 30_000
+_STEPS = 20_000
 _MAX_PSS = 120e6  # bytes of a worker on Catch
 _LOADED_LIBRARIES = ('tensorflow', 'reverb', 'libpywrap')
 
@@ -39,7 +39,7 @@ def finished(runs, until):
   latest = run.folder / 'runs' / 'latest'
   until(lambda: (latest / 'config.json').exists() or run.check_runs(), 'runs/latest')
   run.run_dir = run_directory.RunDirectory(latest.resolve())
-  until(lambda: run.status().get('agent_steps', 0) >= 12_000, '12,000 steps')
+  until(lambda: run.status().get('agent_steps', 0) >= 8_000, '8,000 steps')
   workers = run.nodes('actor')
   memory = {
     'worker': max(map(_pss, workers)),
