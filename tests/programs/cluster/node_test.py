@@ -67,7 +67,7 @@ def test_a_learner_started_again_after_the_end_makes_good_what_that_did_not_come
 
 def test_an_actor_that_is_away_when_the_run_ends_hears_it_when_it_is_back(make_cluster, until):
   cluster = make_cluster(actors=2)
-  learner, away = cluster.learner('--config.total_steps=40000'), cluster.actor('--index=1')
+  learner, away = cluster.learner('--config.total_steps=20000'), cluster.actor('--index=1')
   until(
     lambda: len(_actors(learner)) == 2 and _actors(learner)[1]['rows'] or learner.check_runs(),
     'its rows',
@@ -102,10 +102,10 @@ def test_a_learner_that_was_killed_or_stopped_goes_on_with_the_same_command(make
   assert learner.summary()['status'] == 'stopped'
   assert 'the same command again' in learner.stdout
   steps = learner.status()['agent_steps']
-  learner = cluster.learner(f'--config.total_steps={steps + 20000}')
+  learner = cluster.learner(f'--config.total_steps={steps + 5000}')
   assert [run.wait() for run in (learner, *others)] == [0, 0, 0], learner.stderr
   assert learner.status()['resumptions'] == 2
-  assert learner.summary()['agent_steps'] >= steps + 20000
+  assert learner.summary()['agent_steps'] >= steps + 5000
   actor = others[0]
   assert (actor.stdout + actor.stderr).count('the environments begin anew') == 2
   assert 'it has stopped before the end of the run' in actor.stderr
