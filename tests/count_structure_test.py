@@ -77,11 +77,7 @@ def test_what_belongs_to_one_node_travels_as_one(script):
 
 def test_only_what_speaks_to_launchpad_asks_it_for_its_launch(script):
   files = {line.partition(':')[0] for line in script.questions_of_the_launch()}
-  assert files == {
-    'programs/graph/program_graph.py',
-    'programs/launches/local.py',
-    'programs/nodes/host.py',
-  }
+  assert files == {'programs/graph/program_graph.py', 'programs/nodes/host.py'}
 
 
 def test_signals_are_handled_in_one_place(script):
