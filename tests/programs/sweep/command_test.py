@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 _GRID = '--grid=agent.optimizer.learning_rate=1e-3,1e-2'
 _SEEDS = ('seed_1', 'seed_2')
-_STEPS = 30_000  # so many that both runs of a pair are still at it when they are killed
+_STEPS = 15_000  # so many that both runs of a pair are still at it when they are killed
 _SLUGS = ('learning_rate=0.001', 'learning_rate=0.01')
 _HANG_S = 450.0  # four runs, two at a time; a minute where nobody else uses the machine
 _processes = [pytest.mark.processes, pytest.mark.timeout(600)]
