@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
     [sys.executable, str(_SCRIPT), str(folder)],
     check=True,
     timeout=1800,
-    env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2'},
+    env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'PYTHONPATH': str(_SCRIPT.parents[2])},
   )
   return folder
 
