@@ -11,7 +11,7 @@ from tests.programs.vertex import launching
 pytestmark = pytest.mark.slow
 
 _URL = 'gs://bucket/vertex/learners'
-_STEPS = 150_000  # so many that each host can be lost before the end
+_STEPS = 300_000  # so many that each host can be lost before the end
 
 
 @pytest.fixture(scope='module')
