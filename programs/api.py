@@ -14,7 +14,7 @@ if TYPE_CHECKING:
   import launchpad as lp
   import pandas as pd
 
-  from seed_acme.programs.reports import loaded_policy
+  from seed_acme.programs.tools.reports import loaded_policy
 
 UserError, TrainingFailed = types.UserError, types.TrainingFailed
 
@@ -79,7 +79,7 @@ def load_policy(
   See `loaded_policy.LoadedPolicy` for what can be done with it.
   """
   processes.load_tensorflow()
-  from seed_acme.programs.reports import evaluation
+  from seed_acme.programs.tools.reports import evaluation
 
   return evaluation.load_policy(run_dir, greedy, seed, trust, checkpoint)
 
@@ -99,7 +99,7 @@ def evaluate(
   run_dir, trust, checkpoint: as in `load_policy`.
   """
   processes.load_tensorflow()
-  from seed_acme.programs.reports import evaluation
+  from seed_acme.programs.tools.reports import evaluation
 
   return evaluation.evaluate(
     run_dir, num_episodes, seed, video, greedy=greedy, trust=trust, choice=checkpoint
@@ -122,7 +122,7 @@ def export_policy(
   `greedy`. Raises `UserError`.
   """
   processes.load_tensorflow()
-  from seed_acme.programs.export import saved_model
+  from seed_acme.programs.tools.export import saved_model
 
   return saved_model.export(run_dir, out, greedy, trust, checkpoint)
 

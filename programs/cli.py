@@ -13,6 +13,7 @@ import sys
 import seed_acme
 from seed_acme import types
 from seed_acme.checks import distribution
+from seed_acme.libraries import matplotlib_loading
 from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.command_line import help_text
@@ -22,7 +23,6 @@ from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.programs.system import streams
 from seed_acme.programs.trial import door
-from seed_acme.utils import matplotlib_loading
 
 _MAX_ERROR_LINES = 4
 

@@ -24,10 +24,10 @@ from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import filming
 from seed_acme.programs.nodes import stall_watch
 from seed_acme.programs.trial import specification
+from seed_acme.progress import waiting
 from seed_acme.storage import run_directory
-from seed_acme.utils import fence as fence_lib
-from seed_acme.utils import graph_function
-from seed_acme.utils import waiting
+from seed_acme.tensors import graph_function
+from seed_acme.transport import fence as fence_lib
 
 _LOOK_S = 0.5  # how often a step that waits looks for the end
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reverb
 
-from seed_acme.utils import grpc_variables
+from seed_acme.libraries import grpc_variables
 
 
 def client(address: str) -> reverb.Client:

@@ -7,7 +7,7 @@ import pathlib
 
 import numpy as np
 
-from seed_acme.utils import matplotlib_loading
+from seed_acme.libraries import matplotlib_loading
 
 _MIN_SIDE = 16  # pixels below which uint8 arrays are taken for something else than images
 _MAX_CHANNELS = 16  # of an axis that is taken for channels

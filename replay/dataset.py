@@ -12,10 +12,10 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.progress import waiting
 from seed_acme.replay import local_items
 from seed_acme.replay import server as server_lib
 from seed_acme.replay import tables
-from seed_acme.utils import waiting
 
 
 def make_samples(

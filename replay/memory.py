@@ -11,10 +11,10 @@ import time
 import numpy as np
 import reverb
 
+from seed_acme.progress import waiting
 from seed_acme.replay import connection
 from seed_acme.replay import table_counts
 from seed_acme.replay import tables
-from seed_acme.utils import waiting
 
 _TIMEOUT_S, _ANSWER_S = 60, 1
 # A server that saves, and writes nothing for so long, does not answer any more. A node has 45 s to

@@ -12,10 +12,10 @@ import reverb
 
 from seed_acme import core
 from seed_acme import types
+from seed_acme.progress import waiting
 from seed_acme.replay import connection
 from seed_acme.replay import tables
-from seed_acme.utils import fence as fence_lib
-from seed_acme.utils import waiting
+from seed_acme.transport import fence as fence_lib
 
 _ANSWER_S, _LONGEST_ANSWER_S = 1, 8  # a busy machine answers late, and a stop wants to be heard
 _RETRY_S = 0.2

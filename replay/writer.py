@@ -12,11 +12,11 @@ import reverb
 import tree
 
 from seed_acme import types
+from seed_acme.progress import timing
+from seed_acme.progress import waiting
 from seed_acme.replay import connection
 from seed_acme.replay import local_items
 from seed_acme.replay import tables
-from seed_acme.utils import timing
-from seed_acme.utils import waiting
 
 _FLUSH_TIMEOUT_MS = 500  # how often a writer that waits for room looks for `stop`
 _ITEMS_IN_FLIGHT = 1  # items sent but not confirmed; a full table confirms none

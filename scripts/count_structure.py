@@ -37,7 +37,7 @@ _BY_RIGHT = (
   'seed_acme/layout.py',
   'seed_acme/layout_checks.py',
   'seed_acme/learning/peers.py',
-  'seed_acme/utils/fence.py',
+  'seed_acme/transport/fence.py',
 )
 _BY_NUMBER = re.compile(
   r'num_learner_hosts|num_shards|is_shared|is_sharded|is_alone|\bhosts is (not )?None'

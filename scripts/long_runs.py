@@ -42,10 +42,10 @@ from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.command_line import line as line_lib
 from seed_acme.programs.front_end import lifecycle
-from seed_acme.programs.sweep import plan as sweep_plan
-from seed_acme.programs.sweep import state as sweep_state
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
+from seed_acme.programs.tools.sweep import plan as sweep_plan
+from seed_acme.programs.tools.sweep import state as sweep_state
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
@@ -191,7 +191,7 @@ class Runner:
       log_start = log.tell()  # before the child, which shares the position
       self._child = child = subprocess.Popen(
         [
-          *(sys.executable, '-m', 'seed_acme.programs.sweep_child', 'train', *run.options),
+          *(sys.executable, '-m', 'seed_acme.programs.tools.sweep.child', 'train', *run.options),
           f'--run_dir={self._run_dir(run).path}',
         ],
         stdin=subprocess.DEVNULL,

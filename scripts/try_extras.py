@@ -29,9 +29,9 @@ from seed_acme.checks import actor_packages
 from seed_acme.envs import registry
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.envs.interpreters import remote
-from seed_acme.programs.actor_environment import command as actor_environment
-from seed_acme.programs.actor_environment import finding
-from seed_acme.programs.doctor import suites
+from seed_acme.programs.tools.actor_environment import command as actor_environment
+from seed_acme.programs.tools.actor_environment import finding
+from seed_acme.programs.tools.doctor import suites
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _COMMAND = pathlib.Path(sys.executable).with_name('seed-acme')

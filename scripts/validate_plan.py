@@ -17,8 +17,8 @@ import subprocess
 import sys
 from typing import Any, NamedTuple
 
-from seed_acme.programs.planning import costs as costs_lib
-from seed_acme.programs.planning import model
+from seed_acme.programs.tools.planning import costs as costs_lib
+from seed_acme.programs.tools.planning import model
 
 
 class Setting(NamedTuple):

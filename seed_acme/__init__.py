@@ -15,7 +15,7 @@ for _name in _LINKED:
       '`git config --global core.symlinks true`.'
     )
 
-from seed_acme.utils import grpc_variables as _grpc_variables  # noqa: E402 - after that check
+from seed_acme.libraries import grpc_variables as _grpc_variables  # noqa: E402 - after that check
 from seed_acme.version import __version__ as __version__  # noqa: E402
 
 _grpc_variables.set_defaults()  # before anything loads gRPC

@@ -12,7 +12,7 @@ from seed_acme.learning import training_loop
 from seed_acme.programs import single_process
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
-from seed_acme.utils import graph_function
+from seed_acme.tensors import graph_function
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ import seed_acme
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.programs import cli
-from seed_acme.programs.reports import plot
-from seed_acme.programs.reports import published
+from seed_acme.programs.pictures import plot
+from seed_acme.programs.pictures import published
 from seed_acme.storage import checkpoint
 from seed_acme.storage import saved_config
 

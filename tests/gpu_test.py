@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from seed_acme.networks import image_torsos
-from seed_acme.utils import devices
-from seed_acme.utils import graph_function
+from seed_acme.parallel import devices
+from seed_acme.tensors import graph_function
 
 pytestmark = [
   pytest.mark.gpu,

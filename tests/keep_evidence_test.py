@@ -6,8 +6,8 @@ import pytest
 
 from seed_acme.configs import registry
 from seed_acme.programs import single_process
-from seed_acme.programs.reports import evaluation
-from seed_acme.programs.reports import plot
+from seed_acme.programs.pictures import plot
+from seed_acme.programs.tools.reports import evaluation
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import run_directory

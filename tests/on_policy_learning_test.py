@@ -14,7 +14,7 @@ from seed_acme.envs import toy
 from seed_acme.programs import single_process
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
-from seed_acme.utils import graph_function
+from seed_acme.tensors import graph_function
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 

@@ -25,7 +25,7 @@ _EXCEPTIONS = {
   'loggers/wandb_logger_test.py': ['store._fp'],
   # Python's public way to end without waiting for threads.
   'mutations/pytest_process.py': ['os._exit'],
-  'utils/forking.py': ['os._exit'],
+  'libraries/forking.py': ['os._exit'],
   # Its own module, a script of mkdocs that is loaded by its path.
   'docs_site_test.py': [
     'hooks._front_door',
@@ -39,7 +39,7 @@ _EXCEPTIONS = {
   # Two tables that must name the same; each is of use to its own module alone.
   'networks/requirements_test.py': ['build._CORES', 'build._TORSOS'],
   # A promise of seconds is the sum of these; to wait for it would measure the machine.
-  'programs/inspection/inspect_servers_test.py': [
+  'programs/tools/inspection/inspect_servers_test.py': [
     'inspect_command._DEADLINE_S',
     'inspect_command._PROBE_TIMEOUT_S',
     'inspect_command._first_timeout_s',

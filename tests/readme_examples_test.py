@@ -25,17 +25,17 @@ from seed_acme.loggers import composite
 from seed_acme.loggers import own
 from seed_acme.networks import build as networks
 from seed_acme.programs import cli
-from seed_acme.programs.benchmark import bench
-from seed_acme.programs.benchmark import side_by_side
 from seed_acme.programs.cluster import cluster_file
-from seed_acme.programs.export import saved_model
 from seed_acme.programs.front_end import lifecycle
-from seed_acme.programs.inspection import address as inspect_address
-from seed_acme.programs.packing import packing
-from seed_acme.programs.planning import costs as planning_costs
-from seed_acme.programs.reports import evaluation
-from seed_acme.programs.reports import plot as plot_lib
-from seed_acme.programs.sweep import schedule as sweep_schedule
+from seed_acme.programs.pictures import plot as plot_lib
+from seed_acme.programs.tools.benchmark import bench
+from seed_acme.programs.tools.benchmark import side_by_side
+from seed_acme.programs.tools.export import saved_model
+from seed_acme.programs.tools.inspection import address as inspect_address
+from seed_acme.programs.tools.packing import packing
+from seed_acme.programs.tools.planning import costs as planning_costs
+from seed_acme.programs.tools.reports import evaluation
+from seed_acme.programs.tools.sweep import schedule as sweep_schedule
 from seed_acme.storage import packed_run
 from seed_acme.storage import run_directory
 from tests import built

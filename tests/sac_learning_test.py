@@ -9,10 +9,10 @@ from seed_acme.agents.sac import config as sac_config
 from seed_acme.configs import registry
 from seed_acme.envs import toy
 from seed_acme.programs import single_process
-from seed_acme.programs.reports import evaluation
+from seed_acme.programs.tools.reports import evaluation
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
-from seed_acme.utils import graph_function
+from seed_acme.tensors import graph_function
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from seed_acme.checks import actor_packages
-from seed_acme.programs.actor_environment import finding
+from seed_acme.programs.tools.actor_environment import finding
 from tests import sources
 
 

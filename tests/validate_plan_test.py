@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from seed_acme.programs.planning import costs
+from seed_acme.programs.tools.planning import costs
 from tests import sources
-from tests.programs.planning import made_up
+from tests.programs.tools.planning import made_up
 
 
 @pytest.fixture(name='script', scope='module')

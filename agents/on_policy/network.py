@@ -21,7 +21,7 @@ from seed_acme.ops import action_distributions
 from seed_acme.ops import distributions
 from seed_acme.ops import lagrange
 from seed_acme.ops import std_functions
-from seed_acme.utils import data_parallel
+from seed_acme.parallel import data_parallel
 
 _TEMPERATURE = 'temperature'
 

@@ -25,11 +25,11 @@ from seed_acme.loggers import composite
 from seed_acme.loggers import csv_file
 from seed_acme.loggers import own
 from seed_acme.loggers import tensorboard
+from seed_acme.parallel import devices as devices_lib
 from seed_acme.programs.building import sections as sections_lib
+from seed_acme.progress import counting
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
-from seed_acme.utils import counting
-from seed_acme.utils import devices as devices_lib
 
 
 @dataclasses.dataclass(frozen=True)

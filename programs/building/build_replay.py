@@ -25,8 +25,8 @@ from seed_acme.replay.shards import samples
 from seed_acme.replay.shards import writers
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
-from seed_acme.utils import fence as fence_lib
-from seed_acme.utils import graph_function
+from seed_acme.tensors import graph_function
+from seed_acme.transport import fence as fence_lib
 
 
 def make_replay_server(

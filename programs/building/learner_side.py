@@ -13,9 +13,12 @@ from seed_acme.inference import server_statistics
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
 from seed_acme.networks import requirements
+from seed_acme.parallel import devices as devices_lib
 from seed_acme.programs.building import build
 from seed_acme.programs.building import build_replay
 from seed_acme.programs.building import sections as sections_lib
+from seed_acme.progress import counting
+from seed_acme.progress import waiting
 from seed_acme.replay import local_items as local_items_lib
 from seed_acme.replay.shards import accounts
 from seed_acme.replay.shards import memories
@@ -23,10 +26,7 @@ from seed_acme.replay.shards import samples
 from seed_acme.replay.shards import writers
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
-from seed_acme.utils import counting
-from seed_acme.utils import devices as devices_lib
-from seed_acme.utils import fence as fence_lib
-from seed_acme.utils import waiting
+from seed_acme.transport import fence as fence_lib
 
 
 class LearnerSide(NamedTuple):

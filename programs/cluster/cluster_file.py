@@ -26,7 +26,7 @@ from typing import Any
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import near_names
-from seed_acme.programs.inspection import address as inspect_address
+from seed_acme.programs.tools.inspection import address as inspect_address
 
 _KEYS = (
   'learner',

@@ -1,4 +1,4 @@
-"""The commands of this folder, for the command line."""
+"""The command of this folder, for the command line."""
 
 from seed_acme.programs.command_line import command
 
@@ -10,12 +10,4 @@ NODE = command.Command(
   run='node_command:node',
   config='catch_vtrace',
   runs_beside_actors=True,
-)
-MANIFEST = command.Command(
-  'manifest',
-  'write the Kubernetes objects that start all nodes of a run',
-  'Training',
-  arguments='manifest_command:ManifestArguments',
-  run='manifest_command:manifest',
-  config='catch_vtrace',
 )

@@ -11,7 +11,7 @@ from seed_acme import types
 from seed_acme.checks import near_names
 
 _PROGRAMS = __name__.rsplit('.', 2)[0]
-_FILE = 'commands'  # .py, in the folder of programs/ that holds the code
+_FILE = 'commands'  # .py, in the folder below programs/ that holds the code
 Group = Literal['Training', 'Results', 'Measuring', 'This installation']
 
 
@@ -56,8 +56,8 @@ def every() -> dict[str, Command]:
   """By name, in the order of `Group` and then of the names."""
   found = []
   for path in importlib.import_module(_PROGRAMS).__path__:
-    for file in pathlib.Path(path).glob(f'*/{_FILE}.py'):
-      folder = f'{_PROGRAMS}.{file.parent.name}'
+    for file in pathlib.Path(path).rglob(f'{_FILE}.py'):
+      folder = '.'.join((_PROGRAMS, *file.parent.relative_to(path).parts))
       names = vars(importlib.import_module(f'{folder}.{_FILE}'))
       found += [x._replace(folder=folder) for x in names.values() if isinstance(x, Command)]
   found.sort(key=lambda record: (get_args(Group).index(record.group), record.name))

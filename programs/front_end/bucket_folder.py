@@ -13,14 +13,14 @@ import sys
 import tempfile
 
 from seed_acme import types
+from seed_acme.files import bucket
+from seed_acme.files import google_credentials
+from seed_acme.files import symbolic_links
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import door
 from seed_acme.storage import bucket_copy
-from seed_acme.storage import google_credentials
 from seed_acme.storage import run_directory
-from seed_acme.storage import symbolic_links
-from seed_acme.utils import bucket
 
 
 class BucketLost(types.Failure):

@@ -23,8 +23,8 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs.interpreters import interpreter
-from seed_acme.programs.doctor import graphics
 from seed_acme.programs.front_end import launches
+from seed_acme.programs.system import graphics
 from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import streams

@@ -23,7 +23,7 @@ from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.front_end import stall
 from seed_acme.programs.front_end import summary as summary_lib
-from seed_acme.programs.reports import video
+from seed_acme.programs.pictures import video
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.programs.system import streams

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import types
-from seed_acme.programs.reports import drawing
-from seed_acme.programs.reports import plot
+from seed_acme.files import disk
+from seed_acme.programs.pictures import drawing
+from seed_acme.programs.pictures import plot
 from seed_acme.programs.system import processes
+from seed_acme.progress import counting
 from seed_acme.storage import checkpoint
-from seed_acme.storage import disk
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
-from seed_acme.utils import counting
 
 _MAX_MESSAGE = 400  # characters of a failure that are shown
 FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'

@@ -43,8 +43,8 @@ class Launch(here.Here):
     descriptors.prepare()
     processes.load_tensorflow()
     processes.configure_tensorflow(config.learner.tensorflow_threads)
+    from seed_acme.parallel import devices
     from seed_acme.programs import single_process  # TensorFlow is configured before it loads
-    from seed_acme.utils import devices
 
     devices.configure(config.learner)
     single_process.run(

@@ -15,7 +15,7 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs import wrapper
-from seed_acme.programs.reports import video
+from seed_acme.programs.pictures import video
 from seed_acme.storage import files
 from seed_acme.storage import recordings
 from seed_acme.storage import run_directory

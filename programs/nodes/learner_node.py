@@ -13,6 +13,7 @@ from seed_acme.inference import batching
 from seed_acme.inference import thread as inference_thread
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
+from seed_acme.parallel import devices
 from seed_acme.programs.building import learner_side
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.nodes import end_notice
@@ -20,13 +21,12 @@ from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import specification
+from seed_acme.progress import waiting
 from seed_acme.replay import server as server_of_replay
+from seed_acme.tensors import graph_function
+from seed_acme.transport import fence as fence_lib
 from seed_acme.transport import joining
 from seed_acme.transport import transports
-from seed_acme.utils import devices
-from seed_acme.utils import fence as fence_lib
-from seed_acme.utils import graph_function
-from seed_acme.utils import waiting
 
 _POLL_S = 0.2  # how soon the training loop notices a stop or a failure
 _GOODBYE_S = 10.0  # until every actor has heard that the run is over

@@ -96,6 +96,6 @@ class OnOwnHost(OnThisMachine):
   def check_stop(self) -> None:
     """Nobody stops this host, which cannot go on alone."""
     if not self.stop.is_set():
-      from seed_acme.utils import collectives  # which loads TensorFlow
+      from seed_acme.parallel import collectives  # which loads TensorFlow
 
       raise collectives.HostGone('another learner host was stopped: start this one again, too')

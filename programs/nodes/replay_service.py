@@ -11,7 +11,7 @@ from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import specification
-from seed_acme.utils import fence as fence_lib
+from seed_acme.transport import fence as fence_lib
 
 _POLL_S = 0.1
 

@@ -17,13 +17,13 @@ import traceback
 from typing import Any
 
 from seed_acme import types
+from seed_acme.files import disk
+from seed_acme.libraries import matplotlib_loading
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import native_output
 from seed_acme.storage import checkpoint
-from seed_acme.storage import disk
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
-from seed_acme.utils import matplotlib_loading
 
 NODE_VARIABLE = 'SEED_ACME_NODE'  # kind of node, for the account of CPU-seconds
 SAVING_VARIABLE = 'SEED_ACME_SAVING_S'  # whole seconds that saving the replay memory may take

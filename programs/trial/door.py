@@ -189,7 +189,7 @@ def _build_network(config: config_lib.ExperimentConfig, spec: types.EnvironmentS
 
 def _check_versions() -> None:
   """Where a package has another version than ours, loads what a run loads."""
-  from seed_acme.programs.doctor import examination as doctor
+  from seed_acme.programs.tools.doctor import examination as doctor
 
   wrong = [found for found in doctor.versions() if found.state == 'wrong']
   if not wrong:

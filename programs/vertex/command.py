@@ -16,6 +16,7 @@ from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import extras
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.files import bucket
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
@@ -32,7 +33,6 @@ from seed_acme.programs.vertex import user_code
 from seed_acme.storage import bucket_fetch
 from seed_acme.storage import run_directory
 from seed_acme.transport import wire
-from seed_acme.utils import bucket
 
 if TYPE_CHECKING:
   import launchpad as lp

@@ -14,8 +14,8 @@ import shutil
 import subprocess
 from typing import NamedTuple
 
+from seed_acme.files import google_credentials
 from seed_acme.programs.vertex import cloud as cloud_lib
-from seed_acme.storage import google_credentials
 
 READY, MISSING, UNCHECKED = 'ready', 'missing', 'not checked'
 _DOCKER_S = 10.0

@@ -9,8 +9,8 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.learning import batch_axes
 from seed_acme.replay import dataset as dataset_lib
-from seed_acme.utils import batch_axes
 
 
 class Samples:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from seed_acme import types
+from seed_acme.progress import timing
 from seed_acme.replay import writer as writer_lib
-from seed_acme.utils import nests
-from seed_acme.utils import timing
+from seed_acme.tensors import nests
 
 ShardOf = Callable[[np.ndarray], np.ndarray]
 

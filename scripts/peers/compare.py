@@ -23,7 +23,7 @@ import peer_process
 from seed_acme import types
 from seed_acme.checks import bounds
 from seed_acme.configs import registry
-from seed_acme.programs.benchmark import bench
+from seed_acme.programs.tools.benchmark import bench
 
 _HERE = pathlib.Path(__file__).parent
 RULE = (

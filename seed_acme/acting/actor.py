@@ -10,8 +10,8 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.envs import process_state
+from seed_acme.progress import timing
 from seed_acme.transport import wire
-from seed_acme.utils import timing
 
 _LAST = bytes([types.LAST])
 

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 
 from seed_acme import types
-from seed_acme.utils import bucket
+from seed_acme.files import bucket
 
 _FOLDER_LENGTH = 3  # characters: 4,096 folders
 

@@ -12,7 +12,7 @@ import tree
 from seed_acme import agent as agent_lib
 from seed_acme import core
 from seed_acme import types
-from seed_acme.utils import graph_function
+from seed_acme.tensors import graph_function
 
 
 class PublishedVariables:

@@ -11,8 +11,8 @@ from seed_acme.inference import rows as rows_lib
 from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
 from seed_acme.inference import unrolls as unrolls_lib
-from seed_acme.utils import counting
-from seed_acme.utils import nests
+from seed_acme.progress import counting
+from seed_acme.tensors import nests
 
 
 class Recorder:

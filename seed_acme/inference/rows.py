@@ -10,8 +10,8 @@ import numpy as np
 from seed_acme import types
 from seed_acme.inference import noise
 from seed_acme.inference import slots as slots_lib
-from seed_acme.utils import counting
-from seed_acme.utils import nests
+from seed_acme.progress import counting
+from seed_acme.tensors import nests
 
 
 class Rows:

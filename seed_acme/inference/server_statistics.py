@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seed_acme.inference import episodes
-from seed_acme.utils import timing
+from seed_acme.progress import timing
 
 
 class ServerStatistics:

@@ -7,7 +7,7 @@ import tree
 
 from seed_acme import types
 from seed_acme.inference import noise
-from seed_acme.utils import nests
+from seed_acme.tensors import nests
 
 
 class EnvironmentSlots:

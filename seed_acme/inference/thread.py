@@ -7,7 +7,7 @@ import threading
 
 from seed_acme.inference import batching
 from seed_acme.inference import server as server_lib
-from seed_acme.utils import graph_function
+from seed_acme.tensors import graph_function
 
 _LOOK_S = 0.5
 

@@ -14,7 +14,7 @@ from seed_acme.inference import rows as rows_lib
 from seed_acme.inference import slots as slots_lib
 from seed_acme.inference import step_quota
 from seed_acme.inference import unrolls as unrolls_lib
-from seed_acme.utils import nests
+from seed_acme.tensors import nests
 
 # Rows to inputs, entering state and exploration, as `rows.InputReader` reads them.
 ReadInputs = Callable[[rows_lib.Rows], tuple[types.AgentInput, types.Nest, types.Exploration]]

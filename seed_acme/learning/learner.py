@@ -19,8 +19,8 @@ from seed_acme.learning import metrics as metrics_lib
 from seed_acme.learning import objectives as objectives_lib
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import saved_variables
-from seed_acme.utils import data_parallel
-from seed_acme.utils import graph_function
+from seed_acme.parallel import data_parallel
+from seed_acme.tensors import graph_function
 
 
 class Update(NamedTuple):

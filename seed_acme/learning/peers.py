@@ -19,14 +19,14 @@ import tensorflow as tf
 import tree
 
 from seed_acme import types
+from seed_acme.learning import batch_axes
+from seed_acme.parallel import collectives
+from seed_acme.progress import counting
+from seed_acme.progress import timing
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
-from seed_acme.utils import batch_axes
-from seed_acme.utils import collectives
-from seed_acme.utils import counting
-from seed_acme.utils import fence as fence_lib
-from seed_acme.utils import graph_function
-from seed_acme.utils import timing
+from seed_acme.tensors import graph_function
+from seed_acme.transport import fence as fence_lib
 
 _SAVING_S = 1800.0  # for a host that saves its memory
 _WHOLE = 'replay_of_all_hosts'  # of all memories, before it is a part of the checkpoint

@@ -10,12 +10,12 @@ from seed_acme import core
 from seed_acme.inference import episodes as episodes_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import loop_settings
+from seed_acme.progress import counting
+from seed_acme.progress import timing
+from seed_acme.progress import waiting
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
-from seed_acme.utils import counting
-from seed_acme.utils import timing
-from seed_acme.utils import waiting
 
 _WAITED_S = 5.0  # a wait that the status speaks of
 

@@ -25,12 +25,12 @@ from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import status as status_lib
 from seed_acme.learning import watching
 from seed_acme.loggers import csv_file
+from seed_acme.progress import counting
+from seed_acme.progress import timing
 from seed_acme.storage import checkpoint
 from seed_acme.storage import opening
 from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
-from seed_acme.utils import counting
-from seed_acme.utils import timing
 
 FINISHED, STOPPED = 'finished', 'stopped'
 _STATUS_PERIOD_S = 1.0  # between two updates of a program that logs after updates alone

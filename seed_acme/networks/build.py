@@ -32,7 +32,7 @@ from seed_acme.networks import state_functions
 from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
 from seed_acme.ops import byte_scale
-from seed_acme.utils import data_parallel
+from seed_acme.parallel import data_parallel
 
 # From the configuration, the specification of the observation (None where it is stacked) and what
 # bytes are divided by, of each array.

@@ -27,7 +27,7 @@ from seed_acme.networks import heads as heads_lib
 from seed_acme.networks import torso_core_heads
 from seed_acme.networks import torsos
 from seed_acme.ops import shapes
-from seed_acme.utils import data_parallel
+from seed_acme.parallel import data_parallel
 
 # Keys of a goal environment's observation, in gymnasium's `GoalEnv` form.
 ACHIEVED_GOAL, DESIRED_GOAL = 'achieved_goal', 'desired_goal'

@@ -21,12 +21,12 @@ import threading
 import time
 from typing import NamedTuple
 
+from seed_acme.files import bucket
 from seed_acme.storage import bucket_fetch
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import lease
 from seed_acme.storage import run_directory
-from seed_acme.utils import bucket
 
 PERIOD_S = 10.0
 _GIVE_UP_S = 900.0  # without one round that went through

@@ -10,10 +10,10 @@ import shutil
 import tempfile
 
 from seed_acme import types
+from seed_acme.files import bucket
 from seed_acme.storage import checkpoint
 from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import run_directory
-from seed_acme.utils import bucket
 
 CHECKPOINTS = 'checkpoints'
 REPLAY = 'replay'  # folder in a checkpoint

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seed_acme import types
+from seed_acme.progress import counting
 from seed_acme.storage import array_files
 from seed_acme.storage import checkpoint_meta
 from seed_acme.storage import files
-from seed_acme.utils import counting
 
 _ARRAYS = 'arrays.npz'
 _META = 'meta.json'

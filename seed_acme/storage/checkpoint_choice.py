@@ -8,8 +8,8 @@ import pathlib
 import re
 
 from seed_acme import types
+from seed_acme.files import bucket
 from seed_acme.storage import checkpoint
-from seed_acme.utils import bucket
 
 NEWEST, BEST = 'newest', 'best'
 Choice = str | int | os.PathLike[str]

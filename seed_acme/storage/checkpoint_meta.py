@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from seed_acme.utils import counting
+from seed_acme.progress import counting
 
 
 def wrong(meta: Any) -> str:

@@ -13,7 +13,7 @@ import pathlib
 from typing import Any
 
 from seed_acme import types
-from seed_acme.storage import disk
+from seed_acme.files import disk
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 import uuid
 
 from seed_acme import types
-from seed_acme.utils import bucket
+from seed_acme.files import bucket
 
 _STALE_PERIODS = 3.0  # a record that has not moved for so long is nobody's
 

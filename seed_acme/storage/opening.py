@@ -11,12 +11,12 @@ import shutil
 import tempfile
 
 from seed_acme import types
+from seed_acme.files import bucket
+from seed_acme.files import symbolic_links
 from seed_acme.storage import checkpoint
 from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import packed_run
 from seed_acme.storage import run_directory
-from seed_acme.storage import symbolic_links
-from seed_acme.utils import bucket
 
 
 def open_run(path: str | os.PathLike[str]) -> run_directory.RunDirectory:

@@ -29,12 +29,12 @@ import zipfile
 import zlib
 
 from seed_acme import types
+from seed_acme.files import bucket
+from seed_acme.files import disk
 from seed_acme.storage import array_files
 from seed_acme.storage import checkpoint
-from seed_acme.storage import disk
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
-from seed_acme.utils import bucket
 
 SUFFIX = '.zip'
 RECORD, CARD = 'pack.json', 'README.md'

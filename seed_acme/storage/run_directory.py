@@ -29,10 +29,10 @@ import re
 from typing import Iterator
 
 from seed_acme import types
-from seed_acme.storage import disk
+from seed_acme.files import bucket as bucket_lib
+from seed_acme.files import disk
+from seed_acme.files import symbolic_links
 from seed_acme.storage import files
-from seed_acme.storage import symbolic_links
-from seed_acme.utils import bucket as bucket_lib
 
 ROOT = 'runs'
 LATEST = 'latest'

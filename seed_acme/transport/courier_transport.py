@@ -19,10 +19,10 @@ import portpicker
 
 from seed_acme import core
 from seed_acme import types
+from seed_acme.libraries import grpc_variables
 from seed_acme.transport import patience as patience_lib
 from seed_acme.transport import sessions
 from seed_acme.transport import wire
-from seed_acme.utils import grpc_variables
 
 _POLL_S = 0.5
 _CLOSE_S = 1.0  # how long a channel waits for the server to hear that it closes

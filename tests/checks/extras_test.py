@@ -10,8 +10,8 @@ import pytest
 
 from seed_acme.checks import actor_packages
 from seed_acme.checks import extras
-from seed_acme.programs.actor_environment import command
 from seed_acme.programs.command_line import parsing
+from seed_acme.programs.tools.actor_environment import command
 from tests import sources
 from tests.envs.interpreters import pythons
 

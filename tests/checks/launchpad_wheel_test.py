@@ -7,7 +7,7 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import launchpad_wheel
-from seed_acme.programs.doctor import examination
+from seed_acme.programs.tools.doctor import examination
 from seed_acme.transport import transports
 from tests import sources
 

@@ -8,7 +8,7 @@ import numpy as np
 import tree
 
 from seed_acme import types
-from seed_acme.programs.reports import evaluation
+from seed_acme.programs.tools.reports import evaluation
 
 _ROWS, _STEPS = 16, 12
 

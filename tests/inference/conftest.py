@@ -21,7 +21,7 @@ from seed_acme.inference import batching
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.inference import step_quota
-from seed_acme.utils import counting
+from seed_acme.progress import counting
 from tests import random_policy
 from tests.inference import rigs
 

@@ -16,9 +16,9 @@ from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.envs import catch
 from seed_acme.inference import server_statistics
+from seed_acme.parallel import devices as devices_lib
 from seed_acme.programs.building import build
-from seed_acme.utils import counting
-from seed_acme.utils import devices as devices_lib
+from seed_acme.progress import counting
 from tests import built
 from tests.inference import rigs
 

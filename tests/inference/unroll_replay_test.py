@@ -16,8 +16,8 @@ from seed_acme import types
 from seed_acme.envs import vector
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
+from seed_acme.progress import counting
 from seed_acme.testing import environments
-from seed_acme.utils import counting
 
 pytestmark = pytest.mark.timeout(120)
 

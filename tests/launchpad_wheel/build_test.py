@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from seed_acme.programs.actor_environment import finding
+from seed_acme.programs.tools.actor_environment import finding
 from tests.launchpad_wheel import conftest as running
 
 _ROOT = pathlib.Path(__file__).parents[2]

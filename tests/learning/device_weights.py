@@ -18,7 +18,7 @@ import tree
 from seed_acme import types
 from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.configs import registry
-from seed_acme.utils import devices as devices_lib
+from seed_acme.parallel import devices as devices_lib
 from tests import built
 
 _NUM_UPDATES = 50

@@ -13,8 +13,8 @@ import tree
 
 from seed_acme import types
 from seed_acme.learning import peers as peers_lib
-from seed_acme.utils import collectives
-from seed_acme.utils import devices as devices_lib
+from seed_acme.parallel import collectives
+from seed_acme.parallel import devices as devices_lib
 from tests import built
 from tests.learning import device_weights
 

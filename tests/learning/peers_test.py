@@ -10,9 +10,9 @@ import pytest
 from seed_acme import types
 from seed_acme.learning import peers as peers_lib
 from seed_acme.learning import training_loop
+from seed_acme.progress import counting
+from seed_acme.progress import timing
 from seed_acme.storage import checkpoint
-from seed_acme.utils import counting
-from seed_acme.utils import timing
 from tests.learning import loop_run
 
 _PATIENCE_S = 60.0  # for the other thread

@@ -10,8 +10,8 @@ import tensorflow as tf
 from seed_acme.configs import registry
 from seed_acme.learning import learner as learner_lib
 from seed_acme.learning import training_loop
+from seed_acme.progress import counting
 from seed_acme.storage import checkpoint
-from seed_acme.utils import counting
 from tests.learning import loop_run
 
 

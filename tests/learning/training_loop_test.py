@@ -4,7 +4,7 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.learning import training_loop
-from seed_acme.utils import timing
+from seed_acme.progress import timing
 from tests.learning import loop_run
 
 

@@ -213,12 +213,13 @@ def test_an_ascii_terminal_gets_ascii(monkeypatch):
 def test_light_modules_bring_no_heavy_ones():
   code = """
 import sys
-import seed_acme.utils.counting, seed_acme.utils.timing
+import seed_acme.progress.counting, seed_acme.progress.timing
 import seed_acme.storage.run_directory, seed_acme.storage.saved_config
-import seed_acme.programs.reports.plot, seed_acme.programs.doctor.examination
+import seed_acme.programs.pictures.plot, seed_acme.programs.tools.doctor.examination
 import seed_acme.loggers.csv_file, seed_acme.loggers.terminal, seed_acme.loggers.composite
 import seed_acme.loggers.tensorboard
-import seed_acme.programs.inspection.command, seed_acme.programs.reports.evaluate_command
+import seed_acme.programs.tools.inspection.command
+import seed_acme.programs.tools.reports.evaluate_command
 import seed_acme.programs.front_end.train_command
 heavy = {'tensorflow', 'reverb', 'sonnet', 'launchpad', 'courier', 'matplotlib', 'scipy'}
 print(sorted(heavy & set(sys.modules)))

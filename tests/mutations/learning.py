@@ -187,18 +187,18 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='frames_counted_as_steps',
-    file='seed_acme/utils/counting.py',
+    file='seed_acme/progress/counting.py',
     old='(agent_steps, frames, updates, episodes, trained_steps)',
     new='(agent_steps, agent_steps, updates, episodes, trained_steps)',
-    tests='tests/utils/counting_test.py',
+    tests='tests/progress/counting_test.py',
     fault='frames are agent steps',
   ),
   record.Mutation(
     name='clock_not_begun_anew',
-    file='seed_acme/utils/counting.py',
+    file='seed_acme/progress/counting.py',
     old='      self._started = self._clock()\n',
     new='',
-    tests='tests/utils/counting_test.py',
+    tests='tests/progress/counting_test.py',
     fault='the time between saving and restoring counts as training',
   ),
   record.Mutation(
@@ -345,7 +345,7 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='gradients_of_a_host_are_a_part',
-    file='seed_acme/utils/data_parallel.py',
+    file='seed_acme/parallel/data_parallel.py',
     old='tf.convert_to_tensor(dv) * hosts.number',
     new='tf.convert_to_tensor(dv)',
     tests='tests/learning/learner_hosts_test.py::test_two_hosts_learn_what_one_does',

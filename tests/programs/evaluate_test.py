@@ -15,10 +15,10 @@ from seed_acme import config as config_lib
 from seed_acme.envs import atari_games
 from seed_acme.inference import server as server_lib
 from seed_acme.programs import cli
-from seed_acme.programs.reports import evaluate_command
-from seed_acme.programs.reports import evaluation
-from seed_acme.programs.reports import video
-from seed_acme.programs.reports import window
+from seed_acme.programs.pictures import video
+from seed_acme.programs.tools.reports import evaluate_command
+from seed_acme.programs.tools.reports import evaluation
+from seed_acme.programs.tools.reports import window
 from tests.programs import evaluated_runs
 
 pytestmark = [

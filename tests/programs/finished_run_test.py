@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from seed_acme.programs.reports import plot
+from seed_acme.programs.pictures import plot
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 

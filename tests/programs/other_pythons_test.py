@@ -17,7 +17,7 @@ from seed_acme.envs import experiment_environments
 from seed_acme.envs import registry
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.envs.interpreters import remote
-from seed_acme.programs.doctor import actor_python
+from seed_acme.programs.tools.doctor import actor_python
 from seed_acme.storage import recordings
 from seed_acme.testing import environment_contract
 from tests import actor_pythons

@@ -8,7 +8,7 @@ from seed_acme.configs import registry
 from seed_acme.learning import training_loop
 from seed_acme.programs import cli
 from seed_acme.programs import single_process
-from seed_acme.programs.reports import evaluation
+from seed_acme.programs.tools.reports import evaluation
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config

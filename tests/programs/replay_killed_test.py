@@ -5,7 +5,7 @@ import signal
 import numpy as np
 import pytest
 
-from seed_acme.programs.inspection import distribution
+from seed_acme.programs.tools.inspection import distribution
 from seed_acme.replay import saved_items
 from seed_acme.replay import tables
 from seed_acme.storage import checkpoint

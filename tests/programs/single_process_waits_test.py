@@ -13,12 +13,12 @@ from seed_acme import config as config_lib
 from seed_acme.configs import registry
 from seed_acme.learning import training_loop
 from seed_acme.programs import single_process
+from seed_acme.progress import waiting
 from seed_acme.replay import local_items
 from seed_acme.replay import table_counts
 from seed_acme.replay import tables
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
-from seed_acme.utils import waiting
 
 pytestmark = pytest.mark.timeout(300)
 

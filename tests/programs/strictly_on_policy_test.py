@@ -24,7 +24,7 @@ from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import learner_node
 from seed_acme.programs.nodes import node as node_lib
 from seed_acme.storage import run_directory
-from seed_acme.utils import fence as fence_lib
+from seed_acme.transport import fence as fence_lib
 from tests import built
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

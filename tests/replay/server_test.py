@@ -1,4 +1,4 @@
-"""Who reaches a replay server; the trick is that of `tests/utils/fence_test.py`."""
+"""Who reaches a replay server; the trick is that of `tests/transport/fence_test.py`."""
 
 import socket
 
@@ -8,7 +8,7 @@ import tree
 
 from seed_acme import core
 from seed_acme.replay import server as server_lib
-from seed_acme.utils import fence as fence_lib
+from seed_acme.transport import fence as fence_lib
 
 
 def test_strangers_are_not_answered_and_the_learner_is(coded_unrolls, monkeypatch):

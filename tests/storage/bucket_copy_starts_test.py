@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from seed_acme import types
+from seed_acme.files import bucket
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import lease
-from seed_acme.utils import bucket
 from tests.storage import copies
 
 

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from seed_acme import types
+from seed_acme.files import bucket
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import bucket_fetch
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import opening
-from seed_acme.utils import bucket
 from tests.storage import copies
 
 

@@ -13,8 +13,8 @@ import zipfile
 import pytest
 
 from seed_acme import types
+from seed_acme.files import disk
 from seed_acme.storage import checkpoint
-from seed_acme.storage import disk
 from seed_acme.storage import opening
 from seed_acme.storage import packed_run
 from tests.storage import saved

@@ -10,7 +10,7 @@ from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.programs import cli
 from seed_acme.programs.front_end import lifecycle
-from seed_acme.programs.reports import evaluation
+from seed_acme.programs.tools.reports import evaluation
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.storage import trust

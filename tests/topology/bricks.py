@@ -32,6 +32,7 @@ from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.programs.trial import door
 from seed_acme.programs.trial import specification
+from seed_acme.progress import waiting
 from seed_acme.replay import account
 from seed_acme.replay import dataset
 from seed_acme.replay import memory
@@ -43,7 +44,6 @@ from seed_acme.transport import grpc_client
 from seed_acme.transport import grpc_server
 from seed_acme.transport import unix_client
 from seed_acme.transport import unix_server
-from seed_acme.utils import waiting
 
 SPEC = types.EnvironmentSpec(
   observation=specs.Array((3,), np.float32), action=specs.DiscreteArray(3)

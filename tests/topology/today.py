@@ -34,7 +34,6 @@ from seed_acme.programs import single_process
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.cluster import learner_command
-from seed_acme.programs.cluster import manifest_command
 from seed_acme.programs.cluster import membership
 from seed_acme.programs.cluster import node_command
 from seed_acme.programs.front_end import from_python
@@ -49,12 +48,13 @@ from seed_acme.programs.nodes import learner_node
 from seed_acme.programs.nodes import lives
 from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.nodes import replay_service
+from seed_acme.programs.tools.manifests import command as manifest_command
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import command as vertex_command
 from seed_acme.programs.vertex import missing as vertex_missing
 from seed_acme.storage import run_directory
+from seed_acme.transport import fence as fence_lib
 from seed_acme.transport import wire
-from seed_acme.utils import fence as fence_lib
 from tests.topology import bricks as bricks_lib
 from tests.topology import cases as cases_lib
 

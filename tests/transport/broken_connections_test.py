@@ -13,7 +13,7 @@ from seed_acme import types
 from seed_acme.inference import batching
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
-from seed_acme.utils import counting
+from seed_acme.progress import counting
 from tests.transport import cutting_proxy
 from tests.transport import serving
 

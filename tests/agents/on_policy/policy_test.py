@@ -17,7 +17,7 @@ from seed_acme.agents.on_policy import policy
 from seed_acme.inference import policy as policy_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
-from seed_acme.utils import counting
+from seed_acme.progress import counting
 
 _KINDS = ['discrete', 'continuous', 'multi_discrete', 'nested']
 _CONTINUOUS = ['tanh_normal', 'clipped_normal', 'deterministic_tanh']

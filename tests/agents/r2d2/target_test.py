@@ -12,7 +12,7 @@ from seed_acme import types
 from seed_acme.agents.r2d2 import agent
 from seed_acme.agents.r2d2 import config as r2d2_config
 from seed_acme.learning import learner as learner_lib
-from seed_acme.utils import graph_function
+from seed_acme.tensors import graph_function
 
 _CONFIG = r2d2_config.R2D2Config(
   unroll_length=2,

@@ -12,7 +12,7 @@ from seed_acme.programs.command_line import given
 from seed_acme.programs.command_line import help_text
 from seed_acme.programs.command_line import meanings
 from seed_acme.programs.command_line import options as options_lib
-from seed_acme.programs.reports import list_command
+from seed_acme.programs.tools.reports import list_command
 from tests import command_names
 
 

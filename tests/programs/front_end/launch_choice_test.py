@@ -140,7 +140,7 @@ def test_a_run_is_launched_as_chosen_says_so_and_remembers_it(
   folder, monkeypatch, environment, expected, why
 ):
   monkeypatch.setattr('os.sched_getaffinity', lambda pid: {0, 1})
-  monkeypatch.setattr('seed_acme.programs.doctor.graphics.is_there', lambda: False)
+  monkeypatch.setattr('seed_acme.programs.system.graphics.is_there', lambda: False)
   launched, shown = [], []
 
   class Attempt:
@@ -179,5 +179,5 @@ def test_a_run_is_launched_as_chosen_says_so_and_remembers_it(
 )
 def test_the_hint_is_for_those_who_might_gain(monkeypatch, name, has_hint):
   monkeypatch.setattr('os.sched_getaffinity', lambda pid: {0, 1})
-  monkeypatch.setattr('seed_acme.programs.doctor.graphics.is_there', lambda: False)
+  monkeypatch.setattr('seed_acme.programs.system.graphics.is_there', lambda: False)
   assert ('--launch=auto' in launch_choice.hint(registry.load(name))) == has_hint

@@ -7,18 +7,18 @@ import pytest
 
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.files import bucket
 from seed_acme.loggers import csv_file
 from seed_acme.programs.front_end import bucket_folder
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import summary as summary_lib
-from seed_acme.programs.reports import plot
+from seed_acme.programs.pictures import plot
 from seed_acme.programs.system import processes
+from seed_acme.progress import counting
 from seed_acme.storage import checkpoint
 from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
-from seed_acme.utils import bucket
-from seed_acme.utils import counting
 
 _STEPS = 1000
 

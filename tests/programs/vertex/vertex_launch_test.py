@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from seed_acme.configs import registry
+from seed_acme.files import google_credentials
 from seed_acme.programs import cli
 from seed_acme.programs.system import processes
-from seed_acme.storage import google_credentials
 from seed_acme.storage import saved_config
 from tests.programs.vertex import launching
 

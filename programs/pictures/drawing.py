@@ -1,0 +1,114 @@
+"""What all figures have in common: paper and ink, axes, lines, title, legend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import os
+import pathlib
+from typing import Any, TypeVar
+
+import numpy as np
+
+from seed_acme import types
+from seed_acme.libraries import matplotlib_loading
+from seed_acme.programs.system import processes
+
+_T = TypeVar('_T')
+_MAX_REASON = 300  # characters
+
+# Okabe and Ito's palette: told apart also by people who see few colours.
+_COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
+INK, _FAINT = '#333333', '#DDDDDD'
+
+
+def new_figure(width: float, height: float) -> Any:
+  """An empty white figure, inches. Not pyplot's: it keeps every figure and chooses a window."""
+  matplotlib_loading.load()
+  from matplotlib.backends.backend_agg import FigureCanvasAgg
+  from matplotlib.figure import Figure
+
+  figure = Figure(figsize=(width, height), facecolor='white', layout='constrained')
+  FigureCanvasAgg(figure)
+  return figure
+
+
+def or_notice(draw: Callable[[], _T], what: str, tell: Callable[[str], None]) -> _T | None:
+  """What `draw` returns. Where it fails, None, and `tell` is given the reason: whatever keeps a
+  picture of a run, or of measurements, from being drawn, they themselves are whole."""
+  try:
+    return draw()
+  except Exception as error:
+    reason = ' '.join(processes.describe(error).split())[:_MAX_REASON]
+    tell(f'{what} could not be drawn: {reason}')
+  return None
+
+
+def line_style(i: int) -> tuple[str, str]:
+  """Style and colour of the i-th line, the same on every figure; 21 of them differ."""
+  return ('-', '--', ':')[i // len(_COLOURS) % 3], _COLOURS[i % len(_COLOURS)]
+
+
+def dress(panel: Any, x_label: str) -> None:
+  """What all panels have in common."""
+  panel.set_xlabel(x_label, color=INK)
+  panel.grid(color=_FAINT, linewidth=0.7)
+  panel.set_axisbelow(True)
+  panel.tick_params(colors=INK, length=0, labelleft=True)
+  for side, spine in panel.spines.items():
+    spine.set_visible(side in ('left', 'bottom'))
+    spine.set_color('#999999')
+
+
+def count_steps(panel: Any) -> None:
+  """Steps on the x axis as `200k`."""
+  from matplotlib import ticker
+
+  panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
+
+
+def title(figure: Any, text: str) -> None:
+  """Above all panels, from the left."""
+  figure.suptitle(text, color=INK, fontsize=12, x=0.01, ha='left')
+
+
+def legend(figure: Any, panel: Any, num_columns: int) -> None:
+  """Below all panels, the labels of one of them."""
+  handles, labels = panel.get_legend_handles_labels()
+  figure.legend(
+    handles,
+    labels,
+    loc='outside lower left',
+    ncols=num_columns,
+    frameon=False,
+    fontsize=9,
+    labelcolor=INK,
+  )
+
+
+def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
+  """In the format of the suffix of `out`; `UserError` for a bad `out`."""
+  target = pathlib.Path(out)
+  try:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=150)
+  except (OSError, ValueError, RuntimeError) as error:  # the last: of LaTeX, in a user's settings
+    raise types.UserError(f'cannot write the plot {target}: {error}') from error
+  return target
+
+
+def line(panel: Any, i: int, x: np.ndarray, y: np.ndarray, label: str, **more: Any) -> str:
+  """Draws the i-th line, and returns its colour. more: for matplotlib."""
+  style, colour = line_style(i)
+  marker = 'o' if len(x) == 1 else None  # a line of one point is invisible
+  panel.plot(
+    x,
+    y,
+    style,
+    color=colour,
+    linewidth=2.0,
+    marker=marker,
+    label=label,
+    solid_capstyle='round',
+    **more,
+  )
+  return colour

@@ -1,0 +1,240 @@
+"""Learning curves of runs: episode return against agent steps and against wall time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import math
+import os
+import pathlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seed_acme import types
+from seed_acme.loggers import csv_file
+from seed_acme.programs.pictures import confidence_intervals
+from seed_acme.programs.pictures import drawing
+from seed_acme.programs.pictures import published
+from seed_acme.programs.pictures import run_groups
+from seed_acme.storage import opening
+
+RETURN = 'episode/return'
+_MAX_CURVES = 5  # drawn one by one; of more, runs of equal configuration become a band
+_GRID_POINTS = 200
+_BEYOND = 0.3  # of the range of the runs, for intervals that reach further
+_MARKS = ('s', '^', 'D', 'o', 'v', 'P', 'X')  # of published points
+_LEGEND_CHARACTERS = 150  # in a row of the legend
+_OF_BANDS = 'mean over runs of equal configuration, 95% interval (Student t)'
+_OF_CURVES = 'every row of the log, and smoothed'
+
+
+class NoEpisode(types.UserError):
+  """A run has nothing to draw yet."""
+
+
+class Curve(NamedTuple):
+  """One run. steps, minutes, returns: `[N]`, N >= 1, steps rising, returns finite."""
+
+  label: str
+  steps: np.ndarray
+  minutes: np.ndarray
+  returns: np.ndarray
+
+
+_Band = tuple[str, Sequence[int]]  # its label, and the places of its curves
+
+
+def plot(
+  run_dirs: Sequence[str | os.PathLike[str]],
+  out: str | os.PathLike[str],
+  reference: str | os.PathLike[str] = '',
+) -> pathlib.Path:
+  """Draws all runs into one PNG (or any format of matplotlib, by suffix) and returns its path.
+
+  reference: a file of points that others have published, see `published.read`; '' = none. Raises
+  `UserError` for a folder that is no run, a run without episodes, a bad `reference` or `out`.
+  """
+  if not run_dirs:
+    raise types.UserError('no run to plot: give at least one run folder, such as runs/latest')
+  settings = [run_groups.settings(path) for path in run_dirs]
+  labels = _labels([pathlib.Path(path).resolve() for path in run_dirs], settings)
+  curves = [read_curve(path, label) for path, label in zip(run_dirs, labels)]
+  heading = run_groups.heading(settings)
+  what = f'{heading}: return' if heading else 'Return'
+  points = published.read(reference) if reference else []
+  figure = _draw(curves, _bands(curves, settings), points, f'{what} of training episodes')
+  return drawing.write(figure, out)
+
+
+def read_curve(path: str | os.PathLike[str], label: str) -> Curve:
+  """The curve of one run folder."""
+  run = opening.open_run(path)
+  if not run.metrics.is_file():
+    raise NoEpisode(f'{path} has no metrics.csv yet: let the run write its first row')
+  columns = csv_file.read(run.metrics)
+  missing = [name for name in (RETURN, 'wall_s') if not columns.get(name)]
+  if missing:
+    raise NoEpisode(
+      f'{run.metrics} has nothing to plot ({", ".join(missing)} is empty): '
+      'let the run finish its first episodes'
+    )
+  steps = np.asarray(columns[csv_file.KEY])
+  returns, wall_s = np.asarray(columns[RETURN]), np.asarray(columns['wall_s'])
+  known = np.isfinite(returns) & np.isfinite(wall_s)
+  if not known.any():
+    raise NoEpisode(f'{run.metrics} has no episode yet: let the run finish its first episodes')
+  return Curve(label, steps[known], wall_s[known] / 60.0, returns[known])
+
+
+def smooth(values: np.ndarray) -> np.ndarray:
+  """Centred triangular mean over about a fifteenth of the curve; the ends are not pulled.
+
+  Near an end the window is cut, and what is left is weighted to sum to 1.
+  """
+  half = len(values) // 30
+  if half < 1:
+    return values
+  weights = np.concatenate([np.arange(1, half + 2), np.arange(half, 0, -1)]).astype(float)
+  total = np.convolve(np.ones(len(values)), weights, mode='same')
+  return np.convolve(values, weights, mode='same') / total
+
+
+def band(
+  xs: Sequence[np.ndarray], curves: Sequence[Curve]
+) -> tuple[np.ndarray, confidence_intervals.Interval]:
+  """Places `[P]` up to which half of the curves go, and the mean `[P]` of those that go so far.
+
+  xs: of the rows of each curve, its steps or minutes. Between two rows the smoothed curve is a
+  straight line.
+  """
+  first = max(x[0] for x in xs)
+  last = sorted(x[-1] for x in xs)[len(xs) // 2]
+  grid = np.linspace(first, last, _GRID_POINTS) if last > first else np.array([float(first)])
+  returns = np.stack(
+    [np.interp(grid, x, smooth(curve.returns), right=np.nan) for x, curve in zip(xs, curves)]
+  )
+  at_each = [confidence_intervals.of_mean(column[np.isfinite(column)]) for column in returns.T]
+  return grid, confidence_intervals.Interval(*np.array(at_each, np.float64).T)
+
+
+def readable_range(runs: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
+  """Of the y axis: shows all runs, and the intervals as far as they do not dwarf them.
+
+  Of two seeds an interval is 13 times as wide as their distance. bounds: some may be NaN.
+  """
+  low, high = runs.min(), runs.max()
+  width = (high - low) or 1.0
+  bounds = np.append(bounds[np.isfinite(bounds)], [low, high])
+  return (
+    max(bounds.min(), low - _BEYOND * width) - 0.05 * width,
+    min(bounds.max(), high + _BEYOND * width) + 0.05 * width,
+  )
+
+
+def _labels(paths: Sequence[pathlib.Path], settings: Sequence[run_groups.Settings]) -> list[str]:
+  """`config/time` for each run, whole paths where that does not tell them apart, and the fields of
+  the configuration in which it differs from the others."""
+  labels = []
+  for path, values in zip(paths, settings):
+    label, name = '/'.join(path.parts[-2:]), values.get('name')
+    labels.append(label if name in (None, path.parts[-2]) else f'{label} ({name})')
+  if len(set(labels)) < len(labels):
+    labels = [str(path) for path in paths]
+  differences = run_groups.differences_of_runs(settings)
+  return [', '.join([label, *fields]) for label, fields in zip(labels, differences)]
+
+
+def _bands(curves: Sequence[Curve], settings: Sequence[run_groups.Settings]) -> list[_Band]:
+  """[] where each curve is drawn itself."""
+  if len(curves) <= _MAX_CURVES or not all('name' in values for values in settings):
+    return []
+  groups = run_groups.equal(settings)
+  labels = run_groups.labels([settings[group[0]] for group in groups])
+  return [
+    (f'{label} ({len(group)} run{"s" * (len(group) > 1)})', group)
+    for label, group in zip(labels, groups)
+  ]
+
+
+def _draw(
+  curves: Sequence[Curve], bands: Sequence[_Band], points: Sequence[published.Points], heading: str
+) -> Any:
+  """bands: in the place of the curves, if there are any. points: over steps only."""
+  labels = [label for label, _ in bands] or [curve.label for curve in curves]
+  labels += [of_one.label for of_one in points]
+  num_columns = max(1, min(3, len(labels), _LEGEND_CHARACTERS // (max(map(len, labels)) + 8)))
+  figure = drawing.new_figure(11, 4.6 + 0.2 * math.ceil(len(labels) / num_columns))
+  panels = figure.subplots(1, 2, sharey=True)
+  _draw_panels(panels, curves, bands, points)
+  drawing.title(figure, f'{heading}\n{_OF_BANDS if bands else _OF_CURVES}')
+  drawing.legend(figure, panels[0], num_columns)
+  return figure
+
+
+def _draw_panels(
+  panels: Sequence[Any],
+  curves: Sequence[Curve],
+  bands: Sequence[_Band],
+  points: Sequence[published.Points],
+) -> None:
+  _draw_points(panels[0], points)  # first: the axes have to reach them
+  bounds: list[np.ndarray] = []
+  for panel, (x_label, xs) in zip(panels, _x_axes(curves)):
+    if bands:
+      bounds.append(_draw_bands(panel, xs, curves, bands))
+    else:
+      _draw_curves(panel, xs, curves)
+    drawing.dress(panel, x_label)
+    panel.set_xlim(left=0)
+    panel.margins(x=0.02)
+  panels[0].set_ylabel('episode return', color=drawing.INK)
+  drawing.count_steps(panels[0])
+  if bands:
+    shown = [*(smooth(curve.returns) for curve in curves), *(of_one.returns for of_one in points)]
+    panels[0].set_ylim(*readable_range(np.concatenate(shown), np.concatenate(bounds)))
+
+
+def _x_axes(curves: Sequence[Curve]) -> list[tuple[str, list[np.ndarray]]]:
+  """Of the two panels: the label, and the place of every row of each curve."""
+  steps = [curve.steps for curve in curves]
+  minutes = [curve.minutes for curve in curves]
+  if max(x[-1] for x in minutes) < 1:
+    wall_time = ('wall time (seconds)', [x * 60 for x in minutes])
+  else:
+    wall_time = ('wall time (minutes)', minutes)
+  return [('agent steps', steps), wall_time]
+
+
+def _draw_curves(panel: Any, xs: Sequence[np.ndarray], curves: Sequence[Curve]) -> None:
+  for i, (x, curve) in enumerate(zip(xs, curves)):
+    _, colour = drawing.line_style(i)
+    panel.plot(x, curve.returns, color=colour, alpha=0.22, linewidth=0.9)
+    drawing.line(panel, i, x, smooth(curve.returns), curve.label)
+
+
+def _draw_bands(
+  panel: Any, xs: Sequence[np.ndarray], curves: Sequence[Curve], bands: Sequence[_Band]
+) -> np.ndarray:
+  """Returns the ends of all intervals."""
+  bounds = []
+  for i, (label, group) in enumerate(bands):
+    grid, interval = band([xs[k] for k in group], [curves[k] for k in group])
+    colour = drawing.line(panel, i, grid, interval.mean, label, zorder=4)
+    if np.isfinite(interval.low).any():
+      panel.fill_between(grid, interval.low, interval.high, color=colour, alpha=0.18, linewidth=0)
+    bounds += [interval.low, interval.high]
+  return np.concatenate(bounds)
+
+
+def _draw_points(panel: Any, points: Sequence[published.Points]) -> None:
+  for i, of_one in enumerate(points):
+    panel.plot(
+      of_one.steps,
+      of_one.returns,
+      _MARKS[i % len(_MARKS)],
+      color=drawing.INK,
+      markersize=7,
+      markerfacecolor='white',
+      label=of_one.label,
+      zorder=5,
+    )

@@ -1,0 +1,215 @@
+"""`seed-acme actor-env FOLDER`: a virtual environment of another Python, for actors."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+from typing import NamedTuple
+
+from packaging import requirements
+from packaging import utils
+import tyro
+
+from seed_acme import types
+from seed_acme.checks import actor_packages
+from seed_acme.checks import near_names
+from seed_acme.envs.interpreters import interpreter
+from seed_acme.programs.tools.actor_environment import finding
+
+_LAST_LINES = 8  # of pip's output, where it fails
+
+
+@dataclasses.dataclass(frozen=True)
+class ActorEnvArguments:
+  """Make a virtual environment of another Python in which actors run environments.
+
+  folder: where; one that is there already gets what it lacks.
+  python: path, name or version of the interpreter, 3.10 to 3.13; '' = the best that is found.
+  extras: suites to install: atari, dm-control, envpool, gymnasium, mujoco.
+  packages: more requirements, as pip takes them.
+  """
+
+  folder: tyro.conf.Positional[str]
+  python: str = ''
+  extras: tuple[str, ...] = ()
+  packages: tuple[str, ...] = ()
+
+
+class Plan(NamedTuple):
+  """What is to be done.
+
+  base: the interpreter that makes the folder; '' where the folder is one that can stay.
+  packages: requirements. alone: others, to be installed afterwards without theirs.
+  """
+
+  base: str
+  packages: list[str]
+  alone: list[str]
+
+
+def make(arguments: ActorEnvArguments) -> int:
+  """Returns the exit code."""
+  planned = plan(arguments)
+  folder = pathlib.Path(arguments.folder)
+  python = _python_of(folder)
+  if planned.base:
+    print(f'Making {folder} with {planned.base}', flush=True)
+    command = [planned.base, '-m', 'venv', '--clear', str(folder)]
+    _run(command, f'{planned.base} could not make {folder}')
+  constraints = constraints_beside(arguments.packages)
+  _install(python, planned.packages, constraints)
+  if planned.alone:
+    _install(python, planned.alone, [], '--no-deps')
+  interpreter.probe.cache_clear()  # it has more than before
+  interpreter.require(str(python))
+  version = '.'.join(map(str, interpreter.probe(str(python)).version))
+  option = shlex.quote(f'--config.actor.python={python}')
+  print(f'Python {version} in {folder}. Actors run there with {option}')
+  return 0
+
+
+def plan(arguments: ActorEnvArguments) -> Plan:
+  """Changes nothing; raises `types.UserError` for what cannot be made."""
+  versions = _pythons_of_all(arguments.extras)
+  folder = pathlib.Path(arguments.folder)
+  python = _python_of(folder)
+  if folder.exists() and not (folder / 'pyvenv.cfg').exists() and any(folder.iterdir()):
+    raise types.UserError(f'{folder} is there and is no virtual environment: choose another folder')
+  base = '' if _fits(python, arguments.python) else finding.find(arguments.python, versions)
+  version = _version(base or str(python))
+  for extra in arguments.extras:
+    if version not in pythons(extra):
+      place = f'{base} is that' if base else f'{folder} has that'
+      raise types.UserError(
+        f'--extras {extra} is for Python {", ".join(pythons(extra))}, not for {version} ({place}): '
+        'choose another folder, or another --python'
+      )
+  alone = [
+    package
+    for extra in arguments.extras
+    for package in actor_packages.WITHOUT_REQUIREMENTS.get(extra, ())
+    if _applies(package, version)
+  ]
+  return Plan(
+    base,
+    [
+      *actor_packages.REQUIRES,
+      *(
+        package
+        for extra in arguments.extras
+        for package in actor_packages.EXTRAS[extra]
+        if _applies(package, version)
+      ),
+      *arguments.packages,
+    ],
+    alone,
+  )
+
+
+def pythons(extra: str) -> list[str]:
+  """The versions that a suite exists for, oldest first; `3.11`."""
+  return [
+    version
+    for version in sorted(finding.PREFERRED)
+    if any(_applies(package, version) for package in actor_packages.EXTRAS[extra])
+  ]
+
+
+def _applies(package: str, version: str) -> bool:
+  marker = requirements.Requirement(package).marker
+  return marker is None or marker.evaluate({'python_version': version})
+
+
+def _pythons_of_all(extras: tuple[str, ...]) -> list[str]:
+  """Those that have all of these suites, the preferred ones first."""
+  for extra in extras:
+    if extra not in actor_packages.EXTRAS:
+      hint = near_names.hint(extra, actor_packages.EXTRAS)
+      raise types.UserError(
+        f'--extras {extra}: no suite for actors{hint}; expected some of '
+        f'{", ".join(actor_packages.EXTRAS)}. Other packages go with --packages'
+      )
+  return [
+    version for version in finding.PREFERRED if all(version in pythons(extra) for extra in extras)
+  ]
+
+
+def _python_of(folder: pathlib.Path) -> pathlib.Path:
+  return folder / 'bin' / 'python'
+
+
+def _version(python: str) -> str:
+  """`3.12`."""
+  return '.'.join(map(str, interpreter.probe(python).version[:2]))
+
+
+def _fits(python: pathlib.Path, wanted: str) -> bool:
+  """Whether the folder holds an environment of that version; of any where none is asked for."""
+  if not python.exists():
+    return False
+  try:
+    interpreter.require_version(str(python))
+    return not wanted or _version(str(python)) == _version(finding.find(wanted))
+  except types.UserError:
+    return False
+
+
+def _install(
+  python: pathlib.Path, packages: Sequence[str], constraints: Sequence[str], *options: str
+) -> None:
+  print(f'Installing {", ".join(packages)}', flush=True)
+  with tempfile.NamedTemporaryFile('w', suffix='.txt') as file:
+    file.write('\n'.join(constraints) + '\n')
+    file.flush()
+    _run(
+      [
+        str(python),
+        *('-m', 'pip', 'install', '--disable-pip-version-check', '--progress-bar', 'off'),
+        *options,
+        *('--constraint', file.name, *packages),
+      ],
+      f'pip could not install {", ".join(packages)}',
+    )
+
+
+def constraints_beside(given: Sequence[str]) -> list[str]:
+  """The versions that are tried, but of what is given with a version of its own."""
+  own = set()
+  for package in given:
+    with contextlib.suppress(requirements.InvalidRequirement):  # a path or an address
+      requirement = requirements.Requirement(package)
+      if requirement.specifier:
+        own.add(utils.canonicalize_name(requirement.name))
+  names = {line: requirements.Requirement(line).name for line in actor_packages.CONSTRAINTS}
+  return [line for line, name in names.items() if utils.canonicalize_name(name) not in own]
+
+
+def _run(command: list[str], failure: str) -> None:
+  """Shows what it does; raises `types.Failure` with its last lines where it fails."""
+  # A constraint of the learner's environment would hold for this one, too.
+  variables = {name: value for name, value in os.environ.items() if name != 'PIP_CONSTRAINT'}
+  last: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
+  with subprocess.Popen(
+    command,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+    errors='replace',
+    env=variables,
+  ) as process:
+    assert process.stdout is not None
+    for line in process.stdout:
+      last.append(line)
+      if line.startswith(('Collecting', 'Installing')):
+        print(f'  {line.strip()}', flush=True)
+  if process.returncode:
+    print(''.join(last), file=sys.stderr)
+    raise types.Failure(f'{failure} (exit code {process.returncode}); its last words are above')

@@ -1,0 +1,295 @@
+"""Throughput of a configuration, with its account: where the CPU-seconds go, and the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import contextlib
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
+from seed_acme import types
+from seed_acme.programs.front_end import launcher_process
+from seed_acme.programs.front_end import launches
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.system import cpu_account
+from seed_acme.programs.system import processes
+from seed_acme.programs.trial import specification
+from seed_acme.progress import timing
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+
+_POLL_S = 0.02
+_START_S = 120.0  # until the first update
+_MAX_DISAGREEMENT = 0.02  # between rows trained and rows inserted
+_LONGEST = 4  # windows of the length asked for that one may become
+ENDLESS = 10**15  # agent steps: until it is ended
+
+
+class BenchFailed(types.UserError):
+  """The figures would not be what they claim to be."""
+
+
+class _Reading(NamedTuple):
+  """One moment of the run: the learner's status, the CPU account, the actors' seconds."""
+
+  status: dict[str, Any]
+  cpu_s: dict[str, float]
+  actor_s: dict[str, float]
+
+
+class _Disagreement(BenchFailed):
+  """What was trained is not what was acted. A longer window may show that it is."""
+
+
+def bench(
+  config: config_lib.ExperimentConfig,
+  seconds: float,
+  warmup_seconds: float,
+  measures_bounds: bool,
+  launch: str = launches.LOCAL_MP,
+  tell: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+  """Trains as `launch` says and measures a window of `seconds`; a JSON record.
+
+  The window is lengthened, to four times `seconds` at most, while rows trained are not the rows
+  inserted (times the replay ratio) to 2 %: what is in the queue at its ends is less of a longer
+  one. Raises `BenchFailed` if they differ then.
+
+  tell: takes a line for each part of the work as it begins.
+  """
+  config = dataclasses.replace(
+    config,
+    total_steps=ENDLESS,
+    max_wall_s=0.0,
+    num_evaluation_environments=0,
+    record_every=0,
+    checkpoint=dataclasses.replace(config.checkpoint, period_s=1e9),
+    learner=dataclasses.replace(config.learner, log_period_s=0.5),
+  )
+  with tempfile.TemporaryDirectory(prefix='seed_acme_bench_') as folder:
+    tell(f'{config.name}: trying the environment')
+    run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
+    saved_config.save(config, run_dir.config)
+    with launched(run_dir, folder, launch) as launcher:
+      account = cpu_account.CpuAccount(launcher.pid)
+      tell(f'{config.name}: starting the run, up to {_START_S:g} s until its first update')
+      wait_for_updates(config, run_dir, launcher)
+      tell(f'{config.name}: warming up for {warmup_seconds:g} s')
+      time.sleep(warmup_seconds)
+      before = _read(config, run_dir, launcher, account)
+      for end in range(1, _LONGEST + 1):
+        more = ' more, because a longer window is needed' if end > 1 else ''
+        tell(f'{config.name}: measuring for {seconds:g} s{more}')
+        time.sleep(seconds)
+        after = _read(config, run_dir, launcher, account)
+        try:
+          result = _result(config, before, after)
+          break
+        except _Disagreement:
+          if end == _LONGEST:
+            raise
+    spec = specification.of_run(config, run_dir)
+    result['setting'] = _setting(config, spec.frames_per_step)
+    result['launch'] = launch
+    result['window_asked_s'] = seconds
+    if measures_bounds:
+      tell(f'{config.name}: measuring environment, inference and training alone (a minute or two)')
+      alone = _measured_alone(run_dir, result)
+      result['bound'] = _bound(alone['bound'], result)
+      result['calls'] = alone['calls']
+    return result
+
+
+@contextlib.contextmanager
+def launched(
+  run_dir: run_directory.RunDirectory, temporary: str, launch: str = launches.LOCAL_MP
+) -> Iterator[subprocess.Popen]:
+  """The launcher of a run, which is ended afterwards."""
+  launcher = launcher_process.start(run_dir, [launch], temporary)
+  try:
+    yield launcher
+  finally:
+    launcher.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+      launcher.wait(20)
+    launcher_process.kill(launcher)
+    launcher.wait()
+
+
+def wait_for_updates(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  launcher: subprocess.Popen,
+) -> None:
+  """Until the first one, which takes long to come."""
+  give_up = time.monotonic() + _START_S
+  while not (status := lifecycle.read_status(run_dir)).get('updates'):
+    check_alive(run_dir, launcher)
+    if time.monotonic() > give_up:
+      raise BenchFailed(_no_update(config, status.get('unrolls_confirmed', 0)))
+    time.sleep(_POLL_S)
+
+
+def _no_update(config: config_lib.ExperimentConfig, num_inserted: int) -> str:
+  """Why a run that goes on has not learnt anything yet."""
+  agent = config.agent
+  least = agent.replay_spec().min_size
+  if num_inserted < least:
+    return (
+      f'no update within {_START_S:g} s: the first one needs {least:,} '
+      f'unrolls of {agent.unroll_length} steps in the memory, and {num_inserted:,} are '
+      'there: lower --config.agent.replay_min_size'
+    )
+  return (
+    f'no update within {_START_S:g} s: run the same configuration with seed-acme train and '
+    'look at its logs'
+  )
+
+
+def check_alive(run_dir: run_directory.RunDirectory, launcher: subprocess.Popen) -> None:
+  """Raises `BenchFailed` with the reason if the run has ended."""
+  if launcher.poll() is not None:
+    failure = processes.read_failure(run_dir)
+    raise BenchFailed(f'the run ended: {failure["message"] if failure else "no reason given"}')
+
+
+def _read(
+  config: config_lib.ExperimentConfig,
+  run_dir: run_directory.RunDirectory,
+  launcher: subprocess.Popen,
+  account: cpu_account.CpuAccount,
+) -> _Reading:
+  """The CPU account at the moment that a new status appears."""
+  last = lifecycle.read_status(run_dir)['time_s']
+  while True:
+    check_alive(run_dir, launcher)
+    status = lifecycle.read_status(run_dir)
+    if status['time_s'] != last:
+      account.sample()
+      return _Reading(status, account.seconds(), _actor_seconds(config, run_dir))
+    time.sleep(_POLL_S)
+
+
+def _actor_seconds(
+  config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
+) -> dict[str, float]:
+  paths = [run_dir.logs / f'actor_{i}_seconds.json' for i in range(config.num_actors)]
+  return timing.merge(*[files.read_json(path) for path in paths if path.exists()])
+
+
+def _result(
+  config: config_lib.ExperimentConfig, before: _Reading, after: _Reading
+) -> dict[str, Any]:
+  change = {
+    name: after.status[name] - before.status[name]
+    for name in ('trained_steps', 'agent_steps', 'updates', 'unrolls_confirmed', 'time_s')
+  }
+  cpu_s = {kind: after.cpu_s[kind] - before.cpu_s.get(kind, 0.0) for kind in after.cpu_s}
+  total_cpu_s, steps = sum(cpu_s.values()), change['agent_steps']
+  ratio = config.agent.replay_spec().ratio
+  batch_rows = config.agent.batch_size * config.agent.unroll_length
+  rows = change['updates'] * batch_rows
+  inserted = change['unrolls_confirmed'] * config.agent.unroll_length
+  _check_agreement('rows', rows, 'inserted', inserted, ratio, batch_rows)
+  _check_agreement('agent steps', change['trained_steps'], 'acted', steps, ratio, batch_rows)
+  return {
+    'config': config.name,
+    'window_s': change['time_s'],
+    'agent_steps': steps,
+    'steps_per_s': steps / change['time_s'],
+    'steps_per_cpu_s': steps / total_cpu_s,
+    'cores_in_use': total_cpu_s / change['time_s'],
+    'cpu_s': cpu_s,
+    'cpu_s_per_million_steps': {k: 1e6 * s / steps for k, s in cpu_s.items()},
+    'phase_shares': {
+      'actor': timing.shares(timing.difference(after.actor_s, before.actor_s)),
+      **{
+        thread: timing.shares(timing.difference(seconds, before.status['seconds'][thread]))
+        for thread, seconds in after.status['seconds'].items()
+      },
+    },
+    'inference_batch_size': after.status['inference_batch_size'],
+    'inference_latency_ms': {
+      name: 1e3 * value if name != 'count' else value
+      for name, value in after.status['inference_latency_s'].items()
+    },
+    'policy_lag': {name: after.status[f'policy_lag_{name}'] for name in ('mean', 'p95', 'max')},
+    'updates': change['updates'],
+    'rows_trained': rows,
+    'rows_inserted': inserted,
+    'replay_ratio': ratio,
+    'steps_per_row': min(1.0, steps / inserted),  # more where the window cuts a burst of unrolls
+  }
+
+
+def _setting(config: config_lib.ExperimentConfig, frames_per_step: int) -> dict[str, Any]:
+  """What the run was like, for `seed-acme plan`."""
+  return {
+    'actors': config.num_actors,
+    'environments_per_actor': config.environments_per_actor,
+    'groups_per_actor': config.actor.environment_groups,
+    'frames_per_step': frames_per_step,
+    'unroll_length': config.agent.unroll_length,
+    'unrolls_per_update': config.agent.batch_size,
+    'inference_rows': layout_lib.Layout.of(config).batch_rows(0, 1)[0],
+    'inference_timeout_s': config.inference.timeout_ms / 1e3,
+    'queued_unrolls': config.replay.queue_size,
+    'prefetched_updates': config.replay.prefetch_batches,
+    'cores': len(os.sched_getaffinity(0)),
+  }
+
+
+def _check_agreement(
+  what: str, trained: int, verb: str, other: int, ratio: float, batch_rows: int
+) -> None:
+  """Everything that is acted must be trained, `ratio` times: nothing counts that is not learnt."""
+  expected = ratio * other
+  allowed = max(_MAX_DISAGREEMENT * expected, 2 * batch_rows)
+  if not trained or trained < 2 * batch_rows or abs(trained - expected) > allowed:
+    times = '' if ratio == 1 else f', {ratio:g} of which are to be trained for each'
+    raise _Disagreement(
+      f'{trained:,} {what} were trained and {other:,} {verb} in the window{times}; they must '
+      f'agree within {_MAX_DISAGREEMENT:.0%}: choose a longer window (--seconds)'
+    )
+
+
+def _bound(seconds: dict[str, float], result: dict[str, Any]) -> dict[str, Any]:
+  """CPU-seconds per million steps of the work alone, and the efficiency of the run.
+
+  seconds: per agent step, of `lower_bound.measure`.
+  """
+  total = sum(seconds.values())
+  return {
+    'cpu_s_per_million_steps': {name: 1e6 * value for name, value in seconds.items()},
+    'steps_per_cpu_s': 1 / total,
+    'efficiency': total * result['steps_per_cpu_s'],
+  }
+
+
+def _measured_alone(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[str, Any]:
+  """What `lower_bound` prints in a process of its own: `bound` and `calls`."""
+  variables = {**os.environ, **processes.environment('bounds', os.getpid())}
+  rows = max(1, round(result['inference_batch_size']['mean']))
+  arguments = [run_dir.path, rows, result['steps_per_row'], result['replay_ratio']]
+  module = 'seed_acme.programs.tools.benchmark.lower_bound'
+  measured = subprocess.run(
+    [sys.executable, '-m', module, *map(str, arguments)],
+    env=variables,
+    capture_output=True,
+    text=True,
+    errors='replace',
+  )
+  if measured.returncode:
+    lines = measured.stderr.strip().splitlines()
+    reason = lines[-1] if lines else processes.describe_exit(measured.returncode)
+    raise BenchFailed(f'the bound could not be measured: {reason}; --no_bounds leaves it out')
+  return json.loads(measured.stdout)

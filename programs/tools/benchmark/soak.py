@@ -1,0 +1,225 @@
+"""Resident memory of every process of a long run: which one grows, and how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import psutil
+
+from seed_acme import config as config_lib
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.pictures import drawing
+from seed_acme.programs.system import processes
+from seed_acme.programs.tools.benchmark import bench
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+
+LIMIT = 0.2  # MB per million steps that the learner may grow
+_LEARNER = 'learner'  # kind of node
+_WARMUP = 0.1  # of the steps: buffers fill, first checkpoints are saved
+_NUM_ROWS = 20  # of the table
+_POLL_S = 0.2
+_REPORT_S = 10.0
+
+
+def command(config: config_lib.ExperimentConfig, num_steps: int, out: str, as_json: bool) -> int:
+  """`seed-acme bench --soak_steps`: prints the record, draws it to `out`; the exit code."""
+  if out:  # a name that cannot be written is refused before all the steps, not after them
+    drawing.write(drawing.new_figure(1, 1), out)
+  result = soak(config, num_steps, lambda line: print(line, file=sys.stderr, flush=True))
+  print(json.dumps(result) if as_json else describe(result), flush=True)
+  if out:
+    draw(result, out)
+  return 0 if result['is_within_limit'] else processes.FAILURE_EXIT
+
+
+class Sample(NamedTuple):
+  """One moment of the run. resident_mb: by process, 1 MB = 10^6 bytes."""
+
+  steps: int
+  resident_mb: dict[str, float]
+
+
+def soak(
+  config: config_lib.ExperimentConfig, num_steps: int, report: Callable[[str], None]
+) -> dict[str, Any]:
+  """Trains in Launchpad processes for `num_steps` agent steps; a JSON record of their memory.
+
+  Logs, evaluates and saves as `train` does: these could grow, too.
+
+  report: takes a line every ten seconds.
+  """
+  config = dataclasses.replace(config, total_steps=bench.ENDLESS, max_wall_s=0.0)
+  with tempfile.TemporaryDirectory(prefix='seed_acme_soak_') as folder:
+    report(f'starting {config.name}')
+    run_dir = lifecycle.prepare(config, os.path.join(folder, 'run'))
+    saved_config.save(config, run_dir.config)
+    with bench.launched(run_dir, folder) as launcher:
+      bench.wait_for_updates(config, run_dir, launcher)
+      samples = _watch(run_dir, launcher, num_steps, report)
+  return record(config.name, samples)
+
+
+def _watch(
+  run_dir: run_directory.RunDirectory,
+  launcher: subprocess.Popen,
+  num_steps: int,
+  report: Callable[[str], None],
+) -> list[Sample]:
+  """One sample of each status that the learner writes."""
+  samples = []
+  next_report_s = 0.0
+  for sample in _samples(run_dir, launcher, num_steps):
+    samples.append(sample)
+    if time.monotonic() >= next_report_s:
+      next_report_s = time.monotonic() + _REPORT_S
+      report(
+        f'{sample.steps / 1e6:.2f}M of {num_steps / 1e6:g}M steps, the learner has '
+        f'{sample.resident_mb.get(_LEARNER, 0.0):.1f} MB'
+      )
+  return samples
+
+
+def _samples(
+  run_dir: run_directory.RunDirectory, launcher: subprocess.Popen, num_steps: int
+) -> Iterator[Sample]:
+  tree = _ProcessTree(launcher.pid)
+  steps: int | None = None
+  while steps is None or steps < num_steps:
+    time.sleep(_POLL_S)
+    bench.check_alive(run_dir, launcher)
+    before, steps = steps, lifecycle.read_status(run_dir)['agent_steps']
+    if steps != before:
+      yield Sample(steps, tree.resident_mb())
+
+
+class _ProcessTree:
+  """The processes of a run by name: the kind of node, with a number from the second of it on."""
+
+  def __init__(self, root_pid: int):
+    self._root = psutil.Process(root_pid)
+    self._names: dict[tuple[int, float], str] = {}
+
+  def resident_mb(self) -> dict[str, float]:
+    """Of all that live now."""
+    found = {}
+    for process in [self._root, *self._root.children(recursive=True)]:
+      try:
+        found[self._name(process)] = process.memory_info().rss / 1e6
+      except (psutil.NoSuchProcess, psutil.AccessDenied):
+        continue
+    return found
+
+  def _name(self, process: psutil.Process) -> str:
+    key = (process.pid, process.create_time())
+    if key not in self._names:
+      kind = process.environ().get(processes.NODE_VARIABLE, 'other')
+      number = 1 + sum(name.split()[0] == kind for name in self._names.values())
+      self._names[key] = kind if number == 1 else f'{kind} {number}'
+    return self._names[key]
+
+
+def record(name: str, samples: Sequence[Sample]) -> dict[str, Any]:
+  """What `soak` returns. Raises `bench.BenchFailed` where too little was seen for a slope."""
+  since = int(_WARMUP * samples[-1].steps)
+  names = dict.fromkeys(process for sample in samples for process in sample.resident_mb)
+  grown = {process: slope(samples, process, since) for process in names}
+  learner = _of_learner(grown, samples)
+  return {
+    'config': name,
+    'agent_steps': samples[-1].steps,
+    'slope_since_steps': since,
+    'learner_mb_per_million_steps': learner,
+    'limit_mb_per_million_steps': LIMIT,
+    'is_within_limit': learner <= LIMIT,
+    'mb_per_million_steps': grown,
+    'samples': [
+      {'agent_steps': sample.steps, 'resident_mb': sample.resident_mb} for sample in samples
+    ],
+  }
+
+
+def _of_learner(grown: Mapping[str, float | None], samples: Sequence[Sample]) -> float:
+  learner = grown.get(_LEARNER)
+  if learner is None:
+    raise bench.BenchFailed(
+      f'the learner was seen too rarely within {samples[-1].steps:,} steps to tell whether its '
+      'memory grows: choose more (--soak_steps)'
+    )
+  return learner
+
+
+def slope(samples: Sequence[Sample], process: str, since: int) -> float | None:
+  """MB per million steps: of the line of least squares through the samples from `since` on.
+
+  None where the process was there for less than half of them: it came late, or ended.
+  """
+  rows = [sample for sample in samples if sample.steps >= since]
+  seen = [(row.steps / 1e6, row.resident_mb[process]) for row in rows if process in row.resident_mb]
+  if len(seen) < max(3, len(rows) / 2):
+    return None
+  steps, mb = np.array(seen).T
+  steps = steps - steps.mean()
+  return float(steps @ mb / (steps @ steps))
+
+
+def describe(result: Mapping[str, Any]) -> str:
+  """The record as a table: a row for every twentieth of the steps, a column for each process."""
+  grown = result['mb_per_million_steps']
+  interval = result['agent_steps'] / _NUM_ROWS
+  rows: list[list[str]] = []
+  for sample in result['samples']:
+    if sample['agent_steps'] >= len(rows) * interval:
+      cells = [_number(sample['resident_mb'].get(name), '.1f') for name in grown]
+      rows.append([f'{sample["agent_steps"] / 1e6:.2f}', *cells])
+  slopes = [_number(value, '.3f') for value in grown.values()]
+  rows = [['M steps', *grown], *rows, ['slope', *slopes]]
+  widths = [max(map(len, column)) for column in zip(*rows)]
+  table = ['  '.join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows]
+  verdict = (
+    f'slope: MB per million steps since {result["slope_since_steps"] / 1e6:.2f}M; '
+    f'of the learner {result["learner_mb_per_million_steps"]:.3f}, at most '
+    f'{result["limit_mb_per_million_steps"]:g} allowed'
+  )
+  return '\n'.join([f'{result["config"]}: resident memory by process, MB', *table, verdict])
+
+
+def _number(value: float | None, form: str) -> str:
+  return '-' if value is None else f'{value:{form}}'
+
+
+def draw(result: Mapping[str, Any], out: str) -> None:
+  """How much each process has grown since the warm-up, against steps. Raises `UserError`."""
+  figure = drawing.new_figure(8, 4.6)
+  panel = figure.subplots()
+  for i, (name, grown) in enumerate(result['mb_per_million_steps'].items()):
+    seen = [
+      (sample['agent_steps'], sample['resident_mb'][name])
+      for sample in result['samples']
+      if name in sample['resident_mb'] and sample['agent_steps'] >= result['slope_since_steps']
+    ]
+    if seen:
+      style, colour = drawing.line_style(i)
+      steps, mb = np.array(seen).T
+      panel.plot(
+        steps,
+        mb - mb[0],
+        style,
+        color=colour,
+        label=f'{name}: {mb[0]:.0f} MB, {_number(grown, ".2f")} MB per million steps',
+      )
+  drawing.dress(panel, 'agent steps')
+  panel.set_ylabel('MB more than after the warm-up', color=drawing.INK)
+  drawing.count_steps(panel)
+  drawing.title(figure, f'{result["config"]}: resident memory')
+  drawing.legend(figure, panel, 2)
+  drawing.write(figure, out)

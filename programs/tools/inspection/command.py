@@ -1,0 +1,265 @@
+"""`seed-acme inspect`: what a Reverb server's tables hold and which side waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import textwrap
+import threading
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from seed_acme import types
+from seed_acme.checks import bounds
+from seed_acme.programs.command_line import command as command_lib
+from seed_acme.programs.system import native_output
+from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
+from seed_acme.programs.tools.inspection import address as inspect_address
+from seed_acme.programs.tools.inspection import items as inspect_items
+from seed_acme.programs.tools.inspection import output as inspect_output
+from seed_acme.storage import opening
+
+if TYPE_CHECKING:  # takes seconds; wrong arguments are answered before
+  from seed_acme.programs.tools.inspection import saved as saved_lib
+  from seed_acme.replay import inspection
+  from seed_acme.replay.shards import inspection as shards_inspection
+
+_WATCH_S = 2.0  # refresh of a bare `--watch`
+_DEADLINE_S = 4.0  # for the first figures; who has none is told within 5 s, Python's start included
+_PROBE_TIMEOUT_S = 3.0  # of these, to connect and to see gRPC
+_ANSWER_TIMEOUT_S = 3  # for the server's figures; whole seconds, as Reverb wants them
+_SAMPLE_TIMEOUT_S = 3.0  # that an item may wait for the rate limiter
+_CLEAR = '\x1b[H\x1b[2J'
+# A bare `--watch` has a period, too.
+_PERIOD = tyro.constructors.PrimitiveConstructorSpec(
+  nargs='*',
+  metavar='FLOAT',
+  instance_from_str=lambda given: float(' '.join(given)) if given else _WATCH_S,
+  is_instance=lambda value: isinstance(value, float),
+  str_from_instance=lambda value: [str(value)],
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class InspectArguments:
+  """Look into a Reverb replay server, of a run or any other. Needs --server or --run_dir.
+
+  server: HOST:PORT, or [IPv6]:PORT; of shards with commas between. run_dir: folder of a live run,
+    instead.
+  table: only this one. interval: seconds over which calls per second are measured.
+  watch: seconds between refreshes until Ctrl-C (`--watch` alone: 2); 0 looks once.
+  sample: number of items to draw and describe. save: folder for them (.npz) and their pictures.
+  consume: allow drawing where it changes the server's state (every table but a run's mirror).
+  json: print JSON; with --watch, one record a line.
+  """
+
+  server: str = ''
+  run_dir: str = ''
+  table: str = ''
+  interval: Annotated[float, bounds.above(0)] = 1.0
+  watch: Annotated[float, _PERIOD, bounds.at_least(0)] = 0.0
+  sample: Annotated[int, bounds.at_least(0)] = 0
+  save: str = ''
+  consume: bool = False
+  json: bool = False
+
+
+def inspect(arguments: InspectArguments) -> int | command_lib.Answer:
+  """Raises `UserError`."""
+  _check(arguments)
+  deadline_s = time.monotonic() + _DEADLINE_S
+  addresses = inspect_address.find(arguments.server, arguments.run_dir)
+  for one in addresses:
+    inspect_address.check_answers(one, _PROBE_TIMEOUT_S)
+  processes.set_tensorflow_defaults()
+  os.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # TensorFlow would take the GPU's memory
+  with native_output.without_noise():
+    from seed_acme.programs.tools.inspection import saved as saved_lib
+    from seed_acme.replay.shards import inspection
+
+    server = inspection.Servers(addresses, _ANSWER_TIMEOUT_S)
+    first = server.snapshot(_first_timeout_s(deadline_s - time.monotonic()))
+    names = _select(first, arguments.table)
+    if arguments.sample:
+      return _draw_items(addresses, _table_to_sample(first, names, arguments), arguments)
+    view = _View(
+      server,
+      saved_lib.Saved(opening.open_run(arguments.run_dir) if arguments.run_dir else None),
+      arguments,
+    )
+    if not arguments.watch:
+      time.sleep(arguments.interval)
+      view.show(first, server.snapshot())
+      return 0
+    _watch(view, first)
+  text = f'error: the server at {", ".join(addresses)} is gone: it no longer answers'
+  print(text, file=sys.stderr)
+  return processes.FAILURE_EXIT
+
+
+def _first_timeout_s(left_s: float) -> int:
+  """How long to wait for the first figures: loading Reverb has taken of the time there was."""
+  return min(_ANSWER_TIMEOUT_S, max(1, int(left_s)))
+
+
+def _check(arguments: InspectArguments) -> None:
+  if bool(arguments.server) == bool(arguments.run_dir):
+    raise types.UserError(
+      'inspect needs one of --server=HOST:PORT and --run_dir=DIR: '
+      'seed-acme inspect --run_dir=runs/latest'
+    )
+  if arguments.sample and arguments.watch:
+    raise types.UserError('--sample and --watch do not go together: leave one of them out')
+  if (arguments.save or arguments.consume) and not arguments.sample:
+    raise types.UserError(
+      f'--{"save" if arguments.save else "consume"} is about items: say how many with --sample=N'
+    )
+
+
+def _select(snapshot: inspection.Snapshot, table: str) -> list[str]:
+  """Names of the tables to show."""
+  if table and table not in snapshot.tables:
+    raise types.UserError(
+      f'there is no table {table!r}; the server has: {", ".join(snapshot.tables) or "none"}'
+    )
+  return [table] if table else list(snapshot.tables)
+
+
+@dataclasses.dataclass(frozen=True)
+class _View:
+  """A server's tables, with what a run's checkpoints know of their items."""
+
+  server: shards_inspection.Servers
+  saved: saved_lib.Saved
+  arguments: InspectArguments
+
+  def show(
+    self,
+    before: inspection.Snapshot,
+    after: inspection.Snapshot,
+    terminal: os.terminal_size | None = None,
+  ) -> None:
+    """terminal: size of the one that is redrawn; what does not fit would spoil the picture."""
+    from seed_acme.programs.tools.inspection import saved as saved_lib
+    from seed_acme.replay import inspection
+
+    address, saved = ', '.join(self.server.addresses), self.saved.look()
+    rows = [
+      (after.tables[name], inspection.rates(before, after, name))
+      for name in _select(after, self.arguments.table)
+    ]
+    if self.arguments.json:
+      tables = {
+        table.name: {
+          **inspect_output.table_record(table, rates),
+          'items': saved_lib.record(saved, table.name),
+        }
+        for table, rates in rows
+      }
+      unknown = None if saved else self.saved.reason
+      record = {'server': address, 'time_s': time.time(), 'items_unknown': unknown}
+      print(json.dumps({**record, 'tables': tables}), flush=True)
+      return
+    lines = [f'{address} at {time.strftime("%H:%M:%S")}']
+    for table, rates in rows:
+      lines += ['', *inspect_output.table_lines(table, rates)]
+      lines += saved_lib.lines(saved, table.name) if saved else []
+    if saved is None:
+      lines += ['', inspect_output.UNKNOWN.format(reason=self.saved.reason)]
+    if terminal is None:
+      print('\n'.join(lines), flush=True)
+      return
+    wrapped = [
+      part
+      for line in lines
+      for part in textwrap.wrap(line, terminal.columns - 1, subsequent_indent=inspect_output.INDENT)
+      or ['']
+    ]
+    print(_CLEAR + '\n'.join(wrapped[: terminal.lines - 1]), flush=True)
+
+
+def _watch(view: _View, first: inspection.Snapshot) -> None:
+  """Returns when the server is gone; Ctrl-C is the caller's to answer.
+
+  The signal only sets a flag: an exception that strikes within a call into Reverb's library can
+  be lost there, and the window would go on for ever.
+  """
+  interrupted = threading.Event()
+  with signals.replaced(signal.SIGINT, interrupted.set):
+    _refresh(view, first, interrupted)
+
+
+def _refresh(view: _View, before: inspection.Snapshot, interrupted: threading.Event) -> None:
+  """Raises KeyboardInterrupt once `interrupted` is set."""
+  from seed_acme.replay import inspection
+
+  arguments = view.arguments
+  redraws = sys.stdout.isatty() and not arguments.json
+  pause_s = min(arguments.interval, arguments.watch)  # the first figures come soon
+  while True:
+    if interrupted.wait(pause_s):
+      raise KeyboardInterrupt
+    pause_s = arguments.watch
+    try:
+      after = view.server.snapshot()
+    except inspection.NoAnswer:
+      return
+    view.show(before, after, shutil.get_terminal_size() if redraws else None)
+    if not redraws and not arguments.json:
+      print(flush=True)  # between two blocks
+    before = after
+
+
+def _draw_items(
+  addresses: Sequence[str], table: inspection.Table, arguments: InspectArguments
+) -> command_lib.Answer:
+  from seed_acme.replay import inspection_sample
+  from seed_acme.replay.shards import inspection as shards_inspection
+
+  items = shards_inspection.draw(addresses, table, arguments.sample, _SAMPLE_TIMEOUT_S)
+  try:
+    files = inspection_sample.save(items, pathlib.Path(arguments.save)) if arguments.save else []
+    sheets = inspect_items.write_sheets(
+      table, items, pathlib.Path(arguments.save) if arguments.save else pathlib.Path()
+    )
+  except OSError as error:
+    raise types.UserError(
+      f'cannot write {error.filename or arguments.save}: '
+      f'{error.strerror or error}; choose another --save'
+    ) from error
+  shown = (table, items, arguments.sample, sheets, files)
+  lines = inspect_items.sample_lines(*shown)
+  return command_lib.Answer(inspect_items.sample_record(*shown), '\n'.join(lines))
+
+
+def _table_to_sample(
+  snapshot: inspection.Snapshot, names: list[str], arguments: InspectArguments
+) -> inspection.Table:
+  """The mirror where there is one; what drawing would change needs `--consume`."""
+  harmless = [name for name in names if snapshot.tables[name].is_harmless_to_sample]
+  if harmless and not arguments.consume:
+    return snapshot.tables[harmless[0]]
+  if not arguments.consume:
+    which = f'table {names[0]}' if len(names) == 1 else 'this server, which has no mirror table,'
+    raise types.UserError(
+      f'sampling {which} would change its state (items may leave it, inserts '
+      'may be admitted): add --consume if that is right'
+    )
+  if len(names) != 1:
+    raise types.UserError(f'--consume needs --table=NAME, one of: {", ".join(names)}')
+  table = snapshot.tables[names[0]]
+  if table.holds_tickets:
+    raise types.UserError(
+      f"table {table.name} has no items to draw, they are in the learner's process: "
+      'leave out --table and --consume, and the mirror shows some of them'
+    )
+  return table

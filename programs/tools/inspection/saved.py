@@ -1,0 +1,73 @@
+"""What `seed-acme inspect` shows of single items that nobody drew: from a run's checkpoints."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from seed_acme.programs.tools.inspection import distribution
+from seed_acme.replay import saved_items
+from seed_acme.storage import run_directory
+
+_FOREIGN = 'a Reverb server tells them to nobody, and --server knows no checkpoints'
+
+
+class Saved:
+  """The items of a run's newest saved memory, read again only where there is a newer one."""
+
+  def __init__(self, run: run_directory.RunDirectory | None):
+    """run: None where only the address of a server is known."""
+    self._run = run
+    self._items: saved_items.SavedItems | None = None
+    self._state: tuple[str, int] | None = None
+    self.reason = _FOREIGN  # why there is nothing
+
+  def look(self) -> saved_items.SavedItems | None:
+    """None if there is nothing; `reason` then says why."""
+    if self._run is None:
+      return None
+    try:
+      folder = saved_items.newest_folder(self._run.checkpoints)
+      state = (str(folder), folder.parent.stat().st_mtime_ns)
+      if state != self._state:
+        self._items = saved_items.newest(self._run.checkpoints)
+        self._state = state
+    except saved_items.NothingSaved as error:
+      self._items, self._state, self.reason = None, None, str(error)
+    except OSError:  # it has just been replaced: what is known stays
+      pass
+    return self._items
+
+
+def lines(saved: saved_items.SavedItems, table: str) -> list[str]:
+  """Histograms for one table, with the moment they are of."""
+  items = saved.tables.get(table)
+  number = 0 if items is None else len(items.keys)
+  when = (
+    f'{time.strftime("%H:%M:%S", time.localtime(saved.time_s))}, '
+    f'{max(0.0, time.time() - saved.time_s):,.0f} s ago, in checkpoint {saved.updates}'
+  )
+  found = [f'  single items: {number:,}, as saved at {when}']
+  if items is None:
+    return found
+  return [
+    *found,
+    *distribution.lines('priority', items.priorities),
+    *distribution.lines('times sampled', items.times_sampled),
+    *distribution.lines('age in seconds then', items.ages_s),
+  ]
+
+
+def record(saved: saved_items.SavedItems | None, table: str) -> dict[str, Any] | None:
+  """The same for JSON."""
+  if saved is None:
+    return None
+  items = saved.tables.get(table)
+  return {
+    'checkpoint_updates': saved.updates,
+    'time_s': saved.time_s,
+    'size': 0 if items is None else len(items.keys),
+    'priority': items and distribution.record(items.priorities),
+    'times_sampled': items and distribution.record(items.times_sampled),
+    'age_s': items and distribution.record(items.ages_s),
+  }

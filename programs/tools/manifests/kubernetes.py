@@ -1,0 +1,290 @@
+"""The nodes of a run as Kubernetes objects: a Job for each, found by stable names.
+
+Several learner hosts are no indexed Job, whose pods are all alike: the first alone has the volume.
+Data only: no YAML, no command line, no cluster is asked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+from seed_acme import config as config_lib
+from seed_acme import layout as layout_lib
+from seed_acme.programs.tools.manifests import deployment as deployment_lib
+from seed_acme.storage import saved_config
+
+Object = deployment_lib.Object
+INSTANCE_LABEL = 'app.kubernetes.io/instance'  # every object has it, with the name of the run
+
+_INFERENCE_PORT, _REPLAY_PORT, _EXCHANGE_PORT = 8000, 8001, 8002
+_RUN_DIR = '/runs'
+_SETTINGS_DIR = '/etc/seed-acme'
+_TOKEN_VARIABLE = 'SEED_ACME_TOKEN'
+_TOKEN_KEY = 'token'
+_GPU = 'nvidia.com/gpu'
+# Exit codes: what no new start would mend, and that another learner host has failed.
+_WRONG_INPUT, _OTHER_FAILED = 2, 3
+_STOP_S = 60  # from SIGTERM to the end, without what a replay memory takes to be saved
+_GROUP = 1000  # owner of the volume, so that an image whose user is not root can write
+
+
+def objects(
+  config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment
+) -> list[Object]:
+  """All objects, in the order in which they should be created."""
+  config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, port=_REPLAY_PORT))
+  layout, record = layout_lib.Layout.of(config), saved_config.to_json(config)
+  made = [
+    _service(layout, deployment),
+    _network_policy(deployment),
+    _settings(layout, record, deployment),
+  ]
+  if deployment.token:
+    made.append(_secret(deployment))
+  if deployment.storage:
+    made.append(_claim(deployment))
+  made += [_job(layout, deployment, 'learner', index) for index in _learner_indices(layout)]
+  if layout.has_replay_nodes:
+    made.append(_job(layout, deployment, 'replay'))
+  made += [_job(layout, deployment, 'actor', actor.index) for actor in layout.actors]
+  return made
+
+
+def _object(
+  version: str,
+  kind: str,
+  deployment: deployment_lib.Deployment,
+  name: str,
+  role: str = '',
+  **fields: Any,
+) -> Object:
+  metadata: Object = {'name': name, 'labels': _labels(deployment, role)}
+  if deployment.namespace:
+    metadata['namespace'] = deployment.namespace
+  return {'apiVersion': version, 'kind': kind, 'metadata': metadata, **fields}
+
+
+def _labels(deployment: deployment_lib.Deployment, role: str = '') -> dict[str, str]:
+  labels = {'app.kubernetes.io/name': 'seed-acme', INSTANCE_LABEL: deployment.name}
+  return {**labels, 'app.kubernetes.io/component': role} if role else labels
+
+
+def _secret(deployment: deployment_lib.Deployment) -> Object:
+  token = {_TOKEN_KEY: deployment.token}
+  return _object(
+    'v1', 'Secret', deployment, deployment.token_secret, type='Opaque', stringData=token
+  )
+
+
+def learner_name(layout: layout_lib.Layout, deployment: deployment_lib.Deployment) -> str:
+  """Of the Job of the learner, or of that learner host which has the run."""
+  return _name(deployment, 'learner', _learner_indices(layout)[0])
+
+
+def _learner_indices(layout: layout_lib.Layout) -> list[int | None]:
+  """None of one alone, which needs no number."""
+  return [learner.index if layout.is_shared else None for learner in layout.learners]
+
+
+def _name(deployment: deployment_lib.Deployment, role: str, index: int | None = None) -> str:
+  """Of a node: of its Job and of its pod's host."""
+  return f'{deployment.name}-{role}' + ('' if index is None else f'-{index}')
+
+
+def _service(layout: layout_lib.Layout, deployment: deployment_lib.Deployment) -> Object:
+  """Headless: it gives the pods names, before they are ready, and balances nothing."""
+  ports = [{'name': 'inference', 'port': _INFERENCE_PORT}, {'name': 'replay', 'port': _REPLAY_PORT}]
+  if layout.is_shared:
+    ports.append({'name': 'exchange', 'port': _EXCHANGE_PORT})
+  return _object(
+    'v1',
+    'Service',
+    deployment,
+    deployment.name,
+    spec={
+      'clusterIP': 'None',
+      'publishNotReadyAddresses': True,
+      'selector': _labels(deployment),
+      'ports': ports,
+    },
+  )
+
+
+def _network_policy(deployment: deployment_lib.Deployment) -> Object:
+  """Neither Reverb nor TensorFlow's exchange asks for a token, so only pods of this run may reach
+  its pods."""
+  own = {'podSelector': {'matchLabels': _labels(deployment)}}
+  return _object(
+    'networking.k8s.io/v1',
+    'NetworkPolicy',
+    deployment,
+    deployment.name,
+    spec={**own, 'policyTypes': ['Ingress'], 'ingress': [{'from': [own]}]},
+  )
+
+
+def _settings(
+  layout: layout_lib.Layout, record: Object, deployment: deployment_lib.Deployment
+) -> Object:
+  learners = _learner_indices(layout)
+  acting, exchange = (
+    [_address(deployment, 'learner', port, index) for index in learners]
+    for port in (_INFERENCE_PORT, _EXCHANGE_PORT)
+  )
+  several: Object = {'learner': acting, 'exchange': exchange}
+  cluster: Object = {
+    **(several if layout.is_shared else {'learner': acting[0]}),
+    'listen': f'0.0.0.0:{_INFERENCE_PORT}',
+    'actors': layout.num_training_actors,
+    'fence': False,  # the NetworkPolicy is one, and pods change their addresses
+    'token_variable': _TOKEN_VARIABLE,
+  }
+  if layout.has_replay_nodes:
+    cluster['replay'] = _address(deployment, 'replay', _REPLAY_PORT)
+  return _object(
+    'v1',
+    'ConfigMap',
+    deployment,
+    deployment.name,
+    data={
+      'cluster.json': json.dumps(cluster, indent=2) + '\n',
+      'config.json': json.dumps(record, indent=2) + '\n',
+    },
+  )
+
+
+def _address(
+  deployment: deployment_lib.Deployment, role: str, port: int, index: int | None = None
+) -> str:
+  """`<pod's hostname>.<service>`, which every pod of the namespace resolves."""
+  namespace = f'.{deployment.namespace}.svc' if deployment.namespace else ''
+  return f'{_name(deployment, role, index)}.{deployment.name}{namespace}:{port}'
+
+
+def _claim(deployment: deployment_lib.Deployment) -> Object:
+  spec: Object = {
+    'accessModes': ['ReadWriteOnce'],
+    'resources': {'requests': {'storage': deployment.storage}},
+  }
+  if deployment.storage_class:
+    spec['storageClassName'] = deployment.storage_class
+  return _object('v1', 'PersistentVolumeClaim', deployment, deployment.name, spec=spec)
+
+
+def _job(
+  layout: layout_lib.Layout,
+  deployment: deployment_lib.Deployment,
+  role: str,
+  index: int | None = None,
+) -> Object:
+  """One node. A pod that is lost is started anew, under the same name; wrong input is not.
+
+  The learner hosts that another one leaves alone end, too, and start anew to meet it again.
+  """
+  name = _name(deployment, role, index)
+
+  def ends_with(code: int) -> Object:
+    return {'containerName': role, 'operator': 'In', 'values': [code]}
+
+  rules = [
+    {'action': 'Ignore', 'onPodConditions': [{'type': 'DisruptionTarget', 'status': 'True'}]},
+    {'action': 'FailJob', 'onExitCodes': ends_with(_WRONG_INPUT)},
+  ]
+  if role == 'learner' and index is not None:
+    # It counts for the Job of the host that has failed, or not at all if that was preempted.
+    rules.append({'action': 'Ignore', 'onExitCodes': ends_with(_OTHER_FAILED)})
+  pod = {
+    'metadata': {'labels': _labels(deployment, role)},
+    'spec': _pod(layout, deployment, role, index, name),
+  }
+  spec = {'backoffLimit': deployment.retries, 'podFailurePolicy': {'rules': rules}, 'template': pod}
+  return _object('batch/v1', 'Job', deployment, name, role, spec=spec)
+
+
+def _pod(
+  layout: layout_lib.Layout,
+  deployment: deployment_lib.Deployment,
+  role: str,
+  index: int | None,
+  name: str,
+) -> Object:
+  volumes: list[Object] = [{'name': 'settings', 'configMap': {'name': deployment.name}}]
+  mounts = [{'name': 'settings', 'mountPath': _SETTINGS_DIR, 'readOnly': True}]
+  arguments = [
+    'node',
+    role,
+    f'--cluster={_SETTINGS_DIR}/cluster.json',
+    f'--config={_SETTINGS_DIR}/config.json',
+  ]
+  ports: list[Object] = []
+  if index is not None:
+    arguments.append(f'--index={index}')
+  if role == 'learner' and not index:
+    arguments.append(f'--run_dir={_RUN_DIR}/{deployment.name}')
+    mounts.append({'name': 'runs', 'mountPath': _RUN_DIR})
+    if deployment.storage:
+      volumes.append({'name': 'runs', 'persistentVolumeClaim': {'claimName': deployment.name}})
+    else:
+      volumes.append({'name': 'runs', 'emptyDir': {}})
+  if role == 'learner':
+    ports.append({'name': 'inference', 'containerPort': _INFERENCE_PORT})
+    if index is not None:
+      ports.append({'name': 'exchange', 'containerPort': _EXCHANGE_PORT})
+  if role == ('replay' if layout.has_replay_nodes else 'learner'):
+    ports.append({'name': 'replay', 'containerPort': _REPLAY_PORT})
+  secret = {'name': deployment.token_secret, 'key': _TOKEN_KEY}
+  placement = deployment.placements[role]
+  container: Object = {
+    'name': role,
+    'image': placement.image,
+    'command': ['seed-acme'],
+    'args': arguments,
+    'env': [{'name': _TOKEN_VARIABLE, 'valueFrom': {'secretKeyRef': secret}}],
+    'resources': _resources(placement),
+    'volumeMounts': mounts,
+    'securityContext': {'allowPrivilegeEscalation': False, 'capabilities': {'drop': ['ALL']}},
+  }
+  if ports:
+    container['ports'] = ports
+  return {
+    **_where(deployment, placement),
+    'hostname': name,
+    'subdomain': deployment.name,
+    'restartPolicy': 'Never',
+    'terminationGracePeriodSeconds': _STOP_S
+    + (math.ceil(deployment.saving_s) if role == 'learner' else 0),
+    'automountServiceAccountToken': False,
+    'enableServiceLinks': False,
+    'securityContext': {
+      'runAsNonRoot': True,
+      'fsGroup': _GROUP,
+      'seccompProfile': {'type': 'RuntimeDefault'},
+    },
+    'containers': [container],
+    'volumes': volumes,
+  }
+
+
+def _where(deployment: deployment_lib.Deployment, placement: deployment_lib.Placement) -> Object:
+  """On which machines, and with whose leave to fetch the image."""
+  made: Object = {}
+  if deployment.image_pull_secret:
+    made['imagePullSecrets'] = [{'name': deployment.image_pull_secret}]
+  if placement.node_selector:
+    made['nodeSelector'] = placement.node_selector
+  tolerations = list(placement.tolerations)
+  if placement.gpus:  # machines with GPUs are commonly kept for pods that ask for them
+    tolerations.append({'key': _GPU, 'operator': 'Exists', 'effect': 'NoSchedule'})
+  if tolerations:
+    made['tolerations'] = tolerations
+  return made
+
+
+def _resources(placement: deployment_lib.Placement) -> Object:
+  made: Object = {'requests': {'cpu': placement.cpu, 'memory': placement.memory}}
+  if placement.gpus:
+    made['limits'] = {_GPU: placement.gpus}
+  return made

@@ -1,0 +1,77 @@
+"""The picture of a plan: the rate against the number of environments, and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from seed_acme.programs.pictures import drawing
+from seed_acme.programs.tools.planning import costs as costs_lib
+from seed_acme.programs.tools.planning import model
+
+_NUM_POINTS = 60
+_RANGE = 64  # from so small a part of the actors on
+
+
+def draw(costs: costs_lib.Costs, scale: model.Scale, out: str) -> None:
+  """Writes to `out` the rate of both ways with more and more actors, all else as in `scale`.
+
+  Raises `UserError` for a name that cannot be written.
+  """
+  figure = drawing.new_figure(9, 5)
+  panel = figure.subplots()
+  scales = _scales(scale)
+  environments = np.array([one.environments for one in scales])
+  for i, (name, planned) in enumerate(
+    (('central', model.central), ('at the actors', model.actor_side))
+  ):
+    plans = [planned(costs, one) for one in scales]
+    rates = np.array([plan.frames_per_s for plan in plans])
+    colour = drawing.line(panel, i, environments, rates, f'inference {name}')
+    _mark(panel, environments, plans, colour, above=i == 0)
+  panel.set_xscale('log')
+  panel.set_yscale('log')
+  drawing.dress(panel, 'environments')
+  drawing.count_steps(panel)
+  panel.xaxis.set_minor_formatter(panel.xaxis.get_major_formatter())
+  panel.set_ylabel('environment frames a second', color=drawing.INK)
+  hosts = f'{scale.learners} learner host{"s" if scale.learners > 1 else ""}'
+  drawing.title(figure, f'{hosts}, {scale.environments_per_actor} environments an actor')
+  drawing.legend(figure, panel, 2)
+  drawing.write(figure, out)
+
+
+def _scales(scale: model.Scale) -> list[model.Scale]:
+  """With actors from a small part of the scale's up to all of it, at least one a learner."""
+  least = max(scale.learners, scale.actors // _RANGE)
+  actors = np.unique(np.geomspace(least, scale.actors, _NUM_POINTS).round().astype(int))
+  return [
+    dataclasses.replace(
+      scale,
+      actors=int(number),
+      inference_rows=max(1, round(scale.inference_rows * number / scale.actors)),
+    )
+    for number in actors
+  ]
+
+
+def _mark(
+  panel: Any, environments: np.ndarray, plans: Sequence[model.Plan], colour: str, above: bool
+) -> None:
+  """The name of the bottleneck where a line begins and wherever it changes."""
+  last = ''
+  for x, plan in zip(environments, plans):
+    if plan.bottleneck != last:
+      last = plan.bottleneck
+      panel.plot([x], [plan.frames_per_s], 'o', color=colour)
+      panel.annotate(
+        last,
+        (x, plan.frames_per_s),
+        xytext=(4, 8 if above else -14),
+        textcoords='offset points',
+        color=colour,
+        fontsize=9,
+      )

@@ -1,0 +1,337 @@
+"""Playing from a checkpoint: `evaluate` counts episodes, `load_policy` answers observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import dataclasses
+import itertools
+import math
+import sys
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from seed_acme import config as config_lib
+from seed_acme import core
+from seed_acme import types
+from seed_acme.acting import actor as actor_lib
+from seed_acme.checks import bounds
+from seed_acme.envs import experiment_environments as environments
+from seed_acme.envs import process_state
+from seed_acme.envs import registry as suites
+from seed_acme.inference import server as server_lib
+from seed_acme.inference import server_statistics
+from seed_acme.learning import saved_variables
+from seed_acme.loggers import terminal
+from seed_acme.programs.building import build
+from seed_acme.programs.pictures import video as video_lib
+from seed_acme.programs.tools.reports import episode_tally
+from seed_acme.programs.tools.reports import loaded_policy
+from seed_acme.programs.tools.reports import window
+from seed_acme.programs.trial import specification
+from seed_acme.progress import counting
+from seed_acme.storage import checkpoint_choice
+from seed_acme.storage import opening
+from seed_acme.storage import saved_config
+from seed_acme.storage import trust as trust_lib
+
+Progress = Callable[[str], None]  # is told what is done by now, after each step
+
+_MAX_ENVIRONMENTS = 64  # stepped together while evaluating
+
+
+class _NoReplay:
+  """The sink of an evaluation: nothing is kept of what is played."""
+
+  def has_room(self) -> bool:
+    return True
+
+  def put(self, env_ids: np.ndarray, unrolls: types.Unroll) -> None:
+    del env_ids, unrolls
+
+
+class Loaded(NamedTuple):
+  """What is played: the configuration of a run, its policy, and how far the run had come.
+
+  network: that of the policy once more, with the same weights.
+  """
+
+  config: config_lib.ExperimentConfig
+  acting: build.Acting
+  network: core.RecurrentNetwork
+  counts: counting.Counts
+
+
+def load(
+  run_dir: str,
+  trust: bool = False,
+  python: str = '',
+  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
+) -> Loaded:
+  """With the weights of the newest checkpoint, or of another one (`opening.find_checkpoint`).
+
+  Says so on standard error where the newest is not whole and the one before it is taken.
+  python: in place of the run's `actor.python`; '' = that.
+  """
+  run = opening.open_run(run_dir)
+  config = saved_config.load(run.config, trust_lib.Trust(everything=trust))
+  if python:
+    config = dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=python))
+  saved = opening.load_of_run(
+    run, choice, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
+  )
+  # What is exported may meet a processor or a TensorFlow that is slow in bfloat16.
+  network_config = dataclasses.replace(config.network, precision='float32')
+  spec = specification.of_run(config, run)
+  acting = build.make_acting(config.agent, network_config, spec)
+  network = acting.agent.acting.make()
+  saved_variables.assign(saved_variables.acting(network), saved.arrays)
+  counts = saved.counts
+  read = tuple(network.variables[i].value() for i in acting.policy.variables_read)
+  acting.published.publish(types.Variables(counts.updates, read))
+  return Loaded(config, acting, network, counts)
+
+
+def evaluate(
+  run_dir: str,
+  num_episodes: int,
+  seed: int | None = None,
+  video: str = '',
+  max_video_steps: int = video_lib.MAX_STEPS,
+  progress: Progress | None = None,
+  greedy: bool = True,
+  trust: bool = False,
+  python: str = '',
+  screen: window.Window | None = None,
+  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
+) -> dict[str, Any]:
+  """Plays `num_episodes` episodes from the newest checkpoint, or from another one.
+
+  Every environment plays the same number of episodes, so that short ones do not crowd out
+  long ones. Returns a JSON record: mean, standard error, minimum and maximum of the return
+  (the reported score), mean length in agent steps, and the human-normalised score, None
+  where no human score is known: it is for the 57 Atari games and for DMLab-30.
+
+  video: file for one more episode, '' = none; the record then has `video`. max_video_steps:
+  agent steps after which it is cut.
+  greedy: the likeliest action (R2D2: with its evaluation epsilon); False = as in training, drawn
+  from the policy (R2D2: with the epsilon of each environment).
+  trust: import code outside seed_acme that the run folder names. python, choice: as in `load`.
+  screen: plays the episodes there, one after another. If it is closed before they have ended, the
+  record is of those that have; without any its means are None.
+  """
+  bounds.at_least(1).check('episodes', num_episodes)
+  bounds.at_least(1).check('max_video_steps', max_video_steps)
+  writer = video_lib.Writer(video) if video else None
+  loaded = load(run_dir, trust, python, choice)
+  config = loaded.config
+  seed = config.seed + 1 if seed is None else seed
+
+  def show(text: str) -> None:
+    if progress is not None:
+      progress(f'{run_dir}: {text}')
+
+  # First, for all that can be wrong with it is then found before the long part.
+  recorded = _record(loaded, writer, max_video_steps, seed, show, greedy) if writer else None
+  if screen is None:
+    scores, lengths = _play(loaded, num_episodes, seed, show, greedy)
+  else:
+    scores, lengths = _watch(loaded, num_episodes, seed, greedy, screen)
+  record: dict[str, Any] = {
+    'run_dir': opening.open_run(run_dir).name,
+    'environment': config.environment.id,
+    'checkpoint_updates': loaded.counts.updates,
+    'checkpoint_agent_steps': loaded.counts.agent_steps,
+    'episodes': len(scores),
+    'greedy': greedy,
+    'return_mean': _of(np.mean, scores),
+    'return_standard_error': (
+      float(np.std(scores, ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None
+    ),
+    'return_min': _of(np.min, scores),
+    'return_max': _of(np.max, scores),
+    'length_mean': _of(np.mean, lengths),
+    'human_normalized_score': _of(
+      lambda values: suites.normalized_score(config.environment.id, float(np.mean(values))), scores
+    ),
+  }
+  return {**record, 'video': recorded} if recorded else record
+
+
+def evaluate_runs(
+  run_dirs: Sequence[str],
+  num_episodes: int,
+  video: str = '',
+  max_video_steps: int = video_lib.MAX_STEPS,
+  progress: Progress | None = None,
+  greedy: bool = True,
+  trust: bool = False,
+  python: str = '',
+  screen: window.Window | None = None,
+  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
+) -> list[dict[str, Any]]:
+  """`evaluate` of each run in turn; the video shows the first.
+
+  A folder that is no run, or lacks the checkpoint, is refused before any episode is played, and so
+  is the path of one checkpoint for several runs.
+  """
+  if len(run_dirs) > 1 and checkpoint_choice.is_path(choice):
+    raise types.UserError(
+      f'the checkpoint {choice} is that of one run: give one run, or choose newest, best or the '
+      'number of an update for all'
+    )
+  for run_dir in run_dirs:
+    opening.find_checkpoint(opening.open_run(run_dir), choice)
+  return [
+    evaluate(
+      run_dir,
+      num_episodes,
+      None,
+      '' if i else video,
+      max_video_steps,
+      progress,
+      greedy,
+      trust,
+      python,
+      screen,
+      choice,
+    )
+    for i, run_dir in enumerate(run_dirs)
+  ]
+
+
+def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+  """Mean and median over games of the human-normalised score, and the number of games.
+
+  Several runs of one game, or level, are averaged first. None without a run that has such a score.
+  """
+  by_game: dict[str, list[float]] = {}
+  for record in records:
+    if record['human_normalized_score'] is not None:
+      by_game.setdefault(record['environment'], []).append(record['human_normalized_score'])
+  if not by_game:
+    return None
+  scores = [float(np.mean(scores)) for scores in by_game.values()]
+  return {'mean': float(np.mean(scores)), 'median': float(np.median(scores)), 'games': len(scores)}
+
+
+def _of(statistic: Callable[[np.ndarray], Any], values: np.ndarray) -> float | None:
+  """Of values `[N]`; None for N = 0."""
+  found = statistic(values) if len(values) else None
+  return None if found is None else float(found)
+
+
+def _timesteps(
+  loaded: Loaded, environment: core.VectorEnvironment, seed: int, greedy: bool
+) -> Iterator[types.VectorTimeStep]:
+  """What the environments return when they are driven as evaluation or training ones are."""
+  size, agent = environment.num_environments, loaded.config.agent
+  counters = counting.Counters()
+  counters.restore(loaded.counts)  # exploration may depend on how far the run had come
+  server = server_lib.InferenceServer(
+    spec=loaded.acting.spec,
+    environment_name=loaded.config.environment.id,
+    policy=loaded.acting.policy,
+    num_training=0 if greedy else size,
+    num_environments=size,
+    unroll_length=agent.unroll_length,
+    overlap=agent.overlap,
+    batch_size=size,
+    seed=seed,
+    sink=_NoReplay(),
+    counters=counters,
+    quota=None,
+    statistics=server_statistics.ServerStatistics(size),
+  )
+  ids = np.arange(size, dtype=np.int32)
+  run_ids = actor_lib.new_run_ids(seed, ids)
+  with process_state.kept():
+    timestep = environment.reset()
+  for number in itertools.count():
+    yield timestep
+    actions = server.step([types.ActorRequest(number, ids, run_ids, timestep)])[0]
+    timestep = environment.step(actions)
+
+
+def _play(
+  loaded: Loaded, num_episodes: int, seed: int, progress: Progress, greedy: bool
+) -> tuple[np.ndarray, np.ndarray]:
+  """Scores and lengths of exactly `num_episodes` episodes."""
+  size = min(num_episodes, _MAX_ENVIRONMENTS)
+  tally = episode_tally.EpisodeTally(num_episodes, size)
+  num_steps = 0
+  with contextlib.closing(environments.make(loaded.config, size, seed)) as environment:
+    for timestep in _timesteps(loaded, environment, seed, greedy):
+      tally.add(timestep)
+      num_steps += size - int((timestep.step_type == types.FIRST).sum())
+      progress(f'{len(tally.scores):,} of {num_episodes:,} episodes, {num_steps:,} steps')
+      if len(tally.scores) == num_episodes:
+        break
+  return np.array(tally.scores), np.array(tally.lengths)
+
+
+def _watch(
+  loaded: Loaded, num_episodes: int, seed: int, greedy: bool, screen: window.Window
+) -> tuple[np.ndarray, np.ndarray]:
+  """Scores and lengths of the episodes that have ended by when the window is closed."""
+  config, steps = loaded.config, loaded.counts.agent_steps
+  made = cast(core.RenderingEnvironment, environments.make(config, 1, seed, renders=True))
+  frames_per_s = video_lib.frames_per_s(config.environment.id, made.spec.frames_per_step)
+  tally = episode_tally.EpisodeTally(num_episodes, 1)
+  with screen, contextlib.closing(made) as environment, contextlib.suppress(window.Closed):
+    for timestep in _timesteps(loaded, environment, seed, greedy):
+      tally.add(timestep)
+      if timestep.step_type[0] == types.FIRST:
+        last = ''
+        if tally.scores:
+          last = f', return of the last one: {terminal.number(tally.scores[-1])}'
+        text = f'{config.environment.id} at {steps:,} steps: episode {len(tally.scores) + 1}'
+        screen.title(f'{text}{last}')
+      screen.show(environment.render(), frames_per_s)
+      if len(tally.scores) == num_episodes:
+        break
+  return np.array(tally.scores), np.array(tally.lengths)
+
+
+def _record(
+  loaded: Loaded,
+  writer: video_lib.Writer,
+  max_steps: int,
+  seed: int,
+  progress: Progress,
+  greedy: bool,
+) -> dict[str, Any]:
+  """Plays one episode into the video; what the JSON record says of it."""
+  made = cast(core.RenderingEnvironment, environments.make(loaded.config, 1, seed, renders=True))
+  frames_per_s = video_lib.frames_per_s(loaded.config.environment.id, made.spec.frames_per_step)
+  score, num_steps, has_ended = 0.0, 0, False
+  with contextlib.closing(made) as environment, writer.open(frames_per_s):
+    for number, timestep in enumerate(_timesteps(loaded, environment, seed, greedy)):
+      num_steps = number
+      score += float(timestep.score[0]) if number else 0.0
+      writer.add(environment.render())
+      progress(f'{num_steps:,} steps of the video')
+      has_ended = timestep.step_type[0] == types.LAST
+      if has_ended or num_steps == max_steps or writer.num_frames == writer.max_frames:
+        break
+  return {
+    'path': str(writer.path.resolve()),
+    'return': score,
+    'length': num_steps,
+    'frames': writer.num_frames,
+    'frames_per_s': frames_per_s,
+    'is_cut': not has_ended,
+  }
+
+
+def load_policy(
+  run_dir: str,
+  greedy: bool = True,
+  seed: int = 0,
+  trust: bool = False,
+  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
+) -> loaded_policy.LoadedPolicy:
+  """The policy of a run's newest checkpoint, or of another one."""
+  loaded = load(run_dir, trust, choice=choice)
+  return loaded_policy.LoadedPolicy(loaded.acting, loaded.counts.agent_steps, greedy, seed)

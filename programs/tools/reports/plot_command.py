@@ -1,0 +1,33 @@
+"""`seed-acme plot`: learning curves of runs on one figure."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import tyro
+
+from seed_acme import types
+from seed_acme.programs.pictures import plot as plot_lib
+
+
+@dataclasses.dataclass(frozen=True)
+class PlotArguments:
+  """Draw return against steps and against wall time, several runs on one figure.
+
+  run_dirs: folders of the runs.
+  out: the picture to write.
+  reference: CSV file of published points (columns label, steps, return), drawn as marks; '' = none.
+  """
+
+  run_dirs: tyro.conf.Positional[tuple[str, ...]]
+  out: str = 'plot.png'
+  reference: str = ''
+
+
+def plot(arguments: PlotArguments) -> int:
+  """Returns the exit code; raises `UserError`."""
+  if not arguments.run_dirs:
+    raise types.UserError('plot needs at least one run folder: seed-acme plot runs/latest')
+  plot_lib.plot(list(arguments.run_dirs), arguments.out, arguments.reference)
+  print(f'Plot: {arguments.out}')
+  return 0

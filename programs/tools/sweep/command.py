@@ -1,0 +1,370 @@
+"""`seed-acme sweep`: combinations of settings, several seeds each, one table and two figures.
+
+The combinations are those of a grid, or Optuna chooses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import shlex
+import sys
+import time
+from typing import Annotated, Literal
+
+import tyro
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.checks import bounds
+from seed_acme.programs.command_line import given as given_lib
+from seed_acme.programs.command_line import own_name
+from seed_acme.programs.system import processes
+from seed_acme.programs.tools.sweep import figures as sweep_figures
+from seed_acme.programs.tools.sweep import grid as sweep_grid
+from seed_acme.programs.tools.sweep import plan as sweep_plan
+from seed_acme.programs.tools.sweep import results as sweep_results
+from seed_acme.programs.tools.sweep import runs as sweep_runs
+from seed_acme.programs.tools.sweep import schedule as sweep_schedule
+from seed_acme.programs.tools.sweep import search as sweep_search
+from seed_acme.programs.tools.sweep import search_space
+from seed_acme.programs.tools.sweep import state as sweep_state
+from seed_acme.programs.trial import door
+from seed_acme.storage import files
+from seed_acme.storage import opening
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.storage import trust as trust_lib
+
+ROOT = os.path.join(run_directory.ROOT, 'sweeps')
+_LOCK_FILE = '.lock'
+_MAX_LISTED = 20  # combinations, and failures
+_MAX_REASON = 200  # characters
+_FIGURES_SHARE = 0.05  # of the time may go into drawing while runs are under way
+_SINGLE_PROCESS = 'single_process'
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepArguments:
+  """Run combinations of settings, several seeds each, and compare them.
+
+  grid: 'FIELD=VALUE,VALUE FIELD=VALUE,VALUE', the product of all fields, a tuple as [64,64]; or a
+    .json file {"FIELD": [VALUE, ...], ...}. Several --grid are run one after the other.
+  search: in place of a grid, what Optuna chooses from: 'FIELD=LOW..HIGH FIELD=LOW..HIGH:log
+    FIELD=VALUE,VALUE', a range, one on a logarithmic scale, and choices; or a .json file {"FIELD":
+    "LOW..HIGH" or [VALUE, ...], ...}. Runs that fall behind are stopped. Needs the extra search.
+  trials: of a search, the combinations to try.
+  seeds: runs of each combination, whose seeds count up from `--config.seed`. Of a search, 1 unless
+    given.
+  out: folder of the sweep; one that holds a sweep is resumed, or extended by more values and
+    seeds, or by more trials, with all that is not given as it was. '' =
+    runs/sweeps/<config>/<time>.
+  jobs: runs at a time; 0 = half of the cores, at least one.
+  launch: how each run is launched; single_process costs the least for many small runs.
+  trust_run_dir: import the code outside seed_acme that sweep.json in --out names.
+  report: only rewrite tables and figures from the runs that are there.
+  json: print the table as JSON.
+  """
+
+  grid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+  search: str = ''
+  trials: Annotated[int, bounds.at_least(0)] = 0
+  seeds: Annotated[int, bounds.at_least(0)] = 0
+  out: str = ''
+  jobs: Annotated[int, bounds.at_least(0)] = 0
+  launch: Literal['single_process', 'local_mp'] = 'single_process'
+  report: bool = False
+  trust_run_dir: bool = False
+  json: bool = False
+
+
+def _saved_plan(out: str, trust: trust_lib.Trust) -> sweep_plan.Plan | None:
+  """The plan of the folder that `--out` names; None where no sweep is."""
+  path = pathlib.Path(out).absolute()
+  return sweep_plan.load(path, trust) if out and (path / sweep_plan.FILE).is_file() else None
+
+
+def sweep(arguments: SweepArguments, given: given_lib.Given) -> int:
+  """Returns the exit code; raises `UserError` before anything is started."""
+  saved = _saved_plan(arguments.out, given.trust(arguments.trust_run_dir))
+  config = given.config(None if given.name or saved is None else saved.base)
+  if not given.name and saved is None and not arguments.report:
+    raise types.UserError('sweep needs --config=NAME_OR_PATH, or --out=DIR with a sweep to resume')
+  plan = _plan(arguments, config, given.fields, saved)
+  if plan.search is not None and not arguments.report:
+    sweep_search.require()
+  if arguments.report:
+    if saved is None:
+      raise types.UserError(
+        f'--report needs --out=DIR, the folder of a sweep, not {arguments.out!r}'
+      )
+    _report(arguments, plan)
+    return 0
+  jobs = _jobs(arguments, plan)
+  with _folder(arguments.out, plan) as out:
+    sweep_plan.save(plan, out)
+    resume = shlex.join([own_name.command('seed-acme'), 'sweep', f'--out={os.path.relpath(out)}'])
+    return _run(plan, out, arguments, jobs, resume)
+
+
+def _report(arguments: SweepArguments, plan: sweep_plan.Plan) -> None:
+  results = sweep_results.read(plan, pathlib.Path(arguments.out).absolute(), {})
+  _write(results)
+  _show(results, arguments.json)
+
+
+def _plan(
+  arguments: SweepArguments,
+  config: config_lib.ExperimentConfig,
+  overridden: Collection[str],
+  saved: sweep_plan.Plan | None,
+) -> sweep_plan.Plan:
+  """overridden: the fields given by --config.FIELD."""
+  is_search = bool(arguments.search) or (saved is not None and saved.search is not None)
+  if is_search and arguments.grid:
+    raise types.UserError(
+      '--grid names all combinations and --search has them chosen: keep one of them, or give '
+      'another --out'
+    )
+  if arguments.trials and not is_search:
+    raise types.UserError(
+      f'--trials ({arguments.trials}) is for --search: give it, or leave it out'
+    )
+  if is_search:
+    return _plan_of_search(arguments, config, overridden, saved)
+  products = sweep_grid.parse(arguments.grid, config)
+  _check_given_once({field for product in products for field in product}, overridden, '--grid')
+  if saved is not None:
+    return sweep_plan.make(
+      config, products or saved.products(), arguments.seeds or saved.num_seeds, saved
+    )
+  if not arguments.seeds and not arguments.report:
+    raise types.UserError('sweep needs --seeds=N, the runs of each combination; intervals need 2')
+  return sweep_plan.make(config, products, arguments.seeds or 1)
+
+
+def _plan_of_search(
+  arguments: SweepArguments,
+  config: config_lib.ExperimentConfig,
+  overridden: Collection[str],
+  saved: sweep_plan.Plan | None,
+) -> sweep_plan.Plan:
+  earlier = saved.search if saved else None
+  if arguments.search:
+    space = search_space.parse(arguments.search, config)
+  else:
+    assert earlier
+    space = earlier.space
+  _check_given_once(set(space), overridden, search_space.OPTION)
+  num_trials = arguments.trials or (earlier.num_trials if earlier else 0)
+  if not num_trials:
+    raise types.UserError('--search needs --trials=N, the combinations to try')
+  num_seeds = arguments.seeds or (saved.num_seeds if saved else 1)
+  search = sweep_plan.Search(space, num_trials)
+  return sweep_plan.make_search(config, search, num_seeds, saved)
+
+
+def _check_given_once(fields: set[str], overridden: Collection[str], option: str) -> None:
+  twice = sorted(fields.intersection(overridden))
+  if twice:
+    raise types.UserError(f'{twice[0]} is given by --config.{twice[0]} and in {option}: keep one')
+
+
+def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
+  """Checks what all runs share, too."""
+  jobs = arguments.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
+  combinations = [*plan.combinations, *sweep_plan.examples(plan)]
+  for combination in combinations:
+    config = combination.config
+    for name, port in (('replay', config.replay.port), ('transport', config.transport.port)):
+      if port and jobs > 1:
+        raise types.UserError(
+          f'{name}.port ({port}) cannot serve {jobs} runs at a time: set it '
+          'to 0 for any free port, or --jobs=1'
+        )
+  for path in {combination.config.initial_checkpoint for combination in combinations} - {''}:
+    opening.load_checkpoint(path)
+  out = pathlib.Path(arguments.out).absolute() if arguments.out else None
+  to_run = [one for one in combinations if out is None or not _has_finished(plan, one, out)]
+  door.check([combination.config for combination in to_run])
+  return jobs
+
+
+def _has_finished(
+  plan: sweep_plan.Plan, combination: sweep_plan.Combination, out: pathlib.Path
+) -> bool:
+  """Whether all that is wanted of it lies in the folder: a report needs no environment."""
+  states = [sweep_state.read(run) for run in plan.runs_of(combination, out)]
+  return all(state.status == sweep_state.FINISHED for state in states)
+
+
+@contextlib.contextmanager
+def _folder(out: str, plan: sweep_plan.Plan) -> Iterator[pathlib.Path]:
+  """The folder of the sweep, made where it is missing, and held for this program."""
+  path = pathlib.Path(out).absolute() if out else run_directory.new_folder(plan.base.name, ROOT)
+  _make_own(path, out)
+  with files.lock(
+    path / _LOCK_FILE,
+    lambda holder: (
+      f'the sweep in {path} is being run by another program (process {holder}): wait for it or '
+      'stop it, or choose another --out'
+    ),
+  ):
+    yield path
+
+
+def _make_own(path: pathlib.Path, out: str) -> None:
+  """Makes the folder if it is missing; `UserError` if it holds something else than a sweep."""
+  try:
+    path.mkdir(parents=True, exist_ok=True)
+    foreign = sorted(name for name in os.listdir(path) if name != _LOCK_FILE)
+  except OSError as error:
+    raise types.UserError(
+      f'cannot use --out={out}: {error.strerror}; give a folder that can be written'
+    ) from None
+  if foreign and not (path / sweep_plan.FILE).is_file():
+    raise types.UserError(
+      f'--out={out} holds files that belong to no sweep '
+      f'({", ".join(foreign[:3])}): choose an empty or a new folder'
+    )
+
+
+def _run(
+  plan: sweep_plan.Plan, out: pathlib.Path, arguments: SweepArguments, jobs: int, resume: str
+) -> int:
+  if arguments.launch != _SINGLE_PROCESS:
+    resume += f' --launch={arguments.launch}'
+  if arguments.jobs:
+    resume += f' --jobs={arguments.jobs}'
+  if any(saved_config.trust_in(combination.config).paths for combination in plan.combinations):
+    resume += ' --trust_run_dir'
+  if plan.search is None:
+    runs: sweep_runs.Runs = sweep_runs.Grid(plan.runs(out))
+    now: Callable[[], sweep_plan.Plan] = lambda: plan
+  else:
+    search = sweep_search.Search(plan, out, lambda drawn: sweep_plan.save(drawn, out))
+    runs, now = search, lambda: search.plan
+  scheduler = sweep_schedule.Scheduler(
+    runs,
+    plan.names(),
+    jobs=jobs,
+    launch=arguments.launch,
+    progress=None if arguments.json else sweep_schedule.Progress(),
+    after_run=_writer(now, out),
+  )
+  if not arguments.json:
+    heading = _heading(plan, out, runs) if plan.search is None else _search_heading(plan, out, runs)
+    print(f'{heading}; {jobs} at a time (--jobs)\nResume: {resume}', flush=True)
+  scheduler.run()
+  results = sweep_results.read(now(), out, scheduler.failures)
+  _write(results)
+  _show(results, arguments.json)
+  _tell_failures(results)
+  if not arguments.json and scheduler.num_left:
+    print(f'Resume: {resume}')
+  if scheduler.failures:  # also where it was stopped: a run may have lost what it had learnt
+    return processes.FAILURE_EXIT
+  return 0 if scheduler.stop_signal is None else 128 + scheduler.stop_signal
+
+
+def _heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: sweep_runs.Runs) -> str:
+  names = plan.names()
+  labels = [sweep_plan.label(c.settings, names) for c in plan.combinations]
+  listed = [f'  {label}\n' for label in labels[:_MAX_LISTED]]
+  if len(labels) > _MAX_LISTED:
+    listed.append(f'  and {len(labels) - _MAX_LISTED} more\n')
+  already = f', {runs.num_over()} of them finished' if runs.num_over() else ''
+  return (
+    f'Sweep: {os.path.relpath(out)}\n{"".join(listed)}'
+    f'{_count(len(labels), "combination")} x {_seeds(plan)} = '
+    f'{_count(runs.num_in_all(), "run")}{already}'
+  )
+
+
+def _search_heading(plan: sweep_plan.Plan, out: pathlib.Path, runs: sweep_runs.Runs) -> str:
+  assert plan.search
+  listed = ''.join(
+    f'  {search_space.text({field: domain})}\n' for field, domain in plan.search.space.items()
+  )
+  already = f', {_count(runs.num_over(), "run")} of them over' if runs.num_over() else ''
+  return (
+    f'Search: {os.path.relpath(out)}\n{listed}'
+    f'{_count(plan.search.num_trials, "trial")} x {_seeds(plan)}{already}'
+  )
+
+
+def _seeds(plan: sweep_plan.Plan) -> str:
+  first, last = plan.base.seed, plan.base.seed + plan.num_seeds - 1
+  return _count(plan.num_seeds, 'seed') + (f' ({first} to {last})' if last > first else '')
+
+
+def _count(number: int, what: str) -> str:
+  return f'{number:,} {what}{"" if number == 1 else "s"}'
+
+
+def _writer(
+  now: Callable[[], sweep_plan.Plan], out: pathlib.Path
+) -> Callable[[dict[pathlib.Path, str]], None]:
+  """Rewrites the tables; the figures, too, unless that would cost too much of the time.
+
+  now: the plan, to which a search adds.
+  """
+  draw_next_s = 0.0
+
+  def write(failures: dict[pathlib.Path, str]) -> None:
+    nonlocal draw_next_s
+    results = sweep_results.read(now(), out, failures)
+    start_s = time.monotonic()
+    if start_s >= draw_next_s:
+      sweep_figures.write(results, lambda text: None)  # it is told at the end, once
+      end_s = time.monotonic()
+      draw_next_s = end_s + (end_s - start_s) / _FIGURES_SHARE
+    sweep_results.write_tables(results)
+
+  return write
+
+
+def _write(results: sweep_results.Results) -> None:
+  sweep_results.write_tables(results)
+  sweep_figures.write(results, lambda text: print(text, file=sys.stderr, flush=True))
+
+
+def _show(results: sweep_results.Results, as_json: bool) -> None:
+  if as_json:
+    runs, table = sweep_results.count(results), sweep_results.records(results)
+    print(json.dumps({'out': str(results.out), 'runs': runs, 'table': table}))
+    return
+  print(f'{sweep_results.describe_count(results)}:')
+  print(sweep_results.text_table(results, _MAX_LISTED))
+  written = [
+    name
+    for name in (
+      sweep_results.TABLE_TEXT,
+      sweep_results.TABLE,
+      sweep_results.RUNS,
+      sweep_results.CURVES,
+      sweep_results.SETTINGS,
+    )
+    if (results.out / name).exists()
+  ]
+  print(f'Written to {os.path.relpath(results.out)}: {", ".join(written)}')
+
+
+def _tell_failures(results: sweep_results.Results) -> None:
+  failed = [(run, state) for run, state in results.runs if state.status == sweep_state.FAILED]
+  if failed:
+    sys.stdout.flush()
+    names = results.plan.names()
+    print(f'error: {len(failed)} of {_count(len(results.runs), "run")} failed', file=sys.stderr)
+    for run, state in failed[:_MAX_LISTED]:
+      reason = ' '.join(state.message.split())[:_MAX_REASON]
+      log = os.path.relpath(sweep_schedule.log_path(run))
+      print(
+        f'  {sweep_plan.label(run.combination.settings, names)} seed {run.seed}: {reason} '
+        f'(log: {log})',
+        file=sys.stderr,
+      )

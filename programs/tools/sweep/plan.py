@@ -1,0 +1,385 @@
+"""What a sweep consists of: combinations of settings, seeds, the folder of each run.
+
+```
+runs/sweeps/<config name>/<UTC time>/   or --out
+  sweep.json                            this plan
+  <combination>/seed_<n>/               the folder of a run; its output is seed_<n>.log
+  table.csv  table.md  runs.csv  curves.png  settings.png
+  search.db                             of a search: Optuna's record of its trials
+  <combination>/pruned.json             of a search: why the rest of its budget was saved
+```
+Two combinations are the same if their resolved configurations are, however they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+import dataclasses
+import hashlib
+import itertools
+import json
+import math
+import pathlib
+import re
+from typing import Any, NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme import config_validation
+from seed_acme import types
+from seed_acme.envs import experiment_environments as environments
+from seed_acme.programs.tools.sweep import grid as sweep_grid
+from seed_acme.programs.tools.sweep import search_space
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from seed_acme.storage import trust as trust_lib
+
+FILE = 'sweep.json'
+_FORMAT = 1
+_MAX_RUNS = 10_000  # more is a slip of the pen: each takes seconds
+_MAX_SLUG = 100  # characters; file systems allow 255 bytes
+_NO_SETTINGS = 'base'  # slug and label of the one combination of a sweep without a grid
+
+
+class Combination(NamedTuple):
+  """One choice of values.
+
+  slug: its folder. settings: the swept fields that it was given, by dotted name. config: the
+  resolved configuration, with the seed of the base.
+  """
+
+  slug: str
+  settings: dict[str, Any]
+  config: config_lib.ExperimentConfig
+
+
+class Run(NamedTuple):
+  """A combination with a seed, and where it runs."""
+
+  combination: Combination
+  seed: int
+  config: config_lib.ExperimentConfig
+  run_dir: run_directory.RunDirectory
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+  """What chooses the combinations of a sweep without a grid. num_trials: in all, each of them a
+  combination."""
+
+  space: search_space.Space
+  num_trials: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+  """All of a sweep: every combination with the seeds base.seed ... base.seed + num_seeds - 1.
+
+  search: None for a grid. A search has the combinations that it has drawn so far.
+  """
+
+  base: config_lib.ExperimentConfig
+  combinations: tuple[Combination, ...]
+  num_seeds: int
+  search: Search | None = None
+
+  def runs(self, out: pathlib.Path) -> list[Run]:
+    """Seed by seed, so that a sweep that was cut short compares all combinations."""
+    by_seed = zip(*(self.runs_of(combination, out) for combination in self.combinations))
+    return [run for runs in by_seed for run in runs]
+
+  def runs_of(self, combination: Combination, out: pathlib.Path) -> list[Run]:
+    """Those of one combination, a seed each."""
+    return [
+      Run(
+        combination,
+        seed,
+        dataclasses.replace(combination.config, seed=seed),
+        run_directory.RunDirectory(out / combination.slug / f'seed_{seed}'),
+      )
+      for seed in range(self.base.seed, self.base.seed + self.num_seeds)
+    ]
+
+  def products(self) -> list[sweep_grid.Product]:
+    """Grids that make these combinations."""
+    return [
+      {field: (value,) for field, value in combination.settings.items()}
+      for combination in self.combinations
+    ]
+
+  def fields(self) -> list[str]:
+    """The swept fields, in the order of the grids or of the search space."""
+    searched = self.search.space if self.search else {}
+    swept = (field for combination in self.combinations for field in combination.settings)
+    return list(dict.fromkeys([*searched, *swept]))
+
+  def names(self) -> dict[str, str]:
+    """What tables and figures call these fields."""
+    return short_names(self.fields(), self.base)
+
+
+def make(
+  base: config_lib.ExperimentConfig,
+  products: Sequence[sweep_grid.Product],
+  num_seeds: int,
+  saved: Plan | None = None,
+) -> Plan:
+  """The union of the products; without one, the base alone.
+
+  saved: the plan that lies in the folder; its combinations keep their slugs, and have to be
+  among the new ones. Raises `UserError` for what cannot run or does not extend `saved`.
+  """
+  num_runs = num_seeds * sum(math.prod(map(len, product.values())) for product in products)
+  if num_runs > _MAX_RUNS:
+    raise types.UserError(
+      f'--grid and --seeds make {num_runs:,} runs, more than {_MAX_RUNS:,}: '
+      'give fewer values, or several sweeps'
+    )
+  chosen: dict[str, tuple[dict[str, Any], config_lib.ExperimentConfig]] = {}
+  for settings in _settings(products):
+    config = _with(settings, base)
+    known = chosen.get(_key(config), ({}, config))[0]
+    chosen[_key(config)] = ({**known, **settings}, config)
+  slugs = {
+    _key(_with(old.settings, base)): old.slug for old in (saved.combinations if saved else ())
+  }
+  _add_slugs(slugs, {key: settings for key, (settings, _) in chosen.items()}, base)
+  plan = Plan(
+    base,
+    tuple(Combination(slugs[key], settings, config) for key, (settings, config) in chosen.items()),
+    num_seeds,
+  )
+  _validate(plan)
+  if saved is not None:
+    _check_extends(plan, saved)
+  return plan
+
+
+def make_search(
+  base: config_lib.ExperimentConfig, search: Search, num_seeds: int, saved: Plan | None = None
+) -> Plan:
+  """A plan whose combinations are still to be drawn.
+
+  saved: the plan that lies in the folder. A search goes on as it was, or with more trials. A grid
+  may become a search; its combinations stay, and those within the space count as trials. Raises
+  `UserError` for what cannot run with any value of a field, or does not go on from `saved`.
+  """
+  if num_seeds * search.num_trials > _MAX_RUNS:
+    raise types.UserError(
+      f'--trials and --seeds make {num_seeds * search.num_trials:,} runs, more than {_MAX_RUNS:,}: '
+      'give fewer'
+    )
+  combinations = saved.combinations if saved else ()
+  plan = Plan(base, combinations, num_seeds, search)
+  if saved is not None:
+    _check_goes_on(plan, saved)
+  _validate(dataclasses.replace(plan, combinations=tuple(examples(plan))))
+  return plan
+
+
+def examples(plan: Plan) -> list[Combination]:
+  """Combinations that between them have each choice and both ends of each range of a search, one
+  changed at a time: what can be checked before anything is drawn."""
+  found = []
+  for field, domain in (plan.search.space if plan.search else {}).items():
+    for value in search_space.extremes(domain):
+      settings = {field: value}
+      found.append(Combination('', settings, _with(settings, plan.base)))
+  return found
+
+
+def with_combination(plan: Plan, settings: dict[str, Any]) -> tuple[Plan, Combination]:
+  """The plan with one more combination, and that; the one that it has where it is the same."""
+  config = _with(settings, plan.base)
+  key = _key(config)
+  for combination in plan.combinations:
+    if _key(combination.config) == key:
+      return plan, combination
+  slugs = {_key(old.config): old.slug for old in plan.combinations}
+  _add_slugs(slugs, {key: settings}, plan.base)
+  added = Combination(slugs[key], settings, config)
+  return dataclasses.replace(plan, combinations=(*plan.combinations, added)), added
+
+
+def save(plan: Plan, out: pathlib.Path) -> None:
+  """Writes it into the folder of the sweep, atomically."""
+  record: dict[str, Any] = {
+    'format': _FORMAT,
+    'num_seeds': plan.num_seeds,
+    'config': saved_config.to_json(plan.base),
+    'combinations': [
+      {'slug': combination.slug, 'settings': saved_config.to_json(combination.settings)}
+      for combination in plan.combinations
+    ],
+  }
+  if plan.search is not None:
+    space = search_space.to_json(plan.search.space)
+    record['search'] = {'num_trials': plan.search.num_trials, 'space': space}
+  files.write_json(out / FILE, record)
+
+
+def load(out: pathlib.Path, trust: trust_lib.Trust = trust_lib.EVERYTHING) -> Plan:
+  """Reads the plan of a folder; `UserError` names what is wrong with it, or not to be trusted."""
+  path = out / FILE
+  record = files.read_json(path)
+  try:
+    if record['format'] != _FORMAT:
+      raise types.UserError(f'format {record["format"]}, this version reads {_FORMAT}')
+    trust_lib.require(record['config'], str(path), trust)
+    for saved in [*(one['settings'] for one in record['combinations']), record.get('search')]:
+      trust_lib.require(saved, str(path), trust)
+    return _from_record(record)
+  except types.UserError as error:
+    raise types.UserError(f'{path}: {error}') from None
+  except (KeyError, TypeError, ValueError, AttributeError) as error:
+    raise types.UserError(
+      f'{path} is damaged ({type(error).__name__}: {error}): restore it, or choose another --out'
+    ) from None
+
+
+def _from_record(record: Any) -> Plan:
+  base = saved_config.from_json(record['config'])
+  combinations = []
+  for saved in record['combinations']:
+    settings = saved_config.from_json(saved['settings'])
+    combinations.append(Combination(saved['slug'], settings, _with(settings, base)))
+  search = None
+  if 'search' in record:
+    space = search_space.from_json(record['search']['space'])
+    search = Search(space, int(record['search']['num_trials']))
+  return Plan(base, tuple(combinations), int(record['num_seeds']), search)
+
+
+def short_names(fields: Iterable[str], base: config_lib.ExperimentConfig) -> dict[str, str]:
+  """Of each dotted name as many parts, from the last, as no other field of the configuration
+  ends in: `learning_rate`, but `entropy.weight`.
+  """
+  known = sweep_grid.field_names(base)
+  return {field: _short_name(field, known) for field in fields}
+
+
+def _short_name(field: str, known: Sequence[str]) -> str:
+  parts = field.split('.')
+  for i in reversed(range(1, len(parts))):
+    name = '.'.join(parts[i:])
+    if sum(other == name or other.endswith(f'.{name}') for other in known) < 2:
+      return name
+  return field
+
+
+def label(settings: dict[str, Any], names: dict[str, str]) -> str:
+  """`learning_rate=0.001, lambda_=0.9`; names: by field."""
+  return (
+    ', '.join(f'{names[field]}={sweep_grid.text(value)}' for field, value in settings.items())
+    or _NO_SETTINGS
+  )
+
+
+def _settings(products: Sequence[sweep_grid.Product]) -> Iterable[dict[str, Any]]:
+  for product in products or [{}]:
+    for values in itertools.product(*product.values()):
+      yield dict(zip(product, values))
+
+
+def _key(config: config_lib.ExperimentConfig) -> str:
+  return json.dumps(saved_config.to_json(config), sort_keys=True)
+
+
+def _with(
+  settings: dict[str, Any], config: config_lib.ExperimentConfig
+) -> config_lib.ExperimentConfig:
+  for field, value in settings.items():
+    config = sweep_grid.replace(config, field, value)
+  return config
+
+
+def _add_slugs(
+  slugs: dict[str, str], settings: dict[str, dict[str, Any]], base: config_lib.ExperimentConfig
+) -> None:
+  """Adds a folder name for each key that has none; slugs, settings: by key of the config."""
+  names = short_names(dict.fromkeys(field for one in settings.values() for field in one), base)
+  fresh = {key: _slug(one, names) for key, one in settings.items() if key not in slugs}
+  wanted = [*slugs.values(), *fresh.values()]
+  for key, slug in fresh.items():
+    if wanted.count(slug) > 1 or len(slug) > _MAX_SLUG:
+      digest = hashlib.sha256(label(settings[key], names).encode()).hexdigest()[:8]
+      slug = f'{slug[: _MAX_SLUG - len(digest) - 1]}-{digest}'
+    slugs[key] = slug
+
+
+def _slug(settings: dict[str, Any], names: dict[str, str]) -> str:
+  parts = []
+  for field, value in settings.items():
+    shown = re.sub(r'[^\w.+-]+', '-', sweep_grid.text(value).strip('[]'))
+    parts.append(f'{names[field]}={shown or "empty"}')
+  return ','.join(parts) or _NO_SETTINGS
+
+
+def _validate(plan: Plan) -> None:
+  names = plan.names()
+  checked = []
+  for combination in plan.combinations:
+    try:
+      config_validation.validate(combination.config)
+      place = (combination.config.environment, combination.config.actor.python)
+      if place not in checked:  # which may take seconds
+        environments.check(combination.config)
+        checked.append(place)
+    except types.UserError as error:
+      where = f'{label(combination.settings, names)}: ' if combination.settings else ''
+      raise types.UserError(f'{where}{error}') from None
+
+
+def _check_extends(plan: Plan, saved: Plan) -> None:
+  differing = saved_config.differences(saved.base, plan.base)
+  if plan.base.total_steps < saved.base.total_steps:
+    differing.append(f'total_steps: {saved.base.total_steps} -> {plan.base.total_steps}')
+  if differing:
+    raise types.UserError(
+      f'the sweep in --out was started with other values (saved -> now): {"; ".join(differing)}; '
+      'set them back, or choose another --out'
+    )
+  if plan.num_seeds < saved.num_seeds:
+    raise types.UserError(
+      f'the sweep in --out has {saved.num_seeds} seeds: --seeds '
+      f'({plan.num_seeds}) cannot be fewer; raise it, or choose another --out'
+    )
+  _check_none_lost(plan, saved)
+
+
+def _check_goes_on(plan: Plan, saved: Plan) -> None:
+  """Of a search: what was drawn, and how trials compare, has to stay."""
+  assert plan.search
+  differing = saved_config.differences(saved.base, plan.base)
+  if plan.base.total_steps != saved.base.total_steps:
+    differing.append(f'total_steps: {saved.base.total_steps} -> {plan.base.total_steps}')
+  if plan.num_seeds != saved.num_seeds:
+    differing.append(f'--seeds: {saved.num_seeds} -> {plan.num_seeds}')
+  if saved.search is not None and search_space.text(saved.search.space) != search_space.text(
+    plan.search.space
+  ):
+    differing.append(
+      f'{search_space.OPTION}: {search_space.text(saved.search.space)} -> '
+      f'{search_space.text(plan.search.space)}'
+    )
+  if differing:
+    raise types.UserError(
+      f'the trials of the search in --out would not compare (saved -> now): '
+      f'{"; ".join(differing)}; set them back, or choose another --out'
+    )
+  if saved.search is not None and plan.search.num_trials < saved.search.num_trials:
+    raise types.UserError(
+      f'the search in --out has {saved.search.num_trials} trials: --trials '
+      f'({plan.search.num_trials}) cannot be fewer; raise it, or choose another --out'
+    )
+
+
+def _check_none_lost(plan: Plan, saved: Plan) -> None:
+  slugs = {combination.slug for combination in plan.combinations}
+  lost = [combination for combination in saved.combinations if combination.slug not in slugs]
+  if lost:
+    shown = label(lost[0].settings, saved.names())
+    raise types.UserError(
+      f'the sweep in --out has combinations that this grid lacks ({len(lost)}, such as {shown}): '
+      'add their values to --grid, or choose another --out'
+    )

@@ -1,0 +1,106 @@
+"""How far each run of a sweep is, read from its folder; whoever trains it, or trained it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from seed_acme import config as config_lib
+from seed_acme import types
+from seed_acme.programs.front_end import lifecycle
+from seed_acme.programs.system import processes
+from seed_acme.programs.tools.sweep import plan as sweep_plan
+from seed_acme.storage import checkpoint
+from seed_acme.storage import files
+
+FINISHED = 'finished'  # its budget is used up
+UNFINISHED = 'unfinished'  # under way, stopped or killed
+FAILED = 'failed'  # with an error; what it had learnt lies in its checkpoint
+WAITING = 'waiting'  # never started
+PRUNED = 'pruned'  # a search has given it up
+_PRUNED_FILE = 'pruned.json'  # in the folder of the combination
+
+
+class State(NamedTuple):
+  """Of one run.
+
+  share: of its budget, 0 to 1. mean_return: of the last 100 episodes of training.
+  evaluation_return, mean_return, cpu_s: None where not known. message: why it failed.
+  """
+
+  status: str
+  share: float = 0.0
+  mean_return: float | None = None
+  evaluation_return: float | None = None
+  agent_steps: int = 0
+  episodes: int = 0
+  wall_s: float = 0.0
+  cpu_s: float | None = None
+  message: str = ''
+
+
+def read(run: sweep_plan.Run) -> State:
+  """From summary.json where it is of a finished run, else from status.json."""
+  if not run.run_dir.holds_run():
+    return State(PRUNED if _is_pruned(run) else WAITING)
+  summary = files.read_json(run.run_dir.summary) if run.run_dir.summary.exists() else {}
+  record = lifecycle.read_status(run.run_dir)
+  if summary.get('status') == lifecycle.FINISHED and share_of(run.config, summary) >= 1:
+    return _state(FINISHED, run.config, summary, summary)
+  if _is_pruned(run):
+    return _state(PRUNED, run.config, record, summary)
+  failure = processes.read_failure(run.run_dir)
+  if failure is not None:
+    return _state(FAILED, run.config, record, summary)._replace(message=failure['message'])
+  status = FINISHED if _has_used_its_budget(run) else UNFINISHED
+  return _state(status, run.config, record, summary)
+
+
+def prune(run: sweep_plan.Run, percent: int) -> None:
+  """Leaves in the folder that the combination is given up, at so much of the budget of a run."""
+  path = run.run_dir.path.parent / _PRUNED_FILE
+  files.write_json(path, {'seed': run.seed, 'percent': percent})
+
+
+def _is_pruned(run: sweep_plan.Run) -> bool:
+  return (run.run_dir.path.parent / _PRUNED_FILE).exists()
+
+
+def share(run: sweep_plan.Run) -> float:
+  """Of the budget of a run that is under way."""
+  return share_of(run.config, lifecycle.read_status(run.run_dir))
+
+
+def _state(
+  status: str, config: config_lib.ExperimentConfig, record: dict[str, Any], summary: dict[str, Any]
+) -> State:
+  cpu_s = summary.get('cpu_s')
+  return State(
+    status,
+    1.0 if status == FINISHED else share_of(config, record),
+    record.get('episode_return_last_100'),
+    record.get('evaluation_return'),
+    record.get('agent_steps', 0),
+    record.get('episodes', 0),
+    record.get('wall_s', 0.0),
+    sum(cpu_s.values()) if cpu_s else None,
+  )
+
+
+def share_of(config: config_lib.ExperimentConfig, record: dict[str, Any]) -> float:
+  """Of the budget of steps or of seconds, whichever is nearer to its end."""
+  share = record.get('agent_steps', 0) / config.total_steps
+  if config.max_wall_s:
+    share = max(share, record.get('wall_s', 0.0) / config.max_wall_s)
+  return min(1.0, share)
+
+
+def _has_used_its_budget(run: sweep_plan.Run) -> bool:
+  """True of a run that made its last step, but whose front end was killed before its summary.
+
+  It has nothing to resume.
+  """
+  try:
+    newest = checkpoint.load_newest(run.run_dir.checkpoints)
+  except (types.UserError, checkpoint.Damaged):  # which training will say
+    return False
+  return newest is not None and share_of(run.config, newest.counts._asdict()) >= 1

@@ -1,0 +1,305 @@
+"""What the learner hosts of a run exchange, by TensorFlow's collective operations.
+
+Each host is one process. All of them must call the same operations in the same order: an operation
+returns when every host has called it, and fails where one has not within the time-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import json
+import math
+import socket
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import tensorflow_server_pb2
+from tensorflow.python.eager import context
+
+from seed_acme import types
+from seed_acme.libraries import grpc_variables
+from seed_acme.transport import fence as fence_lib
+
+TRACING_S = 300.0  # that the first call of a function may take longer than others
+_JOB = 'worker'
+_GROUP_KEY = 1
+# An operation's key goes with its shape. Of facts and of texts the length is added.
+_FACTS_KEY, _TEXT_KEY, _FIRST_KEY = 0, 500, 1000  # the last: of what is exchanged in graphs
+_WORD = 4  # bytes; TensorFlow gathers no smaller type than int32
+_PROBE_S = 2.0  # for a host to accept a connection
+_CLOSED_S = 1.0  # until a host that has died listens no more; its connections end first
+_POLL_S = 0.2
+_LOSSES = (
+  tf.errors.UnavailableError,
+  tf.errors.DeadlineExceededError,
+  tf.errors.AbortedError,
+  tf.errors.CancelledError,
+)
+
+
+class HostLost(types.Failure):
+  """Another learner host has died, or has not answered in time."""
+
+
+class HostGone(HostLost, types.OtherNodeFailed):
+  """Another learner host has ended: it has said so, or listens no more."""
+
+
+class Group:
+  """The learner hosts of a run, as one of them sees them. Used by the learner's thread only."""
+
+  def __init__(
+    self,
+    index: int,
+    addresses: Sequence[str],
+    timeout_s: float,
+    fence: fence_lib.Fence = fence_lib.LOOPBACK,
+  ):
+    """index: of this host. addresses: `host:port` of each, for the exchange. timeout_s: for the
+    others to call the same operation. fence: who may connect to this host's port, because
+    TensorFlow's server runs whatever operations it is sent."""
+    self.index = index
+    self.number = len(addresses)
+    self._addresses = tuple(addresses)
+    self._timeout_s = timeout_s
+    self._fence = fence
+    self._num_keys = 0
+    self._alarm = _Alarm(self._give_up)
+
+  @property
+  def is_chief(self) -> bool:
+    """Whether this host writes the files of the run."""
+    return self.index == 0
+
+  def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
+    """Opens this host's port and waits until the others listen; False if it is to stop instead.
+
+    Before TensorFlow's first operation. Raises `HostLost` after `patience_s`.
+    """
+    grpc_variables.reach_addresses(self._addresses)
+    cluster = tf.train.ClusterSpec({_JOB: self._addresses}).as_cluster_def()
+    eager = context.context()
+    eager.configure_collective_ops(
+      collective_leader=f'/job:{_JOB}/replica:0/task:0',
+      device_filters=(f'/job:{_JOB}/task:{self.index}',),
+    )
+    eager.enable_collective_ops(
+      tensorflow_server_pb2.ServerDef(
+        cluster=cluster,
+        default_session_config=eager.config,
+        job_name=_JOB,
+        task_index=self.index,
+        protocol='grpc',
+      )
+    )
+    eager.ensure_initialized()
+    own_port = int(self._addresses[self.index].rpartition(':')[2])
+    self._fence.put_around(own_port, fence_lib.RUNS_CODE)
+    self._alarm.start()
+    end_s = time.monotonic() + patience_s
+    while absent := self.absent():
+      if should_stop():
+        return False
+      if time.monotonic() > end_s:
+        raise HostLost(f'{_named(absent)} did not start within {patience_s:g} s')
+      time.sleep(_POLL_S)
+    return True
+
+  @contextlib.contextmanager
+  def watched(self) -> Iterator[None]:
+    """Within it, `HostLost` is raised where TensorFlow speaks of failed operations."""
+    try:
+      yield
+    except _LOSSES as error:
+      raise self._explain() from error
+
+  def absent(self) -> list[int]:
+    """The hosts that accept no connection."""
+    return [i for i, address in enumerate(self._addresses) if not _listens(address)]
+
+  def wait_for_chief(self, stop: threading.Event, timeout_s: float) -> None:
+    """Until it has ended, who may still read what this host told last. Nothing for itself."""
+    end_s = time.monotonic() + (0.0 if self.is_chief else timeout_s)
+    while 0 not in self.absent() and time.monotonic() < end_s and not stop.wait(_POLL_S):
+      pass
+
+  def _explain(self) -> HostLost:
+    """To be called after an operation has failed for want of another host."""
+    end_s = time.monotonic() + _CLOSED_S
+    while time.monotonic() < end_s:
+      if absent := self.absent():
+        return HostGone(f'{_named(absent)} has died')
+      time.sleep(_POLL_S)
+    others = [i for i in range(self.number) if i != self.index]
+    which = _named(others) if len(others) == 1 else f'one of {_named(others)}'
+    return HostLost(
+      f'{which} was lost, or did not answer within {self._timeout_s:g} s (learner.host_timeout_s)'
+    )
+
+  @contextlib.contextmanager
+  def timed(self, timeout_s: float | None = None) -> Iterator[None]:
+    """Within it, operations fail where the others do not call them in time.
+
+    TensorFlow has time-outs of its own, for which every operation keeps a thread until its time
+    has passed. timeout_s: None = that of the group.
+    """
+    self._alarm.set(self._timeout_s if timeout_s is None else timeout_s)
+    try:
+      yield
+    finally:
+      self._alarm.clear()
+
+  def timed_function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose operations fail where the others do not call them in time.
+
+    Its first call has `TRACING_S` more, because each host traces and compiles it, on its own.
+    """
+    more_s = [TRACING_S]
+
+    def call(*arguments: Any) -> Any:
+      with self.timed(self._timeout_s + (more_s.pop() if more_s else 0.0)):
+        return function(*arguments)
+
+    return call
+
+  def _give_up(self) -> None:
+    message = f'no answer within {self._timeout_s:g} s'
+    context.context().abort_collective_ops(tf.errors.DEADLINE_EXCEEDED, message)
+
+  def facts(self, own: Sequence[int], timeout_s: float | None = None) -> np.ndarray:
+    """`[hosts, K]` int64: the K numbers of each host. timeout_s: None = that of the group."""
+    key = _FACTS_KEY + len(own)
+    with tf.device('cpu:0'), self.timed(timeout_s):
+      return self._gather(tf.constant([list(own)], tf.int64), key).numpy()
+
+  def reports(self, own: Any, timeout_s: float | None = None) -> list[Any]:
+    """What each host tells, in their order; anything that JSON knows. timeout_s: as of `facts`."""
+    text = np.frombuffer(json.dumps(own).encode(), np.uint8)
+    sizes = self.facts([text.size], timeout_s)[:, 0]
+    bits = int(sizes.max() - 1).bit_length()
+    padded = np.zeros((1, 1 << bits), np.int32)
+    padded[0, : text.size] = text
+    with tf.device('cpu:0'), self.timed():
+      rows = self._gather(tf.constant(padded), _TEXT_KEY + bits).numpy()
+    return [json.loads(row[:size].astype(np.uint8).tobytes()) for row, size in zip(rows, sizes)]
+
+  def of_chief(self, own: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The chief's arrays, from each host's own, which have the same shapes and types."""
+    flat = [tf.constant(x.reshape(-1)) for x in own]
+    with self.timed():
+      joined = self.joined(flat, [0] * len(flat))
+    return [y.numpy()[: x.size].reshape(x.shape) for x, y in zip(own, joined)]
+
+  def joined(self, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[tf.Tensor]:
+    """Of each leaf the parts of all hosts, one after the other along its axis.
+
+    Shapes are known and equal on all hosts. Has no gradient.
+    """
+    with tf.device('cpu:0'):
+      packed = _packed(leaves)
+      words = self._gather(packed, self._new_key())
+      rows = tf.reshape(tf.bitcast(words, tf.uint8), [self.number, packed.shape[0] * _WORD])
+      return _unpacked(rows, leaves, axes)
+
+  def mean(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """In a graph: of float32 tensors, over the hosts; the same bits on each."""
+    with tf.device('cpu:0'):
+      flat = tf.concat([tf.reshape(tf.convert_to_tensor(x), [-1]) for x in tensors], axis=0)
+      total = tf.raw_ops.CollectiveReduceV2(
+        input=flat,
+        group_size=self.number,
+        group_key=_GROUP_KEY,
+        instance_key=self._new_key(),
+        ordering_token=[],
+        merge_op='Add',
+        final_op='Id',
+      )
+      parts = tf.split(total / self.number, [x.shape.num_elements() for x in tensors])
+      return [tf.reshape(part, x.shape) for part, x in zip(parts, tensors)]
+
+  def _gather(self, tensor: tf.Tensor, key: int) -> tf.Tensor:
+    """Along the first axis."""
+    return tf.raw_ops.CollectiveGatherV2(
+      input=tensor,
+      group_size=self.number,
+      group_key=_GROUP_KEY,
+      instance_key=key,
+      ordering_token=[],
+    )
+
+  def _new_key(self) -> int:
+    """Of one operation of a graph. Hosts trace the same graphs in the same order."""
+    self._num_keys += 1
+    return _FIRST_KEY + self._num_keys
+
+
+class _Alarm:
+  """Calls `ring`, on a thread of its own, when a time that was set has passed."""
+
+  def __init__(self, ring: Callable[[], None]):
+    self._ring = ring
+    self._due_s = math.inf
+    self._thread = threading.Thread(target=self._run, name='collectives', daemon=True)
+
+  def start(self) -> None:
+    self._thread.start()
+
+  def set(self, after_s: float) -> None:
+    self._due_s = time.monotonic() + after_s
+
+  def clear(self) -> None:
+    self._due_s = math.inf
+
+  def _run(self) -> None:
+    while time.monotonic() < self._due_s:
+      time.sleep(_POLL_S)
+    self._ring()
+
+
+def _named(hosts: Sequence[int]) -> str:
+  return ', '.join(f'learner/{i}' for i in hosts)
+
+
+def _listens(address: str) -> bool:
+  host, _, port = address.rpartition(':')
+  with contextlib.suppress(OSError):
+    socket.create_connection((host, int(port)), _PROBE_S).close()
+    return True
+  return False
+
+
+def _packed(leaves: Sequence[tf.Tensor]) -> tf.Tensor:
+  """`[words]` int32: the bytes of all leaves, one operation's worth."""
+  parts = [tf.reshape(_as_bytes(x), [-1]) for x in leaves]
+  num_bytes = sum(part.shape[0] for part in parts)
+  parts.append(tf.zeros([-num_bytes % _WORD], tf.uint8))
+  return tf.bitcast(tf.reshape(tf.concat(parts, axis=0), [-1, _WORD]), tf.int32)
+
+
+def _as_bytes(x: tf.Tensor) -> tf.Tensor:
+  return tf.cast(x, tf.uint8) if x.dtype == tf.bool else tf.bitcast(x, tf.uint8)
+
+
+def _unpacked(rows: tf.Tensor, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[tf.Tensor]:
+  """The inverse, of `[hosts, bytes]`; hosts are laid out along each leaf's axis."""
+  found, begin = [], 0
+  for x, axis in zip(leaves, axes):
+    size = x.shape.num_elements() * x.dtype.size
+    of_hosts = _from_bytes(rows[:, begin : begin + size], x)
+    begin += size
+    found.append(tf.concat(tf.unstack(of_hosts), axis=axis))
+  return found
+
+
+def _from_bytes(rows: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
+  """`[hosts, *like.shape]` of `like`'s type."""
+  shape = [rows.shape[0], *like.shape]
+  if like.dtype == tf.bool:
+    return tf.cast(tf.reshape(rows, shape), tf.bool)
+  if like.dtype.size == 1:
+    return tf.bitcast(tf.reshape(rows, shape), like.dtype)
+  return tf.bitcast(tf.reshape(rows, [*shape, like.dtype.size]), like.dtype)

@@ -1,0 +1,85 @@
+import json
+
+import pytest
+
+from seed_acme import types
+from seed_acme.parallel import collectives
+from tests import learner_processes
+from tests.parallel import exchanging_host
+
+
+def _run(folder, what, **options):
+  learner_processes.run(exchanging_host.__file__, [folder, what], **options)
+  return [json.loads(path.read_text()) for path in sorted(folder.glob('*.json'))]
+
+
+@pytest.fixture(scope='module')
+def exchanged(tmp_path_factory):
+  # The proxy of a company: hosts talk to each other past it.
+  proxies = dict.fromkeys(('http_proxy', 'https_proxy'), 'http://127.0.0.1:9')
+  return _run(tmp_path_factory.mktemp('hosts'), 'exchange', environment=proxies)
+
+
+@pytest.mark.slow
+def test_both_hosts_have_the_leaves_of_both_in_order(exchanged):
+  expected = exchanging_host.expected(2)
+  for found in exchanged:
+    assert found['types'] == [x.dtype.name for x in expected]
+    assert found['joined'] == [x.tolist() for x in expected]
+
+
+@pytest.mark.slow
+def test_means_are_over_the_hosts(exchanged):
+  assert [found['means'] for found in exchanged] == [[[[0.5, 0.5], [0.5, 0.5]], 5.0]] * 2
+
+
+@pytest.mark.slow
+def test_facts_and_reports_are_told_to_all(exchanged):
+  for found in exchanged:
+    assert found['facts'] == [[[0, 5], [1, 5]], [[2**40], [2**40 + 1]]]
+    assert found['reports'] == [[{'of': 0, 'text': ''}, {'of': 1, 'text': 'ä' * 1000}], [1, 1]]
+
+
+@pytest.mark.slow
+def test_strangers_do_not_reach_the_servers_that_run_what_they_are_sent(exchanged):
+  assert [found['reached'] for found in exchanged] == [{'127.0.0.1': True, '127.0.0.3': False}] * 2
+
+
+@pytest.mark.slow
+def test_the_chiefs_arrays_reach_the_others(exchanged):
+  assert [found['of_chief'] for found in exchanged] == [[7.0, [[0, 1, 2], [3, 4, 5]]]] * 2
+
+
+@pytest.mark.slow
+def test_operations_leave_no_threads_behind(exchanged):
+  """TensorFlow's own time-outs keep one for each operation."""
+  assert max(found['more_threads'] for found in exchanged) < 20
+
+
+@pytest.mark.slow
+def test_a_host_that_dies_is_named(tmp_path):
+  assert _run(tmp_path, 'dies', may_fail=(1,)) == ['learner/1 has died']
+
+
+@pytest.mark.slow
+def test_a_host_that_hangs_is_given_up_in_time(tmp_path):
+  (told,) = _run(tmp_path, 'hangs', may_fail=(1,))
+  assert told == (
+    f'learner/1 was lost, or did not answer within {exchanging_host.TIMEOUT_S:g} s '
+    '(learner.host_timeout_s)'
+  )
+
+
+@pytest.mark.slow
+def test_a_host_may_be_given_longer(exchanged):
+  assert [found['of_slow'] for found in exchanged] == ['answered', None]
+
+
+def test_a_host_that_never_comes_is_a_failure():
+  assert issubclass(collectives.HostLost, types.Failure)
+  # Nobody else can be blamed for a host that is silent, or that never came.
+  assert issubclass(collectives.HostGone, collectives.HostLost)
+  assert issubclass(collectives.HostGone, types.OtherNodeFailed)
+  assert not issubclass(collectives.HostLost, types.OtherNodeFailed)
+  absent = collectives.Group(0, ['localhost:1', 'localhost:2'], timeout_s=1.0)
+  assert absent.is_chief and absent.absent() == [0, 1]

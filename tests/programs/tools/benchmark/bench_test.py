@@ -1,0 +1,207 @@
+"""The benchmark's account: a real short run, and figures that do not add up are refused."""
+
+import contextlib
+import dataclasses
+import json
+import types as python_types
+
+import pytest
+
+from seed_acme.configs import registry
+from seed_acme.programs import cli
+from seed_acme.programs.tools.benchmark import bench
+from seed_acme.programs.tools.benchmark import description
+from seed_acme.programs.tools.planning import costs as planning_costs
+from seed_acme.storage import files
+from seed_acme.storage import run_directory
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope='module')
+def result(tmp_path_factory):
+  config = registry.load('bench_catch_mlp')
+  config = dataclasses.replace(
+    config,
+    environments_per_actor=32,
+    agent=dataclasses.replace(config.agent, batch_size=32),
+    replay=dataclasses.replace(config.replay, queue_size=64, unrolls_per_item=8),
+  )
+  return bench.bench(config, seconds=6.0, warmup_seconds=1.0, measures_bounds=True)
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(300)
+def test_the_account_adds_up(result):
+  assert result['agent_steps'] > 0
+  cpu_s = sum(result['cpu_s'].values())
+  assert result['steps_per_cpu_s'] == pytest.approx(result['agent_steps'] / cpu_s)
+  assert result['cores_in_use'] == pytest.approx(cpu_s / result['window_s'])
+  assert {'learner', 'actor', 'actor_supervisor', 'launcher'} <= set(result['cpu_s'])
+  # Catch: of 10 rows of an episode one is LAST, which starts no transition.
+  assert result['steps_per_row'] == pytest.approx(0.9, abs=0.02)
+  for shares in result['phase_shares'].values():
+    assert sum(shares.values()) == pytest.approx(1.0)
+  assert {'environment', 'wait'} <= set(result['phase_shares']['actor'])
+  assert {'inference', 'unrolls'} <= set(result['phase_shares']['inference'])
+  assert {'sample', 'gradient'} <= set(result['phase_shares']['learner'])
+  assert 'insert' in result['phase_shares']['replay_writer']
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(300)
+def test_the_bound_is_below_the_measured_cost(result):
+  bound = result['bound']
+  assert set(bound['cpu_s_per_million_steps']) == {'environment', 'inference', 'training'}
+  assert all(cost > 0 for cost in bound['cpu_s_per_million_steps'].values())
+  assert 0 < bound['efficiency'] < 1
+  json.dumps(result)
+  assert 'steps per CPU-second' in description.describe(result)
+
+
+@pytest.mark.parametrize(
+  'name, inserted, words',
+  [
+    ('atari_r2d2', 1234, r'needs 5,000 unrolls of 80 steps.* 1,234 are there.*replay_min_size'),
+    ('atari_r2d2', 5000, 'look at its logs'),
+    ('catch_vtrace', 3, 'look at its logs'),
+  ],
+)
+def test_a_run_that_learns_nothing_is_told_why(tmp_path, monkeypatch, name, inserted, words):
+  monkeypatch.setattr(bench, '_START_S', -1.0)
+  monkeypatch.setattr(bench, 'check_alive', lambda *_: None)
+  run = run_directory.create(tmp_path / 'run')
+  files.write_json(run.status, {'updates': 0, 'unrolls_confirmed': inserted})
+  with pytest.raises(bench.BenchFailed, match=words):
+    bench.wait_for_updates(registry.load(name), run, launcher=None)
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(300)
+def test_a_plan_can_be_made_from_the_record(result):
+  calls = result['calls']
+  for name in ('environment_call_s', 'inference_call_s', 'update_s', 'exchange_bytes'):
+    sizes = [size for size, _ in calls[name]]
+    assert sizes == sorted(set(sizes)) and len(sizes) > 1
+    assert all(cost > 0 for _, cost in calls[name])
+  assert calls['exchange_bytes'][0][0] == 1
+  # Catch: 50 bytes of observation as float32, and 26 of what goes with them, in each row.
+  assert calls['unroll_bytes'] > 20 * 50 * 4 and calls['weights_bytes'] > 64 * 64 * 4
+  assert result['setting']['environments_per_actor'] == 32
+  costs = planning_costs.fit([result])
+  assert costs.row_s > 0 and costs.actor_message_s >= 0
+
+
+def _reading(config, trained, inserted, acted):
+  status = {
+    'trained_steps': trained,
+    'agent_steps': acted,
+    'updates': trained // 640,
+    'unrolls_confirmed': inserted,
+    'time_s': 1.0 if trained else 0.0,
+    'episodes': 0,
+    'seconds': {},
+    'inference_batch_size': {},
+    'inference_latency_s': {},
+    'policy_lag_mean': 0,
+    'policy_lag_p95': 0,
+    'policy_lag_max': 0,
+  }
+  return bench._Reading(status, {'learner': float(bool(trained))}, {})
+
+
+@pytest.mark.parametrize(
+  'inserted, acted, is_refused',
+  [
+    (3200, 64000, False),
+    (3250, 64000, False),
+    (3300, 64000, True),
+    (3100, 64000, True),
+    (3200, 66000, True),
+    (3200, 62000, True),
+  ],
+)
+def test_rows_that_were_not_trained_once_are_refused(inserted, acted, is_refused):
+  config = registry.load('catch_vtrace')
+  config = dataclasses.replace(
+    config, agent=dataclasses.replace(config.agent, batch_size=32, unroll_length=20)
+  )
+  before = _reading(config, 0, 0, 0)
+  after = _reading(config, 64000, inserted, acted)
+  if is_refused:
+    with pytest.raises(bench.BenchFailed, match='within 2%'):
+      bench._result(config, before, after)
+  else:
+    assert bench._result(config, before, after)['agent_steps'] == 64000
+
+
+@pytest.mark.parametrize('num_too_short, is_enough', [(0, True), (3, True), (4, False)])
+def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is_enough):
+  config = registry.load('catch_vtrace')
+  config = dataclasses.replace(
+    config, agent=dataclasses.replace(config.agent, batch_size=32, unroll_length=20)
+  )
+  # The queue holds what is not trained yet: less and less of what was inserted.
+  ends = [_reading(config, 64000, 3300, 64000)] * num_too_short
+  readings = iter([_reading(config, 0, 0, 0), *ends, _reading(config, 64000, 3200, 64000)])
+  slept, launcher = [], python_types.SimpleNamespace(pid=1)
+  monkeypatch.setattr(bench, '_read', lambda *_: next(readings))
+  monkeypatch.setattr(bench, 'launched', lambda *_: contextlib.nullcontext(launcher))
+  monkeypatch.setattr(bench, 'wait_for_updates', lambda *_: None)
+  monkeypatch.setattr(bench.cpu_account, 'CpuAccount', lambda pid: None)
+  monkeypatch.setattr(bench.time, 'sleep', slept.append)
+  told = []
+  run = lambda: bench.bench(config, 5.0, 0.0, measures_bounds=False, tell=told.append)
+  if is_enough:
+    assert run()['window_asked_s'] == 5.0
+  else:
+    with pytest.raises(bench.BenchFailed, match='choose a longer window'):
+      run()
+  assert slept.count(5.0) == min(num_too_short + 1, 4)
+  first = 'catch_vtrace: measuring for 5 s'
+  assert told[2:] == [
+    'catch_vtrace: warming up for 0 s',
+    first,
+    *[f'{first} more, because a longer window is needed'] * min(num_too_short, 3),
+  ]
+
+
+def test_the_command_line_reaches_it(monkeypatch, capsys):
+  seen = {}
+  monkeypatch.setattr(
+    bench,
+    'bench',
+    lambda config, seconds, warmup, measures_bounds, launch, tell: (
+      tell('a sign of life')
+      or seen.update(name=config.name, seconds=seconds, bounds=measures_bounds, launch=launch)
+      or {'config': config.name}
+    ),
+  )
+  monkeypatch.setattr(description, 'describe', lambda record: 'words')
+  code = cli.main(['bench', '--config=bench_catch_lstm', '--seconds=3', '--no_bounds', '--json'])
+  assert code == 0 and seen == {
+    'name': 'bench_catch_lstm',
+    'seconds': 3.0,
+    'bounds': False,
+    'launch': 'local_mp',
+  }
+  said = capsys.readouterr()
+  assert json.loads(said.out) == {'config': 'bench_catch_lstm'}
+  assert said.err == 'a sign of life\n'
+
+
+@pytest.mark.parametrize(
+  'code, reason',
+  [
+    ('import sys; print("Traceback", file=sys.stderr); sys.exit("no such thing")', 'no such thing'),
+    ('import os; os.kill(os.getpid(), 9)', 'killed by SIGKILL'),
+  ],
+)
+def test_a_bound_that_cannot_be_measured_is_one_line(monkeypatch, tmp_path, code, reason):
+  run = bench.subprocess.run
+  monkeypatch.setattr(
+    bench.subprocess, 'run', lambda command, **settings: run([command[0], '-c', code], **settings)
+  )
+  figures = {'inference_batch_size': {'mean': 8.2}, 'steps_per_row': 1.0, 'replay_ratio': 1.0}
+  with pytest.raises(bench.BenchFailed, match=f'^the bound could not .*{reason}; --no_bounds'):
+    bench._measured_alone(run_directory.create(tmp_path / 'run'), figures)

@@ -1,0 +1,29 @@
+"""What the least cost of a run is measured with, and how it is added up."""
+
+import pytest
+
+from seed_acme.configs import registry
+from seed_acme.programs.tools.benchmark import lower_bound
+from tests import built
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize('name', ['catch_vtrace', 'catch_r2d2'])
+def test_the_made_up_sample_can_be_learnt_from(name):
+  config = registry.load(name)
+  acting = built.make_acting(config)
+  learner = built.make_learner(config, acting)
+  sample = lower_bound._sample(config, acting)
+  for _ in range(3):
+    update = learner.step(sample, agent_steps=0)  # raises where something is not finite
+  assert update.trained_steps == config.agent.batch_size * config.agent.unroll_length
+
+
+def test_training_counts_as_often_as_the_replay_ratio_says(monkeypatch):
+  for name in ('_environment', '_inference', '_training'):
+    monkeypatch.setattr(lower_bound, name, lambda *_: 640.0)
+  config = registry.load('catch_r2d2')
+  costs = [lower_bound.measure(config, 64, 0.5, ratio) for ratio in (1.0, 3.0)]
+  assert costs[0] == {'environment': 80.0, 'inference': 20.0, 'training': 2.0}
+  assert costs[1] == {**costs[0], 'training': 6.0}

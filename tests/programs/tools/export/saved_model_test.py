@@ -1,0 +1,236 @@
+"""`seed-acme export`: a SavedModel that acts as `load_policy` does, with TensorFlow alone."""
+
+import dataclasses
+import json
+import pathlib
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tree
+
+import seed_acme
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.envs import registry as environments
+from seed_acme.learning import saved_variables
+from seed_acme.programs import cli
+from seed_acme.progress import counting
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from tests import built
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+_ROWS, _STEPS = 3, 24
+_SMALL = {'mlp_sizes': (8,)}
+_WITH_MEMORY = {
+  **_SMALL,
+  'core': 'lstm',
+  'core_size': 8,
+  'previous_action_input': True,
+  'previous_reward_input': True,
+}
+# name: configuration, changes of its network and of its agent
+_POLICIES = {
+  'feed_forward': ('catch_vtrace', _SMALL, {}),
+  'lstm': ('catch_lstm_vtrace', _WITH_MEMORY, {}),
+  'continuous': ('pendulum_ppo', _SMALL, {}),
+  'dict_observation': ('bitflip_sac_her', _SMALL, {}),
+  'r2d2': ('catch_r2d2', {**_SMALL, 'core_size': 8, 'head_sizes': ()}, {'evaluation_epsilon': 0.0}),
+}
+# What is run elsewhere: plays what was recorded, and compares actions.
+_ELSEWHERE = """
+import importlib.abc, pickle, sys
+class Refuse(importlib.abc.MetaPathFinder):
+  def find_spec(self, name, path, target=None):
+    if name.split('.')[0] in ('seed_acme', 'sonnet', 'tree', 'dm_env', 'reverb', 'launchpad'):
+      raise ImportError(name + ' is not to be there')
+sys.meta_path.insert(0, Refuse())
+import numpy as np
+import tensorflow as tf
+for folder, steps in pickle.load(open(sys.argv[1], 'rb')):
+  policy = tf.saved_model.load(folder)
+  state = policy.initial_state(len(steps[0]['is_first']))
+  for step in steps:
+    action, state = policy.step(step['observation'], step['reward'], step['discount'],
+                                step['is_first'], state)
+    tf.nest.assert_same_structure(action, step['action'])
+    for got, wanted in zip(tf.nest.flatten(action), tf.nest.flatten(step['action'])):
+      assert got.dtype.as_numpy_dtype == wanted.dtype, (got.dtype, wanted.dtype)
+      np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5, err_msg=folder)
+  print('same', folder)
+assert 'seed_acme' not in sys.modules
+"""
+
+
+@pytest.fixture(autouse=True)
+def _signals(monkeypatch):
+  monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+
+
+def _make_run(folder, name, network_changes, agent_changes):
+  """A run whose checkpoint has weights drawn at random, which act differently from step to step."""
+  config = registry.load(name)
+  config = dataclasses.replace(
+    config,
+    network=dataclasses.replace(config.network, **network_changes),
+    agent=dataclasses.replace(config.agent, **agent_changes),
+  )
+  run = run_directory.create(folder)
+  saved_config.save(config, run.config)
+  network = built.make_acting(config).agent.acting.make()
+  random = np.random.default_rng(3)
+  arrays = {key: variable.numpy() for key, variable in saved_variables.acting(network).items()}
+  for key, array in arrays.items():
+    if array.dtype == np.float32 and array.ndim > 1:
+      arrays[key] = random.normal(size=array.shape).astype(np.float32)
+  checkpoint.save(
+    run.checkpoints,
+    7,
+    arrays,
+    {'counts': counting.Counts(agent_steps=4_321, updates=7)._asdict(), 'resumptions': 0},
+    keep=1,
+  )
+  return config
+
+
+@pytest.fixture(scope='module', name='runs')
+def _runs(tmp_path_factory):
+  """{name: (configuration, run folder, folder of its export)}."""
+  folder = tmp_path_factory.mktemp('runs')
+  runs = {}
+  for name, (config_name, network, agent) in _POLICIES.items():
+    config = _make_run(folder / name, config_name, network, agent)
+    seed_acme.export_policy(str(folder / name), folder / f'{name}_exported')
+    runs[name] = config, folder / name, folder / f'{name}_exported'
+  return runs
+
+
+def _played(config, run_dir):
+  """What `load_policy` is given and does, in rows whose episodes begin at different steps."""
+  policy = seed_acme.load_policy(str(run_dir))
+  policy.reset(batch_size=_ROWS)
+  environment = environments.make(config.environment, _ROWS, seed=1)
+  timestep, steps = environment.reset(), []
+  for t in range(_STEPS):
+    is_first = timestep.step_type == types.FIRST
+    if t == 5:
+      is_first = is_first | np.array([False, True, False])  # one that somebody has broken off
+    action = policy(timestep.observation, timestep.reward, timestep.discount, is_first=is_first)
+    steps.append(
+      {
+        'observation': timestep.observation,
+        'reward': timestep.reward,
+        'discount': timestep.discount,
+        'is_first': is_first,
+        'action': action,
+      }
+    )
+    timestep = environment.step(action)
+  environment.close()
+  return tree.map_structure(np.array, steps)
+
+
+def test_it_acts_as_load_policy_does_where_there_is_only_tensorflow(runs, tmp_path):
+  played = {name: _played(config, run_dir) for name, (config, run_dir, _) in runs.items()}
+  for name, steps in played.items():  # else any function would do
+    actions = [step['action'].tobytes() for step in steps]
+    assert len(set(actions)) > 1, f'{name} always does the same'
+  file = tmp_path / 'played.pickle'
+  file.write_bytes(pickle.dumps([(str(runs[name][2]), steps) for name, steps in played.items()]))
+  done = subprocess.run(
+    [sys.executable, '-c', _ELSEWHERE, str(file)],
+    cwd=tmp_path,
+    timeout=400,
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert done.returncode == 0, done.stderr[-3000:]
+  assert done.stdout.count('same') == len(_POLICIES)
+
+
+@pytest.mark.parametrize('name', ['lstm', 'dict_observation'])
+def test_the_signatures_take_and_give_named_tensors(name, runs):
+  """And the table in the README names exactly these."""
+  config, run_dir, folder = runs[name]
+  loaded = tf.saved_model.load(str(folder))
+  signature = loaded.signatures['step']
+  state = loaded.signatures['initial_state'](batch_size=tf.constant(_ROWS))
+  for step in _played(config, run_dir)[:8]:
+    observation = step['observation']
+    given = (
+      {f'observation_{key}': value for key, value in observation.items()}
+      if isinstance(observation, dict)
+      else {'observation': observation}
+    )
+    given.update({key: step[key] for key in ('reward', 'discount', 'is_first')})
+    assert set(signature.structured_input_signature[1]) == {*given, *state}
+    result = signature(**{key: tf.constant(value) for key, value in given.items()}, **state)
+    np.testing.assert_allclose(result.pop('action'), step['action'], atol=1e-5)
+    assert set(result) == set(state)
+    state = result
+  readme = (folder / 'README.md').read_text()
+  for key in ('action', *given, *state):
+    assert f'| `{key}` | [B' in readme
+  assert '4,321 agent steps' in readme and config.environment.id in readme
+
+
+def test_sampled_actions_are_drawn_anew_and_greedy_ones_are_not(runs, tmp_path):
+  _, run_dir, folder = runs['feed_forward']
+  record = seed_acme.export_policy(str(run_dir), tmp_path / 'sampled', greedy=False)
+  assert record['greedy'] is False
+  observation, rows = np.zeros((200, 50), np.float32), 200
+  zeros, begins = np.zeros(rows, np.float32), np.ones(rows, bool)
+  chosen = {}
+  for name, path in (('greedy', folder), ('sampled', tmp_path / 'sampled')):
+    policy = tf.saved_model.load(str(path))
+    chosen[name] = {
+      int(a)
+      for _ in range(5)
+      for a in policy.step(observation, zeros, zeros, begins, policy.initial_state(rows))[0]
+    }
+  assert len(chosen['greedy']) == 1 < len(chosen['sampled'])
+
+
+def test_the_command_says_what_it_has_written(runs, tmp_path, capsys):
+  _, run_dir, _ = runs['feed_forward']
+  out = tmp_path / 'new' / 'policy'
+  assert cli.main(['export', str(run_dir), f'--out={out}', '--json']) == 0
+  record = json.loads(capsys.readouterr().out)
+  assert record == {
+    'path': str(out),
+    'run_dir': str(run_dir),
+    'environment': 'catch',
+    'checkpoint_updates': 7,
+    'checkpoint_agent_steps': 4_321,
+    'greedy': True,
+  }
+  assert (out / 'saved_model.pb').is_file()
+  assert [path.name for path in out.parent.iterdir()] == ['policy']
+  assert cli.main(['export', str(run_dir), f'--out={out}']) == 2
+  assert 'is there already: give a new or an empty folder' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+  'arguments, said',
+  [
+    ([], 'export needs a run folder and --out=FOLDER'),
+    (['{run}'], 'export needs a run folder and --out=FOLDER'),
+    (['{run}', '--out=gs://bucket/policy'], 'is in a bucket: give a local folder'),
+    (['{tmp}', '--out={tmp}/new'], 'is not the folder of a run'),
+    (['{run}', '--out={tmp}/a_file/policy'], 'check the path and its permissions'),
+    (['{run}', '--out={tmp}/x', '--episodes=3'], '--episodes'),
+  ],
+)
+def test_wrong_arguments_are_answered_in_words(arguments, said, runs, tmp_path, capsys):
+  (tmp_path / 'a_file').write_text('')
+  before = sorted(pathlib.Path(tmp_path).iterdir())
+  given = [part.format(run=runs['feed_forward'][1], tmp=tmp_path) for part in arguments]
+  assert cli.main(['export', *given]) == 2
+  assert said in capsys.readouterr().err
+  assert sorted(pathlib.Path(tmp_path).iterdir()) == before

@@ -1,0 +1,208 @@
+"""The servers and runs that `inspect` speaks to, and how long it waits for them."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from seed_acme import types
+from seed_acme.programs.tools.inspection import address as inspect_address
+from seed_acme.programs.tools.inspection import command as inspect_command
+from seed_acme.replay import inspection
+from seed_acme.storage import files
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def test_nobody_waits_longer_for_a_connection_than_was_said(monkeypatch):
+  asked = []
+
+  def never(address, timeout):
+    asked.append((address, timeout))
+    raise TimeoutError('timed out')
+
+  monkeypatch.setattr(socket, 'create_connection', never)
+  with pytest.raises(types.UserError, match='host:7 .no answer within 3 s'):
+    inspect_address.check_answers('host:7', inspect_command._PROBE_TIMEOUT_S)
+  assert asked == [(('host', 7), inspect_command._PROBE_TIMEOUT_S)]
+  assert inspect_command._PROBE_TIMEOUT_S <= 4  # the rest of 5 s is for Python's start
+
+
+@pytest.fixture
+def listener():
+  """`listener(answer)`: the address of somebody who takes a connection and sends that."""
+  with contextlib.ExitStack() as stack:
+
+    def listen(answer):
+      server = stack.enter_context(socket.socket())
+      server.bind(('127.0.0.1', 0))
+      server.listen()
+
+      def serve():
+        connection = stack.enter_context(server.accept()[0])
+        connection.sendall(answer)
+
+      threading.Thread(target=serve, daemon=True).start()
+      return f'127.0.0.1:{server.getsockname()[1]}'
+
+    yield listen
+
+
+@pytest.mark.parametrize(
+  'answer, words',
+  [
+    (b'', 'no answer within 0.2 s'),
+    (bytes([0, 0, 0]), 'no answer within 0.2 s'),
+    (b'HTTP/1.1 400 Bad Request', 'something else answers there'),
+  ],
+)
+def test_who_is_silent_or_speaks_otherwise_is_found_before_reverb_is_loaded(
+  listener, answer, words
+):
+  with pytest.raises(types.UserError, match=f'no Reverb server at .*{words}'):
+    inspect_address.check_answers(listener(answer), 0.2)
+
+
+def test_a_reverb_server_is_taken_for_one(ours):
+  inspect_address.check_answers(ours.address, inspect_command._PROBE_TIMEOUT_S)
+
+
+@pytest.mark.parametrize('left_s, timeout_s', [(4.0, 3), (2.9, 2), (0.5, 1), (-7.0, 1)])
+def test_one_deadline_for_the_probe_and_the_first_answer(
+  inspect, monkeypatch, ours, left_s, timeout_s
+):
+  asked = []
+  snapshot = inspection.Server.snapshot
+
+  def record(server, timeout_s=None):
+    asked.append(timeout_s)
+    return snapshot(server)
+
+  monkeypatch.setattr(inspection.Server, 'snapshot', record)
+  monkeypatch.setattr(inspect_command.time, 'monotonic', lambda: 100.0)
+  monkeypatch.setattr(inspect_command, '_DEADLINE_S', left_s)
+  monkeypatch.setattr(inspect_address, 'check_answers', lambda *_: None)
+  inspect(server=ours.address)
+  assert asked == [timeout_s, None]
+
+
+def test_the_deadline_leaves_time_for_the_start_of_python():
+  longest_s = max(inspect_command._PROBE_TIMEOUT_S, inspect_command._DEADLINE_S)
+  assert longest_s + inspect_command._first_timeout_s(0.0) <= 5
+
+
+def test_a_run_that_has_ended_is_not_looked_for(run_folder):
+  with pytest.raises(types.UserError, match='no addresses.json'):
+    inspect_address.of_run(str(run_folder.path))
+  files.write_json(run_folder.addresses, {'replay': 'localhost:7'})
+  assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7',)
+  written_s = run_folder.addresses.stat().st_mtime
+  for record in (run_folder.summary, run_folder.failure):
+    files.write_json(record, {})
+    os.utime(record, (written_s + 1, written_s + 1))
+    with pytest.raises(types.UserError, match=f'has ended .{record.name}'):
+      inspect_address.of_run(str(run_folder.path))
+    os.utime(record, (written_s - 1, written_s - 1))  # of the run before it was resumed
+    assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7',)
+
+
+@pytest.mark.parametrize(
+  'content', [{}, {'replay': 7}, [], {'replay': []}, {'replay': ['localhost:7', 8]}]
+)
+def test_addresses_without_a_replay(run_folder, content):
+  files.write_json(run_folder.addresses, content)
+  with pytest.raises(types.UserError, match='names no replay'):
+    inspect_address.of_run(str(run_folder.path))
+
+
+_SERVER = """
+import time, reverb
+server = reverb.Server([reverb.Table.queue('q', 3)])
+print(server.port, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def server_process():
+  """A server of its own process: (process, address)."""
+  with subprocess.Popen(
+    [sys.executable, '-c', _SERVER], stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL
+  ) as process:
+    yield process, f'localhost:{process.stdout.readline().strip()}'
+    process.kill()
+
+
+@pytest.mark.processes
+def test_watching_says_when_the_server_is_gone(runs, until, server_process):
+  process, address = server_process
+  run = runs.start('inspect', f'--server={address}', '--watch=0.2', '--json')
+  until(lambda: len(run.stdout.splitlines()) >= 3 or run.check_runs(), 'three records')
+  process.kill()
+  assert run.wait() == 1
+  (line,) = run.stderr.splitlines()
+  assert line.startswith('error: ') and address in line and 'gone' in line
+  for line in run.stdout.splitlines():
+    assert json.loads(line)['tables']['q']['blocked'] == 'samples'
+
+
+@pytest.mark.processes
+def test_watching_ends_quietly_with_ctrl_c(runs, until, server_process):
+  run = runs.start('inspect', f'--server={server_process[1]}', '--watch=0.2')
+  until(lambda: run.stdout.count('q: 0 of 3 items') >= 2 or run.check_runs(), 'two blocks')
+  run.process.send_signal(signal.SIGINT)
+  assert run.wait() == 130
+  assert run.stderr == ''
+  assert '\x1b' not in run.stdout  # no terminal
+
+
+@pytest.mark.processes
+def test_something_that_is_no_reverb_server(runs, request):
+  other = socket.socket()
+  request.addfinalizer(other.close)
+  other.bind(('127.0.0.1', 0))
+  other.listen()
+  address = f'127.0.0.1:{other.getsockname()[1]}'
+  run = runs.start('inspect', f'--server={address}')
+  assert run.wait() == 2
+  (line,) = run.stderr.splitlines()
+  assert line.startswith('error: ') and address in line and 'no answer within 3 s' in line
+
+
+@pytest.mark.processes
+def test_a_live_run_and_the_same_when_it_has_ended(runs, one_json):
+  folder = runs.folder()
+  trained = runs.train(runs.endless, folder=folder)
+  trained.wait_for_updates(3)
+  looked = runs.start('inspect', '--run_dir=run', '--json', folder=folder)
+  assert looked.wait() == 0, looked.stderr
+  assert looked.stderr == ''
+  tables = one_json(looked.stdout)['tables']
+  assert tables['unrolls']['inserts_per_s'] > 0
+  assert tables['mirror']['size'] >= 1
+  leaves = {leaf['name'] for leaf in tables['unrolls']['signature']}
+  assert {'inputs/reward', 'outputs/action', 'policy_version'} <= leaves
+  consumed = runs.start(
+    'inspect', '--run_dir=run', '--sample=1', '--table=unrolls', '--consume', folder=folder
+  )
+  assert consumed.wait() == 2
+  assert 'has no items to draw' in consumed.stderr
+  drawn = runs.start(
+    'inspect', '--run_dir=run', '--sample=1', '--save=items', '--json', folder=folder
+  )
+  assert drawn.wait() == 0, drawn.stderr
+  record = one_json(drawn.stdout)
+  assert record['table'] == 'mirror'
+  assert record['items'][0]['leaves']['policy_version']['shape'] == [8, 10]
+  trained.process.send_signal(signal.SIGINT)
+  assert trained.wait() == 130
+  late = runs.start('inspect', '--run_dir=run', folder=folder)
+  assert late.wait() == 2
+  (line,) = late.stderr.splitlines()
+  assert line.startswith('error: ') and 'has ended' in line

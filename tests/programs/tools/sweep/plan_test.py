@@ -1,0 +1,215 @@
+"""Which runs a sweep consists of, their folders, and what may be added to a sweep."""
+
+import dataclasses
+import json
+import pathlib
+
+import pytest
+
+from seed_acme import types
+from seed_acme.configs import registry
+from seed_acme.programs.tools.sweep import grid as sweep_grid
+from seed_acme.programs.tools.sweep import plan as sweep_plan
+
+_BASE = registry.load('catch_vtrace')
+_RATE = 'agent.optimizer.learning_rate'
+
+
+def _plan(*grids, num_seeds=2, saved=None, base=_BASE):
+  return sweep_plan.make(base, sweep_grid.parse(grids, base), num_seeds, saved)
+
+
+def _slugs(plan):
+  return [combination.slug for combination in plan.combinations]
+
+
+def test_a_grid_is_a_product_and_several_are_a_union():
+  plan = _plan(f'{_RATE}=1e-3,1e-4 agent.lambda_=0.9,0.95', 'agent.discount=0.9')
+  assert [combination.settings for combination in plan.combinations] == [
+    {_RATE: 0.001, 'agent.lambda_': 0.9},
+    {_RATE: 0.001, 'agent.lambda_': 0.95},
+    {_RATE: 0.0001, 'agent.lambda_': 0.9},
+    {_RATE: 0.0001, 'agent.lambda_': 0.95},
+    {'agent.discount': 0.9},
+  ]
+  assert plan.combinations[1].config.agent.optimizer.learning_rate == 0.001
+  assert plan.combinations[1].config.agent.lambda_ == 0.95
+  assert plan.combinations[4].config == dataclasses.replace(
+    _BASE, agent=dataclasses.replace(_BASE.agent, discount=0.9)
+  )
+  assert plan.fields() == [_RATE, 'agent.lambda_', 'agent.discount']
+
+
+def test_without_a_grid_the_configuration_itself_is_run():
+  plan = _plan()
+  assert [(c.slug, c.settings, c.config) for c in plan.combinations] == [('base', {}, _BASE)]
+
+
+def test_the_same_configuration_is_run_once_however_it_is_written():
+  assert (_BASE.agent.lambda_, _BASE.agent.discount) == (1.0, 0.99)
+  plan = _plan('agent.lambda_=1,0.9', 'agent.discount=0.99,0.9')
+  assert [combination.settings for combination in plan.combinations] == [
+    {'agent.lambda_': 1.0, 'agent.discount': 0.99},
+    {'agent.lambda_': 0.9},
+    {'agent.discount': 0.9},
+  ]
+
+
+def test_runs_go_seed_by_seed_each_into_a_folder_of_its_own():
+  base = dataclasses.replace(_BASE, seed=5)
+  runs = _plan('agent.lambda_=0.9,0.8', num_seeds=3, base=base).runs(pathlib.Path('out'))
+  assert [(run.seed, run.config.seed, run.config.agent.lambda_) for run in runs] == [
+    (seed, seed, lambda_) for seed in (5, 6, 7) for lambda_ in (0.9, 0.8)
+  ]
+  assert [str(run.run_dir.path) for run in runs[:3]] == [
+    'out/lambda_=0.9/seed_5',
+    'out/lambda_=0.8/seed_5',
+    'out/lambda_=0.9/seed_6',
+  ]
+
+
+@pytest.mark.parametrize(
+  'grid, slugs',
+  [
+    (
+      f'{_RATE}=1e-3 network.mlp_sizes=[64,64],[]',
+      ['learning_rate=0.001,mlp_sizes=64-64', 'learning_rate=0.001,mlp_sizes=empty'],
+    ),
+    ('environment.id=catch,gymnasium:CartPole-v1', ['id=catch', 'id=gymnasium-CartPole-v1']),
+    ('agent.batch_size=8 inference.batch_size=16', ['agent.batch_size=8,inference.batch_size=16']),
+    ('agent.entropy.threshold=None,0.5', ['entropy.threshold=None', 'entropy.threshold=0.5']),
+  ],
+)
+def test_folders_are_named_after_the_settings(grid, slugs):
+  assert _slugs(_plan(grid)) == slugs
+
+
+@pytest.mark.parametrize(
+  'grid, slugs',
+  [
+    ('agent.entropy.weight=0,0.01', ['entropy.weight=0.0', 'entropy.weight=0.01']),
+    (
+      'agent.values.statistics=none,ema agent.num_epochs=3',
+      ['values.statistics=none,num_epochs=3', 'values.statistics=ema,num_epochs=3'],
+    ),
+    ('agent.batch_size=16', ['agent.batch_size=16']),
+  ],
+)
+def test_a_name_that_several_records_have_is_told_with_its_record(grid, slugs):
+  plan = _plan(grid, base=registry.load('cartpole_ppo'))
+  assert _slugs(plan) == slugs
+  labels = [
+    sweep_plan.label(combination.settings, plan.names()) for combination in plan.combinations
+  ]
+  assert labels == [slug.replace(',', ', ') for slug in slugs]
+
+
+def test_folder_names_are_unique_short_and_stable():
+  settings = [{'f': 'a/b'}, {'f': 'a:b'}, {'f': 'x' * 300}, {'f': 'x' * 301}]
+  slugs = {}
+  sweep_plan._add_slugs(slugs, {str(i): one for i, one in enumerate(settings)}, _BASE)
+  assert len(set(slugs.values())) == 4
+  assert all(len(slug) <= 100 and '/' not in slug for slug in slugs.values())
+  again = {}
+  sweep_plan._add_slugs(again, {str(i): settings[i] for i in (3, 1, 0, 2)}, _BASE)
+  assert again == slugs
+
+
+@pytest.mark.parametrize(
+  'grids',
+  [
+    (),
+    (f'{_RATE}=1e-3,1e-4 network.mlp_sizes=[64,64],[]', 'agent.entropy.threshold=None,0.5'),
+    ('environment.settings=[rows,5],[]',),
+  ],
+)
+def test_a_saved_plan_is_read_back(tmp_path, grids):
+  plan = _plan(*grids)
+  sweep_plan.save(plan, tmp_path)
+  saved = sweep_plan.load(tmp_path)
+  assert saved == plan
+  assert sweep_plan.make(saved.base, saved.products(), saved.num_seeds, saved) == plan
+
+
+def test_more_values_seeds_fields_and_steps_extend_a_sweep_and_keep_its_folders():
+  old = _plan(f'{_RATE}=1e-3,1e-4')
+  longer = dataclasses.replace(_BASE, total_steps=2 * _BASE.total_steps)
+  new = _plan(f'agent.lambda_=1,0.9 {_RATE}=1e-4,1e-3,1e-2', num_seeds=3, saved=old, base=longer)
+  by_settings = {tuple(c.settings.values()): c.slug for c in new.combinations}
+  assert len(by_settings) == 6
+  assert by_settings[1.0, 0.001] == 'learning_rate=0.001'
+  assert by_settings[1.0, 0.0001] == 'learning_rate=0.0001'
+  assert by_settings[0.9, 0.001] == 'lambda_=0.9,learning_rate=0.001'
+
+
+@pytest.mark.parametrize(
+  'grid, num_seeds, changes, words',
+  [
+    (f'{_RATE}=1e-3', 2, {}, ['lacks', 'learning_rate=0.0001', '--grid']),
+    ('agent.lambda_=0.9', 2, {}, ['lacks', '2']),
+    (f'{_RATE}=1e-3,1e-4', 1, {}, ['2 seeds', '--seeds (1)']),
+    (f'{_RATE}=1e-3,1e-4', 2, {'seed': 3}, ['seed: 1 -> 3', '--out']),
+    (f'{_RATE}=1e-3,1e-4', 2, {'total_steps': 9}, ['total_steps: 300000 -> 9']),
+    (f'{_RATE}=1e-3,1e-4', 2, {'environments_per_actor': 8}, ['environments_per_actor: 32 -> 8']),
+  ],
+)
+def test_what_does_not_extend_a_sweep_is_refused(grid, num_seeds, changes, words):
+  old = _plan(f'{_RATE}=1e-3,1e-4')
+  with pytest.raises(types.UserError) as caught:
+    _plan(grid, num_seeds=num_seeds, saved=old, base=dataclasses.replace(_BASE, **changes))
+  assert '\n' not in str(caught.value)
+  for word in words:
+    assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+  'grid, num_seeds, words',
+  [
+    ('agent.batch_size=16,12', 2, ['batch_size=12: agent.batch_size (12)', 'unrolls_per_item (8)']),
+    ('environment.id=catch,catsh', 2, ['id=catsh', 'near: catch']),
+    ('agent.lambda_=1', 20_000, ['20,000 runs', '10,000']),
+  ],
+)
+def test_every_combination_is_checked_before_anything_is_started(grid, num_seeds, words):
+  with pytest.raises(types.UserError) as caught:
+    _plan(grid, num_seeds=num_seeds)
+  for word in words:
+    assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+  'grid, words',
+  [
+    ('network.core=none,lstm', ['core=lstm: ', "agent.minibatch_of ('transitions')"]),
+    (
+      'agent.keep_advantages=all,top_half agent.policy_loss=ppo,vmpo',
+      ['keep_advantages=top_half, policy_loss=vmpo: ', "must be 'all'"],
+    ),
+    ('agent.action_distribution=tanh_normal,deterministic_tanh', ['deterministic_tanh: ']),
+  ],
+)
+def test_combinations_of_the_on_policy_agent_that_cannot_run_are_told(grid, words):
+  base = registry.load('cartpole_ppo')
+  base = dataclasses.replace(base, learner=dataclasses.replace(base.learner, xla=False))
+  with pytest.raises(types.UserError) as caught:
+    _plan(grid, base=base)
+  for word in words:
+    assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+  'change, words',
+  [
+    ({'format': 9}, ['format 9']),
+    ({'combinations': 3}, ['damaged']),
+    ({'config': {'type': 'seed_acme.config:Nothing'}}, ['Nothing']),
+  ],
+)
+def test_a_damaged_plan_is_a_user_error(tmp_path, change, words):
+  sweep_plan.save(_plan('agent.lambda_=1'), tmp_path)
+  path = tmp_path / sweep_plan.FILE
+  path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+  with pytest.raises(types.UserError) as caught:
+    sweep_plan.load(tmp_path)
+  for word in [str(path), *words]:
+    assert word in str(caught.value)
