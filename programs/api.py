@@ -1,4 +1,4 @@
-"""The library's front door: what `import seed_acme` offers. Heavy imports happen on use."""
+"""What `import seed_acme` offers to train and to read a run. Heavy imports happen on use."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from seed_acme import config as config_lib
-from seed_acme import types
 from seed_acme.programs.system import processes
 
 if TYPE_CHECKING:
   import launchpad as lp
   import pandas as pd
-
-  from seed_acme.programs.tools.reports import loaded_policy
-
-UserError, TrainingFailed = types.UserError, types.TrainingFailed
 
 
 def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None) -> lp.Program:
@@ -61,70 +56,6 @@ def train(
   from seed_acme.programs.front_end import from_python
 
   return from_python.train(config, run_dir, launch, max_restarts, progress, on_log)
-
-
-def load_policy(
-  run_dir: str,
-  greedy: bool = True,
-  seed: int = 0,
-  trust: bool = False,
-  checkpoint: str | int | os.PathLike[str] = 'newest',
-) -> loaded_policy.LoadedPolicy:
-  """The policy of a run's checkpoint: observation in, action out, or batches of them.
-
-  run_dir: folder of the run, or a zip that `seed-acme pack` has written.
-  seed: of what is drawn at random. trust: import code outside seed_acme that the run folder names.
-  checkpoint: `newest`, `best` (by evaluation return), the number of its update, or its path.
-  Raises `UserError` for one that is not there, and names those that are.
-  See `loaded_policy.LoadedPolicy` for what can be done with it.
-  """
-  processes.load_tensorflow()
-  from seed_acme.programs.tools.reports import evaluation
-
-  return evaluation.load_policy(run_dir, greedy, seed, trust, checkpoint)
-
-
-def evaluate(
-  run_dir: str,
-  num_episodes: int = 100,
-  seed: int | None = None,
-  video: str = '',
-  greedy: bool = True,
-  trust: bool = False,
-  checkpoint: str | int | os.PathLike[str] = 'newest',
-) -> dict[str, Any]:
-  """Plays episodes from a run's checkpoint; mean, standard error, length.
-
-  video: file, .mp4 or .gif, that shows one more episode; '' = none. greedy: False = as in training.
-  run_dir, trust, checkpoint: as in `load_policy`.
-  """
-  processes.load_tensorflow()
-  from seed_acme.programs.tools.reports import evaluation
-
-  return evaluation.evaluate(
-    run_dir, num_episodes, seed, video, greedy=greedy, trust=trust, choice=checkpoint
-  )
-
-
-def export_policy(
-  run_dir: str,
-  out: str | os.PathLike[str],
-  greedy: bool = True,
-  trust: bool = False,
-  checkpoint: str | int | os.PathLike[str] = 'newest',
-) -> dict[str, Any]:
-  """Writes the policy of a run's checkpoint as a SavedModel, which needs TensorFlow alone.
-
-  out: folder to write, a new or an empty one; its README.md says how the policy is called.
-  greedy: False = actions are drawn from the policy, as in training.
-  run_dir, trust, checkpoint: as in `load_policy`.
-  Returns `path`, `run_dir`, `environment`, `checkpoint_updates`, `checkpoint_agent_steps` and
-  `greedy`. Raises `UserError`.
-  """
-  processes.load_tensorflow()
-  from seed_acme.programs.tools.export import saved_model
-
-  return saved_model.export(run_dir, out, greedy, trust, checkpoint)
 
 
 def load_metrics(

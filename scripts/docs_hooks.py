@@ -233,26 +233,11 @@ def _row(path: pathlib.Path) -> str:
 
 
 def _front_door() -> list[str]:
-  """What `seed_acme.__all__` hands out on use, by where it is: griffe sees no `__getattr__`."""
+  """What the package hands out on use, by where it is: griffe sees no `__getattr__`."""
   tree = ast.parse((_PACKAGE / '__init__.py').read_text(encoding='utf-8'))
-  (names,) = (
+  (public,) = (
     ast.literal_eval(node.value)
     for node in tree.body
-    if isinstance(node, ast.Assign) and node.targets[0].id == '__all__'
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == '_PUBLIC'
   )
-  (late,) = (
-    node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == '__getattr__'
-  )
-  (module,) = (node for node in ast.walk(late) if isinstance(node, ast.ImportFrom))
-  first = _ROOT / f'{module.module}.{module.names[0].name}'.replace('.', '/')
-  return [_defined(name, first.with_suffix('.py')) for name in names]
-
-
-def _defined(name: str, first: pathlib.Path) -> str:
-  """Dotted path of a function or class: of one module, or else of the first that has it."""
-  for path in (first, *_modules(_PACKAGE)):
-    if path.is_file() and re.search(
-      rf'^(?:class|def) {name}\b', path.read_text(encoding='utf-8'), re.MULTILINE
-    ):
-      return f'{_name(path)[:-3]}.{name}'.replace('/', '.')
-  raise ValueError(f'seed_acme.__all__ names {name}, which no module defines')
+  return [f'{_PACKAGE.name}.{module}.{name}' for name, module in public.items()]

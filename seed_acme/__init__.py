@@ -1,5 +1,6 @@
 """SEED RL on TensorFlow 2, Reverb, Sonnet and Launchpad."""
 
+import importlib as _importlib
 import os as _os
 
 _FOLDER = _os.path.dirname(_os.path.abspath(__file__))
@@ -20,24 +21,24 @@ from seed_acme.version import __version__ as __version__  # noqa: E402
 
 _grpc_variables.set_defaults()  # before anything loads gRPC
 
-__all__ = [
-  'TrainingFailed',
-  'UserError',
-  'evaluate',
-  'export_policy',
-  'load_metrics',
-  'load_policy',
-  'make_program',
-  'train',
-]
+# The module of each public name. It is imported on use only, because actors import this package and
+# nothing behind these names.
+_PUBLIC = {
+  'TrainingFailed': 'types',
+  'UserError': 'types',
+  'evaluate': 'programs.tools.api',
+  'export_policy': 'programs.tools.api',
+  'load_metrics': 'programs.api',
+  'load_policy': 'programs.tools.api',
+  'make_program': 'programs.api',
+  'train': 'programs.api',
+}
+__all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> object:
-  # On use only: actors import this package and nothing behind these names.
-  if name in __all__:
-    from seed_acme.programs import api
-
-    return getattr(api, name)
+  if name in _PUBLIC:
+    return getattr(_importlib.import_module(f'{__name__}.{_PUBLIC[name]}'), name)
   raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 
 

@@ -177,7 +177,7 @@ def test_the_package_lists_its_public_names_without_loading_them():
   code = 'import seed_acme, sys; print(dir(seed_acme)); print("tensorflow" in sys.modules)'
   result = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
   names, loaded = map(ast.literal_eval, result.stdout.splitlines())
-  assert set(names) == {'__version__', 'version', 'utils', *seed_acme.__all__} and not loaded
+  assert set(names) == {'__version__', 'version', 'libraries', *seed_acme.__all__} and not loaded
 
 
 @pytest.mark.parametrize(

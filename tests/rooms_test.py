@@ -27,11 +27,13 @@ _MODULES = {_module(path): path for path in _sources()}
 
 
 def _room(module):
-  """`networks`, `programs/nodes`; modules at the root of the package are rooms by themselves."""
+  """`networks`, `programs/nodes`, `programs/tools/sweep`; modules at the root of the package are
+  rooms by themselves."""
   parts = module.split('.')[1:]
-  if parts[:1] == ['programs'] and len(parts) > 2:
-    return f'programs/{parts[1]}'
-  return parts[0] if parts else ''
+  if parts[:1] != ['programs']:
+    return parts[0] if parts else ''
+  depth = 3 if parts[1:2] == ['tools'] else 2
+  return '/'.join(parts[:-1][:depth]) or 'programs'
 
 
 def _imported(path):
@@ -78,6 +80,19 @@ def test_imports_go_down_or_left():
         if not (below < row or below == row and left < column):
           wrong.append(f'{path.relative_to(_ROOT)}:{line} imports {imported}')
   assert not wrong
+
+
+def test_no_run_needs_a_tool():
+  """A tool is named by the record of its command or by a table, and loaded when it is called."""
+  tools = 'seed_acme.programs.tools'
+  assert f'{tools}.api' in _MODULES
+  assert not [
+    f'{path.relative_to(_ROOT)}:{line} imports {imported}'
+    for module, path in _MODULES.items()
+    if not module.startswith(tools)
+    for line, imported in _imported(path)
+    if imported.startswith(tools)
+  ]
 
 
 def test_no_module_is_imported_by_what_it_imports():

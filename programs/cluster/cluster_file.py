@@ -25,8 +25,8 @@ from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import addresses as addresses_lib
 from seed_acme.checks import near_names
-from seed_acme.programs.tools.inspection import address as inspect_address
 
 _KEYS = (
   'learner',
@@ -157,7 +157,7 @@ def _parsed(address: Any, key: str) -> str:
   if not isinstance(address, str):
     raise types.UserError(f'{key} is {_short(address)}: write it as "HOST:PORT"')
   try:
-    host, port = inspect_address.parse(address)
+    host, port = addresses_lib.parse(address)
   except types.UserError as error:
     raise types.UserError(f'{key}: {error}') from None
   return f'[{host}]:{port}' if ':' in host else f'{host}:{port}'

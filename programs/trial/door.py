@@ -189,9 +189,9 @@ def _build_network(config: config_lib.ExperimentConfig, spec: types.EnvironmentS
 
 def _check_versions() -> None:
   """Where a package has another version than ours, loads what a run loads."""
-  from seed_acme.programs.tools.doctor import examination as doctor
+  from seed_acme.programs.system import versions as versions_lib
 
-  wrong = [found for found in doctor.versions() if found.state == 'wrong']
+  wrong = [found for found in versions_lib.declared() if found.fix]
   if not wrong:
     return
   try:

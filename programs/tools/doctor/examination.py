@@ -19,14 +19,12 @@ import subprocess
 import sys
 from typing import Any, Literal, NamedTuple
 
-from packaging import requirements
-
 from seed_acme.checks import actor_packages
 from seed_acme.checks import distribution
 from seed_acme.checks import extras
-from seed_acme.checks import launchpad_wheel
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.programs.system import graphics
+from seed_acme.programs.system import versions
 from seed_acme.programs.tools.doctor import local_call
 from seed_acme.programs.tools.doctor import patience
 
@@ -78,11 +76,11 @@ def run() -> list[Check]:
   Where the distribution of actors is installed alone: what actors need.
   """
   if distribution.is_for_actors():
-    return _run((_platform, _python, versions, _memory, _extras_of_actors), IMPORTS_OF_ACTORS)
+    return _run((_platform, _python, _versions, _memory, _extras_of_actors), IMPORTS_OF_ACTORS)
   quick = (
     _platform,
     _python,
-    versions,
+    _versions,
     _processor,
     _onednn,
     _memory,
@@ -199,45 +197,11 @@ def _python_of_actors(detail: str) -> Check:
   return Check('python', 'wrong', detail, f'actors run under Python {interpreter.SERVED}')
 
 
-def versions() -> list[Check]:
-  """Of what this package declares that it needs; fast, and imports none of it."""
-  name = distribution.ACTORS if distribution.is_for_actors() else distribution.WHOLE
-  try:
-    declared = metadata.requires(name) or []
-  except metadata.PackageNotFoundError:
-    return [Check('versions', 'wrong', 'seed_acme is not installed', extras.repair())]
-  return [check_version(line) for line in declared if _applies(line)]
-
-
-def _applies(line: str) -> bool:
-  """Whether a requirement holds under this Python without any extra."""
-  marker = requirements.Requirement(line).marker
-  return marker is None or marker.evaluate({'extra': ''})
-
-
-def check_version(line: str) -> Check:
-  """Holds the installed version against a requirement such as `numpy<1.24`."""
-  requirement = requirements.Requirement(line)
-  if requirement.name == launchpad_wheel.DISTRIBUTION:
-    return _launchpad()
-  try:
-    installed = metadata.version(requirement.name)
-  except metadata.PackageNotFoundError:
-    return Check(
-      requirement.name, 'wrong', f'not installed, needs {requirement.specifier}', extras.repair()
-    )
-  if requirement.specifier.contains(installed, prereleases=True):
-    return Check(requirement.name, 'ok', installed)
-  return Check(
-    requirement.name, 'wrong', f'{installed}, needs {requirement.specifier}', extras.repair()
-  )
-
-
-def _launchpad() -> Check:
-  is_ours, detail = launchpad_wheel.describe()
-  if is_ours:
-    return Check(launchpad_wheel.DISTRIBUTION, 'ok', detail)
-  return Check(launchpad_wheel.DISTRIBUTION, 'wrong', detail, launchpad_wheel.FIX)
+def _versions() -> list[Check]:
+  return [
+    Check(found.name, 'wrong' if found.fix else 'ok', found.detail, found.fix)
+    for found in versions.declared()
+  ]
 
 
 def _processor() -> list[Check]:
@@ -324,9 +288,9 @@ def _extras_of_actors() -> list[Check]:
   """A line for each suite that actors can have under this Python."""
   checks = []
   for extra, lines in actor_packages.EXTRAS.items():
-    found = [check_version(line) for line in lines if _applies(line)]
-    if found and all(check.state == 'ok' for check in found):
-      detail = ', '.join(f'{check.name} {check.detail}' for check in found)
+    found = [versions.find(line) for line in lines if versions.applies(line)]
+    if found and not any(version.fix for version in found):
+      detail = ', '.join(f'{version.name} {version.detail}' for version in found)
       checks.append(Check(extra, 'ok', detail))
     elif found:
       checks.append(

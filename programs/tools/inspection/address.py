@@ -5,44 +5,22 @@ Imports neither Reverb nor TensorFlow, which take seconds: wrong input is answer
 
 from __future__ import annotations
 
-import ipaddress
 import pathlib
 import queue
-import re
 import socket
 import threading
 import time
 
 from seed_acme import types
+from seed_acme.checks import addresses as addresses_lib
 from seed_acme.storage import files
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 
-_MAX_PORT = 65535
 _NO_REVERB = 'something else answers there'
 # RFC 9113, sections 3.4 and 4.1: a preface, then a frame with settings, here none.
 _SETTINGS, _FRAME_TYPE, _FRAME_HEADER = 4, 3, 9
 _GREETING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes([0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0])
-
-
-def parse(text: str) -> tuple[str, int]:
-  """`host:port` or `[IPv6]:port`; raises `UserError`."""
-  match = re.fullmatch(
-    r'(\[(?P<v6>[^\[\]]+)\]|(?P<name>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})', text
-  )
-  if match is None or not 1 <= int(match['port']) <= _MAX_PORT:
-    raise types.UserError(
-      f'{text!r} is no HOST:PORT: write it as localhost:8000 or [::1]:8000, '
-      f'with a port from 1 to {_MAX_PORT}'
-    )
-  if match['v6'] is not None:
-    try:
-      ipaddress.IPv6Address(match['v6'])
-    except ValueError:
-      raise types.UserError(
-        f'{match["v6"]!r} in brackets is no IPv6 address: write [::1]:8000'
-      ) from None
-  return match['v6'] or match['name'], int(match['port'])
 
 
 def find(server: str, run_dir: str) -> tuple[str, ...]:
@@ -54,7 +32,7 @@ def parse_all(text: str) -> tuple[str, ...]:
   """Of one server, or of the shards of a replay with commas between; raises `UserError`."""
   addresses = tuple(text.split(','))
   for address in addresses:
-    parse(address)
+    addresses_lib.parse(address)
   if len(set(addresses)) < len(addresses):
     raise types.UserError(f'{text!r} names a server twice: name each shard once')
   return addresses
@@ -98,7 +76,7 @@ def _written_s(path: pathlib.Path) -> float:
 def check_answers(address: str, timeout_s: float) -> None:
   """Connects and waits for the first words of gRPC; raises `UserError` if that fails or takes
   longer."""
-  host, port = parse(address)
+  host, port = addresses_lib.parse(address)
   outcome: queue.Queue[str] = queue.Queue()
   give_up = time.monotonic() + timeout_s
 

@@ -87,9 +87,8 @@ def evaluate(arguments: EvaluateArguments) -> int:
 
 def _records(arguments: EvaluateArguments, screen: window.Window | None) -> list[dict[str, Any]]:
   processes.load_tensorflow()
-  from seed_acme.programs.tools.reports import (
-    evaluation,  # takes seconds; wrong arguments are answered before
-  )
+  # Takes seconds; wrong arguments are answered before.
+  from seed_acme.programs.tools.reports import evaluation
 
   return evaluation.evaluate_runs(
     arguments.run_dirs,

@@ -106,16 +106,6 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_warning(monkeypatch, is_there, 
   assert bool(check.fix) == is_there
 
 
-@pytest.mark.parametrize(
-  'line, state',
-  [('numpy>=1.0', 'ok'), ('numpy<1.0', 'wrong'), ('no-such-package-at-all==1', 'wrong')],
-)
-def test_versions_are_held_against_the_requirement(line, state):
-  check = doctor.check_version(line)
-  assert check.state == state
-  assert bool(check.fix) == (state == 'wrong')
-
-
 def test_onednn_switched_off_is_a_warning(monkeypatch):
   monkeypatch.setenv('TF_ENABLE_ONEDNN_OPTS', '0')
   monkeypatch.setattr(doctor, 'check_import', lambda name, code: [])

@@ -9,7 +9,6 @@ import pytest
 from seed_acme import types
 from seed_acme.programs import cli
 from seed_acme.programs.command_line import parsing
-from seed_acme.programs.tools.inspection import address as inspect_address
 from seed_acme.programs.tools.inspection import command as inspect_command
 from seed_acme.programs.tools.inspection import distribution
 from seed_acme.programs.tools.inspection import output as inspect_output
@@ -168,11 +167,6 @@ def test_wrong_arguments_before_anything_heavy_is_loaded(
   assert line.startswith('error: ')
   for word in words:
     assert word in line
-
-
-def test_addresses_in_every_form():
-  assert inspect_address.parse('a-b.example_1.org:65535') == ('a-b.example_1.org', 65535)
-  assert inspect_address.parse('[fe80::1]:1') == ('fe80::1', 1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,75 @@
+"""What `import seed_acme` offers to play a trained run. Heavy imports happen on use."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from seed_acme.programs.system import processes
+
+if TYPE_CHECKING:
+  from seed_acme.programs.tools.reports import loaded_policy
+
+
+def load_policy(
+  run_dir: str,
+  greedy: bool = True,
+  seed: int = 0,
+  trust: bool = False,
+  checkpoint: str | int | os.PathLike[str] = 'newest',
+) -> loaded_policy.LoadedPolicy:
+  """The policy of a run's checkpoint: observation in, action out, or batches of them.
+
+  run_dir: folder of the run, or a zip that `seed-acme pack` has written.
+  seed: of what is drawn at random. trust: import code outside seed_acme that the run folder names.
+  checkpoint: `newest`, `best` (by evaluation return), the number of its update, or its path.
+  Raises `UserError` for one that is not there, and names those that are.
+  See `loaded_policy.LoadedPolicy` for what can be done with it.
+  """
+  processes.load_tensorflow()
+  from seed_acme.programs.tools.reports import evaluation
+
+  return evaluation.load_policy(run_dir, greedy, seed, trust, checkpoint)
+
+
+def evaluate(
+  run_dir: str,
+  num_episodes: int = 100,
+  seed: int | None = None,
+  video: str = '',
+  greedy: bool = True,
+  trust: bool = False,
+  checkpoint: str | int | os.PathLike[str] = 'newest',
+) -> dict[str, Any]:
+  """Plays episodes from a run's checkpoint; mean, standard error, length.
+
+  video: file, .mp4 or .gif, that shows one more episode; '' = none. greedy: False = as in training.
+  run_dir, trust, checkpoint: as in `load_policy`.
+  """
+  processes.load_tensorflow()
+  from seed_acme.programs.tools.reports import evaluation
+
+  return evaluation.evaluate(
+    run_dir, num_episodes, seed, video, greedy=greedy, trust=trust, choice=checkpoint
+  )
+
+
+def export_policy(
+  run_dir: str,
+  out: str | os.PathLike[str],
+  greedy: bool = True,
+  trust: bool = False,
+  checkpoint: str | int | os.PathLike[str] = 'newest',
+) -> dict[str, Any]:
+  """Writes the policy of a run's checkpoint as a SavedModel, which needs TensorFlow alone.
+
+  out: folder to write, a new or an empty one; its README.md says how the policy is called.
+  greedy: False = actions are drawn from the policy, as in training.
+  run_dir, trust, checkpoint: as in `load_policy`.
+  Returns `path`, `run_dir`, `environment`, `checkpoint_updates`, `checkpoint_agent_steps` and
+  `greedy`. Raises `UserError`.
+  """
+  processes.load_tensorflow()
+  from seed_acme.programs.tools.export import saved_model
+
+  return saved_model.export(run_dir, out, greedy, trust, checkpoint)
