@@ -1,4 +1,4 @@
-"""The Kubernetes manifest of several learner hosts. The schemas see it in `manifest_test.py`."""
+"""The Kubernetes manifest of several learner hosts. The schemas see it in `kubernetes_test.py`."""
 
 import pytest
 
