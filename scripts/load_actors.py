@@ -32,9 +32,9 @@ from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import actor_worker
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.transport import patience
 from seed_acme.transport import wire
@@ -114,9 +114,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     ]
     _wait(lambda: all(_rows(run)), learner, 'all actors', workers)
     all_there_s = time.monotonic() - began_s
-    first, start_s = files.read_json(run.status), time.monotonic()
+    first, start_s = local.read_json(run.status), time.monotonic()
     time.sleep(arguments.seconds)
-    last, seconds = files.read_json(run.status), time.monotonic() - start_s
+    last, seconds = local.read_json(run.status), time.monotonic() - start_s
     return {
       'actors': arguments.actors,
       'environments': arguments.environments,
@@ -152,7 +152,7 @@ def describe(record: dict[str, Any]) -> str:
 def _act(arguments: argparse.Namespace) -> None:
   """Every `processes`-th actor, until this process is ended or the learner is gone."""
   actors_of_run = sections.split(make_config(arguments)).actors
-  cluster = files.read_json(pathlib.Path(arguments.cluster))
+  cluster = local.read_json(pathlib.Path(arguments.cluster))
   actors: list[actor_lib.Actor] = []
   with contextlib.suppress(core.ChannelClosed, KeyboardInterrupt):
     for index in range(arguments.worker, arguments.actors, arguments.processes):
@@ -204,7 +204,7 @@ def _rows(run: run_directory.RunDirectory) -> list[int]:
   """Answered rows of each actor; one 0 before there is a status."""
   if not run.status.exists():
     return [0]
-  return [actor['rows'] for actor in files.read_json(run.status).get('actors', [])] or [0]
+  return [actor['rows'] for actor in local.read_json(run.status).get('actors', [])] or [0]
 
 
 def _wait(

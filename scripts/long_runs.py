@@ -36,6 +36,7 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.files import local
 from seed_acme.loggers import csv_file
 from seed_acme.loggers import terminal
 from seed_acme.programs.command_line import command as command_lib
@@ -46,7 +47,6 @@ from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import state as sweep_state
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 _POLL_S = 0.2
@@ -286,7 +286,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     runs = parse(arguments.list.read_text(encoding='utf-8'))
     arguments.folder.mkdir(parents=True, exist_ok=True)
     complaint = f'{arguments.folder} is worked on by another program (process %s): wait or stop it'
-    with files.lock(arguments.folder / '.lock', lambda holder: complaint % holder):
+    with local.lock(arguments.folder / '.lock', lambda holder: complaint % holder):
       runner = Runner(runs, arguments.folder)
       runner.run()
   except (types.UserError, OSError) as error:

@@ -5,11 +5,11 @@ import csv
 import pytest
 
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.programs import single_process
 from seed_acme.programs.pictures import plot
 from seed_acme.programs.tools.reports import evaluation
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from tests import sources
@@ -26,7 +26,7 @@ def run(tmp_path_factory):
   folder = run_directory.create(tmp_path_factory.mktemp('run'))
   saved_config.save(config, folder.config)
   single_process.run(config, folder)
-  files.write_json(folder.summary, {'status': 'finished'})
+  local.write_json(folder.summary, {'status': 'finished'})
   return folder
 
 

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.loggers import csv_file
-from seed_acme.storage import files
 from tests import sources
 
 _HANG_S = 300.0
@@ -151,7 +151,7 @@ def _start(tmp_path):
 
 def _wait_for_updates(path, number):
   give_up = time.monotonic() + _HANG_S
-  while not path.exists() or files.read_json(path).get('updates', 0) < number:
+  while not path.exists() or local.read_json(path).get('updates', 0) < number:
     assert time.monotonic() < give_up, path
     time.sleep(0.05)
 
@@ -192,7 +192,7 @@ def test_a_stopped_list_goes_on_where_it_was_and_counts_no_step_twice(start, tmp
   summary = _summary(second)
   assert summary['status'] == 'finished'
   assert 15_000 <= summary['agent_steps'] < 16_000
-  assert files.read_json(second / 'status.json')['resumptions'] == 1
+  assert local.read_json(second / 'status.json')['resumptions'] == 1
   # An episode of Catch has nine steps; each start leaves one unfinished in each environment.
   ended = 9 * summary['episodes']
   assert summary['trained_steps'] <= summary['agent_steps']

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from seed_acme import layout as layout_lib
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import peers as peers_lib
@@ -24,7 +25,6 @@ from seed_acme.replay.shards import accounts
 from seed_acme.replay.shards import memories
 from seed_acme.replay.shards import samples
 from seed_acme.replay.shards import writers
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.transport import fence as fence_lib
 
@@ -137,7 +137,7 @@ def write_addresses(run_dir: run_directory.RunDirectory, side: LearnerSide, **ot
   replay: str | list[str] = side.replay_addresses[0]
   if len(side.replay_addresses) > 1:
     replay = list(side.replay_addresses)
-  files.write_json(run_dir.addresses, {**others, 'replay': replay})
+  local.write_json(run_dir.addresses, {**others, 'replay': replay})
 
 
 def _serve(

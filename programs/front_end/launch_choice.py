@@ -23,13 +23,13 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs.interpreters import interpreter
+from seed_acme.files import local
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.system import graphics
 from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import streams
 from seed_acme.programs.trial import process as trial_process
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -70,7 +70,7 @@ def choose(
   """
   cores = len(os.sched_getaffinity(0))
   choice = decide(config, cores, graphics.is_there(), lambda: _measured(config))
-  files.write_json(run.launch, choice._asdict())
+  local.write_json(run.launch, choice._asdict())
   show(f'Launch: {choice.launch}, because {choice.reason}')
   return choice.launch
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.files import disk
+from seed_acme.files import local
 from seed_acme.programs.pictures import drawing
 from seed_acme.programs.pictures import plot
 from seed_acme.programs.system import processes
 from seed_acme.progress import counting
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 _MAX_MESSAGE = 400  # characters of a failure that are shown
@@ -23,7 +23,7 @@ FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
 
 def read_status(run: run_directory.RunDirectory) -> dict[str, Any]:
   """The last status of the training loop; empty before the first."""
-  return files.read_json(run.status) if run.status.exists() else {}
+  return local.read_json(run.status) if run.status.exists() else {}
 
 
 def read_progress(run: run_directory.RunDirectory, started_s: float) -> dict[str, Any]:
@@ -129,14 +129,14 @@ def _earlier_cpu_seconds(run: run_directory.RunDirectory) -> dict[str, float]:
   """Before this start, by kind of node."""
   if not run.summary.exists():
     return {}
-  return files.read_json(run.summary).get('cpu_s', {})
+  return local.read_json(run.summary).get('cpu_s', {})
 
 
 def write(
   run: run_directory.RunDirectory, summary: dict[str, Any], tell: Callable[[str], None]
 ) -> None:
   """summary.json, and the learning curve of a finished run; `tell` hears why there is none."""
-  files.write_json(run.summary, summary)
+  local.write_json(run.summary, summary)
   if summary['status'] == FINISHED:
     drawing.or_notice(lambda: _draw(run), 'Notice: the plot', tell)
 
@@ -170,9 +170,9 @@ def complete(
   counts, status = last.counts._asdict(), read_status(run)
   if status.get('status') != FINISHED or status['agent_steps'] < counts['agent_steps']:
     status = {**status, **counts, 'status': FINISHED}
-    files.write_json(run.status, status)
+    local.write_json(run.status, status)
   if run.summary.exists():
-    summary = files.read_json(run.summary)
+    summary = local.read_json(run.summary)
     if (
       summary['status'] == FINISHED
       and summary['agent_steps'] == status['agent_steps']
@@ -219,7 +219,7 @@ def known_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
     for name, value in failure.items()
   }
   if known != failure:
-    files.write_json(run.failure, known)
+    local.write_json(run.failure, known)
   return known
 
 

@@ -28,13 +28,13 @@ from seed_acme import types
 from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import process_state
+from seed_acme.files import local
 from seed_acme.programs.building import sections as sections_lib
 from seed_acme.programs.nodes import actors
 from seed_acme.programs.nodes import filming
 from seed_acme.programs.system import leftovers
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.transport import patience as patience_lib
@@ -159,7 +159,7 @@ class _Reports:
     if now >= self._next_s:
       self._next_s = now + _REPORT_PERIOD_S
       with contextlib.suppress(types.Failure):  # of a full disk the learner tells, who loses by it
-        files.write_json(self._path, self._actor.timer.snapshot())
+        local.write_json(self._path, self._actor.timer.snapshot())
 
 
 def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.ExitStack) -> bool:

@@ -15,8 +15,8 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs import wrapper
+from seed_acme.files import local
 from seed_acme.programs.pictures import video
-from seed_acme.storage import files
 from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
 
@@ -170,5 +170,5 @@ class _StatusSteps:
   def _read(self) -> int | None:
     if not self._run_dir.status.exists():
       return 0
-    status = files.read_json(self._run_dir.status)
+    status = local.read_json(self._run_dir.status)
     return status['agent_steps'] if status['time_s'] >= self._started_s else None

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 import os
 from typing import Any
 
-from seed_acme.storage import files
+from seed_acme.files import local
 from seed_acme.storage import opening
 from seed_acme.storage import saved_config
 
@@ -33,7 +33,7 @@ def settings(path: str | os.PathLike[str]) -> Settings:
     else:
       flat[name] = value
 
-  add(files.read_json(opening.open_run(path).config), '')
+  add(local.read_json(opening.open_run(path).config), '')
   return flat
 
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from seed_acme import types
 from seed_acme.files import disk
+from seed_acme.files import local
 from seed_acme.libraries import matplotlib_loading
 from seed_acme.programs.system import descriptors
 from seed_acme.programs.system import native_output
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 NODE_VARIABLE = 'SEED_ACME_NODE'  # kind of node, for the account of CPU-seconds
@@ -220,12 +220,12 @@ def _write_failure(
   if earlier is not None and not (is_cause and earlier['node'] != record['node']):
     return
   try:
-    files.write_json(run.failure, record)
+    local.write_json(run.failure, record)
   except types.Failure:
     disk.release_reserve(run.path)
     # Without room even now the front end finds out that the disk is full.
     with contextlib.suppress(types.Failure):
-      files.write_json(run.failure, record)
+      local.write_json(run.failure, record)
 
 
 def clear_failure(run: run_directory.RunDirectory) -> None:
@@ -236,7 +236,7 @@ def clear_failure(run: run_directory.RunDirectory) -> None:
 
 def read_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
   """The record that `report_failure` wrote, or None."""
-  return files.read_json(run.failure) if run.failure.exists() else None
+  return local.read_json(run.failure) if run.failure.exists() else None
 
 
 def configure_tensorflow(num_threads: int) -> None:

@@ -12,15 +12,15 @@ import json
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.envs.interpreters import spec_json
+from seed_acme.files import local
 from seed_acme.programs.trial import door
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 
 def save(run: run_directory.RunDirectory, spec: types.EnvironmentSpec) -> None:
   """Writes it into the run folder, where every process of the run reads it."""
   # Not by `write_json`, which knows no infinite numbers: bounds are often infinite.
-  files.write_text(run.specification, json.dumps(spec_json.encode(spec), indent=2))
+  local.write_text(run.specification, json.dumps(spec_json.encode(spec), indent=2))
 
 
 def saved(run: run_directory.RunDirectory) -> types.EnvironmentSpec | None:

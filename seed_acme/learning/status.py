@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from seed_acme import core
+from seed_acme.files import local
 from seed_acme.inference import episodes as episodes_lib
 from seed_acme.inference import server_statistics
 from seed_acme.learning import loop_settings
@@ -14,7 +15,6 @@ from seed_acme.progress import counting
 from seed_acme.progress import timing
 from seed_acme.progress import waiting
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 _WAITED_S = 5.0  # a wait that the status speaks of
@@ -113,7 +113,7 @@ class StatusWriter:
     if self.others:
       record['hosts_without_data'] = [f'learner/{i}' for i in self.hosts_without_data]
       record['seconds_of_other_hosts'] = [other['seconds'] for other in self.others]
-    files.write_json(self._run.status, record)
+    local.write_json(self._run.status, record)
 
   def _policy_lag(self) -> dict[str, float | None]:
     lag = self._policy_lags.summary()

@@ -13,9 +13,9 @@ import time
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.loggers import background
 from seed_acme.loggers import tracking
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -86,7 +86,7 @@ class MlflowLogger:
       run_name=tracking.run_name(config.name, self._run_dir),
       tags={'seed_acme.run_dir': str(self._run_dir)},
     )
-    files.write_json(self._run_dir / FILE, {'id': run.info.run_id})
+    local.write_json(self._run_dir / FILE, {'id': run.info.run_id})
     return run.info.run_id
 
   def _check_there(self, run_id: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from seed_acme import types
 from seed_acme.checks import extras
-from seed_acme.storage import files
+from seed_acme.files import local
 from seed_acme.storage import run_directory
 
 PROJECT = 'seed_acme'  # where the environment names no other
@@ -30,7 +30,7 @@ def load(path: pathlib.Path) -> dict[str, Any]:
   """What an earlier start saved of the server's run; {} at the first start."""
   if not path.exists():
     return {}
-  record = files.read_json(path)
+  record = local.read_json(path)
   if not isinstance(record, dict) or not isinstance(record.get('id'), str):
     raise types.UserError(
       f'{path} names no run (it has no id): delete it, and a new run begins on the server'
@@ -46,4 +46,4 @@ def run_name(config_name: str, run_dir: pathlib.Path) -> str:
 def status(run_dir: pathlib.Path) -> str:
   """How the run ends by its own account: `finished`, `stopped`, anything else for a failure."""
   path = run_directory.RunDirectory(run_dir).status
-  return str(files.read_json(path).get('status')) if path.exists() else ''
+  return str(local.read_json(path).get('status')) if path.exists() else ''

@@ -12,10 +12,10 @@ from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.loggers import background
 from seed_acme.loggers import terminal
 from seed_acme.loggers import tracking
-from seed_acme.storage import files
 from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -95,7 +95,7 @@ class WandbLogger:
     }
 
   def _save(self) -> None:
-    files.write_json(self._run_dir / FILE, self._saved)
+    local.write_json(self._run_dir / FILE, self._saved)
 
   def _tell(self, error: Exception) -> None:
     run_directory.RunDirectory(self._run_dir).add_notice(

@@ -22,9 +22,9 @@ import time
 from typing import NamedTuple
 
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.storage import bucket_fetch
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import lease
 from seed_acme.storage import run_directory
 
@@ -255,7 +255,7 @@ class Mirror:
       for name in bucket_fetch.whole_checkpoints(self._url)
       if name.removesuffix(bucket_fetch.AGAIN) != update
     ]
-    num_kept = files.read_json(self._run.config)['checkpoint']['keep'] - 1
+    num_kept = local.read_json(self._run.config)['checkpoint']['keep'] - 1
     with_replay = bucket_fetch.with_replay_memory(folder, [*old, newest])
     kept = {newest, *with_replay[-1:], *old[max(0, len(old) - num_kept) :]}
     kept.update([name for name in old if bucket_fetch.updates_of(name) == best][-1:])

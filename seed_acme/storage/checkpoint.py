@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.progress import counting
 from seed_acme.storage import array_files
 from seed_acme.storage import checkpoint_meta
-from seed_acme.storage import files
 
 _ARRAYS = 'arrays.npz'
 _META = 'meta.json'
@@ -157,8 +157,8 @@ def _write(
   record = {
     'format': _FORMAT,
     'updates': updates,
-    'sha256': files.digest(partial / _ARRAYS),
-    'replay_bytes': files.sizes(partial / _REPLAY),
+    'sha256': local.digest(partial / _ARRAYS),
+    'replay_bytes': local.sizes(partial / _REPLAY),
     'meta_sha256': _meta_digest(meta),
     'meta': meta,
   }
@@ -220,9 +220,9 @@ def replay_folder(path: pathlib.Path) -> pathlib.Path | None:
     raise Damaged(
       f'{path / _META} does not tell what {folder.name} held ({type(error).__name__}: {error})'
     ) from error
-  if files.sizes(folder) != expected:
+  if local.sizes(folder) != expected:
     raise Damaged(
-      f'{folder} is not whole: it holds {files.sizes(folder)} bytes, and {expected} were saved'
+      f'{folder} is not whole: it holds {local.sizes(folder)} bytes, and {expected} were saved'
     )
   return folder
 
@@ -271,7 +271,7 @@ def load(path: pathlib.Path) -> Checkpoint:
   """Reads and checks; raises `Damaged` naming what is wrong with the file."""
   record = _checked_record(path)
   try:
-    digest = files.digest(path / _ARRAYS)
+    digest = local.digest(path / _ARRAYS)
   except OSError as error:
     raise Damaged(f'{path} is no readable checkpoint ({error})') from error
   if digest != record['sha256']:

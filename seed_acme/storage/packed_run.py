@@ -31,9 +31,9 @@ import zlib
 from seed_acme import types
 from seed_acme.files import bucket
 from seed_acme.files import disk
+from seed_acme.files import local
 from seed_acme.storage import array_files
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 SUFFIX = '.zip'
@@ -59,7 +59,7 @@ def write(out: pathlib.Path, contents: Mapping[str, pathlib.Path | bytes]) -> No
   """
   temporary = out.with_name(f'.{out.name}.{os.getpid()}')
   try:
-    with files.explained(out, 'write'):
+    with local.explained(out, 'write'):
       out.parent.mkdir(parents=True, exist_ok=True)
       with zipfile.ZipFile(temporary, 'w', allowZip64=False) as archive:
         for name, content in contents.items():
@@ -85,10 +85,10 @@ def unpack(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> run_dir
   folder = _checked_place(out)
   temporary = folder.with_name(f'.{folder.name}.{os.getpid()}')
   try:
-    with files.explained(folder, 'write'):
+    with local.explained(folder, 'write'):
       temporary.mkdir(parents=True)
     _extract(pathlib.Path(path), temporary)
-    with files.explained(folder, 'write'):
+    with local.explained(folder, 'write'):
       os.replace(temporary, folder)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
@@ -99,7 +99,7 @@ def _checked_place(out: str | os.PathLike[str]) -> pathlib.Path:
   if bucket.is_url(out):
     raise types.UserError(f'{os.fspath(out)} is in a bucket: give a local folder and copy that')
   folder = pathlib.Path(out).absolute()
-  with files.explained(folder, 'write'):
+  with local.explained(folder, 'write'):
     if folder.is_symlink() or folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
       raise types.UserError(f'{folder} is there already: give a new or an empty folder')
   return folder
@@ -107,7 +107,7 @@ def _checked_place(out: str | os.PathLike[str]) -> pathlib.Path:
 
 def opened(path: pathlib.Path) -> run_directory.RunDirectory:
   """The run in a zip, in a folder that lasts as long as this process."""
-  with files.explained(path, 'read'):
+  with local.explained(path, 'read'):
     status = path.stat()
   folder = _unpacked_for_reading(path.absolute(), status.st_mtime_ns, status.st_size)
   return run_directory.RunDirectory(folder, packed=os.fspath(path))
@@ -123,7 +123,7 @@ def _unpacked_for_reading(path: pathlib.Path, changed_ns: int, size: int) -> pat
 
 
 def _extract(path: pathlib.Path, folder: pathlib.Path) -> None:
-  with files.explained(path, 'read'):
+  with local.explained(path, 'read'):
     file = open(path, 'rb')
   with file, _in_words(path, folder):
     _check_end(file)
@@ -135,7 +135,7 @@ def _extract(path: pathlib.Path, folder: pathlib.Path) -> None:
         target = folder / member.filename  # one of the known names, none of which leads out
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
-          files.explained(target, 'write'),
+          local.explained(target, 'write'),
           archive.open(member) as source,
           open(target, 'xb') as copy,
         ):

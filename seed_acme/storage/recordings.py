@@ -14,7 +14,7 @@ import contextlib
 import pathlib
 
 from seed_acme import types
-from seed_acme.storage import files
+from seed_acme.files import local
 
 METRIC = 'evaluation/video'  # what loggers call an episode
 _RETURN, _LENGTH, _IS_CUT = 'return', 'length', 'is_cut'
@@ -33,7 +33,7 @@ def preview_path(folder: pathlib.Path, agent_steps: int) -> pathlib.Path:
 def add(recording: types.Recording) -> None:
   """Makes known an episode whose two files are written."""
   record = {_RETURN: recording.episode_return, _LENGTH: recording.length, _IS_CUT: recording.is_cut}
-  files.write_json(recording.video.with_suffix('.json'), record)
+  local.write_json(recording.video.with_suffix('.json'), record)
 
 
 def steps(folder: pathlib.Path) -> list[int]:
@@ -71,7 +71,7 @@ class Unseen:
     return written
 
   def _read(self, path: pathlib.Path) -> types.Recording:
-    record, agent_steps = files.read_json(path), int(path.stem)
+    record, agent_steps = local.read_json(path), int(path.stem)
     return types.Recording(
       agent_steps,
       video_path(self._folder, agent_steps),

@@ -31,8 +31,8 @@ from typing import Iterator
 from seed_acme import types
 from seed_acme.files import bucket as bucket_lib
 from seed_acme.files import disk
+from seed_acme.files import local
 from seed_acme.files import symbolic_links
-from seed_acme.storage import files
 
 ROOT = 'runs'
 LATEST = 'latest'
@@ -178,17 +178,17 @@ class RunDirectory:
     """Tells the user what the run does; '' = it learns. Only a courtesy: may fail."""
     with contextlib.suppress(types.UserError, types.Failure, OSError):
       if text:
-        files.write_text(self.phase, text)
+        local.write_text(self.phase, text)
       else:
         self.phase.unlink(missing_ok=True)
 
   def learns(self) -> contextlib.AbstractContextManager[None]:
     """Held by a learner of the run, to the end of its last checkpoint."""
-    return files.lock_with_others(self.path / _LEARNER_FILE)
+    return local.lock_with_others(self.path / _LEARNER_FILE)
 
   def has_learner(self) -> bool:
     """Whether a learner on this machine still needs the other nodes, however it may end."""
-    return files.is_held(self.path / _LEARNER_FILE)
+    return local.is_held(self.path / _LEARNER_FILE)
 
   def holds_run(self) -> bool:
     """True where a run was started before, so that starting again resumes it."""
@@ -212,7 +212,7 @@ def new_folder(name: str, root: str | os.PathLike[str]) -> pathlib.Path:
     )
   parent = pathlib.Path(root).absolute() / name
   stem = datetime.datetime.now(datetime.timezone.utc).strftime('%Y%m%d-%H%M%SZ')
-  with files.explained(parent, 'make a run folder in'):
+  with local.explained(parent, 'make a run folder in'):
     parent.mkdir(parents=True, exist_ok=True)
     return _make_first_free(parent, stem)
 
@@ -250,7 +250,7 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
       'FOLDER makes one of a packed run)'
     )
   symbolic_links.refuse(folder, OURS)
-  with files.explained(folder, 'write into'):
+  with local.explained(folder, 'write into'):
     foreign = sorted(set(os.listdir(folder)) - OURS) if folder.exists() else []
     if foreign and not (folder / 'config.json').is_file():
       raise types.UserError(
@@ -275,7 +275,7 @@ def point_latest(run: RunDirectory, root: str | os.PathLike[str] = ROOT) -> bool
   link = base / LATEST
   if link.exists() and not link.is_symlink():
     return False
-  with files.explained(link, 'write'):
+  with local.explained(link, 'write'):
     base.mkdir(parents=True, exist_ok=True)
     temporary = base / f'.{LATEST}.{os.getpid()}'
     temporary.unlink(missing_ok=True)
@@ -292,7 +292,7 @@ def lock(run: RunDirectory) -> Iterator[None]:
   A process forked from this one keeps the lock as long as it lives; a process started
   with `subprocess` does not have it.
   """
-  with files.lock(
+  with local.lock(
     run.path / _LOCK_FILE,
     lambda holder: (
       f'run_dir {run.path} is being trained by another program (process {holder}): '

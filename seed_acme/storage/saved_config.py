@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import field_types
-from seed_acme.storage import files
+from seed_acme.files import local
 from seed_acme.storage import trust as trust_lib
 
 _TYPE = 'type'
@@ -86,7 +86,7 @@ _ADDED: dict[str, dict[str, Any]] = {
 
 def save(config: config_lib.ExperimentConfig, path: str | os.PathLike[str]) -> None:
   """Writes the configuration, atomically."""
-  files.write_json(path, to_json(config))
+  local.write_json(path, to_json(config))
 
 
 def load(
@@ -97,7 +97,7 @@ def load(
   """Reads a saved experiment; `UserError` names the file and the field that is wrong, or is not
   to be trusted (`trust.require`)."""
   try:
-    record = files.read_json(path)
+    record = local.read_json(path)
     trust_lib.require(record, os.fspath(path), trust, only_types)
     value = from_json(record)
   except types.UserError as error:

@@ -9,9 +9,9 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.loggers import mlflow_logger
 from seed_acme.loggers import own
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 # To load it here would take every process of the tests half a second.
@@ -58,12 +58,12 @@ def test_a_resumed_run_goes_on_in_the_same_one(run, tmp_path):
   first.write(200, {'loss/total': 0.25})
   first.close()
   client = _client(tmp_path)
-  run_id = files.read_json(run.path / mlflow_logger.FILE)['id']
+  run_id = local.read_json(run.path / mlflow_logger.FILE)['id']
   assert client.get_run(run_id).info.status == 'FAILED'  # it had not said that it ends well
   resumed = _make(run, num_actors=7)
   assert client.get_run(run_id).info.status == 'RUNNING'
   resumed.write(150, {'loss/total': 0.125})
-  files.write_json(run.status, {'status': 'finished'})
+  local.write_json(run.status, {'status': 'finished'})
   resumed.close()
 
   assert sorted(_history(client, run_id, 'loss/total')) == [(100, 0.5), (150, 0.125), (200, 0.25)]
@@ -84,7 +84,7 @@ def test_a_filmed_episode_is_an_artifact(run, tmp_path):
   logger = _make(run)
   logger.write_video(types.Recording(90, film, film, 12.0, 1500, False))
   logger.close()
-  run_id = files.read_json(run.path / mlflow_logger.FILE)['id']
+  run_id = local.read_json(run.path / mlflow_logger.FILE)['id']
   [artifact] = _client(tmp_path).list_artifacts(run_id, 'videos')
   assert artifact.path == 'videos/000000000090.mp4' and artifact.file_size == 6
   assert not run.notices.exists()
@@ -118,7 +118,7 @@ def test_rows_that_cannot_be_sent_cost_a_notice_and_not_the_run(run, tmp_path, m
   logger.close()
   notices = run.notices.read_text().splitlines()
   assert len(notices) == 1 and 'lacks rows or videos: the server is away' in notices[0]
-  run_id = files.read_json(run.path / mlflow_logger.FILE)['id']
+  run_id = local.read_json(run.path / mlflow_logger.FILE)['id']
   assert _history(_client(tmp_path), run_id, 'a') == [(3, 3)]
 
 

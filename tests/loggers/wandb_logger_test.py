@@ -10,9 +10,9 @@ import pytest
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.loggers import own
 from seed_acme.loggers import wandb_logger
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 
@@ -93,7 +93,7 @@ def test_a_resumed_run_goes_on_in_the_same_one_with_steps_that_rise(run):
   first.close()
   resumed = _make(run, num_actors=7)
   resumed.write(150, {'loss/total': 0.125})  # its checkpoint was older than the last row
-  files.write_json(run.status, {'status': 'finished'})
+  local.write_json(run.status, {'status': 'finished'})
   resumed.close()
 
   before, after = _records(run)
@@ -103,7 +103,7 @@ def test_a_resumed_run_goes_on_in_the_same_one_with_steps_that_rise(run):
   ]
   assert _rows(after) == [(2, {'agent_steps': 150, 'loss/total': 0.125})]
   started, again = _runs(before)[0], _runs(after)[0]
-  saved = files.read_json(run.path / wandb_logger.FILE)
+  saved = local.read_json(run.path / wandb_logger.FILE)
   assert started.run_id == again.run_id == saved['id'] and saved['rows'] == 3
   assert started.project == again.project == 'seed_acme'
   assert started.display_name == 'catch_vtrace run'

@@ -9,7 +9,7 @@ import pytest
 import reverb
 
 from seed_acme import types
-from seed_acme.storage import files
+from seed_acme.files import local
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 _PID_SCALE = 2.0**-22  # as in drill_environments.py
@@ -23,7 +23,7 @@ class _Rows:
   """
 
   def __init__(self, run):
-    addresses = files.read_json(run.run_dir.addresses)
+    addresses = local.read_json(run.run_dir.addresses)
     self._client = reverb.Client(addresses['replay'])
 
   def pids(self, num_items):

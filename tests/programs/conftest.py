@@ -18,9 +18,9 @@ import uuid
 import psutil
 import pytest
 
+from seed_acme.files import local
 from seed_acme.loggers import csv_file
 from seed_acme.programs.system import processes
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 HANG_S = 150.0
@@ -114,7 +114,7 @@ class Run:
 
   def status(self):
     path = self.run_dir.status
-    return files.read_json(path) if path.exists() else {}
+    return local.read_json(path) if path.exists() else {}
 
   def wait_for_updates(self, number=1, since=0):
     """Waits until the training loop has made this many updates more than `since`."""
@@ -127,7 +127,7 @@ class Run:
     return processes.read_failure(self.run_dir)
 
   def summary(self):
-    return files.read_json(self.run_dir.summary)
+    return local.read_json(self.run_dir.summary)
 
   def expect_finished(self, steps):
     """Waits; the run made its steps and left no process behind. Its summary."""

@@ -78,7 +78,8 @@ def _python(folder, script):
 
 _CONFIG = """
 import dataclasses
-from seed_acme.storage import files, run_directory, saved_config
+from seed_acme.files import local
+from seed_acme.storage import run_directory, saved_config
 from seed_acme.configs import catch_vtrace
 
 config = catch_vtrace.experiment()
@@ -140,7 +141,7 @@ def main(_):
   program = program_graph.make_program(config, run)
   manager = lp.launch(program, launch_type='{launch_type}', terminal='output_to_files')
   manager.wait()
-  print('ended', files.read_json(run.status)['status'])
+  print('ended', local.read_json(run.status)['status'])
 
 
 if __name__ == '__main__':

@@ -11,13 +11,13 @@ import reverb
 
 from seed_acme import config as config_lib
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.learning import training_loop
 from seed_acme.programs import single_process
 from seed_acme.progress import waiting
 from seed_acme.replay import local_items
 from seed_acme.replay import table_counts
 from seed_acme.replay import tables
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 pytestmark = pytest.mark.timeout(300)
@@ -91,7 +91,7 @@ def test_a_queue_that_strangers_have_filled_is_learnt_from_to_the_end(tmp_path):
   def insert():
     """Asked now and then: once there is a queue, it fills it with tickets of nobody."""
     if not inserted and run.addresses.exists():
-      inserted.append(files.read_json(run.addresses)['replay'])
+      inserted.append(local.read_json(run.addresses)['replay'])
       with reverb.Client(inserted[0]).trajectory_writer(1) as stranger:
         stranger.append({local_items.TICKET: np.array(2**62, np.int64)})
         ticket = stranger.history[local_items.TICKET][-1]

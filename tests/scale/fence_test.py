@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from seed_acme.storage import files
+from seed_acme.files import local
 from seed_acme.storage import run_directory
 
 pytestmark = [pytest.mark.scale, pytest.mark.timeout(600)]
@@ -70,7 +70,7 @@ class Hosts:
     """run: its folder."""
     end_s = time.monotonic() + _START_S
     status = run_directory.RunDirectory(self._folder / run).status
-    while not (status.exists() and files.read_json(status).get('updates')):
+    while not (status.exists() and local.read_json(status).get('updates')):
       for process, path in self._started:
         assert process.poll() is None, path.read_text()
       assert time.monotonic() < end_s, [path.read_text() for _, path in self._started]

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from seed_acme.storage import files
+from seed_acme.files import local
 from seed_acme.storage import run_directory
 
 pytestmark = [pytest.mark.scale, pytest.mark.timeout(1200)]
@@ -64,7 +64,7 @@ class Node:
 
   def status(self):
     path = run_directory.RunDirectory(self.folder / 'run').status
-    return files.read_json(path) if path.exists() else {}
+    return local.read_json(path) if path.exists() else {}
 
   def kill(self):
     with contextlib.suppress(ProcessLookupError):
@@ -155,7 +155,7 @@ def test_two_actor_hosts_one_cut_off_a_learner_that_is_resumed_and_a_clean_end(
     nodes = [learner, *actors]
     codes = [node.process.wait(_HANG_S) for node in nodes]
     assert codes == [0, 0, 0], [node.output for node in nodes]
-    summary = files.read_json(tmp_path / 'host1' / 'run' / 'summary.json')
+    summary = local.read_json(tmp_path / 'host1' / 'run' / 'summary.json')
     say(
       f'ended on all hosts with 0, at {summary["agent_steps"]:,} steps and a return of '
       f'{summary["episode_return_last_100"]:.2f}\n'

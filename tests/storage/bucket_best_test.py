@@ -5,16 +5,16 @@ import pytest
 
 from seed_acme import types
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import bucket_fetch
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import opening
 from tests.storage import copies
 
 
 def _save(run, updates, best=None, keep=1, keep_also=()):
-  files.write_json(run.config, {'checkpoint': {'keep': keep}})
+  local.write_json(run.config, {'checkpoint': {'keep': keep}})
   record = None if best is None else checkpoint.Best(best, 1.0, 10)._asdict()
   checkpoint.save(
     run.checkpoints,

@@ -7,9 +7,9 @@ import pytest
 
 from seed_acme import types
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import lease
 from tests.storage import copies
 
@@ -17,7 +17,7 @@ from tests.storage import copies
 def test_a_failure_is_void_in_the_next_attempt(make_copy, url):
   run, copier = make_copy()
   copier.start()
-  files.write_json(run.failure, {'message': 'broken'})
+  local.write_json(run.failure, {'message': 'broken'})
   copier.stop()
   assert 'failure.json' in bucket.files_below(url)
   _, again = make_copy('other')

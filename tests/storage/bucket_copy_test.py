@@ -6,10 +6,10 @@ import pytest
 
 from seed_acme import types
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.storage import bucket_copy
 from seed_acme.storage import bucket_fetch
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import opening
 from tests.storage import copies
 
@@ -24,11 +24,11 @@ def _value_after_loss(url, folder):
 def test_what_is_written_here_is_there_soon_and_at_the_end(make_copy, url):
   run, copier = make_copy()
   copier.start()
-  files.write_json(run.config, {'a': 1})
+  local.write_json(run.config, {'a': 1})
   (run.logs / 'learner').mkdir()
   (run.logs / 'learner' / '0').write_text('log')
   copies.wait_for(lambda: bucket.files_below(url).count('logs/learner/0'))
-  files.write_json(run.summary, {'b': 2})
+  local.write_json(run.summary, {'b': 2})
   copier.stop()
   assert bucket.files_below(url) == ['config.json', 'logs/learner/0', 'summary.json']
   assert json.loads(bucket.read_bytes(bucket.join(url, 'summary.json'))) == {'b': 2}
@@ -37,7 +37,7 @@ def test_what_is_written_here_is_there_soon_and_at_the_end(make_copy, url):
 def test_another_machine_goes_on_where_the_copy_is(make_copy, url, tmp_path):
   run, copier = make_copy()
   copier.start()
-  files.write_json(run.config, {'a': 1})
+  local.write_json(run.config, {'a': 1})
   run.metrics.write_text('agent_steps\n1\n')
   copies.save(run, 10, 1)
   copier.stop()
@@ -52,7 +52,7 @@ def test_another_machine_goes_on_where_the_copy_is(make_copy, url, tmp_path):
 def test_what_was_fetched_is_not_sent_again(make_copy, monkeypatch):
   run, copier = make_copy()
   copier.start()
-  files.write_json(run.config, {'a': 1})
+  local.write_json(run.config, {'a': 1})
   copies.save(run, 10, 1)
   copier.stop()
   _, again = make_copy('other')
@@ -185,7 +185,7 @@ def test_large_files_are_sent_less_often(make_copy, url, monkeypatch):
   monkeypatch.setattr(bucket_copy, '_BYTES_PER_S', 1.0)
   run, copier = make_copy()
   copier.start()
-  files.write_text(run.metrics, 'first\n' * 100)
+  local.write_text(run.metrics, 'first\n' * 100)
   copies.wait_for(lambda: 'metrics.csv' in bucket.files_below(url))
   copies.wait_for(lambda: bucket.read_bytes(f'{url}/metrics.csv').startswith(b'first'))
   for number, later in enumerate(('', 'second\n' * 100)):  # as a file is that is rewritten
@@ -200,7 +200,7 @@ def test_large_files_are_sent_less_often(make_copy, url, monkeypatch):
 def test_a_run_is_read_from_its_url(make_copy, url):
   run, copier = make_copy()
   copier.start()
-  files.write_json(run.config, {'a': 1})
+  local.write_json(run.config, {'a': 1})
   copies.save(run, 7, 3)
   copier.stop()
   found = opening.open_run(url)

@@ -4,15 +4,15 @@ import time
 
 import numpy as np
 
+from seed_acme.files import local
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 
 PERIOD_S = 0.02
 CHECKPOINTS = 'checkpoints'
 
 
 def save(run, updates, value, keep=3, replay=None):
-  files.write_json(run.config, {'checkpoint': {'keep': keep}})
+  local.write_json(run.config, {'checkpoint': {'keep': keep}})
   checkpoint.save(
     run.checkpoints, updates, {'w': np.full(4, value)}, {'value': value}, keep, replay
   )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from seed_acme import types
-from seed_acme.storage import files
+from seed_acme.files import local
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 
@@ -144,7 +144,7 @@ def test_a_second_program_is_refused_until_the_first_is_killed(tmp_path):
 
 def test_json_round_trip_and_values_without_json(tmp_path):
   path = tmp_path / 'summary.json'
-  files.write_json(
+  local.write_json(
     path,
     {
       'nan': float('nan'),
@@ -155,7 +155,7 @@ def test_json_round_trip_and_values_without_json(tmp_path):
       'path': pathlib.Path('a'),
     },
   )
-  assert files.read_json(path) == {
+  assert local.read_json(path) == {
     'nan': None,
     'inf': None,
     'steps': 3,
@@ -168,16 +168,16 @@ def test_json_round_trip_and_values_without_json(tmp_path):
 
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
   path = tmp_path / 'status.json'
-  files.write_json(path, {'steps': 1})
+  local.write_json(path, {'steps': 1})
   with pytest.raises(TypeError):
-    files.write_json(path, {'steps': object()})
+    local.write_json(path, {'steps': object()})
   assert json.loads(path.read_text()) == {'steps': 1}
   assert os.listdir(tmp_path) == ['status.json']
 
 
 def test_writing_json_where_it_cannot_be_written(tmp_path):
   with pytest.raises(types.UserError, match='cannot write'):
-    files.write_json(tmp_path / 'absent' / 'a.json', {})
+    local.write_json(tmp_path / 'absent' / 'a.json', {})
 
 
 @pytest.mark.parametrize('content', [b'', b'{"a": 1', b'\xff\xfe\x00'])
@@ -185,10 +185,10 @@ def test_unreadable_json_names_the_file(tmp_path, content):
   path = tmp_path / 'config.json'
   path.write_bytes(content)
   with pytest.raises(types.UserError, match='config.json') as caught:
-    files.read_json(path)
+    local.read_json(path)
   assert len(str(caught.value).splitlines()) <= 4
   with pytest.raises(types.UserError, match='absent.json'):
-    files.read_json(tmp_path / 'absent.json')
+    local.read_json(tmp_path / 'absent.json')
 
 
 _LEARN = _HOLD.replace('lock(run_directory.create(sys.argv[1]))', 'create(sys.argv[1]).learns()')

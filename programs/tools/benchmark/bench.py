@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from seed_acme import config as config_lib
 from seed_acme import layout as layout_lib
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.programs.front_end import launcher_process
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
@@ -23,7 +24,6 @@ from seed_acme.programs.system import cpu_account
 from seed_acme.programs.system import processes
 from seed_acme.programs.trial import specification
 from seed_acme.progress import timing
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -183,7 +183,7 @@ def _actor_seconds(
   config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory
 ) -> dict[str, float]:
   paths = [run_dir.logs / f'actor_{i}_seconds.json' for i in range(config.num_actors)]
-  return timing.merge(*[files.read_json(path) for path in paths if path.exists()])
+  return timing.merge(*[local.read_json(path) for path in paths if path.exists()])
 
 
 def _result(

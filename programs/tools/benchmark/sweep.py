@@ -12,9 +12,9 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.envs import experiment_environments
+from seed_acme.files import local
 from seed_acme.programs.pictures import drawing
 from seed_acme.programs.tools.benchmark import bench
-from seed_acme.storage import files
 from seed_acme.storage import saved_config
 
 DEFAULT = 'default'
@@ -100,7 +100,7 @@ def measure(
       row = {'label': point.label, 'key': key, **_measured(point, window)}
       known = [*(r for r in known if r['key'] != key), row]
       folder.mkdir(parents=True, exist_ok=True)
-      files.write_json(path, {'rows': known})
+      local.write_json(path, {'rows': known})
     tell(_line(row))
     rows.append(row)
   return {'config': asked[0].config.name, 'rows': rows}
@@ -110,7 +110,7 @@ def _read(path: pathlib.Path) -> list[dict[str, Any]]:
   if not path.exists():
     return []
   try:
-    return list(files.read_json(path)['rows'])
+    return list(local.read_json(path)['rows'])
   except (ValueError, KeyError, TypeError) as error:
     raise types.UserError(
       f'{path} is no record of a sweep: move it, or choose another --sweep_out'

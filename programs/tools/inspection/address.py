@@ -13,7 +13,7 @@ import time
 
 from seed_acme import types
 from seed_acme.checks import addresses as addresses_lib
-from seed_acme.storage import files
+from seed_acme.files import local
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 
@@ -48,7 +48,7 @@ def of_run(path: str) -> tuple[str, ...]:
       'or give --server=HOST:PORT'
     )
   _check_lives(run, where)
-  found = files.read_json(run.addresses)
+  found = local.read_json(run.addresses)
   replay = found.get('replay') if isinstance(found, dict) else None
   addresses = replay if isinstance(replay, list) else [replay]
   if not addresses or not all(isinstance(address, str) for address in addresses):

@@ -14,11 +14,11 @@ import tyro
 from seed_acme import types
 from seed_acme.checks import bounds
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.tools.reports import evaluate_command
 from seed_acme.storage import checkpoint_choice
-from seed_acme.storage import files
 from seed_acme.storage import packed_run
 from seed_acme.storage import trust as trust_lib
 
@@ -95,7 +95,7 @@ def _checked(out: str) -> pathlib.Path:
     raise types.UserError(f'the name of the file to write ({out}) must end in {packed_run.SUFFIX}')
   if path.exists():
     raise types.UserError(f'{out} is there already: give the name of a new file')
-  with files.explained(path, 'write'):
+  with local.explained(path, 'write'):
     path.parent.mkdir(parents=True, exist_ok=True)
     probe = path.with_name(f'.{path.name}.{os.getpid()}')
     probe.touch()
@@ -110,8 +110,8 @@ def unpack(arguments: UnpackArguments) -> command_lib.Answer:
       'unpack needs a packed run and the folder to make: seed-acme unpack policy.zip runs/theirs'
     )
   run = packed_run.unpack(arguments.file, arguments.folder)
-  code = trust_lib.named_code(files.read_json(run.config))
-  record = files.read_json(run.path / packed_run.RECORD)
+  code = trust_lib.named_code(local.read_json(run.config))
+  record = local.read_json(run.path / packed_run.RECORD)
   lines = [f'Unpacked: {arguments.folder}. {packed_run.CARD} in it says what it is']
   command = [own_name.command('seed-acme'), 'evaluate', arguments.folder]
   if code:

@@ -19,13 +19,13 @@ import numpy as np
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import registry as suites
+from seed_acme.files import local
 from seed_acme.programs.pictures import drawing
 from seed_acme.programs.pictures import plot
 from seed_acme.programs.system import processes
 from seed_acme.programs.tools.packing import card
 from seed_acme.storage import checkpoint
 from seed_acme.storage import checkpoint_choice
-from seed_acme.storage import files
 from seed_acme.storage import opening
 from seed_acme.storage import packed_run
 from seed_acme.storage import run_directory
@@ -93,7 +93,7 @@ def _copy(
   """What is packed of the run, to the folder of its copy."""
   found = opening.load_of_run(run, choice, tell)
   path, target = found.path, copy.checkpoints / f'{found.counts.updates:012d}'
-  with files.explained(copy.path, 'write'):
+  with local.explained(copy.path, 'write'):
     target.mkdir(parents=True)
     try:
       for name in ('arrays.npz', 'meta.json'):  # without the replay memory

@@ -21,6 +21,7 @@ import tyro
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.files import local
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.system import processes
@@ -34,7 +35,6 @@ from seed_acme.programs.tools.sweep import search as sweep_search
 from seed_acme.programs.tools.sweep import search_space
 from seed_acme.programs.tools.sweep import state as sweep_state
 from seed_acme.programs.trial import door
-from seed_acme.storage import files
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
@@ -207,7 +207,7 @@ def _folder(out: str, plan: sweep_plan.Plan) -> Iterator[pathlib.Path]:
   """The folder of the sweep, made where it is missing, and held for this program."""
   path = pathlib.Path(out).absolute() if out else run_directory.new_folder(plan.base.name, ROOT)
   _make_own(path, out)
-  with files.lock(
+  with local.lock(
     path / _LOCK_FILE,
     lambda holder: (
       f'the sweep in {path} is being run by another program (process {holder}): wait for it or '

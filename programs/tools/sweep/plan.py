@@ -27,9 +27,9 @@ from seed_acme import config as config_lib
 from seed_acme import config_validation
 from seed_acme import types
 from seed_acme.envs import experiment_environments as environments
+from seed_acme.files import local
 from seed_acme.programs.tools.sweep import grid as sweep_grid
 from seed_acme.programs.tools.sweep import search_space
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 from seed_acme.storage import trust as trust_lib
@@ -215,13 +215,13 @@ def save(plan: Plan, out: pathlib.Path) -> None:
   if plan.search is not None:
     space = search_space.to_json(plan.search.space)
     record['search'] = {'num_trials': plan.search.num_trials, 'space': space}
-  files.write_json(out / FILE, record)
+  local.write_json(out / FILE, record)
 
 
 def load(out: pathlib.Path, trust: trust_lib.Trust = trust_lib.EVERYTHING) -> Plan:
   """Reads the plan of a folder; `UserError` names what is wrong with it, or not to be trusted."""
   path = out / FILE
-  record = files.read_json(path)
+  record = local.read_json(path)
   try:
     if record['format'] != _FORMAT:
       raise types.UserError(f'format {record["format"]}, this version reads {_FORMAT}')

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seed_acme.files import local
 from seed_acme.loggers import terminal
 from seed_acme.programs.pictures import confidence_intervals
 from seed_acme.programs.tools.sweep import grid as sweep_grid
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import state as sweep_state
-from seed_acme.storage import files
 
 TABLE, TABLE_TEXT, RUNS = 'table.csv', 'table.md', 'runs.csv'
 CURVES, SETTINGS = 'curves.png', 'settings.png'
@@ -143,9 +143,9 @@ def write_tables(results: Results) -> None:
   """table.csv, table.md and runs.csv, each in one step."""
   fields = results.plan.fields()
   runs = [_run_record(results, run, state) for run, state in results.runs]
-  files.write_text(results.out / TABLE, _csv(records(results), fields))
-  files.write_text(results.out / RUNS, _csv(runs, fields))
-  files.write_text(results.out / TABLE_TEXT, _page(results))
+  local.write_text(results.out / TABLE, _csv(records(results), fields))
+  local.write_text(results.out / RUNS, _csv(runs, fields))
+  local.write_text(results.out / TABLE_TEXT, _page(results))
 
 
 def _run_record(results: Results, run: sweep_plan.Run, state: sweep_state.State) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import processes
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 
 FINISHED = 'finished'  # its budget is used up
 UNFINISHED = 'unfinished'  # under way, stopped or killed
@@ -42,7 +42,7 @@ def read(run: sweep_plan.Run) -> State:
   """From summary.json where it is of a finished run, else from status.json."""
   if not run.run_dir.holds_run():
     return State(PRUNED if _is_pruned(run) else WAITING)
-  summary = files.read_json(run.run_dir.summary) if run.run_dir.summary.exists() else {}
+  summary = local.read_json(run.run_dir.summary) if run.run_dir.summary.exists() else {}
   record = lifecycle.read_status(run.run_dir)
   if summary.get('status') == lifecycle.FINISHED and share_of(run.config, summary) >= 1:
     return _state(FINISHED, run.config, summary, summary)
@@ -58,7 +58,7 @@ def read(run: sweep_plan.Run) -> State:
 def prune(run: sweep_plan.Run, percent: int) -> None:
   """Leaves in the folder that the combination is given up, at so much of the budget of a run."""
   path = run.run_dir.path.parent / _PRUNED_FILE
-  files.write_json(path, {'seed': run.seed, 'percent': percent})
+  local.write_json(path, {'seed': run.seed, 'percent': percent})
 
 
 def _is_pruned(run: sweep_plan.Run) -> bool:

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from seed_acme.storage import files
+from seed_acme.files import local
 from seed_acme.storage import run_directory
 
 pytestmark = pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_failure_is_told_by_urls_and_logs_of_each_start_stay(runs, tmp_path):
       f'log: {url}/logs/launcher',
     ]
     there = run_directory.RunDirectory(tmp_path / 'bucket' / 'run')
-    assert files.read_json(there.failure)['log'] == f'{url}/logs/launcher'
+    assert local.read_json(there.failure)['log'] == f'{url}/logs/launcher'
     logs = [there.logs / 'launcher', there.logs / 'attempt_1' / 'launcher'][:number]
     assert sorted(path for path in there.logs.rglob('*') if path.is_file()) == sorted(logs)
     assert all('the ball fell off the board' in path.read_text() for path in logs)

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
+from seed_acme.files import local
 from seed_acme.loggers import csv_file
 from seed_acme.programs.front_end import from_python
 from seed_acme.programs.front_end import launches
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
@@ -48,7 +48,7 @@ def _python(folder, script):
 def _expect_stopped(folder, name, at_least):
   """An orderly end after `at_least` steps."""
   run = run_directory.RunDirectory(folder / name)
-  assert files.read_json(run.summary)['status'] == 'stopped'
+  assert local.read_json(run.summary)['status'] == 'stopped'
   assert not run.failure.exists()
   counts = checkpoint.load(checkpoint.newest(run.checkpoints)).meta['counts']
   assert counts['agent_steps'] >= at_least

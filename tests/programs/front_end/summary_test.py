@@ -8,6 +8,7 @@ import pytest
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.loggers import csv_file
 from seed_acme.programs.front_end import bucket_folder
 from seed_acme.programs.front_end import lifecycle
@@ -16,7 +17,6 @@ from seed_acme.programs.pictures import plot
 from seed_acme.programs.system import processes
 from seed_acme.progress import counting
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -42,7 +42,7 @@ def _make(path, config, steps=_STEPS, wall_s=10.0):
   for step in (500, 900):
     csv.write(step, {'episode/return': 0.5, 'wall_s': step / 100})
   csv.close()
-  files.write_json(
+  local.write_json(
     run.status,
     {'status': 'running', 'agent_steps': 900, 'updates': 6, 'episode_return_last_100': 0.5},
   )
@@ -57,15 +57,15 @@ def _refusal(config, run):
 
 def test_what_the_end_did_not_come_to_is_made_good(tmp_path, config):
   run = _make(tmp_path / 'run', config)
-  files.write_json(
+  local.write_json(
     run.summary, {'status': 'stopped', 'agent_steps': 400, 'cpu_s': {'learner': 5.0}}
   )
   summary = summary_lib.complete(config, run, _refusal(config, run).last, pytest.fail)
-  assert summary == files.read_json(run.summary)
+  assert summary == local.read_json(run.summary)
   assert (summary['status'], summary['agent_steps'], summary['updates']) == ('finished', 1000, 7)
   assert summary['cpu_s'] == {'learner': 5.0} and summary['episode_return_last_100'] == 0.5
   assert run.plot.exists()
-  assert files.read_json(run.status)['status'] == 'finished'
+  assert local.read_json(run.status)['status'] == 'finished'
 
 
 def test_a_plot_that_cannot_be_drawn_is_a_notice(tmp_path, config, monkeypatch):
@@ -77,8 +77,8 @@ def test_a_plot_that_cannot_be_drawn_is_a_notice(tmp_path, config, monkeypatch):
   monkeypatch.setattr(plot, 'plot', fail)
   assert summary_lib.complete(config, run, last, told.append)['status'] == 'finished'
   assert told == ['Notice: the plot could not be drawn: RuntimeError: no display nor paper']
-  assert files.read_json(run.summary)['status'] == 'finished'
-  assert summary_lib.write_last(run, files.read_json(run.summary), told.append) is None
+  assert local.read_json(run.summary)['status'] == 'finished'
+  assert summary_lib.write_last(run, local.read_json(run.summary), told.append) is None
 
 
 def test_a_run_without_an_episode_needs_no_plot_and_no_notice(tmp_path, config):
@@ -92,12 +92,12 @@ def test_what_the_end_did_write_stays(tmp_path, config):
   run = _make(tmp_path / 'run', config)
   last = _refusal(config, run).last
   status = {**last.meta['counts'], 'agent_steps': 1024, 'status': 'finished'}  # after the save
-  files.write_json(run.status, status)
+  local.write_json(run.status, status)
   summary = {**summary_lib.summarise(config, run, {'learner': 1.0}, 'finished')}
-  files.write_json(run.summary, summary)
+  local.write_json(run.summary, summary)
   run.plot.write_bytes(b'')
   assert summary_lib.complete(config, run, last, pytest.fail) == summary
-  assert files.read_json(run.status) == status and run.plot.read_bytes() == b''
+  assert local.read_json(run.status) == status and run.plot.read_bytes() == b''
 
 
 def test_a_run_that_has_had_its_seconds_is_over_too(tmp_path, config):
@@ -110,8 +110,8 @@ def test_a_run_that_has_had_its_seconds_is_over_too(tmp_path, config):
 
 def test_rates_are_of_agent_steps_and_of_the_time_of_all_starts(tmp_path, config):
   run = run_directory.create(tmp_path / 'run')
-  files.write_json(run.status, {'agent_steps': 1000, 'frames': 4000, 'wall_s': 10.0})
-  files.write_json(run.summary, {'cpu_s': {'actor': 3.0, 'replay': 1.0}})
+  local.write_json(run.status, {'agent_steps': 1000, 'frames': 4000, 'wall_s': 10.0})
+  local.write_json(run.summary, {'cpu_s': {'actor': 3.0, 'replay': 1.0}})
   summary = summary_lib.summarise(config, run, {'actor': 5.0, 'learner': 16.0}, 'stopped')
   assert summary['cpu_s'] == {'actor': 8.0, 'learner': 16.0, 'replay': 1.0}
   assert (summary['steps_per_s'], summary['steps_per_cpu_s']) == (100.0, 40.0)
@@ -122,7 +122,7 @@ def test_progress_is_that_of_this_start(tmp_path):
   run = run_directory.create(tmp_path / 'run')
   assert summary_lib.read_progress(run, 50.0) == {'phase': ''}
   status = {'agent_steps': 3, 'time_s': 50.0}
-  files.write_json(run.status, status)
+  local.write_json(run.status, status)
   run.phase.write_text('filling', encoding='utf-8')
   assert summary_lib.read_progress(run, 50.0) == {**status, 'phase': 'filling'}
   assert summary_lib.read_progress(run, 50.5) == {'phase': 'filling'}
@@ -137,7 +137,7 @@ def test_a_failure_names_what_is_in_the_bucket(tmp_path):
   run.path.mkdir()
   processes.report_failure(run, 'learner/0', f'OSError: {run.checkpoints}: no space', 'learner/0')
   failure = summary_lib.known_failure(run)
-  assert failure == files.read_json(run.failure)
+  assert failure == local.read_json(run.failure)
   assert summary_lib.failure_text(failure, run) == (
     'error in learner/0: OSError: gs://bucket/run/checkpoints: no space\n'
     'log: gs://bucket/run/logs/learner/0'
@@ -167,7 +167,7 @@ def test_a_corrupt_checkpoint_in_a_bucket_is_named_by_its_url(tmp_path, config):
 
 def _with_status(tmp_path, config, updates, steps):
   run = _make(tmp_path / 'run', config)
-  files.write_json(run.status, {'status': 'running', 'agent_steps': steps, 'updates': updates})
+  local.write_json(run.status, {'status': 'running', 'agent_steps': steps, 'updates': updates})
   return run
 
 

@@ -12,9 +12,9 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.agents.on_policy import presets
 from seed_acme.envs import registry
+from seed_acme.files import local
 from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import filming
-from seed_acme.storage import files
 from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
 
@@ -158,10 +158,10 @@ def test_the_end_of_the_actor_is_no_failure_of_the_film(tmp_path):
 def test_a_worker_knows_the_steps_by_a_status_of_its_own_time(tmp_path, monkeypatch):
   monkeypatch.setattr(filming, '_READ_PERIOD_S', 0.0)
   run = run_directory.create(tmp_path / 'run')
-  files.write_json(run.status, {'agent_steps': 700, 'time_s': time.time() - 5})
+  local.write_json(run.status, {'agent_steps': 700, 'time_s': time.time() - 5})
   steps = filming.of_run(run).agent_steps
   assert steps() is None  # that of before, which a resumed run may not have kept
-  files.write_json(run.status, {'agent_steps': 500, 'time_s': time.time() + 5})
+  local.write_json(run.status, {'agent_steps': 500, 'time_s': time.time() + 5})
   assert steps() == 500
   run.status.unlink()
   assert steps() == 0

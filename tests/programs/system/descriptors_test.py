@@ -14,7 +14,8 @@ from seed_acme.programs.system import descriptors
 
 _NODE = """
 import pathlib, resource, sys
-from seed_acme.storage import files, run_directory
+from seed_acme.files import local
+from seed_acme.storage import run_directory
 from seed_acme.programs.system import descriptors, processes
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (32, 64))
@@ -29,7 +30,7 @@ with processes.reported_failures(run, 'learner/0', 'learner/0'):
   except OSError:
     pass
   assert len(taken) > 40
-  files.write_json(run.status, {})
+  local.write_json(run.status, {})
 """
 
 

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.programs.front_end import summary as summary_lib
 from seed_acme.programs.system import processes
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 
@@ -88,7 +88,7 @@ def test_a_full_disk_is_named_with_what_is_kept_and_how_to_go_on(run, monkeypatc
 def test_a_status_that_cannot_be_written_is_the_same_full_disk(run, monkeypatch):
   _fill(monkeypatch, lambda: _is_held(run))
   with pytest.raises(types.Failure, match='make room') as full:
-    files.write_json(run.status, {})
+    local.write_json(run.status, {})
   assert _fail(run, full.value) == 1
   assert 'no checkpoint was saved' in processes.read_failure(run)['message']
 
@@ -107,7 +107,7 @@ def test_the_summary_has_the_last_room_and_its_lack_is_a_failure(run, monkeypatc
   _fill(monkeypatch, lambda: _is_held(run))
   summary = {'status': summary_lib.FAILED}
   assert summary_lib.write_last(run, summary, pytest.fail) is None
-  assert files.read_json(run.summary) == summary
+  assert local.read_json(run.summary) == summary
   _fill(monkeypatch, lambda: True)
   assert 'is full' in summary_lib.write_last(run, summary, pytest.fail)['message']
 
@@ -116,14 +116,14 @@ def test_a_path_that_cannot_be_written_is_wrong_input_and_a_broken_disk_is_not(
   tmp_path, monkeypatch
 ):
   with pytest.raises(types.UserError, match='check the path'):
-    files.write_text(tmp_path / 'absent' / 'file', '')
+    local.write_text(tmp_path / 'absent' / 'file', '')
 
   def broken(file):
     raise OSError(errno.EIO, os.strerror(errno.EIO))
 
   monkeypatch.setattr(os, 'fsync', broken)
   with pytest.raises(types.Failure, match='Input/output error'):
-    files.write_text(tmp_path / 'file', '')
+    local.write_text(tmp_path / 'file', '')
 
 
 _DISTUTILS = """

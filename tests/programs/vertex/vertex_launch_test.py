@@ -188,7 +188,8 @@ import pathlib, threading
 from seed_acme.configs import registry
 from seed_acme.programs.building import sections
 from seed_acme.programs.nodes import container_node, learner_node, node
-from seed_acme.storage import bucket_copy, files, run_directory
+from seed_acme.files import local
+from seed_acme.storage import bucket_copy, run_directory
 
 class Mirror:
   def __init__(self, run, **_):
@@ -197,7 +198,7 @@ class Mirror:
   start = stop = lambda self: None
 
 def train(node):
-  files.write_json(node.folder.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
+  local.write_json(node.folder.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
   return False
 
 bucket_copy.Mirror, learner_node.run = Mirror, train

@@ -8,11 +8,11 @@ import types as python_types
 import pytest
 
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.programs import cli
 from seed_acme.programs.tools.benchmark import bench
 from seed_acme.programs.tools.benchmark import description
 from seed_acme.programs.tools.planning import costs as planning_costs
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 pytestmark = pytest.mark.slow
@@ -71,7 +71,7 @@ def test_a_run_that_learns_nothing_is_told_why(tmp_path, monkeypatch, name, inse
   monkeypatch.setattr(bench, '_START_S', -1.0)
   monkeypatch.setattr(bench, 'check_alive', lambda *_: None)
   run = run_directory.create(tmp_path / 'run')
-  files.write_json(run.status, {'updates': 0, 'unrolls_confirmed': inserted})
+  local.write_json(run.status, {'updates': 0, 'unrolls_confirmed': inserted})
   with pytest.raises(bench.BenchFailed, match=words):
     bench.wait_for_updates(registry.load(name), run, launcher=None)
 

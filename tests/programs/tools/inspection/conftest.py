@@ -6,10 +6,10 @@ import os
 import pytest
 import reverb
 
+from seed_acme.files import local
 from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.tools.inspection import command as inspect_command
 from seed_acme.replay import tables as tables_lib
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from tests.programs.tools.inspection import queues
 
@@ -67,5 +67,5 @@ def inspect(capsys, monkeypatch, tmp_path):
 @pytest.fixture
 def run_folder(tmp_path):
   run = run_directory.create(tmp_path / 'run')
-  files.write_json(run.config, {})
+  local.write_json(run.config, {})
   return run

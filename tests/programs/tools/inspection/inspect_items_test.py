@@ -11,6 +11,7 @@ from reverb.platform.default import checkpointers
 
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.programs import single_process
 from seed_acme.programs.tools.inspection import command as inspect_command
 from seed_acme.programs.tools.inspection import items as inspect_items
@@ -18,7 +19,6 @@ from seed_acme.programs.tools.inspection import saved as saved_lib
 from seed_acme.replay import saved_items
 from seed_acme.replay import tables as tables_lib
 from seed_acme.storage import checkpoint
-from seed_acme.storage import files
 from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 from tests.programs.tools.inspection import queues
@@ -127,7 +127,7 @@ def live_run(run_folder):
   )
   address = f'localhost:{server.port}'
   queues.insert(address, 'unrolls', 8)
-  files.write_json(run_folder.addresses, {'replay': address})
+  local.write_json(run_folder.addresses, {'replay': address})
 
   def save(updates):
     checkpoint.save(
@@ -174,7 +174,7 @@ def test_single_items_of_a_run_are_those_of_its_newest_saved_memory(inspect, liv
 def test_a_run_in_one_process_can_be_inspected(inspect, tmp_path, one_json):
   config = registry.load('catch_vtrace')
   run = run_directory.create(tmp_path / 'single')
-  files.write_json(run.config, {})
+  local.write_json(run.config, {})
   program = single_process.SingleProcess(config, run)
   try:
     while not program.writer.each[0].num_confirmed:

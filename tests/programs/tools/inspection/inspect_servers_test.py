@@ -12,10 +12,10 @@ import threading
 import pytest
 
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.programs.tools.inspection import address as inspect_address
 from seed_acme.programs.tools.inspection import command as inspect_command
 from seed_acme.replay import inspection
-from seed_acme.storage import files
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -100,11 +100,11 @@ def test_the_deadline_leaves_time_for_the_start_of_python():
 def test_a_run_that_has_ended_is_not_looked_for(run_folder):
   with pytest.raises(types.UserError, match='no addresses.json'):
     inspect_address.of_run(str(run_folder.path))
-  files.write_json(run_folder.addresses, {'replay': 'localhost:7'})
+  local.write_json(run_folder.addresses, {'replay': 'localhost:7'})
   assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7',)
   written_s = run_folder.addresses.stat().st_mtime
   for record in (run_folder.summary, run_folder.failure):
-    files.write_json(record, {})
+    local.write_json(record, {})
     os.utime(record, (written_s + 1, written_s + 1))
     with pytest.raises(types.UserError, match=f'has ended .{record.name}'):
       inspect_address.of_run(str(run_folder.path))
@@ -116,7 +116,7 @@ def test_a_run_that_has_ended_is_not_looked_for(run_folder):
   'content', [{}, {'replay': 7}, [], {'replay': []}, {'replay': ['localhost:7', 8]}]
 )
 def test_addresses_without_a_replay(run_folder, content):
-  files.write_json(run_folder.addresses, content)
+  local.write_json(run_folder.addresses, content)
   with pytest.raises(types.UserError, match='names no replay'):
     inspect_address.of_run(str(run_folder.path))
 

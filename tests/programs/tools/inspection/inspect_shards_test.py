@@ -6,8 +6,8 @@ import re
 import pytest
 
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.programs.tools.inspection import address as inspect_address
-from seed_acme.storage import files
 from tests.programs.tools.inspection import queues
 
 pytestmark = pytest.mark.timeout(120)
@@ -55,7 +55,7 @@ def test_items_of_both_are_drawn(inspect, shards):
 
 
 def test_a_run_names_one_server_or_several(run_folder):
-  files.write_json(run_folder.addresses, {'replay': ['localhost:7', 'localhost:8']})
+  local.write_json(run_folder.addresses, {'replay': ['localhost:7', 'localhost:8']})
   assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7', 'localhost:8')
 
 

@@ -9,11 +9,11 @@ import sqlite3
 import pytest
 
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.programs import cli
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import schedule as sweep_schedule
 from seed_acme.programs.trial import door
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ def _run_dir(run, slug, seed):
 
 
 def _updates(run_dir):
-  return files.read_json(run_dir.status)['updates'] if run_dir.status.exists() else 0
+  return local.read_json(run_dir.status)['updates'] if run_dir.status.exists() else 0
 
 
 def _wait_for_updates(run, until, seed, number=1):
@@ -73,7 +73,7 @@ def interrupted(runs, until):
   _wait_for_updates(run, until, 'seed_1')
   os.killpg(run.process.pid, signal.SIGINT)
   assert run.wait() == 130, run.stderr
-  stopped = [files.read_json(_run_dir(run, slug, 'seed_1').status) for slug in _SLUGS]
+  stopped = [local.read_json(_run_dir(run, slug, 'seed_1').status) for slug in _SLUGS]
 
   killed = _sweep(runs, folder, *arguments)
   updates = max(status['updates'] for status in stopped)
@@ -112,7 +112,7 @@ class TestInterruptedSweep:
     assert '4 of 4 runs finished' in run.stdout
     for slug in _SLUGS:
       for seed, resumptions in zip(_SEEDS, (2, 0)):
-        status = files.read_json(_run_dir(run, slug, seed).status)
+        status = local.read_json(_run_dir(run, slug, seed).status)
         assert (status['status'], status['resumptions']) == ('finished', resumptions)
         assert status['agent_steps'] >= _STEPS
     assert [row['seeds'] for row in _table(run)] == ['2', '2']
@@ -159,7 +159,7 @@ class TestKilledSearch:
     again = runs.start('sweep', '--out=out', '--jobs=2', '--json', folder=run.folder)
     assert again.wait(_HANG_S) == 0, again.stdout + again.stderr
     assert begun < {folder.path for folder in folders()} and len(folders()) == 3
-    assert {files.read_json(folder.status)['status'] for folder in folders()} == {'finished'}
+    assert {local.read_json(folder.status)['status'] for folder in folders()} == {'finished'}
     assert [row['seeds'] for row in _table(run)] == ['1'] * 3
     with contextlib.closing(sqlite3.connect(run.folder / 'out' / 'search.db')) as database:
       states = database.execute('select state from trials').fetchall()
@@ -241,7 +241,7 @@ def test_wrong_arguments(here, capsys, arguments, words):
 
 def test_a_folder_that_another_program_is_filling(here, capsys):
   (here / 'out').mkdir()
-  with files.lock(here / 'out' / '.lock', str):
+  with local.lock(here / 'out' / '.lock', str):
     assert f'process {os.getpid()}' in _refused(capsys, *_COMPLETE, '--out=out')
   assert os.listdir(here / 'out') == ['.lock']
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.loggers import csv_file
 from seed_acme.programs import cli
 from seed_acme.programs.system import processes
@@ -19,7 +20,6 @@ from seed_acme.programs.tools.sweep import results as sweep_results
 from seed_acme.programs.tools.sweep import schedule as sweep_schedule
 from seed_acme.programs.tools.sweep import state as sweep_state
 from seed_acme.programs.trial import door
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -42,8 +42,8 @@ def _finish(run, mean_return, evaluation_return=None, status='finished', agent_s
     'episode_return_last_100': mean_return,
     'evaluation_return': evaluation_return,
   }
-  files.write_json(run.run_dir.status, record)
-  files.write_json(run.run_dir.summary, {**record, 'cpu_s': {'launcher': 9.0, 'a': 1.0}})
+  local.write_json(run.run_dir.status, record)
+  local.write_json(run.run_dir.summary, {**record, 'cpu_s': {'launcher': 9.0, 'a': 1.0}})
   logger = csv_file.CsvLogger(run.run_dir.metrics)
   for row in range(20 if mean_return is not None else 0):
     logger.write(row * 1000, {'wall_s': float(row), 'episode/return': mean_return + row / 20})

@@ -10,6 +10,7 @@ import pytest
 
 from seed_acme import types
 from seed_acme.configs import registry
+from seed_acme.files import local
 from seed_acme.loggers import csv_file
 from seed_acme.programs import cli
 from seed_acme.programs.tools.reports import sweep_plot
@@ -20,7 +21,6 @@ from seed_acme.programs.tools.sweep import results as sweep_results
 from seed_acme.programs.tools.sweep import search as sweep_search
 from seed_acme.programs.tools.sweep import search_space
 from seed_acme.programs.tools.sweep import state as sweep_state
-from seed_acme.storage import files
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -56,9 +56,9 @@ def _write(run, share, value, status='running', column='episode/return_last_100'
     'episode_return_last_100': value,
     'evaluation_return': value if column.startswith('evaluation') else None,
   }
-  files.write_json(run.run_dir.status, record)
+  local.write_json(run.run_dir.status, record)
   if status == 'finished':
-    files.write_json(run.run_dir.summary, record)
+    local.write_json(run.run_dir.summary, record)
   run.run_dir.metrics.unlink(missing_ok=True)
   logger = csv_file.CsvLogger(run.run_dir.metrics)
   for i in range(101):
