@@ -1,4 +1,4 @@
-"""Right addresses. Wrong ones are tried where users give them: cluster file, `seed-acme inspect`."""
+"""Addresses that are right; wrong ones are tried in tests of `inspect` and of the cluster file."""
 
 from seed_acme.checks import addresses
 
