@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def make_program(config: config_lib.ExperimentConfig, run_dir: str | None = None) -> lp.Program:
-  """The Launchpad program, for people who call `lp.launch` themselves.
+  """Returns the Launchpad program, for callers of `lp.launch`.
 
-  Makes (or resumes) the run folder; None = `runs/<config>/<time>`. Raises `UserError` for
-  a configuration that cannot work.
+  Makes (or resumes) the run folder; None = `runs/<config>/<time>`. Raises `UserError` for a
+  configuration that cannot work.
   """
   from seed_acme.programs.front_end import lifecycle
   from seed_acme.programs.graph import program_graph
@@ -39,19 +39,21 @@ def train(
   progress: bool = True,
   on_log: Callable[[dict[str, float]], bool | None] | None = None,
 ) -> dict[str, Any]:
-  """Trains and returns the summary, with the run folder as `run_dir`.
+  """Trains and returns the summary, which has the run folder as `run_dir`.
 
   launch: `local_mp`, `single_process`, or `auto`, which chooses for this machine.
-  progress: a line that renews itself on a terminal, plain lines elsewhere, as in a notebook;
-    False = neither, only warnings and the choice of `auto` on standard error.
-  on_log: called here with each row of metrics that the run logs (`learner.log_period_s`), those
-    of its restarts too: `agent_steps`, `wall_s`, `episode/return` and whatever else the row has.
-    What it returns, if true, ends the run as Ctrl-C does, with the status `stopped`; what it
-    raises does too, and is raised again after that. Meanwhile no progress is shown.
+  progress: show a progress line on a terminal, or plain lines elsewhere, as in a notebook; False =
+    only warnings and the choice of `auto`, on standard error.
+  on_log: called in this thread with each row of metrics that the run logs (`learner.log_period_s`),
+    also after a restart: `agent_steps`, `wall_s`, `episode/return` and whatever else the row has.
+    If it returns true, the run ends as with Ctrl-C, with the status `stopped`. If it raises, the
+    run ends in the same way and the exception is raised again. The progress line is hidden while it
+    runs.
 
   Raises `UserError` for wrong input and `TrainingFailed` for anything else. Ctrl-C writes a
   checkpoint and the summary, ends all processes and raises `KeyboardInterrupt`; SIGTERM and SIGHUP
-  do the same and are then handed on to whoever had them before. Only the main thread notices them.
+  do the same and are then passed to the handlers that the caller had installed. Signals are handled
+  in the main thread only.
   """
   from seed_acme.programs.front_end import from_python
 
@@ -61,13 +63,13 @@ def train(
 def load_metrics(
   run_dir: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
 ) -> pd.DataFrame:
-  """What a run has logged: a row for each of metrics.csv, a column a metric.
+  """Returns the metrics that a run has logged as a data frame, a column for each metric.
 
-  run_dir: the folder of a run, which may be training; or several, whose rows then stand in one
-    frame, those of a run together, with its folder as given in the column `run`.
+  run_dir: the folder of a run, which may still be training; or several folders, whose rows are
+    concatenated run by run, with the folder as given in the column `run`.
 
-  Counts are integers, everything else is a float, NaN where a row lacks the metric. Raises
-  `UserError` for a folder that is no run, a run without a row, and where pandas is missing.
+  Counts are integers and everything else is a float, which is NaN where a row lacks the metric.
+  Raises `UserError` for a folder that is no run, for a run without a row, and if pandas is missing.
   """
   from seed_acme.loggers import frame
 

@@ -1,5 +1,5 @@
 """The command line: `seed-acme COMMAND ...`. Finds the command, calls it, and maps errors to exit
-codes. What the commands are stands beside each, in a file `commands.py`."""
+codes. Each command is defined in a file `commands.py` beside its code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _MAX_ERROR_LINES = 4
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Exit code: 0, 1 after a failure, 2 after wrong input, 129, 130 or 143 after a signal."""
+  """Returns the exit code: 0, 1 after a failure, 2 after wrong input, 129, 130 or 143 after a
+  signal."""
   streams.accept_any_text()
   return _exit_code(lambda: _run(line_lib.read(sys.argv[1:] if argv is None else argv)))
 
@@ -42,11 +43,11 @@ def _run(line: line_lib.Line) -> int:
     return processes.USER_ERROR_EXIT if line.command == '' and line.topic is None else 0
   command = command_lib.find(line.command)
   matplotlib_loading.use_own_backend()
-  # A run that is under way has a better answer. Ctrl-C raises KeyboardInterrupt.
+  # A run that is under way installs better handlers. Ctrl-C raises KeyboardInterrupt.
   signals.answer(_terminated, signal.SIGINT)
   if not command.runs_beside_actors:
     distribution.require_whole(command.name)
-  sys.path.append(os.getcwd())  # where a user's own environment or network may lie
+  sys.path.append(os.getcwd())  # where the user's own environment or network may be
   if line.topic is None:
     return _call(command, line)
   print(help_text.describe(*given_lib.described(command, line.config), command.name, line.topic))
@@ -70,7 +71,7 @@ def _call(command: command_lib.Command, line: line_lib.Line) -> int:
 
 
 def _exit_code(act: Callable[[], int]) -> int:
-  """Runs a command, and maps its exceptions to exit codes."""
+  """Runs one command and maps its exceptions to exit codes."""
   try:
     return act()
   except types.UserError as error:
@@ -81,7 +82,7 @@ def _exit_code(act: Callable[[], int]) -> int:
     return processes.FAILURE_EXIT
   except KeyboardInterrupt:
     return 128 + signal.SIGINT
-  except BrokenPipeError:  # `seed-acme list | head`
+  except BrokenPipeError:  # as in `seed-acme list | head`
     sys.stderr.close()
     return 128 + signal.SIGPIPE
   except OSError as error:
@@ -92,7 +93,7 @@ def _exit_code(act: Callable[[], int]) -> int:
 
 
 def _too_long(path: str | bytes) -> str:
-  """Wherever a path is used first, since any command takes several."""
+  """Returns the message for a path that is too long, which may come from any option."""
   name = os.fsdecode(path)
   return (
     f'the path {name[:40]}... ({len(os.fsencode(name))} bytes) is too long: a file system allows '

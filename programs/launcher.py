@@ -1,7 +1,7 @@
 """The launcher's process: `python -m seed_acme.programs.launcher RUN_DIR LAUNCH [ARGUMENT ...]`.
 
 The front end starts it in a session of its own, so that Ctrl-C reaches the front end alone, and
-asks it to stop by SIGTERM. The launcher runs the configuration that lies in the run folder. It ends
+stops it with SIGTERM. The launcher runs the configuration that is saved in the run folder. It exits
 with 0, with 2 for wrong input, or with 1.
 """
 
@@ -19,7 +19,7 @@ from seed_acme.storage import saved_config
 
 
 def main(argv: list[str]) -> None:
-  """Runs to the end; the exit code is the run's."""
+  """Runs to the end and exits with the run's exit code."""
   processes.end_with_parent()
   signals.leave_hangup_to_parent()
   run_dir = run_directory.RunDirectory(pathlib.Path(argv[1]))

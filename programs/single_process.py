@@ -1,7 +1,7 @@
-"""The reference: the same objects as the distributed program, without RPC, one after another.
+"""The reference program: the same objects as the distributed one, without RPC, one after another.
 
-Actors, inference, replay and learner take turns. With a queue it is repeatable bit for bit
-with a seed; what Reverb draws from a replay memory cannot be seeded.
+Actors, inference, replay and learner take turns. With a queue, a seed makes it repeatable bit for
+bit; sampling from a replay memory is Reverb's and cannot be seeded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from seed_acme.storage import run_directory
 from seed_acme.tensors import graph_function
 from seed_acme.transport import fence as fence_lib
 
-_LOOK_S = 0.5  # how often a step that waits looks for the end
+_LOOK_S = 0.5  # how often a step that waits checks for the end
 
 
 def run(
@@ -40,7 +40,8 @@ def run(
 ) -> str:
   """Trains to the end of the budget; returns `FINISHED` or `STOPPED` of `training_loop`.
 
-  on_hanging_close: called when the environments' close() does not return; whether all else is done.
+  on_hanging_close: called if the environments' close() does not return, with whether the run was
+    saved.
   """
   status = ''
   program = SingleProcess(config, run_dir, should_stop, lambda: on_hanging_close(bool(status)))
@@ -65,7 +66,7 @@ def _train(program: SingleProcess, should_stop: Callable[[], bool]) -> str:
 
 
 class _QueueTurns:
-  """Whose turn it is with a queue: nobody may wait for the other in one thread."""
+  """The order of acting and training with a queue, in which one thread must never block."""
 
   def __init__(self, shard: layout_lib.Shard):
     self._shard = shard
@@ -85,20 +86,23 @@ class _QueueTurns:
 
 
 class _MemoryTurns:
-  """Whose turn it is with a replay memory: the replay ratio, exactly, from the minimum size on.
+  """The order of acting and training with a replay memory.
 
-  Reverb's rate limiter lets either side run ahead by two batches, so it never blocks these.
+  It keeps the replay ratio exactly once the minimum size is reached. Reverb's rate limiter lets
+  either side run ahead by two batches, so it never blocks here.
   """
 
   def __init__(self, shard: layout_lib.Shard, counts: tuple[int, int]):
-    """counts: as `agree` takes them, over all resumptions."""
+    """counts: as for `agree`, over all resumptions."""
     self._spec = shard.spec
     self._batch_size = shard.batch_size
     self._num_inserted, self._num_sampled = counts
 
   def agree(self, counts: tuple[int, int]) -> None:
-    """Goes on from what the rate limiter has counted itself: unrolls inserted and sampled. It
-    decides who waits, and may have handed out some that went elsewhere."""
+    """Continues from the rate limiter's own counts of unrolls inserted and sampled.
+
+    The limiter decides who waits, and other processes may have inserted or sampled, too.
+    """
     self._num_inserted, self._num_sampled = counts
 
   def may_insert(self) -> bool:
@@ -116,7 +120,8 @@ class _MemoryTurns:
 
 
 class SingleProcess:
-  """Everything of a run; `step` lets every actor act once and then trains on what is there."""
+  """All objects of a run; `step` lets every actor act once and then trains on the available
+  data."""
 
   def __init__(
     self,
@@ -125,9 +130,9 @@ class SingleProcess:
     should_stop: Callable[[], bool] = lambda: False,
     on_hanging_close: Callable[[], None] = lambda: None,
   ):
-    """should_stop: asked every second while a step waits for replay; the step then ends.
-    on_hanging_close: called when close() of environments does not return."""
-    # Nobody waits for a batch here, so all training environments may share one.
+    """should_stop: called every second while a step waits for replay; if true, the step ends.
+    on_hanging_close: called if close() of environments does not return."""
+    # No actor waits for a batch here, so all training environments may share one.
     self._rows_together = config.inference.batch_size or layout_lib.Layout.of(config).num_training
     config = dataclasses.replace(
       config, inference=dataclasses.replace(config.inference, batch_size=self._rows_together)
@@ -135,7 +140,7 @@ class SingleProcess:
     sections = sections_lib.split(config)
     [learner] = sections.learners
     self._should_stop = should_stop
-    self._failure: BaseException | None = None  # of another thread
+    self._failure: BaseException | None = None  # raised in another thread
     self._early: types.Sample | None = None  # fetched while an item waited for room
     self._cleanup = contextlib.ExitStack()
     self._watch = stall_watch.Thread(run_dir, on_hanging_close)
@@ -178,7 +183,7 @@ class SingleProcess:
     channels: list[actor_lib.LocalChannel] = []
 
     def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> actor_lib.LocalChannel:
-      del spec  # it is that of the run
+      del spec  # the same as the run's
       channels.append(actor_lib.LocalChannel(self._server_of(env_ids).step))
       return channels[-1]
 
@@ -193,10 +198,10 @@ class SingleProcess:
     )
 
   def step(self) -> None:
-    """One step of every actor that need not wait, then all the updates there is data for."""
+    """Steps every actor that need not wait, then makes all updates that the data allows."""
     acting, waiting_channels = [], []
     for actor, channels in zip(self.actors, self._channels):
-      # All are asked: what a request finishes is handed on when it is held.
+      # All are asked, because a held request still passes on the unrolls that it finishes.
       held = [self._holds(channel.waiting()) for channel in channels]
       if not any(held):
         acting.append(actor)
@@ -210,7 +215,8 @@ class SingleProcess:
           return
 
   def _answer(self, channels: Sequence[actor_lib.LocalChannel]) -> None:
-    """Answers what waits in as few batches as may be: a call costs as much as hundreds of rows."""
+    """Answers waiting requests in as few batches as possible: a call costs as much as hundreds of
+    rows."""
     for server in self.servers:
       batch: list[actor_lib.LocalChannel] = []
       requests: list[types.ActorRequest] = []
@@ -231,17 +237,18 @@ class SingleProcess:
     return request is not None and self._hold_back[self._device_of(request.env_ids)](request)
 
   def _server_of(self, env_ids: np.ndarray) -> server_lib.InferenceServer:
-    """That of the actor which has these environments."""
+    """Returns the server of the actor which has these environments."""
     return self.servers[self._device_of(env_ids)]
 
   def _device_of(self, env_ids: np.ndarray) -> int:
     return self._layout.device_of(int(env_ids[0]))
 
   def _write_items(self) -> bool:
-    """One into each shard that may have one; whether there was any.
+    """Writes one item into each shard that has room; returns whether there was any.
 
-    With one shard it ends when no item waits: a full queue holds a batch, which is learnt from
-    before the next call. A shard may be full while another one lacks its part of the batch.
+    With one shard this loop ends when no item waits, because a full queue holds a batch, which is
+    trained on before the next call. With several, one shard may be full while another lacks its
+    part of the batch.
     """
     has_written = False
     for writer, turns in zip(self.writer.each, self._turns):
@@ -252,8 +259,11 @@ class SingleProcess:
     return has_written
 
   def _stops_waiting_for_room(self) -> Callable[[], bool]:
-    """Asked before each time-out of an item that is written. Ours find room at once, so a queue
-    that has none holds items of somebody else, which go when a sample is fetched."""
+    """Returns a function that is called before each time-out of an item that is being written.
+
+    Items of this process find room at once. A queue without room holds items of another process,
+    which leave when a sample is fetched.
+    """
     has_waited = False
 
     def stops() -> bool:
@@ -266,7 +276,7 @@ class SingleProcess:
     return stops
 
   def _train(self) -> bool:
-    """One update; False if the run is to end or it is the actors' turn after all."""
+    """Makes one update; returns False if the run is to end, or if the actors have to act first."""
     with self.loop.timer.phase('sample'):
       sample = self._next_sample()
     if sample is None:
@@ -278,7 +288,7 @@ class SingleProcess:
     return True
 
   def _next_sample(self) -> types.Sample | None:
-    """None if the run is to end, or if it is the actors' turn after all."""
+    """Returns the next sample; None if the run is to end, or if the actors have to act first."""
     if self._early is not None:
       early, self._early = self._early, None
       return early
@@ -291,7 +301,7 @@ class SingleProcess:
     return sample
 
   def _agree(self) -> bool:
-    """Whether it is the learner's turn by what the replay memories have counted themselves."""
+    """Whether the learner may train according to the replay memories' own counts."""
     for memory, turns in zip(self._memory.each if self._memory else (), self._turns):
       counts = memory.counts_now()
       if counts is not None and isinstance(turns, _MemoryTurns):
@@ -299,7 +309,7 @@ class SingleProcess:
     return all(turns.may_sample() for turns in self._turns)
 
   def _wait_for_priorities(self) -> None:
-    """The next sample is drawn by what this one has changed."""
+    """Waits until new priorities are sent, because the next sample depends on them."""
     while self._memory is not None and not self._memory.wait_until_sent(_LOOK_S):
       if self._is_to_end():
         return

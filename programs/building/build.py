@@ -1,4 +1,4 @@
-"""From sections of a configuration to the objects of a run."""
+"""Constructors of a run's objects from the sections of its configuration."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ from seed_acme.storage import saved_config
 
 @dataclasses.dataclass(frozen=True)
 class Acting:
-  """What computes actions: the specification, a policy for each inference device, and where their
-  weights come from. unroll_length, overlap: rows of the unrolls that the agent learns from."""
+  """The acting side of an agent: the specification, a policy for each inference device, and the
+  published variables that they read.
+
+  unroll_length, overlap: rows of the unrolls that the agent learns from.
+  """
 
   spec: types.EnvironmentSpec
   agent: agent_lib.Agent
@@ -47,11 +50,11 @@ class Acting:
 
   @property
   def policy(self) -> policy_lib.Policy:
-    """That of the first inference device; the others differ in nothing but the device."""
+    """The policy of the first inference device; the others differ only in their device."""
     return self.policies[0]
 
   def example_unroll(self) -> types.Unroll:
-    """A numpy unroll of the right shapes."""
+    """Returns a numpy unroll of the right shapes and dtypes."""
     return self.policy.example_unroll(self.overlap + self.unroll_length + 1)
 
 
@@ -61,9 +64,9 @@ def make_acting(
   spec: types.EnvironmentSpec,
   devices: devices_lib.Devices | None = None,
 ) -> Acting:
-  """Builds the network that acts in environments of this specification.
+  """Builds the network that acts in environments with this specification.
 
-  devices: of a learner; None = where TensorFlow places things by itself.
+  devices: the devices of a learner; None = TensorFlow's default placement.
   """
   devices = devices or devices_lib.default()
   agent = registry.get(config.agent)(spec, network, config)
@@ -84,10 +87,10 @@ def make_learner(
   xla: bool = False,
   peers: peers_lib.Peers = peers_lib.ALONE,
 ) -> learner_lib.Learner:
-  """The learner with a network of its own, initialised from the seed.
+  """Builds the learner with a network of its own, initialised from the seed.
 
-  seed, total_steps: of the whole run. xla: as of `config.LearnerConfig`. peers: the hosts that
-  learn together.
+  seed, total_steps: of the whole run. xla: as in `config.LearnerConfig`. peers: the learner hosts
+    that train together.
   """
   tf.random.set_seed(seed)
   devices = acting.devices.training
@@ -112,7 +115,8 @@ def make_inference_servers(
   statistics: server_statistics.ServerStatistics,
   host: int = 0,
 ) -> tuple[server_lib.InferenceServer, ...]:
-  """One for each inference device of learner host `host`, handing finished unrolls to `sink`."""
+  """Builds a server for each inference device of learner host `host`; `sink` takes finished
+  unrolls."""
   return tuple(
     server_lib.InferenceServer(
       spec=acting.spec,
@@ -148,7 +152,7 @@ def make_training_loop(
   memory: core.ReplayMemory | None,
   peers: peers_lib.Peers = peers_lib.ALONE,
 ) -> training_loop.TrainingLoop:
-  """The loop with its learner and its logs, which the chief of `peers` alone has."""
+  """Builds the loop with its learner; only the chief of `peers` gets loggers."""
   csv = csv_file.CsvLogger(run.metrics)
   logger = _logger(sections.record, run, csv) if peers.is_chief else composite.CompositeLogger([])
   settings, seed = sections.loop, sections.layout.seed
@@ -169,7 +173,7 @@ def make_training_loop(
 def _logger(
   record: dict[str, Any], run: run_directory.RunDirectory, csv: csv_file.CsvLogger
 ) -> composite.CompositeLogger:
-  """To all places at once: the file, TensorBoard, and those that the configuration names."""
+  """Builds a logger that writes to the file, to TensorBoard, and to the configured loggers."""
   events = tensorboard.TensorBoardLogger(run.tensorboard)
   events.write_text('config', json.dumps(record, indent=2))
   return composite.CompositeLogger([csv, events, *own.make(saved_config.from_json(record), run)])

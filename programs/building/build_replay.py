@@ -1,4 +1,4 @@
-"""The replay side of a run: its servers, restored or new, their writers and memories."""
+"""The replay side of a run: servers, restored or new, with their writers and memories."""
 
 from __future__ import annotations
 
@@ -42,11 +42,12 @@ def make_replay_server(
 ) -> server_lib.ReplayServer:
   """Serves the agent's tables of one shard on `port` (0 = any free one).
 
-  is_saved: whether checkpoints hold the replay memory. fence: who may connect.
-  items: keeps the items of a queue in this process; None = the table keeps them. host, shard: among
-  the learner hosts, and among the shards of that one.
-  They start with what the checkpoints of the run hold of them, the newest that has a memory.
-  Where the replay memory cannot be restored the run goes on with an empty one, and says why.
+  is_saved: whether checkpoints include the replay memory. fence: who may connect.
+  items: keeps the items of a queue in this process; None = the table keeps them. host, shard: index
+    of the learner host, and of the shard within that host.
+
+  A replay memory is restored from the newest checkpoint that has one. If it cannot be restored, the
+  run continues with an empty one and adds a notice that says why.
   """
   part = layout.learners[host].shards[shard]
   serve = functools.partial(
@@ -84,7 +85,10 @@ def make_replay_server(
 
 
 def _part(saved: pathlib.Path, layout: layout_lib.Layout, host: int, shard: int) -> pathlib.Path:
-  """What one shard of one learner host restores; another number of them saved it otherwise."""
+  """Returns the folder that one shard of one learner host restores from.
+
+  Its name depends on the numbers of hosts and shards, so a run saved with other numbers has none.
+  """
   of_host = saved / checkpoint.part_of_host(host) if layout.is_shared else saved
   return memories.part(of_host, shard, len(layout.learners[host].shards))
 
@@ -92,8 +96,10 @@ def _part(saved: pathlib.Path, layout: layout_lib.Layout, host: int, shard: int)
 def _saved_replay(
   run: run_directory.RunDirectory, is_saved: bool
 ) -> tuple[pathlib.Path | None, str]:
-  """The replay saved last, or None; and why it is not the newest checkpoint's ('' if it is, and
-  in a new run)."""
+  """Returns the replay saved last, or None, and why it is not that of the newest checkpoint.
+
+  The reason is '' if it is, and in a new run.
+  """
   saved = checkpoint.all_whole(run.checkpoints)
   if saved and not is_saved:
     return None, 'checkpoint.replay is False'
@@ -107,7 +113,7 @@ def _saved_replay(
 
 
 def _replay_of(path: pathlib.Path) -> tuple[pathlib.Path | None, str]:
-  """That of a checkpoint, or None; and why it is None."""
+  """Returns the replay folder of a checkpoint; or None and the reason."""
   try:
     folder = checkpoint.replay_folder(path)
   except checkpoint.Damaged as error:
@@ -119,10 +125,11 @@ def _replay_of(path: pathlib.Path) -> tuple[pathlib.Path | None, str]:
 
 
 def take_over(spec: core.ReplaySpec, addresses: Sequence[str]) -> None:
-  """For a learner whose replay has nodes of its own, before anything is written.
+  """Prepares replay nodes for this learner, before anything is written to them.
 
-  The node may have outlived another learner. A memory is kept; what stands in a queue was acted
-  with weights that are gone, and is no whole update, as strictly on-policy steps need.
+  Such a node may have served an earlier learner process. A replay memory is kept. A queue is
+  emptied, because its unrolls were acted with weights that are gone, and a part of an update would
+  break strictly on-policy steps.
   """
   if not spec.is_memory:
     for address in addresses:
@@ -132,7 +139,7 @@ def take_over(spec: core.ReplaySpec, addresses: Sequence[str]) -> None:
 def make_memories(
   spec: core.ReplaySpec, run: run_directory.RunDirectory, addresses: Sequence[str], host: int
 ) -> memories.Memories | None:
-  """Those of all shards of a learner host; None for queues."""
+  """Returns the memories of all shards of a learner host; None for queues."""
   if not spec.is_memory:
     return None
   has_priorities = spec.kind == 'prioritized'
@@ -156,7 +163,11 @@ def make_writers(
   items: Sequence[local_items_lib.LocalItems | None],
   host: int = 0,
 ) -> writers.Writers:
-  """One for each shard of a learner host. Computes initial priorities where the agent says how."""
+  """Makes a writer for each shard of a learner host.
+
+  It computes initial priorities if the agent defines them; otherwise it uses the greatest one so
+  far.
+  """
   shards = layout.learners[host].shards
   initial_priorities = _initial_priorities(shards[0], acting, memory)
   each = [
@@ -177,9 +188,10 @@ def make_samples(
   items: Sequence[local_items_lib.LocalItems | None],
   tell: Callable[[str], None],
 ) -> tuple[samples.Samples, accounts.Accounts]:
-  """The learner's samples, fetched ahead so many, and the account of them. Not started yet.
+  """Makes the learner's prefetched samples and the account of them, neither of them started.
 
-  tell: takes a line for the user where somebody else inserts into a table.
+  num_ahead: samples to prefetch. tell: called with a line for the user if another process inserts
+    into a table.
   """
   prefetchers, its_accounts = [], []
   for shard, address, writer, its_items in zip(shards, addresses, of_shards.each, items):

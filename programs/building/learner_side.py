@@ -30,7 +30,7 @@ from seed_acme.transport import fence as fence_lib
 
 
 class LearnerSide(NamedTuple):
-  """The parts, connected with each other; none of their threads is started."""
+  """The parts of the learner's process, connected with each other; no thread is started yet."""
 
   layout: layout_lib.Layout  # with this host's devices
   acting: build.Acting
@@ -57,12 +57,12 @@ def make(
   peers: peers_lib.Peers = peers_lib.ALONE,
   fence: fence_lib.Fence,
 ) -> LearnerSide:
-  """Restores the run from its newest checkpoint, if there is one.
+  """Builds the parts, and restores the run from its newest checkpoint if there is one.
 
-  spec: of the environments. cleanup: gets what stops the parts.
-  on_failure: called from the threads of the parts. num_ahead: samples to fetch before the learner
-  asks. replay_addresses: of replay nodes; () = replay is served here. peers: the hosts that learn
-  together. fence: of replay that is served here.
+  spec: of the environments. cleanup: receives the calls that stop the parts.
+  on_failure: called from the threads of the parts. num_ahead: samples to prefetch.
+    replay_addresses: of replay nodes; () = this process serves replay. peers: the learner hosts
+    that train together. fence: who may connect to replay served by this process.
   """
   waits = waiting.Watch(run_dir.add_notice)
   waits.start()
@@ -117,8 +117,10 @@ def make(
 def hold_back(
   side: LearnerSide, server: server_lib.InferenceServer
 ) -> Callable[[types.ActorRequest], bool]:
-  """Whether a request has to wait though replay has room for some: its own shard has none, or it
-  waits for the next weights."""
+  """Returns a function that says whether a request has to wait although replay has room.
+
+  It has to if its own shard is full, or if it needs the next weights first.
+  """
   if not side.layout.is_sharded:
     return server.hold_back
   num_training = side.layout.num_training
@@ -133,7 +135,7 @@ def hold_back(
 
 
 def write_addresses(run_dir: run_directory.RunDirectory, side: LearnerSide, **others: str) -> None:
-  """Where the servers of the run are, for `seed-acme inspect` and its like."""
+  """Writes the addresses of the run's servers to the run folder, for commands such as `inspect`."""
   replay: str | list[str] = side.replay_addresses[0]
   if len(side.replay_addresses) > 1:
     replay = list(side.replay_addresses)
@@ -149,7 +151,7 @@ def _serve(
   cleanup: contextlib.ExitStack,
   fence: fence_lib.Fence,
 ) -> list[str]:
-  """Replay in this process; the address of each shard."""
+  """Starts replay servers in this process; returns the address of each shard."""
   addresses, host, is_saved = [], sections.place.index, sections.loop.checkpoint.replay
   for shard, its_items in zip(sections.place.shards, items):
     server = build_replay.make_replay_server(

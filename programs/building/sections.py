@@ -1,7 +1,7 @@
-"""What the nodes of a run are told of its configuration, which is split once: when it is launched.
+"""The part of the configuration that each node of a run receives, split once at launch.
 
-A section is sent to its node as it is. Nothing in here loads TensorFlow: launchers split, and the
-supervisors of actors receive.
+A section is sent to its node as it is. Nothing in this module loads TensorFlow, because launchers,
+which split, and the supervisors of actors, which receive, do without it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from seed_acme.storage import saved_config
 
 @dataclasses.dataclass(frozen=True)
 class NodeSections(environments.Section):
-  """Of one node, a `kind` of which each place in the layout has one.
+  """The sections of one node. Each place of its kind in the layout has a node.
 
-  shared: what others must have in common with it, by field; of a learner, by kind of node before.
+  shared: settings that other nodes must have in common with it, by field; a learner has such a
+    dictionary for each kind of node.
   """
 
   place: Any
@@ -30,13 +31,13 @@ class NodeSections(environments.Section):
 
   @property
   def name(self) -> str:
-    """Such as `learner/0`."""
+    """The name of the node, such as `learner/0`."""
     return f'{self.kind}/{self.place.index}'
 
 
 @dataclasses.dataclass(frozen=True)
 class ActorSections(NodeSections):
-  """Of one actor. record_every: 0 for all that do not film. seed: of the run."""
+  """The sections of one actor. record_every: 0 for actors that film nothing. seed: of the run."""
 
   place: layout_lib.Actor
   shared: dict[str, str]
@@ -47,7 +48,7 @@ class ActorSections(NodeSections):
 
 @dataclasses.dataclass(frozen=True)
 class _ActingSections(NodeSections):
-  """Of a node that knows the agent."""
+  """The sections that nodes which know the agent have in common."""
 
   layout: layout_lib.Layout
   network: config_lib.NetworkConfig
@@ -56,7 +57,7 @@ class _ActingSections(NodeSections):
 
 @dataclasses.dataclass(frozen=True)
 class ReplaySections(_ActingSections):
-  """Of a shard of the replay that is a node of its own. is_saved: whether checkpoints hold it."""
+  """The sections of a replay node, which serves one shard. is_saved: checkpoints include it."""
 
   place: layout_lib.Shard
   shared: dict[str, str]
@@ -66,10 +67,10 @@ class ReplaySections(_ActingSections):
 
 @dataclasses.dataclass(frozen=True)
 class LearnerSections(_ActingSections):
-  """Of one learner host.
+  """The sections of one learner host.
 
-  inference_timeout_s: after it a batch is run that is not full. prefetch_batches: as of
-  `config.ReplayConfig`. record: the whole configuration as JSON, as it is saved and logged.
+  inference_timeout_s: longest wait for a full batch before a smaller one is run. prefetch_batches:
+    as in `config.ReplayConfig`. record: the whole configuration as JSON, as it is saved and logged.
   """
 
   place: layout_lib.Learner
@@ -84,7 +85,8 @@ class LearnerSections(_ActingSections):
 
 
 class Sections(NamedTuple):
-  """Of all nodes of a run. replays: of the first learner host, which alone may have such nodes."""
+  """The sections of all nodes of a run. replays: nodes for the first learner host's shards; no
+  other host may have replay nodes."""
 
   layout: layout_lib.Layout
   learners: tuple[LearnerSections, ...]
@@ -93,7 +95,7 @@ class Sections(NamedTuple):
 
 
 def split(config: config_lib.ExperimentConfig) -> Sections:
-  """Raises `types.UserError` as `Layout.of` does."""
+  """Splits a configuration by node. Raises `types.UserError` as `Layout.of` does."""
   layout, shared = layout_lib.Layout.of(config), shared_settings.by_kind(config)
   record, loop = saved_config.to_json(config), _loop_settings(config)
   common: dict[str, Any] = {'environment': config.environment, 'actor': config.actor}
@@ -138,7 +140,7 @@ def split(config: config_lib.ExperimentConfig) -> Sections:
 
 
 def _loop_settings(config: config_lib.ExperimentConfig) -> loop_settings.LoopSettings:
-  """What the training loop is told of the experiment."""
+  """Returns the settings of the experiment that the training loop needs."""
   flat = saved_config.flatten(config)
   return loop_settings.LoopSettings(
     total_steps=config.total_steps,

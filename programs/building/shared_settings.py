@@ -1,7 +1,7 @@
-"""What the nodes of a run must have in common, checked when one that was started by itself joins.
+"""The settings that the nodes of a run must have in common, compared when a separate node joins.
 
-Actors act: they share environments, counts and seed with the learner. A replay node holds what
-acting writes and learning reads.
+Actors step environments, so they share environments, counts and seed with the learner. A replay
+node stores what acting writes and learning reads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PREFIXES = {'actor': _OF_ACTORS, 'replay': _OF_REPLAY}
 
 
 def of(kind: str, config: config_lib.ExperimentConfig) -> dict[str, str]:
-  """By dotted name, those that a node of this kind (`actor`, `replay`) shares."""
+  """Returns the settings that a node of this kind (`actor`, `replay`) shares, by dotted name."""
   return {
     name: str(value)
     for name, value in _flat(saved_config.to_json(config), '')
@@ -36,7 +36,7 @@ def of(kind: str, config: config_lib.ExperimentConfig) -> dict[str, str]:
 
 
 def by_kind(config: config_lib.ExperimentConfig) -> dict[str, dict[str, str]]:
-  """`of` every kind of node."""
+  """Returns the result of `of` for every kind of node."""
   return {kind: of(kind, config) for kind in _PREFIXES}
 
 
@@ -48,7 +48,7 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
   if not isinstance(value, dict):
     yield path, value
     return
-  if value.get('type') == _OPTIMIZER:  # what the learner alone does
+  if value.get('type') == _OPTIMIZER:  # only the learner uses it
     return
   for name, item in value.items():
     yield from _flat(item, f'{path}.{name}' if path else name)

@@ -1,4 +1,4 @@
-"""An actor of a cluster, in this process."""
+"""An actor node of a cluster, run in this process."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""The cluster file: where the nodes of a run are that are started one by one, `seed-acme node`.
+"""The cluster file: addresses of the nodes of a run that `seed-acme node` starts one by one.
 
 ```
-{"learner": "10.0.0.1:8000",   where the others reach it; a list of several learner hosts
- "listen": "0.0.0.0:8000",     what it binds, where that differs
- "exchange": ["10.0.0.1:8002"] only of several learner hosts: where each reaches the others
+{"learner": "10.0.0.1:8000",   where the others reach it; a list for several learner hosts
+ "listen": "0.0.0.0:8000",     what it binds, if that differs
+ "exchange": ["10.0.0.1:8002"] only for several learner hosts: where the others reach each
  "replay": "10.0.0.1:8001",    only if replay is a node of its own
- "actors": 2,                  or their hosts: ["10.0.0.2", "10.0.0.3"]
+ "actors": 2,                  their number, or their hosts: ["10.0.0.2", "10.0.0.3"]
  "admit": ["10.0.0.9"],        more hosts that may connect to Reverb and to the exchange
- "fence": false,               where something else keeps strangers out
+ "fence": false,               if something else keeps strangers out
  "token_file": "token"}        or "token", or "token_variable"
 ```
 Imports neither TensorFlow, Reverb nor Launchpad.
@@ -42,38 +42,40 @@ _KEYS = (
 )
 _TOKEN_KEYS = _KEYS[-3:]
 _MIN_TOKEN = 16  # characters
-_MOST_ACTORS = 65_535  # a learner has no more ports to be reached at
+_MOST_ACTORS = 65_535  # the learner has no more ports
 _NEW_TOKEN = 'make one with: openssl rand -hex 16'
-# Where neither file nor command line says otherwise: another host takes longer to come (back)
-# than another process of this one.
+# The default if neither file nor command line sets a time-out. Another host takes longer to start,
+# or to restart, than another process of this host.
 _CONNECT_TIMEOUT_S = 600.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-  """learners, exchange, listen, replay: `host:port`, the first two of each learner host. actors: of
-  each, its host, or '' if not said. admit: hosts that may reach ports without a password, beside
-  the nodes that need them.
+  """The contents of a cluster file.
+
+  learners, exchange: `host:port` of each learner host. listen, replay: `host:port`. actors: the
+    host of each actor, or '' if it is not given. admit: hosts that may connect to ports without a
+    password, besides the nodes that need them.
   """
 
   path: str
   learners: tuple[str, ...]
-  exchange: tuple[str, ...]  # () for one learner
+  exchange: tuple[str, ...]  # () for one learner host
   listen: str
   replay: str | None
   actors: tuple[str, ...]
   token: str = dataclasses.field(repr=False)
   admit: tuple[str, ...] = ()
   has_fence: bool = True
-  has_open_token: bool = False  # it stands in a file that everybody on this host can read
+  has_open_token: bool = False  # everybody on this host can read the file with the token
 
   @property
   def learner(self) -> str:
-    """Of the chief, or the only one."""
+    """The address of the chief, or of the only learner host."""
     return self.learners[0]
 
   def admitted(self) -> tuple[str, ...] | None:
-    """Hosts, as `fence.Fence` takes them. Not those of actors, who have a token."""
+    """Returns the hosts as `fence.Fence` takes them. Actors have a token and need no entry."""
     if not self.has_fence:
       return None
     addresses = (*self.learners, *self.exchange, *((self.replay,) if self.replay else ()))
@@ -81,7 +83,8 @@ class Cluster:
     return tuple(dict.fromkeys([*nodes, *self.admit]))
 
   def listen_of(self, index: int) -> str:
-    """What learner host `index` binds: of several each has its own port."""
+    """Returns the address that learner host `index` binds; each of several hosts has its own
+    port."""
     if len(self.learners) == 1:
       return self.listen
     own = self.learners[index]
@@ -89,7 +92,7 @@ class Cluster:
 
 
 def load(path: str) -> Cluster:
-  """Reads and checks the file; `UserError` names the key and the fix."""
+  """Reads and checks the file; raises `UserError` with the key and the fix."""
   try:
     value = json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
   except OSError as error:
@@ -143,7 +146,7 @@ def _check_keys(value: Mapping[str, Any]) -> None:
 
 
 def _addresses(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
-  """One, or a list of several."""
+  """Returns the addresses under a key, which may hold one address or a list."""
   given = value.get(key)
   listed = given if isinstance(given, list) else [] if given is None else [given]
   return tuple(_parsed(address, key) for address in listed)
@@ -204,7 +207,7 @@ def _has_fence(value: Mapping[str, Any]) -> bool:
 
 
 def _token(value: Mapping[str, Any], folder: pathlib.Path) -> tuple[str, pathlib.Path | None]:
-  """The token, and the file it stood in if it was one of its own."""
+  """Returns the token, and the separate file it was read from, if any."""
   given = [key for key in _TOKEN_KEYS if key in value]
   if len(given) != 1:
     raise types.UserError(
@@ -233,7 +236,7 @@ def _token_in(path: pathlib.Path) -> str:
 
 
 def _checked(token: str, where: str) -> str:
-  """Says nothing of the token itself."""
+  """Checks the length and characters of a token. The error message never shows the token."""
   if len(token) < _MIN_TOKEN or not token.isascii() or not token.isprintable() or ' ' in token:
     raise types.UserError(
       f'{where} has to be {_MIN_TOKEN} or more ASCII characters without spaces; {_NEW_TOKEN}'
@@ -253,10 +256,10 @@ def with_cluster(
   role: str,
   index: int = 0,
 ) -> config_lib.ExperimentConfig:
-  """The configuration of a node: addresses and the numbers of nodes are the cluster file's.
+  """Returns the configuration of a node, with addresses and numbers of nodes from the cluster file.
 
-  overridden: fields that the command line gives. index: of a learner. Raises `UserError` where one
-  contradicts.
+  overridden: fields that the command line sets. index: of a learner host. Raises `UserError` if one
+    of them contradicts the file.
   """
   if config.transport.kind == 'courier':
     raise types.UserError(
@@ -301,7 +304,7 @@ def with_cluster(
     transport=replace(config.transport, host=host, port=port),
     actor=replace(config.actor, connect_timeout_s=timeout_s),
     replay=replace(config.replay, separate_process=is_apart, port=replay_port),
-    # Reverb writes on the disk of its node, where the (chief) learner cannot fetch it.
+    # Reverb writes to the disk of its own host, where the (chief) learner cannot read it.
     checkpoint=replace(
       config.checkpoint,
       replay=config.checkpoint.replay and not is_apart and len(cluster.learners) == 1,
@@ -310,6 +313,6 @@ def with_cluster(
 
 
 def split(address: str) -> tuple[str, int]:
-  """`host:port` apart; an IPv6 address keeps its brackets."""
+  """Splits `host:port`; an IPv6 address keeps its brackets."""
   host, _, port = address.rpartition(':')
   return host, int(port)

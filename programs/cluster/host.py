@@ -1,4 +1,4 @@
-"""What a cluster file means on this host: whether it is the learner's, which actor it is."""
+"""Checks of a cluster file against this host: can it listen, and which node of the file is it?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from seed_acme.programs.cluster import cluster_file
 
 
 def check_listens(cluster: cluster_file.Cluster, index: int = 0) -> None:
-  """Raises `UserError` where learner host `index` cannot listen, or nobody else could reach it."""
+  """Raises `UserError` if learner host `index` cannot listen, or if no other host could reach
+  it."""
   listen = cluster.listen_of(index)
   host, port = cluster_file.split(listen)
   where = f'cluster file {cluster.path}: '
@@ -50,7 +51,7 @@ def check_listens(cluster: cluster_file.Cluster, index: int = 0) -> None:
 
 
 def _look_up(name: str, where: str) -> list[tuple[int, str]]:
-  """(family, address) of each address that the name has here."""
+  """Returns (family, address) of each address that the name has on this host."""
   try:
     found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
   except (OSError, UnicodeError) as error:
@@ -81,7 +82,7 @@ def _listening_failure(family: int, address: str, port: int) -> OSError | None:
 
 
 def own_learner_index(cluster: cluster_file.Cluster) -> int:
-  """The learner host that this host is, by its address; `UserError` if that is not one."""
+  """Returns which learner host this host is, by its address; `UserError` if that is not unique."""
   number = len(cluster.learners)
   names = _own_names()
   hosts = [cluster_file.split(address)[0].strip('[]').lower() for address in cluster.learners]
@@ -96,9 +97,10 @@ def own_learner_index(cluster: cluster_file.Cluster) -> int:
 
 
 def own_index(cluster: cluster_file.Cluster, number: int) -> int:
-  """The actor that this host is, by the list of actors' hosts; `UserError` if that is not one.
+  """Returns which actor this host is, by the hosts listed under `actors`.
 
-  number: of actors, the one that plays the evaluation environments included.
+  number: of actors, including the one that plays the evaluation environments. Raises `UserError` if
+    that is not unique.
   """
   if number == 1:
     return 0

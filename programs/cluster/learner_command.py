@@ -28,11 +28,11 @@ from seed_acme.storage import run_directory
 
 
 class Options(NamedTuple):
-  """What the learner takes of the command line of `node`.
+  """The options of `node` that the learner needs.
 
-  learner_index: among the learner hosts; run_dir is of the first.
-  saves_replay: whether the configuration that was given asks for it, before the cluster's file
-    has its say.
+  learner_index: which learner host this is. run_dir: of the first learner host, the chief.
+  saves_replay: whether the configuration as given saves replay memories, before the cluster file
+    changes it.
   """
 
   config: config_lib.ExperimentConfig
@@ -45,7 +45,7 @@ class Options(NamedTuple):
 
 
 def run(options: Options) -> int:
-  """Until the run is over or stopped; returns the exit code."""
+  """Runs the learner until the run is over or stopped; returns the exit code."""
   config, cluster = options.config, options.cluster
   cluster_host.check_listens(cluster, options.learner_index)
   if options.learner_index:
@@ -63,7 +63,8 @@ def run(options: Options) -> int:
 
 
 def _run_beside_chief(options: Options) -> int:
-  """A learner host that keeps nothing: the chief has the run folder."""
+  """Runs a learner host other than the chief. It keeps nothing, because the chief has the run
+  folder."""
   name, cluster = f'learner/{options.learner_index}', options.cluster
   own = cluster.learners[options.learner_index]
   membership.say(name, f'at {own}, beside the chief at {cluster.learner}')
@@ -80,8 +81,11 @@ def _run_beside_chief(options: Options) -> int:
 def _end_again(
   run: run_directory.RunDirectory, options: Options, reason: lifecycle.RunFinished
 ) -> int:
-  """Of a run that was over: a scheduler has started the learner again, because it was lost after
-  its last checkpoint and before its end. Does what it did not come to."""
+  """Ends a run that was already over.
+
+  This happens if the learner was lost between its last checkpoint and its end, and a scheduler has
+  restarted it. Writes the summary and tells the actors that the run is over.
+  """
   config, cluster = options.config, options.cluster
   with run_directory.lock(run):
     summary = summary_lib.complete(config, run, reason.last, _show)
@@ -133,8 +137,8 @@ def _learn(
   folder: run_directory.RunDirectory, options: Options, life: launches.Life
 ) -> launches.Outcome:
   config, cluster = options.config, options.cluster
-  # A host that dies ends all, and one that is started again at once may meet another that has yet
-  # to end. Each restart of a host may cost every other a start.
+  # If one host fails, all end. A host that restarts at once may meet a host that is still shutting
+  # down, so each restart of one host may cost every other host a start.
   meetings = options.max_restarts * len(cluster.learners)
   life = life._replace(max_restarts=options.max_restarts, max_meetings=meetings)
   launch = launches.load(launches.HOSTS, cluster.path, str(options.learner_index))
@@ -142,7 +146,10 @@ def _learn(
 
 
 def _exit_code(outcome: launches.Outcome) -> int:
-  """Whoever starts nodes again need not hold it against this one that another has failed."""
+  """Returns the exit code, which is a special one if another node has failed.
+
+  A scheduler that limits the restarts of a node need then not count this one.
+  """
   if outcome.exit_code == processes.FAILURE_EXIT and processes.is_of_another(outcome.failure):
     return processes.OTHER_NODE_EXIT
   return outcome.exit_code
@@ -158,7 +165,7 @@ def _summary_text(summary: dict, folder: run_directory.RunDirectory) -> str:
   if lost := summary_lib.lost_text(summary):
     text += f'Lost: {lost}\n'
   if checkpoint.newest(folder.checkpoints) is None:
-    return text.rstrip()  # nothing to play or to go on from
+    return text.rstrip()  # nothing to evaluate or to resume
   if summary['status'] == lifecycle.FINISHED:
     return f'{text}Evaluate: seed-acme evaluate {shlex.quote(train_command.shown(folder))}'
   return f'{text}Resume: the same command again; the actors wait for it'

@@ -1,4 +1,4 @@
-"""How a node that was started by itself, on any host, comes into its run."""
+"""How a node that was started separately, on any host, joins its run."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _T = TypeVar('_T')
 def member(
   sections: sections_lib.ActorSections | sections_lib.ReplaySections, token: str, learner: str
 ) -> grpc_client.GrpcMember:
-  """The connection by which this node asks its learner host."""
+  """Returns the connection by which this node talks to its learner host."""
   logging.basicConfig(format=f'{sections.name}: %(message)s', level=logging.WARNING)
   hello = joining.hello(sections.name, sections.shared)
   return grpc_client.GrpcMember(learner, token, hello, sections.actor.connect_timeout_s)
 
 
 def explained(call: Callable[[], _T], cluster: cluster_file.Cluster) -> _T:
-  """What the learner refuses is wrong input here."""
+  """Calls `call`, and turns a refusal by the learner into a `types.UserError` with the fix."""
   try:
     return call()
   except wire.Refused as error:
@@ -48,7 +48,7 @@ def explained(call: Callable[[], _T], cluster: cluster_file.Cluster) -> _T:
 
 @contextlib.contextmanager
 def local_folder() -> Iterator[run_directory.RunDirectory]:
-  """A run folder that nobody else sees, for what nodes write into theirs."""
+  """Makes a temporary run folder of this host, for the files that nodes write into theirs."""
   with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as path:
     folder = run_directory.RunDirectory(pathlib.Path(path))
     folder.logs.mkdir()
@@ -57,5 +57,5 @@ def local_folder() -> Iterator[run_directory.RunDirectory]:
 
 
 def say(name: str, text: str) -> None:
-  """On standard error, where the other nodes of this host may write too."""
+  """Prints a line with the node's name to standard error, which nodes of one host may share."""
   print(f'{name}: {text}', file=sys.stderr, flush=True)

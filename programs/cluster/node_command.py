@@ -1,4 +1,4 @@
-"""`seed-acme node ROLE`: one node of a run, here, in the foreground; the others elsewhere.
+"""`seed-acme node ROLE`: one node of a run, in the foreground; the others run elsewhere.
 
 The learner has a front end, a run folder and a summary, as `train` has. An actor or a replay
 node runs in this process, writes to standard error, and keeps nothing.
@@ -36,12 +36,12 @@ class NodeArguments:
 
   role: which node.
   cluster: JSON file with the addresses of all nodes (docs/scaling.md).
-  index: which actor, or which of several learner hosts, from 0; can be left out where the cluster
-    file lists this host once.
-  run_dir: of the (first) learner, gs://BUCKET/FOLDER too; one that holds a run is resumed.
-    '' = runs/<config>/<cluster file>.
-  max_restarts: of the learner: times that a failed run is resumed by itself.
-  json: the learner prints its summary as JSON.
+  index: which actor, or which of several learner hosts, from 0; can be left out if the cluster file
+    lists this host once.
+  run_dir: run folder of the (first) learner, also gs://BUCKET/FOLDER; a run in it is resumed. '' =
+    runs/<config>/<cluster file>.
+  max_restarts: times that a failed learner is restarted automatically.
+  json: print the learner's summary as JSON.
   """
 
   role: tyro.conf.Positional[Literal['learner', 'replay', 'actor']]
@@ -53,7 +53,7 @@ class NodeArguments:
 
 
 def node(arguments: NodeArguments, given: given_lib.Given) -> int:
-  """Returns the exit code; raises `UserError`."""
+  """Runs the node and returns the exit code; raises `UserError`."""
   if arguments.role != 'actor':
     distribution.require_whole(f'node {arguments.role}')
   given.require_name(', the same on every host')
@@ -63,7 +63,10 @@ def node(arguments: NodeArguments, given: given_lib.Given) -> int:
 def run(
   arguments: NodeArguments, config: config_lib.ExperimentConfig, overridden: Collection[str]
 ) -> int:
-  """overridden: fields of the configuration that the command line gives."""
+  """Checks the options and runs the node.
+
+  overridden: fields of the configuration that the command line sets.
+  """
   if not arguments.cluster:
     raise types.UserError(
       'node needs --cluster=FILE with the addresses of all nodes: see docs/scaling.md'
@@ -103,11 +106,11 @@ def run(
     return learner_command.run(options)
   sections = sections_lib.split(config)
   if arguments.role == 'actor':
-    from seed_acme.programs.cluster import actor_node  # loads gRPC, which completion need not
+    from seed_acme.programs.cluster import actor_node  # loads gRPC, which completion does not need
 
     index = _actor_index(arguments, sections.layout, cluster)
     return actor_node.run(sections.actors[index], cluster)
-  from seed_acme.programs.cluster import replay_node  # likewise
+  from seed_acme.programs.cluster import replay_node  # as above
 
   [replay] = sections.replays
   return replay_node.run(replay, cluster)

@@ -1,4 +1,5 @@
-"""A node of a cluster in this process. Needs no Launchpad, so it runs where only actors do."""
+"""A node of a cluster in this process. It needs no Launchpad, so it runs in actors'
+installations."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from seed_acme.storage import run_directory
 
 
 class Life(lives.OnOwnHost):
-  """Ended by Ctrl-C, SIGTERM and SIGHUP; a second one ends this process at once, and its
-  children."""
+  """A node's life that ends with Ctrl-C, SIGTERM or SIGHUP; a second one kills this process and its
+  children at once."""
 
   def __init__(self, cluster: cluster_file.Cluster):
     super().__init__(threading.Event(), cluster.admitted())
@@ -33,12 +34,12 @@ class Life(lives.OnOwnHost):
     self.stop.set()
 
   def end_after(self, wait: Callable[[], None]) -> None:
-    """Ends it, too, when `wait`, on a thread of its own, returns or raises."""
+    """Also ends the node when `wait`, which runs in a thread of its own, returns or raises."""
 
     def wait_and_end() -> None:
       try:
         wait()
-      except Exception as error:  # raised by `lived`
+      except Exception as error:  # raised again by `lived`
         self._error = error
       self.stop.set()
 
@@ -47,7 +48,7 @@ class Life(lives.OnOwnHost):
   def lived(
     self, sections: Any, links: node_lib.Links[str], folder: run_directory.RunDirectory
   ) -> int:
-    """The exit code at the end; the reason of a failure is on standard error."""
+    """Runs the node; returns the exit code, with the reason of a failure on standard error."""
     node = node_lib.Node(sections, links, folder, self)
     try:
       getattr(self, sections.kind)(node)

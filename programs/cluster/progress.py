@@ -1,4 +1,4 @@
-"""The progress of a run whose actors come and go by themselves: says which do."""
+"""The progress of a run whose actors may connect and get lost at any time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ClusterProgress(terminal.Progress):
     self._lost_s: dict[int, float] = {}
 
   def update(self, status: Mapping[str, Any]) -> None:
-    """Takes what `terminal.Progress` takes, and `actors` of the learner's status."""
+    """Takes the status as `terminal.Progress` does, and its `actors`."""
     is_running = status.get('status') == 'running'  # at the end they leave one by one
     connected = [actor['is_connected'] for actor in status.get('actors', [])]
     if is_running:

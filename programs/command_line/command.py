@@ -1,4 +1,4 @@
-"""What the command line knows of a command, and where it finds them all."""
+"""The record of a command, and the search for all of them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ class Command(NamedTuple):
   """One command of `seed-acme`. Its modules are imported only when it is called or completed.
 
   name, summary, group: as `seed-acme --help` lists them.
-  arguments: `module:Class` beside the record: a dataclass whose fields are the options, and whose
-    docstring is the help.
-  run: `module:function` from these arguments to the exit code, or to an `Answer`. Where there is a
-    `config`, a `given.Given` is its second argument.
-  config: the configuration that the command takes where `--config` names none; '' = it takes none.
-  runs_beside_actors: whether it runs where only actors are installed (checks/distribution.py).
+  arguments: `module:Class` in the record's folder: a dataclass whose fields are the options, and
+    whose docstring is the help.
+  run: `module:function` that takes these arguments, and a `given.Given` if there is a `config`. It
+    returns the exit code or an `Answer`.
+  config: default of `--config`; '' = the command takes no configuration.
+  runs_beside_actors: whether it also runs in an installation for actors only
+    (checks/distribution.py).
   folder: the package that holds the record.
   """
 
@@ -38,13 +39,14 @@ class Command(NamedTuple):
   folder: str = ''
 
   def load(self, path: str) -> Any:
-    """path: `arguments` or `run`."""
+    """Imports and returns what `path` names, which is `arguments` or `run`."""
     module, _, name = path.partition(':')
     return getattr(importlib.import_module(f'{self.folder}.{module}'), name)
 
 
 class Answer(NamedTuple):
-  """What a command found. The command line prints `record` as JSON with `--json`, else `text`."""
+  """The result of a command. The command line prints `record` as JSON with `--json`, else
+  `text`."""
 
   record: Any
   text: str
@@ -53,7 +55,7 @@ class Answer(NamedTuple):
 
 @functools.cache
 def every() -> dict[str, Command]:
-  """By name, in the order of `Group` and then of the names."""
+  """Returns all commands by name, ordered by group and name."""
   found = []
   for path in importlib.import_module(_PROGRAMS).__path__:
     for file in pathlib.Path(path).rglob(f'{_FILE}.py'):
@@ -65,7 +67,7 @@ def every() -> dict[str, Command]:
 
 
 def find(name: str) -> Command:
-  """Raises `types.UserError` for a name that is none."""
+  """Returns the command of this name; raises `types.UserError` if there is none."""
   if name not in every():
     hint = near_names.hint(name, every()) or f'; known: {", ".join(every())}'
     raise types.UserError(f'unknown command {name!r}{hint}\nsee: seed-acme --help')

@@ -1,7 +1,7 @@
 """`seed-acme completion bash|zsh`: the script by which a shell completes `seed-acme`.
 
-The script asks this program for the candidates of each line, so they are those of this version,
-of the configuration that the line names, and of the folders that are there.
+The script asks this program for the candidates of each line, so they always match this version, the
+configuration that the line names, and the folders on the disk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from seed_acme.programs.command_line import options as options_lib
 from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import packed_run
 
-# Candidates are whole words. Bash replaces only what follows the last `=` or `:` of a word.
+# Candidates are whole words, but bash replaces only the part after the last `=` or `:`.
 _BASH = r"""
 _seed_acme() {
   local line=${COMP_LINE:0:COMP_POINT} IFS=$'\n' stem=''
@@ -50,7 +50,8 @@ compdef _seed_acme seed-acme
 """
 _SCRIPTS = {'bash': _BASH, 'zsh': _ZSH}
 _FOLDERS = ('run_dir', 'out', 'save', 'from', 'prices', 'folder')
-_RUNS = ('run_dirs', 'file', 'config.initial_checkpoint')  # folders, or what `pack` has written
+# folders, or zips that `pack` has written
+_RUNS = ('run_dirs', 'file', 'config.initial_checkpoint')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,9 +59,9 @@ class CompletionArguments:
   """Print the script by which a shell completes seed-acme. To use it, put this into ~/.bashrc, or
   with zsh into ~/.zshrc: source <(seed-acme completion bash)
 
-  shell: whose script.
-  line: the beginning of a command line. The script calls this to ask what its last word may become,
-    which is printed one a line.
+  shell: shell that the script is for.
+  line: the beginning of a command line. The script calls this, and candidates for its last word are
+    printed one a line.
   """
 
   shell: tyro.conf.Positional[Literal['bash', 'zsh']]
@@ -68,14 +69,15 @@ class CompletionArguments:
 
 
 def complete(arguments: CompletionArguments) -> int:
-  """Returns the exit code."""
+  """Prints the script, or the candidates for a line; returns the exit code."""
   found = candidates(arguments.line) if arguments.line else [_SCRIPTS[arguments.shell].strip()]
   print('\n'.join(found))
   return 0
 
 
 def candidates(line: str) -> list[str]:
-  """What the last word of `line` may become. One that ends in `=`, `.`, `/` or `:` goes on."""
+  """Returns candidates for the last word of `line`. Those that end in `=`, `.`, `/` or `:`
+  continue."""
   words = line.split(' ')
   words = [words[0], *(word for word in words[1:-1] if word), words[-1]]
   last = words[-1]
@@ -114,7 +116,8 @@ def _of_command(command: command_lib.Command, words: list[str]) -> list[str]:
 
 
 def _flags(options: list[options_lib.Option], last: str) -> list[str]:
-  """Of the fields of a configuration the next part of their names only."""
+  """Returns the options; a field of the configuration is completed one part of its name at a
+  time."""
   depth = last.count('.')
   found = []
   for option in options:
@@ -159,7 +162,7 @@ def _values(name: str, value: str, options: dict[str, options_lib.Option], kind:
 
 
 def _environments() -> list[str]:
-  """Ids, the beginning of those that a level follows, and Atari's games."""
+  """Returns ids, prefixes that a level has to follow, and Atari's games."""
   from seed_acme.envs import atari_games
   from seed_acme.envs import registry as environments
 
@@ -171,7 +174,7 @@ def _environments() -> list[str]:
 
 
 def _paths(start: str, is_wanted: Callable[[str], bool]) -> list[str]:
-  """Folders, which end in `/`, and the files that are wanted."""
+  """Returns folders, which end in `/`, and the files that are wanted."""
   folder = os.path.expanduser(start)
   found = []
   for path in glob.glob(glob.escape(folder) + '*'):
@@ -184,8 +187,10 @@ def _paths(start: str, is_wanted: Callable[[str], bool]) -> list[str]:
 
 
 def _config(words: list[str]) -> str:
-  """The configuration that the line names; '' where it names none of ours: a key that is pressed
-  runs nobody's code."""
+  """Returns the configuration that the line names; '' if it is none of this package's.
+
+  User code is never loaded, because pressing the Tab key must not run it.
+  """
   from seed_acme.configs import registry
 
   try:

@@ -1,4 +1,4 @@
-"""What a command line says of the configuration, for the command that asks for it."""
+"""The configuration as a command line gives it, for commands that take one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PREFIX = '--config.'
 
 @dataclasses.dataclass(frozen=True)
 class Overrides:
-  """What `--config.FIELD=VALUE` is parsed into."""
+  """The record that `--config.FIELD=VALUE` is parsed into."""
 
   config: tyro.conf.FlagConversionOff[config_lib.ExperimentConfig]
 
@@ -30,7 +30,7 @@ class Overrides:
 class Given(NamedTuple):
   """`--config=NAME` and `--config.FIELD=VALUE`.
 
-  A command asks for its configuration when it knows what they change: that of a run folder, say.
+  The command builds its configuration once it knows which one they change, such as a run folder's.
   overrides: the words that are none of the command's own arguments.
   """
 
@@ -40,12 +40,12 @@ class Given(NamedTuple):
 
   @property
   def name(self) -> str:
-    """Of the configuration; '' = none is given."""
+    """The name of the configuration; '' = none is given."""
     return self.line.config
 
   @property
   def fields(self) -> frozenset[str]:
-    """Dotted names of the fields that are given."""
+    """Dotted names of the fields that the command line sets."""
     return frozenset(
       word.partition('=')[0].removeprefix(_PREFIX).replace('-', '_')
       for word in self.overrides
@@ -53,16 +53,23 @@ class Given(NamedTuple):
     )
 
   def require_name(self, why: str = '') -> None:
-    """Raises `types.UserError` where no configuration is named."""
+    """Raises `types.UserError` if no configuration is named."""
     if not self.name:
       raise types.UserError(f'{self.command.name} needs --config=NAME_OR_PATH{why}')
 
   def trust(self, everything: bool) -> trust_lib.Trust:
-    """In the code that a run folder names. What the command line names itself is trusted, too."""
+    """Returns which code named by a run folder may be imported.
+
+    Code that the command line names itself is always trusted.
+    """
     return trust_lib.Trust(everything, self.fields)
 
   def config(self, base: config_lib.ExperimentConfig | None = None) -> config_lib.ExperimentConfig:
-    """base: what the overrides change; None = the configuration that is named, or the command's."""
+    """Returns the configuration with the overrides.
+
+    base: the configuration that they change; None = the one that is named, or the command's
+      default.
+    """
     base = base or registry.load(self.name or self.command.config)
     base, words = new_settings.add(base, self.overrides)
     default = Overrides(base)
@@ -73,14 +80,14 @@ class Given(NamedTuple):
 
 
 def split(command: command_lib.Command, line: line_lib.Line) -> tuple[Any, Given]:
-  """The command's own arguments, and what is given of the configuration."""
+  """Returns the command's own arguments, and what the line gives of the configuration."""
   kind = command.load(command.arguments)
   arguments, rest = parsing.parse(kind, line.words, command.name, return_unknown_args=True)
   return arguments, Given(command, line, tuple(rest))
 
 
 def with_config(kind: type) -> type:
-  """The record of a command's own arguments with the configuration beside them."""
+  """Returns a command's argument record extended by a field for the configuration."""
   return dataclasses.make_dataclass(
     kind.__name__,
     [('config', tyro.conf.FlagConversionOff[config_lib.ExperimentConfig])],
@@ -92,8 +99,11 @@ def with_config(kind: type) -> type:
 
 
 def described(command: command_lib.Command, name: str) -> tuple[type, Any]:
-  """The record of all arguments, and something with the values that they have, for help and
-  completion. name: of the configuration; '' = the command's."""
+  """Returns the record type of all arguments and an object with their defaults, for help and
+  completion.
+
+  name: of the configuration; '' = the command's default.
+  """
   kind = command.load(command.arguments)
   if not command.config:
     return kind, None

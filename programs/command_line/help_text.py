@@ -1,7 +1,8 @@
-"""What `seed-acme [COMMAND] --help` prints.
+"""The text of `seed-acme [COMMAND] --help`.
 
-Without a command, all commands. For one, the common options with a line or two each, and the names
-of the groups that the rest is in: `--help=GROUP` prints one of them, `--help=all` everything.
+Without a command, it lists all commands. For a command, it shows the common options with a line or
+two each, and the names of the option groups: `--help=GROUP` prints one of them, `--help=all`
+everything.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ COMMON = tuple(
   )
 )
 _MAX_WIDTH = 100
-_INDENT = 34  # of the meanings
+_INDENT = 34  # column at which the meanings begin
 
 
 def overview() -> str:
-  """What `seed-acme --help` prints: the commands that run here."""
+  """Returns the text of `seed-acme --help`, with the commands that run in this installation."""
   lines = ['usage: seed-acme COMMAND [--help] ...', '       seed-acme --version']
   group = ''
   for command in command_lib.every().values():
@@ -52,10 +53,10 @@ def overview() -> str:
 
 
 def describe(kind: type, default: object, command: str, asked: str) -> str:
-  """The help of one command.
+  """Returns the help of one command.
 
   kind, default: as `given.described` returns them. asked: '' = the common options; `all`; or the
-  name of a group or a field.
+    name of a group or a field.
   """
   options, groups = options_lib.options(kind, default), options_lib.groups(kind, default)
   name = getattr(getattr(default, _CONFIG, None), 'name', '')
@@ -123,7 +124,7 @@ def _common(
 def _topic(
   asked: str, options: list[options_lib.Option], groups: list[options_lib.Group], command: str
 ) -> list[str]:
-  """A group with those in it, or one option."""
+  """Returns the lines of a group and the groups within it, or of one option."""
   asked = asked.removeprefix('--').partition('=')[0]
   lines: list[str] = []
   for group in groups:
@@ -146,7 +147,8 @@ def _top_level(groups: list[options_lib.Group]) -> list[options_lib.Group]:
 
 
 def _is_in(name: str, group: str) -> bool:
-  """A field of the configuration itself is in its group; those of its records have their own."""
+  """Whether a name is in the group. Only the configuration's own fields are in the group
+  `config`."""
   return name == group or group != _CONFIG and name.startswith(group + '.')
 
 
@@ -172,7 +174,7 @@ def _option(option: options_lib.Option) -> list[str]:
 
 
 def _entry(flag: str, text: str) -> list[str]:
-  """Two columns; a long flag has a line of its own."""
+  """Formats two columns; a long flag has a line of its own."""
   lines = textwrap.wrap(text, _width() - _INDENT) or ['']
   first = f'  {flag}'
   if len(first) > _INDENT - 2:

@@ -1,4 +1,4 @@
-"""The first look at a command line: which command, which configuration, is help asked for?"""
+"""The first pass over a command line: the command, the configuration, and a request for help."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from seed_acme import types
 class Line(NamedTuple):
   """A command line.
 
-  command: '' = none. config: what `--config` names; '' = nothing. topic: of `--help=TOPIC`, '' of
-  a plain `--help`; None = no help is asked for. words: all that follows the command, but those two.
+  command: '' = none. config: value of `--config`; '' = none. topic: of `--help=TOPIC`, '' for a
+    plain `--help`; None = no help is requested. words: everything after the command, without these
+    two options.
   """
 
   command: str
@@ -29,7 +30,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def read(argv: Sequence[str]) -> Line:
-  """Raises `types.UserError`. What is left for the command, in `words`, is not looked at."""
+  """Reads a command line; raises `types.UserError`. The words left for the command are not
+  checked."""
   parser = _Parser(add_help=False, allow_abbrev=False)
   parser.add_argument('command', nargs='?', default='')
   parser.add_argument('--version', action='store_true')

@@ -1,4 +1,4 @@
-"""What each field of a record means, from the `field: meaning` lines of its class docstring."""
+"""The meaning of each field of a record, from the `field: meaning` lines of its class docstring."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import functools
 import inspect
 import re
 
-# At the beginning, or after a sentence: `port: `, `learner, actors: `, `*_cpu: `.
+# At the beginning of the text, or after a sentence: `port: `, `learner, actors: `, `*_cpu: `.
 _HEAD = re.compile(r'(?:^|(?<=[.;] ))((?:[a-z*]\w*)(?:, [a-z*]\w*)*): ')
 
 
 def summary(kind: type) -> str:
-  """The first paragraph of the docstring."""
+  """Returns the first paragraph of the docstring."""
   return ' '.join(inspect.cleandoc(kind.__doc__ or '').partition('\n\n')[0].split())
 
 
 def meaning(kind: type, name: str) -> str:
-  """Of the field called `name`, from this class or one that it is derived from; '' = none."""
+  """Returns the meaning of the field `name`, from this class or a base class; '' = none."""
   for base in kind.__mro__:
     for names, text in _entries(base):
       if any(fnmatch.fnmatchcase(name, pattern) for pattern in names):
@@ -27,7 +27,7 @@ def meaning(kind: type, name: str) -> str:
 
 @functools.cache
 def _entries(kind: type) -> tuple[tuple[tuple[str, ...], str], ...]:
-  """(fields or patterns of them, meaning) of each entry below the first paragraph."""
+  """Returns (fields or patterns, meaning) of each entry below the first paragraph."""
   fields = set(getattr(kind, '__dataclass_fields__', ()))
   text = ' '.join(inspect.cleandoc(kind.__doc__ or '').partition('\n\n')[2].split())
   heads = [

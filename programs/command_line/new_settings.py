@@ -1,6 +1,6 @@
-"""Settings that a configuration leaves at their defaults, given on the command line by name.
+"""Dictionary settings that a configuration does not mention, given on the command line by name.
 
-tyro makes an option of every name that a dictionary has, and of no other.
+tyro makes options only for the keys that a dictionary already has.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ _DICTIONARIES = ('environment.settings', 'network.torso_settings')
 def add(
   config: config_lib.ExperimentConfig, words: Sequence[str]
 ) -> tuple[config_lib.ExperimentConfig, list[str]]:
-  """The configuration with the settings that `--config.environment.settings.NAME=VALUE` adds to it,
-  and the other words. Whether an environment has such a setting is checked with all others.
-  """
+  """Returns the configuration with the settings that `--config.environment.settings.NAME=VALUE`
+  adds, and the other words. Validation checks later whether the environment has such a setting."""
   rest = []
   for argument in words:
     path, name, text = _split(argument)
@@ -28,7 +27,7 @@ def add(
     part, field = path.split('.')
     record = getattr(config, part)
     known = getattr(record, field)
-    if name in known:  # has its type there, which tyro holds the value against
+    if name in known:  # tyro checks the value against the type that it has there
       rest.append(argument)
       continue
     record = dataclasses.replace(record, **{field: {**known, name: _value(text)}})
@@ -37,7 +36,8 @@ def add(
 
 
 def _split(argument: str) -> tuple[str, str, str]:
-  """`--config.environment.settings.rows=10` -> its dictionary, name and value; else '' each."""
+  """Splits `--config.environment.settings.rows=10` into dictionary, name and value; else ''
+  each."""
   flag, equals, text = argument.partition('=')
   for path in _DICTIONARIES:
     name = flag.removeprefix(f'--config.{path}.')
@@ -47,7 +47,7 @@ def _split(argument: str) -> tuple[str, str, str]:
 
 
 def _value(text: str) -> config_lib.Setting:
-  """What it reads as: True or False, a number, else itself."""
+  """Parses a value: True or False, a number, or else a string."""
   if text in ('True', 'False'):
     return text == 'True'
   for kind in (int, float):

@@ -1,4 +1,4 @@
-"""The options that a record of arguments has on the command line, as data: for help, completion."""
+"""The command-line options of a record of arguments, as data for help and completion."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Option(NamedTuple):
   """One option.
 
   name: dotted, `config.agent.discount`. group: the name up to the last dot, '' = the command's own.
-  kind: its type. default: `NO_DEFAULT` = it must be given. is_switch: takes no value. bound: of its
-  numbers; None = any.
+  kind: its type. default: `NO_DEFAULT` = it is required. is_switch: takes no value. bound: limit of
+    its numbers; None = none.
   """
 
   name: str
@@ -36,7 +36,7 @@ class Option(NamedTuple):
 
   @property
   def flag(self) -> str:
-    """With what stands for its value, as a user writes it."""
+    """The option as a user writes it, with a placeholder for its value."""
     if self.is_positional:
       return f'{self.name.upper()}{" ..." if self.takes_several() else ""}'
     if self.is_switch:
@@ -44,7 +44,7 @@ class Option(NamedTuple):
     return f'--{self.name}{" " if self.takes_several() else "="}{value_word(self.kind)}'
 
   def takes_several(self) -> bool:
-    """Whether its values are words of their own, after a blank."""
+    """Whether it takes several values, which are separate words."""
     return typing.get_origin(self.kind) in (tuple, dict)
 
 
@@ -59,29 +59,30 @@ NO_DEFAULT = object()
 
 
 def options(kind: type, default: object = None) -> list[Option]:
-  """All of them, those of a record behind those of the record that it is in.
+  """Returns all options, those of nested records after the command's own.
 
-  default: has the values that are set; a field that it lacks has its class's default.
+  default: object with the current values; a field that it lacks has its class's default.
   """
   found = [item for item in _walk(kind, default, '', False) if isinstance(item, Option)]
-  return sorted(found, key=lambda option: bool(option.group))  # stable: the command's own first
+  # stable sort: the command's own first
+  return sorted(found, key=lambda option: bool(option.group))
 
 
 def groups(kind: type, default: object = None) -> list[Group]:
-  """All records within, in their order, the configuration with its own first."""
+  """Returns all nested records in order, the configuration and its records first."""
   found = [item for item in _walk(kind, default, '', False) if isinstance(item, Group)]
   return sorted(found, key=lambda group: group.name.partition('.')[0] != 'config')
 
 
 def choices(kind: Any) -> list[str]:
-  """What can be given for it, where that can be listed; not '', which leaves it open."""
+  """Returns the values that an option accepts, if they can be listed. '' is left out."""
   if kind is bool:
     return ['True', 'False']
   return [str(value) for value in typing.get_args(kind) if value] if _is_literal(kind) else []
 
 
 def value_word(kind: Any) -> str:
-  """What stands for a value of this type."""
+  """Returns the placeholder for a value of this type."""
   if choices(kind):
     return f'{{{",".join(choices(kind))}}}'
   origin, parts = typing.get_origin(kind), typing.get_args(kind)
@@ -95,7 +96,7 @@ def value_word(kind: Any) -> str:
 
 
 def shown_default(value: Any) -> str:
-  """As it would be written."""
+  """Returns a default as a user would write it."""
   if isinstance(value, tuple):
     return ' '.join(map(str, value)) or 'none'
   if isinstance(value, dict):
@@ -104,7 +105,10 @@ def shown_default(value: Any) -> str:
 
 
 def _walk(kind: type, default: object, prefix: str, has_values: bool) -> Iterator[Option | Group]:
-  """has_values: a switch is written with its value, as in a configuration."""
+  """Yields options and groups.
+
+  has_values: a switch is written with its value, as in a configuration.
+  """
   hints = typing.get_type_hints(kind, include_extras=True)
   records = []
   for field in dataclasses.fields(kind):
@@ -143,19 +147,19 @@ def _value(field: dataclasses.Field, default: object) -> Any:
 
 
 def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-  """The type itself, and tyro's marks on it."""
+  """Returns the type itself and tyro's markers on it."""
   if typing.get_origin(hint) is typing.Annotated:
     return typing.get_args(hint)[0], hint.__metadata__
   return hint, ()
 
 
 def _has(markers: tuple[Any, ...], alias: Any) -> bool:
-  """alias: such as `tyro.conf.Positional`, of which the mark is within."""
+  """Whether a marker such as `tyro.conf.Positional` is among them."""
   return any(mark in markers for mark in typing.get_args(alias[int])[1:])
 
 
 def _name_given(markers: tuple[Any, ...]) -> str:
-  """By `tyro.conf.arg(name=...)`, where the option's name is none that a field can have."""
+  """Returns the name set by `tyro.conf.arg(name=...)`, which need not be a valid field name."""
   names = (getattr(m, 'name', None) for m in markers if isinstance(m, type(tyro.conf.arg())))
   return next(filter(None, names), '')
 

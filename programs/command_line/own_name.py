@@ -1,4 +1,4 @@
-"""How a command of this installation is called from here."""
+"""The names by which the user can call this installation's commands."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import sys
 
 
 def command(name: str) -> str:
-  """How this installation's `name` is called from here: by name only if that finds it."""
+  """Returns how to call this installation's `name`: by name only if the PATH finds that one."""
   installed = os.path.join(os.path.dirname(sys.executable), name)
   return name if shutil.which(name) == installed else shorter(installed)
 
 
 def shorter(path: str) -> str:
-  """Relative to the working folder where that is shorter, else as it is."""
+  """Returns the path relative to the working folder if that is shorter, else unchanged."""
   try:
     relative = os.path.relpath(path)
-  except FileNotFoundError:  # somebody has removed the working folder
+  except FileNotFoundError:  # the working folder has been deleted
     return path
   return relative if len(relative) < len(path) else path

@@ -1,4 +1,4 @@
-"""Arguments of the command line into records, by tyro."""
+"""Command-line arguments parsed into records by tyro."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def parse(
   typed: Sequence[str] = (),
   **settings: Any,
 ) -> Any:
-  """The record. What is wrong becomes a `types.UserError` of a few lines.
+  """Returns the record; raises `types.UserError` of a few lines for wrong arguments.
 
-  all_of, typed: the record of all arguments, and all words, where `kind` and `words` are some of
-  them; for what may be meant. settings: more arguments of `tyro.cli`.
+  all_of, typed: the record of all arguments and all words, if `kind` and `words` are only a part of
+    them; they are used for suggestions. settings: more arguments of `tyro.cli`.
   """
 
   def refuse(event: Any) -> None:
@@ -52,8 +52,11 @@ def parse(
 
 
 def _on_error(refuse: Callable[[Any], None]) -> contextlib.AbstractContextManager[None]:
-  """Has `refuse` called with what tyro finds wrong. The module is private: where it is missing,
-  tyro prints its own text and ends the program with 2."""
+  """Has `refuse` called with tyro's parse errors.
+
+  The module that offers this is private. If it is missing, tyro prints its own text and exits with
+  2.
+  """
   try:
     return importlib.import_module('tyro._errors').on_parse_error(refuse)
   except (ImportError, AttributeError):

@@ -1,6 +1,6 @@
-"""Errors of tyro, which parses the command line, in our words: the bad value and how to write it.
+"""Messages for tyro's parse errors, each with the bad value and how to write it.
 
-The events are those of `tyro._errors`, a private module. parsing.py does without where it is gone.
+The events come from `tyro._errors`, a private module; parsing.py works without it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from seed_acme.programs.command_line import options as options_lib
 
 _AGENT = 'config.agent.'
 _MAX_NEAR = 3
-_MIN_RATIO = 0.6  # of `difflib`, below which two names have little in common
-# Words of other programs whose name here does not resemble them.
+_MIN_RATIO = 0.6  # of `difflib`; below it two names have little in common
+# Names that other programs use for fields which are called quite differently here.
 _OTHER_WORDS = {
   'env': 'environment.id',
   'env_id': 'environment.id',
@@ -34,7 +34,7 @@ _OTHER_WORDS = {
   'total_timesteps': 'total_steps',
   'workers': 'num_actors',
 }
-# Choices that there were in earlier versions.
+# Choices of earlier versions.
 GONE = {
   'local_mt': (
     'local_mt, all nodes as threads of one process, is gone: single_process runs everything in '
@@ -46,9 +46,9 @@ GONE = {
 def describe(
   event: Any, options: Sequence[options_lib.Option], words: Sequence[str], command: str
 ) -> str | None:
-  """At most three lines on a `tyro._errors.ParseErrorEvent`; None for a kind not known here.
+  """Returns at most three lines on a `tyro._errors.ParseErrorEvent`; None for an unknown kind.
 
-  options: all that the command has. words: the arguments that were parsed.
+  options: all options of the command. words: the arguments that were parsed.
   """
   kind = type(event).__name__
   if kind == 'UnrecognizedArgs':
@@ -86,7 +86,8 @@ def _unrecognized(
 
 
 def _agents_with(field: str) -> list[str]:
-  """Our agents whose configuration has that field, which may be dotted, with an example of each."""
+  """Returns the agents whose configuration has a field, which may be dotted, each with an
+  example."""
   examples: dict[str, str] = {}
   for name in sorted(registry.names(), key=len):
     agent = registry.load(name).agent
@@ -97,7 +98,7 @@ def _agents_with(field: str) -> list[str]:
 
 
 def _of_word(word: str, options: Sequence[options_lib.Option], words: Sequence[str]) -> list[str]:
-  """What a word may be that no option takes: one more value, or a name without its option."""
+  """Explains a word that no option takes: a surplus value, or a name without its option."""
   before = [*words[: words.index(word)]] if word in words else []
   while len(before) > 1 and not before[-1].startswith('--'):
     before.pop()
@@ -120,7 +121,7 @@ def _instead_of_word(word: str, options: Sequence[options_lib.Option]) -> list[s
 
 
 def near(wanted: str, names: list[str]) -> list[str]:
-  """The dotted names that `wanted`, dotted or not, may stand for, best first."""
+  """Returns the dotted names that `wanted`, dotted or not, may stand for, best first."""
   inside = [name for name in names if f'{name}.'.startswith(f'{wanted}.')]
   around = [name for name in names if f'{wanted}.'.startswith(f'{name}.')]
   if inside or around:
@@ -136,7 +137,8 @@ def near(wanted: str, names: list[str]) -> list[str]:
 
 
 def _rank(wanted: str, name: str) -> int | None:
-  """How sure it is that `name` is meant, 0 the surest; None if it has little in common."""
+  """Returns how likely `name` is meant, with 0 as the best rank; None if it has little in
+  common."""
   asked, own = (path.rpartition('.')[2].rstrip('_') for path in (wanted, name))
   if asked == own or f'.{name}'.endswith(f'.{_OTHER_WORDS.get(asked, "?")}'):
     return 0
@@ -184,7 +186,7 @@ def _unreadable(
 
 
 def _values(flag: str, words: Sequence[str]) -> Sequence[str]:
-  """What the command line gives to a flag; the last time counts."""
+  """Returns the values that the command line gives to a flag; the last occurrence counts."""
   for i, argument in reversed(list(enumerate(words))):
     name, equals, value = argument.partition('=')
     if name.replace('-', '_') != flag.replace('-', '_'):
@@ -208,7 +210,7 @@ def _no_pairs(flag: str, values: Sequence[str]) -> str:
 
 
 def _whole(text: str) -> str:
-  """`, such as 1000000` where a whole number was written in another way."""
+  """Returns `, such as 1000000` if a whole number was written in another way."""
   try:
     number = float(text.replace(',', ''))
   except ValueError:

@@ -22,12 +22,12 @@ from seed_acme.storage import run_directory
 
 _POLL_S = 0.1
 _SAMPLE_S = 1.0
-_STOP_S = 50.0  # after a stop or a failure; then whatever is left is killed
-_SAME_SIGNAL_S = 0.5  # a terminal and a wrapper may both send what the user sent once
+_STOP_S = 50.0  # after a stop or a failure; then every process left is killed
+_SAME_SIGNAL_S = 0.5  # a terminal and a wrapper may both forward one Ctrl-C
 
 
 class Attempt:
-  """Starts the launcher's process and watches it; may be run again after a failure."""
+  """Starts the launcher's process and watches it; can be run again after a failure."""
 
   def __init__(
     self,
@@ -37,8 +37,8 @@ class Attempt:
     life: launches.Life,
     stall_s: float,
   ):
-    """launch: as of `launcher_process.start`. saving_s: how long saving the replay memory may take
-    at the end. stall_s: as of `Stall`."""
+    """launch: arguments of `launcher_process.start`. saving_s: how long saving the replay memory
+      may take at the end. stall_s: limit of `Stall`."""
     self._stall = stall.Stall(stall_s)
     self._run_dir = run_dir
     self._launch = launch
@@ -47,15 +47,16 @@ class Attempt:
     self._show, self._progress, self._should_stop = life.show, life.progress, life.should_stop
     self._launcher: subprocess.Popen | None = None
     self._started_s = time.time()
-    self._ending_since_s: float | None = None  # since a stop or a failure
+    self._ending_since_s: float | None = None  # time of a stop or a failure
     self._num_notices = 0
-    self._status: dict[str, Any] = {}  # of this attempt
+    self._status: dict[str, Any] = {}  # the last status written in this attempt
     self.is_stopped = False
-    self.stop_signal: int | None = None  # that stopped it, if one did
+    self.stop_signal: int | None = None  # the signal that stopped it, if one did
     self.cpu_s: dict[str, float] = {}
 
   def request_stop(self, signal_number: int) -> None:
-    """From the signal handler: the first asks, a second one kills."""
+    """Called by the signal handler: the first signal asks the run to stop, a second one kills
+    it."""
     now = time.monotonic()
     if self.stop_signal is None:
       self.stop_signal = signal_number
@@ -71,7 +72,7 @@ class Attempt:
         self._launcher.terminate()
 
   def run(self) -> int:
-    """0, 1 or 2: the launcher's own exit code, or 1 if it was killed."""
+    """Starts the launcher and returns 0, 1 or 2: its exit code, or 1 if it was killed."""
     processes.clear_failure(self._run_dir)
     for skipped in checkpoint.set_damaged_aside(self._run_dir.checkpoints):
       self._show(f'Notice: {skipped}')
@@ -88,12 +89,12 @@ class Attempt:
       try:
         self._watch(launcher, account)
       finally:
-        self._kill()  # what the launcher may have left behind
+        self._kill()  # any process that the launcher left behind
         launcher.wait()
         self._run_dir.set_phase('')
     self._show_notices()
     self._show_progress()
-    self._should_stop()  # of what was logged last, too
+    self._should_stop()  # the last logged rows count, too
     for kind, seconds in account.seconds().items():
       self.cpu_s[kind] = self.cpu_s.get(kind, 0.0) + seconds
     return self._exit_code(launcher.returncode)
@@ -158,7 +159,7 @@ class Attempt:
       launcher_process.kill(self._launcher)
 
   def _show_notices(self) -> None:
-    """What a node wants the user to know without ending the run."""
+    """Shows messages of the nodes to the user that do not end the run."""
     if self._run_dir.notices.exists():
       lines = self._run_dir.notices.read_text(encoding='utf-8').splitlines()
       for line in lines[self._num_notices :]:
@@ -174,13 +175,14 @@ class Attempt:
       try:
         with streams.outliving_terminal():
           self._progress.update({**status, 'stalled': stalled} if stalled else status)
-      except BrokenPipeError:  # nobody reads any more, as in `seed-acme train | head`
+      except BrokenPipeError:  # the reader is gone, as in `seed-acme train | head`
         self._progress = None
         self.request_stop(signal.SIGPIPE)
 
 
 def _set_earlier_logs_aside(run_dir: run_directory.RunDirectory) -> None:
-  """Into `logs/attempt_<n>`: the nodes overwrite the logs of an attempt that has failed."""
+  """Moves logs to `logs/attempt_<n>`, because the nodes would overwrite those of a failed
+  attempt."""
   earlier = [
     path for path in run_dir.logs.iterdir() if not path.name.startswith(bucket_copy.ATTEMPT)
   ]

@@ -1,4 +1,4 @@
-"""A run whose folder is in a bucket, while it is trained: what a program does around
+"""A run whose folder is in a bucket, while it is trained: the program's side of
 `seed_acme/storage/bucket_copy.py`."""
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from seed_acme.storage import run_directory
 
 
 class BucketLost(types.Failure):
-  """The end of a run could not be copied to its bucket."""
+  """The final copy of a run to its bucket failed."""
 
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
-  """The local folder to train in for the run that `--run_dir` names.
+  """Yields the local folder to train in for the run that `--run_dir` names.
 
-  A URL: a folder that holds what was fetched from there, is copied there meanwhile, and is
-  deleted at the end; SIGTERM for this process if the bucket is lost. '': None.
+  For a URL, this is a temporary folder: the run is fetched into it, copied back periodically while
+  it trains, and deleted at the end. If the bucket cannot be reached any more, this process gets a
+  SIGTERM. For '', yields None.
   """
   if not bucket.is_url(path):
     if path:
@@ -64,7 +65,7 @@ def opened(path: str) -> Iterator[run_directory.RunDirectory | None]:
 
 @contextlib.contextmanager
 def closing(mirror: bucket_copy.Mirror) -> Iterator[None]:
-  """Copies what is left at the end, but nothing after wrong input or a lost lease."""
+  """Copies the rest of the run at the end, except after wrong input or a lost lease."""
   try:
     yield
   except (types.UserError, door.CannotStart):
@@ -79,12 +80,15 @@ def closing(mirror: bucket_copy.Mirror) -> Iterator[None]:
 def _stop(mirror: bucket_copy.Mirror) -> None:
   try:
     mirror.stop()
-  except bucket.BucketError as error:  # it could be reached at the start
+  except bucket.BucketError as error:  # the bucket worked at the start
     raise BucketLost(str(error)) from error
 
 
 def _require_credentials(path: str) -> None:
-  """Without any TensorFlow would ask for minutes whether this is a machine of Google's."""
+  """Raises `types.UserError` without credentials of Google Cloud.
+
+  Otherwise TensorFlow would spend minutes asking whether this is a Google Cloud machine.
+  """
   found = google_credentials.find()
   if not found.are_there:
     raise types.UserError(

@@ -1,4 +1,5 @@
-"""`seed_acme.train`: a run as a function call, with its progress and its end as Python has them."""
+"""`seed_acme.train`: a run as a function call, which reports progress and errors in Python's
+way."""
 
 from __future__ import annotations
 
@@ -33,12 +34,12 @@ def train(
   progress: bool,
   on_log: OnLog | None,
 ) -> dict[str, Any]:
-  """As `seed_acme.train`, which documents it."""
+  """Implements `seed_acme.train`, which documents it."""
   launches.check(launch)
   bounds.at_least(0).check('max_restarts', max_restarts)
   layout, way = layout_lib.Layout.of(config), launches.load(launch)
   way.refuse(layout)
-  config_validation.validate(config)  # first, for a bucket takes its time
+  config_validation.validate(config)  # before a bucket is opened, which takes time
   with bucket_folder.opened(run_dir or '') as existing:
     path, bucket = (str(existing.path), existing.bucket) if existing else (None, '')
     folder = lifecycle.prepare(config, path, bucket)
@@ -64,7 +65,7 @@ def _raise_what_ended_it(outcome: launches.Outcome, folder: run_directory.RunDir
     raise KeyboardInterrupt
   for number in (signal.SIGTERM, signal.SIGHUP):
     if outcome.exit_code == 128 + number:
-      signal.raise_signal(number)  # the caller's own handler is there again
+      signal.raise_signal(number)  # the caller's own handler is installed again
   if outcome.exit_code == 128 + signal.SIGPIPE:
     raise BrokenPipeError('nobody reads the progress any more')
   if outcome.exit_code == processes.USER_ERROR_EXIT:
@@ -75,7 +76,7 @@ def _raise_what_ended_it(outcome: launches.Outcome, folder: run_directory.RunDir
 
 
 class _Rows:
-  """Hands each row of the logs to the caller's function, which may stop the run."""
+  """Passes each row of the logs to the caller's function, which may stop the run."""
 
   def __init__(
     self, folder: run_directory.RunDirectory, on_log: OnLog | None, shown: terminal.Progress | None
@@ -92,10 +93,10 @@ class _Rows:
     try:
       rows = self._tail.new_rows()
       if rows and self._shown is not None:
-        self._shown.hide()  # what it prints is not to land on the line
-      answers = [self._on_log(row) for row in rows]  # all of them, whatever it says
+        self._shown.hide()  # its prints would land on the progress line
+      answers = [self._on_log(row) for row in rows]  # all of them, even if the first asks to stop
       return any(answers)
-    except BaseException as error:  # whatever it is, the run ends first, and then it is raised
+    except BaseException as error:  # ends the run first, then it is raised again
       self.error = error
       return True
 

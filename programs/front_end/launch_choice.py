@@ -1,9 +1,10 @@
-"""`--launch=auto`: one process or Launchpad's, by a rule and a short measurement.
+"""`--launch=auto`: one process or Launchpad's processes, by a rule and a short measurement.
 
-Processes step environments beside the learner. They pay with messages, and with threads that wait
-for each other. The rule holds what they save of a step against what they cost. `python -m
+Separate processes step environments while the learner works, but messages and threads that wait for
+each other cost time. The rule compares the saved with the added time per step. `python -m
 seed_acme.programs.front_end.launch_choice` reads a configuration from its standard input and
-measures a step of its environments. It loads no TensorFlow: of the network only the kind counts.
+measures a step of its environments. It loads no TensorFlow, because the rule needs only the kind of
+network.
 """
 
 from __future__ import annotations
@@ -33,40 +34,41 @@ from seed_acme.programs.trial import process as trial_process
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
-_TIMEOUT_S = 20.0  # of the measurement; simulators take longer to start
-_MAX_ENVIRONMENTS = 8  # that are tried: in larger groups a step costs less, if anything
+_TIMEOUT_S = 20.0  # for the measurement; simulators may take longer to start
+_MAX_ENVIRONMENTS = 8  # environments to try; in larger groups a step costs no more
 _MEASURED_S = 0.2
 _MIN_CALLS = 3
-# What processes cost, by docs/performance.md: of the message of a group, and of each row in it.
+# The cost of processes (docs/performance.md): per message of a group, and per row in it.
 _MESSAGE_S = 600e-6
 _ROW_S = 3e-6
 
 
 class Choice(NamedTuple):
-  """launch: `single_process` or `local_mp`. reason: why, for people."""
+  """The chosen launch. launch: `single_process` or `local_mp`. reason: why, for people."""
 
   launch: str
   reason: str
 
 
 class Stepping(NamedTuple):
-  """One step of one environment: seconds of the processor, and seconds of waiting without it."""
+  """The cost of one step of one environment: CPU-seconds, and seconds of waiting without the
+  CPU."""
 
   cpu_s: float
   wait_s: float
 
 
 class _NotMeasured(types.Failure):
-  """The environments could not be tried; the text says why."""
+  """The environments could not be measured; the text says why."""
 
 
 def choose(
   config: config_lib.ExperimentConfig, run: run_directory.RunDirectory, show: Callable[[str], None]
 ) -> str:
-  """The launch of this machine, told in a line and written to the run folder.
+  """Returns the launch for this machine, after showing it and writing it to the run folder.
 
-  Takes a second, and as long as the environments take to be made. A resumed run chooses anew: it
-  may be on another machine, and both go on from the same checkpoints.
+  Takes a second, plus the time to make the environments. A resumed run chooses again, because it
+  may be on another machine, and both launches read the same checkpoints.
   """
   cores = len(os.sched_getaffinity(0))
   choice = decide(config, cores, graphics.is_there(), lambda: _measured(config))
@@ -76,7 +78,7 @@ def choose(
 
 
 def hint(config: config_lib.ExperimentConfig) -> str:
-  """What to tell somebody who has chosen nothing; '' where processes are right in any case."""
+  """Returns a hint for users who chose no launch; '' if processes are right in any case."""
   cores = len(os.sched_getaffinity(0))
   cheapest = decide(config, cores, graphics.is_there(), lambda: Stepping(0.0, 0.0))
   if cheapest.launch == launches.LOCAL_MP:
@@ -90,7 +92,7 @@ def hint(config: config_lib.ExperimentConfig) -> str:
 def decide(
   config: config_lib.ExperimentConfig, cores: int, has_gpu: bool, measure: Callable[[], Stepping]
 ) -> Choice:
-  """The rule. measure: called only where it matters what a step costs."""
+  """Applies the rule. measure: called only if the cost of a step matters."""
   reason = _only_processes(config, cores, has_gpu)
   if reason:
     return Choice(launches.LOCAL_MP, reason)
@@ -115,7 +117,7 @@ def decide(
 
 
 def _only_processes(config: config_lib.ExperimentConfig, cores: int, has_gpu: bool) -> str:
-  """Why nothing else will do, whatever the environments cost; or ''."""
+  """Returns why only separate processes can do, whatever the environments cost; or ''."""
   learner = config.learner
   is_dense = config.network.torso == 'mlp' and not config.network.module
   reasons = {
@@ -137,15 +139,15 @@ def _only_processes(config: config_lib.ExperimentConfig, cores: int, has_gpu: bo
 
 
 def _alternates(config: config_lib.ExperimentConfig) -> bool:
-  """Whether nothing of a run can be done at the same time as the rest."""
+  """Whether acting and learning of a run can only alternate."""
   is_alone = config.num_actors * config.actor.environment_groups == 1
   return config.inference.strictly_on_policy and is_alone
 
 
 def _saved(config: config_lib.ExperimentConfig, cores: int, stepping: Stepping) -> float:
-  """Seconds of a step that are done beside others: by other actors, or by the learner.
+  """Returns the seconds per step during which other actors, or the learner, work at the same time.
 
-  Work needs a core of its own for that, waiting does not.
+  CPU work overlaps only on a core of its own; waiting always overlaps.
   """
   lanes = config.num_actors + (0 if config.inference.strictly_on_policy else 1)
   beside = lambda number: 1 - 1 / max(1, number)
@@ -153,7 +155,7 @@ def _saved(config: config_lib.ExperimentConfig, cores: int, stepping: Stepping) 
 
 
 def _rows(config: config_lib.ExperimentConfig) -> int:
-  """Of a message."""
+  """Returns the number of rows in a message, which are the environments of a group."""
   return config.environments_per_actor // config.actor.environment_groups
 
 
@@ -169,7 +171,7 @@ def _measured(config: config_lib.ExperimentConfig) -> Stepping:
     raise _NotMeasured(
       f'environments take more than {_TIMEOUT_S:g} s to be made and stepped'
     ) from None
-  if ended.code:  # the run will say what is wrong
+  if ended.code:  # the run itself will report the error
     raise _NotMeasured('the environments cannot be stepped for a measurement')
   return Stepping(*json.loads(ended.output.splitlines()[-1]))
 
@@ -177,8 +179,8 @@ def _measured(config: config_lib.ExperimentConfig) -> Stepping:
 def step_environments(config: config_lib.ExperimentConfig) -> Stepping:
   """Makes up to eight environments of a group in this process, and steps them for 0.2 s.
 
-  On a busy machine seconds of the processor are what they are elsewhere; of the waiting, the
-  shortest call counts, which nobody else has interrupted.
+  CPU-seconds are hardly affected by a busy machine. The waiting time is taken from the shortest
+  call, the one least disturbed by other processes.
   """
   number = min(_rows(config), _MAX_ENVIRONMENTS)
   environment = environments.make(config, number, config.seed)
@@ -202,7 +204,7 @@ def _main() -> Any:
   with streams.results_only() as results:
     stepping = step_environments(saved_config.from_json(json.loads(sys.stdin.read())))
     print(json.dumps(stepping), file=results, flush=True)
-  leftovers.end(0)  # whatever an environment has left running
+  leftovers.end(0)  # threads or programs that an environment left running
 
 
 if __name__ == '__main__':

@@ -1,4 +1,5 @@
-"""Starts and kills the launcher's process (`programs/launcher.py`), for the front end."""
+"""Functions by which the front end starts and kills the launcher's process
+(`programs/launcher.py`)."""
 
 from __future__ import annotations
 
@@ -13,16 +14,17 @@ import sys
 from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
 
-_MODULE = 'seed_acme.programs.launcher'  # not imported here: it builds the graph of nodes
+# not imported in this process, because it builds the graph of nodes
+_MODULE = 'seed_acme.programs.launcher'
 
 
 def start(
   run_dir: run_directory.RunDirectory, launch: Sequence[str], temporary: str, saving_s: float = 0.0
 ) -> subprocess.Popen:
-  """Starts it in a session of its own; it ends with its parent.
+  """Starts the launcher in a session of its own; it ends with its parent.
 
-  launch: its name and its arguments, as `launches.load` takes them. temporary: folder for what
-  Launchpad and Reverb leave behind. saving_s: how long saving the replay memory may take.
+  launch: its name and arguments, as `launches.load` takes them. temporary: folder for the temporary
+    files of Launchpad and Reverb. saving_s: how long saving the replay memory may take.
   """
   with open(run_dir.logs / processes.LAUNCHER, 'a') as log:
     return subprocess.Popen(
@@ -45,6 +47,6 @@ def _environment(temporary: str, saving_s: float) -> dict[str, str]:
 
 
 def kill(launcher: subprocess.Popen) -> None:
-  """Kills its whole process group; harmless after its end."""
+  """Kills the launcher's whole process group; does nothing if it has ended."""
   with contextlib.suppress(ProcessLookupError):
     os.killpg(launcher.pid, signal.SIGKILL)

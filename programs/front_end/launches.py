@@ -1,7 +1,7 @@
-"""The ways to launch a run: a file of `programs/launches` each, and an entry of this table.
+"""The launches of a run: each is a file of `programs/launches` and an entry of this table.
 
-The command line takes the choices of `--launch` and what help says of them from here. Light to
-import: a way is loaded when it is used.
+The command line takes the choices of `--launch` and their help from here. It is light to import,
+because the module of a launch is loaded only on use.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ LOCAL_MP, SINGLE_PROCESS, AUTO, HOSTS = 'local_mp', 'single_process', 'auto', 'h
 
 
 class Entry(NamedTuple):
-  """One way.
+  """One launch.
 
-  module: has its `Launch`. summary: for help; '' = it is no choice of a user. is_here: whether this
-  machine works on the run, in a folder that is here.
+  module: module with its `Launch`. summary: for help; '' = users cannot choose it. is_here: whether
+    this machine works on the run, in a local folder.
   """
 
   module: str
@@ -50,7 +50,7 @@ class Command(NamedTuple):
   """The command line that asks for a run.
 
   arguments: parsed, a `train.command.TrainArguments`. names_config: whether it has `--config`.
-  words: of it, with a `--config` in any case.
+  words: of the command line, always with a `--config`.
   """
 
   arguments: Any
@@ -59,10 +59,10 @@ class Command(NamedTuple):
 
 
 class Run(NamedTuple):
-  """What is launched.
+  """A run to launch.
 
-  folder: of the run, prepared; None where the run is not worked on here. command: that asks for it;
-  None where a program does.
+  folder: the prepared run folder; None if the run is not worked on here. command: the command line
+    that asks for it; None for a Python program.
   """
 
   config: config_lib.ExperimentConfig
@@ -71,11 +71,11 @@ class Run(NamedTuple):
 
 
 class Life(NamedTuple):
-  """How a run is accompanied from here.
+  """How the front end accompanies a run.
 
-  max_meetings: times that it is started, beside `max_restarts`, because it has met another host
-    that had yet to end.
-  should_stop: asked again and again, and once more after the end; True ends the run in good order.
+  max_meetings: further starts, besides `max_restarts`, after meeting another host that was still
+    shutting down.
+  should_stop: called repeatedly, and once more after the end; True ends the run in good order.
   """
 
   max_restarts: int = 0
@@ -89,8 +89,8 @@ class Outcome(NamedTuple):
   """How a run ended.
 
   exit_code: 0, 1 (failure, or a stop after which something is lost), 2 (wrong input), 129 (SIGHUP),
-  130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody reads the output). summary: what stands in
-  summary.json. failure: as failure.json, or None; a run that was stopped may have one, too.
+    130 (Ctrl-C), 143 (SIGTERM) or 141 (nobody reads the output). summary: contents of summary.json.
+    failure: contents of failure.json, or None; a run that was stopped may have one, too.
   """
 
   exit_code: int
@@ -99,42 +99,44 @@ class Outcome(NamedTuple):
 
 
 class Launch:
-  """One way, as the class of this name in its module."""
+  """The base class of a launch, which its module defines under this name."""
 
   def refuse(self, layout: layout_lib.Layout) -> None:
-    """Raises `types.UserError`, naming value and fix, for what it cannot do though the layout is
-    right."""
+    """Raises `types.UserError` with value and fix for a valid layout that this launch cannot
+    run."""
 
   def start(self, run: Run, layout: layout_lib.Layout, life: Life) -> Outcome:
-    """Returns when the run has ended, or goes on without this machine."""
+    """Starts the run; returns when it has ended, or when it continues without this machine."""
     raise NotImplementedError
 
 
 def choices(is_here: bool | None = None) -> tuple[str, ...]:
-  """The values of `--launch`. is_here: those of entries alone that say so."""
+  """Returns the values of `--launch`. is_here: only those whose entry has this value; None =
+  all."""
   return tuple(
     name for name, entry in TABLE.items() if entry.summary and is_here in (None, entry.is_here)
   )
 
 
 def summaries() -> str:
-  """Of all choices, in a line."""
+  """Returns all choices with their summaries, in a line."""
   return ', '.join(f'{name} = {TABLE[name].summary}' for name in choices())
 
 
 def is_here(name: str) -> bool:
-  """Whether this machine works on a run of this launch; '' and unknown ones are refused later."""
+  """Whether this machine works on a run of this launch. True for '' and unknown names, which are
+  refused later."""
   return name not in TABLE or TABLE[name].is_here
 
 
 def load(name: str, *arguments: str) -> Any:
-  """The `Launch` of this name. arguments: of those that take some."""
+  """Returns the `Launch` of this name. arguments: for its constructor."""
   return importlib.import_module(TABLE[name].module).Launch(*arguments)
 
 
 def check(name: str) -> None:
-  """Raises `types.UserError` for what a program cannot give as `launch`."""
-  from seed_acme.programs.command_line import wrong_arguments  # a launcher's process checks nothing
+  """Raises `types.UserError` for a value of `launch` that Python programs cannot use."""
+  from seed_acme.programs.command_line import wrong_arguments  # not for launcher processes
 
   if name in wrong_arguments.GONE:
     raise types.UserError(wrong_arguments.GONE[name])
@@ -144,8 +146,11 @@ def check(name: str) -> None:
 
 
 def refuse_shards_elsewhere(layout: layout_lib.Layout) -> None:
-  """Raises `types.UserError` where replay nodes would be on other machines: there is one at most.
-  Shards within the learner can be anywhere."""
+  """Raises `types.UserError` for several replay nodes, because another machine can hold one at
+  most.
+
+  Replay shards within the learner's process are possible everywhere.
+  """
   if layout.has_replay_nodes and layout.is_sharded:
     raise types.UserError(
       f'replay.num_shards ({len(layout.learners[0].shards)}) with replay.separate_process needs '

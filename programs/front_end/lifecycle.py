@@ -1,7 +1,7 @@
-"""The front end of a run: prepares its folder, starts the launcher, watches, sums up.
+"""The front end of a run: prepares its folder, starts the launcher, watches, and sums up.
 
-A light process of its own (no TensorFlow, no Launchpad), because Launchpad's launcher may
-kill its whole tree, itself included, and somebody has to tell the user what happened.
+It is a light process of its own (no TensorFlow, no Launchpad), because Launchpad's launcher may
+kill its whole process tree, itself included, and the user still has to be told what happened.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ read_status = summary_lib.read_status
 
 
 class RunFinished(types.UserError):
-  """A run that is to go on has used up its budget. last: its last checkpoint."""
+  """A run to be resumed has used up its budget. last: its last checkpoint."""
 
   def __init__(self, message: str, last: checkpoint.Checkpoint):
     super().__init__(message)
@@ -51,8 +51,8 @@ def prepare(
 ) -> run_directory.RunDirectory:
   """Makes the run folder, or checks that `path` can be resumed with this configuration.
 
-  bucket: where the run is if `path` is a copy. Raises `types.UserError` and `door.CannotStart`
-  before anything is written, `RunFinished` where nothing is left to do.
+  bucket: where the run is if `path` is a copy. Before anything is written, raises `types.UserError`
+    and `door.CannotStart`, and `RunFinished` if nothing is left to do.
   """
   config_validation.validate(config)
   environments.check(config)
@@ -64,7 +64,8 @@ def prepare(
     run = run_directory.RunDirectory(pathlib.Path(path).absolute())
     check_resume(config, run)
     [spec] = door.check([config])
-    # The network was built for that of the run folder, which may call choices mere bounds.
+    # The network was built for the specification in the run folder, which may treat choices as mere
+    # bounds.
     spec = specification.check_resume(run, spec)
     run = dataclasses.replace(run_directory.create(path), bucket=bucket)
   else:
@@ -77,7 +78,7 @@ def prepare(
 
 
 def check_resume(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> None:
-  """Raises `types.UserError` where what is there, if anything, cannot go on with `config`."""
+  """Raises `types.UserError` if an existing run cannot be resumed with `config`."""
   newest = None
   if run.holds_run():
     saved_config.compare_for_resume(
@@ -107,7 +108,8 @@ def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Ch
 
 
 def _check_ports(config: config_lib.ExperimentConfig) -> None:
-  """The nodes check again; here a port in use is found before anything is written."""
+  """Raises `types.UserError` for a port in use before anything is written; the nodes check
+  again."""
   shards = layout_lib.Layout.of(config).learners[0].shards
   for name, host, port in (
     ('transport', config.transport.host, config.transport.port),
@@ -131,9 +133,9 @@ def run(
   launch: Callable[[Callable[[str], None]], Sequence[str]],
   life: launches.Life,
 ) -> launches.Outcome:
-  """Trains to the end, a signal or a failure that no restart is left for.
+  """Trains until the end, a signal, or a failure with no restart left.
 
-  launch: chooses what `launches.load` takes in the launcher's process; may tell why.
+  launch: returns the arguments of `launches.load` for the launcher's process; may print why.
   """
   show = streams.outliving_terminal()(life.show)
   life = life._replace(show=show)
@@ -160,7 +162,7 @@ def run(
 def _attempted(
   attempt: attempt_lib.Attempt, run_dir: run_directory.RunDirectory, life: launches.Life
 ) -> tuple[int, dict[str, Any] | None]:
-  """Exit code and failure of the last of all starts."""
+  """Starts the launcher until no restart is left; returns the last exit code and failure."""
   restarts = meetings = 0
   while True:
     code = attempt.run()
@@ -179,7 +181,7 @@ def _attempted(
 
 
 def _replay_bytes(config: config_lib.ExperimentConfig, run_dir: run_directory.RunDirectory) -> int:
-  """Of a full memory; 0 where the environments are known on other hosts only."""
+  """Returns the bytes of a full replay memory; 0 if only other hosts have the environments."""
   try:
     return replay_size.replay_bytes(config, lambda: specification.of_run(config, run_dir))
   except types.MissingPackage:
@@ -203,7 +205,7 @@ def _conclude(
   summary = summary_lib.summarise(config, run_dir, attempt.cpu_s, status)
   lost = summary_lib.lost_text(summary)
   if lost and exit_code not in (processes.USER_ERROR_EXIT, processes.FAILURE_EXIT):
-    # A stop that saved nothing is no orderly end.
+    # A stop that could not save is a failure.
     exit_code = processes.FAILURE_EXIT
     summary['status'] = FAILED if status == FINISHED else status
     processes.report_failure(run_dir, processes.LAUNCHER, lost, processes.LAUNCHER)

@@ -1,6 +1,6 @@
-"""What a replay memory will take, before anything is started: memory, and seconds to save.
+"""The memory that a replay buffer will take, and the time to save it, estimated before the start.
 
-Imports neither TensorFlow nor Reverb: the front end asks.
+Imports neither TensorFlow nor Reverb, because the front end uses it.
 """
 
 from __future__ import annotations
@@ -16,25 +16,27 @@ import tree
 from seed_acme import config as config_lib
 from seed_acme import types
 
-_SAVING_BYTES_PER_S = 20e6  # slower than any disk that a checkpoint is meant for
+_SAVING_BYTES_PER_S = 20e6  # slower than any disk that checkpoints should be on
 _SHARE_OF_MEMORY = 0.8  # the rest is for weights, activations and the actors
 _CGROUP = pathlib.Path('/sys/fs/cgroup')
-_RECLAIMABLE = 'inactive_file'  # pages of files, which a container gives up before it is full
-# Of a row, beside observation, action (the one before and this one) and Q values: step type,
-# reward, discount, version of the weights.
+# cached file pages, which a container frees before it runs out of memory
+_RECLAIMABLE = 'inactive_file'
+# Per row, besides observation, action (previous and current) and Q values: step type, reward,
+# discount, version of the weights.
 _ROW_BYTES = 1 + 4 + 4 + 8
 _FLOAT_BYTES = 4
-_CORE_STATES = {'none': 0, 'gru': 1, 'lstm': 2}  # vectors that a core carries
+_CORE_STATES = {'none': 0, 'gru': 1, 'lstm': 2}  # vectors in a core's recurrent state
 
 
 def replay_bytes(
   config: config_lib.ExperimentConfig, spec_of: Callable[[], types.EnvironmentSpec]
 ) -> int:
-  """Bytes of the unrolls in a full replay memory; 0 with a queue.
+  """Returns the bytes of the unrolls in a full replay memory; 0 with a queue.
 
-  Upper end: Reverb compresses, which helps with plain screens and not with rich ones. The
-  recurrent state of a network of the user's own (`network.module`) is not known here.
-  spec_of: the specification of the environments; called only where there is a memory.
+  This is an upper bound, because Reverb compresses, which helps with plain screens but not with
+  rich ones. It leaves out the recurrent state of the user's own network (`network.module`), which
+  is unknown here.
+  spec_of: returns the specification of the environments; called only if there is a memory.
   """
   replay = config.agent.replay_spec()
   if not replay.is_memory:
@@ -52,7 +54,7 @@ def replay_bytes(
 
 
 def _state_bytes(network: config_lib.NetworkConfig, observation: int) -> int:
-  """Of the recurrent state that an unroll starts with: the core's, and earlier screens."""
+  """Returns the bytes of an unroll's initial recurrent state: the core's, and stacked screens."""
   if network.module:
     return 0
   return (
@@ -62,8 +64,10 @@ def _state_bytes(network: config_lib.NetworkConfig, observation: int) -> int:
 
 
 def _num_predicted(action: types.Nest) -> int:
-  """Numbers a network says of a row, at most: one for each choice, two for each continuous
-  dimension, and a value."""
+  """Returns an upper bound on the numbers that a network outputs per row.
+
+  One for each discrete choice, two for each continuous dimension, and a value.
+  """
   number = 1
   for leaf in tree.flatten(action):
     if np.issubdtype(leaf.dtype, np.integer):
@@ -74,10 +78,10 @@ def _num_predicted(action: types.Nest) -> int:
 
 
 def _num_choices(leaf: dm_specs.Array) -> int:
-  """Of all integers of an action, each of which is chosen by itself."""
+  """Returns the number of choices of an action's integers, each of which is chosen separately."""
   if isinstance(leaf, dm_specs.DiscreteArray):
     return int(leaf.num_values)
-  if not isinstance(leaf, dm_specs.BoundedArray):  # of no known size; the door refuses it
+  if not isinstance(leaf, dm_specs.BoundedArray):  # unbounded, which the checks before a run refuse
     return 0
   low = np.broadcast_to(leaf.minimum, leaf.shape).astype(np.int64)
   high = np.broadcast_to(leaf.maximum, leaf.shape).astype(np.int64)
@@ -92,14 +96,14 @@ def _spec_bytes(spec: types.Nest) -> int:
 
 
 def saving_seconds(num_bytes: int) -> float:
-  """How long a checkpoint may take that holds so much replay."""
+  """Returns how long saving this much replay into a checkpoint may take."""
   return num_bytes / _SAVING_BYTES_PER_S
 
 
 def memory_warning(
   config: config_lib.ExperimentConfig, num_bytes: int, available: int | None = None
 ) -> str:
-  """One line where a full replay memory of `num_bytes` may not fit into memory, else ''.
+  """Returns a warning if a full replay memory of `num_bytes` may not fit into memory, else ''.
 
   available: bytes; None asks the machine.
   """
@@ -110,7 +114,7 @@ def memory_warning(
   capacity, least = replay.capacity, replay.min_size
   fitting = _rounded(capacity * room // num_bytes)
   settings = f'--config.agent.replay_capacity={fitting}'
-  if fitting < least:  # as large a part of the memory as before
+  if fitting < least:  # keeps the share of the capacity
     settings += f' --config.agent.replay_min_size={_rounded(fitting * least // capacity)}'
   return (
     f'a full replay memory of {capacity:,} unrolls takes up to {_gigabytes(num_bytes)}, and '
@@ -119,7 +123,7 @@ def memory_warning(
 
 
 def available_memory() -> int:
-  """Bytes that may still be taken: of the machine, or of the container if that is less."""
+  """Returns the bytes that are available on the machine, or in the container if that is less."""
   available = psutil.virtual_memory().available
   try:
     limit, used = (int((_CGROUP / f'memory.{name}').read_text()) for name in ('max', 'current'))
@@ -134,7 +138,7 @@ def _gigabytes(num_bytes: int) -> str:
 
 
 def _rounded(number: int) -> int:
-  """Two leading digits, downwards."""
+  """Rounds down to two leading digits."""
   number = max(1, number)
   unit = 10 ** max(0, len(str(number)) - 2)
   return number // unit * unit

@@ -1,4 +1,4 @@
-"""Whether a run makes progress, seen from outside, since what hangs cannot say so itself."""
+"""A watch on the progress of a run from outside, because a process that hangs cannot report it."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import Any
 from seed_acme import config as config_lib
 from seed_acme.loggers import terminal
 
-_SILENT_S = 10.0  # a learner that is well writes its status every second or two
+_SILENT_S = 10.0  # a healthy learner writes its status every second or two
 
 
 def limit_s(learner: config_lib.LearnerConfig) -> float:
-  """The status is written as often as the logs, so progress cannot be seen sooner. 0 = no limit."""
+  """Returns the longest time without progress that is accepted; 0 = no limit.
+
+  The status is written as often as the logs, so a stall cannot be seen sooner than that.
+  """
   return max(learner.stall_s, 2 * learner.log_period_s) if learner.stall_s else 0.0
 
 
 class Stall:
-  """Looks at the status of a run again and again."""
+  """A detector of stalls, which is shown the run's status periodically."""
 
   def __init__(
     self, limit_s: float, longest_gap_s: float = 1.0, clock: Callable[[], float] = time.monotonic
   ):
-    """limit_s: of the function of this name; 0 = nothing is ever said.
-
-    longest_gap_s: as long as a longer time between two looks counts, because a host that was
-    suspended or overloaded tells nothing of what was done meanwhile.
-    """
+    """limit_s: result of the function `limit_s`; 0 = no stall is ever reported.
+    longest_gap_s: longer gaps between two calls count only this much, because the run may have been
+      suspended or overloaded in between, together with this process."""
     self._limit_s = limit_s
     self._longest_gap_s = longest_gap_s
     self._clock = clock
@@ -37,9 +38,9 @@ class Stall:
     self._still_s = self._silent_s = 0.0
 
   def look(self, status: Mapping[str, Any]) -> str:
-    """How long the run has made no progress and whom it waits for, in words; or ''.
+    """Returns how long the run has made no progress and what it waits for, as text; or ''.
 
-    To be called more often than every `longest_gap_s`. status: of `summary.read_progress`.
+    Call it more often than every `longest_gap_s`. status: from `summary.read_progress`.
     """
     now = self._clock()
     gap_s, self._looked_s = min(now - self._looked_s, self._longest_gap_s), now

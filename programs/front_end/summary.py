@@ -1,4 +1,4 @@
-"""What a run says at its end: summary.json and the plot, and the text of a failure."""
+"""The reports at the end of a run: summary.json, the plot, and the text of a failure."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from seed_acme.progress import counting
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 
-_MAX_MESSAGE = 400  # characters of a failure that are shown
+_MAX_MESSAGE = 400  # characters shown of a failure's message
 FINISHED, STOPPED, FAILED = 'finished', 'stopped', 'failed'
 
 
 def read_status(run: run_directory.RunDirectory) -> dict[str, Any]:
-  """The last status of the training loop; empty before the first."""
+  """Returns the last status of the training loop; empty before the first."""
   return local.read_json(run.status) if run.status.exists() else {}
 
 
 def read_progress(run: run_directory.RunDirectory, started_s: float) -> dict[str, Any]:
-  """What there is to show of a start at this time: its last status, and its phase if any."""
+  """Returns what to show of this start: its last status, and its phase if any."""
   status, phase = read_status(run), ''
   if not status or status['time_s'] < started_s:
     status = {}
@@ -37,7 +37,7 @@ def read_progress(run: run_directory.RunDirectory, started_s: float) -> dict[str
 
 
 class Saved(NamedTuple):
-  """What the newest whole checkpoint holds, and what of the last status it does not.
+  """The contents of the newest whole checkpoint, and how far it is behind the last status.
 
   name: '' = there is none.
   """
@@ -54,7 +54,7 @@ class Saved(NamedTuple):
 
 
 def saved(run: run_directory.RunDirectory) -> Saved:
-  """Compares the checkpoints on the disk, which are read, with the last status."""
+  """Compares the newest checkpoint that can be read with the last status."""
   status = read_status(run)
   try:
     newest = checkpoint.load_newest(run.checkpoints)
@@ -70,7 +70,7 @@ def saved(run: run_directory.RunDirectory) -> Saved:
 
 
 def lost_text(summary: dict[str, Any]) -> str:
-  """What a run has learnt and not saved, in words; '' = nothing. summary: of `summarise`."""
+  """Describes the training that no checkpoint holds; '' = none. summary: from `summarise`."""
   updates, steps = summary['lost_updates'], summary['lost_agent_steps']
   if not (updates or steps):
     return ''
@@ -86,10 +86,10 @@ def summarise(
   cpu_s: dict[str, float],
   how: str,
 ) -> dict[str, Any]:
-  """The record of summary.json, from the last status.
+  """Returns the record of summary.json, from the last status.
 
-  cpu_s: CPU-seconds of this start by kind of node, starting up included; the record has those
-  of earlier ones, too.
+  cpu_s: CPU-seconds of this start by kind of node, including start-up; the record adds those of
+    earlier starts.
   """
   status, earlier_cpu_s, kept = read_status(run), _earlier_cpu_seconds(run), saved(run)
   kinds = {*cpu_s, *earlier_cpu_s}
@@ -126,7 +126,7 @@ def summarise(
 
 
 def _earlier_cpu_seconds(run: run_directory.RunDirectory) -> dict[str, float]:
-  """Before this start, by kind of node."""
+  """Returns the CPU-seconds of earlier starts by kind of node."""
   if not run.summary.exists():
     return {}
   return local.read_json(run.summary).get('cpu_s', {})
@@ -135,7 +135,8 @@ def _earlier_cpu_seconds(run: run_directory.RunDirectory) -> dict[str, float]:
 def write(
   run: run_directory.RunDirectory, summary: dict[str, Any], tell: Callable[[str], None]
 ) -> None:
-  """summary.json, and the learning curve of a finished run; `tell` hears why there is none."""
+  """Writes summary.json, and draws the learning curve of a finished run; `tell` gets errors of
+  drawing."""
   local.write_json(run.summary, summary)
   if summary['status'] == FINISHED:
     drawing.or_notice(lambda: _draw(run), 'Notice: the plot', tell)
@@ -149,7 +150,8 @@ def _draw(run: run_directory.RunDirectory) -> None:
 def write_last(
   run: run_directory.RunDirectory, summary: dict[str, Any], tell: Callable[[str], None]
 ) -> dict[str, Any] | None:
-  """As `write`, with the last room that there is; the failure where it was not enough."""
+  """Calls `write` with the disk space kept in reserve; returns the failure if that was not
+  enough."""
   disk.release_reserve(run.path)
   try:
     write(run, summary, tell)
@@ -164,9 +166,11 @@ def complete(
   last: checkpoint.Checkpoint,
   tell: Callable[[str], None],
 ) -> dict[str, Any]:
-  """The summary of a run that had made its steps before this start, with what else its end did
-  not come to write. last: its last checkpoint, which is written before the last status. tell:
-  as of `write`."""
+  """Returns the summary of a run that had already finished before this start, and writes files that
+  its end did not get to write.
+
+  last: its last checkpoint, which is written before the last status. tell: as for `write`.
+  """
   counts, status = last.counts._asdict(), read_status(run)
   if status.get('status') != FINISHED or status['agent_steps'] < counts['agent_steps']:
     status = {**status, **counts, 'status': FINISHED}
@@ -185,7 +189,8 @@ def complete(
 
 
 def failure_text(failure: dict[str, Any] | None, run: run_directory.RunDirectory) -> str:
-  """At most four lines: what, where, and where to look. failure: of `known_failure`."""
+  """Returns at most four lines on what failed, where, and which log to read. failure: from
+  `known_failure`."""
   if failure is None:
     logs = as_known(str(run.logs), run)
     return f'error: the run ended without a reason; look into {logs}'
@@ -196,7 +201,7 @@ def failure_text(failure: dict[str, Any] | None, run: run_directory.RunDirectory
 
 
 def cause(run: run_directory.RunDirectory, code: int) -> dict[str, Any] | None:
-  """`known_failure` after this exit code, also where the full disk had no room for it."""
+  """Returns `known_failure` after this exit code, also if the disk was too full to write it."""
   failure = known_failure(run)
   if failure is None and code == processes.FAILURE_EXIT and disk.has_no_room(run.path):
     failure = {
@@ -209,8 +214,10 @@ def cause(run: run_directory.RunDirectory, code: int) -> dict[str, Any] | None:
 
 
 def known_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
-  """What failure.json tells, if it is there. Of a run in a bucket it names, afterwards, where
-  things are there, and no longer in the local copy that the nodes have worked on."""
+  """Returns the contents of failure.json, or None.
+
+  For a run in a bucket, its paths are replaced, because they named the temporary local copy.
+  """
   failure = processes.read_failure(run)
   if failure is None:
     return None
@@ -224,5 +231,5 @@ def known_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
 
 
 def as_known(text: str, run: run_directory.RunDirectory) -> str:
-  """A text about a run, in which its local copy is called by the run's own name."""
+  """Returns a text with the path of a run's local copy replaced by the bucket's URL."""
   return text.replace(str(run.path), run.bucket) if run.bucket else text

@@ -1,4 +1,4 @@
-"""`seed-acme train` on this machine, the folder of its run here or in a bucket."""
+"""`seed-acme train` on this machine, with the run folder here or in a bucket."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from seed_acme.storage import saved_config
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-  """What `TrainArguments` says beside the configuration. is_launch_given: whether the
-  user has said how to launch."""
+  """The options of `TrainArguments` other than the configuration. is_launch_given: whether the user
+  has chosen a launch."""
 
   launch: str
   is_launch_given: bool
@@ -41,7 +41,7 @@ class Options:
 def train(
   config: config_lib.ExperimentConfig, run: run_directory.RunDirectory | None, options: Options
 ) -> int:
-  """run: the folder that `--run_dir` names; None = a new one. Returns the exit code."""
+  """Trains and returns the exit code. run: the folder that `--run_dir` names; None = a new one."""
   if not options.prints_json:
     return _train(config, run, options, sys.stdout)
   with streams.results_only() as results:
@@ -49,7 +49,7 @@ def train(
 
 
 def show_layout(config: config_lib.ExperimentConfig, launch: launches.Launch) -> command_lib.Answer:
-  """What a run would consist of; starts nothing."""
+  """Returns the processes and devices that a run would use; starts nothing."""
   config_validation.validate(config)
   layout = layout_lib.Layout.of(config)
   launch.refuse(layout)
@@ -97,7 +97,8 @@ def _train(
 
 
 def above(progress: terminal.Progress | None) -> Callable[[str], None]:
-  """Prints on standard error, above a progress line that may be on the same terminal."""
+  """Returns a function that prints to standard error, above a progress line on the same
+  terminal."""
   if progress is None:
     return lambda text: print(text, file=sys.stderr, flush=True)
   return lambda text: progress.message(text, sys.stderr)
@@ -129,8 +130,8 @@ def _print_summary(
   if folder.videos.exists():
     print(f'Videos: {path.rstrip("/")}/{folder.videos.name}')
   if checkpoint.newest(folder.checkpoints) is None:
-    return  # nothing to play or to go on from
-  # Which is the user's own here.
+    return  # nothing to evaluate or to resume
+  # Its paths are the user's own code, so the printed commands may trust it.
   trust = ['--trust_run_dir'] if saved_config.trust_in(config).paths else []
   train = shlex.join([program, 'train', f'--run_dir={path}', *trust, *launch])
   print(f'Evaluate: {shlex.join([program, "evaluate", path, *trust])}')
@@ -147,7 +148,7 @@ def _print_summary(
 
 
 def extension(config: config_lib.ExperimentConfig, summary: dict[str, Any]) -> str:
-  """What lets a finished run go on for as long again: more of the budget that it has used up."""
+  """Returns the options that extend a finished run by as long again, for each budget it used up."""
   steps, wall_s = summary['agent_steps'], summary['wall_s']
   options = []
   if steps >= config.total_steps:
@@ -158,5 +159,5 @@ def extension(config: config_lib.ExperimentConfig, summary: dict[str, Any]) -> s
 
 
 def shown(folder: run_directory.RunDirectory) -> str:
-  """Where the run is; relative to the working folder where that is shorter."""
+  """Returns where the run is, relative to the working folder if that is shorter."""
   return folder.bucket or own_name.shorter(str(folder.path))

@@ -1,4 +1,4 @@
-"""The entry of every node that Launchpad starts, on its main thread."""
+"""The entry point of every node that Launchpad starts, on its main thread."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from seed_acme.programs.nodes import node as node_lib
 
 
 def run(spec: node_lib.NodeSpec[Any]) -> None:
-  """From the beginning of a node to its end."""
+  """Runs a node from its beginning to its end."""
   node = spec.node(host.enter())
   node.life.live(node)

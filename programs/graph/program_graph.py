@@ -1,7 +1,7 @@
 """The Launchpad program graph: one function for every launch type.
 
-Kinds of node: `learner` (with inference), `replay` where it has a process of its own, and
-`actor` (the last one plays the evaluation environments).
+Kinds of node: `learner` (with inference), `replay` if it has a process of its own, and `actor` (the
+last one plays the evaluation environments).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from seed_acme.transport import wire
 
 
 def replay(shard: int) -> str:
-  """Name of the address by which the learner reaches a replay node."""
+  """Returns the name of the address at which the learner reaches a replay node."""
   return f'replay{shard or ""}'
 
 
 def inference(learner: int) -> str:
-  """Name of the address by which actors reach a learner host."""
+  """Returns the name of the address at which actors reach a learner host."""
   return f'inference{learner or ""}'
 
 
 def exchange(learner: int) -> str:
-  """Name of that by which the other learner hosts reach it."""
+  """Returns the name of the address at which the other learner hosts reach this one."""
   return f'exchange{learner}'
 
 
@@ -61,8 +61,8 @@ class _ServingNode(lp.PyNode):
   """
 
   def __init__(self, spec: node_lib.NodeSpec[Any], host: str, port: int, *addresses: lp.Address):
-    """addresses: its own, and one more where several learner hosts tell each other what they
-    learn, at a port of its own."""
+    """addresses: its own, and a second one, at a port of its own, if several learner hosts exchange
+      gradients."""
     super().__init__(entries.run, spec)
     self._host = host
     self._port = port
@@ -73,12 +73,14 @@ class _ServingNode(lp.PyNode):
       self.allocate_address(one)
 
   def __getstate__(self) -> dict[str, Any]:
-    """Without the port, which stays with the process that launches."""
+    """Returns the state without the reserved port, which stays with the launching process."""
     return {**self.__dict__, '_kept': []}
 
   def listen_on(self, port: int) -> None:
-    """Of a node that is started by itself: the port that its cluster file says. Its other address
-    is bound already."""
+    """Sets the port of a separately started node, from its cluster file.
+
+    Its second address, if any, is bound already.
+    """
     self._port = port
     self._is_also_bound = True
 
@@ -96,10 +98,11 @@ class _ServingNode(lp.PyNode):
 
 
 def kept_port() -> socket.socket:
-  """Bound to a free port, which nobody is given while the socket is open.
+  """Returns a socket bound to a free port, which the kernel gives to nobody else while it is open.
 
-  A node listens only seconds after its port was chosen; by then the kernel could have given it to
-  a connection of any program. A server that sets SO_REUSEADDR, as gRPC's do, listens beside it.
+  A node starts to listen seconds after its port was chosen, and without this socket any program
+  could get the port in between. A server that sets SO_REUSEADDR, as gRPC's do, can listen on it all
+  the same.
   """
   kept = socket.socket()
   kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -114,10 +117,11 @@ def make_program(
   first_start: wire.Start | None = None,
   life: Callable[[threading.Event], node_lib.Life] = lives.OnThisMachine,
 ) -> lp.Program:
-  """The graph. Raises `types.UserError` for a configuration that cannot work.
+  """Returns the graph. Raises `types.UserError` for a configuration that cannot work.
 
-  token: what the nodes show each other; None draws one for this launch. first_start: of the
-  actors; None counts the resumptions of the run in `run_dir`. life: of each node.
+  token: the secret that the nodes share; None draws one for this launch. first_start: number of the
+    actors' first start; None derives it from the resumptions of the run in `run_dir`. life: the
+    class of each node's life.
   """
   config_validation.validate(config)
   if first_start is None:
@@ -154,7 +158,7 @@ def make_program(
 
 
 def local_resources(launcher_pid: int) -> dict[str, local_multi_processing.PythonProcess]:
-  """Environment variables of each kind of node, for `lp.launch`."""
+  """Returns the environment variables of each kind of node, for `lp.launch`."""
   kinds = {'learner': 'learner', 'replay': 'replay', 'actor': 'actor_supervisor'}
   return {
     group: local_multi_processing.PythonProcess(env=processes.environment(kind, launcher_pid))

@@ -1,4 +1,4 @@
-"""`--launch=auto`: one of the others, by a rule and a short measurement."""
+"""`--launch=auto`: chooses one of the other launches by a rule and a short measurement."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from seed_acme.programs.launches import here
 
 
 class Launch(here.Here):
-  """Only chooses."""
+  """A launch that only chooses another one."""
 
   def chosen(self, run: launches.Run, show: Callable[[str], None]) -> tuple[str, ...]:
-    """That of this machine."""
+    """Returns the command of the launch that suits this machine."""
     assert run.folder is not None
     return (launch_choice.choose(run.config, run.folder, show),)

@@ -1,4 +1,4 @@
-"""What the launches on this machine have in common: a front end watches a process, the launcher."""
+"""The common part of the launches on this machine: a front end that watches a launcher process."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from seed_acme.storage import run_directory
 
 
 class Here(launches.Launch):
-  """command: by which the launcher's process loads it, its name and its arguments. node: whose
-  failure it is that nobody else has reported."""
+  """A launch on this machine.
+
+  command: name and arguments by which the launcher's process loads it. node: the node that a
+    failure is attributed to if no node has reported it.
+  """
 
   command: tuple[str, ...]
   node = processes.LAUNCHER
@@ -24,18 +27,19 @@ class Here(launches.Launch):
   def start(
     self, run: launches.Run, layout: layout_lib.Layout, life: launches.Life
   ) -> launches.Outcome:
-    """Until the run has ended."""
+    """Runs the front end until the run has ended."""
     assert run.folder is not None
     return lifecycle.run(run.config, run.folder, lambda show: self.chosen(run, show), life)
 
   def chosen(self, run: launches.Run, show: Callable[[str], None]) -> tuple[str, ...]:
-    """Its command, or that of the launch which this one chooses; told by `show`."""
+    """Returns the command of this launch, or of the launch that it chooses, which `show` then
+    reports."""
     return self.command
 
   def lead(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> int:
-    """In the launcher's process, until the run has ended; returns the exit code."""
+    """Runs in the launcher's process until the run has ended; returns the exit code."""
     raise NotImplementedError
 
   def end(self, code: int) -> NoReturn:
-    """Of the launcher's process."""
+    """Ends the launcher's process."""
     sys.exit(code)

@@ -1,5 +1,5 @@
-"""One learner host as a process of this machine; the other nodes are started on hosts of their own
-(`seed-acme node`)."""
+"""One learner host as a process of this machine; the other nodes are started separately on their
+hosts (`seed-acme node`)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ if TYPE_CHECKING:
 
 
 class Launch(local.Launch):
-  """Of the learner host `index` of the cluster file at `path`."""
+  """The launch of learner host `index` of the cluster file at `path`."""
 
   def __init__(self, path: str, index: str):
     self.command = (launches.HOSTS, path, index)
 
   def refuse(self, layout: layout_lib.Layout) -> None:
-    """Several replay nodes."""
+    """Refuses several replay nodes."""
     launches.refuse_shards_elsewhere(layout)
 
   def program(
     self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory
   ) -> lp.Program:
-    """One node of the graph, told where the others are. Whoever launches it binds the node's own
-    address, from the configuration."""
+    """Returns a program with one node of the graph, which gets the addresses of the other nodes.
+
+    The launch binds the node's own address, from the configuration.
+    """
     import launchpad as lp
 
     from seed_acme.programs.graph import program_graph
@@ -41,7 +43,7 @@ class Launch(local.Launch):
     cluster = cluster_file.load(path)
     life = functools.partial(lives.OnOwnHost, admitted=cluster.admitted())
     whole = program_graph.make_program(config, run, cluster.token, life=life)
-    # What Launchpad does with addresses that it has drawn.
+    # Launchpad does the same with addresses that it has chosen.
     known = {program_graph.replay(0): cluster.replay or ''}
     known |= {program_graph.inference(i): one for i, one in enumerate(cluster.learners)}
     known |= {program_graph.exchange(i): one for i, one in enumerate(cluster.exchange)}

@@ -1,4 +1,4 @@
-"""`--launch=local_mp`: Launchpad's processes, on this machine."""
+"""`--launch=local_mp`: Launchpad processes on this machine."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from seed_acme.storage import run_directory
 if TYPE_CHECKING:
   import launchpad as lp
 
-_LAST_WORDS_S = 5.0  # in which a learner host that is alive hears that another is not, and ends
+_LAST_WORDS_S = 5.0  # time for a live learner host to notice that another has failed, and to end
 
 
 class Launch(here.Here):
-  """All nodes of the graph."""
+  """The launch of all nodes of the graph."""
 
   command: tuple[str, ...] = (launches.LOCAL_MP,)
 
   def program(
     self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory
   ) -> lp.Program:
-    """What is launched."""
+    """Returns the program to launch."""
     from seed_acme.programs.graph import program_graph
 
     return program_graph.make_program(config, run)
 
   def lead(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> int:
-    """Launches the program."""
+    """Launches the program and waits for its end; returns the exit code."""
     run.set_phase('loading Launchpad')
-    os.environ['LAUNCHPAD_LOGGING_DIR'] = str(run.logs)  # read when Launchpad is imported
+    os.environ['LAUNCHPAD_LOGGING_DIR'] = str(run.logs)  # Launchpad reads it on import
     import absl.flags
     import launchpad as lp
 
@@ -56,31 +56,32 @@ class Launch(here.Here):
 
 
 def _waited_for(manager: Any, run: run_directory.RunDirectory) -> int:
-  """The exit code, when all nodes have ended."""
-  # Launchpad's own failure text names no node, so the processes are looked at here.
+  """Waits until all nodes have ended; returns the exit code."""
+  # Launchpad's own error names no node, so the processes are examined here.
   workers = [
     (title, worker) for title, group in manager._active_workers.items() for worker in group
   ]
   has_failed = False
   try:
     manager.wait()
-  except BaseException as error:  # SystemExit of a node's thread, too
+  except BaseException as error:  # including SystemExit of a node's thread
     has_failed = True
     _report_lost_processes(run, workers)
     processes.report_failure(run, processes.LAUNCHER, processes.describe(error), processes.LAUNCHER)
     _end_hanging_learners([worker for title, worker in workers if title.startswith('learner')])
-    manager.wait(raise_error=False)  # the failure has set off the stop of the other nodes
-  # Launchpad takes no notice of nodes that fail while the program stops.
+    manager.wait(raise_error=False)  # the failure has already told the other nodes to stop
+  # Launchpad ignores nodes that fail while the program stops.
   failure = processes.read_failure(run)
-  if failure is None:  # or there was no room to write it down
+  if failure is None:  # or the disk had no room for the record
     return processes.FAILURE_EXIT if has_failed else 0
   return processes.USER_ERROR_EXIT if failure['is_user_error'] else processes.FAILURE_EXIT
 
 
 def _report_lost_processes(run: run_directory.RunDirectory, workers: list[tuple[str, Any]]) -> None:
-  """Of the nodes that have ended by now, those that could not say why themselves."""
+  """Reports the nodes that have already died without reporting a failure themselves."""
   for title, worker in workers:
-    # Asked now: Launchpad may have seen first how another node ended for want of this one.
+    # Checked now, because Launchpad may first have noticed another node that failed for lack of
+    # this one.
     code = worker.poll() if isinstance(worker, subprocess.Popen) else None
     if code:
       processes.report_failure(
@@ -88,14 +89,17 @@ def _report_lost_processes(run: run_directory.RunDirectory, workers: list[tuple[
         title,
         f'the process was lost: {processes.describe_exit(code)}',
         title,
-        # SIGTERM comes from Launchpad, which stops the others once it has seen a failure.
+        # SIGTERM comes from Launchpad, which stops the other nodes after a failure.
         is_cause=code < 0 and code != -signal.SIGTERM,
       )
 
 
 def _end_hanging_learners(learners: list[Any]) -> None:
-  """Of several hosts of which one has failed, the others can neither learn nor save. One that hangs
-  hears no signal, and would be waited for as long as a checkpoint may take."""
+  """Kills learner hosts that hang after another one has failed.
+
+  The others can then neither train nor save. One that hangs handles no signal, and would be waited
+  for as long as a checkpoint may take.
+  """
   if len(learners) == 1 or not any(getattr(worker, 'returncode', None) for worker in learners):
     return
   end_s = time.monotonic() + _LAST_WORDS_S

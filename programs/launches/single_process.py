@@ -17,13 +17,13 @@ from seed_acme.storage import run_directory
 
 
 class Launch(here.Here):
-  """Without Launchpad."""
+  """The launch without Launchpad."""
 
   command = (launches.SINGLE_PROCESS,)
   node = 'single_process'
 
   def refuse(self, layout: layout_lib.Layout) -> None:
-    """Several learner hosts."""
+    """Refuses several learner hosts."""
     if layout.is_shared:
       raise types.UserError(
         f'num_learner_hosts ({len(layout.learners)}) needs --launch=local_mp, where each host is '
@@ -31,7 +31,7 @@ class Launch(here.Here):
       )
 
   def lead(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> int:
-    """Trains."""
+    """Trains in this thread; returns the exit code."""
     stopped = False
 
     def stop() -> None:
@@ -44,7 +44,8 @@ class Launch(here.Here):
     processes.load_tensorflow()
     processes.configure_tensorflow(config.learner.tensorflow_threads)
     from seed_acme.parallel import devices
-    from seed_acme.programs import single_process  # TensorFlow is configured before it loads
+    # loads TensorFlow, which has to be configured first
+    from seed_acme.programs import single_process
 
     devices.configure(config.learner)
     single_process.run(
@@ -58,5 +59,5 @@ class Launch(here.Here):
     return 0
 
   def end(self, code: int) -> NoReturn:
-    """With whatever an environment has left running."""
+    """Ends the process, along with threads and programs that an environment has left running."""
     leftovers.end(code)

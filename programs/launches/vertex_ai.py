@@ -1,4 +1,4 @@
-"""`--launch=vertex_ai`: a job on Google's Vertex AI, which goes on without this machine."""
+"""`--launch=vertex_ai`: a job on Google's Vertex AI, which runs on without this machine."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from seed_acme.programs.vertex import command as vertex_command
 
 
 class Launch(launches.Launch):
-  """Hands the job in."""
+  """The launch that submits the job."""
 
   def refuse(self, layout: layout_lib.Layout) -> None:
-    """Several replay nodes."""
+    """Refuses several replay nodes."""
     launches.refuse_shards_elsewhere(layout)
 
   def start(
     self, run: launches.Run, layout: layout_lib.Layout, life: launches.Life
   ) -> launches.Outcome:
-    """Of a command line, since only that says where."""
+    """Submits the job. It needs a command line, because only that has the cloud's settings."""
     assert run.command is not None
     arguments, names_config, words = run.command
     if life.max_restarts or arguments.json:

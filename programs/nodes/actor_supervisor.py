@@ -1,7 +1,7 @@
-"""The actor's node: supervises the worker process that acts, and starts it anew when it dies.
+"""The actor's node: supervises the worker process that acts, and restarts it when it dies.
 
-Launchpad restarts nothing: the first node that fails ends the program. So the node is thin
-and does not fail; what may fail, the environments, is in the worker.
+Launchpad restarts nothing: the first node that fails ends the program. The node itself therefore
+does little that can fail; the environments, which can, are in the worker.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from seed_acme.programs.system import processes
 from seed_acme.transport import wire
 
 _POLL_S = 0.1
-_STOP_S = activity_lib.CLOSE_S  # a worker that does not stop by then is killed
-# Failures are "in a row" unless the worker acted this long in between.
+_STOP_S = activity_lib.CLOSE_S  # a worker that has not stopped by then is killed
+# Failures count as "in a row" unless the worker acted for this long in between.
 _HEALTHY_S = 60.0
 
 
 class WorkerFailed(Exception):
-  """A worker failed too often to be started again."""
+  """A worker failed too often to be restarted."""
 
 
 class Supervisor:
-  """Keeps one worker running until the node is stopped.
+  """A supervisor that keeps one worker running until the node is stopped.
 
-  Ends, too, when the worker hears that the run is over. Raises `WorkerFailed` after
-  `actor.max_failures` failures in a row, or `types.NotFinite` where the last one was a number that
-  is not finite; `types.UserError` for wrong input, which no restart would mend; and
-  `core.ServerLost` where the server stays away.
+  It also ends when the worker hears that the run is over. Raises `WorkerFailed` after
+  `actor.max_failures` failures in a row, or `types.NotFinite` if the last of them was a number that
+  is not finite; `types.UserError` for wrong input, which no restart would fix; and
+  `core.ServerLost` if the server does not come back.
   """
 
   def __init__(self, node: node_lib.Node[sections_lib.ActorSections]):
@@ -49,7 +49,8 @@ class Supervisor:
     self._watch = stall_watch.Watch(self._sections, node.tell, ends_workers=True)
 
   def run(self) -> bool:
-    """Whether the run is over, or only this node was stopped."""
+    """Supervises the worker; returns whether the run is over, rather than only this node
+    stopped."""
     interpreter.require(self._sections.actor.python)
     stop = self._node.life.stop
     num_failures, start = 0, self._node.links.start
@@ -72,7 +73,8 @@ class Supervisor:
     return False
 
   def _count_failure(self, end: actor_worker.End, message: str, number: int) -> None:
-    """Raises `WorkerFailed` or `types.NotFinite` where it is one too many."""
+    """Reports a failure; raises `WorkerFailed` or `types.NotFinite` if there were too many in a
+    row."""
     limit = self._sections.actor.max_failures
     count = f'failure {number} of {limit} in a row'
     name = self._node.name
@@ -89,7 +91,7 @@ class Supervisor:
       f'the last time with {message}'
     )
     if end is actor_worker.End.NOT_FINITE:
-      raise types.NotFinite(f'{name}: {text}')  # of wrong input nobody else names the node
+      raise types.NotFinite(f'{name}: {text}')  # for wrong input no one else adds the node's name
     raise WorkerFailed(text)
 
   def _run_worker(self, start: wire.Start) -> tuple[actor_worker.End, str]:
@@ -104,7 +106,7 @@ class Supervisor:
       while worker.poll() is None and not hangs and not self._node.life.stop.wait(_POLL_S):
         hangs = self._watch.look()
       if hangs:
-        said = _written(read_fd)  # what it reports of being ended says nothing
+        said = _written(read_fd)  # its report of being terminated would say nothing new
         worker.send_signal(actor_worker.SHOW_STACK)
       if worker.poll() is None:
         self._stop_worker(worker, names_call=not hangs)
@@ -114,7 +116,7 @@ class Supervisor:
       os.close(activity_fd)
       os.close(read_fd)
     if said:
-      if hangs:  # after it had reported its end
+      if hangs:  # it hung after it had reported its end
         self._node.tell(f'{self._node.name}: {hangs}: its worker was killed')
       report = json.loads(said)
       return actor_worker.End(report['end']), report['message']
@@ -123,9 +125,10 @@ class Supervisor:
     return actor_worker.End.FAILED, processes.describe_exit(worker.returncode)
 
   def _stop_worker(self, worker: subprocess.Popen, names_call: bool) -> None:
-    """Kills one that does not stop, and the programs that its environments could not end.
+    """Stops the worker. One that does not stop is killed, with the programs of its environments.
 
-    names_call: whether to tell which call of an environment it could not leave."""
+    names_call: whether to report which call of an environment did not return.
+    """
     worker.terminate()
     try:
       worker.wait(_STOP_S)
@@ -146,7 +149,7 @@ class Supervisor:
     variables = {
       **os.environ,
       **processes.environment('actor', os.getpid()),
-      # Environments are many small operations: threads of BLAS would only cost memory.
+      # Environments do many small operations, for which BLAS threads would only cost memory.
       'OMP_NUM_THREADS': '1',
       'OPENBLAS_NUM_THREADS': '1',
       'MKL_NUM_THREADS': '1',
@@ -175,14 +178,17 @@ class Supervisor:
     try:
       worker.stdin.write(spec.dumps())
       worker.stdin.close()
-    except BrokenPipeError:  # it died already; its exit code says how
+    except BrokenPipeError:  # it has died already; its exit code says how
       pass
     return worker
 
 
 def _written(pipe_fd: int) -> bytes:
-  """What stands in the pipe now. Its end may never come: processes that the environments
-  started have inherited the other side, and may outlive a worker that was killed."""
+  """Returns what the pipe holds now, without waiting for its end.
+
+  The end may never come, because programs started by the environments have inherited the other side
+  and may outlive a worker that was killed.
+  """
   os.set_blocking(pipe_fd, False)
   try:
     return os.read(pipe_fd, 1 << 16)

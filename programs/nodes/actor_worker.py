@@ -1,7 +1,7 @@
-"""The process that really acts: `python -m seed_acme.programs.nodes.actor_worker`.
+"""The process that steps environments: `python -m seed_acme.programs.nodes.actor_worker`.
 
-Started by the supervisor in the actor's node, with a `WorkerSpec` on its standard input.
-Imports no TensorFlow, Reverb, Sonnet or Launchpad: it costs its environments and little more.
+The supervisor in the actor's node starts it with a `WorkerSpec` on its standard input. It imports
+no TensorFlow, Reverb, Sonnet or Launchpad, so it costs little more than its environments.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ from seed_acme.transport import transports
 from seed_acme.transport import wire
 
 _REPORT_PERIOD_S = 1.0
-SHOW_STACK = signal.SIGUSR1  # has a worker write where it stands to its log
+SHOW_STACK = signal.SIGUSR1  # makes a worker write its stack to its log
 
 
 class End(enum.Enum):
-  """How a worker ended, as its supervisor has to know it."""
+  """How a worker ended, as far as its supervisor has to distinguish it."""
 
-  OVER = 'over'  # with the run
+  OVER = 'over'  # the run is over
   FAILED = 'failed'
-  HUNG = 'hung'  # in an environment, and was ended; it cannot say so itself
-  NOT_FINITE = 'not_finite'  # a number of an environment, which another start may mend
-  WRONG_INPUT = 'wrong_input'  # no new start would mend it
-  SERVER_LOST = 'server_lost'  # and waited for in vain
-  SERVER_RESTARTED = 'server_restarted'  # nobody's fault: begin anew
+  HUNG = 'hung'  # stuck in an environment and killed; never reported by the worker
+  NOT_FINITE = 'not_finite'  # an environment returned NaN or infinity, which a restart may fix
+  WRONG_INPUT = 'wrong_input'  # no restart would fix it
+  SERVER_LOST = 'server_lost'  # it did not come back in time
+  SERVER_RESTARTED = 'server_restarted'  # not a failure of the worker: start again
 
 
 @dataclasses.dataclass(frozen=True)
 class WorkerSpec:
-  """All that a worker is told.
+  """The arguments of a worker.
 
-  address: of the inference server. start: which start of this actor it is. first_wait_s: for a
-  server that was not there yet; infinite where the launcher ends this program with the learner.
-  report_fd: where the reason of a failure goes, as one JSON object. activity_fd: shared memory, for
-    what the worker does.
-
-  It travels as JSON, since the worker may run under another version of Python (`actor.python`).
+  address: of the inference server. start: number of this start of the actor. first_wait_s: time to
+    wait for a server that is not up yet; infinite if the launcher ends this program with the
+    learner.
+  report_fd: receives the reason of a failure, as one JSON object. activity_fd: shared memory in
+    which the worker says what it is doing.
+  It is sent as JSON, since the worker may run under another version of Python (`actor.python`).
   """
 
   sections: sections_lib.ActorSections
@@ -79,7 +79,7 @@ class WorkerSpec:
   activity_fd: int
 
   def dumps(self) -> str:
-    """As JSON, which knows no ranges."""
+    """Returns the spec as JSON, with ranges as pairs."""
     place = self.sections.place
     groups = tuple((group.start, group.stop) for group in place.groups)
     sections = {**vars(self.sections), 'place': {**vars(place), 'groups': groups}}
@@ -89,14 +89,17 @@ class WorkerSpec:
 
   @classmethod
   def loads(cls, text: str) -> WorkerSpec:
-    """The inverse, for the worker: its own interpreter is the one that was asked for, unless it
-    films (see `python_of`)."""
+    """Parses the result of `dumps` in the worker.
+
+    It clears `actor.python`, because the worker already runs under that interpreter, unless the
+    worker films (see `python_of`).
+    """
     record = json.loads(text)
     sections = saved_config.from_json(record['sections'])
     place = sections['place']
     place['groups'] = tuple(range(*group) for group in place['groups'])
     sections['place'] = layout_lib.Actor(**place)
-    if not sections['record_every']:  # whose environments are under that Python
+    if not sections['record_every']:  # if it films, only its environments run under that Python
       sections['actor'] = dataclasses.replace(sections['actor'], python='')
     path, bucket = record['run_dir']
     record.update(
@@ -108,10 +111,10 @@ class WorkerSpec:
 
 
 def python_of(sections: sections_lib.ActorSections) -> str:
-  """The interpreter of a worker; '' = the learner's own.
+  """Returns the interpreter of a worker; '' = the learner's own.
 
-  A worker that films runs under the learner's, which has what writes films; its environments are in
-  a process of `actor.python`.
+  A worker that films runs under the learner's, which has the video packages; its environments are
+  in a process under `actor.python`.
   """
   return '' if sections.record_every else sections.actor.python
 
@@ -125,9 +128,9 @@ def make_remote_actor(
   activity: activity_lib.Activity,
   films: filming.Films | None = None,
 ) -> actor_lib.Actor:
-  """An actor whose groups are connected to the inference server at `address`.
+  """Returns an actor whose groups are connected to the inference server at `address`.
 
-  films: as of `actors.make_actor`.
+  films: as in `actors.make_actor`.
   """
 
   def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> core.InferenceChannel:
@@ -147,7 +150,7 @@ def make_remote_actor(
 
 
 class _Reports:
-  """Writes where the actor's time goes, about once a second; called between its steps."""
+  """A writer of the actor's phase times, about once a second; called between steps."""
 
   def __init__(self, actor: actor_lib.Actor, run_dir: run_directory.RunDirectory, index: int):
     self._actor = actor
@@ -158,26 +161,28 @@ class _Reports:
     now = time.monotonic()
     if now >= self._next_s:
       self._next_s = now + _REPORT_PERIOD_S
-      with contextlib.suppress(types.Failure):  # of a full disk the learner tells, who loses by it
+      # the learner reports a full disk, since it has more to lose
+      with contextlib.suppress(types.Failure):
         local.write_json(self._path, self._actor.timer.snapshot())
 
 
 def run(spec: WorkerSpec, activity: activity_lib.Activity, closing: contextlib.ExitStack) -> bool:
-  """Acts until the run is over, or SIGTERM; returns whether it was SIGTERM.
+  """Acts until the run is over or SIGTERM arrives; returns whether it was SIGTERM.
 
-  closing: to close the actor with, after the end was reported; its environments may hang there.
+  closing: receives the actor's `close`, to be called after the end was reported, because
+    environments may hang in it.
   """
   stopped = False
 
   def stop() -> None:
     nonlocal stopped
-    signals.ignore(signal.SIGTERM)  # it may be sent twice
+    signals.ignore(signal.SIGTERM)  # a second SIGTERM may follow
     stopped = True
-    raise core.ChannelClosed  # out of whatever call the main thread is in
+    raise core.ChannelClosed  # leaves whatever call the main thread is in
 
   signals.terminate(stop)
   signals.ignore(signal.SIGINT)  # the launcher decides what Ctrl-C means
-  with contextlib.suppress(core.ChannelClosed):  # raised by `stop` as late as in `finally`
+  with contextlib.suppress(core.ChannelClosed):  # `stop` may raise it even in `finally`
     try:
       _act(spec, activity, closing, lambda: stopped)
     finally:
@@ -191,7 +196,7 @@ def _act(
   closing: contextlib.ExitStack,
   is_stopped: Callable[[], bool],
 ) -> None:
-  """Until the run is over."""
+  """Acts until the run is over or the worker is stopped."""
   sections, folder = spec.sections, spec.run_dir
   films = filming.of_run(folder) if sections.record_every else None
   patience = patience_lib.Patience(spec.first_wait_s, sections.actor.connect_timeout_s)
@@ -215,8 +220,10 @@ def _act(
 
 
 def main() -> int:
-  """Exit code 0 when the run is over, 143 after SIGTERM, 1 or 2 after a failure; but for
-  SIGTERM the end is on `report_fd`, too."""
+  """Runs the worker; returns 0 when the run is over, 143 after SIGTERM, 1 or 2 after a failure.
+
+  Unless it was SIGTERM, it also writes how it ended to `report_fd`.
+  """
   processes.end_with_parent()
   signals.leave_hangup_to_parent()
   process_state.print_on_standard_error()
@@ -234,7 +241,7 @@ def main() -> int:
   if left := leftovers.describe():
     text = f'{spec.sections.name}: {left} still ran after the environments were closed, and ended'
     print(text, flush=True)
-    if not spec.sections.place.index:  # the others do the same
+    if not spec.sections.place.index:  # once is enough; the other actors leave the same behind
       spec.run_dir.add_notice(text)
   return code
 
@@ -260,7 +267,7 @@ def _report(spec: WorkerSpec, end: End, message: str) -> None:
 
 
 def _end(error: Exception) -> End:
-  ends = {  # the special ones first
+  ends = {  # special cases first
     types.NotFinite: End.NOT_FINITE,
     types.UserError: End.WRONG_INPUT,
     core.ServerLost: End.SERVER_LOST,

@@ -1,6 +1,4 @@
-"""How an actor is built. No TensorFlow in here: actor
-processes import it.
-"""
+"""The constructor of an actor. Actor processes import it, so it must not load TensorFlow."""
 
 from __future__ import annotations
 
@@ -29,11 +27,11 @@ def make_actor(
   activity: activity_lib.Activity,
   films: filming.Films | None = None,
 ) -> actor_lib.Actor:
-  """An actor with its environments, groups and channels.
+  """Returns an actor with its environments, groups and channels.
 
-  attempt: how often this actor was started before. run_seed: of the run ids; None
-  draws them from the operating system. activity: where it says what it does. films: of a run that
-  films; only the actor that evaluates does.
+  attempt: how often this actor was started before. run_seed: seed of the run ids; None draws them
+    from the operating system. activity: where the actor says what it is doing. films: of a run that
+    films; only the evaluation actor uses it.
   """
   groups = []
   if not sections.record_every:

@@ -1,8 +1,8 @@
-"""A node on a host of its own, started by Launchpad's entry of a container (Vertex AI).
+"""A node on a host of its own, started by Launchpad's entry point of a container (Vertex AI).
 
-No launcher, no front end and no shared disk: the learner keeps the run in its bucket and does
-what the front end does elsewhere; the other nodes join the learner and keep nothing. A node ends
-with 0 if the run is over, and with 143 if it was stopped before: Vertex AI takes 0 for success.
+There is no launcher, no front end and no shared disk. The learner keeps the run in its bucket and
+does the front end's work; the other nodes join the learner and keep nothing. A node exits with 0 if
+the run is over, and with 143 if it was stopped earlier, because Vertex AI takes 0 for success.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from seed_acme.transport import wire
 
 _Sections = TypeVar('_Sections', bound=sections_lib.NodeSections)
 _LEARNER = 'learner/0'
-_LONGEST_GAP_S = 2 * bucket_copy.PERIOD_S  # between two looks at the progress
+_LONGEST_GAP_S = 2 * bucket_copy.PERIOD_S  # between two updates of the progress
 _STOPPED_EXIT = 128 + signal.SIGTERM
 
 
 class InContainer(lives.OnOwnHost):
-  """A node's life there. Nobody starts or ends it but Vertex AI, and nobody has a fence."""
+  """A node's life in a container. Only Vertex AI starts or ends it, and there is no fence."""
 
   def __init__(self, stop: threading.Event):
     super().__init__(stop, admitted=None)
 
   def live(self, node: node_lib.Node[Any]) -> None:
-    """See `node.Life`. No terminal can hang up."""
+    """See `node.Life`. There is no terminal that could hang up."""
     getattr(self, node.sections.kind)(node)
 
   def learner(self, node: node_lib.Node[sections_lib.LearnerSections]) -> None:
@@ -73,12 +73,12 @@ class InContainer(lives.OnOwnHost):
     _run(node, _act)
 
   def end_program(self) -> None:
-    """The learner tells the others itself and ends with 0, by which Vertex AI calls the job a
-    success; Launchpad's stop would cancel it."""
+    """Does nothing: the learner tells the other nodes itself and ends with 0, which makes the job a
+    success for Vertex AI; Launchpad's stop would cancel the job."""
 
   @contextlib.contextmanager
   def ended_at_once(self, links: node_lib.Links[str]) -> Iterator[None]:
-    """Not before the run is copied to its bucket."""
+    """Yields unchanged: the node may end only after the run is copied to its bucket."""
     del links
     yield
 
@@ -101,7 +101,7 @@ def _train_with_run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
         saved_config.save(config, run.config)
         processes.load_tensorflow()
         from seed_acme.programs.nodes import learner_node
-    except lifecycle.RunFinished as finished:  # and was started again all the same
+    except lifecycle.RunFinished as finished:  # it was restarted all the same
       print(f'The run is over: {finished}', flush=True)
       summary_lib.complete(config, run, finished.last, _show)
       end_notice.serve(sections, node.links.token, node.links.port, stop)
@@ -111,14 +111,14 @@ def _train_with_run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
       is_over = learner_node.run(node)
       how = summary_lib.FINISHED if is_over else summary_lib.STOPPED
       return is_over
-    finally:  # of the CPU-seconds, those of this node only are known
+    finally:  # only this node's CPU-seconds are known
       news.show()
       summary = summary_lib.summarise(config, run, {'learner': time.process_time()}, how)
       summary_lib.write(run, summary, _show)
       lost = summary_lib.lost_text(summary)
       if lost:
         _show(f'Lost: {lost}')
-      if lost and how != summary_lib.FAILED:  # a stop that saved nothing is no orderly end
+      if lost and how != summary_lib.FAILED:  # a stop that could not save is a failure
         raise types.TrainingFailed(lost)
 
 
@@ -139,8 +139,11 @@ def _act(node: node_lib.Node[sections_lib.ActorSections]) -> bool:
 
 
 def _run(node: node_lib.Node[_Sections], body: Callable[[node_lib.Node[_Sections]], bool]) -> None:
-  """Calls `body` with a folder of this host for what a node writes into its run. It returns
-  whether the run is over; if not, this node was stopped, and its process ends so."""
+  """Calls `body` with a temporary run folder of this host, for the files that a node writes.
+
+  `body` returns whether the run is over. If it is not, the node was stopped, and its process exits
+  with the code for that.
+  """
   try:
     with tempfile.TemporaryDirectory(prefix='seed_acme_', ignore_cleanup_errors=True) as path:
       run = dataclasses.replace(node.folder, path=pathlib.Path(path))
@@ -148,7 +151,7 @@ def _run(node: node_lib.Node[_Sections], body: Callable[[node_lib.Node[_Sections
         part.mkdir()
       is_over = body(dataclasses.replace(node, folder=run))
   finally:
-    # After SIGTERM Launchpad has set itself an alarm, which would kill an interpreter that ends.
+    # After SIGTERM, Launchpad has set an alarm that would kill the interpreter while it exits.
     signals.ignore(signal.SIGTERM, signal.SIGALRM)
   if not is_over:
     raise SystemExit(_STOPPED_EXIT)
@@ -156,7 +159,7 @@ def _run(node: node_lib.Node[_Sections], body: Callable[[node_lib.Node[_Sections
 
 @contextlib.contextmanager
 def _stopped_at_once(stop: threading.Event) -> Iterator[None]:
-  """SIGTERM ends this node wherever it is or waits: it has nothing to save yet."""
+  """Makes SIGTERM end this node wherever it waits, because it has nothing to save yet."""
 
   def end() -> None:
     stop.set()
@@ -170,7 +173,7 @@ def _stopped_at_once(stop: threading.Event) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _failures(run: run_directory.RunDirectory, node: str) -> Iterator[None]:
-  """As `processes.reported_failures`, and says why the node failed in its output, too."""
+  """Acts as `processes.reported_failures`, and also prints why the node failed."""
   try:
     with processes.reported_failures(run, node, node):
       yield
@@ -185,7 +188,7 @@ def _failures(run: run_directory.RunDirectory, node: str) -> Iterator[None]:
 def _mirrored(
   run: run_directory.RunDirectory, learner: config_lib.LearnerConfig, stop: threading.Event
 ) -> Iterator[_News]:
-  """Around the learner: fetches the run and copies it meanwhile and at the end, failures too."""
+  """Fetches the run, copies it periodically and at the end, and also after a failure."""
   news = _News(run, learner)
   mirror = bucket_copy.Mirror(run, on_round=news.show, on_failure=_end_this_process)
   with _failures(run, _LEARNER), _stopped_at_once(stop):
@@ -193,7 +196,7 @@ def _mirrored(
   try:
     with bucket_folder.closing(mirror), _failures(run, _LEARNER):
       yield news
-  except (types.UserError, types.Failure) as error:  # all others are SystemExit by now
+  except (types.UserError, types.Failure) as error:  # all other exceptions are SystemExit by now
     print(f'error in {_LEARNER}: {error}', file=sys.stderr, flush=True)
     raise SystemExit(
       processes.USER_ERROR_EXIT if isinstance(error, types.UserError) else processes.FAILURE_EXIT
@@ -205,7 +208,8 @@ def _show(text: str) -> None:
 
 
 class _News:
-  """What a front end would show, on the node's own output: it ends up in the cloud's log."""
+  """The messages that a front end would show, printed to the node's output, which is the cloud's
+  log."""
 
   def __init__(self, run: run_directory.RunDirectory, learner: config_lib.LearnerConfig):
     self._run = run
@@ -215,7 +219,7 @@ class _News:
     self._stall = stall.Stall(stall.limit_s(learner), _LONGEST_GAP_S)
 
   def show(self) -> None:
-    """Called now and then."""
+    """Prints new notices and the progress; called periodically."""
     if self._run.notices.exists():
       lines = self._run.notices.read_text(encoding='utf-8').splitlines()
       for line in lines[self._num_notices :]:
@@ -228,8 +232,11 @@ class _News:
 
 @contextlib.contextmanager
 def _also_written_to(path: pathlib.Path) -> Iterator[None]:
-  """What this process prints goes into a file, too; what libraries print by themselves does not:
-  the pipe that it takes to catch that would lose the last words of a crash."""
+  """Copies this process's prints to a file, too.
+
+  Output of C++ libraries is left out, because the pipe that would catch it could lose the last
+  lines before a crash.
+  """
   path.parent.mkdir(parents=True, exist_ok=True)
   streams = sys.stdout, sys.stderr
   with open(path, 'a', encoding='utf-8', buffering=1) as file:
@@ -241,7 +248,7 @@ def _also_written_to(path: pathlib.Path) -> Iterator[None]:
 
 
 class _Tee:
-  """A text stream that writes into a file, too, as long as that is open."""
+  """A text stream that also writes to a file while that is open."""
 
   def __init__(self, stream: TextIO, file: TextIO):
     self._stream = stream
@@ -262,7 +269,7 @@ def _end_this_process(error: Exception) -> None:
 
 
 def _join(node: node_lib.Node[sections_lib.ActorSections]) -> wire.Start:
-  """Waits for the learner; returns which start of this actor this is."""
+  """Waits for the learner; returns the number of this start of the actor."""
   sections, links = node.sections, node.links
   member = grpc_client.GrpcMember(
     links.address,

@@ -1,8 +1,9 @@
-"""The end of a run with nodes on other hosts, who are all to hear of it.
+"""The end of a run with nodes on other hosts, all of which have to be told.
 
-On one machine the launcher ends the nodes. Elsewhere an actor that is away at that moment (cut off,
-or started anew on another host) would come back to nobody, wait for `actor.connect_timeout_s` and
-fail. So the learner stays a while, and so does one that a scheduler starts after the end.
+On one machine the launcher ends the nodes. On several hosts, an actor that is disconnected at the
+end (cut off, or being restarted elsewhere) would find no server when it returns, wait for
+`actor.connect_timeout_s` and fail. So the learner stays up for a while, and so does a learner that
+a scheduler restarts after the end.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from seed_acme.transport import joining
 from seed_acme.transport import sessions
 from seed_acme.transport import transports
 
-PATIENCE_S = 60.0  # a host that was cut off is back, a pod has started again
+PATIENCE_S = 60.0  # long enough for a host that was cut off, or for a pod that restarts
 _SPARE_STREAMS = 16  # threads for streams that are being replaced, and for nodes that join
 _POLL_S = 0.02
-# Who hears of the end closes its stream at once. One that stays open leads nowhere: the host at
-# its other end is cut off, which the transport notices after 3 to 5 s.
+# An actor that hears of the end closes its stream at once. A stream that stays open is dead: the
+# host at its other end is cut off, which the transport notices after 3 to 5 s.
 _CLOSED_S = 2.0
 
 
 class Desk(sessions.SessionDesk):
-  """A desk that knows whose actors have heard that the run is over."""
+  """A session desk that knows which actors have heard that the run is over."""
 
   def __init__(self, *arguments: Any):
     super().__init__(*arguments)
-    self._is_here = self.is_connected()  # when the run ended
-    self.has_come = np.zeros_like(self._is_here)  # at any time
-    self._has_come_back = np.zeros_like(self._is_here)  # since the run ended
+    self._is_here = self.is_connected()  # connected when the run ended
+    self.has_come = np.zeros_like(self._is_here)  # connected at any time
+    self._has_come_back = np.zeros_like(self._is_here)  # connected again since the run ended
 
   def end_run(self) -> None:
     if not self._run_is_over:
@@ -45,7 +46,7 @@ class Desk(sessions.SessionDesk):
 
   def open(self, hello: bytes) -> sessions.Session:
     session = super().open(hello)
-    if not session.is_open:  # of an actor that was replaced, which its replacement speaks for
+    if not session.is_open:  # of a replaced actor, whose replacement counts instead
       return session
     self.has_come[list(session.env_ids)] = True
     if self._run_is_over:
@@ -59,9 +60,10 @@ class Desk(sessions.SessionDesk):
     stop: threading.Event,
     on_absence: Callable[[np.ndarray], None],
   ) -> None:
-    """After `end_run`: returns when actors have heard of it and closed their streams, those of
-    the `expected` environments even if they are not connected now; or after `patience_s`.
+    """Waits after `end_run` until actors have heard of it and closed their streams.
 
+    It waits for connected actors, and for those of the `expected` environments even if they are not
+    connected, but for `patience_s` at most.
     expected: `[environments]` bool. on_absence: called with those that did not hear at once.
     """
     started, has_told = time.monotonic(), False
@@ -81,7 +83,7 @@ class Desk(sessions.SessionDesk):
 
 
 def absent_actors(layout: layout_lib.Layout, missing: np.ndarray) -> str:
-  """Names of the actors that environments, `[environments]` bool, belong to."""
+  """Returns the names of the actors that environments, `[environments]` bool, belong to."""
   return ', '.join(
     f'actor/{actor.index}' for actor in layout.actors if missing[np.array(actor.env_ids)].any()
   )
@@ -93,7 +95,7 @@ def make_transport(
   port: int,
   members: joining.Members,
 ) -> transports.NetworkServer:
-  """With a thread for each stream of the actors, and some to spare."""
+  """Returns a server with a thread for each stream of the actors, and some to spare."""
   layout = sections.layout
   num_streams = sum(len(actor.groups) for actor in layout.actors)
   return transports.serve(
@@ -107,13 +109,13 @@ def make_transport(
 
 
 def max_message_bytes(layout: layout_lib.Layout, desk: sessions.SessionDesk) -> int:
-  """Of what actors and nodes of the run send."""
+  """Returns the largest message that actors and nodes of the run send."""
   largest_group = max(len(group) for actor in layout.actors for group in actor.groups)
   return desk.max_message_bytes(largest_group)
 
 
 def closed_batcher() -> Callable[[int], batching.Batcher]:
-  """For a desk that answers no request, whichever environments it is of."""
+  """Returns a closed batcher for every environment, for a desk that answers no request."""
   batcher = batching.Batcher(1, 0.0, lambda: True, lambda request: False)
   batcher.close()
   return lambda env_id: batcher
@@ -122,11 +124,13 @@ def closed_batcher() -> Callable[[int], batching.Batcher]:
 def serve(
   sections: sections_lib.LearnerSections, token: str, port: int, stop: threading.Event
 ) -> None:
-  """In place of the learner of a run that was over before it started: serves nothing but this
-  news, until all actors have it or for `PATIENCE_S`. Loads no TensorFlow."""
+  """Runs in place of the learner of a run that was over before this start.
+
+  It only tells actors so, until all of them know or for `PATIENCE_S`. Loads no TensorFlow.
+  """
   layout = sections.layout
   number = layout.num_environments
-  # Whatever environments the actors have: none of their requests is answered.
+  # None of the actors' requests is answered, so their specification does not matter.
   desk = Desk(closed_batcher(), None, number, layout.num_training, token)
   desk.end_run()
   members = joining.Members(sections.shared, resumptions=0)

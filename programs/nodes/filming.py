@@ -1,7 +1,7 @@
-"""Films evaluation episodes during training: `record_every`. Loads no TensorFlow.
+"""Films of evaluation episodes during training: `record_every`. Loads no TensorFlow.
 
 The evaluation actor films the first of its environments and writes into the run folder, where the
-learner finds the films and hands them to the loggers. All other actors step as ever.
+learner finds the films and passes them to the loggers. The other actors are not affected.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from seed_acme.programs.pictures import video
 from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
 
-_MAX_STEPS = 3_000  # of a film, which trackers upload; of Atari that is more than three minutes
+_MAX_STEPS = 3_000  # length of a film, which trackers upload; more than three minutes of Atari
 _READ_PERIOD_S = 1.0
 
 
 class Films(NamedTuple):
-  """Where an actor's films go, and when they are due.
+  """The destination of an actor's films, and the step counter that decides when they are due.
 
-  folder: of the films. agent_steps: those of the run by now; None = not known yet, so that nothing
-  is filmed. tell: is told once why nothing is filmed any more.
+  folder: of the films. agent_steps: returns those of the run so far; None = not known yet, so
+    nothing is filmed. tell: called once with the reason if filming stops after an error.
   """
 
   folder: pathlib.Path
@@ -37,13 +37,16 @@ class Films(NamedTuple):
 
 
 def of_run(run_dir: run_directory.RunDirectory) -> Films:
-  """For an actor that has a process of its own, on the learner's machine."""
+  """Returns the films of an actor that has a process of its own, on the learner's machine."""
   return Films(run_dir.videos, _StatusSteps(run_dir), run_dir.add_notice)
 
 
 def refuse_elsewhere(record_every: int, how: str) -> None:
-  """Raises `types.UserError`; how: such a run is started, whose actors do not share a folder with
-  the learner."""
+  """Raises `types.UserError` if a run is to film whose actors do not share a folder with the
+  learner.
+
+  how: how such a run is started, for the message.
+  """
   if record_every:
     raise types.UserError(
       f'record_every ({record_every}) with {how}: the evaluation actor would have to write '
@@ -53,39 +56,39 @@ def refuse_elsewhere(record_every: int, how: str) -> None:
 
 
 class FilmedEnvironment(wrapper.Wrapper):
-  """A `core.VectorEnvironment` whose environment 0 is filmed for an episode now and then.
+  """A `core.VectorEnvironment` that films an episode of its environment 0 now and then.
 
   The first episode is filmed, and then the first one that begins after each multiple of
-  `record_every` agent steps of the run. A film that cannot be made costs a notice and not the run.
+  `record_every` agent steps of the run. If filming fails, there is a notice, and the run continues.
   Called from one thread.
   """
 
   def __init__(
     self, environment: core.VectorEnvironment, settings: environments.Section, films: Films
   ):
-    """environment: made with `renders`, and owned from now on."""
+    """environment: made with `renders`; owned by this object from now on."""
     super().__init__(environment)
     self.spec = environment.spec
     self._period = settings.record_every
     self._frames_per_s = video.frames_per_s(settings.environment.id, self.spec.frames_per_step)
     self._films = films
-    self._filmed_at: int | None = None  # agent steps of the newest film; None = not looked up yet
-    self._film: Generator[None, types.VectorTimeStep, None] | None = None  # under way
+    self._filmed_at: int | None = None  # agent steps at the newest film; None = not looked up yet
+    self._film: Generator[None, types.VectorTimeStep, None] | None = None  # the film in progress
     self._has_failed = False
     films.folder.mkdir(parents=True, exist_ok=True)
-    for partial in films.folder.glob('.*'):  # of a worker that was killed
+    for partial in films.folder.glob('.*'):  # left by a worker that was killed
       partial.unlink()
 
   def reset(self) -> types.VectorTimeStep:
-    """Starts all environments anew."""
+    """Restarts all environments."""
     return self._shown(self._environment.reset())
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: nest of `[E, ...]` as `spec.action`."""
+    """Steps all environments. actions: nest of `[E, ...]` as in `spec.action`."""
     return self._shown(self._environment.step(actions))
 
   def close(self) -> None:
-    """Drops a film that is not whole."""
+    """Closes the environments, and drops an unfinished film."""
     if self._film is not None:
       self._film.close()
     super().close()
@@ -94,9 +97,10 @@ class FilmedEnvironment(wrapper.Wrapper):
     if not self._has_failed:
       try:
         self._show(timestep)
-      except core.ChannelClosed:  # a signal that ends this actor arrived meanwhile
+      except core.ChannelClosed:  # a signal that ends this actor
         raise
-      except Exception as error:  # of an encoder or a screen: the run is worth more than its film
+      # an encoder or renderer failed: the run matters more than its film
+      except Exception as error:
         self._has_failed, self._film = True, None
         self._films.tell(
           f'nothing is filmed any more (record_every): {type(error).__name__}: {error}'
@@ -118,13 +122,13 @@ class FilmedEnvironment(wrapper.Wrapper):
 
   def _is_due(self, agent_steps: int) -> bool:
     if self._filmed_at is None:
-      # A resumed run may have gone back behind its last films, to its checkpoint.
+      # A resumed run may have gone back to a checkpoint before its last films.
       earlier = [steps for steps in recordings.steps(self._films.folder) if steps <= agent_steps]
       self._filmed_at = earlier[-1] if earlier else -1
     return agent_steps // self._period > self._filmed_at // self._period
 
   def _filming(self, agent_steps: int) -> Generator[None, types.VectorTimeStep, None]:
-    """Is sent every time step of an episode, and returns when the film is written."""
+    """Receives every time step of an episode, and returns when the film is written."""
     folder = self._films.folder
     writer = video.Writer(recordings.video_path(folder, agent_steps))
     preview = video.Preview()
@@ -148,9 +152,9 @@ class FilmedEnvironment(wrapper.Wrapper):
 
 
 class _StatusSteps:
-  """Agent steps of a run by its status, which the learner writes with each row of its logs.
+  """The agent steps of a run according to its status, which the learner writes with its logs.
 
-  Before there is a status they are 0.
+  They are 0 before there is a status.
   """
 
   def __init__(self, run_dir: run_directory.RunDirectory):
@@ -160,7 +164,8 @@ class _StatusSteps:
     self._agent_steps: int | None = None
 
   def __call__(self) -> int | None:
-    """None where the status is that of an earlier start, from which a run may have gone back."""
+    """Returns the agent steps; None if the status is of an earlier start, which may have been
+    ahead."""
     now = time.monotonic()
     if now - self._read_s >= _READ_PERIOD_S:
       self._read_s = now

@@ -1,4 +1,5 @@
-"""A learner on a host without the environments' packages learns of them from its first actor."""
+"""A learner without the environments' packages, which gets their specification from its first
+actor."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ _POLL_S = 0.05
 
 
 def wait_for(node: node_lib.Node[sections_lib.LearnerSections]) -> node_lib.Greeting | None:
-  """What the first actor says when it connects; None if the learner is stopped first.
+  """Returns what the first actor says when it connects; None if the learner is stopped first.
 
-  Serves on the learner's port meanwhile. Actors are told that the server pauses, so they keep their
-  environments, and connect again to the learner that takes this server's place.
+  It serves on the learner's port meanwhile. Actors are told that the server pauses, so they keep
+  their environments and reconnect to the learner that replaces this server.
   """
   sections, layout = node.sections, node.sections.layout
   desk = sessions.SessionDesk(

@@ -1,4 +1,4 @@
-"""What every node does first where Launchpad has started it, on its main thread."""
+"""The first steps of every node that Launchpad has started, on its main thread."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from launchpad.launch import worker_manager
 from seed_acme import types
 from seed_acme.programs.system import processes
 
-_TERMINATION_NOTICE_S = 45  # a second or two of work, on a machine whose load is 20 a core
+# a node needs a second or two for it, but longer on a machine with a load of 20 per core
+_TERMINATION_NOTICE_S = 45
 _IN_THREADS = (lp.LaunchType.LOCAL_MULTI_THREADING, lp.LaunchType.TEST_MULTI_THREADING)
 
 
 def enter() -> threading.Event:
-  """Ties a node's process to its launcher, if it has one. Returns the program's stop."""
+  """Makes a node's process end with its launcher, if it has one; returns the program's stop
+  event."""
   # For users who launch the program themselves; `local_resources` sets more.
   os.environ.setdefault('TF2_BEHAVIOR', '1')
   launch_type = lp.context.get_context().launch_type
@@ -26,13 +28,14 @@ def enter() -> threading.Event:
       'and TensorFlow; use local_mp, or seed_acme.train(…, launch="single_process")'
     )
   processes.end_with_parent()
-  # The flag of this name does not reach children: Launchpad 0.5.1 cannot pass flags on
-  # where ml_collections is not installed.
+  # The flag of this name does not reach child processes, because Launchpad 0.5.1 cannot pass flags
+  # on without ml_collections.
   manager = worker_manager.get_worker_manager()
   manager._termination_notice_secs = termination_notice_s()
   return lp.stop_event()
 
 
 def termination_notice_s() -> int:
-  """A node that has not stopped by then is killed; a checkpoint must not take longer."""
+  """Returns the seconds after which a stopping node is killed; saving a checkpoint has to fit
+  in."""
   return _TERMINATION_NOTICE_S + processes.saving_seconds()

@@ -1,4 +1,4 @@
-"""The learner's node: inference server, replay writer, training loop, in one process."""
+"""The learner's node: inference server, replay writer and training loop in one process."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from seed_acme.transport import joining
 from seed_acme.transport import transports
 
 _POLL_S = 0.2  # how soon the training loop notices a stop or a failure
-_GOODBYE_S = 10.0  # until every actor has heard that the run is over
+_GOODBYE_S = 10.0  # longest wait until every actor has heard that the run is over
 
 
 def run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
-  """Main thread of the node; returns whether the run is over, or only this node was stopped."""
+  """Runs the node on its main thread; returns whether the run is over, rather than only stopped."""
   sections, links, folder, life = node.sections, node.links, node.folder, node.life
   descriptors.prepare()
   processes.configure_tensorflow(sections.learner.tensorflow_threads)
@@ -41,13 +41,13 @@ def run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
   fence = fence_lib.Fence(life.admitted, folder.add_notice)
   timeout_s = sections.learner.host_timeout_s
   with contextlib.ExitStack() as cleanup:
-    # Innermost, so that the reason is on the disk whatever becomes of the cleanup.
+    # Innermost, so that the reason of a failure is on the disk even if the cleanup fails.
     with life.ended_at_once(links), processes.reported_failures(folder, node.name, node.name):
       patience_s = life.patience(sections.actor.connect_timeout_s).first_s
       peers = peers_lib.make(sections.place.index, links.exchange, timeout_s, fence)
       if not peers.connect(patience_s, life.stop.is_set):
         return False
-      devices.check_gpus(folder.add_notice)  # not before the hosts are connected
+      devices.check_gpus(folder.add_notice)  # only after the hosts are connected
       for replay in links.replay:
         if not server_of_replay.wait_until_up(replay, patience_s, life.stop):
           return False
@@ -74,7 +74,8 @@ def run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
 
 
 def _greeting(node: node_lib.Node[sections_lib.LearnerSections]) -> node_lib.Greeting | None:
-  """The specification of the environments; None if the node is stopped before it is known."""
+  """Returns the specification of the environments; None if the node is stopped before it is
+  known."""
   folder = node.folder
   try:
     spec = specification.of_run(node.sections, folder, folder.set_phase)
@@ -84,11 +85,11 @@ def _greeting(node: node_lib.Node[sections_lib.LearnerSections]) -> node_lib.Gre
 
 
 class LearnerNodeProcess:
-  """Wires the parts and starts the threads; `cleanup` takes them down in reverse order.
+  """The parts of the learner's process and their threads; `cleanup` stops them in reverse order.
 
-  Threads: those of gRPC only carry messages; one for each inference device reads the sockets of
-  its actors on this host and runs `InferenceServer.step`; one writes replay; one fetches samples;
-  the caller's trains.
+  Threads: gRPC's threads only carry messages; one thread for each inference device reads the
+  sockets of its actors on this host and runs `InferenceServer.step`; one writes replay; one fetches
+  samples; the caller's thread trains.
   """
 
   def __init__(
@@ -99,7 +100,7 @@ class LearnerNodeProcess:
     fence: fence_lib.Fence,
     peers: peers_lib.Peers = peers_lib.ALONE,
   ):
-    """greeting: what is known of the environments. peers: the hosts that learn together."""
+    """greeting: what is known of the environments. peers: the learner hosts that train together."""
     sections, folder = node.sections, node.folder
     self._folder = folder
     self._failure: BaseException | None = None
@@ -148,7 +149,7 @@ class LearnerNodeProcess:
     servers: Sequence[transports.TransportServer],
     cleanup: contextlib.ExitStack,
   ) -> None:
-    """All threads; `cleanup` ends them in reverse order."""
+    """Starts all threads; `cleanup` ends them in reverse order."""
     if side.memory is not None:
       side.memory.start(self._on_failure)
       cleanup.callback(side.memory.stop)
@@ -167,15 +168,18 @@ class LearnerNodeProcess:
     for server in servers:
       server.start()
       cleanup.callback(server.stop)
-    cleanup.callback(self._stop_inference)  # before: it answers whoever still waits
+    # added last, so called first: it answers requests that still wait
+    cleanup.callback(self._stop_inference)
     cleanup.callback(self._dismiss)
 
   def _on_failure(self, error: BaseException) -> None:
     self._failure = self._failure or error
 
   def wait_for_absent(self, stop: threading.Event) -> None:
-    """After a finished run: tells the actors, and waits for those that have taken part and are
-    away. Before Launchpad ends this node, which gives it little time."""
+    """Tells actors that the run is over, and waits for those that took part but are disconnected.
+
+    Called before Launchpad ends this node, because it leaves a stopping node little time.
+    """
     self._desk.end_run()
     self._stop_inference()
     layout = self._layout
@@ -194,8 +198,10 @@ class LearnerNodeProcess:
       thread.stop()
 
   def _dismiss(self) -> None:
-    """After a finished run, tells the other nodes and waits until they have heard it. After any
-    other end they wait for the learner to come back."""
+    """Tells the other nodes that the run is over, and waits until they have heard it.
+
+    If the run is not finished, it does nothing, and they wait for the learner to come back.
+    """
     if self._status == training_loop.FINISHED:
       self._desk.end_run()
       self._stop_inference()
@@ -203,7 +209,7 @@ class LearnerNodeProcess:
       self._members.end_run(_GOODBYE_S)
 
   def train(self, stop: threading.Event) -> str:
-    """Until the budget is used up, `stop` is set or a thread fails."""
+    """Trains until the budget is used up, `stop` is set or a thread fails; returns how it ended."""
     self.loop.report_wait()
     while (sample := self._next_sample(stop)) is not None:
       self.loop.train(sample)
@@ -213,7 +219,7 @@ class LearnerNodeProcess:
     return status
 
   def _next_sample(self, stop: threading.Event) -> types.Sample | None:
-    """None if the run is to end instead."""
+    """Returns the next sample; None if the run is to end instead."""
     sample = None
     with waiting.on(lambda: self.loop.waits_for() or self._account.waiting_for()):
       while not self._ending():
@@ -225,7 +231,7 @@ class LearnerNodeProcess:
     return None
 
   def _ending(self) -> str:
-    """How the run ends now, '' if it goes on."""
+    """Returns how the run is to end now, or '' if it goes on."""
     if self._failure is not None:
       raise self._failure
     if self.loop.is_finished():
@@ -236,7 +242,7 @@ class LearnerNodeProcess:
 def _make_batchers(
   sections: sections_lib.LearnerSections, side: learner_side.LearnerSide
 ) -> list[batching.Batcher]:
-  """One for each inference server."""
+  """Makes a batcher for each inference server."""
   return [
     batching.Batcher(
       device.rows,
@@ -249,7 +255,8 @@ def _make_batchers(
 
 
 def _actor_records(layout: layout_lib.Layout, desk: end_notice.Desk) -> list[dict[str, Any]]:
-  """Of each actor, for the status: whether it is connected, and rows answered."""
+  """Returns for each actor, for the status, whether it is connected, and how many rows were
+  answered."""
   connected, answered = desk.is_connected(), desk.num_answered()
   records = []
   for actor in layout.actors:

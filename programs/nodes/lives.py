@@ -19,8 +19,10 @@ from seed_acme.transport import transports
 
 
 class OnThisMachine(node_lib.Life):
-  """With all other nodes of the run. Light to import: launchers and the supervisors of actors never
-  load TensorFlow, and a node is tied to its launcher and hears SIGTERM before that takes seconds.
+  """A life on one machine with all other nodes of the run.
+
+  The module is light to import, because launchers and actor supervisors never load TensorFlow, and
+  because a node should be tied to its launcher and handle SIGTERM before it spends seconds on that.
   """
 
   def live(self, node: node_lib.Node[Any]) -> None:
@@ -29,7 +31,7 @@ class OnThisMachine(node_lib.Life):
     getattr(self, node.sections.kind)(node)
 
   def learner(self, node: node_lib.Node[sections_lib.LearnerSections]) -> None:
-    """Learns until the run is over or stopped."""
+    """Trains until the run is over or stopped."""
     with processes.reported_failures(node.folder, node.name, node.name):
       node.folder.set_phase('loading TensorFlow')
       processes.load_tensorflow()
@@ -52,27 +54,32 @@ class OnThisMachine(node_lib.Life):
 
 
 class OnOwnHost(OnThisMachine):
-  """The other nodes are on hosts of their own, where nobody ends them when this one fails, and
-  where the folder of the run is another one."""
+  """A life with the other nodes on hosts of their own.
+
+  Nobody ends them when this one fails, and they do not share the run folder.
+  """
 
   def __init__(self, stop: threading.Event, admitted: tuple[str, ...] | None):
     super().__init__(stop)
     self.admitted = admitted
 
   def patience(self, timeout_s: float) -> patience_lib.Patience:
-    """Nobody here knows whether the others live."""
+    """Returns time-outs for hosts that cannot tell whether the others are alive."""
     return patience_lib.on_other_hosts(timeout_s)
 
   def learner_of(self, node: node_lib.Node[sections_lib.ActorSections]) -> str:
-    """By network."""
+    """Returns the learner's network address."""
     return node.links.address
 
   def serve_beside(self, *_: object) -> list[transports.TransportServer]:
-    """Nothing: the folder of the run need not hold a socket."""
+    """Returns no servers, because the run folder may not support Unix sockets."""
     return []
 
   def filming(self, sections: sections_lib.ActorSections) -> sections_lib.ActorSections:
-    """Commands refuse to film; a program that was launched in another way goes on without."""
+    """Returns the sections without filming.
+
+    Commands refuse to film in such runs; programs launched in other ways continue with a message.
+    """
     if sections.record_every:
       print(
         f'{sections.name}: nothing is filmed (record_every={sections.record_every}), because the '
@@ -84,17 +91,18 @@ class OnOwnHost(OnThisMachine):
   def greeting(
     self, node: node_lib.Node[sections_lib.LearnerSections], error: types.MissingPackage
   ) -> node_lib.Greeting | None:
-    """From the first actor that connects."""
+    """Waits for the first actor that connects, and returns its specification."""
     node.folder.add_notice(f'{error}; the first actor that connects says what its environments are')
     node.folder.set_phase('waiting for the first actor, to learn what its environments are')
     return first_greeting.wait_for(node)
 
   def tell_absent(self, tell: Callable[[threading.Event], None]) -> None:
-    """Before Launchpad ends this node, which gives it little time."""
+    """Tells the actors before Launchpad ends this node, because it leaves a stopping node little
+    time."""
     tell(self.stop)
 
   def check_stop(self) -> None:
-    """Nobody stops this host, which cannot go on alone."""
+    """Raises `HostGone` if another host was stopped, because this one cannot continue alone."""
     if not self.stop.is_set():
       from seed_acme.parallel import collectives  # which loads TensorFlow
 

@@ -1,4 +1,5 @@
-"""A new start of a learner host in its own container, since collectives cannot be joined again."""
+"""A restart of a learner host within its container, needed because collectives cannot be
+rejoined."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ from seed_acme.programs.system import signals
 
 @contextlib.contextmanager
 def after_loss_of_another(stop: threading.Event) -> Iterator[None]:
-  """Around a node's work: replaces the process by one like it when another learner host is lost.
+  """Runs a node's work, and restarts this process when another learner host is lost.
 
-  Vertex AI starts the container of that one anew. If this one ended, the job could fail by it.
+  Vertex AI restarts the container of the lost host. If this process ended, the job could fail.
   """
   try:
     yield
   except SystemExit as exit_:
-    # Not by the interpreter's own end, which threads of TensorFlow may hold up.
+    # Exits at once, because TensorFlow's threads may delay the interpreter's own exit.
     sys.stdout.flush()
     sys.stderr.flush()
     if isinstance(exit_.__cause__, types.OtherNodeFailed) and not stop.is_set():
@@ -32,11 +33,12 @@ def after_loss_of_another(stop: threading.Event) -> Iterator[None]:
 
 
 def _replace_process() -> None:
-  """By the same command. It takes over neither alarms, ignored signals nor open ports."""
+  """Replaces this process by the same command, without its alarms, ignored signals and open
+  ports."""
   signal.alarm(0)
   signals.forget(signal.SIGTERM, signal.SIGALRM)
   for name in os.listdir('/proc/self/fd'):
     if int(name) > 2:
-      with contextlib.suppress(OSError):  # that of the listing itself
+      with contextlib.suppress(OSError):  # the descriptor of the listing itself
         os.set_inheritable(int(name), False)
   os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

@@ -1,4 +1,4 @@
-"""A node of a run: what a launch sends of it, and what it has in its own process."""
+"""A node of a run: the spec that a launch sends, and the object in the node's own process."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _Address = TypeVar('_Address', covariant=True)
 
 
 class Handle(Protocol):
-  """An address that is known only when all nodes have been started."""
+  """An address that is known only after all nodes have been started."""
 
   def resolve(self) -> str:
-    """`host:port`."""
+    """Returns `host:port`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Links(Generic[_Address]):
-  """Where the others are, and what they have to be shown.
+  """The addresses of the other nodes, and the token that they ask for.
 
-  token: that all nodes of a run know. address: where a learner or a replay node serves; of an actor
-  where its learner does. replay: of the replay nodes; () = the learner serves replay itself.
-  exchange: of all learner hosts, for what they tell each other; () for one alone. start: which one
-  of an actor this is; seeds of a resumed run differ by it.
+  token: secret that all nodes of a run know. address: where a learner or replay node serves; for an
+    actor, its learner's address. replay: addresses of replay nodes; () = the learner serves replay
+    itself. exchange: addresses at which learner hosts reach each other; () for a single one. start:
+    which start of an actor this is; a resumed run's seeds depend on it.
   """
 
   token: str
@@ -48,15 +48,15 @@ class Links(Generic[_Address]):
 
   @property
   def port(self) -> int:
-    """Of the address."""
+    """The port of the address."""
     return int(str(self.address).rpartition(':')[2])
 
 
 @dataclasses.dataclass(frozen=True)
 class Node(Generic[_Sections]):
-  """All that the code of a node is told, in the process where it runs.
+  """The arguments of a node's code, in the process where it runs.
 
-  folder: of the run, or one that this node alone has.
+  folder: of the run, or a folder that only this node has.
   """
 
   sections: _Sections
@@ -66,23 +66,22 @@ class Node(Generic[_Sections]):
 
   @property
   def name(self) -> str:
-    """Such as `learner/0`."""
+    """The name of the node, such as `learner/0`."""
     return self.sections.name
 
   def tell(self, text: str) -> None:
-    """In its log, and where there is a front end on its screen."""
+    """Prints a message to the node's log, and shows it to the user if there is a front end."""
     print(text, flush=True)
     self.folder.add_notice(text)
 
 
 class Life:
-  """Who ends a node and how, and what of the other nodes it can count on.
+  """How a node ends, and what it can expect of the other nodes.
 
-  The launch chooses one, so a node need not know how it was started. This is the life of a node
-  all of whose fellows are processes of the same machine, which one launcher starts and ends.
-
-  stop: the program's stop. admitted: hosts that may connect to ports without a password, as
-  `fence.Fence` takes them.
+  The launch chooses one, so the node need not know how it was started. This class is for a node
+  that shares one machine with all other nodes, which a launcher starts and ends.
+  stop: the program's stop event. admitted: hosts that may connect to ports without a password, as
+    `fence.Fence` takes them.
   """
 
   admitted: tuple[str, ...] | None = ()
@@ -91,15 +90,15 @@ class Life:
     self.stop = stop
 
   def live(self, node: Node[Any]) -> None:
-    """Of a node that has a process of its own: all of it, on the main thread."""
+    """Runs a node that has a process of its own, on the main thread."""
     raise NotImplementedError
 
   def patience(self, timeout_s: float) -> patience_lib.Patience:
-    """With other nodes. timeout_s: `actor.connect_timeout_s`."""
+    """Returns the time-outs for other nodes. timeout_s: `actor.connect_timeout_s`."""
     return patience_lib.beside_learner(timeout_s)
 
   def learner_of(self, node: Node[sections_lib.ActorSections]) -> str:
-    """The address by which an actor reaches its learner."""
+    """Returns the address at which an actor reaches its learner."""
     sections, folder = node.sections, node.folder.path
     return transports.address_beside(
       sections.transport, folder, node.links.address, sections.place.learner
@@ -112,40 +111,49 @@ class Life:
     loop: event_loop.EventLoop,
     max_message_bytes: int,
   ) -> list[transports.TransportServer]:
-    """What a learner serves its actors by, beside its port."""
+    """Returns the servers for a learner's actors besides that on its port."""
     sections, folder = node.sections, node.folder.path
     return transports.serve_beside(
       sections.transport, desk, loop, folder, max_message_bytes, sections.place.index
     )
 
   def filming(self, sections: sections_lib.ActorSections) -> sections_lib.ActorSections:
-    """Those of an actor whose films the learner can see."""
+    """Returns the sections of an actor whose films the learner can see."""
     return sections
 
   def greeting(
     self, node: Node[sections_lib.LearnerSections], error: types.MissingPackage
   ) -> Greeting | None:
-    """Where the environments cannot be made on the learner's host, as the error says. None if the
-    node is stopped before."""
+    """Returns the specification if the learner's host cannot make environments; None if stopped
+    before.
+
+    error: the reason, which is raised on a single machine.
+    """
     raise error
 
   def tell_absent(self, tell: Callable[[threading.Event], None]) -> None:
-    """After the end of the run: the launcher ends whoever has not heard of it. tell: tells the
-    actors, and waits for those that are away until its event is set."""
+    """Called after the end of the run. Does nothing: the launcher ends actors that have not heard
+    of it.
+
+    tell: tells the actors, and waits for disconnected ones until its event is set.
+    """
 
   def end_program(self) -> None:
-    """Called by the learner of a finished run."""
-    import launchpad as lp  # which hosts that only act do not have
+    """Ends the program; the learner calls it when the run is finished."""
+    import launchpad as lp  # not installed on hosts for actors only
 
     lp.stop()
 
   def check_stop(self) -> None:
-    """After another learner host was stopped: the launcher stops this one, too."""
+    """Called after another learner host was stopped. Does nothing: the launcher stops this one,
+    too."""
 
   @contextlib.contextmanager
   def ended_at_once(self, links: Links[str]) -> Iterator[None]:
-    """Around the work of a learner host. After a failure of one of several, a port that stayed open
-    would be taken for that of the host's next start."""
+    """Ends the process of a failed learner host at once if there are several.
+
+    Otherwise its open port could be mistaken for that of the host's next start.
+    """
     try:
       yield
     except SystemExit as exit_:
@@ -157,10 +165,10 @@ class Life:
 
 
 class Greeting(NamedTuple):
-  """What a learner knows of the environments before it is put together.
+  """The facts about the environments that a learner needs before its parts are built.
 
-  instance: of the server that an actor has greeted; the one that takes its place goes by the same
-  name. '' = none has.
+  instance: name of the server that an actor has contacted, which the server that replaces it keeps;
+    '' = none was.
   """
 
   spec: types.EnvironmentSpec
@@ -169,8 +177,10 @@ class Greeting(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class NodeSpec(Generic[_Sections]):
-  """A node, as it is sent to where it runs; may be pickled. life: begins its life there, of the
-  program's stop."""
+  """A node as it is sent to the place where it runs; can be pickled.
+
+  life: makes the node's life there, given the program's stop event.
+  """
 
   sections: _Sections
   links: Links[Handle]
@@ -178,7 +188,8 @@ class NodeSpec(Generic[_Sections]):
   life: Callable[[threading.Event], Life]
 
   def node(self, stop: threading.Event) -> Node[_Sections]:
-    """In its process, when all nodes have been started. stop: the program's."""
+    """Returns the node, in its process, after all nodes have been started. stop: the program's
+    event."""
     given = self.links
     replay = tuple(one.resolve() for one in given.replay)
     exchange = tuple(one.resolve() for one in given.exchange)

@@ -1,4 +1,4 @@
-"""Replay in a process of its own."""
+"""The replay server in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _POLL_S = 0.1
 
 
 def serve(node: node_lib.Node[sections_lib.ReplaySections]) -> None:
-  """Main thread of a replay node of its own, called by `lives.py`.
+  """Runs on the main thread of a replay node; called by `lives.py`.
 
-  All nodes hear of a stop at the same moment. A learner on this machine saves then what this node
-  holds, so this node goes on until that learner has ended.
+  All nodes are told to stop at the same time. A learner on this machine then saves what this node
+  holds, so the node serves until that learner has ended.
   """
   descriptors.prepare()
   processes.configure_tensorflow(num_threads=1)

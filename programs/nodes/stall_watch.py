@@ -1,4 +1,4 @@
-"""Watches what actors are in the middle of: environments that hang, and those that are slow."""
+"""A watch on actors for environments that hang or are slow."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from seed_acme.programs.building import sections as sections_lib
 from seed_acme.storage import run_directory
 
 _POLL_S = 0.5
-# A watcher that did not come to look, because its host was suspended or overloaded, knows nothing
-# of what was done meanwhile: it counts that time as this long.
+# A longer gap between two looks counts only this much, because the host was then suspended or
+# overloaded, and the actor may have moved on meanwhile.
 _LONGEST_GAP_S = 1.0
-_SLOW_STEP, _SLOW_RESET = 1 / 20, 1 / 6  # of the limit: 3 s and 50 s by default
-_WAITED_S = 60.0  # for the learner, until the user hears of it
+_SLOW_STEP, _SLOW_RESET = 1 / 20, 1 / 6  # share of the limit: 3 s and 50 s by default
+_WAITED_S = 60.0  # time spent waiting for the learner before the user is told
 _Doing = activity_lib.Doing
 _CALLS = {
   _Doing.MAKING: 'the making',
@@ -28,7 +28,7 @@ _ACTING = (_Doing.STEPPING, _Doing.RESETTING)
 
 
 class Watch:
-  """Looks at one actor again and again; a call's time is the time that it was seen to take."""
+  """A watch on one actor by polling. The time of a call is the time that it was seen to take."""
 
   def __init__(
     self,
@@ -37,7 +37,8 @@ class Watch:
     ends_workers: bool,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """say: tells the user. ends_workers: whether whoever calls `look` can end what hangs."""
+    """say: tells the user. ends_workers: whether the caller of `look` can kill a worker that
+    hangs."""
     self._sections = sections
     self._say = say
     self._ends_workers = ends_workers
@@ -46,16 +47,16 @@ class Watch:
     self.follow(activity_lib.Activity())
 
   def follow(self, activity: activity_lib.Activity) -> None:
-    """From now on, in place of the one before."""
+    """Watches this activity from now on, instead of the previous one."""
     self._activity = activity
     self._call = activity.read()
     self._seen_s = 0.0
-    self._is_told = False  # of this call
+    self._is_told = False  # whether the user was told of this call
     self._looked_s = self._clock()
-    self.acted_s = 0.0  # time that went by with steps, or in wait for actions
+    self.acted_s = 0.0  # seconds spent stepping or waiting for actions
 
   def look(self) -> str:
-    """Why the worker has to be ended, or ''. To be called several times a second."""
+    """Returns why the worker has to be killed, or ''. Call it several times a second."""
     now = self._clock()
     gap_s, self._looked_s = min(now - self._looked_s, _LONGEST_GAP_S), now
     call = self._activity.read()
@@ -70,12 +71,12 @@ class Watch:
     return self._judge()
 
   def _judge(self) -> str:
-    """Of a call that goes on."""
+    """Checks a call that has not returned."""
     if self._is_told:
       return ''
     if self._call.doing is _Doing.CONNECTING and self._seen_s > _WAITED_S:
       self._is_told = True
-      if self._sections.place.index == 0:  # the others wait for the same
+      if self._sections.place.index == 0:  # the other actors wait for the same learner
         self._say(
           f'{self._sections.name} has waited {self._seen_s:.0f} s for the learner, and goes on: '
           'logs/learner/0 says what that does'
@@ -104,12 +105,12 @@ class Watch:
     return 'a thread cannot be ended, a worker of --launch=local_mp would be started anew'
 
   def under_way(self) -> str:
-    """The call of an environment that has not returned yet, in words; or ''."""
+    """Returns the environment call that has not returned yet, as text; or ''."""
     self._call = self._activity.read()
     return self._called() if self._call.doing in _CALLS else ''
 
   def _tell_if_slow(self) -> None:
-    """Of a call that has returned."""
+    """Tells the user once if the call that has returned was slow."""
     is_watched = self._call.doing in _CALLS and self._call.doing is not _Doing.CLOSING
     if self._has_told_of_slowness or not is_watched:
       return
@@ -132,7 +133,7 @@ class Watch:
     return limits.step_timeout_s if self._call.doing is _Doing.STEPPING else limits.reset_timeout_s
 
   def _field(self) -> str:
-    """The one that sets the limit."""
+    """Returns the name of the field that sets the limit, in brackets."""
     if self._call.doing is _Doing.CLOSING:
       return ''
     name = 'step_timeout_s' if self._call.doing is _Doing.STEPPING else 'reset_timeout_s'
@@ -145,12 +146,12 @@ class Watch:
 
 
 class Thread:
-  """Watches actors that are threads of this process, which nothing can end alone."""
+  """A watch on actors that are threads of this process, which cannot be killed one by one."""
 
   def __init__(
     self, run_dir: run_directory.RunDirectory, on_hanging_close: Callable[[], None] = lambda: None
   ):
-    """on_hanging_close: called when close() of environments does not return."""
+    """on_hanging_close: called if close() of environments does not return."""
     self._on_hanging_close = on_hanging_close
     self._run_dir = run_dir
     self._watches: list[Watch] = []
@@ -159,7 +160,7 @@ class Thread:
     self._thread.start()
 
   def add(self, sections: sections_lib.ActorSections) -> activity_lib.Activity:
-    """A new activity of an actor, which is watched from now on."""
+    """Returns a new activity for an actor, which is watched from now on."""
     activity = activity_lib.Activity()
     watch = Watch(sections, self._run_dir.add_notice, ends_workers=False)
     watch.follow(activity)
@@ -169,7 +170,7 @@ class Thread:
   def _run(self) -> None:
     while not self._stop.wait(_POLL_S):
       self._look()
-    self._look()  # what has returned since the last look is told, too
+    self._look()  # reports slow calls that have returned since the last look
 
   def _look(self) -> None:
     watches: Sequence[Watch] = self._watches
@@ -180,6 +181,6 @@ class Thread:
         self._on_hanging_close()
 
   def stop(self) -> None:
-    """Returns after a last look."""
+    """Stops the watch after a last look."""
     self._stop.set()
     self._thread.join()

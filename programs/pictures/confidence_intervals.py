@@ -11,9 +11,9 @@ LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-  """mean, low, high: of values `[N, ...]`, `[...]` each.
+  """A mean with its interval. mean, low, high: `[...]` each, from values `[N, ...]`.
 
-  low and high are NaN for a single value, of which no spread is known; all three for none.
+  low and high are NaN for a single value, whose spread is unknown; all three are NaN for no value.
   """
 
   mean: np.ndarray
@@ -22,9 +22,9 @@ class Interval(NamedTuple):
 
 
 def of_mean(values: np.ndarray) -> Interval:
-  """mean +- t s / sqrt(N) over the first axis of `[N, ...]`, s with N - 1 in the denominator.
+  """Returns mean +- t s / sqrt(N) over the first axis of `[N, ...]`, with N - 1 in s.
 
-  Exact for normal values, and for few of them wider than 1.96 standard errors: 12.7 for N = 2.
+  Exact for normal values. For few values it is wider than 1.96 standard errors: 12.7 for N = 2.
   """
   values = np.asarray(values, np.float64)
   count = len(values)
@@ -39,7 +39,7 @@ def of_mean(values: np.ndarray) -> Interval:
 
 
 def t_quantile(degrees: int) -> float:
-  """The t with P(|T| < t) = 95% for Student's T with so many degrees of freedom."""
-  from scipy import special  # a quarter of the time in which `seed-acme` starts
+  """Returns t with P(|T| < t) = 95% for Student's T with this many degrees of freedom."""
+  from scipy import special  # its import would take a quarter of the start-up of `seed-acme`
 
   return float(special.stdtrit(degrees, (1 + LEVEL) / 2))

@@ -1,4 +1,4 @@
-"""What all figures have in common: paper and ink, axes, lines, title, legend."""
+"""The common look of all figures: colours, axes, lines, title, legend."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from seed_acme.programs.system import processes
 _T = TypeVar('_T')
 _MAX_REASON = 300  # characters
 
-# Okabe and Ito's palette: told apart also by people who see few colours.
+# Okabe and Ito's palette, which people with colour blindness can tell apart, too.
 _COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
 INK, _FAINT = '#333333', '#DDDDDD'
 
 
 def new_figure(width: float, height: float) -> Any:
-  """An empty white figure, inches. Not pyplot's: it keeps every figure and chooses a window."""
+  """Returns an empty white figure, size in inches. pyplot would keep it and choose a display."""
   matplotlib_loading.load()
   from matplotlib.backends.backend_agg import FigureCanvasAgg
   from matplotlib.figure import Figure
@@ -33,8 +33,10 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def or_notice(draw: Callable[[], _T], what: str, tell: Callable[[str], None]) -> _T | None:
-  """What `draw` returns. Where it fails, None, and `tell` is given the reason: whatever keeps a
-  picture of a run, or of measurements, from being drawn, they themselves are whole."""
+  """Returns the result of `draw`; if it fails, None, after passing the reason to `tell`.
+
+  A run or a measurement is complete even if its picture cannot be drawn.
+  """
   try:
     return draw()
   except Exception as error:
@@ -44,12 +46,12 @@ def or_notice(draw: Callable[[], _T], what: str, tell: Callable[[str], None]) ->
 
 
 def line_style(i: int) -> tuple[str, str]:
-  """Style and colour of the i-th line, the same on every figure; 21 of them differ."""
+  """Returns style and colour of the i-th line, the same in every figure; 21 of them differ."""
   return ('-', '--', ':')[i // len(_COLOURS) % 3], _COLOURS[i % len(_COLOURS)]
 
 
 def dress(panel: Any, x_label: str) -> None:
-  """What all panels have in common."""
+  """Applies the style that all panels have in common."""
   panel.set_xlabel(x_label, color=INK)
   panel.grid(color=_FAINT, linewidth=0.7)
   panel.set_axisbelow(True)
@@ -60,19 +62,19 @@ def dress(panel: Any, x_label: str) -> None:
 
 
 def count_steps(panel: Any) -> None:
-  """Steps on the x axis as `200k`."""
+  """Formats steps on the x axis as `200k`."""
   from matplotlib import ticker
 
   panel.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
 
 
 def title(figure: Any, text: str) -> None:
-  """Above all panels, from the left."""
+  """Sets the title above all panels, at the left."""
   figure.suptitle(text, color=INK, fontsize=12, x=0.01, ha='left')
 
 
 def legend(figure: Any, panel: Any, num_columns: int) -> None:
-  """Below all panels, the labels of one of them."""
+  """Draws the legend below all panels, with the labels of one of them."""
   handles, labels = panel.get_legend_handles_labels()
   figure.legend(
     handles,
@@ -86,18 +88,20 @@ def legend(figure: Any, panel: Any, num_columns: int) -> None:
 
 
 def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
-  """In the format of the suffix of `out`; `UserError` for a bad `out`."""
+  """Writes the figure in the format of `out`'s suffix; raises `UserError` if it cannot be
+  written."""
   target = pathlib.Path(out)
   try:
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=150)
-  except (OSError, ValueError, RuntimeError) as error:  # the last: of LaTeX, in a user's settings
+  # RuntimeError: LaTeX, if the user's settings use it
+  except (OSError, ValueError, RuntimeError) as error:
     raise types.UserError(f'cannot write the plot {target}: {error}') from error
   return target
 
 
 def line(panel: Any, i: int, x: np.ndarray, y: np.ndarray, label: str, **more: Any) -> str:
-  """Draws the i-th line, and returns its colour. more: for matplotlib."""
+  """Draws the i-th line, and returns its colour. more: arguments for matplotlib."""
   style, colour = line_style(i)
   marker = 'o' if len(x) == 1 else None  # a line of one point is invisible
   panel.plot(

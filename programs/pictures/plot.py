@@ -19,11 +19,11 @@ from seed_acme.programs.pictures import run_groups
 from seed_acme.storage import opening
 
 RETURN = 'episode/return'
-_MAX_CURVES = 5  # drawn one by one; of more, runs of equal configuration become a band
+_MAX_CURVES = 5  # drawn one by one; with more runs, those of equal configuration become a band
 _GRID_POINTS = 200
-_BEYOND = 0.3  # of the range of the runs, for intervals that reach further
-_MARKS = ('s', '^', 'D', 'o', 'v', 'P', 'X')  # of published points
-_LEGEND_CHARACTERS = 150  # in a row of the legend
+_BEYOND = 0.3  # fraction of the runs' range that intervals may extend beyond it
+_MARKS = ('s', '^', 'D', 'o', 'v', 'P', 'X')  # markers of published points
+_LEGEND_CHARACTERS = 150  # characters in a row of the legend
 _OF_BANDS = 'mean over runs of equal configuration, 95% interval (Student t)'
 _OF_CURVES = 'every row of the log, and smoothed'
 
@@ -33,7 +33,7 @@ class NoEpisode(types.UserError):
 
 
 class Curve(NamedTuple):
-  """One run. steps, minutes, returns: `[N]`, N >= 1, steps rising, returns finite."""
+  """The curve of one run. steps, minutes, returns: `[N]`, N >= 1, steps rising, returns finite."""
 
   label: str
   steps: np.ndarray
@@ -41,7 +41,7 @@ class Curve(NamedTuple):
   returns: np.ndarray
 
 
-_Band = tuple[str, Sequence[int]]  # its label, and the places of its curves
+_Band = tuple[str, Sequence[int]]  # a label and the indices of the curves
 
 
 def plot(
@@ -51,8 +51,8 @@ def plot(
 ) -> pathlib.Path:
   """Draws all runs into one PNG (or any format of matplotlib, by suffix) and returns its path.
 
-  reference: a file of points that others have published, see `published.read`; '' = none. Raises
-  `UserError` for a folder that is no run, a run without episodes, a bad `reference` or `out`.
+  reference: file of published points, see `published.read`; '' = none. Raises `UserError` for a
+    folder that is no run, a run without episodes, a bad `reference` or `out`.
   """
   if not run_dirs:
     raise types.UserError('no run to plot: give at least one run folder, such as runs/latest')
@@ -67,7 +67,7 @@ def plot(
 
 
 def read_curve(path: str | os.PathLike[str], label: str) -> Curve:
-  """The curve of one run folder."""
+  """Returns the curve of one run folder."""
   run = opening.open_run(path)
   if not run.metrics.is_file():
     raise NoEpisode(f'{path} has no metrics.csv yet: let the run write its first row')
@@ -87,9 +87,9 @@ def read_curve(path: str | os.PathLike[str], label: str) -> Curve:
 
 
 def smooth(values: np.ndarray) -> np.ndarray:
-  """Centred triangular mean over about a fifteenth of the curve; the ends are not pulled.
+  """Returns a centred triangular mean over about a fifteenth of the curve.
 
-  Near an end the window is cut, and what is left is weighted to sum to 1.
+  Near an end the window is cut and its weights are normalised, so that the ends are not biased.
   """
   half = len(values) // 30
   if half < 1:
@@ -102,10 +102,11 @@ def smooth(values: np.ndarray) -> np.ndarray:
 def band(
   xs: Sequence[np.ndarray], curves: Sequence[Curve]
 ) -> tuple[np.ndarray, confidence_intervals.Interval]:
-  """Places `[P]` up to which half of the curves go, and the mean `[P]` of those that go so far.
+  """Returns a grid `[P]` that half of the curves cover, and the mean `[P]` of the curves at each
+  point.
 
-  xs: of the rows of each curve, its steps or minutes. Between two rows the smoothed curve is a
-  straight line.
+  xs: x values of the rows of each curve, steps or minutes. Curves are smoothed and interpolated
+    linearly.
   """
   first = max(x[0] for x in xs)
   last = sorted(x[-1] for x in xs)[len(xs) // 2]
@@ -118,9 +119,10 @@ def band(
 
 
 def readable_range(runs: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
-  """Of the y axis: shows all runs, and the intervals as far as they do not dwarf them.
+  """Returns the range of the y axis, which shows all runs, and intervals as far as they do not
+  dwarf them.
 
-  Of two seeds an interval is 13 times as wide as their distance. bounds: some may be NaN.
+  With two seeds an interval is 13 times as wide as their distance. bounds: may contain NaN.
   """
   low, high = runs.min(), runs.max()
   width = (high - low) or 1.0
@@ -132,8 +134,8 @@ def readable_range(runs: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
 
 
 def _labels(paths: Sequence[pathlib.Path], settings: Sequence[run_groups.Settings]) -> list[str]:
-  """`config/time` for each run, whole paths where that does not tell them apart, and the fields of
-  the configuration in which it differs from the others."""
+  """Returns a label for each run: `config/time`, or whole paths if that is ambiguous, with the
+  fields of the configuration in which it differs from the other runs."""
   labels = []
   for path, values in zip(paths, settings):
     label, name = '/'.join(path.parts[-2:]), values.get('name')
@@ -145,7 +147,7 @@ def _labels(paths: Sequence[pathlib.Path], settings: Sequence[run_groups.Setting
 
 
 def _bands(curves: Sequence[Curve], settings: Sequence[run_groups.Settings]) -> list[_Band]:
-  """[] where each curve is drawn itself."""
+  """Returns the bands of runs with equal configuration; [] if each curve is drawn separately."""
   if len(curves) <= _MAX_CURVES or not all('name' in values for values in settings):
     return []
   groups = run_groups.equal(settings)
@@ -159,7 +161,8 @@ def _bands(curves: Sequence[Curve], settings: Sequence[run_groups.Settings]) -> 
 def _draw(
   curves: Sequence[Curve], bands: Sequence[_Band], points: Sequence[published.Points], heading: str
 ) -> Any:
-  """bands: in the place of the curves, if there are any. points: over steps only."""
+  """Draws the figure. bands: replace the curves, if there are any. points: drawn over steps
+  only."""
   labels = [label for label, _ in bands] or [curve.label for curve in curves]
   labels += [of_one.label for of_one in points]
   num_columns = max(1, min(3, len(labels), _LEGEND_CHARACTERS // (max(map(len, labels)) + 8)))
@@ -177,7 +180,7 @@ def _draw_panels(
   bands: Sequence[_Band],
   points: Sequence[published.Points],
 ) -> None:
-  _draw_points(panels[0], points)  # first: the axes have to reach them
+  _draw_points(panels[0], points)  # first, so that the axes include them
   bounds: list[np.ndarray] = []
   for panel, (x_label, xs) in zip(panels, _x_axes(curves)):
     if bands:
@@ -195,7 +198,7 @@ def _draw_panels(
 
 
 def _x_axes(curves: Sequence[Curve]) -> list[tuple[str, list[np.ndarray]]]:
-  """Of the two panels: the label, and the place of every row of each curve."""
+  """Returns for each of the two panels its label and the x values of each curve."""
   steps = [curve.steps for curve in curves]
   minutes = [curve.minutes for curve in curves]
   if max(x[-1] for x in minutes) < 1:
@@ -215,7 +218,7 @@ def _draw_curves(panel: Any, xs: Sequence[np.ndarray], curves: Sequence[Curve]) 
 def _draw_bands(
   panel: Any, xs: Sequence[np.ndarray], curves: Sequence[Curve], bands: Sequence[_Band]
 ) -> np.ndarray:
-  """Returns the ends of all intervals."""
+  """Draws the bands; returns the ends of all intervals."""
   bounds = []
   for i, (label, group) in enumerate(bands):
     grid, interval = band([xs[k] for k in group], [curves[k] for k in group])

@@ -1,4 +1,4 @@
-"""Points that others have published, to be drawn beside one's own curves."""
+"""Published results, to be drawn beside one's own curves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS = ('label', 'steps', 'return')
 
 
 class Points(NamedTuple):
-  """Of one source. steps: agent steps `[N]`, rising. returns: `[N]`."""
+  """The points of one source. steps: agent steps `[N]`, rising. returns: `[N]`."""
 
   label: str
   steps: np.ndarray
@@ -22,9 +22,9 @@ class Points(NamedTuple):
 
 
 def read(path: str | os.PathLike[str]) -> list[Points]:
-  """Reads a CSV file with the columns `label`, `steps` and `return`; others are for people.
+  """Reads a CSV file with the columns `label`, `steps` and `return`; other columns are ignored.
 
-  Rows of equal label belong together. Raises `types.UserError` naming the row that is wrong.
+  Rows with the same label form one source. Raises `types.UserError` naming the row that is wrong.
   """
   try:
     rows = _rows(path)

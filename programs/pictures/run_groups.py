@@ -1,6 +1,6 @@
-"""Runs by their configuration, as the figures name them and put them together.
+"""Names and groups of runs in figures, by their configuration.
 
-Reads `config.json` as the plain JSON that it is: nothing that it names is imported.
+Reads `config.json` as plain JSON and imports no code that it names.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from seed_acme.files import local
 from seed_acme.storage import opening
 from seed_acme.storage import saved_config
 
-# What may differ between runs of equal configuration: chance, and what is not learnt from.
+# Fields in which runs of equal configuration may differ: the seed, and what does not affect
+# learning.
 _NOT_COMPARED = saved_config.MAY_CHANGE_ON_RESUME | {'seed'}
-_MAX_NAMES = 3  # of configurations or environments in a title
-_MAX_FIELDS = 3  # in a label
+_MAX_NAMES = 3  # configurations or environments in a title
+_MAX_FIELDS = 3  # fields in a label
 _ABSENT = 'absent'
 
 Settings = dict[str, Any]  # by dotted name
 
 
 def settings(path: str | os.PathLike[str]) -> Settings:
-  """The saved configuration of a run folder; without `name` if it holds none."""
+  """Returns the saved configuration of a run folder; without `name` if it holds none."""
   flat: Settings = {}
 
   def add(value: Any, name: str) -> None:
@@ -38,7 +39,7 @@ def settings(path: str | os.PathLike[str]) -> Settings:
 
 
 def heading(runs: Sequence[Settings]) -> str:
-  """`catch_vtrace on catch`; '' where a run does not say what it is."""
+  """Returns a heading such as `catch_vtrace on catch`; '' if a run's configuration is unknown."""
   parts = []
   for field, many in (('name', 'configurations'), ('environment.id', 'environments')):
     names = list(dict.fromkeys(run.get(field) for run in runs))
@@ -49,7 +50,7 @@ def heading(runs: Sequence[Settings]) -> str:
 
 
 def equal(runs: Sequence[Settings]) -> list[list[int]]:
-  """Places of the runs in groups of equal configuration, but for the seed, in order."""
+  """Returns the indices of runs in groups of equal configuration, except for the seed, in order."""
   groups: dict[str, list[int]] = {}
   for place, run in enumerate(runs):
     compared = sorted((name, value) for name, value in run.items() if name not in _NOT_COMPARED)
@@ -58,8 +59,10 @@ def equal(runs: Sequence[Settings]) -> list[list[int]]:
 
 
 def labels(groups: Sequence[Settings]) -> list[str]:
-  """A label for each group, by the settings of one of its runs: the name of the configuration,
-  and in what it differs from the groups of the same name."""
+  """Returns a label for each group, given the settings of one of its runs.
+
+  It has the name of the configuration, and the differences from the groups of the same name.
+  """
   texts = []
   for group in groups:
     namesakes = [other for other in groups if other.get('name') == group.get('name')]
@@ -69,10 +72,10 @@ def labels(groups: Sequence[Settings]) -> list[str]:
 
 
 def differences_of_runs(runs: Sequence[Settings]) -> list[list[str]]:
-  """Of each run `field=value` for what tells it apart, its seed too.
+  """Returns for each run the `field=value` that distinguish it, including its seed.
 
-  Compared with all runs where few fields differ among them, else with those of the same name, since
-  two configurations of different names may differ in everything.
+  Runs are compared with all others if few fields differ. Otherwise they are compared with those of
+  the same name, since two configurations of different names may differ in everything.
   """
   compared = [{name: value for name, value in run.items() if name != 'name'} for run in runs]
   not_compared = _NOT_COMPARED - {'seed'}
@@ -87,7 +90,7 @@ def differences_of_runs(runs: Sequence[Settings]) -> list[list[str]]:
 
 
 def _differing(runs: Sequence[Settings], not_compared: Collection[str]) -> list[str]:
-  """Names of the fields that are not the same in all of them."""
+  """Returns the names of the fields whose values differ."""
   names = dict.fromkeys(name for run in runs for name in run)
   differing = [
     name
@@ -95,14 +98,14 @@ def _differing(runs: Sequence[Settings], not_compared: Collection[str]) -> list[
     if name not in not_compared
     and any(run.get(name, _ABSENT) != runs[0].get(name, _ABSENT) for run in runs)
   ]
-  # The type of a record says nothing to people where a field of it tells them apart.
+  # The type of a record is left out if a field of it already tells runs apart.
   return [name for name in differing if not name.endswith('type')] or differing
 
 
 def _differences(
   run: Settings, others: Sequence[Settings], not_compared: Collection[str] = _NOT_COMPARED
 ) -> list[str]:
-  """others: with the run itself."""
+  """Returns the `field=value` that differ. others: include the run itself."""
   differing = _differing(others, not_compared)
   shown = [f'{name}={run.get(name, _ABSENT)}' for name in differing[:_MAX_FIELDS]]
   return shown + ['...'] * (len(differing) > _MAX_FIELDS)

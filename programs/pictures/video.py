@@ -1,6 +1,6 @@
-"""One episode as a moving picture: `FILE.mp4`, or `FILE.gif`. Needs the extra `video`.
+"""One episode as a video: `FILE.mp4`, or `FILE.gif`. Needs the extra `video`.
 
-Imports neither TensorFlow nor, before a video is written, imageio.
+Does not import TensorFlow, and imports imageio only when a video is written.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ import numpy as np
 from seed_acme import types
 from seed_acme.checks import extras
 
-MAX_STEPS = 27_000  # agent steps; a game of Atari at its limit of 108,000 frames is as long
+MAX_STEPS = 27_000  # agent steps; as long as an Atari game at its limit of 108,000 frames
 SUFFIXES = ('.mp4', '.gif')
 MAX_GIF_FRAMES = 500  # imageio keeps them all in memory until the end
 _ATARI_FRAMES_PER_S = 60
-_SCREENS_PER_S = 15.0  # of environments whose clock is not known
-_PREVIEW_FRAMES, _PREVIEW_SIDE = 150, 320  # at most; about 1 MB
-_LEAST_SIDE, _GREATEST_SIDE = 320, 1280  # pixels that pictures are enlarged to, and not beyond
+_SCREENS_PER_S = 15.0  # for environments whose real-time rate is unknown
+_PREVIEW_FRAMES, _PREVIEW_SIDE = 150, 320  # maxima; about 1 MB
+# pixels; pictures are enlarged to at least the first and at most the second
+_LEAST_SIDE, _GREATEST_SIDE = 320, 1280
 _PACKAGES = {'.mp4': ('imageio', 'imageio_ffmpeg'), '.gif': ('imageio',)}
 
 
 class Writer:
-  """Adds pictures to a file, which appears under its name when it is whole.
+  """A writer of pictures to a video file, which appears under its name only when it is complete.
 
-  `add` is called within the context `open`. If anything raises there, the file of that name
-  stays what it was.
+  Call `add` within the context `open`. If anything raises there, an existing file of that name is
+  left unchanged.
   """
 
   def __init__(self, path: str | os.PathLike[str]):
-    """Finds out what can be known before there is a picture; `types.UserError`."""
+    """Checks what can be checked before there is a picture; raises `types.UserError`."""
     self.path = pathlib.Path(path)
     suffix = self.path.suffix
     if suffix not in SUFFIXES:
@@ -57,19 +58,19 @@ class Writer:
 
   @property
   def max_frames(self) -> float:
-    """More may not be added."""
+    """The largest number of pictures that may be added."""
     return MAX_GIF_FRAMES if self.path.suffix == '.gif' else math.inf
 
   @contextlib.contextmanager
   def open(self, frames_per_s: float) -> Iterator[None]:
-    """Within it pictures may be added."""
+    """Opens the file; pictures may be added within this context."""
     try:
       with self._user_error():
         self._writer = _open(self._partial, frames_per_s)
       try:
         yield
       except BaseException:
-        with contextlib.suppress(Exception):  # the first error is the one to be told
+        with contextlib.suppress(Exception):  # the first error is the one to report
           self._writer.close()
         raise
       with self._user_error():
@@ -107,11 +108,12 @@ class Preview:
 
   def __init__(self) -> None:
     self._frames: list[np.ndarray] = []
-    self._period = 1  # pictures of the episode for each one that is kept
+    self._period = 1  # every how many pictures of the episode one is kept
     self._num_seen = 0
 
   def add(self, screen: np.ndarray) -> None:
-    """screen: `[H, W, 3]` uint8. Of more pictures than a preview holds every second one goes."""
+    """Adds a picture. If there are too many, every second one is dropped. screen: `[H, W, 3]`
+    uint8."""
     if self._num_seen % self._period == 0:
       self._frames.append(_resized(screen))
     self._num_seen += 1
@@ -120,7 +122,7 @@ class Preview:
       self._period *= 2
 
   def write(self, path: pathlib.Path, frames_per_s: float) -> None:
-    """frames_per_s: of the episode. The file appears under its name when it is whole."""
+    """Writes the file, which appears only when complete. frames_per_s: of the episode."""
     partial = path.with_name(f'.{path.stem}.{os.getpid()}{path.suffix}')
     try:
       with contextlib.closing(_open(partial, frames_per_s / self._period)) as writer:
@@ -132,21 +134,22 @@ class Preview:
 
 
 def _resized(screen: np.ndarray) -> np.ndarray:
-  """A copy whose longer side comes near that of a preview: every n-th pixel, or each n times."""
+  """Returns a copy whose longer side is near the preview's size, by dropping or repeating
+  pixels."""
   longer = max(screen.shape[:2])
   step, factor = -(-longer // _PREVIEW_SIDE), max(1, _PREVIEW_SIDE // longer)
   return screen[::step, ::step].repeat(factor, axis=0).repeat(factor, axis=1)
 
 
 def frames_per_s(environment_id: str, frames_per_step: int) -> float:
-  """Pictures a second at which an episode is shown: of Atari as fast as the machine was."""
+  """Returns the pictures per second at which an episode is shown; for Atari, real time."""
   if environment_id.startswith('atari:'):
     return _ATARI_FRAMES_PER_S / frames_per_step
   return _SCREENS_PER_S
 
 
 def require_packages(suffix: str) -> None:
-  """Raises `types.UserError` where what writes such files is not installed."""
+  """Raises `types.UserError` if the packages that write such files are not installed."""
   for package in _PACKAGES[suffix]:
     try:
       module = importlib.import_module(package)
@@ -165,9 +168,9 @@ def require_packages(suffix: str) -> None:
 
 
 def enlarge(screen: np.ndarray) -> np.ndarray:
-  """By a whole number, until the shorter side has 320 pixels; both sides become even.
+  """Enlarges by an integer factor until the shorter side has 320 pixels; both sides become even.
 
-  H.264 stores colours for blocks of 2 x 2. An odd side gets its last row or column twice.
+  H.264 stores colours for blocks of 2 x 2, so an odd side gets its last row or column twice.
   """
   shorter, longer = sorted(screen.shape[:2])
   factor = max(1, min(-(-_LEAST_SIDE // shorter), _GREATEST_SIDE // longer))

@@ -1,4 +1,4 @@
-"""CPU-seconds of a run by kind of node, over its whole tree of processes."""
+"""The CPU-seconds of a run by kind of node, over its whole process tree."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _OTHER = 'other'
 
 
 class CpuAccount:
-  """Adds up user and system time of a process and all below it.
+  """The user and system time of a process and all its descendants.
 
-  Call `sample` about once a second: what a process used after its last sample is not seen.
+  Call `sample` about once a second, because time used by a process after its last sample is missed.
   """
 
   def __init__(self, root_pid: int):
@@ -21,7 +21,7 @@ class CpuAccount:
     self._seconds: dict[tuple[int, float], float] = {}
 
   def sample(self) -> None:
-    """Reads all processes that are alive now."""
+    """Reads the times of all processes that are alive now."""
     try:
       found = [self._root, *self._root.children(recursive=True)]
     except psutil.NoSuchProcess:
@@ -29,7 +29,7 @@ class CpuAccount:
     for process in found:
       try:
         key = (process.pid, process.create_time())
-        if self._kinds.get(key, _OTHER) == _OTHER:  # also what has not yet become its program
+        if self._kinds.get(key, _OTHER) == _OTHER:  # it may have been sampled before its exec
           self._kinds[key] = process.environ().get(processes.NODE_VARIABLE, _OTHER)
         times = process.cpu_times()
         self._seconds[key] = times.user + times.system
@@ -37,7 +37,7 @@ class CpuAccount:
         continue
 
   def seconds(self) -> dict[str, float]:
-    """By kind of node, since each process started."""
+    """Returns CPU-seconds by kind of node, since each process started."""
     total: dict[str, float] = {}
     for key, seconds in self._seconds.items():
       total[self._kinds[key]] = total.get(self._kinds[key], 0.0) + seconds

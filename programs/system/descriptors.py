@@ -1,6 +1,7 @@
-"""File descriptors of a process that serves a port: as many as it may have, one for the report.
+"""The file descriptors of a process that serves a port: the limit, and one in reserve.
 
-Every connection takes one, of strangers too, and a process without any cannot open a file.
+Every connection takes one, even from strangers, and a process without any left cannot open a file
+to report that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ _reserve: list[int] = []
 
 
 def prepare() -> None:
-  """Raises the soft limit to the hard one and opens the reserve. Before any port is opened."""
+  """Raises the soft limit to the hard one and opens the reserve. Call it before a port is
+  opened."""
   _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
   resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
   if not _reserve:
@@ -21,20 +23,20 @@ def prepare() -> None:
 
 
 def release_reserve() -> None:
-  """So that one file can be opened, if no other thread is quicker."""
+  """Closes the reserve, so that one file can be opened if no other thread takes the descriptor."""
   while _reserve:
     os.close(_reserve.pop())
 
 
 def explain(error: BaseException) -> str:
-  """What to say of an error that arose because there were none left; '' of any other."""
+  """Explains an error that was caused by a lack of descriptors; '' for any other."""
   cause: BaseException | None = error
   while cause is not None:
     if isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE):
       break
     cause = cause.__cause__ or cause.__context__
   else:
-    if os.strerror(errno.EMFILE) not in str(error):  # as libraries put it
+    if os.strerror(errno.EMFILE) not in str(error):  # libraries only put it into the text
       return ''
   limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
   return (

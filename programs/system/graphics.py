@@ -1,4 +1,4 @@
-"""What is known of the GPUs that are here, and why TensorFlow does not see one."""
+"""The GPUs of this machine, and reasons why TensorFlow may not see one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from typing import NamedTuple
 
-# What TensorFlow 2.15 loads for a GPU: the driver, CUDA 12 and cuDNN 8.
+# The libraries that TensorFlow 2.15 loads for a GPU: the driver, CUDA 12 and cuDNN 8.
 LIBRARIES = (
   'libcuda.so.1',
   'libcudart.so.12',
@@ -42,20 +42,20 @@ _INSTALL = 'make setup CUDA=1'
 
 
 class Unseen(NamedTuple):
-  """Why, and what to do about it."""
+  """The reason why TensorFlow does not see a GPU, and the fix."""
 
   reason: str
   fix: str
 
 
 def is_there() -> bool:
-  """Whether a driver of NVIDIA's has found a GPU, or its tools are installed."""
+  """Whether NVIDIA's driver has found a GPU, or its tools are installed."""
   found = _OF_THE_DRIVER.is_dir() and any(_OF_THE_DRIVER.iterdir())
   return found or shutil.which('nvidia-smi') is not None
 
 
 def cards() -> list[str]:
-  """Name, version of the driver and memory of each, as its own tool says; [] without that."""
+  """Returns each GPU's name, driver version and memory from nvidia-smi; [] without it."""
   try:
     done = subprocess.run(
       _QUERY, capture_output=True, text=True, timeout=_QUERY_TIMEOUT_S, check=False
@@ -66,14 +66,17 @@ def cards() -> list[str]:
 
 
 def cache() -> str:
-  """Where the driver keeps kernels that it has compiled, and how many bytes are there."""
+  """Describes the driver's cache of compiled kernels: its folder and size."""
   path = pathlib.Path(os.environ.get('CUDA_CACHE_PATH') or pathlib.Path.home() / '.nv/ComputeCache')
   held = sum(file.stat().st_size for file in path.rglob('*') if file.is_file())
   return f'kernels are kept in {path} ({held / 2**20:.0f} MiB)'
 
 
 def why_unseen(is_built_with_cuda: bool, libraries: Sequence[str] = LIBRARIES) -> Unseen:
-  """is_built_with_cuda: of the TensorFlow that is installed, which sees no GPU."""
+  """Returns why TensorFlow sees no GPU.
+
+  is_built_with_cuda: whether the installed TensorFlow is.
+  """
   if not is_built_with_cuda:
     return Unseen('this TensorFlow is built without CUDA (tensorflow-cpu)', _INSTALL)
   missing = [name for name in libraries if not _loads(name)]
@@ -98,7 +101,7 @@ def _loads(library: str) -> bool:
 
 
 def _in_wheels(library: str) -> Iterator[str]:
-  """Where NVIDIA's wheels put it, in which TensorFlow looks by itself."""
+  """Yields the paths of a library in NVIDIA's wheels, which TensorFlow searches, too."""
   spec = importlib.util.find_spec('nvidia')
   for folder in (spec and spec.submodule_search_locations) or ():
     yield from map(str, pathlib.Path(folder).glob(f'*/lib/{library}'))

@@ -1,6 +1,6 @@
-"""What environments leave running in a process that has closed them: threads and programs.
+"""The threads and programs that environments leave running after they were closed.
 
-Imports what actors import: no psutil.
+Imports only what actors have, so no psutil.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import NoReturn
 
 
 def describe() -> str:
-  """Threads that would hold up the end of this process, and programs; '' where there are none."""
+  """Describes threads that would delay the end of this process, and programs; '' if there are
+  none."""
   threads = [
     thread.name
     for thread in threading.enumerate()
@@ -31,8 +32,11 @@ def describe() -> str:
 
 
 def end(code: int) -> NoReturn:
-  """Ends this process from its main thread: as usual, so that what environments have registered
-  with `atexit` is called, unless something still runs, which would hold the end up."""
+  """Ends this process from its main thread.
+
+  It exits normally, so that `atexit` handlers of environments run, unless something is still
+  running that would delay the exit.
+  """
   if describe():
     leave(code)
   sys.exit(code)
@@ -49,10 +53,10 @@ def leave(code: int) -> NoReturn:
 
 
 def _programs(of: int | None = None) -> list[int]:
-  """Process ids of the children of a process (None = this one), and of theirs."""
+  """Returns the process ids of all descendants of a process (None = this one)."""
   found: list[int] = []
   for task in pathlib.Path(f'/proc/{of or "self"}/task').glob('*/children'):
-    with contextlib.suppress(OSError):  # it has ended meanwhile
+    with contextlib.suppress(OSError):  # the task has just ended
       for pid in map(int, task.read_text().split()):
         found += [pid, *_programs(pid)]
   return found
@@ -65,7 +69,7 @@ def _command(pid: int) -> str:
 
 
 def _is_of_multiprocessing(pid: int) -> bool:
-  """Whether it is the tracker that Python keeps beside spawned processes; it ends with this one."""
+  """Whether it is multiprocessing's resource tracker, which ends with this process."""
   with contextlib.suppress(OSError):
     return b'multiprocessing.resource_tracker' in pathlib.Path(f'/proc/{pid}/cmdline').read_bytes()
   return False

@@ -1,4 +1,4 @@
-"""What C++ libraries write to standard error, which Python's own `sys.stderr` does not see."""
+"""The output of C++ libraries to standard error, which bypasses Python's `sys.stderr`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import tempfile
 
 from seed_acme import types
 
-# What TensorFlow 2.15 says while it is imported: the first three always, the others where there is
-# no card or no TensorRT, which `seed-acme doctor` looks into.
+# Lines that TensorFlow 2.15 prints on import: the first three always, the others without a GPU or
+# TensorRT, which `seed-acme doctor` checks.
 _OF_EVERY_IMPORT = (
   'Unable to register cuDNN factory',
   'Unable to register cuFFT factory',
@@ -23,7 +23,7 @@ _OF_EVERY_IMPORT = (
 
 @contextlib.contextmanager
 def held_back(shown: Callable[[bytes], bytes]) -> Iterator[None]:
-  """Within it descriptor 2 goes to a file, of which `shown` says afterwards what is written on."""
+  """Redirects descriptor 2 to a file within the context; then prints what `shown` returns of it."""
   sys.stderr.flush()
   real = os.dup(2)
   with tempfile.TemporaryFile() as log:
@@ -43,7 +43,7 @@ def held_back(shown: Callable[[bytes], bytes]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_noise() -> Iterator[None]:
-  """Keeps all of it off stderr; shown after all if something unforeseen happens."""
+  """Keeps all of it off stderr, but prints it after an unexpected exception."""
   is_expected = False
   with held_back(lambda written: b'' if is_expected else written):
     try:
@@ -55,7 +55,7 @@ def without_noise() -> Iterator[None]:
 
 
 def import_tensorflow() -> None:
-  """Without what it says then to everybody."""
+  """Imports TensorFlow without the lines that it prints on every import."""
   with held_back(_without_words_of_every_import):
     import tensorflow  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""Every process of a run: which node it is, that it ends with its parent, how it fails.
+"""Functions for every process of a run: its kind of node, its end with its parent, its failures.
 
 Imports neither Launchpad nor TensorFlow.
 """
@@ -27,69 +27,70 @@ from seed_acme.storage import run_directory
 
 NODE_VARIABLE = 'SEED_ACME_NODE'  # kind of node, for the account of CPU-seconds
 SAVING_VARIABLE = 'SEED_ACME_SAVING_S'  # whole seconds that saving the replay memory may take
-_PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid that a process must not outlive
+_PARENT_VARIABLE = 'SEED_ACME_PARENT'  # pid of the process that this one must not outlive
 _PR_SET_PDEATHSIG = 1
 
 _HAS_BEGUN = 'has_begun'  # in failure.json: see `types.OtherNodeFailed`
-_OF_ANOTHER = 'is_of_another'  # in failure.json: the node itself would have gone on
-LAUNCHER = 'launcher'  # node and log of the process that starts the others
-# Nodes that are spared setuptools; workers, which load what their environments want, keep it.
+_OF_ANOTHER = 'is_of_another'  # in failure.json: the cause is another node's failure
+LAUNCHER = 'launcher'  # node name and log file of the process that starts the others
+# Nodes that do without setuptools; workers keep it, because their environments may need it.
 _WITHOUT_SETUPTOOLS = (LAUNCHER, 'learner', 'replay', 'actor_supervisor')
-# `tf.keras` is imported by whoever asks for it, and pandas with it; its old copy inside TensorFlow
-# would like h5py and scipy; Google's client is asked for the names of a cluster's machines.
+# `tf.keras` is imported only on use, and so is pandas with it; the old copy of Keras in TensorFlow
+# would load h5py and scipy; Google's client is only for names of cluster machines.
 _OPTIONAL_FOR_TENSORFLOW = ('keras', 'h5py', 'scipy', 'googleapiclient')
 USER_ERROR_EXIT = 2
 FAILURE_EXIT = 1
-OTHER_NODE_EXIT = 3  # only of a node that was started by itself
+OTHER_NODE_EXIT = 3  # only for separately started nodes
 
 
 def environment(node: str, parent_pid: int) -> dict[str, str]:
-  """Environment variables that a node of this kind is started with."""
+  """Returns the environment variables with which a node of this kind is started."""
   return {
     NODE_VARIABLE: node,
     _PARENT_VARIABLE: str(parent_pid),
-    # Set before TensorFlow loads; 2.15 has it on where it is not told otherwise.
+    # Set before TensorFlow loads; on by default in 2.15.
     'TF_ENABLE_ONEDNN_OPTS': os.environ.get('TF_ENABLE_ONEDNN_OPTS', '1'),
     'TF_CPP_MIN_LOG_LEVEL': os.environ.get('TF_CPP_MIN_LOG_LEVEL', '2'),
-    # Imported within absl's app.run, as in a Launchpad node, TensorFlow would otherwise set
-    # up its context before it knows that it is version 2, and `==` on tensors compares identity.
+    # If TensorFlow is imported within absl's app.run, as in a Launchpad node, it would otherwise
+    # set up its context before it knows that it is version 2, and `==` on tensors would compare
+    # identity.
     'TF2_BEHAVIOR': '1',
     'GRPC_VERBOSITY': os.environ.get('GRPC_VERBOSITY', 'ERROR'),
     'GRPC_ENABLE_FORK_SUPPORT': '0',
-    # Launchpad and TensorFlow import distutils, and setuptools puts its own in the place of
-    # Python's, which costs half a CPU-second in each process.
+    # Launchpad and TensorFlow import distutils. setuptools would replace Python's by its own, which
+    # costs half a CPU-second in each process.
     'SETUPTOOLS_USE_DISTUTILS': 'stdlib' if node in _WITHOUT_SETUPTOOLS else 'local',
     'PYTHONUNBUFFERED': '1',
-    # Of its log, whatever the terminal can show; a path may have any character.
+    # For the log, independently of the terminal, because a path may have any character.
     'PYTHONIOENCODING': 'utf-8:backslashreplace',
     **matplotlib_loading.BACKEND,
   }
 
 
 def environment_elsewhere(node: str, saving_s: int) -> dict[str, str]:
-  """As `environment`, of a node on a host of its own, where it has no parent of ours."""
+  """Returns `environment` for a node on a host of its own, which has no parent of this run."""
   variables = environment(node, 0)
   del variables[_PARENT_VARIABLE]
   return {**variables, SAVING_VARIABLE: str(saving_s)}
 
 
 def saving_seconds() -> int:
-  """How much longer than usual this run's nodes may take to end."""
+  """Returns the extra seconds that this run's nodes may take to end."""
   return int(os.environ.get(SAVING_VARIABLE, '0'))
 
 
 def set_tensorflow_defaults() -> None:
-  """For a process that was not started with `environment`; before TensorFlow loads."""
+  """Sets the defaults in a process not started with `environment`, before TensorFlow loads."""
   for name, value in environment('', 0).items():
     if name.startswith(('TF', 'GRPC_')):
       os.environ.setdefault(name, value)
 
 
 def load_tensorflow() -> None:
-  """Sets the defaults and imports it, without the lines that it has for every machine.
+  """Sets the defaults and imports TensorFlow, without the lines that it prints on every machine.
 
-  Packages that TensorFlow imports where they are installed, and that nothing here needs, are left
-  to those who use them: a quarter of the CPU time of the import.
+  Optional packages that TensorFlow would import, but that nothing here needs, are hidden during the
+  import; they take a quarter of its CPU time.
   """
   set_tensorflow_defaults()
   if 'tensorflow' in sys.modules:
@@ -105,24 +106,24 @@ def load_tensorflow() -> None:
 
 
 def end_with_parent() -> None:
-  """Has the kernel kill this process when its parent ends, however that ends.
+  """Makes the kernel kill this process when its parent ends in any way.
 
-  Call it on the main thread before heavy imports. Does nothing where no parent is set.
+  Call it on the main thread before heavy imports. Does nothing if no parent is set.
   """
   parent = os.environ.get(_PARENT_VARIABLE)
   if not parent or not sys.platform.startswith('linux'):
     return
   ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-  if os.getppid() != int(parent):  # it ended before the call above
+  if os.getppid() != int(parent):  # the parent ended before the call above
     os._exit(FAILURE_EXIT)
 
 
 @contextlib.contextmanager
 def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> Iterator[None]:
-  """Writes the first failure of a run to failure.json, and raises SystemExit in its place.
+  """Writes the first failure of a run to failure.json, and raises SystemExit instead.
 
-  node: `learner/0`, as the user sees it; log: its file within the run's logs. The traceback
-  goes to the node's own output.
+  node: `learner/0`, as the user sees it; log: its file within the run's logs. The traceback goes to
+    the node's own output.
   """
   try:
     yield
@@ -145,13 +146,13 @@ def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> I
 def failure_record(
   run: run_directory.RunDirectory, node: str, error: BaseException, log: str
 ) -> dict[str, Any]:
-  """What failure.json is to say of an error."""
+  """Returns the record of an error for failure.json."""
   message = full_disk(run, error) if disk.is_full(error) else describe(error)
   return _record(run, node, message, log, isinstance(error, types.UserError))
 
 
 def full_disk(run: run_directory.RunDirectory, error: BaseException | None = None) -> str:
-  """Which disk is full, what is lost by it, what is kept, and how to go on."""
+  """Describes which disk is full, what is lost, what is kept, and how to continue."""
   saved = checkpoint.newest(run.checkpoints)
   kept = 'no checkpoint was saved'
   if saved is not None:
@@ -163,27 +164,27 @@ def full_disk(run: run_directory.RunDirectory, error: BaseException | None = Non
 
 
 def is_of_another(failure: dict[str, Any] | None) -> bool:
-  """Whether a failure is another node's, without which this one would have gone on."""
+  """Whether the failure was caused by another node, without which this node could continue."""
   return bool(failure and failure.get(_OF_ANOTHER))
 
 
 def is_of_another_that_was_met(failure: dict[str, Any] | None) -> bool:
-  """Whether it is another node's, and this one had not begun."""
+  """Whether another node caused the failure before this one had begun to train."""
   return failure is not None and is_of_another(failure) and not failure[_HAS_BEGUN]
 
 
 def describe(error: BaseException) -> str:
-  """The error in words; ours say everything themselves, others need the name of their type."""
+  """Returns the error as text; errors of other packages get the name of their type."""
   if type(error).__module__.startswith('seed_acme.'):
     return str(error)
   text = str(error)
-  if text.startswith('Graph execution error'):  # TensorFlow: where it arose, then the reason
+  if text.startswith('Graph execution error'):  # TensorFlow names the place first, then the reason
     text = text.rpartition('\nNode: ')[2].partition('\n')[2].strip()
   return f'{type(error).__name__}: {text}'
 
 
 def describe_exit(code: int) -> str:
-  """How a process ended, by its return code."""
+  """Describes how a process ended, by its return code."""
   return f'killed by {signal.Signals(-code).name}' if code < 0 else f'exit code {code}'
 
 
@@ -195,9 +196,9 @@ def report_failure(
   is_user_error: bool = False,
   is_cause: bool = False,
 ) -> None:
-  """Writes failure.json unless an earlier failure stands there: the first is the cause.
+  """Writes failure.json unless there is an earlier failure, because the first one is the cause.
 
-  is_cause: this one is, whatever another node said first (of a connection it lost, say).
+  is_cause: this failure is the cause, even if another node's (such as a lost connection) was first.
   """
   _write_failure(run, _record(run, node, message, log, is_user_error), is_cause)
 
@@ -223,25 +224,26 @@ def _write_failure(
     local.write_json(run.failure, record)
   except types.Failure:
     disk.release_reserve(run.path)
-    # Without room even now the front end finds out that the disk is full.
+    # If there is still no room, the front end finds out that the disk is full.
     with contextlib.suppress(types.Failure):
       local.write_json(run.failure, record)
 
 
 def clear_failure(run: run_directory.RunDirectory) -> None:
-  """Before a run starts or resumes; also holds room for what `report_failure` may have to say."""
+  """Deletes failure.json before a run starts or resumes, and reserves disk space for the next
+  one."""
   run.failure.unlink(missing_ok=True)
   disk.reserve(run.path)
 
 
 def read_failure(run: run_directory.RunDirectory) -> dict[str, Any] | None:
-  """The record that `report_failure` wrote, or None."""
+  """Returns the record that `report_failure` wrote, or None."""
   return local.read_json(run.failure) if run.failure.exists() else None
 
 
 def configure_tensorflow(num_threads: int) -> None:
-  """Threads of TensorFlow; before its first operation. 0 = TensorFlow's choice."""
-  import tensorflow as tf  # not at the top: actors and front ends import this module
+  """Sets TensorFlow's threads before its first operation. 0 = TensorFlow's choice."""
+  import tensorflow as tf  # not at the top, because actors and front ends import this module
 
   if num_threads and not tf.config.threading.get_intra_op_parallelism_threads():
     tf.config.threading.set_intra_op_parallelism_threads(num_threads)
@@ -251,7 +253,7 @@ def configure_tensorflow(num_threads: int) -> None:
 
 
 def is_alive(pid: int) -> bool:
-  """Whether a process runs (a zombie does not)."""
+  """Whether a process is running (a zombie is not)."""
   status = pathlib.Path(f'/proc/{pid}/stat')
   try:
     return status.read_text().rpartition(')')[2].split()[0] not in 'ZX'

@@ -1,6 +1,7 @@
 """Signals that ask a program to end: Ctrl-C, SIGTERM, and SIGHUP when its terminal is gone.
 
-Every handler of ours is set in here. Launchpad sets its own in its launcher and in its nodes.
+All handlers of this package are set in this module. Launchpad sets its own in its launcher and
+nodes.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from seed_acme.programs.system import streams
 
 
 def ending() -> tuple[signal.Signals, ...]:
-  """Those that this process answers: SIGHUP only if it was not started to ignore it (`nohup`)."""
+  """Returns the signals that this process handles: SIGHUP only if `nohup` has not disabled it."""
   if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     return signal.SIGINT, signal.SIGTERM
   return signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 def answer(handler: Callable[[int], None], *but: signal.Signals) -> None:
-  """From now on `handler` is called with the number of each; main thread. but: left as they are.
+  """Makes the signals of `ending` call `handler` with their number, except `but`. Main thread only.
 
-  A SIGHUP after another signal is not handed on, because a shell and a terminal may each send
-  one when the user has sent none, and a second signal means that the user does not want to wait.
+  A SIGHUP after another signal is ignored, because a shell and a terminal may each send one
+  although the user has sent none, and a second signal means that the user does not want to wait.
   """
   is_first = True
 
@@ -44,7 +45,7 @@ def answer(handler: Callable[[int], None], *but: signal.Signals) -> None:
 
 @contextlib.contextmanager
 def signals_to(handler: Callable[[int], None]) -> Iterator[None]:
-  """Within it, they call `handler` instead; only the main thread can have that."""
+  """Sends the signals of `ending` to `handler` within the context; no effect in other threads."""
   if threading.current_thread() is not threading.main_thread():
     yield
     return
@@ -55,7 +56,7 @@ def signals_to(handler: Callable[[int], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def kept(*numbers: signal.Signals) -> Iterator[None]:
-  """Whatever is set within, they have the handlers of before afterwards; main thread."""
+  """Restores the signals' current handlers after the context. Main thread only."""
   before = {number: signal.getsignal(number) for number in numbers}
   try:
     yield
@@ -66,33 +67,33 @@ def kept(*numbers: signal.Signals) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replaced(number: signal.Signals, handler: Callable[[], None]) -> Iterator[None]:
-  """Within it, this one calls `handler`; main thread."""
+  """Makes a signal call `handler` within the context. Main thread only."""
   with kept(number):
     signal.signal(number, lambda *_: handler())
     yield
 
 
 def terminate(handler: Callable[[], None]) -> None:
-  """From now on SIGTERM calls `handler`; main thread."""
+  """Makes SIGTERM call `handler` from now on. Main thread only."""
   signal.signal(signal.SIGTERM, lambda *_: handler())
 
 
 def ignore(*numbers: signal.Signals) -> None:
-  """From now on; main thread."""
+  """Ignores these signals from now on. Main thread only."""
   for number in numbers:
     signal.signal(number, signal.SIG_IGN)
 
 
 def forget(*numbers: signal.Signals) -> None:
-  """They do again what they do in a program that says nothing of them; main thread."""
+  """Restores the default actions of these signals. Main thread only."""
   for number in numbers:
     signal.signal(number, signal.SIG_DFL)
 
 
 def leave_hangup_to_parent() -> None:
-  """For a process of a run whose parent tells it of the end, however many SIGHUP reaches.
+  """Makes this process survive SIGHUP, because its parent tells it when to end.
 
-  Not ignored, because programs that this process starts would then ignore it, too.
+  The signal is not ignored, because programs that this process starts would inherit that.
   """
   if signal.SIGHUP in ending():
     signal.signal(signal.SIGHUP, lambda *_: None)

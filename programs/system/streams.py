@@ -1,5 +1,5 @@
-"""The standard streams of a command: any text in any encoding, terminals that go away, and results
-that nobody else writes between."""
+"""The standard streams of a command: text in any encoding, terminals that go away, and results that
+no other output may interrupt."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _OUTPUTS = (1, 2)
 
 
 def accept_any_text() -> None:
-  """Has a character that an output cannot show be printed as its number, as `\\xfc`.
+  """Makes outputs print a character that they cannot encode as its number, as `\\xfc`.
 
-  By default it would raise, as where `PYTHONIOENCODING=ascii` is set and a folder has an umlaut.
+  By default it would raise, for example with `PYTHONIOENCODING=ascii` and an umlaut in a path.
   """
   for stream in (sys.stdout, sys.stderr):
-    reconfigure = getattr(stream, 'reconfigure', None)  # none of what stands in for a stream
+    # objects that replace a stream may not have it
+    reconfigure = getattr(stream, 'reconfigure', None)
     if reconfigure is not None:
       reconfigure(errors='backslashreplace')
 
 
 def leave_lost_terminals() -> None:
-  """What is written to a terminal that is gone is dropped from now on, where it would raise."""
+  """Drops further output to a terminal that is gone, because writing to it would raise."""
   for descriptor in _OUTPUTS:
     with contextlib.suppress(OSError):  # closed
       if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
@@ -38,7 +39,7 @@ def leave_lost_terminals() -> None:
 
 @contextlib.contextmanager
 def outliving_terminal() -> Iterator[None]:
-  """Around output that is worth no failure where the terminal is gone and nobody has said so."""
+  """Ignores output to a terminal that has gone away, since that is no reason to fail."""
   try:
     yield
   except OSError as error:
@@ -49,14 +50,14 @@ def outliving_terminal() -> Iterator[None]:
 
 @contextlib.contextmanager
 def results_only() -> Iterator[TextIO]:
-  """Around code of environments in a process whose standard output is for its results alone.
+  """Reserves standard output for the results of a process that runs code of environments.
 
-  They go to the stream that this yields. What anything else writes to standard output, in Python or
-  in C, goes to standard error, also at the end of the process.
+  Write them to the stream that this yields. All other output to standard output, from Python or C,
+  goes to standard error, also at the end of the process.
   """
   try:
     kept = os.dup(1)
-  except OSError:  # standard output is closed: there are no results to keep clean
+  except OSError:  # standard output is closed, so there are no results
     yield sys.stdout
     return
   sys.stdout.flush()
@@ -67,17 +68,17 @@ def results_only() -> Iterator[TextIO]:
   finally:
     os.dup2(kept, 1)
     os.close(kept)
-    # Called before what environments have registered.
+    # Runs before the handlers that environments have registered.
     atexit.register(process_state.print_on_standard_error)
 
 
 def _same_output(descriptor: int) -> contextlib.AbstractContextManager[TextIO]:
-  """A stream to where `sys.stdout` writes now. descriptor: a copy of 1."""
+  """Returns a stream to the current target of `sys.stdout`. descriptor: a copy of 1."""
   try:
     number = sys.stdout.fileno()
   except (AttributeError, OSError, ValueError):
     number = -1
-  if number != 1:  # whoever calls a command as a function has put another stream there
+  if number != 1:  # a caller of the command's function has replaced it
     return contextlib.nullcontext(sys.stdout)
   encoding, errors = sys.stdout.encoding, sys.stdout.errors
   return open(os.dup(descriptor), 'w', buffering=1, encoding=encoding, errors=errors)

@@ -1,4 +1,4 @@
-"""`seed-acme train`: here, its folder on this machine or in a bucket, or on Vertex AI."""
+"""`seed-acme train`: trains on this machine, with a local folder or a bucket, or on Vertex AI."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ else:
 class TrainArguments:
   """Train, or resume, a run.
 
-  run_dir: folder of the run, gs://BUCKET/FOLDER too; one that holds a run is resumed.
-    '' = runs/<config>/<time>, of vertex_ai the same in its bucket.
+  run_dir: folder of the run, also gs://BUCKET/FOLDER; a run in it is resumed. '' =
+    runs/<config>/<time>, for vertex_ai the same in its bucket.
   launch: {launches}. Unless given, local_mp.
-  max_restarts: times that a failed run is resumed from its newest checkpoint by itself.
+  max_restarts: times that a failed run is resumed automatically from its newest checkpoint.
   json: print the summary as JSON, or the layout.
-  show_layout: print who acts for whom, where and with which replay, and start nothing.
+  show_layout: print which learner serves which actors, with which devices and replay, and start
+    nothing.
   trust_run_dir: import the code outside seed_acme that config.json in run_dir names.
-  dry_run: of vertex_ai, write what would be sent to the folder --out and start nothing.
-  out: of vertex_ai with --dry_run, the folder to write.
-  cloud: of vertex_ai.
+  dry_run: for vertex_ai, write what would be sent to the folder --out and start nothing.
+  out: for vertex_ai with --dry_run, the folder to write.
+  cloud: settings for vertex_ai.
   """
 
   run_dir: str = ''
@@ -53,7 +54,7 @@ TrainArguments.__doc__ = (TrainArguments.__doc__ or '').format(launches=launches
 
 
 def train(arguments: TrainArguments, given: given_lib.Given) -> int | command_lib.Answer:
-  """Raises `UserError`."""
+  """Trains; raises `UserError`."""
   from seed_acme.programs.front_end import bucket_folder
   from seed_acme.programs.front_end import train_command
 

@@ -1,10 +1,11 @@
-"""What a run needs is looked at before anything is written: environment, agent and network.
+"""The checks of environment, agent and network before a run writes anything.
 
 `python -m seed_acme.programs.trial.door FD` reads configurations with the same environment from its
-standard input, makes that environment, and holds its specification against their agents and
-networks. It is a process of its own, since an environment may leave threads behind, change signal
-handlers, hang or crash; no other process of a run makes an environment that it does not step. It
-loads TensorFlow only for modules of the user's own, and where a package has an unexpected version.
+standard input, makes that environment, and checks their agents and networks against its
+specification. This needs a process of its own, since an environment may leave threads behind,
+change signal handlers, hang or crash; no other process of a run makes an environment that it does
+not step. TensorFlow is loaded only for the user's own modules, or if a package has an unexpected
+version.
 """
 
 from __future__ import annotations
@@ -37,24 +38,24 @@ _MISSING, _USER_ERROR, _OTHER = 'missing', 'user_error', 'other'
 
 
 class CannotStart(types.TrainingFailed):
-  """What a run needs fails for a reason that may pass; the text is for people."""
+  """A check failed for a reason that may pass; the text is for people."""
 
 
 def on_standard_error(text: str) -> None:
-  """Tells of what takes long; standard output may be somebody's JSON."""
+  """Prints a notice to standard error, because standard output may carry JSON."""
   print(text, file=sys.stderr, flush=True)
 
 
 def check(
   configs: Sequence[config_lib.ExperimentConfig], show: Callable[[str], None] = on_standard_error
 ) -> list[types.EnvironmentSpec]:
-  """The specification of each one's environments.
+  """Returns the specification of each configuration's environments.
 
-  Raises `types.UserError` for what no run can start with, and `types.MissingPackage` among these;
-  `CannotStart` for anything else, a call of the environment that hangs included. show: is told what
-  takes long.
+  Raises `types.UserError` if no run can start with one, including `types.MissingPackage`;
+  `CannotStart` for anything else, including a call of the environment that hangs. show: called with
+  a notice if something takes long.
   """
-  # One process for each environment, so that none can harm another one's trial.
+  # One process per environment, so that none can disturb another one's trial.
   groups: dict[str, list[config_lib.ExperimentConfig]] = {}
   for config in configs:
     agents.check(config.agent.agent)
@@ -66,13 +67,14 @@ def check(
 def environment_spec(
   settings: environments.Settings, show: Callable[[str], None] = on_standard_error
 ) -> types.EnvironmentSpec:
-  """As `check`, for a node of a run that nobody has tried: only the environment is made."""
+  """Returns the specification for a node of a run that was not checked; only makes the
+  environment."""
   only = environments.Section(settings.environment, settings.actor, settings.record_every)
   return _ask_about([only], show, only_spec=True)
 
 
 def _key(config: config_lib.ExperimentConfig) -> str:
-  """The same for configurations with the same environments."""
+  """Returns a key that is equal for configurations with the same environments."""
   films = bool(config.record_every)
   return json.dumps([config.actor.python, saved_config.to_json(config.environment), films])
 
@@ -80,7 +82,7 @@ def _key(config: config_lib.ExperimentConfig) -> str:
 def _ask_about(
   configs: Sequence[environments.Settings], show: Callable[[str], None], only_spec: bool
 ) -> types.EnvironmentSpec:
-  """That of configurations with the same environments."""
+  """Returns the specification that configurations with the same environments share."""
   given = json.dumps([only_spec, [saved_config.to_json(config) for config in configs]])
   watch = patience.Patience(configs[0], show)
   try:
@@ -89,7 +91,7 @@ def _ask_about(
     raise CannotStart(str(error)) from None
   try:
     answer = json.loads(ended.output.splitlines()[-1])
-    if _SPEC in answer:  # whatever became of the process afterwards
+    if _SPEC in answer:  # even if the process failed afterwards
       return spec_json.decode(answer[_SPEC])
     kind, message = answer[_KIND], answer[_MESSAGE]
   except (IndexError, KeyError, TypeError, ValueError):
@@ -103,7 +105,7 @@ def _ask_about(
 
 
 def main(argv: Sequence[str]) -> int:
-  """Writes one line of JSON, the specification or what is wrong; then closes the environment."""
+  """Prints one line of JSON, the specification or an error; then closes the environment."""
   processes.end_with_parent()
   activity = activity_lib.at(int(argv[1]))
   made: list[core.VectorEnvironment] = []
@@ -112,20 +114,20 @@ def main(argv: Sequence[str]) -> int:
       only_spec, configs = json.loads(sys.stdin.read())
       spec = _check_all(saved_config.from_json(configs), only_spec, activity, made)
       code, answer = 0, {_SPEC: spec_json.encode(spec)}
-    except Exception as error:  # told to the user, who need not see where
+    except Exception as error:  # the message is for the user, who does not need the traceback
       code, answer = _refusal(error)
     print(json.dumps(answer), file=results, flush=True)
     activity.begin(activity_lib.Doing.CLOSING)
     for environment in made:
       try:
         environment.close()
-      except Exception:  # it was never reset, as in no run, and may count on that
+      except Exception:  # it may count on being reset before close, as in a run
         traceback.print_exc()
   return code
 
 
 def _refusal(error: Exception) -> tuple[int, dict[str, Any]]:
-  """The exit code, and what is wrong."""
+  """Returns the exit code and the record of an error."""
   kinds = {types.MissingPackage: _MISSING, types.UserError: _USER_ERROR}
   kind = next((kind for type_, kind in kinds.items() if isinstance(error, type_)), _OTHER)
   code = processes.FAILURE_EXIT if kind == _OTHER else processes.USER_ERROR_EXIT
@@ -138,7 +140,7 @@ def _check_all(
   activity: activity_lib.Activity,
   made: list[core.VectorEnvironment],
 ) -> types.EnvironmentSpec:
-  """made: gets the environment."""
+  """Checks all configurations and returns the specification. made: receives the environment."""
   activity.begin(activity_lib.Doing.MAKING)
   made.append(_make(configs[0]))
   spec = made[0].spec
@@ -159,7 +161,7 @@ def _make(config: environments.Settings) -> core.VectorEnvironment:
   try:
     films = bool(config.record_every)
     environment = environments.make(config, num_environments=1, seed=0, renders=films)
-    if films:  # what drawing needs, such as a package, is often known only then
+    if films:  # missing packages for rendering often show up only now
       environment.reset()
       cast(core.RenderingEnvironment, environment).render()
     return environment
@@ -188,14 +190,14 @@ def _build_network(config: config_lib.ExperimentConfig, spec: types.EnvironmentS
 
 
 def _check_versions() -> None:
-  """Where a package has another version than ours, loads what a run loads."""
+  """If a package has an unexpected version, loads everything that a run loads."""
   from seed_acme.programs.system import versions as versions_lib
 
   wrong = [found for found in versions_lib.declared() if found.fix]
   if not wrong:
     return
   try:
-    from seed_acme.programs.building import learner_side  # noqa: F401  all that a run loads
+    from seed_acme.programs.building import learner_side  # noqa: F401  everything that a run loads
   except Exception as error:
     versions = '; '.join(f'{found.name}: {found.detail}' for found in wrong)
     raise CannotStart(
@@ -205,7 +207,7 @@ def _check_versions() -> None:
 
 
 def _described(error: BaseException) -> str:
-  """In one line; with the place of an error that is not ours."""
+  """Returns the error in one line, with the place of an error from other packages."""
   if isinstance(error, (types.UserError, CannotStart)):
     return str(error)
   text = ' '.join(processes.describe(error).split())
@@ -216,4 +218,4 @@ def _described(error: BaseException) -> str:
 
 
 if __name__ == '__main__':
-  leftovers.end(main(sys.argv))  # whatever an environment has left running
+  leftovers.end(main(sys.argv))  # threads or programs that the environment left running

@@ -1,4 +1,4 @@
-"""How long the trial of an environment may take, and what the user hears meanwhile."""
+"""The time-outs and progress notices of an environment's trial."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from seed_acme.acting import activity as activity_lib
 from seed_acme.envs import experiment_environments as environments
 
-# When the user is told that it still goes on; from then on once a minute.
+# When the user is told that the trial is still going on; then once a minute.
 _TELL_S = (3.0, 10.0, 30.0, 60.0)
-_QUIET_S = 30.0  # until the user hears of what is no call of the environment
-# A gap between two looks counts as this long, because a host that was suspended or overloaded tells
-# nothing of what was done meanwhile.
+_QUIET_S = 30.0  # until the user is told of a phase other than the environment's calls
+# A longer gap between two looks counts only this much, because the host was then suspended or
+# overloaded, and the trial may have moved on meanwhile.
 _LONGEST_GAP_S = 1.0
 _MAKING, _CLOSING = activity_lib.Doing.MAKING, activity_lib.Doing.CLOSING
 _SHOWN = {_MAKING: 'it is being made', _CLOSING: 'it is being closed'}
@@ -24,7 +24,7 @@ class Hangs(Exception):
 
 
 class Patience:
-  """Looks at the trial of an environment."""
+  """The watch on the trial of an environment."""
 
   def __init__(
     self,
@@ -37,13 +37,13 @@ class Patience:
     self._show = show
     self._clock = clock
     self._looked_s = clock()
-    self._call = -1  # the number of the one under way
+    self._call = -1  # number of the current call
     self._call_s = 0.0
 
   def is_over(self, call: activity_lib.Call) -> bool:
-    """Whether there is nothing more to wait for, though the process goes on; raises `Hangs`.
+    """Whether to stop waiting although the process is still running; raises `Hangs`.
 
-    To be called several times a second. call: what is under way.
+    Call it several times a second. call: the current one.
     """
     now = self._clock()
     gap_s, self._looked_s = min(now - self._looked_s, _LONGEST_GAP_S), now

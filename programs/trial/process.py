@@ -1,4 +1,4 @@
-"""A short-lived process in which environments of the user's are tried."""
+"""A short-lived process in which the user's environments are tried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _POLL_S = 0.05
 
 
 class Ended(NamedTuple):
-  """code: of the exit; negative = the signal that killed it. output, errors: what it printed."""
+  """The end of a process. code: exit code; negative = the signal that killed it. output, errors:
+  what it printed."""
 
   code: int
   output: str
@@ -32,15 +33,16 @@ def run(
   timeout_s: float | None = None,
   look: Callable[[activity_lib.Call], bool] = lambda call: False,
 ) -> Ended:
-  """`python -m module FD` with `given` on its standard input; killed with all that it has started.
+  """Runs `python -m module FD` with `given` on its standard input, then kills everything it
+  started.
 
-  FD is the descriptor of an `Activity`, where the process says what it does. look: called with that
-  several times a second; if it returns True the process is ended, and what it raises ends this
-  call, too. Raises `subprocess.TimeoutExpired`.
+  FD is the descriptor of an `Activity`, in which the process says what it is doing. look: called
+  with that several times a second; if it returns True, the process is killed, and if it raises, so
+  does this function. Raises `subprocess.TimeoutExpired`.
   """
   variables = {**os.environ, **processes.environment(module.rpartition('.')[2], os.getpid())}
-  # Files, no pipes: a program that an environment starts may hold them open for ever. Environments
-  # print what they like, so not all of it need be UTF-8.
+  # Files instead of pipes, because a program started by an environment may hold a pipe open for
+  # ever. Environments may print anything, so not all of it need be UTF-8.
   with (
     tempfile.TemporaryFile('w+', encoding='utf-8') as standard_input,
     tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as output,
@@ -49,7 +51,7 @@ def run(
   ):
     standard_input.write(given)
     standard_input.seek(0)
-    # In a session of its own, as the launcher: Ctrl-C is answered here, once.
+    # In a session of its own, as the launcher, so that only this process handles Ctrl-C.
     process = subprocess.Popen(
       [sys.executable, '-m', module, str(shared.descriptor)],
       stdin=standard_input,
@@ -67,7 +69,8 @@ def run(
         time.sleep(_POLL_S)
     finally:
       with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # and what the environment has started
+        # with every process that the environment has started
+        os.killpg(process.pid, signal.SIGKILL)
       process.wait()
     output.seek(0)
     errors.seek(0)
@@ -75,7 +78,7 @@ def run(
 
 
 class _SharedActivity:
-  """Memory in which the process says what it does."""
+  """Shared memory in which the process says what it is doing."""
 
   def __init__(self) -> None:
     self.descriptor = activity_lib.shared_memory()

@@ -1,7 +1,8 @@
 """The specification of a run's environments, read once and kept in the run folder.
 
-The trial before a run reads it, in a process of its own. Nodes that nobody has tried (a program
-that the user launches, learner hosts beside the chief, containers) ask such a process themselves.
+The trial before a run reads it, in a process of its own. Nodes of runs without a trial (programs
+launched by the user, learner hosts other than the chief, containers) start such a process
+themselves.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from seed_acme.storage import run_directory
 
 
 def save(run: run_directory.RunDirectory, spec: types.EnvironmentSpec) -> None:
-  """Writes it into the run folder, where every process of the run reads it."""
-  # Not by `write_json`, which knows no infinite numbers: bounds are often infinite.
+  """Writes the specification into the run folder, where every process of the run reads it."""
+  # Not with `write_json`, which has no infinities: bounds are often infinite.
   local.write_text(run.specification, json.dumps(spec_json.encode(spec), indent=2))
 
 
 def saved(run: run_directory.RunDirectory) -> types.EnvironmentSpec | None:
-  """That of the run folder; None in runs from before it was kept. Raises `types.UserError`."""
+  """Returns the specification in the run folder; None in runs of versions that did not keep it.
+
+  Raises `types.UserError`.
+  """
   if not run.specification.exists():
     return None
   try:
@@ -40,9 +44,9 @@ def of_run(
   run: run_directory.RunDirectory,
   show: Callable[[str], None] = door.on_standard_error,
 ) -> types.EnvironmentSpec:
-  """That of the run folder, or of an environment that a process of its own makes.
+  """Returns the specification in the run folder, or else of an environment made in another process.
 
-  show: is told what takes long. Raises what `door.check` does.
+  show: called with a notice if that takes long. Raises what `door.check` does.
   """
   spec = saved(run)
   return door.environment_spec(config, show) if spec is None else spec
@@ -51,9 +55,9 @@ def of_run(
 def check_resume(
   run: run_directory.RunDirectory, spec: types.EnvironmentSpec
 ) -> types.EnvironmentSpec:
-  """The specification that the run goes on with: its own, where it has kept one.
+  """Returns the specification that a resumed run uses: the one that it has kept, if any.
 
-  Raises `types.UserError` where the environments have become others since the run began.
+  Raises `types.UserError` if the environments have changed since the run began.
   """
   before = saved(run)
   if before is None:

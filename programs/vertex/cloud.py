@@ -1,6 +1,6 @@
-"""What `--cloud.…` says: project, bucket, region and the machines of each kind of node.
+"""The settings `--cloud.…`: project, bucket, region and the machines of each kind of node.
 
-The tables hold what xmanager 0.8.5 can ask Vertex AI for; a test holds them against it.
+The tables list what xmanager 0.8.5 can request from Vertex AI; a test compares them with it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MACHINES = {
   'n1-highcpu-64': (64, 57),
   'n1-highcpu-96': (96, 86),
 }
-# Machines that come with their accelerators: which, how many, and the vCPUs by which xmanager tells
-# those of one kind apart (0 = it looks at the accelerators alone).
+# Machines that include accelerators: kind, number, and the vCPUs by which xmanager tells machines
+# with the same accelerators apart (0 = it needs only the accelerators).
 WITH_ACCELERATORS = {
   'a2-highgpu-1g': ('A100', 1, 0),
   'a2-highgpu-2g': ('A100', 2, 0),
@@ -51,8 +51,8 @@ WITH_ACCELERATORS = {
   'g2-standard-48': ('L4', 4, 48),
   'g2-standard-96': ('L4', 8, 96),
 }
-# To an n1 machine: the numbers that can be had, and of each the most vCPUs it goes with (the
-# page above, "Valid numbers of GPUs for each machine type").
+# Accelerators for n1 machines: the possible numbers, and the most vCPUs for each (the page above,
+# "Valid numbers of GPUs for each machine type").
 ACCELERATORS = {
   'T4': {1: 16, 2: 32, 4: 96},
   'P4': {1: 16, 2: 32, 4: 96},
@@ -65,19 +65,19 @@ _BUCKET = re.compile(r'gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*')
 _REGION = re.compile(r'[a-z]+-[a-z]+\d{1,2}')
 _REPOSITORY = re.compile(r'[a-z][a-z0-9-]{0,61}[a-z0-9]')
 _EXAMPLE = 'n1-standard-8 or n1-standard-8+1xT4'
-_WAITS_S = 600.0  # a host of the cloud takes longer to come, or come back, than a process
+_WAITS_S = 600.0  # a cloud host takes longer to start, or restart, than a process
 
 
 @dataclasses.dataclass(frozen=True)
 class CloudConfig:
   """Vertex AI, for --launch=vertex_ai (docs/scaling.md).
 
-  project: of Google Cloud. bucket: gs://NAME[/FOLDER], where runs go. region: of all of it.
+  project: Google Cloud project. bucket: gs://NAME[/FOLDER] for runs. region: region of everything.
   learner, actors, replay: machine of each node, TYPE or TYPE+NUMBERxACCELERATOR.
-  repository: of Artifact Registry, for the images. service_account: as which the nodes run;
-  '' = Vertex AI's own.
-  code: folder with your own modules, copied into the images. requirements: file of more
-  packages to install there.
+  repository: repository of Artifact Registry for the images. service_account: account that the
+    nodes run as; '' = Vertex AI's own.
+  code: folder with your own modules, copied into the images. requirements: file of more packages to
+    install there.
   """
 
   project: str = ''
@@ -93,7 +93,10 @@ class CloudConfig:
 
 
 class Machine(NamedTuple):
-  """cpu, ram_gib: 0 where xmanager finds the machine without. accelerator: '' = none."""
+  """A machine type with accelerators.
+
+  cpu, ram_gib: 0 if xmanager identifies the machine without them. accelerator: '' = none.
+  """
 
   type: str
   cpu: int
@@ -107,7 +110,7 @@ class Machine(NamedTuple):
 
 
 def parse_machine(text: str, flag: str) -> Machine:
-  """`n1-standard-8+1xT4`; `UserError` names the flag, the bad part and what there is."""
+  """Parses `n1-standard-8+1xT4`; raises `UserError` with the flag, the bad part and the choices."""
   type_, plus, rest = text.strip().lower().partition('+')
   if type_ not in MACHINES and type_ not in WITH_ACCELERATORS:
     known = [*MACHINES, *WITH_ACCELERATORS]
@@ -166,7 +169,7 @@ def _check_number(number: int, accelerator: str, type_: str, cpu: int, given: st
 
 
 def check(cloud: CloudConfig) -> None:
-  """Raises `types.UserError` for what can be known to be wrong from here."""
+  """Raises `types.UserError` for settings that are known to be wrong without asking Google."""
   if not cloud.project:
     raise types.UserError(
       '--launch=vertex_ai needs --cloud.project=PROJECT_ID: gcloud projects list shows yours'
@@ -202,7 +205,7 @@ def check_replay(cloud: CloudConfig, config: config_lib.ExperimentConfig) -> Non
 
 
 def checked_url(url: str, flag: str) -> str:
-  """A folder of a bucket, without a slash at its end."""
+  """Returns a bucket's folder without a slash at its end; raises `types.UserError`."""
   _match(url.rstrip('/'), _BUCKET, flag, 'gs://NAME or gs://NAME/FOLDER')
   return url.rstrip('/')
 
@@ -213,7 +216,7 @@ def _match(value: str, pattern: re.Pattern[str], flag: str, form: str) -> None:
 
 
 def machines(cloud: CloudConfig) -> dict[str, Machine]:
-  """By group of nodes: `learners` are the learner hosts beside the first."""
+  """Returns machines by group of nodes: `learners` are all learner hosts but the first."""
   return {
     'learner': parse_machine(cloud.learner, '--cloud.learner'),
     'learners': parse_machine(cloud.learner, '--cloud.learner'),
@@ -223,12 +226,13 @@ def machines(cloud: CloudConfig) -> dict[str, Machine]:
 
 
 def bucket_name(cloud: CloudConfig) -> str:
-  """`gs://name/folder` -> `name`."""
+  """Returns `name` of `gs://name/folder`."""
   return cloud.bucket.removeprefix('gs://').partition('/')[0]
 
 
 def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
-  """The configuration of nodes that are on hosts of their own, with addresses from outside."""
+  """Returns the configuration of nodes on hosts of their own, which get their addresses
+  elsewhere."""
   if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: whoever may '
@@ -238,7 +242,7 @@ def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConf
   timeout_s = config.actor.connect_timeout_s
   if timeout_s == config_lib.ActorConfig().connect_timeout_s:
     timeout_s = _WAITS_S
-  # Reverb writes on the disk of its node, where the (chief) learner cannot fetch it.
+  # Reverb writes to the disk of its own host, where the (chief) learner cannot read it.
   is_elsewhere = config.replay.separate_process or config.num_learner_hosts > 1
   saves_replay = config.checkpoint.replay and not is_elsewhere
   replace = dataclasses.replace

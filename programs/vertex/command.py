@@ -1,4 +1,4 @@
-"""`seed-acme train --launch=vertex_ai`: checks, stages, says what it is, and hands it in."""
+"""`seed-acme train --launch=vertex_ai`: checks, stages, describes and submits the job."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from seed_acme.transport import wire
 if TYPE_CHECKING:
   import launchpad as lp
 
-  from seed_acme.programs.vertex import job as vertex_job  # which loads xmanager
+  from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
 _KINDS = {
   'learner': 'learner',
@@ -49,18 +49,18 @@ _DRY_RUNS = 'dry_runs'
 
 
 class Request(NamedTuple):
-  """What `TrainArguments` says. out: folder that a dry run writes; '' = a new one."""
+  """The request, from `TrainArguments`. out: folder that a dry run writes; '' = a new one."""
 
   config: config_lib.ExperimentConfig
   cloud: cloud_lib.CloudConfig
   run_dir: str
   is_dry_run: bool
   out: str
-  arguments: tuple[str, ...]  # with which it is called, after `train`
+  arguments: tuple[str, ...]  # the command line after `train`
 
 
 class _Asked(NamedTuple):
-  """What is wanted, when nothing is wrong with it. machines, requirements: by group of nodes."""
+  """A request that has passed the checks. machines, requirements: by group of nodes."""
 
   request: Request
   config: config_lib.ExperimentConfig
@@ -75,7 +75,7 @@ class _Asked(NamedTuple):
 
 
 def train(request: Request) -> int:
-  """Returns the exit code once the job is handed in; it runs on without this machine."""
+  """Submits the job, which runs on without this machine; returns the exit code."""
   if request.out and not request.is_dry_run:
     raise types.UserError(f'--out={request.out} is for --dry_run: add it, or leave --out out')
   cloud_lib.check(request.cloud)
@@ -87,7 +87,8 @@ def train(request: Request) -> int:
   environments.check(config)
   url = _run_url(request)
   if request.cloud.code:
-    user_code.find(request.cloud.code, cloud_stage.PACKAGE)  # refused before anything is staged
+    # raises its errors before anything is staged
+    user_code.find(request.cloud.code, cloud_stage.PACKAGE)
   numbers = _replicas(config)
   machines = {
     group: machine for group, machine in cloud_lib.machines(request.cloud).items() if numbers[group]
@@ -103,7 +104,7 @@ def train(request: Request) -> int:
       '--launch=vertex_ai needs xmanager: in the checkout, make setup, or '
       f'{extras.install_command("vertex")}'
     )
-  [spec] = door.check([config])  # last, since it takes the longest
+  [spec] = door.check([config])  # last, because it takes the longest
   program = _program(cloud_image.with_its_python(config), url)
   replicas = [(machine, numbers[group]) for group, machine in machines.items()]
   needs = vertex_missing.needs(request.cloud, replicas)
@@ -120,7 +121,7 @@ def train(request: Request) -> int:
 
 
 def _replicas(config: config_lib.ExperimentConfig) -> dict[str, int]:
-  """By group of nodes."""
+  """Returns the number of nodes by group."""
   layout = layout_lib.Layout.of(config)
   return {
     'learner': 1,
@@ -131,7 +132,7 @@ def _replicas(config: config_lib.ExperimentConfig) -> dict[str, int]:
 
 
 def _program(config: config_lib.ExperimentConfig, url: str) -> lp.Program:
-  """The graph; `UserError` if Vertex AI cannot run it."""
+  """Returns the graph; raises `UserError` if Vertex AI cannot run it."""
   from seed_acme.programs.graph import program_graph  # loads Launchpad
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
@@ -164,7 +165,7 @@ def _show_needs(needs: list[vertex_missing.Need]) -> None:
 
 
 def _launch(asked: _Asked) -> int:
-  from seed_acme.programs.vertex import submit as vertex_submit  # which loads xmanager
+  from seed_acme.programs.vertex import submit as vertex_submit  # loads xmanager
 
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as folder:
     job = _stage(asked, pathlib.Path(folder))
@@ -187,7 +188,7 @@ def _launch(asked: _Asked) -> int:
 
 
 def _again(request: Request, url: str) -> str:
-  """The command that goes on with this run."""
+  """Returns the command that resumes this run."""
   run_dir = [] if request.run_dir else [f'--run_dir={url}']
   return shlex.join([own_name.command('seed-acme'), 'train', *request.arguments, *run_dir])
 
@@ -206,7 +207,7 @@ def _run_url(request: Request) -> str:
 
 
 def _check_resume(config: config_lib.ExperimentConfig, url: str) -> None:
-  """What the learner would refuse after minutes of waiting for its machine."""
+  """Raises now what the learner would refuse after minutes of waiting for its machine."""
   processes.set_tensorflow_defaults()
   with tempfile.TemporaryDirectory(prefix='seed_acme_') as folder:
     run = bucket_fetch.fetch(url, pathlib.Path(folder), with_replay=False)
@@ -224,7 +225,7 @@ def _out_folder(request: Request, name: str) -> pathlib.Path:
 
 
 def _stage(asked: _Asked, folder: pathlib.Path) -> vertex_job.Job:
-  """The graph, and of each of its groups the code, the requirements and the image."""
+  """Stages the graph, and for each of its groups the code, the requirements and the image."""
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
   actor, cloud = cloud_stage.actor_python(asked.config.actor.python), asked.request.cloud
@@ -272,7 +273,8 @@ def _describe(job: vertex_job.Job, asked: _Asked) -> None:
     if warning:
       print(f'Warning: on {holder.type} {warning}')
   for pool in job.pools:
-    if pool.machine.num_accelerators > 1 and pool.group != 'learners':  # whose machine is the same
+    # the learners have the same machine
+    if pool.machine.num_accelerators > 1 and pool.group != 'learners':
       print(
         f'Notice: the {pool.group} uses one of its {pool.machine.num_accelerators} '
         f'{pool.machine.accelerator}'

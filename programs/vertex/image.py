@@ -1,6 +1,6 @@
-"""The Dockerfile of a node's image on Vertex AI: what stands between its FROM and its entry.
+"""The Dockerfile of a node's image on Vertex AI: the lines between its FROM and its entry point.
 
-The base image is that of `Dockerfile` and `Dockerfile.gpu`; a test holds them together.
+The base image is that of `Dockerfile` and `Dockerfile.gpu`; a test compares them.
 """
 
 from __future__ import annotations
@@ -14,35 +14,37 @@ from seed_acme import config as config_lib
 from seed_acme.envs.interpreters import interpreter
 
 APP = 'app'  # folder of the code, in the build context and below / in the image
-USER = 1000  # as in `Dockerfile`; a number, so that the machine can tell that it is not root
+# as in `Dockerfile`; a number, because a name would not show the machine that it is not root
+USER = 1000
 _PIN = '^[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+$'
 _PINS = f'/{APP}/pins.txt'
-_LIBRARIES = ('libegl1', 'libgl1', 'libglib2.0-0')  # of OpenCV and MuJoCo
+_LIBRARIES = ('libegl1', 'libgl1', 'libglib2.0-0')  # needed by OpenCV and MuJoCo
 
 
-# Of the interpreter that actors run environments under, where that is another one.
+# For a second interpreter, if actors' environments run under another Python.
 _ACTOR_PREFIX = '/opt/actor'
 ACTOR_PYTHON = f'{_ACTOR_PREFIX}/bin/python'
 ACTOR_REQUIREMENTS = 'actor_requirements.txt'  # in the folder of the code
 
 
 class Image(NamedTuple):
-  """base: of FROM. instructions: lines that follow it."""
+  """An image. base: in FROM. instructions: the lines after it."""
 
   base: str
   instructions: tuple[str, ...]
 
 
 def python_image() -> str:
-  """Of the Python that runs here: the pinned versions are its, and so is the pickled program."""
+  """Returns the image of the Python that runs here, which pinned versions and pickles depend on."""
   return f'python:{sys.version_info[0]}.{sys.version_info[1]}-slim-bookworm'
 
 
 def make(environment: Mapping[str, str], actor_version: str = '') -> Image:
-  """The image of a node. With an accelerator it is the same: CUDA comes with TensorFlow's wheels.
+  """Returns the image of a node, which also serves with accelerators: TensorFlow's wheels bring
+  CUDA.
 
   environment: variables that it runs with. actor_version: such as 3.12, of a second interpreter
-    with what `ACTOR_REQUIREMENTS` lists; '' = none.
+    with the packages in `ACTOR_REQUIREMENTS`; '' = none.
   """
   install = (
     'RUN apt-get update && apt-get install -y --no-install-recommends '
@@ -57,12 +59,12 @@ def make(environment: Mapping[str, str], actor_version: str = '') -> Image:
       install,
       f'WORKDIR /{APP}',
       f'COPY {APP}/requirements.txt {APP}/*.whl ./',
-      # The exact versions hold for what pip installs to build a source distribution, too.
+      # pip uses the exact versions also to build a source distribution.
       f"RUN grep -E '{_PIN}' requirements.txt > {_PINS}",
       f'ENV PIP_CONSTRAINT={_PINS}',
       'RUN python -m pip install --no-cache-dir -r requirements.txt',
       *(_second_interpreter(actor_version) if actor_version else ()),
-      # For its user, whatever modes the files have.
+      # Owned by its user, whatever modes the files have.
       f'COPY --chown={USER} {APP}/ ./',
       *(f'ENV {name}="{value}"' for name, value in sorted(environment.items())),
     ),
@@ -70,15 +72,16 @@ def make(environment: Mapping[str, str], actor_version: str = '') -> Image:
 
 
 def with_its_python(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
-  """The configuration of nodes in an image: its second interpreter has a path of its own."""
+  """Returns the configuration for nodes in an image, where a second interpreter has another
+  path."""
   if interpreter.is_this_one(config.actor.python):
     return dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=''))
   return dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=ACTOR_PYTHON))
 
 
 def _second_interpreter(version: str) -> tuple[str, ...]:
-  """Beside the first, which keeps the names `python` and `pip`."""
-  # The list is complete, so what is missing in it against requirements is missing on purpose.
+  """Returns the lines for a second interpreter; the first keeps the names `python` and `pip`."""
+  # The list is complete, so packages it lacks are missing on purpose, and pip need not add them.
   install = f'{ACTOR_PYTHON} -m pip install --no-cache-dir --no-deps -r {ACTOR_REQUIREMENTS}'
   return (
     f'COPY --from=python:{version}-slim-bookworm /usr/local {_ACTOR_PREFIX}',

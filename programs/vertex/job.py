@@ -1,8 +1,8 @@
-"""The program on Vertex AI: Launchpad's own launcher, and xmanager's, make the job's description.
+"""The program on Vertex AI: Launchpad's launcher and xmanager make the job's specification.
 
-They run here as they are, up to where they would ask an account, Docker or the network; there
-they meet stand-ins that write down what was asked. So a dry run is the launch itself without
-its last step, which is `submit.py`. Importing this needs xmanager.
+Both run unchanged on this machine up to the point where they would need an account, Docker or the
+network. There they call stand-ins, which record the request. A dry run is therefore the launch
+itself without its last step, which is `submit.py`. Importing this module needs xmanager.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from seed_acme.programs.vertex import image as cloud_image
 from seed_acme.programs.vertex import stand_ins
 
 LEARNER = 'learner'
-OTHER_LEARNERS = 'learners'  # of several learner hosts all but the first
+OTHER_LEARNERS = 'learners'  # all learner hosts but the first
 _MAX_KINDS = 4  # worker pools of a job
 _JOB, _LOG = 'job.json', 'launch.log'
 _NAMES_OF_XMANAGER = {'l4': 'l4_24th'}
 
 
 class Pool(NamedTuple):
-  """Of the job: its replicas are the nodes of one group, each a container of one image.
+  """A worker pool of the job: its replicas are the nodes of one group, containers of one image.
 
   context: folder that the image is built from.
   """
@@ -60,8 +60,8 @@ class Pool(NamedTuple):
 
 
 class Job(NamedTuple):
-  """display_name, specs: as aiplatform.CustomJob takes them. path: the specification as JSON,
-  as `gcloud ai custom-jobs create --config` takes it."""
+  """A staged job. display_name, specs: as aiplatform.CustomJob takes them. path: the specification
+  as JSON, as `gcloud ai custom-jobs create --config` takes it."""
 
   display_name: str
   specs: list[Any]
@@ -70,7 +70,7 @@ class Job(NamedTuple):
 
 
 class Part(NamedTuple):
-  """What the nodes of a group need. code: folder with what they import; requirements: file."""
+  """The input for the nodes of a group. code: folder with their modules; requirements: file."""
 
   machine: cloud_lib.Machine
   image: cloud_image.Image
@@ -94,7 +94,8 @@ def check_program(program: lp.Program) -> None:
       f'reports the job; it has {", ".join(kinds) or "no nodes"}'
     )
   for kind, nodes in program.groups.items():
-    most = 2 if kind == LEARNER and len(learners) > 1 else 1  # the second is for the exchange
+    # the second is for the exchange between learner hosts
+    most = 2 if kind == LEARNER and len(learners) > 1 else 1
     if any(len(node.addresses) > most for node in nodes):
       raise types.UserError(
         f'a node of the group {kind!r} has several addresses; on Vertex AI a '
@@ -107,7 +108,8 @@ def stage(
 ) -> Job:
   """Writes the image contexts and the job's specification into an empty folder.
 
-  parts: by group of the program, which `check_program` has passed."""
+  parts: by group of the program, which `check_program` has passed.
+  """
   program = _in_pools(program)
   stand_in = _StandIn(program, cloud, parts, folder)
   xm_resources = {
@@ -131,8 +133,11 @@ def stage(
 
 
 def _in_pools(program: lp.Program) -> lp.Program:
-  """The same nodes; each group becomes a pool. The first has one node, which stands for the job:
-  the learner, or of several learner hosts the first. The others are pool 1."""
+  """Returns the same nodes with a group for each pool.
+
+  Pool 0 has one node, whose end is the job's: the learner, or the first learner host. Other learner
+  hosts are pool 1.
+  """
   ordered = lp.Program(program.name)
   groups = dict(program.groups)
   first, *others = groups.pop(LEARNER)
@@ -147,7 +152,7 @@ def _in_pools(program: lp.Program) -> lp.Program:
 
 
 def _bind_exchange(node: Any, pool: int, replica: int) -> None:
-  """Leaves the node one address, since Launchpad binds no more of them on Vertex AI."""
+  """Leaves the node one address, since Launchpad binds only one on Vertex AI."""
   for address in node.addresses[1:]:
     address.bind(exchange.NextPort(f'workerpool{pool}', replica))
   del node.addresses[1:]
@@ -158,7 +163,7 @@ def _job_requirements(machine: cloud_lib.Machine) -> xm.JobRequirements:
   if machine.accelerator:
     name = machine.accelerator.lower()
     accelerators[_NAMES_OF_XMANAGER.get(name, name)] = machine.num_accelerators
-  # xmanager finds a machine by what is wanted of it, and some by their accelerators alone.
+  # xmanager finds a machine by its resources, and some by their accelerators alone.
   wanted = {'cpu': machine.cpu, 'ram': machine.ram_gib * xm.GiB}
   known = {name: amount for name, amount in wanted.items() if amount}
   return xm.JobRequirements(**known, **accelerators)
@@ -180,7 +185,7 @@ def _write_job(
 
 
 def _to_json(message: Any) -> dict[str, Any]:
-  """As gcloud reads it. message: of Google's client library."""
+  """Returns a message of Google's client library as gcloud reads it."""
   return type(message).to_dict(
     message,
     use_integers_for_enums=False,
@@ -190,7 +195,7 @@ def _to_json(message: Any) -> dict[str, Any]:
 
 
 class _StandIn:
-  """What Launchpad and xmanager meet in place of the outside."""
+  """The stand-ins that Launchpad and xmanager call instead of the outside world."""
 
   def __init__(
     self,
@@ -212,7 +217,7 @@ class _StandIn:
 
   @contextlib.contextmanager
   def installed(self) -> Iterator[None]:
-    """Puts the stand-ins into Launchpad and xmanager, and takes them out again."""
+    """Puts the stand-ins into Launchpad and xmanager, and removes them at the end."""
     platform = python_types.SimpleNamespace(init=lambda **_: None, CustomJob=self._make_job)
     client = None
 
@@ -229,7 +234,8 @@ class _StandIn:
       return loops[-1]
 
     with contextlib.ExitStack() as stack:
-      stack.callback(lambda: [loop.close() for loop in loops])  # xmanager only ends them
+      # xmanager stops them but does not close them
+      stack.callback(lambda: [loop.close() for loop in loops])
       scratch = stack.enter_context(stand_ins.scratch_folder())
       for module, name, value in (
         (xm_docker, 'to_docker_executables', self._make_container),
@@ -243,11 +249,11 @@ class _StandIn:
         (xm_vertex, 'aiplatform', platform),
         (xm_vertex, 'get_default_client', get_client),
         (database, 'database', stand_ins.Nothing),
-        # What they leave behind lands where it is deleted.
+        # Their temporary files are created in a folder that is deleted.
         (tempfile, 'tempdir', scratch),
       ):
         stack.enter_context(stand_ins.replaced(module, name, value))
-      stack.enter_context(signals.kept(signal.SIGINT, signal.SIGQUIT))  # which Launchpad takes
+      stack.enter_context(signals.kept(signal.SIGINT, signal.SIGQUIT))  # Launchpad sets handlers
       yield
 
   def _make_job(self, **arguments: Any) -> stand_ins.RecordedJob:
@@ -255,11 +261,11 @@ class _StandIn:
     return self.job
 
   def _make_container(self, nodes: list[Any], label: str, docker_config: Any) -> Any:
-    """As Launchpad makes it, with our image, and nodes that need no xmanager in it."""
+    """Makes a container as Launchpad does, but with our image, and nodes that need no xmanager."""
     group = self._group_of[id(nodes[0])]
     part = self._parts[group]
     contexts = [node._launch_context for node in nodes]
-    for node in nodes:  # their launch configuration is of a type of xmanager's
+    for node in nodes:  # their launch configuration has a type of xmanager's
       node._launch_context = copy.copy(node._launch_context)
       node._launch_context._launch_config = None
     try:
@@ -273,7 +279,8 @@ class _StandIn:
     image = self._image_name(group)
     self._image_of[str(app)] = image
     self.pools.append(Pool(group, len(nodes), part.machine, image, self._folder / group))
-    commands = [f'exec {command}' for command in container.entrypoint.commands]  # it hears SIGTERM
+    # `exec`, so that it gets SIGTERM
+    commands = [f'exec {command}' for command in container.entrypoint.commands]
     ours = xm.PythonContainer(
       path=str(app),
       base_image=part.image.base,
@@ -298,7 +305,7 @@ class _StandIn:
 
 
 def _run_as_user(dockerfile: pathlib.Path) -> None:
-  """After all that xmanager does to the image, as root."""
+  """Sets the user after the steps that xmanager runs as root."""
   lines = dockerfile.read_text(encoding='utf-8').splitlines()
   [entry] = [i for i, line in enumerate(lines) if line.startswith('ENTRYPOINT')]
   lines.insert(entry, f'USER {cloud_image.USER}')
@@ -306,5 +313,5 @@ def _run_as_user(dockerfile: pathlib.Path) -> None:
 
 
 def registry(cloud: cloud_lib.CloudConfig) -> str:
-  """Host of the images."""
+  """Returns the registry host of the images."""
   return f'{cloud.region}-docker.pkg.dev'

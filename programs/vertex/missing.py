@@ -1,6 +1,7 @@
-"""What it takes to run a job on Vertex AI for real, and the command that gives each part.
+"""The requirements to run a job on Vertex AI for real, and the commands that meet them.
 
-Nothing here asks the network: what only an account can tell is reported as not checked.
+Nothing here asks the network: a requirement that only an account can check is reported as not
+checked.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _QUOTA = 'aiplatform.googleapis.com/custom_model_training'
 
 
 class Need(NamedTuple):
-  """name: what. state: READY, MISSING or UNCHECKED. why: in words. commands: that give it."""
+  """One requirement. state: READY, MISSING or UNCHECKED. why: explanation. commands: that meet
+  it."""
 
   name: str
   state: str
@@ -35,7 +37,7 @@ class Need(NamedTuple):
 def needs(
   cloud: cloud_lib.CloudConfig, pools: Sequence[tuple[cloud_lib.Machine, int]]
 ) -> list[Need]:
-  """pools: machine and number of replicas of each."""
+  """Returns all requirements. pools: machine and number of replicas of each."""
   builds_here = has_docker()
   return [
     _credentials(),
@@ -49,7 +51,7 @@ def needs(
 
 
 def blocking(found: list[Need]) -> Need | None:
-  """What is known to be missing and cannot be done without."""
+  """Returns a requirement that is known to be missing and that has no substitute, or None."""
   return next(
     (need for need in found if need.state == MISSING and need.name in (_CREDENTIALS, _LOGIN)), None
   )
@@ -61,7 +63,7 @@ def _credentials() -> Need:
 
 
 def has_docker() -> bool:
-  """Whether an engine answers here."""
+  """Whether a Docker engine runs on this machine."""
   if shutil.which('docker') is None:
     return False
   try:
@@ -82,7 +84,10 @@ def _docker(builds_here: bool) -> Need:
 
 
 def _cloud_build(cloud: cloud_lib.CloudConfig) -> Need:
-  """Its builds run as Compute Engine's own service account, unless the project says otherwise."""
+  """Returns the requirements of Cloud Build.
+
+  Its builds run as Compute Engine's own service account, unless the project sets another.
+  """
   project = shlex.quote(cloud.project)
   number = f'$(gcloud projects describe {project} --format="value(projectNumber)")'
   account = f'serviceAccount:{number}-compute@developer.gserviceaccount.com'

@@ -1,7 +1,7 @@
-"""What goes into an image: a clean copy of the package, and the exact versions to install.
+"""The contents of an image: a clean copy of the package, and the exact versions to install.
 
-The versions are those that run here. Where the environment was made with constraints.txt, as
-`make setup` does it, they are those of that file.
+The versions are those installed here, and equal those of constraints.txt if the environment was
+made with it, as `make setup` does.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from seed_acme.storage import saved_config
 
 PACKAGE = 'seed_acme'
 LAUNCHPAD = 'dm-launchpad'
-# Where pip looks for what is on no index: beside the requirements.
+# Where pip finds packages that are on no index: beside the requirements.
 _FROM_HERE = '--find-links=.'
 _SUFFIXES = ('.py', '.typed')
 _TENSORFLOW, _WITH_CUDA = 'tensorflow', 'tensorflow[and-cuda]'
-_ALWAYS = ('google-auth',)  # of tensorflow's file system, which finds the credentials itself
+_ALWAYS = ('google-auth',)  # for TensorFlow's file system, which finds the credentials itself
 _MODULE = re.compile(r'[A-Za-z_]\w*([.:][A-Za-z_]\w*)+')
 
 
 class ActorPython(NamedTuple):
-  """The interpreter of `actor.python` as an image repeats it; version '' = none."""
+  """The interpreter of `actor.python`, as an image reproduces it; version '' = none."""
 
   version: str
   requirements: list[str]
 
 
 def actor_python(python: str) -> ActorPython:
-  """Its version, such as 3.12, and the exact packages that are installed there."""
+  """Returns its version, such as 3.12, and the exact packages that are installed there."""
   if interpreter.is_this_one(python):
     return ActorPython('', [])
   version = '.'.join(map(str, interpreter.probe(python).version[:2]))
@@ -53,12 +53,12 @@ def actor_python(python: str) -> ActorPython:
 
 
 def write_lines(lines: Iterable[str], path: pathlib.Path) -> None:
-  """A file of requirements."""
+  """Writes a file of requirements."""
   path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
 
 
 def stage_package(folder: pathlib.Path) -> None:
-  """Copies the package, links followed: Python files and markers, nothing else."""
+  """Copies the package with links followed: Python files and markers only."""
   root = pathlib.Path(seed_acme.__file__).parent
   for path, folders, names in os.walk(root, followlinks=True):
     folders[:] = sorted(name for name in folders if not name.startswith(('.', '__pycache__')))
@@ -71,13 +71,13 @@ def stage_package(folder: pathlib.Path) -> None:
 
 
 def stage_launchpad(folder: pathlib.Path) -> None:
-  """Packs the wheel of Launchpad again, which is on no index, from what is installed here."""
+  """Repacks the installed wheel of Launchpad, which is on no index."""
   installed = importlib.metadata.distribution(LAUNCHPAD)
   record = csv.reader((installed.read_text('RECORD') or '').splitlines())
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
     for name, *_ in record:
       path = pathlib.PurePosixPath(name)
-      # What the installer has added is in no wheel.
+      # Files that the installer has added belong to no wheel.
       added = path.suffix == '.pyc' or path.name in ('INSTALLER', 'REQUESTED', 'direct_url.json')
       if not added and '..' not in path.parts:
         target = pathlib.Path(scratch, path)
@@ -96,16 +96,16 @@ def stage_launchpad(folder: pathlib.Path) -> None:
 def requirements(
   config: config_lib.ExperimentConfig, code: str, more: str, has_accelerator: bool
 ) -> list[str]:
-  """The lines of requirements.txt: `name==version` of all that is needed, then the user's. What
-  `stage_launchpad` packs is to lie beside it.
+  """Returns the lines of requirements.txt: `name==version` of all packages, then the user's.
 
-  Raises `types.UserError` for a module of the user's that would not be in the image.
+  They expect the result of `stage_launchpad` in the same folder. Raises `types.UserError` for a
+  module of the user's that would not be in the image.
   """
   wanted = [PACKAGE, *(f'{PACKAGE}[{extra}]' for extra in _extras(config))]
   wanted += _of_user_modules(config, code)
   pins = _closure([*wanted, *_ALWAYS])
   pins.pop(_normal(PACKAGE))
-  if has_accelerator:  # whose extra names exact versions of CUDA, which need not be here
+  if has_accelerator:  # its extra pins CUDA packages, which need not be installed here
     pins[_WITH_CUDA] = pins.pop(_TENSORFLOW)
   lines = [_FROM_HERE, *(f'{name}=={version}' for name, version in sorted(pins.items()))]
   return [*lines, *_lines_of_user(more)] if more else lines
@@ -123,7 +123,7 @@ def _lines_of_user(path: str) -> list[str]:
 
 def _extras(config: config_lib.ExperimentConfig) -> list[str]:
   if not interpreter.is_this_one(config.actor.python):
-    return []  # what environments need is in the other interpreter
+    return []  # the other interpreter has the environments' packages
   extra = environments.find(config.environment.id).extra
   extras = [extra] if extra else []
   return [
@@ -133,7 +133,7 @@ def _extras(config: config_lib.ExperimentConfig) -> list[str]:
 
 
 def _of_user_modules(config: config_lib.ExperimentConfig, code: str) -> list[str]:
-  """Distributions of the modules that the configuration names, `package.module:name`."""
+  """Returns the distributions of modules that the configuration names, `package.module:name`."""
   wanted = []
   for field, path in sorted(_named_modules(saved_config.to_json(config), '')):
     top = re.split('[.:]', path)[0]
@@ -164,10 +164,10 @@ def _named_modules(value: Any, field: str) -> Iterator[tuple[str, str]]:
 
 
 def _distribution_of(module: str) -> str | None:
-  """What was installed to bring this top-level module."""
+  """Returns the distribution that this top-level module belongs to, or None."""
   its_file = re.compile(rf'^{re.escape(module)}(/|\.py,)', re.MULTILINE)
   for distribution in importlib.metadata.distributions():
-    # `files` would look for each of them on the disk, which takes seconds.
+    # `files` would check each file on the disk, which takes seconds.
     record = distribution.read_text('RECORD')
     if record is None:
       record = '\n'.join(f'{file},' for file in distribution.files or ())
@@ -181,7 +181,7 @@ def _has_module(folder: pathlib.Path, name: str) -> bool:
 
 
 def _closure(wanted: Iterable[str]) -> dict[str, str]:
-  """Installed versions of these distributions and of all they need."""
+  """Returns the installed versions of these distributions and of all their requirements."""
   pins: dict[str, str] = {}
   seen: set[str] = set()
   waiting = list(wanted)

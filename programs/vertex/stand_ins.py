@@ -1,4 +1,4 @@
-"""What Launchpad and xmanager meet in place of an account, a disk and the network."""
+"""Stand-ins that Launchpad and xmanager call instead of an account, a disk and the network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seed_acme import types
 
 
 class RecordedJob:
-  """In place of aiplatform.CustomJob: keeps what it was made with, and runs nothing."""
+  """A stand-in for aiplatform.CustomJob, which keeps its arguments and runs nothing."""
 
   resource_name = 'not submitted'
 
@@ -22,14 +22,14 @@ class RecordedJob:
     self.arguments = arguments
 
   def submit(self, **arguments: Any) -> None:
-    """Would hand in the job."""
+    """Does nothing; the real class would submit the job."""
 
   def _dashboard_uri(self) -> str:
     return self.resource_name
 
 
 class Nothing:
-  """In place of a module or an object whose calls are to have no effect."""
+  """A stand-in for a module or an object, whose calls have no effect."""
 
   def __getattr__(self, name: str) -> Any:
     return lambda *args, **kwargs: None
@@ -37,9 +37,9 @@ class Nothing:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[str]:
-  """A new folder, deleted at the end.
+  """Yields a new folder, deleted at the end.
 
-  Without `_` in its path, which Launchpad would draw names for ever to avoid.
+  Its path has no `_`, because Launchpad draws random names until one has none.
   """
   parents = [
     path
@@ -60,7 +60,7 @@ def scratch_folder() -> Iterator[str]:
 
 @contextlib.contextmanager
 def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
-  """Puts `value` into a module, and what was there before back at the end."""
+  """Sets an attribute of a module, and restores it at the end."""
   before = getattr(module, name)
   setattr(module, name, value)
   try:

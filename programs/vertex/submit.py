@@ -20,8 +20,8 @@ from seed_acme.programs.vertex import job as vertex_job
 from seed_acme.programs.vertex import missing as vertex_missing
 
 _CLOUD_BUILD_S = 3600  # an image with CUDA and TensorFlow takes minutes
-# What Google's libraries raise, the older two of which xmanager brings; requests' errors and those
-# of sockets are OSError.
+# Errors of Google's libraries, the older two of which xmanager brings; those of requests and of
+# sockets are OSError.
 _ERRORS = (
   api_exceptions.GoogleAPIError,
   auth_exceptions.GoogleAuthError,
@@ -33,9 +33,9 @@ _MAX_REASON = 300  # characters
 
 
 def submit(job: vertex_job.Job, cloud: cloud_lib.CloudConfig) -> tuple[str, str]:
-  """Builds and pushes the images, and hands in the job; returns its name and its page.
+  """Builds and pushes the images, and submits the job; returns its name and its page.
 
-  Docker builds where it runs here, else Cloud Build, which pushes by itself.
+  Docker builds if it runs here; otherwise Cloud Build does, and pushes, too.
   """
   has_docker = vertex_missing.has_docker()
   print(
@@ -92,7 +92,7 @@ def _build_in_cloud(pool: vertex_job.Pool, cloud: cloud_lib.CloudConfig) -> None
     builder.build_docker_image(pool.image, str(pool.context), name)
   except _ERRORS as error:
     raise _refused('Cloud Build', error) from error
-  except RuntimeError as error:  # of a build that began
+  except RuntimeError as error:  # a build that began has failed
     raise types.UserError(
       f'Cloud Build did not make {pool.image} ({error}): the page of the build, above, says why'
     ) from error
@@ -107,7 +107,8 @@ def _refused(who: str, error: Exception) -> types.UserError:
 
 
 class _CloudBuild(cloud_build.Client):
-  """xmanager's, but leaves no context behind: the run's token and the user's code are in it."""
+  """xmanager's client, but it deletes the context, which has the run's token and the user's
+  code."""
 
   def __init__(self, *args: object, **kwargs: object):
     super().__init__(*args, **kwargs)

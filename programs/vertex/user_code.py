@@ -1,4 +1,4 @@
-"""The user's own modules on their way into an image, which others may pull: code, no secrets."""
+"""The user's own modules for an image. Others may pull it, so it gets code but no secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from seed_acme import types
 
 _SKIPPED = ('.*', '__pycache__', '*.pyc', '*.egg-info', 'runs', 'build', 'dist', 'node_modules')
-# Names of keys and passwords, in small letters. A module may have any name.
+# Names of keys and passwords, in lower case. A module may have any name.
 _KEYS = (
   'id_rsa*',
   'id_dsa*',
@@ -48,27 +48,27 @@ _KEYS = (
 )
 _HIDDEN_KEYS = ('.env*', '.netrc', '.npmrc', '.pypirc', '.git-credentials', '.ssh', '.aws', '.kube')
 _CODE = '*.py'
-_PRIVATE_KEY = b'PRIVATE KEY-----'  # in the first lines of one, or of a service account's JSON
+_PRIVATE_KEY = b'PRIVATE KEY-----'  # in the first lines of a key, or of a service account's JSON
 _BEGINNING = 4096  # bytes
 _MAX_BYTES = 100_000_000
 
 
 class Code(NamedTuple):
-  """files: that go into an image, relative to the folder. left_out: what looks like secrets."""
+  """The user's code. files: for the image, relative to the folder. left_out: possible secrets."""
 
   folder: pathlib.Path
   files: tuple[str, ...]
   left_out: tuple[str, ...]
 
   def copy_to(self, target: pathlib.Path) -> None:
-    """The files, whatever links lead to them."""
+    """Copies the files; links are followed."""
     for name in self.files:
       path = target / name
       path.parent.mkdir(parents=True, exist_ok=True)
       shutil.copy(self.folder / name, path)
 
   def describe(self) -> str:
-    """All that is copied, a file a line."""
+    """Returns the list of copied files, one a line."""
     lines = [f'{len(self.files)} files of {self.folder} go into the images:']
     lines += [f'  {name}' for name in self.files]
     if self.left_out:
@@ -78,9 +78,9 @@ class Code(NamedTuple):
 
 
 def find(option: str, package: str) -> Code:
-  """What of the folder `--cloud.code=option` goes into an image beside `package`.
+  """Returns the files of the folder `--cloud.code=option` that go into an image beside `package`.
 
-  Raises `types.UserError` for a folder that cannot go there, and for links that lead out of it,
+  Raises `types.UserError` for a folder that cannot be copied, and for links that lead out of it,
   because they would copy files that the user did not mean to give away.
   """
   given = f'--cloud.code={option}'
@@ -125,7 +125,7 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _is_key(path: pathlib.Path) -> bool:
-  """By its name, or because it begins as a private key does."""
+  """Whether a file is a key, by its name or because it begins like a private key."""
   name = path.name.lower()
   if _matches(name, _HIDDEN_KEYS):
     return True
@@ -140,7 +140,7 @@ def _holds_key(path: pathlib.Path) -> bool:
       return False
     with open(path, 'rb') as file:
       return _PRIVATE_KEY in file.read(_BEGINNING)
-  except OSError:  # named by `_size`
+  except OSError:  # `_size` reports it
     return False
 
 

@@ -31,7 +31,7 @@ _LAST_LINES = 8  # of pip's output, where it fails
 class ActorEnvArguments:
   """Make a virtual environment of another Python in which actors run environments.
 
-  folder: where; one that is there already gets what it lacks.
+  folder: where to make it; an existing environment only gets the packages that it lacks.
   python: path, name or version of the interpreter, 3.10 to 3.13; '' = the best that is found.
   extras: suites to install: atari, dm-control, envpool, gymnasium, mujoco.
   packages: more requirements, as pip takes them.
@@ -44,10 +44,10 @@ class ActorEnvArguments:
 
 
 class Plan(NamedTuple):
-  """What is to be done.
+  """The interpreter and the packages of the environment that is to be made.
 
-  base: the interpreter that makes the folder; '' where the folder is one that can stay.
-  packages: requirements. alone: others, to be installed afterwards without theirs.
+  base: the interpreter that creates the environment; '' = the existing one is kept.
+  packages: requirements. alone: packages to install afterwards with `--no-deps`.
   """
 
   base: str
@@ -56,7 +56,7 @@ class Plan(NamedTuple):
 
 
 def make(arguments: ActorEnvArguments) -> int:
-  """Returns the exit code."""
+  """Creates or completes the environment, installs the packages, and returns the exit code."""
   planned = plan(arguments)
   folder = pathlib.Path(arguments.folder)
   python = _python_of(folder)
@@ -68,7 +68,7 @@ def make(arguments: ActorEnvArguments) -> int:
   _install(python, planned.packages, constraints)
   if planned.alone:
     _install(python, planned.alone, [], '--no-deps')
-  interpreter.probe.cache_clear()  # it has more than before
+  interpreter.probe.cache_clear()  # the installation has just changed what it finds
   interpreter.require(str(python))
   version = '.'.join(map(str, interpreter.probe(str(python)).version))
   option = shlex.quote(f'--config.actor.python={python}')
@@ -77,7 +77,10 @@ def make(arguments: ActorEnvArguments) -> int:
 
 
 def plan(arguments: ActorEnvArguments) -> Plan:
-  """Changes nothing; raises `types.UserError` for what cannot be made."""
+  """Works out what `make` has to do, and changes nothing.
+
+  Raises `types.UserError` if the environment cannot be made.
+  """
   versions = _pythons_of_all(arguments.extras)
   folder = pathlib.Path(arguments.folder)
   python = _python_of(folder)
@@ -115,7 +118,7 @@ def plan(arguments: ActorEnvArguments) -> Plan:
 
 
 def pythons(extra: str) -> list[str]:
-  """The versions that a suite exists for, oldest first; `3.11`."""
+  """Returns the Python versions that a suite supports, oldest first, such as `3.11`."""
   return [
     version
     for version in sorted(finding.PREFERRED)
@@ -129,7 +132,7 @@ def _applies(package: str, version: str) -> bool:
 
 
 def _pythons_of_all(extras: tuple[str, ...]) -> list[str]:
-  """Those that have all of these suites, the preferred ones first."""
+  """Returns the Python versions that support all of these suites, the preferred ones first."""
   for extra in extras:
     if extra not in actor_packages.EXTRAS:
       hint = near_names.hint(extra, actor_packages.EXTRAS)
@@ -147,12 +150,12 @@ def _python_of(folder: pathlib.Path) -> pathlib.Path:
 
 
 def _version(python: str) -> str:
-  """`3.12`."""
+  """Returns the version of an interpreter as `3.12`."""
   return '.'.join(map(str, interpreter.probe(python).version[:2]))
 
 
 def _fits(python: pathlib.Path, wanted: str) -> bool:
-  """Whether the folder holds an environment of that version; of any where none is asked for."""
+  """Whether the folder holds an environment of the wanted version, or of any if none is wanted."""
   if not python.exists():
     return False
   try:
@@ -181,10 +184,10 @@ def _install(
 
 
 def constraints_beside(given: Sequence[str]) -> list[str]:
-  """The versions that are tried, but of what is given with a version of its own."""
+  """Returns the tested versions as constraints, except for packages that the user pinned."""
   own = set()
   for package in given:
-    with contextlib.suppress(requirements.InvalidRequirement):  # a path or an address
+    with contextlib.suppress(requirements.InvalidRequirement):  # a path or a URL
       requirement = requirements.Requirement(package)
       if requirement.specifier:
         own.add(utils.canonicalize_name(requirement.name))
@@ -193,8 +196,11 @@ def constraints_beside(given: Sequence[str]) -> list[str]:
 
 
 def _run(command: list[str], failure: str) -> None:
-  """Shows what it does; raises `types.Failure` with its last lines where it fails."""
-  # A constraint of the learner's environment would hold for this one, too.
+  """Runs a command and prints its progress.
+
+  Raises `types.Failure` if it fails, after printing the last lines of its output.
+  """
+  # A constraints file for the learner's environment would apply to this one, too.
   variables = {name: value for name, value in os.environ.items() if name != 'PIP_CONSTRAINT'}
   last: collections.deque[str] = collections.deque(maxlen=_LAST_LINES)
   with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Which interpreters of a machine can be asked to run environments."""
+"""A search for the Python interpreters of this machine that can run environments."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import subprocess
 from seed_acme import types
 from seed_acme.envs.interpreters import interpreter
 
-# The first that works is taken: those that have the most packages before the newest.
+# The first version that is found is taken. Versions that more packages support come first.
 PREFERRED = ('3.12', '3.13', '3.11', '3.10')
 
 
 def find(wanted: str, versions: Sequence[str] = PREFERRED) -> str:
-  """The path of an interpreter.
+  """Returns the path of an interpreter.
 
-  wanted: its path, or a version such as 3.12 or python3.12; '' = the best of `versions` that is
-  found. A name on the PATH may be a shim that does not start, so every candidate is asked for its
-  version.
-  `types.UserError` where there is none, with ways to get one.
+  wanted: its path, or a version such as 3.12 or python3.12; '' = the first of `versions` that is
+    found. A name on the PATH may be a shim that does not start, so every candidate is asked for its
+    version.
+
+  Raises `types.UserError`, which lists ways to install one, if none is found.
   """
   wanted_version = wanted.removeprefix('python')
   if wanted and wanted_version not in PREFERRED:
@@ -48,7 +49,7 @@ def _has_version(candidate: str, version: str) -> bool:
 
 
 def _candidates(version: str) -> Iterator[str]:
-  """Paths of programs that may be it, on the PATH and where pyenv, conda and uv keep theirs."""
+  """Yields paths that may be this version, from the PATH, pyenv, conda and uv."""
   name = f'python{version}'
   for on_path in (name, 'python3', 'python'):
     for folder in os.environ.get('PATH', '').split(os.pathsep):

@@ -1,4 +1,4 @@
-"""Throughput of a configuration, with its account: where the CPU-seconds go, and the bound."""
+"""Throughput of a configuration, with its CPU account and the lower bound on its cost."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
 _POLL_S = 0.02
-_START_S = 120.0  # until the first update
+_START_S = 120.0  # longest wait for the first update
 _MAX_DISAGREEMENT = 0.02  # between rows trained and rows inserted
-_LONGEST = 4  # windows of the length asked for that one may become
-ENDLESS = 10**15  # agent steps: until it is ended
+_LONGEST = 4  # the window is extended to this multiple of its length at most
+ENDLESS = 10**15  # agent steps: the benchmark ends the run itself
 
 
 class BenchFailed(types.UserError):
-  """The figures would not be what they claim to be."""
+  """The run failed, or its measurements would be misleading."""
 
 
 class _Reading(NamedTuple):
-  """One moment of the run: the learner's status, the CPU account, the actors' seconds."""
+  """A snapshot of the run: the learner's status, CPU-seconds by process kind, actors' phase
+  times."""
 
   status: dict[str, Any]
   cpu_s: dict[str, float]
@@ -47,7 +48,7 @@ class _Reading(NamedTuple):
 
 
 class _Disagreement(BenchFailed):
-  """What was trained is not what was acted. A longer window may show that it is."""
+  """Trained and acted steps do not agree within tolerance. A longer window may fix that."""
 
 
 def bench(
@@ -58,13 +59,13 @@ def bench(
   launch: str = launches.LOCAL_MP,
   tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-  """Trains as `launch` says and measures a window of `seconds`; a JSON record.
+  """Trains as `launch` says, measures a window of `seconds`, and returns a JSON record.
 
-  The window is lengthened, to four times `seconds` at most, while rows trained are not the rows
-  inserted (times the replay ratio) to 2 %: what is in the queue at its ends is less of a longer
-  one. Raises `BenchFailed` if they differ then.
-
-  tell: takes a line for each part of the work as it begins.
+  Rows trained and rows inserted (times the replay ratio) have to agree within 2 %. The queue holds
+  an unknown number of rows when the window opens and closes, which matters less in a longer window,
+  so the window is extended, to four times `seconds` at most, until they agree. Raises `BenchFailed`
+  if they still differ then.
+  tell: called with a line of text as each part of the work begins.
   """
   config = dataclasses.replace(
     config,
@@ -113,7 +114,7 @@ def bench(
 def launched(
   run_dir: run_directory.RunDirectory, temporary: str, launch: str = launches.LOCAL_MP
 ) -> Iterator[subprocess.Popen]:
-  """The launcher of a run, which is ended afterwards."""
+  """Starts the launcher of a run, yields it, and ends it afterwards."""
   launcher = launcher_process.start(run_dir, [launch], temporary)
   try:
     yield launcher
@@ -130,7 +131,7 @@ def wait_for_updates(
   run_dir: run_directory.RunDirectory,
   launcher: subprocess.Popen,
 ) -> None:
-  """Until the first one, which takes long to come."""
+  """Waits for the first update, which takes long because everything has to start."""
   give_up = time.monotonic() + _START_S
   while not (status := lifecycle.read_status(run_dir)).get('updates'):
     check_alive(run_dir, launcher)
@@ -140,7 +141,7 @@ def wait_for_updates(
 
 
 def _no_update(config: config_lib.ExperimentConfig, num_inserted: int) -> str:
-  """Why a run that goes on has not learnt anything yet."""
+  """Explains why a run that is still alive has made no update yet."""
   agent = config.agent
   least = agent.replay_spec().min_size
   if num_inserted < least:
@@ -168,7 +169,7 @@ def _read(
   launcher: subprocess.Popen,
   account: cpu_account.CpuAccount,
 ) -> _Reading:
-  """The CPU account at the moment that a new status appears."""
+  """Takes a snapshot of the run at the moment that a new status appears."""
   last = lifecycle.read_status(run_dir)['time_s']
   while True:
     check_alive(run_dir, launcher)
@@ -227,12 +228,13 @@ def _result(
     'rows_trained': rows,
     'rows_inserted': inserted,
     'replay_ratio': ratio,
-    'steps_per_row': min(1.0, steps / inserted),  # more where the window cuts a burst of unrolls
+    # LAST rows count no step; > 1 can occur if the window cuts a burst
+    'steps_per_row': min(1.0, steps / inserted),
   }
 
 
 def _setting(config: config_lib.ExperimentConfig, frames_per_step: int) -> dict[str, Any]:
-  """What the run was like, for `seed-acme plan`."""
+  """Returns the settings of the run that `seed-acme plan` needs for its model."""
   return {
     'actors': config.num_actors,
     'environments_per_actor': config.environments_per_actor,
@@ -251,7 +253,10 @@ def _setting(config: config_lib.ExperimentConfig, frames_per_step: int) -> dict[
 def _check_agreement(
   what: str, trained: int, verb: str, other: int, ratio: float, batch_rows: int
 ) -> None:
-  """Everything that is acted must be trained, `ratio` times: nothing counts that is not learnt."""
+  """Checks that every acted step was also trained, `ratio` times, so that no untrained step counts.
+
+  Raises `_Disagreement` if the counts differ by more than 2 % and two batches.
+  """
   expected = ratio * other
   allowed = max(_MAX_DISAGREEMENT * expected, 2 * batch_rows)
   if not trained or trained < 2 * batch_rows or abs(trained - expected) > allowed:
@@ -263,9 +268,9 @@ def _check_agreement(
 
 
 def _bound(seconds: dict[str, float], result: dict[str, Any]) -> dict[str, Any]:
-  """CPU-seconds per million steps of the work alone, and the efficiency of the run.
+  """Returns the lower bound, CPU-seconds per million steps, and the efficiency of the run.
 
-  seconds: per agent step, of `lower_bound.measure`.
+  seconds: CPU-seconds per agent step by kind of work, from `lower_bound.measure`.
   """
   total = sum(seconds.values())
   return {
@@ -276,7 +281,7 @@ def _bound(seconds: dict[str, float], result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measured_alone(run_dir: run_directory.RunDirectory, result: dict[str, Any]) -> dict[str, Any]:
-  """What `lower_bound` prints in a process of its own: `bound` and `calls`."""
+  """Runs `lower_bound` in a process of its own and returns its `bound` and `calls`."""
   variables = {**os.environ, **processes.environment('bounds', os.getpid())}
   rows = max(1, round(result['inference_batch_size']['mean']))
   arguments = [run_dir.path, rows, result['steps_per_row'], result['replay_ratio']]

@@ -1,4 +1,4 @@
-"""`seed-acme bench`: throughput, or with --soak_steps memory."""
+"""`seed-acme bench`: measures throughput, or with --soak_steps memory growth."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ _Result = int | command_lib.Answer
 class BenchArguments:
   """Measure throughput and account for it.
 
-  launch: as of `train`.
-  seconds: length of the measured window; longer by itself where it proves too short.
-  warmup_seconds: training before it.
+  launch: as for `train`.
+  seconds: length of the measured window; it is extended automatically if it proves too short.
+  warmup_seconds: training before the window.
   bounds: also measure environment, inference and training alone; not with --against.
-  against: a second configuration, by name or path. Both are measured in turn, and their steps per
-    CPU-second are compared. Options of the command line concern the first only.
-  against_launch: how the second is launched, by default as the first; without --against the
-    second is the first configuration, launched like this.
+  against: a second configuration, by name or path. The two are measured alternately, and their
+    steps per CPU-second are compared. --config.FIELD options apply to the first only.
+  against_launch: how the second is launched, by default as the first; without --against the second
+    is the first configuration, launched like this.
   rounds: how often each of the two is measured; 0 = 3.
-  sweep: instead of one throughput, that of each of these, as 1x32,4x32: actors x environments of
-    each. default = 1x32,1x512,2x256,4x32,8x32. Without bounds. Exit code 1 if one fails.
-  sweep_batches: with --sweep, unrolls an update, as 64,256, for each of these; '' = as configured.
-  sweep_out: with --sweep, the folder of its record and figure; what it holds is not measured again.
-  soak_steps: instead of throughput, watch the resident memory of all processes over so many agent
+  sweep: measure several shapes instead of one, given as 1x32,4x32: actors x environments per actor.
+    default = 1x32,1x512,2x256,4x32,8x32. Without bounds. Exit code 1 if one fails.
+  sweep_batches: with --sweep, measure each shape with each of these batch sizes in unrolls, as
+    64,256; '' = as configured.
+  sweep_out: with --sweep, the folder for the record and figure; shapes already recorded in it are
+    not measured again.
+  soak_steps: instead of throughput, watch the resident memory of all processes over this many agent
     steps; exit code 1 if the learner's grows. 0 = measure throughput.
   soak_plot: with --soak_steps, the picture to write.
   json: print JSON.
@@ -64,7 +66,8 @@ class BenchArguments:
 
 
 def bench(arguments: BenchArguments, given: given_lib.Given) -> _Result:
-  """Raises `UserError`."""
+  """Runs the one measurement that the options ask for; raises `UserError` if they ask for
+  several."""
   asked = [name for name, is_asked in _asked(arguments).items() if is_asked]
   if len(asked) > 1:
     raise types.UserError(
@@ -79,7 +82,7 @@ def bench(arguments: BenchArguments, given: given_lib.Given) -> _Result:
 
 
 def _asked(arguments: BenchArguments) -> dict[str, bool]:
-  """Of each measurement but the plain one: is it asked for?"""
+  """Returns which measurements other than the plain throughput are asked for, by option."""
   return {
     '--against': bool(arguments.against or arguments.against_launch),
     '--sweep': bool(arguments.sweep),
@@ -148,7 +151,7 @@ _MODES: dict[str, Callable[[BenchArguments, config_lib.ExperimentConfig], _Resul
   '--sweep': _sweep,
   '--soak_steps': _soak,
 }
-# Of each option that is for one measurement alone, the option that asks for that one.
+# Options that apply to one measurement only: the option that selects that measurement.
 _BELONGS_TO = {
   'rounds': '--against',
   'sweep_batches': '--sweep',

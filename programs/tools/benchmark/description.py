@@ -6,7 +6,7 @@ from typing import Any
 
 
 def describe(result: dict[str, Any]) -> str:
-  """The record as aligned text."""
+  """Returns the record as aligned text."""
   batch, latency, lag = (
     result[name] for name in ('inference_batch_size', 'inference_latency_ms', 'policy_lag')
   )

@@ -1,10 +1,9 @@
-"""What the work of a run costs when nothing is around it.
+"""The cost of a run's work alone, without processes, queues and messages around it.
 
 `python -m ...bounds RUN_DIR ROWS_PER_BATCH STEPS_PER_ROW REPLAY_RATIO`, see `measure`.
-
-CPU-seconds per agent step of environment stepping, inference and training, each alone in one
-process at the run's own batch sizes, best of three: the bound that `bench` measures against.
-`call_costs` measures single calls at several sizes, for `seed-acme plan`.
+Measures CPU-seconds per agent step of environment stepping, inference and training, each alone in
+one process at the run's own batch sizes, best of three. Their sum is the bound that `bench`
+compares the run with. `call_costs` measures single calls at several sizes, for `seed-acme plan`.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from seed_acme.tensors import graph_function
 from seed_acme.transport import wire
 
 _TRIES = 3
-_MIN_S = 1.0  # of CPU time in one try
-_CURVE_MIN_S = 0.2  # as above, of a point of a curve, of which there are many
+_MIN_S = 1.0  # CPU time of one try
+_CURVE_MIN_S = 0.2  # CPU time of one try for a point of a curve; there are many points
 
 
 def measure(
@@ -45,7 +44,7 @@ def measure(
   steps_per_row: float,
   replay_ratio: float,
 ) -> dict[str, float]:
-  """CPU-seconds per agent step by kind of work.
+  """Returns CPU-seconds per agent step by kind of work.
 
   rows_per_batch: mean size of the run's inference batches. steps_per_row: share of rows
   that start a transition (the others are LAST). replay_ratio: how often each is trained.
@@ -61,12 +60,12 @@ def measure(
 
 
 def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
-  """What single calls of the work cost at several sizes, and how many bytes they move.
+  """Returns the cost of single calls at several sizes, and the bytes that they move.
 
-  Lists of pairs: `environment_call_s` (environments of a group, CPU-seconds of stepping it),
-  `inference_call_s` (rows, CPU-seconds), `update_s` (unrolls, CPU-seconds),
-  `exchange_bytes` (environments of a group, bytes of its request and reply). `unroll_bytes`: of
-  one unroll, with its state. `weights_bytes`: of what acting reads.
+  Lists of pairs: `environment_call_s` (environments of a group, CPU-seconds to step them),
+  `inference_call_s` (rows, CPU-seconds), `update_s` (unrolls, CPU-seconds), `exchange_bytes`
+  (environments of a group, bytes of its request and reply). `unroll_bytes`: size of one unroll,
+  with its state. `weights_bytes`: size of the variables that acting reads.
   """
   acting = build.make_acting(config.agent, config.network, door.environment_spec(config))
   group = layout_lib.Layout.of(config).environments_per_group
@@ -93,7 +92,7 @@ def call_costs(config: config_lib.ExperimentConfig) -> dict[str, Any]:
 
 
 def _spread(largest: int) -> Sequence[int]:
-  """1 and up to `largest`, by factors of 4 down from it."""
+  """Returns `largest`, `largest` divided by powers of 4, and 1, in rising order."""
   found = {1, largest}
   while largest >= 8:
     largest //= 4
@@ -153,7 +152,7 @@ def _training(
 
 
 def _sample(config: config_lib.ExperimentConfig, acting: build.Acting) -> types.Sample:
-  """A batch of unrolls of zeros, without an end of an episode, drawn uniformly."""
+  """Returns a batch of unrolls of zeros, without an episode end, as if drawn uniformly."""
   unroll = acting.example_unroll()
   size = config.agent.batch_size
   batch = lambda x: tf.constant(np.repeat(np.asarray(x)[None], size, axis=0))
@@ -172,7 +171,8 @@ def _sample(config: config_lib.ExperimentConfig, acting: build.Acting) -> types.
 
 
 def _best(work: Callable[[], object], min_s: float) -> float:
-  """CPU-seconds of one call, over all threads of the process: the best of three tries."""
+  """Returns the CPU-seconds of one call over all threads of the process, the best of three
+  tries."""
   work()  # traces and warms up
   best = float('inf')
   for _ in range(_TRIES):

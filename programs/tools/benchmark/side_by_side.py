@@ -1,4 +1,7 @@
-"""Two configurations, or launches of one, in turn, so that a busy machine slows both alike."""
+"""Alternating measurements of two configurations, or of two launches of one.
+
+A busy machine then slows both alike.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from seed_acme.envs import experiment_environments
 
 
 class Contender(NamedTuple):
-  """One of the two. launch: as of `train`."""
+  """One of the two measured alternatives. launch: as for `train`."""
 
   config: config_lib.ExperimentConfig
   launch: str
@@ -24,11 +27,12 @@ Measure = Callable[[Contender], dict[str, Any]]
 def measure(
   pair: Sequence[Contender], num_rounds: int, measure_one: Measure, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-  """A JSON record: what `measure_one` returns for both in each round, the ratios, their median.
+  """Measures both alternately and returns a JSON record with each round, the ratios and their
+  median.
 
-  A ratio is steps per CPU-second of the second over those of the first. Rounds begin with the
-  first and with the second by turns. tell: takes a line for each round. Raises `types.UserError`
-  for either of them before anything runs.
+  A ratio is steps per CPU-second of the second over those of the first. Odd rounds begin with the
+  first and even ones with the second. tell: called with a line for each round. Raises
+  `types.UserError` before anything runs if either configuration is invalid.
   """
   for config, _ in pair:
     config_validation.validate(config)
@@ -49,14 +53,14 @@ def measure(
 
 
 def _labels(pair: Sequence[Contender]) -> list[str]:
-  """The names, with how they are launched where that differs."""
+  """Returns the names of the configurations, with the launch if the launches differ."""
   if pair[0].launch == pair[1].launch:
     return [contender.config.name for contender in pair]
   return [f'{config.name} ({launch})' for config, launch in pair]
 
 
 def describe(record: dict[str, Any]) -> str:
-  """The record as aligned text."""
+  """Returns the record as aligned text."""
   names, ratios = record['configs'], sorted(record['ratios'])
   width = max(map(len, names))
   lines = [f'medians of {len(ratios)} rounds:']

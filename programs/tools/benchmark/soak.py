@@ -1,4 +1,4 @@
-"""Resident memory of every process of a long run: which one grows, and how fast."""
+"""Resident memory of every process of a long run, and how fast each one grows."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from seed_acme.programs.tools.benchmark import bench
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
-LIMIT = 0.2  # MB per million steps that the learner may grow
+LIMIT = 0.2  # MB per million steps, the fastest growth of the learner that passes
 _LEARNER = 'learner'  # kind of node
-_WARMUP = 0.1  # of the steps: buffers fill, first checkpoints are saved
-_NUM_ROWS = 20  # of the table
+_WARMUP = 0.1  # share of the steps in which buffers fill and first checkpoints are saved
+_NUM_ROWS = 20  # rows of the printed table
 _POLL_S = 0.2
 _REPORT_S = 10.0
 
 
 def command(config: config_lib.ExperimentConfig, num_steps: int, out: str, as_json: bool) -> int:
-  """`seed-acme bench --soak_steps`: prints the record, draws it to `out`; the exit code."""
-  if out:  # a name that cannot be written is refused before all the steps, not after them
+  """Runs `seed-acme bench --soak_steps`: prints the record, draws it to `out`, returns the exit
+  code."""
+  if out:  # refuses a bad name before all the steps, not after them
     drawing.write(drawing.new_figure(1, 1), out)
   result = soak(config, num_steps, lambda line: print(line, file=sys.stderr, flush=True))
   print(json.dumps(result) if as_json else describe(result), flush=True)
@@ -43,7 +44,7 @@ def command(config: config_lib.ExperimentConfig, num_steps: int, out: str, as_js
 
 
 class Sample(NamedTuple):
-  """One moment of the run. resident_mb: by process, 1 MB = 10^6 bytes."""
+  """A snapshot of the run. resident_mb: by process, 1 MB = 10^6 bytes."""
 
   steps: int
   resident_mb: dict[str, float]
@@ -52,11 +53,11 @@ class Sample(NamedTuple):
 def soak(
   config: config_lib.ExperimentConfig, num_steps: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
-  """Trains in Launchpad processes for `num_steps` agent steps; a JSON record of their memory.
+  """Trains in Launchpad processes for `num_steps` agent steps; returns a JSON record of their
+  memory.
 
-  Logs, evaluates and saves as `train` does: these could grow, too.
-
-  report: takes a line every ten seconds.
+  It logs, evaluates and saves as `train` does, because these could leak memory, too.
+  report: called with a line of text every ten seconds.
   """
   config = dataclasses.replace(config, total_steps=bench.ENDLESS, max_wall_s=0.0)
   with tempfile.TemporaryDirectory(prefix='seed_acme_soak_') as folder:
@@ -75,7 +76,7 @@ def _watch(
   num_steps: int,
   report: Callable[[str], None],
 ) -> list[Sample]:
-  """One sample of each status that the learner writes."""
+  """Takes a sample with each status that the learner writes."""
   samples = []
   next_report_s = 0.0
   for sample in _samples(run_dir, launcher, num_steps):
@@ -103,14 +104,14 @@ def _samples(
 
 
 class _ProcessTree:
-  """The processes of a run by name: the kind of node, with a number from the second of it on."""
+  """The processes of a run by name: the kind of node, with a number from the second one on."""
 
   def __init__(self, root_pid: int):
     self._root = psutil.Process(root_pid)
     self._names: dict[tuple[int, float], str] = {}
 
   def resident_mb(self) -> dict[str, float]:
-    """Of all that live now."""
+    """Returns the resident memory of all processes that are alive."""
     found = {}
     for process in [self._root, *self._root.children(recursive=True)]:
       try:
@@ -129,7 +130,8 @@ class _ProcessTree:
 
 
 def record(name: str, samples: Sequence[Sample]) -> dict[str, Any]:
-  """What `soak` returns. Raises `bench.BenchFailed` where too little was seen for a slope."""
+  """Returns the record of `soak`. Raises `bench.BenchFailed` if there are too few samples for a
+  slope."""
   since = int(_WARMUP * samples[-1].steps)
   names = dict.fromkeys(process for sample in samples for process in sample.resident_mb)
   grown = {process: slope(samples, process, since) for process in names}
@@ -159,9 +161,9 @@ def _of_learner(grown: Mapping[str, float | None], samples: Sequence[Sample]) ->
 
 
 def slope(samples: Sequence[Sample], process: str, since: int) -> float | None:
-  """MB per million steps: of the line of least squares through the samples from `since` on.
+  """Returns MB per million steps, a least-squares fit through the samples from step `since` on.
 
-  None where the process was there for less than half of them: it came late, or ended.
+  None if the process is in less than half of them, because it started late or ended.
   """
   rows = [sample for sample in samples if sample.steps >= since]
   seen = [(row.steps / 1e6, row.resident_mb[process]) for row in rows if process in row.resident_mb]
@@ -173,7 +175,7 @@ def slope(samples: Sequence[Sample], process: str, since: int) -> float | None:
 
 
 def describe(result: Mapping[str, Any]) -> str:
-  """The record as a table: a row for every twentieth of the steps, a column for each process."""
+  """Returns the record as a table: about twenty rows over the steps, a column for each process."""
   grown = result['mb_per_million_steps']
   interval = result['agent_steps'] / _NUM_ROWS
   rows: list[list[str]] = []
@@ -198,7 +200,7 @@ def _number(value: float | None, form: str) -> str:
 
 
 def draw(result: Mapping[str, Any], out: str) -> None:
-  """How much each process has grown since the warm-up, against steps. Raises `UserError`."""
+  """Draws how much each process has grown since the warm-up, against steps. Raises `UserError`."""
   figure = drawing.new_figure(8, 4.6)
   panel = figure.subplots()
   for i, (name, grown) in enumerate(result['mb_per_million_steps'].items()):

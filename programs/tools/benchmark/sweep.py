@@ -1,4 +1,4 @@
-"""`seed-acme bench --sweep`: throughput and latency over actors, environments and batches."""
+"""`seed-acme bench --sweep`: throughput and latency over actors, environments and batch sizes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _RESULT, _ERROR = 'result', 'error'
 
 
 class Point(NamedTuple):
-  """One measurement. label: `4x32` for four actors of 32 environments, with the batch's size."""
+  """One shape to measure. label: `4x32` for four actors of 32 environments, with the batch size."""
 
   label: str
   config: config_lib.ExperimentConfig
 
 
 class Window(NamedTuple):
-  """How each is measured, as of `bench.bench`."""
+  """The measurement of each point, with arguments of `bench.bench`."""
 
   seconds: float
   warmup_seconds: float
@@ -39,10 +39,10 @@ class Window(NamedTuple):
 
 
 def points(config: config_lib.ExperimentConfig, shapes: str, batches: str) -> list[Point]:
-  """Every shape with every batch size. Raises `types.UserError` for what cannot be run.
+  """Returns every shape with every batch size. Raises `types.UserError` for those that cannot run.
 
-  shapes: `ACTORSxENVIRONMENTS` with commas between, or `DEFAULT`. batches: unrolls an update, with
-  commas between; '' = the configuration's.
+  shapes: `ACTORSxENVIRONMENTS`, separated by commas, or `DEFAULT`. batches: unrolls per update,
+    separated by commas; '' = the configuration's.
   """
   sizes = [_number(text, '--sweep_batches', batches) for text in batches.split(',') if batches]
   found = []
@@ -85,10 +85,12 @@ def _check(point: Point) -> None:
 def measure(
   asked: Sequence[Point], window: Window, folder: pathlib.Path, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-  """The record of all points: `label`, and `result` of `bench.bench` or `error`.
+  """Measures all points and returns their record: `label`, and `result` of `bench.bench` or
+  `error`.
 
-  Each is written to the folder as it is measured. Those that the folder holds, measured alike, are
-  not measured again; those that failed are. tell: takes a line for each.
+  Each result is written to the folder as soon as it is measured. A point that the folder already
+  has, measured with the same window, is not measured again unless it failed. tell: called with a
+  line for each point.
   """
   path = folder / _RECORD
   known = _read(path)
@@ -118,7 +120,7 @@ def _read(path: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def _measured(point: Point, window: Window) -> dict[str, Any]:
-  """A point that cannot be measured leaves the others to be."""
+  """Measures a point; returns its error instead if that fails, so that the others still run."""
   try:
     result = bench.bench(
       point.config,
@@ -133,12 +135,12 @@ def _measured(point: Point, window: Window) -> dict[str, Any]:
 
 
 def is_whole(record: dict[str, Any]) -> bool:
-  """Whether no point failed."""
+  """Whether every point was measured without an error."""
   return all(_RESULT in row for row in record['rows'])
 
 
 def describe(record: dict[str, Any]) -> str:
-  """The record as aligned text."""
+  """Returns the record as aligned text."""
   return '\n'.join([f'{record["config"]}:', *map(_line, record['rows'])])
 
 
@@ -153,14 +155,14 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _figures(row: dict[str, Any]) -> tuple[float, float, float]:
-  """Steps per CPU-second, steps/s, latency p95 in ms."""
+  """Returns steps per CPU-second, steps/s and latency p95 in ms."""
   result = row[_RESULT]
   latency_ms = result['inference_latency_ms']['p95']
   return result['steps_per_cpu_s'], result['steps_per_s'], latency_ms
 
 
 def draw(record: dict[str, Any], folder: pathlib.Path) -> pathlib.Path | None:
-  """Two panels, a bar for each point that was measured; None without any."""
+  """Draws two panels with a bar for each point that was measured; None if there is none."""
   rows = [row for row in record['rows'] if _RESULT in row]
   if not rows:
     return None

@@ -1,4 +1,4 @@
-"""What `doctor` says of an interpreter that actors are to run under."""
+"""The checks of `doctor` for an interpreter that actors are to run under."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NAME = 'actor python'
 
 
 def examine(python: str) -> list[doctor.Check]:
-  """The interpreter, then the suites that it lacks, then those that it has, each tried there.
+  """Checks the interpreter, lists the suites that it lacks, and tries each suite that it has.
 
-  Nothing where no interpreter is given.
+  Returns nothing if no other interpreter is given.
   """
   if interpreter.is_this_one(python):
     return []

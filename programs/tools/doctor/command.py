@@ -1,4 +1,4 @@
-"""`seed-acme doctor`: what of the stack is right or wrong on this machine."""
+"""`seed-acme doctor`: checks this machine and installation, and says how to repair them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from seed_acme.programs.tools.doctor import suites
 
 @dataclasses.dataclass(frozen=True)
 class DoctorArguments:
-  """Say what of the stack is right or wrong on this machine, and how to mend it.
+  """Check this machine and installation, and say how to repair what is wrong.
 
   json: print JSON.
-  python: examine the interpreter at this path, too: can actors run under it (actor.python)?
+  python: also check the interpreter at this path: can actors run under it (actor.python)?
   """
 
   json: bool = False
@@ -24,7 +24,7 @@ class DoctorArguments:
 
 
 def doctor(arguments: DoctorArguments) -> command_lib.Answer:
-  """With the exit code of a failure if something is wrong."""
+  """Runs all checks; the exit code is that of a failure if something is wrong."""
   checks = [*doctor_lib.run(), *suites.examine(), *actor_python.examine(arguments.python)]
   code = processes.FAILURE_EXIT if doctor_lib.is_wrong(checks) else 0
   return command_lib.Answer(doctor_lib.to_json(checks), doctor_lib.to_text(checks), code)

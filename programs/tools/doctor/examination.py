@@ -1,7 +1,7 @@
-"""What of the stack is right or wrong on this machine, and how to mend it.
+"""Checks of this machine's software and hardware, each with a fix for what is wrong.
 
-The heavy libraries are imported in processes of their own: one that hangs or crashes is a
-finding, not the end of the examination.
+The heavy libraries are imported in processes of their own, so that one that hangs or crashes
+becomes a finding instead of ending the examination.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from seed_acme.programs.tools.doctor import patience
 State = Literal['ok', 'warning', 'wrong']
 _GIB = 2**30
 _IMPORT_TIMEOUT_S = 120.0  # TensorFlow takes 3 to 6 s, ten times that on a cold disk
-# Smallest program that shows the library at work; the last line printed is shown.
+# The smallest program that exercises each library; the last line that it prints is shown.
 IMPORTS = {
   'launchpad': 'import launchpad as lp; lp.Program("doctor"); print("imports")',
   'courier': 'import courier; courier.Server(); print("imports")',
@@ -39,7 +39,7 @@ IMPORTS = {
   'sonnet': 'import sonnet as snt; snt.Linear(2); print("imports")',
   'tensorflow': graphics.CODE,
 }
-# Of a host that runs actors only.
+# For a host that runs actors only.
 IMPORTS_OF_ACTORS = {
   'actor_worker': 'from seed_acme.programs.nodes import actor_worker; print("imports")'
 }
@@ -62,7 +62,7 @@ _OPTIONAL = {
 
 
 class Check(NamedTuple):
-  """One finding. fix: what to do about it; empty where all is well."""
+  """The result of one check. fix: how to repair it; empty if all is well."""
 
   name: str
   state: State
@@ -73,7 +73,7 @@ class Check(NamedTuple):
 def run() -> list[Check]:
   """Examines this machine; takes about as long as importing everything once (10 to 20 s).
 
-  Where the distribution of actors is installed alone: what actors need.
+  In an installation for actors only, it checks what actors need.
   """
   if distribution.is_for_actors():
     return _run((_platform, _python, _versions, _memory, _extras_of_actors), IMPORTS_OF_ACTORS)
@@ -99,17 +99,17 @@ def _run(quick: Sequence[Callable[[], list[Check]]], imports: Mapping[str, str])
 
 
 def is_wrong(checks: Sequence[Check]) -> bool:
-  """True if something has to be mended before anything can run."""
+  """Whether something has to be repaired before anything can run."""
   return any(check.state == 'wrong' for check in checks)
 
 
 def to_json(checks: Sequence[Check]) -> dict[str, Any]:
-  """For `--json`."""
+  """Returns the record for `--json`."""
   return {'wrong': is_wrong(checks), 'checks': [check._asdict() for check in checks]}
 
 
 def to_text(checks: Sequence[Check]) -> str:
-  """Aligned lines, each fix below its finding, and a sum at the end."""
+  """Returns aligned lines, with each fix below its finding and the totals at the end."""
   width = max((len(check.name) for check in checks), default=0)
   lines = []
   for check in checks:
@@ -285,7 +285,7 @@ def _optional() -> list[Check]:
 
 
 def _extras_of_actors() -> list[Check]:
-  """A line for each suite that actors can have under this Python."""
+  """Returns a line for each suite that actors can have under this Python."""
   checks = []
   for extra, lines in actor_packages.EXTRAS.items():
     found = [versions.find(line) for line in lines if versions.applies(line)]

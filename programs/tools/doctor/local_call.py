@@ -1,14 +1,14 @@
-"""Whether a Reverb server on this machine can be called, as a run calls its replay."""
+"""A check that a Reverb server on this machine can be called, as a run calls its replay."""
 
 from __future__ import annotations
 
 import os
 from typing import NamedTuple
 
-NO_ANSWER_EXIT = 3  # of CODE
+NO_ANSWER_EXIT = 3  # exit code of CODE
 _TIMEOUT_S = 20  # to a server in the same process
-_PROXIES = ('grpc_proxy', 'https_proxy', 'http_proxy')  # gRPC takes the first that is set
-# `import seed_acme` keeps the proxy of the machine out of the way.
+_PROXIES = ('grpc_proxy', 'https_proxy', 'http_proxy')  # gRPC uses the first that is set
+# `import seed_acme` keeps gRPC from using the machine's proxy for local addresses.
 CODE = f"""
 import seed_acme, reverb
 server = reverb.Server([reverb.Table.queue("doctor", 1)])
@@ -21,16 +21,16 @@ print("imports, and a server on localhost answers")
 
 
 class Unreachable(NamedTuple):
-  """What was found, and what to do about it."""
+  """The reason why a local server did not answer, and the fix."""
 
   reason: str
   fix: str
 
 
 def why_unreachable() -> Unreachable:
-  """After CODE has ended with NO_ANSWER_EXIT."""
+  """Explains an exit of CODE with NO_ANSWER_EXIT."""
   reason = f'a server on localhost did not answer within {_TIMEOUT_S} s'
-  # Their values may hold a password.
+  # Only names are shown, because the values may hold a password.
   proxies = [name for name in _PROXIES if os.environ.get(name)]
   if not proxies:
     return Unreachable(

@@ -1,4 +1,4 @@
-"""What to do about a process that has not answered in time."""
+"""Advice about a process that has not answered in time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 
 
 def fix(if_idle: str) -> str:
-  """A busy machine explains the silence, and then nothing needs to be mended.
+  """Returns a fix, which is only to try again if a busy machine explains the silence.
 
-  if_idle: what to do where the machine had time to answer.
+  if_idle: the fix if the machine had time to answer.
   """
   load, num_cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
   again = 'run `seed-acme doctor` again'

@@ -1,4 +1,4 @@
-"""Whether the suites of environments that are installed work, each seen by one environment."""
+"""A test of each installed suite of environments, which makes and steps an example."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NUM_PROCESSES = 2
 
 
 def examine() -> list[doctor.Check]:
-  """One line for each example of the suites that are installed here."""
+  """Tries each example of the suites that are installed here; returns a check for each."""
   return try_all(registry.known_environments(), sys.executable)
 
 
 def try_all(
   known: Sequence[suite_lib.KnownEnvironments], python: str, timeout_s: float = _TIMEOUT_S
 ) -> list[doctor.Check]:
-  """Makes and steps the examples of each in a process of its own under `python`.
+  """Makes and steps each example in a process of its own under `python`.
 
-  known: as `registry.known_environments` answers there.
+  known: as `registry.known_environments` returns it under that interpreter.
   """
   examples = [example for suite in known for example in suite.examples]
   with futures.ThreadPoolExecutor(_NUM_PROCESSES) as pool:
@@ -38,8 +38,8 @@ def try_all(
 
 
 def _try(environment_id: str, install: str, python: str, timeout_s: float) -> doctor.Check:
-  """install: the command that brings versions that are known to work."""
-  # A file, no pipe: a program that an environment starts may hold it open for ever.
+  """Makes and steps one environment. install: the command that installs versions known to work."""
+  # A file instead of a pipe: a program started by an environment may hold a pipe open for ever.
   with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as errors:
     try:
       code = subprocess.run(

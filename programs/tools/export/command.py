@@ -17,11 +17,11 @@ class ExportArguments:
   """Write the policy of a run's checkpoint as a SavedModel, which needs TensorFlow alone.
 
   run_dir: folder of the run, or a zip that `seed-acme pack` has written.
-  out: folder to write, a new or an empty one.
-  checkpoint: which one: newest, best (by evaluation return), the number of its update, or its path.
-  sampled: act as in training, with actions drawn from the policy, instead of greedily.
+  out: folder to write, new or empty.
+  checkpoint: newest, best (by evaluation return), the number of its update, or its path.
+  sampled: sample actions from the policy, as in training, instead of acting greedily.
   trust_run_dir: import the code outside seed_acme that the run folder names.
-  json: print one record.
+  json: print JSON.
   """
 
   run_dir: tyro.conf.Positional[str] = ''
@@ -33,7 +33,7 @@ class ExportArguments:
 
 
 def export(arguments: ExportArguments) -> command_lib.Answer:
-  """Raises `UserError`."""
+  """Exports the policy; raises `UserError`."""
   if not arguments.run_dir or not arguments.out:
     raise types.UserError(
       'export needs a run folder and --out=FOLDER: seed-acme export runs/latest --out=policy'

@@ -1,4 +1,4 @@
-"""The functions of a policy that is exported, over plain tensors and flat dicts of them."""
+"""The functions of an exported policy, over plain tensors and flat dicts of them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from seed_acme import core
 from seed_acme import types
 from seed_acme.inference import policy as policy_lib
 
-# Of the state's keys: what a network with memory keeps, and what it chose last.
+# Prefixes of the state's keys: the network's recurrent state, and the previous action.
 _CORE, _PREVIOUS_ACTION = 'core', 'previous_action'
-_LEAST_UNIFORM = 1e-7  # random numbers are in (0, 1)
+_LEAST_UNIFORM = 1e-7  # uniform random numbers are in (0, 1)
 
 
 class ExportedPolicy:
-  """`initial_state` and `step`, for a batch of any size; each row is an environment of its own.
+  """`initial_state` and `step` for a batch of any size, in which each row is a separate
+  environment.
 
-  What `types.Exploration` holds stands in the graph: rows share the exploration of the training
-  environments as those of a `LoadedPolicy` do.
+  The exploration that callers pass as `types.Exploration` elsewhere is part of the graph here. As
+  in a `LoadedPolicy`, the rows share out the exploration rates of the training environments.
   """
 
   def __init__(
@@ -35,7 +36,8 @@ class ExportedPolicy:
     greedy: bool,
     agent_steps: int,
   ):
-    """network: with the weights. agent_steps: of the run, for what explores by a schedule."""
+    """network: with its weights. agent_steps: of the run, for exploration that follows a
+    schedule."""
     self._network, self._action_spec = network, spec.action
     self._acting, self._greedy, self._agent_steps = acting, greedy, agent_steps
     self._core = tree.map_structure(lambda x: x.numpy(), network.initial_state(1))
@@ -64,14 +66,15 @@ class ExportedPolicy:
     )
 
   def module(self) -> tf.Module:
-    """What is saved: the functions and the weights, and nothing of ours around them."""
+    """Returns the module to save, which has the functions and the weights but no class of this
+    package."""
     module = tf.Module(name='policy')
     module.weights = list(self._network.variables)
     module.initial_state, module.step = self.initial_state, self.step
     return module
 
   def signatures(self) -> dict[str, Any]:
-    """The same functions by name, with a named tensor for each argument and each result."""
+    """Returns the same functions by name, with a named tensor for each argument and each result."""
     observation = named('observation', self.observation)
     state = {f'state_{name}': spec for name, spec in self.state.items()}
 
@@ -145,7 +148,7 @@ class ExportedPolicy:
 
 
 def _named_state(core_state: types.Nest, action: types.Nest) -> dict[str, Any]:
-  """Sorted as the nests are: the names of the leaves are their numbers."""
+  """Returns the state as a flat dict whose sorted keys are in the order of the nests' leaves."""
   return {
     f'{word}_{i:02d}': x
     for word, nest in ((_CORE, core_state), (_PREVIOUS_ACTION, action))
@@ -154,7 +157,7 @@ def _named_state(core_state: types.Nest, action: types.Nest) -> dict[str, Any]:
 
 
 def named(word: str, nest: types.Nest) -> dict[str, Any]:
-  """Leaves of a nest, in its order, by names that a signature may have: `word`, `word_key`."""
+  """Returns a nest's leaves by names that a signature may have: `word`, `word_key`."""
   found: dict[str, Any] = {}
   for path, leaf in tree.flatten_with_path(nest):
     name = re.sub(r'\W', '_', '_'.join((word, *map(str, path))))
@@ -177,5 +180,5 @@ def _below(word: str, state: dict[str, tf.Tensor]) -> list[tf.Tensor]:
 
 
 def _beside(is_first: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-  """`[B]` -> `[B, 1, ...]`, of the rank of `x`."""
+  """Reshapes `[B]` to `[B, 1, ...]`, of the rank of `x`."""
   return tf.reshape(is_first, tf.concat([[-1], tf.ones([x.shape.rank - 1], tf.int32)], 0))

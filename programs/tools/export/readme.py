@@ -1,4 +1,4 @@
-"""The README.md beside an exported policy: how it is called, and what goes in and out."""
+"""The README.md of an exported policy: how to call it, and what goes in and out."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ They are for TensorFlow Serving and for other languages.
 
 
 def text(record: dict[str, Any], policy: exported_policy.ExportedPolicy) -> str:
-  """record: as `saved_model.export` returns it."""
+  """Returns the text. record: as `saved_model.export` returns it."""
   step = policy.step.get_concrete_function()
   action = step.structured_outputs[0]
   tensors = {

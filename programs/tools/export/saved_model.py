@@ -1,7 +1,7 @@
 """A trained policy as a TensorFlow SavedModel, which acts without this package.
 
-What `loaded_policy.LoadedPolicy` keeps between two calls is handed out and in again: a flat dict of
-tensors, the recurrent state and the previous action.
+The caller passes in and receives the state that `loaded_policy.LoadedPolicy` would keep between two
+calls: a flat dict of tensors with the recurrent state and the previous action.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def export(
   trust: bool = False,
   choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
 ) -> dict[str, Any]:
-  """As `seed_acme.export_policy`, which documents it."""
+  """Implements `seed_acme.export_policy`, which documents it."""
   folder = _checked(out)
   loaded = evaluation.load(run_dir, trust, choice=choice)
   acting, counts = loaded.acting, loaded.counts
@@ -50,7 +50,7 @@ def export(
 
 
 def _checked(out: str | os.PathLike[str]) -> pathlib.Path:
-  """First, for what follows takes seconds."""
+  """Returns the folder to write, checked before the policy is loaded, which takes seconds."""
   if bucket.is_url(out):
     raise types.UserError(
       f'out ({os.fspath(out)}) is in a bucket: give a local folder and copy that'
@@ -62,14 +62,14 @@ def _checked(out: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def _write(policy: exported_policy.ExportedPolicy, readme: str, folder: pathlib.Path) -> None:
-  """In one step: a folder that is there is whole."""
+  """Writes the whole folder and then renames it, so that a folder that exists is complete."""
   temporary = folder.with_name(f'.{folder.name}.{os.getpid()}')
   try:
     folder.parent.mkdir(parents=True, exist_ok=True)
     tf.saved_model.save(policy.module(), str(temporary), signatures=policy.signatures())
     (temporary / 'README.md').write_text(readme, encoding='utf-8')
     os.replace(temporary, folder)
-  except tf.errors.OpError as error:  # of TensorFlow's own file system
+  except tf.errors.OpError as error:  # raised by TensorFlow's own file system
     raise types.Failure(f'cannot write {folder}: {error.message}') from error
   except OSError as error:
     kind = types.Failure if disk.is_full(error) else types.UserError

@@ -1,6 +1,6 @@
-"""Which Reverb server a user means, and whether anything listens there at all.
+"""The Reverb server that a user means, and a check that something listens there.
 
-Imports neither Reverb nor TensorFlow, which take seconds: wrong input is answered before.
+Imports neither Reverb nor TensorFlow, which take seconds, so that wrong input is answered first.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from seed_acme.storage import opening
 from seed_acme.storage import run_directory
 
 _NO_REVERB = 'something else answers there'
-# RFC 9113, sections 3.4 and 4.1: a preface, then a frame with settings, here none.
+# RFC 9113, sections 3.4 and 4.1: a preface, then a SETTINGS frame, here an empty one.
 _SETTINGS, _FRAME_TYPE, _FRAME_HEADER = 4, 3, 9
 _GREETING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes([0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0])
 
 
 def find(server: str, run_dir: str) -> tuple[str, ...]:
-  """What the user names, `--server` or `--run_dir`; raises `UserError`."""
+  """Returns the addresses that `--server` or `--run_dir` names; raises `UserError`."""
   return parse_all(server) if server else of_run(run_dir)
 
 
 def parse_all(text: str) -> tuple[str, ...]:
-  """Of one server, or of the shards of a replay with commas between; raises `UserError`."""
+  """Parses one server, or the shards of a replay separated by commas; raises `UserError`."""
   addresses = tuple(text.split(','))
   for address in addresses:
     addresses_lib.parse(address)
@@ -39,7 +39,7 @@ def parse_all(text: str) -> tuple[str, ...]:
 
 
 def of_run(path: str) -> tuple[str, ...]:
-  """The addresses of a live run's replay servers, its shards; `UserError` if the run is over."""
+  """Returns the addresses of a live run's replay shards; raises `UserError` if the run is over."""
   run = opening.open_run(path)
   where = f'the run {path}'
   if not run.addresses.is_file():
@@ -57,7 +57,10 @@ def of_run(path: str) -> tuple[str, ...]:
 
 
 def _check_lives(run: run_directory.RunDirectory, where: str) -> None:
-  """By the records that end a run: another program may listen on its port by now."""
+  """Raises `UserError` if the run has ended, as its records show.
+
+  Its port proves nothing, because another program may listen on it by now.
+  """
   for record in (run.summary, run.failure):
     if _written_s(record) > _written_s(run.addresses):
       raise types.UserError(
@@ -74,13 +77,13 @@ def _written_s(path: pathlib.Path) -> float:
 
 
 def check_answers(address: str, timeout_s: float) -> None:
-  """Connects and waits for the first words of gRPC; raises `UserError` if that fails or takes
-  longer."""
+  """Connects and waits for an HTTP/2 greeting; raises `UserError` if that fails or takes too
+  long."""
   host, port = addresses_lib.parse(address)
   outcome: queue.Queue[str] = queue.Queue()
   give_up = time.monotonic() + timeout_s
 
-  def connect() -> None:  # its own thread: the look-up of a name knows no time-out
+  def connect() -> None:  # in a thread, because name look-ups have no time-out
     try:
       with socket.create_connection((host, port), timeout_s) as connection:
         connection.settimeout(max(0.1, give_up - time.monotonic()))
@@ -103,7 +106,7 @@ def check_answers(address: str, timeout_s: float) -> None:
 
 
 def _speaks_grpc(connection: socket.socket) -> bool:
-  """Whether the other side greets as HTTP/2 does, of which gRPC is made."""
+  """Whether the other side greets as an HTTP/2 server, as gRPC's do."""
   connection.sendall(_GREETING)
   answer = b''
   while len(answer) < _FRAME_HEADER:

@@ -1,4 +1,4 @@
-"""`seed-acme inspect`: what a Reverb server's tables hold and which side waits."""
+"""`seed-acme inspect`: shows the contents of a Reverb server's tables, and which side waits."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from seed_acme.programs.tools.inspection import items as inspect_items
 from seed_acme.programs.tools.inspection import output as inspect_output
 from seed_acme.storage import opening
 
-if TYPE_CHECKING:  # takes seconds; wrong arguments are answered before
+if TYPE_CHECKING:  # takes seconds; wrong arguments are answered first
   from seed_acme.programs.tools.inspection import saved as saved_lib
   from seed_acme.replay import inspection
   from seed_acme.replay.shards import inspection as shards_inspection
 
-_WATCH_S = 2.0  # refresh of a bare `--watch`
-_DEADLINE_S = 4.0  # for the first figures; who has none is told within 5 s, Python's start included
-_PROBE_TIMEOUT_S = 3.0  # of these, to connect and to see gRPC
+_WATCH_S = 2.0  # refresh period of a bare `--watch`
+# for the first figures; a missing server is reported within 5 s, with Python's start-up
+_DEADLINE_S = 4.0
+_PROBE_TIMEOUT_S = 3.0  # part of the deadline, to connect and to recognise gRPC
 _ANSWER_TIMEOUT_S = 3  # for the server's figures; whole seconds, as Reverb wants them
-_SAMPLE_TIMEOUT_S = 3.0  # that an item may wait for the rate limiter
+_SAMPLE_TIMEOUT_S = 3.0  # longest wait of an item for the rate limiter
 _CLEAR = '\x1b[H\x1b[2J'
-# A bare `--watch` has a period, too.
+# A `--watch` without a value uses the default period.
 _PERIOD = tyro.constructors.PrimitiveConstructorSpec(
   nargs='*',
   metavar='FLOAT',
@@ -53,12 +54,12 @@ _PERIOD = tyro.constructors.PrimitiveConstructorSpec(
 class InspectArguments:
   """Look into a Reverb replay server, of a run or any other. Needs --server or --run_dir.
 
-  server: HOST:PORT, or [IPv6]:PORT; of shards with commas between. run_dir: folder of a live run,
-    instead.
-  table: only this one. interval: seconds over which calls per second are measured.
-  watch: seconds between refreshes until Ctrl-C (`--watch` alone: 2); 0 looks once.
+  server: HOST:PORT, or [IPv6]:PORT; several shards separated by commas. run_dir: folder of a live
+    run, instead.
+  table: show only this one. interval: seconds over which calls per second are measured.
+  watch: seconds between refreshes until Ctrl-C (`--watch` alone: 2); 0 = show once.
   sample: number of items to draw and describe. save: folder for them (.npz) and their pictures.
-  consume: allow drawing where it changes the server's state (every table but a run's mirror).
+  consume: allow sampling that changes the server's state (every table but a run's mirror).
   json: print JSON; with --watch, one record a line.
   """
 
@@ -74,14 +75,14 @@ class InspectArguments:
 
 
 def inspect(arguments: InspectArguments) -> int | command_lib.Answer:
-  """Raises `UserError`."""
+  """Shows, watches or samples the tables; raises `UserError`."""
   _check(arguments)
   deadline_s = time.monotonic() + _DEADLINE_S
   addresses = inspect_address.find(arguments.server, arguments.run_dir)
   for one in addresses:
     inspect_address.check_answers(one, _PROBE_TIMEOUT_S)
   processes.set_tensorflow_defaults()
-  os.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # TensorFlow would take the GPU's memory
+  os.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # otherwise TensorFlow would take the GPU's memory
   with native_output.without_noise():
     from seed_acme.programs.tools.inspection import saved as saved_lib
     from seed_acme.replay.shards import inspection
@@ -107,7 +108,7 @@ def inspect(arguments: InspectArguments) -> int | command_lib.Answer:
 
 
 def _first_timeout_s(left_s: float) -> int:
-  """How long to wait for the first figures: loading Reverb has taken of the time there was."""
+  """Returns the time-out for the first figures, since loading Reverb has used some of the time."""
   return min(_ANSWER_TIMEOUT_S, max(1, int(left_s)))
 
 
@@ -126,7 +127,7 @@ def _check(arguments: InspectArguments) -> None:
 
 
 def _select(snapshot: inspection.Snapshot, table: str) -> list[str]:
-  """Names of the tables to show."""
+  """Returns the names of the tables to show."""
   if table and table not in snapshot.tables:
     raise types.UserError(
       f'there is no table {table!r}; the server has: {", ".join(snapshot.tables) or "none"}'
@@ -136,7 +137,7 @@ def _select(snapshot: inspection.Snapshot, table: str) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class _View:
-  """A server's tables, with what a run's checkpoints know of their items."""
+  """The display of a server's tables, with what a run's checkpoints know of their items."""
 
   server: shards_inspection.Servers
   saved: saved_lib.Saved
@@ -148,7 +149,10 @@ class _View:
     after: inspection.Snapshot,
     terminal: os.terminal_size | None = None,
   ) -> None:
-    """terminal: size of the one that is redrawn; what does not fit would spoil the picture."""
+    """Prints the tables.
+
+    terminal: size of the terminal to redraw; lines that do not fit are left out.
+    """
     from seed_acme.programs.tools.inspection import saved as saved_lib
     from seed_acme.replay import inspection
 
@@ -188,10 +192,10 @@ class _View:
 
 
 def _watch(view: _View, first: inspection.Snapshot) -> None:
-  """Returns when the server is gone; Ctrl-C is the caller's to answer.
+  """Refreshes until the server is gone; Ctrl-C raises KeyboardInterrupt.
 
-  The signal only sets a flag: an exception that strikes within a call into Reverb's library can
-  be lost there, and the window would go on for ever.
+  The signal handler only sets a flag, because an exception raised during a call into Reverb's
+  library can be lost there, and the watch would never end.
   """
   interrupted = threading.Event()
   with signals.replaced(signal.SIGINT, interrupted.set):
@@ -199,12 +203,12 @@ def _watch(view: _View, first: inspection.Snapshot) -> None:
 
 
 def _refresh(view: _View, before: inspection.Snapshot, interrupted: threading.Event) -> None:
-  """Raises KeyboardInterrupt once `interrupted` is set."""
+  """Shows the tables periodically; raises KeyboardInterrupt once `interrupted` is set."""
   from seed_acme.replay import inspection
 
   arguments = view.arguments
   redraws = sys.stdout.isatty() and not arguments.json
-  pause_s = min(arguments.interval, arguments.watch)  # the first figures come soon
+  pause_s = min(arguments.interval, arguments.watch)  # show the first figures soon
   while True:
     if interrupted.wait(pause_s):
       raise KeyboardInterrupt
@@ -215,7 +219,7 @@ def _refresh(view: _View, before: inspection.Snapshot, interrupted: threading.Ev
       return
     view.show(before, after, shutil.get_terminal_size() if redraws else None)
     if not redraws and not arguments.json:
-      print(flush=True)  # between two blocks
+      print(flush=True)  # separates two blocks
     before = after
 
 
@@ -244,7 +248,8 @@ def _draw_items(
 def _table_to_sample(
   snapshot: inspection.Snapshot, names: list[str], arguments: InspectArguments
 ) -> inspection.Table:
-  """The mirror where there is one; what drawing would change needs `--consume`."""
+  """Returns the mirror table if there is one; others need `--consume`, because sampling changes
+  them."""
   harmless = [name for name in names if snapshot.tables[name].is_harmless_to_sample]
   if harmless and not arguments.consume:
     return snapshot.tables[harmless[0]]

@@ -1,4 +1,4 @@
-"""Many numbers in a few: as a histogram of text, and as a JSON record."""
+"""Summaries of many numbers: a histogram as text, and a JSON record."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from seed_acme.loggers import terminal
 
 _NUM_BINS = 8
-_BAR = 30  # characters of the highest bar
+_BAR = 30  # characters in the longest bar
 
 
 def lines(label: str, values: Sequence[float] | np.ndarray) -> list[str]:
-  """A histogram of text, or one line where all are the same. At least one value."""
+  """Returns a text histogram, or one line if all values are equal. Needs at least one value."""
   low, high = np.min(values), np.max(values)
   if not np.isfinite([low, high]).all() or low == high:
     return [f'  {label}: all {low:g}' if low == high else f'  {label}: from {low:g} to {high:g}']
@@ -27,7 +27,8 @@ def lines(label: str, values: Sequence[float] | np.ndarray) -> list[str]:
 
 
 def record(values: Sequence[float] | np.ndarray) -> dict[str, Any] | None:
-  """The same for JSON; None without values, or where one of them is not finite."""
+  """Returns the same as a JSON record; None if there are no values, or if one of them is not
+  finite."""
   array = np.asarray(values, np.float64)
   if not array.size or not np.isfinite(array).all():
     return None

@@ -1,4 +1,4 @@
-"""What `seed-acme inspect --sample=N` prints and draws of items."""
+"""The text, records and pictures of items for `seed-acme inspect --sample=N`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from seed_acme.programs.tools.inspection import distribution
 from seed_acme.programs.tools.inspection import output as inspect_output
 from seed_acme.replay import contact_sheet
 
-if TYPE_CHECKING:  # takes seconds; the caller has imported it by then
+if TYPE_CHECKING:  # takes seconds; the caller has imported it already
   from seed_acme.replay import inspection
   from seed_acme.replay import inspection_sample
 
 _STATE = 'initial_state/'
-_UNROLL_AXES = 2  # of our leaves before the observation's own: unrolls, rows
+_UNROLL_AXES = 2  # leading axes of our leaves: unrolls, rows
 
 Ranges = dict[str, 'inspection_sample.Range']
 
 
 def item_ranges(items: Sequence[inspection_sample.Item]) -> list[Ranges]:
-  """Of every leaf of every item."""
+  """Returns the range of every leaf of every item."""
   from seed_acme.replay import inspection_sample
 
   return [
@@ -41,7 +41,8 @@ def sample_lines(
   sheets: Sequence[pathlib.Path],
   files: Sequence[pathlib.Path],
 ) -> list[str]:
-  """One line an item, then one line a leaf over all items. asked: how many were wanted."""
+  """Returns a line for each item, then one for each leaf over all items. asked: how many were
+  wanted."""
   ranges = item_ranges(items)
   num_different = len({item.key for item in items})
   lines = [
@@ -69,7 +70,7 @@ def sample_lines(
 
 
 def _missing(table: inspection.Table, items: Sequence[inspection_sample.Item], asked: int) -> str:
-  """Why there are fewer items than were asked for, '' if there are not."""
+  """Explains why there are fewer items than were asked for; '' if there are enough."""
   if len(items) >= asked:
     return ''
   if table.is_harmless_to_sample:
@@ -103,7 +104,7 @@ def _extremes_and_mean(leaves: Sequence[inspection_sample.Range]) -> tuple[str, 
 
 
 def _leaf_lines(ranges: Sequence[Ranges]) -> list[str]:
-  """Over all items; shapes that differ among them are said to."""
+  """Returns a line for each leaf over all items; it says so if shapes differ between items."""
   rows = [('leaf', 'dtype', 'shape', 'min', 'max', 'mean', 'NaN')]
   for name in ranges[0]:
     found = [item[name] for item in ranges if name in item]
@@ -129,11 +130,11 @@ def sample_record(
   sheets: Sequence[pathlib.Path],
   files: Sequence[pathlib.Path],
 ) -> dict[str, Any]:
-  """The same for JSON, leaves of every single item."""
+  """Returns the same as a JSON record, with the leaves of each item."""
   finite = inspect_output.finite
   item_records = [
     {
-      'key': str(item.key),  # 64 bits: more than a JSON number holds everywhere
+      'key': str(item.key),  # 64 bits, which many JSON readers would round
       'priority': finite(item.priority),
       'probability': finite(item.probability),
       'times_sampled': item.times_sampled,
@@ -167,10 +168,10 @@ def _leaf_record(leaf: inspection_sample.Range) -> dict[str, Any]:
 def write_sheets(
   table: inspection.Table, items: Sequence[inspection_sample.Item], folder: pathlib.Path
 ) -> list[pathlib.Path]:
-  """A contact sheet of every leaf that holds images, `folder/inspect_<leaf>.png`.
+  """Writes a contact sheet of every leaf that holds images, `folder/inspect_<leaf>.png`.
 
-  Rows are items (their first unroll), columns time steps. A recurrent state holds no pictures over
-  time: those in an unroll's, the newest first, are left out.
+  Rows are items (their first unroll), columns time steps. Leaves of an unroll's recurrent state are
+  skipped, because their axes are not time, even if they hold stacked screens.
   """
   num_leading = _UNROLL_AXES if table.holds_unrolls else None
   paths = []

@@ -1,4 +1,4 @@
-"""What `seed-acme inspect` prints of a table, as text and as a JSON record."""
+"""A table's description for `seed-acme inspect`, as text and as a JSON record."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from seed_acme.loggers import terminal
 
-if TYPE_CHECKING:  # takes seconds, and this module needs none of its code
+if TYPE_CHECKING:  # takes seconds, and this module calls none of it
   from seed_acme.replay import inspection
   from seed_acme.replay import rate_limit
 
-INDENT = 12 * ' '  # of what stands beside the labels
+INDENT = 12 * ' '  # width of the labels' column
 UNKNOWN = 'Unknown: priority, age and samples of single items ({reason}); --sample=N draws some.'
 _NEITHER = 'neither'
 _OF_ALL_SHARDS = (
@@ -28,7 +28,7 @@ _TICKETS = ", in the learner's process; the table has their tickets, and the mir
 
 
 def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
-  """One table as a block of text."""
+  """Returns one table as a block of text."""
   limiter, of_each = table.limiter, ''
   if table.shards:
     limiter, of_each = table.shards[0].limiter, '; so each shard'
@@ -52,7 +52,7 @@ def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
 
 
 def _count_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
-  """Inserts, samples and shards."""
+  """Returns lines on inserts, samples and shards."""
   inserts, samples = table.limiter.inserts, table.limiter.samples
   insert_words = f'{inserts:,} so far, {_rate(rates.inserts_per_s)}'
   sample_words = f'{samples:,} so far, {_rate(rates.samples_per_s)}'
@@ -78,7 +78,7 @@ def _count_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
 
 
 def _distances(limiter: rate_limit.Limiter) -> tuple[str, str]:
-  """Until inserts block, and until samples do."""
+  """Returns how many calls are left until inserts block, and until samples do."""
   return (
     _distance_words(limiter.until_inserts_block(), 'insert', 'no sample'),
     _distance_words(limiter.until_samples_block(), 'sample', 'no insert'),
@@ -114,7 +114,7 @@ def _line(label: str, text: str) -> str:
 
 
 def limiter_words(limiter: rate_limit.Limiter) -> str:
-  """The rule, and where it stands."""
+  """Describes the rate limiter's rule and its current state."""
   least = limiter.min_size_to_sample
   if limiter.is_queue_like:
     return (
@@ -134,7 +134,7 @@ def limiter_words(limiter: rate_limit.Limiter) -> str:
 
 
 def blocked(limiter: rate_limit.Limiter) -> str:
-  """`inserts`, `samples`, `both` or `neither`: whose next call would wait."""
+  """Returns whose next call would wait: `inserts`, `samples`, `both` or `neither`."""
   inserts = limiter.until_inserts_block().is_blocked
   samples = limiter.until_samples_block().is_blocked
   if inserts and samples:
@@ -143,7 +143,7 @@ def blocked(limiter: rate_limit.Limiter) -> str:
 
 
 def blocked_words(table: inspection.Table, rates: inspection.Rates) -> str:
-  """Which calls would wait now, in which shard, and how long they did."""
+  """Describes which calls would block now, in which shard, and how long they recently waited."""
   words = _blocked_now(table.limiter)
   if table.shards:
     each = [_blocked_now(shard.limiter) for shard in table.shards]
@@ -203,7 +203,7 @@ def _age_words(table: inspection.Table, rates: inspection.Rates) -> str:
 
 
 def table_record(table: inspection.Table, rates: inspection.Rates) -> dict[str, Any]:
-  """The same for JSON; None = without end, or not known."""
+  """Returns the same as a JSON record; None = unlimited or unknown."""
   limiter = table.limiter
   inserts, samples = limiter.until_inserts_block(), limiter.until_samples_block()
   if table.shards:
@@ -253,12 +253,12 @@ def table_record(table: inspection.Table, rates: inspection.Rates) -> dict[str, 
 
 
 def shape_words(shape: Sequence[int | None] | None) -> str:
-  """`[2, ?, 84]`; `?` alone where not even the rank is fixed."""
+  """Returns a shape as `[2, ?, 84]`, or `?` if not even the rank is fixed."""
   if shape is None:
     return '?'
   return f'[{", ".join("?" if size is None else str(size) for size in shape)}]'
 
 
 def finite(value: float | None) -> float | None:
-  """JSON has no NaN and no infinities."""
+  """Returns None for NaN and infinities, which JSON does not have."""
   return value if value is not None and math.isfinite(value) else None

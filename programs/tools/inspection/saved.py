@@ -1,4 +1,4 @@
-"""What `seed-acme inspect` shows of single items that nobody drew: from a run's checkpoints."""
+"""The items in a run's saved replay memory, for `seed-acme inspect` without `--sample`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ _FOREIGN = 'a Reverb server tells them to nobody, and --server knows no checkpoi
 
 
 class Saved:
-  """The items of a run's newest saved memory, read again only where there is a newer one."""
+  """A reader of the items in a run's newest saved memory, which reads again only if there is a
+  newer one."""
 
   def __init__(self, run: run_directory.RunDirectory | None):
-    """run: None where only the address of a server is known."""
+    """run: None if only the address of a server is known."""
     self._run = run
     self._items: saved_items.SavedItems | None = None
     self._state: tuple[str, int] | None = None
-    self.reason = _FOREIGN  # why there is nothing
+    self.reason = _FOREIGN  # why there are no items
 
   def look(self) -> saved_items.SavedItems | None:
-    """None if there is nothing; `reason` then says why."""
+    """Returns the newest saved items; None if there are none, and `reason` says why."""
     if self._run is None:
       return None
     try:
@@ -34,13 +35,13 @@ class Saved:
         self._state = state
     except saved_items.NothingSaved as error:
       self._items, self._state, self.reason = None, None, str(error)
-    except OSError:  # it has just been replaced: what is known stays
+    except OSError:  # the folder is just being replaced; keep the known items
       pass
     return self._items
 
 
 def lines(saved: saved_items.SavedItems, table: str) -> list[str]:
-  """Histograms for one table, with the moment they are of."""
+  """Returns histograms for one table, with the time at which its items were saved."""
   items = saved.tables.get(table)
   number = 0 if items is None else len(items.keys)
   when = (
@@ -59,7 +60,7 @@ def lines(saved: saved_items.SavedItems, table: str) -> list[str]:
 
 
 def record(saved: saved_items.SavedItems | None, table: str) -> dict[str, Any] | None:
-  """The same for JSON."""
+  """Returns the same as a JSON record."""
   if saved is None:
     return None
   items = saved.tables.get(table)

@@ -1,4 +1,4 @@
-"""`seed-acme manifest`: writes what starts all nodes of a run on a cluster."""
+"""`seed-acme manifest`: writes the objects that start all nodes of a run on a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from seed_acme.programs.tools.manifests import deployment as deployment_lib
 from seed_acme.programs.tools.manifests import kubernetes
 from seed_acme.programs.trial import door
 
-_LABEL = r'[a-z]([-a-z0-9]*[a-z0-9])?'  # of DNS
+_LABEL = r'[a-z]([-a-z0-9]*[a-z0-9])?'  # a label of DNS
 _MAX_NAME = 40  # characters; Kubernetes allows 63 with what we append
 _QUANTITY = r'[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?'
 _NO_VOLUME = 'none'
@@ -40,25 +40,26 @@ _TAINT = f'{_KEY}(={_VALUE})?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)'
 
 @dataclasses.dataclass(frozen=True)
 class ManifestArguments:
-  """Write a Kubernetes manifest of a run, which `kubectl apply -f FILE` starts. The configuration
-  goes into it.
+  """Write a Kubernetes manifest of a run, which `kubectl apply -f FILE` starts. It contains the
+  configuration.
 
-  kind: of cluster.
-  image: container image with seed_acme installed, and with your own environment if any; it must
-    run as a user that is not root.
-  actor_image: of actors and replay node; '' = the same.
-  image_pull_secret: Secret with which the images are fetched; '' = none.
+  kind: kind of cluster.
+  image: container image with seed_acme installed, and with your own environment if any; it must run
+    as a user that is not root.
+  actor_image: image of actors and replay node; '' = the same.
+  image_pull_secret: Secret with which the images are pulled; '' = none.
   out: file to write; '' = standard output.
-  name: of the run, the beginning of all names in it; '' = the configuration's.
-  namespace: '' = the one that kubectl uses.
+  name: name of the run, which all names in the manifest begin with; '' = the configuration's.
+  namespace: namespace of all objects; '' = the one that kubectl uses.
   token_secret: Secret that holds the token under `token`; '' = a new one, in the manifest.
-  storage: size of the volume for the run folder; none = no volume, the folder is lost in the end.
-  storage_class: of the volume; '' = the cluster's own.
-  learner_gpus: number of `nvidia.com/gpu`.
-  *_cpu, *_memory: what one such node asks for, as Kubernetes writes it.
-  *_node_selector: labels of the machines, KEY=VALUE,...
-  *_tolerations: taints that these may have, KEY=VALUE:EFFECT,... or KEY:EFFECT,...
-  retries: new starts of a node after failures; a preempted one is started again in any case.
+  storage: size of the volume for the run folder; none = no volume, so the folder is lost at the
+    end.
+  storage_class: class of that volume; '' = the cluster's default.
+  learner_gpus: number of `nvidia.com/gpu` per learner.
+  *_cpu, *_memory: resources that one such node requests, as Kubernetes writes them.
+  *_node_selector: labels that the machines must have, KEY=VALUE,...
+  *_tolerations: taints that the machines may have, KEY=VALUE:EFFECT,... or KEY:EFFECT,...
+  retries: restarts of a node after failures; a preempted node is restarted in any case.
   """
 
   kind: Literal['kubernetes'] = 'kubernetes'
@@ -88,7 +89,7 @@ class ManifestArguments:
 
 
 class _Dumper(yaml.SafeDumper):
-  """For people to read: files as blocks of lines, and nothing by reference."""
+  """A YAML dumper whose output people can read: files as text blocks, and no references."""
 
   def ignore_aliases(self, data: object) -> bool:
     return True
@@ -103,13 +104,13 @@ _Dumper.add_representer(
 
 
 def manifest(arguments: ManifestArguments, given: given_lib.Given) -> int:
-  """Returns the exit code; raises `UserError`."""
+  """Writes the manifest and returns the exit code; raises `UserError`."""
   given.require_name()
   return write(arguments, given.config())
 
 
 def write(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> int:
-  """Checks, writes, and says what comes next; returns the exit code."""
+  """Checks the options, writes the manifest, prints the next commands; returns the exit code."""
   config_validation.validate(config)
   layout = layout_lib.Layout.of(config)
   launches.refuse_shards_elsewhere(layout)
@@ -150,7 +151,7 @@ def _shortened(names: list[str]) -> str:
 
 
 def _write(path: pathlib.Path, text: str) -> None:
-  """Readable for its owner alone: it may hold the token."""
+  """Writes a file that only its owner can read, because it may hold the token."""
   try:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), 'w', encoding='utf-8') as file:
       os.fchmod(file.fileno(), 0o600)
@@ -221,7 +222,8 @@ def _placement(role: str, arguments: ManifestArguments) -> deployment_lib.Placem
 
 
 def _toleration(taint: re.Match[str]) -> deployment_lib.Object:
-  """Of a taint as `kubectl taint` writes it; without a value, of every value."""
+  """Returns a toleration of a taint as `kubectl taint` writes it; without a value, of every
+  value."""
   how = {'operator': 'Exists'}
   if taint['value'] is not None:
     how = {'operator': 'Equal', 'value': taint['value']}
@@ -229,7 +231,7 @@ def _toleration(taint: re.Match[str]) -> deployment_lib.Object:
 
 
 def _pairs(flag: str, arguments: ManifestArguments, pattern: str, form: str) -> list[re.Match[str]]:
-  """The parts of a list with commas, each by the pattern."""
+  """Splits a comma-separated option and matches each part with the pattern."""
   value = getattr(arguments, flag)
   found = [re.fullmatch(pattern, part) for part in value.split(',')] if value else []
   if None in found:
@@ -247,12 +249,13 @@ def _quantity(flag: str, arguments: ManifestArguments) -> str:
 
 
 def _saving_seconds(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> float:
-  """How long saving the replay memory may take; warns where the memory is too small for it."""
+  """Returns how long saving the replay memory may take; warns if it may not fit into the pod's
+  memory."""
   layout = layout_lib.Layout.of(config)
   try:
     num_bytes = replay_size.replay_bytes(config, lambda: door.environment_spec(config))
-    num_bytes //= len(layout.learners)  # of one of them
-  except (types.UserError, door.CannotStart) as error:  # the environment is in the image only
+    num_bytes //= len(layout.learners)  # memory of one learner host
+  except (types.UserError, door.CannotStart) as error:  # only the image has the environment
     print(f'Warning: the size of a replay memory is not known here: {error}', file=sys.stderr)
     return 0.0
   if num_bytes:

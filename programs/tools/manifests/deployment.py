@@ -1,4 +1,4 @@
-"""What a manifest is made from beside the configuration: names, images, machines, storage."""
+"""The input of a manifest besides the configuration: names, images, machines, storage."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Object = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Placement:
-  """What the pods of a role ask the scheduler for; gpus is a limit, too.
+  """The requests of a role's pods to the scheduler; gpus is also their limit.
 
-  node_selector: labels that a machine must have. tolerations: as a pod's specification has them.
+  node_selector: labels that a machine must have. tolerations: in the form of a pod's specification.
   """
 
   image: str
@@ -25,14 +25,15 @@ class Placement:
 
 @dataclasses.dataclass(frozen=True)
 class Deployment:
-  """Everything about the run that is not its configuration.
+  """Everything about the run's deployment that its configuration does not say.
 
-  name: of the run; all objects begin with it. token: '' = the Secret `token_secret` exists.
-  image_pull_secret: Secret of kind docker-registry; '' = the images are public, or the cluster
-    knows.
+  name: name of the run, which all objects' names begin with. token: '' = the Secret `token_secret`
+    exists.
+  image_pull_secret: Secret of kind docker-registry; '' = the images are public, or the cluster has
+    credentials.
   storage: size of the volume claim; '' = a folder that is lost with the learner's pod.
-  retries: of each node before its Job fails; a preemption is none. saving_s: how long saving
-    the replay memory may take at the end.
+  retries: failures of a node before its Job fails; preemptions do not count. saving_s: how long
+    saving the replay memory may take at the end.
   """
 
   name: str

@@ -1,7 +1,8 @@
-"""The nodes of a run as Kubernetes objects: a Job for each, found by stable names.
+"""The nodes of a run as Kubernetes objects: a Job for each, with stable host names.
 
-Several learner hosts are no indexed Job, whose pods are all alike: the first alone has the volume.
-Data only: no YAML, no command line, no cluster is asked.
+Several learner hosts are separate Jobs instead of one indexed Job, because only the first has the
+volume, and the pods of an indexed Job are all alike.
+This module only makes data: it writes no YAML, parses no command line and asks no cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from seed_acme.programs.tools.manifests import deployment as deployment_lib
 from seed_acme.storage import saved_config
 
 Object = deployment_lib.Object
-INSTANCE_LABEL = 'app.kubernetes.io/instance'  # every object has it, with the name of the run
+INSTANCE_LABEL = 'app.kubernetes.io/instance'  # a label with the run's name on every object
 
 _INFERENCE_PORT, _REPLAY_PORT, _EXCHANGE_PORT = 8000, 8001, 8002
 _RUN_DIR = '/runs'
@@ -25,16 +26,16 @@ _SETTINGS_DIR = '/etc/seed-acme'
 _TOKEN_VARIABLE = 'SEED_ACME_TOKEN'
 _TOKEN_KEY = 'token'
 _GPU = 'nvidia.com/gpu'
-# Exit codes: what no new start would mend, and that another learner host has failed.
+# Exit codes: wrong input, which no restart would fix, and the failure of another learner host.
 _WRONG_INPUT, _OTHER_FAILED = 2, 3
-_STOP_S = 60  # from SIGTERM to the end, without what a replay memory takes to be saved
-_GROUP = 1000  # owner of the volume, so that an image whose user is not root can write
+_STOP_S = 60  # from SIGTERM to SIGKILL, not counting the time to save a replay memory
+_GROUP = 1000  # group that owns the volume, so that an image whose user is not root can write
 
 
 def objects(
   config: config_lib.ExperimentConfig, deployment: deployment_lib.Deployment
 ) -> list[Object]:
-  """All objects, in the order in which they should be created."""
+  """Returns all objects, in the order in which they should be created."""
   config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, port=_REPLAY_PORT))
   layout, record = layout_lib.Layout.of(config), saved_config.to_json(config)
   made = [
@@ -80,22 +81,23 @@ def _secret(deployment: deployment_lib.Deployment) -> Object:
 
 
 def learner_name(layout: layout_lib.Layout, deployment: deployment_lib.Deployment) -> str:
-  """Of the Job of the learner, or of that learner host which has the run."""
+  """Returns the name of the Job of the learner, or of the chief among several learner hosts."""
   return _name(deployment, 'learner', _learner_indices(layout)[0])
 
 
 def _learner_indices(layout: layout_lib.Layout) -> list[int | None]:
-  """None of one alone, which needs no number."""
+  """Returns the indices of the learner hosts, or [None] for a single one, whose name has no
+  number."""
   return [learner.index if layout.is_shared else None for learner in layout.learners]
 
 
 def _name(deployment: deployment_lib.Deployment, role: str, index: int | None = None) -> str:
-  """Of a node: of its Job and of its pod's host."""
+  """Returns the name of a node: of its Job and of its pod's host."""
   return f'{deployment.name}-{role}' + ('' if index is None else f'-{index}')
 
 
 def _service(layout: layout_lib.Layout, deployment: deployment_lib.Deployment) -> Object:
-  """Headless: it gives the pods names, before they are ready, and balances nothing."""
+  """Returns a headless service. It names the pods before they are ready, and balances no load."""
   ports = [{'name': 'inference', 'port': _INFERENCE_PORT}, {'name': 'replay', 'port': _REPLAY_PORT}]
   if layout.is_shared:
     ports.append({'name': 'exchange', 'port': _EXCHANGE_PORT})
@@ -114,8 +116,10 @@ def _service(layout: layout_lib.Layout, deployment: deployment_lib.Deployment) -
 
 
 def _network_policy(deployment: deployment_lib.Deployment) -> Object:
-  """Neither Reverb nor TensorFlow's exchange asks for a token, so only pods of this run may reach
-  its pods."""
+  """Returns a policy by which only pods of this run may reach its pods.
+
+  It is needed because neither Reverb nor TensorFlow's collectives ask for a token.
+  """
   own = {'podSelector': {'matchLabels': _labels(deployment)}}
   return _object(
     'networking.k8s.io/v1',
@@ -139,7 +143,7 @@ def _settings(
     **(several if layout.is_shared else {'learner': acting[0]}),
     'listen': f'0.0.0.0:{_INFERENCE_PORT}',
     'actors': layout.num_training_actors,
-    'fence': False,  # the NetworkPolicy is one, and pods change their addresses
+    'fence': False,  # the NetworkPolicy is the fence, and the pods' addresses change
     'token_variable': _TOKEN_VARIABLE,
   }
   if layout.has_replay_nodes:
@@ -159,7 +163,7 @@ def _settings(
 def _address(
   deployment: deployment_lib.Deployment, role: str, port: int, index: int | None = None
 ) -> str:
-  """`<pod's hostname>.<service>`, which every pod of the namespace resolves."""
+  """Returns `<pod's hostname>.<service>:<port>`, which every pod of the namespace resolves."""
   namespace = f'.{deployment.namespace}.svc' if deployment.namespace else ''
   return f'{_name(deployment, role, index)}.{deployment.name}{namespace}:{port}'
 
@@ -180,9 +184,10 @@ def _job(
   role: str,
   index: int | None = None,
 ) -> Object:
-  """One node. A pod that is lost is started anew, under the same name; wrong input is not.
+  """Returns the Job of one node.
 
-  The learner hosts that another one leaves alone end, too, and start anew to meet it again.
+  A lost pod is restarted under the same name; wrong input ends the Job. If one learner host fails,
+  the others end, too, and restart to meet it again.
   """
   name = _name(deployment, role, index)
 
@@ -194,7 +199,7 @@ def _job(
     {'action': 'FailJob', 'onExitCodes': ends_with(_WRONG_INPUT)},
   ]
   if role == 'learner' and index is not None:
-    # It counts for the Job of the host that has failed, or not at all if that was preempted.
+    # Restarts count for the Job of the host that has failed, or not at all if that was preempted.
     rules.append({'action': 'Ignore', 'onExitCodes': ends_with(_OTHER_FAILED)})
   pod = {
     'metadata': {'labels': _labels(deployment, role)},
@@ -269,14 +274,14 @@ def _pod(
 
 
 def _where(deployment: deployment_lib.Deployment, placement: deployment_lib.Placement) -> Object:
-  """On which machines, and with whose leave to fetch the image."""
+  """Returns the machines that a pod may run on and the Secret that pulls its image."""
   made: Object = {}
   if deployment.image_pull_secret:
     made['imagePullSecrets'] = [{'name': deployment.image_pull_secret}]
   if placement.node_selector:
     made['nodeSelector'] = placement.node_selector
   tolerations = list(placement.tolerations)
-  if placement.gpus:  # machines with GPUs are commonly kept for pods that ask for them
+  if placement.gpus:  # machines with GPUs usually have a taint for other pods
     tolerations.append({'key': _GPU, 'operator': 'Exists', 'effect': 'NoSchedule'})
   if tolerations:
     made['tolerations'] = tolerations

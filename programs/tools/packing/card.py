@@ -1,4 +1,4 @@
-"""The card of a packed run: README.md, with the front matter that hubs of models read."""
+"""The card of a packed run: README.md, with the front matter that model hubs read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ weights and the state of the optimisers. The replay memory is not in it.
 
 
 def text(record: dict[str, Any], has_curve: bool, video: str) -> str:
-  """record: what stands in `pack.json`. video: the name of the file; '' = there is none."""
+  """Returns the card. record: contents of `pack.json`. video: the name of the file; '' = none."""
   rows = {
     'environment': _code(record['environment']) + _settings(record['environment_settings']),
     'agent': _code(record['agent']),
@@ -68,7 +68,7 @@ def text(record: dict[str, Any], has_curve: bool, video: str) -> str:
     license=json.dumps(record['licence'] or 'unknown'),
     tags=json.dumps(['reinforcement-learning', record['agent'], record['environment']]),
     config=_plain(record['config']),
-    # That of somebody's own file is of no use to others.
+    # The name of the user's own configuration means nothing to others.
     config_name=record['config'] if record['config'] in configs.names() else 'YOURS',
     environment=_plain(record['environment']),
     rows='\n'.join(f'| {name} | {value} |' for name, value in rows.items()),
@@ -96,7 +96,7 @@ def _settings(settings: dict[str, Any]) -> str:
 
 
 def _plain(value: str) -> str:
-  """Without what means something in Markdown."""
+  """Escapes the characters that mean something in Markdown."""
   return re.sub(r'([\\`*\[\]<>|#])', r'\\\1', ' '.join(value.split()))
 
 

@@ -1,4 +1,4 @@
-"""`seed-acme pack` and `seed-acme unpack`: a run as one file that can be handed on, and back."""
+"""`seed-acme pack` and `seed-acme unpack`: turn a run into one file to share, and back."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from seed_acme.storage import trust as trust_lib
 class PackArguments:
   """Write a run into one zip: configuration, checkpoint, curve, video and a card in Markdown.
 
-  run_dir: folder of the run. out: the zip to write.
-  checkpoint: which one: newest, best (by evaluation return), the number of its update, or its path.
-  episodes: played with these weights, greedily, for the score on the card; 0 = none, the card then
-    shows that of the last episodes before the checkpoint was saved.
-  video: .mp4 or .gif to put in; '' = the newest that lies in the run folder, if there is one.
-  licence: of the weights, as the card is to name it.
+  run_dir: folder of the run. out: zip to write.
+  checkpoint: newest, best (by evaluation return), the number of its update, or its path.
+  episodes: greedy episodes to play with these weights for the score on the card; 0 = none, and the
+    card shows the score of the last episodes before the checkpoint was saved.
+  video: .mp4 or .gif to include; '' = the newest in the run folder, if any.
+  licence: licence of the weights, to be named on the card.
   trust_run_dir: import the code outside seed_acme that the run folder names.
-  json: print the record that stands in pack.json.
+  json: print the record of pack.json.
   """
 
   run_dir: tyro.conf.Positional[str] = ''
@@ -49,10 +49,10 @@ class PackArguments:
 
 @dataclasses.dataclass(frozen=True)
 class UnpackArguments:
-  """Make the folder of a run from a zip that `seed-acme pack` has written.
+  """Make a run folder from a zip that `seed-acme pack` has written.
 
-  file: the zip. folder: to make, a new or an empty one.
-  json: print the record that stands in pack.json.
+  file: the zip. folder: folder to make, new or empty.
+  json: print the record of pack.json.
   """
 
   file: tyro.conf.Positional[str] = ''
@@ -61,7 +61,7 @@ class UnpackArguments:
 
 
 def pack(arguments: PackArguments) -> command_lib.Answer:
-  """Raises `UserError`."""
+  """Packs a run; raises `UserError`."""
   if not arguments.run_dir or not arguments.out:
     raise types.UserError(
       'pack needs a run folder and the file to write: seed-acme pack runs/latest policy.zip'
@@ -87,7 +87,7 @@ def pack(arguments: PackArguments) -> command_lib.Answer:
 
 
 def _checked(out: str) -> pathlib.Path:
-  """First, for what follows may take minutes."""
+  """Returns the path to write, checked before the episodes are played, which may take minutes."""
   if bucket.is_url(out):
     raise types.UserError(f'{out} is in a bucket: give a local file and copy that')
   path = pathlib.Path(out)
@@ -104,7 +104,7 @@ def _checked(out: str) -> pathlib.Path:
 
 
 def unpack(arguments: UnpackArguments) -> command_lib.Answer:
-  """Raises `UserError`."""
+  """Unpacks a run; raises `UserError`."""
   if not arguments.file or not arguments.folder:
     raise types.UserError(
       'unpack needs a packed run and the folder to make: seed-acme unpack policy.zip runs/theirs'

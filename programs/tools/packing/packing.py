@@ -1,4 +1,4 @@
-"""From the folder of a run to one zip: a copy is played, drawn, described and packed."""
+"""The steps from a run folder to one zip: a copy is played, drawn, described and packed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from seed_acme.version import __version__
 
 _STACK = ('tensorflow', 'dm-sonnet', 'dm-reverb', 'numpy')
 _COPIED = ('config.json', 'environment.json', 'metrics.csv')
-_OF_WINDOW = ('evaluation', 'training')  # episodes in a checkpoint, the better ones first
+# kinds of episodes in a checkpoint, the better measure first
+_OF_WINDOW = ('evaluation', 'training')
 
 
 def pack(
@@ -50,10 +51,10 @@ def pack(
   tell: Callable[[str], None],
   progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-  """Writes `out` and returns the record that stands in its `pack.json`.
+  """Writes `out` and returns the record in its `pack.json`.
 
   num_episodes: to play for the score; 0 = none. The other arguments as in `PackArguments`. tell:
-  is given notices. Raises `types.UserError`.
+    called with notices. Raises `types.UserError`.
   """
   run = opening.open_run(run_dir)
   config = saved_config.load(
@@ -61,7 +62,7 @@ def pack(
   )
   video_name, video_path = _video(run, video)
   with tempfile.TemporaryDirectory(prefix='seed_acme_') as above:
-    # The run goes on, and may delete the checkpoint while it is played.
+    # A live run may delete the checkpoint while it is being played.
     copy = run_directory.RunDirectory(pathlib.Path(above) / run.path.name)
     copy.path.mkdir()
     saved = _copy(run, copy, choice, tell)
@@ -90,7 +91,7 @@ def _copy(
   choice: checkpoint_choice.Choice,
   tell: Callable[[str], None],
 ) -> checkpoint.Checkpoint:
-  """What is packed of the run, to the folder of its copy."""
+  """Copies the parts of the run that are packed; returns the checkpoint."""
   found = opening.load_of_run(run, choice, tell)
   path, target = found.path, copy.checkpoints / f'{found.counts.updates:012d}'
   with local.explained(copy.path, 'write'):
@@ -110,7 +111,7 @@ def _copy(
 
 
 def _video(run: run_directory.RunDirectory, given: str) -> tuple[str, pathlib.Path | None]:
-  """Its name in the zip, and where it lies; '' and None = there is none."""
+  """Returns the video's name in the zip and its path; '' and None = there is none."""
   kinds = {pathlib.Path(name).suffix: name for name in packed_run.VIDEOS}
   if given:
     path = pathlib.Path(given)
@@ -155,7 +156,8 @@ def _played_score(
 
 
 def _window_score(saved: checkpoint.Checkpoint) -> dict[str, Any] | None:
-  """Of the last episodes before the checkpoint was saved; None if none had ended."""
+  """Returns the score of the last episodes before the checkpoint was saved; None if none had
+  ended."""
   for kind in _OF_WINDOW:
     episodes = saved.meta.get('episodes', {}).get(kind, [])
     scores = np.array([score for score, _, _ in episodes], np.float64)
@@ -201,7 +203,7 @@ def _record(
 
 
 def _stack(environment_id: str) -> dict[str, str]:
-  """Versions on the machine that packs."""
+  """Returns the versions installed on the machine that packs."""
   modules = metadata.packages_distributions()
   of_suite = [name for package in _packages(environment_id) for name in modules.get(package, [])]
   versions = {'seed_acme': __version__, 'python': platform.python_version()}

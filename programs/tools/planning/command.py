@@ -1,4 +1,5 @@
-"""`seed-acme plan`: a run at any scale, from what its parts were measured to cost."""
+"""`seed-acme plan`: predicts the speed of a run at any scale from the measured costs of its
+parts."""
 
 from __future__ import annotations
 
@@ -20,22 +21,22 @@ from seed_acme.programs.tools.planning import prices as prices_lib
 
 @dataclasses.dataclass(frozen=True)
 class PlanArguments:
-  """Plan a run at any scale from what its parts cost, beside one with inference at the actors.
+  """Plan a run at any scale from what its parts cost, compared with inference on the actors.
 
   bench_files: a record of `seed-acme bench --json`; several --from of one configuration, with
-    groups of other sizes, tell more.
+    groups of other sizes, make the plan more accurate.
   learners: learner hosts.
-  actors: actor processes, of a core each, in all.
+  actors: actor processes in total, with a core each.
   environments_per_actor: 0 = as measured.
   unrolls_per_update: of all learners together; 0 = as measured, for each learner.
-  inference_rows: at which a batch runs; 0 = half of a device's environments.
-  inference_devices: of each learner.
-  training_devices: of each learner.
-  device_speed: how many times as fast as the measured core a learner's device is.
-  cores: all processes share so many cores of the measured machine; 0 = a core for each actor.
-  network_gbits: bandwidth of a learner's host, 10^9 bits a second; 0 = no bound.
-  round_trip_ms: of a message over the network.
-  prices: JSON file of dollars an hour by name; '' = of September 2019, from memory.
+  inference_rows: rows at which a batch runs; 0 = half of a device's environments.
+  inference_devices: devices of each learner.
+  training_devices: devices of each learner.
+  device_speed: speed of a learner's device relative to the measured core.
+  cores: cores of the measured machine that all processes share; 0 = a core for each actor.
+  network_gbits: bandwidth of a learner's host, 10^9 bits a second; 0 = unlimited.
+  round_trip_ms: round trip of a message over the network.
+  prices: JSON file of dollars per hour by name; '' = of September 2019, from memory.
   accelerator: name of a learner's device in the prices.
   out: picture to write, of the rate against the number of environments; '' = none.
   json: print JSON.
@@ -62,7 +63,7 @@ class PlanArguments:
 
 
 def plan(arguments: PlanArguments) -> command_lib.Answer:
-  """Raises `UserError`."""
+  """Plans a run; raises `UserError`."""
   if not arguments.bench_files:
     raise types.UserError(
       'plan needs --from=FILE: seed-acme bench --config=NAME --json > bench.json writes one'
@@ -89,7 +90,7 @@ def _check(arguments: PlanArguments) -> None:
 
 
 def faster_devices(costs: costs_lib.Costs, speed: float) -> costs_lib.Costs:
-  """Costs with calls and updates of the learners' devices `speed` times as fast."""
+  """Returns the costs with the learners' devices `speed` times as fast."""
   faster = lambda curve: costs_lib.Curve(tuple((n, cost / speed) for n, cost in curve.points))
   return dataclasses.replace(
     costs, inference_call=faster(costs.inference_call), update=faster(costs.update)
@@ -122,7 +123,7 @@ def _scale(arguments: PlanArguments, costs: costs_lib.Costs) -> model.Scale:
 def _record(
   arguments: PlanArguments, costs: costs_lib.Costs, scale: model.Scale, prices: Mapping[str, float]
 ) -> dict[str, Any]:
-  """What is printed: both ways of inference, with their price."""
+  """Returns the printed record: both kinds of inference, with their prices."""
   record: dict[str, Any] = {'environments': scale.environments, 'scale': _finite(scale)}
   training = arguments.training_devices
   for name, planned, num_devices in (
@@ -142,12 +143,12 @@ def _record(
 
 
 def _finite(scale: model.Scale) -> dict[str, Any]:
-  """Without the bandwidth that is no bound, which JSON cannot write."""
+  """Returns the scale without an infinite bandwidth, which JSON cannot represent."""
   return {name: x for name, x in dataclasses.asdict(scale).items() if x != math.inf}
 
 
 def describe(record: Mapping[str, Any]) -> str:
-  """The record as a table of the two ways."""
+  """Returns the record as a table of the two kinds of inference."""
   ways = (record['central'], record['actor_side'])
   rows = [
     ('', 'central (SEED)', 'at the actors (IMPALA)'),

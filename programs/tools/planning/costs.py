@@ -1,4 +1,4 @@
-"""What the parts of a run cost: fitted to records of `seed-acme bench`."""
+"""The costs of a run's parts, fitted to records of `seed-acme bench`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _RUN_AGAIN = 'write it with seed-acme bench --json > bench.json (without --no_bo
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-  """Cost by size: straight lines between the points, and the last line goes on.
+  """Cost by size, piecewise linear; the last segment is extrapolated.
 
-  points: (size, cost) by rising size. A single point means a cost in proportion to the size. Below
-  the smallest size its cost is taken: a call of fewer rows is not known to be cheaper.
+  points: (size, cost) by rising size. With a single point the cost is proportional to the size.
+    Below the smallest size the cost stays constant, because a call of fewer rows may not be
+    cheaper.
   """
 
   points: tuple[tuple[float, float], ...]
@@ -39,10 +40,10 @@ class Curve:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-  """The run that was measured; its numbers are the defaults of a plan.
+  """The settings of the measured run, which are the defaults of a plan.
 
-  frames_per_step: environment frames of an agent step. inference_rows: at which a batch runs;
-  inference_timeout_s: after which a smaller one does. cores: of the machine.
+  frames_per_step: environment frames per agent step. inference_rows: rows at which a batch runs;
+    inference_timeout_s: time after which a smaller one runs. cores: of the machine.
   """
 
   actors: int
@@ -60,15 +61,16 @@ class Setting:
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-  """Seconds and bytes of the parts of a run. A row is one environment's line in a batch.
+  """The seconds and bytes that the parts of a run cost. A row is one environment's entry in a
+  batch.
 
-  environment_call: CPU-seconds of stepping a group, by its environments. inference_call: seconds of
-  a call of a learner's device, by rows; actor_inference_call: the same on an actor's core. update:
-  seconds on a training device, by unrolls. exchange_bytes: request and reply of a group.
-  actor_message_s: CPU-seconds of a message beyond the above, at the actor. row_s, message_s,
-  call_s: at the learner, of a row, of a message, of a call of inference. steps_per_row: agent
-  steps, without the last rows of episodes. contention: wall seconds of a CPU-second on the machine
-  that was measured.
+  environment_call: CPU-seconds to step a group, by its environments. inference_call: seconds of a
+    call on a learner's device, by rows; actor_inference_call: the same on an actor's core. update:
+    seconds on a training device, by unrolls. exchange_bytes: request and reply of a group.
+  actor_message_s: CPU-seconds that a message costs an actor besides the above. row_s, message_s,
+    call_s: the learner's cost of a row, a message and an inference call. steps_per_row: share of
+    rows that are agent steps; the last rows of episodes are not. contention: wall seconds per
+    CPU-second on the measured machine.
   """
 
   setting: Setting
@@ -89,7 +91,7 @@ class Costs:
 
 
 def read(paths: Sequence[str]) -> Costs:
-  """`fit` of files; `UserError` for one that cannot be read or is no record of bench."""
+  """Fits the records in files; raises `UserError` for one that is no complete record of bench."""
   records = []
   for path in paths:
     try:
@@ -107,10 +109,12 @@ def read(paths: Sequence[str]) -> Costs:
 
 
 def fit(records: Sequence[Mapping[str, Any]]) -> Costs:
-  """Calls are those of the first record; overheads are what all records cost beyond them.
+  """Fits the costs. Calls come from the first record; overheads are what all records cost beyond
+  them.
 
-  Several records, of one configuration with groups and batches of several sizes, tell the costs of
-  messages, calls and rows apart. From one record all of it counts with the rows.
+  The costs of messages, calls and rows can be separated only with several records of one
+  configuration, with groups and batches of several sizes. With one record, all overhead counts as a
+  cost of rows.
   """
   names = sorted({record['config'] for record in records})
   if len(names) > 1:
@@ -159,7 +163,8 @@ def _messages_and_rows(record: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _learner_rest(costs: Costs, record: Mapping[str, Any]) -> tuple[float, float, float, float]:
-  """By row: 1, messages, calls, and CPU-seconds of learner and replay beyond calls and updates."""
+  """Returns per row: 1, messages, calls, and CPU-seconds of learner and replay beyond known
+  calls."""
   messages, rows = _messages_and_rows(record)
   batch = _positive(record['inference_batch_size']['mean'])
   known = rows / batch * costs.inference_call(batch)
@@ -169,15 +174,16 @@ def _learner_rest(costs: Costs, record: Mapping[str, Any]) -> tuple[float, float
 
 
 def _actor_rest(costs: Costs, record: Mapping[str, Any]) -> float:
-  """CPU-seconds of an actor for each message beyond the environments."""
+  """Returns the CPU-seconds per message of an actor beyond its environments."""
   messages, rows = _messages_and_rows(record)
   return max(0.0, record['cpu_s']['actor'] / messages - costs.environment_call(rows / messages))
 
 
 def _overheads(rests: Sequence[tuple[float, float, float, float]]) -> np.ndarray:
-  """Seconds of a row, of a message and of a call: least squares of relative errors, none below 0.
+  """Returns seconds per row, per message and per call, a non-negative least-squares fit.
 
-  The fewest of the three that explain the rests, in this order where several do.
+  It minimises relative errors with the fewest of the three costs that explain the data, preferred
+  in this order.
   """
   table = np.array(rests)
   scaled = table / np.maximum(table[:, 3:], table[:, 3].max() * 1e-3 + 1e-12)
@@ -193,9 +199,9 @@ def _overheads(rests: Sequence[tuple[float, float, float, float]]) -> np.ndarray
 
 
 def _contention(record: Mapping[str, Any]) -> float:
-  """Seconds that the learner's threads were at work, over the CPU-seconds they got; at least 1.
+  """Returns wall seconds of the learner's busy threads per CPU-second that they got; at least 1.
 
-  More than 1 where other programs, or other processes of the run, wanted the same cores.
+  It is more than 1 if other programs, or other processes of the run, competed for the cores.
   """
   shares = record['phase_shares']
   busy = 1.0 - shares['inference'].get('wait', 0.0)

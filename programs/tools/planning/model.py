@@ -1,8 +1,8 @@
-"""The plan of a run: the highest rate that no part of it refuses.
+"""The plan of a run: the highest rate that all of its parts can sustain.
 
-One learner host is looked at, with its share of the actors; all hosts are alike. At a rate of rows
-a second every part has a load, 1 = busy all the time. Loads rise with the rate, so the rate at
-which the first of them reaches 1 is found by halving. That part is the bottleneck.
+All hosts are alike, so the model has one learner host with its share of the actors. At a given rate
+of rows per second every part has a load, where 1 means always busy. Loads rise with the rate, and
+bisection finds the rate at which the first of them reaches 1. That part is the bottleneck.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from seed_acme.checks import bounds
 from seed_acme.programs.tools.planning import costs as costs_lib
 
 _HALVINGS = 80
-ENVIRONMENTS = 'environments'  # too few to keep any part busy
+ENVIRONMENTS = 'environments'  # there are too few to keep any part busy
 
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-  """What a run is made of.
+  """The numbers of hosts, processes, devices and environments of a run.
 
-  learners: hosts. actors: processes of one thread, in all. unrolls_per_update: of all hosts
-  together. inference_rows: at which a device's batch runs. inference_devices, training_devices: of
-  each learner. cores: of one machine that all processes share; 0 = a core for each actor and
-  devices of their own for learners. network_bytes_per_s: of a learner's host. round_trip_s: of a
-  message over the network.
+  learners: hosts. actors: single-threaded processes in total. unrolls_per_update: of all hosts
+    together. inference_rows: rows at which a device's batch runs. inference_devices,
+    training_devices: of each learner. cores: of one machine that all processes share; 0 = a core
+    for each actor and separate devices for learners. network_bytes_per_s: of a learner's host.
+    round_trip_s: of a message over the network.
   """
 
   learners: Annotated[int, bounds.at_least(1)]
@@ -52,10 +52,10 @@ class Scale:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-  """What a run would do, over all hosts.
+  """The predicted performance of a run, over all hosts.
 
-  bottleneck: the part with load 1. idle: by part, the share of its time without work.
-  batch_rows: mean rows of an inference call. policy_lag: mean updates between acting and learning.
+  bottleneck: the part with load 1. idle: share of time without work, by part. batch_rows: mean rows
+    of an inference call. policy_lag: mean updates between acting and learning.
   bytes_per_s: into and out of all learner hosts.
   """
 
@@ -69,12 +69,12 @@ class Plan:
   bytes_per_s: float
 
 
-# Rows a second of one host -> load by part.
+# Rows per second of one host -> load by part.
 _Loads = Callable[[float], dict[str, float]]
 
 
 def central(costs: costs_lib.Costs, scale: Scale) -> Plan:
-  """SEED's way: actors step environments, learners compute their actions."""
+  """Returns the plan for central inference (SEED): learners compute the actors' actions."""
   host = _Host(costs, scale)
   rows_per_s = _highest(host.central_loads)
   waiting = host.environments / rows_per_s * costs.setting.unroll_length / 2
@@ -82,20 +82,20 @@ def central(costs: costs_lib.Costs, scale: Scale) -> Plan:
 
 
 def actor_side(costs: costs_lib.Costs, scale: Scale) -> Plan:
-  """IMPALA's way: each actor computes its actions on its core, with weights sent to it.
+  """Returns the plan for inference on the actors (IMPALA), which the weights are sent to.
 
-  An actor fetches the weights after each update, but at most once an unroll. It does by itself what
-  a learner does around a call: it keeps states and makes unrolls.
+  An actor fetches the weights after each update, but at most once per unroll. It also does the work
+  around a call that a central learner does, which is to keep states and to make unrolls.
   """
   host = _Host(costs, scale)
   rows_per_s = _highest(host.actor_side_loads)
-  # Every row of an unroll was acted with the weights of its beginning.
+  # Every row of an unroll was acted with the weights from its beginning.
   waiting = host.environments / rows_per_s * costs.setting.unroll_length
   return host.plan(rows_per_s, host.actor_side_loads, host.actor_side_bytes(rows_per_s), waiting)
 
 
 def _highest(loads: _Loads) -> float:
-  """Rows a second at which the highest load is 1."""
+  """Returns the rows per second at which the highest load is 1."""
   low, high = 0.0, 1.0
   while max(loads(high).values()) < 1:
     low, high = high, 2 * high
@@ -106,7 +106,7 @@ def _highest(loads: _Loads) -> float:
 
 
 class _Host:
-  """One learner with its actors. Rates are rows a second of this host."""
+  """One learner host with its actors. Rates are rows per second of this host."""
 
   def __init__(self, costs: costs_lib.Costs, scale: Scale):
     self._costs = costs
@@ -115,7 +115,7 @@ class _Host:
     self.environments = self.actors * scale.environments_per_actor
     self._group = scale.environments_per_actor / scale.groups_per_actor
     self._unrolls = scale.unrolls_per_update / scale.learners
-    # On one machine a CPU-second takes as long as it did when the machine was measured.
+    # On one shared machine a CPU-second takes as long as it did in the measurement.
     self._stretch = costs.contention if scale.cores else 1.0
 
   def central_loads(self, rate: float) -> dict[str, float]:
@@ -144,11 +144,11 @@ class _Host:
     return {**loads, **self._cores_load(rate, acting)}
 
   def central_bytes(self, rate: float) -> float:
-    """A second: requests, replies, and gradients between hosts."""
+    """Returns bytes per second: requests, replies, and gradients between hosts."""
     return rate * self._costs.exchange_bytes(self._group) / self._group + self._gradient_bytes(rate)
 
   def actor_side_bytes(self, rate: float) -> float:
-    """A second: unrolls, weights, and gradients between hosts."""
+    """Returns bytes per second: unrolls, weights, and gradients between hosts."""
     costs = self._costs
     unrolls = rate / costs.setting.unroll_length
     fetched = min(unrolls / self._scale.environments_per_actor, self.actors * self._updates(rate))
@@ -156,7 +156,7 @@ class _Host:
     return sent + self._gradient_bytes(rate)
 
   def plan(self, rate: float, loads: _Loads, bytes_per_s: float, waiting_s: float) -> Plan:
-    """waiting_s: mean time between acting and the end of the unroll."""
+    """Returns the plan at a rate. waiting_s: mean time between acting and the end of the unroll."""
     costs, hosts = self._costs, self._scale.learners
     found = loads(rate)
     bottleneck = max(found, key=lambda part: found[part])
@@ -189,12 +189,12 @@ class _Host:
     return self._updates(rate) * self._update_s() * self._stretch
 
   def _gradient_bytes(self, rate: float) -> float:
-    """A ring between hosts sends and receives nearly the weights twice for each update."""
+    """Returns bytes per second; a ring all-reduce moves nearly twice the weights per update."""
     hosts = self._scale.learners
     return 2 * (hosts - 1) / hosts * self._costs.weights_bytes * self._updates(rate)
 
   def _cores_load(self, rate: float, row_s: float) -> dict[str, float]:
-    """row_s: CPU-seconds of a row without its training."""
+    """Returns the load of the shared cores. row_s: CPU-seconds per row without training."""
     if not self._scale.cores:
       return {}
     training = self._updates(rate) * self._update_s() * self._scale.training_devices
@@ -206,24 +206,25 @@ class _Host:
     return call / self._group
 
   def _call_s(self, rows: float) -> float:
-    """Of a device: the call, and what the learner does around it."""
+    """Returns the seconds of an inference call, including the learner's work around it."""
     costs = self._costs
     around = costs.call_s + rows * (costs.row_s + costs.message_s / self._group)
     return (costs.inference_call(rows) + around) * self._stretch
 
   def _batch(self, rate: float) -> float:
-    """Rows of a call: those that come during a call and the time-out, as many as may."""
+    """Returns the rows of a call: those that arrive during a call and the time-out, up to the
+    limit."""
     scale = self._scale
     devices = scale.inference_devices
     most = max(self._group, min(scale.inference_rows, self.environments / devices))
     batch = most
-    for _ in range(20):  # the time of a call hangs on its rows
+    for _ in range(20):  # fixed-point iteration, because the time of a call depends on its rows
       came = rate / devices * (self._costs.setting.inference_timeout_s + self._call_s(batch))
       batch = min(most, max(self._group, came))
     return batch
 
   def _cycle_s(self, rate: float, batch: float) -> float:
-    """From one action of an environment to the next, where no part is overloaded."""
+    """Returns the time from one action of an environment to the next, if no part is overloaded."""
     per_device = rate / self._scale.inference_devices
     filling = (batch - self._group) / (2 * per_device)
     call = self._call_s(batch)

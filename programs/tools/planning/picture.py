@@ -1,4 +1,4 @@
-"""The picture of a plan: the rate against the number of environments, and what limits it."""
+"""The picture of a plan: the rate against the number of environments, and its bottleneck."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from seed_acme.programs.tools.planning import costs as costs_lib
 from seed_acme.programs.tools.planning import model
 
 _NUM_POINTS = 60
-_RANGE = 64  # from so small a part of the actors on
+_RANGE = 64  # the x axis begins at this fraction of the actors
 
 
 def draw(costs: costs_lib.Costs, scale: model.Scale, out: str) -> None:
-  """Writes to `out` the rate of both ways with more and more actors, all else as in `scale`.
+  """Draws the rate of both kinds of inference against the actors, with all else as in `scale`.
 
-  Raises `UserError` for a name that cannot be written.
+  Raises `UserError` if `out` cannot be written.
   """
   figure = drawing.new_figure(9, 5)
   panel = figure.subplots()
@@ -45,7 +45,7 @@ def draw(costs: costs_lib.Costs, scale: model.Scale, out: str) -> None:
 
 
 def _scales(scale: model.Scale) -> list[model.Scale]:
-  """With actors from a small part of the scale's up to all of it, at least one a learner."""
+  """Returns scales with rising numbers of actors up to the given one, at least one per learner."""
   least = max(scale.learners, scale.actors // _RANGE)
   actors = np.unique(np.geomspace(least, scale.actors, _NUM_POINTS).round().astype(int))
   return [
@@ -61,7 +61,7 @@ def _scales(scale: model.Scale) -> list[model.Scale]:
 def _mark(
   panel: Any, environments: np.ndarray, plans: Sequence[model.Plan], colour: str, above: bool
 ) -> None:
-  """The name of the bottleneck where a line begins and wherever it changes."""
+  """Writes the bottleneck's name where a line begins and wherever it changes."""
   last = ''
   for x, plan in zip(environments, plans):
     if plan.bottleneck != last:

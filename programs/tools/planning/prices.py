@@ -1,4 +1,4 @@
-"""Prices of cores and accelerators, and what a plan costs."""
+"""Prices of cores and accelerators, and the cost of a plan."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from seed_acme.programs.tools.planning import model
 
 CPU_CORE = 'cpu_core'
 
-# Dollars an hour on Google Cloud in September 2019, from memory of the paper's table.
+# Dollars per hour on Google Cloud in September 2019, from memory of the paper's table.
 FROM_MEMORY: Mapping[str, float] = {CPU_CORE: 0.0475, 'p100': 1.46, 'tpu_v3_core': 1.00}
 
 
 def read(path: str) -> Mapping[str, float]:
-  """Dollars an hour by name, from a JSON file; '' = those from memory. Raises `UserError`."""
+  """Returns dollars per hour by name, from a JSON file; '' = from memory. Raises `UserError`."""
   if not path:
     return FROM_MEMORY
   try:
@@ -37,7 +37,7 @@ def _is_price(value: object) -> bool:
 
 
 def price(prices: Mapping[str, float], name: str) -> float:
-  """Raises `UserError` for a name without a price."""
+  """Returns the price of a name; raises `UserError` if it has none."""
   if name not in prices:
     raise types.UserError(
       f'no price for {name!r}; known: {", ".join(sorted(prices))}; add it to the file of --prices'
@@ -48,7 +48,7 @@ def price(prices: Mapping[str, float], name: str) -> float:
 def dollars_per_hour(
   scale: model.Scale, num_devices: int, accelerator: str, prices: Mapping[str, float]
 ) -> float:
-  """Of the shared machine, or of a core for each actor and the devices.
+  """Returns the price of the shared machine, or of a core for each actor plus the devices.
 
   num_devices: of each learner, called `accelerator` in the prices.
   """

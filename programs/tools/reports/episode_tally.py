@@ -1,4 +1,4 @@
-"""Counts the episodes of an evaluation."""
+"""A count of an evaluation's episodes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from seed_acme import types
 
 
 class EpisodeTally:
-  """Scores and lengths of the first episodes of every environment, in equal shares.
+  """The scores and lengths of the first episodes of every environment, in equal shares.
 
-  Of all episodes in the order in which they end, the short ones would be too many.
+  Taking episodes in the order in which they end would favour short ones.
   """
 
   def __init__(self, num_episodes: int, size: int):
@@ -22,7 +22,7 @@ class EpisodeTally:
     self.lengths: list[int] = []
 
   def add(self, timestep: types.VectorTimeStep) -> None:
-    """One row of all environments."""
+    """Adds one time step of all environments."""
     is_first = timestep.step_type == types.FIRST
     self._score = np.where(is_first, 0.0, self._score + timestep.score)
     self._length = np.where(is_first, 0, self._length + 1)

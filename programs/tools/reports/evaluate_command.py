@@ -1,4 +1,4 @@
-"""`seed-acme evaluate`: episodes of one or more runs, in words or as JSON."""
+"""`seed-acme evaluate`: plays episodes of one or more runs; reports them as text or JSON."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _PROGRESS_PERIOD_S = 10.0
 
 @dataclasses.dataclass(frozen=True)
 class EvaluateArguments:
-  """Play episodes from a checkpoint of one or more runs, the newest as a rule.
+  """Play episodes from a checkpoint of one or more runs, by default the newest.
 
   run_dirs: folders of the runs, or zips that `seed-acme pack` has written.
-  episodes: how many of each.
-  checkpoint: which one: newest, best (by evaluation return), the number of its update, or its path.
-  sampled: act as in training, with actions drawn from the policy, instead of greedily.
+  episodes: episodes per run.
+  checkpoint: newest, best (by evaluation return), the number of its update, or its path.
+  sampled: sample actions from the policy, as in training, instead of acting greedily.
   video: show one more episode of the first run in this file, .mp4 or .gif.
   max_video_steps: agent steps after which the video is cut.
   watch: play the episodes of one run in a window, one after another, until it is closed.
   trust_run_dir: import the code outside seed_acme that the run folders name.
-  python: interpreter that the environments run under, in place of the run's (actor.python).
-  json: print one record; of several runs {"runs": [...], "human_normalized": ...}.
+  python: interpreter that the environments run under, instead of the run's (actor.python).
+  json: print one record; for several runs {"runs": [...], "human_normalized": ...}.
   """
 
   run_dirs: tyro.conf.Positional[tuple[str, ...]]
@@ -54,7 +54,7 @@ class EvaluateArguments:
 
 
 class Progress:
-  """A line every ten seconds; short evaluations print none."""
+  """A progress line every ten seconds; short evaluations print none."""
 
   def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic):
     self._stream = stream
@@ -62,7 +62,7 @@ class Progress:
     self._start_s = self._last_s = clock()
 
   def __call__(self, text: str) -> None:
-    """text: what is done by now."""
+    """Prints a line if it is time. text: what is done so far."""
     now_s = self._clock()
     if now_s - self._last_s >= _PROGRESS_PERIOD_S:
       self._last_s = now_s
@@ -72,7 +72,7 @@ class Progress:
 
 
 def evaluate(arguments: EvaluateArguments) -> int:
-  """Returns the exit code; raises `UserError`."""
+  """Plays the episodes and prints the results; returns the exit code; raises `UserError`."""
   if not arguments.run_dirs:
     raise types.UserError('evaluate needs at least one run folder: seed-acme evaluate runs/latest')
   if arguments.watch and len(arguments.run_dirs) > 1:
@@ -126,7 +126,7 @@ def _print(records: list[dict[str, Any]], arguments: EvaluateArguments, results:
 
 
 def _how_many(records: Sequence[dict[str, Any]], count: int) -> str:
-  """What the mean is over: `2 of 57 games`."""
+  """Returns what the mean is over, such as `2 of 57 games`."""
   suites = {
     record['environment'].partition(':')[0]
     for record in records
@@ -140,7 +140,7 @@ def _how_many(records: Sequence[dict[str, Any]], count: int) -> str:
 
 
 def describe(record: dict[str, Any]) -> str:
-  """One line on a record of `evaluation.evaluate`."""
+  """Returns one line about a record of `evaluation.evaluate`."""
   if not record['episodes']:
     return 'The window was closed before an episode had ended'
   error, human = record['return_standard_error'], record['human_normalized_score']

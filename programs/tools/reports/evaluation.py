@@ -1,4 +1,4 @@
-"""Playing from a checkpoint: `evaluate` counts episodes, `load_policy` answers observations."""
+"""Playing from a checkpoint: `evaluate` counts episodes, `load_policy` returns a callable."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from seed_acme.storage import opening
 from seed_acme.storage import saved_config
 from seed_acme.storage import trust as trust_lib
 
-Progress = Callable[[str], None]  # is told what is done by now, after each step
+Progress = Callable[[str], None]  # called after each step with what is done so far
 
-_MAX_ENVIRONMENTS = 64  # stepped together while evaluating
+_MAX_ENVIRONMENTS = 64  # environments stepped together while evaluating
 
 
 class _NoReplay:
-  """The sink of an evaluation: nothing is kept of what is played."""
+  """The unroll sink of an evaluation, which keeps nothing."""
 
   def has_room(self) -> bool:
     return True
@@ -52,9 +52,9 @@ class _NoReplay:
 
 
 class Loaded(NamedTuple):
-  """What is played: the configuration of a run, its policy, and how far the run had come.
+  """A run to play: its configuration, its policy, and how far the run had come.
 
-  network: that of the policy once more, with the same weights.
+  network: a second copy of the policy's network, with the same weights.
   """
 
   config: config_lib.ExperimentConfig
@@ -69,10 +69,10 @@ def load(
   python: str = '',
   choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
 ) -> Loaded:
-  """With the weights of the newest checkpoint, or of another one (`opening.find_checkpoint`).
+  """Loads the weights of the newest checkpoint, or of another one (`opening.find_checkpoint`).
 
-  Says so on standard error where the newest is not whole and the one before it is taken.
-  python: in place of the run's `actor.python`; '' = that.
+  If the newest is damaged, it takes the one before, and says so on standard error.
+  python: replaces the run's `actor.python`; '' = keep it.
   """
   run = opening.open_run(run_dir)
   config = saved_config.load(run.config, trust_lib.Trust(everything=trust))
@@ -81,7 +81,7 @@ def load(
   saved = opening.load_of_run(
     run, choice, lambda text: print(f'Notice: {text}', file=sys.stderr, flush=True)
   )
-  # What is exported may meet a processor or a TensorFlow that is slow in bfloat16.
+  # The machine that plays, or the TensorFlow that runs an exported policy, may be slow in bfloat16.
   network_config = dataclasses.replace(config.network, precision='float32')
   spec = specification.of_run(config, run)
   acting = build.make_acting(config.agent, network_config, spec)
@@ -108,18 +108,17 @@ def evaluate(
 ) -> dict[str, Any]:
   """Plays `num_episodes` episodes from the newest checkpoint, or from another one.
 
-  Every environment plays the same number of episodes, so that short ones do not crowd out
-  long ones. Returns a JSON record: mean, standard error, minimum and maximum of the return
-  (the reported score), mean length in agent steps, and the human-normalised score, None
-  where no human score is known: it is for the 57 Atari games and for DMLab-30.
-
-  video: file for one more episode, '' = none; the record then has `video`. max_video_steps:
-  agent steps after which it is cut.
-  greedy: the likeliest action (R2D2: with its evaluation epsilon); False = as in training, drawn
-  from the policy (R2D2: with the epsilon of each environment).
+  Every environment plays the same number of episodes, so that short ones are not over-represented.
+  Returns a JSON record: mean, standard error, minimum and maximum of the return (the reported
+  score), mean length in agent steps, and the human-normalised score, which is None except for the
+  57 Atari games and DMLab-30.
+  video: file for one more episode, '' = none; the record then has `video`. max_video_steps: agent
+    steps after which it is cut.
+  greedy: take the likeliest action (R2D2: with its evaluation epsilon); False = sample from the
+    policy as in training (R2D2: with the epsilon of each environment).
   trust: import code outside seed_acme that the run folder names. python, choice: as in `load`.
-  screen: plays the episodes there, one after another. If it is closed before they have ended, the
-  record is of those that have; without any its means are None.
+  screen: window in which the episodes are played, one after another. If it is closed early, the
+    record is of the episodes that have ended; its means are None if there are none.
   """
   bounds.at_least(1).check('episodes', num_episodes)
   bounds.at_least(1).check('max_video_steps', max_video_steps)
@@ -132,7 +131,7 @@ def evaluate(
     if progress is not None:
       progress(f'{run_dir}: {text}')
 
-  # First, for all that can be wrong with it is then found before the long part.
+  # First, because most errors then show up before the long part.
   recorded = _record(loaded, writer, max_video_steps, seed, show, greedy) if writer else None
   if screen is None:
     scores, lengths = _play(loaded, num_episodes, seed, show, greedy)
@@ -171,10 +170,10 @@ def evaluate_runs(
   screen: window.Window | None = None,
   choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
 ) -> list[dict[str, Any]]:
-  """`evaluate` of each run in turn; the video shows the first.
+  """Calls `evaluate` for each run in turn; the video shows the first.
 
-  A folder that is no run, or lacks the checkpoint, is refused before any episode is played, and so
-  is the path of one checkpoint for several runs.
+  Before any episode is played, it refuses a folder that is no run or lacks the checkpoint, and the
+  path of a single checkpoint for several runs.
   """
   if len(run_dirs) > 1 and checkpoint_choice.is_path(choice):
     raise types.UserError(
@@ -202,9 +201,9 @@ def evaluate_runs(
 
 
 def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-  """Mean and median over games of the human-normalised score, and the number of games.
+  """Returns mean and median over games of the human-normalised score, and the number of games.
 
-  Several runs of one game, or level, are averaged first. None without a run that has such a score.
+  Several runs of one game, or level, are averaged first. Returns None if no run has such a score.
   """
   by_game: dict[str, list[float]] = {}
   for record in records:
@@ -217,7 +216,7 @@ def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any
 
 
 def _of(statistic: Callable[[np.ndarray], Any], values: np.ndarray) -> float | None:
-  """Of values `[N]`; None for N = 0."""
+  """Returns a statistic of values `[N]`; None for N = 0."""
   found = statistic(values) if len(values) else None
   return None if found is None else float(found)
 
@@ -225,10 +224,10 @@ def _of(statistic: Callable[[np.ndarray], Any], values: np.ndarray) -> float | N
 def _timesteps(
   loaded: Loaded, environment: core.VectorEnvironment, seed: int, greedy: bool
 ) -> Iterator[types.VectorTimeStep]:
-  """What the environments return when they are driven as evaluation or training ones are."""
+  """Yields the time steps of environments that are driven like evaluation or training ones."""
   size, agent = environment.num_environments, loaded.config.agent
   counters = counting.Counters()
-  counters.restore(loaded.counts)  # exploration may depend on how far the run had come
+  counters.restore(loaded.counts)  # exploration may depend on the run's progress
   server = server_lib.InferenceServer(
     spec=loaded.acting.spec,
     environment_name=loaded.config.environment.id,
@@ -257,7 +256,7 @@ def _timesteps(
 def _play(
   loaded: Loaded, num_episodes: int, seed: int, progress: Progress, greedy: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-  """Scores and lengths of exactly `num_episodes` episodes."""
+  """Returns scores and lengths of exactly `num_episodes` episodes."""
   size = min(num_episodes, _MAX_ENVIRONMENTS)
   tally = episode_tally.EpisodeTally(num_episodes, size)
   num_steps = 0
@@ -274,7 +273,7 @@ def _play(
 def _watch(
   loaded: Loaded, num_episodes: int, seed: int, greedy: bool, screen: window.Window
 ) -> tuple[np.ndarray, np.ndarray]:
-  """Scores and lengths of the episodes that have ended by when the window is closed."""
+  """Returns scores and lengths of the episodes that have ended when the window is closed."""
   config, steps = loaded.config, loaded.counts.agent_steps
   made = cast(core.RenderingEnvironment, environments.make(config, 1, seed, renders=True))
   frames_per_s = video_lib.frames_per_s(config.environment.id, made.spec.frames_per_step)
@@ -302,7 +301,7 @@ def _record(
   progress: Progress,
   greedy: bool,
 ) -> dict[str, Any]:
-  """Plays one episode into the video; what the JSON record says of it."""
+  """Plays one episode into the video; returns its entry in the JSON record."""
   made = cast(core.RenderingEnvironment, environments.make(loaded.config, 1, seed, renders=True))
   frames_per_s = video_lib.frames_per_s(loaded.config.environment.id, made.spec.frames_per_step)
   score, num_steps, has_ended = 0.0, 0, False
@@ -332,6 +331,6 @@ def load_policy(
   trust: bool = False,
   choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
 ) -> loaded_policy.LoadedPolicy:
-  """The policy of a run's newest checkpoint, or of another one."""
+  """Returns the policy of a run's newest checkpoint, or of another one."""
   loaded = load(run_dir, trust, choice=choice)
   return loaded_policy.LoadedPolicy(loaded.acting, loaded.counts.agent_steps, greedy, seed)

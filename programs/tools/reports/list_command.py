@@ -1,4 +1,4 @@
-"""`seed-acme list`: configurations, agents, environments."""
+"""`seed-acme list`: prints configurations, agents and environments."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from seed_acme.envs.interpreters import remote
 from seed_acme.programs.command_line import command as command_lib
 
 _TIMEOUT_S = 60.0  # for another interpreter's answer
-_SHOWN = 110  # characters of a line on a terminal that says nothing of its width
-_LEAST = 40  # for what stands beside a name
+_SHOWN = 110  # characters per line on a terminal of unknown width
+_LEAST = 40  # characters per line beside a name, at least
 
 
 @dataclasses.dataclass(frozen=True)
 class ListArguments:
   """Show configurations, agents and environments, and what is installed.
 
-  suite: show the ids of this one instead, such as atari, envpool or dm_control; can be left out.
+  suite: show the ids of this suite instead, such as atari, envpool or dm_control; can be left out.
   json: print JSON.
-  python: show what there is under the interpreter at this path (actor.python).
+  python: show what is installed under the interpreter at this path (actor.python).
   """
 
   suite: tyro.conf.Positional[str] = ''
@@ -56,7 +56,7 @@ def _ids(suite_name: str, python: str) -> list[str]:
 
 
 def show(arguments: ListArguments) -> command_lib.Answer:
-  """Raises `UserError` for a suite that is none."""
+  """Lists everything, or the ids of a suite; raises `UserError` if there is no such suite."""
   if arguments.suite:
     ids = _ids(arguments.suite, arguments.python)
     return command_lib.Answer({'suite': arguments.suite, 'ids': ids}, '\n'.join(ids))
@@ -87,9 +87,9 @@ def _described(environment: suite.KnownEnvironments) -> str:
 
 
 def columns(rows: Mapping[str, str], width: int | None) -> list[str]:
-  """Lines `  NAME  TEXT`, all texts in one column.
+  """Returns lines `  NAME  TEXT`, with all texts in one column.
 
-  width: of a line, at which texts go on in the next one; None = a line each.
+  width: line width at which texts wrap; None = one line each.
   """
   indent = 2 + max(map(len, rows)) + 2
   lines = []
@@ -101,10 +101,11 @@ def columns(rows: Mapping[str, str], width: int | None) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-  """Commands and addresses stay whole words."""
+  """Wraps text without breaking commands and addresses."""
   return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _width() -> int | None:
-  """Of the terminal; None where none shows it, so that `grep` finds whole lines."""
+  """Returns the terminal's width; None if output is no terminal, so that `grep` finds whole
+  lines."""
   return shutil.get_terminal_size((_SHOWN, 0)).columns if sys.stdout.isatty() else None

@@ -1,4 +1,4 @@
-"""A trained policy as a callable: an observation or a batch of them in, actions out."""
+"""A trained policy as a callable from an observation, or a batch of them, to actions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from seed_acme.programs.building import build
 
 
 class LoadedPolicy:
-  """Acts for one environment, or for a batch of them after `reset(batch_size)`.
+  """A policy that acts for one environment, or for a batch of them after `reset(batch_size)`.
 
-  It keeps recurrent state and previous action, of each row of a batch its own. Call `reset` before
-  an episode; in a batch, where episodes end apart, `is_first` says which rows begin one. What does
-  not have the form of the environment's specification is refused with a `types.UserError`.
+  It keeps the recurrent state and the previous action of each row. Call `reset` before an episode;
+  in a batch, whose episodes end at different times, `is_first` marks the rows where one begins.
+  Input that does not match the environment's specification raises a `types.UserError`.
   """
 
   def __init__(self, acting: build.Acting, agent_steps: int, is_greedy: bool, seed: int):
-    """agent_steps: of the run by the time of its weights, for what explores by a schedule."""
+    """agent_steps: of the run when the weights were saved, for exploration that follows a
+    schedule."""
     self._agent_steps = agent_steps
     self.spec: types.EnvironmentSpec = acting.spec
     self._policy: policy_lib.Policy = acting.policy
@@ -32,7 +33,7 @@ class LoadedPolicy:
     self.reset()
 
   def reset(self, batch_size: int | None = None) -> None:
-    """The next observation is the first of an episode, in every row of a batch.
+    """Makes the next observation the first of an episode, in every row of a batch.
 
     batch_size: of the calls from now on; None = one observation without a batch axis.
     """
@@ -47,7 +48,8 @@ class LoadedPolicy:
     )
     self._previous_action = self._no_action
     self._exploration = _repeated(self._policy.example_exploration(), rows)._replace(
-      place=np.linspace(0, 1, rows, dtype=np.float32),  # as environments share them in training
+      # spread as over the environments in training
+      place=np.linspace(0, 1, rows, dtype=np.float32),
       is_evaluation=np.full(rows, self._is_greedy),
       agent_steps=np.full(rows, self._agent_steps, np.int64),
     )
@@ -55,11 +57,11 @@ class LoadedPolicy:
   def __call__(
     self, observation: types.Nest, reward: Any = 0.0, discount: Any = 1.0, is_first: Any = False
   ) -> types.Nest:
-    """The action, `[B, ...]` for a batch of B.
+    """Returns the action, `[B, ...]` for a batch of B.
 
-    observation: as the environment's specification; `[B, ...]` for a batch.
-    reward, discount: what the previous action brought, for networks that are fed with it; `[B]`,
-      or one for all. is_first: whether an episode begins here, `[B]`, which forgets the one before.
+    observation: as in the environment's specification; `[B, ...]` for a batch.
+    reward, discount: results of the previous action, for networks that take them as input; `[B]`,
+      or a scalar for all. is_first: whether an episode begins here, `[B]`, which resets the state.
     """
     begins = self._begins | self._rows('is_first', is_first, bool)
     fresh = lambda new, old: np.where(
@@ -85,7 +87,7 @@ class LoadedPolicy:
     return tree.map_structure(lambda action: action[0], output.action)
 
   def _rows(self, name: str, value: Any, dtype: Any) -> np.ndarray:
-    """`[B]`: one value for all rows, or one each."""
+    """Returns `[B]` from a scalar for all rows, or from a value for each."""
     rows = self._batch_size or 1
     given = np.asarray(value)
     forms = ((), (self._batch_size,)) if self._batch_size is not None else ((),)
@@ -97,7 +99,7 @@ class LoadedPolicy:
     return np.broadcast_to(given.astype(dtype), (rows,))
 
   def _checked(self, observation: types.Nest) -> types.Nest:
-    """As arrays `[B, ...]` of the specification's types."""
+    """Returns the observation as arrays `[B, ...]` of the specification's types."""
     wanted = self.spec.observation
     try:
       return tree.map_structure_with_path_up_to(wanted, self._checked_leaf, wanted, observation)
@@ -156,7 +158,8 @@ def _check_batch_size(batch_size: Any) -> None:
 
 
 def _is_kept(given: np.ndarray, cast: np.ndarray) -> bool:
-  """A float may lose digits; a whole number must stay what it is, and no float becomes one."""
+  """Whether a cast keeps the values. A float may lose digits; integers must stay exact and
+  integer."""
   stays = given.dtype.kind != 'f' and np.array_equal(cast, given)
   return stays or np.can_cast(given.dtype, cast.dtype, 'same_kind')
 
@@ -166,7 +169,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _described(nest: types.Nest) -> str:
-  """Its structure, with shape and type in the place of each array."""
+  """Describes a nest's structure, with shape and type in place of each array."""
   if isinstance(nest, dict):
     return '{' + ', '.join(f'{key!r}: {_described(nest[key])}' for key in nest) + '}'
   if isinstance(nest, tuple):

@@ -1,4 +1,4 @@
-"""`seed-acme plot`: learning curves of runs on one figure."""
+"""`seed-acme plot`: draws learning curves of runs in one figure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from seed_acme.programs.pictures import plot as plot_lib
 
 @dataclasses.dataclass(frozen=True)
 class PlotArguments:
-  """Draw return against steps and against wall time, several runs on one figure.
+  """Draw return against steps and against wall time, several runs in one figure.
 
   run_dirs: folders of the runs.
-  out: the picture to write.
-  reference: CSV file of published points (columns label, steps, return), drawn as marks; '' = none.
+  out: picture to write.
+  reference: CSV file of published points (columns label, steps, return), drawn as markers; '' =
+    none.
   """
 
   run_dirs: tyro.conf.Positional[tuple[str, ...]]
@@ -25,7 +26,7 @@ class PlotArguments:
 
 
 def plot(arguments: PlotArguments) -> int:
-  """Returns the exit code; raises `UserError`."""
+  """Draws the figure and returns the exit code; raises `UserError`."""
   if not arguments.run_dirs:
     raise types.UserError('plot needs at least one run folder: seed-acme plot runs/latest')
   plot_lib.plot(list(arguments.run_dirs), arguments.out, arguments.reference)

@@ -18,23 +18,22 @@ from seed_acme.programs.pictures import plot
 MAX_CURVES = 8
 _GRID_POINTS = 200
 _MAX_COLUMNS = 4
-_MAX_LABEL_OF_TWO = 56  # characters, for two columns in the legend
-_MAX_THIN_LINES = 12  # so many runs can be shown one by one behind their means
-_DOTS, _MEAN, _SPREAD = -0.15, 0.15, 0.2  # places beside the value's, which is 1 from the next
+_MAX_LABEL_OF_TWO = 56  # characters; longer labels get one legend column
+_MAX_THIN_LINES = 12  # runs that can be shown one by one behind their means
+_DOTS, _MEAN, _SPREAD = -0.15, 0.15, 0.2  # offsets from a value's position; values are 1 apart
 
 
 class Group(NamedTuple):
-  """Runs that differ in their seed only. curves: one a run, at least one."""
+  """Runs that differ only in their seed. curves: one per run, at least one."""
 
   label: str
   curves: Sequence[plot.Curve]
 
 
 class Panel(NamedTuple):
-  """A field and what its values reached. returns: `[N]` over all other settings and seeds.
+  """A field and the returns of its values. returns: `[N]` over all other settings and seeds.
 
-  scale: where the values are numbers of a range, that of their axis, `linear` or `log`; '' = they
-  stand side by side.
+  scale: axis scale if the values are numbers of a range, `linear` or `log`; '' = categories.
   """
 
   field: str
@@ -44,7 +43,7 @@ class Panel(NamedTuple):
 
 
 def draw_curves(groups: Sequence[Group], note: str, out: str | os.PathLike[str]) -> pathlib.Path:
-  """At most MAX_CURVES groups, the best first; note: for the title, '' = none."""
+  """Draws the best MAX_CURVES groups, which come first. note: for the title, '' = none."""
   figure = drawing.new_figure(9, 4.8 + 0.2 * len(groups))
   panel = figure.subplots()
   num_seeds = max(len(group.curves) for group in groups)
@@ -86,9 +85,9 @@ def draw_curves(groups: Sequence[Group], note: str, out: str | os.PathLike[str])
 
 
 def common_steps(curves: Sequence[plot.Curve]) -> tuple[np.ndarray, np.ndarray]:
-  """Steps `[P]` that all curves cover, and the smoothed returns there, `[S, P]`.
+  """Returns steps `[P]` that all curves cover, and the smoothed returns there, `[S, P]`.
 
-  Between two rows of its log a curve is a straight line. One point where nothing is shared.
+  Curves are interpolated linearly. P is 1 if no range is covered by all.
   """
   first = max(curve.steps[0] for curve in curves)
   last = min(curve.steps[-1] for curve in curves)
@@ -99,7 +98,7 @@ def common_steps(curves: Sequence[plot.Curve]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_settings(panels: Sequence[Panel], out: str | os.PathLike[str]) -> pathlib.Path:
-  """A panel a field: every run as a dot, the mean over them with its 95% interval beside."""
+  """Draws a panel per field: every run as a dot, beside the mean over runs and its 95% interval."""
   figure, grid = _grid_of_axes(panels)
   for axis in grid[:, 0]:
     axis.set_ylabel('return of the last 100 episodes', color=drawing.INK)
@@ -120,7 +119,7 @@ def draw_settings(panels: Sequence[Panel], out: str | os.PathLike[str]) -> pathl
 
 
 def _grid_of_axes(panels: Sequence[Panel]) -> tuple[Any, np.ndarray]:
-  """A figure, and places for all panels in it `[rows, columns]`."""
+  """Returns a figure with `[rows, columns]` axes for all panels."""
   num_rows = math.ceil(len(panels) / _MAX_COLUMNS)
   num_columns = math.ceil(len(panels) / num_rows)
   most = max(4 if panel.scale else len(panel.values) for panel in panels)
@@ -172,7 +171,8 @@ def _draw_setting(axis: Any, panel: Panel, colour: str) -> None:
 
 
 def spread(count: int) -> np.ndarray:
-  """Places in (0, 1) `[count]`, neighbours far apart: van der Corput's sequence, centred."""
+  """Returns `[count]` positions in (0, 1), neighbours far apart: van der Corput's sequence,
+  centred."""
   places = np.array(
     [sum((i >> bit & 1) / 2 ** (bit + 1) for bit in range(i.bit_length())) for i in range(count)]
   )

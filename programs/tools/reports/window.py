@@ -1,6 +1,6 @@
 """A window that shows an episode while it is played: `seed-acme evaluate --watch`.
 
-By pygame, of the extra `video`. Imports it only when a window is opened.
+It uses pygame, from the extra `video`, and imports it only when a window is opened.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Closed(Exception):
 
 
 class Window:
-  """Opened with the first picture, in the pictures' size. A context; one thread.
+  """A window that opens with the first picture, in its size. A context manager, for one thread.
 
-  Making it finds out whether there is a display at all, so that nothing else is done in vain.
+  The constructor checks for a display, so that a missing one is found before anything else is done.
   """
 
   def __init__(self) -> None:
@@ -36,8 +36,9 @@ class Window:
       raise types.UserError(
         'a window needs a display, and neither DISPLAY nor WAYLAND_DISPLAY names one: ' + _HINT
       )
-    os.environ.setdefault('PYGAME_HIDE_SUPPORT_PROMPT', '1')  # it greets on standard output
-    # SDL would turn Ctrl-C into the closing of the window, where it ends the command.
+    # otherwise it prints a greeting to standard output
+    os.environ.setdefault('PYGAME_HIDE_SUPPORT_PROMPT', '1')
+    # SDL would make Ctrl-C close the window instead of ending the command.
     os.environ.setdefault('SDL_NO_SIGNAL_HANDLERS', '1')
     try:
       self._pygame: Any = importlib.import_module('pygame')
@@ -60,15 +61,15 @@ class Window:
     return self
 
   def __exit__(self, *_: object) -> None:
-    self._pygame.display.quit()  # harmless where an environment's close() has done so
+    self._pygame.display.quit()  # no problem if an environment's close() has done so
 
   def title(self, text: str) -> None:
-    """Names what is shown."""
+    """Sets the window's title."""
     self._pygame.display.set_caption(text)
 
   def show(self, picture: np.ndarray, frames_per_s: float) -> None:
-    """picture: `[H, W, 3]` uint8. Waits so that no more are shown a second; raises `Closed`."""
-    # What an episode brings on the screen is enlarged as in a film.
+    """Shows `picture` `[H, W, 3]` uint8; waits to keep the rate; raises `Closed`."""
+    # Pictures are enlarged as in a video.
     picture = video.enlarge(picture)
     size = picture.shape[1], picture.shape[0]
     if self._screen is None or self._screen.get_size() != size:
@@ -76,7 +77,7 @@ class Window:
         self._screen = self._pygame.display.set_mode(size)
       except self._pygame.error as error:
         raise _no_window(error) from error
-    self._pygame.surfarray.blit_array(self._screen, picture.swapaxes(0, 1))  # its x comes first
+    self._pygame.surfarray.blit_array(self._screen, picture.swapaxes(0, 1))  # its first axis is x
     self._pygame.display.flip()
     self._clock.tick(frames_per_s)
     for event in self._pygame.event.get():

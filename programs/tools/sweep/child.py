@@ -1,6 +1,7 @@
 """A run of a sweep: `python -m seed_acme.programs.tools.sweep.child train --run_dir=DIR ...`.
 
-The same as `seed-acme train ...`, but it ends with the sweep that started it, however that ends.
+It is the same as `seed-acme train ...`, except that it ends with the sweep that started it, even if
+that is killed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from seed_acme.programs.system import processes
 
 
 def main(argv: list[str]) -> int:
-  """The exit code of the command."""
-  processes.end_with_parent()  # before the imports, which take their time
+  """Runs the command; returns its exit code."""
+  processes.end_with_parent()  # before the imports, which take seconds
   from seed_acme.programs import cli
 
   return cli.main(argv)

@@ -1,6 +1,6 @@
 """`seed-acme sweep`: combinations of settings, several seeds each, one table and two figures.
 
-The combinations are those of a grid, or Optuna chooses them.
+The combinations come from a grid, or Optuna chooses them.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from seed_acme.storage import trust as trust_lib
 
 ROOT = os.path.join(run_directory.ROOT, 'sweeps')
 _LOCK_FILE = '.lock'
-_MAX_LISTED = 20  # combinations, and failures
+_MAX_LISTED = 20  # combinations, and failures, to list
 _MAX_REASON = 200  # characters
-_FIGURES_SHARE = 0.05  # of the time may go into drawing while runs are under way
+_FIGURES_SHARE = 0.05  # share of the time that drawing may take while runs are under way
 _SINGLE_PROCESS = 'single_process'
 
 
@@ -54,19 +54,18 @@ class SweepArguments:
 
   grid: 'FIELD=VALUE,VALUE FIELD=VALUE,VALUE', the product of all fields, a tuple as [64,64]; or a
     .json file {"FIELD": [VALUE, ...], ...}. Several --grid are run one after the other.
-  search: in place of a grid, what Optuna chooses from: 'FIELD=LOW..HIGH FIELD=LOW..HIGH:log
+  search: instead of a grid, the space that Optuna searches: 'FIELD=LOW..HIGH FIELD=LOW..HIGH:log
     FIELD=VALUE,VALUE', a range, one on a logarithmic scale, and choices; or a .json file {"FIELD":
     "LOW..HIGH" or [VALUE, ...], ...}. Runs that fall behind are stopped. Needs the extra search.
-  trials: of a search, the combinations to try.
-  seeds: runs of each combination, whose seeds count up from `--config.seed`. Of a search, 1 unless
-    given.
-  out: folder of the sweep; one that holds a sweep is resumed, or extended by more values and
-    seeds, or by more trials, with all that is not given as it was. '' =
-    runs/sweeps/<config>/<time>.
+  trials: with --search, the combinations to try.
+  seeds: runs of each combination, whose seeds count up from `--config.seed`. With --search, 1 by
+    default.
+  out: folder of the sweep. An existing sweep is resumed, or extended by more values and seeds, or
+    by more trials; options that are not given stay as they were. '' = runs/sweeps/<config>/<time>.
   jobs: runs at a time; 0 = half of the cores, at least one.
   launch: how each run is launched; single_process costs the least for many small runs.
   trust_run_dir: import the code outside seed_acme that sweep.json in --out names.
-  report: only rewrite tables and figures from the runs that are there.
+  report: only rewrite tables and figures from the existing runs.
   json: print the table as JSON.
   """
 
@@ -83,13 +82,13 @@ class SweepArguments:
 
 
 def _saved_plan(out: str, trust: trust_lib.Trust) -> sweep_plan.Plan | None:
-  """The plan of the folder that `--out` names; None where no sweep is."""
+  """Returns the plan in the folder that `--out` names; None if there is no sweep."""
   path = pathlib.Path(out).absolute()
   return sweep_plan.load(path, trust) if out and (path / sweep_plan.FILE).is_file() else None
 
 
 def sweep(arguments: SweepArguments, given: given_lib.Given) -> int:
-  """Returns the exit code; raises `UserError` before anything is started."""
+  """Runs the sweep and returns the exit code; raises `UserError` before anything is started."""
   saved = _saved_plan(arguments.out, given.trust(arguments.trust_run_dir))
   config = given.config(None if given.name or saved is None else saved.base)
   if not given.name and saved is None and not arguments.report:
@@ -123,7 +122,7 @@ def _plan(
   overridden: Collection[str],
   saved: sweep_plan.Plan | None,
 ) -> sweep_plan.Plan:
-  """overridden: the fields given by --config.FIELD."""
+  """Returns the plan. overridden: the fields given by --config.FIELD."""
   is_search = bool(arguments.search) or (saved is not None and saved.search is not None)
   if is_search and arguments.grid:
     raise types.UserError(
@@ -175,7 +174,7 @@ def _check_given_once(fields: set[str], overridden: Collection[str], option: str
 
 
 def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
-  """Checks what all runs share, too."""
+  """Returns the number of runs at a time, after checks that concern all runs."""
   jobs = arguments.jobs or max(1, len(os.sched_getaffinity(0)) // 2)
   combinations = [*plan.combinations, *sweep_plan.examples(plan)]
   for combination in combinations:
@@ -197,14 +196,14 @@ def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
 def _has_finished(
   plan: sweep_plan.Plan, combination: sweep_plan.Combination, out: pathlib.Path
 ) -> bool:
-  """Whether all that is wanted of it lies in the folder: a report needs no environment."""
+  """Whether all runs of a combination are finished, so that a report needs no environment."""
   states = [sweep_state.read(run) for run in plan.runs_of(combination, out)]
   return all(state.status == sweep_state.FINISHED for state in states)
 
 
 @contextlib.contextmanager
 def _folder(out: str, plan: sweep_plan.Plan) -> Iterator[pathlib.Path]:
-  """The folder of the sweep, made where it is missing, and held for this program."""
+  """Yields the folder of the sweep, created if necessary and locked for this program."""
   path = pathlib.Path(out).absolute() if out else run_directory.new_folder(plan.base.name, ROOT)
   _make_own(path, out)
   with local.lock(
@@ -218,7 +217,8 @@ def _folder(out: str, plan: sweep_plan.Plan) -> Iterator[pathlib.Path]:
 
 
 def _make_own(path: pathlib.Path, out: str) -> None:
-  """Makes the folder if it is missing; `UserError` if it holds something else than a sweep."""
+  """Creates the folder if necessary; raises `UserError` if it holds something other than a
+  sweep."""
   try:
     path.mkdir(parents=True, exist_ok=True)
     foreign = sorted(name for name in os.listdir(path) if name != _LOCK_FILE)
@@ -266,7 +266,7 @@ def _run(
   _tell_failures(results)
   if not arguments.json and scheduler.num_left:
     print(f'Resume: {resume}')
-  if scheduler.failures:  # also where it was stopped: a run may have lost what it had learnt
+  if scheduler.failures:  # also after a stop, because a run may have lost progress
     return processes.FAILURE_EXIT
   return 0 if scheduler.stop_signal is None else 128 + scheduler.stop_signal
 
@@ -309,9 +309,9 @@ def _count(number: int, what: str) -> str:
 def _writer(
   now: Callable[[], sweep_plan.Plan], out: pathlib.Path
 ) -> Callable[[dict[pathlib.Path, str]], None]:
-  """Rewrites the tables; the figures, too, unless that would cost too much of the time.
+  """Returns a function that rewrites the tables, and the figures unless that takes too much time.
 
-  now: the plan, to which a search adds.
+  now: returns the current plan, which a search extends.
   """
   draw_next_s = 0.0
 
@@ -320,7 +320,7 @@ def _writer(
     results = sweep_results.read(now(), out, failures)
     start_s = time.monotonic()
     if start_s >= draw_next_s:
-      sweep_figures.write(results, lambda text: None)  # it is told at the end, once
+      sweep_figures.write(results, lambda text: None)  # errors are reported once, at the end
       end_s = time.monotonic()
       draw_next_s = end_s + (end_s - start_s) / _FIGURES_SHARE
     sweep_results.write_tables(results)

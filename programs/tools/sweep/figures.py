@@ -1,4 +1,4 @@
-"""From the results of a sweep to its figures."""
+"""The figures of a sweep, drawn from its results."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from seed_acme.programs.tools.sweep import state as sweep_state
 
 
 def write(results: sweep_results.Results, tell: Callable[[str], None]) -> list[pathlib.Path]:
-  """The figures that there is something to show in; each file is replaced in one step.
+  """Writes the figures that have data; each file is replaced atomically.
 
-  tell: hears why one could not be drawn.
+  tell: called with the reason if one could not be drawn.
   """
   figures: dict[str, Callable[[pathlib.Path], object]] = {}
   groups = _groups(results)
@@ -60,7 +60,7 @@ def _replace(path: pathlib.Path, draw: Callable[[pathlib.Path], object]) -> path
 
 
 def _groups(results: sweep_results.Results) -> list[sweep_plot.Group]:
-  """The finished runs of each combination that have a curve, the best combination first."""
+  """Returns the finished runs that have a curve by combination, the best combination first."""
   names = results.plan.names()
   curves: dict[str, list[plot.Curve]] = {}
   for run, state in results.runs:
@@ -87,7 +87,7 @@ def _label(row: sweep_results.Row, names: dict[str, str]) -> str:
 
 
 def _panels(results: sweep_results.Results) -> list[sweep_plot.Panel]:
-  """Of each field the combinations that its grid has set; one that takes one value says nothing."""
+  """Returns a panel for each field that takes several values, with the returns at each value."""
   returns_of = {row.combination.slug: row.returns for row in results.rows}
   panels = []
   for field, name in results.plan.names().items():
@@ -107,7 +107,7 @@ def _panels(results: sweep_results.Results) -> list[sweep_plot.Panel]:
 
 
 def _scale(plan: sweep_plan.Plan, field: str) -> str:
-  """Of the axis of a range that is searched; '' for values of which there are few."""
+  """Returns the axis scale for a searched range; '' for a list of values."""
   domain = plan.search.space.get(field) if plan.search else None
   if not isinstance(domain, search_space.Range):
     return ''
@@ -115,6 +115,6 @@ def _scale(plan: sweep_plan.Plan, field: str) -> str:
 
 
 def _order(value: Any) -> tuple[bool, float]:
-  """Numbers by size, everything else behind them, as the grid has it."""
+  """Returns a sort key: numbers by size, then everything else in the grid's order."""
   is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
   return not is_number, float(value) if is_number else 0.0

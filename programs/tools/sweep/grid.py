@@ -1,11 +1,11 @@
-"""Grids of a sweep: text or a JSON file -> for each swept field the values it takes.
+"""Grids of a sweep: parsed from text or a JSON file into the values of each field.
 
 ```
 agent.optimizer.learning_rate=1e-3,3e-4 network.mlp_sizes=[64,64],[128]
 ```
-is a product of two fields. A value in brackets stands for several words, those that would follow
+is a product of two fields. A value in brackets stands for several words, as they would follow
 `--config.FIELD` on the command line: a tuple's items, or the names and values of settings.
-Every value is parsed as that override would be.
+Every value is parsed like that override.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.command_line import parsing
 from seed_acme.programs.command_line import wrong_arguments
 
-_NEXT_VALUE = re.compile(r',(?:\[([^\[\]]*)\]|([^\s,\[\]]+))(?=,|$)')  # words in brackets, or one
+# words in brackets, or one word
+_NEXT_VALUE = re.compile(r',(?:\[([^\[\]]*)\]|([^\s,\[\]]+))(?=,|$)')
 _FIELD = re.compile(r'[A-Za-z_][\w.]*')
 _EXAMPLE = "such as 'agent.discount=0.99,0.995 network.mlp_sizes=[64,64],[128]'"
 _NOT_SWEPT = {
   'seed': 'use --seeds=N, which counts up from --config.seed',
   'name': 'it names the folder; use --config.name',
 }
-_OPTION = '--grid'  # that messages name
+_OPTION = '--grid'  # the option that messages name
 _SECOND = {_OPTION: f', or a second {_OPTION}'}
 Product = dict[str, tuple[Any, ...]]  # values by field
 
@@ -46,9 +47,9 @@ class Value(NamedTuple):
 
 
 def parse(grids: Sequence[str], base: config_lib.ExperimentConfig) -> list[Product]:
-  """The products of all grids, each a text or the path of a `.json` file.
+  """Returns the products of all grids, each a text or the path of a `.json` file.
 
-  Raises `UserError` for what is no grid, unknown fields, and values that do not fit.
+  Raises `UserError` for bad syntax, unknown fields, and values that do not fit.
   """
   products = [product for grid in grids for product in _read(grid)]
   return [
@@ -58,7 +59,7 @@ def parse(grids: Sequence[str], base: config_lib.ExperimentConfig) -> list[Produ
 
 
 def field_names(config: Any, path: str = '') -> list[str]:
-  """Dotted names of all fields that hold a value, not a record."""
+  """Returns the dotted names of all fields that hold a value rather than a record."""
   names = []
   for field in dataclasses.fields(config):
     value, name = getattr(config, field.name), f'{path}{field.name}'
@@ -67,14 +68,14 @@ def field_names(config: Any, path: str = '') -> list[str]:
 
 
 def get(config: Any, name: str) -> Any:
-  """The value of a field by its dotted name."""
+  """Returns the value of a field by its dotted name."""
   for part in name.split('.'):
     config = getattr(config, part)
   return config
 
 
 def replace(config: Any, name: str, value: Any) -> Any:
-  """The configuration with another value in one field."""
+  """Returns the configuration with another value in one field."""
   head, _, rest = name.partition('.')
   return dataclasses.replace(
     config, **{head: replace(getattr(config, head), rest, value) if rest else value}
@@ -82,7 +83,7 @@ def replace(config: Any, name: str, value: Any) -> Any:
 
 
 def text(value: Any) -> str:
-  """A value as it is written in a grid: `0.001`, `[64,64]`, `[rows,10]`."""
+  """Returns a value as it is written in a grid: `0.001`, `[64,64]`, `[rows,10]`."""
   if isinstance(value, dict):
     value = tuple(word for item in value.items() for word in item)
   if isinstance(value, tuple):
@@ -91,7 +92,7 @@ def text(value: Any) -> str:
 
 
 def _read(grid: str) -> Iterator[dict[str, list[Value]]]:
-  """The products of one text or file."""
+  """Yields the products of one text or file."""
   if not grid.endswith('.json'):
     yield split(grid)
     return
@@ -118,7 +119,7 @@ def _check_product(grid: str, product: Any) -> None:
 
 
 def load_json(path: str, option: str = _OPTION) -> Any:
-  """What a file holds; option: that named it, for the `UserError` of one that cannot be read."""
+  """Loads a JSON file. option: the option that named it, for the message if it cannot be read."""
   try:
     return json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
   except OSError as error:
@@ -128,7 +129,7 @@ def load_json(path: str, option: str = _OPTION) -> Any:
 
 
 def json_value(path: str, field: str, value: Any, option: str = _OPTION) -> Value:
-  """One value of a file: a scalar, or a list or object of scalars."""
+  """Returns one value of a file: a scalar, or a list or object of scalars."""
   items = [word for item in value.items() for word in item] if isinstance(value, dict) else value
   is_bracketed = isinstance(items, list)
   words = items if isinstance(items, list) else [items]
@@ -141,15 +142,15 @@ def json_value(path: str, field: str, value: Any, option: str = _OPTION) -> Valu
 
 
 def shown(value: Any) -> str:
-  """A value of a JSON file for a message, cut at 60 characters."""
+  """Returns a value of a JSON file for a message, cut at 60 characters."""
   text_of_it = json.dumps(value)
   return text_of_it if len(text_of_it) <= 60 else f'{text_of_it[:57]}...'
 
 
 def split(grid: str, option: str = _OPTION) -> dict[str, list[Value]]:
-  """Fields apart at spaces outside of brackets, values apart at commas outside of brackets.
+  """Splits fields at spaces and values at commas, except within brackets.
 
-  option: of the command line, for messages. Raises `UserError` for what is not written like that.
+  option: of the command line, for messages. Raises `UserError` for bad syntax.
   """
   found: dict[str, list[Value]] = {}
   for part in re.findall(r'(?:\[[^\]]*\]?|[^\s\[])+', grid):
@@ -193,7 +194,7 @@ def _split_values(field: str, values: str, option: str) -> list[Value]:
 def parse_values(
   field: str, values: list[Value], base: config_lib.ExperimentConfig, option: str = _OPTION
 ) -> tuple[Any, ...]:
-  """Each value as an override of `base` would be parsed; option: for messages."""
+  """Parses each value as an override of `base` would be; option: for messages."""
   check_field(field, base, option)
   parsed: list[Any] = []
   for given in values:
@@ -206,7 +207,7 @@ def parse_values(
 
 
 def check_field(field: str, base: config_lib.ExperimentConfig, option: str = _OPTION) -> None:
-  """`UserError` for a field that the configuration lacks, or that cannot be swept."""
+  """Raises `UserError` for a field that the configuration lacks, or that cannot be swept."""
   if field in _NOT_SWEPT:
     raise types.UserError(f'{option} cannot hold {field!r}: {_NOT_SWEPT[field]}')
   known = field_names(base)
@@ -219,7 +220,7 @@ def check_field(field: str, base: config_lib.ExperimentConfig, option: str = _OP
 def parse_value(
   field: str, given: Value, base: config_lib.ExperimentConfig, option: str = _OPTION
 ) -> Any:
-  """As `--config.FIELD=VALUE` would be."""
+  """Parses a value as `--config.FIELD=VALUE` would be."""
   current = get(base, field)
   if given.is_bracketed and isinstance(current, (bool, int, float, str)):
     raise types.UserError(

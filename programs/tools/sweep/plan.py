@@ -1,14 +1,14 @@
-"""What a sweep consists of: combinations of settings, seeds, the folder of each run.
+"""The plan of a sweep: combinations of settings, seeds, the folder of each run.
 
 ```
 runs/sweeps/<config name>/<UTC time>/   or --out
   sweep.json                            this plan
   <combination>/seed_<n>/               the folder of a run; its output is seed_<n>.log
   table.csv  table.md  runs.csv  curves.png  settings.png
-  search.db                             of a search: Optuna's record of its trials
-  <combination>/pruned.json             of a search: why the rest of its budget was saved
+  search.db                             for a search: Optuna's record of its trials
+  <combination>/pruned.json             for a search: when the combination was pruned
 ```
-Two combinations are the same if their resolved configurations are, however they were written.
+Two combinations are the same if their resolved configurations are equal, however written.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from seed_acme.storage import trust as trust_lib
 
 FILE = 'sweep.json'
 _FORMAT = 1
-_MAX_RUNS = 10_000  # more is a slip of the pen: each takes seconds
+_MAX_RUNS = 10_000  # more is probably a typing error: each takes seconds
 _MAX_SLUG = 100  # characters; file systems allow 255 bytes
-_NO_SETTINGS = 'base'  # slug and label of the one combination of a sweep without a grid
+_NO_SETTINGS = 'base'  # slug and label of the only combination of a sweep without a grid
 
 
 class Combination(NamedTuple):
-  """One choice of values.
+  """One combination of values.
 
-  slug: its folder. settings: the swept fields that it was given, by dotted name. config: the
-  resolved configuration, with the seed of the base.
+  slug: name of its folder. settings: values of the swept fields, by dotted name. config: the
+    resolved configuration, with the seed of the base.
   """
 
   slug: str
@@ -54,7 +54,7 @@ class Combination(NamedTuple):
 
 
 class Run(NamedTuple):
-  """A combination with a seed, and where it runs."""
+  """A combination with a seed, and the folder of its run."""
 
   combination: Combination
   seed: int
@@ -64,8 +64,8 @@ class Run(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-  """What chooses the combinations of a sweep without a grid. num_trials: in all, each of them a
-  combination."""
+  """The search by which Optuna chooses combinations. num_trials: total number, a combination
+  each."""
 
   space: search_space.Space
   num_trials: int
@@ -73,7 +73,7 @@ class Search:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-  """All of a sweep: every combination with the seeds base.seed ... base.seed + num_seeds - 1.
+  """A whole sweep: every combination with the seeds base.seed ... base.seed + num_seeds - 1.
 
   search: None for a grid. A search has the combinations that it has drawn so far.
   """
@@ -84,12 +84,13 @@ class Plan:
   search: Search | None = None
 
   def runs(self, out: pathlib.Path) -> list[Run]:
-    """Seed by seed, so that a sweep that was cut short compares all combinations."""
+    """Returns all runs seed by seed, so that an interrupted sweep still compares all
+    combinations."""
     by_seed = zip(*(self.runs_of(combination, out) for combination in self.combinations))
     return [run for runs in by_seed for run in runs]
 
   def runs_of(self, combination: Combination, out: pathlib.Path) -> list[Run]:
-    """Those of one combination, a seed each."""
+    """Returns the runs of one combination, one per seed."""
     return [
       Run(
         combination,
@@ -101,20 +102,20 @@ class Plan:
     ]
 
   def products(self) -> list[sweep_grid.Product]:
-    """Grids that make these combinations."""
+    """Returns grids that make these combinations."""
     return [
       {field: (value,) for field, value in combination.settings.items()}
       for combination in self.combinations
     ]
 
   def fields(self) -> list[str]:
-    """The swept fields, in the order of the grids or of the search space."""
+    """Returns the swept fields, in the order of the grids or of the search space."""
     searched = self.search.space if self.search else {}
     swept = (field for combination in self.combinations for field in combination.settings)
     return list(dict.fromkeys([*searched, *swept]))
 
   def names(self) -> dict[str, str]:
-    """What tables and figures call these fields."""
+    """Returns the names of these fields in tables and figures."""
     return short_names(self.fields(), self.base)
 
 
@@ -124,10 +125,10 @@ def make(
   num_seeds: int,
   saved: Plan | None = None,
 ) -> Plan:
-  """The union of the products; without one, the base alone.
+  """Returns the plan for the union of the products, or for the base alone if there are none.
 
-  saved: the plan that lies in the folder; its combinations keep their slugs, and have to be
-  among the new ones. Raises `UserError` for what cannot run or does not extend `saved`.
+  saved: the existing plan of the folder; its combinations keep their slugs, and must be among the
+    new ones. Raises `UserError` for a plan that cannot run or does not extend `saved`.
   """
   num_runs = num_seeds * sum(math.prod(map(len, product.values())) for product in products)
   if num_runs > _MAX_RUNS:
@@ -158,11 +159,11 @@ def make(
 def make_search(
   base: config_lib.ExperimentConfig, search: Search, num_seeds: int, saved: Plan | None = None
 ) -> Plan:
-  """A plan whose combinations are still to be drawn.
+  """Returns a plan whose combinations are still to be drawn.
 
-  saved: the plan that lies in the folder. A search goes on as it was, or with more trials. A grid
-  may become a search; its combinations stay, and those within the space count as trials. Raises
-  `UserError` for what cannot run with any value of a field, or does not go on from `saved`.
+  saved: the existing plan of the folder. A search continues as it was, or with more trials. A grid
+    may become a search; its combinations stay, and those within the space count as trials. Raises
+    `UserError` if some value of a field cannot run, or if it does not continue `saved`.
   """
   if num_seeds * search.num_trials > _MAX_RUNS:
     raise types.UserError(
@@ -178,8 +179,10 @@ def make_search(
 
 
 def examples(plan: Plan) -> list[Combination]:
-  """Combinations that between them have each choice and both ends of each range of a search, one
-  changed at a time: what can be checked before anything is drawn."""
+  """Returns combinations that can be checked before a search draws any.
+
+  Together they have each choice and both ends of each range, one field changed at a time.
+  """
   found = []
   for field, domain in (plan.search.space if plan.search else {}).items():
     for value in search_space.extremes(domain):
@@ -189,7 +192,7 @@ def examples(plan: Plan) -> list[Combination]:
 
 
 def with_combination(plan: Plan, settings: dict[str, Any]) -> tuple[Plan, Combination]:
-  """The plan with one more combination, and that; the one that it has where it is the same."""
+  """Returns the plan with one more combination, and that; an equal one that exists is returned."""
   config = _with(settings, plan.base)
   key = _key(config)
   for combination in plan.combinations:
@@ -202,7 +205,7 @@ def with_combination(plan: Plan, settings: dict[str, Any]) -> tuple[Plan, Combin
 
 
 def save(plan: Plan, out: pathlib.Path) -> None:
-  """Writes it into the folder of the sweep, atomically."""
+  """Writes the plan into the folder of the sweep, atomically."""
   record: dict[str, Any] = {
     'format': _FORMAT,
     'num_seeds': plan.num_seeds,
@@ -219,7 +222,7 @@ def save(plan: Plan, out: pathlib.Path) -> None:
 
 
 def load(out: pathlib.Path, trust: trust_lib.Trust = trust_lib.EVERYTHING) -> Plan:
-  """Reads the plan of a folder; `UserError` names what is wrong with it, or not to be trusted."""
+  """Reads the plan of a folder; raises `UserError` if it is damaged or names untrusted code."""
   path = out / FILE
   record = local.read_json(path)
   try:
@@ -251,9 +254,8 @@ def _from_record(record: Any) -> Plan:
 
 
 def short_names(fields: Iterable[str], base: config_lib.ExperimentConfig) -> dict[str, str]:
-  """Of each dotted name as many parts, from the last, as no other field of the configuration
-  ends in: `learning_rate`, but `entropy.weight`.
-  """
+  """Returns the shortest suffix of each dotted name that no other field of the configuration
+  shares, such as `learning_rate`, but `entropy.weight`."""
   known = sweep_grid.field_names(base)
   return {field: _short_name(field, known) for field in fields}
 
@@ -268,7 +270,7 @@ def _short_name(field: str, known: Sequence[str]) -> str:
 
 
 def label(settings: dict[str, Any], names: dict[str, str]) -> str:
-  """`learning_rate=0.001, lambda_=0.9`; names: by field."""
+  """Returns a label such as `learning_rate=0.001, lambda_=0.9`. names: by field."""
   return (
     ', '.join(f'{names[field]}={sweep_grid.text(value)}' for field, value in settings.items())
     or _NO_SETTINGS
@@ -296,7 +298,7 @@ def _with(
 def _add_slugs(
   slugs: dict[str, str], settings: dict[str, dict[str, Any]], base: config_lib.ExperimentConfig
 ) -> None:
-  """Adds a folder name for each key that has none; slugs, settings: by key of the config."""
+  """Adds a folder name for each key that has none. slugs, settings: by key of the configuration."""
   names = short_names(dict.fromkeys(field for one in settings.values() for field in one), base)
   fresh = {key: _slug(one, names) for key, one in settings.items() if key not in slugs}
   wanted = [*slugs.values(), *fresh.values()]
@@ -322,7 +324,7 @@ def _validate(plan: Plan) -> None:
     try:
       config_validation.validate(combination.config)
       place = (combination.config.environment, combination.config.actor.python)
-      if place not in checked:  # which may take seconds
+      if place not in checked:  # the check may take seconds
         environments.check(combination.config)
         checked.append(place)
     except types.UserError as error:
@@ -348,7 +350,7 @@ def _check_extends(plan: Plan, saved: Plan) -> None:
 
 
 def _check_goes_on(plan: Plan, saved: Plan) -> None:
-  """Of a search: what was drawn, and how trials compare, has to stay."""
+  """Checks that a search still has what it has drawn, and that its trials stay comparable."""
   assert plan.search
   differing = saved_config.differences(saved.base, plan.base)
   if plan.base.total_steps != saved.base.total_steps:

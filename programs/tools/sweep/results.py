@@ -1,4 +1,4 @@
-"""The tables of a sweep: one row a combination, one row a run."""
+"""The tables of a sweep: one row per combination, and one per run."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ _LEAD = (
 
 
 class Row(NamedTuple):
-  """A combination over its finished runs. is_pruned: a search has given it up.
+  """A combination over its finished runs. is_pruned: a search has pruned it.
 
-  returns: `[S]`, of the last 100 training episodes of each run that had any. evaluations: `[S']`.
-  agent_steps, cpu_s: means of a run; None where no run is finished (or knows its CPU-seconds).
+  returns: `[S]`, mean of the last 100 training episodes of each run that had any. evaluations:
+    `[S']`.
+  agent_steps, cpu_s: means over runs; None if no run is finished (or its CPU-seconds are unknown).
   """
 
   combination: sweep_plan.Combination
@@ -44,10 +45,10 @@ class Row(NamedTuple):
 
 
 class Results(NamedTuple):
-  """Everything that tables and plots are made of.
+  """The data of all tables and plots.
 
-  rows: best mean return first, unknown ones last. A search of a run that evaluates is for the
-  return of the evaluation, and its rows are ordered by that.
+  rows: best mean return first, unknown ones last. If a search has evaluation episodes, it maximises
+    their return, and its rows are ordered by that.
   """
 
   plan: sweep_plan.Plan
@@ -57,9 +58,9 @@ class Results(NamedTuple):
 
 
 def read(plan: sweep_plan.Plan, out: pathlib.Path, failures: Mapping[pathlib.Path, str]) -> Results:
-  """As the folders of the runs are now.
+  """Reads the current state of the runs' folders.
 
-  failures: by run folder, why runs ended that could not leave a failure.json themselves.
+  failures: by run folder, why runs ended that could not write a failure.json themselves.
   """
   runs = []
   for run in plan.runs(out):
@@ -104,7 +105,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def records(results: Results) -> list[dict[str, Any]]:
-  """The rows with one value a column; None where there is none."""
+  """Returns the rows with a value for each column; None if it is unknown."""
   fields = results.plan.fields()
   evaluates = any(row.evaluations.size for row in results.rows)
   return [
@@ -140,7 +141,7 @@ def _statistics(name: str, values: np.ndarray) -> dict[str, float | None]:
 
 
 def write_tables(results: Results) -> None:
-  """table.csv, table.md and runs.csv, each in one step."""
+  """Writes table.csv, table.md and runs.csv, each atomically."""
   fields = results.plan.fields()
   runs = [_run_record(results, run, state) for run, state in results.runs]
   local.write_text(results.out / TABLE, _csv(records(results), fields))
@@ -165,7 +166,7 @@ def _run_record(results: Results, run: sweep_plan.Run, state: sweep_state.State)
 
 
 def _csv(rows: Sequence[dict[str, Any]], fields: Sequence[str]) -> str:
-  """Values of the fields as in a grid; a number of the results that is not known is empty."""
+  """Returns CSV with field values as in a grid; unknown results are empty."""
   buffer = io.StringIO()
   writer = csv.writer(buffer, lineterminator='\n')
   for row in rows[:1]:  # a search may have drawn nothing yet
@@ -184,7 +185,7 @@ def _cell(value: Any) -> str:
 
 
 def text_table(results: Results, max_rows: int) -> str:
-  """Markdown that is aligned as it stands, the best rows first."""
+  """Returns a Markdown table with aligned columns, the best rows first."""
   names = results.plan.names()
   evaluates = any(row.evaluations.size for row in results.rows)
   header = [
@@ -214,7 +215,7 @@ def text_table(results: Results, max_rows: int) -> str:
 
 
 def _reached(row: Row, evaluates: bool) -> list[str]:
-  """The cells from `return` on."""
+  """Returns the cells from `return` on."""
   spread = [
     _number(function(row.returns)) if row.returns.size else '-'
     for function in (np.median, np.min, np.max)
@@ -242,7 +243,7 @@ def _number(value: Any) -> str:
 
 
 def count(results: Results) -> dict[str, int]:
-  """Runs by status."""
+  """Returns the number of runs by status."""
   statuses = [state.status for _, state in results.runs]
   shown = [sweep_state.FINISHED, sweep_state.UNFINISHED, sweep_state.FAILED, sweep_state.WAITING]
   if results.plan.search:
@@ -251,7 +252,7 @@ def count(results: Results) -> dict[str, int]:
 
 
 def describe_count(results: Results) -> str:
-  """`3 of 4 runs finished, 1 failed`."""
+  """Returns a text such as `3 of 4 runs finished, 1 failed`."""
   by_status = count(results)
   finished = by_status.pop(sweep_state.FINISHED)
   others = [f'{number} {status}' for status, number in by_status.items() if number]
@@ -259,7 +260,7 @@ def describe_count(results: Results) -> str:
 
 
 def _page(results: Results) -> str:
-  """table.md."""
+  """Returns the contents of table.md."""
   plan = results.plan
   parts = [
     f'# Sweep of {plan.base.name}',

@@ -1,4 +1,4 @@
-"""Which run of a sweep comes next: what the scheduler asks."""
+"""The order in which a sweep's runs are started, as the scheduler asks for them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from seed_acme.programs.tools.sweep import state as sweep_state
 
 
 class Runs(Protocol):
-  """Asked by the scheduler, from its thread."""
+  """The interface that the scheduler calls from its thread."""
 
   def next(self) -> sweep_plan.Run | None:
-    """The run to start now; None where nothing is left, or nothing before another run ends."""
+    """Returns the run to start now; None if none is left, or if another run has to end first."""
 
   def to_stop(self, running: Sequence[sweep_plan.Run]) -> list[sweep_plan.Run]:
-    """Those under way that are not worth the rest of their budget. Asked about once a second."""
+    """Returns the running runs that are to be pruned. Called about once a second."""
 
   def ended(self, run: sweep_plan.Run, has_failed: bool) -> None:
-    """A run of `next` has ended: it is finished, was given up, was stopped, or has failed."""
+    """Records that a run from `next` has ended: finished, pruned, stopped or failed."""
 
   def known(self) -> list[sweep_plan.Run]:
-    """All runs so far, those that are over too."""
+    """Returns all runs so far, including those that have ended."""
 
   def num_in_all(self) -> int:
-    """Runs that there will have been; an estimate while a search may still give up some."""
+    """Returns the expected total of runs, an estimate while a search may still prune some."""
 
   def num_over(self) -> int:
-    """Runs of which nothing is left to do."""
+    """Returns the number of runs that need no more work."""
 
 
 class Grid:
-  """The runs of a plan, in its order, but for those that are finished."""
+  """The unfinished runs of a plan, in its order."""
 
   def __init__(self, runs: Sequence[sweep_plan.Run]):
     self._runs = list(runs)
@@ -43,27 +43,27 @@ class Grid:
     self._pending = collections.deque(run for run in runs if run.run_dir.path not in self._finished)
 
   def next(self) -> sweep_plan.Run | None:
-    """See `Runs`, as for all that follow."""
+    """See `Runs`, also for the following methods."""
     return self._pending.popleft() if self._pending else None
 
   def to_stop(self, running: Sequence[sweep_plan.Run]) -> list[sweep_plan.Run]:
-    """None."""
+    """Returns [], because a grid prunes nothing."""
     del running
     return []
 
   def ended(self, run: sweep_plan.Run, has_failed: bool) -> None:
-    """A run that has failed stays unfinished."""
+    """Counts the run if it is finished; a failed run stays unfinished."""
     if not has_failed and sweep_state.read(run).status == sweep_state.FINISHED:
       self._finished.add(run.run_dir.path)
 
   def known(self) -> list[sweep_plan.Run]:
-    """All of the plan."""
+    """Returns all runs of the plan."""
     return self._runs
 
   def num_in_all(self) -> int:
-    """Of the plan."""
+    """Returns the number of runs in the plan."""
     return len(self._runs)
 
   def num_over(self) -> int:
-    """The finished ones."""
+    """Returns the number of finished runs."""
     return len(self._finished)

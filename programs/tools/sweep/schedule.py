@@ -1,4 +1,4 @@
-"""Runs the runs of a sweep, a few at a time, each as a process of `seed-acme train`."""
+"""The scheduler of a sweep, which runs a few processes of `seed-acme train` at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_REASON = 300  # characters
 
 
 class Progress(terminal.Progress):
-  """How many runs are done, and how long the rest will take."""
+  """The progress of a sweep: how many runs are done, and how long the rest will take."""
 
   plain_period_s = 30.0
 
@@ -55,14 +55,14 @@ def _figures(status: Mapping[str, Any]) -> list[str]:
 class _Child(NamedTuple):
   run: sweep_plan.Run
   process: subprocess.Popen
-  log_start: int  # bytes that stood in its log before
+  log_start: int  # length of its log before this start
 
 
 class Scheduler:
-  """Starts one run after another, a few at a time, and goes on after a run that fails.
+  """A scheduler that runs a few runs at a time, and continues after a run that fails.
 
-  `run` belongs to the main thread, whose Ctrl-C, SIGTERM and SIGHUP it answers: the first stops all
-  runs with a checkpoint, a second one kills them.
+  Call `run` on the main thread. It handles Ctrl-C, SIGTERM and SIGHUP: the first stops all runs
+  with a checkpoint, a second one kills them.
   """
 
   def __init__(
@@ -75,7 +75,8 @@ class Scheduler:
     progress: Progress | None,
     after_run: Callable[[dict[pathlib.Path, str]], None],
   ):
-    """names: of the fields, in messages. after_run: told all failures when a run has ended."""
+    """names: of the fields, in messages. after_run: called with all failures when a run has
+    ended."""
     self._runs = runs
     self._names = names
     self._jobs = jobs
@@ -91,23 +92,23 @@ class Scheduler:
     self._running: list[_Child] = []
     self._started_s = time.monotonic()
     self._look_next_s = 0.0
-    self.failures: dict[pathlib.Path, str] = {}  # why, by run folder
+    self.failures: dict[pathlib.Path, str] = {}  # reason by run folder
     self.stop_signal: int | None = None
 
   @property
   def num_left(self) -> int:
-    """Runs that are not over."""
+    """The number of runs that need more work."""
     return self._runs.num_in_all() - self._runs.num_over()
 
   def request_stop(self, signal_number: int) -> None:
-    """From the signal handler. Each run knows what a first and a second signal mean."""
+    """Forwards a signal to all runs; each knows what a first and a second one mean."""
     if self.stop_signal is None:
       self.stop_signal = signal_number
     for child in self._running:
       child.process.terminate()
 
   def run(self) -> None:
-    """Returns when all runs have ended, or were stopped."""
+    """Runs until all runs have ended or were stopped."""
     has_told = False
     with signals.signals_to(self.request_stop):
       try:
@@ -120,12 +121,12 @@ class Scheduler:
             has_told = True
             self._say('Stopping with checkpoints; a second signal kills at once.')
       finally:
-        for child in self._running:  # only after an error of this program
+        for child in self._running:  # only after an error in this program
           child.process.kill()
     self._print(lambda progress: progress.finish(self._status()))
 
   def _start_some(self) -> bool:
-    """As many as may be under way; whether there was any to start."""
+    """Starts as many runs as may be under way; returns whether it started any."""
     has_started = False
     while self.stop_signal is None and len(self._running) < self._jobs:
       run = self._runs.next()
@@ -144,7 +145,7 @@ class Scheduler:
       self._runs.ended(run, has_failed=True)
       return
     self._running.append(child)
-    if self.stop_signal is not None:  # it came before the child was known
+    if self.stop_signal is not None:  # the signal came before the child was in the list
       child.process.terminate()
     verb = {sweep_state.WAITING: 'Started', sweep_state.FAILED: 'Retried'}.get(
       state.status, 'Resumed'
@@ -164,7 +165,7 @@ class Scheduler:
         f'{state.agent_steps:,} steps in {terminal.duration(state.wall_s)}'
       )
     elif state.status == sweep_state.PRUNED:
-      self._shares[run.run_dir.path] = 1.0  # nothing of it is left
+      self._shares[run.run_dir.path] = 1.0  # it needs no more work
       reached = terminal.percent(state.share)
       self._say(f'Pruned {self._name(run)} at {reached}, below the median of the others')
     elif self.stop_signal is not None and state.status != sweep_state.FAILED:
@@ -175,11 +176,11 @@ class Scheduler:
     self._runs.ended(run, has_failed)
     try:
       self._after_run(self.failures)
-    except (types.UserError, types.Failure) as error:  # a full disk, say; the runs may go on
+    except (types.UserError, types.Failure) as error:  # such as a full disk; the runs may continue
       self._say(f'Notice: {error}')
 
   def _failed(self, run: sweep_plan.Run, reason: str) -> None:
-    self._shares[run.run_dir.path] = 1.0  # of the work, as far as this program goes
+    self._shares[run.run_dir.path] = 1.0  # this program does not retry it
     reason = ' '.join(reason.split())[:_MAX_REASON]
     self.failures[run.run_dir.path] = reason
     self._say(f'Failed {self._name(run)}: {reason}')
@@ -205,7 +206,7 @@ class Scheduler:
     }
 
   def _look(self) -> None:
-    """Once a second: what has become of the runs that are under way."""
+    """Checks on the running runs once a second."""
     if time.monotonic() < self._look_next_s:
       return
     self._look_next_s = time.monotonic() + _LOOK_S
@@ -224,18 +225,19 @@ class Scheduler:
       try:
         with streams.outliving_terminal():
           show(self._progress)
-      except BrokenPipeError:  # nobody reads any more, as in `seed-acme sweep | head`
+      except BrokenPipeError:  # the reader is gone, as in `seed-acme sweep | head`
         self._progress = None
         self.request_stop(signal.SIGPIPE)
 
 
 def log_path(run: sweep_plan.Run) -> pathlib.Path:
-  """Output of its processes; those of its nodes lie in the run's `logs`."""
+  """Returns the file for the output of a run's processes; its nodes log to the run's `logs`."""
   return run.run_dir.path.with_suffix('.log')
 
 
 def _start(run: sweep_plan.Run, launch: str) -> _Child:
-  """The configuration is left in the run folder, where `train --run_dir` looks for it."""
+  """Starts a run. Its configuration is saved in the run folder, where `train --run_dir` finds
+  it."""
   if run.run_dir.holds_run():
     trust = saved_config.trust_in(run.config)
     saved = saved_config.load(run.run_dir.config, trust, only_types=True)
@@ -257,7 +259,7 @@ def _start(run: sweep_plan.Run, launch: str) -> _Child:
 
 
 def _last_words(child: _Child) -> str:
-  """Why a run ended that left no failure.json."""
+  """Returns why a run without a failure.json has ended."""
   with open(log_path(child.run), 'rb') as log:
     log.seek(child.log_start)
     lines = log.read().decode(errors='replace').split('\n')

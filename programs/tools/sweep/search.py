@@ -1,10 +1,10 @@
-"""Optuna chooses the combinations of a sweep, and gives up those that fall behind.
+"""A sweep whose combinations Optuna chooses, and which prunes those that fall behind.
 
-A trial of Optuna's is a combination: its runs go one after the other, a seed each. Every twentieth
-of the budget the run of the first seed reports its return. Where that is below the median of what
-earlier trials had reached there, the trial is given up. What the curves in the run folders say is
-all that is ever reported, so a search that was killed goes on where it was, and one whose database
-is gone, or that begins in the folder of a grid, learns what its finished runs have reached.
+A trial of Optuna is a combination; its runs, one per seed, go one after the other. The run of the
+first seed reports its return at every twentieth of the budget. If that is below the median of what
+earlier trials had reached there, the trial is pruned. Only the curves in the run folders are
+reported. A search that was killed can therefore continue where it was, and if its database is
+missing, or if it begins in the folder of a grid, it learns from the finished runs.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from seed_acme.programs.tools.sweep import state as sweep_state
 FILE = 'search.db'
 _TRAINING, _EVALUATION = 'episode/return_last_100', 'evaluation/return'
 _PERIOD = 5  # percent of the budget between two reports
-_WARM_UP = 20  # percent of the budget before which no trial is given up
-_MIN_TRIALS = 5  # finished ones, before any is given up
+_WARM_UP = 20  # percent of the budget before which no trial is pruned
+_MIN_TRIALS = 5  # finished trials before any is pruned
 
 
 @dataclasses.dataclass
 class _Open:
-  """A trial that is neither finished nor given up. trial: Optuna's."""
+  """A trial that is neither finished nor pruned. trial: Optuna's."""
 
   trial: Any
   combination: sweep_plan.Combination
@@ -44,7 +44,7 @@ class _Open:
 
 
 def require() -> Any:
-  """The package; `UserError` that names the extra where it is missing."""
+  """Returns the package optuna; raises `UserError` with the extra to install if it is missing."""
   try:
     return importlib.import_module('optuna')
   except ImportError as error:
@@ -55,12 +55,12 @@ def require() -> Any:
 
 
 class Search:
-  """`runs.Runs` of a search. plan: with all combinations that were drawn so far."""
+  """The `runs.Runs` of a search. plan: has all combinations that were drawn so far."""
 
   def __init__(
     self, plan: sweep_plan.Plan, out: pathlib.Path, save: Callable[[sweep_plan.Plan], None]
   ):
-    """out: folder of the sweep. save: is handed the plan before a new combination is run."""
+    """out: folder of the sweep. save: called with the plan before a new combination is run."""
     assert plan.search
     self._optuna = require()
     self._database_error = importlib.import_module('sqlalchemy.exc').SQLAlchemyError
@@ -70,14 +70,14 @@ class Search:
     self._save = save
     self._open: list[_Open] = []
     self._under_way: set[pathlib.Path] = set()
-    self._over: set[str] = set()  # slugs
+    self._over: set[str] = set()  # slugs of trials that have ended
     with self._told():
       self._study = self._load()
       self._take_up()
       self._add_known()
 
   def next(self) -> sweep_plan.Run | None:
-    """The next seed of a trial that has begun, or the first of another."""
+    """Returns the next seed of an open trial, or the first seed of a new one."""
     with self._told():
       while True:
         for opened in self._open:
@@ -91,7 +91,7 @@ class Search:
         self._draw()
 
   def to_stop(self, running: Sequence[sweep_plan.Run]) -> list[sweep_plan.Run]:
-    """See `Runs`. Reports to Optuna what the runs have reached meanwhile."""
+    """See `Runs`. Also reports to Optuna what the runs have reached meanwhile."""
     given_up = []
     with self._told():
       for run in running:
@@ -104,7 +104,7 @@ class Search:
     return given_up
 
   def ended(self, run: sweep_plan.Run, has_failed: bool) -> None:
-    """Tells Optuna of a trial that has ended with it; one that was stopped stays open."""
+    """Tells Optuna if a trial has ended with this run; one that was stopped stays open."""
     self._under_way.discard(run.run_dir.path)
     with self._told():
       for opened in list(self._open):
@@ -115,23 +115,23 @@ class Search:
             self._settle(opened)
 
   def known(self) -> list[sweep_plan.Run]:
-    """Of all trials so far."""
+    """Returns the runs of all trials so far."""
     return [run for slug in sorted(self._slugs()) for run in self._runs(slug)]
 
   def num_in_all(self) -> int:
-    """As if no trial of those to come were given up, or were equal to another."""
+    """Returns the total if no further trial is pruned or repeats an earlier combination."""
     to_draw = max(0, self._num_trials - self._num_drawn())
     return self._num_of(self._slugs()) + to_draw * self.plan.num_seeds
 
   def num_over(self) -> int:
-    """Those of trials that have ended, and finished ones of others."""
+    """Returns the runs of ended trials, plus finished runs of open ones."""
     of_open = sum(
       _is_finished(run) for slug in self._slugs() - self._over for run in self._runs(slug)
     )
     return self._num_of(self._over) + of_open
 
   def _num_of(self, slugs: set[str]) -> int:
-    """A trial that has ended consists of the runs that were begun, any other of all seeds."""
+    """Counts runs: of an ended trial those that were started, of any other all seeds."""
     return sum(
       sum(run.run_dir.holds_run() for run in self._runs(slug))
       if slug in self._over
@@ -151,7 +151,7 @@ class Search:
 
   def _load(self) -> Any:
     optuna = self._optuna
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # what happens is told by the scheduler
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # the scheduler reports events instead
     return optuna.create_study(
       storage=f'sqlite:///{self._out / FILE}',
       study_name=self.plan.base.name,
@@ -163,10 +163,10 @@ class Search:
     )
 
   def _take_up(self) -> None:
-    """The trials of an earlier start."""
+    """Reopens the trials of an earlier start."""
     states = self._optuna.trial.TrialState
     for trial in self._study.get_trials():
-      if set(trial.params) != set(self._space):  # it was killed while it drew them
+      if set(trial.params) != set(self._space):  # killed while it was being drawn
         if not trial.state.is_finished():
           self._study.tell(trial.number, state=states.FAIL)
         continue
@@ -174,12 +174,12 @@ class Search:
       if trial.state.is_finished():
         self._over.add(combination.slug)
         continue
-      # Optuna hands out trials that are under way to nobody but who asked for them.
+      # Optuna offers no public way to reopen a running trial.
       resumed = self._optuna.trial.Trial(self._study, trial._trial_id)
       self._begin(_Open(resumed, combination, set(trial.intermediate_values)))
 
   def _add_known(self) -> None:
-    """What is finished or given up in the folder and was no trial yet."""
+    """Adds finished or pruned combinations of the folder that are no trials yet."""
     states = self._optuna.trial.TrialState
     for combination in self.plan.combinations:
       params = self._params(combination)
@@ -202,7 +202,7 @@ class Search:
       self._over.add(combination.slug)
 
   def _draw(self) -> None:
-    # By the number of the trial, so that a search that is resumed draws nothing twice.
+    # Seeded by the number of the trial, so that a resumed search does not repeat its draws.
     number = len(self._study.get_trials(deepcopy=False))
     seed = np.random.SeedSequence((self.plan.base.seed, number)).generate_state(1)[0]
     self._study.sampler = self._optuna.samplers.TPESampler(seed=int(seed))
@@ -210,12 +210,12 @@ class Search:
     self._begin(_Open(trial, self._combination(trial.params), set()))
 
   def _begin(self, opened: _Open) -> None:
-    """Its combination may have been run already, as few choices come up again."""
+    """Opens a trial. Its combination may have been run already, since choices can repeat."""
     self._open.append(opened)
     self._settle(opened)
 
   def _combination(self, params: dict[str, Any]) -> sweep_plan.Combination:
-    """That of a trial; a new one is written into the folder first."""
+    """Returns the combination of a trial; a new one is saved in the plan first."""
     settings = {field: self._setting(field, params[field]) for field in self._space}
     plan, combination = sweep_plan.with_combination(self.plan, settings)
     if plan is not self.plan:
@@ -230,7 +230,7 @@ class Search:
     return next(value for value in domain.values if sweep_grid.text(value) == drawn)
 
   def _params(self, combination: sweep_plan.Combination) -> dict[str, Any] | None:
-    """What Optuna would have drawn for it; None of one that the space does not have."""
+    """Returns the parameters that Optuna would have drawn; None if they are outside the space."""
     if not set(combination.settings) <= set(self._space):
       return None
     values = {field: sweep_grid.get(combination.config, field) for field in self._space}
@@ -242,7 +242,7 @@ class Search:
     }
 
   def _distributions(self) -> dict[str, Any]:
-    """Choices are their texts, since Optuna knows no tuples."""
+    """Returns Optuna's distributions. Choices are given as text, since Optuna knows no tuples."""
     kinds, found = self._optuna.distributions, {}
     for field, domain in self._space.items():
       if isinstance(domain, search_space.Choices):
@@ -253,19 +253,19 @@ class Search:
     return found
 
   def _num_drawn(self) -> int:
-    """Trials that count."""
+    """Returns the number of trials that count."""
     trials = self._study.get_trials(deepcopy=False)
     return sum(set(trial.params) == set(self._space) for trial in trials)
 
   def _falls_behind(self, opened: _Open, run: sweep_plan.Run) -> bool:
-    """Reports what is new first."""
+    """Whether a run is to be pruned, after new values are reported."""
     next_percent = max(opened.reported, default=0) + _PERIOD
     if sweep_state.share(run) * 100 < next_percent:
       return False
     return self._report(opened, run) and bool(opened.trial.should_prune())
 
   def _report(self, opened: _Open, run: sweep_plan.Run) -> bool:
-    """Whether there was anything to report."""
+    """Reports new values to Optuna; returns whether there were any."""
     fresh = {
       percent: value
       for percent, value in self._curve(run).items()
@@ -277,12 +277,12 @@ class Search:
     return bool(fresh)
 
   def _settle(self, opened: _Open) -> None:
-    """Tells Optuna of a trial that has ended, by what lies in its folders."""
+    """Tells Optuna if a trial has ended, according to its run folders."""
     runs = self.plan.runs_of(opened.combination, self._out)
     states = self._optuna.trial.TrialState
     if all(map(_is_finished, runs)):
       self._report(opened, runs[0])
-      value = self._value(runs)  # None where no episode has ended
+      value = self._value(runs)  # None if no episode has ended
       self._close(opened, states.FAIL if value is None else states.COMPLETE, value)
     elif _is_pruned(runs[0]):
       self._report(opened, runs[0])
@@ -294,7 +294,7 @@ class Search:
     self._study.tell(opened.trial, value, state)
 
   def _value(self, runs: Sequence[sweep_plan.Run]) -> float | None:
-    """The mean over seeds of what is searched for; None where a run is not finished or has none."""
+    """Returns the objective's mean over seeds; None if a run is unfinished or has no value."""
     values = []
     for state in map(sweep_state.read, runs):
       value = state.evaluation_return if self._evaluates() else state.mean_return
@@ -307,10 +307,10 @@ class Search:
     return self.plan.base.num_evaluation_environments > 0
 
   def _curve(self, run: sweep_plan.Run) -> dict[int, float]:
-    """Returns by percent of the budget, as far as the run is: at each the newest known there."""
+    """Returns returns by percent of the budget so far, the newest value known at each."""
     try:
       columns = csv_file.read(run.run_dir.metrics)
-    except types.UserError:  # it has none yet
+    except types.UserError:  # it has no log yet
       return {}
     returns = columns.get(_EVALUATION if self._evaluates() else _TRAINING, [])
     wall_s = columns.get('wall_s', [])
@@ -329,7 +329,7 @@ class Search:
 
   @contextlib.contextmanager
   def _told(self) -> Iterator[None]:
-    """A database that cannot be read or written ends the sweep in words."""
+    """Turns errors of the database into a `types.Failure`."""
     try:
       yield
     except (self._optuna.exceptions.StorageInternalError, self._database_error) as error:

@@ -1,10 +1,10 @@
-"""Spaces that a sweep searches: text or a JSON file -> for each field a range or choices.
+"""Search spaces of a sweep: a range or choices for each field, from text or a JSON file.
 
 ```
 agent.optimizer.learning_rate=1e-5..1e-2:log agent.num_epochs=1..10 network.mlp_sizes=[64,64],[128]
 ```
-Choices are written as the values of a grid are. A range holds both of its ends, and is of whole
-numbers where the field is. `:log` draws from it by the logarithm.
+Choices are written like the values of a grid. A range includes both ends, and has integers if the
+field does. `:log` samples it on a logarithmic scale.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from seed_acme.storage import saved_config
 
 OPTION = '--search'
 _LOOKS_LIKE_A_RANGE = re.compile(r'[-+.\w]+\.\.[-+.\w]+(:\w*)?')
-_DIGITS = 6  # significant ones of a number that is drawn, so that tables and folders stay readable
+_DIGITS = 6  # significant digits of a sampled number, so that tables and folders stay readable
 
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-  """From low to high, both included; whole numbers if both are `int`. is_log: see the module."""
+  """A range with both ends included; of integers if both are `int`. is_log: see the module."""
 
   low: int | float
   high: int | float
@@ -35,7 +35,7 @@ class Range:
 
 @dataclasses.dataclass(frozen=True)
 class Choices:
-  """values: at least two, all different."""
+  """A list of choices. values: at least two, all different."""
 
   values: tuple[Any, ...]
 
@@ -45,21 +45,22 @@ Space = dict[str, Domain]  # by field
 
 
 def parse(search: str, base: config_lib.ExperimentConfig) -> Space:
-  """search: a text, or the path of a `.json` file `{"FIELD": "LOW..HIGH" or [VALUE, ...], ...}`.
+  """Parses a space from text, or from a file `{"FIELD": "LOW..HIGH" or [VALUE, ...], ...}`.
 
-  Raises `UserError` for what is no space, unknown fields, and values that do not fit.
+  search: the text, or the path of the `.json` file. Raises `UserError` for bad syntax, unknown
+    fields, and values that do not fit.
   """
   fields = _load(search) if search.endswith('.json') else sweep_grid.split(search, OPTION)
   return {field: _domain(field, values, base) for field, values in fields.items()}
 
 
 def text(space: Space) -> str:
-  """The space as it is written on the command line."""
+  """Returns the space as it is written on the command line."""
   return ' '.join(f'{field}={_domain_text(domain)}' for field, domain in space.items())
 
 
 def to_json(space: Space) -> dict[str, Any]:
-  """For `from_json`; choices as JSON has them."""
+  """Returns the record for `from_json`, with choices in JSON's types."""
   return {
     field: {'choices': saved_config.to_json(domain.values)}
     if isinstance(domain, Choices)
@@ -69,7 +70,7 @@ def to_json(space: Space) -> dict[str, Any]:
 
 
 def from_json(record: dict[str, Any]) -> Space:
-  """What `to_json` wrote."""
+  """Returns the space that `to_json` wrote."""
   return {
     field: Choices(saved_config.from_json(domain['choices']))
     if 'choices' in domain
@@ -79,19 +80,20 @@ def from_json(record: dict[str, Any]) -> Space:
 
 
 def extremes(domain: Domain) -> tuple[Any, ...]:
-  """Both ends of a range, or all choices."""
+  """Returns both ends of a range, or all choices."""
   return domain.values if isinstance(domain, Choices) else (domain.low, domain.high)
 
 
 def rounded(value: int | float, domain: Range) -> int | float:
-  """A number of a range as the configuration gets it: with six significant digits, within it."""
+  """Returns a sampled number as the configuration gets it: six significant digits, within the
+  range."""
   if isinstance(domain.low, int):
     return int(value)
   return min(max(float(f'{value:.{_DIGITS}g}'), domain.low), domain.high)
 
 
 def contains(domain: Domain, value: Any) -> bool:
-  """Whether a value that a configuration has could have been drawn."""
+  """Whether a configuration's value could have been sampled."""
   if isinstance(domain, Choices):
     return sweep_grid.text(value) in map(sweep_grid.text, domain.values)
   if isinstance(value, bool) or not isinstance(value, type(domain.low)):

@@ -1,4 +1,4 @@
-"""How far each run of a sweep is, read from its folder; whoever trains it, or trained it."""
+"""The progress of each run of a sweep, read from its folder while or after it trains."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.storage import checkpoint
 
 FINISHED = 'finished'  # its budget is used up
-UNFINISHED = 'unfinished'  # under way, stopped or killed
-FAILED = 'failed'  # with an error; what it had learnt lies in its checkpoint
+UNFINISHED = 'unfinished'  # running, stopped or killed
+FAILED = 'failed'  # with an error; its checkpoint keeps the progress
 WAITING = 'waiting'  # never started
 PRUNED = 'pruned'  # a search has given it up
 _PRUNED_FILE = 'pruned.json'  # in the folder of the combination
 
 
 class State(NamedTuple):
-  """Of one run.
+  """The state of one run.
 
-  share: of its budget, 0 to 1. mean_return: of the last 100 episodes of training.
-  evaluation_return, mean_return, cpu_s: None where not known. message: why it failed.
+  share: of its budget, 0 to 1. mean_return: of the last 100 training episodes.
+  evaluation_return, mean_return, cpu_s: None if unknown. message: why it failed.
   """
 
   status: str
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 def read(run: sweep_plan.Run) -> State:
-  """From summary.json where it is of a finished run, else from status.json."""
+  """Reads the state from summary.json if the run is finished, else from status.json."""
   if not run.run_dir.holds_run():
     return State(PRUNED if _is_pruned(run) else WAITING)
   summary = local.read_json(run.run_dir.summary) if run.run_dir.summary.exists() else {}
@@ -56,7 +56,7 @@ def read(run: sweep_plan.Run) -> State:
 
 
 def prune(run: sweep_plan.Run, percent: int) -> None:
-  """Leaves in the folder that the combination is given up, at so much of the budget of a run."""
+  """Records in the combination's folder that it was pruned at this percentage of a run's budget."""
   path = run.run_dir.path.parent / _PRUNED_FILE
   local.write_json(path, {'seed': run.seed, 'percent': percent})
 
@@ -66,7 +66,7 @@ def _is_pruned(run: sweep_plan.Run) -> bool:
 
 
 def share(run: sweep_plan.Run) -> float:
-  """Of the budget of a run that is under way."""
+  """Returns the share of its budget that a running run has used."""
   return share_of(run.config, lifecycle.read_status(run.run_dir))
 
 
@@ -87,7 +87,7 @@ def _state(
 
 
 def share_of(config: config_lib.ExperimentConfig, record: dict[str, Any]) -> float:
-  """Of the budget of steps or of seconds, whichever is nearer to its end."""
+  """Returns the used share of the budget, in steps or in seconds, whichever is greater."""
   share = record.get('agent_steps', 0) / config.total_steps
   if config.max_wall_s:
     share = max(share, record.get('wall_s', 0.0) / config.max_wall_s)
@@ -95,12 +95,12 @@ def share_of(config: config_lib.ExperimentConfig, record: dict[str, Any]) -> flo
 
 
 def _has_used_its_budget(run: sweep_plan.Run) -> bool:
-  """True of a run that made its last step, but whose front end was killed before its summary.
+  """Whether a run made its last step, but its front end was killed before it wrote the summary.
 
-  It has nothing to resume.
+  Such a run has nothing to resume.
   """
   try:
     newest = checkpoint.load_newest(run.run_dir.checkpoints)
-  except (types.UserError, checkpoint.Damaged):  # which training will say
+  except (types.UserError, checkpoint.Damaged):  # training will report it
     return False
   return newest is not None and share_of(run.config, newest.counts._asdict()) >= 1
