@@ -1,11 +1,13 @@
-"""Whether Adam's epsilon is small against the gradients: `python scripts/adam_epsilon.py NAME ...`
+"""A check that Adam's epsilon is small compared with the gradients: `python scripts/adam_epsilon.py
+NAME ...`
 
-Adam divides a step by s + epsilon, s the root mean square of a weight's gradient. Where epsilon
-is not small against s, the step shrinks with the gradient, and the learning rate is not the one
-that the configuration names. The test is the median of s / (s + epsilon) in every variable.
+Adam divides a step by s + epsilon, where s is the root mean square of a weight's gradient. If
+epsilon is not small compared with s, the step shrinks with the gradient, and the effective learning
+rate is not the configured one. The script computes the median of s / (s + epsilon) in every
+variable.
 
 Each NAME is a configuration, which is trained for --steps agent steps, or the folder of a run,
-whose newest checkpoint is read. Ends with 1 if the median of any variable is below --least.
+whose newest checkpoint is read. The exit code is 1 if the median of any variable is below --least.
 """
 
 from __future__ import annotations
@@ -31,10 +33,11 @@ _MOMENT = re.compile(r'optimizer/(?P<objective>[^/]+)/\d+/adam/v/(?P<variable>.+
 
 
 class Measured(NamedTuple):
-  """shares: by variable, the median of s / (s + epsilon) over the weights that had a gradient.
+  """The measurements of one run.
 
-  clipping: mean gradient norm before clipping, over `max_gradient_norm`; 0 if that is off.
-  penalties: mean size of the penalties in the loss, over that of its other terms.
+  shares: by variable, the median of s / (s + epsilon) over the weights that had a gradient.
+  clipping: mean gradient norm before clipping, divided by `max_gradient_norm`; 0 if that is off.
+  penalties: mean size of the penalties in the loss, divided by that of its other terms.
   """
 
   epsilon: float
@@ -44,7 +47,7 @@ class Measured(NamedTuple):
 
 
 def measure(run_dir: pathlib.Path) -> Measured:
-  """Reads a run's newest checkpoint and its metrics. Raises `types.UserError` without Adam."""
+  """Measures a run's newest checkpoint and metrics. Raises `types.UserError` without Adam."""
   config = saved_config.load(run_dir / 'config.json')
   optimizer = getattr(config.agent, 'optimizer', None)
   if not isinstance(optimizer, config_lib.OptimizerConfig) or optimizer.name != 'adam':
@@ -66,8 +69,11 @@ def measure(run_dir: pathlib.Path) -> Measured:
 
 
 def shares(arrays: dict[str, np.ndarray], beta2: float, epsilon: float) -> dict[str, float]:
-  """arrays: of a checkpoint. A weight that never had a gradient, such as that of an input which
-  is always 0, is not counted: no epsilon moves it."""
+  """Returns the median of s / (s + epsilon) by variable.
+
+  arrays: of a checkpoint. Weights that never had a gradient, such as those of an input that is
+    always 0, are left out, because no epsilon moves them.
+  """
   steps = {
     name.split('/')[1]: float(array)
     for name, array in arrays.items()
@@ -80,13 +86,13 @@ def shares(arrays: dict[str, np.ndarray], beta2: float, epsilon: float) -> dict[
       continue
     unbiased = moment.astype(np.float64) / (1 - beta2 ** max(steps[match['objective']], 1.0))
     scale = np.sqrt(unbiased[unbiased > 0])
-    # A variable without any gradient has nothing to be judged by.
+    # A variable without any gradient cannot be judged.
     result[match['variable']] = float(np.median(scale / (scale + epsilon))) if scale.size else 1.0
   return result
 
 
 def _mean_metrics(path: pathlib.Path) -> dict[str, float]:
-  """Over the rows that have the metric."""
+  """Returns the mean of each metric over the rows that have it."""
   values: dict[str, list[float]] = {}
   with open(path, encoding='utf-8', newline='') as file:
     for row in csv.DictReader(file):
@@ -97,7 +103,8 @@ def _mean_metrics(path: pathlib.Path) -> dict[str, float]:
 
 
 def _train(name: str, steps: int, settings: list[str], folder: str) -> pathlib.Path:
-  """In a process of its own, which takes TensorFlow's memory with it."""
+  """Trains in a process of its own, so that TensorFlow's memory is freed; returns the run
+  folder."""
   run_dir = pathlib.Path(folder) / 'run'
   subprocess.run(
     [
@@ -120,7 +127,7 @@ def _train(name: str, steps: int, settings: list[str], folder: str) -> pathlib.P
 
 
 def report(name: str, measured: Measured, least: float) -> bool:
-  """Prints a table; whether all is well."""
+  """Prints a table; returns whether all shares are large enough."""
   worst = min(measured.shares, key=lambda variable: measured.shares[variable])
   is_well = measured.shares[worst] >= least
   print(
@@ -138,7 +145,7 @@ def report(name: str, measured: Measured, least: float) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-  """Returns what the command ends with."""
+  """Returns the exit code."""
   parser = argparse.ArgumentParser(
     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
   )
@@ -148,7 +155,7 @@ def main(arguments: list[str]) -> int:
   parser.epilog = 'Other options, such as --config.FIELD=VALUE, are those of `seed-acme train`.'
   options, settings = parser.parse_known_args(arguments)
   try:
-    # All are reported, also after one that fails.
+    # All are reported, even after one that fails.
     are_well = [_judge(name, options.steps, settings, options.least) for name in options.names]
     return 0 if all(are_well) else 1
   except types.UserError as error:

@@ -1,9 +1,11 @@
-"""Whether an environment holds what constraints.txt fixes: `python check_installed.py FILE`.
+"""A check that an environment has the versions of constraints.txt: `python check_installed.py
+FILE`.
 
-Prints `name==version` for each package that is missing or has another version, and ends with 1
-if there is any. With `--base` instead of a file: whether the environment can be made right by
-installing into it at all; prints why not, and ends with 1. Reads the records of what is installed
-and imports none of it, with the standard library alone: the environment may be broken.
+It prints `name==version` for each package that is missing or has another version, and exits with 1
+if there is any. With `--base` instead of a file, it checks whether installing into the environment
+can repair it at all; if not, it prints why and exits with 1. It only reads the records of installed
+packages, imports none of them, and needs the standard library alone, because the environment may be
+broken.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import sys
 
 _OWN = 'seed-acme'
 PYTHONS = ((3, 10), (3, 11))
-# Below this line of the file a package may be absent.
+# Packages below this line of the file may be missing.
 _OPTIONAL = '# Only where they are wanted:'
-# The one form of marker in the file.
+# The only form of marker in the file.
 _MARKER = re.compile(r'python_version (<|<=|==|>=|>) "(\d+)\.(\d+)"')
 _COMPARE = {
   '<': operator.lt,
@@ -27,8 +29,8 @@ _COMPARE = {
   '>=': operator.ge,
   '>': operator.gt,
 }
-# Distributions of earlier versions of this project that own the same files as one of today's, or
-# want packages that today's exclude.
+# Distributions of earlier versions of this project that own files of a current package, or require
+# packages that conflict with the current ones.
 _OF_BEFORE = ('tensorflow-cpu', 'tf-agents')
 _LAUNCHPAD, _OURS = 'dm-launchpad', '+seed'
 
@@ -36,10 +38,10 @@ _LAUNCHPAD, _OURS = 'dm-launchpad', '+seed'
 def wrong(
   constraints: str, installed: dict[str, str], python: tuple[int, int] = sys.version_info[:2]
 ) -> list[str]:
-  """constraints: text of the file. installed: versions by normal name. Returns the lines that
-  are not met, without their markers; '' stands for this project where it is not installed.
+  """Returns the lines of a constraints file that are not met, without their markers.
 
-  Raises `ValueError` for a marker that it cannot read.
+  constraints: text of the file. installed: versions by normalised name. '' in the result stands for
+    this project if it is not installed. Raises `ValueError` for a marker that it cannot read.
   """
   unmet = []
   is_optional = False
@@ -54,7 +56,7 @@ def wrong(
 
 
 def why_no_base(installed: dict[str, str], python: tuple[int, int] = sys.version_info[:2]) -> str:
-  """Why installing into this environment cannot make it right; '' = it can."""
+  """Returns why installing into this environment cannot repair it; '' = it can."""
   if python not in PYTHONS:
     return f'it has Python {python[0]}.{python[1]}'
   for name in _OF_BEFORE:
@@ -74,12 +76,12 @@ def _applies(marker: str, python: tuple[int, int]) -> bool:
 
 
 def normal(name: str) -> str:
-  """As PEP 503 has it."""
+  """Normalises a package name as in PEP 503."""
   return re.sub(r'[-_.]+', '-', name).lower()
 
 
 def installed_versions() -> dict[str, str]:
-  """Of this interpreter's environment. A record without a name is no package's."""
+  """Returns the packages of this interpreter's environment; records without a name are skipped."""
   return {
     normal(distribution.metadata['Name']): distribution.version
     for distribution in metadata.distributions()

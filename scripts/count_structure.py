@@ -1,7 +1,7 @@
-"""How much of the code one reads to follow one thing: `python scripts/count_structure.py`
+"""Counts of how much code one has to read to follow one thing: `python scripts/count_structure.py`
 
-Each function of `COUNTS` makes one count, of the checkout that this file lies in. `--json` prints
-them as one object; names after the options choose some.
+Each function of `COUNTS` makes one count of the checkout that contains this file. `--json` prints
+them as one object; names after the options select some.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OF_A_RUN = (
   *(f'programs/{room}' for room in ('nodes', 'building', 'graph', 'cluster', 'launches')),
   'programs/single_process.py',
 )
-# Layout and Peers decide; to the last one, hosts are those that may connect.
+# These files decide by the number of hosts; in the last one, "hosts" are those that may connect.
 _BY_RIGHT = (
   'seed_acme/layout.py',
   'seed_acme/layout_checks.py',
@@ -53,13 +53,14 @@ _ASKS_LAUNCH = re.compile(
   r'is_container|is_thread|others_are_elsewhere|is_beside_learner|has_actors_beside|launch_type\b'
 )
 _ON_POLICY = ROOT / 'agents/on_policy'
-# They are what the configuration is made and checked by.
+# They make and check the configuration.
 _OF_THE_CONFIGURATION = ('config.py', 'presets.py')
 _LAYOUT = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT)
 
 
 def vtrace_loss_files() -> list[str]:
-  """Files that are entered while `losses(batch)` of `catch_vtrace` is traced, the network's too."""
+  """Returns the files entered while `losses(batch)` of `catch_vtrace` is traced, network
+  included."""
   import numpy as np
   import tensorflow as tf
 
@@ -94,7 +95,7 @@ def vtrace_loss_files() -> list[str]:
 
 
 def _entered(function: Callable[[], Any]) -> list[str]:
-  """Files of ours of which a function is called, relative to the checkout."""
+  """Returns our files in which a function is called, relative to the checkout."""
   names: set[str] = set()
 
   def profile(frame: FrameType, event: str, _: Any) -> None:
@@ -111,7 +112,7 @@ def _entered(function: Callable[[], Any]) -> list[str]:
 
 
 def on_policy_config_takers() -> list[str]:
-  """Functions of the on-policy agent that take its configuration, besides those that check it."""
+  """Returns the on-policy agent's functions that take its configuration, except for its checks."""
   return [
     f'{path.name}:{function.name}'
     for path in sorted(_ON_POLICY.glob('*.py'))
@@ -140,7 +141,7 @@ def _is_config(argument: ast.arg) -> bool:
 
 
 def experiment_config_below_the_node() -> list[str]:
-  """Files below the nodes that name `ExperimentConfig`. An agent's `check` may."""
+  """Returns files below the nodes that name `ExperimentConfig`. An agent's `check` may."""
   return [
     _shown(path)
     for path in _sources(*_BELOW_THE_NODE)
@@ -149,7 +150,7 @@ def experiment_config_below_the_node() -> list[str]:
 
 
 def experiment_config_takers() -> list[str]:
-  """Functions that take a whole configuration, of the nodes and of what puts a run together."""
+  """Returns functions of nodes and builders that take a whole configuration."""
   return [
     f'{_shown(path)}:{function.name}'
     for path in _sources(*_OF_A_RUN)
@@ -159,7 +160,8 @@ def experiment_config_takers() -> list[str]:
 
 
 def conditions_on_hosts_and_shards() -> list[str]:
-  """Lines outside `Layout` and `Peers` that decide by the number of learner hosts or shards."""
+  """Returns lines outside `Layout` and `Peers` that depend on the number of learner hosts or
+  shards."""
   return [
     f'{_shown(path)}:{node.lineno}: {ast.unparse(condition)}'
     for path in _sources('seed_acme', 'agents', 'replay', 'programs')
@@ -177,9 +179,9 @@ def _conditions(node: ast.AST) -> list[ast.expr]:
 
 
 def files_that_set_signal_handlers() -> list[str]:
-  """Each with how often: what SIGTERM and its like do in a process is decided there.
+  """Returns the files that decide how a process handles signals such as SIGTERM, each with a count.
 
-  Whoever sends a signal, or hands a function to `signals.answer` and its like, is not counted.
+  Code that sends a signal, or passes a function to `signals.answer` and the like, does not count.
   """
   return [
     f'{_shown(path)}: {number}'
@@ -189,7 +191,7 @@ def files_that_set_signal_handlers() -> list[str]:
 
 
 def num_signal_handlers(source: str) -> int:
-  """Places of a module that set one, or wait for a signal."""
+  """Returns how many times a module sets a signal handler, or waits for a signal."""
   return sum(
     ast.unparse(node) in _SETS_HANDLERS or node.attr == 'add_signal_handler'
     for node in ast.walk(ast.parse(source))
@@ -198,7 +200,7 @@ def num_signal_handlers(source: str) -> int:
 
 
 def travelling_values() -> list[str]:
-  """Functions that take most of the values that belong to one node, as `names`."""
+  """Returns the functions with the most parameters that belong together as values of one node."""
   found = [
     (sum(argument.arg in _TRAVELLING for argument in _arguments(function)), path, function)
     for path in _sources('seed_acme', 'agents', 'replay', 'programs')
@@ -214,7 +216,7 @@ def travelling_values() -> list[str]:
 
 
 def node_takers() -> list[str]:
-  """Functions outside `programs/nodes` that take a `Node` or a `NodeSpec`."""
+  """Returns functions outside `programs/nodes` that take a `Node` or a `NodeSpec`."""
   return [
     f'{_shown(path)}:{function.name}'
     for path in _sources('seed_acme', 'agents', 'replay', 'programs')
@@ -225,7 +227,8 @@ def node_takers() -> list[str]:
 
 
 def questions_of_the_launch() -> list[str]:
-  """Lines in which a node asks how it was started, rather than to be told what follows."""
+  """Returns lines in which a node asks how it was started, instead of being told the
+  consequences."""
   return [
     f'{_shown(path)}:{number}: {line.strip()}'
     for path in _sources(*(room for room in _OF_A_RUN if room != 'programs/launches'))
@@ -235,13 +238,13 @@ def questions_of_the_launch() -> list[str]:
 
 
 def all_code_lines() -> int:
-  """Lines of the package but blank ones, comments and docstrings."""
+  """Counts the package's lines of code, without blank lines, comments and docstrings."""
   folders = _sources('seed_acme', 'agents', 'replay', 'programs', 'configs')
   return sum(code_lines(path.read_text(encoding='utf-8')) for path in folders)
 
 
 def _sources(*names: str) -> Iterator[pathlib.Path]:
-  """Python files of folders or files, without what links lead to."""
+  """Yields the Python files of folders or files, without those behind links."""
   for name in names:
     root = ROOT / name
     for path in [root] if root.suffix else sorted(root.rglob('*.py')):
@@ -254,12 +257,12 @@ def _shown(path: pathlib.Path) -> str:
 
 
 def on_policy_code_lines() -> int:
-  """Lines of `agents/on_policy` but blank ones, comments and docstrings."""
+  """Counts lines of code of `agents/on_policy`, without blank lines, comments and docstrings."""
   return sum(code_lines(path.read_text(encoding='utf-8')) for path in _ON_POLICY.glob('*.py'))
 
 
 def code_lines(source: str) -> int:
-  """Lines of a module with code on them."""
+  """Counts the lines of a module that have code."""
   docstrings = {line for node in _docstrings(source) for line in _lines(node)}
   lines = {
     line
@@ -284,7 +287,7 @@ def _lines(node: ast.Expr) -> range:
   return range(node.lineno, node.end_lineno + 1)
 
 
-# A list counts as its length, and names what was counted.
+# A list counts as its length, and shows what was counted.
 COUNTS: dict[str, Callable[[], int | list[str]]] = {
   'vtrace_loss_files': vtrace_loss_files,
   'on_policy_config_takers': on_policy_config_takers,

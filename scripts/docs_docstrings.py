@@ -1,8 +1,8 @@
-"""Docstrings on the site of `make docs`: an extension of griffe, which mkdocs.yml names.
+"""The format of docstrings on the site of `make docs`: a griffe extension, named in mkdocs.yml.
 
-Docstrings of this project explain parameters and fields as lines of `name: what it is`, below
-one another and with an indent where they go on. Markdown would make one paragraph of them; here
-each becomes an item of a list.
+Docstrings of this project explain parameters and fields as lines of `name: meaning`, one below the
+other, with indented continuation lines. Markdown would join them into one paragraph, so each
+becomes a list item.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any
 
 import griffe
 
-# `values, rewards: ...`, `make() -> network: ...`; before a colon in a sentence there are spaces.
+# `values, rewards: ...`, `make() -> network: ...`; a colon within a sentence has words before it.
 _ITEM = re.compile(
   r'(?P<names>\*{0,2}\w+(?:\([^)]*\))?(?: -> [\w.]+)?(?:, \*{0,2}\w+)*): (?P<what>.*)'
 )
 
 
 class ListOfNames(griffe.Extension):
-  """Rewrites the docstring of everything that has one."""
+  """A griffe extension that rewrites every docstring."""
 
   def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-    """Called by griffe with each module, class, function and attribute that it has read."""
+    """Rewrites the docstring of an object; griffe calls it for each one that it has read."""
     del kwargs
     if obj.docstring:
       obj.docstring.value = as_markdown(obj.docstring.value, has_summary=obj.name != '__init__')
 
 
 def as_markdown(docstring: str, has_summary: bool = True) -> str:
-  """With lists in place of lines that name something.
+  """Returns the docstring with lists instead of lines that name something.
 
-  has_summary: the first paragraph says what the whole is, and stays as it is.
+  has_summary: the first paragraph is a summary, and stays as it is.
   """
   paragraphs = re.split(r'\n\s*\n', docstring)
   return '\n\n'.join(
@@ -42,7 +42,7 @@ def as_markdown(docstring: str, has_summary: bool = True) -> str:
 
 def _paragraph(text: str) -> str:
   lines = text.splitlines()
-  if lines and lines[0].startswith(' '):  # an equation, or what a file looks like
+  if lines and lines[0].startswith(' '):  # an equation, or an example of a file
     return '\n'.join(f'    {line}' for line in lines)
   done: list[str] = []
   in_item = False

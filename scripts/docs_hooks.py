@@ -1,16 +1,16 @@
-"""What the site of `make docs` has beside docs/*.md: hooks of mkdocs, which mkdocs.yml names.
+"""The mkdocs hooks that complete the site of `make docs`, named in mkdocs.yml.
 
-The pages are written for a reader of the repository, and their links lead to its files. On the
-site such a link leads to the page that stands for the file:
+The pages in docs/ are written for readers of the repository, so their links point to its files. On
+the site, such a link points to a page for the file:
 
-* README.md is the first page, and the other pages of the root are pages too;
-* a module of the package has a page of the API reference, a package one that lists its modules;
-* another file is copied, and a folder gets a page that lists its files.
+* README.md is the first page, and the other Markdown files of the root are pages, too;
+* a module has a page of the API reference, and a package has a page that lists its modules;
+* any other file is copied, and a folder gets a page that lists its files.
 
 The evidence behind the results, tens of megabytes of logs and checkpoints, stays in the repository.
-A page names it, and only what a page links to by itself is copied: an episode on video, say.
+Pages name it, and only files that a page links to directly, such as a video, are copied.
 
-A link to what does not exist stays as it is, and mkdocs refuses it. Nothing here names a module.
+A link to a missing file is left unchanged, and mkdocs rejects it. No module is named here.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from mkdocs.structure import pages as pages_lib
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _PACKAGE = _ROOT / 'seed_acme'
 _REFERENCE = 'reference'
-_EVIDENCE = 'evidence/'  # of docs/
+_EVIDENCE = 'evidence/'  # within docs/
 _FIRST = ('README.md', 'docs/tutorial.md')  # in the menu
 _FENCE = re.compile(r'(^ *```.*?^ *```[^\n]*$)', re.MULTILINE | re.DOTALL)
-# In Markdown or HTML: what opens a target, its path, its anchor.
+# In Markdown or HTML: the text before a target, its path, its anchor.
 _LINK = re.compile(r'(\]\(|(?:src|href)=")([^)"\s#]+)(#[^)"\s]*)?(?=[)"\s])')
 
 
@@ -51,8 +51,7 @@ def on_config(config: defaults.MkDocsConfig) -> defaults.MkDocsConfig:
 
 
 def on_files(files: files_lib.Files, config: defaults.MkDocsConfig) -> files_lib.Files:
-  """Adds the pages of the root and of the reference, and what pages link to; takes away what no
-  reader of the site opens."""
+  """Adds pages of the root, the reference, and linked files; removes files that no page needs."""
   linked = sorted(_linked())
   for file in [file for file in files if file.src_uri.startswith(_EVIDENCE)]:
     if f'docs/{file.src_uri}' not in linked:
@@ -81,7 +80,8 @@ def _root_pages() -> list[str]:
 
 
 def _origin(site_uri: str) -> str:
-  """The file of the repository from which a page's links go out."""
+  """Returns the file of the repository that a page is made from, to which its links are
+  relative."""
   at_root = {_site_uri(name): name for name in _root_pages()}
   return at_root.get(site_uri, f'docs/{site_uri}')
 
@@ -94,12 +94,12 @@ def _with_links(markdown: str, origin: str, site_uri: str) -> str:
     target = posixpath.relpath(_site_uri(name), posixpath.dirname(site_uri) or '.')
     return f'{match[1]}{target}{match[3] or ""}'
 
-  parts = _FENCE.split(markdown)  # every second one is a block of code
+  parts = _FENCE.split(markdown)  # every second part is a code block
   return ''.join(part if number % 2 else _LINK.sub(link, part) for number, part in enumerate(parts))
 
 
 def _target(origin: str, link: str) -> str | None:
-  """What a link in a file leads to, relative to the root; None = not a file of the repository."""
+  """Returns a link's target relative to the root; None = not a file of the repository."""
   if re.match(r'[a-z]+:', link):
     return None
   path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), link))
@@ -107,7 +107,7 @@ def _target(origin: str, link: str) -> str | None:
 
 
 def _linked() -> set[str]:
-  """All that the pages of the repository lead to."""
+  """Returns all link targets of the repository's pages."""
   origins = [*_root_pages(), *(f'docs/{path.name}' for path in (_ROOT / 'docs').glob('*.md'))]
   return {
     name
@@ -119,7 +119,7 @@ def _linked() -> set[str]:
 
 
 def _copy_or_list(name: str, linked: list[str], config: defaults.MkDocsConfig) -> files_lib.File:
-  """linked: files that are on the site."""
+  """Returns a copy of a file, or a page that lists a folder's files. linked: files on the site."""
   path = _ROOT / name
   if path.is_file():
     return files_lib.File.generated(config, _site_uri(name), abs_src_path=str(path))
@@ -150,7 +150,7 @@ def _name(path: pathlib.Path) -> str:
 
 
 def _site_uri(name: str) -> str:
-  """Where the site has a file or folder of the repository, named relative to its root."""
+  """Returns the site's path for a file or folder, given relative to the repository's root."""
   path = _ROOT / name
   if module := _module_path(path):
     below = _name(module)
@@ -164,7 +164,8 @@ def _site_uri(name: str) -> str:
 
 
 def _module_path(path: pathlib.Path) -> pathlib.Path | None:
-  """A module or package as seed_acme/ has it, through its links; None = no part of the package."""
+  """Returns the path of a module or package within seed_acme/, following its links; None = no part
+  of it."""
   is_module = path.suffix == '.py' or (path / '__init__.py').is_file()
   if not is_module:
     return None
@@ -177,7 +178,7 @@ def _module_path(path: pathlib.Path) -> pathlib.Path | None:
 
 
 def _children(package: pathlib.Path) -> list[pathlib.Path]:
-  """Public modules and packages right below one, by name."""
+  """Returns the public modules and packages directly within a package, by name."""
   return sorted(
     path
     for path in package.iterdir()
@@ -186,7 +187,7 @@ def _children(package: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _modules(package: pathlib.Path) -> Iterator[pathlib.Path]:
-  """A package and all that is below it, through the links."""
+  """Yields a package and everything below it, following links."""
   yield package
   for path in _children(package):
     if path.is_dir():
@@ -196,7 +197,7 @@ def _modules(package: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def _menu(package: pathlib.Path) -> list[Any]:
-  """With its own page first, as `navigation.indexes` wants it."""
+  """Returns a package's menu with its own page first, as `navigation.indexes` expects it."""
   return [
     _site_uri(_name(package)),
     *(
@@ -207,7 +208,7 @@ def _menu(package: pathlib.Path) -> list[Any]:
 
 
 def _reference_page(path: pathlib.Path) -> str:
-  """Of a module: its public names. Of a package: those of `__init__.py`, and its modules."""
+  """Returns the page of a module: its public names; for a package, also its modules."""
   dotted = _name(path).removesuffix('.py').replace('/', '.')
   lines = [f'# `{dotted}`', '', f'::: {dotted}', '']
   if path == _PACKAGE:

@@ -1,6 +1,6 @@
 """The steps of gpu_check.sh: `python scripts/gpu_check.py RESULT.json`.
 
-Ends with 0 if all succeed, with 1 if one fails, and with 3 where TensorFlow sees no GPU.
+It exits with 0 if all succeed, with 1 if one fails, and with 3 if TensorFlow sees no GPU.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import time
 from typing import Any, NamedTuple
 
 _OURS: tuple[str, ...] = (sys.executable, '-m', 'seed_acme.programs.cli')
-_TAIL = 6000  # characters of what a step has printed
+_TAIL = 6000  # characters kept of a step's output
 _NO_GPU_EXIT = 3
-_BUDGET_S = 570.0  # for all steps: whoever lends a card for ten minutes wants it back
+_BUDGET_S = 570.0  # for all steps, to fit into ten minutes of a borrowed GPU
 _LISTS_GPUS = (
   'import json, tensorflow as tf; '
   "print(json.dumps([tf.config.experimental.get_device_details(gpu)['device_name'] "
@@ -28,7 +28,7 @@ _LISTS_GPUS = (
 
 
 class Step(NamedTuple):
-  """is_json: whether the last line that it prints is its result. environment: added to ours."""
+  """One step. is_json: the last line of its output is its result. environment: added to ours."""
 
   name: str
   command: Sequence[str]
@@ -38,10 +38,10 @@ class Step(NamedTuple):
 
 
 def steps(folder: str, cores: int) -> list[Step]:
-  """What is run after a GPU was found, in this order. folder: for what they write.
+  """Returns the steps that run, in this order, after a GPU was found. folder: for their files.
 
-  Throughput is measured with an actor for each core but two, on the GPU and, on the same cores,
-  without it; then as configured, with two actors, as docs/performance.md has it for CPUs.
+  Throughput is measured with an actor for each core but two, first with the GPU and then without it
+  on the same cores; then as configured, with two actors, as in docs/performance.md for CPUs.
   """
   learn = ('train', '--config=catch_vtrace', f'--run_dir={folder}/catch')
   tests = ('-m', 'pytest', '-q', '-n0', '-m', 'gpu', 'tests/gpu_test.py')
@@ -67,7 +67,7 @@ def steps(folder: str, cores: int) -> list[Step]:
 
 
 def run(step: Step) -> dict[str, Any]:
-  """Its exit code (None = out of time), seconds, and what it printed."""
+  """Runs a step; returns its exit code (None = time-out), seconds, and output."""
   start_s = time.monotonic()
   with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as output:
     try:
@@ -100,7 +100,7 @@ def run(step: Step) -> dict[str, Any]:
 
 
 def summary(folder: str) -> dict[str, Any]:
-  """Of the Catch run, where it has come to its end."""
+  """Returns the summary of the Catch run, if it has finished."""
   path = pathlib.Path(folder) / 'catch' / 'summary.json'
   return json.loads(path.read_text(encoding='utf-8')) if path.exists() else {}
 
@@ -130,7 +130,7 @@ def main(out: str) -> int:
 
 
 def _card() -> str:
-  """As the driver's own tool describes it."""
+  """Returns the GPU as nvidia-smi describes it."""
   if not shutil.which('nvidia-smi'):
     return ''
   fields = '--query-gpu=name,driver_version,memory.total'

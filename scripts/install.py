@@ -1,8 +1,8 @@
 """Installs into a virtual environment: `python install.py VENV ARGUMENT ...`, as for `pip install`.
 
-uv does it in a quarter of pip's CPU time, and it takes most of pip's settings. It reads none of
-pip's files, so these are translated. Where pip is set to something that uv has no equal for, where
-there is no uv, and where uv fails, pip installs as ever. Needs the standard library alone.
+uv takes a quarter of pip's CPU time, and it supports most of pip's settings, but it does not read
+pip's files, so these are translated. If pip has a setting without an equivalent in uv, if uv is not
+available, or if it fails, pip installs instead. Needs the standard library alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pathlib
 import subprocess
 import sys
 
-_SECTIONS = ('global', 'install', ':env:')  # of pip's settings; a later one has the last word
+_SECTIONS = ('global', 'install', ':env:')  # sections of pip's settings; later ones take precedence
 _OPTIONS = {
   'constraint': ('--constraints', '--build-constraints'),
   'extra-index-url': ('--index',),
@@ -28,7 +28,7 @@ _VARIABLES = {
   'default-timeout': 'UV_HTTP_TIMEOUT',
   'timeout': 'UV_HTTP_TIMEOUT',
 }
-# Of pip's output, and of questions that no installation into a virtual environment asks.
+# Settings for pip's output, and for questions that do not arise in a virtual environment.
 _WITHOUT_EFFECT = (
   'break-system-packages',
   'cache-dir',
@@ -44,9 +44,9 @@ _WITHOUT_EFFECT = (
   'root-user-action',
   'verbose',
 )
-# What every run loads. Compiled here, because a user may have Python write nothing of the kind
-# (PYTHONDONTWRITEBYTECODE): then each process would compile TensorFlow anew. uv compiles nothing
-# unless it is told to compile all, which takes longer than to install it.
+# Packages that every run loads. They are compiled here, because a user may have set
+# PYTHONDONTWRITEBYTECODE, and then each process would compile TensorFlow again. uv compiles either
+# nothing or everything, which takes longer than the installation.
 _COMPILED = (
   'absl', 'google/protobuf', 'keras', 'launchpad', 'matplotlib', 'numpy', 'reverb', 'sonnet',
   'tensorflow', 'tree', 'tyro',
@@ -54,7 +54,7 @@ _COMPILED = (
 
 
 def settings(listing: str) -> dict[str, str]:
-  """pip's settings for an installation, from what `pip config list` prints."""
+  """Returns pip's settings for an installation, from the output of `pip config list`."""
   found: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
   for line in listing.splitlines():
     name, is_setting, value = line.partition('=')
@@ -65,9 +65,9 @@ def settings(listing: str) -> dict[str, str]:
 
 
 def for_uv(of_pip: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-  """Options and environment variables with which uv does the same.
+  """Returns the options and environment variables that give uv the same settings.
 
-  Raises `ValueError` for a setting that it has no equal for.
+  Raises `ValueError` for a setting without an equivalent.
   """
   options: list[str] = []
   variables: dict[str, str] = {}
@@ -90,7 +90,7 @@ def _is_true(value: str) -> bool:
 
 
 def _run_uv(venv: pathlib.Path, arguments: Sequence[str]) -> str:
-  """Returns why pip has to do it; '' = it is done."""
+  """Tries to install with uv; returns why pip has to do it, or '' after success."""
   python, uv = venv / 'bin' / 'python', venv / 'bin' / 'uv'
   pip = [str(python), '-m', 'pip']
   subprocess.run([*pip, 'install', '--quiet', '--disable-pip-version-check', 'uv'], check=False)
@@ -101,7 +101,8 @@ def _run_uv(venv: pathlib.Path, arguments: Sequence[str]) -> str:
     options, variables = for_uv(settings(listing.stdout))
   except (ValueError, SyntaxError) as error:
     return str(error)
-  # pip takes the best version of all indexes; uv by itself trusts the first that knows a package.
+  # pip takes the best version from all indexes; by default, uv takes the first index with the
+  # package.
   command = [str(uv), 'pip', 'install', '--python', str(python), '--color=never']
   command += ['--no-progress', '--index-strategy=unsafe-best-match', *options, *arguments]
   if subprocess.run(command, env={**os.environ, **variables}, check=False).returncode:

@@ -1,8 +1,8 @@
-"""Keeps of a run what shows what it did: `python scripts/keep_evidence.py RUN_DIR FOLDER`.
+"""Keeps the evidence of a run: `python scripts/keep_evidence.py RUN_DIR FOLDER`.
 
-The folder gets the configuration, the summary, the log (of long ones every n-th row, and each row
-in which an episode ended) and the newest checkpoint without what only learning needs. It is a run
-folder: `seed-acme evaluate FOLDER` and `seed-acme plot FOLDER` work on it.
+The folder gets the configuration, the summary, the log (for long ones every n-th row, and each row
+in which an episode ended) and the newest checkpoint without the arrays that only training needs. It
+is a run folder: `seed-acme evaluate FOLDER` and `seed-acme plot FOLDER` work on it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _RETURN = 'episode/return'
 
 
 def keep(run: pathlib.Path, folder: pathlib.Path, max_rows: int = 1000) -> None:
-  """Writes `folder`, which must not be there yet. max_rows: of the log, beside ends of episodes."""
+  """Writes `folder`, which must not exist yet. max_rows: of the log, besides those with episode
+  ends."""
   found = checkpoint.load_found(run)
   acting = {name: array for name, array in found.arrays.items() if name.startswith(_ACTING)}
   if not acting:

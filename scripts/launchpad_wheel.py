@@ -1,11 +1,11 @@
-"""Makes the wheel of Launchpad that this project installs, from Launchpad's own.
+"""Builds the Launchpad wheel that this project installs, from DeepMind's wheel.
 
     python scripts/launchpad_wheel.py FOLDER
 
-DeepMind's wheel is for Python 3.9 and 3.10, and the compiled half of its courier loads beside
-TensorFlow 2.8 only. Everything else in it is Python, which is taken as it is; the package in
-launchpad_wheel/courier is put in the place of the compiled half. What is made installs on any
-Python as `dm-launchpad` 0.5.1+seed, byte for byte the same wherever it is made.
+DeepMind's wheel is for Python 3.9 and 3.10, and the compiled half of its courier loads only with
+TensorFlow 2.8. Everything else in it is Python and stays unchanged; the package in
+launchpad_wheel/courier replaces the compiled half. The result installs on any Python as
+`dm-launchpad` 0.5.1+seed, byte for byte the same wherever it is made.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ OUR_VERSION = f'{_VERSION}+seed'
 NAME = f'dm_launchpad-{OUR_VERSION}-py3-none-any.whl'
 _INFO = f'dm_launchpad-{OUR_VERSION}.dist-info'
 _THEIR_INFO = f'dm_launchpad-{_VERSION}.dist-info'
-# Of courier, what is Python; but its `__init__` loads TensorFlow's library for the compiled half.
+# The Python files of courier, except `__init__`, which loads TensorFlow's library for the compiled
+# half.
 _COURIER = ('client.py', 'client_test.py', 'py_server.py')
 _CLIENT = 'courier/python/client.py'
 _STATUS = ('from pybind11_abseil.status import', 'from courier.python.status import')
-_NOT_DECLARED = ('numpy', 'six')  # imported, though its metadata do not say so
+_NOT_DECLARED = ('numpy', 'six')  # imported, but missing in its metadata
 _EPOCH_VARIABLE = 'SOURCE_DATE_EPOCH'
-_FIRST_DATE_S = 315532800  # 1980, before which a zip has no dates
+_FIRST_DATE_S = 315532800  # 1980, the first date that a zip can store
 _NOTICE = """\
 This is a modified build of Launchpad 0.5.1, Copyright 2020 DeepMind Technologies Limited, under the
 Apache License 2.0 (LICENSE). The script scripts/launchpad_wheel.py of seed_acme made it from
@@ -54,11 +55,11 @@ Unchanged: launchpad/**, courier/python/client_test.py, courier/python/py_server
 
 
 class CannotBuild(Exception):
-  """Says why, and what to do."""
+  """The wheel cannot be built; the text says why, and what to do."""
 
 
 def main() -> int:
-  """The exit code."""
+  """Builds the wheel; returns the exit code."""
   arguments = argparse.ArgumentParser(
     description="Makes dm-launchpad 0.5.1+seed, with a courier of Python, from DeepMind's wheel."
   )
@@ -76,7 +77,7 @@ def main() -> int:
 
 
 def build(folder: pathlib.Path, source: pathlib.Path | None = None) -> pathlib.Path:
-  """Writes the wheel into `folder`, at once or not at all, and returns its path."""
+  """Writes the wheel into `folder` atomically, and returns its path."""
   with tempfile.TemporaryDirectory() as temporary:
     if source is None:
       source = _download(pathlib.Path(temporary))
@@ -100,7 +101,7 @@ def _download(folder: pathlib.Path) -> pathlib.Path:
     *(f'--platform={platform}' for platform in _PLATFORMS),
     *(f'--dest={folder}', f'dm-launchpad=={_VERSION}'),
   ]
-  # Constraints of an installation name the wheel that is made here.
+  # Constraints of an installation name the wheel that this script builds.
   variables = {name: value for name, value in os.environ.items() if name != 'PIP_CONSTRAINT'}
   done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
   found = [*folder.glob('*.whl')]
@@ -126,7 +127,7 @@ def _check(source: pathlib.Path) -> None:
 
 
 def _theirs(source: pathlib.Path) -> dict[str, bytes]:
-  """Launchpad's files, and those of courier that are Python, by name."""
+  """Returns Launchpad's files, and the Python files of courier, by name."""
   with zipfile.ZipFile(source) as wheel:
     names = [
       name
@@ -152,7 +153,7 @@ def _our_courier() -> dict[str, bytes]:
 
 
 def _metadata(source: pathlib.Path) -> dict[str, bytes]:
-  """Of the `.dist-info`, but for RECORD."""
+  """Returns the files of the `.dist-info`, except for RECORD."""
   with zipfile.ZipFile(source) as wheel:
     theirs = parser.Parser().parsestr(wheel.read(f'{_THEIR_INFO}/METADATA').decode())
     license_text = wheel.read(f'{_THEIR_INFO}/LICENSE')
@@ -188,16 +189,17 @@ def _metadata(source: pathlib.Path) -> dict[str, bytes]:
 
 
 def _write(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
-  """Sorted, with one date and uncompressed: zlib's output differs between its versions."""
+  """Writes the zip sorted, with one date and uncompressed, because zlib's output depends on its
+  version."""
   record = f'{_INFO}/RECORD'
   lines = [f'{name},{_digest(files[name])},{len(files[name])}' for name in sorted(files)]
   whole = {**files, record: '\n'.join([*lines, f'{record},,', '']).encode()}
   date_s = max(_FIRST_DATE_S, int(os.environ.get(_EPOCH_VARIABLE, _FIRST_DATE_S)))
   with zipfile.ZipFile(path, 'w', zipfile.ZIP_STORED) as wheel:
-    # `.dist-info` last, as installers like it.
+    # `.dist-info` last, as installers prefer.
     for name in sorted(whole, key=lambda name: (name.startswith(_INFO), name)):
       entry = zipfile.ZipInfo(name, time.gmtime(date_s)[:6])
-      entry.create_system = 3  # Unix, whose permissions follow
+      entry.create_system = 3  # Unix, so that the permissions below apply
       is_program = whole[name].startswith(b'#!') and not name.endswith('.py')
       entry.external_attr = (0o100755 if is_program else 0o100644) << 16
       wheel.writestr(entry, whole[name])

@@ -1,7 +1,7 @@
 """Draws docs/images/layout.svg, the layout of one run: `python scripts/layout_picture.py`
 
-What stands in it is looked up in a `Layout`, so it is what `seed-acme train --show_layout` prints.
-A test holds the file against this script.
+The contents come from a `Layout`, so the picture shows what `seed-acme train --show_layout` prints.
+A test compares the file with this script.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from seed_acme.configs import registry
 PATH = pathlib.Path(__file__).resolve().parents[1] / 'docs' / 'images' / 'layout.svg'
 _DEVICES = ('gpu:0', 'gpu:1')
 _WIDTH, _MARGIN = 790, 20
-_ACTOR, _DEVICE, _SHARD = (20, 230), (360, 130), (590, 150)  # of each column: left edge and width
-_HEIGHT, _STEP, _HEAD = 42, 52, 46  # of a box, from one to the next, above the first of a host
-_LANE = 16  # between two vertical lines
+_ACTOR, _DEVICE, _SHARD = (20, 230), (360, 130), (590, 150)  # left edge and width of each column
+_HEIGHT, _STEP, _HEAD = 42, 52, 46  # of a box; from one box to the next; above a host's first box
+_LANE = 16  # distance between two vertical lines
 _STYLE = """
     .process { fill: #f6f7f9; stroke: #5f6b7a; stroke-width: 1.6; }
     .worker { fill: #ffffff; stroke: #5f6b7a; stroke-width: 1.6; }
@@ -39,7 +39,7 @@ _MARKER = (
 
 
 def example() -> layout_lib.Layout:
-  """Two learner hosts with two replay shards and two inference devices each."""
+  """Returns two learner hosts with two replay shards and two inference devices each."""
   config = registry.load('catch_vtrace')
   config = dataclasses.replace(
     config,
@@ -56,7 +56,7 @@ def example() -> layout_lib.Layout:
 
 
 def draw(layout: layout_lib.Layout) -> str:
-  """The SVG. layout: with the devices of each host."""
+  """Returns the SVG. layout: with the devices of each host."""
   lines, top = [], _MARGIN
   for learner in layout.learners:
     host = _Host(layout, learner, top)
@@ -77,17 +77,17 @@ def draw(layout: layout_lib.Layout) -> str:
 
 
 class _Host:
-  """A learner host and its actors, below `top`."""
+  """The drawing of a learner host and its actors, below `top`."""
 
   def __init__(self, layout: layout_lib.Layout, learner: layout_lib.Learner, top: int):
     self._layout, self._learner, self._top = layout, learner, top
     its = [actor for actor in layout.actors if actor.learner == learner.index]
-    self._actors = sorted(its, key=self._device_of)  # so that no line crosses another
+    self._actors = sorted(its, key=self._device_of)  # so that no lines cross
     self._rows = max(len(its), len(learner.devices), len(learner.shards))
     self.height = _HEAD + self._rows * _STEP
 
   def draw(self) -> Iterator[str]:
-    """All lines of it."""
+    """Yields the lines of the SVG."""
     learner, left = self._learner, _DEVICE[0] - 20
     yield _rect('process', left, self._top, _WIDTH - _MARGIN - left, self.height)
     yield _text('title', left + 14, self._top + 20, f'learner/{learner.index}')
@@ -120,7 +120,7 @@ class _Host:
       yield _path('unrolls', name, self._y(row), self._y(to), _DEVICE, _SHARD, shard_index)
 
   def _deliveries(self) -> set[tuple[int, int]]:
-    """Which device finishes unrolls for which shard."""
+    """Returns the pairs of device and shard between which unrolls flow."""
     return {
       (self._device_of(actor), actor.shard) for actor in self._actors if actor.shard is not None
     }
@@ -129,7 +129,7 @@ class _Host:
     return self._layout.device_of(actor.env_ids[0])
 
   def _row_of(self, index: int, number: int) -> int:
-    """Of one of so many boxes, which are spread beside the rows of actors."""
+    """Returns the row of one of `number` boxes, which are spread over the rows of the actors."""
     return math.ceil(index * self._rows / number)
 
   def _y(self, row: int) -> int:
@@ -161,7 +161,8 @@ def _path(
   next_: tuple[int, int],
   lane: int,
 ) -> str:
-  """From the middle of a box to that of one in the next column, by a vertical lane of its own."""
+  """Returns a line from the middle of a box to one in the next column, in a vertical lane of its
+  own."""
   start, end = column[0] + column[1], next_[0]
   bend = end - 36 - lane * _LANE
   middle = _HEIGHT // 2
@@ -170,7 +171,7 @@ def _path(
 
 
 def main(path: pathlib.Path = PATH) -> None:
-  """Writes the file."""
+  """Writes the picture to a file."""
   path.write_text(draw(example()), encoding='utf-8')
 
 

@@ -1,9 +1,9 @@
 """Connects many actors to one learner: `python scripts/load_actors.py --actors=1000`.
 
-The learner is that of `seed-acme node learner`. The actors are those of a run, each with
-environments, a stream and an identity of its own; only, a few processes hold many of them and step
-them in turn. Prints how long they took to connect, what they cost the learner in memory, and how
-fast they are answered. Ends with 1 if not all of them were.
+The learner is that of `seed-acme node learner`. Each actor has its own environments, stream and
+identity, as in a run, but a few processes hold many of them and step them in turn. The script
+prints how long they took to connect, how much memory they cost the learner, and how fast they are
+answered. It exits with 1 if not all of them were answered.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from seed_acme.transport import patience
 from seed_acme.transport import wire
 
 _LOOK_S = 0.5
-_CONNECT_S = 600.0  # in which all have to be connected and answered
+_CONNECT_S = 600.0  # time for all to connect and be answered
 _MIB = 2**20
 
 
@@ -73,7 +73,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def make_config(arguments: argparse.Namespace) -> config_lib.ExperimentConfig:
-  """As the learner's node has it from its command line and the cluster file."""
+  """Returns the configuration that the learner's node gets from its command line and cluster
+  file."""
   return dataclasses.replace(
     registry.load(arguments.config),
     num_actors=arguments.actors,
@@ -84,7 +85,7 @@ def make_config(arguments: argparse.Namespace) -> config_lib.ExperimentConfig:
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-  """A JSON record. Raises `types.UserError` where actors are not answered."""
+  """Measures and returns a JSON record. Raises `types.UserError` if actors are not answered."""
   with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as cleanup:
     folder = pathlib.Path(name)
     cluster = folder / 'cluster.json'
@@ -133,7 +134,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def describe(record: dict[str, Any]) -> str:
-  """The record as text."""
+  """Returns the record as text."""
   number = record['actors']
   grown_mib = record['learner_mib'] - record['learner_mib_before']
   latency_s, rows = record['inference_latency_s'], record['inference_batch_size']
@@ -150,7 +151,7 @@ def describe(record: dict[str, Any]) -> str:
 
 
 def _act(arguments: argparse.Namespace) -> None:
-  """Every `processes`-th actor, until this process is ended or the learner is gone."""
+  """Steps every `processes`-th actor until this process is ended or the learner is gone."""
   actors_of_run = sections.split(make_config(arguments)).actors
   cluster = local.read_json(pathlib.Path(arguments.cluster))
   actors: list[actor_lib.Actor] = []
@@ -201,7 +202,7 @@ def _resident_mib(process: subprocess.Popen[bytes]) -> float:
 
 
 def _rows(run: run_directory.RunDirectory) -> list[int]:
-  """Answered rows of each actor; one 0 before there is a status."""
+  """Returns the answered rows of each actor; [0] before there is a status."""
   if not run.status.exists():
     return [0]
   return [actor['rows'] for actor in local.read_json(run.status).get('actors', [])] or [0]

@@ -1,19 +1,19 @@
 """Trains a list of long runs, one after the other: `python scripts/long_runs.py --folder=DIR LIST`.
 
-Each line of LIST names a run and gives its command. It may also say when to give the run up:
+Each line of LIST names a run and gives its command. It may also say when to give up the run:
 
   # a comment
   pong_1: seed-acme train --config=atari_vtrace_small --launch=single_process \\
     | give up at 1_000_000 unless episode/return_last_100 >= -19 | give up at 3_000_000
 
-A rule looks at the mean of a column of metrics.csv over the last tenth of the steps before the one
-that it names. A rule without a column ends the run there in any case. The folder of a run is
-DIR/NAME, and the output of its command is DIR/NAME.log.
+A rule checks the mean of a column of metrics.csv over the last tenth of the steps before its own. A
+rule without a column always ends the run at that step. The folder of a run is DIR/NAME, and the
+output of its command is DIR/NAME.log.
 
-The same command goes on after an interruption: it skips what is finished or given up, and resumes
-what was stopped. Ctrl-C and SIGTERM stop the run under way with a checkpoint, a second one kills
-it. A run that fails does not keep those after it from running. Ends with 0 if every run is finished
-or given up, 1 if one failed, 2 if the list is wrong, 130 or 143 after a signal.
+The same command continues after an interruption: it skips runs that are finished or given up, and
+resumes those that were stopped. Ctrl-C and SIGTERM stop the current run with a checkpoint, and a
+second one kills it. After a run that fails, the next one starts. Exits with 0 if every run is
+finished or given up, 1 if one failed, 2 if the list is wrong, 130 or 143 after a signal.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from seed_acme.programs.tools.sweep import state as sweep_state
 from seed_acme.storage import run_directory
 
 _POLL_S = 0.2
-_WINDOW = 0.1  # of the steps before a rule's, over which it takes the mean
+_WINDOW = 0.1  # share of a rule's steps over which the mean is taken
 _LINE = re.compile(r'(?P<name>\w[\w.-]*):\s+seed-acme\s+train\s+(?P<options>.+)')
 _RULE = re.compile(
   r'give up at (?P<step>\d[\d_]*)'
@@ -59,7 +59,8 @@ _RULE = re.compile(
 
 
 class Rule(NamedTuple):
-  """Give up at this agent step unless the column is at least (`>=`) or at most (`<=`) the bound.
+  """A rule that gives up at an agent step unless a column is at least (`>=`) or at most (`<=`) a
+  bound.
 
   column: of metrics.csv; '' = give up in any case.
   """
@@ -71,7 +72,7 @@ class Rule(NamedTuple):
 
 
 class Run(NamedTuple):
-  """A line of the list. options: of `seed-acme train`; config: what they come to."""
+  """A line of the list. options: for `seed-acme train`; config: the resulting configuration."""
 
   name: str
   options: tuple[str, ...]
@@ -80,7 +81,8 @@ class Run(NamedTuple):
 
 
 def parse(text: str) -> list[Run]:
-  """The runs of a list. Raises `types.UserError` with the line that is wrong, before any starts."""
+  """Returns the runs of a list. Raises `types.UserError` with the bad line before any run
+  starts."""
   runs: list[Run] = []
   for line in text.replace('\\\n', ' ').splitlines():
     if line.strip() and not line.lstrip().startswith('#'):
@@ -126,9 +128,8 @@ def _parse_rule(text: str) -> Rule:
 
 
 def values_of(rule: Rule, metrics: dict[str, list[float]]) -> list[float] | None:
-  """Those of its column in the last tenth of its steps, or the last one before where none is there;
-  None while the log has not come so far.
-  """
+  """Returns the column's values in the last tenth of a rule's steps, or the last one before it if
+  there are none; None if the log has not reached the rule's step."""
   steps = metrics.get(csv_file.KEY, [])
   if not steps or steps[-1] < rule.step:
     return None
@@ -139,7 +140,7 @@ def values_of(rule: Rule, metrics: dict[str, list[float]]) -> list[float] | None
 
 
 def judge(rule: Rule, values: Sequence[float]) -> str:
-  """Why to give up, '' if not. A column that was not logged says nothing."""
+  """Returns why to give up, or ''. A column that was not logged is no reason."""
   if not rule.column:
     return f'at {rule.step:,} steps, as the list says'
   mean = sum(values) / len(values) if values else rule.bound
@@ -150,7 +151,7 @@ def judge(rule: Rule, values: Sequence[float]) -> str:
 
 
 class Runner:
-  """Runs the list. `run` belongs to the main thread, whose Ctrl-C and SIGTERM it answers."""
+  """The runner of a list. Call `run` on the main thread, because it handles Ctrl-C and SIGTERM."""
 
   def __init__(self, runs: Sequence[Run], folder: pathlib.Path):
     self._runs = runs
@@ -160,13 +161,13 @@ class Runner:
     self.num_failed = 0
 
   def request_stop(self, signal_number: int) -> None:
-    """From the signal handler. The run itself knows what a first and a second signal mean."""
+    """Forwards a signal to the run, which knows what a first and a second one mean."""
     self.stop_signal = self.stop_signal or signal_number
     if self._child is not None:
       self._child.send_signal(signal.SIGINT)
 
   def run(self) -> None:
-    """Returns when every run has ended, or after a stop."""
+    """Runs the list; returns when every run has ended, or after a stop."""
     with signals.signals_to(self.request_stop):
       for run in self._runs:
         if self.stop_signal is None:
@@ -185,7 +186,7 @@ class Runner:
       self._end(run, *self._train(run, pending))
 
   def _train(self, run: Run, pending: list[Rule]) -> tuple[str, str]:
-    """Why the run was given up, if it was, and the last error of its output."""
+    """Trains; returns why the run was given up, if it was, and the last error of its output."""
     log_path = self._folder / f'{run.name}.log'
     with open(log_path, 'a', encoding='utf-8') as log:
       log_start = log.tell()  # before the child, which shares the position
@@ -197,10 +198,10 @@ class Runner:
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
-        start_new_session=True,  # a terminal's Ctrl-C comes once, through this program
+        start_new_session=True,  # so that this program forwards a terminal's Ctrl-C once
         env={**os.environ, **processes.environment('long_run', os.getpid())},
       )
-    if self.stop_signal is not None:  # it came before the child was known
+    if self.stop_signal is not None:  # the signal came before the child was known
       child.send_signal(signal.SIGINT)
     reason = ''
     while child.poll() is None:
@@ -227,7 +228,7 @@ class Runner:
       _say(f'{run.name}: failed, {state.message or last_words}')
 
   def _reason_to_give_up(self, run: Run, pending: list[Rule]) -> str:
-    """'' while the run may go on. pending: the rules that are not judged yet."""
+    """Returns why to give up the run, or ''. pending: rules that are not decided yet."""
     folder = self._run_dir(run)
     steps = lifecycle.read_status(folder).get('agent_steps', 0) if folder.metrics.exists() else 0
     for rule in [rule for rule in pending if rule.step <= steps]:
@@ -259,7 +260,7 @@ def _figures(state: sweep_state.State) -> str:
 
 
 def _commit() -> str:
-  """Of the code that runs, with a mark where files differ from it."""
+  """Returns the commit of this code, with a mark if files differ from it."""
   command = ['git', 'describe', '--always', '--dirty', '--abbrev=7', '--exclude=*']
   try:
     found = subprocess.run(
@@ -281,7 +282,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser.add_argument('list', metavar='LIST', type=pathlib.Path)
   parser.add_argument('--folder', metavar='DIR', type=pathlib.Path, required=True)
   arguments = parser.parse_args(argv)
-  sys.path.append(os.getcwd())  # where a user's own environment or network may lie
+  sys.path.append(os.getcwd())  # where the user's own environment or network may be
   try:
     runs = parse(arguments.list.read_text(encoding='utf-8'))
     arguments.folder.mkdir(parents=True, exist_ok=True)

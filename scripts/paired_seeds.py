@@ -1,12 +1,12 @@
-"""Holds two ways of running one configuration against each other, by the steps they need to learn.
+"""Compares two ways of running one configuration by the steps that they need to learn.
 
 `python scripts/paired_seeds.py catch_vtrace --other=learner.training_devices=cpu:0,cpu:1` trains
-the configuration as it is and with the changed fields, in turn, once for each seed, to a return of
+the configuration unchanged and with the changed fields alternately, once per seed, to a return of
 0.9 over the last 100 episodes. `--other_python=PATH` runs the changed one under another
-interpreter, such as that of another version's environment. Prints the agent steps of each run, and
-the median of their ratios with its 95 % bootstrap interval. A run that does not get there counts
-with all steps of its budget. Ends with 1 if the median ratio is more than 1.1, or more of the
-changed runs than of the others did not get there.
+interpreter, such as that of another version's environment. It prints the agent steps of each run,
+and the median of their ratios with its 95 % bootstrap interval. A run that misses the goal counts
+with all steps of its budget. The exit code is 1 if the median ratio is more than 1.1, or if more of
+the changed runs than of the others missed the goal.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _MISSED = ' (not reached)'
 
 
 class Result(NamedTuple):
-  """steps: of the agent, to the goal or, where it was not reached, of the whole run."""
+  """The result of a run. steps: agent steps to the goal, or of the whole run if it was missed."""
 
   steps: float
   is_reached: bool
 
 
 def steps_to(metrics: pathlib.Path, goal: float) -> float:
-  """Agent steps at the first row of a log with that return; infinite where there is none."""
+  """Returns the agent steps at the first row with that return; infinity if there is none."""
   if not metrics.exists():
     return math.inf
   with open(metrics, encoding='utf-8', newline='') as file:
@@ -67,7 +67,7 @@ def run(
     )
     with subprocess.Popen(
       command,
-      cwd=folder,  # a checkout would come before what the interpreter has installed
+      cwd=folder,  # otherwise a checkout would take precedence over the interpreter's packages
       stdout=subprocess.DEVNULL,
       stderr=subprocess.PIPE,
       text=True,
@@ -87,7 +87,7 @@ def run(
 
 
 def interval(ratios: Sequence[float]) -> tuple[float, float]:
-  """Where 95 % of the medians of resampled ratios are."""
+  """Returns the interval that has 95 % of the medians of resampled ratios."""
   draw = random.Random(0)
   medians = sorted(
     statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(_RESAMPLES)
@@ -96,7 +96,7 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def describe(base: Sequence[Result], other: Sequence[Result], most: float) -> tuple[str, bool]:
-  """The last line, and whether the changed runs need at most `most` times the steps."""
+  """Returns the last line, and whether the changed runs need at most `most` times the steps."""
   medians = [statistics.median(result.steps for result in results) for results in (base, other)]
   ratios = [changed.steps / plain.steps for plain, changed in zip(base, other)]
   low, high = interval(ratios)

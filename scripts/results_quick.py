@@ -1,7 +1,7 @@
 """Repeats the rows of docs/results.md that take minutes: `python scripts/results_quick.py`.
 
-Short runs are trained anew. Long ones are played from the checkpoints in docs/evidence. Ends with 1
-if one of them stays below what the page says. New runs are kept in runs/results_quick.
+Short runs are trained again. For long runs, the checkpoints in docs/evidence are played. The exit
+code is 1 if a return is below the one on the page. New runs are kept in runs/results_quick.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _FOLDER = _ROOT / 'runs' / 'results_quick'
 
 
 class Row(NamedTuple):
-  """One line of the page.
+  """A row of the page to repeat.
 
-  arguments: of seed-acme. field: of the JSON record that it prints, the return. least: what the
-  return must be.
+  arguments: of seed-acme. field: of the JSON record that it prints, with the return. least: the
+    lowest return that passes.
   """
 
   name: str
@@ -57,7 +57,7 @@ ROWS = (
 
 
 def repeat(row: Row, run_dir: pathlib.Path) -> float:
-  """The return that is reached now; raises SystemExit if the command fails."""
+  """Returns the return that is reached now; raises SystemExit if the command fails."""
   is_new = row.arguments[0] == 'train'
   command = [pathlib.Path(sys.executable).with_name('seed-acme'), *row.arguments]
   done = subprocess.run(
@@ -74,7 +74,7 @@ def repeat(row: Row, run_dir: pathlib.Path) -> float:
 
 
 def main(rows: tuple[Row, ...] = ROWS, folder: pathlib.Path = _FOLDER) -> int:
-  """Prints a line for each row as soon as it is there; 1 if one is below."""
+  """Prints a line for each row as soon as it is done; returns 1 if one is below."""
   shutil.rmtree(folder, ignore_errors=True)
   num_below = 0
   for number, row in enumerate(rows, start=1):

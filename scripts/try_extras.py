@@ -1,13 +1,14 @@
-"""Makes and steps an environment of every extra, from nothing, on each Python.
+"""Makes and steps an environment of every extra, in a new virtual environment, on each Python.
 
     .venv/bin/python scripts/try_extras.py actors --pythons 3.12 3.13 --extras mujoco dm-control
     .venv/bin/python scripts/try_extras.py learners --pythons 3.10
 
-`actors`: `seed-acme actor-env` for each extra and Python. `learners`: pip, as README.md has it,
-and the door of `make setup` for a Python that learners do not run under.
-Each is installed alone, into a new virtual environment that is removed afterwards, because what
-one extra lacks another one may bring. An extra that does not exist for a Python has to be refused
-in words, and a package that no constraint holds is a fault. Ends with 1 if anything is wrong.
+`actors`: `seed-acme actor-env` for each extra and Python. `learners`: pip as in README.md, and the
+  refusal by `make setup` of a Python that learners do not support.
+Each is installed alone, into a new virtual environment that is removed afterwards, because another
+extra might install a package that it lacks. An extra that does not exist for a Python has to be
+refused with a message, and every package has to be pinned by a constraint. Exits with 1 if anything
+is wrong.
 """
 
 from __future__ import annotations
@@ -44,21 +45,22 @@ _LAST_LINES = 15
 
 
 class Result(NamedTuple):
-  """is_right: it works where it should, and is refused elsewhere. said: in a line or more."""
+  """The result of one attempt. is_right: it works where supported, and is refused elsewhere. said:
+  a message."""
 
   is_right: bool
   said: str
 
 
 def of_extra(extra: str) -> list[str]:
-  """Ids of the environments that show that an extra works; [] for one without environments."""
+  """Returns ids of the environments that show that an extra works; [] if it has no environments."""
   return [
     example.id for suite in registry.SUITES for example in suite.examples if example.extra == extra
   ]
 
 
 def not_held(installed: Sequence[str], constraints: Sequence[str], version: str) -> list[str]:
-  """Those of `name==version` that are not what the constraints fix for a Python such as 3.12."""
+  """Returns the `name==version` that differ from the constraints for a Python such as 3.12."""
   fixed = set()
   for line in constraints:
     pin = requirements.Requirement(line)
@@ -73,11 +75,11 @@ def not_held(installed: Sequence[str], constraints: Sequence[str], version: str)
 
 
 def try_for_actors(extra: str, version: str, folder: pathlib.Path) -> Result:
-  """folder: where the environment is made, not there yet."""
+  """Tries an extra for actors. folder: to be created for the environment."""
   made = _run([_COMMAND, 'actor-env', folder, f'--python={version}', '--extras', extra])
   exists = extra in actor_packages.EXTRAS and version in actor_environment.pythons(extra)
   if not exists:
-    # `error: ` and one line.
+    # a message `error: ` in one line
     is_right = made.code == _USER_ERROR_EXIT and f'--extras {extra}' in made.said
     return Result(is_right and not folder.exists(), f'refused: {made.said}')
   if made.code:
@@ -90,9 +92,9 @@ def try_for_actors(extra: str, version: str, folder: pathlib.Path) -> Result:
 
 
 def try_for_learners(extra: str, version: str, folder: pathlib.Path) -> Result:
-  """As `try_for_actors`, with the whole package."""
+  """Tries an extra for learners, with the whole package."""
   base = finding.find(version)
-  if version not in _LEARNERS:  # whatever the extra: `make setup` does not take this Python
+  if version not in _LEARNERS:  # for every extra, because `make setup` refuses this Python
     refused = _run(['bash', _ROOT / 'scripts' / 'find_python.sh'], PYTHON=base)
     is_right = refused.code != 0 and 'needs Python 3.11 or 3.10' in refused.said
     return Result(is_right, f'refused: {refused.said}')
@@ -139,7 +141,7 @@ def _try_examples(extra: str, python: str) -> Result:
 
 class _Ended(NamedTuple):
   code: int
-  said: str  # its last lines, of both streams
+  said: str  # last lines of both streams
 
 
 def _run(command: Sequence[str | pathlib.Path], **variables: str) -> _Ended:
@@ -158,7 +160,7 @@ def _run(command: Sequence[str | pathlib.Path], **variables: str) -> _Ended:
 
 
 def _all(kind: str, pythons: Sequence[str], extras: Sequence[str]) -> Iterator[tuple[str, Result]]:
-  """What was tried, and what came of it."""
+  """Yields what was tried, and the result."""
   attempt = try_for_actors if kind == 'actors' else try_for_learners
   for version in pythons:
     for extra in extras:
@@ -170,11 +172,11 @@ def _all(kind: str, pythons: Sequence[str], extras: Sequence[str]) -> Iterator[t
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-  """kind, pythons, extras."""
+  """Parses kind, pythons and extras."""
   parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
   parser.add_argument('kind', choices=('actors', 'learners'))
   parser.add_argument('--pythons', nargs='+', choices=_PYTHONS, default=_PYTHONS)
-  # All of them for actors, so that every advice of theirs that names an extra is tried, too.
+  # All extras for actors, so that every message that suggests one is tried, too.
   parser.add_argument('--extras', nargs='+', choices=sorted(_EXTRAS))
   arguments = parser.parse_args(argv)
   arguments.extras = arguments.extras or [

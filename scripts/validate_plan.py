@@ -1,10 +1,10 @@
-"""Holds plans against runs on this machine: `python scripts/validate_plan.py`.
+"""Compares plans with runs on this machine: `python scripts/validate_plan.py`.
 
 In each round `seed-acme bench` measures three settings of one configuration, to which a plan is
-fitted, and eight others. The table has the medians of the eight beside the plan. All processes
-share the cores, and a plan takes other programs to want as much of them as they did while the three
-were measured; steps per CPU-second depend less on that. Ends with 1 if a rate is further
-from its plan than --tolerance.
+fitted, and eight others. The table compares the medians of the eight with the plan. All processes
+share the cores, and a plan assumes that other programs use as much CPU as they did while the three
+were measured; steps per CPU-second depend less on that. The exit code is 1 if a rate differs from
+its plan by more than --tolerance.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from seed_acme.programs.tools.planning import model
 
 
 class Setting(NamedTuple):
-  """actors, environments of each, unrolls of an update."""
+  """A setting: actors, environments per actor, unrolls per update."""
 
   actors: int
   environments: int
@@ -48,7 +48,7 @@ _HEAD = (
 
 
 def bench(setting: Setting, seconds: float, measures_costs: bool) -> dict[str, Any]:
-  """A record of `seed-acme bench`."""
+  """Returns a record of `seed-acme bench`."""
   command = (
     *(sys.executable, '-m', 'seed_acme.programs.cli', 'bench', '--config=bench_catch_mlp'),
     f'--config.num_actors={setting.actors}',
@@ -63,7 +63,7 @@ def bench(setting: Setting, seconds: float, measures_costs: bool) -> dict[str, A
 
 
 def plan(costs: costs_lib.Costs, setting: Setting) -> tuple[model.Plan, float]:
-  """On all cores of this machine, and its steps per CPU-second."""
+  """Returns the plan for all cores of this machine, and its steps per CPU-second."""
   cores = costs.setting.cores
   planned = model.central(
     costs,
@@ -82,7 +82,7 @@ def plan(costs: costs_lib.Costs, setting: Setting) -> tuple[model.Plan, float]:
 
 
 def table(costs: costs_lib.Costs, measured: dict[Setting, list[dict[str, Any]]]) -> list[str]:
-  """A line for each setting: medians, plans, deviations."""
+  """Returns a line for each setting: medians, plans, deviations."""
   lines = [_HEAD]
   for setting, records in measured.items():
     planned, per_cpu_s = plan(costs, setting)
@@ -97,7 +97,7 @@ def table(costs: costs_lib.Costs, measured: dict[Setting, list[dict[str, Any]]])
 
 
 def worst(costs: costs_lib.Costs, measured: dict[Setting, list[dict[str, Any]]]) -> float:
-  """The largest deviation of a planned rate from the measured median, as a share of the latter."""
+  """Returns the largest relative deviation of a planned rate from the measured median."""
   return max(
     abs(plan(costs, s)[0].steps_per_s / statistics.median(r['steps_per_s'] for r in records) - 1)
     for s, records in measured.items()
@@ -107,7 +107,7 @@ def worst(costs: costs_lib.Costs, measured: dict[Setting, list[dict[str, Any]]])
 def measure(
   num_rounds: int, seconds: float
 ) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
-  """Records of `FITTED`, and those of each of `OTHERS`."""
+  """Returns records of `FITTED`, and those of each of `OTHERS`."""
   fitted: list[dict[str, Any]] = []
   others: list[list[dict[str, Any]]] = [[] for _ in OTHERS]
   for round_number in range(num_rounds):

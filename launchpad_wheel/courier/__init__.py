@@ -1,11 +1,10 @@
 """Remote calls between processes of a program: `Server` binds functions, `Client` calls them.
 
-The interface is that of DeepMind's courier, whose compiled half this package replaces; `client.py`
-and `py_server.py` are still its own. It does not speak with the compiled one.
-
-Arguments and results are pickled: whoever may call can run code. So a server listens on this
-machine alone, unless `COURIER_HOST` says otherwise, and answers only those that hold its token
-(`COURIER_TOKEN`, or `courier.credentials`).
+The interface is that of DeepMind's courier. This package replaces its compiled half; `client.py`
+and `py_server.py` are DeepMind's own. It cannot talk to the compiled courier.
+Arguments and results are pickled, so anyone who may call can run code. A server therefore listens
+on this machine alone, unless `COURIER_HOST` says otherwise, and answers only callers that hold its
+token (`COURIER_TOKEN`, or `courier.credentials`).
 """
 
 from courier.python.client import Client

@@ -1,4 +1,4 @@
-"""Our Catch, many boards in one call, for libraries that reset an ended episode by themselves."""
+"""Our Catch, many boards per call, for libraries that reset an ended episode by themselves."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ NUM_ACTIONS = catch.NUM_ACTIONS
 
 
 class CatchBoards:
-  """`step` returns the first observation of the next episode where one ends: no step is a no-op.
+  """A batch of Catch boards that all end at the same time.
 
-  All boards end together, so `is_done` is all true or all false.
+  `step` returns the first observation of the next episode when one ends, so no step is a no-op.
+  `is_done` is therefore all true or all false.
   """
 
   def __init__(self, num_environments: int, seed: int):
@@ -21,11 +22,12 @@ class CatchBoards:
     self._boards = catch.Catch(num_environments, seed)
 
   def reset(self) -> np.ndarray:
-    """`[E, 50]` float32."""
+    """Returns observations `[E, 50]` float32."""
     return np.asarray(self._boards.reset().observation)
 
   def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Observations, rewards `[E]`, is_done `[E]` bool, last observations of the episodes."""
+    """Returns observations, rewards `[E]`, is_done `[E]` bool, last observations of the
+    episodes."""
     timestep = self._boards.step(actions)
     last = np.asarray(timestep.observation)
     is_done = timestep.discount == 0.0

@@ -1,6 +1,7 @@
-"""Ours beside other libraries, in turn: `.venv/bin/python scripts/peers/compare.py --work=NAME`.
+"""Compares ours with other libraries alternately: `.venv/bin/python scripts/peers/compare.py
+--work=NAME`.
 
-`scripts/peers/install.sh` makes the environment of the others.
+`scripts/peers/install.sh` makes the environment of the other libraries.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ RULE = (
   'agent steps that were acted and trained, per CPU-second (user and system) of all processes of '
   'the run; steps of a wrapper or a library that only reset are not counted'
 )
-_TRIAL_S = 8.0  # window that decides between one thread and two
+_TRIAL_S = 8.0  # window in which one thread is compared with two
 _THREADS = (1, 2)
 _OURS = ('tensorflow', 'numpy', 'mujoco', 'ale-py')
 
-Round = Mapping[str, Mapping[str, float]]  # contender -> what `peer_process.measure` returns
+Round = Mapping[str, Mapping[str, float]]  # contender -> result of `peer_process.measure`
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,13 +66,14 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, Any]:
-  """A JSON record of all rounds. Raises `types.UserError`."""
+  """Measures all rounds and returns a JSON record. Raises `types.UserError`."""
   work = contenders.WORKS[arguments.work]
   if not os.access(arguments.python, os.X_OK):
     raise types.UserError(
       f'--python={arguments.python} is no Python: make one with scripts/peers/install.sh'
     )
-  versions = _versions(work, arguments.python)  # before the windows: what is missing is known now
+  # before the windows, so that a missing package is found early
+  versions = _versions(work, arguments.python)
   threads = {peer.name: _best_threads(peer, arguments) for peer in work.peers}
   measures: dict[str, Callable[[], Mapping[str, float]]] = {
     **{ours.name: functools.partial(_measure_ours, ours, arguments) for ours in work.ours},
@@ -98,7 +100,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
 def _round(
   index: int, measures: Mapping[str, Callable[[], Mapping[str, float]]]
 ) -> dict[str, Mapping[str, float]]:
-  """Every contender once; each round begins with the next one."""
+  """Measures every contender once; each round begins with the next one."""
   names = list(measures)
   first = index % len(names)
   results = {}
@@ -109,7 +111,7 @@ def _round(
 
 
 def _best_threads(peer: contenders.Peer, arguments: argparse.Namespace) -> int:
-  """The number of threads with more steps per CPU-second in a short window each."""
+  """Returns the number of threads with the most steps per CPU-second in a short window."""
   rates = {}
   for number in _THREADS:
     result = peer_process.measure(_command(peer, arguments, number), _TRIAL_S, _TRIAL_S / 2)
@@ -143,7 +145,7 @@ def _measure_ours(ours: contenders.Ours, arguments: argparse.Namespace) -> dict[
 
 
 def summary(rounds: Sequence[Round], ours: str) -> dict[str, Any]:
-  """Medians over rounds, and sorted ratios ours / each other in the same round."""
+  """Returns medians over rounds, and sorted ratios ours / each other in the same round."""
   rates = {
     name: [results[name]['steps_per_cpu_s'] for results in rounds] for name in dict(rounds[0])
   }
@@ -186,7 +188,7 @@ def _installed(python: str, packages: Sequence[str]) -> dict[str, str]:
 
 
 def describe(record: Mapping[str, Any]) -> str:
-  """The record as text; the table is one of Markdown."""
+  """Returns the record as text with a Markdown table."""
   lines = [
     '{work}, {date}: {num_environments} environments each; {equal}'.format(**record),
     f'counted: {record["rule"]}',

@@ -1,4 +1,4 @@
-"""What `compare.py` measures for each work: configurations of ours, and commands of peers."""
+"""The contenders of `compare.py` for each work: configurations of ours, and commands of peers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Ours:
-  """A configuration by name, launched as `seed-acme bench --launch` says."""
+  """A configuration of ours by name. launch: as for `seed-acme bench --launch`."""
 
   name: str
   config: str
@@ -16,7 +16,7 @@ class Ours:
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-  """A script of this folder. packages: whose versions belong to its figures."""
+  """A script of this folder. packages: whose versions are reported with its figures."""
 
   name: str
   script: str
@@ -26,7 +26,8 @@ class Peer:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-  """num_environments: of every contender. peers: each with one thread and with two."""
+  """One work and its contenders. num_environments: of every contender. peers: each is tried with
+  one thread and with two."""
 
   num_environments: int
   equal: str

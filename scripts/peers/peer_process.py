@@ -1,4 +1,4 @@
-"""Runs one peer and measures a window of its training."""
+"""Runs a peer's process and measures a window of its training."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from seed_acme import types
 from seed_acme.programs.system import cpu_account
 
 _ROOT = pathlib.Path(__file__).parents[2]
-_START_S = 180.0  # until the first update
+_START_S = 180.0  # longest wait for the first update
 _SAMPLE_S = 0.5
-_END_S = 10.0  # for what a process that was ended has written
+_END_S = 10.0  # longest wait for the rest of an ended process's output
 
 
 class _Updates:
-  """Lines of `progress.report`, as they come; other lines are the library's own and are left."""
+  """A reader of the lines of `progress.report`; it skips other lines, which are the library's
+  own."""
 
   def __init__(self, process: subprocess.Popen[str]):
     self._process = process
@@ -35,7 +36,7 @@ class _Updates:
     self._thread.start()
 
   def join(self) -> None:
-    """After the end of the process."""
+    """Waits for the reader after the process has ended."""
     self._thread.join(_END_S)
 
   def _read(self) -> None:
@@ -52,7 +53,7 @@ class _Updates:
       self._changed.notify_all()
 
   def next(self, timeout_s: float) -> int | None:
-    """Trained steps at the moment of the next update; None if none came."""
+    """Waits for the next update and returns the trained steps; None if none came."""
     with self._changed:
       before = self._steps
       self._changed.wait_for(lambda: self._is_over or self._steps != before, timeout_s)
@@ -60,7 +61,7 @@ class _Updates:
 
 
 def parse(line: str) -> int | None:
-  """Trained steps of a line of `progress.report`; None for any other line."""
+  """Returns the trained steps of a line of `progress.report`; None for any other line."""
   try:
     record = json.loads(line)
   except ValueError:
@@ -70,10 +71,10 @@ def parse(line: str) -> int | None:
 
 
 def measure(command: Sequence[str], seconds: float, warmup_seconds: float) -> dict[str, float]:
-  """From the first update after the warm-up to the first one `seconds` later.
+  """Measures from the first update after the warm-up to the first one `seconds` later.
 
-  CPU time is that of the whole tree of processes. Raises `types.UserError` with the end of what
-  the peer wrote if it does not train.
+  CPU time is that of the whole process tree. Raises `types.UserError` with the end of the peer's
+  output if it does not train.
   """
   with tempfile.TemporaryFile('w+') as errors, _started(command, errors) as (process, updates):
     account = cpu_account.CpuAccount(process.pid)
@@ -83,7 +84,7 @@ def measure(command: Sequence[str], seconds: float, warmup_seconds: float) -> di
     end = first[1] + seconds
     while (left := end - time.monotonic()) > 0:
       time.sleep(min(_SAMPLE_S, left))
-      account.sample()  # what a process used after its last sample would be lost with its end
+      account.sample()  # time used after a process's last sample is lost when it ends
     last = _read(updates, account, seconds, command, errors)
   steps, wall_s, cpu_s = (after - before for before, after in zip(first, last, strict=True))
   return {
@@ -99,7 +100,7 @@ def measure(command: Sequence[str], seconds: float, warmup_seconds: float) -> di
 def _started(
   command: Sequence[str], errors: IO[str]
 ) -> Iterator[tuple[subprocess.Popen[str], _Updates]]:
-  """In a process group of its own, which is ended afterwards."""
+  """Starts a peer in a process group of its own, which is killed afterwards."""
   process = subprocess.Popen(
     command,
     stdin=subprocess.DEVNULL,
@@ -136,7 +137,7 @@ def _read(
   command: Sequence[str],
   errors: IO[str],
 ) -> tuple[float, float, float]:
-  """Trained steps, time and CPU-seconds at the moment of an update."""
+  """Returns trained steps, time and CPU-seconds at the moment of an update."""
   steps = _wait(updates, max(60.0, seconds), command, errors)
   account.sample()
   return steps, time.monotonic(), sum(account.seconds().values())

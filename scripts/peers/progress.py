@@ -1,4 +1,4 @@
-"""How a peer's process tells `compare.py` what it has trained."""
+"""The reports of a peer's process to `compare.py` on the steps that it has trained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def configure_torch(num_threads: int) -> None:
-  """Threads of PyTorch within an op; between ops it has one."""
+  """Sets PyTorch's threads within an op; between ops it gets one."""
   import torch  # not every peer uses it
 
   torch.set_num_threads(num_threads)
@@ -15,6 +15,6 @@ def configure_torch(num_threads: int) -> None:
 
 
 def report(trained_steps: int) -> None:
-  """After an update: agent steps trained since the start of the process."""
+  """Reports, after an update, the agent steps trained since the start of the process."""
   sys.stdout.write(json.dumps({'trained_steps': int(trained_steps)}) + '\n')
   sys.stdout.flush()

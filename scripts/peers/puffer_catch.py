@@ -56,7 +56,7 @@ _SETTINGS = {
 
 
 class CatchAgents(pufferlib.PufferEnv):
-  """Writes into the buffers that the library hands out."""
+  """Catch as a native environment, which writes into the buffers that the library provides."""
 
   def __init__(self, num_agents: int):
     self.single_observation_space = gymnasium.spaces.Box(
@@ -77,7 +77,7 @@ class CatchAgents(pufferlib.PufferEnv):
     return self.observations, self.rewards, self.terminals, self.truncations, []
 
   def close(self) -> None:
-    """Nothing to free."""
+    """Does nothing, because there is nothing to free."""
 
 
 class Policy(nn.Module):
@@ -104,10 +104,10 @@ class Policy(nn.Module):
 
 
 class Trainer(pufferl.PuffeRL):
-  """Without the picture on the terminal, which costs CPU time."""
+  """A trainer without the dashboard on the terminal, which costs CPU time."""
 
   def print_dashboard(self, *args: Any, **kwargs: Any) -> None:
-    """Nothing."""
+    """Prints nothing."""
 
 
 def main() -> None:

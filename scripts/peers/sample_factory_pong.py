@@ -19,7 +19,7 @@ _POLICY = 0
 
 
 class _Report(runner_lib.AlgoObserver):
-  """The learner counts frames of what it has trained."""
+  """An observer that reports the steps that the learner has trained, which it counts in frames."""
 
   def on_training_step(
     self, runner: runner_lib.Runner, training_iteration_since_resume: int
@@ -28,8 +28,8 @@ class _Report(runner_lib.AlgoObserver):
 
 
 def _make_game(*args: Any, **kwargs: Any) -> Any:
-  """The example's own environment, in a worker."""
-  registration.register_v0_v4_envs()  # gymnasium below 1.0 does not find them
+  """Makes the example's own environment, in a worker."""
+  registration.register_v0_v4_envs()  # gymnasium below 1.0 does not find them otherwise
   return atari_utils.make_atari_env(*args, **kwargs)
 
 
@@ -51,9 +51,9 @@ def main() -> None:
         '--rollout=20',
         '--recurrence=1',
         '--use_rnn=False',
-        '--decorrelate_envs_on_one_worker=False',  # would take minutes
+        '--decorrelate_envs_on_one_worker=False',  # it would take minutes
         '--batch_size=640',
-        '--num_batches_per_epoch=2',  # what all environments bring in one rollout
+        '--num_batches_per_epoch=2',  # all rows of one rollout
         '--num_epochs=1',
         '--learning_rate=0.001',
         '--train_for_env_steps=1000000000000',

@@ -19,7 +19,7 @@ _ENDLESS = 10**12
 
 
 class CatchVecEnv(vec_env.VecEnv):
-  """The library's own interface for environments that are stepped together."""
+  """Catch with the library's own interface for environments that are stepped together."""
 
   def __init__(self, num_environments: int):
     super().__init__(
@@ -42,7 +42,7 @@ class CatchVecEnv(vec_env.VecEnv):
     return observation, reward, is_done, infos
 
   def close(self) -> None:
-    """Nothing to free."""
+    """Does nothing, because there is nothing to free."""
 
   def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
     return [None] * self.num_envs
@@ -58,7 +58,7 @@ class CatchVecEnv(vec_env.VecEnv):
 
 
 class _Report(callbacks.BaseCallback):
-  """A rollout begins when the one before it has been trained."""
+  """A callback that reports steps when a rollout begins, after the previous one was trained."""
 
   def _on_rollout_start(self) -> None:
     progress.report(self.num_timesteps)
@@ -73,7 +73,7 @@ def _make_algorithm(work: str) -> Any:
     settings = {'n_steps': 20, 'gamma': 0.99, 'ent_coef': 0.01, 'learning_rate': 1e-3}
     return PPO('MlpPolicy', environment, batch_size=512 * 20, n_epochs=1, device='cpu', **settings)
   if work == 'pong_cnn':
-    registration.register_v0_v4_envs()  # gymnasium below 1.0 does not find them
+    registration.register_v0_v4_envs()  # gymnasium below 1.0 does not find them otherwise
     games = env_util.make_atari_env(
       'PongNoFrameskip-v4', n_envs=64, env_kwargs={'full_action_space': True}
     )

@@ -1,7 +1,7 @@
 """Environments for `torch_ppo.py`, all with one interface: `reset()` and `step(actions)`.
 
 `step` returns observations, rewards `[E]` and is_done `[E]`. With `has_reset_steps`, the step after
-the end of an episode is a no-op that resets; it is not counted.
+the end of an episode is a no-op that resets, and is not counted.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class GymnasiumCheetah:
 
 
 class Normalized:
-  """Observations and rewards over their running deviations, clipped to 10, all rows in one call."""
+  """A wrapper that divides observations and rewards by running deviations and clips them to 10."""
 
   def __init__(self, environments: Any, discount: float):
     self._environments = environments
@@ -119,7 +119,7 @@ class _Moments:
     self._count = 1e-4
 
   def update(self, batch: np.ndarray) -> None:
-    """batch: `[E, ...]`."""
+    """Adds a batch `[E, ...]`."""
     number, total = len(batch), self._count + len(batch)
     delta = batch.mean(axis=0) - self.mean
     squares = self.variance * self._count + batch.var(axis=0) * number
@@ -129,7 +129,7 @@ class _Moments:
 
 
 def make(work: str, environments: str, num_threads: int) -> Any:
-  """environments: `own` (or Gymnasium's) or `envpool`."""
+  """Makes environments. environments: `own` (or Gymnasium's) or `envpool`."""
   if work in ('catch_mlp', 'catch_lstm'):
     return OwnCatch(512) if environments == 'own' else Envpool('Catch-v0', 512, num_threads)
   if work == 'pong_cnn':

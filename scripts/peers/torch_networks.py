@@ -1,4 +1,5 @@
-"""Networks of `torch_ppo.py`: `network(observation, state, is_first)` -> policy, value, state."""
+"""The networks of `torch_ppo.py`: `network(observation, state, is_first)` -> policy, value,
+state."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ class PongCnn(nn.Module):
 
 
 class Cheetah(nn.Module):
-  """Two networks of 64-64 tanh; a Gaussian with a deviation that does not see the state."""
+  """Two 64-64 tanh networks, and a Gaussian policy with a state-independent deviation."""
 
   def __init__(self) -> None:
     super().__init__()
@@ -97,7 +98,7 @@ MAKERS = {
 
 
 def initial_state(work: str, num_environments: int) -> Any:
-  """Hidden and cell state, or nothing."""
+  """Returns hidden and cell state, or None."""
   if work != 'catch_lstm':
     return None
   return torch.zeros(1, num_environments, 128), torch.zeros(1, num_environments, 128)

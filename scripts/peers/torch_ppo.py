@@ -1,4 +1,4 @@
-"""PPO in PyTorch as CleanRL's files are built: one process, one loop, storage in tensors."""
+"""PPO in PyTorch, structured like CleanRL's files: one process, one loop, storage in tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAMBDA, _CLIP, _MAX_NORM = 0.95, 0.2, 0.5
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-  """minibatch_size: rows, or 0 = the whole rollout."""
+  """The settings of a work. minibatch_size: rows, or 0 = the whole rollout."""
 
   num_environments: int
   num_steps: int
@@ -38,7 +38,8 @@ SETTINGS = {
 
 
 class Rollout:
-  """`[T, E, ...]` tensors that every rollout writes over, and what the next one begins with."""
+  """Storage in `[T, E, ...]` tensors that every rollout overwrites, and the next one's first
+  inputs."""
 
   def __init__(self, work: str, environments: Any, settings: Settings, network: nn.Module):
     self._environments, self._settings, self._network = environments, settings, network
@@ -51,7 +52,7 @@ class Rollout:
     self.log_probs, self.rewards, self.is_first, self.values = (torch.zeros(size) for _ in range(4))
 
   def collect(self) -> int:
-    """Fills the storage; the number of agent steps in it."""
+    """Fills the storage; returns the number of agent steps in it."""
     steps = 0
     self.first_state = self.state
     for t in range(self._settings.num_steps):
@@ -67,7 +68,7 @@ class Rollout:
       self.actions[t] = action
       observation, reward, is_done = self._environments.step(action.numpy())
       steps += len(is_done)
-      if self._environments.has_reset_steps:  # the first row of an episode took no action
+      if self._environments.has_reset_steps:  # the reset step of an episode took no action
         steps -= int(self._next_is_first.sum())
       self.rewards[t] = torch.tensor(reward, dtype=torch.float32)
       self._next = torch.as_tensor(observation)
@@ -75,7 +76,7 @@ class Rollout:
     return steps
 
   def advantages(self) -> torch.Tensor:
-    """Generalized advantage estimation, `[T, E]`."""
+    """Returns generalized advantage estimates, `[T, E]`."""
     with torch.no_grad():
       _, value, _ = self._network(self._next, self.state, self._next_is_first)
       result, last = torch.zeros_like(self.rewards), torch.zeros_like(value)

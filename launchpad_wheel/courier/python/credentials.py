@@ -1,8 +1,8 @@
-"""The token by which a server knows who may call it.
+"""The token by which a server recognises its callers.
 
-Processes that one program has started share a token without a word of theirs: the first that
-imports courier draws one and puts it into its environment, which those that it starts inherit. On
-several hosts, all are started with the same `COURIER_TOKEN`.
+Processes started by one program share a token automatically: the first one that imports courier
+draws it and puts it into its environment, which child processes inherit. On several hosts, start
+all processes with the same `COURIER_TOKEN`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ os.environ.setdefault(TOKEN_VARIABLE, secrets.token_hex(_BYTES))
 
 @contextlib.contextmanager
 def credentials(token: str) -> Iterator[None]:
-  """Clients made and servers started within it use this token instead of the environment's."""
+  """Makes new clients and servers use this token instead of the environment's, within the
+  context."""
   previous = _token.set(_checked(token, 'the token'))
   try:
     yield
@@ -35,30 +36,30 @@ def credentials(token: str) -> Iterator[None]:
 
 
 def metadata() -> tuple[tuple[str, str], ...]:
-  """What a client sends with every call."""
+  """Returns the metadata that a client sends with every call."""
   return ((_HEADER, current()),)
 
 
 def current() -> str:
-  """The token of what is made now."""
+  """Returns the token for clients and servers that are made now."""
   return _token.get() or _checked(os.environ.get(TOKEN_VARIABLE, ''), TOKEN_VARIABLE)
 
 
 def _checked(token: str, name: str) -> str:
   if not token:
     raise ValueError(f'{name} is empty: a server without a token would answer everybody')
-  if not (token.isascii() and token.isprintable()):  # it travels in a header
+  if not (token.isascii() and token.isprintable()):  # it is sent in a header
     raise ValueError(f'{name} must consist of printable ASCII characters')
   return token
 
 
 def admits(token: str, metadata_of_call: tuple[tuple[str, str | bytes], ...]) -> bool:
-  """Whether a call with these metadata holds the server's token."""
+  """Whether the metadata of a call hold the server's token."""
   given = dict(metadata_of_call).get(_HEADER, '')
   given = given.encode() if isinstance(given, str) else given
   return hmac.compare_digest(given, token.encode())
 
 
 def host() -> str:
-  """Where a server listens: `localhost`, both of its addresses, if nothing else was asked for."""
+  """Returns where a server listens, by default `localhost` with both of its addresses."""
   return os.environ.get(HOST_VARIABLE) or 'localhost'

@@ -1,8 +1,8 @@
-"""Values on their way: a pickle, and beside it the bytes of arrays, which it would copy twice.
+"""The message format: a pickle, followed by the bytes of arrays, which pickle would copy twice.
 
     number of parts | their sizes | pickle | array | array | ...
 
-Numbers are unsigned, of 64 bits, little-endian.
+Numbers are unsigned 64-bit integers, little-endian.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any
 import cloudpickle
 
 MAX_BYTES = 2**31 - 2**20  # gRPC takes messages below 2 GiB
-_PROTOCOL = 5  # the first with buffers out of band
+_PROTOCOL = 5  # the first with out-of-band buffers
 _NUMBER = struct.Struct('<Q')
 
 
 class BadMessage(Exception):
-  """What was received is no message, or names what this process does not have."""
+  """The received bytes are no message, or they name something that this process does not have."""
 
 
 class TooLarge(Exception):
-  """More than one message may hold."""
+  """A value does not fit into one message."""
 
 
 def encode(value: Any) -> bytes:
-  """Raises TooLarge, or whatever the value does when it is pickled."""
+  """Encodes a value. Raises TooLarge, or whatever pickling the value raises."""
   pickled, buffers = _pickled(value)
   parts = [memoryview(pickled), *(buffer.raw() for buffer in buffers)]
   sizes = [part.nbytes for part in parts]
@@ -38,8 +38,11 @@ def encode(value: Any) -> bytes:
 
 
 def _pickled(value: Any) -> tuple[bytes, list[pickle.PickleBuffer]]:
-  """By pickle, which takes a sixth of cloudpickle's time, where that is enough: it refuses lambdas,
-  and of `__main__`, which is another program on the other side, it writes names only."""
+  """Pickles a value with pickle if possible, since cloudpickle takes six times as long.
+
+  pickle refuses lambdas, and it writes objects of `__main__` only by name, which means another
+  program on the other side.
+  """
   buffers: list[pickle.PickleBuffer] = []
   with contextlib.suppress(Exception):
     pickled = pickle.dumps(value, _PROTOCOL, buffer_callback=buffers.append)
@@ -50,7 +53,7 @@ def _pickled(value: Any) -> tuple[bytes, list[pickle.PickleBuffer]]:
 
 
 def decode(message: bytes) -> Any:
-  """The value; its arrays can be written to. Raises BadMessage."""
+  """Returns the value, with arrays that can be written to. Raises BadMessage."""
   try:
     (num_parts,) = _NUMBER.unpack_from(message)
     start = _NUMBER.size * (1 + num_parts)
@@ -59,12 +62,12 @@ def decode(message: bytes) -> Any:
     sizes = struct.unpack_from(f'<{num_parts}Q', message, _NUMBER.size)
     if start + sum(sizes) != len(message):
       raise ValueError(f'{start + sum(sizes)} bytes announced, {len(message)} received')
-    # One copy, because an array over `bytes` could not be written to.
+    # One copy, because an array over `bytes` would be read-only.
     content = memoryview(bytearray(message) if num_parts > 1 else message)
     parts = []
     for size in sizes:
       parts.append(content[start : start + size])
       start += size
     return pickle.loads(parts[0], buffers=parts[1:])
-  except Exception as error:  # unpickling runs the code of whatever was sent
+  except Exception as error:  # unpickling runs code of the message, which may raise anything
     raise BadMessage(f'{type(error).__name__}: {error}') from error

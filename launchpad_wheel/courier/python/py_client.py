@@ -1,4 +1,4 @@
-"""Calls functions of a server."""
+"""The client, which calls functions of a server."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ import grpc
 
 _OPTIONS = (
   *server.OPTIONS,
-  ('grpc.enable_http_proxy', 0),  # servers are reached themselves
-  # Channels of one process would share their pauses between attempts to connect.
+  ('grpc.enable_http_proxy', 0),  # servers are reached directly
+  # Otherwise channels of one process would share their back-off between connection attempts.
   ('grpc.use_local_subchannel_pool', 1),
 )
-_WORDS = {  # as courier's callers know them
+_WORDS = {  # the words that courier's callers expect
   grpc.StatusCode.DEADLINE_EXCEEDED: 'Deadline Exceeded',
   grpc.StatusCode.CANCELLED: 'CANCELLED',
 }
 
 
 class PyClient:
-  """Connects when it first calls, and again where a server has come back. Thread-safe.
+  """A client that connects on its first call, and reconnects to a restarted server. Thread-safe.
 
-  Calls raise StatusNotOk: DEADLINE_EXCEEDED after their timeout, UNAVAILABLE where the server is
-  lost (or, without `wait_for_ready`, absent), CANCELLED, UNAUTHENTICATED, NOT_FOUND,
-  RESOURCE_EXHAUSTED for what is larger than a message, INVALID_ARGUMENT for what the method itself
-  raised and for what cannot be pickled.
+  Calls raise StatusNotOk: DEADLINE_EXCEEDED after their timeout, UNAVAILABLE if the server is lost
+  (or, without `wait_for_ready`, absent), CANCELLED, UNAUTHENTICATED, NOT_FOUND, RESOURCE_EXHAUSTED
+  for data larger than a message, INVALID_ARGUMENT for exceptions of the method itself and for
+  arguments that cannot be pickled.
   """
 
   def __init__(self, address: str):
@@ -53,7 +53,7 @@ class PyClient:
     timeout: datetime.timedelta,
     compress: bool,
   ) -> Any:
-    """The result. timeout: none if 0."""
+    """Calls the method and returns its result. timeout: 0 = none."""
     request = _request(method, arguments, named)
     options = self._options(wait_for_ready, timeout, compress)
     try:
@@ -72,7 +72,7 @@ class PyClient:
     timeout: datetime.timedelta,
     compress: bool,
   ) -> Canceller:
-    """As `PyCall`, with one of the two called, from another thread, when it is over."""
+    """Acts as `PyCall`, but calls `set_result` or `set_exception` in another thread at the end."""
     try:
       request = _request(method, arguments, named)
     except StatusNotOk as error:
@@ -81,7 +81,7 @@ class PyClient:
     call = self._call.future(request, **self._options(wait_for_ready, timeout, compress))
 
     def on_end(call: Any) -> None:
-      # The future may be cancelled at this very moment; then nobody waits for the result.
+      # The future may be cancelled at this very moment; then the result is not needed.
       with contextlib.suppress(futures.InvalidStateError):
         if call.cancelled():
           set_exception(_status_of(grpc.StatusCode.CANCELLED, ''))
@@ -107,9 +107,12 @@ class PyClient:
     return _result('ListMethods', reply)
 
   def Shutdown(self) -> None:
-    """Calls under way end as cancelled. Does not wait for that, because the last reference to a
-    client may go on the very thread that is to tell of them, or at the end of the process, when
-    that thread no longer runs."""
+    """Closes the channel; calls under way end as cancelled.
+
+    It does not wait for that, because the last reference to a client may be dropped in the very
+    thread that reports cancellations, or at the exit of the process, when that thread no longer
+    runs.
+    """
     if not sys.is_finalizing():
       threading.Thread(target=self._channel.close, name='courier_close', daemon=True).start()
 
@@ -125,7 +128,7 @@ class PyClient:
 
 
 class Canceller:
-  """Of a call under way."""
+  """A handle to cancel a call that is under way."""
 
   def __init__(self, call: Any):
     self._call = call
@@ -140,7 +143,7 @@ def _request(method: str, arguments: list[Any], named: dict[str, Any]) -> bytes:
     return messages.encode((method, arguments, named))
   except messages.TooLarge as error:
     status = Status(grpc.StatusCode.RESOURCE_EXHAUSTED, f'the arguments of {method} have {error}')
-  except Exception as error:  # whatever an argument does when it is pickled
+  except Exception as error:  # pickling an argument may raise anything
     status = Status(
       grpc.StatusCode.INVALID_ARGUMENT,
       f'the arguments of {method} cannot be pickled: {type(error).__name__}: {error}',

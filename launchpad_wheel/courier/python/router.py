@@ -1,4 +1,4 @@
-"""Functions by name."""
+"""The table of a server's functions by name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 import threading
 from typing import Any
 
-_ANY = '*'  # bound: called for every name that has nothing of its own
+_ANY = '*'  # a function bound to this is called for every name without one of its own
 
 
 class Router:
-  """May be changed while a server uses it."""
+  """A table of functions that may be changed while a server uses it."""
 
   def __init__(self) -> None:
     self._lock = threading.Lock()

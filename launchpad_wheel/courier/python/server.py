@@ -1,4 +1,4 @@
-"""Serves the functions of a router over gRPC."""
+"""The server, which offers the functions of a router over gRPC."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import grpc
 SERVICE = 'courier.Courier'
 CALL = 'Call'
 LIST_METHODS = 'ListMethods'
-# Of a traceback; gRPC sends it, percent-encoded, in a header.
+# Longest traceback; gRPC sends it percent-encoded in a header.
 _MAX_WORDS = 16_000
 OPTIONS = (
   ('grpc.max_receive_message_length', -1),  # `messages` has a limit of its own
@@ -24,33 +24,34 @@ OPTIONS = (
   ('grpc.max_metadata_size', 8 * _MAX_WORDS),
   ('grpc.absolute_max_metadata_size', 8 * _MAX_WORDS),
 )
-_STOP_S = 5.0  # how long calls under way may take when the server is stopped
+_STOP_S = 5.0  # longest wait for calls under way when the server is stopped
 
 
 def BuildAndStart(router: router_lib.Router, port: int, num_threads: int) -> RunningServer:
-  """Raises OSError if the port is in use."""
+  """Starts a server. Raises OSError if the port is in use."""
   return RunningServer(router, port, num_threads)
 
 
 class RunningServer:
-  """Answers from the moment it is made."""
+  """A server that answers calls as soon as it is constructed."""
 
   def __init__(self, router: router_lib.Router, port: int, num_threads: int):
-    """num_threads: threads that are kept. More calls than these are answered at a time, too."""
+    """num_threads: threads that are kept. More calls than that are still answered at the same
+    time."""
     self._stopped = threading.Event()
     self._threads = threads.CallThreads(num_threads)
     self._server = grpc.server(self._threads, options=[*OPTIONS, ('grpc.so_reuseport', 0)])
     self._server.add_generic_rpc_handlers((_Handlers(router, credentials.current()),))
     try:
       has_port = self._server.add_insecure_port(f'{credentials.host()}:{port}') == port
-    except RuntimeError:  # of newer versions of grpcio
+    except RuntimeError:  # newer versions of grpcio
       has_port = False
     if not has_port:
       raise OSError(f'cannot listen on {credentials.host()}:{port}: the port is in use')
     self._server.start()
 
   def Stop(self) -> None:
-    """Calls under way are answered if that takes less than five seconds, others fail."""
+    """Stops the server. Calls under way have five seconds to finish; then they fail."""
     self._server.stop(_STOP_S).wait()
     self._threads.shutdown()
     self._stopped.set()
@@ -60,12 +61,12 @@ class RunningServer:
     self._stopped.wait()
 
   def SetIsHealthy(self, is_healthy: bool) -> None:
-    """Nothing asks for it here: there is no load balancing."""
+    """Does nothing, because there is no load balancer that would ask."""
     del is_healthy
 
 
 class _Handlers(grpc.GenericRpcHandler):
-  """Of the calls that hold the token. Others are refused before their message is read."""
+  """The handlers of calls with the right token. Others are refused before their message is read."""
 
   def __init__(self, router: router_lib.Router, token: str):
     self._router = router
@@ -95,7 +96,7 @@ class _Handlers(grpc.GenericRpcHandler):
       return messages.encode(handler(*arguments, **named))
     except messages.TooLarge as error:
       _abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, f'the result of {method} has {error}')
-    except BaseException:  # SystemExit of a method must not end the server's thread in silence
+    except BaseException:  # a method's SystemExit must not end the server's thread silently
       _abort(context, grpc.StatusCode.INVALID_ARGUMENT, traceback.format_exc())
 
   def _list(self, request: bytes, context: grpc.ServicerContext) -> bytes:

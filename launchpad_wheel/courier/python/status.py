@@ -1,7 +1,7 @@
-"""How calls fail.
+"""The status and exception of failed calls.
 
 The class is not in `pybind11_abseil.status`, where the compiled courier had it, because TensorFlow
-makes a module of that name itself.
+creates a module of that name itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import grpc
 
 
 class Status:
-  """Code and message, by the methods of absl's."""
+  """A code and a message, with the methods of absl's Status."""
 
   def __init__(self, code: grpc.StatusCode, message: str):
     self._code, self._message = code, message
@@ -23,10 +23,11 @@ class Status:
 
 
 class StatusNotOk(Exception):
-  """Raised by calls. An exception of a method arrives as its traceback, in `message`."""
+  """The exception that calls raise. An exception of a method arrives as its traceback, in
+  `message`."""
 
   def __init__(self, status: Status | str):
-    """status: as text without a code, which `client.py` adds."""
+    """status: may be text without a code, as `client.py` passes it."""
     if isinstance(status, str):
       status = Status(grpc.StatusCode.UNKNOWN, status)
     super().__init__(status.message())

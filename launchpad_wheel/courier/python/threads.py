@@ -1,4 +1,4 @@
-"""Threads for a server's calls."""
+"""The threads for a server's calls."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 
 class CallThreads(futures.Executor):
-  """As many threads as there are calls under way; a few wait for the next ones.
+  """An executor with a thread for every call under way, and a few idle ones.
 
-  A bound would be a trap: where each of N calls waits for the one after it (a barrier, say), a
-  pool of N threads never answers. They are daemons, because a method that does not return must not
-  hold up the end of its process.
+  A limit could deadlock: if each of N calls waits for the next one (at a barrier, for example), a
+  pool of fewer threads never finishes any. The threads are daemons, because a method that does not
+  return must not delay the exit of its process.
   """
 
   def __init__(self, num_kept: int):
     """num_kept: threads that stay when their call is done."""
     self._num_kept = num_kept
     self._lock = threading.Lock()
-    self._num_idle = 0  # those that wait, less the calls that wait for one of them
+    self._num_idle = 0  # idle threads, less the calls that wait for one of them
     self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
     self._is_shut_down = False
 
@@ -35,7 +35,7 @@ class CallThreads(futures.Executor):
         return
       try:
         future.set_result(function(*arguments, **named))
-      except BaseException as error:  # handed to whoever holds the future
+      except BaseException as error:  # the holder of the future gets it
         future.set_exception(error)
 
     with self._lock:
@@ -51,14 +51,14 @@ class CallThreads(futures.Executor):
   def _run(self) -> None:
     while (call := self._calls.get()) is not None:
       call()
-      del call  # a thread that waits keeps nothing of the last call alive
+      del call  # an idle thread must not keep objects of its last call alive
       with self._lock:
         if self._is_shut_down or self._num_idle >= self._num_kept:
           return
         self._num_idle += 1
 
   def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-    """Ends the threads that wait; what runs is not waited for."""
+    """Ends the idle threads; does not wait for running calls."""
     del wait, cancel_futures
     with self._lock:
       self._is_shut_down = True

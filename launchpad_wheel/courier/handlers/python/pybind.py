@@ -1,4 +1,4 @@
-"""What a router binds to a name."""
+"""The handlers that a router binds to names."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Any
 
 
 def BuildPyCallHandler(function: Callable[..., Any]) -> Callable[..., Any]:
-  """The function itself; the compiled courier wrapped it."""
+  """Returns the function itself, which the compiled courier would wrap."""
   return function
