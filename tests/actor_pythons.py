@@ -1,6 +1,6 @@
-"""Interpreters other than the learner's, with what actors need and envpool: made once for all.
+"""Interpreters other than the learner's, with actors' packages and envpool, made only once.
 
-A machine without a Python 3.12 and a 3.13 fails here: what runs under them is half of the promise.
+A machine without Python 3.12 and 3.13 fails here, because actors are promised to run under them.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ _HANG_S = 900.0
 
 @contextlib.contextmanager
 def _only_one(path):
-  """Of the processes that run tests side by side."""
+  """Locks a file, so that one test process at a time makes an interpreter."""
   with open(path, 'w') as file:
     fcntl.flock(file, fcntl.LOCK_EX)
     yield
 
 
 def make(folder, version):
-  """The path of an interpreter. folder: that all processes of this test run share."""
+  """Returns the path of an interpreter. folder: shared by all processes of this test run."""
   made = pathlib.Path(folder) / f'actor-{version}'
   stamp = made / 'complete'
   with _only_one(pathlib.Path(folder) / f'actor-{version}.lock'):
@@ -43,6 +43,6 @@ def make(folder, version):
 
 
 def shared_folder(tmp_path_factory):
-  """One for all workers of pytest-xdist."""
+  """Returns a folder that all workers of pytest-xdist share."""
   base = tmp_path_factory.getbasetemp()
   return base.parent if base.name.startswith('popen-') else base

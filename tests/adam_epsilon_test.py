@@ -1,4 +1,4 @@
-"""scripts/adam_epsilon.py: what it says of a run, and when it fails."""
+"""scripts/adam_epsilon.py: its report on a run, and when it fails."""
 
 import dataclasses
 import pathlib
@@ -54,7 +54,7 @@ def test_the_epsilon_of_a_configuration_is_small_against_its_gradients(tmp_path,
 
 
 def test_an_epsilon_as_large_as_the_gradients_fails_and_names_the_variables(tmp_path):
-  """The value that is the paper's for R2D2, whose rewards and losses are others."""
+  """1e-3 is the paper's value for R2D2, whose rewards and losses have another scale."""
   judged = _judged(_trained(tmp_path, 'catch_r2d2', 6_000, epsilon=1e-3))
   assert judged.returncode == 1, judged.stdout + judged.stderr
   assert '(< 0.9: lower agent.optimizer.epsilon' in judged.stdout

@@ -6,5 +6,5 @@ from seed_acme.programs.command_line import command
 
 
 def listed() -> list[str]:
-  """Names of all commands."""
+  """Returns the names of all commands."""
   return list(command.every())

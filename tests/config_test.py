@@ -1,4 +1,4 @@
-"""Values that cannot work are refused with their name and a way out."""
+"""Values that cannot work are refused with their name and a fix."""
 
 import dataclasses
 
@@ -80,7 +80,7 @@ def test_importance_weights_may_go_without_a_bound(name):
 
 
 def _strict(batch_size=32, publish_period=1, agent=None, **fields):
-  """Two actors of eight environments."""
+  """Returns an experiment with two actors of eight environments."""
   return _experiment(
     agent=agent or presets.vtrace(batch_size=batch_size),
     num_actors=2,
@@ -143,7 +143,7 @@ def test_the_automatic_batch_is_half_of_the_environments(num_actors, groups, exp
   'batch_size, expected', [(0, [32, 32]), (48, [48, 32]), (96, [64, 32]), (7, [7, 7])]
 )
 def test_a_device_waits_for_no_more_than_the_environments_of_its_own(batch_size, expected):
-  """Three actors of 32 on two devices: two of them on the first."""
+  """Three actors of 32 environments on two devices: the first device has two of them."""
   inference = config_lib.InferenceConfig(batch_size=batch_size)
   config = _experiment(num_actors=3, environments_per_actor=32, inference=inference)
   assert layout_lib.Layout.of(config).batch_rows(0, 2) == tuple(expected)

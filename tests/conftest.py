@@ -1,4 +1,4 @@
-"""Settings that have to stand before TensorFlow is loaded, for every test; a storage service."""
+"""Settings that every test needs before TensorFlow is loaded; a storage service."""
 
 import gc
 import json
@@ -23,45 +23,48 @@ for _name, _value in {
   'GRPC_ENABLE_FORK_SUPPORT': '0',  # tests that load gRPC before seed_acme start programs, too
 }.items():
   os.environ.setdefault(_name, _value)
-os.environ['MPLBACKEND'] = 'agg'  # whatever the shell says: there may be no screen
+os.environ['MPLBACKEND'] = 'agg'  # overrides the shell's setting, since there may be no display
 
 
 def pytest_collection_modifyitems(items):
-  """Files with slow tests come first: where each file belongs to one of several processes, one that
-  came last would be waited for by the others."""
+  """Runs files with slow tests first.
+
+  Each file belongs to one of several processes, and the others would wait for a slow one that
+  starts last.
+  """
   slow = {item.path for item in items if item.get_closest_marker('slow')}
   items.sort(key=lambda item: item.path not in slow)
 
 
-# Under `nohup` the programs of the tests would ignore it, too, and some tests send it.
+# Under `nohup` the tests' programs would inherit that it is ignored, and some tests send it.
 if threading.current_thread() is threading.main_thread():
   signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection(session):
-  """Without the garbage collector, which would walk over every module, a fifth of the time."""
+  """Disables the garbage collector during imports, of which it would take a fifth of the time."""
   gc.disable()
 
 
 def pytest_collection_finish(session):
-  """What has been imported stays; the collector walks over what tests make only."""
+  """Excludes imported objects from garbage collection; only objects of tests are walked over."""
   gc.freeze()
   gc.enable()
 
 
 class Storage(NamedTuple):
-  """A stand-in for Google Cloud Storage. environment: variables of whoever is to use it."""
+  """A stand-in for Google Cloud Storage. environment: variables for processes that use it."""
 
   environment: dict[str, str]
   objects: pathlib.Path
 
   def path(self, url: str) -> pathlib.Path:
-    """The file in which an object lies."""
+    """Returns the file that holds an object."""
     bucket, _, name = url.removeprefix('gs://').partition('/')
     return self.objects / bucket / urllib.parse.quote(name, safe='')
 
   def names(self, url: str) -> list[str]:
-    """Of the objects below a folder, relative to it."""
+    """Returns the names of the objects below a folder, relative to it."""
     bucket, _, prefix = url.removeprefix('gs://').partition('/')
     found = (urllib.parse.unquote(path.name) for path in (self.objects / bucket).glob('[!.]*'))
     return sorted(

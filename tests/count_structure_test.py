@@ -1,4 +1,4 @@
-"""scripts/count_structure.py: what it counts, and what the code keeps to."""
+"""scripts/count_structure.py: its counts, and the limits that the code keeps."""
 
 import json
 
@@ -81,7 +81,7 @@ def test_only_what_speaks_to_launchpad_asks_it_for_its_launch(script):
 
 
 def test_signals_are_handled_in_one_place(script):
-  """And environments that have set handlers are undone."""
+  """Handlers that environments have set are removed."""
   files = {line.partition(':')[0] for line in script.files_that_set_signal_handlers()}
   assert files == {'programs/system/signals.py', 'seed_acme/envs/process_state.py'}
 

@@ -1,4 +1,4 @@
-"""The wheel and the sdist: what is in them, and that they can be used."""
+"""The wheel and the sdist: their contents, and that they can be used."""
 
 from importlib import metadata
 import json
@@ -21,10 +21,10 @@ from tests import sources
 
 
 class Distributions(NamedTuple):
-  """What `make wheel` makes of a copy of the checkout, and a wheel of the checkout itself."""
+  """The results of `make wheel` in a copy of the checkout, and a wheel of the checkout itself."""
 
   sdist: pathlib.Path
-  wheel: pathlib.Path  # made of the sdist
+  wheel: pathlib.Path  # built from the sdist
   direct: pathlib.Path
   of_actors: pathlib.Path  # `seed_acme_actor`
 
@@ -59,7 +59,7 @@ def _build(checkout, out, *arguments, **variables):
 
 
 def _run(command, cwd, **more):
-  """Its output; what it says is the reason of a failure. Nothing leads it back to the checkout."""
+  """Runs a command without access to the checkout; returns its output, which explains a failure."""
   variables = {
     name: value
     for name, value in os.environ.items()
@@ -73,7 +73,7 @@ def _run(command, cwd, **more):
 
 
 def _package_files():
-  """Paths below the package's parent that an installation needs."""
+  """Returns the paths below the package's parent that an installation needs."""
   return {
     path.relative_to(sources.ROOT).as_posix()
     if sources.layer(path) == 'seed_acme'
@@ -132,7 +132,7 @@ def test_the_sdist_makes_the_wheel_of_the_checkout(distributions):
     with zipfile.ZipFile(path) as wheel:
       contents.append(
         {name: wheel.read(name) for name in wheel.namelist() if not name.endswith('/RECORD')}
-      )  # its lines are in no certain order
+      )  # the order of its lines varies
   assert contents[0] == contents[1]
 
 
@@ -179,7 +179,7 @@ def test_what_is_published_of_the_project_is_valid_and_its_page_renders(distribu
 
 
 def _environment_with(wheel, environment):
-  """Makes it, without what the wheel needs; returns its site-packages."""
+  """Makes an environment without the wheel's requirements; returns its site-packages."""
   _run([sys.executable, '-m', 'venv', '--without-pip', environment], cwd=environment.parent)
   python = environment / 'bin' / 'python'
   _run(
@@ -191,7 +191,7 @@ def _environment_with(wheel, environment):
 
 
 def _with_all_they_need(names):
-  """Distributions of these names, and what they need in turn."""
+  """Returns distributions of these names, and their requirements recursively."""
   found = {}
   while names:
     name = names.pop()
@@ -206,7 +206,7 @@ def _with_all_they_need(names):
 
 @pytest.fixture(name='installed_for_actors', scope='module')
 def _installed_for_actors(distributions, tmp_path_factory):
-  """bin/ of a fresh environment with the wheel of actors and what it declares to need, no more."""
+  """Returns bin/ of an environment with the actors' wheel and only its declared requirements."""
   environment = tmp_path_factory.mktemp('installed_for_actors') / 'venv'
   site_packages = _environment_with(distributions.of_actors, environment)
   declared = metadata.Distribution.at(next(site_packages.glob('seed_acme_actor-*.dist-info')))
@@ -246,7 +246,8 @@ def test_the_distribution_of_actors_says_which_commands_it_has(installed_for_act
     ['node', 'replay', '--config=catch_vtrace'],
   ]
   served = [['list', '--json'], ['completion', 'bash'], ['plan', '--help']]
-  of_node = [['node', 'actor', '--config=catch_vtrace']]  # goes on to what it lacks
+  # goes on until it needs something that is missing
+  of_node = [['node', 'actor', '--config=catch_vtrace']]
   answers = json.loads(
     _run(
       [installed_for_actors / 'python', '-c', _EACH, json.dumps([*refused, *served, *of_node])],
@@ -275,11 +276,11 @@ def test_the_doctor_of_a_host_of_actors_asks_for_what_actors_need(installed_for_
 
 @pytest.fixture(name='installed', scope='module')
 def _installed(distributions, tmp_path_factory):
-  """bin/ of a fresh environment with the wheel, and what it needs from where the tests have it."""
+  """Returns bin/ of a fresh environment with the wheel, which shares the tests' other packages."""
   environment = tmp_path_factory.mktemp('installed') / 'venv'
   site_packages = _environment_with(distributions.wheel, environment)
-  # Installed first, since pip would take the editable installation for it. As a plain line of a
-  # .pth file the folder's own .pth files, one of which is that installation, are not read.
+  # The wheel comes first, since pip would take the editable installation for it. A folder named in
+  # a .pth file does not have its own .pth files read, one of which is that installation.
   needed = pathlib.Path(pytest.__file__).parent.parent
   (site_packages / 'needed.pth').write_text(f'{needed}\n')
   return environment / 'bin'

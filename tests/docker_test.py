@@ -1,4 +1,4 @@
-"""Dockerfiles and the compose file: linted, valid, and of one mind with the rest."""
+"""Dockerfiles and the compose file: linted, valid, and consistent with the rest."""
 
 import json
 import pathlib
@@ -127,7 +127,7 @@ def test_the_nodes_of_compose_are_those_of_their_cluster_file(tmp_path, monkeypa
 
 
 def test_what_docker_sees_builds_the_whole_package(tmp_path):
-  """.dockerignore lets through what setup.py installs, links included."""
+  """.dockerignore admits everything that setup.py installs, links included."""
   lines = (_ROOT / '.dockerignore').read_text().splitlines()
   assert '*' in lines
   context = tmp_path / 'context'

@@ -87,7 +87,7 @@ def test_docstrings_become_lists():
 
 
 def _build(site, config=_ROOT / 'mkdocs.yml'):
-  """By the command of `make docs`."""
+  """Builds the site with the command of `make docs`."""
   makefile = (_ROOT / 'Makefile').read_text(encoding='utf-8')
   command = re.search(r'^docs: .*\n\t(.*)$', makefile, re.MULTILINE)[1]
   command = command.replace('$(VENV)', shlex.quote(sys.prefix))
@@ -134,7 +134,8 @@ def test_the_front_door_and_the_pages_are_there(site, hooks):
   for page in ('tutorial', 'agents', 'scaling', 'changelog', 'evidence/pong_ppo'):
     assert (site / page / 'index.html').is_file()
   assert (site / 'files' / 'LICENSE').read_bytes() == (_ROOT / 'LICENSE').read_bytes()
-  assert (site / 'evidence' / 'pong_ppo' / 'episode.mp4').is_file()  # results.md links to it
+  # results.md links to it directly
+  assert (site / 'evidence' / 'pong_ppo' / 'episode.mp4').is_file()
   listed = (site / 'evidence' / 'pong_ppo' / 'index.html').read_text(encoding='utf-8')
   assert 'metrics.csv' in listed and not (site / 'evidence' / 'pong_ppo' / 'metrics.csv').exists()
   kept = sum(path.stat().st_size for path in (site / 'evidence').rglob('*') if path.is_file())
@@ -148,7 +149,7 @@ def test_the_front_door_and_the_pages_are_there(site, hooks):
   'line', ['[x](nothing.md)', '[x](../programs/nothing.py)', '[x](index.md#nothing)']
 )
 def test_a_dead_link_fails(tmp_path, line):
-  """With the settings of the site, on one page and without the reference, which takes long."""
+  """Uses the site's settings on one page, without the reference, which takes long."""
   (tmp_path / 'docs').mkdir()
   (tmp_path / 'docs' / 'index.md').write_text(f'# Title\n\n{line}\n')
   settings = re.sub(r'!ENV.*', "''", (_ROOT / 'mkdocs.yml').read_text(encoding='utf-8'))

@@ -1,4 +1,4 @@
-"""What docs/evidence keeps of runs can be played and drawn, and the docs quote it rightly."""
+"""The runs kept in docs/evidence can be played and drawn, and the docs quote them correctly."""
 
 import json
 import pathlib
@@ -18,14 +18,14 @@ _ROOT = pathlib.Path(__file__).parent.parent
 _FOLDER = _ROOT / 'docs' / 'evidence'
 _RUNS = sorted(path.parent for path in _FOLDER.rglob('config.json'))
 _PLAYED = [run for run in _RUNS if (run / 'checkpoints').is_dir()]
-_MAX_BYTES = 8_000_000  # of a run that everybody clones
+_MAX_BYTES = 8_000_000  # size of a run, which every clone downloads
 
 
 def _name(run):
   return run.relative_to(_FOLDER).as_posix()
 
 
-@pytest.mark.slow  # a network for each
+@pytest.mark.slow  # makes a network for each
 @pytest.mark.parametrize('run', _PLAYED, ids=_name)
 def test_a_checkpoint_acts(run, monkeypatch):
   monkeypatch.chdir(_ROOT)

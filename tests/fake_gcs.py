@@ -1,8 +1,9 @@
 """A stand-in for Google Cloud Storage that TensorFlow's own client for gs:// talks to.
 
-`python fake_gcs.py FOLDER` serves until it is killed: a proxy for HTTPS that answers for Google's
-hosts itself, with a certificate of its own. Objects lie in FOLDER/objects, one file each. What it
-takes to use it is in FOLDER/environment.json once it serves. A bucket called `forbidden` refuses.
+`python fake_gcs.py FOLDER` serves until it is killed: an HTTPS proxy that answers in place of
+Google's hosts, with its own certificate. Objects are stored in FOLDER/objects, one file each. Once
+it serves, FOLDER/environment.json has the environment variables for clients. A bucket called
+`forbidden` refuses access.
 """
 
 import datetime
@@ -51,7 +52,7 @@ def _make_certificate(folder):
 
 
 class Objects:
-  """Objects by (bucket, name), each in a file that appears whole."""
+  """Objects by (bucket, name), each in a file that is written atomically."""
 
   def __init__(self, folder):
     self._folder = folder
@@ -104,10 +105,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     self.wfile.write(content)
 
   def _split(self):
-    """(path segments, query, body)"""
+    """Returns (path segments, query, body)."""
     url = urllib.parse.urlsplit(self.path)
     parts = [urllib.parse.unquote(part) for part in url.path.strip('/').split('/')]
-    if self.headers.get('Transfer-Encoding') == 'chunked':  # beside a length, as curl is told
+    if self.headers.get('Transfer-Encoding') == 'chunked':  # curl sends it along with a length
       body = b''.join(self._chunks())
     else:
       body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
@@ -175,7 +176,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     parts, query, body = self._split()
     if 'forbidden' in parts:
       self._answer(403)
-    elif query.get('uploadType') == 'media':  # what stands for a folder
+    elif query.get('uploadType') == 'media':  # an object that represents a folder
       self.objects.write(parts[4], query['name'], body)
       self._answer(200, b'{}')
     elif parts[0] == 'upload':
@@ -190,7 +191,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     bucket, name = json.loads(parts[1])
     if '*' in self.headers.get('Content-Range', '') and not self.headers['Content-Range'].endswith(
       '/0'
-    ):  # how far is it?
+    ):  # a query for the upload's progress
       self._answer(308)
       return
     self.objects.write(bucket, name, body)

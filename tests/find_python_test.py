@@ -8,7 +8,7 @@ import sys
 import pytest
 
 _SCRIPT = pathlib.Path(__file__).parent.parent / 'scripts' / 'find_python.sh'
-# A real one: the environment's own python may be a link, and has no ensurepip trouble.
+# A real interpreter: the environment's own python may be a link, and has no ensurepip trouble.
 _REAL = os.path.realpath(sys.executable)
 
 
@@ -20,7 +20,7 @@ def _interpreter(path, script):
 
 
 def _find(tmp_path, *folders, version='', **variables):
-  """Runs the script with nothing but `folders` and the system's tools on the PATH."""
+  """Runs the script with only `folders` and the system's tools on the PATH."""
   tools = tmp_path / 'tools'
   tools.mkdir(exist_ok=True)
   for tool in ('ls', 'awk', 'bash'):
@@ -93,7 +93,7 @@ def test_a_chosen_python_that_cannot_serve_is_refused_with_the_reason(tmp_path, 
   chosen = _interpreter(tmp_path / 'chosen', script)
   _interpreter(tmp_path / 'real' / 'python3.11', f'exec {_REAL} "$@"')
   result = _find(tmp_path, tmp_path / 'real', PYTHON=str(chosen))
-  assert result.returncode == 1 and not result.stdout  # no other is taken behind one's back
+  assert result.returncode == 1 and not result.stdout  # no other interpreter is taken silently
   assert f'PYTHON={chosen}' in result.stderr and reason in result.stderr
 
 
@@ -102,11 +102,11 @@ def test_a_chosen_python_that_serves_is_taken(tmp_path):
 
 
 def test_another_version_is_recognised_by_the_probe_itself(tmp_path):
-  """One that says of itself that it is a 3.12."""
+  """The interpreter reports that it is a 3.12."""
   (tmp_path / 'sitecustomize.py').write_text(
     'import sys\nsys.version_info = (3, 12, 1, "final", 0)\n'
   )
-  # The script asks with -I, which would not read the line above.
+  # The script runs it with -I, which would not load sitecustomize.
   other = _interpreter(tmp_path / 'other', f'shift; PYTHONPATH={tmp_path} exec {_REAL} "$@"')
   result = _find(tmp_path, PYTHON=str(other))
   assert result.returncode == 1 and 'is Python 3.12' in result.stderr

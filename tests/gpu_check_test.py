@@ -1,4 +1,4 @@
-"""scripts/gpu_check.py, on a machine without a GPU: what it keeps of steps that fail or hang."""
+"""scripts/gpu_check.py on a machine without a GPU: its records of steps that fail or hang."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What needs an NVIDIA GPU: `pytest -m gpu`. Passed on an H200 (docs/performance.md)."""
+"""Tests that need an NVIDIA GPU: `pytest -m gpu`. Passed on an H200 (docs/performance.md)."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_a_torso_and_its_gradients_are_those_of_the_cpu(make):
     return features, tape.gradient(loss, torso.trainable_variables)
 
   for on_cpu, on_gpu in zip(_on('cpu:0', answers), _on('gpu:0', answers)):
-    # Products on recent cards have TF32's ten bits.
+    # Matrix products on recent GPUs have the ten bits of TF32.
     np.testing.assert_allclose(on_gpu, on_cpu, rtol=0.02, atol=0.02 * np.abs(on_cpu).max())
 
 

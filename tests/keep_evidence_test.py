@@ -1,4 +1,4 @@
-"""What is kept of a run is a run folder, played and drawn without the learner's variables."""
+"""The evidence of a run is a run folder that can be played and drawn without learner variables."""
 
 import csv
 

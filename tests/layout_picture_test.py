@@ -1,4 +1,4 @@
-"""docs/images/layout.svg shows what the layout of its run says."""
+"""docs/images/layout.svg matches the layout of its run."""
 
 import pytest
 

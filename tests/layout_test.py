@@ -29,7 +29,7 @@ def _config(name='catch_vtrace', replay=None, agent=None, inference=None, learne
 
 
 def _sharded(name='catch_vtrace', replay=None, **fields):
-  """Two shards of one host."""
+  """Returns a configuration with two shards on one host."""
   replay = {'num_shards': 2, **(replay or {})}
   return _config(name, replay, **{'num_learner_hosts': 1, 'num_actors': 4, **fields})
 
@@ -161,7 +161,7 @@ def test_actors_are_dealt_out_over_hosts_and_then_over_their_devices():
   for learner in (0, 1):
     layout = layout.with_devices(learner, ['gpu:0', 'gpu:1'])
   assert [layout.device_of(2 * i) for i in range(8)] == [0, 0, 1, 1, 0, 0, 1, 1]
-  # Half of the rows that a device of a host has: 2 actors of 2 environments each.
+  # Half of the rows of a host's device: 2 actors of 2 environments each.
   assert [device.rows for device in layout.learners[1].devices] == [2, 2]
 
 
@@ -171,13 +171,13 @@ def test_a_host_draws_and_keeps_its_share():
   assert [learner.batch_size for learner in layout.learners] == [32, 32]
   [shard] = layout.learners[1].shards
   assert (shard.batch_size, shard.spec.capacity, shard.spec.min_size) == (32, 500, 50)
-  # Half of the insertions, and half of each update's batch: as many draws for each insertion.
+  # Half of the insertions and half of each update's batch, so the ratio is unchanged.
   assert shard.spec.ratio == config.agent.replay_spec().ratio
   queue = _config(replay={'queue_size': 64})
   assert _first_shard(queue).queue_size == 32
   small = dataclasses.replace(queue.agent, batch_size=12)
   replay = dataclasses.replace(queue.replay, unrolls_per_item=4)
-  # 6 unrolls are no whole items of 4.
+  # 6 unrolls do not divide into items of 4.
   assert _first_shard(dataclasses.replace(queue, agent=small, replay=replay)).unrolls_per_item == 2
   assert _first_shard(dataclasses.replace(queue, num_learner_hosts=1)).queue_size == 64
 
@@ -190,7 +190,7 @@ def test_actors_are_dealt_out_over_shards():
   config = _sharded(num_actors=4, environments_per_actor=2)
   shards_of = lambda config: layout_lib.Layout.of(config).shards_of(np.arange(8)).tolist()
   assert shards_of(config) == [0, 0, 1, 1, 0, 0, 1, 1]
-  hosts = dataclasses.replace(config, num_learner_hosts=2)  # actors 0 and 2 are those of host 0
+  hosts = dataclasses.replace(config, num_learner_hosts=2)  # actors 0 and 2 belong to host 0
   assert shards_of(hosts) == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
@@ -213,7 +213,7 @@ def test_shards_have_ports_in_a_row_or_any_free_ones():
   ]
   assert ports(_sharded(replay={'port': 0})) == [[0, 0]]
   assert ports(_sharded(replay={'port': 7000})) == [[7000, 7001]]
-  # Those of other hosts are found there.
+  # Other hosts choose theirs.
   assert ports(_sharded(num_learner_hosts=2, replay={'port': 7000})) == [[7000, 7001], [0, 0]]
 
 

@@ -1,4 +1,4 @@
-"""Scripts that are run as the learner hosts of a run, each in a process of its own."""
+"""Scripts that run as the learner hosts of a run, each in a process of its own."""
 
 import contextlib
 import os
@@ -7,16 +7,16 @@ import socket
 import subprocess
 import sys
 
-_ROOT = str(pathlib.Path(__file__).resolve().parents[1])  # for scripts that import of `tests`
+_ROOT = str(pathlib.Path(__file__).resolve().parents[1])  # for scripts that import from `tests`
 
-_HOST = '127.0.0.2'  # this machine, by a name that only another host would have
+_HOST = '127.0.0.2'  # this machine, under an address that only another host would have
 
 
 def run(script, arguments, num_hosts=2, timeout_s=300, may_fail=(), environment=None):
-  """`python script INDEX ADDRESSES *arguments` for each host.
+  """Runs `python script INDEX ADDRESSES *arguments` for each host.
 
-  arguments: of the script after these two. may_fail: hosts whose end is not looked at.
-  environment: more variables of theirs.
+  arguments: of the script after these two. may_fail: hosts whose exit code is not checked.
+  environment: additional variables for them.
   """
   with contextlib.ExitStack() as kept:
     sockets = [kept.enter_context(socket.socket()) for _ in range(num_hosts)]

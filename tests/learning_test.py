@@ -1,9 +1,9 @@
 """Short learning runs in one process: seeds are fixed, budgets are counted in agent steps.
 
-The budgets are at least twice the worst of ten seeds; the ten numbers stand beside them. On one
-machine the test's own seed always takes the same number; another processor rounds
-differently and is another draw. Where one draw in ten or so does not get there, a test has three:
-what it holds is that the agent learns, and three draws of an agent that does not learn all fail.
+The budgets are at least twice the worst of ten seeds, whose numbers are in the comments. On one
+machine, a seed always takes the same number of steps, but another processor rounds differently,
+which acts like another seed. If about one seed in ten does not reach the target, a test tries
+three, because an agent that cannot learn fails with all three.
 """
 
 import dataclasses
@@ -30,20 +30,21 @@ _CATCH_STEPS = 53_000
 _MEMORY_STEPS = 82_000
 _MEMORYLESS_STEPS = 45_000  # more than nine of ten seeds need with a memory
 # R2D2: the whole run, over which the learning rate falls to 0. A learnt policy is lost for some
-# hundred steps now and then, so one look at it may fall on such a moment: with a constant rate 8 of
-# 98 looks were below 0.9, down to 0.52; with the falling one 2 of 217 (Catch, 100 episodes a look).
-# What Reverb draws has no seed, so a seed's run is another one each time (13 CPU-seconds each).
+# hundred steps now and then, so a single measurement may hit such a moment: with a constant rate 8
+# of 98 measurements were below 0.9, down to 0.52; with the falling one 2 of 217 (Catch, 100
+# episodes each). Reverb's sampling has no seed, so a seed's run differs every time (13 CPU-seconds
+# each).
 _R2D2_CATCH_STEPS = 50_000
 _R2D2_MEMORY_STEPS = 30_000
 _R2D2_MEMORYLESS_STEPS = 16_000  # with a memory, seeds 1 ... 10 reached 0.95 within 9,200
 # FrozenLake without slipping, a Discrete observation, >= 0.9; seeds 1 ... 6: 4505, 4528, 4274,
-# 4237, 3992, 5098 (1 CPU-second each). With the observation as one number seeds 1, 2 and 3 have
-# not got there after 30,000.
+# 4237, 3992, 5098 (1 CPU-second each). With the observation as one number, seeds 1, 2 and 3 did not
+# reach it in 30,000.
 _FROZEN_LAKE_STEPS = 12_000
 
 
 def _start(config, folder):
-  """The program and its episodes: of evaluation, if it has environments for that."""
+  """Returns the program and its episodes: evaluation ones if it has environments for that."""
   run = run_directory.create(folder)
   saved_config.save(config, run.config)
   program = single_process.SingleProcess(config, run)
@@ -70,7 +71,7 @@ def _train(config, folder, target, max_steps):
 
 
 def _memory_score(run_dir):
-  """Of 1,000 greedy episodes: 0 = chance, 1 = perfect."""
+  """Returns the score over 1,000 greedy episodes: 0 = chance, 1 = perfect."""
   result = evaluation.evaluate(str(run_dir), num_episodes=1000)
   environment = memory_chain.MemoryChain(
     1, 0, **registry.load('memory_chain_vtrace').environment.settings
@@ -129,12 +130,12 @@ def _train_to_the_end(config, folder):
 
 
 def _usual(scores):
-  """Over the last 30 % of the run."""
+  """Returns the median over the last 30 % of the run."""
   return statistics.median(scores[-30:])
 
 
 def _learns_with_r2d2(name, total_steps, folder):
-  """Whether one of three seeds does; a second one is tried only where the first does not."""
+  """Whether one of three seeds learns; the next seed is tried only if one does not."""
   return any(
     _usual(_train_to_the_end(_r2d2(name, total_steps, seed), folder / str(seed))) >= 0.95
     for seed in (1, 2, 3)

@@ -1,4 +1,4 @@
-"""Many actors at one learner, for real; scripts/load_actors.py takes a thousand."""
+"""Many real actors with one learner; scripts/load_actors.py uses a thousand."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""scripts/long_runs.py: how a list is read, when a run is given up, and that a list goes on."""
+"""scripts/long_runs.py: how a list is read, when a run is given up, and that a list is resumed."""
 
 import json
 import math
@@ -85,7 +85,7 @@ def test_the_list_of_the_runs_of_record_can_be_run(script):
 
 
 def _metrics(*rows):
-  """Columns of (steps, return), as csv_file reads them."""
+  """Returns columns for (steps, return), as csv_file reads them."""
   steps, returns = zip(*rows)
   return {'agent_steps': list(steps), 'episode/return': list(returns)}
 

@@ -1,7 +1,7 @@
 """The five presets learn CartPole and continuous actions; only a memory solves ToyMemory.
 
-Budgets are counted in agent steps; those of CartPole are the configurations' own. Whole runs
-are in `tests/configs/returns_test.py`.
+Budgets are in agent steps; CartPole's are those of the configurations.
+`tests/configs/returns_test.py` has whole runs.
 """
 
 import dataclasses
@@ -25,8 +25,9 @@ _CARTPOLE_RETURN = 200  # random actions have 22; every seed has to reach 400 in
 #   vmpo     54743,  63111,  64924; 4800, 4608
 _PRESETS = ('vpg', 'ppo', 'vtrace', 'awr', 'vmpo')
 _TOY_STEPS = 30_000
-_TOY_MEMORY_STEPS = 40_000  # with the LSTM it takes 20,000; without, twice as many are of no use
-_WHOLE_TOY_MEMORY_STEPS = 500_000  # with seed 1 it takes 240,000 to 2.4; the best is 3, 0 without
+_TOY_MEMORY_STEPS = 40_000  # with the LSTM it takes 20,000; without, twice as many do not help
+# with seed 1 it takes 240,000 to reach 2.4; the best is 3, or 0 without memory
+_WHOLE_TOY_MEMORY_STEPS = 500_000
 
 
 def _train(config, folder, target, max_steps):
@@ -46,7 +47,7 @@ def _train(config, folder, target, max_steps):
 
 
 def _last_score(config, folder):
-  """Mean of the last 100 episodes of a whole run."""
+  """Returns the mean of the last 100 episodes of a whole run."""
   run = run_directory.create(folder)
   saved_config.save(config, run.config)
   program = single_process.SingleProcess(config, run)
@@ -63,7 +64,7 @@ def _cartpole(preset, seed):
 
 
 def _toy(preset):
-  """The preset's CartPole configuration on a vector to be copied: continuous actions."""
+  """Returns the preset's CartPole configuration with Toy, a vector to copy: continuous actions."""
   config = _cartpole(preset, seed=1)
   return dataclasses.replace(
     config,
@@ -74,7 +75,7 @@ def _toy(preset):
 
 @pytest.mark.parametrize('preset', _PRESETS)
 def test_the_preset_learns_cartpole(tmp_path, preset):
-  """One of three seeds is enough: with some roundings of some processor one does not get there."""
+  """One of three seeds is enough, because rounding on some processor may make one fail."""
   configs = [_cartpole(preset, seed) for seed in (1, 2, 3)]
   assert any(
     _train(config, tmp_path / str(config.seed), _CARTPOLE_RETURN, config.total_steps)
@@ -93,7 +94,7 @@ def test_the_preset_learns_cartpole_with_every_seed(tmp_path, preset, seed):
 
 @pytest.mark.parametrize('preset', _PRESETS)
 def test_the_preset_learns_continuous_actions(tmp_path, preset):
-  """Far above random (-3), and above what can be had without looking (0); the best is 3."""
+  """The target is far above random actions (-3) and above acting blindly (0); the best is 3."""
   environment = toy.Toy(1, 0, size=2)
   assert (environment.random_return, environment.chance_return) == (-3.0, 0.0)
   assert _train(_toy(preset), tmp_path, target=1.0, max_steps=_TOY_STEPS) >= 1.0
@@ -108,12 +109,12 @@ def test_toy_memory_is_not_solved_without_one(tmp_path):
   config = registry.load('toy_memory_ppo')
   config = dataclasses.replace(config, network=dataclasses.replace(config.network, core='none'))
   best = _train(config, tmp_path, target=0.8, max_steps=_TOY_MEMORY_STEPS)
-  assert best <= 0.15  # at best 0, but for the luck of 100 episodes
+  assert best <= 0.15  # 0 at best, except for luck in 100 episodes
 
 
 @pytest.mark.learning
 def test_toy_memory_of_three_vectors_is_solved_with_a_recurrent_core(tmp_path):
-  """The environment's own defaults: three vectors of three numbers, three rows later."""
+  """Uses the environment's defaults: three vectors of three numbers, three rows later."""
   config = registry.load('toy_memory_ppo')
   config = dataclasses.replace(config, environment=config_lib.EnvironmentConfig(id='toy_memory'))
   assert _train(config, tmp_path, target=2.4, max_steps=_WHOLE_TOY_MEMORY_STEPS) >= 2.4
@@ -122,7 +123,7 @@ def test_toy_memory_of_three_vectors_is_solved_with_a_recurrent_core(tmp_path):
 @pytest.mark.learning
 @pytest.mark.timeout(7200)  # twelve whole runs
 def test_pendulum_is_learnt_equally_well_at_every_scale_of_the_rewards(tmp_path):
-  """Means over three seeds; what is left between the scales is the luck of exploration."""
+  """Compares means over three seeds; scales differ only by luck in exploration."""
   returns = {}
   for scale in (0.01, 1.0, 100.0, 1000.0):
     scores = []

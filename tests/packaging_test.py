@@ -1,4 +1,4 @@
-"""What is installed, what may import what, and a checkout that lost its links."""
+"""Installed files, import laws, and a checkout that has lost its links."""
 
 import ast
 import re
@@ -68,7 +68,7 @@ def _normal(name):
 
 
 def test_what_the_package_imports_is_declared():
-  """Third-party modules that we import come with the install, not by chance."""
+  """Third-party modules that we import are declared, rather than installed by chance."""
   modules = {
     'absl': 'absl-py',
     'dm_env': 'dm-env',

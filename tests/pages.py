@@ -33,7 +33,7 @@ def blocks(language, page_texts=None):
 
 
 def files():
-  """Text of every ```python block that is a file, by its name."""
+  """Returns the text of every ```python block that is a file, by name."""
   found = {}
   for block in blocks('python'):
     match = re.match(r'# (\w+\.py)\n', block.text)

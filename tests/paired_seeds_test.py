@@ -1,4 +1,4 @@
-"""scripts/paired_seeds.py: which row of a log counts, what it runs, and when it fails."""
+"""scripts/paired_seeds.py: which row of a log counts, its commands, and when it fails."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""docs/papers.md: its tables are computed here, and its formulas are those of the code."""
+"""docs/papers.md: its tables are recomputed here, and its formulas match the code."""
 
 import math
 import re
@@ -25,7 +25,7 @@ _N = 640
 
 
 def _table(mark):
-  """Cells of the rows of the table after `<!-- mark -->`."""
+  """Returns the cells of the table after `<!-- mark -->`."""
   lines = _PAGE.partition(f'<!-- {mark} -->\n\n')[2].partition('\n\n')[0].splitlines()
   assert len(lines) > 4, f'docs/papers.md has no table {mark!r}'
   return [[cell.strip() for cell in line.strip('|').split('|')] for line in lines[2:]]
@@ -36,7 +36,7 @@ def _number(text):
 
 
 def _converted(kind, epsilon, n):
-  """`epsilon` here for one of a loss that is a sum over n steps."""
+  """Returns `epsilon` here for the epsilon of a loss that is a sum over n steps."""
   return {_WITHIN: epsilon / n**2, _OUTSIDE: (epsilon / n) ** 2, _ADAM: epsilon / n}[kind]
 
 
@@ -59,7 +59,7 @@ def test_the_row_of_impala_is_the_shipped_configuration():
 
 
 def _steps(optimizer, gradients):
-  """A variable after each of these gradients. optimizer: fields of its configuration."""
+  """Returns a variable after each of these gradients. optimizer: fields of its configuration."""
   variable = tf.Variable(np.zeros(gradients.shape[1], np.float32))
   config = config_lib.OptimizerConfig(learning_rate=0.1, **optimizer)
   stepper = objectives.Stepper(agent_lib.Objective([variable], config))
@@ -71,7 +71,7 @@ def _steps(optimizer, gradients):
 
 
 def _gradients(scale=1.0):
-  """Of a mean; their sizes go from far below an epsilon of 1e-2 to far above it."""
+  """Returns gradients of a mean, from far below an epsilon of 1e-2 to far above it."""
   random = np.random.default_rng(3)
   return scale * random.normal(size=(6, 5)) * np.array([1e-5, 1e-3, 1e-2, 0.1, 10.0])
 
@@ -87,7 +87,7 @@ def test_a_mean_with_what_is_converted_takes_the_steps_of_a_sum(name, kind):
 
 
 def _torch_rmsprop(gradients, epsilon, decay=0.99):
-  """The formula of PyTorch: epsilon outside the root, the mean square starts at 0."""
+  """Computes PyTorch's formula: epsilon outside the root, and the mean square starts at 0."""
   position, square = np.zeros(gradients.shape[1]), np.zeros(gradients.shape[1])
   positions = []
   for gradient in gradients:
@@ -100,7 +100,7 @@ def _torch_rmsprop(gradients, epsilon, decay=0.99):
 def test_rmsprop_has_epsilon_within_the_root_and_starts_at_0():
   gradients = _gradients()
   variable, mean_square, momentum = (tf.Variable(np.zeros(5, np.float32)) for _ in range(3))
-  for gradient in gradients:  # the operation of TensorFlow 1
+  for gradient in gradients:  # TensorFlow 1's operation
     tf.raw_ops.ResourceApplyRMSProp(
       var=variable.handle,
       ms=mean_square.handle,
@@ -116,12 +116,12 @@ def test_rmsprop_has_epsilon_within_the_root_and_starts_at_0():
 
 
 def test_the_square_of_an_epsilon_outside_the_root_is_near_it():
-  """For one weight at a time: equal far above and far below, at most 1.41 times as large."""
+  """A single weight's steps are equal far above and far below, and at most 1.41 times as large."""
   for size in (1e-6, 1e-4, 1e-2, 0.1, 1.0, 1e3):
     gradient = np.array([[size]])
     here = {'name': 'rmsprop', 'epsilon': 0.01**2, 'max_gradient_norm': 0.0}
     ratio = (_steps(here, gradient) / _torch_rmsprop(gradient, 0.01)).item()
-    root = 0.1 * size  # of the mean square after one step
+    root = 0.1 * size  # root of the mean square after one step
     assert ratio == pytest.approx((root + 0.01) / math.sqrt(root**2 + 0.01**2), rel=1e-4)
     assert 1 <= ratio < 1.4143
     if size in (1e-6, 1e3):
@@ -129,7 +129,7 @@ def test_the_square_of_an_epsilon_outside_the_root_is_near_it():
 
 
 def test_keras_has_epsilon_before_the_correction_of_the_bias_and_sonnet_after():
-  """The first update, with an epsilon as large as the gradient."""
+  """Compares the first update, with an epsilon as large as the gradient."""
   gradient = np.array([[1e-4]])
   variable = tf.Variable([0.0])
   keras = tf.keras.optimizers.Adam(0.1, epsilon=1e-4)
@@ -145,7 +145,7 @@ def test_keras_has_epsilon_before_the_correction_of_the_bias_and_sonnet_after():
 
 @pytest.mark.parametrize('row', _table('halves'), ids=lambda row: row[0])
 def test_the_table_of_halves(row):
-  """Their coefficient times their loss is `value_cost` times the value loss here."""
+  """Their coefficient times their loss equals `value_cost` times the value loss here."""
   _, form, coefficient, here = row
   targets, values = np.float32([1.0, -2.0, 0.5]), np.float32([0.0, 3.0, 0.25])
   theirs = {'½ e²': 0.5, 'e²': 1.0}[form] * np.mean((targets - values) ** 2)
@@ -186,7 +186,7 @@ def test_the_table_of_frames():
     else:
       expected = amount * frames_per_step
     assert _number(here.partition('` ')[2]) == expected, there
-  config = configs.load('atari_vtrace')  # of 200 million frames
+  config = configs.load('atari_vtrace')  # for 200 million frames
   assert config.total_steps == _number(_table('frames')[0][2].partition('` ')[2])
 
 

@@ -1,4 +1,4 @@
-"""Ports for servers that a test starts later, or again."""
+"""Ports for servers that a test starts later, or restarts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import contextlib
 import random
 import socket
 
-# Linux gives those from 32768 on to outgoing connections, one of which could take a port that was
-# found free before its server has started.
+# Linux uses ports from 32768 on for outgoing connections, which could take a free port before its
+# server has started.
 _RANGE = range(10_000, 32_000)
 
 
 def unused(number: int = 1) -> int:
-  """A port, of `number` in a row, at which nothing listens."""
+  """Returns the first of `number` consecutive ports at which nothing listens."""
   while True:
     first = random.SystemRandom().choice(_RANGE)
     with contextlib.ExitStack() as stack, contextlib.suppress(OSError):

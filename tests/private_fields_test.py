@@ -1,8 +1,8 @@
-"""Tests look at what users see: an answer, a row, a count; at no private field of an object.
+"""Tests check what users see, such as an answer or a count, but no private field of an object.
 
-A private field that a test reads cannot be renamed or dropped, though nobody would notice. Of the
-module that a test stands for it may call private functions and read constants; of any module it may
-replace them, as to shorten a wait.
+A private field that a test reads cannot be renamed or removed, even if no user would notice. A test
+may call private functions and read constants of the module that it belongs to; in any module it may
+replace them, for example to shorten a wait.
 """
 
 import ast
@@ -13,9 +13,9 @@ import pytest
 _ROOT = pathlib.Path(__file__).parent.parent
 _OF_NAMED_TUPLES = ('_asdict', '_fields', '_make', '_replace')
 
-# What no public effect shows, by file, and why.
+# Private names without a public alternative, by file, and why.
 _EXCEPTIONS = {
-  # TF-Agents, XManager and wandb hand these out in no other way.
+  # TF-Agents, XManager and wandb offer these in no other way.
   'agents/on_policy/tf_agents_numbers.py': ['ppo_agent._normalize_advantages'],
   'programs/vertex/cloud_test.py': [
     'xm_vertex._MACHINE_TYPE_TO_CPU_RAM',
@@ -23,10 +23,10 @@ _EXCEPTIONS = {
     'xm_vertex._L4_GPUS_TO_MACHINE_TYPE',
   ],
   'loggers/wandb_logger_test.py': ['store._fp'],
-  # Python's public way to end without waiting for threads.
+  # Python's public way to exit without waiting for threads.
   'mutations/pytest_process.py': ['os._exit'],
   'libraries/forking.py': ['os._exit'],
-  # Its own module, a script of mkdocs that is loaded by its path.
+  # The module it belongs to, a script of mkdocs that is loaded by its path.
   'docs_site_test.py': [
     'hooks._front_door',
     'hooks._modules',
@@ -34,19 +34,19 @@ _EXCEPTIONS = {
     'hooks._site_uri',
     'hooks._with_links',
   ],
-  # The command line is told by this private module what is wrong; here it is taken away.
+  # This private module tells the command line about errors; the test removes it.
   'programs/command_line/wrong_arguments_test.py': ['tyro._errors'],
-  # Two tables that must name the same; each is of use to its own module alone.
+  # Two tables that must have the same names; each is used by its own module alone.
   'networks/requirements_test.py': ['build._CORES', 'build._TORSOS'],
-  # A promise of seconds is the sum of these; to wait for it would measure the machine.
+  # A documented time is the sum of these; waiting for it would measure the machine.
   'programs/tools/inspection/inspect_servers_test.py': [
     'inspect_command._DEADLINE_S',
     'inspect_command._PROBE_TIMEOUT_S',
     'inspect_command._first_timeout_s',
   ],
-  # A machine that is gone says no last word, as every public way to end does.
+  # A lost machine does not shut down cleanly, as every public way to end does.
   'storage/bucket_copy_starts_test.py': ['lost._end_threads'],
-  # A node that never says it has heard of the end: ours always do.
+  # A node that never confirms the end: ours always do.
   'transport/joining_test.py': ['members._num_staying'],
 }
 
@@ -56,7 +56,7 @@ def _is_private(name):
 
 
 def _modules(tree):
-  """Of the project, by the name they are imported under: dotted paths."""
+  """Returns the imported modules of the project by local name, as dotted paths."""
   found = {}
   for node in ast.walk(tree):
     if isinstance(node, ast.ImportFrom):
@@ -68,13 +68,13 @@ def _modules(tree):
 
 
 def _is_own(test, dotted):
-  """Whether `tests/a/b_test.py`, or `b_part_test.py`, stands for the module `a.b`."""
+  """Whether `tests/a/b_test.py`, or `b_part_test.py`, belongs to the module `a.b`."""
   module = dotted.removeprefix('seed_acme.').removeprefix('scripts.').removeprefix('tests.')
   return f'{test.removesuffix("_test.py")}_'.startswith(f'{module.replace(".", "/")}_')
 
 
 def _reads(test, source):
-  """Private names that the source of `test` reads or sets on something else than itself."""
+  """Yields private names that the source of `test` reads or sets on objects other than `self`."""
   tree = ast.parse(source)
   modules = _modules(tree)
   for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""A policy with random weights, for tests of what stands around it."""
+"""A policy with random weights, for tests of the code around it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seed_acme.ops import distributions
 
 
 class Acting(NamedTuple):
-  """A policy with random weights of version 3, and what it was made of."""
+  """A policy with random weights of version 3, and its parts."""
 
   spec: types.EnvironmentSpec
   network: core.RecurrentNetwork
@@ -29,7 +29,10 @@ class Acting(NamedTuple):
 
 
 def make_acting(kind: str) -> Acting:
-  """kind: of the core. Two actions, observation `[2]`; previous action and reward are inputs."""
+  """Makes a policy with two actions and observation `[2]`; previous action and reward are inputs.
+
+  kind: of the core.
+  """
   spec = types.EnvironmentSpec(
     observation=dm_specs.Array((2,), np.float32, name='observation'),
     action=dm_specs.DiscreteArray(2, dtype=np.int32, name='action'),

@@ -1,4 +1,4 @@
-"""Commands and code that README.md and docs/ show: they parse and run (see readme_test.py)."""
+"""Commands and code in README.md and docs/ can be parsed and run (see also readme_test.py)."""
 
 import dataclasses
 import importlib
@@ -43,7 +43,7 @@ from tests import pages
 
 
 def _commands():
-  """Arguments of every line of every ```bash block, those of several pages once."""
+  """Returns the arguments of every line of every ```bash block, without duplicates."""
   return {
     tuple(shlex.split(line, comments=True))
     for block in pages.blocks('bash')
@@ -54,7 +54,7 @@ def _commands():
 
 @pytest.fixture(name='shown_files')
 def _shown_files(tmp_path, monkeypatch):
-  """A working folder with the files that the pages show, as a reader's would be."""
+  """Makes a working folder with the files that the pages show, as a reader would."""
   for name, text in pages.files().items():
     (tmp_path / name).write_text(text)
   monkeypatch.chdir(tmp_path)
@@ -66,18 +66,18 @@ def _shown_files(tmp_path, monkeypatch):
 
 
 class _Parsed(Exception):
-  """The command line got as far as the work."""
+  """The command line has been parsed, and the work would begin."""
 
 
 def _check_seed_acme(arguments, monkeypatch):
-  """The real command line, up to where the work would begin; `list` and `doctor` really run."""
+  """Runs the real command line up to where the work would begin; `list` and `doctor` run fully."""
 
   def begin(config, *args, **kwargs):
     if isinstance(config, config_lib.ExperimentConfig):
       config_validation.validate(config)
       suite = environments.find(config.environment.id)
       assert suite
-      # What it needs may be installed by a command of its own.
+      # Its packages may be installed by a separate command.
       if not (config.actor.python or suite.missing_packages()):
         environments.check(config.environment)
       if ':' in config.network.torso:
@@ -102,9 +102,9 @@ def _check_seed_acme(arguments, monkeypatch):
   ):
     monkeypatch.setattr(module, name, begin)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
-  monkeypatch.setenv('SDL_VIDEODRIVER', 'dummy')  # a display that is always there
+  monkeypatch.setenv('SDL_VIDEODRIVER', 'dummy')  # a display that always exists
   try:
-    # Where the shell writes what is printed is no argument.
+    # A redirection in the shell is no argument.
     code = cli.main(list(itertools.takewhile(lambda argument: argument != '>', arguments)))
   except _Parsed:
     code = 0
@@ -132,7 +132,7 @@ def _check_source(arguments, monkeypatch):
 
 
 def _check_script(arguments, monkeypatch):
-  """The script is there and knows the options; tests of its own run it."""
+  """Checks that the script exists and knows the options; it has tests of its own."""
   del monkeypatch
   script = pages.ROOT / arguments[0]
   assert script.is_file(), f'there is no {arguments[0]}'
@@ -245,14 +245,14 @@ def test_the_custom_agent_learns_from_a_sample(shown_files):
   learner = built.make_learner(config, acting)
   before = learner.variables().values
   update = learner.step(_sample(acting.example_unroll(), batch_size=2), agent_steps=0)
-  assert update.trained_steps == 2 * 3  # of 4 transitions the one out of LAST is none
+  assert update.trained_steps == 2 * 3  # the transition out of LAST does not count
   assert np.isfinite(list(update.metrics.values())).all()
   for old, new in zip(before, learner.variables().values):
     assert not np.array_equal(old, new), 'a variable got no gradient'
 
 
 def _sample(unroll, batch_size):
-  """FIRST MID LAST FIRST MID, random observations, a reward at the end of the episode."""
+  """Returns FIRST MID LAST FIRST MID, random observations, a reward at the end of the episode."""
   random = np.random.default_rng(1)
   time_major = lambda x: tf.constant(np.repeat(x[:, None], batch_size, axis=1))
   step_type = np.array([types.FIRST, types.MID, types.LAST, types.FIRST, types.MID], np.uint8)

@@ -1,6 +1,6 @@
-"""What README.md and docs/ say is true: links, files and fields exist.
+"""README.md and docs/ are true: links, files and fields exist.
 
-Convention. Each line of a ```bash block is a command that works from the repository's root with
+The convention: each line of a ```bash block is a command that works from the repository's root with
 `.venv/bin` on the PATH. A ```python block whose first line is `# name.py` is that file; every
 other one is a script. Everything else is ```text.
 """
@@ -91,7 +91,7 @@ def _leads_somewhere(page, target):
 
 
 def _anchors(text):
-  """As GitHub makes them of headings."""
+  """Returns the anchors that GitHub makes from headings."""
   headings = re.findall(r'^#+ (.*)$', pages.FENCE.sub('', text), re.MULTILINE)
   return {re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-') for heading in headings}
 
@@ -111,7 +111,7 @@ def test_files_and_fields_that_are_named_exist(page):
       assert (pages.ROOT / code).exists(), code
     if _FIELD.fullmatch(code.partition('=')[0]) and not code.endswith(('.py', '.json')):
       assert _is_field(code.partition('=')[0]), code
-  # Of an agent of one's own, whose record the page shows.
+  # Fields of a custom agent, whose record the page shows.
   shown = {f'agent.{name}' for name in re.findall(r'^  ([a-z_]+): \w+ = ', text, re.MULTILINE)}
   for field in _OVERRIDE.findall(text):
     assert _is_field(field) or field in shown, field
@@ -124,7 +124,7 @@ def _fields():
 
 
 def _is_field(name):
-  # Any setting may be named, though none of the configurations has it: `new_settings`.
+  # Any setting may be named, even if no configuration has it: `new_settings`.
   return name in _fields() or name.rpartition('.')[0] in _DICTIONARIES
 
 
@@ -161,7 +161,7 @@ def test_scripts_call_what_exists(block):
 
 
 def _check_script(text):
-  """Imports what it imports; checks each call of seed_acme's functions, calling nothing."""
+  """Runs the imports, and checks the arguments of each call of seed_acme without calling it."""
   module = ast.parse(text)
   names = {}
   for node in module.body:

@@ -1,4 +1,4 @@
-"""Files that hosts and tools read: they parse, and what they name is there."""
+"""Files for hosts and tools can be parsed, and the files that they name exist."""
 
 import pathlib
 import re
@@ -23,7 +23,7 @@ def test_the_citation_names_the_paper_that_the_readme_cites():
   readme = (_ROOT / 'README.md').read_text(encoding='utf-8')
   assert f'{{{paper["title"]}}}' in readme and f'{{{paper["year"]}}}' in readme
   assert paper['url'] in readme
-  # `Rapha{\\"e}l`, as BibTeX writes it.
+  # `Rapha{\"e}l`, as BibTeX writes it.
   cited = re.search(r'author\s+= \{(.*)\},\n', readme)[1].replace('{\\"e}', 'ë').split(' and ')
   names = [f'{author["given-names"]} {author["family-names"]}' for author in paper['authors']]
   assert names == cited
@@ -33,7 +33,7 @@ def test_continuous_integration_runs_what_a_developer_runs():
   job = _load('.github/workflows/ci.yml')['jobs']['test']
   assert job['runs-on'].startswith('ubuntu-')
   python = [step['with']['python-version'] for step in job['steps'] if 'with' in step]
-  # The learner's last, and the newer of them then the one that `python` means; actors run under
+  # The learner's versions come last, so that `python` means the newest of them; actors run under
   # the others.
   assert python[0].split() == [*actor_pythons.VERSIONS, '3.10', '3.11']
   command = [step['run'] for step in job['steps'] if 'run' in step][-1].split()[-1]

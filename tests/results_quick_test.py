@@ -1,4 +1,4 @@
-"""scripts/results_quick.py: what it repeats, what it prints, and when it fails."""
+"""scripts/results_quick.py: its commands, its output, and when it fails."""
 
 import pathlib
 
@@ -16,7 +16,7 @@ def _script():
 
 @pytest.fixture(name='rows')
 def _rows(script):
-  """Two runs of a second, of which one is asked for too much, and a number that is none."""
+  """Returns two runs of a second, one with too high a bound, and one whose field is no number."""
   short = ('--config.total_steps=1000', '--config.num_actors=1')
   train = lambda least, field: script.trained('catch_vtrace', 1, field, least, *short)
   return (
@@ -28,7 +28,7 @@ def _rows(script):
 
 @pytest.mark.slow
 def test_what_stays_below_is_named_and_is_a_failure(script, rows, tmp_path, capsys):
-  (tmp_path / 'runs' / '01').mkdir(parents=True)  # of an earlier time
+  (tmp_path / 'runs' / '01').mkdir(parents=True)  # left by an earlier call
   assert script.main(rows, tmp_path / 'runs') == 1
   lines = capsys.readouterr().out.splitlines()
   assert len(lines) == 4

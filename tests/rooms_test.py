@@ -1,4 +1,4 @@
-"""Imports go down or left in the drawing of the rooms in docs/architecture.md."""
+"""Imports go down or left in the diagram of the rooms in docs/architecture.md."""
 
 import ast
 import pathlib
@@ -37,7 +37,7 @@ def _room(module):
 
 
 def _imported(path):
-  """Modules of ours that a file imports, within functions too."""
+  """Yields our modules that a file imports, also within functions."""
   for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
     names = []
     if isinstance(node, ast.Import):
@@ -51,7 +51,7 @@ def _imported(path):
 
 
 def _drawn():
-  """Place of each room in the drawing: rows count from below, then from the left."""
+  """Returns each room's position in the diagram: rows count from below, then from the left."""
   text = (_ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
   rows = [
     line.partition('|')[2].split()
@@ -71,7 +71,7 @@ def test_imports_go_down_or_left():
   drawn = _drawn()
   wrong = []
   for module, path in _MODULES.items():
-    if path == _ROOT / 'seed_acme' / '__init__.py':  # the front door hands out what is above it
+    if path == _ROOT / 'seed_acme' / '__init__.py':  # the public API imports rooms above it
       continue
     for line, imported in _imported(path):
       here, there = _room(module), _room(imported)

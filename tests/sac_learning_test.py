@@ -1,4 +1,4 @@
-"""SAC learns as often as was configured; and, in long runs, what its configurations promise."""
+"""SAC makes the configured number of updates; long runs reach what its configurations promise."""
 
 import dataclasses
 
@@ -27,13 +27,13 @@ def _run_directory(config, folder):
 
 
 def _greedy_score(config, folder, num_episodes):
-  """Mean return of greedy episodes after the whole run."""
+  """Returns the mean return of greedy episodes after the whole run."""
   single_process.run(config, _run_directory(config, folder))
   return evaluation.evaluate(str(folder), num_episodes=num_episodes)['return_mean']
 
 
 def _toy(total_steps=4_000, **fields):
-  """Vectors of two numbers to be copied; a third of the rows end an episode or begin one."""
+  """Returns a task of copying two numbers; a third of the rows end or begin an episode."""
   optimizer = config_lib.OptimizerConfig(learning_rate=1e-3, epsilon=1e-8, max_gradient_norm=0.0)
   agent = sac_config.SACConfig(
     **{
@@ -65,7 +65,7 @@ def _toy(total_steps=4_000, **fields):
   [(0.25, {}), (0.1, {'replay': 'prioritized'}), (0.25, {'transitions_per_unroll': 1})],
 )
 def test_transitions_learnt_per_step_inserted(tmp_path, updates_per_step, fields):
-  """Within 5 % of those of an update times the updates, from the memory's minimum size on."""
+  """The count is within 5 % of updates times batch, from the memory's minimum size on."""
   config = _toy(updates_per_step=updates_per_step, **fields)
   program = single_process.SingleProcess(config, _run_directory(config, tmp_path))
   first = None
@@ -86,7 +86,7 @@ def test_transitions_learnt_per_step_inserted(tmp_path, updates_per_step, fields
 @pytest.mark.learning
 @pytest.mark.parametrize('bootstrap', ['action_value', 'state_value'])
 def test_the_toy_is_learnt_with_either_bootstrap(tmp_path, bootstrap):
-  """Far above random (-3), and above what can be had without looking (0); the best is 3."""
+  """The target is far above random actions (-3) and above acting blindly (0); the best is 3."""
   environment = toy.Toy(1, 0, size=2)
   assert (environment.random_return, environment.chance_return) == (-3.0, 0.0)
   config = _toy(20_000, bootstrap=bootstrap, updates_per_step=0.25, discount=0.9, target_step=0.02)

@@ -1,4 +1,4 @@
-"""`make setup` on made-up environments: it installs what is wrong, and only that."""
+"""`make setup` on made-up environments: it repairs what is wrong, and only that."""
 
 import os
 import pathlib
@@ -17,7 +17,7 @@ _REAL = os.path.realpath(sys.executable)
 
 
 class _Checkout:
-  """The Makefile and its scripts, with an environment whose pip writes down what it is asked."""
+  """The Makefile and its scripts, with an environment whose pip records its calls."""
 
   def __init__(self, folder):
     self.folder = folder
@@ -35,7 +35,7 @@ class _Checkout:
     self._settings.touch()
     python = folder / '.venv' / 'bin' / 'python'
     python.parent.mkdir(parents=True)
-    # Without site-packages: only what this test installs is there.
+    # Without site-packages, so that only packages of this test are there.
     python.write_text(
       f'#!/bin/bash\nif [[ "$1 $2 $3" == "-m pip config" ]]; then cat {self._settings}; exit; fi\n'
       f'if [[ "$1 $2" == "-m pip" ]]; then echo "$@" > {self._asked}; exit; fi\n'
@@ -56,16 +56,16 @@ class _Checkout:
     self._settings.write_text(f'global.{key}={value!r}\n')
 
   def install_uv(self, exit_code):
-    """One that writes down what it is asked, and then ends so."""
+    """Installs a uv that records its calls and exits with this code."""
     uv, asked = self.folder / '.venv' / 'bin' / 'uv', self.folder / 'uv.txt'
     uv.write_text(f'#!/bin/bash\necho "cert $SSL_CERT_FILE $@" > {asked}\nexit {exit_code}\n')
     uv.chmod(0o755)
     return asked
 
   def make(self):
-    """Returns what make printed, and what pip was asked ('' where it was not)."""
+    """Returns make's output, and pip's arguments ('' if it was not called)."""
     self._asked.unlink(missing_ok=True)
-    # What a make around these tests was told is not for this one.
+    # Variables of a make around these tests are not passed on.
     environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
     result = subprocess.run(
       ['make', 'setup'],
@@ -109,7 +109,7 @@ def test_a_wrong_package_is_installed_again(checkout, name, version, pin):
 
 
 def _find_python(checkout, answer):
-  """In place of the search: it names a Python that makes environments of nothing."""
+  """Replaces the search by one that names a Python which makes empty environments."""
   script = checkout.folder / 'scripts' / 'find_python.sh'
   script.write_text(f'echo {answer}\n')
 
@@ -125,13 +125,13 @@ def _find_python(checkout, answer):
 def test_an_environment_of_the_stack_before_is_made_anew(checkout, name, version, reason):
   checkout.install(name, version)
   maker = checkout.folder / 'maker'
-  # `venv --clear` takes away what was there.
+  # `venv --clear` deletes existing files.
   maker.write_text(
     f'#!/bin/bash\necho "$@" > {checkout.folder}/made.txt\nrm -r {checkout.folder}/site\n'
   )
   maker.chmod(0o755)
   _find_python(checkout, maker)
-  checkout.install('numpy', '')  # without which make would not look
+  checkout.install('numpy', '')  # otherwise make would not search
   said, asked = checkout.make()
   assert f'Making .venv anew, because {reason}, with {maker}\n' in said
   assert (checkout.folder / 'made.txt').read_text() == '-m venv --clear .venv\n'
@@ -151,7 +151,7 @@ def test_uv_installs_as_pip_would(checkout, monkeypatch):
   asked_of_uv = checkout.install_uv(0)
   checkout.set_pip('cert', '/etc/company.pem')
   _, asked = checkout.make()
-  assert '--editable' not in asked  # of pip, which installs uv alone
+  assert '--editable' not in asked  # pip installs only uv
   said = asked_of_uv.read_text()
   assert said.startswith('cert /etc/company.pem pip install --python .venv/bin/python ')
   assert '--find-links .venv/wheels --editable .[dev' in said and 'numpy==1.23.5' in said
@@ -173,7 +173,7 @@ def test_pip_installs_what_uv_cannot(checkout, key, exit_code, reason):
 
 
 def test_settings_of_pip_are_those_of_uv():
-  """As `pip config list` prints them; what is set in the environment has the last word."""
+  """`pip config list` prints them; environment variables take precedence."""
   listing = (
     ":env:.find-links='/mine'\nfreeze.timeout='1'\nglobal.extra-index-url='https://a/ https://b/'\n"
     "global.find-links='/theirs'\nglobal.timeout='60'\ninstall.no-cache-dir='true'\n"
@@ -247,7 +247,7 @@ def test_what_takes_long_says_what_it_does(reader, output, steps):
 
 
 def test_it_says_so_while_nothing_comes():
-  """As while pip downloads half a gigabyte; and its own failure is the failure of the whole."""
+  """pip is silent while it downloads half a gigabyte. Its failure is the failure of the pipe."""
   command = (
     'set -euo pipefail; source scripts/progress.sh; (echo "Collecting tensorflow"; sleep 2.5; exit '
     '7) | PERIOD_S=0 show_progress pip_step'

@@ -1,4 +1,4 @@
-"""The sources of the package, what they import, and what setup.py says."""
+"""The sources of the package, their imports, and the contents of setup.py."""
 
 import ast
 import importlib.util
@@ -21,7 +21,7 @@ def setup():
 
 
 def script(name):
-  """The module of `scripts/NAME.py`, made anew."""
+  """Imports `scripts/NAME.py` as a fresh module."""
   return _loaded(name, ROOT / 'scripts' / f'{name}.py')
 
 
@@ -33,7 +33,7 @@ def _loaded(name, path):
 
 
 def imports(path):
-  """(line, dotted name) of every import; `from a import b` counts as `a.b`."""
+  """Yields (line, dotted name) of every import; `from a import b` counts as `a.b`."""
   for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
     if isinstance(node, ast.Import):
       for alias in node.names:
@@ -44,7 +44,7 @@ def imports(path):
 
 
 def layer(path):
-  """`seed_acme`, `agents`, ... or `tests`."""
+  """Returns `seed_acme`, `agents`, ... or `tests`."""
   return path.relative_to(ROOT).parts[0]
 
 

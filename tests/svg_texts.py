@@ -1,6 +1,6 @@
-"""Whether texts of an SVG of ours run into another one, a frame or a line.
+"""A check that texts in our SVGs overlap no other text, frame or line.
 
-Measured in DejaVu Sans, the widest of the fonts that the pictures ask for.
+Widths are measured in DejaVu Sans, the widest font that the pictures name.
 """
 
 import re
@@ -16,7 +16,7 @@ _STEP = re.compile(r'([MHV])([\d. ]+)')
 
 
 class Box(NamedTuple):
-  """Of a text, a frame or a piece of a line."""
+  """The bounding box of a text, a frame or a piece of a line."""
 
   name: str
   left: float
@@ -79,7 +79,7 @@ def _lines(element):
 
 
 def collisions(svg):
-  """What runs into what, in words."""
+  """Returns a description of each overlap."""
   root = ElementTree.fromstring(svg)
   texts = [_text_box(element) for element in root.iter(f'{_SVG}text')]
   frames = [

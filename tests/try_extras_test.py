@@ -1,4 +1,4 @@
-"""The script that tries every extra from nothing."""
+"""The script that tries every extra in a new environment."""
 
 import pytest
 import yaml
@@ -64,7 +64,7 @@ def test_what_cannot_be_installed_is_wrong(script, capsys, monkeypatch):
 def test_continuous_integration_tries_every_extra_on_each_python(script):
   path = sources.ROOT / '.github' / 'workflows' / 'extras.yml'
   workflow = yaml.safe_load(path.read_text(encoding='utf-8'))
-  starts = workflow[True]  # YAML reads `on` so
+  starts = workflow[True]  # YAML reads `on` as true
   assert starts['schedule'] and 'workflow_dispatch' in starts
   [job] = workflow['jobs'].values()
   matrix = job['strategy']['matrix']

@@ -30,7 +30,7 @@ def _text():
 
 @pytest.fixture(name='folder', scope='module')
 def _folder(tmp_path_factory):
-  """A reader's: the files of the tutorial, and the agent that it says to save."""
+  """Makes a reader's folder: the tutorial's files, and the agent that it says to save."""
   folder = tmp_path_factory.mktemp('tutorial')
   files = {
     match[2]: match[1]

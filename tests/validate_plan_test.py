@@ -1,4 +1,4 @@
-"""scripts/validate_plan.py: what it runs, what it prints, and when it fails."""
+"""scripts/validate_plan.py: its commands, its output, and when it fails."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ def _script():
 
 @pytest.fixture(name='runs')
 def _runs(script, monkeypatch):
-  """Stands in for bench: each run is as fast as a plan says, times what the test chooses."""
+  """A stand-in for bench: each run's speed is the plan's times a factor set by the test."""
   known = costs.fit([made_up.make_record()])
   asked, times = [], dict.fromkeys(script.OTHERS, 1.0)
 

@@ -1,4 +1,4 @@
-"""What an actor is in the middle of, as another process reads it."""
+"""An actor's current activity, as another process reads it."""
 
 import os
 import subprocess

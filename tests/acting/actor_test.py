@@ -147,7 +147,7 @@ def test_whoever_watches_sees_whose_call_an_actor_is_in():
   )
   actor.step()
   actor.step()
-  note()  # of a caller that does something else
+  note()  # the caller does something else
   assert seen == [
     ('RESETTING', 0),
     ('RESETTING', 1),

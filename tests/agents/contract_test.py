@@ -1,4 +1,4 @@
-"""What every agent promises the runtime: what is published, what is saved, what is trained."""
+"""The contract of every agent with the runtime: published, saved and trained variables."""
 
 import dataclasses
 
@@ -49,7 +49,7 @@ _CASES = {
 
 
 def _images(config):
-  """Of three images as one."""
+  """Changes a configuration to an environment of images, with stacks of three."""
   return dataclasses.replace(
     config,
     environment=config_lib.EnvironmentConfig(f'{__name__}:ImageEnvironment'),
@@ -58,7 +58,7 @@ def _images(config):
 
 
 class ImageEnvironment(environments.TruncatingEnvironment):
-  """Shows a small grey image."""
+  """An environment that shows a small grey image."""
 
   def observation_spec(self):
     return specs.BoundedArray((6, 6), np.uint8, 0, 255)
@@ -75,7 +75,7 @@ class _Case:
     self.config = dataclasses.replace(
       config,
       agent=dataclasses.replace(config.agent, unroll_length=6, batch_size=4),
-      # That compiled updates are the same, the agents' own tests hold.
+      # The agents' own tests check that compiled updates are the same.
       learner=dataclasses.replace(config.learner, xla=False),
     )
     self.acting = built.make_acting(self.config)
@@ -88,7 +88,7 @@ class _Case:
     self.learner = built.make_learner(self.config, dataclasses.replace(self.acting, agent=agent))
 
   def sample(self, seed=0):
-    """Made up of what acting gives, with an episode's end inside."""
+    """Returns random data in the form that acting stores, with an episode end inside."""
     random = np.random.default_rng(seed)
     unroll = self.acting.example_unroll()
     step_type = np.full(unroll.inputs.step_type.shape, types.MID, np.uint8)
@@ -111,7 +111,7 @@ class _Case:
 
 
 def _params():
-  """One case of each agent is quick."""
+  """Returns the cases; one case of each agent is quick, the others are marked slow."""
   slow = {
     name: pytest.mark.slow if name in ('sac_discrete', 'sac_images') else () for name in _CASES
   }
@@ -128,8 +128,8 @@ def test_every_agent_is_here():
 
 
 def test_what_is_published_is_what_acting_reads_and_nothing_else(case):
-  """Spoils each variable in turn: those that are published change what is said of a row, or are
-  named here; the others change nothing."""
+  """Changes each variable in turn: a published one changes the outputs, or is named here as an
+  exception; any other changes nothing."""
   acting, published, made = case.acting.agent.acting, policy_lib.PublishedVariables(), []
 
   def make():
@@ -144,7 +144,7 @@ def test_what_is_published_is_what_acting_reads_and_nothing_else(case):
   state = policy.initial_state()
   inputs = inputs._replace(observation=tree.map_structure(np.ones_like, inputs.observation))
   do = lambda: tree.flatten(policy(inputs, state, policy.example_exploration()))
-  # Where a choice is all that is stored, a change may be too small to be seen in it.
+  # If only a choice is stored, a change may be too small to affect it.
   say = lambda: tree.flatten(network(inputs, state))
   same_as = lambda arrays, others: all(np.array_equal(a, b) for a, b in zip(arrays, others))
   done, said = do(), say()
@@ -156,7 +156,7 @@ def test_what_is_published_is_what_acting_reads_and_nothing_else(case):
     if i not in policy.variables_read:
       assert same_deed, variable.name
     elif same and same_deed:
-      # A gate that is shut, or a state that nothing has entered, hides a change.
+      # A closed gate, or a state that is still zero, hides a change.
       assert any(word in variable.name for word in ('lstm', 'statistics')), variable.name
   assert len(set(policy.variables_read)) == len(policy.variables_read) > 3
 
@@ -227,7 +227,7 @@ def test_updates_run_op_by_op_for_whoever_debugs_them(case):
 
 
 def test_the_step_that_loses_a_life_is_learnt_and_the_value_is_cut_there(case):
-  """A MID row with discount 0."""
+  """The step has a MID row with discount 0."""
   key, progress = tf.constant([1, 2]), tf.constant(0.5)
   losses = []
   for discount in (1.0, 0.0):

@@ -14,7 +14,7 @@ from seed_acme.agents.r2d2 import config as r2d2_config
 from seed_acme.agents.sac import config as sac_config
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
-# `ops` are of no agent, but their errors may name the settings that their numbers come from.
+# `ops` belong to no agent, but their errors may name the settings that their numbers come from.
 _FREE = ('seed_acme/ops/',)
 _RUNTIME = sorted(
   path
@@ -25,7 +25,7 @@ _RUNTIME = sorted(
 )
 _fields = lambda *kinds: {field.name for kind in kinds for field in dataclasses.fields(kind)}
 _SHARED = _fields(config_lib.AgentConfig)
-# What some agents share is not for the runtime either: it asks for `replay_spec`.
+# The runtime must not use fields that only some agents share, either: it asks for `replay_spec`.
 _OWN = (
   _fields(
     memory_config.MemoryAgentConfig,
@@ -36,14 +36,15 @@ _OWN = (
   )
   - _SHARED
 )
-# A part of the experiment, too; and what `core.ReplaySpec` asks agents to call two of its fields.
+# `replay` is also a part of the experiment; the other two are names that `core.ReplaySpec` asks
+# agents to use.
 _OWN -= {'replay', 'replay_capacity', 'replay_min_size'}
 _FORBIDDEN = re.compile(
   '|'.join(
     [
       rf'\bagents\.({"|".join(registry.AGENTS)})\b',  # imports
       rf'[\'"`]({"|".join(registry.AGENTS)})[\'"`]',  # names
-      rf'\bagent\.({"|".join(sorted(_OWN))})\b',  # fields, read or spoken of
+      rf'\bagent\.({"|".join(sorted(_OWN))})\b',  # fields, read or mentioned
       rf'config\.({"|".join(sorted(_OWN - {"values", "entropy", "observations", "advantage"}))})\b',
     ]
   )

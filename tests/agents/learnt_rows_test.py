@@ -1,4 +1,4 @@
-"""Which rows are learnt from, and the state that enters them."""
+"""The rows that are learnt from, and the state that enters them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _network():
 
 
 def _unroll(network, num_rows, step_type=types.MID):
-  """Every reward is the number of its row."""
+  """Returns an unroll in which every reward is the number of its row."""
   rng = np.random.default_rng(2)
   shape = (num_rows, _B)
   rows = np.repeat(np.arange(num_rows, dtype=np.float32)[:, None], _B, axis=1)

@@ -1,4 +1,4 @@
-"""Weights and priorities of unrolls that are drawn by priority."""
+"""Weights and priorities of unrolls that are sampled by priority."""
 
 import numpy as np
 import tensorflow as tf

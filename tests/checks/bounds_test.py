@@ -1,4 +1,4 @@
-"""Bounds that stand on fields: their ends, NaN and infinity, classes that declare a field anew."""
+"""Bounds of fields: their ends, NaN and infinity, classes that redeclare a field."""
 
 import dataclasses
 import math

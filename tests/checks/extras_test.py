@@ -1,4 +1,4 @@
-"""What is advised to install can be installed by it."""
+"""The suggested install commands can be run as they are."""
 
 import os
 import shlex
@@ -21,7 +21,7 @@ def _exists_here(lines):
   return any(marker is None or marker.evaluate() for marker in markers)
 
 
-# Those that exist for this Python.
+# The extras that exist for this Python.
 _EXTRAS = sorted(
   extra for extra, lines in sources.setup().EXTRAS_REQUIRE.items() if _exists_here(lines)
 )
@@ -30,7 +30,7 @@ _PATH = f'{os.path.dirname(sys.executable)}:{os.environ["PATH"]}'
 
 @pytest.fixture
 def for_actors(monkeypatch):
-  """As in an environment of Python 3.12 that is for actors."""
+  """Pretends to be an environment of Python 3.12 for actors only."""
   monkeypatch.setattr(extras, 'is_for_learners', lambda: False)
 
 
@@ -56,7 +56,7 @@ def test_a_learner_in_its_checkout_is_advised_to_install_the_extra(extra, tmp_pa
   assert extras.install_command(extra) == f'(cd {sources.ROOT} && {command})'
 
 
-# Two of them, because each takes pip 10 s.
+# Only two of them, because each takes pip 10 s.
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize('extra', ['dm-control', 'video'])
@@ -88,7 +88,7 @@ def test_without_a_checkout_the_packages_themselves_are_named(extra, monkeypatch
 
 
 def _metadata():
-  """What a wheel declares."""
+  """Yields the requirements that a wheel declares."""
   yield from sources.setup().INSTALL_REQUIRES
   for extra, lines in sources.setup().EXTRAS_REQUIRE.items():
     for requirement, _, marker in (line.partition(';') for line in lines):

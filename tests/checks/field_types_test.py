@@ -1,4 +1,4 @@
-"""Values of another type than their field's are named, wherever they are nested."""
+"""Values whose type does not match their field are named, at any depth."""
 
 import dataclasses
 

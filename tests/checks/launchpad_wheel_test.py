@@ -1,4 +1,4 @@
-"""DeepMind's own wheel of Launchpad in the place of the one that is made of it."""
+"""DeepMind's own Launchpad wheel, installed instead of the one built from it."""
 
 from importlib import metadata
 

@@ -1,4 +1,4 @@
-"""Near names: the nearest first, none where nothing is near."""
+"""Near names: the nearest first, and none if nothing is near."""
 
 from seed_acme.checks import near_names
 

@@ -35,7 +35,7 @@ def test_what_the_rewards_share(rewards):
   agent = config.agent
   assert (agent.unroll_length, agent.batch_size, agent.discount) == (32, 32, 0.997)
   assert agent.max_abs_reward == 0  # off
-  # Everything else of the agent is as in the preset, which is that of the original's flags.
+  # All other fields of the agent equal the preset's, which are the original's flags.
   tuned = ('lambda_', 'entropy', 'optimizer', 'unroll_length', 'batch_size', 'discount')
   same = {name: getattr(presets.vtrace(), name) for name in (*tuned, 'max_abs_reward')}
   assert dataclasses.replace(agent, **same) == presets.vtrace()

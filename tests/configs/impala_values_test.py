@@ -11,7 +11,7 @@ from seed_acme.configs import registry
 
 
 def test_sums_over_a_batch_have_become_means():
-  """RLlib: batches of 1,000 transitions, a gradient norm of 40, Adam's epsilon of TensorFlow."""
+  """RLlib has batches of 1,000 transitions, a gradient norm of 40, and TensorFlow's Adam."""
   agent = registry.load('atari_impala_small').agent
   optimizer, num_transitions = agent.optimizer, agent.unroll_length * agent.batch_size
   assert num_transitions == 1000

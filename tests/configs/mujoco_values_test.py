@@ -13,7 +13,7 @@ def test_the_configuration_has_the_tuned_numbers_of_the_original():
   assert (agent.unroll_length, agent.minibatch_of, agent.minibatch_size) == (16, 'transitions', 64)
   assert agent.batch_size * agent.unroll_length == 2048  # step_size_transitions
   assert (agent.num_epochs, agent.value_loss) == (10, 'mse')
-  assert agent.value_cost == 2.0  # 1 there, of the squared error without its half
+  assert agent.value_cost == 2.0  # 1 there, for the squared error without its half
   assert (agent.values.statistics, agent.value_compensation) == ('average', False)
   assert (agent.observations.statistics, agent.observation_clip) == ('average', 10.0)
   assert (agent.std_function, agent.min_std, agent.initial_std) == ('safe_exp', 1e-3, 1.0)

@@ -1,16 +1,16 @@
-"""What the eight `gcp/train_*.sh` of SEED RL (commit `0e1e0ac`) say, and what stands for each here.
+"""Settings of SEED RL's eight `gcp/train_*.sh` (commit `0e1e0ac`), and their equivalents here.
 
-Literal on purpose, as paper_table.py is.
+The numbers are literals on purpose, as in paper_table.py.
 """
 
 from typing import NamedTuple
 
 
 class Script(NamedTuple):
-  """name: `gcp/train_NAME.sh`. workers, environments: machines with actors, and environments of
-  each. frames: in all; the flag's default where the script is silent. metric: that its tuning
-  block names. config: the one here. our_metric: of a row of its logs. learner: machine here.
-  """
+  """One script. name: `gcp/train_NAME.sh`. workers, environments: machines with actors, and
+  environments of each. frames: in all; the flag's default if the script does not set it. metric:
+  named in its tuning block. config: the equivalent here. our_metric: its name in our logs. learner:
+  machine here."""
 
   name: str
   workers: int
@@ -63,6 +63,6 @@ SCRIPTS = (
   Script(
     'football_scoring', 25, 8, 64, 500_000_000, _METRIC, 'football_scoring', _OWN_METRIC, _P100
   ),
-  # Its learner never writes the metric (D21). Half of the environments are a batch, by default.
+  # Its learner never writes the metric (D21). A batch is half of the environments, by default.
   Script('mujoco', 4, 1, 2, 2_000_000, _METRIC, 'mujoco_ppo_halfcheetah_gcp', _OWN_METRIC, _P100),
 )

@@ -1,7 +1,7 @@
-"""Every value of the Atari configurations, and where it comes from.
+"""Every value of the Atari configurations, and its source.
 
-Literal on purpose: a default that changes anywhere, and a field that is added anywhere, has to be
-entered here, with its source.
+The values are literals on purpose: a default that changes anywhere, and a field that is added
+anywhere, has to be entered here, with its source.
 """
 
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ ALL = (R2D2, *VTRACE)
 class Row(NamedTuple):
   """A value of one or more configurations.
 
-  provenance: code = read in the authors' code or documents, paper = quoted from the paper by
-  a source that docs/reproduction.md names, unverified = ascribed to the paper but not held
-  against it, own = ours.
+  provenance: code = read in the authors' code or documents, paper = quoted from the paper by a
+    source that docs/reproduction.md names, unverified = ascribed to the paper but not compared with
+    it, own = ours.
   """
 
   configs: str | tuple[str, ...]
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
 SUMMED = 'the paper sums its loss over 32 x 20 steps and ours is a mean'
 TABLE = (
-  # How much, with how many environments.
+  # Amount of training, and number of environments.
   Row(ALL, 'environment.id', 'atari:Pong', 'own', 'one game a run; choose any of the 57'),
   Row(R2D2, 'total_frames', 40_000_000_000, 'code', 'gcp/train_atari.sh says 50e9'),
   Row(R2D2, 'total_steps', 10_000_000_000, 'own', 'total_frames / frames_per_step'),

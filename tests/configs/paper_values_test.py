@@ -35,7 +35,7 @@ def _flat(record, path):
   return values
 
 
-# Of the on-policy agent, what V-trace is made of. The rest is as in the preset.
+# Fields of the on-policy agent that V-trace uses. The others equal the preset's.
 _OF_VTRACE = re.compile(
   r'agent\.(agent|unroll_length|overlap|batch_size|optimizer\..*|discount|lambda_|rho_clip|c_clip|'
   r'policy_rho_clip|value_cost|entropy\.(weight|threshold)|kl_cost|max_abs_reward)'
@@ -48,7 +48,7 @@ def _agent(config):
     return fields
   preset = _flat(presets.vtrace(), 'agent')
   if config.entropy.threshold is None:
-    del fields['agent.entropy.speed']  # of a learnt weight
+    del fields['agent.entropy.speed']  # used by learnt weights only
   return {
     name: value
     for name, value in fields.items()
@@ -58,13 +58,13 @@ def _agent(config):
 
 def _network(config):
   fields = _flat(config, 'network')
-  if not config.torso_settings:  # of a torso of one's own
+  if not config.torso_settings:  # used by custom torsos only
     del fields['network.torso_settings']
   return fields
 
 
 def _resolved(config):
-  """Everything that the table must speak of, by the same names."""
+  """Returns everything that the table must mention, by the same names."""
   settings = atari.Settings(**config.environment.settings)
   return {
     **_agent(config.agent),
@@ -82,9 +82,9 @@ def _resolved(config):
 
 
 def _differences(config, rows):
-  """What the table says otherwise than the configuration, or one of the two does not say."""
+  """Returns fields that differ between table and configuration, or that one of them lacks."""
   resolved, stated = _resolved(config), {row.field: row.value for row in rows}
-  # With the type: True is 1, and 1.0 as well.
+  # Compared with the type: otherwise True equals 1 and 1.0.
   return {
     name: (resolved.get(name, 'absent'), stated.get(name, 'absent'))
     for name in resolved.keys() | stated.keys()

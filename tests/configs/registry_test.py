@@ -1,4 +1,4 @@
-"""The configurations that come along, and the user's own files."""
+"""The configurations of the package, and the user's own files."""
 
 import contextlib
 import dataclasses
@@ -48,7 +48,7 @@ def test_names_are_the_files_of_the_folder():
 
 @contextlib.contextmanager
 def _without_missing_packages():
-  """What else is wrong of an environment can be known only where its package is installed."""
+  """Ignores missing packages, without which the environment's other errors cannot be found."""
   try:
     yield
   except types.UserError as error:

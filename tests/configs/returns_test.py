@@ -1,4 +1,4 @@
-"""Configurations end with the return that their docstrings name, with each of three seeds."""
+"""Configurations reach the return that their docstrings promise, with each of three seeds."""
 
 import dataclasses
 import importlib
@@ -23,7 +23,8 @@ _LEAST = {
   'bit_flip': 0.9,
 }
 _LEAST_OF_SAC = {'Pendulum-v1': -200}
-# All but those that take hours or need a package of their own, and what only measures throughput.
+# All but those that take hours or need a package of their own, and those that only measure
+# throughput.
 _OTHERS = ('atari', 'bench', 'mujoco', 'dm', 'dmlab', 'dmlab2d', 'football')
 _NAMES = tuple(name for name in registry.names() if name.split('_')[0] not in _OTHERS)
 _PROMISE = re.compile(
@@ -33,7 +34,7 @@ _PROMISE = re.compile(
 
 
 def _promise(name):
-  """The return, and whether that of greedy episodes is meant."""
+  """Returns the promised return, and whether it is that of greedy episodes."""
   text = importlib.import_module(f'seed_acme.configs.{name}').experiment.__doc__
   found = _PROMISE.search(' '.join(text.split()))
   assert found, f'the docstring of {name} names no return'

@@ -1,6 +1,6 @@
 """The eight `gcp/train_*.sh` of SEED RL: sizes, frames, metrics, and the table that shows them.
 
-What was tuned on DMLab and Football is held by dmlab_values_test.py and football_values_test.py.
+dmlab_values_test.py and football_values_test.py check the tuned values for DMLab and Football.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ def test_actors_environments_inference_and_frames(script):
 
 
 def _num_repeats(suite, settings):
-  """Frames of a step, of the environments that can have several."""
+  """Returns the frames of a step, for environments in which that can be more than one."""
   if suite == 'atari':
     return atari.Settings(**settings).frames_per_step
   return dmlab.Settings(**settings).num_action_repeats if suite == 'dmlab' else 1
@@ -55,14 +55,14 @@ def test_atari_is_the_papers_but_for_the_sizes_of_the_script():
   }
   assert differing == {'name', 'num_actors', 'environments_per_actor', 'total_steps', 'inference'}
   agent = script.agent
-  # What the script sets, and the flags that it leaves alone.
+  # Values that the script sets, and flags that it leaves at their defaults.
   assert (agent.unroll_length, agent.overlap, agent.batch_size) == (80, 40, 64)
   assert (agent.replay_capacity, agent.replay_min_size, agent.replay_ratio) == (100_000, 5000, 0.75)
   assert (agent.optimizer.learning_rate, agent.optimizer.max_gradient_norm) == (1e-4, 80)
   assert (agent.optimizer.name, agent.optimizer.epsilon) == ('adam', 1e-3)
   assert (agent.priority_exponent, agent.importance_exponent) == (0.9, 0.6)
   assert (agent.discount, agent.num_bootstrap_steps, agent.target_period) == (0.997, 5, 2500)
-  assert script.num_evaluation_environments == 30  # D20: by a flag that is not there any more
+  assert script.num_evaluation_environments == 30  # D20: set by a flag that no longer exists
 
 
 def test_mujoco_is_the_tuned_one_but_for_the_sizes_of_the_script():

@@ -1,12 +1,12 @@
-"""Runs of the stack before (TensorFlow 2.8.4, Reverb 0.7.2): their checkpoints are read and go on.
+"""Runs of the previous stack (TensorFlow 2.8.4, Reverb 0.7.2): their checkpoints can be resumed.
 
-They were made by the commit before the move, with small networks and their replay memories:
+The commit before the move made them, with small networks and with replay memories:
 
   seed-acme train --config=catch_vtrace --config.network.core=lstm ...
   seed-acme train --config=catch_r2d2 --config.agent.replay_capacity=200 ...
   seed-acme train --config=pendulum_sac --config.agent.replay_capacity=500 ...
 
-`outputs.npz` of each is what `play.play` returned there.
+`outputs.npz` of each holds what `play.play` returned there.
 """
 
 import json
@@ -46,7 +46,7 @@ def test_its_configuration_says_what_it_said(name):
 
 
 def _assert_holds(now, before, where):
-  """Of fields that are younger nothing was said."""
+  """Compares records; fields that the older version did not have are ignored."""
   if not isinstance(before, dict):
     assert now == before, where
     return

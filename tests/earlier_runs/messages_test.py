@@ -1,4 +1,4 @@
-"""Messages of a node from before (`messages/recorded.json`) are read, and still written so."""
+"""Messages of an earlier version (`messages/recorded.json`) are read, and still written so."""
 
 import numpy as np
 import pytest

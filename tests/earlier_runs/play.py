@@ -1,4 +1,4 @@
-"""What the network of a run makes of the same random inputs."""
+"""The outputs of a run's network for fixed random inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS, _STEPS = 16, 12
 
 
 def play(run_dir: pathlib.Path) -> dict[str, np.ndarray]:
-  """Outputs and recurrent states of the network that acts, each `[T, B, ...]`, by their place."""
+  """Returns outputs and recurrent states of the acting network, each `[T, B, ...]`, by position."""
   loaded = evaluation.load(str(run_dir))
   spec, network = loaded.acting.spec, loaded.network
   random = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Which environments take the settings of actions, and which values of them."""
+"""The settings of actions: environments that accept them, and valid values."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Rescaled actions, tables of choices, what is refused, and every place that applies them."""
+"""Rescaled actions, tables of choices, refused values, and every place that applies them."""
 
 import dm_env
 from dm_env import specs as dm_specs
@@ -15,7 +15,7 @@ from tests.envs import configs
 
 
 class Echo(dm_env.Environment):
-  """Keeps the actions it receives; its action specification is given."""
+  """An environment that records the actions it receives; its action specification is given."""
 
   def __init__(self, action_spec):
     self._action_spec = action_spec
@@ -40,7 +40,7 @@ def bounded(low, high, dtype=np.float32, shape=(2,), name='force'):
 
 
 def scaled(spec, num_environments=1, **settings):
-  """(the wrapped vector, the plain environments inside it), after a reset."""
+  """Returns (the wrapped vector, the plain environments inside it), after a reset."""
   inner = [Echo(spec) for _ in range(num_environments)]
   environment = action_scaling.wrap(
     vector.VectorOfEnvironments(inner, 'echo'), action_scaling.Settings(**settings), 'echo'

@@ -1,4 +1,4 @@
-"""Atari on a made-up emulator: frames that are pooled and stacked, limits, and no-ops."""
+"""Atari on a made-up emulator: pooled and stacked frames, limits, and no-ops."""
 
 import dm_env
 import numpy as np
@@ -13,9 +13,9 @@ FIRE, RIGHT = 1, 3
 
 
 class FakeAle:
-  """Frame n (1, 2, ... after a reset) shows `screens[n]`; reward n; over at `last_frame`.
+  """An emulator whose frame n (1, 2, ... after a reset) shows `screens[n]` and has reward n.
 
-  losses: frames that lose one of three lives.
+  It ends at `last_frame`. losses: frames that lose one of three lives.
   """
 
   def __init__(self, screens, last_frame=10**6, losses=()):
@@ -50,7 +50,7 @@ class FakeAle:
 
 
 def fake_environment(monkeypatch, last_frame=10**6, losses=(), **settings):
-  """Screens of random pixels, so that each maximum tells which frames are in it."""
+  """Makes an environment with random pixels, so that each maximum shows which frames are in it."""
   screens = np.random.default_rng(1).integers(256, size=(200, 84, 84), dtype=np.uint8)
   ale = FakeAle(screens, last_frame, losses)
   monkeypatch.setattr(atari, 'load_game', lambda *args: ale)
@@ -97,7 +97,7 @@ def test_the_stack_has_the_newest_screen_first_and_zeros_before_the_episode(monk
     [screens[2], screens[1], screens[0]],
     [screens[3], screens[2], screens[1]],
   ]
-  for _ in range(2):  # the second episode sees nothing of the first
+  for _ in range(2):  # the second episode shows nothing of the first
     observations = [environment.reset().observation]
     for _ in range(3):
       observations.append(environment.step(0).observation)
@@ -173,9 +173,9 @@ def test_a_wrong_action_is_refused(monkeypatch, action):
 
 @pytest.mark.parametrize('life_loss', ['ignore', 'cut'])
 def test_a_lost_life_cuts_the_value_and_the_game_goes_on(monkeypatch, life_loss):
-  """Lost within steps 2 and 3 of 4 frames; the last one is lost when the game is over."""
+  """Lives are lost within steps 2 and 3 of 4 frames; losing the last one ends the game."""
   environment, _, _ = fake_environment(monkeypatch, 19, [6, 9, 19], life_loss=life_loss)
-  for _ in range(2):  # the lives of the second game are counted anew
+  for _ in range(2):  # the lives of the second game are counted separately
     rows = [environment.reset()] + [environment.step(RIGHT) for _ in range(5)]
     assert [row.step_type for row in rows[1:]] == [dm_env.StepType.MID] * 4 + [dm_env.StepType.LAST]
     cut = 0 if life_loss == 'cut' else 1
@@ -193,7 +193,7 @@ def test_the_button_is_pressed_at_the_start_and_after_a_lost_life(monkeypatch, f
     environment.reset()
     while not environment.step(RIGHT).last():
       pass
-    # The no-op, then steps of 4 frames; the last one is cut short.
+    # A no-op, then steps of 4 frames; the last one is cut short.
     pressed = [FIRE, RIGHT, FIRE, FIRE, RIGHT] if fire_at_start else [RIGHT] * 5
     assert ale.actions == ([0] + [code for code in pressed for _ in range(4)])[:19]
 

@@ -14,7 +14,7 @@ def test_there_are_57_games_and_people_beat_chance_in_each():
   assert all(scores.human > scores.random for scores in atari_games.SCORES.values())
 
 
-# The sums of the columns of dqn_zoo/atari_data.py: a digit that slips anywhere shows.
+# Sums of the columns of dqn_zoo/atari_data.py, which show a wrong digit anywhere.
 def test_no_number_slipped():
   assert math.isclose(sum(s.random for s in atari_games.SCORES.values()), 50864.9, abs_tol=0.05)
   assert math.isclose(sum(s.human for s in atari_games.SCORES.values()), 606494.2, abs_tol=0.05)

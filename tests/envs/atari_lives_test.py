@@ -1,4 +1,4 @@
-"""Lives of several games by hand: which are lost, and when FIRE is played."""
+"""Lives of several games by hand: which ones are lost, and when FIRE is played."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from seed_acme import types
 from seed_acme.envs import atari_lives
 
-# Rows of three games: lives left, and whether the row is FIRST. The second wins a life, is cut
+# Rows of three games: lives left, and whether the row is FIRST. The second game wins a life, is cut
 # short by the time limit, and starts again with fewer lives, which is no loss.
 _ROWS = [
   ([3, 3, 3], [True, True, True]),
@@ -22,7 +22,7 @@ _FIRES = [[1, 1, 1], [0, 0, 1], [1, 1, 0], [0, 0, 1]]
 @pytest.mark.parametrize('life_loss', ['ignore', 'cut'])
 def test_a_life_is_lost_within_an_episode_alone(life_loss, fire_at_start):
   lives = atari_lives.Lives(3, life_loss, fire_at_start)
-  buffer = np.zeros(3, np.int32)  # which the emulators write into again
+  buffer = np.zeros(3, np.int32)  # the emulators overwrite it
   for (left, is_first), lost, fires in zip(_ROWS, _LOST, _FIRES):
     buffer[:] = left
     discounts = lives.read(buffer, np.array(is_first))

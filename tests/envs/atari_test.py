@@ -1,4 +1,4 @@
-"""Atari: one emulator an environment; with the games themselves (see atari_frames_test.py)."""
+"""Atari with the games themselves, one emulator per environment (see also atari_frames_test.py)."""
 
 import subprocess
 import sys
@@ -131,7 +131,7 @@ def test_wrong_settings_are_user_errors(settings, message):
     ('Pongg', r"unknown Atari game 'Pongg' \(near: Pong"),
     ('pong', r'near: Pong'),
     ('montezuma_revenge', r'near: MontezumaRevenge'),
-    ('Combat', r"unknown Atari game 'Combat'"),  # for two players: ale-py would exit
+    ('Combat', r"unknown Atari game 'Combat'"),  # for two players, on which ale-py would exit
     ('', r"unknown Atari game ''"),
   ],
 )
@@ -162,7 +162,7 @@ def test_a_missing_package_names_the_extra(monkeypatch, package):
   listed = {known.id: known for known in registry.known_environments()}
   assert not listed['atari:GAME'].is_available
   assert listed['atari:GAME'].install == "PIP_CONSTRAINT=constraints.txt pip install -e '.[atari]'"
-  monkeypatch.setitem(sys.modules, package, None)  # an import of it fails
+  monkeypatch.setitem(sys.modules, package, None)  # makes its import fail
   with pytest.raises(types.UserError, match=rf'need {package}: .*pip install -e .\.\[atari\]'):
     atari.Atari('Pong', 1, atari.Settings())
 

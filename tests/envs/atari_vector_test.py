@@ -1,4 +1,4 @@
-"""Both Atari adapters against a plain loop over the emulator, and what the vector adds."""
+"""Both Atari adapters against a plain loop over the emulator, and what only the vector does."""
 
 import importlib
 
@@ -65,7 +65,7 @@ def test_the_registry_chooses_the_adapter():
 
 
 def reference(game, actions, frames_per_step):
-  """One episode in plain words: rows of (screen, reward, is over), up to its end."""
+  """Returns one episode's rows of (screen, reward, is over), by a plain loop."""
   ale = atari.load_game(game, 0, 0.0)
   ale.reset_game()
 
@@ -86,7 +86,7 @@ def reference(game, actions, frames_per_step):
   return rows
 
 
-# Random play ends most of these games within so many steps.
+# Random play ends most of these games within this number of steps.
 @pytest.mark.parametrize(
   ('game', 'frames_per_step', 'num_steps', 'ends'),
   [
@@ -125,7 +125,7 @@ def test_both_adapters_equal_a_plain_loop(game, frames_per_step, num_steps, ends
 @pytest.mark.parametrize('vectorized', [True, False])
 @pytest.mark.parametrize('frames_per_step', [1, 2, 4])
 def test_the_screen_moves_at_every_step(vectorized, frames_per_step):
-  # Cars that drive whatever is played.
+  # Freeway, because its cars drive whatever is played.
   environment = make(
     'Freeway', frames_per_step=frames_per_step, max_num_noops=0, vectorized=vectorized
   )
@@ -191,7 +191,7 @@ def test_both_adapters_agree_on_stacks_sizes_and_truncations():
 
 
 def test_sticky_actions_come_from_the_same_seeds():
-  """With ale-py's random numbers, so both adapters have the same ones without no-ops."""
+  """Both adapters use ale-py's random numbers, which are the same without no-ops."""
   settings = {'max_num_noops': 0, 'repeat_action_probability': 0.25}
   environment = make('Breakout', 5, 2, **settings)
   singles = [
@@ -211,7 +211,7 @@ def test_sticky_actions_come_from_the_same_seeds():
 
 
 def test_a_terminated_game_and_a_truncated_one_start_anew_beside_one_that_goes_on():
-  """Breakout's 5 lives, lost at different times; the limit cuts between the ends."""
+  """Breakout's 5 lives are lost at different times; the limit truncates some games in between."""
   settings = {'max_num_noops': 0, 'max_frames': 700}
   environments = [
     make('Breakout', 1, 3, vectorized=vectorized, **settings) for vectorized in (True, False)
@@ -235,7 +235,7 @@ def test_a_terminated_game_and_a_truncated_one_start_anew_beside_one_that_goes_o
 def test_with_the_button_at_the_start_breakout_ends_under_a_player_without_one(
   vectorized, frames_per_step
 ):
-  """Without it the game waits for ever. Its five lives are lost as the emulator counts them."""
+  """Without the button the game waits for ever. The lost lives match the emulator's count."""
   settings = {'vectorized': vectorized, 'frames_per_step': frames_per_step}
   environment = make('Breakout', max_num_noops=0, life_loss='cut', fire_at_start=True, **settings)
   ale = atari.load_game('Breakout', 0, 0.0)
@@ -261,7 +261,7 @@ def test_with_the_button_at_the_start_breakout_ends_under_a_player_without_one(
 
 
 def test_lost_lives_change_discounts_alone_and_the_same_in_both_adapters():
-  """Random play: three games that lose lives at different times, end, and are truncated."""
+  """In random play, three games lose lives at different times, end, and are truncated."""
   settings = {'max_num_noops': 0, 'max_frames': 700, 'fire_at_start': True}
   environments = [
     make('Breakout', 1, 3, vectorized=vectorized, life_loss=life_loss, **settings)
@@ -289,7 +289,7 @@ def test_lost_lives_change_discounts_alone_and_the_same_in_both_adapters():
 
 
 def test_the_hidden_step_of_a_truncated_game_brings_no_reward():
-  environment = make('Skiing', 1, 2, max_num_noops=0, max_frames=40)  # points for each moment
+  environment = make('Skiing', 1, 2, max_num_noops=0, max_frames=40)  # its points count each moment
   environment.reset()
   rows = [environment.step(np.zeros(2, int)) for _ in range(33)]
   is_first = np.array([row.step_type for row in rows]) == types.FIRST
@@ -300,7 +300,7 @@ def test_the_hidden_step_of_a_truncated_game_brings_no_reward():
 
 
 class Counting:
-  """Stands before the emulators and notes how many frames each had at its last start."""
+  """A wrapper of the emulators that records each one's frame count at its last start."""
 
   def __init__(self, interface, num_environments):
     self._interface = interface
@@ -316,7 +316,7 @@ class Counting:
 
 
 def test_noops_are_1_to_n(monkeypatch):
-  """At the first start, at resets, and after truncations."""
+  """The no-ops occur at the first start, at resets, and after truncations."""
   num_start_frames = 7  # of this game, before any no-op; 0 in most games
   native, made, counts = importlib.import_module('ale_py._ale_py'), [], []
   interface = native.ALEVectorInterface
@@ -331,7 +331,7 @@ def test_noops_are_1_to_n(monkeypatch):
   for _ in range(12):
     environment.reset()
     counts += list(counting.frames - num_start_frames)
-    for _ in range(2):  # to LAST and on to FIRST
+    for _ in range(2):  # to LAST and then to FIRST
       environment.step(np.zeros(4, int))
     counts += list(counting.frames - num_start_frames)
   assert set(counts) == {1, 2, 3}

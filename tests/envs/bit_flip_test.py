@@ -1,4 +1,4 @@
-"""BitFlip: rows by hand, what is drawn, success rates in closed form, and the contract."""
+"""BitFlip: rows by hand, distributions, success rates in closed form, and the contract."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ class TestBitFlipContract(environment_contract.EnvironmentContract):
 
 
 class TestSmallBitFlipContract(environment_contract.EnvironmentContract):
-  """Two bits, so that episodes terminate as well as being truncated, each on its own."""
+  """The contract with two bits, so that episodes both terminate and are truncated."""
 
   def make_environment(self, num_environments, seed):
     return bit_flip.BitFlip(num_environments, seed, num_bits=2)
@@ -28,12 +28,12 @@ class TestOneBitContract(environment_contract.EnvironmentContract):
 
 
 def wrong_bits(row):
-  """`[E, num_bits]` bool: where the state is not the goal."""
+  """Returns `[E, num_bits]` bool: where the state differs from the goal."""
   return row.observation['achieved_goal'] != row.observation['desired_goal']
 
 
 def play_episodes(environment, num_episodes, choose):
-  """Mean return of so many finished episodes. choose(row) -> actions `[E]`."""
+  """Returns the mean return of `num_episodes` finished episodes. choose(row) -> actions `[E]`."""
   row, total, ended = environment.reset(), 0.0, 0
   while ended < num_episodes:
     row = environment.step(choose(row))

@@ -25,7 +25,7 @@ class TestSmallCatchContract(environment_contract.EnvironmentContract):
 
 
 class SlowCatch:
-  """One board after another, with the ball's column told: the rules in plain words."""
+  """A slow reference of one board with a given column of the ball."""
 
   def __init__(self, rows, columns, ball):
     self.rows, self.columns, self.ball = rows, columns, ball
@@ -50,12 +50,12 @@ class SlowCatch:
 
 
 def ball_columns(timestep, columns):
-  """Of a FIRST row: the ball is in the top row, which the paddle is not."""
+  """Returns the ball's column in a FIRST row: the ball is in the top row and the paddle is not."""
   return timestep.observation[:, :columns].argmax(axis=1)
 
 
 def cells(timestep, index, columns=5):
-  """(row, column) of the ones of one board."""
+  """Returns (row, column) of the ones of one board."""
   board = timestep.observation[index].reshape(-1, columns)
   return {(int(row), int(column)) for row, column in np.argwhere(board == 1)}
 

@@ -24,7 +24,7 @@ SPEC = types.EnvironmentSpec(
 
 
 class Scripted:
-  """Three environments, all as specified: FIRST, MID, LAST, FIRST ...; `fault` changes row `at`."""
+  """Three valid environments with rows FIRST, MID, LAST, FIRST ...; `fault` changes row `at`."""
 
   num_environments = 3
   spec = SPEC
@@ -56,7 +56,7 @@ class Scripted:
 
 
 def set_(field, value, index=1):
-  """A fault: the field of environment 1 has this value."""
+  """Returns a fault that sets a field of environment 1 to this value."""
 
   def fault(row):
     def change(path, array):

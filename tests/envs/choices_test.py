@@ -1,4 +1,4 @@
-"""ChoicesArray: what it says of its elements, and that copies say the same."""
+"""ChoicesArray: the description of its elements, also in copies."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""dm_control: contract, time limit, settings, pictures, and a machine that cannot draw."""
+"""dm_control: contract, time limit, settings, pictures, and a machine that cannot render."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ pytest.importorskip('mujoco')
 
 @pytest.fixture(scope='module', autouse=True)
 def suite():
-  """Skips where dm_control is missing; imported as the adapter does it."""
+  """Returns the suite imported as the adapter does it; skips the test if dm_control is missing."""
   if not suite_lib.is_installed('dm_control'):
     pytest.skip('dm_control is not installed')
   return dm_control_adapter._suite()
@@ -84,7 +84,7 @@ def test_settings_reach_the_suite():
 
 
 def test_unbounded_actions_are_not_rescaled():
-  """The suite writes 1e10 for no bound."""
+  """The suite uses 1e10 for unbounded actions."""
   spec = registry.environment_spec(config('lqr/lqr_2_1'))
   assert not hasattr(spec.action, 'minimum')
   with pytest.raises(types.UserError, match=r'action_bins \(3\) needs bounded'):

@@ -1,4 +1,4 @@
-"""DeepMind Lab2D, the real thing: contract, actions, ends, seeds, pictures, settings."""
+"""The real DeepMind Lab2D: contract, actions, ends, seeds, pictures, settings."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ class TestPushboxContract(environment_contract.EnvironmentContract):
 
 
 class TestCleanUpContract(environment_contract.EnvironmentContract):
-  """Four actions at once, one choice each, and a view of one's own."""
+  """The contract with four agents' actions at once, a choice each, and a view for each agent."""
 
   def make_environment(self, num_environments, seed):
     return make('clean_up', num_environments, seed, max_steps=25, flat_actions=False)
@@ -61,7 +61,7 @@ def test_the_limit_of_steps_truncates_as_the_level_has_it():
 
 
 def solved(environment, least):
-  """Rows of the ends in which all boxes were in place, under random actions."""
+  """Returns rows of episode ends in which all boxes were in place, under random actions."""
   random, found = np.random.default_rng(3), []
   environment.reset()
   for _ in range(40_000):

@@ -1,4 +1,4 @@
-"""The level cache: names, folders, buckets, and what cannot be read or written."""
+"""The level cache: names, folders, buckets, and errors of reading and writing."""
 
 import os
 
@@ -17,7 +17,7 @@ def fixture_pk3(tmp_path):
 
 @pytest.fixture(name='folder', params=['local', 'file', 'ram'])
 def fixture_folder(request, tmp_path):
-  """A local one, and two that TensorFlow's file systems reach, as they do gs://."""
+  """Returns a local folder, or one on TensorFlow's file systems, which also serve gs://."""
   return {
     'local': f'{tmp_path}/levels',
     'file': f'file://{tmp_path}/levels',

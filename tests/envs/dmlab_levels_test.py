@@ -42,7 +42,7 @@ def test_the_human_score_is_100_percent_and_the_random_one_0_for_both_of_a_pair(
 
 
 def test_numbers_of_the_published_table():
-  """Some rows, and the sums of the columns."""
+  """Checks some rows, and the sums of the columns."""
   levels = dmlab_levels.LEVELS
   assert levels['language_select_described_object'][:2] == (-0.07, 389.5)
   assert levels['rooms_collect_good_objects_train'][:2] == (0.073, 10)

@@ -1,11 +1,11 @@
 """A stand-in for the module `deepmind_lab`, which cannot be installed from an index.
 
-It follows docs/users/python_api.md of google-deepmind/lab, and python/dmlab_module.c where that
-page is silent: which exception comes, what may be called when. Every argument is checked, and
-whatever the real module would refuse, or would do something undefined with, raises here.
+It follows docs/users/python_api.md of google-deepmind/lab, and python/dmlab_module.c if that page
+says nothing, for exceptions and for the order of calls. Every argument is checked, and anything
+that the real module refuses, or does not define, raises here.
 
-The world in it is small: the picture is a function of the seed and the frame, moving forward is
-rewarded, and the first frames of an episode say in the picture whether it ends early.
+Its world is small: the picture is a function of the seed and the frame, moving forward is rewarded,
+and the picture of an episode's first frames shows whether it ends early.
 """
 
 import importlib.machinery
@@ -36,7 +36,7 @@ LEVELS = {  # seconds of an episode
   'demos/more_actions': 2,
 }
 COMPILED = ('contributed/dmlab30/explore_goal_locations_small',)  # a map for every seed
-GOAL_FRAMES = 40  # after which an episode ends that ends early
+GOAL_FRAMES = 40  # frames after which an early episode end occurs
 _OPTIONS = ('width', 'height', 'fps', 'levelDirectory', 'appendCommand', 'mixerSeed')
 _OF_LEVELS = ('episodeLengthSeconds', 'allowHoldOutLevels', 'logLevel', 'datasetPath')
 _LOG_LEVELS = ('NEVER', 'ERROR', 'WARN', 'INFO')
@@ -44,7 +44,7 @@ _CLOSED, _NEW, _RUNNING, _ENDED = 'closed', 'new', 'running', 'ended'
 
 
 class Lab:
-  """One environment. `made` of the module lists all, in order."""
+  """One environment. The module's `made` lists all of them, in order."""
 
   def __init__(
     self, level, observations, config=None, renderer='software', level_cache=None, temp_folder=None
@@ -155,7 +155,7 @@ class Lab:
       _require(one['min'] <= value <= one['max'], ValueError, f'{one}: {value} is undefined')
     self.actions.append(action.tolist())
     self.num_repeats.append(num_steps)
-    # Frames are counted as asked for, also where the episode ends within the step.
+    # The requested frames are counted, even if the episode ends within the step.
     self._frames += num_steps
     limit = GOAL_FRAMES if self._ends_early else self._seconds * self._fps
     if self._frames >= limit:
@@ -221,7 +221,7 @@ def _require(condition, kind, message):
 
 
 def module():
-  """A fresh `deepmind_lab`, to be put into `sys.modules`; its `made` lists the Labs."""
+  """Returns a fresh `deepmind_lab` for `sys.modules`; its `made` lists the Labs."""
   made = types.ModuleType('deepmind_lab')
   made.__spec__ = importlib.machinery.ModuleSpec('deepmind_lab', None)
   made.made, made.runfiles = [], []

@@ -84,7 +84,7 @@ def test_nothing_is_played_or_seen_before_the_first_reset_or_after_the_end():
   for call in (lambda: lab.step(_NOOP), lab.observations):
     with pytest.raises(RuntimeError, match='wrong status'):
       call()
-  assert lab.num_steps() >= 40  # may be asked for
+  assert lab.num_steps() >= 40  # may be called
   lab.reset(seed=1)
   assert lab.is_running() and lab.num_steps() == 0
 

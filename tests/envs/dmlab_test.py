@@ -22,7 +22,7 @@ FORWARD = 0
 
 @pytest.fixture(name='lab', autouse=True)
 def fixture_lab(monkeypatch, tmp_path):
-  """The module that the adapter imports; `made` lists the environments, in order."""
+  """Returns the module that the adapter imports; `made` lists the environments, in order."""
   module = dmlab_stand_in.module()
   monkeypatch.setitem(sys.modules, 'deepmind_lab', module)
   monkeypatch.setenv('TMPDIR', str(tmp_path))
@@ -105,7 +105,7 @@ def test_the_image_is_72_by_96_and_as_it_comes(lab):
 
 
 def test_the_screen_changes_with_every_step():
-  """With `num_action_repeats` 1, too, the number that was wrong elsewhere."""
+  """This includes `num_action_repeats` 1, a value that failed elsewhere."""
   for repeats in (1, 2, 4):
     rows = play(make(num_action_repeats=repeats), 5)
     for before, after in zip(rows, rows[1:]):
@@ -137,7 +137,7 @@ def test_every_episode_has_a_seed_drawn_from_that_of_its_environment(lab):
 
 
 def ends(environment, least=40):
-  """(length, discount, the last two observations, reward) of episodes."""
+  """Returns (length, discount, the last two rows) of episodes."""
   rows, found, length = [environment.reset()], [], 0
   while len(found) < least:
     rows.append(environment.step(np.array([FORWARD])))

@@ -1,4 +1,4 @@
-"""Football on its real engine, where `make football` has built it; skipped elsewhere."""
+"""Football on its real engine, if `make football` has built it; skipped otherwise."""
 
 import dataclasses
 import itertools
@@ -108,7 +108,7 @@ def test_levels_and_pictures():
 
 
 def test_the_engine_draws_without_a_display_and_the_game_stays_the_same(monkeypatch, capfd):
-  monkeypatch.setenv('DISPLAY', ':77')  # there is none
+  monkeypatch.setenv('DISPLAY', ':77')  # no such display exists
   plain, drawn = _make(1), _make(1, renders=True, picture='engine')
   rows, pictures = [(plain.reset(), drawn.reset())], []
   while sum(row.step_type[0] == types.FIRST for row, _ in rows) < 2 or len(rows) < 25:

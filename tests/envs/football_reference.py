@@ -1,6 +1,6 @@
-"""Run by the Python that has gfootball: plays, and holds our views against the engine's own.
+"""A script for the Python with gfootball, which plays and compares our views with the engine's.
 
-Prints one line of JSON.
+It prints one line of JSON.
 """
 
 import json
@@ -14,7 +14,7 @@ from seed_acme.envs import football
 
 
 class _Game(gym.Env):
-  """What `CheckpointRewardWrapper` asks of an environment."""
+  """The part of an environment that `CheckpointRewardWrapper` uses."""
 
   def __init__(self, game):
     self._ours = game
@@ -54,7 +54,7 @@ def compare(level, num_steps):
     counts['maps'] += not np.array_equal(steps['maps'].observation, expected)
     numbers = wrappers.Simple115StateWrapper.convert_observation(records['numbers'], True)[0]
     counts['numbers'] += not np.array_equal(steps['numbers'].observation, numbers)
-    # Towards the goal for the most part, so that rings are reached.
+    # Mostly towards the goal, so that rings are reached.
     action = int(random.choice([5, 5, 5, 12, random.integers(0, 19)]))
     is_new = steps['checkpoints'].last()
     steps = {name: game.step(action) for name, game in ours.items()}

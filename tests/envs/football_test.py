@@ -1,4 +1,4 @@
-"""Settings and levels of Football, which need no engine; games are in football_engine_test."""
+"""Settings and levels of Football, which need no engine; football_engine_test.py plays games."""
 
 import re
 

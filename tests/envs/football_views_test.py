@@ -1,4 +1,4 @@
-"""The mini map, the numbers and the checkpoint reward, on records written by hand."""
+"""The mini map, the numbers and the checkpoint reward, on handwritten records."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from seed_acme.envs import packed_planes
 
 
 def record(**changes):
-  """A kick-off of two against one."""
+  """Returns the record of a kick-off of two against one."""
   return {
     'left_team': np.array([[-1.0, 0.0], [0.0, 0.0]]),
     'left_team_direction': np.array([[0.0, 0.0], [0.1, 0.2]]),
@@ -54,12 +54,12 @@ def test_maps_are_stacked_with_the_newest_last():
   balls = [np.array([x, 0.0, 0.0]) for x in (-0.5, 0.0, 0.5)]
   first = view.first(record(ball=balls[0]))
   assert first.shape == (72, 96, 16)
-  np.testing.assert_array_equal(first[..., :4], first[..., 12:])  # all alike at first
+  np.testing.assert_array_equal(first[..., :4], first[..., 12:])  # all the same at first
   view.next(record(ball=balls[1]))
   last = view.next(record(ball=balls[2]))
   columns = [int(np.argwhere(last[..., 4 * age + 2])[0, 1]) for age in range(4)]
   assert columns == [24, 24, 48, 72]
-  again = view.first(record(ball=balls[1]))  # nothing is left of the episode before
+  again = view.first(record(ball=balls[1]))  # no trace of the previous episode
   assert {int(np.argwhere(again[..., 4 * age + 2])[0, 1]) for age in range(4)} == {48}
 
 
@@ -111,7 +111,7 @@ def test_rings_do_not_pay_who_has_not_the_ball():
   near = {'ball': np.array([0.9, 0, 0])}
   assert reward(0, record(ball_owned_team=-1, **near)) == 0
   assert reward(0, record(ball_owned_team=1, **near)) == 0
-  assert reward(0, record(ball_owned_player=0, **near)) == 0  # a mate of the one who acts
+  assert reward(0, record(ball_owned_player=0, **near)) == 0  # a team-mate of the acting player
   assert reward(-1, record(ball_owned_team=1, **near)) == 0
   assert reward(0, record(**near)) == pytest.approx(1.0)
 

@@ -1,4 +1,4 @@
-"""Goal environments of gym and gymnasium through the adapter: the three keys arrive as they are."""
+"""Goal environments of gym and gymnasium through the adapter, which passes the three keys on."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from seed_acme.envs import vector
 
 
 class Reach:
-  """A point that is to come to a goal, in the form of gymnasium-robotics' GoalEnv.
+  """A point that has to reach a goal, in the form of gymnasium-robotics' GoalEnv.
 
   Its `compute_reward` takes batches, as Fetch's does.
   """
@@ -88,4 +88,4 @@ def test_rows_have_the_three_keys_and_their_reward_is_that_of_the_goals(environm
     distance = np.linalg.norm(row.observation['achieved_goal'] - goal, axis=-1)
     np.testing.assert_array_equal(row.reward, -(distance > 0.05).astype(np.float32))
   assert (rows[-1].step_type == types.LAST).all()
-  np.testing.assert_array_equal(rows[-1].discount, 1)  # a reached goal ends nothing here
+  np.testing.assert_array_equal(rows[-1].discount, 1)  # reaching a goal ends no episode here

@@ -1,4 +1,4 @@
-"""Outcomes of goals: against the environments whose reward they are, and by hand."""
+"""Goal outcomes compared with the environments whose rewards they compute, and by hand."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def test_bits_equal_is_the_reward_of_bit_flip(num_bits):
   for row in environment_contract.play(environment, 100):
     outcome = goals.bits_equal(row.observation['achieved_goal'], row.observation['desired_goal'])
     np.testing.assert_array_equal(outcome.reward, row.reward)
-    # A reached goal ends the episode there.
+    # Reaching the goal ends the episode there.
     is_terminated = (row.step_type == types.LAST) & (row.discount == 0)
     np.testing.assert_array_equal(outcome.is_reached, is_terminated)
     num_reached += is_terminated.sum()
@@ -28,7 +28,7 @@ def test_bits_equal_is_the_reward_of_bit_flip(num_bits):
 
 
 def fetch_reward(achieved_goal, desired_goal):
-  """As gymnasium-robotics 1.2 has it, `envs/fetch/fetch_env.py`."""
+  """Returns the reward as in gymnasium-robotics 1.2, `envs/fetch/fetch_env.py`."""
   distance = np.linalg.norm(achieved_goal - desired_goal, axis=-1)
   return -(distance > 0.05).astype(np.float32)
 

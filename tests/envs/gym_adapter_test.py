@@ -53,7 +53,7 @@ class TestOldStyleContract(environment_contract.EnvironmentContract):
 
 
 def balance(observation):
-  """Keeps CartPole up for 500 steps: push to where the pole falls."""
+  """Keeps CartPole up for 500 steps by pushing to where the pole falls."""
   _, velocity, angle, angular_velocity = observation
   return int(angle + 0.5 * angular_velocity + 0.05 * velocity > 0)
 

@@ -1,4 +1,4 @@
-"""Environments with the interfaces of Gym and Gymnasium, that do as they are told."""
+"""Scripted environments with the interfaces of Gym and Gymnasium."""
 
 import numpy as np
 import pytest
@@ -10,13 +10,13 @@ SEED = 77
 
 def import_package(package):
   if package == 'gym':
-    # Empties gym's notice on stderr, as the adapter does before it imports gym.
+    # Suppresses gym's notice on stderr, as the adapter does before it imports gym.
     pytest.importorskip('gym_notices.notices').notices.clear()
   return pytest.importorskip(package)
 
 
 class OldStyle:
-  """The interface before gym 0.26: reset returns the observation, step four values."""
+  """The interface before gym 0.26: reset returns the observation, and step four values."""
 
   def __init__(self, spaces, episode_length=3, is_truncated=None):
     self.observation_space = spaces.Box(-1000, 1000, (2,), np.float32)

@@ -1,4 +1,4 @@
-"""Vectors of gymnasium, in each of its ways to begin the next episode."""
+"""Vectors of gymnasium, with each way to begin the next episode."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ class TestVectorEntryPoint(_Contract):
   settings = {'vectorization_mode': 'vector_entry_point', 'max_episode_steps': 12}
   has_seed_per_environment = False
 
-  # One stream draws for all episodes, in the order in which they begin.
+  # One random stream serves all environments, in the order in which episodes begin.
   test_environments_do_not_touch_each_other = None
 
 
@@ -57,7 +57,7 @@ class TestDisabled(_Contract):
 @pytest.mark.processes
 @pytest.mark.parametrize('mode', ['sync', 'async'])
 def test_a_vector_is_what_single_environments_are(mode):
-  """Row by row: ends by a fall and by the clock, observations, rewards."""
+  """Compares row by row: ends by falling and by the time limit, observations, rewards."""
   one_by_one = _make('gymnasium:CartPole-v1', max_episode_steps=12)
   together = _make('gymnasium:CartPole-v1', max_episode_steps=12, vectorization_mode=mode)
   assert together.spec == one_by_one.spec
@@ -184,7 +184,7 @@ def test_actions_of_another_shape_are_refused():
 
 @pytest.mark.parametrize('mode', _MODES)
 def test_returned_arrays_belong_to_the_caller(mode):
-  """A vector that hands out its own buffers gives the rows of one that copies them."""
+  """A vector that returns its own buffers gives the same rows as one that copies them."""
   rows = _play(_make(f'{_MINE}:make', copy=False, mode=mode))
   for row, copied in zip(rows, _play(_make(f'{_MINE}:make', mode=mode)), strict=True):
     environment_contract.assert_equal_rows(row, copied)

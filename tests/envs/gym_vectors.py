@@ -1,4 +1,4 @@
-"""Vectors of gymnasium that do as they are told. As a module, so that factories name them."""
+"""Scripted vectors of gymnasium, in a module so that factories can name them."""
 
 import gymnasium
 from gymnasium import spaces
@@ -7,9 +7,9 @@ import numpy as np
 
 
 class Counting(gymnasium.Env):
-  """Shows the number of its episode, the row in it, and a random number of its own stream.
+  """An environment that shows the number of its episode, the row in it, and a random number.
 
-  Nested spaces, choices that begin elsewhere than at 0. The action is shown in the next row.
+  It has nested spaces, and choices that do not begin at 0. The action is shown in the next row.
   """
 
   observation_space = spaces.Dict(
@@ -54,14 +54,14 @@ class Counting(gymnasium.Env):
 
 
 class Deaf(vector.SyncVectorEnv):
-  """Resets all whatever the mask says."""
+  """A vector that resets all environments whatever the mask says."""
 
   def reset(self, *, seed=None, options=None):
     return super().reset(seed=seed)
 
 
 def make(seed, num_environments, mode='NextStep', is_deaf=False, missing=0, copy=True, **settings):
-  """A factory with a parameter `num_environments`."""
+  """Makes a vector, as a factory with a parameter `num_environments`."""
   kind = Deaf if is_deaf else vector.SyncVectorEnv
   return kind(
     [
@@ -74,7 +74,7 @@ def make(seed, num_environments, mode='NextStep', is_deaf=False, missing=0, copy
 
 
 def make_alone(seed, **settings):
-  """The same environments, one by one."""
+  """Makes the same environments one by one."""
   return Counting(**settings)
 
 
@@ -83,7 +83,7 @@ def make_without_number(seed):
 
 
 class NoFinal(vector.SyncVectorEnv):
-  """Says nothing of last observations."""
+  """A vector that omits last observations."""
 
   def step(self, actions):
     *row, info = super().step(actions)

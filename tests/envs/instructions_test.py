@@ -1,4 +1,4 @@
-"""Words as ids: the same everywhere, padded, cut."""
+"""Words as ids: the same in every process, padded, cut."""
 
 import numpy as np
 

@@ -23,7 +23,7 @@ class TestShortMemoryChainContract(environment_contract.EnvironmentContract):
 
 
 def play_episodes(environment, num_episodes, choose):
-  """Mean return. choose(observation, previous_actions) -> actions; zeros at FIRST."""
+  """Returns the mean return. choose(observation, previous_actions) -> actions; zeros at FIRST."""
   total = 0.0
   for _ in range(num_episodes):
     row = environment.reset()
@@ -42,7 +42,7 @@ def test_rows_by_hand():
   assert set(cue) == {0, 1, 2}
   np.testing.assert_array_equal(row.observation[:, :3], np.eye(3)[cue])
   np.testing.assert_array_equal(row.observation[:, 3:], [[1, 0]] * 32)
-  row = environment.step(cue)  # answering before the query counts for nothing
+  row = environment.step(cue)  # an answer before the query does not count
   np.testing.assert_array_equal(row.observation, [[0, 0, 0, 0.5, 0]] * 32)
   np.testing.assert_array_equal(row.reward, 0)
   row = environment.step((cue + 1) % 3)

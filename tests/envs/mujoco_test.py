@@ -1,4 +1,4 @@
-"""MuJoCo tasks of gym and gymnasium: contract, time limit, pictures, what is missing."""
+"""MuJoCo tasks of gym and gymnasium: contract, time limit, pictures, missing packages."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ class TestGymnasiumHalfCheetahContract(TestGymHalfCheetahContract):
 
 
 class TestHopperContract(environment_contract.EnvironmentContract):
-  """Terminates when it falls."""
+  """The contract with a robot whose episodes terminate when it falls."""
 
   def make_environment(self, num_environments, seed):
     return registry.make(config('gym:Hopper-v4'), num_environments, seed)
@@ -88,7 +88,7 @@ def test_every_task_runs_and_is_rescaled(level):
 
 
 def test_the_environment_gets_its_own_range(monkeypatch):
-  """Humanoid acts within 0.4: its actuators hold what arrived."""
+  """Humanoid acts within 0.4; its actuators show the value that arrived."""
   tasks, adapter = [], gym_adapter.GymEnvironment
 
   def adapted(task, *arguments):

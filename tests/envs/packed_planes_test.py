@@ -17,7 +17,7 @@ def test_planes_come_back_as_they_were(count):
   assert packed.shape == (5, 7, 1) and packed.dtype == np.uint16
   np.testing.assert_array_equal(packed_planes.unpack(packed, count), planes)
   assert packed.max() <= packed_planes.spec(5, 7, count, 'map').maximum
-  # Planes beyond those are empty.
+  # Further planes are empty.
   wider = packed_planes.unpack(packed, 16)
   assert not wider[..., count:].any()
 

@@ -1,4 +1,4 @@
-"""What environments change while they are made, or reset first, is put back; and nothing else."""
+"""Changes to the process while environments are made, or first reset, are undone."""
 
 import os
 import signal
@@ -75,7 +75,7 @@ def test_a_thread_leaves_signal_handlers_alone():
 
 
 def test_a_simulator_that_redirects_the_output_of_the_process_does_not_keep_it(tmp_path):
-  """In a process of its own: pytest has the descriptors of this one."""
+  """The test needs a process of its own, because pytest redirects the descriptors of this one."""
   code = (
     'import os\n'
     'from seed_acme.envs import process_state\n'

@@ -1,4 +1,4 @@
-"""A user's own factories, and ids and settings that are refused."""
+"""A user's own factories, and refused ids and settings."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The registry: ids, settings, seeds, and what is imported."""
+"""The registry: ids, settings, seeds, and imports."""
 
 import re
 import subprocess
@@ -119,14 +119,14 @@ def test_ids_of_another_suite_name_the_spelling_that_works(environment_id, other
   for package in ('gym', 'gymnasium', 'ale_py', 'mujoco'):
     pytest.importorskip(package)
   with monkeypatch.context() as before:
-    # As in a process that nobody has had import ale_py, which registers its games.
+    # As in a process without ale_py, which registers its games on import.
     registered = gym_adapter.import_package('gymnasium').envs.registry
     for name in [name for name in registered if name.startswith('ALE/')]:
       before.delitem(registered, name)
     with pytest.raises(types.UserError) as raised:
       registry.check(configs.of(environment_id))
   assert re.findall(r'\b(?:gymnasium|atari):[\w:/-]+', str(raised.value)) == others
-  assert 'proper package' not in str(raised.value)  # of gym, for its own ids
+  assert 'proper package' not in str(raised.value)  # gym's message about its own ids
   for other in others:
     registry.check(configs.of(other))
 

@@ -1,4 +1,4 @@
-"""Environments that show their screen, and the complaints of those that cannot."""
+"""Environments that render, and error messages for those that cannot."""
 
 import contextlib
 import sys
@@ -59,7 +59,7 @@ def config(environment_id, **settings):
 
 
 def cells(picture):
-  """One pixel of each cell `[rows, columns, 3]`, after a look at all others."""
+  """Returns a pixel of each cell `[rows, columns, 3]`, after checking that the others are equal."""
   small = picture[::16, ::16]
   np.testing.assert_array_equal(picture, np.kron(small, np.ones((16, 16, 1), np.uint8)))
   return small
@@ -152,7 +152,7 @@ def test_wrong_screens_are_refused(screen, message):
 
 
 def gym_like(render):
-  """An object with the interface of gym and this method."""
+  """Returns an object with gym's interface and this render method."""
   gymnasium = pytest.importorskip('gymnasium')
 
   class Level:
@@ -172,7 +172,7 @@ def test_gym_screens_old_and_new():
 
 def test_gym_environments_that_cannot_show_say_why():
   class DependencyNotInstalled(Exception):
-    """As gym's and gymnasium's."""
+    """The same name as gym's and gymnasium's exception."""
 
   def fails(self, error):
     raise error
@@ -184,7 +184,7 @@ def test_gym_environments_that_cannot_show_say_why():
   ):
     with pytest.raises(types.UserError, match=message):
       gym_like(render).render()
-  with pytest.raises(ZeroDivisionError):  # a bug stays visible
+  with pytest.raises(ZeroDivisionError):  # a bug is not hidden
     gym_like(lambda self: fails(self, ZeroDivisionError())).render()
 
 
@@ -234,7 +234,7 @@ def test_gym_environments_are_built_to_render(package):
 
 
 def test_dm_env_environments_need_no_render():
-  assert not hasattr(dm_env.Environment, 'render')  # else `can_render` tells nothing
+  assert not hasattr(dm_env.Environment, 'render')  # otherwise `can_render` would be meaningless
 
 
 @pytest.mark.parametrize('package', ['gym', 'gymnasium'])

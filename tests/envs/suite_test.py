@@ -1,4 +1,4 @@
-"""What is listed of the environments that there are."""
+"""The list of known environments."""
 
 from seed_acme.envs import action_scaling
 from seed_acme.envs import registry

@@ -34,7 +34,10 @@ class TestToyMemoryChoicesContract(TestToyContract):
 
 
 def mean_return(environment, num_episodes, choose):
-  """choose(row number, observations so far `[row + 1, E, ...]`) -> actions `[E, size]`."""
+  """Returns the mean return.
+
+  choose(row number, observations so far `[row + 1, E, ...]`) -> actions `[E, size]`.
+  """
   total = 0.0
   for _ in range(num_episodes):
     rows = [environment.reset()]
@@ -72,10 +75,10 @@ def test_toy_memory_rows_by_hand():
   environment = toy.ToyMemory(3, seed=1, size=2, delay=3, num_vectors=2)
   rows = [environment.reset()]
   for _ in range(2):
-    rows.append(environment.step(np.ones((3, 2))))  # before the delay nothing counts
+    rows.append(environment.step(np.ones((3, 2))))  # actions do not count before the delay
   vectors = [row.observation[:, :2] for row in rows]
   assert (vectors[0] != vectors[1]).all() and (vectors[1] != 0).all()
-  np.testing.assert_array_equal(vectors[2], np.zeros((3, 2)))  # one row without vector
+  np.testing.assert_array_equal(vectors[2], np.zeros((3, 2)))  # the only row without a vector
   np.testing.assert_array_equal([row.reward for row in rows], np.zeros((3, 3)))
   rows.append(environment.step(vectors[0]))
   np.testing.assert_array_equal(rows[-1].reward, 0)
@@ -107,7 +110,7 @@ def test_returns_in_closed_form(make, delay, best):
     'best': lambda row, seen: seen[max(0, row - delay), :, :size],
     'zeros': lambda row, seen: np.zeros((2000, size)),
     'random': lambda row, seen: random.uniform(-1, 1, (2000, size)),
-    # A constant is worse than 0 by 3 a^2 in each row that counts.
+    # A constant loses 3 a^2 against 0 in each row that counts.
     'constant': lambda row, seen: np.full((2000, size), 0.5),
   }
   expected = {

@@ -1,4 +1,4 @@
-"""VectorOfEnvironments: contract, hand-made rows, and every complaint."""
+"""VectorOfEnvironments: contract, hand-made rows, and every error message."""
 
 import re
 
@@ -33,7 +33,7 @@ class TestScriptedContract(environment_contract.EnvironmentContract):
 
 
 class Faulty(environments.ScriptedEnvironment):
-  """Right in its first row; `fault` replaces fields of the rows after it."""
+  """An environment that is valid in its first row; `fault` replaces fields of later rows."""
 
   def __init__(self, fault=None, first_fault=None):
     super().__init__(episode_lengths=(5,))
@@ -75,7 +75,7 @@ def test_each_environment_gets_its_own_action():
   inner = [environments.ScriptedEnvironment(), environments.ScriptedEnvironment()]
   environment = vector.VectorOfEnvironments(inner, 'pair')
   environment.reset()
-  for actions in ((0, 1), (1, 1), (1, 0), (1, 1)):  # the fourth meets LAST
+  for actions in ((0, 1), (1, 1), (1, 0), (1, 1)):  # the fourth action meets LAST
     environment.step(np.array(actions))
   assert inner[0].actions == [0, 1, 1]
   assert inner[1].actions == [1, 1, 0]
@@ -191,7 +191,7 @@ def test_score_is_the_reward_unless_the_environment_has_its_own():
 def test_wrong_values_are_named(fault, message):
   environment = two(Faulty(fault))
   environment.reset()
-  # A number that is not finite may come once in a day; a wrong shape or type is the environment's.
+  # A non-finite number may occur once in a day; a wrong shape or type is a bug of the environment.
   with pytest.raises(types.UserError, match=message) as error:
     environment.step(ZEROS)
   is_finite = re.search(r'got (nan|inf|1e)', message) is None

@@ -1,4 +1,4 @@
-"""examples/first_hour.ipynb runs from top to bottom, and each section shows what it is about."""
+"""examples/first_hour.ipynb runs from top to bottom, and each section shows its topic."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _NUMBER = r'(-?\d+(?:\.\d+)?)'
 
 @dataclasses.dataclass(frozen=True)
 class _Section:
-  """What the cells below a heading show.
+  """The output of the cells below a heading.
 
-  printed: what they write to stdout. images: the type of each image, in their order.
+  printed: their stdout. images: the type of each image, in order.
   """
 
   printed: str
@@ -39,7 +39,7 @@ class _Section:
 
 @dataclasses.dataclass(frozen=True)
 class _Executed:
-  """An executed copy. folder: the one that the notebook has made for its files."""
+  """An executed copy of the notebook. folder: made by the notebook for its files."""
 
   sections: dict[str, _Section]
   folder: pathlib.Path
@@ -67,8 +67,8 @@ def test_its_links_lead_to_files():
 def _executed(tmp_path_factory):
   folder = tmp_path_factory.mktemp('first_hour')
   copy = pathlib.Path(shutil.copy(_NOTEBOOK, folder))
-  # As on a desktop whose virtual environment is not active: what the tests set for TensorFlow and
-  # for the paths is not passed on, and the notebook itself has to find `seed-acme`.
+  # As on a desktop whose virtual environment is not active: the tests' settings for TensorFlow and
+  # paths are not passed on, and the notebook itself has to find `seed-acme`.
   scripts = str(pathlib.Path(sys.executable).parent)
   variables = {
     name: value for name, value in os.environ.items() if name not in ('PYTHONPATH', 'MPLBACKEND')

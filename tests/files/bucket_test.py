@@ -1,5 +1,4 @@
-"""Files through TensorFlow's file systems; gs:// is in
-tests/programs/front_end/bucket_folder_test.py."""
+"""Files through TensorFlow's file systems; front_end/bucket_folder_test.py tests gs://."""
 
 import pytest
 
@@ -8,7 +7,7 @@ from seed_acme.files import bucket
 
 @pytest.fixture(params=['file', 'ram'])
 def root(request, tmp_path):
-  """Two of TensorFlow's file systems that are not the local one."""
+  """Returns a folder on two of TensorFlow's file systems other than the local one."""
   if request.param == 'file':
     return f'file://{tmp_path}/bucket'
   return f'ram://{tmp_path.name}'
@@ -60,7 +59,7 @@ def test_a_file_is_moved(root):
 
 
 def test_a_file_is_replaced_whole(tmp_path):
-  url = f'file://{tmp_path}/file'  # ram:// of TensorFlow appends
+  url = f'file://{tmp_path}/file'  # TensorFlow's ram:// appends
   bucket.write_bytes(url, b'a longer text')
   (tmp_path / 'short').write_bytes(b'short')
   bucket.upload(tmp_path / 'short', url)

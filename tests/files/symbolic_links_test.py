@@ -1,4 +1,4 @@
-"""Links out of a run folder are refused; the folder itself may be one."""
+"""Links out of a run folder are refused; the folder itself may be a link."""
 
 import pytest
 

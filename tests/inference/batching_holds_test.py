@@ -15,18 +15,18 @@ from tests.inference import blocking_request
 pytestmark = pytest.mark.timeout(120)
 
 NEVER_S = 1000.0  # a time-out that no test waits for
-GIVE_UP_S = 0.01  # how long to look for a batch that must not come
-GUARD_S = 30.0  # against a hang
+GIVE_UP_S = 0.01  # how long to wait for a batch that must not come
+GUARD_S = 30.0  # guard against a hang
 
 
 class Rig:
-  """A batcher that holds the requests of the environments `held`."""
+  """A batcher that holds the requests of the environments in `held`."""
 
   def __init__(self, batch_size: int, num_callers: int, timeout_s: float = NEVER_S):
     self.has_room = True
     self.held: set[int] = set()
-    self.asked: list[int] = []  # the environments that `holds` was asked for
-    self.looks = threading.Semaphore(0)  # at what waits
+    self.asked: list[int] = []  # the environments for which `holds` was called
+    self.looks = threading.Semaphore(0)  # released at each look at waiting requests
     self.batcher = batching.Batcher(batch_size, timeout_s, self._accepts_training, self._holds)
     for _ in range(num_callers):
       self.batcher.add_caller()
@@ -60,7 +60,7 @@ def test_held_requests_do_not_stop_the_others():
   rig = Rig(batch_size=2, num_callers=100)
   rig.held = {0, 1}
   held = [rig.submit(0), rig.submit(1)]
-  assert rig.batch() == []  # their two rows are no batch
+  assert rig.batch() == []  # their two rows do not fill a batch
   others = [rig.submit(2), rig.submit(3)]
   assert rig.batch() == others
   rig.held = {1}
@@ -77,7 +77,7 @@ def test_where_all_callers_wait_the_batch_is_what_is_not_held():
   held, second, third = rig.submit(0), rig.submit(1), rig.submit(2)
   assert rig.batch() == [second, third]
   rig.held = set()
-  assert rig.batch() == []  # the two others may come
+  assert rig.batch() == []  # the two others may still come
   others = [rig.submit(1), rig.submit(2)]
   assert rig.batch() == [held, *others]
 
@@ -93,7 +93,7 @@ def test_wake_after_a_publication_lets_held_requests_go(in_background):
 
 
 def test_one_that_is_not_held_waits_no_longer_than_the_time_out(in_background):
-  """The thread waits with nothing but a held request to look at: one more has to wake it."""
+  """The thread waits with only a held request in the queue, so another request has to wake it."""
   rig = Rig(batch_size=8, num_callers=3, timeout_s=0.01)
   rig.held = {0}
   rig.submit(0)
@@ -103,7 +103,7 @@ def test_one_that_is_not_held_waits_no_longer_than_the_time_out(in_background):
 
 
 def test_a_request_is_looked_at_at_once_though_all_before_it_are_held(in_background):
-  """Being asked is how the server hands on what a request finishes."""
+  """The server passes on finished unrolls when it is asked about a request."""
   rig = Rig(batch_size=8, num_callers=3)
   rig.held = {0, 1}
   rig.submit(0)
@@ -123,7 +123,7 @@ def test_evaluation_passes_those_that_are_held(in_background):
 
 
 def test_nobody_is_asked_while_replay_is_full():
-  """What a request finishes would not fit."""
+  """The unrolls that a request finishes would not fit."""
   rig = Rig(batch_size=1, num_callers=1)
   rig.has_room = False
   one = rig.submit(0)

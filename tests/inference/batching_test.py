@@ -1,4 +1,4 @@
-"""Batcher scenarios, padded sizes, and who is refused within a batch."""
+"""Batcher scenarios, padded sizes, and refusals within a batch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.inference import blocking_request
 pytestmark = pytest.mark.timeout(60)
 
 NEVER_S = 1000.0  # a time-out that no test waits for
-GIVE_UP_S = 0.01  # how long to look for a batch that must not come
-COMES_S = 30.0  # a hang guard, not a deadline
+GIVE_UP_S = 0.01  # how long to wait for a batch that must not come
+COMES_S = 30.0  # guard against a hang, not a deadline
 
 
 def request(env_ids: list[int], number: int = 0) -> types.ActorRequest:
@@ -34,7 +34,7 @@ class Rig:
 
   def __init__(self, batch_size: int = 4, timeout_s: float = NEVER_S, num_callers: int = 100):
     self.has_room = True
-    self.looks = threading.Semaphore(0)  # at what waits
+    self.looks = threading.Semaphore(0)  # released at each look at waiting requests
     self.batcher = batching.Batcher(batch_size, timeout_s, self._accepts_training, lambda _: False)
     for _ in range(num_callers):
       self.batcher.add_caller()
@@ -101,7 +101,7 @@ def test_a_caller_that_leaves_is_not_waited_for():
   assert isinstance(dead.wait(), batching.Stopped)
   assert rig.batch() == [first, third]
   fourth = rig.submit(0)
-  rig.batcher.remove_caller(None)  # was not waiting
+  rig.batcher.remove_caller(None)  # it had no request
   assert rig.batch() == [fourth]
 
 
@@ -133,7 +133,7 @@ def test_all_callers_wait_and_some_are_held_back():
   held, played = rig.submit(0), rig.submit(1, is_training=False)
   assert rig.batch() == [played]
   rig.has_room = True
-  assert rig.batch() == []  # the other caller may come
+  assert rig.batch() == []  # the other caller may still come
   again = rig.submit(1, is_training=False)
   assert rig.batch() == [held, again]
 

@@ -9,7 +9,7 @@ from seed_acme.inference import batching
 
 
 class BlockingRequest(batching.PendingRequest):
-  """Of a caller that blocks."""
+  """The request of a caller that blocks."""
 
   def __init__(self, request: types.ActorRequest, is_training: bool):
     self._replies: queue.SimpleQueue[batching.Reply] = queue.SimpleQueue()

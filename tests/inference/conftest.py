@@ -1,6 +1,5 @@
-"""What the tests of inference share: policies, because tracing one takes longer than most
-tests, a thread that waits for a batch, and a server whose environments wait for the learner.
-"""
+"""Fixtures of the inference tests: policies, because tracing one takes longer than most tests, a
+thread that waits for a batch, and a server whose environments wait for the learner."""
 
 from __future__ import annotations
 
@@ -28,28 +27,28 @@ from tests.inference import rigs
 
 @pytest.fixture(scope='session')
 def acting() -> Callable[[str], random_policy.Acting]:
-  """`acting('lstm')`, the same one for all tests. Do not publish other weights to it."""
+  """`acting('lstm')`, shared by all tests. Do not publish other weights to it."""
   return functools.cache(random_policy.make_acting)
 
 
 @pytest.fixture(scope='session')
 def new_acting() -> Callable[[str], random_policy.Acting]:
-  """`new_acting('none')`, one of the test's own."""
+  """`new_acting('none')`, made for one test only."""
   return random_policy.make_acting
 
 
 class InBackground:
-  """`next_batch` in a thread that is known to wait; its looks are counted, not timed.
+  """A thread in `next_batch` that is known to wait; its looks are counted, not timed.
 
-  looks: released by the batcher's `accepts_training`, which it asks once each time it looks at
-  what waits. It does so under its lock: what is called after the look comes during the wait.
+  looks: released by the batcher's `accepts_training`, which it calls under its lock once each time
+    it looks at waiting requests. A call after the look therefore comes during the wait.
   """
 
   _NEVER_S = 1000.0
-  _COMES_S = 30.0  # a hang guard, not a deadline
+  _COMES_S = 30.0  # guard against a hang, not a deadline
 
   def __init__(self, batcher: batching.Batcher, looks: threading.Semaphore):
-    while looks.acquire(blocking=False):  # of earlier batches
+    while looks.acquire(blocking=False):  # from earlier batches
       pass
     self._looks = looks
     pool = futures.ThreadPoolExecutor(1)
@@ -66,7 +65,7 @@ class InBackground:
 
 @pytest.fixture
 def in_background() -> Iterator[Callable[[batching.Batcher, threading.Semaphore], InBackground]]:
-  """`in_background(batcher, looks)`; a thread that still waits after the test is let go."""
+  """`in_background(batcher, looks)`; a thread that still waits after the test is released."""
   batchers = []
 
   def start(batcher: batching.Batcher, looks: threading.Semaphore) -> InBackground:
@@ -79,7 +78,7 @@ def in_background() -> Iterator[Callable[[batching.Batcher, threading.Semaphore]
 
 
 class _Sink:
-  """Keeps what it is given, one environment each."""
+  """A sink that keeps unrolls, one environment each."""
 
   def __init__(self) -> None:
     self.unrolls: list[types.Unroll] = []
@@ -93,9 +92,9 @@ class _Sink:
 
 
 class StrictRig:
-  """A server with a quota and weights of version 0; requests are asked about as the batcher does.
+  """A server with a quota and weights of version 0, which is asked as the batcher asks it.
 
-  Training environments are 0 ... 3, evaluation 4 and 5.
+  Training environments are 0 ... 3, evaluation environments 4 and 5.
   """
 
   num_training, num_environments = 4, 6
@@ -141,26 +140,27 @@ class StrictRig:
     )
 
   def ask(self, request: types.ActorRequest) -> Any:
-    """The reply, or None where the request is held."""
+    """Returns the reply, or None if the request is held."""
     return None if self.server.hold_back(request) else self.server.step([request])[0]
 
   def step(self, group: Group, times: int = 1) -> None:
-    """Steps of a group that is not held."""
+    """Makes steps of a group that is not held."""
     for _ in range(times):
       actions = self.ask(group.request)
       assert actions is not None
       group.answered(actions)
 
   def predict(self, version: int, inputs: types.AgentInput, state: types.Nest) -> Any:
-    """(prediction, new state) of the weights of a version, numpy `[N, ...]`."""
+    """Returns (prediction, new state) with the weights of a version, numpy `[N, ...]`."""
     for variable, value in zip(self.acting.network.variables, self._weights(version)):
       variable.assign(value)
-    self.acting.policy.version = -1  # the network is the policy's own: it takes over anew
+    # the policy shares the network, so it has to load its weights again
+    self.acting.policy.version = -1
     return tree.map_structure(lambda x: x.numpy(), self.acting.network(inputs, state))
 
 
 class Group:
-  """Environments that step together, with random episodes; remembers rows by (env_id, run)."""
+  """Environments that step together, with random episodes; it records rows by (env_id, run)."""
 
   def __init__(self, env_ids: Sequence[int]):
     self.env_ids = np.array(env_ids, np.int32)
@@ -188,7 +188,7 @@ class Group:
     )
 
   def answered(self, actions: np.ndarray) -> None:
-    """The environments step."""
+    """Steps the environments."""
     step = self.request.timestep
     for i, env_id in enumerate(self.env_ids.tolist()):
       self.rows[env_id, self._run].append(
@@ -213,7 +213,7 @@ def make_group() -> type[Group]:
 
 @pytest.fixture(scope='session')
 def learning() -> Callable[[str], random_policy.Acting]:
-  """`learning('lstm')`, whose weights a `StrictRig` publishes; the same one for all of them."""
+  """`learning('lstm')`, whose weights a `StrictRig` publishes; shared by all of them."""
   return functools.cache(random_policy.make_acting)
 
 

@@ -1,7 +1,7 @@
 """`python device_actions.py FILE`: actions of one and of two inference devices, frozen weights.
 
-TensorFlow divides the CPU only in a process that is new. The NumPy archive has `actions/DEVICES`,
-`[steps, environments]`, and `unrolls/DEVICES`, all that is in the unrolls.
+TensorFlow can divide the CPU only in a new process. The NumPy archive has `actions/DEVICES`,
+`[steps, environments]`, and `unrolls/DEVICES`, all numbers in the unrolls.
 """
 
 import dataclasses
@@ -23,12 +23,12 @@ from tests import built
 from tests.inference import rigs
 
 NUM_STEPS = 30
-NUM_ENVIRONMENTS = 3  # of each actor: a batch of six is padded to eight, and one of three is
+NUM_ENVIRONMENTS = 3  # of each actor, so that batches of six rows and of three rows are padded
 _NUM_ACTORS = 2
 
 
 def play(num_devices):
-  """Actions `[steps, environments]`, and all that is in the finished unrolls, `[U, numbers]`."""
+  """Returns actions `[steps, environments]`, and finished unrolls as `[U, numbers]`."""
   config = dataclasses.replace(
     registry.load('catch_lstm_vtrace'),
     num_actors=_NUM_ACTORS,
@@ -61,7 +61,7 @@ def play(num_devices):
 
 
 def _as_rows(leaves):
-  """`[U, ...]` each -> `[U, numbers]`."""
+  """Flattens leaves `[U, ...]` to `[U, numbers]`."""
   return np.concatenate([x.reshape(len(x), -1).astype(np.float64) for x in leaves], axis=1)
 
 

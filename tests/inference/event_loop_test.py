@@ -14,7 +14,7 @@ from seed_acme.inference import event_loop
 from tests.inference import blocking_request
 
 pytestmark = pytest.mark.timeout(60)
-_LONG_S = 50.0  # only a wake ends such a wait in time
+_LONG_S = 50.0  # only a wake ends this wait in time
 
 
 @pytest.fixture(name='loop')
@@ -51,7 +51,7 @@ def test_a_wait_ends_with_its_time_and_calls_nobody(loop, pipe):
 
 
 def test_a_wake_of_another_thread_is_not_lost_before_the_wait(loop):
-  loop.wait(0.0)  # from now on this is the thread that waits
+  loop.wait(0.0)  # this thread is the waiting one from now on
   _in_background(loop.wake).join()
   loop.wait(_LONG_S)
 

@@ -1,4 +1,4 @@
-"""Random numbers: range, distribution, and what they depend on."""
+"""Random numbers: range, distribution, and the values that they depend on."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_no_number_of_a_stream_is_used_twice():
   rows = np.arange(1000)
   same = lambda x: np.full(1000, x, np.int64)
   stream = uniforms(5, same(6), same(7), rows, 3)
-  # 3,000 of 2^23 numbers: half a pair is expected to meet, twenty never do.
+  # 3,000 of 2^23 numbers: half a collision is expected, and twenty never occur.
   assert np.unique(stream).size > 3000 - 20
 
 
@@ -84,7 +84,7 @@ def chi_square(counts: np.ndarray) -> float:
 def test_numbers_are_uniform_over_rows_and_environments():
   envs, rows = grid(64, 400)
   drawn = uniforms(1, envs, np.full(envs.size, 12345), rows, 1)[:, 0]
-  # Degrees of freedom 99: the mean of chi-square is 99, its deviation 14; five of them.
+  # With 99 degrees of freedom, chi-square has mean 99 and deviation 14; the bound is five of them.
   assert chi_square(np.histogram(drawn, 100, (0, 1))[0]) < 99 + 5 * 14.1
 
 

@@ -1,4 +1,4 @@
-"""A server of inference whose requests and unrolls the tests see."""
+"""An inference server whose requests and unrolls the tests see."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUM_TRAINING, NUM_ENVIRONMENTS = 6, 8
 
 
 class Sink:
-  """Keeps what it is given."""
+  """A sink that keeps its unrolls."""
 
   def __init__(self) -> None:
     self.unrolls: list[types.Unroll] = []
@@ -36,7 +36,7 @@ class Sink:
 
 
 class Rig:
-  """A server with its sink and counters. Requests are made by hand."""
+  """A server with its sink and counters, for handmade requests."""
 
   def __init__(
     self,

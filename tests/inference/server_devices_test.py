@@ -1,4 +1,4 @@
-"""Acting on two inference devices is acting on one."""
+"""Acting on two inference devices equals acting on one."""
 
 import os
 import pathlib
@@ -17,7 +17,7 @@ _SCRIPT = pathlib.Path(device_actions.__file__)
 
 @pytest.mark.timeout(300)
 def test_two_devices_act_as_one(tmp_path):
-  """Each environment gets the same actions, whoever shares its batch; float32, frozen weights."""
+  """Each environment gets the same actions, whichever others share its batch."""
   path = tmp_path / 'actions.npz'
   root = _SCRIPT.parents[2]
   subprocess.run(
@@ -31,7 +31,7 @@ def test_two_devices_act_as_one(tmp_path):
   assert found['actions/1'].shape == shape and len(np.unique(found['actions/1'])) == 3
   np.testing.assert_array_equal(found['actions/1'], found['actions/2'])
   assert found['unrolls/1'].shape[0] >= 2 * device_actions.NUM_ENVIRONMENTS
-  # Kernels add up a batch of four in another order than one of eight, on some processors.
+  # On some processors, kernels add up a batch of four in another order than one of eight.
   np.testing.assert_allclose(found['unrolls/1'], found['unrolls/2'], rtol=1e-4, atol=1e-6)
 
 

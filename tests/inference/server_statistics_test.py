@@ -1,4 +1,4 @@
-"""Exploration and evaluation of the server, and the statistics that it keeps."""
+"""The server's exploration, evaluation and statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class _Recording:
-  """A policy that remembers what exploration it was given."""
+  """A policy that records the exploration that it was given."""
 
   def __init__(self, policy: policy_lib.Policy):
     self._policy = policy
@@ -34,7 +34,7 @@ class _Recording:
 
 @pytest.mark.parametrize('env_ids', [range(rigs.NUM_ENVIRONMENTS), [5, 0, 7, 3]])
 def test_epsilon_goes_from_the_first_training_environment_to_the_last(acting, env_ids):
-  """i / (N - 1) of N training environments: both ends of the paper's ladder are there."""
+  """The position is i / (N - 1) of N training environments, so both ends of the range occur."""
   recording = _Recording(acting('none').policy)
   rig = rigs.Rig(acting('none')._replace(policy=recording))
   rig.step(rigs.request(env_ids, 0, rigs.F))
@@ -50,7 +50,7 @@ def test_evaluation_is_greedy_and_reaches_neither_sink_nor_counters(rig):
   env_ids = [5, 6, 7]
   greedy, sampled = [], []
   for number in range(30):
-    # The same observation for all three, so that only the choice differs.
+    # All three get the same observation, so that only the choice differs.
     one = rigs.request(
       env_ids, number, rigs.F if number == 0 else rigs.L if number == 29 else rigs.M
     )
@@ -73,7 +73,7 @@ def test_evaluation_is_greedy_and_reaches_neither_sink_nor_counters(rig):
     greedy.append(best[0])
     sampled.append(actions[0])
   assert greedy != sampled
-  assert sum(u.policy_version.shape[0] for u in rig.sink.unrolls) == 9  # of environment 5 alone
+  assert sum(u.policy_version.shape[0] for u in rig.sink.unrolls) == 9  # only from environment 5
   assert rig.counters.snapshot()[:5] == (27, 27 * 4, 0, 1, 0)
   assert rig.server.statistics.training_episodes.summary().num_episodes == 1
   assert rig.server.statistics.evaluation_episodes.summary() == (2, 29 * 2.0, 29 * 0.5, 29)
@@ -93,7 +93,7 @@ def test_statistics_and_steps_agree_with_a_slow_reference(acting):
     step_types = np.where(has_ended, rigs.F, np.where(random.random(4) < 0.25, rigs.L, rigs.M))
     rewards, scores = random.integers(-5, 6, (2, 4)).astype(np.float32)
     one = rigs.request(range(4), number, step_types)
-    # A discount of 0 in a MID row, such as a lost life, ends no episode.
+    # A discount of 0 in a MID row, such as for a lost life, ends no episode.
     discounts = np.where(step_types == rigs.F, 1, random.integers(2, size=4)).astype(np.float32)
     rows_of_now = one.timestep._replace(reward=rewards, discount=discounts, score=scores)
     rig.step(one._replace(timestep=rows_of_now))

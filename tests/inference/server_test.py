@@ -13,7 +13,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def test_a_new_run_resets_that_environment_alone(rig, acting):
-  """Bit for bit: the others do as if it had not happened, it does as a fresh server would."""
+  """The others act bit for bit as if nothing had happened, and this one as in a new server."""
   other = rigs.Rig(rig.acting)
   for r in (rig, other):
     r.step(rigs.request([0, 1, 2, 3], 0, rigs.F))
@@ -31,7 +31,7 @@ def test_a_new_run_resets_that_environment_alone(rig, acting):
   for number in (3, 4):
     rig.step(rigs.request([0, 1, 2, 3], number))
     other.step(rigs.request([0, 1, 2, 3], number, run_ids=[1, 1, 9, 1]))
-  # Three transitions of 0, 1 and 3 are one unroll; environment 2 began again at row 2.
+  # Three transitions of 0, 1 and 3 are one unroll; environment 2 restarted at row 2.
   [unrolls] = rig.sink.unrolls
   [of_the_others] = other.sink.unrolls
   tree.map_structure(
@@ -62,7 +62,7 @@ def test_a_repeated_number_gets_the_stored_actions_and_nothing_is_stepped(rig):
   rigs.assert_same(before, rig.state(), [0, 1])
   assert rig.counters.snapshot()[:5] == counts[:5]
   rig.step(rigs.request([0, 1], 2))
-  assert not rig.sink.unrolls  # of which the fourth row finishes the first
+  assert not rig.sink.unrolls  # the fourth row would finish the first one
   rig.step(rigs.request([0, 1], 3))
   assert rig.sink.num_unrolls() == 2
 
@@ -112,7 +112,7 @@ def test_a_run_that_does_not_begin_with_first_is_refused(rig, step_type):
 
 
 def _with(request, field, value, row=1):
-  """The request with another value in one of its rows."""
+  """Returns the request with another value in one of its rows."""
   array = getattr(request.timestep, field).copy()
   array[row] = value
   return request._replace(timestep=request.timestep._replace(**{field: array}))
@@ -127,7 +127,7 @@ def _with(request, field, value, row=1):
     ('discount', 5, 'discount: expected a number in [0, 1], got 5.0'),
     ('observation', [0, np.nan], 'observation: expected finite numbers, got nan at [1]'),
     ('step_type', 200, ', got 200'),
-    ('step_type', None, 'step_type: expected '),  # the one that cannot follow
+    ('step_type', None, 'step_type: expected '),  # a step type that cannot follow
   ],
 )
 def test_wrong_values_are_refused_in_the_words_of_the_actor(rig, field, value, words, number):
@@ -140,12 +140,12 @@ def test_wrong_values_are_refused_in_the_words_of_the_actor(rig, field, value, w
   beside = rigs.request([3], 0, rigs.F)
   refusal, other = rig.step(_with(right, field, value), beside)
   assert isinstance(refusal, batching.Refusal)
-  if number or field != 'step_type':  # a first row has words of its own
+  if number or field != 'step_type':  # the message for a first row is different
     assert refusal.reason.startswith('environment 1 of rig: ') and words in refusal.reason
   assert other.shape == (1,)
   rigs.assert_same(before, rig.state(), [0, 1, 2, 4, 5, 6, 7])
   assert rig.counters.snapshot()[:5] == counts[:5]
-  assert rig.step(right)[0].shape == (2,)  # the same request as it should have been
+  assert rig.step(right)[0].shape == (2,)  # the corrected request
 
 
 def test_after_last_comes_first_alone(rig):
@@ -195,7 +195,7 @@ def test_previous_action_and_reward_are_zero_at_first(rig):
 
 
 def test_padding_and_order_change_no_row(acting):
-  """One batch of eight, eight batches of one, other orders: the same actions and states."""
+  """One batch of eight, eight batches of one, and other orders give the same actions and states."""
   lstm = acting('lstm')
   together, alone, shuffled = rigs.Rig(lstm), rigs.Rig(lstm), rigs.Rig(lstm, batch_size=100)
   random = np.random.default_rng(0)
@@ -226,7 +226,7 @@ def test_padding_touches_no_slot(rig):
   assert rig.server.statistics.batch_sizes.summary()['max'] == 8
   for number in (2, 3):
     rig.step(rigs.request([2, 5, 7], number))
-  assert rig.sink.num_unrolls() == 2  # of 2 and 5, by their fourth rows; 7 evaluates
+  assert rig.sink.num_unrolls() == 2  # from 2 and 5, by their fourth rows; 7 evaluates
   for number in (1, 2):
     rig.step(rigs.request([0], number))
   assert rig.sink.num_unrolls() == 2

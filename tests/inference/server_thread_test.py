@@ -1,4 +1,4 @@
-"""Weights that are published while the server runs, and its thread."""
+"""The server's thread, and weights that are published while it runs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_publishing_within_a_batch_takes_effect_in_the_next(new_acting, monkeypa
 
 
 class BrokenServer:
-  """Answers the first batch and fails in the second."""
+  """A server that answers the first batch and fails in the second."""
 
   def __init__(self, server: server_lib.InferenceServer):
     self._server = server
@@ -122,7 +122,7 @@ def test_a_failure_reaches_the_owner_and_nobody_is_left_waiting(acting):
     batcher.submit(one)
   thread.start()
   assert [one.wait().__class__ for one in waiting[:2]] == [np.ndarray] * 2
-  # In the batch that failed, and behind it.
+  # In the batch that failed, and in the queue behind it.
   assert [one.wait() for one in waiting[2:]] == [batching.STOPPED] * 4
   thread.stop()
   thread.join()
@@ -157,4 +157,4 @@ def test_a_thread_that_was_not_stopped_can_be_joined(acting):
   thread = thread_lib.InferenceThread(rigs.Rig(acting('lstm')).server, batcher, pytest.fail)
   thread.start()
   thread.join()
-  batcher.wake()  # the writer of replay may still tell of room
+  batcher.wake()  # the replay writer may still report room

@@ -1,4 +1,4 @@
-"""What the server keeps of every environment."""
+"""The server's data for every environment."""
 
 from __future__ import annotations
 

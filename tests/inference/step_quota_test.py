@@ -1,4 +1,4 @@
-"""StepQuota: who has given what to the update under way."""
+"""StepQuota: which environments have contributed to the current update."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_new_weights_begin_a_new_quota_and_the_same_ones_do_not():
 
 
 def test_before_the_first_publication_there_is_a_quota_too():
-  """Version -1: a run that acts with the weights it was built with."""
+  """With version -1, a run acts with its initial weights."""
   quota = step_quota.StepQuota(1, unrolls_per_update=1)
   quota.renew(-1)
   quota.add(_ids(0))

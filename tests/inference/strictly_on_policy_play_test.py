@@ -1,4 +1,4 @@
-"""InferenceServer with a quota: what is true of the unrolls of any play, restarts included."""
+"""InferenceServer with a quota: properties of the unrolls of any run, restarts included."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOLERANCE = 1e-5
   ids=lambda p: '{}-overlap{}-length{}-k{}'.format(*p),
 )
 def played(request, learning, strict_rig, make_group):
-  """Some updates of two groups at different paces, with restarts; (rig, groups, updates, ...)."""
+  """Plays updates of two groups at different speeds, with restarts: (rig, groups, updates, ...)."""
   core, overlap, unroll_length, unrolls_per_update = request.param
   rig = strict_rig(learning(core), unroll_length, overlap, unrolls_per_update)
   groups = [make_group([0, 1]), make_group([2, 3])]
@@ -88,11 +88,11 @@ def test_the_rows_are_those_that_were_played_each_transition_once(played):
       assert unroll.outputs.action[t] == action
   for found in starts.values():
     assert found == list(range(0, unroll_length * len(found), unroll_length))
-  assert len(runs) > 4  # there were restarts
+  assert len(runs) > 4  # some were restarts
 
 
 def test_replaying_an_unroll_from_its_initial_state_gives_what_it_stored(played):
-  """Each row with the weights that its version names; the last row has no outputs."""
+  """Each row is replayed with the weights of its version; the last row has no outputs."""
   rig, _, updates, _ = played
   unrolls = sum(updates, [])
   batch = tree.map_structure(lambda *leaves: np.stack(leaves), *unrolls)
@@ -129,7 +129,7 @@ def test_steps_and_episodes_are_counted_once(played):
 
 
 def test_behind_a_batcher_and_a_thread(learning, strict_rig, make_group):
-  """Two actors against a learner: everybody waits for everybody, and nobody for ever."""
+  """Two actors and a learner wait for each other without a deadlock."""
   rig = strict_rig(learning('none'), unroll_length=4)
   batcher = batching.Batcher(4, 0.005, lambda: True, rig.server.hold_back)
   rig.acting.published.watch(batcher.wake)
@@ -156,7 +156,7 @@ def test_behind_a_batcher_and_a_thread(learning, strict_rig, make_group):
   for update in range(10):
     assert new_unrolls.acquire(timeout=60) and new_unrolls.acquire(timeout=60)
     unrolls = rig.sink.unrolls[update * strict_rig.num_training :]
-    assert len(unrolls) == strict_rig.num_training  # no more come before the next weights
+    assert len(unrolls) == strict_rig.num_training  # no more unrolls come before the next weights
     assert all((u.policy_version[:-1] == update).all() for u in unrolls)
     rig.publish(update + 1)
   thread.stop()

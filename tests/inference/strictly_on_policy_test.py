@@ -1,6 +1,6 @@
-"""InferenceServer with a quota: an update's rows were acted with the weights it starts from.
+"""InferenceServer with a quota: all rows of an update were acted with the weights it starts from.
 
-Scenarios by hand; `strictly_on_policy_play_test` has the properties of any play.
+Handmade scenarios; `strictly_on_policy_play_test` tests properties of any run.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def test_a_group_that_has_given_its_unroll_is_held_and_its_unroll_is_there_at_on
     assert last.previous_action == (0 if is_first else previous[i])
     np.testing.assert_array_equal(last.observation, waiting.observation[i])
     for leaf in tree.flatten(unroll.outputs):
-      assert not np.any(leaf[-1])  # nothing is computed from the row yet
+      assert not np.any(leaf[-1])  # the row has no outputs yet
       assert np.any(leaf[overlap:-1]) or np.issubdtype(leaf.dtype, np.integer)
-  for _ in range(3):  # asked again at each wake
+  for _ in range(3):  # asked again at each wake-up
     assert rig.ask(group.request) is None
   assert len(rig.sink.unrolls) == 2
-  rig.step(other, times=3)  # goes on alone
+  rig.step(other, times=3)  # continues alone
   assert rig.ask(other.request) is None
   assert len(rig.sink.unrolls) == 4
 
@@ -90,7 +90,7 @@ def test_k_unrolls_an_update_share_their_rows_and_only_the_last_waits(
   acting, strict_rig, make_group
 ):
   rig, group = strict_rig(acting, unroll_length=3, unrolls_per_update=2), make_group([0, 1])
-  rig.step(group, times=6)  # rows 0 ... 5; row 3 ended an unroll and was acted on
+  rig.step(group, times=6)  # rows 0 ... 5; row 3 ended an unroll, and its action was chosen
   assert len(rig.sink.unrolls) == 2
   assert rig.ask(group.request) is None
   first, second = rig.sink.unrolls[0], rig.sink.unrolls[2]
@@ -184,7 +184,7 @@ def test_a_wrong_value_finishes_no_unroll(acting, strict_rig, make_group):
 def test_environments_that_are_refused_or_no_group_are_not_held(
   acting, env_ids, strict_rig, make_group
 ):
-  """Nothing that a request says may end the inference thread, or hand on a row twice."""
+  """No request may end the inference thread, or deliver a row twice."""
   rig, group = strict_rig(acting), make_group([0, 1])
   rig.step(group, times=3)
   env_ids = np.array(env_ids, np.int32)

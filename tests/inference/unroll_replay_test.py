@@ -1,6 +1,6 @@
-"""The property that holds recurrent replay together: an unroll, replayed, is what was stored.
+"""The key property of recurrent replay: replaying an unroll gives the outputs stored in it.
 
-Real networks behind a real server, scripted environments out of phase, restarts mid-unroll.
+Real networks behind a real server, scripted environments out of phase, restarts within unrolls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EPISODE_LENGTHS = ((3, 7, 1), (1,), (12, 2), (30, 4, 9), (200,), (6, 5))
 
 
 class _RandomObservations(environments.ScriptedEnvironment):
-  """Observations that no two rows share, so that a row can be recognised."""
+  """An environment whose observations are unique, so that rows can be recognised."""
 
   def __init__(self, seed: int, episode_lengths: tuple[int, ...]):
     super().__init__(seed, episode_lengths)
@@ -40,7 +40,7 @@ class _RandomObservations(environments.ScriptedEnvironment):
 
 
 class _Row(NamedTuple):
-  """A row as the environment made it, and the action that the server chose."""
+  """A row as the environment produced it, and the action that the server chose."""
 
   step_type: int
   reward: float
@@ -49,7 +49,7 @@ class _Row(NamedTuple):
 
 
 class _Group:
-  """Environments with given ids; keeps every row by (env_id, run_id)."""
+  """Environments with given ids; it records every row by (env_id, run_id)."""
 
   def __init__(self, env_ids: list[int]):
     self.env_ids = np.array(env_ids, np.int32)
@@ -125,7 +125,7 @@ def play(acting, unroll_length: int, overlap: int, num_rounds: int) -> _Played:
   )
   groups = [_Group([0, 1]), _Group([4, 2, 3]), _Group([5])]
   for i in range(num_rounds):
-    # Different paces, so that the environments get out of phase; padding in most batches.
+    # Different speeds, so that the environments get out of phase; most batches are padded.
     acting_now = [g for g, group in enumerate(groups) if g == 0 or i % (g + 1)]
     if i % 3 == 0:
       acting_now.reverse()
@@ -141,7 +141,7 @@ def play(acting, unroll_length: int, overlap: int, num_rounds: int) -> _Played:
 
 
 def num_padding(unroll: types.Unroll) -> int:
-  """Rows of padding at the head: LAST and zero."""
+  """Returns the number of padding rows at the head: LAST and zero."""
   is_real = (unroll.inputs.observation != 0).any(axis=1)
   number = int(np.argmax(is_real))
   assert is_real[number:].all()
@@ -201,7 +201,7 @@ def test_the_rows_are_those_that_were_played_each_transition_once(played):
     previous = run[start - 1] if start else None
     for t, row in enumerate(run[start : start + len(observations) - skipped], start=skipped):
       is_first = row.step_type == types.FIRST
-      assert observations[t] == row.observation  # of the same run, without a gap
+      assert observations[t] == row.observation  # from the same run, without a gap
       assert unroll.inputs.step_type[t] == row.step_type
       assert unroll.inputs.reward[t] == (0 if is_first else np.float32(row.reward))
       assert unroll.inputs.previous_action[t] == (0 if is_first else previous.action)
@@ -211,7 +211,7 @@ def test_the_rows_are_those_that_were_played_each_transition_once(played):
     first = start - skipped + overlap  # row of the run where the loss part begins
     covered[key].append(first)
   for key, run in record.rows.items():
-    # From the first row on, one after the other, up to what a restart or the end cut off.
+    # From the first row on without gaps, up to where a restart or the end cut it off.
     num_unrolls = (len(run) - 1) // unroll_length
     assert sorted(covered[key]) == [k * unroll_length for k in range(num_unrolls)], key
     assert covered[key] == sorted(covered[key])

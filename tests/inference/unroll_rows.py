@@ -1,4 +1,4 @@
-"""Rows that are told apart by a number, and what unrolls make of them."""
+"""Rows that are identified by a number, and the row numbers of unrolls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PADDING = -1.0
 
 
 def row(number: float, step_type: int = types.MID) -> tuple[types.AgentInput, types.AgentOutput]:
-  """One row, every leaf made from its number."""
+  """Returns one row with every leaf derived from its number."""
   inputs = types.AgentInput(
     step_type=np.uint8(step_type),
     reward=np.float32(number),
@@ -40,7 +40,7 @@ def append(
   version: int = 0,
   is_recurrent: bool = True,
 ) -> types.Unroll | None:
-  """Appends row `numbers[i]` of `env_ids[i]`; its entering state is the number + 1000."""
+  """Appends row `numbers[i]` of `env_ids[i]`; the state that enters it is the number + 1000."""
   step_types = step_types or [types.MID] * len(numbers)
   rows = [row(n, s) for n, s in zip(numbers, step_types)]
   inputs, outputs = (stack([r[i] for r in rows]) for i in (0, 1))
@@ -54,7 +54,7 @@ def stack(rows: list[types.Nest]) -> types.Nest:
 
 
 def numbers_of(unrolls: types.Unroll, k: int = 0) -> list[float]:
-  """Row numbers of unroll k, `PADDING` for padding; every leaf has to agree."""
+  """Returns the row numbers of unroll k, or `PADDING`, after checking that all leaves agree."""
   inputs, outputs = unrolls.inputs, unrolls.outputs
   numbers = inputs.reward[k]
   for leaf in (
@@ -66,7 +66,7 @@ def numbers_of(unrolls: types.Unroll, k: int = 0) -> list[float]:
     outputs.prediction.policy_params[k, :, 2],
   ):
     np.testing.assert_array_equal(leaf, numbers)
-  # Padding is all zero but for its type; real rows are numbered from 1.
+  # Padding is all zero except for its type; real rows are numbered from 1.
   is_padding = numbers == 0
   assert (inputs.step_type[k][is_padding] == types.LAST).all()
   assert (inputs.discount[k][is_padding] == 0).all()

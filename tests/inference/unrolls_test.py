@@ -1,4 +1,4 @@
-"""UnrollAssembler: exact rows by hand, and any schedule against lists."""
+"""UnrollAssembler: exact rows by hand, and any schedule against a reference with lists."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from seed_acme.inference import unrolls as unrolls_lib
 from tests.inference import unroll_rows
 
 P = unroll_rows.PADDING
-# unroll_length, overlap, numbers appended ('reset' between) -> rows of each unroll, and the
-# number of the row whose entering state is its initial state (None = zeros).
+# unroll_length, overlap, numbers appended ('reset' between) -> rows of each unroll, and the number
+# of the row whose entering state is its initial state (None = zeros).
 SCENARIOS = {
   'overlap 0': (3, 0, [1, 2, 3, 4, 5, 6, 7], [[1, 2, 3, 4], [4, 5, 6, 7]], [1, 4]),
   'overlap 1': (3, 1, [1, 2, 3, 4, 5, 6, 7], [[P, 1, 2, 3, 4], [3, 4, 5, 6, 7]], [None, 3]),
@@ -133,7 +133,7 @@ def test_is_last_row_tells_which_environments_finish_an_unroll_with_their_next(o
   assert assembler.is_last_row(np.array([2, 0])).tolist() == [False, False]
 
 
-# Rows after the rewound ones, of the unrolls that follow; and whose states they start from.
+# Rows of the unrolls after each rewind, and the rows whose entering states they start from.
 REWOUND = {
   0: ([[1, 2, 3], [13, 4, 5], [15, 6, 7]], [1, 13, 15]),
   1: ([[P, 1, 2, 3], [2, 13, 4, 5], [4, 15, 6, 7]], [None, 2, 4]),
@@ -143,11 +143,11 @@ REWOUND = {
 
 @pytest.mark.parametrize('overlap', REWOUND)
 def test_after_rewind_the_next_row_replaces_the_last_of_what_follows_alone(overlap):
-  """Rows 3 and 5 end an unroll each, are rewound, and come again as 13 and 15."""
+  """Rows 3 and 5 each end an unroll, are rewound, and are appended again as 13 and 15."""
   assembler = unroll_rows.make_assembler(3, 2, overlap)
   found, states = [], []
   for number in (1, 2, 3, 13, 4, 5, 15, 6, 7):
-    unroll_rows.append(assembler, [0], [100 + number])  # of other environments, never rewound
+    unroll_rows.append(assembler, [0], [100 + number])  # other environments are never rewound
     finished = unroll_rows.append(assembler, [1], [number])
     if finished is not None:
       found.append(unroll_rows.numbers_of(finished))
@@ -162,7 +162,7 @@ def test_after_rewind_the_next_row_replaces_the_last_of_what_follows_alone(overl
 
 @pytest.mark.parametrize('overlap', [0, 3])
 def test_a_row_that_comes_again_with_its_state_leaves_no_trace_of_the_rewinding(overlap):
-  """The state that entered it is that of the row before, whoever computes it and when."""
+  """The state that enters it is that of the row before, no matter when it is computed."""
   plain, rewound = (
     unroll_rows.make_assembler(1, 2, overlap),
     unroll_rows.make_assembler(1, 2, overlap),
@@ -199,7 +199,7 @@ def test_a_restart_after_rewinding_begins_with_padding():
 
 
 class _Reference:
-  """The definition, with lists: unroll k of a run is its rows kT - overlap ... (k+1)T."""
+  """The definition, with lists: unroll k of a run has its rows kT - overlap ... (k+1)T."""
 
   def __init__(self, unroll_length: int, overlap: int):
     self._length, self._overlap = unroll_length, overlap
@@ -254,7 +254,7 @@ F, M, L = types.FIRST, types.MID, types.LAST
   'overlap, step_types, expected',
   [
     (0, [F, M, M, M], 3),
-    (0, [M, L, F, M], 2),  # the transition LAST -> FIRST is none
+    (0, [M, L, F, M], 2),  # LAST -> FIRST is no transition
     (0, [M, M, M, L], 3),  # a LAST at the end begins the next loss part
     (0, [L, F, L, F], 1),
     (2, [L, L, F, M], 1),  # padding is no step

@@ -1,4 +1,4 @@
-"""The script that makes Launchpad's wheel."""
+"""The script that builds Launchpad's wheel."""
 
 import hashlib
 import pathlib
@@ -67,14 +67,14 @@ def test_what_it_imports_is_declared(wheel):
     for name in re.findall(r'^(?:import|from) ([a-zA-Z_]\w*)', source, re.M)
   }
   distributions = {'absl': 'absl-py', 'tree': 'dm-tree', 'grpc': 'grpcio'}
-  # Of nodes that not everybody wants: Reverb's, Vertex AI's.
+  # Imports of optional nodes: Reverb's and Vertex AI's.
   optional = {'google', 'reverb', 'tensorflow', 'xmanager', 'pybind11_abseil'}
   standard = set(sys.stdlib_module_names) | {'launchpad', 'courier'}
   assert {distributions.get(name, name) for name in imported - optional - standard} <= set(declared)
 
 
 def test_pip_takes_it_for_launchpad_and_finds_nothing_wrong(wheel, tmp_path):
-  """Where `dm-launchpad==0.5.1` is required, as by setup.py."""
+  """The wheel meets `dm-launchpad==0.5.1`, which setup.py requires."""
   made = tmp_path / 'environment'
   venv.create(made, with_pip=True, system_site_packages=False)
   python = made / 'bin' / 'python'

@@ -10,7 +10,7 @@ _TIMEOUT_S = 250
 
 
 def run_script(*arguments, python=sys.executable, **variables):
-  """The script that makes the wheel, as a user calls it."""
+  """Runs the script that builds the wheel, as a user does."""
   return subprocess.run(
     [python, str(_SCRIPT), *map(str, arguments)],
     env={**os.environ, **variables},
@@ -23,7 +23,7 @@ def run_script(*arguments, python=sys.executable, **variables):
 
 @pytest.fixture(scope='session')
 def wheel(tmp_path_factory):
-  """The wheel, made from DeepMind's."""
+  """Builds the wheel from DeepMind's and returns its path."""
   made = run_script(tmp_path_factory.mktemp('wheel'))
   assert made.returncode == 0, made.stderr
   return pathlib.Path(made.stdout.strip())

@@ -1,4 +1,4 @@
-"""The courier of Launchpad's wheel, as the set-up has installed it."""
+"""The courier of Launchpad's wheel, as installed by the set-up."""
 
 from concurrent import futures
 import contextlib
@@ -28,7 +28,7 @@ _CALL = '/courier.Courier/Call'
 
 @pytest.fixture
 def serve():
-  """Starts a server of functions, with keyword arguments of `courier.Server`; its address."""
+  """Starts a server of functions, with keyword arguments of `courier.Server`, and returns it."""
   servers = []
 
   def start(functions, **arguments):
@@ -51,7 +51,7 @@ def echo(serve):
 
 
 def _run(code, **variables):
-  """Of a process of its own: what it prints and its exit code."""
+  """Runs code in a process of its own; returns its output and exit code."""
   done = subprocess.run(
     [sys.executable, '-c', code],
     env={**os.environ, **variables},
@@ -63,7 +63,7 @@ def _run(code, **variables):
   return done.stdout.strip(), done.returncode
 
 
-# What it carries.
+# Values that it transports.
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_arrays_arrive_as_they_were_and_can_be_written_to(echo, array):
   received = echo.echo({'x': [array]})['x'][0]
   assert received.dtype == array.dtype and received.shape == array.shape
   np.testing.assert_array_equal(received, array)
-  received[...] = received  # a view of what was received would refuse
+  received[...] = received  # a read-only view of the message would raise
   assert received.flags.writeable
 
 
@@ -99,7 +99,7 @@ def test_an_array_is_not_copied_into_the_pickle():
   array = np.zeros(10**6, np.uint8)
   message = messages.encode(array)
   assert len(message) < array.nbytes + 1000
-  assert len(pickle.dumps(array)) > array.nbytes  # within it, as it would be otherwise
+  assert len(pickle.dumps(array)) > array.nbytes  # as it would be if it were pickled with its data
 
 
 @pytest.mark.parametrize('value', [None, 3, 'ü', b'\0', (1, [2], {'a': {4}}), float('inf')])
@@ -234,11 +234,11 @@ def test_a_result_that_means_nothing_here_is_an_error(serve):
     assert caught.value.code == grpc.StatusCode.DATA_LOSS
 
 
-# Who may call.
+# Authentication.
 
 
 class _Trap:
-  """Writes a file when it is unpickled."""
+  """An object that creates a file when it is unpickled."""
 
   def __init__(self, path):
     self._path = path
@@ -257,7 +257,7 @@ def test_nothing_is_unpickled_of_a_call_without_the_token(echo, tmp_path, metada
       assert caught.value.code() == grpc.StatusCode.UNAUTHENTICATED
       assert 'COURIER_TOKEN' in caught.value.details()
   assert not (tmp_path / 'sprung').exists()
-  echo.echo(_Trap(tmp_path / 'sprung'))  # the trap works
+  echo.echo(_Trap(tmp_path / 'sprung'))  # shows that the trap works
   assert (tmp_path / 'sprung').exists()
 
 
@@ -318,7 +318,7 @@ def test_a_port_in_use_is_named(serve):
     second.Start()
 
 
-# Ends.
+# Ends of servers and clients.
 
 
 _SERVER = """
@@ -349,7 +349,7 @@ def test_the_loss_of_a_server_is_an_error_and_its_return_is_noticed():
   with _server_process(port) as first:
     assert client.one() == 1
     under_way = client.futures.sleep(600)
-    time.sleep(0.3)  # until it is there
+    time.sleep(0.3)  # until the call has arrived
     first.send_signal(signal.SIGKILL)
     with pytest.raises(courier.StatusNotOk) as caught:
       under_way.result(60)
@@ -444,7 +444,7 @@ def test_a_cancelled_call_whose_result_comes_later_harms_nobody(serve, capfd):
     assert result.cancel()
   go_on.set()
   for result in results[10:]:
-    assert result.cancel() or result.result(30)  # at the moment at which it comes
+    assert result.cancel() or result.result(30)  # at the moment that it arrives
   for result in results[:10]:
     with pytest.raises(futures.CancelledError):
       result.result(30)

@@ -1,4 +1,4 @@
-"""Runs a test of the wheel's own: `python -m tests.launchpad_wheel.own_runner MODULE`."""
+"""Runs a test module of the wheel itself: `python -m tests.launchpad_wheel.own_runner MODULE`."""
 
 import runpy
 import sys
@@ -9,8 +9,8 @@ import courier.python.status
 if __name__ == '__main__':
   name = sys.argv.pop(1)
   if name.startswith('courier.'):
-    # Where courier's own test looks for it. Of the name of TensorFlow's module, so not for users,
-    # nor for a test that loads TensorFlow.
+    # The place where courier's own test imports it from. It has the name of TensorFlow's module, so
+    # it is neither for users nor for tests that load TensorFlow.
     package = types.ModuleType('pybind11_abseil')
     package.status = courier.python.status
     sys.modules['pybind11_abseil'] = package

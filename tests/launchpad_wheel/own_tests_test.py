@@ -1,4 +1,4 @@
-"""The tests that DeepMind's wheel brings for courier and Launchpad pass, unmodified."""
+"""The tests in DeepMind's wheel for courier and Launchpad pass without changes."""
 
 import os
 import re
@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-_MODULES = (  # and how many tests they have
+_MODULES = (  # and their numbers of tests
   ('courier.python.client_test', 17),
   ('launchpad.examples.consumer_producers.launch_test', 1),
   ('launchpad.launch.run_locally.decorate_output_test', 1),
@@ -30,8 +30,8 @@ _MODULES = (  # and how many tests they have
 def test_they_pass(tmp_path, module, number):
   done = subprocess.run(
     [sys.executable, '-m', 'tests.launchpad_wheel.own_runner', module],
-    # Launchpad starts processes by `_`, the program that a shell last called; not every launcher of
-    # tests sets it.
+    # Launchpad starts processes with `_`, the last program that a shell called, which not every
+    # test launcher sets.
     env={**os.environ, 'TMPDIR': str(tmp_path), '_': sys.executable},
     stdout=subprocess.PIPE,
     stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""Which checkpoint is the best: whose score it is, how many episodes it takes, and what stays."""
+"""The choice of the best checkpoint: its score, the episodes needed, and what is kept."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ _HALF = episodes_lib.WINDOW // 2
 
 
 class _Scored:
-  """A `BestCheckpoint` with the evaluation that it looks at."""
+  """A `BestCheckpoint` with its evaluation statistics."""
 
   def __init__(self):
     self.evaluation = episodes_lib.EpisodeStatistics(1)
     self.best = best_checkpoint.BestCheckpoint(self.evaluation)
 
   def play(self, number, score):
-    """Episodes of this score, with a row of the log after each."""
+    """Adds episodes with this score, with a row of the log after each."""
     for _ in range(number):
       self.evaluation.extend([(score, score, 1)])
       self.best.add_row(self.evaluation.summary())
@@ -33,7 +33,8 @@ def test_the_score_is_of_the_weights_that_played_and_not_of_those_that_have_coll
   scored.play(50, 20.0)
   assert scored.best.best == (2, 15.0, 100)  # fifty episodes before it, and fifty after
   scored.play(100, 20.0)
-  scored.best.add_checkpoint(3)  # the window is full of 20, but these weights play no more
+  # the window is full of 20, but these weights play no further episodes
+  scored.best.add_checkpoint(3)
   scored.play(100, 0.0)
   assert scored.best.best == (2, 15.0, 100)
 
@@ -42,7 +43,8 @@ def test_the_best_is_the_last_one_before_a_decline():
   scored = _Scored()
   for updates in range(1, 41):
     scored.best.add_checkpoint(updates)
-    scored.play(20, 100.0 - abs(updates - 20) * 5)  # those between this checkpoint and the next
+    # the episodes between this checkpoint and the next
+    scored.play(20, 100.0 - abs(updates - 20) * 5)
   assert 18 <= scored.best.best.updates <= 21
 
 
@@ -69,7 +71,7 @@ def test_of_equal_ones_the_later_counts_and_the_last_gets_the_window_that_ends_w
   scored.best.end(5)
   assert scored.best.best == (5, 1.0, 100) and scored.best.kept() == {5}
   scored.best.add_checkpoint(5)
-  scored.play(100, 9.0)  # by actors that have not heard of the end
+  scored.play(100, 9.0)  # by actors that have not heard of the end yet
   assert scored.best.best == (5, 1.0, 100)
 
 
@@ -99,7 +101,7 @@ def _step(run, clock):
 
 
 def _run(path, clock, **changes):
-  """Saves after each update and keeps one."""
+  """Makes a run that saves after each update and keeps one checkpoint."""
   return loop_run.Run(
     path,
     clock,
@@ -109,7 +111,7 @@ def _run(path, clock, **changes):
 
 
 def _peaked(path, clock, **changes):
-  """A run that was best at update 2."""
+  """Makes a run whose best return was at update 2."""
   run = _run(path, clock, **changes)
   run.loop.restore()
   for score in (1.0, 5.0, 9.0, 0.0, 0.0, 0.0):

@@ -1,4 +1,4 @@
-"""What the tests of learning share."""
+"""Fixtures of the learning tests."""
 
 import pytest
 

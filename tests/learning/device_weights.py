@@ -1,10 +1,9 @@
-"""`python device_weights.py FOLDER`: what each agent learns on one and on four logical devices.
+"""`python device_weights.py FOLDER`: each agent's training on one and on four logical devices.
 
-The samples are the same; `FOLDER/CASE.npz` are the results. TensorFlow divides the CPU only in a
-process that is new, and one for all cases loads it once.
-
-Names in it are `DEVICES/VARIABLE`, of all that a checkpoint holds, `.../priorities` of all updates
-and `.../metric/NAME` of the last; `0/...` is what there was before the first.
+The samples are the same; `FOLDER/CASE.npz` are the results. TensorFlow can divide the CPU only in a
+new process, and one process for all cases loads it once.
+Names in the archive are `DEVICES/VARIABLE` for everything in a checkpoint, `.../priorities` for all
+updates and `.../metric/NAME` for the last; `0/...` is the state before the first update.
 """
 
 import dataclasses
@@ -22,7 +21,7 @@ from seed_acme.parallel import devices as devices_lib
 from tests import built
 
 _NUM_UPDATES = 50
-_NUM_LONG_UPDATES = 10  # of PPO, whose update is dozens of gradient steps
+_NUM_LONG_UPDATES = 10  # for PPO, whose update is dozens of gradient steps
 BATCH_SIZE = 10  # not a multiple of 4: the devices get 3, 3, 2 and 2 unrolls
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 _FIELDS = {
@@ -54,7 +53,7 @@ def make_config(name):
 
 
 def make_sample(config, acting, seed):
-  """The first unrolls hold no end of an episode, the last ones hold many."""
+  """Returns a sample whose first unrolls have no episode end, and whose last ones have many."""
   rng = np.random.default_rng(seed)
   unroll = acting.example_unroll()
   shape = (*unroll.inputs.step_type.shape, BATCH_SIZE)

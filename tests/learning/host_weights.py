@@ -1,6 +1,6 @@
 """`python host_weights.py INDEX ADDRESS,ADDRESS CASE FOLDER DEVICES`: one of several learner hosts.
 
-Each learns from its part of the samples of `device_weights`. Host 0 also learns alone, from whole
+Each trains on its part of the samples of `device_weights`. Host 0 also trains alone on whole
 samples. `FOLDER/INDEX.npz` has the arrays of `device_weights`: `hosts/`, `alone/` and `before/`.
 """
 
@@ -20,7 +20,7 @@ from tests.learning import device_weights
 
 
 def part(sample, index, number):
-  """The unrolls of one host."""
+  """Returns the unrolls of one host."""
   size = device_weights.BATCH_SIZE // number
   own = slice(index * size, (index + 1) * size)
   unroll = sample.unroll
@@ -66,7 +66,7 @@ def main(index, addresses, name, folder, num_devices):
     found.update({f'alone/{key}': x for key, x in learn(name, 1, peers_lib.ALONE).items()})
     found.update({f'before/{key}': x for key, x in initial(name).items()})
   np.savez(pathlib.Path(folder) / f'{index}.npz', **found)
-  hosts.facts([0], timeout_s=240.0)  # none ends before the others are done
+  hosts.facts([0], timeout_s=240.0)  # no host ends before the others are done
 
 
 if __name__ == '__main__':

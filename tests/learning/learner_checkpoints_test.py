@@ -1,4 +1,4 @@
-"""What a learner publishes and saves, and what it refuses to go on from."""
+"""The variables that a learner publishes and saves, and checkpoints that it refuses."""
 
 import functools
 
@@ -22,7 +22,7 @@ def test_what_is_not_finite_stops_the_run_and_the_metric_is_named(field, value):
   array[2, 1] = value
   with pytest.raises(learner_lib.NonFiniteError) as error:
     learner.step(learners.with_inputs(good, **{field: array}), agent_steps=0)
-  # Of an observation it may be the gradient alone: some kernels of ReLU turn NaN into 0.
+  # A NaN in the observation may reach only the gradient: some ReLU kernels turn NaN into 0.
   assert 'loss/policy' in str(error.value) or 'gradient_norm' in str(error.value)
   assert 'update 2' in str(error.value)
   assert len(str(error.value).splitlines()) <= 4
@@ -33,7 +33,7 @@ def test_a_gradient_that_is_not_finite_stops_the_run_though_the_loss_is():
 
   def loss(network, sample):
     del sample
-    slope = tf.reduce_sum(tf.sqrt(network.w - network.w[0])[:1])  # sqrt(0) = 0, infinitely steep
+    slope = tf.reduce_sum(tf.sqrt(network.w - network.w[0])[:1])  # sqrt has an infinite slope at 0
     return types.LossOutput({'linear': slope + tf.reduce_sum(network.m)}, metrics={})
 
   learner = learners.linear_learner(loss)
@@ -86,7 +86,7 @@ def test_after_restoring_the_next_steps_are_equal_to_the_bit(kind):
   for sample in samples[:2]:
     learner.step(sample, agent_steps=10)
   arrays = {name: np.array(x) for name, x in learner.save().items()}
-  other.step(samples[3], agent_steps=0)  # whatever it learnt before is gone
+  other.step(samples[3], agent_steps=0)  # training that restoring discards
   other.restore(arrays, num_updates=2)
   for sample in samples[2:]:
     expected, actual = learner.step(sample, 20), other.step(sample, 20)

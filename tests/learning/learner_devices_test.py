@@ -1,4 +1,4 @@
-"""Learning on several training devices is learning on one."""
+"""Training on several devices equals training on one."""
 
 import os
 import pathlib
@@ -13,15 +13,16 @@ from tests.learning import device_weights
 pytestmark = pytest.mark.slow
 
 _SCRIPT = pathlib.Path(device_weights.__file__)
-# Of the greatest element of each array. The devices add up in another order, and Adam divides by
-# the size of the gradient: after 50 updates 2e-5 was the most, in weights and in its moments.
+# Relative to the largest element of each array. The devices add up in another order, and Adam
+# divides by the size of the gradient: after 50 updates the largest difference in weights and
+# moments was 2e-5.
 _TOLERANCE = 2e-4
-_METRIC_TOLERANCE = 5e-3  # means of what is near 0; 3e-4 was the most
+_METRIC_TOLERANCE = 5e-3  # for means of numbers near 0; the largest difference was 3e-4
 
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
-  """An archive of each case."""
+  """Makes an archive for each case."""
   folder = tmp_path_factory.mktemp('weights')
   subprocess.run(
     [sys.executable, str(_SCRIPT), str(folder)],
@@ -34,7 +35,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope='module', params=device_weights.CASES)
 def found(request, folder):
-  """What was there before, on one device and on four, `{name: array}` each."""
+  """Returns the state before, and after training on one device and on four, as `{name: array}`."""
   archive = np.load(folder / f'{request.param}.npz')
   of = lambda number: {
     name.removeprefix(f'{number}/'): archive[name]
@@ -50,8 +51,8 @@ def _difference(one, other):
 
 @pytest.mark.timeout(2000)
 def test_four_devices_learn_what_one_does(found):
-  """Weights, targets, statistics, learnt multipliers, the moments of the optimiser, priorities in
-  the order of the unrolls, and metrics; with masks that differ from device to device."""
+  """Compares weights, targets, statistics, learnt multipliers, the optimiser's moments, priorities
+  in the order of the unrolls, and metrics, with masks that differ between devices."""
   before, one, four = found
   assert one.keys() == four.keys() > before.keys()
   differing = {
@@ -64,7 +65,7 @@ def test_four_devices_learn_what_one_does(found):
 
 
 def test_the_updates_change_far_more_than_the_devices_do(found):
-  """Or the comparison would say nothing."""
+  """Otherwise the comparison would prove nothing."""
   before, one, _ = found
   changes = [
     _difference(one[name], before[name])

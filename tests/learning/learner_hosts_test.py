@@ -1,4 +1,4 @@
-"""Learning on several hosts is learning on one."""
+"""Training on several hosts equals training on one."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,11 @@ from tests.learning import host_weights
 pytestmark = pytest.mark.slow
 
 _NAMES = ('catch_vtrace', 'cartpole_ppo', 'catch_r2d2', 'pendulum_sac')
-# Of the greatest element of each array. The hosts add up in another order, and Adam divides by the
-# size of the gradient: after 50 updates 4e-5 was the most, in weights and in its moments.
+# Relative to the largest element of each array. The hosts add up in another order, and Adam divides
+# by the size of the gradient: after 50 updates the largest difference in weights and moments was
+# 4e-5.
 _TOLERANCE = 2e-4
-_METRIC_TOLERANCE = 5e-3  # means of what is near 0; 7e-4 was the most
+_METRIC_TOLERANCE = 5e-3  # for means of numbers near 0; the largest difference was 7e-4
 
 
 @pytest.fixture(
@@ -21,7 +22,7 @@ _METRIC_TOLERANCE = 5e-3  # means of what is near 0; 7e-4 was the most
   ids=lambda case: '-'.join(map(str, case)),
 )
 def found(request, tmp_path_factory):
-  """`{kind: {name: array}}` of each of two hosts; those of the second have one kind."""
+  """Returns `{kind: {name: array}}` of each of two hosts; the second has only one kind."""
   folder = tmp_path_factory.mktemp('weights')
   name, num_devices = request.param
   learner_processes.run(host_weights.__file__, [name, folder, num_devices])
@@ -42,8 +43,8 @@ def _difference(one, other):
 
 @pytest.mark.timeout(400)
 def test_two_hosts_learn_what_one_does(found):
-  """Weights, targets, statistics, learnt multipliers, the moments of the optimiser, and metrics;
-  with samples whose masks differ, minibatches that mix them, and uneven shares."""
+  """Compares weights, targets, statistics, learnt multipliers, the optimiser's moments, and
+  metrics, with samples whose masks differ, minibatches that mix them, and uneven shares."""
   alone, together = found[0]['alone'], found[0]['hosts']
   if 'priorities' in alone:  # each host has those of its own sample
     together['priorities'] = np.concatenate([of['hosts']['priorities'] for of in found], axis=1)
@@ -58,14 +59,14 @@ def test_two_hosts_learn_what_one_does(found):
 
 
 def test_hosts_have_the_same_bits(found):
-  """Or they would drift apart."""
+  """Otherwise they would drift apart."""
   one, other = found[0]['hosts'], found[1]['hosts']
   for name in one.keys() - {'priorities'}:
     np.testing.assert_array_equal(one[name], other[name], err_msg=name)
 
 
 def test_the_updates_change_far_more_than_the_hosts_do(found):
-  """Or the comparison would say nothing."""
+  """Otherwise the comparison would prove nothing."""
   alone, before = found[0]['alone'], found[0]['before']
   changes = [
     _difference(alone[name], before[name])

@@ -1,4 +1,4 @@
-"""A learner of several passes, on a toy whose loss writes down what it is given."""
+"""A learner with several passes, on a toy whose loss records its inputs."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_or_before_each_epoch_and_the_first_is_told_apart():
 
 
 def _toy_step(w, data, prepared_w, rate, m, v, t):
-  """One step of Adam (Kingma and Ba 2015, algorithm 1) on `toy_learner.loss`; no clipping."""
+  """Makes one step of Adam (Kingma and Ba 2015, algorithm 1) on `toy_learner.loss`; no clipping."""
   config = config_lib.OptimizerConfig()
   gradient = ((w - data).mean(axis=0) + (w - prepared_w)) / 2
   m = config.adam_beta1 * m + (1 - config.adam_beta1) * gradient

@@ -10,7 +10,7 @@ from tests.learning import learners
 
 
 def _adam(config, gradients):
-  """Kingma and Ba 2015, algorithm 1; gradients of each step -> sum of all changes."""
+  """Returns Adam's total change for these gradients (Kingma and Ba 2015, algorithm 1)."""
   m, v, change = 0.0, 0.0, 0.0
   for t, g in enumerate(gradients, start=1):
     m = config.adam_beta1 * m + (1 - config.adam_beta1) * g
@@ -21,7 +21,7 @@ def _adam(config, gradients):
 
 
 def _rmsprop(config, gradients):
-  """TensorFlow's form of Hinton's lecture 6e: epsilon within the root, momentum outside."""
+  """Returns the same for TensorFlow's form of Hinton's lecture 6e: epsilon within the root."""
   square, momentum, change = 0.0, 0.0, 0.0
   for g in gradients:
     square = config.rmsprop_decay * square + (1 - config.rmsprop_decay) * g * g
@@ -54,7 +54,7 @@ def test_optimizers_equal_a_slow_reference(reference, settings):
 
 
 def _applied_norm(learner):
-  """Norm of the gradient that reached an Adam of beta1 = 0: its first moment."""
+  """Returns the norm of the gradient that reached Adam with beta1 = 0, from its first moment."""
   moments = [x for name, x in learner.save().items() if '/m/' in name]
   assert len(moments) == 2
   return np.sqrt(sum(np.sum(np.square(x, dtype=np.float64)) for x in moments))
@@ -134,12 +134,12 @@ def test_priorities_of_the_loss_come_out():
 
 
 def test_policy_lag_and_trained_steps_count_unmasked_transitions_after_the_overlap():
-  """Rows 0 and 1 are burn-in, row 5 is only bootstrapped from; LAST rows are no steps."""
+  """Rows 0 and 1 are burn-in, row 5 only bootstraps, and LAST rows are no steps."""
   overlap, num_rows = 2, 6
   step_type = np.full((num_rows, learners.B), learners.MID, np.uint8)
   step_type[2, 0] = step_type[4, 1] = step_type[5, 2] = step_type[0, 2] = learners.LAST
   step_type[3, 0] = step_type[5, 1] = step_type[1, 2] = learners.FIRST
-  version = np.full((num_rows, learners.B), -100, np.int64)  # where nothing is counted
+  version = np.full((num_rows, learners.B), -100, np.int64)  # rows that are not counted
   version[2:5] = [[-50, 3, 3], [4, 3, 4], [5, -50, 1]]  # -50: LAST rows
   learner = learners.linear_learner(overlap=overlap)
   learner.num_updates = 7

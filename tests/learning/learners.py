@@ -25,13 +25,13 @@ FIRST, MID, LAST = types.FIRST, types.MID, types.LAST
 
 
 def stub_agent(network, learning):
-  """An agent that is to be learnt only."""
+  """Returns an agent that is only trained and never acts."""
   acting = agent_lib.Acting(make=lambda: network, select_actions=None, num_uniforms=0)
   return agent_lib.Agent(acting, lambda made: learning)
 
 
 class Linear(snt.Module):
-  """A vector and a matrix, whose gradients the sample dictates (see `linear_loss`)."""
+  """A vector and a matrix whose gradients are given by the sample (see `linear_loss`)."""
 
   def __init__(self):
     super().__init__(name='linear')
@@ -40,7 +40,7 @@ class Linear(snt.Module):
 
 
 def linear_loss(network, sample):
-  """d/dw = mean of the observations, d/dm = mean reward for each of its entries."""
+  """The loss with d/dw = mean observation, and d/dm = mean reward for each entry."""
   observation = tf.reduce_mean(sample.unroll.inputs.observation, axis=(0, 1))
   reward = tf.reduce_mean(sample.unroll.inputs.reward)
   loss = tf.reduce_sum(network.w * observation) + tf.reduce_sum(network.m) * reward
@@ -78,7 +78,7 @@ def linear_learner(loss=linear_loss, total_steps=1000, overlap=0, network=None, 
 
 
 class VtraceLearner(learner_lib.Learner):
-  """Knows the state `[B, ...]` that its network begins with."""
+  """A learner that also has the initial state `[B, ...]` of its network."""
 
   initial_state = ()
 
@@ -134,7 +134,7 @@ def with_inputs(sample, **fields):
 
 
 def values(learner):
-  """Copies of all that is published; `numpy()` of a tensor may share its memory."""
+  """Returns copies of all published variables; `numpy()` of a tensor may share its memory."""
   return [np.array(value) for value in learner.variables().values]
 
 

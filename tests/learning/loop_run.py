@@ -1,4 +1,4 @@
-"""A training loop in a folder, with a learner that counts and a clock that is set."""
+"""A training loop in a folder, with a learner that only counts and a clock that tests set."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ from seed_acme.storage import run_directory
 
 
 class Learner:
-  """Its one weight is the number of updates."""
+  """A learner whose only weight is the number of updates."""
 
   def __init__(self):
     self.num_updates = 0
@@ -58,7 +58,7 @@ class Learner:
 
 
 class Clock:
-  """Stands in for the module `time` of the training loop."""
+  """A stand-in for the module `time` of the training loop."""
 
   def __init__(self):
     self.now = 100.0
@@ -68,12 +68,12 @@ class Clock:
 
 
 class Run:
-  """A loop in a folder, with everything around it made up."""
+  """A loop in a folder, surrounded by stand-ins."""
 
   opened: list['Run'] = []
 
   def __init__(self, path, clock, memory=None, peers=peers_lib.ALONE, **changes):
-    """memory(folder): of the run, if it has one. changes: of the configuration."""
+    """memory(folder): makes the run's memory, if it has one. changes: of the configuration."""
     self.config = dataclasses.replace(registry.load('catch_vtrace'), **changes)
     self.folder = run_directory.create(path)
     self.learner = Learner()
@@ -131,7 +131,7 @@ def trained(path, clock, updates, **changes):
 
 
 class Memory:
-  """Of `size` unrolls; its checkpoint is `content`, or `fails` half-way."""
+  """A memory of `size` unrolls; its checkpoint is `content`, or `fails` half-way."""
 
   def __init__(self, folder, size=0, content=b''):
     self._folder = folder.replay_in_progress / 'now'

@@ -1,4 +1,4 @@
-"""Several objectives in one learner: whose gradient reaches what, and when each steps."""
+"""Several objectives in one learner: the variables that each trains, and when it steps."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from seed_acme.learning import objectives
 
 
 class _Policy(snt.Module):
-  """One number that acts."""
+  """A network that acts with a single number."""
 
   def __init__(self):
     super().__init__(name='policy')
@@ -25,7 +25,7 @@ class _Policy(snt.Module):
 
 
 def _sgd(rate, **fields):
-  """Adam's first step is the sign of the gradient times the rate."""
+  """Returns an optimiser whose first step is the sign of the gradient times the rate."""
   return config_lib.OptimizerConfig(learning_rate=rate, max_gradient_norm=0.0, **fields)
 
 
@@ -58,7 +58,7 @@ def _learner(critic, losses, *, objectives_of=None, after_update=None, xla=False
 
 
 def _product(network, batch, key, progress):
-  """The policy's loss passes through the critic; the critic's has the policy in it, too."""
+  """Returns losses of policy and critic that each depend on both networks."""
   del batch, key, progress
   q = _product.critic
   return types.LossOutput(
@@ -73,8 +73,8 @@ def test_each_loss_moves_its_own_variables_alone_from_the_weights_before(xla):
   learner, policy = _learner(critic, _product, xla=xla)
   metrics = learner.step(tf.zeros([1]), agent_steps=50).metrics
   assert (metrics['toy/policy'], metrics['toy/critic']) == (2.0, -3.0)
-  # dL/dp = q = -3 and dL/dq = p = 2, both at the weights before: p goes up, q down.
-  np.testing.assert_allclose(policy.p, [2.0 + 0.05], rtol=1e-5)  # half of the schedule is over
+  # dL/dp = q = -3 and dL/dq = p = 2, with the weights before: p goes up, q down.
+  np.testing.assert_allclose(policy.p, [2.0 + 0.05], rtol=1e-5)  # half of the schedule has passed
   np.testing.assert_allclose(critic, [-3.0 - 0.01], rtol=1e-5)
   assert metrics['policy/gradient_norm'] == 3.0
   assert metrics['critic/gradient_norm'] == 2.0

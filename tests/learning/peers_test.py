@@ -1,4 +1,4 @@
-"""Loops that learn together: two in threads, and the first of two with another that is made up."""
+"""Loops that train together: two in threads, and a chief with a stand-in for the other host."""
 
 import functools
 import json
@@ -15,11 +15,11 @@ from seed_acme.progress import timing
 from seed_acme.storage import checkpoint
 from tests.learning import loop_run
 
-_PATIENCE_S = 60.0  # for the other thread
+_PATIENCE_S = 60.0  # longest wait for the other thread
 
 
 class _Group:
-  """The other host answers as this one, but for the folder of its memory."""
+  """A group whose other host answers like this one, except for the folder of its memory."""
 
   is_chief, index, number = True, 0, 2
 
@@ -27,7 +27,7 @@ class _Group:
     self._others_memory = others_memory
 
   def reports(self, own, timeout_s=None):
-    if own is None:  # the chief has nothing to report
+    if own is None:  # the chief itself reports nothing
       status = {'unrolls_confirmed': 0, 'unrolls_received': 0, 'actors': [], 'seconds': {}}
       return [None, {'status': status, 'episodes': {}}]
     return [own, self._others_memory if isinstance(own, str) else own]
@@ -78,7 +78,7 @@ def test_a_memory_of_which_a_part_is_missing_is_dropped_with_a_notice(tmp_path, 
 
 
 class _Table:
-  """Where the hosts of one process lay what they tell; each takes all of it."""
+  """A table on which the hosts of one process exchange values."""
 
   def __init__(self, number):
     self._told = [None] * number
@@ -88,7 +88,7 @@ class _Table:
     self._told[index] = own
     self._barrier.wait()
     told = list(self._told)
-    self._barrier.wait()  # nobody tells the next before all have heard this
+    self._barrier.wait()  # no value of the next exchange before all have read these
     return told
 
 
@@ -112,7 +112,7 @@ class _ThreadGroup:
 
 
 class _Pair:
-  """Two hosts. Each has a folder of its own, so that it shows who writes."""
+  """Two hosts with a folder each, which shows which of them writes."""
 
   def __init__(self, path, clock, seeds=(0, 0), **changes):
     table = _Table(2)
@@ -128,7 +128,7 @@ class _Pair:
     ]
 
   def each(self, *calls):
-    """What each host returns or raises; one call for both, or one for each."""
+    """Returns what each host returns or raises; one call for both, or one for each."""
     results = [None, None]
 
     def call(index):
@@ -146,7 +146,7 @@ class _Pair:
     return results
 
   def meet(self, has_samples=(True, True), wants_stop=(False, False)):
-    """Whether each trains, after it has."""
+    """Lets both hosts decide and train; returns whether each trained."""
 
     def turn(index):
       def train(run):
@@ -163,7 +163,7 @@ class _Pair:
     return [run.learner.num_updates for run in self.runs]
 
   def rows(self):
-    """How many rows of the log each has written."""
+    """Returns the number of log rows that each host has written."""
     return [
       len(run.rows()['agent_steps']) if run.folder.metrics.exists() else 0 for run in self.runs
     ]
@@ -221,7 +221,7 @@ def test_the_chief_alone_logs_and_saves_when_that_is_due_for_it(make_pair, clock
 
 
 def test_several_hosts_log_where_they_meet_only(make_pair, clock):
-  """Or the chief would wait for reports of hosts that have begun the next update."""
+  """Otherwise the chief would wait for reports of hosts that have begun the next update."""
   pair = make_pair(**_often(log_s=0.5, save_s=1e9))
   pair.meet()
   clock.now += 1.0
@@ -271,7 +271,7 @@ def test_hosts_with_other_settings_are_refused(tmp_path, clock):
 
 
 class _Scripted(peers_lib.Peers):
-  """Whose next decision is what somebody else says."""
+  """Peers whose next decision is given by the test."""
 
   def __init__(self):
     self.changes = {}
@@ -296,7 +296,7 @@ def test_a_loop_does_what_is_decided_whatever_it_has_proposed(tmp_path, clock):
 @pytest.mark.parametrize(
   ('has_sample', 'wants_stop', 'trains', 'logs'),
   [
-    (True, False, True, False),  # after the update, whose row it is
+    (True, False, True, False),  # after the update that the row belongs to
     (False, False, False, True),
     (True, True, False, True),
     (False, True, False, True),

@@ -15,25 +15,25 @@ T, B = 3, 4
 ELEMENTS = T * B
 RATE = 0.05
 CONFIG = presets.vtrace(unroll_length=T, batch_size=B)
-MAX_STEPS = 64  # that the toy's book has lines for
+MAX_STEPS = 64  # rows in the toy's book
 MID, LAST = types.MID, types.LAST
 
 
 class Toy(snt.Module):
-  """Weights, and a book: line s is what gradient step s saw."""
+  """Weights, and a book in which row s records the inputs of gradient step s."""
 
   def __init__(self):
     super().__init__(name='toy')
     self.w = tf.Variable([1.0, -2.0], name='w')
     self.line = tf.Variable(0, trainable=False, name='line')
-    # [elements used, preparations, of them first, preparation that the data are of]
+    # [elements used, preparations, first ones among them, preparation that the data come from]
     self.book = tf.Variable(tf.zeros([MAX_STEPS, ELEMENTS + 3]), trainable=False, name='book')
     self.preparations = tf.Variable([0.0, 0.0], trainable=False, name='preparations')
     self.finished_after = tf.Variable(-1, trainable=False, name='finished_after')
 
 
 def prepare(network, sample, is_first):
-  """Transitions `[T*B, ...]`; what is prepared remembers the weights of that moment."""
+  """Returns transitions `[T*B, ...]`, which record the weights at the time of preparation."""
   assert type(is_first) is bool
   network.preparations.assign_add([1.0, float(is_first)])
   observation = tf.reshape(sample.unroll.inputs.observation[:-1], (ELEMENTS, 2))
@@ -57,7 +57,7 @@ def finish(network, sample):
 
 
 def loss(network, batch):
-  """1/2 mean |w - x|^2, with a pull towards the weights when prepared."""
+  """Returns 1/2 mean |w - x|^2, with a pull towards the weights at the time of preparation."""
   used = tf.reduce_sum(tf.one_hot(batch['index'], ELEMENTS), axis=0)
   line = tf.concat([used, network.preparations, batch['number'][:1]], axis=0)
   is_line = tf.range(MAX_STEPS)[:, None] == network.line
@@ -122,14 +122,14 @@ def sample(seed=0, step_type=None, version=0):
 
 
 def book(learner):
-  """Lines written so far: (elements `[S, N]`, preparations, first ones, preparation used)."""
+  """Returns the rows so far: (elements `[S, N]`, preparations, first ones, preparation used)."""
   now = by_name(learner.variables())
   lines = now['book'][: now['line']]
   return lines[:, :ELEMENTS], *lines[:, ELEMENTS:].T.tolist()
 
 
 def epochs(learner, num_epochs=3):
-  """`[updates, epochs, minibatches, N]`: which elements each gradient step used."""
+  """Returns `[updates, epochs, minibatches, N]`: which elements each gradient step used."""
   elements = book(learner)[0]
   return elements.reshape(learner.num_updates, num_epochs, -1, ELEMENTS)
 

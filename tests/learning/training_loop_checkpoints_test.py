@@ -1,4 +1,4 @@
-"""What the training loop saves, and what a run goes on from."""
+"""The checkpoints of the training loop, and how a run resumes from them."""
 
 import functools
 import types as python_types
@@ -50,7 +50,7 @@ def test_a_spoilt_update_leaves_the_last_good_checkpoint_and_publishes_nothing(t
 def test_a_resumed_run_goes_on_from_the_checkpoint_and_cuts_later_rows(tmp_path, clock):
   killed = loop_run.trained(tmp_path, clock, 3)
   killed.loop.save()
-  for _ in range(2):  # lost
+  for _ in range(2):  # these updates are lost
     clock.now += 1
     killed.counters.add(agent_steps=10)
     killed.loop.train(1.0)
@@ -74,7 +74,7 @@ def test_a_resumed_run_goes_on_from_the_checkpoint_and_cuts_later_rows(tmp_path,
 def test_the_return_of_the_last_100_goes_on_over_a_resumption(tmp_path, clock):
   killed = loop_run.Run(tmp_path, clock)
   killed.loop.restore()
-  for _ in range(30):  # of these 120 the first 20 are out of the window
+  for _ in range(30):  # the first 20 of these 120 have left the window
     killed.end_episodes(killed.inference.training_episodes, [1.0, 2.0, 3.0, 4.0])
   killed.end_episodes(killed.inference.evaluation_episodes, [6.0])
   killed.loop.save()
@@ -83,14 +83,14 @@ def test_the_return_of_the_last_100_goes_on_over_a_resumption(tmp_path, clock):
   run.loop.log('running')
   assert run.status()['episode_return_last_100'] == 2.5
   assert run.status()['evaluation_return'] == 6
-  assert 'episode/return' not in run.rows()  # none ended since
+  assert 'episode/return' not in run.rows()  # none has ended since
   run.end_episodes(run.inference.training_episodes, [7.0] * 4)
   run.loop.log('running')
   assert run.status()['episode_return_last_100'] == (24 * 10 + 28) / 100
 
 
 def test_every_resumption_is_counted_though_no_update_was_made(tmp_path, clock):
-  """So that environments and run ids differ from those of the attempt before."""
+  """This makes environments and run ids differ from those of the previous attempt."""
   loop_run.trained(tmp_path, clock, 3).loop.save()
   for expected in (1, 2, 3):
     run = loop_run.Run(tmp_path, clock)
@@ -99,7 +99,7 @@ def test_every_resumption_is_counted_though_no_update_was_made(tmp_path, clock):
 
 
 def test_each_unroll_gets_the_priority_that_was_computed_from_it(tmp_path, clock):
-  """What the learner says of unroll i goes to the key of unroll i."""
+  """The learner's priority for unroll i goes to the key of unroll i."""
   written = []
   memory = python_types.SimpleNamespace(update_priorities=lambda *pair: written.append(pair))
   run = loop_run.Run(tmp_path, clock, lambda _: memory)
@@ -114,7 +114,7 @@ def test_each_unroll_gets_the_priority_that_was_computed_from_it(tmp_path, clock
 
 
 def _saved_memory(run):
-  """{updates: content} of the checkpoints that have one."""
+  """Returns {updates: content} of the checkpoints with a memory."""
   folders = run.folder.checkpoints.glob('[0-9]*/replay')
   return {int(folder.parent.name): (folder / 'chunks.tfrecord').read_bytes() for folder in folders}
 
@@ -181,7 +181,7 @@ def test_a_warm_start_takes_weights_and_nothing_else(tmp_path, clock):
   assert run.counters.snapshot().agent_steps == 0
   resumed = loop_run.Run(tmp_path / 'run', clock, initial_checkpoint=str(tmp_path / 'donor'))
   resumed.loop.restore()
-  assert resumed.learner.warm_started_from is None  # its own checkpoint counts
+  assert resumed.learner.warm_started_from is None  # its own checkpoint takes precedence
 
 
 def test_a_corrupt_checkpoint_is_skipped_and_named(tmp_path, clock):

@@ -1,4 +1,4 @@
-"""The training loop around made-up learners: what it counts, publishes and logs, when."""
+"""The training loop around stand-in learners: what it counts, publishes and logs, and when."""
 
 import numpy as np
 
@@ -50,12 +50,13 @@ def test_rows_and_checkpoints_come_when_their_periods_have_passed(tmp_path, cloc
   rows = run.rows()
   assert rows['agent_steps'] == [20 * i for i in range(1, 13)]
   assert rows['updates'] == [2 * i for i in range(1, 13)]
-  assert rows['loss/total'] == [2 * i + 0.5 for i in range(12)]  # mean since the row before
-  assert rows['learner/policy_lag_max'] == [4 * i + 2 for i in range(12)]  # a maximum stays one
+  assert rows['loss/total'] == [2 * i + 0.5 for i in range(12)]  # mean since the previous row
+  # a maximum stays a maximum
+  assert rows['learner/policy_lag_max'] == [4 * i + 2 for i in range(12)]
   assert rows['time/steps_per_s'] == [20] * 12
   assert rows['time/updates_per_s'] == [2] * 12
   clock.now += 1.0
-  run.loop.do_what_is_due()  # no sample comes: the row has no metrics of updates
+  run.loop.do_what_is_due()  # no sample arrives, so the row has no update metrics
   assert np.isnan(run.rows()['loss/total'][-1])
 
 
@@ -235,7 +236,7 @@ def test_finish_saves_and_writes_the_last_row(tmp_path, clock):
 def test_what_the_end_of_a_run_shows_never_goes_back_to_what_was_before(
   tmp_path, clock, monkeypatch
 ):
-  """Of one that is stopped before its first update, while its actors leave."""
+  """A run is stopped before its first update, while its actors disconnect."""
   shown = []
   run = loop_run.Run(tmp_path, clock)
   run.loop.watch_actors(lambda: [{'is_connected': False}])

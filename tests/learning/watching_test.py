@@ -1,4 +1,4 @@
-"""When a metric that does not rise is told of."""
+"""The notice to the user that a metric does not rise."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ _TOTAL = 2_000_000  # a twentieth: 100,000
 
 
 def _told(rows, total_steps=_TOTAL):
-  """Steps at which rows (agent steps, metrics) brought a line."""
+  """Returns the steps at which rows (agent steps, metrics) led to a notice."""
   lines = []
   watcher = watching.Watcher([_WATCH], total_steps, lines.append)
   told = []
@@ -54,16 +54,16 @@ def test_a_metric_below_its_bound_for_the_share_of_the_run_is_told_once():
   [
     (_rows(0.05, 10_000, 900_000), _TOTAL, []),  # the bound is reached
     (_rows(0.0, 5_000, 900_000, 5_000), 1_000, [50_000]),  # never before min_steps
-    # What rose once begins anew.
+    # After a rise, the count starts again.
     ([*_rows(0.0, 10_000, 90_000), (100_000, {'toy/share': 0.3}), *_rows(0.0, 110_000, 900_000)],
      _TOTAL, [200_000]),
-    # A row with other metrics only says nothing, neither for nor against.
+    # A row without the metric counts neither for nor against.
     ([*_rows(0.0, 10_000, 90_000), (300_000, {'loss/total': 1.0}), *_rows(0.0, 310_000, 900_000)],
      _TOTAL, [310_000]),
     ([(steps, {'loss/total': 1.0}) for steps in range(10_000, 900_000, 10_000)], _TOTAL, []),
-    # A row of no update at all belongs to the next that has one.
+    # A row without updates belongs to the next row with one.
     ([(90_000, {}), (100_000, {'toy/share': 0.0})], _TOTAL, [100_000]),
-    # Low for long, and now risen: nothing is to be told.
+    # Low for long, and then risen: no notice.
     ([(90_000, {'toy/share': 0.0}), (200_000, {'toy/share': 0.1})], _TOTAL, []),
   ],
 )  # fmt: skip

@@ -1,5 +1,5 @@
-"""`python forking.py MODULE`: forks beside live channels of gRPC, as video encoders and simulators
-are started, and prints the kinds of child that did not do what they were to.
+"""`python forking.py MODULE`: forks while gRPC channels are open, as starting video encoders and
+simulators does, and prints the kinds of child processes that failed.
 
 MODULE: imported first.
 """
@@ -21,7 +21,7 @@ _WORDS = b'x' * 200_000  # more than a pipe holds
 
 
 def _serve(grpc):
-  """The port of a server that sends back what it gets."""
+  """Starts an echo server; returns it and its port."""
 
   class Echo(grpc.GenericRpcHandler):
     def service(self, handler_call_details):
@@ -35,7 +35,7 @@ def _serve(grpc):
 
 
 def _echo(grpc, port):
-  """A function that sends once over a channel of its own and waits for the answer."""
+  """Returns a function that sends once over its own channel and waits for the answer."""
   outbox = queue.SimpleQueue()
   channel = grpc.insecure_channel(f'localhost:{port}')
   replies = channel.stream_stream('/echo')(iter(outbox.get, None))
@@ -71,7 +71,7 @@ def _terminal():
     os.execvp('echo', ['echo', 'a word'])
   said = b''
   with open(terminal, 'rb', buffering=0) as output, contextlib.suppress(OSError):
-    while more := output.read(100):  # a terminal ends with an error
+    while more := output.read(100):  # the end of a terminal raises an error
       said += more
   return os.waitpid(pid, 0)[1] == 0 and said.strip() == b'a word'
 

@@ -1,4 +1,4 @@
-"""Programs that are started beside gRPC, and hosts that it reaches past the machine's proxy."""
+"""Programs started while gRPC is in use, and hosts that it reaches without the machine's proxy."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ _OURS = ['localhost', '127.0.0.1', '::1']
 
 
 def _environment(**variables):
-  """That of a user who has said nothing to gRPC but `variables`."""
+  """Returns the environment of a user who has set only `variables` for gRPC."""
   unset = ('GRPC_ENABLE_FORK_SUPPORT', 'no_grpc_proxy', 'no_proxy', 'NO_PROXY')
   kept = {name: value for name, value in os.environ.items() if name not in unset}
   return {**kept, 'PYTHONPATH': str(_ROOT), **variables}
@@ -22,7 +22,7 @@ def _environment(**variables):
 
 @pytest.mark.parametrize('module', ['seed_acme', 'tests.conftest'])
 def test_children_forked_beside_live_channels_do_their_work(module):
-  """gRPC's fork handlers say that they ran, and now and then the child dies of them."""
+  """gRPC's fork handlers print that they ran, and sometimes crash the child."""
   script = pathlib.Path(__file__).with_name('forking.py')
   ended = subprocess.run(
     [sys.executable, script, module],
@@ -44,8 +44,8 @@ def test_what_the_user_has_set_about_forks_stays():
 
 @pytest.fixture
 def given(monkeypatch):
-  """Sets what gRPC is told of hosts that it reaches without a proxy."""
-  monkeypatch.setenv('no_grpc_proxy', '')  # so that it is put back afterwards
+  """Sets the hosts that gRPC is told to reach without a proxy."""
+  monkeypatch.setenv('no_grpc_proxy', '')  # so that it is restored afterwards
 
   def give(**variables):
     for name in ('no_grpc_proxy', 'no_proxy', 'NO_PROXY'):
@@ -76,7 +76,7 @@ def test_this_machine_is_reached_past_the_proxy_beside_what_the_user_has_excepte
 ):
   given(**variables)
   grpc_variables.set_defaults()
-  grpc_variables.set_defaults()  # as each process does that another of ours has started
+  grpc_variables.set_defaults()  # as each process does that one of ours has started
   assert sorted(_excepted()) == sorted([*kept, *_OURS])
 
 

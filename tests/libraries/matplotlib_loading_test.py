@@ -1,4 +1,4 @@
-"""Each case is a process of its own, because matplotlib is loaded once."""
+"""Each case runs in a process of its own, because matplotlib is loaded only once."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from seed_acme import types
 from seed_acme.libraries import matplotlib_loading
 from seed_acme.programs.system import processes
 
-# As under a user id without a name, when HOME is not set.
+# As with a user id without a name, if HOME is not set.
 _NO_HOME = """
 import os, pathlib
 def home(): raise RuntimeError('Could not determine home directory.')
@@ -35,7 +35,7 @@ def _run(code, folder, **variables):
 
 
 def test_a_process_of_ours_draws_whatever_a_profile_says(tmp_path):
-  """An unknown name has matplotlib refuse its own import."""
+  """With an unknown name matplotlib refuses its own import."""
   code = 'from seed_acme.programs import cli; cli.main(["list", "--json"])' + _DRAW
   _run(code, tmp_path, MPLBACKEND='Qt4Agg')
   assert (tmp_path / 'figure.png').exists()
@@ -72,6 +72,6 @@ def test_with_a_home_matplotlib_keeps_its_folder(tmp_path):
 
 
 def test_without_matplotlib_it_says_how_to_get_it(monkeypatch):
-  monkeypatch.setitem(sys.modules, 'matplotlib', None)  # as where it is not installed
+  monkeypatch.setitem(sys.modules, 'matplotlib', None)  # as if it was not installed
   with pytest.raises(types.UserError, match='needs matplotlib, which .* lacks: pip install'):
     matplotlib_loading.load()

@@ -1,4 +1,4 @@
-"""Jobs on a thread of its own: their order, failures, an end that does not wait for ever."""
+"""Jobs in a background thread: their order, failures, and an end that does not wait for ever."""
 
 import threading
 

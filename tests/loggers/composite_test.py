@@ -1,4 +1,4 @@
-"""CompositeLogger hands on to all."""
+"""CompositeLogger passes everything to all its loggers."""
 
 from seed_acme import types
 from seed_acme.loggers import composite

@@ -92,7 +92,7 @@ def test_truncate_after_cuts_the_rows_behind_a_checkpoint(path, open_logger):
 
 
 def test_truncate_after_cuts_a_later_update_at_the_same_step(path, open_logger):
-  """Updates go on while the actors are held up."""
+  """Updates continue while the actors are blocked."""
   logger = open_logger()
   for steps, updates in ((10, 1), (20, 2), (20, 3), (30, 3)):
     logger.write(steps, {'updates': updates})

@@ -1,4 +1,4 @@
-"""What a process sees that follows a metrics file while another one writes it."""
+"""A process that follows a metrics file while another one writes it."""
 
 import contextlib
 
@@ -35,7 +35,7 @@ def test_each_row_is_handed_over_once_with_the_metrics_that_it_has(follow):
   _write(logger, 1)
   assert tail.new_rows() == [{'agent_steps': 1, 'wall_s': 0.1, 'updates': 1}]
   assert tail.new_rows() == []
-  _write(logger, 2, 3, **{'episode/return': -1.0})  # a new column: the file is written anew
+  _write(logger, 2, 3, **{'episode/return': -1.0})  # a new column makes the logger rewrite the file
   _write(logger, 4)
   rows = tail.new_rows()
   assert _steps(rows) == [2, 3, 4]
@@ -52,7 +52,7 @@ def test_a_resumed_run_shows_what_it_writes_only(follow):
   assert tail.new_rows() == []
   resumed = follow(csv_file.CsvLogger)
   resumed.truncate_after(20, 20)
-  resumed.write(30, {'wall_s': 3.5, 'updates': 30})  # in the place of one that was cut off
+  resumed.write(30, {'wall_s': 3.5, 'updates': 30})  # replaces a row that was cut off
   resumed.write(40, {'wall_s': 4.0, 'updates': 40})
   rows = tail.new_rows()
   assert [(row['agent_steps'], row['wall_s']) for row in rows] == [(30, 3.5), (40, 4.0)]

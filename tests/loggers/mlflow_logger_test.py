@@ -1,4 +1,4 @@
-"""MLflow, really, with a folder as its store: rows, parameters, a resumed run, and failures."""
+"""The real MLflow, with a folder as its store: rows, parameters, a resumed run, and failures."""
 
 import dataclasses
 import importlib.util
@@ -14,16 +14,16 @@ from seed_acme.loggers import mlflow_logger
 from seed_acme.loggers import own
 from seed_acme.storage import run_directory
 
-# To load it here would take every process of the tests half a second.
+# Importing it here would cost every test process half a second.
 if importlib.util.find_spec('mlflow') is None:
   pytest.skip('MLflow is not installed', allow_module_level=True)
-pytestmark = pytest.mark.filterwarnings('ignore::FutureWarning')  # of MLflow, about folders
+pytestmark = pytest.mark.filterwarnings('ignore::FutureWarning')  # MLflow's warning about folders
 
 
 @pytest.fixture(name='run', autouse=True)
 def _run(tmp_path, monkeypatch):
   for name in ('MLFLOW_TRACKING_URI', 'MLFLOW_EXPERIMENT_NAME', 'MLFLOW_ALLOW_FILE_STORE'):
-    monkeypatch.setenv(name, '')  # what the logger sets is undone
+    monkeypatch.setenv(name, '')  # undoes the logger's settings afterwards
     monkeypatch.delenv(name)
   monkeypatch.chdir(tmp_path)
   return run_directory.create(tmp_path / 'run')
@@ -59,7 +59,7 @@ def test_a_resumed_run_goes_on_in_the_same_one(run, tmp_path):
   first.close()
   client = _client(tmp_path)
   run_id = local.read_json(run.path / mlflow_logger.FILE)['id']
-  assert client.get_run(run_id).info.status == 'FAILED'  # it had not said that it ends well
+  assert client.get_run(run_id).info.status == 'FAILED'  # it had not reported a good end
   resumed = _make(run, num_actors=7)
   assert client.get_run(run_id).info.status == 'RUNNING'
   resumed.write(150, {'loss/total': 0.125})

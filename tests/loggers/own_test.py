@@ -1,4 +1,4 @@
-"""A logger of the user's own: what is refused at the door, and what in the learner."""
+"""A logger of the user's own: what is refused before the run, and what fails in the learner."""
 
 import dataclasses
 

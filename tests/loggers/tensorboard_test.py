@@ -46,7 +46,7 @@ def test_a_filmed_episode_is_a_moving_picture_at_its_steps(tmp_path):
 
 
 def test_the_page_opens_on_returns():
-  """TensorBoard sorts tags by code points, but for `/`, `_` and digits, which come first."""
+  """TensorBoard sorts tags by code points, except for `/`, `_` and digits, which come first."""
   metrics = [
     'advantage/mean',
     'episode/length',

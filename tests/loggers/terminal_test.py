@@ -169,7 +169,7 @@ def test_other_outputs_get_each_phase_until_something_is_learnt():
 
 @pytest.mark.parametrize('has_own_stream', [False, True])
 def test_a_message_does_not_land_on_the_bar(monkeypatch, has_own_stream):
-  """Standard error goes to the same terminal, as it does for a user."""
+  """Standard error goes to the same terminal, as for a user."""
   monkeypatch.setenv('TERM', 'xterm')
   screen = _Terminal()
   progress = terminal.Progress(screen)
@@ -181,7 +181,7 @@ def test_a_message_does_not_land_on_the_bar(monkeypatch, has_own_stream):
 
 def test_a_terminal_without_a_size_is_not_left_empty(monkeypatch):
   monkeypatch.setenv('TERM', 'xterm')
-  # In that module alone: pytest asks for the size of its own terminal.
+  # Only in that module, because pytest asks for the size of its own terminal.
   monkeypatch.setattr(
     terminal, 'shutil', types.SimpleNamespace(get_terminal_size=lambda: os.terminal_size((0, 0)))
   )

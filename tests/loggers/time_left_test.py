@@ -8,7 +8,7 @@ import pytest
 from seed_acme.loggers import terminal
 
 _TOTAL = 300_000
-# Seconds and steps a second of intervals. The first holds the tracing of the first update.
+# Seconds, and steps per second, of intervals. The first one includes tracing the first update.
 _STEADY = [(8.0, 100)] + [(1.0, 5_000)] * 60
 _BUSY_MACHINE = [(7.0, 147)] + [
   (1.0, rate) for rate in (5918, 1537, 3994, 9686, 2713, 7723, 1677, 8344, 9144, 2577) * 6
@@ -25,14 +25,14 @@ class _Terminal(io.StringIO):
 
 
 def _shown(intervals, first=(), **more):
-  """(steps, seconds of the run, seconds left that the line shows or None) of each status."""
+  """Returns (steps, seconds of the run, seconds left on the line or None) for each status."""
   progress, rows, steps, wall_s = terminal.Progress(stream := _Terminal()), [], 0, 0.0
   for status in first:
     progress.update(status)
   for seconds, rate in intervals:
     wall_s, steps = wall_s + seconds, steps + seconds * rate
     stream.truncate(stream.seek(0))
-    for _ in range(2):  # the front end looks more often than the learner writes
+    for _ in range(2):  # the front end polls more often than the learner writes
       progress.update(
         {
           'agent_steps': steps,

@@ -1,4 +1,4 @@
-"""W&B, really and offline: rows, configuration, a resumed run, and what is missing."""
+"""The real W&B, offline: rows, configuration, a resumed run, and a missing package."""
 
 import dataclasses
 import json
@@ -18,8 +18,8 @@ from seed_acme.storage import run_directory
 
 @pytest.fixture(name='run', autouse=True)
 def _run(tmp_path, monkeypatch):
-  """A run folder; wandb keeps its files in this test's, and no server is there."""
-  wandb = pytest.importorskip('wandb')  # here, since it takes seconds
+  """Returns a run folder; wandb keeps its files in the test's folder, and reaches no server."""
+  wandb = pytest.importorskip('wandb')  # imported here, because it takes seconds
   for name, value in (
     ('WANDB_MODE', 'offline'),
     ('WANDB_BASE_URL', 'http://127.0.0.1:9'),
@@ -49,7 +49,7 @@ def _make(run, **changes):
 
 
 def _records(run):
-  """What wandb would send, of each folder that it has written, in their order."""
+  """Yields the records that wandb would send, of each folder that it has written, in order."""
   import wandb
   from wandb.proto import wandb_internal_pb2
   from wandb.sdk.internal import datastore
@@ -68,7 +68,7 @@ def _records(run):
 
 
 def _rows(records):
-  """(step, {metric: value}) of each row."""
+  """Returns (step, {metric: value}) of each row."""
   rows = []
   for record in records:
     if record.WhichOneof('record_type') == 'history':
@@ -117,7 +117,7 @@ def test_a_resumed_run_goes_on_in_the_same_one_with_steps_that_rise(run):
     [r.exit.exit_code for r in part if r.WhichOneof('record_type') == 'exit']
     for part in (before, after)
   ]
-  assert ends == [[1], [0]]  # the first had not said that it ends well
+  assert ends == [[1], [0]]  # the first had not reported a good end
 
 
 def test_a_filmed_episode_is_a_row_with_a_video(run):
@@ -143,7 +143,7 @@ def test_the_project_is_that_of_the_environment_and_of_the_first_start(run, monk
   for steps, project in enumerate(('theirs', 'another'), start=1):
     monkeypatch.setenv('WANDB_PROJECT', project)
     logger = _make(run)
-    logger.write(steps, {'loss/total': 0.5})  # a start without rows may leave nothing behind
+    logger.write(steps, {'loss/total': 0.5})  # a start without rows must leave nothing behind
     logger.close()
   assert [_runs(records)[0].project for records in _records(run)] == ['theirs', 'theirs']
 

@@ -1,4 +1,4 @@
-"""Mutations apply to the code as it is, what they name is there, and the tests kill them."""
+"""Mutations apply to the current code, the tests that they name exist, and the tests kill them."""
 
 import collections
 import pathlib
@@ -14,7 +14,7 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 
 def _fault(mutation):
-  """What is wrong with a mutation; '' for nothing."""
+  """Returns what is wrong with a mutation; '' = nothing."""
   text = (_ROOT / mutation.file).read_text(encoding='utf-8')
   try:
     faulty = mutation.applied_to(text)
@@ -29,7 +29,7 @@ def test_all_apply_and_what_comes_out_compiles():
 
 
 def _missing(test):
-  """The names of a node id that its file does not define."""
+  """Returns the names in a node id that its file does not define."""
   path, *names = test.split('::')
   text = (_ROOT / path).read_text(encoding='utf-8')
   return [name for name in names if not re.search(rf'^ *(def|class) {name}\b', text, re.MULTILINE)]

@@ -1,4 +1,4 @@
-"""Faults in `seed_acme/inference`: batches, and what the server keeps by environment."""
+"""Faults in `seed_acme/inference`: batches, and the server's data by environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults in what is around an agent: learner, training loop, counters, checkpoints, settings."""
+"""Faults around an agent: learner, training loop, counters, checkpoints, settings."""
 
 from __future__ import annotations
 

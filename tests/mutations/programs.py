@@ -1,4 +1,4 @@
-"""Faults in `programs/`: what a run says of itself."""
+"""Faults in `programs/`: the reports of a run."""
 
 from __future__ import annotations
 

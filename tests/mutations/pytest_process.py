@@ -1,6 +1,6 @@
-"""pytest on a copy of the tree, in processes that begin with the large libraries loaded.
+"""pytest on a copy of the tree, in forked processes that already have the large libraries loaded.
 
-To load them takes longer than most tests of a mutant, so a process that has them is forked.
+Loading them takes longer than most tests of a mutant.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import sys
 import tempfile
 
 _LIBRARIES = ('pytest', 'tensorflow', 'sonnet', 'reverb')
-_OTHER_TREE = 100  # exit code; pytest's own end at 5
+_OTHER_TREE = 100  # exit code; pytest's own codes end at 5
 
-# TensorFlow looks at it as it is loaded, which here is before the tests' own settings.
+# TensorFlow reads it when it is loaded, which here is before the tests' own settings.
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
 _processes = multiprocessing.get_context('forkserver')
 _processes.set_forkserver_preload(list(_LIBRARIES))
 
 
 class OtherTree(Exception):
-  """An installed `seed_acme` is imported instead of the copy: no verdict would mean anything."""
+  """An installed `seed_acme` is imported instead of the copy, so no verdict would be valid."""
 
 
 def run(
   tests: Sequence[str], root: pathlib.Path, timeout_s: float | None, *, keeps_bytecode: bool
 ) -> tuple[int | None, str]:
-  """pytest's exit code, None for what took too long, and what it printed.
+  """Runs pytest; returns its exit code, or None after the time-out, and its output.
 
-  tests: files or node ids in `root`, the copy. keeps_bytecode: which makes later runs shorter; that
-  of a fault must not outlive it. Raises `OtherTree`.
+  tests: files or node ids in `root`, the copy. keeps_bytecode: shortens later runs, but bytecode of
+    a fault must not be kept. Raises `OtherTree`.
   """
   with tempfile.NamedTemporaryFile('r') as output:
     process = _processes.Process(target=_run, args=(tests, str(root), output.name, keeps_bytecode))
@@ -42,7 +42,7 @@ def run(
       process.join(timeout_s)
       code = process.exitcode
     finally:
-      with contextlib.suppress(ProcessLookupError):  # nothing of it is left, as a rule
+      with contextlib.suppress(ProcessLookupError):  # usually no process is left
         os.killpg(process.pid, signal.SIGKILL)
       process.join()
     if code == _OTHER_TREE:
@@ -51,13 +51,14 @@ def run(
 
 
 def _run(tests: Sequence[str], root: str, output: str, keeps_bytecode: bool) -> None:
-  """In the new process."""
+  """Runs in the new process."""
   os.setsid()
   descriptor = os.open(output, os.O_WRONLY)
   os.dup2(descriptor, 1)
   os.dup2(descriptor, 2)
   os.chdir(root)
-  # A pytest around this one has set its own, and what a test starts has to find the copy, too.
+  # A pytest around this one has set its own variables, and programs that tests start have to find
+  # the copy, too.
   for name in [name for name in os.environ if name.startswith('PYTEST_')]:
     del os.environ[name]
   os.environ['PYTHONPATH'] = root
@@ -65,12 +66,12 @@ def _run(tests: Sequence[str], root: str, output: str, keeps_bytecode: bool) -> 
   if not keeps_bytecode:
     os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
   for name in [name for name in sys.modules if name.partition('.')[0] in ('tests', 'seed_acme')]:
-    del sys.modules[name]  # of the repository
+    del sys.modules[name]  # imported from the repository
   sys.path.insert(0, root)
   _check_tree(root)
   import pytest
 
-  # What is too slow for `make test` may be what notices a fault.
+  # Tests that are too slow for `make test` may still notice a fault.
   code = pytest.main(['-x', '-q', '-p', 'no:cacheprovider', '-m', 'not learning', *tests])
   sys.stdout.flush()
   os._exit(code)  # without waiting for threads of a mutant

@@ -1,4 +1,4 @@
-"""A fault that a programmer's slip could put into our code, and the tests that must notice it."""
+"""A fault that could get into our code by mistake, and the tests that must notice it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 
 class Stale(Exception):
-  """The code has changed under a mutation: its old text is not there exactly once."""
+  """The code under a mutation has changed: its old text does not occur exactly once."""
 
 
 class Mutation(NamedTuple):
-  """name: unique. file: path in the repository. old: text that occurs in it exactly once.
-
-  new: what stands in its place. tests: files or node ids with a space between, of which one must
-    fail then; quick ones. fault: what the slip would do to a run.
-  """
+  """A mutation. name: unique. file: path in the repository. old: text that occurs in it exactly
+  once. new: its replacement. tests: quick files or node ids separated by a space, one of which must
+  then fail. fault: what it would do to a run."""
 
   name: str
   file: str
@@ -24,7 +22,7 @@ class Mutation(NamedTuple):
   fault: str
 
   def applied_to(self, text: str) -> str:
-    """The file's text with the fault in it; raises `Stale`."""
+    """Returns the file's text with the fault in it; raises `Stale`."""
     count = text.count(self.old)
     if count != 1:
       raise Stale(

@@ -1,4 +1,4 @@
-"""Faults in `replay/`: what is written, in which order, how fast, and what is counted."""
+"""Faults in `replay/`: contents, order and speed of writing, and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults in R2D2, and in what agents of replayed samples share."""
+"""Faults in R2D2, and in code shared by agents with replay."""
 
 from __future__ import annotations
 

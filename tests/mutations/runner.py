@@ -1,7 +1,7 @@
-"""Puts each mutation into a copy of the tree and runs its tests there, of which one must fail.
+"""Puts each mutation into a copy of the tree and runs its tests there, one of which must fail.
 
 A mutant is killed if they fail, lives if they pass, and hangs if they take longer than the limit.
-The share of the killed among all tells how much of what the tests run they also look at.
+The share of killed mutants shows how much of the code that the tests run they also check.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import time
 from tests.mutations import pytest_process
 from tests.mutations import record
 
-LEAST_SHARE = 0.95  # of the mutants that the tests have to kill
+LEAST_SHARE = 0.95  # share of the mutants that the tests have to kill
 _TIMEOUT_S = 300.0
-# The package and what it links to, the tests, and what they read beside.
+# The package and its link targets, the tests, and other files that they read.
 _COPIED = ('seed_acme', 'agents', 'configs', 'programs', 'replay', 'tests', 'pyproject.toml')
 _TESTS_FAILED = 1  # pytest's exit code
 
 
 class Unusable(Exception):
-  """No verdict means anything: the tests fail without a fault, or another tree is imported."""
+  """There is no valid verdict: the tests fail without a fault, or another tree is imported."""
 
 
 class Verdict(enum.Enum):
@@ -41,27 +41,27 @@ class Tree:
   """A copy of the repository's code and tests."""
 
   def __init__(self, root: pathlib.Path, folder: pathlib.Path, timeout_s: float):
-    """root: of the repository. folder: new, for the copy. timeout_s: of the tests of one mutant."""
+    """root: of the repository. folder: new, for the copy. timeout_s: for one mutant's tests."""
     self._root = folder.resolve()
     self._timeout_s = timeout_s
     folder.mkdir()
     for name in _COPIED:
       source, target = root / name, folder / name
       if source.is_dir():
-        # The package's links stay links, to the folders of the copy.
+        # The package's links stay links, to folders of the copy.
         shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns('__pycache__'))
       elif source.exists():
         shutil.copy2(source, target)
 
   def check_tests(self, tests: Sequence[str]) -> None:
-    """Runs them without a fault; raises `Unusable` if one fails."""
-    # All of them in one process may take long, and what hangs here is seen by whoever waits.
+    """Runs the tests without a fault; raises `Unusable` if one fails."""
+    # No time-out: all of them together may take long, and the user can see a hang.
     code, output = self._run(tests, None, keeps_bytecode=True)
     if code:
       raise Unusable(f'the tests do not pass without a mutation:\n{output}')
 
   def verdict(self, mutation: record.Mutation) -> Verdict:
-    """Raises `record.Stale`, and `Unusable` where its tests cannot be run."""
+    """Returns the verdict; raises `record.Stale`, and `Unusable` if its tests cannot be run."""
     with self._with_fault(mutation):
       code, output = self._run(mutation.tests.split(), self._timeout_s)
     if code is None:
@@ -76,7 +76,7 @@ class Tree:
     original, status = path.read_bytes(), path.stat()
     try:
       path.write_text(mutation.applied_to(original.decode()), encoding='utf-8')
-      # Python takes compiled code for this file's if time, in seconds, and size are the same.
+      # Python reuses this file's bytecode if time, in seconds, and size are the same.
       os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 10 * 10**9))
       yield
     finally:
@@ -93,7 +93,7 @@ class Tree:
 
 
 def main(arguments: Sequence[str], mutations: Sequence[record.Mutation], root: pathlib.Path) -> int:
-  """0 if enough of the mutants are killed, 1 if not, 2 if there is no verdict."""
+  """Returns 0 if enough of the mutants are killed, 1 if not, 2 if there is no verdict."""
   options = _parse(arguments)
   try:
     chosen = _chosen(options.names, mutations)
@@ -136,7 +136,7 @@ def _chosen(names: Sequence[str], mutations: Sequence[record.Mutation]) -> list[
 def _judge(
   mutations: Sequence[record.Mutation], root: pathlib.Path, folder: pathlib.Path, timeout_s: float
 ) -> dict[record.Mutation, Verdict]:
-  for mutation in mutations:  # at once, and not after an hour
+  for mutation in mutations:  # before the first mutant, rather than after an hour
     _check_applies(mutation, root)
   tree = Tree(root, folder, timeout_s)
   tree.check_tests(sorted({test for mutation in mutations for test in mutation.tests.split()}))

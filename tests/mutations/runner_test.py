@@ -1,4 +1,4 @@
-"""The script itself, on a tree of one module with one test."""
+"""The mutation runner itself, on a tree of one module with one test."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def _root(tmp_path):
 
 
 def test_one_that_lives_is_named_and_one_that_is_killed_is_not(root, capsys):
-  # The second is as long as the first: compiled code of that must not be taken for this.
+  # The second mutant is as long as the first, whose bytecode must not be reused.
   assert runner.main([], [_KILLED, _LIVES], root) == 1
   output = capsys.readouterr().out
   assert 'killed killed' in output and '1 of 2 mutants killed (50.0%), 1 lived, 0 hung' in output

@@ -1,4 +1,4 @@
-"""Faults in what carries requests and replies between actors and the server."""
+"""Faults in the transport of requests and replies between actors and the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The torso `auto`: which arrays are pictures, what each part sees, and what is told of others."""
+"""The torso `auto`: which arrays are images, each part's inputs, and notices about others."""
 
 import dataclasses
 
@@ -73,7 +73,7 @@ def test_pictures_go_through_cnns_and_the_rest_through_the_mlp():
   assert {name.split('/')[0] for name in of_torso} == {'picture_0', 'picture_1', 'mlp'}
   assert of_torso['picture_0/nature_cnn/conv_0/w:0'] == (8, 8, 3, 32)
   assert of_torso['picture_1/impala_resnet/stack_0/conv/w:0'] == (3, 3, 4, 16)
-  assert of_torso['mlp/linear_0/w:0'] == (2 + 5, 7)  # of the speed, and of the word one-hot
+  assert of_torso['mlp/linear_0/w:0'] == (2 + 5, 7)  # the speed, and the word as a one-hot vector
   heads = {shape for name, shape in shapes.items() if name not in of_torso and len(shape) == 2}
   assert {shape[0] for shape in heads} == {6 + 6 + 7}
 
@@ -137,7 +137,7 @@ def test_sacs_critics_take_it(observation):
   assert values.shape == (3, 1)
   assert np.abs(values - function(_random(observation), (), -action)).max() > 0
   first = next(v for v in function.trainable_variables if 'mlp/linear_0/w' in v.name)
-  # Beside a picture the action joins the features; an MLP alone sees it at once.
+  # With an image the action joins the features; an MLP alone has it as a direct input.
   assert first.shape[0] == (2 + 5 if 'camera' in observation else 2 + 5 + 2)
 
 
@@ -185,7 +185,7 @@ def test_first_weights_of_convolutions_are_refused_where_there_are_none():
 
 
 class Seen(gymnasium.Env):
-  """A picture and numbers, of which nothing depends on what is done."""
+  """An environment with an image and numbers, which actions do not affect."""
 
   def __init__(self):
     self.observation_space = gymnasium.spaces.Dict(
@@ -205,7 +205,7 @@ class Seen(gymnasium.Env):
 
 
 def make(seed):
-  """A user's factory."""
+  """Makes the environment, as a user's factory."""
   del seed
   return Seen()
 

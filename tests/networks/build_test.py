@@ -56,7 +56,7 @@ class OwnQNetwork(OwnNetwork):
 
 
 class TwoOfAName(OwnNetwork):
-  """A user's mistake."""
+  """A user's network with a mistake: two variables of the same name."""
 
   def __init__(self, num_params):
     super().__init__(num_params)
@@ -65,38 +65,38 @@ class TwoOfAName(OwnNetwork):
 
 
 def own_network(spec, config):
-  """A user's factory."""
+  """Makes a network, as a user's factory."""
   assert isinstance(config, config_lib.NetworkConfig)
   return OwnNetwork(types.num_discrete_actions(spec))
 
 
 def two_of_a_name(spec, config):
-  """A user's factory that makes a mistake."""
+  """Makes a network with two variables of the same name, as a user's mistake."""
   del config
   return TwoOfAName(types.num_discrete_actions(spec))
 
 
 def wrong_width(spec, config):
-  """A user's factory that makes a mistake."""
+  """Makes a network with the wrong number of outputs, as a user's mistake."""
   del spec, config
   return OwnNetwork(7)
 
 
 def own_q_network(spec, config):
-  """A user's factory."""
+  """Makes a Q-network, as a user's factory."""
   del config
   return OwnQNetwork(types.num_discrete_actions(spec))
 
 
 def wrong_q_width(spec, config):
-  """A user's factory that makes a mistake."""
+  """Makes a Q-network with the wrong number of outputs, as a user's mistake."""
   del spec, config
   return OwnQNetwork(7)
 
 
 @pytest.fixture(name='own_module')
 def _own_module(monkeypatch):
-  """This file, importable as `own_module`."""
+  """Makes this file importable as `own_module`."""
   module = type(np)('own_module')
   for item in (OwnTorso, own_network, own_q_network, two_of_a_name, wrong_width, wrong_q_width):
     setattr(module, item.__name__, item)
@@ -144,7 +144,7 @@ def test_all_variables_exist_at_once_in_a_stable_order_with_unique_names(make, s
 
 
 def test_the_deep_network_of_the_paper_has_39_trainable_variables():
-  """The count that the original's own test pins down for its DMLab network."""
+  """It is the count that the original's own test asserts for its DMLab network."""
   network = _make(**_COMBINATIONS[-1])
   assert len(network.trainable_variables) == 39
 

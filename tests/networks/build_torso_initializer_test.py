@@ -1,4 +1,4 @@
-"""`network.torso_initializer`: which layers it draws, and with what it is refused."""
+"""`network.torso_initializer`: which layers it initialises, and combinations that are refused."""
 
 from dm_env import specs
 import numpy as np
@@ -24,7 +24,7 @@ def _make(**settings):
   'torso', ['nature_cnn', 'impala_shallow', 'rllib_42', 'impala_resnet', 'football_resnet']
 )
 def test_an_orthogonal_torso_keeps_lengths_times_the_root_of_two_in_every_layer(torso):
-  """Rows of a wide layer, columns of a tall one. The core and the heads are drawn as before."""
+  """This holds for rows of a wide layer and columns of a tall one. Core and heads are unchanged."""
   networks = []
   for kind in ('default', 'orthogonal'):
     tf.random.set_seed(1)

@@ -127,7 +127,7 @@ def test_gru_equals_its_equations():
 
 @pytest.mark.parametrize('seed', range(3))
 def test_lstm_gradients_equal_automatic_differentiation(seed):
-  """Of outputs and last state, by inputs, initial state and weights, across resets."""
+  """Compares gradients of outputs and last state by all inputs and weights, across resets."""
   core = _make('lstm')
   features, is_first = _rows(seed)
   state = _state(core, seed)

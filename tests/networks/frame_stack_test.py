@@ -26,12 +26,12 @@ def _first_rows(kind, rows, rng):
 
 
 def _images(shape, rng, dtype=np.uint8):
-  """No pixel is 0, so that a black image can only be one that was put there."""
+  """Returns images without a pixel of 0, so that black images are recognised as padding."""
   return rng.integers(1, 256, shape).astype(dtype)
 
 
 def _reference(images, is_first, frames):
-  """Stacks `[T, B, height, width, K]`, by walking back from every row to its FIRST."""
+  """Returns stacks `[T, B, height, width, K]`, by stepping back from every row to its FIRST."""
   rows, batch_size = is_first.shape
   num_frames = frames.shape[1] + 1
   stacks = np.zeros((*images.shape[:4], num_frames), images.dtype)
@@ -61,7 +61,7 @@ def test_stacks_equal_the_reference_in_stack_and_in_state(num_frames, rows, firs
 
 
 def test_an_episode_by_hand():
-  """Two rows carried in, FIRST in row 2."""
+  """Two rows of frames from before, and FIRST in row 2."""
   images = np.arange(10, 14, dtype=np.uint8).reshape(4, 1, 1, 1)
   frames = np.array([9, 8, 7], np.uint8).reshape(1, 3, 1, 1)
   is_first = np.array([False, False, True, False])[:, np.newaxis]
@@ -146,7 +146,7 @@ def test_unroll_equals_steps_with_state_carried_in(core, rows, shape):
 
 @pytest.mark.parametrize('core', ['none', 'lstm'])
 def test_the_torso_sees_the_stack(core):
-  """The same weights on stacks made outside, by the reference, say the same."""
+  """The same weights give the same outputs on the reference's stacks."""
   inputs = _inputs(9)
   network = _network(_spec(), core, frame_stack=4)
   plain = _network(_spec((_HEIGHT, _WIDTH, 4)), core)
@@ -187,7 +187,7 @@ def test_the_state_is_the_observation_s_dtype_and_there_is_none_without_stacking
 
 
 def test_one_trace_serves_every_batch_size_and_length():
-  """Without a core even T may be unknown; inference leaves only the batch open."""
+  """Without a core even T may be unknown; inference leaves only the batch size open."""
   network = _network(_spec(), 'none', frame_stack=4)
   inputs, state = _inputs(6), _state(network)
   unroll = tf.function(

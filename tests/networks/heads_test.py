@@ -1,4 +1,4 @@
-"""Heads: the dueling equation, hidden layers, names that checkpoints rely on."""
+"""Heads: the dueling equation, hidden layers, variable names in checkpoints."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def _features():
 
 
 def _run_with_random_weights(module):
-  """The output, and the weights by name; biases are 0 at first."""
+  """Returns the output, and the weights by name; biases would be 0 initially."""
   module(_features())
   rng = np.random.default_rng(1)
   for variable in module.variables:
@@ -29,7 +29,7 @@ def _run_with_random_weights(module):
 
 
 def _mlp(weights, name, sizes):
-  """In float64: hidden layers with ReLU, then the dense layer `name`."""
+  """Computes hidden layers with ReLU and then the dense layer `name`, in float64."""
   x = _features().numpy().astype(np.float64)
   for i in range(len(sizes)):
     layer = f'{name}_hidden/linear_{i}'

@@ -1,4 +1,4 @@
-"""Convolutional torsos: sizes, definitions, and what bfloat16 changes."""
+"""Convolutional torsos: sizes, definitions, and the effect of bfloat16."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_rllib_42_sizes_are_those_of_rllib():
 
 
 def _convolve(x, w, stride):
-  """No padding, in loops."""
+  """Convolves without padding, in loops."""
   size = w.shape[0]
   rows, columns = ((n - size) // stride + 1 for n in x.shape[1:3])
   y = np.zeros((x.shape[0], rows, columns, w.shape[3]))
@@ -78,7 +78,7 @@ def test_impala_shallow_equals_its_definition():
   torso = image_torsos.ImpalaShallow(5)
   image = np.random.default_rng(0).integers(0, 256, (3, 36, 30, 2)).astype(np.uint8)
   features = torso(image)
-  for variable in torso.variables:  # biases are 0 at first
+  for variable in torso.variables:  # biases are 0 initially
     variable.assign_add(tf.random.stateless_normal(variable.shape, (0, 1), stddev=0.1))
   features = torso(image)
   w = {v.name.removeprefix('impala_shallow/'): v.numpy().astype(float) for v in torso.variables}
@@ -91,11 +91,11 @@ def test_impala_shallow_equals_its_definition():
 
 
 def test_rllib_42_equals_its_definition():
-  """42 pixels and 4 x 4 windows at every second need 2 zeros for 21 windows, 21 need 3 for 11."""
+  """42 pixels with 4 x 4 windows at stride 2 need 2 zeros for 21 windows; 21 need 3 for 11."""
   torso = image_torsos.RLlib42(5)
   image = np.random.default_rng(0).integers(0, 256, (3, 42, 42, 2)).astype(np.uint8)
   torso(image)
-  for variable in torso.variables:  # biases are 0 at first
+  for variable in torso.variables:  # biases are 0 initially
     variable.assign_add(tf.random.stateless_normal(variable.shape, (0, 1), stddev=0.02))
   features = torso(image)
   w = {v.name.removeprefix('rllib_42/'): v.numpy().astype(float) for v in torso.variables}
@@ -164,7 +164,7 @@ def _distance(exact, other):
 
 @pytest.mark.parametrize('dtype', [tf.float32, tf.bfloat16])
 def test_bytes_are_taken_exactly_and_scaled(dtype):
-  """255ths rounded to bfloat16 would be another picture. Float pixels are taken as they are."""
+  """Multiples of 1/255 rounded to bfloat16 would change the image. Float pixels are not scaled."""
   torso = image_torsos.ImpalaShallow(16, dtype=dtype)
   image = np.random.default_rng(0).integers(0, 256, (4, 40, 40, 1)).astype(np.uint8)
   features = torso(image)

@@ -1,4 +1,4 @@
-"""The format of convolutional torsos: which one, and its layers."""
+"""The number format of convolutional torsos: how it is chosen, and its layers."""
 
 import dataclasses
 import os
@@ -19,7 +19,7 @@ from seed_acme.networks import precision
 
 @pytest.fixture
 def processor(monkeypatch, tmp_path):
-  """Sets the flags of a processor that is not this one, and whether there is a GPU."""
+  """Simulates a processor with other flags, and whether there is a GPU."""
 
   def pretend(flags, gpus=()):
     path = tmp_path / 'cpuinfo'

@@ -1,4 +1,4 @@
-"""What is said of a network without TensorFlow, held against the network."""
+"""Predictions about a network that need no TensorFlow, compared with the network."""
 
 from dm_env import specs
 import numpy as np

@@ -9,7 +9,7 @@ from seed_acme.networks import running_statistics
 
 
 def _batches(number=20, shape=(3,), seed=0):
-  """(rows, mask) of unequal sizes, with NaN where masked; some are all masked."""
+  """Returns (rows, mask) of unequal sizes, with NaN in masked rows; some are all masked."""
   rng = np.random.default_rng(seed)
   result = []
   for i in range(number):
@@ -43,7 +43,7 @@ def test_the_average_is_over_all_unmasked_rows_there_were(shape):
 
 @pytest.mark.parametrize('decay', [0.01, 0.3, 1.0])
 def test_forgetting_equals_a_slow_loop_over_weighted_moments(decay):
-  """Batch i of n has the weight beta (1 - beta)^(n - i), divided by the sum of these."""
+  """Batch i of n has the weight beta (1 - beta)^(n - i), divided by the sum of all weights."""
   statistics, moments = _statistics(decay=decay), []
   for rows, mask in _batches():
     statistics.update(tf.constant(rows), tf.constant(mask))
@@ -82,8 +82,8 @@ def test_the_standard_deviation_stays_within_its_bounds():
 
 
 def test_the_mean_still_moves_after_1e8_rows():
-  """One batch of 1,000 moves it by 3e-6, which is less than half of float32's step at 100: a
-  mean kept in float32 stands still."""
+  """One batch of 1,000 rows changes it by 3e-6, less than half of float32's spacing at 100, so a
+  mean in float32 would not change."""
   statistics = _statistics(())
   start = {'statistics/mean:0': 100.0, 'statistics/variance:0': 1.0, 'statistics/weight:0': 1e8}
   for variable in statistics.variables:
@@ -101,7 +101,7 @@ def test_the_mean_still_moves_after_1e8_rows():
 
 
 def test_a_large_mean_does_not_eat_the_variance():
-  """Sums of squares would: 1e6^2 leaves float32 nothing of a variance of 1."""
+  """Sums of squares would lose it: 1e6^2 leaves no digits in float32 for a variance of 1."""
   rng, statistics = np.random.default_rng(0), _statistics(())
   rows = (1e6 + rng.normal(0, 3, (50, 20))).astype(np.float32)
   for batch in rows:

@@ -1,4 +1,4 @@
-"""Two networks for policy and value: they share nothing, and unroll as they step."""
+"""Separate networks for policy and value: they share nothing, and unrolling equals stepping."""
 
 from dm_env import specs
 import numpy as np

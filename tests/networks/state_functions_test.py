@@ -1,4 +1,4 @@
-"""Functions of a state and an action: where the action enters, and what is not looked at."""
+"""Functions of a state and an action: where the action enters, and inputs that are ignored."""
 
 from dm_env import specs
 import numpy as np
@@ -64,7 +64,7 @@ def _shapes(function):
 
 
 def _first_layers(function):
-  """Shapes of the first weights of branch and head."""
+  """Returns the shapes of the first weights of branch and head."""
   weights = {name: shape for name, shape in _shapes(function).items() if name.endswith('w:0')}
   branch = next(shape for name, shape in weights.items() if not name.startswith('head'))
   return branch, next(shape for name, shape in weights.items() if name.startswith('head'))
@@ -139,7 +139,7 @@ def test_every_part_of_the_action_counts(action, network):
 
 
 def test_choices_are_no_numbers():
-  """Of integers 0 ... 4 any may be the best: what is said of 1 ... 3 is no mean of the ends'."""
+  """Any of the integers 0 ... 4 may be the best: outputs for 1 ... 3 are not interpolated."""
   function, spec = _function(
     action=specs.BoundedArray((1,), np.int32, 0, 4), head_sizes=(), mlp_sizes=()
   )

@@ -1,4 +1,4 @@
-"""The whole network: unroll = steps, independence of rows, what enters the core."""
+"""The whole network: unroll = steps, independence of rows, the core's inputs."""
 
 from dm_env import specs
 import numpy as np
@@ -138,7 +138,7 @@ def test_previous_reward_is_clipped_to_its_bound(settings, bound, sign):
 
 
 def test_previous_reward_is_raw_with_bound_0():
-  """Without a core and hidden layers in the heads the value is linear in the reward."""
+  """Without a core and without hidden layers in the heads, the value is linear in the reward."""
   values = _values_of_rewards({'previous_reward_bound': 0.0, 'core': 'none'}, [0.0, 1.0, 50.0])
   assert np.abs(values[1] - values[0]).min() > 0
   np.testing.assert_allclose(values[2] - values[0], 50 * (values[1] - values[0]), rtol=1e-3)

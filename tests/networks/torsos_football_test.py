@@ -52,7 +52,8 @@ def test_the_whole_network_starts_with_lecuns_variance():
   for name, weight in weights.items():
     std = (1 / np.prod(weight.shape[:-1])) ** 0.5
     assert weight.std() == pytest.approx(std, rel=2 / weight.size**0.5), name
-    assert np.abs(weight).max() < 2.3 * std, name  # cut off at two deviations of the uncut
+    # truncated at two deviations of the untruncated distribution
+    assert np.abs(weight).max() < 2.3 * std, name
 
 
 @pytest.mark.parametrize('torso', ['football_resnet', 'impala_resnet', 'nature_cnn', 'mlp'])

@@ -1,4 +1,4 @@
-"""PopArt: values that are normalised, with and without compensation."""
+"""PopArt: normalised values, with and without compensation."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ _OUTPUTS = np.float32([-3.0, -0.2, 0.0, 1.5, 40.0])
 
 
 def _targets(i, rng):
-  """Of a size that changes by a factor of 3,000 and wanders."""
+  """Returns targets whose scale varies by a factor of 3,000 and whose mean drifts."""
   scale = 10.0 ** (2 * np.sin(i / 7) - 0.5)
   return rng.normal(scale * np.cos(i / 3), scale, 16).astype(np.float32)
 
 
 def _linear(has_last_layer):
-  """x = w h + b of five h, and PopArt that knows w and b, or has to append a layer."""
+  """Returns x = w h + b for five h, and a PopArt that has w and b, or appends a layer."""
   w, b = tf.Variable([[0.5], [-1.0]]), tf.Variable([0.3])
   hidden = np.float32([[-3, 0.1], [-0.2, 1], [0, 0], [1.5, -2], [40, 3]])
   normalizer = running_statistics.ValueNormalizer(
@@ -42,7 +42,7 @@ def test_with_compensation_the_values_are_preserved_over_many_updates(has_last_l
 
 
 def test_the_last_layer_changes_as_in_the_paper():
-  """w' = (sigma / sigma') w,  b' = (sigma b + m - m') / sigma' (proposition 1)."""
+  """The formulas are w' = (sigma / sigma') w, b' = (sigma b + m - m') / sigma' (proposition 1)."""
   rng = np.random.default_rng(0)
   normalizer, outputs, w, b = _linear(True)
   normalizer.update(tf.constant(_targets(0, rng)), tf.fill([16], True))
@@ -77,7 +77,7 @@ def test_the_first_spread_leaves_the_outputs_and_before_it_values_are_next_to_no
 
 
 def _fitted_error(scale, form, num_steps=400):
-  """Mean squared error in deviations after Adam; `known`: targets standardised in advance."""
+  """Returns the mean squared error after Adam, in deviations; `known`: standardised targets."""
   rng = np.random.default_rng(0)
   tf.random.set_seed(0)
   network, optimizer = snt.nets.MLP([32, 1], activation=tf.tanh), snt.optimizers.Adam(1e-2)
@@ -114,7 +114,7 @@ def _fitted_error(scale, form, num_steps=400):
 
 @pytest.mark.slow
 def test_targets_of_every_scale_are_learnt_equally_fast():
-  """As fast as targets that were standardised in advance; the error of a constant is 1."""
+  """It is as fast as with targets standardised before; the error of a constant is 1."""
   known = _fitted_error(1.0, 'known')
   assert known < 0.05
   for form in ('last layer', 'appended layer'):
@@ -154,7 +154,7 @@ def test_values_are_in_units_of_the_reward_and_normalising_is_the_inverse():
 
 
 def test_updates_are_the_same_in_a_graph():
-  """Values are read before they are assigned, whatever order the graph runs in."""
+  """Values are read before they are assigned, in whatever order the graph runs."""
   (eager, _, *eager_layer), (graph, _, *graph_layer) = _linear(True), _linear(True)
   update = tf.function(graph.update, autograph=False)
   for i in range(6):

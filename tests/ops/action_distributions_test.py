@@ -1,4 +1,4 @@
-"""From action specifications to distributions, and the contract that all of them keep."""
+"""Distributions for action specifications, and the contract that all of them keep."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Bytes are divided by the bound of their space, or by 255, as before there was a choice."""
+"""Bytes are divided by the bound of their space, or by 255 as in earlier versions."""
 
 from dm_env import specs
 import numpy as np
@@ -40,7 +40,7 @@ def test_the_bound_of_the_space_divides_bytes(leaf, divisor):
 
 
 def _features(observation_spec, observation, **network):
-  """What the MLP without layers sees."""
+  """Returns the inputs of an MLP without layers."""
   spec = types.EnvironmentSpec(observation_spec, specs.DiscreteArray(2))
   made = build.make_actor_critic(
     config_lib.NetworkConfig(mlp_sizes=(), **network), spec, num_policy_params=2

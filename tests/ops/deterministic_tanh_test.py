@@ -1,4 +1,4 @@
-"""The policy without randomness: what it does, and what it refuses."""
+"""The policy without randomness: its actions, and the operations that it refuses."""
 
 import numpy as np
 import pytest

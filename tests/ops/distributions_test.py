@@ -61,7 +61,7 @@ def test_sampling_frequencies_are_the_probabilities():
   counts = np.bincount(actions, minlength=4)
   expected = _probabilities(params) * num_samples
   assert stats.chisquare(counts, expected).pvalue > 1e-3
-  # The test has teeth: frequencies of another policy fail it.
+  # The test is sensitive: the frequencies of another policy fail it.
   assert stats.chisquare(np.roll(counts, 1), expected).pvalue < 1e-9
 
 
@@ -75,7 +75,7 @@ def test_sampling_inverts_the_distribution_function_by_hand():
 def test_at_the_edges_no_impossible_action_is_taken(uniform):
   rng = np.random.default_rng(3)
   params = rng.normal(size=(500, 7)).astype(np.float32)
-  params[:, [0, 3, 6]] = -1e9  # probability exactly 0, first and last among them
+  params[:, [0, 3, 6]] = -1e9  # probability exactly 0, also for the first and last choice
   uniforms = np.full((500, 1), uniform, np.float32)
   actions = distributions.Categorical(7).sample(params, uniforms).numpy()
   assert set(actions) <= {1, 2, 4, 5}

@@ -1,4 +1,4 @@
-"""Several choices of different sizes against each choice on its own, in numpy."""
+"""Several choices of different sizes, compared with each choice alone in numpy."""
 
 import itertools
 
@@ -19,7 +19,7 @@ def _params(num_rows=6, seed=0):
 
 
 def _probabilities(params):
-  """One `[rows, n_i]` for each choice."""
+  """Returns `[rows, n_i]` for each choice."""
   pieces = np.split(np.exp(params.astype(np.float64)), np.cumsum(_NVEC)[:-1], axis=-1)
   return [piece / piece.sum(-1, keepdims=True) for piece in pieces]
 

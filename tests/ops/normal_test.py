@@ -16,7 +16,7 @@ _BOTH = pytest.mark.parametrize('distribution', [_NORMAL, _CLIPPED])
 
 
 def _params(num_rows=7, seed=0):
-  """Means, then log standard deviations; also both as float64 arrays `[rows, 3]`."""
+  """Returns means, then log standard deviations; also both as float64 arrays `[rows, 3]`."""
   params = np.random.default_rng(seed).normal(size=(num_rows, 6)).astype(np.float32)
   return params, params[:, :3].astype(np.float64), np.exp(params[:, 3:].astype(np.float64))
 
@@ -54,7 +54,7 @@ def _integrated_kl(mean, std, other_mean, other_std):
 
 
 def test_the_kl_of_nearly_equal_policies_does_not_round_away():
-  """KL = std_change^2 + mean_change^2 / 2 to second order, far below float32's 1e-7 of r^2."""
+  """To second order KL = std_change^2 + mean_change^2 / 2, far below float32's 1e-7 of r^2."""
   params = np.zeros((1, 6), np.float32)
   mean_moved, std_moved = params.copy(), params.copy()
   mean_moved[0, 0], std_moved[0, 3] = 1e-5, 1e-4
@@ -107,7 +107,7 @@ def test_its_gradient_is_the_whole_one_through_the_action(distribution):
 
 
 def test_the_log_probability_of_a_sample_is_not_lost_to_rounding():
-  """At mean 1e6 the spacing of float32 is 0.06, sixty standard deviations."""
+  """At mean 1e6 the spacing of float32 is 0.06, or sixty standard deviations."""
   params = np.float32([[1e6, np.log(1e-3)]])
   log_prob = normal.DiagonalNormal(1, tf.exp).sample_with_log_prob(params, [[0.9]])[1]
   np.testing.assert_allclose(

@@ -25,7 +25,7 @@ def _values(num_rows=10, batch_size=4, scale=1.0, seed=1):
 
 
 def _return_of_one_row(values, rewards, discounts, mask, t, n):
-  """Walks forward from row t until n rewards, the end of the rows, or a LAST row."""
+  """Steps ahead from row t until n rewards, the end of the rows, or a LAST row."""
   total, weight = 0.0, 1.0
   for k in range(t, min(t + n, len(rewards))):
     if not mask[k]:
@@ -107,7 +107,7 @@ def test_rescaling_equals_the_formulas_of_the_paper():
   np.testing.assert_allclose(
     nstep.rescale(x, epsilon=_EPSILON), _h(x, _EPSILON), rtol=1e-6, atol=1e-12
   )
-  # The paper's inverse cancels near 0 even in float64, hence the small absolute tolerance.
+  # The paper's inverse cancels near 0 even in float64, so there is a small absolute tolerance.
   np.testing.assert_allclose(
     nstep.unrescale(x, epsilon=_EPSILON), _h_inverse(x, _EPSILON), rtol=2e-6, atol=1e-11
   )

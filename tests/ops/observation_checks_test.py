@@ -1,4 +1,4 @@
-"""A field that normalises observations says so where there is nothing to normalise."""
+"""A field that normalises observations is refused if there is nothing to normalise."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Joint and reshaped distributions against their parts, taken apart by hand."""
+"""Joint and reshaped distributions compared with their separate parts."""
 
 from typing import Any, NamedTuple
 

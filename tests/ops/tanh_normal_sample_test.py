@@ -1,4 +1,4 @@
-"""A sample of the tanh-Normal with its log-probability, against float64: from before the tanh."""
+"""Samples of the tanh-Normal and log-probabilities from before the tanh, against float64."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from seed_acme.ops import std_functions
 from seed_acme.ops import tanh_normal
 
 _TANH = tanh_normal.TanhNormal(1, tf.exp)
-# Also means at the largest allowed size, and policies that are almost all beyond the edges.
+# Includes means of the largest allowed size, and policies almost entirely beyond the edges.
 _POLICIES = [
   (0.0, 1.0),
   (0.3, 0.5),
@@ -30,7 +30,7 @@ def _params(mean, std, num_rows=1):
 
 
 def _sample_with_log_prob(uniforms, mean, log_std):
-  """The definition in float64: x, and log N(x) - log tanh'(x), elementwise."""
+  """Returns x, and log N(x) - log tanh'(x), elementwise: the definition in float64."""
   x = mean + np.exp(log_std) * stats.norm.ppf(uniforms)
   log_slope = 2 * (np.log(2) - np.abs(x) - np.log1p(np.exp(-2 * np.abs(x))))
   return x, stats.norm.logpdf(stats.norm.ppf(uniforms)) - log_std - log_slope
@@ -47,7 +47,7 @@ def test_a_sample_comes_with_its_log_probability_and_the_whole_gradient(mean, st
   log_std = np.float64(np.float32(np.log(std)))
   x, expected = _sample_with_log_prob(uniforms.astype(np.float64), mean, log_std)
   np.testing.assert_allclose(log_prob, expected, rtol=1e-5, atol=1e-5)
-  # d log p / dx = 2 tanh(x), as N(x) at x = mean + std z depends on std alone.
+  # d log p / dx = 2 tanh(x), because N(x) at x = mean + std z depends on std alone.
   spread = np.exp(log_std) * stats.norm.ppf(uniforms.astype(np.float64))
   slopes = np.stack([2 * np.tanh(x), 2 * np.tanh(x) * spread - 1], axis=-1)
   np.testing.assert_allclose(tape.gradient(log_prob, params), slopes, rtol=2e-4, atol=2e-4)

@@ -12,7 +12,7 @@ from seed_acme.ops import tanh_normal
 
 _TANH = tanh_normal.TanhNormal(1, tf.exp)
 _X_EDGE = np.arctanh(np.float64(np.float32(0.999)))
-# Also policies that are almost all edge, and one too narrow to reach any.
+# Includes policies that are almost all edge, and one too narrow to reach any edge.
 _POLICIES = [(0.0, 1.0), (0.3, 0.5), (-2.0, 1.5), (3.5, 0.7), (0.0, 3.0), (5.0, 0.5), (-0.5, 0.05)]
 _GRID = (np.arange(8192) + 0.5) / 8192
 
@@ -22,7 +22,7 @@ def _params(mean, std, num_rows=1):
 
 
 def _log_prob(action, mean, std):
-  """The definition, elementwise in float64, for an action as float32 holds it."""
+  """Returns the definition in float64, elementwise, for an action rounded to float32."""
   action = np.asarray(action, np.float32).astype(np.float64)
   edge = np.float64(np.float32(0.999))
   inner = np.clip(action, -edge, edge)
@@ -141,7 +141,7 @@ def test_a_far_mean_is_pulled_back_by_the_gradient():
 
 @pytest.mark.parametrize('mean, std', [(0.0, 1.0), (0.3, 0.5), (-1.0, 0.8), (2.0, 0.1)])
 def test_entropy_is_the_integral_over_the_actions(mean, std):
-  """-integral p log p over a, without the formula by which the op computes it."""
+  """Computes -integral p log p over a, independently of the op's formula."""
 
   def integrand(action):
     log_p = stats.norm.logpdf(np.arctanh(action), mean, std) - np.log1p(-(action**2))
@@ -159,7 +159,7 @@ def test_entropy_is_the_integral_over_the_actions(mean, std):
   assert float(_TANH.entropy(_params(mean, std))[0]) == pytest.approx(expected, abs=1e-4)
 
 
-# The errors that tanh_normal.py states, with what rounding adds.
+# The error bounds that tanh_normal.py states, plus rounding.
 @pytest.mark.parametrize(
   'std, bound', [(1e-3, 2e-6), (0.03, 2e-6), (0.3, 2e-6), (1.0, 2e-6), (2.0, 1.8e-4), (3.0, 2.8e-3)]
 )
@@ -169,11 +169,11 @@ def test_the_quadrature_is_as_good_as_is_said(std, bound):
   entropies = _TANH.entropy(np.concatenate([_params(mean, std) for mean in means])).numpy()
   assert np.abs(entropies - exact).max() < bound
   if std == 3:
-    assert np.abs(entropies - exact).max() > 1e-3  # else the statement is out of date
+    assert np.abs(entropies - exact).max() > 1e-3  # otherwise the documented bound is out of date
 
 
 def _entropy(mean, std):
-  """H of tanh(x) with the expectation integrated adaptively; the kink at x = 0 is a split."""
+  """Returns H of tanh(x) by adaptive integration, split at the kink at x = 0."""
   std = np.float64(np.exp(np.float32(np.log(std))))
 
   def integrand(z):
@@ -226,7 +226,7 @@ def test_samples_over_a_grid_have_the_distribution(mean, std):
   'p, q', [((0.0, 1.0), (0.3, 0.9)), ((0.0, 3.0), (0.5, 2.5)), ((3.0, 1.0), (2.5, 0.9))]
 )
 def test_importance_weights_of_samples_have_mean_1(p, q):
-  """Holds sampling and densities together, edges included."""
+  """Checks that sampling and densities are consistent, edges included."""
   actions = _TANH.sample(_params(*p, len(_GRID)), _GRID[:, None].astype(np.float32))
   log_ratios = _TANH.log_prob(_params(*q, len(_GRID)), actions) - _TANH.log_prob(
     _params(*p, len(_GRID)), actions

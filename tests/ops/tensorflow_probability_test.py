@@ -1,7 +1,7 @@
-"""Our distributions against TensorFlow Probability's, and why they are not those.
+"""Our distributions compared with TensorFlow Probability's, and the reasons not to use those.
 
-Each reason that a docstring in `ops` gives is held here: where a test of `reasons` fails, TFP has
-changed, and what it does now may be used.
+Each reason that a docstring in `ops` gives is tested here: if a test of `reasons` fails, TFP has
+changed, and its distribution may be usable now.
 """
 
 import numpy as np
@@ -78,7 +78,7 @@ def test_densities_and_divergences_are_theirs(name):
   params, others = _params(ours, 0), _params(ours, 1)
   drawn = uniforms.draw([1, 2], [_ROWS, ours.num_uniforms])
   actions = ours.sample(params, drawn)
-  if name in _OF_TANH:  # theirs inverts the tanh, which loses digits near the bounds
+  if name in _OF_TANH:  # TFP inverts the tanh, which loses digits near the bounds
     actions = tree.map_structure(_within_bounds, actions)
   theirs = make(params)
   np.testing.assert_allclose(
@@ -100,11 +100,11 @@ def test_quantiles_are_theirs_between_their_ends(name):
   )
 
 
-# What TFP does not have, by distribution: each is needed to act or to learn.
+# Methods that TFP lacks, by distribution: each is needed to act or to learn.
 _ABSENT = {
   'categorical': ['quantile'],
   'multi_categorical': ['quantile', 'mode'],
-  'normal': ['quantile'],  # of the vector; `Normal`, below, has one of each number
+  'normal': ['quantile'],  # for the vector; `Normal`, below, has one for each number
   'tanh_normal': ['entropy', 'mode'],
   'joint': ['quantile'],
   'reshaped': ['quantile'],
@@ -121,7 +121,7 @@ def test_reasons_what_they_do_not_have(name):
 
 
 def test_reasons_a_row_draws_by_its_place_in_the_batch():
-  """With a seed; ours come with numbers of their own, wherever they stand."""
+  """TFP's samples depend on the seed and the row's place; ours take random numbers per row."""
   ours, make = _CASES['normal']
   params, seed = tf.tile(_params(ours, 0)[:1], [2, 1]), tf.constant([1, 2])
   first, second = make(params).sample(seed=seed).numpy()
@@ -142,7 +142,7 @@ def test_reasons_nothing_is_finite_at_the_bounds():
 
 
 def test_reasons_a_point_mass_has_a_log_probability():
-  """Where ours refuses, a policy gradient would run on zeros."""
+  """A policy gradient would run on zeros, whereas ours refuses."""
   point = tfd.VectorDeterministic(tf.zeros([1, 2]))
   assert point.log_prob(tf.zeros([1, 2])).numpy() == 0
 

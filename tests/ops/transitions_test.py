@@ -61,7 +61,7 @@ def _vtrace(values, steps):
   ids=['vtrace', 'gae', 'nstep', 'nstep_q'],
 )
 def test_a_mid_row_with_discount_0_cuts_the_value_and_all_steps_are_learnt(estimate):
-  """Two lives in one trace equal the two apart, though no row between them is masked."""
+  """Two lives in one trace equal the two separately, though no row between them is masked."""
   step_type, reward = [FIRST, MID, MID, MID, MID, MID], [0.0, 1.0, -2.0, 3.0, 5.0, 8.0]
   values = np.array([[0.5], [2.0], [-1.0], [7.0], [4.0], [9.0]], np.float32)
   steps = transitions.transitions(_inputs(step_type, reward, [1, 1, 1, 0, 1, 1]), gamma=0.9)
@@ -69,7 +69,7 @@ def test_a_mid_row_with_discount_0_cuts_the_value_and_all_steps_are_learnt(estim
   whole = estimate(values, steps)
   first = transitions.transitions(_inputs(step_type[:4], reward[:4], [1, 1, 1, 0]), gamma=0.9)
   second = transitions.transitions(_inputs(step_type[3:], reward[3:], [0, 1, 1]), gamma=0.9)
-  # The value of the row where the life is lost belongs to the next life.
+  # The value of the row in which the life is lost belongs to the next life.
   apart = [estimate([*values[:3], [1000.0]], first), estimate(values[3:], second)]
   for name, joined in zip(('first', 'second'), (slice(0, 3), slice(3, 5))):
     part = apart[0] if name == 'first' else apart[1]

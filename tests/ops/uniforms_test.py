@@ -1,4 +1,4 @@
-"""Uniform numbers from keys: their distribution, and that compiling changes none of them."""
+"""Uniform numbers from keys: their distribution, and that compiling does not change them."""
 
 import numpy as np
 import pytest

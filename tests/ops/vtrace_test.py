@@ -1,4 +1,4 @@
-"""V-trace against the sum of the paper, on-policy identities, masks and NaN."""
+"""V-trace against the paper's sum, on-policy identities, masks and NaN."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def _random(num_steps=7, batch_size=4, seed=0, masked=True):
 
 
 def _paper_targets(values, rewards, discounts, log_rhos, lambda_, rho_clip, c_clip):
-  """Equation 1 of the paper as the sum it is, for one sequence without masked rows."""
+  """Computes equation 1 of the paper as a sum, for one sequence without masked rows."""
   ratios = np.exp(log_rhos.astype(np.float64))
   rhos, cs = np.minimum(rho_clip, ratios), lambda_ * np.minimum(c_clip, ratios)
   num_steps = len(rewards)
@@ -54,7 +54,7 @@ def _paper_targets(values, rewards, discounts, log_rhos, lambda_, rho_clip, c_cl
 
 
 def _paper(x, lambda_, rho_clip, c_clip, policy_rho_clip, advantage_lambda):
-  """Each stretch between masked rows on its own; a masked row keeps V, and no advantage."""
+  """Treats stretches between masked rows separately; a masked row keeps V, without advantage."""
   num_steps, batch_size = x['rewards'].shape
   targets = x['values'][:-1].astype(np.float64)
   for b in range(batch_size):

@@ -15,7 +15,7 @@ def _run(folder, what, **options):
 
 @pytest.fixture(scope='module')
 def exchanged(tmp_path_factory):
-  # The proxy of a company: hosts talk to each other past it.
+  # A company's proxy, which hosts must bypass among each other.
   proxies = dict.fromkeys(('http_proxy', 'https_proxy'), 'http://127.0.0.1:9')
   return _run(tmp_path_factory.mktemp('hosts'), 'exchange', environment=proxies)
 
@@ -52,7 +52,7 @@ def test_the_chiefs_arrays_reach_the_others(exchanged):
 
 @pytest.mark.slow
 def test_operations_leave_no_threads_behind(exchanged):
-  """TensorFlow's own time-outs keep one for each operation."""
+  """TensorFlow's own time-outs keep a thread for each operation."""
   assert max(found['more_threads'] for found in exchanged) < 20
 
 
@@ -77,7 +77,7 @@ def test_a_host_may_be_given_longer(exchanged):
 
 def test_a_host_that_never_comes_is_a_failure():
   assert issubclass(collectives.HostLost, types.Failure)
-  # Nobody else can be blamed for a host that is silent, or that never came.
+  # No other host is to blame if one is silent, or never came.
   assert issubclass(collectives.HostGone, collectives.HostLost)
   assert issubclass(collectives.HostGone, types.OtherNodeFailed)
   assert not issubclass(collectives.HostLost, types.OtherNodeFailed)

@@ -8,12 +8,12 @@ from seed_acme import types
 from seed_acme.networks import build
 from seed_acme.parallel import data_parallel
 
-# The same device many times: what is dealt out does not depend on where it is computed.
+# The same device several times, because the split does not depend on where it is computed.
 _DEVICES = ['cpu:0'] * 4
 
 
 class _Doubling:
-  """Remembers the sizes it was called with."""
+  """A function that records the sizes it was called with."""
 
   def __init__(self):
     self.sizes = []
@@ -25,7 +25,7 @@ class _Doubling:
 
 
 def _run(function, devices, *arguments):
-  """In a graph, as it is used: result and gradients of its first part."""
+  """Returns the result, and gradients of its first part, in a graph as in real use."""
 
   @tf.function(autograph=False)
   def graph():
@@ -60,7 +60,7 @@ def test_fewer_rows_than_devices_leave_devices_idle():
 
 
 def test_one_device_changes_nothing():
-  """The function is called as it is, and adds no operation to the graph."""
+  """The function is called unchanged, and no operation is added to the graph."""
   function = lambda x: x
   x = tf.ones([4, 2])
   with data_parallel.on_devices(_DEVICES[:1]):

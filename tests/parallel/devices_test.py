@@ -1,4 +1,4 @@
-"""Which devices train and which act."""
+"""The choice of devices for training and for inference."""
 
 import dataclasses
 
@@ -101,7 +101,7 @@ def test_logical_devices_come_before_tensorflow_is_used():
 
 @pytest.fixture
 def gpu(monkeypatch):
-  """A card that is not there, in whose place the CPU computes. Sets its compute capability."""
+  """Simulates a GPU on which the CPU computes. Sets its compute capability."""
 
   def pretend(*capability):
     details = {'device_name': 'NVIDIA X', 'compute_capability': capability}

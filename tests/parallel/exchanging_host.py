@@ -1,7 +1,7 @@
 """`python exchanging_host.py INDEX ADDRESS,ADDRESS FOLDER WHAT`: one of several learner hosts.
 
-WHAT: `exchange` writes what each operation gave to `FOLDER/INDEX.json`, and then what host 0 made
-of host 1 being slow. Otherwise host 1 `dies` or `hangs`, and host 0 writes what it made of that.
+WHAT: `exchange` writes each operation's result to `FOLDER/INDEX.json`, and then how host 0 reacts
+to a slow host 1. Otherwise host 1 `dies` or `hangs`, and host 0 writes its reaction.
 """
 
 import json
@@ -26,7 +26,7 @@ CONNECT_S = 1.0
 
 
 def _leaves(index):
-  """Of several types; bytes, booleans and three dimensions, and a batch axis that is not first."""
+  """Returns arrays of several types and ranks, one with a batch axis that is not the first."""
   rng = np.random.default_rng(index)
   return [
     rng.integers(0, 255, (2, 3), dtype=np.uint8),
@@ -41,7 +41,7 @@ AXES = (1, 1, 0, 0, 0)
 
 
 def expected(num_hosts):
-  """What `joined` is to give."""
+  """Returns the expected result of `joined`."""
   parts = zip(*(_leaves(index) for index in range(num_hosts)))
   return [np.concatenate(part, axis=axis) for part, axis in zip(parts, AXES)]
 
@@ -73,7 +73,7 @@ def exchange(hosts):
 
 
 def survive(hosts, what):
-  """What host 0 is told when the other one does not take part."""
+  """Returns host 0's error when the other host does not take part."""
   if hosts.index and what == 'dies':
     os.kill(os.getpid(), signal.SIGKILL)
   if hosts.index:
@@ -97,7 +97,7 @@ def reaches(port, source):
 
 
 def main(index, addresses, folder, what):
-  # The loopback interface goes by another number, so that 127.0.0.3 is a stranger.
+  # The loopback interface gets another number, so that 127.0.0.3 counts as another host.
   mock.patch.object(fence_lib, '_LOOPBACK_INTERFACE', 1 << 20).start()
   fence = fence_lib.Fence(('127.0.0.1',))
   hosts = collectives.Group(int(index), addresses.split(','), TIMEOUT_S, fence)
@@ -110,7 +110,7 @@ def main(index, addresses, folder, what):
   else:
     found = survive(hosts, what)
   (pathlib.Path(folder) / f'{index}.json').write_text(json.dumps(found))
-  threading.Event().wait(1.0)  # the other may still read what this one told
+  threading.Event().wait(1.0)  # the other host may still be reading this one's values
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""The script that measures other libraries beside ours, without those libraries."""
+"""The script that compares us with other libraries, without those libraries."""
 
 import pathlib
 import subprocess
@@ -11,7 +11,7 @@ _FOLDER = pathlib.Path(__file__).parents[2] / 'scripts' / 'peers'
 
 @pytest.fixture(name='compare', scope='module')
 def _compare():
-  """The scripts import each other by their bare names, as scripts of one folder do."""
+  """Imports the scripts, which import each other by bare names from one folder."""
   sys.path.insert(0, str(_FOLDER))
   try:
     import compare
@@ -97,7 +97,7 @@ def _program(tmp_path, text):
 
 
 def test_a_window_has_the_steps_and_cpu_time_of_all_its_processes(compare, tmp_path):
-  """A peer that itself sleeps; its child computes."""
+  """The peer itself sleeps, and its child computes."""
   command = _program(
     tmp_path,
     'import json, subprocess, sys, time\n'
@@ -108,7 +108,7 @@ def test_a_window_has_the_steps_and_cpu_time_of_all_its_processes(compare, tmp_p
   )
   result = compare.peer_process.measure(command, seconds=1.0, warmup_seconds=0.1)
   assert result['agent_steps'] % 100 == 0 and result['agent_steps'] >= 100
-  assert result['cores_in_use'] > 0.05  # the parent alone has next to none
+  assert result['cores_in_use'] > 0.05  # the parent alone uses next to none
   assert result['steps_per_cpu_s'] * result['cores_in_use'] == pytest.approx(result['steps_per_s'])
 
 

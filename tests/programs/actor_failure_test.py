@@ -1,4 +1,4 @@
-"""An actor's worker is killed, or its environment fails: on the data, and on the screen."""
+"""An actor's worker is killed, or its environment fails: the effects on data and output."""
 
 import json
 import os
@@ -17,9 +17,9 @@ _FORBIDDEN = ('tensorflow', 'reverb', 'sonnet', 'launchpad', 'matplotlib', 'psut
 
 
 class _Rows:
-  """Looks at the unrolls of a live run, taking them from under its learner.
+  """A reader of a live run's unrolls, which takes them from the queue before its learner does.
 
-  Replay has a process of its own there: a learner that serves the table itself keeps its unrolls.
+  The run has a replay process, because a learner that serves the table itself keeps its unrolls.
   """
 
   def __init__(self, run):
@@ -27,11 +27,11 @@ class _Rows:
     self._client = reverb.Client(addresses['replay'])
 
   def pids(self, num_items):
-    """Process ids in `num_items` items, `[unrolls, rows]`; 0 where a row is padding."""
+    """Returns process ids in `num_items` items, `[unrolls, rows]`; 0 in padding rows."""
     found = []
     for sample in self._client.sample('unrolls', num_items, emit_timesteps=False):
       data = sample.data
-      # Leaves in the order of `types.Unroll` (no recurrent state): inputs come first.
+      # Leaves are in the order of `types.Unroll` (no recurrent state): inputs come first.
       step_type, observation = data[0], data[4]
       assert step_type.dtype == np.uint8
       pids = np.rint(observation[..., -1] / _PID_SCALE).astype(np.int64)
@@ -80,8 +80,8 @@ def test_a_killed_worker_is_started_anew_and_no_unroll_mixes_its_runs(runs, unti
   assert run.nodes() == []
   notices = [line for line in run.stderr.splitlines() if line.startswith('Notice: ')]
   message, where = [line for line in run.stderr.splitlines() if line not in notices]
-  # The learner misses the unrolls that this test has taken out of its queue, and the environment
-  # has left its program to the worker that was ended by SIGTERM.
+  # The learner misses the unrolls that this test has taken out of its queue, and the environment's
+  # program was left to the worker that was ended by SIGTERM.
   assert all(
     'unrolls are lost' in notice or '1 program (sleep) still ran' in notice for notice in notices
   )

@@ -6,7 +6,7 @@ pytest.importorskip('ale_py')
 pytest.importorskip('cv2')
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 
-_STEPS = 1_000  # more than wait between actor and learner while the first update is traced
+_STEPS = 1_000  # more steps than are queued while the first update is traced
 _SMALL = (
   '--config.num_actors=1',
   '--config.environments_per_actor=4',

@@ -24,7 +24,7 @@ from seed_acme.programs.system import processes
 from seed_acme.storage import run_directory
 
 HANG_S = 150.0
-_DRILL_VARIABLE = 'SEED_ACME_DRILL'  # tells the processes of one run from all others
+_DRILL_VARIABLE = 'SEED_ACME_DRILL'  # distinguishes the processes of one run from all others
 _HERE = pathlib.Path(__file__).parent
 _COMMAND = pathlib.Path(sys.executable).with_name('seed-acme')
 SMALL = (
@@ -43,7 +43,7 @@ ENDLESS = '--config.total_steps=1000000000'
 
 
 def wait_until(is_so, what, timeout_s=HANG_S):
-  """Polls until `is_so()` is true, and returns what it returned."""
+  """Polls until `is_so()` is true, and returns its result."""
   give_up = time.monotonic() + timeout_s
   while True:
     value = is_so()
@@ -80,16 +80,16 @@ class Run:
 
   @property
   def stderr(self):
-    """Without the signs of life of a trial that takes longer than 3 s on a busy machine."""
+    """Standard error, without the progress of a trial that is slow on a busy machine."""
     lines = self._stderr.read_text().splitlines(keepends=True)
     return ''.join(line for line in lines if not line.startswith('Trying environment '))
 
   def wait(self, timeout_s=HANG_S):
-    """The exit code."""
+    """Waits for the end; returns the exit code."""
     return self.process.wait(timeout_s)
 
   def nodes(self, kind=None):
-    """Its live processes below the front end, or those of one kind of node."""
+    """Returns its live processes below the front end, or those of one kind of node."""
     found = []
     for process in psutil.process_iter():
       try:
@@ -130,7 +130,7 @@ class Run:
     return local.read_json(self.run_dir.summary)
 
   def expect_finished(self, steps):
-    """Waits; the run made its steps and left no process behind. Its summary."""
+    """Waits for the end; checks the steps and that no process is left; returns the summary."""
     assert self.wait() == 0, self.stderr
     assert self.nodes() == []
     summary = self.summary()
@@ -154,10 +154,10 @@ class Run:
 
 
 class Runs:
-  """Starts runs and remembers them, so that none outlives the tests."""
+  """A starter of runs that also ends them, so that none outlives the tests."""
 
   small = SMALL
-  # Of two actors or hosts, each giving one half of an update of 8 unrolls.
+  # Two actors or hosts, each of which contributes half of an update of 8 unrolls.
   strictly_on_policy = (
     '--config=cartpole_ppo',
     '--config.learner.xla=False',
@@ -175,7 +175,7 @@ class Runs:
     self._started = []
 
   def folder(self):
-    """An empty working folder, with the drills' environments and networks as a user's files."""
+    """Makes a working folder, with the drills' environments and networks as a user's files."""
     folder = self._factory.mktemp('work')
     for path in _HERE.glob('drill_*.py'):
       shutil.copy(path, folder)
@@ -187,7 +187,7 @@ class Runs:
     return run
 
   def train(self, *arguments, run_dir='run', folder=None):
-    """A small training run in `folder/run_dir`."""
+    """Starts a small training run in `folder/run_dir`."""
     return self.start('train', *SMALL, f'--run_dir={run_dir}', *arguments, folder=folder)
 
   def stop(self):
@@ -209,7 +209,7 @@ def runs(all_runs):
 
 @pytest.fixture(scope='module', autouse=True)
 def _end_runs(all_runs):
-  """What a module's tests have left running would slow those that follow."""
+  """Ends runs that a module's tests have left, because they would slow down later ones."""
   yield
   all_runs.stop()
 
@@ -220,7 +220,7 @@ def until():
 
 
 def _digest(folder):
-  """Of all files below, by name and content."""
+  """Returns a digest of all files in a folder, by name and content."""
   digest = hashlib.sha256()
   for path in sorted(pathlib.Path(folder).rglob('*')):
     digest.update(str(path.relative_to(folder)).encode())

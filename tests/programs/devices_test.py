@@ -21,7 +21,7 @@ def _expect_finished(run, steps=_STEPS):
 
 @pytest.mark.parametrize('kind', ['auto', 'grpc'])
 def test_each_inference_device_serves_its_own_actors(runs, kind):
-  """Actor 0 belongs to the first device, actor 1 to the second: both get their answers."""
+  """Actor 0 belongs to the first device and actor 1 to the second, and both get answers."""
   run = _train(runs, *_TWO_EACH, f'--config.transport.kind={kind}')
   _expect_finished(run)
   rows = [actor['rows'] for actor in run.status()['actors']]
@@ -34,7 +34,7 @@ def test_strictly_on_policy_updates_take_the_unrolls_of_both_devices(runs):
   run = _train(runs, *_TWO_EACH, *runs.strictly_on_policy)
   _expect_finished(run)
   lags = run.metrics()['learner/policy_lag']
-  assert {lag for lag in lags if lag == lag} == {0.0}  # a row without an update has none
+  assert {lag for lag in lags if lag == lag} == {0.0}  # a row without an update has no lag
 
 
 def test_a_run_of_one_device_goes_on_with_several_in_one_process(runs):

@@ -1,4 +1,4 @@
-"""Environments of a user, for the drills: copied into the working folder of a run."""
+"""A user's environments for the drills, copied into the working folder of a run."""
 
 import dataclasses
 import json
@@ -18,11 +18,11 @@ from seed_acme.envs import catch
 from seed_acme.programs.system import processes
 
 _WORKING_FOLDER = os.path.dirname(os.path.abspath(__file__))
-PID_SCALE = 2.0**-22  # a process id times this is exact in float32 and small
+PID_SCALE = 2.0**-22  # a process id times this is small and exact in float32
 
 
 class _Wrapped:
-  """Catch, with a hook on its time steps."""
+  """Catch with a hook on its time steps."""
 
   def __init__(self, seed, num_environments):
     self._catch = catch.Catch(num_environments, seed)
@@ -45,7 +45,7 @@ class _Wrapped:
 
 
 class Marked(_Wrapped):
-  """The last number of an observation says which process made it.
+  """Catch whose last observation number identifies the process that made it.
 
   It starts a program that inherits all open files and outlives the actor's worker.
   """
@@ -70,7 +70,7 @@ class Marked(_Wrapped):
 
 
 class Meddling(_Wrapped):
-  """Takes for its own what belongs to the process: signals, working folder, random state."""
+  """Catch that changes the state of its process: signals, working folder, random numbers."""
 
   def __init__(self, seed, num_environments, makings=''):
     """makings: a file that gets a line for each call: the kind of node and the environments."""
@@ -91,7 +91,7 @@ class Meddling(_Wrapped):
 
 
 class Raising(_Wrapped):
-  """Raises at a step."""
+  """Catch that raises at a step."""
 
   def __init__(self, seed, num_environments, at_step=30):
     super().__init__(seed, num_environments)
@@ -104,7 +104,7 @@ class Raising(_Wrapped):
 
 
 class Exploding(_Wrapped):
-  """Observations become so large that the network cannot compute with them."""
+  """Catch whose observations become so large that the network overflows."""
 
   def _changed(self, timestep):
     if self.num_steps < 60:
@@ -113,14 +113,14 @@ class Exploding(_Wrapped):
 
 
 class Hanging(_Wrapped):
-  """Takes its time at step 10, and hangs at step 30, whatever it is told; once.
+  """Catch that is slow at step 10, and once hangs at step 30, ignoring all signals.
 
-  It starts a program, and does not come to end it.
+  It starts a program, and never gets to end it.
   """
 
   def __init__(self, seed, num_environments, slow_s=1.5, mark=''):
-    """mark: a file that says that it has hung, with the number of its program. Beside it, `.left`
-    gets the state of that when the environments are made anew."""
+    """mark: a file written when it hangs, with the number of its program. When the environments are
+    made again, a file with the suffix `.left` gets that program's state."""
     super().__init__(seed, num_environments)
     self._slow_s = slow_s
     self._mark = mark
@@ -153,7 +153,7 @@ def never_made(seed, num_environments):
 
 
 class WrongReward:
-  """One environment, a corridor of one observation, whose reward becomes something else."""
+  """A single environment, a corridor of one observation, whose reward becomes invalid."""
 
   def __init__(self, seed, reward='nan'):
     """reward: as JSON."""

@@ -1,11 +1,11 @@
-"""Networks of a user, for the drills: copied into the working folder of a run."""
+"""A user's networks for the drills, copied into the working folder of a run."""
 
 import sonnet as snt
 import tensorflow as tf
 
 
 class CheckingTorso(snt.Module):
-  """Fails wherever it is shown a number whose square is not finite."""
+  """A torso that fails if the square of an input is not finite."""
 
   def __init__(self, name=None):
     super().__init__(name)

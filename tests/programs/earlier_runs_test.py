@@ -1,4 +1,4 @@
-"""Runs of the stack before (tests/earlier_runs) are resumed, with their replay memories."""
+"""Runs of the previous stack (tests/earlier_runs) are resumed, with their replay memories."""
 
 import json
 import pathlib
@@ -21,6 +21,6 @@ def test_it_goes_on_where_it_was(name, runs):
   run.expect_finished(steps)
   after = run.status()
   assert after['resumptions'] == 1 and after['updates'] > before['updates']
-  # A memory that cannot be restored is a notice.
+  # There would be a notice about a memory that cannot be restored.
   assert 'Notice' not in run.stdout + run.stderr
   assert any((run.run_dir.checkpoints).glob('*/replay/DONE')) == (name != 'on_policy')

@@ -46,7 +46,7 @@ def _catch(tmp_path_factory):
 
 @pytest.fixture(scope='module', name='drill')
 def _drill(tmp_path_factory):
-  """An environment of a user's, which has no render()."""
+  """Makes a run of a user's environment without render()."""
   return evaluated_runs.train(
     tmp_path_factory.mktemp('runs') / 'drill',
     'catch_vtrace',
@@ -171,7 +171,7 @@ def test_the_return_is_that_of_the_episode_shown(catch, tmp_path, capsys):
   frames, _ = _read(path)
   assert (record['frames'], record['length'], record['is_cut']) == (10, 9, False)
   assert frames.shape == (10, 640, 320, 3)
-  # In the last picture the white ball is on the bottom row; caught, it hides the blue paddle.
+  # In the last picture the white ball is in the bottom row; if caught, it hides the blue paddle.
   red, _, blue = (frames[-1, -32:, :, i].astype(int) for i in range(3))
   has_missed = (blue - red > 60).any()
   assert record['return'] == (-1 if has_missed else 1)
@@ -185,7 +185,7 @@ def test_an_episode_that_does_not_end_is_cut_and_a_gif_works(pong, tmp_path, cap
   )
   frames, _ = _read(path)
   assert frames.shape[1:] == (420, 320, 3)
-  assert 3 <= len(frames) <= 13  # of equal ones in a row a GIF shows one, for longer
+  assert 3 <= len(frames) <= 13  # a GIF shows equal pictures in a row once, for longer
 
 
 def test_a_gif_ends_where_memory_would(catch, tmp_path, capsys, monkeypatch):
@@ -243,7 +243,7 @@ def test_an_environment_without_a_screen_is_refused_before_any_play(
 
 @pytest.fixture(name='pygame')
 def _pygame(monkeypatch):
-  """With SDL's driver that draws nowhere, and no waiting between pictures."""
+  """Sets up SDL's dummy driver, and no waiting between pictures."""
   pygame = pytest.importorskip('pygame')
   monkeypatch.setenv('SDL_VIDEODRIVER', 'dummy')
   monkeypatch.setattr(video, '_SCREENS_PER_S', 1e6)
@@ -299,7 +299,7 @@ def _closes_after(num_pictures):
 def test_a_window_without_a_display_or_for_several_runs_is_refused_before_tensorflow(
   catch, capsys, monkeypatch
 ):
-  monkeypatch.setattr(evaluate_command.processes, 'load_tensorflow', None)  # it would fail
+  monkeypatch.setattr(evaluate_command.processes, 'load_tensorflow', None)  # loading would fail
   assert 'name one' in evaluated_runs.refusal(capsys, catch, catch, '--watch')
   for name in ('DISPLAY', 'WAYLAND_DISPLAY', 'SDL_VIDEODRIVER'):
     monkeypatch.delenv(name, raising=False)

@@ -14,7 +14,7 @@ GAME_FRAMES = 120  # an episode of Atari ends after 30 steps
 
 
 def train(folder, name, environment, agent_changes, **network_changes):
-  """A run that has learnt nothing worth the name, but has a checkpoint."""
+  """Makes a run that has hardly learnt anything, but has a checkpoint."""
   config = registry.load(name)
   config = dataclasses.replace(
     config,

@@ -1,4 +1,4 @@
-"""One run that finishes, looked at from all sides, and the commands that read it."""
+"""One finished run, checked in every respect, and the commands that read it."""
 
 import os
 import pathlib
@@ -18,15 +18,15 @@ _LOADED_LIBRARIES = ('tensorflow', 'reverb', 'libpywrap')
 
 
 def _pss(process):
-  """Proportional set size in bytes."""
+  """Returns the proportional set size in bytes."""
   lines = pathlib.Path(f'/proc/{process.pid}/smaps_rollup').read_text().splitlines()
   return next(int(line.split()[1]) * 1024 for line in lines if line.startswith('Pss:'))
 
 
 @pytest.fixture(scope='module')
 def finished(runs, until):
-  """(the run, memory of the actor's worker and supervisor late in it, libraries of the worker)."""
-  # With an evaluation actor; in runs/ with `latest`, as users have it.
+  """Returns (the run, late memory of the actor's worker and supervisor, the worker's libraries)."""
+  # With an evaluation actor, and in runs/ with `latest`, as users run it.
   run = runs.start(
     'train',
     *runs.small,
@@ -60,7 +60,7 @@ def test_the_summary_is_whole_and_no_process_is_left(finished, one_json):
   assert _STEPS <= summary['agent_steps'] == summary['frames'] < _STEPS + 10_000
   assert summary['updates'] > 50
   assert summary['trained_steps'] <= summary['agent_steps']
-  # 9 steps an episode; of each environment the newest steps, and one episode, are under way.
+  # An episode has 9 steps; each environment's newest steps, and one episode, are still unfinished.
   assert abs(summary['episodes'] - summary['agent_steps'] / 9) <= 3 * 32
   assert set(summary['cpu_s']) >= {'actor', 'actor_supervisor', 'launcher', 'learner'}
   assert -1 <= summary['episode_return_last_100'] <= 1

@@ -1,4 +1,4 @@
-"""The learner is killed, or fails: what the user is told, and how the run goes on."""
+"""The learner is killed, or fails: the messages to the user, and how the run continues."""
 
 import signal
 
@@ -13,7 +13,7 @@ _CATCH = ('--config.agent.optimizer.learning_rate=0.003', '--config.environments
 
 
 def _mean_of_first_episodes(metrics, after_row):
-  """Mean return of at least the first `_NUM_EPISODES` episodes of the rows after `after_row`."""
+  """Returns the mean return of at least `_NUM_EPISODES` episodes in the rows after `after_row`."""
   total, count = 0.0, 0
   for row in range(after_row + 1, len(metrics['episodes'])):
     number = metrics['episodes'][row] - metrics['episodes'][row - 1]
@@ -53,7 +53,7 @@ def _kill_learner_when_it_has_learnt(run, until, since=0):
 
 @pytest.fixture(scope='module')
 def drill(runs, until):
-  """Killed once for good; resumed with one restart allowed, killed again, and finished."""
+  """Kills the learner, resumes with one restart, kills it again, and lets the run finish."""
   folder = runs.folder()
   killed = runs.train(*_CATCH, runs.endless, folder=folder)
   first_return = _kill_learner_when_it_has_learnt(killed, until)
@@ -99,7 +99,7 @@ def test_resuming_goes_on_from_the_checkpoint(drill):
   metrics, saved = drill['resumed'].metrics(), drill['saved']
   _counters_never_decrease(metrics)
   first = int(np.searchsorted(metrics['agent_steps'], saved['agent_steps'], side='right'))
-  # What was written after the checkpoint is gone: the next row continues its counters.
+  # Rows written after the checkpoint are gone: the next row continues its counters.
   assert metrics['updates'][first - 1] <= saved['updates'] <= metrics['updates'][first]
   assert saved['updates'] < metrics['updates'][-1]
   assert _mean_of_first_episodes(metrics, first - 1) >= drill['returns'][0] / 2
@@ -116,13 +116,13 @@ def test_max_restarts_does_it_by_itself(drill):
   # The logs of both killed attempts are kept.
   for attempt in ('attempt_1', 'attempt_2', '.'):
     assert run.log(f'{attempt}/learner/0')
-  # A policy that has learnt plays on as well as before, restart or not.
+  # A learnt policy plays as well as before the restart.
   assert np.nanmean(run.metrics()['episode/return'][-20:]) >= drill['returns'][1] / 2
 
 
 def test_the_learner_is_killed_while_actors_wait_for_it(runs):
   run = runs.train(runs.endless)
-  run.wait_for_node('actor')  # before the learner serves: its imports take longer
+  run.wait_for_node('actor')  # before the learner serves, because its imports take longer
   run.wait_for_node('learner').kill()
   assert run.wait() == 1
   assert run.nodes() == []

@@ -27,7 +27,7 @@ def test_counts_episodes_and_actors_are_those_of_all_hosts(runs):
   rows = [actor['rows'] for actor in status['actors']]
   assert len(rows) == 4 and min(rows) > 100
   assert all(actor['is_connected'] for actor in status['actors'])
-  # Catch lasts 9 steps: had the episodes of one host alone been counted, there were fewer.
+  # Catch lasts 9 steps; with the episodes of only one host there would be fewer.
   assert 0.9 < 9 * summary['episodes'] / summary['agent_steps'] < 1.02
   assert status['unrolls_confirmed'] >= status['unrolls_learnt']
   assert status['evaluation_return'] is not None
@@ -36,14 +36,14 @@ def test_counts_episodes_and_actors_are_those_of_all_hosts(runs):
 
 
 def test_strictly_on_policy_updates_take_the_unrolls_of_both_hosts(runs):
-  """And each actor finds its host over the network, too."""
+  """Each actor finds its host over the network, too."""
   run = _train(
     runs, *runs.strictly_on_policy, '--config.num_actors=2', '--config.transport.kind=grpc'
   )
   _expect_finished(run)
   assert all(actor['is_connected'] and actor['rows'] for actor in run.status()['actors'])
   lags = run.metrics()['learner/policy_lag']
-  assert {lag for lag in lags if lag == lag} == {0.0}  # a row without an update has none
+  assert {lag for lag in lags if lag == lag} == {0.0}  # a row without an update has no lag
 
 
 def test_each_host_saves_its_memory_and_restores_it(runs):
@@ -84,7 +84,7 @@ def test_the_status_names_a_host_without_data_and_ctrl_c_ends_both_with_a_checkp
   run = runs.train(runs.endless, *_TWO, '--config.num_actors=2')
   run.wait_for_updates(3)
   named = []
-  for silent in run.nodes('actor'):  # in no order that is known
+  for silent in run.nodes('actor'):  # in unknown order
     silent.suspend()
     until(
       lambda: run.status()['hosts_without_data'] or run.check_runs(), 'a word of what is missing'
@@ -122,7 +122,8 @@ def test_a_host_that_hangs_ends_the_run(runs, until):
   assert run.wait(120.0 + node_host.termination_notice_s()) == 1
   assert run.nodes() == []
   assert 'learner/1 was lost, or did not answer within 3 s' in run.stderr
-  # Launchpad's notice, in which a process may save and end, is not for one that hears nothing.
+  # Launchpad's grace period, in which a process may save and end, is not used for a process that
+  # hangs.
   assert 'did not terminate in time' not in run.log('launcher')
 
 

@@ -1,4 +1,4 @@
-"""A machine as people have them: behind a proxy, with an odd profile, in a container."""
+"""Unusual machines: behind a proxy, with an odd profile, in a container."""
 
 import signal
 
@@ -10,11 +10,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 @pytest.fixture(autouse=True)
 def _machine(monkeypatch):
   for name in ('http_proxy', 'https_proxy'):
-    monkeypatch.setenv(name, 'http://10.255.255.1:9')  # which never answers
+    monkeypatch.setenv(name, 'http://10.255.255.1:9')  # a proxy that never answers
   monkeypatch.setenv('MPLBACKEND', 'Qt4Agg')
   monkeypatch.setenv('LC_ALL', 'C')
   monkeypatch.setenv('PYTHONIOENCODING', 'ascii')
-  # Some of these the tests' own process has set, by `import seed_acme`.
+  # `import seed_acme` has set some of these in the tests' process.
   for name in ('HOME', 'no_grpc_proxy', 'no_proxy', 'NO_PROXY', 'GRPC_ENABLE_FORK_SUPPORT'):
     monkeypatch.delenv(name, raising=False)
 

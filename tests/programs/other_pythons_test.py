@@ -1,4 +1,4 @@
-"""Runs whose environments live under Python 3.11 and 3.12, as real processes."""
+"""Real runs whose environments live under Python 3.11 and 3.12."""
 
 import dataclasses
 import json
@@ -61,7 +61,8 @@ def test_a_run_learns_from_actors_there_and_is_evaluated_there(runs, python):
   assert workers(), 'no process of the other interpreter acts'
   assert run.wait() == 0, run.stderr
   assert run.summary()['agent_steps'] >= 5000
-  assert recordings.steps(run.run_dir.videos)[0] == 0  # drawn there, filmed by the learner's Python
+  # rendered there, filmed by the learner's Python
+  assert recordings.steps(run.run_dir.videos)[0] == 0
   record = runs.start('evaluate', 'run', '--episodes=8', '--json', folder=folder)
   assert record.wait() == 0, record.stderr
   assert json.loads(record.stdout)['episodes'] == 8
@@ -194,7 +195,7 @@ def test_pong_is_the_same_game_as_the_other_adapters(newest):
 
 
 def test_lost_lives_of_breakout_are_those_of_the_other_adapters(newest):
-  """With the button at the start; some lives are lost, and games end and are truncated."""
+  """FIRE starts the game; some lives are lost, and games end and are truncated."""
   lives = {'life_loss': 'cut', 'fire_at_start': True}
   theirs = experiment_environments.make(
     _experiment(newest, 'envpool:Breakout-v5', noop_max=1, max_episode_steps=130, **lives), 2, 1
@@ -204,7 +205,7 @@ def test_lost_lives_of_breakout_are_those_of_the_other_adapters(newest):
   rows = [(theirs.reset(), ours.reset())]
   random = np.random.default_rng(1)
   for _ in range(400):
-    # The first game loses its lives soon, because its player does nothing.
+    # The first game soon loses its lives, because its player does nothing.
     action = np.array([0, random.integers(18)], np.int32)
     rows.append((theirs.step(action), ours.step(action)))
   theirs.close()
@@ -219,8 +220,8 @@ def test_lost_lives_of_breakout_are_those_of_the_other_adapters(newest):
 @pytest.mark.parametrize(
   ('environment_id', 'settings', 'num_steps', 'discount'),
   [
-    ('envpool:MountainCar-v0', {}, 200, 1.0),  # never solved without a plan: the time is up
-    ('envpool:CartPole-v1', {}, 60, 0.0),  # always to the left: the pole falls
+    ('envpool:MountainCar-v0', {}, 200, 1.0),  # random play never solves it, so it is truncated
+    ('envpool:CartPole-v1', {}, 60, 0.0),  # always to the left, so the pole falls
   ],
 )
 def test_time_that_is_up_is_no_end_and_a_fall_is_one(

@@ -28,7 +28,7 @@ def _expect_finished(run):
 
 
 def test_runs_at_the_same_time_do_not_disturb_each_other(runs):
-  """One on courier, one with replay in a process of its own, in the same second and folder."""
+  """One uses courier, the other has a replay process; they run at once in the same folder."""
   folder = runs.folder()
   courier = runs.train(_BUDGET, '--config.transport.kind=courier', run_dir='runs/a', folder=folder)
   replay = runs.train(
@@ -51,7 +51,7 @@ def test_a_single_process_finishes(runs):
   assert set(summary['cpu_s']) == {'launcher'}
   assert -1 <= summary['evaluation_return'] <= 1
   assert not (run.folder / 'runs').exists()
-  # The episode of the beginning is over before the first update is traced.
+  # The first episode is over before the first update is traced.
   assert recordings.steps(run.run_dir.videos)[0] == 0
   assert f'Videos: {run.run_dir.path.name}/videos\n' in run.stdout
 

@@ -1,4 +1,4 @@
-"""`seed-acme evaluate` on a run of R2D2, whose checkpoint holds a replay memory too."""
+"""`seed-acme evaluate` on a run of R2D2, whose checkpoint also has a replay memory."""
 
 import dataclasses
 

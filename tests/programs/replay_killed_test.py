@@ -1,4 +1,4 @@
-"""A learner with a replay memory is killed: the memory is there again when the run goes on."""
+"""A learner with a replay memory is killed: the resumed run has the memory again."""
 
 import signal
 
@@ -26,12 +26,12 @@ def _saved_meta(run):
 
 
 def _saved_items(run):
-  """Of the learner's table in the newest checkpoint."""
+  """Returns the items of the learner's table in the newest checkpoint."""
   return saved_items.newest(run.run_dir.checkpoints).tables[tables.UNROLLS]
 
 
 def _items_while_it_runs(run):
-  """The same of a live run; None before its first, or where the next one takes it away."""
+  """Returns the same for a live run; None before its first checkpoint, or while it is replaced."""
   try:
     return _saved_items(run)
   except (saved_items.NothingSaved, OSError, KeyError):
@@ -39,12 +39,12 @@ def _items_while_it_runs(run):
 
 
 def _by_key(items):
-  """`{key: (priority, times sampled)}`."""
+  """Returns `{key: (priority, times sampled)}`."""
   return dict(zip(items.keys.tolist(), zip(items.priorities, items.times_sampled)))
 
 
 def _drawn_since(earlier, items):
-  """Keys of `earlier` that were drawn between the two."""
+  """Returns keys of `earlier` that were sampled between the two."""
   if items is None:
     return []
   now = _by_key(items)
@@ -52,7 +52,7 @@ def _drawn_since(earlier, items):
 
 
 def _saved_updates(run):
-  """Of the newest checkpoint of a live run; 0 while it is being replaced."""
+  """Returns the update of a live run's newest checkpoint; 0 while that is being replaced."""
   try:
     return int(checkpoint.newest(run.run_dir.checkpoints).name)
   except (OSError, AttributeError):
@@ -67,7 +67,7 @@ def _inspect(runs, folder, one_json):
 
 @pytest.fixture(scope='module')
 def drill(runs, until, one_json):
-  """Killed with a memory in its checkpoint, resumed for a moment, resumed, looked at, stopped."""
+  """Kills a run with a saved memory, resumes it briefly, resumes again, inspects and stops it."""
   folder = runs.folder()
   command = (*_R2D2, runs.endless)
   killed = runs.train(*command, folder=folder)
@@ -86,9 +86,9 @@ def drill(runs, until, one_json):
   num_steps = _saved_meta(killed)['counts']['agent_steps']
   brief = runs.train(*_R2D2, f'--config.total_steps={num_steps + 1}', folder=folder)
   assert brief.wait() == 0, brief.stderr
-  assert not brief.run_dir.notices.exists()  # which would say that it starts empty
+  assert not brief.run_dir.notices.exists()  # it would say that the memory starts empty
   continued, continued_updates = _saved_items(brief), _saved_updates(brief)
-  # The memory in that checkpoint stays as it is when the run goes on.
+  # The memory in that checkpoint does not change when the run continues.
   resumed = runs.train(*command, '--config.checkpoint.period_s=1e9', folder=folder)
   until(lambda: _saved_meta(resumed)['resumptions'] == 2 or resumed.check_runs(), 'a resumption')
   resumed.wait_for_updates(5, since=continued_updates)
@@ -111,7 +111,7 @@ def test_every_unroll_is_restored_with_its_priority(drill):
   saved, continued = _by_key(drill['saved']), _by_key(drill['continued'])
   assert saved.keys() <= continued.keys()
   assert all(continued[key][1] >= times_sampled for key, (_, times_sampled) in saved.items())
-  # Those that were drawn since may have been learnt from since.
+  # Items that were sampled since may have new priorities.
   same = [key for key, (_, times_sampled) in saved.items() if continued[key][1] == times_sampled]
   assert len(same) > 0.1 * len(saved)
   assert all(continued[key][0] == saved[key][0] for key in same)
@@ -132,11 +132,11 @@ def test_the_saved_priorities_are_those_that_were_learnt(drill):
   sampled = _drawn_since(drill['earlier'], drill['saved'])
   assert len(sampled) >= _MIN_DRAWN
   changed = [saved[key][0] != earlier[key][0] for key in sampled]
-  assert np.mean(changed) > 0.5  # what was drawn last may not be learnt from yet
+  assert np.mean(changed) > 0.5  # the last sampled items may not be learnt from yet
 
 
 def test_the_memory_grows_on_from_what_was_saved(drill):
   saved, continued, looked = drill['saved'], drill['continued'], drill['looked']
   assert 30 <= len(saved.keys) <= len(continued.keys) < looked['size']
-  assert looked['inserts'] == looked['size']  # counted over all lives of the run
+  assert looked['inserts'] == looked['size']  # counted over all starts of the run
   assert looked['samples'] >= continued.times_sampled.sum() >= saved.times_sampled.sum()

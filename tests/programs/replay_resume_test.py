@@ -37,7 +37,7 @@ def _config(total_steps, ratio=1.0, **changes):
     num_actors=1,
     environments_per_actor=4,
     network=dataclasses.replace(config.network, mlp_sizes=(8,), core_size=8, head_sizes=()),
-    # Saved at the beginning and the end alone, however slow the machine is.
+    # Saved only at the beginning and the end, however slow the machine is.
     agent=agent,
     checkpoint=dataclasses.replace(config.checkpoint, period_s=1e6),
   )
@@ -70,7 +70,7 @@ def _info(program):
 
 @pytest.fixture
 def saved(start, tmp_path):
-  """A run that was stopped after 400 steps, and what its table held."""
+  """Returns a run that was stopped after 400 steps, and its table's info."""
   run = run_directory.create(tmp_path / 'run')
   program = start(_config(10_000), run)
   _play(program, 400)
@@ -84,7 +84,7 @@ def test_size_and_counts_go_on(start, saved):
   assert not run.notices.exists()
   size, inserts, samples = _info(program)
   assert (size, inserts) == info[:2]
-  assert 0 <= samples - info[2] <= 8  # Reverb's own threads draw up to two batches ahead
+  assert 0 <= samples - info[2] <= 8  # Reverb's own threads sample up to two batches ahead
   assert info[0] == info[1] > 50
   _play(program, 600)
   assert _info(program)[0] > info[0]
@@ -192,7 +192,7 @@ def test_a_memory_that_reverb_does_not_take_outlives_a_run_that_learnt_nothing(
     for _ in range(15):
       program.step()
     assert _info(program)[0] > 0
-    program.loop.finish(training_loop.STOPPED)  # as whoever reads the notice would stop it
+    program.loop.finish(training_loop.STOPPED)  # as if somebody stopped it because of the notice
   assert _info(start(_config(10_000), run))[:2] == info[:2]
 
 
@@ -225,7 +225,7 @@ def test_uniform_replay_is_a_setting(start, tmp_path, monkeypatch):
   program = start(_config(10_000, replay='uniform'), run_directory.create(tmp_path / 'run'))
   _play(program, 300)
   assert program.counters.snapshot().updates > 0
-  assert not sent  # no priority
+  assert not sent  # no priority was sent
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whole runs with several replay shards: learnt from evenly, looked at, stopped and resumed."""
+"""Whole runs with several replay shards: trained on evenly, inspected, stopped and resumed."""
 
 import dataclasses
 import signal
@@ -60,7 +60,7 @@ def test_every_unroll_is_trained_once_and_half_of_each_batch_is_of_each_shard(tm
 
 
 def test_a_full_shard_holds_back_its_own_actors_and_no_others(tmp_path, monkeypatch):
-  """Actors 0 and 2 belong to shard 0; environments from 16 on are played for evaluation."""
+  """Actors 0 and 2 belong to shard 0; environments from 16 on are for evaluation."""
   config = _config('catch_vtrace', total_steps=10**6, num_evaluation_environments=2)
   program = single_process.SingleProcess(config, run_directory.create(tmp_path))
   program.step()
@@ -84,7 +84,7 @@ def test_a_memory_keeps_its_ratio_in_every_shard(tmp_path):
   )
   program.close()
   assert inserted[0] == inserted[1]
-  # Reverb holds one draw more under way.
+  # Reverb has one more sample in flight.
   assert all(0 <= drawn - 20 * config.agent.batch_size // 2 <= 1 for drawn in sampled)
   assert abs(sampled[0] - spec.ratio * (inserted[0] - spec.min_size / 2)) <= config.agent.batch_size
 
@@ -128,6 +128,6 @@ def test_a_memory_is_shown_as_one_and_saved_and_restored(runs, one_json, separat
   resumed.wait_for_updates(5, since=int(run.summary()['updates']))
   resumed.process.send_signal(signal.SIGINT)
   assert resumed.wait() == 130
-  assert not resumed.run_dir.notices.exists()  # which would say that it starts empty
+  assert not resumed.run_dir.notices.exists()  # it would say that the memory starts empty
   again = saved_items.newest(run.run_dir.checkpoints).tables[tables.UNROLLS]
   assert len(again.keys) > len(saved.keys)

@@ -1,6 +1,6 @@
-"""At equal weights, what is replayed is what was acted: state, burn-in, frames and Q values.
+"""With equal weights, replay reproduces acting: state, burn-in, frames and Q values.
 
-Catch for unrolls on their way into replay, for many overlaps; Pong for what comes out of it.
+Catch tests unrolls on their way into replay, for many overlaps; Pong tests samples from it.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def _learnt(config, program, run):
-  """A network with the weights that the learner has."""
+  """Returns a network with the learner's weights."""
   program.loop.save()
   arrays = checkpoint.load(checkpoint.newest(run.checkpoints)).arrays
   network = built.make_acting(config).agent.acting.make()
@@ -66,14 +66,14 @@ def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
   replayed = network.unroll(batch.inputs, state)[0].q_values.numpy()
   acted = batch.outputs.prediction.q_values
   program.close()
-  # Padding stands before a run's first row, which is the first FIRST row.
+  # Padding precedes a run's first row, which is the first FIRST row.
   first = np.argmax(batch.inputs.step_type == types.FIRST, axis=0)
   is_padded = np.array([not unroll.inputs.observation[0].any() for unroll in unrolls])
   is_real = np.arange(len(acted))[:, None] >= np.where(is_padded, first, 0)
   assert is_real[overlap:].all()
   np.testing.assert_allclose(replayed[is_real], acted[is_real], rtol=0, atol=1e-5)
   assert np.ptp(acted[is_real]) > 0.05
-  assert (batch.inputs.step_type == types.LAST)[overlap:].any()  # across the ends of episodes
+  assert (batch.inputs.step_type == types.LAST)[overlap:].any()  # across episode ends
 
 
 @pytest.mark.parametrize('overlap', [0, 5])
@@ -88,7 +88,7 @@ def test_what_reverb_samples_of_pong_with_stacked_frames_is_what_was_acted(tmp_p
     num_actors=1,
     environments_per_actor=2,
     num_evaluation_environments=0,
-    # Episodes end within unrolls, which stacks of frames must not cross.
+    # Episodes end within unrolls, and stacks of frames must not cross these ends.
     environment=dataclasses.replace(
       config.environment, settings={**config.environment.settings, 'max_frames': 4 * 13}
     ),
@@ -112,7 +112,7 @@ def test_what_reverb_samples_of_pong_with_stacked_frames_is_what_was_acted(tmp_p
     program.step()
   network = _learnt(config, program, run)
   state = tree.flatten(samples[0].unroll.initial_state)
-  assert sorted(leaf.dtype.name for leaf in state) == ['float32', 'float32', 'uint8']  # screens
+  assert sorted(leaf.dtype.name for leaf in state) == ['float32', 'float32', 'uint8']  # the screens
   num_ends = 0
   for sample in samples:
     unroll = sample.unroll

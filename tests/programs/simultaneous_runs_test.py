@@ -1,4 +1,4 @@
-"""Many runs at once on few cores: each ends by itself (`make test-learning`, for it is long)."""
+"""Many runs at once on few cores, each of which ends by itself (slow: `make test-learning`)."""
 
 import pytest
 
@@ -10,8 +10,8 @@ _HANG_S = 1800.0
 
 @pytest.mark.parametrize('time', range(_TIMES))
 def test_eight_runs_at_once_all_end(runs, time):
-  """Waits of Reverb's sampler, which are 3 s long at most, end here before an update's items are
-  all there: a request for several of them lost those it held, and the run hung."""
+  """Here, waits of Reverb's sampler, which last 3 s at most, end before all items of an update have
+  arrived: a request for several items lost those that it had, and the run hung."""
   started = [
     runs.start(
       'train',
@@ -30,4 +30,4 @@ def test_eight_runs_at_once_all_end(runs, time):
     assert status['status'] == 'finished' and status['agent_steps'] >= 20_000
     assert status['unrolls_received'] == status['unrolls_learnt']
     waiting = status['unrolls_confirmed'] - status['unrolls_received']
-    assert 0 <= waiting < 32  # less than an update takes
+    assert 0 <= waiting < 32  # less than an update needs

@@ -1,4 +1,4 @@
-"""The single-process program: repeatable, resumable, and all its counts agree."""
+"""The single-process program is repeatable and resumable, and all its counts agree."""
 
 import dataclasses
 import json
@@ -20,11 +20,11 @@ from seed_acme.storage import saved_config
 pytestmark = pytest.mark.timeout(240)
 
 _STEPS = 700
-_MEASURED = ('wall_s', 'time/steps_per_s', 'time/updates_per_s')  # what a clock decides
+_MEASURED = ('wall_s', 'time/steps_per_s', 'time/updates_per_s')  # values that depend on the clock
 
 
 def _config(**changes):
-  """Small, with a row of the log for every update."""
+  """Returns a small configuration with a log row for every update."""
   config = registry.load('catch_vtrace')
   small = {
     'num_actors': 2,
@@ -49,7 +49,7 @@ def _run(path, **changes):
 
 @pytest.fixture(scope='module')
 def first(tmp_path_factory):
-  """A finished run, which no test may change."""
+  """Makes a finished run, which no test may change."""
   return _run(tmp_path_factory.mktemp('single') / 'first')
 
 
@@ -90,7 +90,7 @@ def test_another_seed_gives_another_run(first, tmp_path):
 
 
 def test_the_logs_themselves_change_nothing(first, tmp_path):
-  """What is learnt may not depend on when a clock has rows written."""
+  """Training must not depend on when the clock causes rows to be written."""
   quiet = _run(tmp_path / 'quiet', learner=config_lib.LearnerConfig(log_period_s=1e9))
   for name, array in _arrays(first).items():
     np.testing.assert_array_equal(array, _arrays(quiet)[name], err_msg=name)
@@ -101,10 +101,10 @@ def test_all_counts_agree(first):
   config, status = _config(), _status(first)
   agent = config.agent
   rows_trained = status['updates'] * agent.batch_size * agent.unroll_length
-  # A Catch episode is 10 rows, of which LAST is no step.
+  # A Catch episode has 10 rows, of which LAST is no step.
   assert status['trained_steps'] == pytest.approx(0.9 * rows_trained, rel=0.02)
   assert status['frames'] == status['agent_steps'] >= config.total_steps
-  # Unrolls that wait to fill an item or a batch are the only ones not trained.
+  # Only unrolls that wait to fill an item or a batch are not trained on.
   num_waiting = config.replay.unrolls_per_item + agent.batch_size
   not_trained = status['agent_steps'] - status['trained_steps']
   assert 0 <= not_trained <= num_waiting * agent.unroll_length
@@ -162,10 +162,10 @@ def test_the_status_of_a_finished_run(first):
 
 
 def _environments_of_batches(monkeypatch, path, **inference):
-  """The environments of each batch that is acted on in a step, after the first one."""
+  """Returns the environments of each batch in a step, after the first one."""
   config = _config(inference=config_lib.InferenceConfig(**inference))
   program = single_process.SingleProcess(config, run_directory.create(path))
-  program.step()  # which asks for the first actions
+  program.step()  # it requests the first actions
   batches = []
   (server,) = program.servers
   step = server.step
@@ -223,12 +223,12 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
     if target == 10:
       program.loop.save()
       weights = _arrays(run)
-  program.close()  # as after a kill: nothing is saved
+  program.close()  # as after a kill, nothing is saved
   assert _rows(run)['updates'][-1] == 20
   resumed = single_process.SingleProcess(config, run)
   assert resumed.counters.snapshot().updates == 10
   assert _rows(run)['updates'][-1] == 10
-  resumed.loop.save()  # what it has restored
+  resumed.loop.save()  # saves what it has restored
   for name, array in _arrays(run).items():
     np.testing.assert_array_equal(array, weights[name], err_msg=name)
   while resumed.counters.snapshot().updates < 12:

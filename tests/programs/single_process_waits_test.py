@@ -1,4 +1,4 @@
-"""The single-process program and its waits: they hear of the end, and none lasts for ever."""
+"""The waits of the single-process program: they notice the end, and none lasts for ever."""
 
 import dataclasses
 import signal
@@ -38,7 +38,7 @@ def _config(name, **agent):
 
 
 class _Turns:
-  """With a queue, whatever is in it."""
+  """The order for a queue, independent of its contents."""
 
   def __init__(self, may_sample):
     self._may_sample = may_sample
@@ -56,7 +56,7 @@ class _Turns:
 def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_for(
   tmp_path, monkeypatch
 ):
-  """Whatever has become of the sample. A signal's handler, too, needs the main thread."""
+  """It hears of the end whatever happened to the sample. Signal handlers need this thread, too."""
   config = dataclasses.replace(
     _config('catch_vtrace', batch_size=4),
     replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
@@ -89,7 +89,7 @@ def test_a_queue_that_strangers_have_filled_is_learnt_from_to_the_end(tmp_path):
   run, inserted = run_directory.create(tmp_path), []
 
   def insert():
-    """Asked now and then: once there is a queue, it fills it with tickets of nobody."""
+    """Polled; once there is a queue, fills it with tickets that belong to no item."""
     if not inserted and run.addresses.exists():
       inserted.append(local.read_json(run.addresses)['replay'])
       with reverb.Client(inserted[0]).trajectory_writer(1) as stranger:
@@ -115,13 +115,13 @@ def test_it_hears_of_a_failed_fetch_while_it_waits_for_room(tmp_path, monkeypatc
     raise RuntimeError('the fetch has failed')
 
   monkeypatch.setattr(local_items.LocalItems, 'take', fail)
-  give_up_s = time.monotonic() + 60  # before, it went on waiting
+  give_up_s = time.monotonic() + 60  # earlier versions kept waiting
   with pytest.raises(RuntimeError, match='the fetch has failed'):
     single_process.run(config, run_directory.create(tmp_path), lambda: time.monotonic() > give_up_s)
 
 
 def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(tmp_path):
-  """Reverb's rate limiter has counted them, and gives the learner so many less."""
+  """Reverb's rate limiter has counted them, and gives the learner that many fewer."""
   config = _config('catch_r2d2', overlap=1, batch_size=4, replay_min_size=16, replay_ratio=1.0)
   program = single_process.SingleProcess(config, run_directory.create(tmp_path))
   stolen = []
@@ -142,7 +142,7 @@ def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(tmp_path):
 
 
 def test_a_stopped_step_leaves_the_wait_for_room(tmp_path, monkeypatch):
-  """The queue is full, though the turns should see to it that it never is."""
+  """The queue is full, although the order of acting and training should prevent that."""
   config = dataclasses.replace(
     _config('catch_vtrace', batch_size=4),
     replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
@@ -153,7 +153,7 @@ def test_a_stopped_step_leaves_the_wait_for_room(tmp_path, monkeypatch):
   threading.Timer(3.0, stopped.set).start()
   while not stopped.is_set():
     program.step()
-  # A sample, which is fetched where no room is found, is taken out of the queue once.
+  # A sample fetched because there was no room is removed from the queue once.
   most = config.replay.queue_size + config.agent.batch_size + 2
   assert program.writer.each[0].num_confirmed <= most
   program.close()

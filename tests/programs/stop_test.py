@@ -1,4 +1,4 @@
-"""Runs that are stopped, from the keyboard or by force: what they leave, and what they do not."""
+"""Runs that are stopped from the keyboard or killed: what they leave behind."""
 
 import collections
 import os
@@ -12,7 +12,7 @@ from seed_acme.storage import checkpoint
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 
 
-# It ignores signals, changes the working folder at every step, and says where it is made.
+# It ignores signals, changes the working folder at every step, and records where it is made.
 _MEDDLING = (
   '--config.environment.id=drill_environments:Meddling',
   '--config.environment.settings',
@@ -22,7 +22,7 @@ _MEDDLING = (
 
 
 def _makings(folder):
-  """How many environments each kind of process has made for a run, which is then forgotten."""
+  """Returns how many environments each kind of process has made, and resets the counts."""
   made = collections.Counter()
   file = folder / 'makings.txt'
   for line in file.read_text().splitlines():
@@ -33,7 +33,7 @@ def _makings(folder):
 
 
 def _expect_stopped(run, code):
-  """Checks what a run that was asked to stop leaves behind."""
+  """Checks the state of a run that was asked to stop."""
   assert run.wait() == code, run.stderr
   assert run.nodes() == []
   assert run.summary()['status'] == 'stopped'
@@ -54,7 +54,7 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
   run = runs.train(runs.endless, '--config.checkpoint.period_s=1000', *_MEDDLING, folder=folder)
   run.wait_for_updates(20)
   assert _makings(folder) == {'door': 1, 'actor': 8}
-  # As a terminal does it: the whole foreground process group.
+  # As a terminal does, for the whole foreground process group.
   os.killpg(run.process.pid, signal.SIGINT)
   counts = _expect_stopped(run, 130)
   assert 'Stopping with a checkpoint' in run.stderr
@@ -80,7 +80,7 @@ def test_ctrl_c_and_sigterm_leave_a_checkpoint_and_a_summary_and_no_process(runs
 
 
 def test_ctrl_c_leaves_the_memory_of_a_replay_process_of_its_own(runs, folder):
-  """That process must live until the learner has saved what it holds."""
+  """The replay process must live until the learner has saved its contents."""
   run = runs.train(
     '--config=catch_r2d2',
     '--config.replay.unrolls_per_item=1',
@@ -149,7 +149,7 @@ def test_ctrl_c_while_the_processes_start(runs, folder, moment):
   assert run.nodes() == []
   assert run.summary()['status'] == 'stopped'
   assert run.failure() is None
-  # The launcher may end so soon that there is no time for the message.
+  # The launcher may end too soon for the message.
   assert run.stderr in ('', 'Stopping with a checkpoint; a second signal kills at once.\n')
 
 

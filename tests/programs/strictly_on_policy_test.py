@@ -1,4 +1,4 @@
-"""Strictly on-policy runs, whole: no lag, every step learnt once, weights change once an update."""
+"""Whole strictly on-policy runs: no lag, every step learnt once, weights change once per update."""
 
 import contextlib
 import dataclasses
@@ -33,7 +33,7 @@ _STEPS = 576  # eight updates of `_catch`: ten rows of eight environments, of wh
 
 
 def _catch(**changes):
-  """V-trace on eight environments, of which each gives two unrolls to an update."""
+  """Returns V-trace on eight environments, each of which gives two unrolls to an update."""
   config = registry.load('catch_vtrace')
   small = {
     'num_actors': 2,
@@ -50,7 +50,7 @@ def _catch(**changes):
 
 
 def _ppo(**changes):
-  """The preset itself, smaller: two epochs of two minibatches on four environments."""
+  """Returns a smaller preset: two epochs of two minibatches on four environments."""
   config = registry.load('cartpole_ppo')
   assert config.inference.strictly_on_policy
   small = {
@@ -72,7 +72,7 @@ def _valid(config):
 
 
 def _run(config, path, should_stop=lambda: False):
-  """(how it ended, status)"""
+  """Returns (how it ended, status)."""
   run = run_directory.create(path)
   ended = single_process.run(config, run, should_stop)
   return ended, json.loads(run.status.read_text())
@@ -85,7 +85,7 @@ def _expect_no_lag(status):
 
 @pytest.fixture(name='versions')
 def _versions(monkeypatch):
-  """The versions of the weights that act, each as it is taken over."""
+  """Records the versions of the acting weights when they are loaded."""
   seen = []
   refresh = policy_lib.Policy.refresh
 
@@ -128,7 +128,7 @@ def test_overlapping_unrolls_have_no_lag_either(tmp_path):
 
 
 def test_without_it_there_is_lag(tmp_path):
-  """So the others can fail: here the queue holds an update's data while its weights change."""
+  """This shows that the other tests can fail: the queue holds data while the weights change."""
   _, status = _run(_catch(inference=config_lib.InferenceConfig()), tmp_path)
   assert status['policy_lag_max'] > 0
 
@@ -166,7 +166,7 @@ def test_a_stopped_run_goes_on(tmp_path, versions):
 
 @pytest.mark.parametrize('first_learner_wrote', [16, 6], ids=['an update', 'a part of one'])
 def test_a_learner_takes_nothing_from_a_queue_that_outlived_another(tmp_path, first_learner_wrote):
-  """Replay has a node of its own, and the learner before this one was killed."""
+  """Replay has its own node, and the previous learner was killed."""
   config, run = _catch(), run_directory.create(tmp_path)
   acting = built.make_acting(config)
   replay = _replay(run, config, acting)
@@ -263,7 +263,7 @@ def test_processes_have_no_lag_through_a_lost_actor_a_stop_and_a_resumption(runs
 
 def _expect_no_lag_in_processes(status):
   assert status['policy_lag_mean'] == status['policy_lag_max'] == 0
-  # The end may come between the unrolls of the last update and the update.
+  # The end may come between the last update's unrolls and the update.
   untrained = status['agent_steps'] - status['trained_steps']
   assert 0 <= untrained <= (1 + status['resumptions']) * _STEPS_AN_UPDATE
 

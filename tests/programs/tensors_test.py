@@ -1,4 +1,4 @@
-"""A Launchpad node imports TensorFlow inside absl's app.run; tensors must compare all the same."""
+"""In Launchpad nodes, which import TensorFlow inside app.run, tensors still compare by value."""
 
 import os
 import subprocess

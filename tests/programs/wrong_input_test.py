@@ -1,4 +1,4 @@
-"""Wrong input: at most four lines with the fix, exit code 2, and not a file changed."""
+"""Wrong input gives at most four lines with the fix and exit code 2, and changes no file."""
 
 import os
 import pathlib
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope='module')
 def folder(runs):
-  """A working folder with a small finished run in it, `old`."""
+  """Makes a working folder with a small finished run in it, `old`."""
   folder = runs.folder()
   run = runs.train(
     '--config.total_steps=500', '--launch=single_process', run_dir='old', folder=folder
@@ -33,7 +33,7 @@ def _expect_refusal(run, *words, code=2):
 
 
 def _expect_words(stdout, stderr, words):
-  # A trial that takes longer than 3 s on a busy machine gives signs of life.
+  # A trial that takes longer than 3 s on a busy machine prints progress.
   lines = [line for line in stderr.splitlines() if not line.startswith('Trying environment ')]
   assert 1 <= len(lines) <= 4, stderr
   assert lines[0].startswith('error: ')
@@ -44,7 +44,7 @@ def _expect_words(stdout, stderr, words):
 
 @pytest.fixture(name='refuse')
 def _refuse(folder, monkeypatch, capsys):
-  """`refuse(arguments, words)`: the command line in this process, which is spared a start."""
+  """`refuse(arguments, words)`: runs the command line in this process, which saves a start."""
   handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)}
   monkeypatch.chdir(folder)
   monkeypatch.setattr(sys, 'path', list(sys.path))
@@ -201,7 +201,7 @@ def test_wrong_arguments_of_the_other_commands(refuse, arguments, words):
 
 
 def test_a_command_ends_so_too(runs, folder):
-  """As a process of its own, with what an interpreter says at its end."""
+  """Runs in a process of its own, to include the interpreter's output at exit."""
   _expect_refusal(
     runs.start('train', '--config.environment.id=catsh', folder=folder), 'catsh', 'catch'
   )

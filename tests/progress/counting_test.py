@@ -118,7 +118,7 @@ def test_agreed_counters_say_what_was_agreed_and_count_for_themselves():
 
 
 def test_agreed_counters_begin_with_what_is_restored():
-  """A checkpoint is saved before the hosts have met."""
+  """A checkpoint is saved before the hosts have exchanged counts."""
   counters = counting.AgreedCounters(_Clock())
   counts = counting.Counts(10, 40, 2, 4, 9, 8.0)
   counters.restore(counts)

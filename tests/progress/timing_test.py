@@ -1,4 +1,4 @@
-"""Phase timers on a made-up clock; latency summaries against exact values."""
+"""Phase timers with a simulated clock; latency summaries against exact values."""
 
 import threading
 
@@ -96,7 +96,7 @@ def test_merge_difference_and_shares():
 
 
 def test_a_phase_that_changes_while_a_snapshot_is_taken():
-  """The reader's own clock reading is where the owner gets in between."""
+  """The owner changes the phase while the reader reads the clock."""
   interruptions = iter([lambda: None, lambda: None, lambda: timer.start('b')])
   clock = _Clock()
 
@@ -109,11 +109,11 @@ def test_a_phase_that_changes_while_a_snapshot_is_taken():
   timer = timing.PhaseTimer(read_clock)
   timer.start('a')
   seconds = timer.snapshot()
-  assert sum(seconds.values()) == clock.now - 1.0  # all time since construction, once
+  assert sum(seconds.values()) == clock.now - 1.0  # all time since construction, counted once
 
 
 class _SlowName(str):
-  """Of a phase; lets a reader run where it is looked up, in the middle of the owner's change."""
+  """The name of a phase, which lets a reader run while the owner is changing it."""
 
   reader = None
 

@@ -1,4 +1,4 @@
-"""Waits that last are told of, once, with what they wait for."""
+"""Long waits are reported once, with what they wait for."""
 
 import types as python_types
 

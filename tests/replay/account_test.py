@@ -1,4 +1,4 @@
-"""The account of unrolls, against a real server: what is lost is named, not what is under way."""
+"""The account of unrolls, against a real server: it reports lost unrolls, not those in flight."""
 
 import types as python_types
 
@@ -62,18 +62,18 @@ def test_unrolls_that_went_elsewhere_are_named_and_those_under_way_are_not(
   for _ in range(5):
     assert prefetcher.next(timeout_s=30) is not None
   clock.now += 11
-  assert account.missing() == ''  # although 4 + 2 unrolls have been taken out of the table ahead
+  assert account.missing() == ''  # although 4 + 2 unrolls have been prefetched from the table
   assert (account.confirmed(), account.received()) == (40, 20)
   assert '40 were confirmed by replay, 20 received' in account.waiting_for()
 
   list(reverb.Client(server.address).sample(tables.UNROLLS, 7, emit_timesteps=False))
-  assert account.missing() == ''  # it has just looked
+  assert account.missing() == ''  # it has just checked
   clock.now += 11
   assert prefetcher.next(timeout_s=0.5) is not None
   clock.now += 11
   text = account.missing()
   assert '40 were confirmed' in text and '24' in text
-  for _ in range(7):  # had they been no items of the run, nothing would be lost
+  for _ in range(7):  # items of other processes would not count as lost
     dropped('another shape')
   clock.now += 11
   assert account.missing() == ''

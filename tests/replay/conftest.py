@@ -1,4 +1,4 @@
-"""What the tests of replay share: unrolls that can be told apart, and tables for them."""
+"""Fixtures of the replay tests: distinguishable unrolls, and tables for them."""
 
 import threading
 
@@ -15,10 +15,9 @@ _NUM_ROWS = 3
 
 
 def _coded_unrolls(first, number):
-  """Unrolls `first` ... `first + number - 1`, leaves `[number, L, ...]`.
+  """Returns unrolls `first` ... `first + number - 1`, leaves `[number, L, ...]`.
 
-  Every number says which unroll, row and field it stands in; `policy_version` is
-  `100 * unroll + row`.
+  Every number encodes its unroll, row and field; `policy_version` is `100 * unroll + row`.
   """
   index = np.arange(first, first + number)
   code = index[:, None] * 100 + np.arange(_NUM_ROWS)  # [K, L]
@@ -68,10 +67,10 @@ def serve():
 
 @pytest.fixture
 def iterate():
-  """`iterate(samples)`: like `iter`, but the iterator ends on a thread of its own after the test.
+  """`iterate(samples)`: like `iter`, but the iterator is deleted in a thread of its own.
 
-  Within the server's process Reverb waits at the table in slices of 3 s, and whoever deletes the
-  iterator waits for the end of one.
+  Within the server's process Reverb waits at the table in periods of 3 s, and deleting the iterator
+  waits for the end of one.
   """
   iterators = []
 

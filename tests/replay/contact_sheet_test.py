@@ -1,4 +1,4 @@
-"""Which arrays are pictures, and where each pixel of the sheet comes from."""
+"""The arrays that count as images, and the source of each pixel of the sheet."""
 
 from matplotlib import image
 import numpy as np
@@ -14,20 +14,20 @@ def _array(*shape, dtype=np.uint8):
 @pytest.mark.parametrize(
   'shape, num_leading, wanted',
   [
-    ((2, 5, 20, 24, 4), 2, lambda x: x[0, ..., 0]),  # a stack: the newest
+    ((2, 5, 20, 24, 4), 2, lambda x: x[0, ..., 0]),  # a stack: the newest image
     ((2, 5, 20, 24, 3), 2, lambda x: x[0]),  # colour
     ((2, 5, 20, 24, 1), 2, lambda x: x[0, ..., 0]),
     ((2, 5, 4, 20, 24), 2, lambda x: x[0, :, 0]),  # channels first
     ((2, 5, 3, 20, 24), 2, lambda x: np.moveaxis(x[0], 1, -1)),
     ((2, 5, 20, 24, 16), 2, lambda x: x[0, ..., 0]),  # the longest stack
-    ((2, 5, 4, 16, 16), 2, lambda x: x[0, :, 0]),  # the smallest pictures
+    ((2, 5, 4, 16, 16), 2, lambda x: x[0, :, 0]),  # the smallest images
     ((2, 5, 20, 24), 2, lambda x: x[0]),  # no channels
     ((5, 20, 24, 4), None, lambda x: x[..., 0]),
     ((5, 20, 24, 3), None, lambda x: x),
     ((5, 4, 20, 24), None, lambda x: x[:, 0]),
     ((5, 20, 24), None, lambda x: x),
     ((2, 50, 20, 24), None, lambda x: x[0]),
-    ((20, 24, 3), None, lambda x: x[None]),  # one picture
+    ((20, 24, 3), None, lambda x: x[None]),  # a single image
   ],
 )
 def test_the_pictures_of_an_array(shape, num_leading, wanted):
@@ -66,7 +66,7 @@ def test_every_pixel_of_the_written_sheet(tmp_path):
   path = tmp_path / 'new' / 'sheet.png'
   contact_sheet.write(contact_sheet.compose(rows), path)
   read = np.round(image.imread(path) * 255).astype(np.uint8)
-  assert read.shape == (2 * 90 + 2, 8 * 100 + 7 * 2, 4)  # with an alpha channel, all opaque
+  assert read.shape == (2 * 90 + 2, 8 * 100 + 7 * 2, 4)  # with an opaque alpha channel
   wanted = np.full((*read.shape[:2], 3), 128, np.uint8)
   for j in range(8):
     wanted[:90, j * 102 : j * 102 + 100] = rows[0][2 * j][..., None]

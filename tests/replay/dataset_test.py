@@ -1,4 +1,4 @@
-"""Samples from a real server: their values, their order, and how fetching ends."""
+"""Samples from a real server: their values, their order, and the end of prefetching."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def _insert(server, unrolls_per_item, unrolls):
 
 
 def _assert_is_time_major(sample, unrolls):
-  """sample against the inserted unrolls `[B, L, ...]`, element by element."""
+  """Compares a sample with the inserted unrolls `[B, L, ...]`, element by element."""
   num_unrolls, num_rows = unrolls.policy_version.shape
   rows = [tree.flatten(x) for x in (sample.unroll[1:], unrolls[1:])]
   for actual, wanted in zip(*rows):
@@ -45,7 +45,7 @@ def _assert_is_time_major(sample, unrolls):
 
 
 def test_no_wait_for_a_sample_outlasts_its_time():
-  """That of a SimpleQueue of Python 3.10 did, in one of some ten thousand calls."""
+  """In Python 3.10, waiting for a SimpleQueue could exceed it, once in some ten thousand calls."""
   for _ in range(100_000):
     prefetcher = dataset_lib.Prefetcher((), on_failure=print, num_ahead=0)
     assert prefetcher.next(timeout_s=0.0) is None
@@ -70,14 +70,14 @@ def test_every_unroll_comes_once_in_order_time_major(
     assert sample.keys.shape == sample.probabilities.shape == (batch_size,)
     assert (sample.keys.dtype, sample.probabilities.dtype) == (tf.uint64, tf.float64)
     keys.extend(sample.keys.numpy().tolist())
-  # One key for each item, held by the unrolls that it brought.
+  # One key for each item, which all its unrolls have.
   by_item = np.reshape(np.array(keys, np.uint64), (-1, unrolls_per_item))
   assert (by_item == by_item[:, :1]).all()
   assert len(set(by_item[:, 0].tolist())) == number // unrolls_per_item
 
 
 def test_shapes_are_static(serve):
-  """The learner traces once, so batch size and rows have to be known."""
+  """The learner traces once, so batch size and rows have to be static."""
   server = serve(queue_size=8, unrolls_per_item=2)
   spec = dataset_lib.make_samples(server.address, 4, 2, 1).element_spec
   assert all(leaf.shape.is_fully_defined() for leaf in tree.flatten(spec.unroll))
@@ -96,7 +96,7 @@ def test_unrolls_inserted_while_it_is_read_keep_their_order(serve, coded_unrolls
 
 @pytest.fixture
 def join_prefetchers():
-  """Waits for the threads of this test alone: another test's may wait in Reverb for ever."""
+  """Waits for the threads of this test alone, since another test's may wait in Reverb for ever."""
   others = set(threading.enumerate())
 
   def join():
@@ -121,9 +121,9 @@ def test_the_prefetcher_hands_on_samples_in_order_and_none_in_time(
   for first in (0, 4):
     sample = prefetcher.next(timeout_s=30)
     _assert_is_time_major(sample, coded_unrolls(first, 4))
-  assert prefetcher.next(timeout_s=0.05) is None  # 2 unrolls are no batch
+  assert prefetcher.next(timeout_s=0.05) is None  # 2 unrolls do not fill a batch
   prefetcher.stop()
-  _insert(server, 2, coded_unrolls(10, 8))  # the thread wakes and sees that it is over
+  _insert(server, 2, coded_unrolls(10, 8))  # the thread wakes up and sees that it is stopped
   join_prefetchers()
   assert not failures
 
@@ -145,7 +145,7 @@ def test_the_prefetcher_stops_while_it_waits_for_the_trainer(
 
 
 class _Countable:
-  """Numbers from 0, as an iterator that says how far it is and can be held up."""
+  """An iterator of numbers from 0 that shows its position and can be paused."""
 
   def __init__(self):
     self.number = 0
@@ -168,7 +168,7 @@ def test_the_prefetcher_is_ahead_by_so_many_samples_exactly(num_ahead, join_pref
   prefetcher.start()
   for number in range(5):
     _until(lambda: samples.number >= number + num_ahead)  # noqa: B023
-    time.sleep(0.01)  # it has time to do too much
+    time.sleep(0.01)  # gives it time to fetch too much
     assert samples.number == number + num_ahead
     assert prefetcher.next(timeout_s=30) == number
   prefetcher.stop()
@@ -199,7 +199,7 @@ def _until(is_so):
 def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
   serve, coded_unrolls, prefetch_batches, items_ahead, join_prefetchers
 ):
-  """Items of two unrolls, two a batch. Reverb itself has one item under way, never several."""
+  """Items have two unrolls, and batches two items. Reverb itself has one item in flight."""
   server = serve(queue_size=64, unrolls_per_item=2)
   _insert(server, 2, coded_unrolls(0, 64))
   client = reverb.Client(server.address)
@@ -216,7 +216,7 @@ def test_what_is_taken_out_of_the_table_ahead_of_the_learner(
   prefetcher.start()
   for number in range(3):
     _until(lambda: num_taken() >= 2 * number + items_ahead)  # noqa: B023
-    time.sleep(0.05)  # it has time to do too much
+    time.sleep(0.05)  # gives it time to fetch too much
     assert num_taken() == 2 * number + items_ahead
     sample = prefetcher.next(timeout_s=30)
     _assert_is_time_major(sample, coded_unrolls(4 * number, 4))
@@ -274,7 +274,7 @@ def test_an_item_of_another_shape_is_dropped_and_the_run_goes_on(
   serve, coded_unrolls, join_prefetchers
 ):
   server = serve(queue_size=64, unrolls_per_item=2)
-  # From another process: in this one, Reverb compares the shapes itself.
+  # From another process, because in this one Reverb compares the shapes itself.
   arguments = [sys.executable, '-c', _STRANGER, server.address, tables.UNROLLS]
   subprocess.run(arguments, check=True)
   writer = writer_lib.ReplayWriter(server.address, unrolls_per_item=2, backlog=1000)

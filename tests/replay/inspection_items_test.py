@@ -1,4 +1,4 @@
-"""Items that an inspection draws or reads."""
+"""Items that an inspection samples or reads."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_exactly_so_many_are_drawn_from_a_queue(serve_tables, has_signature):
   assert [item.leaves[names[1]].item() for item in items] == [0, 1, 2, 3]
   assert all(tuple(item.leaves) == names and item.times_sampled == 1 for item in items)
   assert (served.table().limiter.size, served.table().limiter.samples) == (2, 4)
-  # Two are left: no waiting for more of them than that.
+  # Two are left, and it does not wait for more.
   assert len(inspection_sample.draw(served.address, served.table(), 3, timeout_s=0.2)) == 2
 
 
@@ -91,7 +91,7 @@ def test_a_table_whose_ratio_is_used_up_says_so(serve_tables):
 
 
 def test_items_of_several_steps_under_a_signature_of_one(serve_tables):
-  """What writers of the old kind insert, and the dataset refuses."""
+  """Writers of the old kind insert such items, which the dataset refuses."""
   served = serve_tables(table_server.table(table_server.limiters.MinSize(1)))
   with reverb.Client(served.address).writer(3) as writer:
     for i in range(3):

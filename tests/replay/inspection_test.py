@@ -42,7 +42,7 @@ def test_the_distances_are_what_the_server_does(serve_tables, kind, inserts, sam
   for side in ('inserts', 'samples'):
     served = serve_tables(_TABLES[kind]())
     if inserts:
-      # A blocked insert would be admitted by the samples that follow: stay below.
+      # A blocked insert would be admitted by the following samples, so stay below the limit.
       left = served.table().limiter.until_inserts_block().at_least
       served.insert(inserts if left is None else min(inserts, left))
     if samples:
@@ -97,7 +97,7 @@ def _limiter(**changes):
 
 
 def test_a_ratio_of_which_the_double_is_not_exact():
-  """0.1 x 3 > 0.3 in doubles, and Reverb computes in doubles."""
+  """In doubles 0.1 x 3 > 0.3, and Reverb computes in doubles."""
   limiter = _limiter(samples_per_insert=0.1, max_diff=0.3, max_size=99, max_times_sampled=0)
   assert limiter.until_inserts_block().at_least == 2
 
@@ -174,11 +174,11 @@ def test_waiting_calls_show_in_the_rates_of_their_side(serve_tables):
       reverb.Table.queue('empty', 2, signature=table_server.SIGNATURE),
     ]
   )
-  assert served.insert(3) == 2  # the third waits from here on
+  assert served.insert(3) == 2  # the third one waits from here on
   waiting = threading.Thread(target=served.sample, args=(1, 'empty'))
   before = served.inspected.snapshot()
   waiting.start()
-  waiting.join()  # it asked in vain for 100 ms
+  waiting.join()  # its time-out of 100 ms has passed
   after = served.inspected.snapshot()
   full, empty = (inspection.rates(before, after, name) for name in ('t', 'empty'))
   assert full.inserts_per_s == full.samples_per_s == 0

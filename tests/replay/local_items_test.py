@@ -1,4 +1,4 @@
-"""Queue items that stay in the process: the same samples as through Reverb, and nothing left."""
+"""Queue items that stay in the process: the same samples as through Reverb, and no item is left."""
 
 import subprocess
 import sys
@@ -57,7 +57,7 @@ def test_samples_are_those_of_a_table_that_holds_the_items(queue, coded_unrolls,
       for x, y in zip(tree.flatten(getattr(one, name)), tree.flatten(getattr(other, name))):
         assert (x.dtype, x.shape) == (y.dtype, y.shape)
         np.testing.assert_array_equal(x, y)
-    keys = np.reshape(other.keys, (-1, unrolls_per_item))  # one for the unrolls of an item
+    keys = np.reshape(other.keys, (-1, unrolls_per_item))  # all unrolls of an item have its key
     assert other.keys.dtype == one.keys.dtype and (keys == keys[:, :1]).all()
 
 
@@ -91,7 +91,7 @@ def test_items_whose_tickets_somebody_else_drew_do_not_stay(queue, coded_unrolls
 def test_a_ticket_that_stands_for_nothing_is_dropped(queue, coded_unrolls, ticket):
   dropped = []
   server, writer, samples = queue(8, 2, 24, local_items.LocalItems(), dropped.append)
-  _insert(writer, coded_unrolls(0, 2))  # ticket 0, which is drawn before the others
+  _insert(writer, coded_unrolls(0, 2))  # ticket 0, which is sampled before the others
   with reverb.Client(server.address).trajectory_writer(1) as stranger:
     stranger.append({local_items.TICKET: np.array(ticket, np.int64)})
     stranger.create_item(
@@ -115,7 +115,7 @@ def test_an_item_of_another_shape_is_dropped(queue, coded_unrolls):
   dropped = []
   server, writer, samples = queue(4, 2, 12, local_items.LocalItems(), dropped.append)
   _insert(writer, coded_unrolls(0, 2))
-  # From another process: in this one, Reverb compares the shapes itself.
+  # From another process, because in this one Reverb compares the shapes itself.
   subprocess.run([sys.executable, '-c', _INSERT, server.address, tables.UNROLLS], check=True)
   _insert(writer, coded_unrolls(2, 6))
   for first in (0, 4):
@@ -136,7 +136,7 @@ def test_a_full_table_stops_the_writer(queue, coded_unrolls):
   items = local_items.LocalItems()
   _, writer, samples = queue(2, 2, 4, items)
   writer.put(coded_unrolls(0, 8))
-  waits = iter([False, False, True])  # of the third item, after one time-out
+  waits = iter([False, False, True])  # for the third item, after one time-out
   for _ in range(3):
     writer.write_item(lambda: next(waits, True))
   assert writer.num_confirmed == 4

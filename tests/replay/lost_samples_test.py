@@ -1,4 +1,4 @@
-"""Items that come just as a wait of Reverb's sampler ends, in the server's process every 3 s."""
+"""Items that arrive just as a wait of Reverb's sampler ends, every 3 s in the server's process."""
 
 import subprocess
 import sys
@@ -7,8 +7,8 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-# In a process of its own, because nothing wakes threads that wait in Reverb. Each table is given an
-# item about 3 s after its last one, when the sampler's slice of waiting ends and the next begins.
+# In a process of its own, because nothing wakes threads that wait in Reverb. Each table gets an
+# item about 3 s after its last one, when one of the sampler's waits ends and the next begins.
 _LATE_ITEMS = """
 import os, random, threading, time
 import numpy as np, reverb, tensorflow as tf
@@ -60,7 +60,7 @@ os._exit(0)
 
 
 def test_no_item_is_lost_where_a_wait_ends_and_the_next_begins():
-  """With four items asked for at a time, tens of these 300 tables lose one."""
+  """If four items are requested at a time, tens of these 300 tables lose one."""
   result = subprocess.run(
     [sys.executable, '-c', _LATE_ITEMS], capture_output=True, text=True, check=False
   )

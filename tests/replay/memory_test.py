@@ -1,4 +1,4 @@
-"""The replay memory: what is drawn how often, priorities by key, and what survives a restart."""
+"""The replay memory: sampling frequencies, priorities by key, and the state after a restart."""
 
 import contextlib
 import pathlib
@@ -21,11 +21,11 @@ from seed_acme.replay import writer as writer_lib
 
 pytestmark = pytest.mark.timeout(120)
 _SIZE = 12
-_NOWHERE = pathlib.Path('nowhere')  # where nothing is saved
+_NOWHERE = pathlib.Path('nowhere')  # for tests that save nothing
 
 
 def _config(size=_SIZE, **changes):
-  """Takes `size` unrolls and then gives out twice 10,000."""
+  """Returns a memory that takes `size` unrolls and then gives out twice 10,000."""
   values = {'batch_size': 4, 'replay_capacity': 100, 'replay_min_size': size, 'replay_ratio': 1e4}
   return r2d2_config.R2D2Config(**{**values, **changes})
 
@@ -62,7 +62,7 @@ def _write(server, unrolls, priorities=None):
 
 
 def _draw(server, number):
-  """Keys, codes of the unrolls, and the infos of that many draws."""
+  """Returns the keys, codes of the unrolls, and infos of `number` samples."""
   client = reverb.Client(server.address)
   samples = list(client.sample(tables.UNROLLS, number, emit_timesteps=False))
   codes = [int(np.asarray(sample.data[-1]).ravel()[0]) // 100 for sample in samples]
@@ -88,13 +88,13 @@ def test_unrolls_are_drawn_as_often_as_their_priorities_say(start, coded_unrolls
   exponent = {'prioritized': 0.9, 'uniform': 0.0}[kind]
   assert _p_value(codes, priorities, exponent) > 1e-6
   other = {'prioritized': 0.0, 'uniform': 0.9}[kind]
-  assert _p_value(codes, priorities, other) < 1e-6  # the test can tell them apart
+  assert _p_value(codes, priorities, other) < 1e-6  # the test is sensitive enough
   expected = priorities**exponent / np.sum(priorities**exponent)
   np.testing.assert_allclose([info.probability for info in infos], expected[codes], rtol=1e-5)
 
 
 def test_a_sample_says_how_probable_each_of_its_unrolls_was(start, coded_unrolls, iterate):
-  """Importance weights are made of it: of the probability, not of the priority."""
+  """Importance weights depend on the probability, not on the priority."""
   priorities = np.arange(1.0, _SIZE + 1)
   server = start(_config())
   _write(server, coded_unrolls(0, _SIZE), priorities)
@@ -116,8 +116,9 @@ def test_new_priorities_decide_what_is_drawn_from_then_on(start, coded_unrolls):
   memory = memory_lib.ReplayMemory(server.address, has_priorities=True, in_progress=_NOWHERE)
   priorities = np.linspace(0.5, 4, _SIZE)
   memory.update_priorities(keys, np.full(keys.size, 99.0))
-  memory.update_priorities(keys, priorities[codes])  # the newest counts
-  memory.update_priorities(np.array([12345], np.uint64), np.array([1e9]))  # long gone
+  memory.update_priorities(keys, priorities[codes])  # the last update counts
+  # an item that no longer exists
+  memory.update_priorities(np.array([12345], np.uint64), np.array([1e9]))
   memory.flush()
   _, codes, infos = _draw(server, 4000)
   assert _p_value(codes, priorities, 0.9) > 1e-6
@@ -141,7 +142,7 @@ def test_the_learner_never_waits_for_priorities_and_hears_of_failures(
   _write(server, coded_unrolls(0, 2))
   memory = memory_lib.ReplayMemory(server.address, has_priorities=True, in_progress=_NOWHERE)
   keys, _, _ = _draw(server, 8)
-  # Whatever is wrong with the server.
+  # Simulates any error of the server.
   monkeypatch.setattr(reverb.Client, 'mutate_priorities', None)
   failed = threading.Event()
   memory.start(lambda error: failed.set())
@@ -160,7 +161,7 @@ def test_inserts_wait_for_the_learner_and_the_learner_for_the_minimum_size(start
   with pytest.raises(Exception, match='(?i)timeout|deadline'):
     list(client.sample(tables.UNROLLS, 1, rate_limiter_timeout_ms=100))
   writer.start(on_room=lambda: None, on_failure=failures.append)
-  limit = 10 + 2 * config.batch_size  # inserts exceed samples by the minimum and two batches
+  limit = 10 + 2 * config.batch_size  # inserts exceed samples by the minimum size and two batches
   pause = threading.Event()
   while client.server_info()[tables.UNROLLS].current_size < limit:
     pause.wait(0.01)
@@ -196,7 +197,7 @@ def _checkpoint(server, folder):
 def test_a_checkpoint_brings_back_unrolls_priorities_and_counts(start, coded_unrolls, tmp_path):
   server = start(_config(5), checkpoints=tmp_path / 'writing')
   _write(server, coded_unrolls(0, 5), np.arange(1.0, 6))
-  # The least likely of the five is drawn once in fifteen times: with 400 draws none is left out.
+  # The least likely of the five is sampled once in fifteen times: 400 samples include all of them.
   before, _, _ = _draw(server, 400)
   counts = memory_lib.ReplayMemory(server.address, True, _NOWHERE).counts()
   saved = _checkpoint(server, tmp_path / 'saved')
@@ -235,7 +236,7 @@ def test_a_priority_that_is_not_finite_ends_the_writer_with_its_reason(
 
 @contextlib.contextmanager
 def _small_files(num_bytes):
-  """No file may grow beyond this, which stops a writer as a full disk does."""
+  """Limits the size of files, which stops a writer as a full disk does."""
   soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
   resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
   try:
@@ -245,7 +246,7 @@ def _small_files(num_bytes):
 
 
 def test_a_memory_that_cannot_be_written_is_a_runtime_error(start, coded_unrolls, tmp_path):
-  """As the training loop expects; Reverb itself raises IndexError where the disk is full."""
+  """The training loop expects that; Reverb itself raises IndexError if the disk is full."""
   server = start(_config(), checkpoints=tmp_path / 'replay')
   _write(server, coded_unrolls(0, _SIZE))
   memory = memory_lib.ReplayMemory(server.address, has_priorities=True, in_progress=_NOWHERE)
@@ -280,7 +281,7 @@ def test_a_server_that_does_not_answer_holds_up_no_checkpoint(start, monkeypatch
 
   monkeypatch.setattr(reverb.Client, 'checkpoint', hang)
   monkeypatch.setattr(memory_lib, 'SILENT_S', 0.3)
-  for _ in range(2):  # the second waits for the same call: nothing can end that
+  for _ in range(2):  # the second waits for the same call, which nothing can end
     with pytest.raises(RuntimeError, match='does not answer, and has written nothing for 0.3 s'):
       memory.checkpoint()
   answered.set()

@@ -1,4 +1,4 @@
-"""Items in a saved memory: the same as Reverb's own library reads, and what else may be there."""
+"""Items in a saved memory: equal to those that Reverb's library reads, and invalid files."""
 
 import pathlib
 import shutil
@@ -31,7 +31,7 @@ def _table(name):
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
-  """A checkpoint's replay: table `a` with _PRIORITIES, 40 samples, `b` with one item, `c` empty."""
+  """Saves a memory: table `a` with _PRIORITIES and 40 samples, `b` with one item, `c` empty."""
   path = tmp_path_factory.mktemp('run')
   server = reverb.Server(
     [_table('a'), _table('b'), _table('c')],

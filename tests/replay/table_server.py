@@ -1,4 +1,4 @@
-"""A Reverb server that counts what it is asked."""
+"""A Reverb server that counts calls."""
 
 import threading
 
@@ -11,16 +11,16 @@ from seed_acme.replay import inspection
 FIFO, UNIFORM = reverb.selectors.Fifo, reverb.selectors.Uniform
 limiters = reverb.rate_limiters
 SIGNATURE = {'x': tf.TensorSpec((2,), tf.float32), 'y': [tf.TensorSpec((), tf.int32)]}
-MANY = 60  # calls after which a side that should never block is believed
+MANY = 60  # calls after which a side counts as never blocking
 
 
 class Served:
-  """A server with one table, a writer of it, and its figures."""
+  """A server with one table, a writer for it, and its inspection."""
 
   def __init__(self, table):
     self.server = reverb.Server([table] if isinstance(table, reverb.Table) else table)
     self.address = f'localhost:{self.server.port}'
-    self.inspected = inspection.Server(self.address, timeout_s=60)  # of a machine with other work
+    self.inspected = inspection.Server(self.address, timeout_s=60)  # long enough for a busy machine
     self._client = reverb.Client(self.address)
     self._writers = []
 
@@ -28,10 +28,10 @@ class Served:
     return self.inspected.snapshot().tables[name]
 
   def insert(self, number, name='t', priority=1.0):
-    """Inserts one after the other; returns how many were admitted before one had to wait.
+    """Inserts items one by one; returns how many were admitted before one had to wait.
 
-    Decided by the server's state, not by time: either the count rises, or its worker reports
-    an insert that waits.
+    The result depends on the server's state, not on time: either the count rises, or its worker
+    reports a waiting insert.
     """
     writer = self._client.trajectory_writer(num_keep_alive_refs=1)
     self._writers.append(writer)
@@ -54,7 +54,7 @@ class Served:
     return number
 
   def sample(self, number, name='t'):
-    """Samples until one is refused; returns how many came."""
+    """Samples until a sample is refused; returns how many came."""
     shapes = {'x': tf.TensorShape((2,)), 'y': (tf.TensorShape(()),)}
     dataset = reverb.TrajectoryDataset(
       self.address,
@@ -70,7 +70,7 @@ class Served:
 
   def stop(self):
     for name in self.inspected.snapshot().tables:
-      self._client.reset(name)  # admits the insert that waits, for which it would wait, too
+      self._client.reset(name)  # admits a waiting insert, which this call would otherwise wait for
     for writer in self._writers:
       writer.close()
     self.server.stop()

@@ -1,4 +1,4 @@
-"""Tables as the agent wants them."""
+"""Tables with the settings that the agent asks for."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_beside_it_is_a_small_table_to_look_at(spec):
   unrolls, mirror = (table.info for table in _make(8, 1, spec))
   assert mirror.name == tables.MIRROR
   assert mirror.sampler_options.uniform
-  assert mirror.max_times_sampled == 0  # as often as anybody looks
+  assert mirror.max_times_sampled == 0  # inspections may sample as often as they like
   assert mirror.signature == unrolls.signature
 
 

@@ -1,4 +1,4 @@
-"""The writer: how it groups, in which order, how it waits and how it ends."""
+"""The writer: grouping, order, waiting and end."""
 
 import threading
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(60)
 
 
 def _read(address, num_items):
-  """The data of that many items, in the order the queue hands them out."""
+  """Returns the data of that many items, in the queue's order."""
   client = reverb.Client(address)
   samples = client.sample(tables.UNROLLS, num_samples=num_items, emit_timesteps=False)
   return [sample.data for sample in samples]
@@ -25,7 +25,7 @@ def _num_items(address):
 
 
 def _wait_until(condition):
-  """Returns when it holds; the hang guard is the test's timeout."""
+  """Returns when the condition holds; the test's time-out guards against a hang."""
   pause = threading.Event()
   while not condition():
     pause.wait(0.01)
@@ -81,7 +81,7 @@ def test_room_ends_at_the_backlog_and_comes_back(serve, coded_unrolls):
   assert writer.has_room()
   writer.put(coded_unrolls(7, 1))
   assert not writer.has_room()
-  writer.put(coded_unrolls(8, 30))  # never blocks: rows that were under way still come in
+  writer.put(coded_unrolls(8, 30))  # never blocks, since rows that were in flight may still arrive
   assert not writer.has_room()
   for _ in range(7):
     writer.write_item()
@@ -108,8 +108,8 @@ def test_the_thread_writes_what_comes_and_says_so(serve, coded_unrolls):
   writer.start(on_room=lambda: rooms.append(writer.has_room()), on_failure=failures.append)
   number = _put_in_parts(writer, coded_unrolls, [1, 4, 3, 1, 1])
   _wait_until(lambda: len(rooms) == number // 2)
-  _wait_until(lambda: _num_items(server.address) == number // 2)  # the last is in flight
-  assert writer.num_confirmed == number - 2  # the last may be on its way
+  _wait_until(lambda: _num_items(server.address) == number // 2)  # the last item is in flight
+  assert writer.num_confirmed == number - 2  # the last may be in flight
   for i, data in enumerate(_read(server.address, number // 2)):
     np.testing.assert_array_equal(data[-1], coded_unrolls(2 * i, 2).policy_version)
   writer.stop()
@@ -123,16 +123,16 @@ def test_a_full_table_holds_the_thread_and_memory_is_bounded(serve, coded_unroll
   writer.start(on_room=lambda: rooms.append(None), on_failure=failures.append)
   first = 0
   pause = threading.Event()
-  for _ in range(50):  # an inference server that looks before every row
+  for _ in range(50):  # an inference server that checks before every row
     if writer.has_room():
       writer.put(coded_unrolls(first, 1))
       first += 1
     pause.wait(0.005)
   assert not writer.has_room()
-  # 2 items in the table, one in flight that it does not take, one that waits for that one.
+  # 2 items in the table, one in flight that it does not admit, and one that waits for that one.
   assert first <= 4 + 2 * 2 + 6
   assert _num_items(server.address) == 2
-  data = _read(server.address, 4)  # makes room: the thread goes on, nothing was lost
+  data = _read(server.address, 4)  # makes room: the thread continues, and nothing was lost
   for i, item in enumerate(data):
     np.testing.assert_array_equal(item[-1], coded_unrolls(2 * i, 2).policy_version)
   _wait_until(writer.has_room)
@@ -150,7 +150,7 @@ def test_stop_ends_the_thread_at_once_though_the_table_is_full(serve, coded_unro
     writer.put(coded_unrolls(0, number))
   if number > 4:
     _wait_until(lambda: _num_items(server.address) == 2)
-  writer.stop()  # the hang guard is the test's timeout
+  writer.stop()  # the test's time-out guards against a hang
   assert not [thread for thread in threading.enumerate() if thread.name == 'replay_writer']
   assert not failures
 
@@ -162,7 +162,7 @@ def test_a_failure_ends_the_thread_and_reaches_its_owner(serve, coded_unrolls):
   writer.start(on_room=lambda: None, on_failure=failures.append)
   wrong = coded_unrolls(0, 2)
   writer.put(wrong._replace(policy_version=wrong.policy_version[:, :1]))
-  for i in range(4):  # an item in flight is refused when the next is confirmed
+  for i in range(4):  # an item in flight is refused when the next one is confirmed
     writer.put(coded_unrolls(2 * i, 2))
   _wait_until(lambda: failures)
   assert len(failures) == 1

@@ -1,4 +1,4 @@
-"""Networks of namespaces. Tests skip only where the kernel does not let us make them."""
+"""Network namespaces. Tests are skipped only if the kernel does not permit them."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from tests.scale import namespaces
 
 @pytest.fixture
 def make_network():
-  """`make_network(number)`, once: so many hosts, removed after the test."""
+  """`make_network(number)`, called once: that many hosts, removed after the test."""
   assert shutil.which('ip'), 'this test needs the command ip: apt-get install iproute2'
   name = f'seedacme{os.getpid()}probe'
   probe = namespaces.ip('netns', 'add', name)

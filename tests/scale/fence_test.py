@@ -1,6 +1,6 @@
-"""Which ports of a run answer whom, between network namespaces: all that `ss` finds.
+"""The ports of a run that each host reaches, between network namespaces, for all that `ss` finds.
 
-From its own machine every port is reached, so that silence elsewhere is the fence's.
+From its own machine every port is reachable, so silence elsewhere is due to the fence.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.scale, pytest.mark.timeout(600)]
 _COMMAND = pathlib.Path(sys.executable).with_name('seed-acme')
 _START_S = 300.0
 _SERVING = 8000
-# A port that does not answer costs the whole time-out; all are tried at once.
+# A port without an answer costs the whole time-out, so all are tried at once.
 _CONNECT = """
 import concurrent.futures, json, socket, sys
 def reached(port):
@@ -39,7 +39,7 @@ print(json.dumps([port for port, is_reached in zip(ports, answers) if is_reached
 
 
 class Hosts:
-  """Commands on the hosts of a network."""
+  """A runner of commands on the hosts of a network."""
 
   def __init__(self, network, folder):
     self._network = network
@@ -47,12 +47,12 @@ class Hosts:
     self._started = []
 
   def run(self, host, *command):
-    """What it prints."""
+    """Runs a command on a host and returns its output."""
     inside = ['ip', 'netns', 'exec', self._network.hosts[host - 1]]
     return subprocess.run([*inside, *command], capture_output=True, text=True, check=True).stdout
 
   def start(self, host, *arguments):
-    """`seed-acme` with these arguments, in a folder that all hosts see."""
+    """Starts `seed-acme` with these arguments, in a folder that all hosts share."""
     path = self._folder / f'{len(self._started)}.output'
     inside = ['ip', 'netns', 'exec', self._network.hosts[host - 1]]
     with open(path, 'w') as output:
@@ -67,7 +67,7 @@ class Hosts:
     self._started.append((process, path))
 
   def wait_until_it_learns(self, run):
-    """run: its folder."""
+    """Waits for the first update. run: its folder."""
     end_s = time.monotonic() + _START_S
     status = run_directory.RunDirectory(self._folder / run).status
     while not (status.exists() and local.read_json(status).get('updates')):
@@ -77,12 +77,12 @@ class Hosts:
       time.sleep(0.2)
 
   def ports(self, host):
-    """All that anything listens on there."""
+    """Returns all listening ports of a host."""
     lines = self.run(host, 'ss', '--no-header', '--listening', '--tcp', '--numeric').splitlines()
     return sorted({int(line.split()[3].rpartition(':')[2]) for line in lines})
 
   def reached(self, own, address, ports):
-    """Those that answer host `own`."""
+    """Returns the ports that host `own` can reach."""
     return json.loads(self.run(own, sys.executable, '-c', _CONNECT, address, json.dumps(ports)))
 
   def stop(self):
@@ -114,8 +114,8 @@ def hosts(make_network, tmp_path):
 @pytest.mark.parametrize(
   'settings, num_ports',
   [
-    (['--config.num_learner_hosts=2'], 6),  # two of Reverb, of the exchange, and of gRPC
-    # Of Reverb, and of courier, which listens on this machine alone.
+    (['--config.num_learner_hosts=2'], 6),  # two each of Reverb, the exchange, and gRPC
+    # Reverb's, and courier's, which listens on its own machine only.
     (['--config.transport.kind=courier', '--config.replay.separate_process=True'], 2),
   ],
 )
@@ -158,4 +158,4 @@ def test_ports_of_a_run_on_two_hosts_answer_those_and_whom_they_admit(hosts, tmp
     assert len(ports) == 3 and {_SERVING, 8002} < set(ports)
     for friend in (host, other, 4):
       assert here.reached(friend, addresses[host], ports) == ports
-    assert here.reached(3, addresses[host], ports) == [_SERVING]  # which asks for the token
+    assert here.reached(3, addresses[host], ports) == [_SERVING]  # it asks for the token

@@ -1,7 +1,7 @@
 """Three network namespaces as three hosts: a learner with replay, and an actor on each of two.
 
-They share nothing but a switch: each has a folder of its own, and its own copy of the cluster
-file. Skips only where the kernel does not let us make namespaces.
+They share nothing but a switch: each has a folder of its own, and its own copy of the cluster file.
+Skipped only if the kernel does not permit namespaces.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.scale, pytest.mark.timeout(1200)]
 _COMMAND = pathlib.Path(sys.executable).with_name('seed-acme')
 _HANG_S = 300.0
 _CUT_S = 30.0
-_NOTICED_S = 15.0  # it takes 3 to 5; the rest is for a busy machine
+_NOTICED_S = 15.0  # it takes 3 to 5 s; the rest is for a busy machine
 _BACK_S = 20.0
 _SETTINGS = (
   '--config=catch_vtrace',
@@ -93,7 +93,7 @@ def _rows(learner, index):
 
 
 def _cut_off_and_back(network, learner, actor, nodes, say):
-  """Host 3, with actor 1, for 30 s: training goes on without it, and then with it."""
+  """Cuts off host 3, with actor 1, for 30 s: training continues without it, and then with it."""
   network.set_link(3, 'down')
   cut = time.monotonic()
   noticed_s = _until(lambda: not _is_connected(learner, 1), 'the loss', nodes)
@@ -135,7 +135,8 @@ def test_two_actor_hosts_one_cut_off_a_learner_that_is_resumed_and_a_clean_end(
       stack.callback(node.kill)
       return node
 
-    actors = [start(2, 'host2', 'actor'), start(3, 'host3', 'actor')]  # which: by address
+    # their index follows from the address
+    actors = [start(2, 'host2', 'actor'), start(3, 'host3', 'actor')]
     learner = start(1, 'host1', 'learner', '--run_dir=run', '--config.total_steps=1000000000')
     nodes = [learner, *actors]
     connected_s = _until(
@@ -169,7 +170,7 @@ def test_two_actor_hosts_one_cut_off_a_learner_that_is_resumed_and_a_clean_end(
 
 
 def _check_actors(actors):
-  """They ended with the run, went through one restart of the learner, and left nothing."""
+  """Checks that they ended with the run, survived one restart of the learner, and left no files."""
   for index, actor in enumerate(actors):
     assert actor.output.splitlines()[-1] == f'actor/{index}: the run is over'
     assert actor.output.count('the environments begin anew') == 1

@@ -50,7 +50,7 @@ class Network:
     return f'10.77.0.{i}'
 
   def set_link(self, i, state):
-    """At the switch: the host itself is not told."""
+    """Sets a link at the switch, so that the host does not notice."""
     must('-n', self._switch, 'link', 'set', f'port{i}', state)
 
   def remove(self):

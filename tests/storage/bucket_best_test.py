@@ -35,7 +35,7 @@ def _wait_for(url, updates):
 
 
 def _between_rounds(make_copy):
-  """A run that is copied when its copier stops."""
+  """Returns a run that is copied only when its copier stops."""
   run, _ = make_copy()
   copier = bucket_copy.Mirror(run, period_s=1000.0)
   copier.start()
@@ -44,7 +44,7 @@ def _between_rounds(make_copy):
 
 @pytest.fixture(name='kept')
 def _kept(make_copy, url):
-  """A copied run of which 2 is the best, which was not the newest in any round."""
+  """Makes a copied run whose best checkpoint is 2, which was not the newest in any round."""
   run, copier = _between_rounds(make_copy)
   _save(run, 2, keep=2)
   _save(run, 3, best=2, keep_also={2})

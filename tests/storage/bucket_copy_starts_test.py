@@ -1,4 +1,4 @@
-"""Runs in a bucket that are started again, and who may write to them."""
+"""Restarts of runs in a bucket, and who may write to them."""
 
 import json
 import threading
@@ -29,7 +29,7 @@ def test_a_failure_is_void_in_the_next_attempt(make_copy, url):
 def test_logs_of_earlier_starts_are_kept_by_number(make_copy, url):
   for number in (1, 2, 3):
     run, copier = make_copy(f'host{number}')
-    if number == 3:  # by who writes its log before the run is fetched
+    if number == 3:  # written by a process that opens its log before the run is fetched
       copies.write_log(run, '3')
     copier.start()
     if number != 3:
@@ -97,7 +97,7 @@ def test_another_job_takes_over_the_folder_of_one_that_is_gone(make_copy, url, m
   )
   copies.write_log(run, '42')
   copies.wait_for(lambda: bucket.files_below(url).count('logs/learner/0'))
-  lost._end_threads()  # as its machine is; its record stays
+  lost._end_threads()  # the machine is lost, but its record stays
   record = bucket.join(url, 'lock.json')
   assert json.loads(bucket.read_bytes(record))['job'] == '42'
   monkeypatch.setenv('CLOUD_ML_JOB_ID', '43')
@@ -106,7 +106,7 @@ def test_another_job_takes_over_the_folder_of_one_that_is_gone(make_copy, url, m
   assert json.loads(bucket.read_bytes(record))['job'] == '43'
   assert checkpoint.load(checkpoint.newest(other.checkpoints)).meta['value'] == 1
   copies.save(other, 20, 2)
-  with pytest.raises(lease.TakenOver):  # if it was only cut off
+  with pytest.raises(lease.TakenOver):  # if it was only disconnected
     lost.stop()
   heir.stop()
   assert bucket.names(bucket.join(url, copies.CHECKPOINTS)) == [f'{10:012d}', f'{20:012d}']

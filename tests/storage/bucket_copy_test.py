@@ -1,4 +1,4 @@
-"""A run kept in a bucket: what survives when a machine is lost at any moment."""
+"""A run kept in a bucket: what survives if a machine is lost at any moment."""
 
 import json
 
@@ -15,7 +15,7 @@ from tests.storage import copies
 
 
 def _value_after_loss(url, folder):
-  """What a new machine finds: the value in the newest checkpoint."""
+  """Returns what a new machine finds: the value in the newest checkpoint."""
   run = bucket_fetch.fetch(url, folder)
   newest = checkpoint.newest(run.checkpoints)
   return None if newest is None else checkpoint.load(newest).meta['value']
@@ -138,7 +138,7 @@ def test_a_start_that_fetched_one_checkpoint_keeps_as_many_as_are_to_be_kept(mak
   assert bucket.names(bucket.join(url, copies.CHECKPOINTS)) == [f'{i:012d}' for i in (2, 3, 4)]
   third, again = make_copy('third')
   again.start()
-  copies.save(third, 5, 5, keep=1)  # which may change from one start to the next
+  copies.save(third, 5, 5, keep=1)  # it may change between starts
   again.stop()
   assert bucket.names(bucket.join(url, copies.CHECKPOINTS)) == [f'{5:012d}']
 
@@ -188,7 +188,7 @@ def test_large_files_are_sent_less_often(make_copy, url, monkeypatch):
   local.write_text(run.metrics, 'first\n' * 100)
   copies.wait_for(lambda: 'metrics.csv' in bucket.files_below(url))
   copies.wait_for(lambda: bucket.read_bytes(f'{url}/metrics.csv').startswith(b'first'))
-  for number, later in enumerate(('', 'second\n' * 100)):  # as a file is that is rewritten
+  for number, later in enumerate(('', 'second\n' * 100)):  # as when a file is rewritten
     run.metrics.write_text(later)
     (run.path / f'small{number}').write_text('')
     copies.wait_for(lambda name=f'small{number}': name in bucket.files_below(url))

@@ -1,4 +1,4 @@
-"""Which checkpoint a user means: `newest`, `best`, a number or a path; `RUN@best`."""
+"""The checkpoint that a user means: `newest`, `best`, a number or a path; `RUN@best`."""
 
 import pathlib
 
@@ -13,7 +13,7 @@ from tests.storage import saved
 
 @pytest.fixture(name='run')
 def _run(tmp_path):
-  """Checkpoints 5, 20 and 30, of which 20 is the best."""
+  """Makes checkpoints 5, 20 and 30, of which 20 is the best."""
   run = run_directory.create(tmp_path / 'run')
   run.config.write_text('{}')
   for updates, best in ((5, 5), (20, 5), (30, 20)):
@@ -94,7 +94,8 @@ def test_a_best_one_that_was_deleted_is_missed_by_its_number(run):
 
 def test_the_best_is_found_where_the_newest_is_damaged_and_refused_where_it_is_damaged_itself(run):
   (run.checkpoints / f'{30:012d}' / 'meta.json').write_text('{')
-  assert opening.load_of_run(run, 'best').path.name == f'{5:012d}'  # as the one before it says
+  # according to the checkpoint before it
+  assert opening.load_of_run(run, 'best').path.name == f'{5:012d}'
   (run.checkpoints / f'{5:012d}' / 'arrays.npz').write_bytes(b'x')
   with pytest.raises(checkpoint.Damaged, match='is corrupt'):
     opening.load_of_run(run, 'best')

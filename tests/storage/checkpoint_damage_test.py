@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged or forged: refused by name, skipped or set aside."""
+"""Damaged or forged checkpoints: refused by name, skipped or set aside."""
 
 import hashlib
 import json
@@ -71,7 +71,7 @@ def test_another_format_is_refused(tmp_path):
 
 
 def _damaged_last(folder):
-  """Three checkpoints, the last two damaged."""
+  """Makes three checkpoints, the last two damaged."""
   paths = [saved.save(folder, i, keep=3) for i in (1, 2, 3)]
   for path in paths[1:]:
     _truncate(path / 'arrays.npz')
@@ -86,7 +86,7 @@ def test_the_newest_whole_checkpoint_is_taken_and_those_skipped_are_named(tmp_pa
   assert all(f'for {paths[0].name}' in text and 'corrupt' in text for text in told)
   assert checkpoint.load_found(tmp_path).path == paths[0]
   assert checkpoint.num_resumptions(tmp_path / 'checkpoints') == saved.META['resumptions'] + 1
-  with pytest.raises(checkpoint.Damaged):  # the one that is asked for by name
+  with pytest.raises(checkpoint.Damaged):  # a checkpoint requested by name
     checkpoint.load_found(paths[2])
 
 
@@ -95,7 +95,7 @@ def test_damaged_checkpoints_are_set_aside_so_that_none_counts_as_the_newest(tmp
   assert len(checkpoint.set_damaged_aside(tmp_path)) == 2
   assert saved.names(tmp_path) == [paths[0].name, *(f'{path.name}.damaged' for path in paths[1:])]
   assert checkpoint.set_damaged_aside(tmp_path) == []
-  # Even where one is kept only, it is the one that was written last.
+  # Even if only one is kept, it is the one written last.
   again = saved.save(tmp_path, 2, keep=1)
   assert checkpoint.newest(tmp_path) == again and not paths[0].exists()
 
@@ -111,7 +111,7 @@ def test_where_no_checkpoint_is_whole_the_error_says_so_and_nothing_is_renamed(t
 
 
 def _header(text):
-  """An array file with this header and four bytes of data."""
+  """Returns an array file with this header and four bytes of data."""
   padded = text.encode().ljust(118) + b'\n'
   return b'\x93NUMPY\x01\x00' + len(padded).to_bytes(2, 'little') + padded + bytes(4)
 

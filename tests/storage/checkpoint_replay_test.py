@@ -1,4 +1,4 @@
-"""Checkpoints that hold a replay memory."""
+"""Checkpoints with a replay memory."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ from tests.storage import saved
 
 
 def _replay(folder, content=b'first'):
-  """As Reverb leaves it: a folder beside the checkpoints, with files in it."""
+  """Writes a memory as Reverb does: a folder beside the checkpoints, with files in it."""
   folder.mkdir(parents=True)
   (folder / 'chunks.tfrecord').write_bytes(content)
   (folder / 'DONE').touch()
@@ -46,14 +46,14 @@ def test_a_second_save_at_the_same_update_has_the_second_memory(tmp_path):
 
 
 def test_a_second_save_without_a_memory_keeps_the_first(tmp_path):
-  """As a resumption saves, before it has learnt anything."""
+  """A resumption saves like this, before its first update."""
   first = _save_with_replay(tmp_path, 7, b'first') / 'replay' / 'chunks.tfrecord'
   saved_s = first.stat().st_mtime_ns
   path = saved.save(tmp_path, 7, meta={'resumptions': 3})
   assert checkpoint.load(path).meta == {'resumptions': 3}
   assert _content(path) == b'first'
   assert (path / 'replay' / 'chunks.tfrecord').stat().st_mtime_ns == saved_s
-  path.rename(path.with_name(f'{path.name}.replaced'))  # a kill between two renames
+  path.rename(path.with_name(f'{path.name}.replaced'))  # as after a kill between two renames
   assert _content(saved.save(tmp_path, 7)) == b'first'
   assert saved.names(tmp_path) == [path.name, 'replay_in_progress']
 
@@ -65,7 +65,7 @@ def test_a_memory_that_is_not_whole_is_not_vouched_for_by_a_second_save(tmp_path
 
 
 def test_checkpoints_without_a_memory_leave_the_last_one_alone(tmp_path):
-  """A full disk, which keeps the memory from being saved, must not cost the one there is."""
+  """If a full disk prevents saving the memory, the existing one must not be lost."""
   older = _save_with_replay(tmp_path, 1, b'first')
   newer = [saved.save(tmp_path, updates, keep=2) for updates in (2, 3, 4, 5)]
   assert saved.names(tmp_path) == [older.name, newer[2].name, newer[3].name, 'replay_in_progress']
@@ -78,7 +78,7 @@ def test_checkpoints_without_a_memory_leave_the_last_one_alone(tmp_path):
 
 @pytest.mark.parametrize('updates', [6, 5])
 def test_a_kill_at_any_moment_leaves_a_memory(tmp_path, monkeypatch, updates):
-  """Whether the next save is of the same update or of a later one, and has no memory."""
+  """This holds whether the next save is of the same update or a later one, without a memory."""
   for wanted in range(1, 50):
     folder = tmp_path / str(wanted)
     _save_with_replay(folder, 5, b'first', keep=1)

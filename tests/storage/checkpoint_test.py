@@ -1,4 +1,4 @@
-"""Checkpoints: what is written, what a kill leaves behind, which is found."""
+"""Checkpoints: their files, the state after a kill, and which one is found."""
 
 import errno
 import json
@@ -71,7 +71,7 @@ def test_a_partial_folder_is_ignored_and_cleared_away(tmp_path):
 
 @pytest.mark.parametrize('updates', [6, 5])
 def test_a_kill_at_any_moment_leaves_a_whole_newest_checkpoint(tmp_path, monkeypatch, updates):
-  """Every call that changes the folder fails in turn, as if the process had ended there."""
+  """Each call that changes the folder fails in turn, as if the process had ended there."""
 
   functions = [
     (os, 'rename'),

@@ -1,4 +1,4 @@
-"""What the tests of storage share."""
+"""Fixtures of the storage tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Runs that are kept in a bucket, and waiting until they are."""
+"""Runs kept in a bucket, and functions that wait for their copies."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Packed runs: what is written is read, and what a stranger may have written does no harm."""
+"""Packed runs survive a round trip, and a malicious file does no harm."""
 
 import errno
 import json
@@ -25,7 +25,7 @@ _RECORD = {'format': packed_run.FORMAT}
 
 @pytest.fixture(name='contents')
 def _contents(tmp_path):
-  """What a pack holds, by name."""
+  """Returns the contents of a pack, by name."""
   path = saved.save(tmp_path / 'made' / 'checkpoints', 12)
   return {
     'pack.json': json.dumps(_RECORD).encode(),
@@ -45,7 +45,7 @@ def _file(tmp_path, contents):
 
 
 def _rewritten(file, change):
-  """The zip at `file`, written again with `change(archive, name, content)` for each part."""
+  """Rewrites the zip `file` with `change(archive, name, content)` for each part."""
   out = file.with_name('changed.zip')
   with zipfile.ZipFile(file) as old, zipfile.ZipFile(out, 'w') as new:
     for member in old.infolist():
@@ -54,7 +54,7 @@ def _rewritten(file, change):
 
 
 def _added(name, content=b'x', kind=zipfile.ZIP_STORED, mode=0):
-  """A change that adds a part."""
+  """Returns a change that adds a part."""
 
   def change(archive, old_name, old):
     archive.writestr(old_name, old)
@@ -62,7 +62,7 @@ def _added(name, content=b'x', kind=zipfile.ZIP_STORED, mode=0):
       info = zipfile.ZipInfo(name)
       info.external_attr = mode << 16
       with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # of names that are there twice
+        warnings.simplefilter('ignore')  # about duplicate names
         archive.writestr(info, content, kind)
 
   return change
@@ -79,7 +79,7 @@ def _replaced(name, content, kind=zipfile.ZIP_STORED):
 
 
 def _refusal(file, tmp_path):
-  """In words, at each door, with nothing left behind."""
+  """Returns the message, after checking that every reader refuses and leaves no file behind."""
   out = tmp_path / 'out'
   before = sorted(tmp_path.rglob('*'))
   with pytest.raises(types.UserError) as error:
@@ -210,7 +210,7 @@ def test_every_byte_that_is_changed_is_found_or_does_no_harm(file, tmp_path):
 
 
 def _with_end(file, **changes):
-  """The record at the end of the zip, with other numbers."""
+  """Changes numbers in the record at the end of the zip."""
   fields = dict(zip(('signature', *'abcd', 'size', 'offset', 'comment'), range(8)))
   content = bytearray(file.read_bytes())
   numbers = list(struct.unpack('<4s4H2LH', content[-22:]))
@@ -228,12 +228,12 @@ def test_many_names_are_not_read(file, tmp_path, monkeypatch):
   with zipfile.ZipFile(file, 'a') as archive:
     for i in range(100, 2000):
       archive.writestr(f'checkpoints/{i:012d}/meta.json', b'')
-  monkeypatch.setattr(zipfile.ZipFile, 'infolist', None)  # what would list them
+  monkeypatch.setattr(zipfile.ZipFile, 'infolist', None)  # would list them
   assert 'it holds too many files' in _refusal(file, tmp_path)
 
 
 def test_parts_that_lie_over_each_other_are_refused(file, tmp_path):
-  """As in a zip bomb: two names for the same bytes."""
+  """A zip bomb does this: two names for the same bytes."""
   arrays = os.urandom(1 << 20)
   big = _rewritten(file, _replaced('video.mp4', arrays))
   with zipfile.ZipFile(big, 'a') as archive:
@@ -283,7 +283,7 @@ def test_it_needs_room_and_leaves_nothing_where_there_is_none(file, tmp_path, mo
 def test_no_folder_is_written_over(file, tmp_path):
   out = tmp_path / 'out'
   out.mkdir()
-  packed_run.unpack(file, out)  # an empty one
+  packed_run.unpack(file, out)  # an empty folder
   link = tmp_path / 'link'
   link.symlink_to(tmp_path / 'elsewhere')
   for taken in (out, file, link):

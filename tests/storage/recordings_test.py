@@ -1,4 +1,4 @@
-"""Films in the folder of a run, found by whoever waits for them."""
+"""Films in the folder of a run, and how the learner finds them."""
 
 import os
 
@@ -17,10 +17,10 @@ def _recording(folder, agent_steps, episode_return=1.0):
 def test_each_new_one_is_taken_once_in_the_order_of_steps(tmp_path):
   folder = tmp_path / 'videos'
   unseen = recordings.Unseen(folder)
-  assert unseen.take() == []  # the folder is not there yet
+  assert unseen.take() == []  # the folder does not exist yet
   folder.mkdir()
   late, early = _recording(folder, 20_000, -0.5), _recording(folder, 9_000)
-  assert unseen.take() == []  # files without a record are not whole yet
+  assert unseen.take() == []  # files without a record are incomplete
   recordings.add(late)
   recordings.add(early)
   assert unseen.take() == [early, late]

@@ -113,7 +113,7 @@ with run_directory.lock(run_directory.create(sys.argv[1])):
 
 @contextlib.contextmanager
 def _until_killed(code, run):
-  """A process that runs `code`, which holds something of the run."""
+  """Starts a process that runs `code`, which locks something of the run."""
   holder = subprocess.Popen(
     [sys.executable, '-c', code, str(run.path)],
     text=True,
@@ -198,7 +198,7 @@ def test_a_run_has_a_learner_until_the_last_one_has_let_go(tmp_path):
   run = run_directory.create(tmp_path / 'run')
   assert not run.has_learner()
   with run.learns():
-    with run.learns():  # of another host
+    with run.learns():  # on another host
       assert run.has_learner()
     assert run.has_learner()
   assert not run.has_learner()

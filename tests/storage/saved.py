@@ -1,4 +1,4 @@
-"""Checkpoints that are saved, and saving that is killed in between."""
+"""Checkpoints for tests, and saving that is killed half-way."""
 
 import numpy as np
 import pytest
@@ -32,11 +32,11 @@ def error(path):
 
 
 class Killed(BaseException):
-  """As if the process had ended."""
+  """Simulates the end of the process."""
 
 
 def killing(module, name, wanted, calls):
-  """The function, but for its call that is the wanted-th of all that `calls` lists."""
+  """Wraps a function so that the `wanted`-th of all calls listed in `calls` is killed."""
   real = getattr(module, name)
 
   def call(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""Configurations to JSON and back; what a resumed run may change."""
+"""Configurations to JSON and back; fields that a resumed run may change."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ def _experiment(**changes):
 
 
 def _with(experiment, path, value):
-  """A copy with the field at a dotted path replaced."""
+  """Returns a copy with the field at a dotted path replaced."""
   head, _, rest = path.partition('.')
   inner = _with(getattr(experiment, head), rest, value) if rest else value
   return dataclasses.replace(experiment, **{head: inner})
@@ -33,7 +33,7 @@ def _with(experiment, path, value):
 
 @dataclasses.dataclass(frozen=True)
 class Odd:
-  """Everything a configuration may hold."""
+  """A record with every type that a configuration may hold."""
 
   nested: tuple[tuple[int, str], ...] = ((1, 'a'), (2, 'b'))
   empty: tuple[int, ...] = ()
@@ -44,14 +44,14 @@ class Odd:
 
 @dataclasses.dataclass
 class Thawed:
-  """Not frozen."""
+  """A record that is not frozen."""
 
   x: int = 1
 
 
 @dataclasses.dataclass(frozen=True)
 class WithType:
-  """A field name that the file format needs."""
+  """A record with a field name that the file format uses itself."""
 
   type: str = 'x'
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_restored_is_not_saved(value, message):
 def test_a_class_inside_a_function_is_not_saved():
   @dataclasses.dataclass(frozen=True)
   class Local:
-    """Cannot be imported."""
+    """A class that cannot be imported."""
 
   with pytest.raises(types.UserError, match='top level of a module'):
     saved_config.to_json(Local())
@@ -153,7 +153,7 @@ def test_a_network_saved_before_torsos_had_a_choice_of_weights_is_the_default(tm
   path.write_text(json.dumps(_raw('network', torso_initializer=..., precision=..., byte_scale=...)))
   loaded = saved_config.load(path)
   assert loaded.network.torso_initializer == 'default'
-  assert loaded.network.byte_scale == '255'  # not what new runs have
+  assert loaded.network.byte_scale == '255'  # differs from the default of new runs
   network = dataclasses.replace(loaded.network, torso_initializer='orthogonal')
   with pytest.raises(types.UserError, match='torso_initializer: default -> orthogonal'):
     saved_config.compare_for_resume(loaded, dataclasses.replace(loaded, network=network))

@@ -1,4 +1,4 @@
-"""What of a run folder's configuration is somebody's code, and who may have it imported."""
+"""User code named in a run folder's configuration, and when it may be imported."""
 
 import dataclasses
 import json
@@ -84,7 +84,7 @@ def test_every_shipped_configuration_is_trusted():
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-  """A run folder whose environment lies in a module that tells when it is imported."""
+  """Makes a run folder whose environment is in a module that raises when it is imported."""
   (tmp_path / 'somebodys.py').write_text('def make(seed):\n  raise AssertionError\n')
   monkeypatch.syspath_prepend(tmp_path)
   monkeypatch.delitem(sys.modules, 'somebodys', raising=False)

@@ -74,7 +74,7 @@ def test_side_effects_happen_once_a_call_and_output_may_be_empty():
     return ()
 
   call = graph_function.GraphFunction(add, (_spec([2]),))
-  np.testing.assert_array_equal(variable, [1, 2])  # tracing runs nothing
+  np.testing.assert_array_equal(variable, [1, 2])  # tracing runs no operation
   assert call(np.array([1, 1], np.float32)) == ()
   call(np.array([1, 1], np.float32))
   np.testing.assert_array_equal(variable, [3, 4])
@@ -98,7 +98,7 @@ def test_batch_specs_leave_the_first_dimension_open():
 
 
 def test_a_long_sum_of_large_tensors_runs_op_after_op():
-  """TensorFlow would make reference variables of it, which that executor does not know."""
+  """TensorFlow would turn it into reference variables, which that executor does not support."""
 
   def add(x):
     total = x
@@ -158,7 +158,8 @@ def test_calls_leave_nothing_behind(surroundings):
     before = _allocated_bytes()
     for _ in range(5000):
       call.numpy(rows)
-    assert _allocated_bytes() - before < 5000 * 40  # TensorFlow left 390 of each up to 2.11
+    # up to 2.11, TensorFlow leaked 390 bytes of each
+    assert _allocated_bytes() - before < 5000 * 40
 
 
 def test_calls_that_failed_do_not_disturb_later_ones():
@@ -177,7 +178,7 @@ def test_calls_that_failed_do_not_disturb_later_ones():
 
 
 def _loops(x):
-  """A sum of 0 ... n - 1, and a choice, as a user's core or loss may have them."""
+  """A sum of 0 ... n - 1, and a condition, as a user's core or loss may have."""
   _, total = tf.while_loop(
     lambda i, total: i < tf.size(x), lambda i, total: (i + 1, total + x[i]), (0, tf.constant(0.0))
   )
@@ -202,7 +203,7 @@ def test_the_variables_that_a_function_reads_are_known_in_its_order():
 
 def test_an_argument_that_nothing_reads_is_not_converted():
   call = graph_function.GraphFunction(lambda read, unread: read + 1, (_spec([2]), _spec([2])))
-  unfit = object()  # TensorFlow has no tensor for it
+  unfit = object()  # TensorFlow cannot make a tensor of it
   np.testing.assert_array_equal(call(np.array([1, 2], np.float32), unfit), [2, 3])
 
 

@@ -1,4 +1,4 @@
-"""The quick map gives what `tree` gives, and refuses nests that differ."""
+"""The quick map gives the same results as `tree`, and refuses nests that differ."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""The contract accepts a right environment and notices each way of being wrong."""
+"""The contract accepts a valid environment and notices every violation."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from seed_acme.testing import environments
 
 
 class Wrapped:
-  """Passes everything on; subclasses break one promise each."""
+  """A wrapper that forwards everything; subclasses each violate one promise."""
 
   def __init__(self, num_environments, seed):
     self._inner = vector.VectorOfEnvironments(
@@ -85,7 +85,7 @@ class MixesEnvironments(Wrapped):
 
 
 class LooksAtActionsAfterLast(Wrapped):
-  """Carries the latest action over LAST into the first observation."""
+  """An environment in which the latest action leaks over LAST into the first observation."""
 
   def step(self, actions):
     row = super().step(actions)

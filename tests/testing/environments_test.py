@@ -1,4 +1,4 @@
-"""The fakes do what their docstrings say."""
+"""The fake environments do what their docstrings say."""
 
 import dm_env
 import numpy as np
@@ -21,7 +21,7 @@ def test_scripted_lengths_repeat():
   assert [row.observation.tolist() for row in rows[1:6]] == [[0, 1], [1, 0], [1, 1], [1, 2], [1, 3]]
   assert [row.reward for row in rows[3:6]] == [1, 2, 3]
   assert rows[5].discount == 0.25
-  assert len(environment.actions) == 5  # the three steps after LAST took none
+  assert len(environment.actions) == 5  # the three steps after LAST took no action
 
 
 def test_truncating_environment_never_terminates():

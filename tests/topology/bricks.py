@@ -1,7 +1,7 @@
-"""Stand-ins for what a run is built of: they write down what they are made with, and start nothing.
+"""Stand-ins for the parts of a run, which record their arguments and start nothing.
 
-Each stands for one class or function that costs something to make (a server, a thread, an
-environment). Whatever decides how many of them there are, and with which numbers, is the code's.
+Each replaces one class or function that costs something to make (a server, a thread, an
+environment). The real code decides how many of them there are, and with which numbers.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from seed_acme.transport import unix_server
 SPEC = types.EnvironmentSpec(
   observation=specs.Array((3,), np.float32), action=specs.DiscreteArray(3)
 )
-FIRST_FREE_PORT = 60_001  # of those that nobody has asked for
+FIRST_FREE_PORT = 60_001  # the first of the ports that are chosen automatically
 
 
 class Quiet:
-  """Does nothing, whatever is called; remembers what it was made with."""
+  """An object whose methods do nothing, and which records its arguments."""
 
   def __init__(self, *arguments: Any, **named: Any):
     self.arguments = arguments
@@ -65,7 +65,7 @@ class Quiet:
 
 
 class ReplayServer(Quiet):
-  """With the address that a server of its port would have."""
+  """A replay server with the address that a real server on its port would have."""
 
   def __init__(self, ports: Iterator[int], *arguments: Any, **named: Any):
     super().__init__(*arguments, **named)
@@ -94,7 +94,7 @@ class Transport(Quiet):
 
 @dataclasses.dataclass
 class Acting:
-  """What `build.Acting` says of devices."""
+  """The attributes of `build.Acting` that depend on devices."""
 
   spec: types.EnvironmentSpec
   devices: Any
@@ -112,7 +112,7 @@ class Acting:
 
 
 class GroupOfEnvironments(NamedTuple):
-  """seed: of its environments. channel: by which it asks for actions."""
+  """A group of environments. seed: of its environments. channel: by which it requests actions."""
 
   env_ids: np.ndarray
   seed: int
@@ -120,7 +120,7 @@ class GroupOfEnvironments(NamedTuple):
 
 
 class Bricks:
-  """All that was made, by kind, in order."""
+  """All objects that were made, by kind, in order."""
 
   def __init__(self, num_gpus: int, resumptions: int):
     self._num_gpus = num_gpus
@@ -129,12 +129,12 @@ class Bricks:
     self.made: dict[str, list[Any]] = {}
 
   def take(self, kind: str) -> list[Any]:
-    """What was made of a kind since the last time."""
+    """Returns the objects of a kind made since the last call."""
     return self.made.pop(kind, [])
 
   @contextlib.contextmanager
   def in_place(self) -> Iterator[pytest.MonkeyPatch]:
-    """Within it the code is built of these."""
+    """Replaces the real parts by these within the context."""
     with pytest.MonkeyPatch.context() as patch:
       self._patch_learner(patch)
       self._patch_transport(patch)
@@ -210,7 +210,7 @@ class Bricks:
     patch.setattr(stall_watch, 'Thread', _Watch)
 
   def _patch_processes(self, patch: pytest.MonkeyPatch) -> None:
-    """What would change this process, or start another."""
+    """Replaces functions that would change this process, or start another."""
     patch.setattr(descriptors, 'prepare', lambda: None)
     patch.setattr(processes, 'load_tensorflow', lambda: None)
     patch.setattr(processes, 'configure_tensorflow', lambda num_threads: None)

@@ -1,6 +1,7 @@
-"""The runs whose topology is recorded: how each is launched, and what it changes.
+"""The runs whose topology is recorded: how each is launched, and its changes.
 
-Small configurations of their own, so that nobody's experiment changes what is recorded here.
+They have small configurations of their own, so that changes to experiments do not affect the
+recording.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ SINGLE, LOCAL, CLUSTER, VERTEX, KUBERNETES, AUTO = (
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-  """replay: which of the agents below, by the kind of its replay. fields: of the configuration, by
-  dotted name. gpus: that TensorFlow finds on each learner host. resumptions: of the run before.
-  cluster: content of the cluster file. overridden: fields that the command line of a node gives.
-  settings: of `--cloud` for Vertex AI."""
+  """A recorded run.
+
+  replay: the kind of replay, which selects one of the agents below. fields: of the configuration,
+    by dotted name. gpus: that TensorFlow finds on each learner host. resumptions: of the run so
+    far. cluster: content of the cluster file. overridden: fields set on the command line of a node.
+    settings: of `--cloud` for Vertex AI.
+  """
 
   launch: str
   fields: Mapping[str, Any]
@@ -73,7 +77,7 @@ def _replaced(record: Any, path: list[str], value: Any) -> Any:
 
 
 def _of(launch: str, **more: Any) -> Any:
-  """Makes cases of one launch; the names of fields have `__` for the dot."""
+  """Returns a maker of cases for one launch; field names have `__` instead of the dot."""
 
   def make(replay: str = 'queue', gpus: int = 0, **fields: Any) -> Case:
     dotted = {name.replace('__', '.'): value for name, value in fields.items()}
@@ -83,7 +87,7 @@ def _of(launch: str, **more: Any) -> Any:
 
 
 def _node(overridden: tuple[str, ...] = (), **cluster: Any) -> Any:
-  """Makes cases of a cluster file with such a content."""
+  """Returns a maker of cases for a cluster file with this content."""
   content = {'learner': '10.0.0.1:8000', 'actors': 2, **cluster}
   return _of(CLUSTER, cluster=content, overridden=overridden)
 
@@ -247,7 +251,7 @@ _ANY_HOSTS: dict[str, Case] = {
   'Kubernetes, three learner hosts': _kubernetes(num_learner_hosts=3, num_actors=4),
 }
 
-# Launchpad's and xmanager's own launchers make these, which takes a second each.
+# Made by Launchpad's and xmanager's launchers, which takes a second each.
 ON_VERTEX: dict[str, Case] = {
   'Vertex AI': _vertex(num_evaluation_environments=1),
   'Vertex AI, replay node': _vertex('prioritized', **_SEPARATE),

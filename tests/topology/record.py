@@ -1,7 +1,7 @@
-"""Writes `recorded.json` anew: python -m tests.topology.record [NAME ...]
+"""Rewrites `recorded.json`: python -m tests.topology.record [NAME ...]
 
-Do that only where the topology of a run, or a text of a refusal, is meant to change, and say in the
-commit why. The diff shows what has. With names of cases it prints those and writes nothing.
+Do that only if the topology of a run, or the text of a refusal, is meant to change, and say why in
+the commit. The diff shows the changes. With names of cases it prints those and writes nothing.
 """
 
 from __future__ import annotations

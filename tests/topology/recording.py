@@ -1,4 +1,4 @@
-"""The recorded topologies: reading, and writing them as text that a person can read."""
+"""The recorded topologies: reading, and writing them as readable text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tests.topology import cases as cases_lib
 
 PATH = pathlib.Path(__file__).with_name('recorded.json')
-_LEVELS = 3  # of objects that have a line for each of their parts
+_LEVELS = 3  # levels of objects whose parts have a line each
 
 
 def load() -> dict[str, Any]:
@@ -17,7 +17,7 @@ def load() -> dict[str, Any]:
 
 
 def of(case: cases_lib.Case, found: dict[str, Any]) -> dict[str, Any]:
-  """What was asked for, and what came of it."""
+  """Returns the settings of a case, and the result."""
   asked = {
     'launch': case.launch,
     'replay': case.replay,
@@ -28,7 +28,7 @@ def of(case: cases_lib.Case, found: dict[str, Any]) -> dict[str, Any]:
     **({'cloud': dict(case.settings)} if case.settings else {}),
     **case.fields,
   }
-  # As it is read back, so that the two can be compared.
+  # Converted as when it is read back, so that the two can be compared.
   return json.loads(json.dumps({'asked': asked, **found}))
 
 

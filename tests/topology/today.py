@@ -1,7 +1,7 @@
-"""Who acts for whom, where and with what, as the code computes it today.
+"""The assignment of actors to learners, devices and replay, as the code computes it today.
 
-The one module that knows how: whoever changes that rewrites this one, and the recording stays. A
-run is put together by the code that puts together real ones, out of the stand-ins of `bricks.py`.
+Only this module depends on how the code does that: after a redesign, rewrite this module and keep
+the recording. A run is built by the same code as real ones, from the stand-ins of `bricks.py`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _LOCAL = lp.LaunchType.LOCAL_MULTI_PROCESSING
 
 
 def describe(case: cases_lib.Case) -> dict[str, Any]:
-  """What is recorded of a run: `refused`, or its parts."""
+  """Returns the record of a run: `refused`, or its parts."""
   bricks = bricks_lib.Bricks(case.gpus, case.resumptions)
   with tempfile.TemporaryDirectory() as path, bricks.in_place() as patch:
     folder = run_directory.create(pathlib.Path(path) / 'run')
@@ -74,11 +74,11 @@ def describe(case: cases_lib.Case) -> dict[str, Any]:
 
 
 class _Started(Exception):
-  """The door is passed."""
+  """The checks before a run are passed."""
 
 
 class _Run:
-  """Collects nodes, and says what they are."""
+  """A collector of nodes, which describes them."""
 
   def __init__(
     self, bricks: bricks_lib.Bricks, patch: pytest.MonkeyPatch, folder: run_directory.RunDirectory
@@ -87,13 +87,13 @@ class _Run:
     self.patch = patch
     self.folder = folder
     self.nodes: list[node_lib.Node[Any]] = []
-    self._owners: dict[str, str] = {}  # of addresses
+    self._owners: dict[str, str] = {}  # owner by address
     self._described: dict[str, Any] = {}
-    self._learner_of: dict[str, Any] = {}  # what the rows of environments say of each learner
+    self._learner_of: dict[str, Any] = {}  # data by learner, for the rows of environments
     self._groups: list[tuple[str, int, str, bricks_lib.GroupOfEnvironments]] = []
 
   def start_nodes(self) -> None:
-    """From now on a node that is started is written down instead."""
+    """Makes started nodes be recorded instead."""
     patch = self.patch
     patch.setattr(host, 'enter', threading.Event)
     patch.setattr(lp.context, 'set_context', lambda context: None)
@@ -105,22 +105,22 @@ class _Run:
     self._owners[address] = name
 
   def owner(self, address: str) -> str:
-    """Whose address it is, or itself."""
+    """Returns the owner of an address, or the address itself."""
     return self._owners.get(address, self.shown(address))
 
   def shown(self, address: str) -> str:
-    """Free ports differ from run to run, and so does the folder."""
+    """Returns an address without free ports and the folder, which differ from run to run."""
     name = address.replace(f'{self.folder.path}/', '')
     front, _, port = name.rpartition(':')
     is_free = port == '0' or port.isdigit() and int(port) >= bricks_lib.FIRST_FREE_PORT
     return f'{front}:any' if is_free else name
 
   def describe(self, place: Any) -> dict[str, Any]:
-    """Of nodes that were started. place: says where one of a name runs."""
+    """Describes the nodes that were started. place: returns where the node of a name runs."""
     kinds = {'learner': self._learner, 'replay': self._replay, 'actor': self._actor}
     kind_of = lambda node: node.name.partition('/')[0]
     for node in sorted(self.nodes, key=lambda node: list(kinds).index(kind_of(node))):
-      # On Vertex AI each node has the same bucket, and on other hosts a folder of its own.
+      # On Vertex AI all nodes have the same bucket, and on other hosts a folder each.
       node = dataclasses.replace(node, folder=self.folder)
       described = kinds[kind_of(node)](node)
       self._described[node.name] = {'place': place(node.name), **described}
@@ -160,7 +160,7 @@ class _Run:
     return {**extra, **described}
 
   def _learning(self, name: str, replay_addresses: Sequence[str] = ()) -> dict[str, Any]:
-    """Of the learner that was put together last: devices, batches and replay."""
+    """Describes the learner that was built last: devices, batches and replay."""
     [acting], servers = self.bricks.take('acting'), self.bricks.take('server')
     writers, samples = self.bricks.take('writer'), self.bricks.take('samples')
     memories = self.bricks.take('memory') or [None] * len(writers)
@@ -203,7 +203,7 @@ class _Run:
     }
 
   def _stored(self, server: bricks_lib.ReplayServer) -> dict[str, Any]:
-    """What a table holds."""
+    """Describes the contents of a table."""
     spec, made = server.spec, {'port': server.port or 'any'}
     if not spec.is_memory:
       return {**made, 'queue': server.queue_size}
@@ -230,7 +230,7 @@ class _Run:
     return self.acts(node.sections.place.index, is_beside_learner=math.isinf(patience.first_s))
 
   def acts(self, index: int, is_beside_learner: bool) -> dict[str, Any]:
-    """Of the actor that was put together last."""
+    """Describes the actor that was built last."""
     groups = self.bricks.take('group')
     [address] = {group.channel for group in groups}
     learner = self.owner(address) if isinstance(address, str) else 'learner/0'
@@ -242,7 +242,7 @@ class _Run:
     }
 
   def _rows(self) -> list[str]:
-    """A line for environments of one group whose answers are all the same."""
+    """Returns a line for environments of one group that have the same description."""
     found = []
     for actor, number, learner, group in self._groups:
       of = self._learner_of[learner]
@@ -260,7 +260,7 @@ class _Run:
     return rows
 
   def single_process(self, config: config_lib.ExperimentConfig) -> dict[str, Any]:
-    """Everything in one thread."""
+    """Describes a run in one thread."""
     program = single_process.SingleProcess(config, self.folder)
     learner = self._learning('learner/0')
     of = self._learner_of['learner/0']
@@ -284,7 +284,7 @@ class _Run:
 
 
 def _shard(sink: Any, writers: Sequence[bricks_lib.Writer], env_id: int) -> int:
-  """Where an unroll of this environment goes."""
+  """Returns the shard to which an unroll of this environment goes."""
   sink.put(np.array([env_id]), np.zeros(1))
   [shard] = [i for i, writer in enumerate(writers) if writer.has_got]
   writers[shard].has_got = False
@@ -292,8 +292,7 @@ def _shard(sink: Any, writers: Sequence[bricks_lib.Writer], env_id: int) -> int:
 
 
 def _pass_door(case: cases_lib.Case, run: _Run) -> config_lib.ExperimentConfig:
-  """What `seed_acme.train` checks of a configuration and a launch, before it looks at anything
-  outside of them."""
+  """Runs the checks of `seed_acme.train` on a configuration and a launch that need nothing else."""
 
   def prepare(config: config_lib.ExperimentConfig, *_: Any) -> None:
     raise _Started
@@ -348,7 +347,7 @@ class _KeptPort(NamedTuple):
 
 
 def _cluster(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
-  """Each node by its own command, as `seed-acme node` is called on its host."""
+  """Starts each node by its own command, as `seed-acme node` is called on its host."""
   path = run.folder.path / 'cluster.json'
   path.write_text(json.dumps({**case.cluster, 'token': _TOKEN}), encoding='utf-8')
   path.chmod(0o600)
@@ -394,7 +393,7 @@ class _Member(bricks_lib.Quiet):
 
 
 def _kubernetes(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
-  """The Jobs, and the cluster file that they are given; what follows from that is a cluster's."""
+  """Describes the Jobs, and their cluster file; the nodes themselves are a cluster's."""
   text = io.StringIO()
   with contextlib.redirect_stdout(text):
     manifest_command.write(
@@ -412,7 +411,7 @@ def _kubernetes(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
 
 
 def _vertex_ai(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
-  """A dry run by Launchpad's and xmanager's own launchers; then each node in its container."""
+  """Makes a dry run with Launchpad's and xmanager's launchers; then runs each node's entry."""
   staged: list[Any] = []
   with _recorded_stage(run.patch, staged):
     cloud = cloud_lib.CloudConfig(
@@ -443,12 +442,12 @@ def _vertex_ai(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _recorded_stage(patch: pytest.MonkeyPatch, staged: list[Any]) -> Iterator[None]:
-  """Keeps the program and the job. xmanager is loaded only where a run comes so far."""
+  """Records the program and the job. xmanager is loaded only if a run gets that far."""
   make_program = program_graph.make_program
   programs: list[lp.Program] = []
 
   def remember(*arguments: Any, **named: Any) -> lp.Program:
-    from seed_acme.programs.vertex import job as vertex_job  # which loads xmanager
+    from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
     stage = vertex_job.stage
 

@@ -1,4 +1,4 @@
-"""Each run has the topology, or the refusal, that it had when `record.py` wrote it down."""
+"""Each run has the topology, or the refusal, that `record.py` has recorded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Connections that fall silent or break in the midst of a request."""
+"""Connections that fall silent or break in the middle of a request."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_connection_that_falls_silent_is_noticed_within_seconds(end):
       serving.eventually(lambda: proxy.num_connections == 2 and rig.num_waiting() == 1)
       rig.release()
       np.testing.assert_array_equal(receiving.result(serving.GUARD_S), serving.own_number(one))
-    else:  # whose client is busy with its environments
+    else:  # the client is busy with its environments
       serving.eventually(lambda: not rig.desk.is_connected().any())
       assert proxy.num_connections == 1
     assert time.monotonic() - started < serving.NOTICED_S

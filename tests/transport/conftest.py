@@ -1,4 +1,4 @@
-"""What the tests of transports share."""
+"""Fixtures of the transport tests."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ pytest.register_assert_rewrite('tests.transport.contract')
 
 @pytest.fixture(scope='session')
 def acting() -> Callable[[str], random_policy.Acting]:
-  """`acting('lstm')`, the same one for all tests. Do not publish other weights to it."""
+  """`acting('lstm')`, shared by all tests. Do not publish other weights to it."""
   return functools.cache(random_policy.make_acting)

@@ -1,4 +1,4 @@
-"""What an actor may rely on, whatever carries its messages."""
+"""The contract of all transports with an actor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.transport import serving
 
 
 class TransportContract:
-  """What an actor may rely on, whatever carries its messages."""
+  """The contract of all transports with an actor."""
 
   kind: str
 
@@ -43,7 +43,7 @@ class TransportContract:
     return make_rig().start()
 
   def ask_alone(self, rig: serving.Rig, channel: core.InferenceChannel, env_ids: list[int]) -> None:
-    """Where a batch waits for ever: for no other caller than this one."""
+    """Asks when a batch waits without limit, which shows that it waits for no other caller."""
     one = serving.request(np.array(env_ids, np.int32), 8, step_type=types.MID)
     asking = rig.background(serving.ask, channel, one)
     np.testing.assert_array_equal(asking.result(serving.GUARD_S), serving.own_number(one))
@@ -153,7 +153,7 @@ class TransportContract:
     channel.close()
     with pytest.raises(core.ChannelClosed):
       receiving.result(serving.GUARD_S)
-    serving.eventually(lambda: rig.num_waiting() == 0)  # what it had asked for is dropped
+    serving.eventually(lambda: rig.num_waiting() == 0)  # its pending request is dropped
 
   def test_close_between_two_requests_ends_the_next_receive(self, rig):
     channel = rig.connect(0)
@@ -167,14 +167,14 @@ class TransportContract:
     first, second = rig.connect(0), rig.connect(1)
     asking = rig.background(serving.ask, second, serving.request(np.array([1], np.int32), 0))
     with pytest.raises(futures.TimeoutError):
-      asking.result(0.3)  # the other may ask, too
+      asking.result(0.3)  # the other actor may send a request, too
     first.close()
     first.close()
     assert asking.result(serving.GUARD_S).tolist() == [1000]
     third = rig.connect(2)
     asking = rig.background(serving.ask, third, serving.request(np.array([2], np.int32), 0))
     with pytest.raises(futures.TimeoutError):
-      asking.result(0.3)  # closed twice, the first is one caller less
+      asking.result(0.3)  # closing the first twice removes only one caller
     second.close()
     assert asking.result(serving.GUARD_S).tolist() == [2000]
 
@@ -208,7 +208,8 @@ class TransportContract:
     one = serving.request(np.array([0, 1], np.int32), 7)
     np.testing.assert_array_equal(serving.ask(new, one), serving.own_number(one))
     old.close()
-    back = rig.connect(0, 1, start=wire.Start(1_000, 4))  # after a cut, or its worker was restarted
+    # after a disconnection, or its worker's restart
+    back = rig.connect(0, 1, start=wire.Start(1_000, 4))
     with pytest.raises(core.ChannelTaken):
       serving.ask(back, one)
     self.ask_alone(rig, new, [0, 1])

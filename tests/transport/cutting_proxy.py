@@ -8,8 +8,8 @@ import threading
 
 
 class CuttingProxy:
-  """Forwards TCP to a port; can hold back what the server says, cut every connection, and drop
-  all that is sent over those there are while new ones work."""
+  """A TCP proxy to a port. It can hold back the server's replies, cut every connection, and drop
+  all data on existing connections while new ones work."""
 
   def __init__(self, port: int):
     self._to = port

@@ -1,7 +1,7 @@
-"""Who gets through a fence, by real sockets.
+"""The connections that a fence admits, with real sockets.
 
-Everything here comes by the loopback interface, which a fence lets in. So these tests have it take
-another number for that of the loopback interface, and 127.0.0.2 stands for another host.
+All connections here use the loopback interface, which a fence admits. These tests therefore make it
+expect another number for that interface, and 127.0.0.2 acts as another host.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from tests.transport import serving
 
 pytestmark = pytest.mark.timeout(60)
 
-_REFUSED_S = 0.3  # the kernel has answered a connect on one machine by then, if it does at all
+_REFUSED_S = 0.3  # by then the kernel has answered a local connect, if it does at all
 _ADMITTED_S = 20.0
 _MANY = tuple(f'10.1.{i}.{j}' for i, j in itertools.product(range(2), range(200)))
 
@@ -29,7 +29,7 @@ def loopback_is_a_network(monkeypatch):
 
 @pytest.fixture
 def listen():
-  """`listen(address='127.0.0.1')`; '::' takes IPv4, too."""
+  """`listen(address='127.0.0.1')`; '::' includes IPv4."""
   with contextlib.ExitStack() as stack:
 
     def start(address='127.0.0.1'):
@@ -127,7 +127,7 @@ def test_who_came_before_the_fence_is_shut_out_and_who_may_come_stays(
   listener = listen()
   stranger, friend = _connect(listener), _connect(listener, source='127.0.0.2')
   late = _connect(listener)
-  called = [listener.accept()[0] for _ in range(2)]  # the third waits to be accepted
+  called = [listener.accept()[0] for _ in range(2)]  # the third one waits to be accepted
 
   def accept():
     called.append(listener.accept()[0])
@@ -168,7 +168,7 @@ def test_names_are_looked_up_again(listen, loopback_is_a_network, monkeypatch):
   serving.eventually(lambda: reaches('127.0.0.3'))
   answers['learner-1'] = ['127.0.0.4']
   serving.eventually(lambda: reaches('127.0.0.4') and not reaches('127.0.0.2'))
-  answers.clear()  # the server of names is away
+  answers.clear()  # the name server is down
   for _ in range(3):
     assert reaches('127.0.0.4') and reaches('127.0.0.3') and not reaches('127.0.0.2')
   threads = [thread for thread in threading.enumerate() if thread.name == 'fence']

@@ -1,4 +1,4 @@
-"""What strangers, and callers that say nothing, can do to the learner's port: nothing to a run."""
+"""Strangers, and callers that stay silent, cannot harm a run through the learner's port."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ SPEC = types.EnvironmentSpec(
 CODEC = wire.GroupCodec(SPEC, 2)
 TOKEN = 'secret'
 METHODS = (grpc_protocol.STREAM, grpc_protocol.JOIN)
-GUARD_S = 60.0  # against a hang; nothing takes this long
+GUARD_S = 60.0  # guard against a hang; nothing takes this long
 MEBIBYTE = 1 << 20
-# What HTTP/2 begins with, and an empty frame of settings.
+# The preface of HTTP/2, and an empty SETTINGS frame.
 HTTP2_GREETING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + b'\0\0\0\4\0\0\0\0\0'
 
 
@@ -55,7 +55,7 @@ def make_server(max_streams: int) -> grpc_server.GrpcServer:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[int], int]]:
-  """`serve(max_streams)` gives the port of a server in this process."""
+  """`serve(max_streams)` returns the port of a server in this process."""
   with contextlib.ExitStack() as stack:
 
     def start(max_streams: int) -> int:
@@ -68,7 +68,7 @@ def serve() -> Iterator[Callable[[int], int]]:
 
 @contextlib.contextmanager
 def connected(port: int) -> Iterator[grpc_client.GrpcChannel]:
-  """An actor that has greeted and was answered."""
+  """An actor that has connected and was welcomed."""
   channel = grpc_client.GrpcChannel(
     f'127.0.0.1:{port}',
     TOKEN,
@@ -86,7 +86,7 @@ def connected(port: int) -> Iterator[grpc_client.GrpcChannel]:
 def calls(
   port: int, *messages: bytes, token: str | None = None, times: int = 1, timeout_s: float = GUARD_S
 ) -> Iterator[list[Any]]:
-  """Calls of every method `times` times that send `messages`, and neither more nor their end."""
+  """Makes `times` calls of every method that send `messages` and then stay open."""
   with contextlib.ExitStack() as stack:
     made = []
     for name in METHODS * times:
@@ -111,7 +111,7 @@ def calls(
 
 
 def test_silent_calls_without_token_are_ended_and_lock_nobody_out(serve):
-  port = serve(18)  # as of a run with two actors
+  port = serve(18)  # as in a run with two actors
   with calls(port, times=20) as silent:
     assert {call.code() for call in silent} == {grpc.StatusCode.UNAUTHENTICATED}
     with connected(port):
@@ -138,13 +138,13 @@ def test_a_stream_that_has_greeted_may_be_silent(serve, monkeypatch):
   port = serve(1)
   greeting = CODEC.hello(np.array([0, 1], np.int32))
   with calls(port, greeting, token=TOKEN, timeout_s=1.5) as quiet:
-    assert quiet[0].code() is grpc.StatusCode.DEADLINE_EXCEEDED  # its own
+    assert quiet[0].code() is grpc.StatusCode.DEADLINE_EXCEEDED  # the caller's own deadline
 
 
 def serve_in_child(
   pipe: multiprocessing.connection.Connection, num_descriptors: int, idle_s: float
 ) -> None:
-  """A server in a process of its own; whoever asks is told whether that can open a file."""
+  """Runs a server in this process, which reports through the pipe whether it can open files."""
   resource.setrlimit(resource.RLIMIT_NOFILE, (num_descriptors, num_descriptors))
   grpc_server._IDLE_S = idle_s
   server = make_server(max_streams=18)
@@ -224,7 +224,7 @@ def test_idle_connections_use_up_no_descriptors_and_are_closed(make_child, greet
       stack.enter_context(socket.create_connection(('127.0.0.1', child.port))) for _ in range(400)
     ]
     for one in idle:
-      with contextlib.suppress(ConnectionError):  # closed already, above the cap
+      with contextlib.suppress(ConnectionError):  # closed already, because of the limit
         one.sendall(greeting)
     most = child.num_descriptors()
     give_up = time.monotonic() + GUARD_S

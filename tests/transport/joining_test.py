@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class TestJoin:
-  """Nodes that are started by themselves."""
+  """Nodes that are started separately."""
 
   @pytest.fixture
   def rig(self) -> Iterator[serving.Rig]:
@@ -113,6 +113,6 @@ class TestJoin:
     members = rig.members
     staying = rig.background(members.wait_for_end().wait_until_over)
     serving.eventually(lambda: members._num_staying == 1)
-    members._num_staying += 1  # another one, that never answers
+    members._num_staying += 1  # one more node, which never answers
     members.end_run(serving.ABSENT_S)
     assert staying.result(serving.GUARD_S) and members._num_staying == 1

@@ -1,4 +1,4 @@
-"""What the transports promise that open their connections again: broken ones mend."""
+"""The contract of transports that reconnect: broken connections recover."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.transport import serving
 
 
 class ReconnectingContract(contract.TransportContract):
-  """Of gRPC and of Unix sockets."""
+  """The contract of gRPC and of Unix sockets."""
 
   def test_a_stream_survives_a_new_transport_on_the_same_desk(self, rig):
     rig.hold()
@@ -29,7 +29,7 @@ class ReconnectingContract(contract.TransportContract):
     rig.stop_transport()
     serving.eventually(lambda: rig.num_waiting() == 0)
     rig.start()
-    serving.eventually(lambda: rig.num_waiting() == 1)  # asked again
+    serving.eventually(lambda: rig.num_waiting() == 1)  # the request is repeated
     rig.release()
     np.testing.assert_array_equal(receiving.result(serving.GUARD_S), serving.own_number(one))
     for number in (7, 8):
@@ -48,7 +48,8 @@ class ReconnectingContract(contract.TransportContract):
       serving.ask(channel, serving.request(np.array([0], np.int32), 1))
 
   def test_the_limit_counts_from_the_last_of_several_losses(self, rig, monkeypatch):
-    clock = python_types.SimpleNamespace(now=0.0)  # a slow machine costs no patience
+    # a simulated clock, so that a slow machine causes no time-out
+    clock = python_types.SimpleNamespace(now=0.0)
     monkeypatch.setattr(
       reconnecting,
       'time',
@@ -59,7 +60,7 @@ class ReconnectingContract(contract.TransportContract):
     rig.hold()
     channel.send(one)
     receiving = rig.background(channel.receive)
-    for _ in range(3):  # together longer than the limit, all within one wait for a reply
+    for _ in range(3):  # together longer than the limit, during one wait for a reply
       serving.eventually(lambda: rig.num_waiting() == 1)
       clock.now += 1.5 * reconnecting._LASTED_S
       rig.stop_transport()
@@ -94,7 +95,7 @@ class ReconnectingContract(contract.TransportContract):
     receiving = rig.background(channel.receive)
     serving.eventually(lambda: rig.num_waiting() == 1)
     rig.batcher.close()  # and no `end_run`
-    time.sleep(0.7)  # longer than a retry, which is told the same
+    time.sleep(0.7)  # longer than a retry, which gets the same answer
     assert not receiving.done()
     rig.stop_transport()
     rig.reopen()

@@ -1,4 +1,4 @@
-"""A server of inference behind a transport, and requests to it."""
+"""An inference server behind a transport, and requests to it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SPEC = types.EnvironmentSpec(
   observation=dm_specs.Array((2,), np.float32), action=dm_specs.DiscreteArray(2, dtype=np.int32)
 )
 NUM_ENVIRONMENTS = 64
-GUARD_S = 60.0  # against a hang; nothing takes this long
-ABSENT_S = 0.2  # `connect_timeout_s` where nobody will answer
+GUARD_S = 60.0  # guard against a hang; nothing takes this long
+ABSENT_S = 0.2  # `connect_timeout_s` if no server will answer
 NEVER_S = 1000.0  # a time-out that no test waits for
 NOTICED_S = 12.0  # keepalive takes 5 s; the rest is for a busy machine
 Answer = Callable[[types.ActorRequest], batching.Reply]
@@ -56,12 +56,12 @@ def request(
 
 
 def own_number(one: types.ActorRequest) -> np.ndarray:
-  """An action that tells whose request it answers."""
+  """Returns actions that identify the request they answer."""
   return (1000 * one.env_ids + one.request_number).astype(np.int32)
 
 
 class CountingMembers(joining.Members):
-  """Counts those who have asked to hear of the end."""
+  """A counter of nodes that wait to hear of the end."""
 
   num_asked = 0
 
@@ -71,7 +71,7 @@ class CountingMembers(joining.Members):
 
 
 class Rig:
-  """A server of one transport whose batches are answered by `answer`; starts when told."""
+  """A server of one transport whose batches are answered by `answer`; it starts on request."""
 
   def __init__(
     self,
@@ -83,7 +83,7 @@ class Rig:
     max_streams: int = 32,
     batch_timeout_s: float = 0.001,
   ):
-    """batch_timeout_s: how long a batch waits for open callers that do not ask."""
+    """batch_timeout_s: how long a batch waits for open callers without a request."""
     self.max_streams = max_streams
     self.kind, self.spec, self.token = kind, spec, token
     self._folder = tempfile.TemporaryDirectory(prefix='rig')
@@ -109,17 +109,17 @@ class Rig:
     return batching.Batcher(16, self._batch_timeout_s, self._accepts_training, self._hold_back)
 
   def _accepts_training(self) -> bool:
-    """Asked whenever the batcher looks at what waits."""
+    """Called whenever the batcher looks at waiting requests."""
     self._num_seen, self._num_waiting = 0, self._num_seen
     return True
 
   def _hold_back(self, _: types.ActorRequest) -> bool:
-    """Asked of each request that waits."""
+    """Called for each waiting request."""
     self._num_seen += 1
     return self._holds
 
   def start(self) -> Rig:
-    if self.kind == 'unix':  # without a port
+    if self.kind == 'unix':  # it has no port
       self.transport = unix_server.UnixServer(
         self.desk, self.batcher.loop, pathlib.Path(self.port), self.desk.max_message_bytes(8)
       )
@@ -168,7 +168,7 @@ class Rig:
     return self._pool.submit(function, *arguments)
 
   def hold(self) -> None:
-    """Requests wait until `release`."""
+    """Makes requests wait until `release`."""
     self._holds = True
 
   def release(self) -> None:
@@ -176,11 +176,11 @@ class Rig:
     self.batcher.wake()
 
   def num_waiting(self) -> int:
-    """Requests that waited when the batcher looked last; it looks every 0.02 s."""
+    """Returns the requests that waited when the batcher last looked, which is every 0.02 s."""
     return self._num_waiting
 
   def reopen(self) -> None:
-    """Another server takes the place of one that has ended, as after a restart."""
+    """Replaces a server that has ended by another one, as after a restart."""
     self._holds = False
     self.batcher = self._make_batcher()
     self.desk = sessions.SessionDesk(

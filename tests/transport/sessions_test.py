@@ -1,4 +1,4 @@
-"""Sessions between transport and batcher: who is admitted, answered, refused, replaced."""
+"""Sessions between transport and batcher: admission, answers, refusals, replacement."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Rig:
   def __init__(self, batch_size: int = 1, timeout_s: float = 0.0) -> None:
     self.has_room = True
     self.holds = False
-    self._seen = threading.Event()  # a request that waits
+    self._seen = threading.Event()  # set when a request waits
     self.batcher = batching.Batcher(batch_size, timeout_s, lambda: self.has_room, self._hold_back)
     self.desk = sessions.SessionDesk(lambda env_id: self.batcher, SPEC, 10, 6, 'secret')
     self._pool = futures.ThreadPoolExecutor(8)
@@ -68,7 +68,7 @@ class Rig:
     return batch[0]
 
   def until_a_request_waits(self) -> None:
-    """While `holds`."""
+    """Waits until a request is held, while `holds`."""
     give_up = time.monotonic() + GUARD_S
     while not self._seen.is_set():
       assert self.batcher.next_batch(0.0) == [] and time.monotonic() < give_up
@@ -87,14 +87,14 @@ def rig() -> Iterator[Rig]:
 
 @pytest.fixture
 def waiting_rig() -> Iterator[Rig]:
-  """Whose batches wait for every session that is open."""
+  """A rig whose batches wait for every open session."""
   one = Rig(batch_size=100, timeout_s=NEVER_S)
   yield one
   one.stop()
 
 
 def answer_alone(rig: Rig, session: sessions.Session, env_ids: tuple[int, int]) -> None:
-  """One request of this session is a batch: no other session is waited for."""
+  """Answers a request of this session, without waiting for other sessions."""
   reply = rig.ask(session, message(env_ids))
   rig.take().answer(np.zeros(2, np.int32))
   assert CODEC.decode_reply(reply.result(GUARD_S)).tolist() == [0, 0]
@@ -148,7 +148,7 @@ def test_evaluation_sessions_are_not_held_back(rig):
 
 
 def test_the_newest_session_of_an_environment_wins(rig):
-  rig.has_room = False  # so that nothing is taken
+  rig.has_room = False  # so that no request is taken
   old, other = rig.open(0, 1), rig.open(2, 3)
   waiting, untouched = rig.ask(old, message()), rig.ask(other, message((2, 3)))
   new = rig.open(1, 4)
@@ -156,7 +156,7 @@ def test_the_newest_session_of_an_environment_wins(rig):
     CODEC.decode_reply(waiting.result(GUARD_S))
   with pytest.raises(core.ChannelClosed):
     CODEC.decode_reply(old.answer(message()))
-  old.close()  # its stream ends later; closing twice is nothing
+  old.close()  # its stream ends later, and closing twice is harmless
   rig.has_room = True
   rig.batcher.wake()
   pending = rig.take()
@@ -175,7 +175,7 @@ def test_an_earlier_start_opens_nothing_even_if_the_later_one_is_cut_off(waiting
   assert not stale.is_open and not rig.desk.is_connected().any()
   with pytest.raises(core.ChannelTaken):
     CODEC.decode_reply(stale.answer(message((1, 2))))
-  assert rig.open(0, 1, start=wire.Start(0, 5)).is_open  # comes back
+  assert rig.open(0, 1, start=wire.Start(0, 5)).is_open  # the actor comes back
   newest = rig.open(0, 1, start=wire.Start(1, 0))
   assert newest.is_open
   answer_alone(rig, newest, (0, 1))
@@ -194,7 +194,7 @@ def test_closing_a_session_takes_its_waiting_request_with_it(rig):
 
 
 def test_a_session_closed_between_taking_and_submitting_leaves_nothing_behind(rig):
-  """The old stream must not put a request beside the repeated one of the new stream."""
+  """The old stream must not add its request to the repeated one of the new stream."""
   session = rig.open(0, 1)
   original = rig.batcher.submit
   closer: list[threading.Thread] = []
@@ -202,7 +202,7 @@ def test_a_session_closed_between_taking_and_submitting_leaves_nothing_behind(ri
   def submit_after_close(pending: batching.PendingRequest) -> None:
     closer.append(threading.Thread(target=session.close))
     closer[0].start()
-    closer[0].join(0.2)  # either it waits for this request, or it came first
+    closer[0].join(0.2)  # it either waits for this request, or came first
     original(pending)
 
   rig.batcher.submit = submit_after_close

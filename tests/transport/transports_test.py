@@ -1,4 +1,4 @@
-"""One contract for all transports, and what gRPC alone promises."""
+"""One contract for all transports, and properties of gRPC alone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TestCourier(contract.TransportContract):
 
   def test_the_loss_of_the_server_is_heard_of_at_once(self, make_rig):
     rig = make_rig(batch_timeout_s=serving.NEVER_S).start()
-    channel = rig.connect(0, timeout_s=serving.NEVER_S)  # whatever its patience is
+    channel = rig.connect(0, timeout_s=serving.NEVER_S)  # whatever its time-out is
     rig.hold()
     receiving = rig.background(serving.ask, channel, serving.request(np.array([0], np.int32), 0))
     serving.eventually(lambda: rig.num_waiting() == 1)
@@ -76,7 +76,7 @@ class TestGrpc(reconnecting_contract.ReconnectingContract):
       receiving = rig.background(serving.ask, channel, one)
       serving.eventually(lambda: rig.num_waiting() == 1)
       rig.stop_transport()
-      time.sleep(1.2)  # two attempts that fail
+      time.sleep(1.2)  # two failing attempts
       rig.start()
       rig.release()
       receiving.result(serving.GUARD_S)
@@ -89,7 +89,7 @@ class TestGrpc(reconnecting_contract.ReconnectingContract):
       gc.enable()
 
   def test_channels_of_one_process_do_not_slow_each_others_attempts(self, make_rig, monkeypatch):
-    patience_s, num_attempts = 20.0, 0  # gRPC's own: 6 attempts, at first 1 s apart, then more
+    patience_s, num_attempts = 20.0, 0  # gRPC's own policy: 6 attempts, first 1 s apart, then more
     enough = threading.Event()
     monkeypatch.setattr(
       reconnecting,

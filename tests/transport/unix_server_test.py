@@ -1,4 +1,4 @@
-"""Unix sockets: the contract, and what strangers, slow readers and long paths do to them."""
+"""Unix sockets: the contract, and the effect of strangers, slow readers and long paths."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ONE = np.array([0], np.int32)
 
 @pytest.fixture(name='stranger')
 def _stranger():
-  """`stranger(rig)`: a connection that has said nothing yet."""
+  """`stranger(rig)`: a connection that has sent nothing yet."""
   with contextlib.ExitStack() as stack:
 
     def connect(rig) -> socket.socket:
@@ -84,7 +84,7 @@ class TestUnix(reconnecting_contract.ReconnectingContract):
   @pytest.mark.parametrize(
     'said',
     [
-      unix_protocol.header(1 << 40),  # and would have us keep so much
+      unix_protocol.header(1 << 40),  # would make us allocate that much
       unix_protocol.header(5) + b'hello' + b'and more, before the answer',
     ],
   )
@@ -125,7 +125,7 @@ class TestUnix(reconnecting_contract.ReconnectingContract):
         one.sendall(unix_protocol.header(len(hello)) + hello)
       assert all(_is_cut_off(one) for one in others)
     self.ask_alone(rig, channel, [1])
-    assert caplog.text.count('a slice of a dict') >= 2  # the log says what it was
+    assert caplog.text.count('a slice of a dict') >= 2  # the log names the error
 
   def test_a_request_that_cannot_be_handled_ends_its_connection_only(
     self, make_rig, stranger, monkeypatch

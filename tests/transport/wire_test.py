@@ -1,4 +1,4 @@
-"""Messages: round trips, complaints that name the field, and rubbish."""
+"""Messages: round trips, errors that name the field, and garbage."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_another_environment_is_named_in_both_directions(spec, said):
 
 
 def _with_another_value(tree, random):
-  """A copy in which one node, anywhere, is something else that JSON knows."""
+  """Returns a copy in which one node, anywhere, is another JSON value."""
   others = [
     None,
     True,
@@ -274,7 +274,7 @@ def test_a_greeting_of_another_form_is_refused_and_raises_nothing_else(expected)
       wire.GroupCodec.check_hello(message, expected, 10)
     except ValueError:
       num_refused += 1
-  assert num_refused > 1000  # names of arrays, for one, may be anything
+  assert num_refused > 1000  # array names, for example, may be anything
 
 
 def test_rubbish_is_no_greeting():
@@ -291,4 +291,4 @@ def test_rubbish_is_no_greeting():
       _, env_ids, _ = wire.GroupCodec.check_hello(message, FLAT, 10)
     except ValueError:
       continue
-    assert max(env_ids) < 10  # another digit is a right greeting, too
+    assert max(env_ids) < 10  # with another digit, a greeting is still valid

@@ -46,7 +46,7 @@ def _trace(seed=0, num_steps=12, batch_size=6):
 
 
 def _estimate(x, config, poisoned=False):
-  """Targets and advantages `[T, B]`."""
+  """Returns targets and advantages `[T, B]`."""
   reward, discount, log_rhos = x['reward'], x['discount'], x['log_rhos']
   if poisoned:
     ends = x['step_type'][:-1] == LAST
@@ -101,7 +101,7 @@ def _one_episode(values, rewards, discounts, log_rhos, config):
 
 
 def _expected(x, config):
-  """Each episode of each column apart; a row that starts no transition keeps its value."""
+  """Treats each column's episodes separately; a row that starts no transition keeps its value."""
   targets, result = x['values'][:-1].copy(), np.zeros_like(x['log_rhos'])
   num_steps = len(result)
   for b in range(result.shape[1]):
@@ -157,7 +157,7 @@ def test_a_truncated_episode_bootstraps_from_its_last_row_and_a_terminated_one_d
   x['step_type'] = np.uint8([[MID] * 2, [MID] * 2, [LAST] * 2, [FIRST] * 2, [MID] * 2])
   x['discount'] = np.float64([[1, 1], [1, 1], [1, 0], [1, 1], [1, 1]])  # truncated, terminated
   other = {**x, 'values': x['values'].copy()}
-  other['values'][2] += 10.0  # of the row LAST
+  other['values'][2] += 10.0  # the LAST row
   (_, before), (_, after) = _estimate(x, config), _estimate(other, config)
   rho = np.minimum(config.rho_clip, np.exp(x['log_rhos'][:, 0]))
   expected = config.discount * 10.0
@@ -192,7 +192,7 @@ def test_many_steps_are_gae_with_lambda_1(make):
 
 
 def test_the_ratio_of_its_own_row_does_not_weigh_an_advantage(make):
-  """The policy loss does that, anew in every pass."""
+  """The policy loss applies that ratio itself, recomputed in every pass."""
   x = _trace()
   other = {**x, 'log_rhos': x['log_rhos'].copy()}
   other['log_rhos'][3] += 1.0
@@ -227,7 +227,8 @@ def test_no_gradient_passes(fields, make, gradients):
     ({}, [-3.0, 0.5, 2.0]),
     ({'max_abs_reward': 1.0}, [-1.0, 0.5, 1.0]),
     ({'reward_scale': 0.1}, [-0.3, 0.05, 0.2]),
-    ({'max_abs_reward': 1.0, 'reward_scale': 4.0}, [-4.0, 2.0, 4.0]),  # the bound is of raw ones
+    # the bound is for raw rewards
+    ({'max_abs_reward': 1.0, 'reward_scale': 4.0}, [-4.0, 2.0, 4.0]),
   ],
 )
 def test_rewards_are_clipped_then_scaled(fields, expected, make):
@@ -240,7 +241,7 @@ def test_rewards_are_clipped_then_scaled(fields, expected, make):
 
 
 def _penalized(rewards, penalties, algorithm):
-  """By one penalty of weight 1."""
+  """Subtracts or adds one penalty of weight 1."""
   one = tf.constant(1.0)
   return penalties_lib.in_rewards(
     rewards, {'entropy': penalties}, {'entropy': one}, algorithm.penalty_sign
@@ -249,7 +250,7 @@ def _penalized(rewards, penalties, algorithm):
 
 @pytest.mark.parametrize('way, sign', [('subtracted', -1.0), ('added', 1.0)])
 def test_penalties_enter_rewards_with_their_sign(way, sign, make, gradients):
-  """SEED RL adds them (D16): a divergence that is to be small would be rewarded."""
+  """SEED RL adds them (D16), which would reward a divergence that should be small."""
   penalties, rewards = tf.constant([0.5, 0.0, -3.0]), np.float32([-4.0, 2.0, 4.0])
   algorithm = resolve.algorithm(make(penalties_in_rewards=way))
   run = lambda: _penalized(tf.constant(rewards), penalties, algorithm)

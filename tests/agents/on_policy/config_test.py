@@ -110,7 +110,7 @@ _ANEW = {'minibatch_of': 'unrolls', 'minibatch_size': 0, 'recompute_advantages':
 )
 @pytest.mark.parametrize('name', ['kl_to_behaviour', 'kl_from_behaviour'])
 def test_a_divergence_in_rewards_needs_a_policy_that_has_moved(name, fields, works):
-  """Before the first gradient step policy and behaviour are the same: it would be 0 always."""
+  """Before the first gradient step policy and behaviour are equal, so it would always be 0."""
   fields = {'penalties_in_rewards': 'subtracted', name: _Penalty(0.1), **fields}
   if works:
     config_validation.validate(_with('cartpole_ppo', fields))

@@ -1,4 +1,4 @@
-"""What the tests of the on-policy agent share: small networks, samples with episode ends inside."""
+"""Fixtures of the on-policy agent's tests: small networks, samples with episode ends inside."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ACTIONS = {
 
 
 class _Networks(loss_lib.Networks):
-  """What the learner has; what is asked of it and not its own is asked of the network that acts."""
+  """The learner's networks; attributes that they lack are looked up in the acting network."""
 
   def __getattr__(self, name):
     return getattr(self.acting, name)
@@ -47,8 +47,8 @@ class _Networks(loss_lib.Networks):
 
 @pytest.fixture
 def make_config():
-  """`make_config(**fields)`: unrolls of 6 transitions, 4 in an update, which makes two passes, so
-  that advantages are prepared before them."""
+  """`make_config(**fields)`: unrolls of 6 transitions, 4 per update, and two passes, so that
+  advantages are prepared before the passes."""
   return lambda **fields: on_policy_config.OnPolicyConfig(
     **{
       'unroll_length': 6,
@@ -113,8 +113,8 @@ def _step_types(num_rows, num_unrolls, rng):
 def make_sample(make_spec):
   """`make_sample(network, config, action, lag)`: time-major, terminations and truncations mixed.
 
-  Actions are drawn from what the network says, and that is what is stored as having been said
-  when acting; lag > 0 adds noise of that size to what is stored, as of older weights.
+  Actions are sampled from the network's outputs, which are stored as those of acting; lag > 0 adds
+  noise of that size to the stored outputs, as if older weights had acted.
   """
 
   def make(network, config, action='discrete', seed=0, lag=0.0, step_type=None):

@@ -29,7 +29,7 @@ def test_free_deviations_do_not_depend_on_the_observation(free, make_config, mak
   if free:
     assert not spread[2:].any()
     [variable] = [v for v in network.trainable_variables if 'free_std' in v.name]
-    variable.assign([9.0, 9.0, 0.0, 1.0])  # of the means nothing may be taken from it
+    variable.assign([9.0, 9.0, 0.0, 1.0])  # the means in it must not be used
     moved = _params(network, tf.random.stateless_normal([5, 4], [1, 2]))
     np.testing.assert_array_equal(moved[:, :2], params[:, :2])
     std = network.distribution.normal(moved).std.numpy()

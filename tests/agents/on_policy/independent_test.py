@@ -1,4 +1,4 @@
-"""PPO's losses and GAE against TF-Agents 0.12, whose answers tf_agents_numbers.py has kept."""
+"""PPO's losses and GAE against TF-Agents 0.12, whose results tf_agents_numbers.py has saved."""
 
 import pathlib
 
@@ -19,7 +19,7 @@ _FILE = pathlib.Path(__file__).with_name('tf_agents_numbers.npz')
 
 @pytest.fixture(scope='module')
 def numbers():
-  """Arrays of a case by name: its random inputs, and what TF-Agents made of them."""
+  """Returns a function from a case to its arrays: random inputs, and TF-Agents' results."""
   with np.load(_FILE) as archive:
     arrays = dict(archive)
 
@@ -57,7 +57,7 @@ def test_the_clipped_policy_loss_and_its_gradient(epsilon, numbers, make_config,
 @pytest.mark.parametrize('clip', [0.0, 0.3])
 def test_the_value_loss_and_its_gradient(clip, numbers, make_config, gradients):
   x = numbers('value_losses')
-  kernel, bias = tf.Variable([0.5, -0.4, 0.3]), tf.Variable(0.2)  # those of theirs
+  kernel, bias = tf.Variable([0.5, -0.4, 0.3]), tf.Variable(0.2)  # the same as in TF-Agents
 
   def ours():
     values = tf.linalg.matvec(x['observation'], kernel) + bias
@@ -66,7 +66,7 @@ def test_the_value_loss_and_its_gradient(clip, numbers, make_config, gradients):
     )
 
   loss, found = gradients(ours, [kernel, bias])
-  np.testing.assert_allclose(loss, 0.5 * x[f'{clip}/loss'], rtol=1e-5)  # theirs has no half
+  np.testing.assert_allclose(loss, 0.5 * x[f'{clip}/loss'], rtol=1e-5)  # TF-Agents' has no half
   for gradient, name in zip(found, ('kernel', 'bias')):
     theirs = x[f'{clip}/{name}'].squeeze()
     np.testing.assert_allclose(gradient, 0.5 * theirs, rtol=1e-4, atol=1e-6)
@@ -92,7 +92,7 @@ def test_gae(lambda_, numbers, make_config):
 
 
 def test_gae_of_a_truncated_episode(numbers, make_config):
-  """Ours reads it in the middle of a trace, theirs as a trace that ends there."""
+  """Our trace goes on after the truncation; TF-Agents' trace ends there."""
   x = numbers('truncated_gae')
   first, mid, last = types.FIRST, types.MID, types.LAST
   step_type = np.uint8([[first], [mid], [mid], [last], [first], [mid]])
@@ -107,7 +107,7 @@ def test_gae_of_a_truncated_episode(numbers, make_config):
 
 
 def test_normalised_advantages(numbers):
-  """They add epsilon to the variance, we to its root: no difference here."""
+  """TF-Agents adds epsilon to the variance, we to its root, which makes no difference here."""
   x = numbers('normalised')
   ours = advantages_lib.normalized(tf.constant(x['advantages']), tf.constant(x['mask']))
   np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""Passes over an update: sizes, which elements are dealt, when what is computed anew."""
+"""Passes over an update: minibatch sizes, which elements are in them, what is recomputed when."""
 
 import collections
 import dataclasses
@@ -82,7 +82,7 @@ class _Spy:
 
 
 def _numbered(sample):
-  """With the number of each transition in place of the value when acting."""
+  """Returns a sample whose values when acting are the numbers of its transitions."""
   prediction = sample.unroll.outputs.prediction
   numbers = np.arange(prediction.value.size, dtype=np.float32).reshape(prediction.value.shape)
   outputs = sample.unroll.outputs._replace(prediction=prediction._replace(value=numbers))
@@ -185,7 +185,7 @@ def test_one_minibatch_of_all_is_the_same_by_unrolls_and_by_transitions(
 
 
 def _targets_by_epoch(recompute, make_config, make_network, make_sample, make_learner):
-  """What the spy saw in three epochs, the weights moving between them, and the network."""
+  """Returns the arrays that the spy saw in three epochs with changing weights, and the network."""
   config = make_config(
     num_epochs=3,
     recompute_advantages=recompute,
@@ -216,7 +216,7 @@ def test_prepared_targets_change_between_epochs_only_when_asked(
 def test_recomputing_in_each_minibatch_uses_the_weights_of_the_moment(
   make_config, make_network, make_sample
 ):
-  """The prepared targets are of older weights; the loss must not look at them."""
+  """The prepared targets are from older weights; the loss must not use them."""
   losses = {}
   for recompute in ('never', 'minibatch'):
     config = make_config(
@@ -270,7 +270,7 @@ def test_observation_statistics_change_in_finish_alone(
 def test_an_update_of_the_agent_is_its_parts_in_order(
   name, make_network, make_sample, make_learner
 ):
-  """Two passes of one minibatch each, by hand and in the graphs of the learner."""
+  """Compares two passes of one minibatch each, by hand and in the learner's graphs."""
   config = getattr(presets, name)(
     unroll_length=6,
     batch_size=4,

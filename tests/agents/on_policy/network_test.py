@@ -40,8 +40,8 @@ def _loss_gradients(network, sample, config, gradients):
 @pytest.mark.parametrize('kind', _KINDS)
 @pytest.mark.parametrize('name', _PRESETS)
 def test_every_trainable_variable_gets_a_gradient(name, kind, make_network, make_sample, gradients):
-  """Of the free deviations, the entries of params that are none get 0, there being one for each.
-  The policy head's entries of deviations then get 0 instead."""
+  """The free deviations have an entry for each policy parameter, and entries of parameters that are
+  no deviations get 0. The policy head's columns for deviations get 0, too."""
   config = _preset(
     name,
     values=_AVERAGE,
@@ -224,7 +224,7 @@ def test_names_are_unique_and_every_variable_is_carried(separate, make_config, m
 
 
 def test_a_copy_of_the_variables_says_the_same(make_config, make_network, make_sample):
-  """Statistics are among what is published."""
+  """Statistics are published, too."""
   config = _full(make_config)
   one, two = (make_network(config, 'continuous', seed=seed) for seed in (1, 2))
   sample = make_sample(one, config, 'continuous')

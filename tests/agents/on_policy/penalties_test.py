@@ -1,4 +1,4 @@
-"""Penalties: what they measure, fixed and learnt weights, penalties in rewards."""
+"""Penalties: their values, fixed and learnt weights, penalties in rewards."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ def _softmax(logits):
 
 
 def _slow(name, logits, behaviour):
-  """Of one row, from the definitions."""
+  """Returns the penalty of one row, from the definitions."""
   pi, mu, uniform = _softmax(logits), _softmax(behaviour), np.full(3, 1 / 3)
   kl = lambda p, q: sum(p[a] * np.log(p[a] / q[a]) for a in range(3))
   return {
@@ -111,7 +111,7 @@ def test_a_learnt_weight_rises_while_violated_and_falls_while_not(
   assert of_loss is None, 'the penalty itself must not move its weight'
   np.testing.assert_allclose(adjustment, 2.0 * (0.2 - mean), rtol=1e-5)
   np.testing.assert_allclose(slope, 3.0 * 2.0 * (0.2 - mean), rtol=1e-5)
-  assert np.sign(-slope) == direction  # what descent does to it
+  assert np.sign(-slope) == direction  # gradient descent changes it in this direction
 
 
 def test_no_gradient_of_the_adjustment_enters_the_policy(make_config, gradients):
@@ -145,7 +145,7 @@ def test_all_masked_moves_neither_policy_nor_weight(make_config, gradients):
   'name, threshold', [('entropy', -0.6), ('kl_from_behaviour', 0.05), ('kl_to_behaviour', 0.2)]
 )
 def test_a_learnt_weight_holds_its_quantity_at_the_threshold(name, threshold, weight, make_config):
-  """Maximises the expected reward of a bandit, which alone would leave one action only."""
+  """Maximises the expected reward of a bandit, which alone would end with a single action."""
   config = make_config(**{name: Penalty(weight=weight, threshold=threshold)})
   behaviour, reward = tf.constant([[0.1, 0.4, -0.2]]), tf.constant([1.0, 0.0, 0.3])
   variables = [tf.Variable(behaviour), tf.Variable(np.float32(np.log(weight)))]
@@ -178,7 +178,7 @@ _IN_REWARDS = {
 
 
 def _rewards_to_learn(network, sample, sign):
-  """`{(t, b): reward}`; with a discount of 0 the value's target is the reward."""
+  """Returns `{(t, b): reward}`; with a discount of 0 the value's target is the reward."""
   params = network.unroll(sample.unroll.inputs, ())[0].policy_params.numpy()
   behaviour = sample.unroll.outputs.prediction.policy_params
   rewards = {}
@@ -211,7 +211,7 @@ def test_penalties_in_rewards_in_both_signs(way, sign, make_config, make_network
 def test_a_penalty_is_in_the_rewards_or_in_the_loss(
   way, sign, make_config, make_network, make_sample, gradients
 ):
-  """Not in both: it would count twice. Its weight is learnt from the same excess all the same."""
+  """A penalty in both would count twice. Its weight is learnt from the same excess either way."""
   config = make_config(penalties_in_rewards=way, **_IN_REWARDS)
   network = make_network(config)
   batch = learner.prepare(

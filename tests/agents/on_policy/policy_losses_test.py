@@ -54,7 +54,7 @@ def _log_softmax(logits):
 
 
 def _expected(x, config, params, params_of_weights):
-  """The weights, which no gradient enters, are of params_of_weights."""
+  """Returns the expected loss. The weights, which pass no gradient, come from params_of_weights."""
   terms = []
   for i in np.flatnonzero(x['mask']):
     a, advantage = x['actions'][i], x['advantages'][i]
@@ -168,7 +168,7 @@ def test_the_two_lower_bounds_of_ppo_differ_between_1_minus_epsilon_and_its_reci
   run = lambda *x: _ppo(*x, make_config, gradients)
   np.testing.assert_allclose(run(0.82, -1.0, 'linear'), [0.82, 0.82], rtol=1e-5)
   np.testing.assert_allclose(run(0.82, -1.0, 'reciprocal'), [1 / 1.2, 0.0], rtol=1e-5)
-  for bound in ('linear', 'reciprocal'):  # everywhere else they agree
+  for bound in ('linear', 'reciprocal'):  # elsewhere both agree
     for ratio, advantage, expected in (
       (0.82, 1.0, [-0.82, -0.82]),
       (0.9, -1.0, [0.9, 0.9]),
@@ -247,7 +247,7 @@ def test_no_gradient_enters_the_advantages(make_config, gradients):
 
 
 def test_shares_of_the_loss_are_of_time_major_shapes_too(make_config, gradients):
-  """`[T, B]` is the mean over all of it, as `[T*B]`."""
+  """The mean of `[T, B]` is over both axes, as for `[T*B]`."""
   x = _data()
   for name in _NAMES:
     config = make_config(policy_loss=name, normalize_advantages=True)

@@ -107,8 +107,9 @@ def _request(number, step_type, rng):
 
 @pytest.mark.parametrize('kind', ['discrete', 'nested'])
 def test_what_is_returned_is_what_is_stored(kind, make_config, make_spec, make_network):
-  """D24: SEED RL returned the mode in evaluation and stored a sample. Environments 2 and 3 are
-  evaluated; the network is told the previous action, so a wrong one would change the rest."""
+  """D24: SEED RL returned the mode in evaluation but stored a sample. Environments 2 and 3 are
+  evaluated; the network gets the previous action as input, so a wrong one would change later
+  outputs."""
   spec, config = make_spec(kind), make_config(unroll_length=3)
   network = make_network(config, kind, previous_action_input=True)
   select = functools.partial(policy.select_actions, distribution=network.distribution)

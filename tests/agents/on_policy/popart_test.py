@@ -34,7 +34,7 @@ def _values(network, sample):
 
 
 def _raw(network, sample, config):
-  """Targets, advantages and behaviour values in units of the reward, without normalisation."""
+  """Returns unnormalised targets, advantages and behaviour values, in units of the reward."""
   plain = dataclasses.replace(config, values=on_policy_config.NormalizationConfig())
   networks = loss_lib.Networks(_Plain(network), network.weights)
   batch = learner.prepare(resolve.algorithm(plain), networks, sample, True).batch
@@ -42,7 +42,7 @@ def _raw(network, sample, config):
 
 
 class _Plain:
-  """The network without what the learner asks of normalised values."""
+  """The network without the attributes of normalised values that the learner uses."""
 
   values = None
 
@@ -111,7 +111,7 @@ def test_without_compensation_they_move_with_the_statistics(make):
 
 @pytest.mark.parametrize('of', ['transitions', 'unrolls'])
 def test_the_value_loss_is_in_normalised_units(of, make, gradients):
-  """And its gradient with respect to the last bias is that of the network's own output."""
+  """Its gradient with respect to the last bias is also that of the network's own output."""
   network, sample, config = make(minibatch_of=of, value_compensation=False)
   targets, _, _, mask = _raw(network, sample, config)
   batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
@@ -128,7 +128,7 @@ def test_the_value_loss_is_in_normalised_units(of, make, gradients):
 
 
 def test_the_loss_recomputes_in_the_same_units(make):
-  """Advantages of `minibatch` are those of `never` while the weights are the same."""
+  """The advantages of `minibatch` equal those of `never` as long as the weights are the same."""
   losses = []
   for recompute in ('never', 'minibatch'):
     network, sample, config = make(recompute_advantages=recompute)
@@ -144,8 +144,8 @@ def test_the_loss_recomputes_in_the_same_units(make):
 def test_a_clipped_change_of_the_value_is_counted_from_the_value_when_acting(
   compensates, order, recompute, make
 ):
-  """Nothing but statistics has changed before the first gradient step: a clip is no clip.
-  Then the last bias moves all values by 0.5 of a deviation towards their targets."""
+  """Before the first gradient step only statistics have changed, so clipping has no effect. Then
+  the last bias moves all values by 0.5 of a deviation towards their targets."""
   losses = {}
   for clip in (0.0, 0.05):
     network, sample, config = make(
@@ -167,7 +167,7 @@ def test_a_clipped_change_of_the_value_is_counted_from_the_value_when_acting(
     [bias] = [v for v in network.variables if v.name.endswith('heads/value/b:0')]
     errors = _errors(network, batch, config)
     bias.assign_add([np.sign(errors) * 0.5])
-    if recompute != 'minibatch':  # which has other targets by now
+    if recompute != 'minibatch':  # its targets have changed by now
       losses[clip].append(_value_loss(network, batch, config))
   unclipped, clipped = losses[0.0], losses[0.05]
   np.testing.assert_allclose(clipped[0], unclipped[0], rtol=1e-3)
@@ -184,7 +184,7 @@ def _value_loss(network, batch, config):
 
 
 def _errors(network, batch, config):
-  """Mean of target less value, in the units that values are learnt in."""
+  """Returns the mean of target minus value, in the units that values are learnt in."""
   values = network.normalized_value(network.unroll(batch.inputs, ())[0].value[:-1])
   return np.mean((batch.targets - values).numpy()[batch.mask.numpy()])
 
@@ -206,13 +206,13 @@ def test_values_when_acting_go_through_a_checkpoint(compensates, make):
 
 
 def _learnt(make_config, make_network, make_sample, make_learner, scale, fields):
-  """Weights after some updates, values in units of the scale; the rewards are times `scale`."""
+  """Returns weights after some updates on rewards times `scale`, and values divided by it."""
   config = make_config(
     values=_AVERAGE, reward_scale=scale, num_epochs=2, normalize_advantages=True, **fields
   )
   network = make_network(config)
   subject = make_learner(network, config)
-  for update in range(4):  # of growing rewards, acted by the weights as they are
+  for update in range(4):  # with growing rewards, acted with the current weights
     sample = make_sample(network, config, seed=update)
     inputs = sample.unroll.inputs
     inputs = inputs._replace(reward=np.float32(4.0**update) * (2 + inputs.reward))
@@ -233,7 +233,7 @@ def _learnt(make_config, make_network, make_sample, make_learner, scale, fields)
 def test_what_is_learnt_does_not_depend_on_the_scale_of_the_rewards(
   fields, make_config, make_network, make_sample, make_learner
 ):
-  """Adam, clipped gradients and all: the weights are the same, and the values times the scale."""
+  """Even with Adam and clipped gradients the weights are equal, and values scale with rewards."""
   weights, values = _learnt(make_config, make_network, make_sample, make_learner, 1.0, fields)
   for scale in (0.01, 1000.0):
     other, other_values = _learnt(

@@ -1,4 +1,4 @@
-"""What becomes of advantages before the policy loss: normalisation, offset, choice."""
+"""The preprocessing of advantages before the policy loss: normalisation, offset, choice."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def _policy_loss(config, log_prob, advantages):
 
 @pytest.mark.parametrize('keep, kept', [('all', [0, 1, 3, 4]), ('positive', [0, 4])])
 def test_the_loss_is_the_mean_over_those_that_are_kept(keep, kept, make_config):
-  """By VPG's definition, of those alone: not a mean in which the others count as 0."""
+  """The mean follows VPG's definition and is over those alone; the others do not count as 0."""
   config = make_config(policy_loss='vpg', keep_advantages=keep)
   log_prob = np.float32([-1.0, -2.0, -3.0, -0.5, -0.25, -9.0])
   loss = _policy_loss(config, log_prob, _ADVANTAGES)
@@ -97,7 +97,7 @@ def test_nothing_positive_is_0(make_config):
 def test_the_original_chooses_before_the_offset_and_takes_the_mean_over_all(
   form, kept, divisor, make_config
 ):
-  """SEED RL's `AdvantagePreprocessor`, whose mask multiplies what is then averaged."""
+  """SEED RL's `AdvantagePreprocessor` multiplies by a mask before averaging."""
   config = make_config(
     policy_loss='vpg', keep_advantages='positive', advantage_offset=1.5, keep_form=form
   )

@@ -1,4 +1,4 @@
-"""The five presets: what sets each apart, that they can be changed, that they build."""
+"""The five presets: their differences, that fields can be changed, and that they build."""
 
 import dataclasses
 
@@ -61,7 +61,7 @@ def test_no_two_are_the_same():
 
 
 def test_ppo_is_that_of_the_paper():
-  """Schulman et al. 2017, eq. 7 and table 3."""
+  """The values are from Schulman et al. 2017, eq. 7 and table 3."""
   config = presets.ppo()
   assert (config.policy_loss, config.ppo_epsilon, config.ppo_lower_bound) == ('ppo', 0.2, 'linear')
   assert (config.advantage, config.lambda_, config.discount) == ('gae', 0.95, 0.99)

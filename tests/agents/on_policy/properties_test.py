@@ -1,4 +1,4 @@
-"""What must hold whatever the choices: order, masks, padding, the first step on policy."""
+"""Properties that hold for all choices: order, masks, padding, the first step on policy."""
 
 import numpy as np
 import pytest
@@ -86,9 +86,9 @@ def test_permuting_a_minibatch_changes_nothing(name, make_network, make_sample, 
 def test_nan_in_everything_masked_changes_no_bit(
   name, recompute, penalties_in_rewards, kind, make_network, make_sample, gradients
 ):
-  """Rewards and discounts into FIRST rows; what was stored in LAST rows.
+  """Rewards and discounts into FIRST rows, and data stored in LAST rows, are NaN.
 
-  Penalties have a gradient of their own where they are not in the rewards.
+  Penalties have a gradient of their own if they are not in the rewards.
   """
   of = 'unrolls' if recompute == 'minibatch' else _preset(name).minibatch_of
   config = _preset(
@@ -108,7 +108,7 @@ def test_nan_in_everything_masked_changes_no_bit(
     if poisoned:
       after = np.concatenate([np.zeros((1, 4), bool), masked])
       nan = lambda rows, x: np.where(rows, np.nan, x).astype(np.float32)
-      at_last = np.concatenate([masked, np.ones((1, 4), bool)])  # and the row that bootstraps
+      at_last = np.concatenate([masked, np.ones((1, 4), bool)])  # also in the row that bootstraps
       sample = _with_inputs(
         sample, reward=nan(after, inputs.reward), discount=nan(after, inputs.discount)
       )
@@ -153,7 +153,7 @@ def test_a_batch_of_nothing_but_padding_moves_nothing(name, make_network, make_s
 def test_the_first_gradient_step_is_exactly_on_policy(
   name, compensates, kind, make_network, make_sample
 ):
-  """In the second update too, when the statistics of observations and values have moved."""
+  """This also holds in the second update, after the statistics have changed."""
   config = _preset(name, value_compensation=compensates, advantage='vtrace')
   network = make_network(config, kind)
   for seed in range(2):
@@ -164,7 +164,8 @@ def test_the_first_gradient_step_is_exactly_on_policy(
     np.testing.assert_allclose(metrics['policy/kl_behaviour'], 0.0, atol=1e-6)
     assert metrics['policy/ratio_clipped_share'] == 0.0
     learner.finish(resolve.algorithm(config), network, sample)
-  # Within the update the statistics of observations must not have moved: they change what it says.
+  # Within the update the statistics of observations must not change, because the outputs depend on
+  # them.
   batch = learner.prepare(resolve.algorithm(config), network, sample, True).batch
   assert (
     loss_lib.loss(resolve.algorithm(config), network, batch, None).metrics['policy/kl_behaviour']

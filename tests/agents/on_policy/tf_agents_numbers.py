@@ -1,7 +1,7 @@
-"""Made tf_agents_numbers.npz, which independent_test.py reads: PPO's losses by TF-Agents.
+"""The script that made tf_agents_numbers.npz for independent_test.py: PPO's losses by TF-Agents.
 
-TF-Agents 0.12 shares no code with this project. It does not install beside TensorFlow 2.15, so its
-answers are kept. To make them again, in an environment of Python 3.10 with tf-agents 0.12.0,
+TF-Agents 0.12 shares no code with this project. It cannot be installed with TensorFlow 2.15, so its
+results are saved. To make them again, in an environment of Python 3.10 with tf-agents 0.12.0,
 tensorflow-cpu 2.8.4, tensorflow-probability 0.16.0, protobuf 3.19.6 and numpy 1.23.5:
 
   python tests/agents/on_policy/tf_agents_numbers.py
@@ -50,7 +50,7 @@ def _random(seed):
 
 
 def _value_net():
-  """Its weights are fixed: with random ones a gradient is now and then too small to compare."""
+  """Returns a value network with fixed weights; random ones may give very small gradients."""
   squeeze = tf.keras.layers.Lambda(lambda x: tf.squeeze(x, axis=-1))
   dense = tf.keras.layers.Dense(
     1,
@@ -61,7 +61,7 @@ def _value_net():
 
 
 def _agent(value_net=None, **settings):
-  """One dense layer each; a distribution is handed to its policy loss directly."""
+  """Returns an agent with a dense layer per network; its policy loss gets distributions."""
   categorical = tf.keras.layers.Lambda(lambda x: tfp.distributions.Categorical(logits=x))
   return ppo_clip_agent.PPOClipAgent(
     time_step.time_step_spec(tensor_spec.TensorSpec([3], tf.float32)),
@@ -79,7 +79,7 @@ def _agent(value_net=None, **settings):
 
 
 def _weights(mask):
-  """Theirs is a mean over all of w x; ours is one over the unmasked."""
+  """Returns weights for TF-Agents, whose mean is over all rows; ours is over unmasked ones."""
   mask = tf.cast(mask, tf.float32)
   return mask / tf.reduce_mean(mask)
 
@@ -122,7 +122,7 @@ def _value_losses():
 
 
 def _gae():
-  """Terminations within the trace; its rows have no LAST of their own."""
+  """Returns a case with terminations within the trace; it has no separate LAST rows."""
   rng = np.random.default_rng(3)
   shape = (12, 9)
   rewards, values = rng.normal(size=shape), rng.normal(size=(13, 9))
@@ -141,7 +141,7 @@ def _gae():
 
 
 def _truncated_gae():
-  """A trace that ends where the episode is truncated, after three steps."""
+  """Returns a case whose trace ends where the episode is truncated, after three steps."""
   reward, values = np.random.default_rng(4).normal(size=(2, 6, 1)).astype(np.float32)
   found = value_ops.generalized_advantage_estimation(
     tf.constant(values[:3]),

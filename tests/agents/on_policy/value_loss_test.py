@@ -81,10 +81,10 @@ def test_the_squared_error_is_halved(make_config, gradients):
 @pytest.mark.parametrize(
   'value, expected_loss, expected_gradient',
   [
-    (0.3, 0.5 * 0.7**2, -0.7),  # has moved by less than the clip
-    (0.8, 0.5 * 0.5**2, 0.0),  # has moved towards the target by more: no further
-    (-0.8, 0.5 * 1.8**2, -1.8),  # has moved away by more: may come back
-    (3.0, 0.5 * 2.0**2, 2.0),  # has overshot by more than the clipped value misses
+    (0.3, 0.5 * 0.7**2, -0.7),  # moved by less than the clip
+    (0.8, 0.5 * 0.5**2, 0.0),  # moved towards the target by more than the clip: no gradient
+    (-0.8, 0.5 * 1.8**2, -1.8),  # moved away by more than the clip: may come back
+    (3.0, 0.5 * 2.0**2, 2.0),  # overshot by more than the clipped value misses
   ],
 )
 def test_clipping_by_hand(value, expected_loss, expected_gradient, make_config, gradients):

@@ -1,4 +1,4 @@
-"""What the log says of the value: of which pass, in which units, and when the user is told."""
+"""The logged value metrics: their pass, their units, and when the user gets a notice."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_error_and_variance_are_those_of_the_first_pass_in_learnt_units(
   sample = _whole_unrolls(make_sample, network, config)
   learner_lib.prepare(
     resolve.algorithm(config), network, sample, True
-  )  # statistics that are not those of the sample
+  )  # other statistics than the sample's
   metrics = make_learner(network, config).step(sample, 0).metrics
   targets = learner_lib.prepare(
     resolve.algorithm(config), network, sample, False

@@ -43,8 +43,8 @@ def test_the_example_in_the_form_of_the_paper(make_config, gradients):
 
 
 def test_the_example_in_the_form_of_the_original(make_config, gradients):
-  """The worse half counts as exp(0) in the sum, there is a mean over the batch, and the
-  temperature is held by log mean exp instead of the KL."""
+  """The worse half counts as exp(0) in the sum, the mean is over the batch, and the temperature is
+  controlled by log mean exp instead of the KL."""
   _, adjustment, of_log_prob, by_eta = _run(
     _EXAMPLE, 1.0, _config(make_config, 'original'), gradients
   )
@@ -54,13 +54,13 @@ def test_the_example_in_the_form_of_the_original(make_config, gradients):
 
 
 def _better_half(advantages):
-  """Indices; without ties."""
+  """Returns the indices of the better half; assumes no ties."""
   order = sorted(range(len(advantages)), key=lambda i: -advantages[i])
   return order[: max(1, len(advantages) // 2)]
 
 
 def _psi(advantages, eta, form):
-  """Song et al. 2020, eq. 4."""
+  """Returns the weights of Song et al. 2020, eq. 4."""
   kept, psi = _better_half(advantages), np.zeros(len(advantages))
   total = sum(np.exp(advantages[i] / eta) for i in kept)
   if form == 'original':
@@ -71,7 +71,7 @@ def _psi(advantages, eta, form):
 
 
 def _dual(advantages, eta, epsilon):
-  """Song et al. 2020, eq. 3, without the stop of any gradient."""
+  """Returns the dual of Song et al. 2020, eq. 3, without stopping any gradient."""
   kept = _better_half(advantages)
   return eta * epsilon + eta * np.log(np.mean([np.exp(advantages[i] / eta) for i in kept]))
 
@@ -106,7 +106,7 @@ def test_equals_a_slow_reference_with_masks(number, eta, form, make_config, grad
 
 
 def test_the_temperature_settles_where_the_kl_is_epsilon(make_config):
-  """Descent on L_eta alone, which the original's form does not bring there."""
+  """Minimises L_eta alone, for which the original's form does not settle there."""
   advantages = np.random.default_rng(0).normal(size=20)
   x, mask = tf.constant(advantages, tf.float32), tf.fill([20], True)
 
@@ -161,7 +161,8 @@ def test_nothing_left_is_0_with_finite_gradients(form, make_config, gradients):
     ([1, 2, 2, 2, 0, 3], None, [0, 1, 1, 1, 0, 1]),  # ties with the last one kept stay
     ([2, 2, 2, 2], None, [1, 1, 1, 1]),
     ([-7], None, [1]),
-    ([9, 1, 2, 8, 3, 4], [0, 1, 1, 0, 1, 1], [0, 0, 0, 0, 1, 1]),  # of the unmasked ones
+    # the better half of the unmasked ones
+    ([9, 1, 2, 8, 3, 4], [0, 1, 1, 0, 1, 1], [0, 0, 0, 0, 1, 1]),
     ([9, -3, 9], [0, 1, 0], [0, 1, 0]),
     ([1, 2], [0, 0], [0, 0]),
     ([[4, 1], [3, 2]], None, [[1, 0], [1, 0]]),  # over all axes together

@@ -43,7 +43,7 @@ def _network(config=_CONFIG, core='lstm'):
 
 
 class _Network:
-  """The network that acts, and how it is learnt."""
+  """The acting network, and its learning functions."""
 
   def __init__(self, acting, learning):
     self.unroll, self.initial_state = acting.unroll, acting.initial_state
@@ -94,7 +94,7 @@ def _loss(network, sample):
 
 
 def _gradients(network, sample, compiled=False):
-  """Loss, metrics and one gradient per variable (zeros for none); the learner compiles it."""
+  """Returns loss, metrics and a gradient per variable (zeros for none); the learner compiles it."""
 
   def run(sample):
     with tf.GradientTape() as tape:
@@ -132,7 +132,7 @@ def _log_softmax(x):
 
 
 def _expected_losses(sample, params, values, config):
-  """Means over single transitions, gathered one by one."""
+  """Returns means over single transitions, computed one by one."""
   inputs, outputs = sample.unroll.inputs, sample.unroll.outputs
   log_pi, log_mu = _log_softmax(params), _log_softmax(outputs.prediction.policy_params)
   terms = {'policy': [], 'value': [], 'penalties': [], 'sampled_kl': []}
@@ -213,7 +213,7 @@ def test_nan_in_every_masked_entry_changes_no_bit(target_entropy):
 
 
 def test_rows_of_padding_before_the_first_row_change_nothing():
-  """Padding is LAST-typed; whatever else it holds, only the state at FIRST could leak."""
+  """Padding is LAST-typed, and only the state at FIRST could leak from it."""
   step_type = np.full((_T + 1, _B), MID, np.uint8)
   step_type[:3], step_type[3] = LAST, FIRST
   network = _network()

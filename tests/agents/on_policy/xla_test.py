@@ -1,4 +1,4 @@
-"""With XLA a gradient step is compiled once: the program depends on no data."""
+"""The XLA program of a gradient step is compiled only once, because it depends on no data."""
 
 import dataclasses
 import re
@@ -19,10 +19,10 @@ _AVERAGE = on_policy_config.NormalizationConfig('average')
 
 
 def _program(function, arguments):
-  """What XLA is to compile of a function for these arguments, as text.
+  """Returns the program that XLA compiles of a function for these arguments, as text.
 
-  A value that must be known before shows in it as a constant; TensorFlow then compiles anew
-  for every other value.
+  A value that must be known at compile time shows in it as a constant; TensorFlow then compiles
+  again for every other value.
   """
   traced = tf.function(
     lambda *flat: tree.flatten(function(*tree.unflatten_as(arguments, flat))),
@@ -35,7 +35,7 @@ def _program(function, arguments):
 
 
 def _module_name(program):
-  """It counts the functions that were traced so far."""
+  """Returns the module's name, which has the number of functions traced so far."""
   return re.match(r'HloModule ([\w.]+)', program)[1]
 
 

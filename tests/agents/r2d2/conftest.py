@@ -1,4 +1,4 @@
-"""What the tests of R2D2 share: a small network and made-up samples with episode ends inside."""
+"""Fixtures of R2D2's tests: a small network, and made-up samples with episode ends inside."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Networks(loss_lib.Networks):
 
 @pytest.fixture
 def make_network():
-  """`make_network(core, seed)`: online and target differ, so that each has to be used aright."""
+  """`make_network(core, seed)`: online and target networks differ, so that mix-ups show."""
 
   def make(core='lstm', seed=3):
     tf.random.set_seed(seed)

@@ -1,4 +1,4 @@
-"""Priorities of unrolls that nobody has learnt from yet."""
+"""Priorities of unrolls that have not been learnt from yet."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ def _initial(unrolls, config):
 
 
 def _batch_major(unroll):
-  """As the writer holds them: leaves `[K, L, ...]`."""
+  """Returns an unroll as the writer stores it: leaves `[K, L, ...]`."""
   swapped = tf.nest.map_structure(lambda x: np.swapaxes(x, 0, 1), unroll._replace(initial_state=()))
   return swapped._replace(initial_state=unroll.initial_state)
 
@@ -41,7 +41,7 @@ def test_they_are_the_losses_at_equal_weights(make_network, make_sample, overlap
   network = make_network()
   learner.copy(network)
   sample = make_sample(network, overlap + _T + 1, num_padding=(overlap,))
-  # What the acting network said on its way through all rows, from the stored state on.
+  # The acting network's outputs in all rows, from the stored state on.
   prediction, _ = network.online.unroll(sample.unroll.inputs, sample.unroll.initial_state)
   outputs = sample.unroll.outputs._replace(prediction=types.QOutput(prediction.q_values.numpy()))
   unroll = sample.unroll._replace(outputs=outputs)
@@ -53,7 +53,7 @@ def test_they_are_the_losses_at_equal_weights(make_network, make_sample, overlap
 
 
 def test_the_best_action_bootstraps_though_another_was_played():
-  """Two rows, one step, reward 0: |h(gamma h^-1(max Q)) - Q(played)|, worked out by hand.
+  """Two rows, one step, reward 0: |h(gamma h^-1(max Q)) - Q(played)|, calculated by hand.
 
   epsilon of h is 0, so h(x) = sqrt(x + 1) - 1 and h^-1(3) = 15; 0.5 * 15 = 7.5.
   """

@@ -54,7 +54,7 @@ def _unrescale(x, epsilon):
 
 
 def _q_values(network, sample):
-  """`[L, B, A]` float64, one row after the other from the stored state."""
+  """Returns `[L, B, A]` float64, computed row by row from the stored state."""
   state, rows = sample.unroll.initial_state, []
   for t in range(sample.unroll.inputs.step_type.shape[0]):
     row = tf.nest.map_structure(lambda x: x[t], sample.unroll.inputs)  # noqa: B023
@@ -64,7 +64,7 @@ def _q_values(network, sample):
 
 
 def _slow_errors(online, target, inputs, actions, config):
-  """Errors of the unmasked rows of one unroll, `{t: e_t}`, by walking on from every row.
+  """Returns the errors of one unroll's unmasked rows, `{t: e_t}`, by stepping ahead from every row.
 
   online, target: `[T+1, A]`. Schaul 2016, van Hasselt 2016, Kapturowski 2019 sec. 2.3.
   """
@@ -89,7 +89,7 @@ def _slow_errors(online, target, inputs, actions, config):
 
 
 def _slow_loss(network, sample, config):
-  """(loss, priorities `[B]`), in float64."""
+  """Returns (loss, priorities `[B]`), in float64."""
   inputs, outputs = sample.unroll.inputs, sample.unroll.outputs
   online, target = (
     _q_values(n, sample)[config.overlap :] for n in (network.online, network.target)
@@ -126,7 +126,7 @@ def _slow_loss(network, sample, config):
 def test_equals_a_slow_loop_from_the_papers(make_network, make_sample, changes, seed):
   config = _config(**changes)
   network = make_network()
-  # The second unroll starts in padding; with no overlap that is inside the learnt rows.
+  # The second unroll starts in padding, which without overlap is within the learnt rows.
   sample = make_sample(network, _num_rows(config), seed, num_padding=(0, max(1, config.overlap)))
   step_type = sample.unroll.inputs.step_type[config.overlap : -1]
   assert 5 <= (step_type == LAST).sum() <= step_type.size // 2
@@ -138,7 +138,7 @@ def test_equals_a_slow_loop_from_the_papers(make_network, make_sample, changes, 
 
 
 def test_the_greedy_action_is_the_online_networks(make_network, make_sample):
-  """With the target's own maximum, or the played action, the loss would be another one."""
+  """The loss would differ with the target's own maximum, or with the played action."""
   network = make_network()
   sample = make_sample(network, _T + 1)
   online, target = (_q_values(n, sample) for n in (network.online, network.target))
@@ -147,7 +147,7 @@ def test_the_greedy_action_is_the_online_networks(make_network, make_sample):
 
 
 def _poisoned(sample, num_padding, config):
-  """The sample with NaN, or another action, in everything that may not be looked at."""
+  """Returns the sample with NaN, or another action, in everything that must not be used."""
   inputs, outputs = sample.unroll.inputs, sample.unroll.outputs
   is_last = inputs.step_type == LAST
   after_last = np.concatenate([np.zeros_like(is_last[:1]), is_last[:-1]])

@@ -1,4 +1,4 @@
-"""How R2D2 acts: how often at random, by environment, and with which actions."""
+"""How R2D2 acts: the rate of random actions by environment, and which actions they are."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_evaluation_has_its_own_epsilon_at_every_place():
 
 
 def _random_uniforms(number, seed=11):
-  """As the inference server draws them."""
+  """Returns uniforms drawn like the inference server's."""
   keys = noise.stream_keys(seed, np.zeros(number, np.int64), np.zeros(number, np.int64))
   return noise.uniforms(keys, np.arange(number, dtype=np.uint64), 2)
 
@@ -77,7 +77,7 @@ def test_random_actions_come_as_often_as_epsilon_says(place, is_evaluation):
 
 
 def test_whether_to_act_at_random_says_nothing_about_the_action():
-  """Were one number used for both, only the first actions would ever be explored."""
+  """If one number were used for both, only the first actions would ever be explored."""
   uniforms = _random_uniforms(100_000)
   explored = uniforms[uniforms[:, 0] < 0.05]
   counts = np.bincount(

@@ -1,4 +1,4 @@
-"""When the target network is renewed, and that it survives with the rest of the learner."""
+"""Updates of R2D2's target network, and its place in checkpoints."""
 
 import contextlib
 
@@ -78,7 +78,7 @@ def _is_copy(learner):
 
 @pytest.mark.parametrize('executor', [contextlib.nullcontext, graph_function.serial_execution])
 def test_the_target_is_a_copy_at_the_start_and_at_multiples_of_its_period_only(executor):
-  """On either executor, of which one has conditionals that need a second thread."""
+  """Runs on both executors, one of which needs a second thread for conditionals."""
   learner = _learner()
   assert _is_copy(learner)
   target = _target(learner)
@@ -87,12 +87,12 @@ def test_the_target_is_a_copy_at_the_start_and_at_multiples_of_its_period_only(e
       learner.step(_sample(), agent_steps=0)
       if number % 3 == 0:
         assert _is_copy(learner), number
-        # Of what was learnt: nothing is copied the other way.
+        # The copied variables have been trained: nothing is copied the other way.
         assert any((old != new).any() for old, new in zip(target, _target(learner))), number
         target = _target(learner)
       else:
         assert not _is_copy(learner), number
-        _assert_equal(_target(learner), target)  # it stands still in between
+        _assert_equal(_target(learner), target)  # unchanged in between
 
 
 def test_only_the_online_network_is_trained_and_published():

@@ -1,4 +1,4 @@
-"""What of a sample is learnt: rows in order or pairs of them, of the same numbers."""
+"""The part of a sample that is learnt from: rows in order, or pairs of them."""
 
 from dm_env import specs
 import numpy as np
@@ -23,7 +23,7 @@ def _prepare(world, sample, key=(3, -4), goal_outcome=None):
 
 
 def _numbered(world, make_sample, seed=0):
-  """A sample in which observation, action, reward and version tell their row and unroll."""
+  """Returns a sample whose observations, actions, rewards and versions encode row and unroll."""
   sample = make_sample(world, seed)
   rows, unrolls = np.meshgrid(np.arange(_U + 1), np.arange(_B), indexing='ij')
   place = (10 * unrolls + rows).astype(np.float32)
@@ -39,7 +39,7 @@ def _numbered(world, make_sample, seed=0):
 
 
 def _errors(world, batch):
-  """`[T, N]`, the TD errors of the first critic under fresh actions that are the policy's modes."""
+  """Returns the first critic's TD errors `[T, N]`, with the policy's modes as fresh actions."""
   observation = batch.inputs.observation
   params = world.policy.function.over_rows(observation, ())
   modes = world.distribution.mode(params)
@@ -72,7 +72,7 @@ def test_pairs_of_all_rows_are_the_rows_in_their_order(make_world, make_sample, 
 
 
 class _Median:
-  """A distribution whose samples are those of uniforms 1/2."""
+  """A distribution that always samples with uniforms of 1/2."""
 
   def __init__(self, distribution):
     self._distribution = distribution
@@ -123,7 +123,7 @@ def test_what_is_taken_of_a_transition_belongs_together(make_world, make_sample)
 
 
 def test_places_differ_and_each_is_as_likely(make_world, make_sample):
-  """Chi-squared over places, by unroll and over pairs of them; numbers of different keys."""
+  """Applies chi-squared tests to places, by unroll and over pairs, and compares different keys."""
   world = make_world(transitions_per_unroll=2)
   sample = _numbered(world, make_sample)
   prepare = tf.function(
@@ -162,7 +162,7 @@ def test_the_places_of_an_unroll_tell_nothing_of_anothers(make_world, make_sampl
 
 
 def test_priorities_are_those_of_the_unrolls_in_order(make_world, make_sample):
-  """One unroll with great rewards has a great priority, wherever it stands."""
+  """An unroll with large rewards gets a large priority at every position."""
   for taken in (0, 2):
     world = make_world(replay='prioritized', transitions_per_unroll=taken)
     for which in range(_B):
@@ -198,7 +198,7 @@ def test_goals_replaced_are_the_same_at_both_ends_and_pay(make_world, make_sampl
   )
   sample = make_sample(world, seed=1)
   observation = sample.unroll.inputs.observation
-  observation['desired_goal'][:] = 77.0  # as no goal that is achieved
+  observation['desired_goal'][:] = 77.0  # unlike any achieved goal
   batch = _prepare(world, sample, goal_outcome=goals.bits_equal).batch
   mask = batch.mask.numpy()[0]
   first, second = batch.inputs.observation['desired_goal'].numpy()
@@ -217,7 +217,7 @@ def test_goals_replaced_are_the_same_at_both_ends_and_pay(make_world, make_sampl
 
 
 def _plain_rewards(world, sample, batch):
-  """Of the same transitions without goals, found by what was observed at their start."""
+  """Returns the rewards of the same transitions without goals, found by their first observation."""
   observation, reward = sample.unroll.inputs.observation['observation'], sample.unroll.inputs.reward
   of = {tuple(observation[t, b]): 3 * reward[t + 1, b] for t in range(_U) for b in range(_B)}
   return np.array([of[tuple(x)] for x in batch.inputs.observation['observation'][0].numpy()])
@@ -227,7 +227,7 @@ def test_losses_take_the_goals_that_are_replaced(make_world, make_sample):
   world = make_world('discrete', 'goals', hindsight=_HINDSIGHT)
   sample = make_sample(world, seed=1)
   losses = []
-  for goal in (5.0, -5.0):  # replaced, so that it does not matter where it is a transition's
+  for goal in (5.0, -5.0):  # replaced, so that the transition's position does not matter
     sample.unroll.inputs.observation['desired_goal'][:] = goal
     losses.append(world.losses(_prepare(world, sample, goal_outcome=goals.bits_equal).batch).losses)
   for name, loss in losses[0].items():
@@ -239,7 +239,7 @@ _IMAGE = specs.BoundedArray((6, 6, 1), np.uint8, 0, 255)
 
 @pytest.mark.parametrize('taken, overlap', [(0, 0), (2, 0), (0, 2)])
 def test_stacks_are_those_that_acting_saw(make_world, make_sample, taken, overlap):
-  """Acting row by row, from the stored frames; channel 0 is the newest image."""
+  """Acts row by row on the stored frames; channel 0 is the newest image."""
   world = make_world(
     observation=_IMAGE, network={'frame_stack': 3}, transitions_per_unroll=taken, overlap=overlap
   )

@@ -245,7 +245,7 @@ def test_actions_without_bounds_are_refused():
   [(1.0, 1, 256, 256.0), (1.0, 4, 64, 256.0), (0.5, 8, 32, 128.0), (0.1, 10, 26, 26.0)],
 )
 def test_samples_per_insert(updates, length, batch_size, ratio):
-  """An unroll of `length` steps allows as many updates for each, of `batch_size` unrolls each."""
+  """An unroll of `length` steps allows `length` times the updates, of `batch_size` unrolls."""
   config = sac_config.SACConfig(
     updates_per_step=updates, unroll_length=length, batch_size=batch_size
   )
@@ -256,7 +256,7 @@ def test_samples_per_insert(updates, length, batch_size, ratio):
 
 
 def test_defaults_are_those_of_the_paper():
-  """Haarnoja et al. 2018b, table 1."""
+  """The values are from Haarnoja et al. 2018b, table 1."""
   config = sac_config.SACConfig()
   assert (config.discount, config.target_step, config.target_period) == (0.99, 0.005, 1)
   assert (config.num_critics, config.bootstrap) == (2, 'action_value')

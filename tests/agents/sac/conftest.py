@@ -1,4 +1,4 @@
-"""What the tests of SAC share: small networks, and made-up samples with episode ends inside."""
+"""Fixtures of SAC's tests: small networks, and made-up samples with episode ends inside."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VECTOR = specs.Array((4,), np.float32)
 
 
 def goal_observation(size=2):
-  """In gymnasium's `GoalEnv` form."""
+  """Returns a specification in the form of gymnasium's `GoalEnv`."""
   return {
     'observation': _VECTOR,
     'achieved_goal': specs.Array((size,), np.float32),
@@ -37,8 +37,10 @@ def goal_observation(size=2):
 
 @pytest.fixture
 def op_by_op():
-  """Updates are not traced, which takes longer than one or two of them. That they are the same
-  then, tests/agents/contract_test.py holds."""
+  """Turns off tracing, which takes longer than one or two updates.
+
+  tests/agents/contract_test.py checks that traced updates are the same.
+  """
   tf.config.run_functions_eagerly(True)
   yield
   tf.config.run_functions_eagerly(False)
@@ -74,7 +76,7 @@ def make_config():
 
 
 def make_network_config(**settings):
-  """Small, without symmetries; a recurrent one has a head in which action and memory meet."""
+  """Returns a small network's settings; a recurrent one has a head over action and memory."""
   return config_lib.NetworkConfig(
     **{'mlp_sizes': (6,), 'core_size': 5, 'head_sizes': (5,), 'activation': 'tanh', **settings}
   )
@@ -107,7 +109,7 @@ class World:
     return self.networks.policy
 
   def parts(self):
-    """The variables of each objective, and the targets'."""
+    """Returns the variables of each objective, and the targets'."""
     return {
       'policy': self.policy.trainable_variables,
       'critics': self.networks.critics.trainable_variables,
@@ -125,7 +127,7 @@ class World:
     )
 
   def gradients(self, batch, key=(1, 2), distribution=None):
-    """{loss: {part: one gradient per variable, None for none}}, and the loss's output."""
+    """Returns {loss: {part: one gradient per variable, None for none}}, and the loss's output."""
     with tf.GradientTape(persistent=True) as tape:
       output = self.losses(batch, key, distribution)
     return {
@@ -137,7 +139,7 @@ class World:
 @pytest.fixture
 def make_world(make_spec, make_config):
   """`make_world(action, observation, network, seed, **fields)` -> `World`: all networks differ, so
-  that each has to be used aright. network: settings of the network."""
+  that mix-ups show. network: settings of the network."""
   return lambda action='continuous', observation=None, network=None, seed=3, **fields: World(
     make_spec(action, observation),
     make_network_config(**(network or {})),
@@ -161,7 +163,7 @@ def random_step_types(num_rows, num_unrolls, rng):
 
 
 def random_actions(spec, shape, rng):
-  """Nest of `[*shape, ...]`."""
+  """Returns a nest of `[*shape, ...]`."""
 
   def leaf(array):
     size = (*shape, *array.shape)

@@ -24,7 +24,7 @@ STEP_TYPES = np.array(
 
 
 def numbered_rows(step_types=STEP_TYPES, seed=0):
-  """Every achieved goal is another one, (row, environment), so that a goal tells its row."""
+  """Returns rows whose achieved goals are (row, environment), so that a goal identifies its row."""
   num_rows, batch_size = step_types.shape
   random = np.random.default_rng(seed)
   place = np.stack(
@@ -45,7 +45,10 @@ def numbered_rows(step_types=STEP_TYPES, seed=0):
 
 
 def bit_rows(step_types=STEP_TYPES, seed=0, num_bits=1):
-  """Goals of few bits, so that all of new and old ones are reached and missed; one an episode."""
+  """Returns rows with goals of few bits, so that old and new goals are both reached and missed.
+
+  The desired goal is constant within an episode.
+  """
   rows = numbered_rows(step_types, seed)
   random = np.random.default_rng(seed + 1)
   achieved = random.integers(2, size=(*step_types.shape, num_bits)).astype(np.float32)
@@ -68,7 +71,7 @@ def relabel(rows, key=KEY, *, probability=1.0, goal_outcome=goals.bits_equal, en
 
 
 def last_rows(step_types):
-  """`[W, B]`, of each row the last one of its episode within the window, by a slow loop."""
+  """Returns `[W, B]`, the last row within the window of each row's episode, by a slow loop."""
   num_rows, batch_size = step_types.shape
   result = np.zeros((num_rows - 1, batch_size), int)
   for t in range(num_rows - 1):
@@ -81,7 +84,7 @@ def last_rows(step_types):
 
 
 def slow_relabel(rows, chosen_goals, is_substituted, outcome, ends_at_goal):
-  """The rules, one transition after the other: reward, discount and both goals of each."""
+  """Applies the rules to each transition in turn: reward, discount and both goals."""
   num_transitions, batch_size = is_substituted.shape
   reward, discount = rows.reward[1:].copy(), rows.discount[1:].copy()
   desired = rows.observation['desired_goal']

@@ -1,4 +1,4 @@
-"""Which losses move which weights, how far, and what moves none."""
+"""The losses' gradients: which weights they reach, their size, and what has none."""
 
 import numpy as np
 import pytest
@@ -22,13 +22,13 @@ def _prepared(world, sample):
 
 
 def _uniforms(world, batch):
-  """Numbers of the right form: independent of how the losses draw theirs."""
+  """Returns numbers of the right shape that do not depend on how the losses draw theirs."""
   shape = [*batch.inputs.step_type.shape, world.distribution.num_uniforms]
   return uniforms_lib.draw(tf.constant([8, 9], tf.int32), shape)
 
 
 class _Given:
-  """A distribution whose samples are of given uniforms."""
+  """A distribution that samples with given uniforms."""
 
   def __init__(self, distribution, uniforms):
     self._distribution, self._uniforms = distribution, uniforms
@@ -46,7 +46,7 @@ def _policy_params(world, batch):
 
 
 def _least_value(world, batch, actions):
-  """`[T, N]`, of the learnt critics."""
+  """Returns the least value `[T, N]` of the learnt critics."""
   rows = lambda nest: tree.map_structure(lambda x: x[:-1], nest)
   return tf.reduce_min(
     tf.stack(
@@ -64,7 +64,7 @@ def _of_mask(x, mask):
 
 
 def test_the_policys_gradient_is_that_of_the_expectation(make_world, make_sample):
-  """d/dtheta E[c log pi(a|x) - Q_min(x, a)] through a = tanh(mean + std z), written anew."""
+  """Recomputes d/dtheta E[c log pi(a|x) - Q_min(x, a)] through a = tanh(mean + std z)."""
   world = make_world()
   batch = _prepared(world, make_sample(world))
   uniforms = _uniforms(world, batch)
@@ -103,7 +103,7 @@ def test_the_policys_gradient_agrees_with_finite_differences(make_world, make_sa
 
 @pytest.mark.parametrize('action', ['discrete', 'multi_discrete', 'nested'])
 def test_the_score_function_is_the_score_alone(make_world, make_sample, action):
-  """-mean(A grad log pi(a)), the actions being given, those that are numbers too."""
+  """The gradient is -mean(A grad log pi(a)) for given actions, continuous parts included."""
   world = make_world(action)
   batch = _prepared(world, make_sample(world))
   uniforms = _uniforms(world, batch)
@@ -127,8 +127,8 @@ def test_the_score_function_is_the_score_alone(make_world, make_sample, action):
 
 
 def test_the_score_function_leads_where_the_expectation_does(make_world, make_sample):
-  """Over many draws of one state's choice it points along -grad E[Q - c log pi], which can be
-  summed over all choices."""
+  """Averaged over samples in one state it points along -grad E[Q - c log pi], a sum over
+  choices."""
   world = make_world('discrete', unroll_length=2000, batch_size=1)
   sample = make_sample(world, step_type=np.full((2001, 1), types.MID, np.uint8))
   rows = sample.unroll.inputs.observation
@@ -179,7 +179,7 @@ def test_each_loss_moves_what_its_objective_names(
 @pytest.mark.parametrize('bootstrap', _BOOTSTRAPS)
 @pytest.mark.parametrize('action', ['continuous', 'discrete'])
 def test_a_batch_taken_twice_has_the_same_losses(make_world, make_sample, action, bootstrap):
-  """With the same fresh actions in both halves."""
+  """Both halves have the same fresh actions."""
   fields = {'bootstrap': bootstrap, 'replay': 'prioritized', 'target_entropy': -0.5}
   world = make_world(action, **fields)
   twice = make_world(action, batch_size=8, **fields)
@@ -203,11 +203,11 @@ def test_a_batch_taken_twice_has_the_same_losses(make_world, make_sample, action
 
 
 def _poisoned(sample, spec):
-  """NaN, or another action, in everything that may not be looked at."""
+  """Returns a sample with NaN, or another action, in everything that must not be used."""
   inputs = sample.unroll.inputs
   is_last = inputs.step_type == LAST
   after_last = np.concatenate([np.zeros_like(is_last[:1]), is_last[:-1]])
-  after_last[0] = True  # of the transition before the window
+  after_last[0] = True  # the transition before the window
   assert after_last[1:].sum() > 1
   nan = lambda x: np.where(after_last, np.nan, x).astype(np.float32)
   unused = is_last.copy()
@@ -244,7 +244,7 @@ def test_nan_in_everything_masked_changes_no_bit(make_world, make_sample, action
 
 
 def test_what_is_said_of_a_terminated_row_is_of_no_matter(make_world, make_sample):
-  """A termination has nothing to come; a truncation bootstraps from its LAST row."""
+  """A terminated row has no future; a truncation bootstraps from its LAST row."""
   world = make_world(batch_size=2)
   step_type = np.full((6, 2), types.MID, np.uint8)
   step_type[5] = LAST

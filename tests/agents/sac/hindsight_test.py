@@ -29,7 +29,7 @@ def test_every_transition_gets_one_goal_at_both_ends_from_later_in_its_episode()
     pairs = goal_rows.relabel(rows, tf.constant([number, 1]))
     goal = pairs.observation['desired_goal']
     np.testing.assert_array_equal(goal[0], goal[1])
-    np.testing.assert_array_equal(goal[:, ~is_transition], -1)  # as it was
+    np.testing.assert_array_equal(goal[:, ~is_transition], -1)  # unchanged
     goal_row, environment = goal[0, ..., 0], goal[0, ..., 1]
     start = np.broadcast_to(np.arange(8)[:, None], (8, 4))
     assert (goal_row > start)[is_transition].all()
@@ -66,7 +66,7 @@ def test_rewards_and_discounts_are_those_of_the_rules(
 ):
   step_types = np.tile(goal_rows.STEP_TYPES, (1, 50))
   rows = goal_rows.bit_rows(step_types)
-  # The same draws over numbered goals tell which row each goal comes from.
+  # The same draws over numbered goals show which row each goal comes from.
   numbered = goal_rows.relabel(goal_rows.numbered_rows(step_types), probability=probability)
   goal_row = numbered.observation['desired_goal'][0, ..., 0].astype(int)
   is_substituted = goal_row >= 0
@@ -81,7 +81,7 @@ def test_rewards_and_discounts_are_those_of_the_rules(
 
 
 def one_transition(achieved_next, goal, next_type=goal_rows.MID, reward=5.0, discount=1.0):
-  """Two rows, so that the new goal is what is achieved in the second."""
+  """Returns two rows, so that the new goal is the one achieved in the second."""
   return types.AgentInput(
     step_type=np.array([[goal_rows.MID], [next_type]], np.uint8),
     reward=np.float32([[7], [reward]]),
@@ -102,7 +102,7 @@ def one_transition(achieved_next, goal, next_type=goal_rows.MID, reward=5.0, dis
       {'achieved_next': 1, 'goal': 1, 'discount': 0.0, 'next_type': goal_rows.LAST},
       5,
       0,
-    ),  # both are
+    ),  # both are reached
     ({'achieved_next': 1, 'goal': 0, 'discount': 0.0, 'next_type': goal_rows.LAST}, 6, 0),
   ],
 )
@@ -114,7 +114,7 @@ def test_the_next_row_as_the_goal_by_hand(case, reward, discount):
 
 
 def three_rows(goal, discount):
-  """Row 1 achieves 1 and row 2 achieves 2."""
+  """Returns three rows; row 1 achieves 1 and row 2 achieves 2."""
   return types.AgentInput(
     step_type=np.full((3, 1), goal_rows.MID, np.uint8),
     reward=np.float32([[0], [1], [0]]),
@@ -130,12 +130,12 @@ def three_rows(goal, discount):
 @pytest.mark.parametrize(
   'goal, old_discount, ends_at_goal, reward, discount',
   [
-    (1, 0.0, True, 0, 1),  # the old goal ended the episode, the new one is elsewhere: it goes on
+    (1, 0.0, True, 0, 1),  # the old goal ended the episode, the new one was not reached: it goes on
     (9, 0.0, True, 1, 0),  # it ended for another reason, and still does
     (9, 1.0, True, 1, 1),
     (1, 0.0, False, 0, 0),
   ],
-)  # goals end nothing: no discount changes
+)  # goals end no episode, so no discount changes
 def test_a_goal_that_is_not_reached_by_hand(goal, old_discount, ends_at_goal, reward, discount):
   rows, seen = three_rows(goal, old_discount), 0
   for number in range(20):
@@ -197,7 +197,7 @@ def test_the_draws_are_not_those_of_another_user_of_the_key():
 
 
 def test_garbage_in_masked_pairs_does_not_spread():
-  """What a row after LAST says of its reward and discount, and a goal that is NaN there."""
+  """Reward and discount of a row after LAST, and a NaN goal there, change nothing."""
   rows = goal_rows.bit_rows()
   clean = goal_rows.relabel(rows, goal_outcome=goals.within_5_cm)
   after_last = np.zeros(goal_rows.STEP_TYPES.shape, bool)
@@ -207,7 +207,7 @@ def test_garbage_in_masked_pairs_does_not_spread():
     discount=np.where(after_last, np.float32(np.nan), rows.discount),
   )
   lonely = after_last & np.vstack([np.zeros((8, 4), bool), np.ones((1, 4), bool)])
-  assert lonely.any()  # a FIRST row that ends the window serves no transition at all
+  assert lonely.any()  # a FIRST row at the end of the window belongs to no transition
   for name in ('achieved_goal', 'desired_goal', 'observation'):
     dirty.observation[name] = np.where(
       lonely[..., None], np.float32(np.nan), rows.observation[name]

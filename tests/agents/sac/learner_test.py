@@ -1,4 +1,4 @@
-"""What a SAC update changes: targets, the entropy's weight, statistics; and what moves which."""
+"""A SAC update: targets, the entropy's weight, statistics, and the parts that each loss trains."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ _BOOTSTRAPS = ['action_value', 'state_value']
 
 
 class _Run:
-  """A learner, and what a checkpoint would hold of it."""
+  """A learner, with access to the arrays of its checkpoints."""
 
   def __init__(self, spec, config, xla=False):
     network = config_lib.NetworkConfig(mlp_sizes=(6,), activation='tanh')
@@ -47,7 +47,7 @@ class _Run:
     return self.learner.step(sample, agent_steps=10)
 
   def values(self, part):
-    """Arrays by name: acting, learning/critics, learning/targets, learning/entropy_weight."""
+    """Returns arrays by name of a part: acting, learning/critics, learning/targets, ..."""
     return {
       name.removeprefix(f'{part}/'): array.copy()
       for name, array in self.learner.save().items()
@@ -134,7 +134,7 @@ def test_the_weight_falls_while_the_entropy_exceeds_its_target(
 
 
 def test_a_target_of_0_is_held_as_any_other(make_run, sample):
-  """The entropy is above 0 at first with one standard deviation, and below it with the other."""
+  """The entropy is above 0 at first with one standard deviation, and below 0 with the other."""
   for std in (0.7, 0.02):
     run = make_run(initial_std=std, target_entropy=0.0)
     metrics = [run.step(sample).metrics for _ in range(3)]
@@ -164,7 +164,7 @@ def test_the_speed_is_the_exponent(make_run, sample):
 
 @pytest.mark.parametrize('still', ['optimizer', 'critic_optimizer', 'entropy_optimizer'])
 def test_each_optimizer_moves_its_own(make_run, sample, still):
-  """A policy's loss that passes through critics does not train them, and so on."""
+  """For example, the policy's loss passes through critics but does not train them."""
   run = make_run(target_entropy=-1.0, **{still: config_lib.OptimizerConfig(learning_rate=0.0)})
   before = run.learner.save()
   run.step(sample)
@@ -201,7 +201,7 @@ def test_statistics_are_of_the_rows_that_actions_were_taken_in(make_run, sample)
 
 
 def test_statistics_change_at_the_end_of_an_update_alone(make_run, sample):
-  """What prepares and what is lost leaves them; the first update sees observations as they are."""
+  """Preparation and losses leave them unchanged; the first update sees raw observations."""
   run = _normalizing(make_run)
   before = _statistics(run)
   key = tf.constant([1, 2], tf.int32)
@@ -231,7 +231,7 @@ def test_statistics_are_published_and_acted_with(make_run, sample):
 
 
 def test_critics_see_normalised_observations(make_world, make_sample):
-  """Shifted and scaled rows have the losses of the plain ones once the statistics know of it."""
+  """Shifted and scaled rows have the plain rows' losses once the statistics have seen them."""
   world = make_world(normalize_observations=True)
   sample = make_sample(world)
   losses = []
@@ -250,7 +250,7 @@ def test_critics_see_normalised_observations(make_world, make_sample):
     np.testing.assert_allclose(losses[1][name], loss, rtol=1e-3)
 
 
-@pytest.mark.slow  # XLA compiles for seconds
+@pytest.mark.slow  # XLA takes seconds to compile
 @pytest.mark.parametrize(
   'action, fields',
   [('continuous', {}), ('nested', {'transitions_per_unroll': 2, 'replay': 'prioritized'})],
@@ -267,7 +267,7 @@ def test_a_compiled_update_is_the_same(make_run, make_world, make_sample, action
 
 
 def test_the_targets_are_of_the_weights_before_the_update(make_run, sample):
-  """All losses are taken at the same weights: another policy's step changes no critic's."""
+  """All losses use the same weights, so another step of the policy changes no critic."""
   fast = dataclasses.replace(config_lib.OptimizerConfig(), learning_rate=1.0)
   one, other = make_run(), make_run(optimizer=fast)
   for run in (one, other):

@@ -1,4 +1,4 @@
-"""The losses of SAC equal loops over unrolls and rows in float64, which ask networks row by row.
+"""SAC's losses equal loops over unrolls and rows in float64, which call networks row by row.
 
 Haarnoja et al. 2018a, section 4; 2018b, section 5 and appendix C.
 """
@@ -18,7 +18,7 @@ _LOG_2PI = np.log(2 * np.pi)
 
 
 class _Recording:
-  """A distribution that keeps the uniforms it was given."""
+  """A distribution that records the uniforms that it was given."""
 
   def __init__(self, distribution):
     self._distribution = distribution
@@ -34,7 +34,7 @@ class _Recording:
 
 
 def _fresh_action(spec, params, uniforms, config):
-  """(action, nest; log p(a) summed over all its numbers) of one row, Haarnoja 2018b, appendix C."""
+  """Returns a row's (action nest, log p(a) over all its numbers), Haarnoja 2018b, appendix C."""
   actions, total = [], 0.0
   for leaf in tree.flatten(spec):
     if np.issubdtype(leaf.dtype, np.integer):
@@ -73,12 +73,12 @@ def _choose(leaf, params, uniforms):
 
 
 def _ask(function, rows, actions=None, state=None):
-  """`[L, P]` float64 of the rows of one unroll, from the state before row 0; empty without one.
+  """Returns `[L, P]` float64 for the rows of one unroll, from the state before row 0.
 
-  rows: nest of `[L, ...]`, burn-in included. actions: one nest for each row.
+  rows: nest of `[L, ...]`, burn-in included. actions: one nest for each row. state: None = initial.
   """
   state, found = function.initial_state(1) if state is None else state, []
-  if not tree.flatten(state):  # no row knows of another
+  if not tree.flatten(state):  # without memory, rows are independent
     remembered, _ = function.remember(tree.map_structure(tf.constant, rows), state)
     if actions is not None:
       actions = tree.map_structure(lambda *x: tf.constant(np.stack(x)), *actions)
@@ -94,7 +94,7 @@ def _ask(function, rows, actions=None, state=None):
 
 
 def _slow_losses(world, sample, uniforms):
-  """({loss: number}, priorities `[B]`, the entropies of all unmasked rows), from the papers.
+  """Returns ({loss: number}, priorities `[B]`, entropies of all unmasked rows), from the papers.
 
   uniforms: `[T+1, B, U]` of the fresh actions.
   """
@@ -135,7 +135,7 @@ def _slow_losses(world, sample, uniforms):
 
 
 def _unroll(sample, b):
-  """(inputs, actions, initial state) of one unroll."""
+  """Returns (inputs, actions, initial state) of one unroll."""
   take = lambda nest: tree.map_structure(lambda x: np.asarray(x)[:, b], nest)
   state = tree.map_structure(
     lambda x: tf.constant(np.asarray(x)[b : b + 1]), sample.unroll.initial_state
@@ -144,7 +144,7 @@ def _unroll(sample, b):
 
 
 def _transitions(world, unroll, uniforms, alpha):
-  """What the losses need of each unmasked transition of one unroll."""
+  """Returns the losses' terms for each unmasked transition of one unroll."""
   inputs, played, state = unroll
   config, networks, start = world.config, world.networks, world.config.overlap
   inputs = world.policy.normalized(inputs)
@@ -202,7 +202,7 @@ def _key():
 
 
 def _learnt(world, sample):
-  """The agent's losses, and the uniforms of its fresh actions."""
+  """Returns the agent's losses, and the uniforms of its fresh actions."""
   prepared = batch_lib.prepare(sample, _key(), True, goal_outcome=None, config=world.config)
   recording = _Recording(world.distribution)
   return world.losses(prepared.batch, distribution=recording), recording.uniforms
@@ -293,7 +293,7 @@ def test_a_target_of_0_counts_as_a_target(make_world, make_sample):
 
 @pytest.mark.parametrize('size', [2, 4])
 def test_the_entropy_is_summed_over_the_dimensions_of_the_action(make_world, make_spec, size):
-  """Of as many equal dimensions it is as many times that of one; a mean would stay."""
+  """The entropy of n equal dimensions is n times that of one; a mean would not change."""
 
   def entropy(size):
     action = specs.BoundedArray((size,), np.float32, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""How SAC acts: a sample, the mode in evaluation, uniform actions while the run begins."""
+"""How SAC acts: a sample, the mode in evaluation, uniform actions at the beginning of a run."""
 
 import numpy as np
 import pytest
@@ -130,7 +130,7 @@ def test_what_a_row_does_depends_on_no_other(act, kind, steps):
 @pytest.mark.parametrize('core', ['none', 'lstm'])
 @pytest.mark.parametrize('kind', _KINDS)
 def test_the_agent_acts_by_its_network_and_stores_nothing_of_it(make_world, kind, core):
-  """Through the record that the runtime calls, with the number of uniforms it asks for."""
+  """Acts through the record that the runtime uses, with the number of uniforms that it asks for."""
   world = make_world(kind, network={'core': core}, overlap=0 if core == 'none' else 2)
   network = config_lib.NetworkConfig(mlp_sizes=(6,), core=core, core_size=5, head_sizes=(5,))
   acting = sac_agent.make_agent(world.spec, network, world.config).acting

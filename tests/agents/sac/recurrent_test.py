@@ -1,4 +1,4 @@
-"""SAC with a recurrent core: a memory and a branch in each network, and what neither sees."""
+"""SAC with a recurrent core: the memory and the branch of each network, and their inputs."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ _OVERLAP = 3
 
 @pytest.fixture
 def make_recurrent(make_world):
-  """`make_recurrent(core, action, observation, **fields)`: everything that a memory may be told."""
+  """`make_recurrent(core, action, observation, **fields)`: a memory with all optional inputs."""
 
   def make(core='lstm', action='continuous', observation=None, **fields):
     network = {'core': core, 'previous_action_input': True, 'previous_reward_input': True}
@@ -148,7 +148,7 @@ def test_no_gradient_reaches_the_rows_of_burn_in_nor_the_stored_state(
 
 @pytest.mark.parametrize('core', _CORES)
 def test_goals_stay_out_of_the_memory_and_reach_the_branch(make_recurrent, make_sample, core):
-  """Another desired goal is remembered as the same, and yet asked about as another."""
+  """Another desired goal leaves the memory unchanged, but changes the outputs."""
   world = make_recurrent(core, observation='goals')
   sample = make_sample(world)
   inputs = _tensors(sample.unroll.inputs)
@@ -166,7 +166,7 @@ def test_goals_stay_out_of_the_memory_and_reach_the_branch(make_recurrent, make_
 
 
 def test_the_memory_is_of_the_observation_previous_action_and_reward(make_recurrent, make_sample):
-  """What enters it, and that the action that is asked about does not: it is no argument."""
+  """The queried action is no input of the memory."""
   world = make_recurrent(observation='goals')
   inputs = _tensors(make_sample(world).unroll.inputs)
   observation = dict(inputs.observation)
@@ -186,8 +186,8 @@ def test_the_memory_is_of_the_observation_previous_action_and_reward(make_recurr
 
 
 def test_what_is_remembered_is_no_matter_of_the_actions_played(make_recurrent, make_sample):
-  """The action of row t is asked about in row t, and remembered from row t+1 on alone, as
-  `previous_action`; so other actions change the errors and nothing of the fresh actions."""
+  """The action of row t is queried in row t, and enters the memory from row t+1 on, as
+  `previous_action`; so other actions change the errors but not the fresh actions."""
   world = make_recurrent()
   sample = make_sample(world)
   outputs = sample.unroll.outputs._replace(action=-sample.unroll.outputs.action)
@@ -198,7 +198,7 @@ def test_what_is_remembered_is_no_matter_of_the_actions_played(make_recurrent, m
 
 
 def test_the_best_action_depends_on_what_is_remembered(make_recurrent, make_sample):
-  """A critic that only added what it remembers would like the same action whatever that is."""
+  """If a critic only added a term for its memory, the best action would not depend on it."""
   world = make_recurrent()
   inputs = _tensors(make_sample(world).unroll.inputs)
   row = tree.map_structure(lambda x: x[0], inputs)

@@ -1,6 +1,5 @@
-"""What the recorded messages say. `python -m tests.earlier_runs.messages.content` records anew what
-the code writes now, which is right only where the protocol changes, with its number.
-"""
+"""The contents of the recorded messages. `python -m tests.earlier_runs.messages.content` records
+the current ones, which is right only if the protocol changes, along with its number."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ NODE, SETTINGS = 'actor/1', {'seed': '7', 'environment.id': 'catch'}
 
 
 def written() -> dict[str, bytes]:
-  """Each message, as the code writes it now."""
+  """Returns each message as the code writes it now."""
   codec = wire.GroupCodec(SPEC, ENV_IDS.size)
   hello = codec.hello(ENV_IDS, START)
   greeting = unix_protocol.greeting(TOKEN, hello)
@@ -74,12 +73,12 @@ def written() -> dict[str, bytes]:
 
 
 def of_version(join: bytes, name: str) -> bytes:
-  """The same greeting of a node with another version, which is none of the protocol's."""
+  """Returns a node's greeting with another package version, which is not the protocol's."""
   return json.dumps({**json.loads(join), 'version': name}).encode()
 
 
 def recorded() -> dict[str, bytes]:
-  """Each message, as it was written before."""
+  """Returns each message as it was recorded."""
   messages = json.loads(PATH.read_text(encoding='utf-8'))
   return {name: bytes.fromhex(text) for name, text in messages.items()}
 

@@ -1,4 +1,4 @@
-"""Which interpreters can run environments, and what the others are told."""
+"""The interpreters that can run environments, and the messages about others."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def test_another_one_is_started_with_this_package(tmp_path, monkeypatch):
   variables = interpreter.variables(python)
   folder, rest = variables['PYTHONPATH'].split(os.pathsep)
   assert rest == '/somewhere'
-  assert os.listdir(folder) == ['seed_acme']  # nothing beside it would hide what is installed
+  assert os.listdir(folder) == ['seed_acme']  # no other files, which would hide installed packages
   done = subprocess.run(
     [python, '-c', 'import seed_acme; print(seed_acme.__file__)'],
     env={**os.environ, 'PYTHONPATH': folder},
@@ -45,7 +45,7 @@ def test_the_link_is_mended_and_may_be_made_twice(tmp_path, monkeypatch):
   folder = interpreter._folder_of_package()
   assert tmp_path in folder.parents
   (folder / 'seed_acme').unlink()
-  (folder / 'seed_acme').symlink_to('/nowhere')  # of a checkout that has moved
+  (folder / 'seed_acme').symlink_to('/nowhere')  # as in a checkout that has moved
   interpreter._folder_of_package.cache_clear()
   assert interpreter._folder_of_package() == folder
   assert (folder / 'seed_acme' / '__init__.py').exists()
@@ -106,7 +106,7 @@ def test_one_that_greets_is_understood(tmp_path):
 
 @pytest.mark.parametrize('beside', ['working folder', 'checkout', 'virtual environment'])
 def test_a_relative_path_is_looked_for_where_it_may_lie(tmp_path, monkeypatch, beside):
-  """From another folder than that in which `make actor-python` was run."""
+  """The test runs in another folder than `make actor-python`."""
   home, else_ = tmp_path / 'home', tmp_path / 'else'
   for folder in (home / '.venv-actor' / 'bin', else_):
     folder.mkdir(parents=True)
@@ -121,7 +121,7 @@ def test_a_relative_path_is_looked_for_where_it_may_lie(tmp_path, monkeypatch, b
   assert interpreter.command('.venv-actor/bin/python', 'm')[0] == python
   with pytest.raises(types.UserError, match=rf'was not found from {os.getcwd()}.*: give') as raised:
     interpreter.require('no-such-folder/bin/python')
-  assert str(home) in str(raised.value)  # it says where it has looked
+  assert str(home) in str(raised.value)  # the message names the folders it has searched
   interpreter.probe.cache_clear()
 
 

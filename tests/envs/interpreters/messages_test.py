@@ -1,4 +1,4 @@
-"""Messages arrive whole, and an end is noticed."""
+"""Messages arrive complete, and the end of the stream is noticed."""
 
 import socket
 import threading
@@ -18,7 +18,7 @@ def pair():
 
 
 def test_headers_and_arrays_come_back(pair):
-  big = np.random.default_rng(1).integers(0, 256, (300, 84, 84), np.uint8)  # more than a buffer
+  big = np.random.default_rng(1).integers(0, 256, (300, 84, 84), np.uint8)  # larger than a buffer
   arrays = [
     big,
     np.float32(2.5),

@@ -1,4 +1,4 @@
-"""Programs that stand for interpreters."""
+"""Stand-ins for interpreters."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from seed_acme.envs.interpreters import interpreter
 
 
 def script(folder, text, name='python'):
-  """The path of a shell script."""
+  """Writes a shell script and returns its path."""
   path = folder / name
   path.write_text(f'#!/bin/sh\n{text}\n')
   path.chmod(0o755)
@@ -15,16 +15,16 @@ def script(folder, text, name='python'):
 
 
 def this_one(folder):
-  """This very Python under a path of another program, which makes it count as another."""
+  """Returns another path of this Python, which makes it count as another interpreter."""
   return script(folder, f'exec {sys.executable} "$@"')
 
 
 def saying(folder, version, missing=(), name='python'):
-  """One that answers the question for its version, and does no more."""
+  """Returns a stand-in that answers the question for its version, and does nothing else."""
   answer = json.dumps({'version': version, 'missing': list(missing)})
   return script(folder, f"echo; echo '{interpreter.ANSWER}{answer}'", name)
 
 
 def greeting(folder):
-  """This very Python, which prints before and after whatever it runs."""
+  """Returns a stand-in for this Python that prints text before and after its work."""
   return script(folder, f'echo Welcome!; {sys.executable} "$@"; code=$?; echo Bye.; exit $code')

@@ -1,4 +1,4 @@
-"""Environments for a process of another interpreter to make."""
+"""Environments to be made by another interpreter's process."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from seed_acme.testing import environments
 
 
 def ending(seed, how='raises'):
-  """Its second step does what it is told."""
+  """Makes an environment that fails in its second step. how: in which way."""
   return _Ending(seed, how)
 
 
@@ -37,7 +37,7 @@ class _Ending(environments.TruncatingEnvironment):
 
 
 def drawn(seed):
-  """Shows a screen."""
+  """Makes an environment that shows a screen."""
   return _Drawn(seed)
 
 
@@ -47,13 +47,13 @@ class _Drawn(environments.TruncatingEnvironment):
 
 
 def talking(seed):
-  """Prints, as environments like to."""
+  """Prints while it makes an environment, as many do."""
   print('welcome to the world')
   return environments.TruncatingEnvironment(seed)
 
 
 def crashing(seed, folder, times):
-  """Ends its process while it is made, so many times; a file in `folder` stands for each."""
+  """Kills its process while making an environment, `times` times, recorded in `folder`."""
   crashes = pathlib.Path(folder)
   if len(list(crashes.iterdir())) < times:
     (crashes / str(os.getpid())).touch()

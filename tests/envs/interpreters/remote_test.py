@@ -1,4 +1,4 @@
-"""Environments in a process of an interpreter that is this one, but does not look it."""
+"""Environments in a process of a copy of this interpreter, which counts as another one."""
 
 import os
 import sys
@@ -39,7 +39,7 @@ def _zeros(environment):
 
 
 class TestNestedContract(environment_contract.EnvironmentContract):
-  """Of an environment whose observations and actions are nests."""
+  """The contract with an environment whose observations and actions are nests."""
 
   @pytest.fixture(autouse=True)
   def _python(self, python):
@@ -64,7 +64,7 @@ def test_it_is_the_environment_that_would_be_here(python):
 
 
 def test_a_greeting_stays_out_of_what_this_process_prints(tmp_path, capfd):
-  """`list --python=... --json` is read by programs."""
+  """Programs read the output of `list --python=... --json`."""
   known = remote.known_environments(pythons.greeting(tmp_path), _TIMEOUT_S)
   assert {suite.id for suite in known} >= {'catch', 'atari:GAME'}
   assert capfd.readouterr().out == ''

@@ -1,4 +1,4 @@
-"""Specifications come back as they were."""
+"""Specifications survive a round trip through JSON."""
 
 import collections
 import json

@@ -1,4 +1,4 @@
-"""What the record of DeepMind Lab2D's suite says of it."""
+"""The suite record of DeepMind Lab2D."""
 
 from seed_acme.envs import registry
 from seed_acme.envs.suites import dmlab2d

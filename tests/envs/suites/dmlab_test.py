@@ -1,4 +1,4 @@
-"""What the record of DeepMind Lab's suite says of it."""
+"""The suite record of DeepMind Lab."""
 
 from seed_acme.envs import dmlab_levels
 from seed_acme.envs import registry

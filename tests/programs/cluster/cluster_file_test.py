@@ -1,4 +1,4 @@
-"""The cluster file: what it says, what is wrong with it, what it means on this host."""
+"""The cluster file: its contents, error messages, and its meaning on this host."""
 
 import dataclasses
 import io
@@ -207,11 +207,11 @@ class TestWithCluster:
 
 
 class TestHost:
-  """What depends on the host."""
+  """The checks that depend on the host."""
 
   def test_an_address_of_this_host_is_fine(self, load):
     for listen in ('127.0.0.1:0', 'localhost:0', '0.0.0.0:0'):
-      # Port 0 is not for cluster files, but here it is free in any case.
+      # Port 0 is not meant for cluster files, but it is always free.
       cluster_host.check_listens(dataclasses.replace(load(), listen=listen))
 
   def test_ipv6_is_listened_to_beside_ipv4_only(self, load):

@@ -1,4 +1,4 @@
-"""The nodes of a run that are started one by one, here all on one machine."""
+"""The nodes of a run started one by one, here all on one machine."""
 
 import json
 
@@ -22,7 +22,7 @@ class Cluster:
     self.write('cluster.json', **self.settings)
 
   def start_without(self, *arguments):
-    """A program in the folder of the cluster that is told nothing of it."""
+    """Starts a program in the cluster's folder without the cluster file."""
     return self._runs.start(*arguments, folder=self.folder)
 
   def write(self, name, **settings):
@@ -31,7 +31,7 @@ class Cluster:
     path.chmod(0o600)
 
   def start(self, role, *arguments, cluster='cluster.json', small=True):
-    smaller = self._runs.small[1:] if small else ()  # the number of actors is the cluster's
+    smaller = self._runs.small[1:] if small else ()  # the cluster file gives the number of actors
     return self._runs.start(
       'node',
       role,

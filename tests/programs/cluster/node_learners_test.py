@@ -1,4 +1,4 @@
-"""`seed-acme node`: several learner hosts, each started by itself."""
+"""`seed-acme node`: several learner hosts, each started separately."""
 
 import signal
 
@@ -57,7 +57,7 @@ def test_a_learner_host_that_is_killed_has_all_of_them_start_again(
 def test_the_exit_codes_tell_the_host_that_failed_from_the_one_left_alone(
   make_two_learners, runs, killed
 ):
-  """By them a Kubernetes Job counts the failures of its own host only."""
+  """With these codes a Kubernetes Job counts only the failures of its own host."""
   cluster = make_two_learners()
   actors = [cluster.actor(f'--index={i}', runs.endless) for i in range(2)]
   hosts = [cluster.learner('--index=0', runs.endless)]

@@ -47,7 +47,8 @@ def test_a_learner_started_again_after_the_end_makes_good_what_that_did_not_come
   learner, actor = cluster.learner('--config.total_steps=2000'), cluster.actor()
   assert [run.wait() for run in (learner, actor)] == [0, 0], learner.stderr
   summary = learner.summary()
-  for path in (learner.run_dir.summary, learner.run_dir.plot):  # as if it was preempted just then
+  # as if it was preempted at that moment
+  for path in (learner.run_dir.summary, learner.run_dir.plot):
     path.unlink()
   saved = checkpoint.newest(learner.run_dir.checkpoints).stat().st_mtime_ns
   again = [cluster.learner('--config.total_steps=2000'), cluster.actor()]
@@ -56,7 +57,7 @@ def test_a_learner_started_again_after_the_end_makes_good_what_that_did_not_come
   assert learner.summary() == {
     **summary,
     **{name: learner.summary()[name] for name in ('cpu_s', 'steps_per_cpu_s')},
-  }  # which stood in the summary alone
+  }  # only the summary had it
   assert learner.run_dir.plot.exists()
   assert checkpoint.newest(learner.run_dir.checkpoints).stat().st_mtime_ns == saved
   assert again[0].stdout.startswith('Over: this run has made its 2,000 steps')
@@ -118,7 +119,7 @@ def test_who_stops_an_actor_ends_it_alone(make_cluster, until):
   learner, actor = cluster.learner('--config.total_steps=1000000000'), cluster.actor()
   learner.wait_for_updates(5)
   for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
-    os.killpg(actor.process.pid, number)  # as a terminal does it
+    os.killpg(actor.process.pid, number)  # as a terminal does
     assert actor.wait() == code
     assert actor.nodes() == [] and 'Traceback' not in actor.stderr
     until(lambda: not _actors(learner)[0]['is_connected'], 'the loss in the status')
@@ -140,7 +141,7 @@ def test_an_actor_gives_up_after_the_time_it_was_given(make_cluster, until):
   cluster = make_cluster()
   never, learner = cluster.actor('--config.actor.connect_timeout_s=1'), cluster.learner()
   until(lambda: learner.run_dir.addresses.exists() or learner.check_runs(), 'the learner')
-  # Its folder may lie where there can be none.
+  # Its folder may be on a file system without sockets.
   assert not (learner.run_dir.path / 'inference.sock').exists()
   actor = cluster.actor('--config.actor.connect_timeout_s=1')
   learner.wait_for_updates(5)
@@ -167,7 +168,7 @@ def test_an_environment_that_fails_ends_its_actor_with_the_reason(make_cluster):
     'error: the worker failed 3 times in a row (actor.max_failures), the last time with '
     'RuntimeError: the ball fell off the board'
   )
-  learner.check_runs()  # it waits for a better one
+  learner.check_runs()  # it waits for a better actor
 
 
 def test_nodes_that_do_not_fit_are_refused_by_the_learner(make_cluster):

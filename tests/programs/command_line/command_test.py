@@ -1,4 +1,4 @@
-"""A command is one file beside the others: help, completion and `--json` know it by its record."""
+"""A command is a single file: help, completion and `--json` know it by its record."""
 
 import importlib
 import json
@@ -42,7 +42,7 @@ TOY = command.Command(
 
 @pytest.fixture(name='toy')
 def _toy(tmp_path, monkeypatch):
-  """A command of one file, in a folder that is part of `programs` meanwhile."""
+  """Adds a command in one file, in a folder that is temporarily part of `programs`."""
   (tmp_path / 'toy').mkdir()
   (tmp_path / 'toy' / 'commands.py').write_text(_TOY)
   monkeypatch.setattr(programs, '__path__', [*programs.__path__, str(tmp_path)])

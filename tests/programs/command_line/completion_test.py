@@ -100,7 +100,7 @@ def test_another_shell_is_refused_and_the_help_has_the_line_to_install(arguments
 
 
 class _Shell:
-  """An interactive shell on a terminal, that has run the documented line."""
+  """An interactive shell on a terminal that has run the documented line."""
 
   def __init__(self, name, folder):
     program = pathlib.Path(sys.executable).parent
@@ -118,7 +118,7 @@ class _Shell:
     self.type(f'source <(seed-acme completion {name}); echo rea""dy\n', 'ready')
 
   def type(self, text, expected):
-    """Types, and reads until `expected` has appeared."""
+    """Types text, and reads until `expected` has appeared."""
     os.write(self._terminal, text.encode())
     out, give_up = '', time.monotonic() + _HANG_S
     while expected not in out:
@@ -134,7 +134,7 @@ class _Shell:
 
 @pytest.mark.parametrize('name', [name for name in ('bash', 'zsh') if shutil.which(name)])
 def test_a_real_shell_completes(name, tmp_path):
-  (tmp_path / '.zshrc').touch()  # or zsh asks a newcomer to make one
+  (tmp_path / '.zshrc').touch()  # otherwise zsh asks new users to make one
   shell = _Shell(name, tmp_path)
   try:
     shell.type('seed-acme tra\t', 'seed-acme train ')

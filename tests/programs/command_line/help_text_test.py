@@ -1,4 +1,4 @@
-"""`--help`: the common options first, the rest by group, a meaning with every one."""
+"""`--help`: the common options first, the others by group, a meaning for each."""
 
 import dataclasses
 
@@ -61,7 +61,7 @@ def test_the_short_help_has_the_common_options_and_names_the_groups(capsys):
   assert shown.index('--config.total_steps') < shown.index('--config.agent.unroll_length')
   assert '--config.agent.optimizer.adam_beta1' not in shown and 'adam_beta1' not in shown
   assert '--run_dir=STR' in shown
-  assert '(>= 1, default: 300000)' in ' '.join(shown.split())  # lines end anywhere
+  assert '(>= 1, default: 300000)' in ' '.join(shown.split())  # lines may break anywhere
   kind, default = _described()
   names = [
     line.split()[0]
@@ -105,7 +105,7 @@ def test_meanings_of_a_docstring():
 
   @dataclasses.dataclass
   class Derived(Base):
-    """Of several
+    """Several
     lines.
 
     overridden: this, with a note: see there.
@@ -119,7 +119,7 @@ def test_meanings_of_a_docstring():
     last: int = 0
     nothing: int = 0
 
-  assert meanings.summary(Derived) == 'Of several lines.'
+  assert meanings.summary(Derived) == 'Several lines.'
   assert [
     meanings.meaning(Derived, name)
     for name in ('inherited', 'overridden', 'a', 'b', 'x_size', 'last', 'nothing')

@@ -1,4 +1,4 @@
-"""Settings that the configuration does not name, from the command line."""
+"""Settings that the configuration does not mention, given on the command line."""
 
 import pytest
 

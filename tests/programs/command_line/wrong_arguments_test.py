@@ -1,4 +1,4 @@
-"""What the command line says of options that it does not know, and of values it cannot read."""
+"""The command line's messages about unknown options and unreadable values."""
 
 import sys
 
@@ -12,8 +12,8 @@ from seed_acme.configs import registry as configs
 from seed_acme.programs import cli
 from seed_acme.programs.command_line import wrong_arguments
 
-# What is wrong, the command line, and what the answer must name: the value, how it is mended, and a
-# name that is near.
+# The mistake, the command line, and what the message must contain: the value, the fix, and a near
+# name.
 _WRONG = [
   ('unknown flag', 'train --jsno', ['--jsno', 'did you mean --json\n']),
   ('flag of another command', 'plan --run_dir=x', ['unknown option --run_dir=x']),

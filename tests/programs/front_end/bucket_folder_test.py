@@ -1,4 +1,4 @@
-"""Runs kept in gs://, by TensorFlow's own client, against a stand-in for the storage."""
+"""Runs kept in gs://, with TensorFlow's own client, and a stand-in for the storage."""
 
 import json
 import shutil
@@ -47,7 +47,7 @@ def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
     key=lambda counts: counts['updates'],
   )
   assert counts['updates'] > 0
-  storage.path(f'{_URL}/lock.json').unlink()  # or its successor waits until it looks dead
+  storage.path(f'{_URL}/lock.json').unlink()  # otherwise its successor waits until it seems dead
   shutil.rmtree(tmp_path)
   tmp_path.mkdir()
   total = counts['agent_steps'] + 20_000

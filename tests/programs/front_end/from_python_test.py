@@ -1,4 +1,4 @@
-"""`seed_acme.train` in somebody's script: what it shows, hands over, and how it ends."""
+"""`seed_acme.train` in a user's script: its output, callbacks, and how it ends."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def _python(folder, script):
 
 
 def _expect_stopped(folder, name, at_least):
-  """An orderly end after `at_least` steps."""
+  """Checks for an orderly end after `at_least` steps; returns the counts."""
   run = run_directory.RunDirectory(folder / name)
   assert local.read_json(run.summary)['status'] == 'stopped'
   assert not run.failure.exists()
@@ -72,7 +72,7 @@ class Logger:
 
 
 def test_a_callback_gets_every_row_and_stops_the_run(runs):
-  """So does a logger of the user's own, in the learner's process."""
+  """A logger of the user's own, in the learner's process, gets them, too."""
   folder = runs.folder()
   (folder / 'my_logger.py').write_text(_LOGGER)
   result = _python(
@@ -105,7 +105,7 @@ print(summary['agent_steps'])
   )
   assert result.returncode == 0, result.stderr
   assert result.stderr == ''
-  steps = int(result.stdout)  # silenced: nothing else is there
+  steps = int(result.stdout)  # nothing else is printed
   assert _expect_stopped(folder, 'run', steps)['agent_steps'] == steps
   logged = [json.loads(line) for line in (folder / 'catch_vtrace.jsonl').read_text().splitlines()]
   columns = csv_file.read(folder / 'run' / 'metrics.csv')

@@ -1,4 +1,4 @@
-"""How `--launch=auto` chooses, and what it measures."""
+"""How `--launch=auto` chooses, and its measurement."""
 
 import dataclasses
 import importlib
@@ -61,10 +61,10 @@ def _launch(config, cpu_s, wait_s=0.0, cores=2, has_gpu=False):
   'cpu_s, wait_s, cores, expected',
   [
     (1e-6, 0.0, 2, 'single_process'),
-    (1e-6, 0.0, 64, 'single_process'),  # cheap environments gain nothing by more cores
+    (1e-6, 0.0, 64, 'single_process'),  # more cores do not help cheap environments
     (1e-3, 0.0, 2, 'local_mp'),
-    (1e-3, 0.0, 1, 'single_process'),  # work without a core to do it on
-    (0.0, 1e-3, 1, 'local_mp'),  # waiting needs none
+    (1e-3, 0.0, 1, 'single_process'),  # no core for the work
+    (0.0, 1e-3, 1, 'local_mp'),  # waiting needs no core
   ],
 )
 def test_processes_are_for_environments_that_take_longer_than_messages(
@@ -110,7 +110,7 @@ def test_one_actor_that_waits_for_every_update_is_not_measured():
   config = registry.load('mujoco_ppo_halfcheetah')
   assert launch_choice.decide(config, 64, False, measure=None).launch == 'single_process'
   two = dataclasses.replace(config, num_actors=2)
-  assert _launch(two, 1e-3) == 'local_mp'  # step at once
+  assert _launch(two, 1e-3) == 'local_mp'  # they step at the same time
 
 
 def test_convolutions_on_one_core_have_nothing_to_run_beside():
@@ -157,7 +157,7 @@ def test_a_run_is_launched_as_chosen_says_so_and_remembers_it(
   monkeypatch.setattr(attempt, 'Attempt', Attempt)
   run = run_directory.create(folder / 'run')
   given, life = _changed(environment=environment), launches.Life(show=shown.append)
-  for _ in range(2):  # a resumed run chooses anew
+  for _ in range(2):  # a resumed run chooses again
     layout = layout_lib.Layout.of(given)
     launches.load('auto').start(launches.Run(given, run), layout, life)
   assert launched == [(expected,)] * 2
@@ -165,7 +165,7 @@ def test_a_run_is_launched_as_chosen_says_so_and_remembers_it(
   assert why in shown[0]
   record = json.loads(run.launch.read_text())
   assert record['launch'] == expected and record['reason'] in shown[1]
-  run_directory.create(run.path)  # nothing in there is foreign
+  run_directory.create(run.path)  # all files in it are the run's own
 
 
 @pytest.mark.parametrize(

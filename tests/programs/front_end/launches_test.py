@@ -1,4 +1,4 @@
-"""A way to launch is a file and an entry of the table; all that speaks of launches reads that."""
+"""A launch is a file and a table entry; everything else about launches reads the table."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""How a run has ended, by what its processes and its checkpoints say."""
+"""How a run has ended, according to its processes and its checkpoints."""
 
 import dataclasses
 
@@ -62,7 +62,7 @@ def test_an_orderly_end_is_one_after_which_nothing_is_lost(
 def test_a_host_that_is_met_before_it_ends_costs_no_restart(
   tmp_path, failures, max_meetings, starts
 ):
-  """After a host has died, one that starts again at once may meet another that has yet to end."""
+  """After a failure, a host that restarts at once may meet another that is still shutting down."""
   run = run_directory.create(tmp_path / 'run')
   left = list(failures)
 

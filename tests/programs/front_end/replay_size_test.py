@@ -1,4 +1,4 @@
-"""What a replay memory will take is told before it is too late, with settings that work."""
+"""The size of a replay memory is reported in time, with settings that fit."""
 
 import dataclasses
 import re
@@ -31,7 +31,7 @@ def _replay_bytes(config):
 
 
 def _suggested(config, warning):
-  """With what the warning says to set."""
+  """Returns the configuration with the settings that the warning suggests."""
   found = dict(re.findall(r'--config.agent.(replay_\w+)=(\d+)', warning))
   return _with_agent(config, **{name: int(value) for name, value in found.items()})
 
@@ -40,7 +40,7 @@ def _suggested(config, warning):
   'name', ['atari_r2d2', 'atari_r2d2_small', 'bench_pong_r2d2', 'catch_r2d2', 'memory_chain_r2d2']
 )
 def test_it_is_what_the_unrolls_hold_or_little_more(name):
-  """More by a number a row at most: not every agent stores a value."""
+  """The estimate has at most one number per row more, since not every agent stores a value."""
   config = registry.load(name)
   unroll = built.make_acting(config).example_unroll()
   unroll_bytes = sum(array.nbytes for array in tree.flatten(unroll))

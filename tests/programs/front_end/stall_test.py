@@ -1,4 +1,4 @@
-"""A run that makes no progress says so, by a clock of the test's own."""
+"""A run that makes no progress is reported, with a simulated clock."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from seed_acme.programs.front_end import stall
 
 
 class _Run:
-  """Looked at ten times a second."""
+  """A stall detector that is polled ten times a second."""
 
   def __init__(self, limit_s=60.0):
     self.now = 1000.0
@@ -14,7 +14,7 @@ class _Run:
     self._time_s = 0.0
 
   def spend(self, seconds, is_silent=False, **status):
-    """What was said last."""
+    """Lets time pass; returns the last message."""
     said = ''
     for tenth in range(round(10 * seconds)):
       self.now += 0.1
@@ -64,7 +64,7 @@ def test_time_in_which_nobody_looked_does_not_count():
 
 
 def test_who_looks_seldom_says_so():
-  """As a learner in a container, which looks as often as it copies its run."""
+  """A learner in a container looks only as often as it copies its run."""
   now = [0.0]
   watch = stall.Stall(60.0, longest_gap_s=20.0, clock=lambda: now[0])
   said = []

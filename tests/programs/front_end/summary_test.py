@@ -1,4 +1,4 @@
-"""What a run says at its end, where its process was lost on the way there."""
+"""The reports at the end of a run whose process was lost before it wrote them."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ def config():
 
 
 def _make(path, config, steps=_STEPS, wall_s=10.0):
-  """A run whose process was lost right after its last checkpoint."""
+  """Makes a run whose process was lost right after its last checkpoint."""
   run = run_directory.create(path)
   saved_config.save(config, run.config)
   counts = counting.Counts(
@@ -91,7 +91,8 @@ def test_a_run_without_an_episode_needs_no_plot_and_no_notice(tmp_path, config):
 def test_what_the_end_did_write_stays(tmp_path, config):
   run = _make(tmp_path / 'run', config)
   last = _refusal(config, run).last
-  status = {**last.meta['counts'], 'agent_steps': 1024, 'status': 'finished'}  # after the save
+  # written after the save
+  status = {**last.meta['counts'], 'agent_steps': 1024, 'status': 'finished'}
   local.write_json(run.status, status)
   summary = {**summary_lib.summarise(config, run, {'learner': 1.0}, 'finished')}
   local.write_json(run.summary, summary)

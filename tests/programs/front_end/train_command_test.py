@@ -1,4 +1,4 @@
-"""What `seed-acme train` prints at the end of a run."""
+"""The output of `seed-acme train` at the end of a run."""
 
 import dataclasses
 import shlex

@@ -1,4 +1,4 @@
-"""Where the nodes of a program listen."""
+"""The addresses of a program's nodes."""
 
 from concurrent import futures
 import contextlib

@@ -1,4 +1,4 @@
-"""What the launcher says of nodes that have ended."""
+"""The launcher's reports about nodes that have ended."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from seed_acme.storage import run_directory
 def _ended_by(signal_name):
   code = f'import os, signal; os.kill(os.getpid(), signal.{signal_name})'
   process = subprocess.Popen([sys.executable, '-c', code])
-  os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # leaves it to be asked how it ended
+  os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its exit code can still be read
   return process
 
 
@@ -23,7 +23,7 @@ def _ended_by(signal_name):
 def test_a_killed_node_is_the_cause_though_another_has_missed_it_first(
   tmp_path, signal_name, is_cause
 ):
-  """SIGTERM is sent to the others once there is a failure, and ends those that still start."""
+  """After a failure Launchpad sends SIGTERM to all other nodes, even those that are starting."""
   run = run_directory.create(tmp_path / 'run')
   missed = types.OtherNodeFailed('learner/0 has died')
   with pytest.raises(SystemExit), processes.reported_failures(run, 'learner/1', 'learner_1'):

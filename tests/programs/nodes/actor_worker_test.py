@@ -1,4 +1,4 @@
-"""What a worker tells the server of itself."""
+"""The worker's arguments and its end by signals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_a_worker_is_told_is_plain_text_and_names_no_agent_of_the_users():
   text = spec.dumps()
   assert 'seed_acme.agents' not in text
   told = actor_worker.WorkerSpec.loads(text)
-  assert told.sections.actor.python == ''  # it is there already
+  assert told.sections.actor.python == ''  # the worker already runs under it
   actor = dataclasses.replace(told.sections.actor, python='/other/python')
   with_python = dataclasses.replace(told.sections, actor=actor)
   assert dataclasses.replace(told, sections=with_python) == spec
@@ -64,7 +64,7 @@ def test_what_a_worker_is_told_is_plain_text_and_names_no_agent_of_the_users():
 
 @pytest.mark.parametrize('is_over', [False, True])
 def test_sigterm_that_comes_while_the_worker_ends_is_an_end_by_sigterm(monkeypatch, is_over):
-  """Sent twice, as to a process group and by the supervisor, or just when the run is over."""
+  """SIGTERM may come twice, to a process group and from the supervisor, or just as the run ends."""
   set_handler = signal.signal
   before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
 

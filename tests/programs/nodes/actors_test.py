@@ -1,4 +1,4 @@
-"""Actors that a configuration makes."""
+"""Actors built from a configuration."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_environments_are_made_before_their_server_is_waited_for(monkeypatch):
 def connected(
   config: config_lib.ExperimentConfig, index: int, attempt: int = 0, run_seed: int | None = 5
 ) -> list[list[types.ActorRequest]]:
-  """The requests of each group in the first step of an actor built from a configuration."""
+  """Returns the requests of each group in the first step of an actor built from a configuration."""
   channels: list[logged.LoggedChannel] = []
 
   def connect(env_ids: np.ndarray, spec: types.EnvironmentSpec) -> logged.LoggedChannel:

@@ -1,4 +1,4 @@
-"""Actors on other hosts hear that the run is over, whenever they come."""
+"""Actors on other hosts hear that the run is over, whenever they connect."""
 
 import dataclasses
 import threading
@@ -26,7 +26,7 @@ _TOKEN = 'token'
 
 @pytest.fixture(scope='module')
 def config():
-  """Two actors of two environments each."""
+  """Returns a configuration with two actors of two environments each."""
   base = registry.load('catch_vtrace')
   return dataclasses.replace(
     base,
@@ -43,7 +43,7 @@ def spec(config):
 
 
 class _Waiting:
-  """A desk whose run ends; `actor(i)` opens the stream of one, `all` are expected to hear."""
+  """A desk whose run ends; `actor(i)` opens an actor's stream, and `all` are expected to hear."""
 
   def __init__(self, spec):
     batcher = batching.Batcher(1, 0.0, lambda: True, lambda request: False)

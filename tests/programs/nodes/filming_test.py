@@ -1,4 +1,4 @@
-"""Evaluation episodes that are filmed: which, what the files say, and what a failure costs."""
+"""Filmed evaluation episodes: which ones, their files, and the effect of a failure."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ from seed_acme.storage import run_directory
 
 imageio = pytest.importorskip('imageio.v2')
 pytest.importorskip('imageio_ffmpeg')
-# imageio's readers of films leave pipes open.
+# imageio's readers of videos leave pipes open.
 pytestmark = pytest.mark.filterwarnings(
   'ignore::ResourceWarning', 'ignore::pytest.PytestUnraisableExceptionWarning'
 )
@@ -28,7 +28,7 @@ _CATCH = config_lib.EnvironmentConfig('catch')  # 9 steps an episode, 10 picture
 
 
 class Rig:
-  """An environment that is filmed, and the steps that the run has made."""
+  """A filmed environment, and the steps that the run has made."""
 
   def __init__(self, folder, record_every=100, environment=None):
     self.config = config_lib.ExperimentConfig(
@@ -46,7 +46,7 @@ class Rig:
     self.returns = []
 
   def play(self, num_episodes):
-    """Whole episodes, from the first row of one to the last of another."""
+    """Plays whole episodes, from the first row of one to the last row of another."""
     timestep = self.environment.reset()
     for number in range(num_episodes):
       if number:
@@ -94,7 +94,7 @@ def test_a_resumed_run_goes_on_where_it_stood_and_films_again_what_it_has_lost(t
   first = Rig(tmp_path)
   for first.agent_steps in (0, 120, 350):
     first.play(1)
-  (tmp_path / '.000000000350.77.mp4').touch()  # of a worker that was killed
+  (tmp_path / '.000000000350.77.mp4').touch()  # left by a worker that was killed
   resumed = Rig(tmp_path)
   for resumed.agent_steps in (150, 199, 230):
     resumed.play(1)
@@ -118,13 +118,13 @@ def test_an_episode_that_does_not_end_is_cut(rig, monkeypatch):
 def test_an_episode_that_is_not_played_to_its_end_leaves_nothing(rig):
   rig.environment.reset()
   rig.step()
-  assert rig.films() != []  # it is being written
+  assert rig.films() != []  # a film is being written
   rig.environment.close()
   assert rig.films() == []
 
 
 class _Broken:
-  """Catch, whose screen fails at the third picture."""
+  """Catch whose rendering fails at the third picture."""
 
   def __init__(self, error):
     self._inside, self._error, self._pictures = registry.make(_CATCH, 2, seed=1), error, 0
@@ -160,7 +160,7 @@ def test_a_worker_knows_the_steps_by_a_status_of_its_own_time(tmp_path, monkeypa
   run = run_directory.create(tmp_path / 'run')
   local.write_json(run.status, {'agent_steps': 700, 'time_s': time.time() - 5})
   steps = filming.of_run(run).agent_steps
-  assert steps() is None  # that of before, which a resumed run may not have kept
+  assert steps() is None  # an earlier start's status, whose steps a resumed run may have lost
   local.write_json(run.status, {'agent_steps': 500, 'time_s': time.time() + 5})
   assert steps() == 500
   run.status.unlink()

@@ -1,4 +1,4 @@
-"""A learner whose host lacks the environments' packages learns of them from its first actor."""
+"""A learner without the environments' packages gets their specification from its first actor."""
 
 import dataclasses
 import threading
@@ -38,7 +38,7 @@ def config():
 
 
 class _Waiting:
-  """A learner that waits for the specification, on a thread of its own."""
+  """A learner that waits for the specification in a thread of its own."""
 
   def __init__(self, config, folder):
     self.port = ports.unused()
@@ -88,7 +88,7 @@ def test_the_first_actor_says_what_its_environments_are_and_stays(config, tmp_pa
   actor.start()
   greeting = waiting.join()
   assert greeting.spec == spec
-  # The learner that takes its place on the port serves the same actor, and the same request.
+  # The learner that replaces it on the port serves the same actor, and the same request.
   batcher = batching.Batcher(2, 0.0, lambda: True, lambda request: False)
   desk = end_notice.Desk(lambda env_id: batcher, spec, 2, 2, 'token', greeting.instance)
   learner = sections.split(config).learners[0]
@@ -110,7 +110,7 @@ def test_a_learner_that_is_stopped_waits_no_longer(config, tmp_path):
 
 
 def test_a_stranger_says_nothing(config, tmp_path):
-  """Who cannot show the token of the run is turned away before anything is read."""
+  """A client without the run's token is refused before anything is read."""
   waiting = _Waiting(config, tmp_path / 'run')
   with pytest.raises((wire.Refused, core.ServerLost)):
     transports.connect(

@@ -35,7 +35,7 @@ with new_start.after_loss_of_another(stop):
 
 
 def _run(folder, how):
-  """The exit code, and what each start found."""
+  """Returns the exit code, and what each start has recorded."""
   (folder / 'host.py').write_text(_HOST)
   done = subprocess.run(
     [sys.executable, 'host.py', how, '--more=1'],

@@ -1,4 +1,4 @@
-"""What is sent of a node, what it has in its process, and what its life answers."""
+"""A node's spec, the node in its process, and the answers of its life."""
 
 import dataclasses
 import functools
@@ -23,7 +23,7 @@ _FOLDER = run_directory.RunDirectory(pathlib.Path('run'))
 
 @dataclasses.dataclass
 class _Later:
-  """An address that is known in the node's process only."""
+  """An address that is known only in the node's process."""
 
   port: int
 
@@ -40,7 +40,7 @@ def _sections():
 
 
 def _parts(value):
-  """The value and all that is in it."""
+  """Yields the value and everything nested in it."""
   yield value
   inner = ()
   if dataclasses.is_dataclass(value):

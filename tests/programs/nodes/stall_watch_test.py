@@ -1,4 +1,4 @@
-"""What is said of an actor's environments, and when its worker has to be ended."""
+"""Messages about an actor's environments, and when its worker has to be killed."""
 
 import time
 
@@ -15,7 +15,7 @@ _Doing = activity_lib.Doing
 
 
 class _Rig:
-  """A watch of actor 1, looked at ten times a second by a clock of the test's own."""
+  """A watch of actor 1 that is polled ten times a second, with a simulated clock."""
 
   def __init__(self, ends_workers=True, index=1, **limits):
     config = config_lib.ExperimentConfig(
@@ -34,7 +34,7 @@ class _Rig:
     self.watch.follow(self.activity)
 
   def spend(self, seconds, doing, group=0):
-    """In one call; returns when `look` first said something, and what."""
+    """Spends time in one call; returns when `look` first returned a reason, and the reason."""
     self.activity.begin(doing, group)
     for tenth in range(round(10 * seconds)):
       self.now += 0.1

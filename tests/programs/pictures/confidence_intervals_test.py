@@ -1,4 +1,4 @@
-"""Intervals against SciPy, which the package itself does not need."""
+"""Intervals compared with SciPy's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Plots of made-up runs, and everything that cannot be plotted."""
+"""Plots of made-up runs, and every error."""
 
 import dataclasses
 
@@ -34,7 +34,7 @@ def _run_of(path, config, returns, **row):
 
 
 def _text(path):
-  """What stands on a figure, which matplotlib writes into an .svg as comments."""
+  """Returns the texts of a figure, which matplotlib writes into an .svg as comments."""
   return [
     line.strip()[5:-4] for line in path.read_text().splitlines() if line.strip().startswith('<!-- ')
   ]
@@ -116,7 +116,7 @@ def test_the_legend_says_in_what_few_runs_differ(tmp_path):
     f'{where}b (catch_vtrace), seed=5, {sizes}',
     f'{where}c (mine), seed={base.seed}, agent.unroll_length=7, agent.batch_size=3',
   ]
-  # These differ in everything; those of one name are still told apart.
+  # These differ in everything; runs of the same name are still distinguished.
   assert legend('abd', 'names.svg') == [
     f'{where}a (catch_vtrace), seed={base.seed}',
     f'{where}b (catch_vtrace), seed=5',
@@ -150,7 +150,7 @@ def test_a_band_is_the_mean_of_the_runs_that_go_so_far_with_its_interval():
     for n, value in ((11, 0.0), (6, 1.0), (9, 5.0))
   ]
   grid, interval = plot.band([curve.steps for curve in curves], curves)
-  assert (grid[0], grid[-1]) == (0, 80)  # two of three go so far
+  assert (grid[0], grid[-1]) == (0, 80)  # two of the three curves reach 80
   np.testing.assert_allclose(interval.mean, np.where(grid <= 50, 2.0, 2.5))
   assert interval.low[0] == confidence_intervals.of_mean(np.array([0.0, 1.0, 5.0])).low
   assert interval.high[-1] == confidence_intervals.of_mean(np.array([0.0, 5.0])).high

@@ -1,4 +1,4 @@
-"""Published points: read from CSV, refused with the line that is wrong, drawn as marks."""
+"""Published points: read from CSV, refused with the bad line, drawn as markers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The file of a video: whole or not at all, and the size of its pictures."""
+"""The file of a video, which is written completely or not at all, and the size of its pictures."""
 
 import numpy as np
 import pytest

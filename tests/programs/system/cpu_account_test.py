@@ -10,7 +10,7 @@ from seed_acme.programs.system import processes
 
 
 class _Process:
-  """user, system: its CPU-seconds. below: processes that it started."""
+  """A made-up process. user, system: its CPU-seconds. below: processes that it started."""
 
   def __init__(self, pid, kind, user, system, below=()):
     self.pid, self.kind, self.user, self.system, self.below = pid, kind, user, system, list(below)
@@ -37,7 +37,7 @@ class _Process:
 
 @pytest.fixture(name='account')
 def _account(monkeypatch):
-  """`account(root)`: of made-up processes."""
+  """`account(root)`: the account of made-up processes."""
 
   def make(root):
     monkeypatch.setattr(cpu_account.psutil, 'Process', lambda pid: root)
@@ -60,7 +60,7 @@ def test_user_and_system_time_of_all_below_are_added_up_by_kind(account):
   found.sample()
   assert found.seconds() == {'launcher': 1.25, 'actor': 2.5 + 16.5, 'learner': 5.0}
   worker.user = 17.0
-  found.sample()  # the last sample counts, not their sum
+  found.sample()  # the last sample counts, not the sum of samples
   assert found.seconds()['actor'] == 2.5 + 17.5
 
 

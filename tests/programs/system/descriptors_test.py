@@ -1,4 +1,4 @@
-"""A process that serves a port has all descriptors it may have, and says so when they run out."""
+"""A process that serves a port raises its descriptor limit, and reports when none is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What environments leave running does not hold up the end of a process."""
+"""Threads and programs left by environments do not delay the end of a process."""
 
 import subprocess
 import sys
@@ -24,13 +24,13 @@ leftovers.leave(7)
 
 
 def test_threads_and_programs_are_named_and_ended(tmp_path):
-  # A file, because a program that lived on would hold a pipe open.
+  # A file, because a program that survived would hold a pipe open.
   with open(tmp_path / 'said', 'w') as said:
     done = subprocess.run([sys.executable, '-c', _CODE], stdout=said, timeout=60, check=False)
   pids, words = (tmp_path / 'said').read_text().splitlines()
   assert done.returncode == 7
   assert words == '1 thread (simulator) and 2 programs (sh, sleep)'
-  give_up = time.monotonic() + 30  # a process that is killed ends a moment later
+  give_up = time.monotonic() + 30  # a killed process ends a moment later
   while any(processes.is_alive(int(pid)) for pid in pids.split()):
     assert time.monotonic() < give_up
     time.sleep(0.02)
@@ -43,7 +43,7 @@ def test_nothing_is_said_of_nothing():
 
 
 def test_what_python_keeps_beside_spawned_processes_is_not_named():
-  """As of a vector of gymnasium with a process for each environment."""
+  """A vector of gymnasium with a process for each environment starts such a tracker."""
   code = """
 import multiprocessing, time
 from seed_acme.programs.system import leftovers

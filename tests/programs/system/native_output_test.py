@@ -1,4 +1,4 @@
-"""Of what C++ writes to descriptor 2, what is kept back and what is shown."""
+"""C++ output to descriptor 2: what is suppressed and what is shown."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def test_noise_is_shown_after_all_where_something_unforeseen_happens(error, is_s
 
 
 def _imported(tmp_path, says):
-  """Standard error of a process that imports a `tensorflow` which says this."""
+  """Returns standard error of a process that imports a `tensorflow` which prints this."""
   (tmp_path / 'tensorflow.py').write_text(f'import os\nos.write(2, {says!r})\n')
   code = (
     'from seed_acme.programs.system import native_output\n'

@@ -1,4 +1,4 @@
-"""How a node's failure gets into failure.json, on a full disk too."""
+"""How a node's failure gets into failure.json, even on a full disk."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ def run(tmp_path):
 
 
 def _fail(run, error):
-  """The exit code of a node in which `error` arises."""
+  """Returns the exit code of a node in which `error` is raised."""
   with pytest.raises(SystemExit) as end:
     with processes.reported_failures(run, 'learner/0', 'learner/0'):
       raise error
@@ -55,7 +55,7 @@ def test_a_failure_of_another_node_is_marked(run):
 
 
 def _fill(monkeypatch, is_full):
-  """A disk on which nothing can be written while `is_full()`."""
+  """Simulates a disk on which nothing can be written while `is_full()`."""
   sync = os.fsync
 
   def fsync(file):
@@ -72,7 +72,7 @@ def _is_held(run):
 
 def test_a_full_disk_is_named_with_what_is_kept_and_how_to_go_on(run, monkeypatch, capfd):
   saved = checkpoint.save(run.checkpoints, 12, {}, {}, keep=1)
-  _fill(monkeypatch, lambda: _is_held(run))  # the reserve is the only room that there is
+  _fill(monkeypatch, lambda: _is_held(run))  # only the reserve has room
   with pytest.raises(OSError, match='No space') as full:
     checkpoint.save(run.checkpoints, 13, {}, {}, keep=1)
   assert _fail(run, full.value) == 1
@@ -97,7 +97,7 @@ def test_where_there_is_no_room_for_the_reason_the_front_end_finds_it(run, monke
   _fill(monkeypatch, lambda: True)
   assert _fail(run, OSError(errno.EDQUOT, 'Disk quota exceeded')) == 1
   assert processes.read_failure(run) is None and not _is_held(run)
-  assert summary_lib.cause(run, 1) is None  # of a disk with room nothing is made up
+  assert summary_lib.cause(run, 1) is None  # no failure is made up for a disk with room
   monkeypatch.setattr(summary_lib.disk, 'has_no_room', lambda path: True)
   assert f'the disk of {run.path} is full' in summary_lib.cause(run, 1)['message']
   assert summary_lib.cause(run, 0) is None

@@ -1,4 +1,4 @@
-"""Which signals ask a program to end, and who hears them."""
+"""The signals that ask a program to end, and the handlers that are called."""
 
 import signal
 import subprocess
@@ -13,7 +13,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @pytest.fixture(autouse=True)
 def handlers():
-  """Of a program that nobody has told anything; put back afterwards."""
+  """Sets the default handlers, and restores the previous ones afterwards."""
   before = {number: signal.getsignal(number) for number in _ENDING}
   for number in _ENDING:
     signal.signal(number, signal.SIG_DFL)

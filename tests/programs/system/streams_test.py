@@ -1,4 +1,4 @@
-"""Outputs that cannot show a character, and terminals that go away."""
+"""Outputs that cannot encode a character, and terminals that go away."""
 
 import errno
 import io
@@ -46,7 +46,7 @@ def test_a_program_outlives_its_terminal(tmp_path, then):
   )
   os.close(terminal)
   said = b''
-  while not said.endswith(b'\n'):  # before all is read the write has not returned
+  while not said.endswith(b'\n'):  # the write returns only after everything is read
     said += os.read(master, 100)
   os.close(master)
   assert program.wait(60) == 0

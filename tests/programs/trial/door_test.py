@@ -1,4 +1,4 @@
-"""What is refused before a run is made: by the door itself, and by the commands behind it."""
+"""Refusals before a run is made: by the checks themselves, and by the commands that use them."""
 
 import dataclasses
 import importlib
@@ -193,12 +193,12 @@ def test_python_meets_the_same_door(folder):
 
 
 def test_packages_that_do_not_work_together_lead_to_the_doctor(folder, capsys, monkeypatch):
-  """A numpy whose record says another version, and a TensorFlow that cannot be loaded with it."""
+  """The record of numpy has another version, and TensorFlow cannot be loaded with it."""
   record = folder / 'numpy-2.0.2.dist-info'
   record.mkdir()
   (record / 'METADATA').write_text('Name: numpy\nVersion: 2.0.2\n')
   monkeypatch.setenv('PYTHONPATH', str(folder))
-  door.check([configs.load('catch_vtrace')])  # another version that works is nobody's trouble
+  door.check([configs.load('catch_vtrace')])  # another version that works is accepted
   (folder / 'tensorflow.py').write_text('raise TypeError("Unable to convert function")\n')
   assert cli.main(['train']) == 1
   said = capsys.readouterr().err

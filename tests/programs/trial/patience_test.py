@@ -1,4 +1,4 @@
-"""How long a trial may take, by a clock of the test's own."""
+"""The time-outs of a trial, with a simulated clock."""
 
 import pytest
 
@@ -11,7 +11,7 @@ _Doing = activity_lib.Doing
 
 
 class _Trial:
-  """Looked at ten times a second."""
+  """A trial that is polled ten times a second."""
 
   def __init__(self, **limits):
     config = config_lib.ExperimentConfig(
@@ -27,7 +27,7 @@ class _Trial:
     self._patience = patience.Patience(config, self.said.append, lambda: self.now)
 
   def spend(self, seconds, doing):
-    """In one call; returns the seconds after which there was nothing more to wait for."""
+    """Spends time in one call; returns the seconds after which the wait was over."""
     self._number += 1
     for tenth in range(round(10 * seconds)):
       self.now += 0.1
@@ -56,7 +56,7 @@ def test_loading_of_a_network_is_no_sign_of_trouble():
   trial = _Trial()
   trial.spend(29, _Doing.STARTING)
   assert trial.said == []
-  trial.spend(1000, _Doing.STARTING)  # no call of an environment, so it has no limit
+  trial.spend(1000, _Doing.STARTING)  # no call of an environment, so there is no limit
   assert 'agent and network' in trial.said[0]
 
 

@@ -1,4 +1,4 @@
-"""A process that tries what is the user's: what comes back, and what is left of it."""
+"""A process that tries user code: its results, and what is left of it."""
 
 import importlib
 import subprocess
@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def _ends(pid):
-  """Whether it is dead within ten seconds, reaped or not."""
+  """Whether a process ends within ten seconds, reaped or not."""
   give_up = time.monotonic() + 10
   while time.monotonic() < give_up:
     try:

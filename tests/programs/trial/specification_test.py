@@ -1,4 +1,4 @@
-"""The specification of the environments is kept in the run folder, and held against."""
+"""The environments' specification is kept in the run folder, and compared with later ones."""
 
 import dataclasses
 
@@ -81,7 +81,7 @@ def test_a_resumed_run_refuses_another_environment_by_its_field(run, now, named)
 
 
 def test_names_of_arrays_may_change(run):
-  specification.check_resume(run, _SPEC)  # of a run from before
+  specification.check_resume(run, _SPEC)  # a run of an earlier version
   specification.save(run, _SPEC)
   specification.check_resume(run, _with_position(name='another'))
 

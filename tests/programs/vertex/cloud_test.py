@@ -1,4 +1,4 @@
-"""What --cloud.… accepts, and what goes into an image."""
+"""Valid values of --cloud.…, and the contents of an image."""
 
 import dataclasses
 import pathlib
@@ -25,7 +25,7 @@ _GOOD = cloud_lib.CloudConfig(project='my-project-123', bucket='gs://my-bucket')
 
 
 def test_the_tables_are_what_xmanager_can_ask_for():
-  # Seconds, which a process of the tests that does not run this one is spared.
+  # Takes seconds, which test processes without this test save.
   from xmanager import xm
   from xmanager import xm_local  # noqa: F401 - before its own parts, which import each other
   from xmanager.cloud import vertex as xm_vertex
@@ -37,7 +37,7 @@ def test_the_tables_are_what_xmanager_can_ask_for():
   apart = {name: ('A100', number, 0) for number, name in with_a100.items()}
   apart |= {name: ('L4', number, cpu) for (number, cpu), name in with_l4.items()}
   assert apart == cloud_lib.WITH_ACCELERATORS
-  # Of later accelerators it does not know the machines that they come with.
+  # It does not know the machines of later accelerators.
   assert {*cloud_lib.ACCELERATORS, 'A100', 'L4_24TH'} <= {str(gpu) for gpu in xm.GpuType}
 
 
@@ -238,7 +238,7 @@ def test_keys_and_passwords_are_left_out_and_all_else_is_listed(tmp_path):
   for name in (*_KEYS, *kept):
     (code / name).parent.mkdir(parents=True, exist_ok=True)
     (code / name).write_text('nothing')
-  # Under names that say nothing.
+  # Keys in files with harmless names.
   (code / 'robot.json').write_text('{"private_key": "-----BEGIN PRIVATE KEY-----\\nMII"}')
   (code / 'backup').write_text('-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl')
   found = _find(code)
@@ -267,7 +267,7 @@ def test_links_are_followed_within_the_folder_and_refused_out_of_it(tmp_path):
     with pytest.raises(types.UserError, match=f'out is a link to {re.escape(target)}, out of'):
       _find(code)
     (code / 'out').unlink()
-  (tmp_path / 'link').symlink_to('code')  # the folder itself may be one
+  (tmp_path / 'link').symlink_to('code')  # the folder itself may be a link
   assert _find(tmp_path / 'link').files == _find(code).files
 
 
@@ -306,7 +306,7 @@ def test_the_image_repeats_the_interpreter_of_the_actors(tmp_path):
   config = registry.load('atari_vtrace')
   config = dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=python))
   wanted = _pins(cloud_stage.requirements(config, '', '', has_accelerator=False))
-  assert 'ale-py' not in wanted  # environments need it, and those are elsewhere
+  assert 'ale-py' not in wanted  # environments need it, and they are elsewhere
   actor = cloud_stage.actor_python(python)
   version = '.'.join(map(str, sys.version_info[:2]))
   assert actor.version == version and any(
@@ -334,7 +334,7 @@ def test_the_image_has_the_python_that_runs_here_and_the_environment_of_the_node
 
 
 def test_commands_to_be_pasted_are_safe_whatever_the_names_are(tmp_path, monkeypatch):
-  """What `cloud.check` refuses today, another check may take."""
+  """Values that `cloud.check` refuses today may be accepted by a later version."""
   monkeypatch.setattr(vertex_missing, 'has_docker', lambda: False)
   evil = 'a b\'"$(touch x); touch y #'
   cloud = cloud_lib.CloudConfig(
@@ -342,7 +342,7 @@ def test_commands_to_be_pasted_are_safe_whatever_the_names_are(tmp_path, monkeyp
   )
   commands = [c for need in vertex_missing.needs(cloud, []) for c in need.commands]
   assert len(commands) > 4
-  # One argument a line, as the shell takes them apart.
+  # One argument per line, as the shell splits them.
   script = '\n'.join(['gcloud() { printf "%s\\n" "$@"; }', 'set -e', *commands])
   done = subprocess.run(['bash', '-c', script], cwd=tmp_path, capture_output=True, text=True)
   assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""What the tests of Vertex AI share."""
+"""Fixtures of the Vertex AI tests."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from seed_acme.programs.vertex import missing as vertex_missing
 
 @pytest.fixture
 def docker(tmp_path, monkeypatch):
-  """A `docker` that answers as version 28 does and writes down how it was called."""
+  """Installs a `docker` that answers like version 28 and records its calls."""
   folder = tmp_path / 'bin'
   folder.mkdir()
   (folder / 'docker').write_text(

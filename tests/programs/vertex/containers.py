@@ -13,7 +13,7 @@ from seed_acme.programs.vertex import image as cloud_image
 from tests import ports
 from tests.programs.vertex import launching
 
-# Which modules each process of a replica had loaded, and from where, written at its end.
+# At the end of each process of a replica, records which modules it has loaded, and from where.
 SITE = """
 import atexit, json, os, sys
 
@@ -28,7 +28,7 @@ atexit.register(write)
 """
 
 
-# Vertex AI sets TF_CONFIG, too, from which TensorFlow may learn of another cluster than ours.
+# Vertex AI also sets TF_CONFIG, from which TensorFlow might read a wrong cluster.
 _MISLEADING = json.dumps(
   {'cluster': {'chief': ['localhost:1'], 'worker': ['localhost:2']}, 'task': {'type': 'worker'}}
 )
@@ -37,7 +37,7 @@ _MISLEADING = json.dumps(
 class Replicas:
   """Every container of the job as a process of this machine, started by its own entry script.
 
-  Its folder is the context's; of the checkout nothing is on its path.
+  Its folder is the context's, and nothing of the checkout is on its path.
   """
 
   def __init__(self, dry_run, storage, folder):
@@ -53,7 +53,7 @@ class Replicas:
       re.search(r'-([a-z]+):', pool['containerSpec']['imageUri'])[1] for pool in pools
     ]
     self._cluster = {
-      # Two in a row, as there are on a host of Vertex AI.
+      # Two consecutive ports, as on a host of Vertex AI.
       f'workerpool{i}': [f'localhost:{ports.unused(2)}' for _ in range(int(pool['replicaCount']))]
       for i, pool in enumerate(pools)
     }
@@ -91,7 +91,7 @@ class Replicas:
       )
 
   def wait(self):
-    """Exit codes by group and number."""
+    """Waits for the end; returns exit codes by group and number."""
     give_up = time.monotonic() + launching.HANG_S
     try:
       return {
@@ -102,7 +102,7 @@ class Replicas:
       raise AssertionError(f'{error}\n{self.logs()}') from error
 
   def terminate(self, group, replica):
-    """SIGTERM, as a preemption does it; the exit code."""
+    """Sends SIGTERM, as a preemption does; returns the exit code."""
     self.processes[group, replica].terminate()
     return self.processes[group, replica].wait(launching.HANG_S)
 

@@ -33,7 +33,7 @@ def _signals(monkeypatch):
 
 @pytest.fixture(scope='module', params=['n1-standard-8+1xT4', 'g2-standard-8'])
 def with_accelerator(request, tmp_path_factory):
-  """(machine, folder, output) of a dry run whose learner has an accelerator."""
+  """Returns (machine, folder, output) of a dry run whose learner has an accelerator."""
   folder = tmp_path_factory.mktemp('dry')
   (folder / 'more.txt').write_text('\n'.join(_MORE) + '\n')
   done = subprocess.run(
@@ -102,7 +102,7 @@ def test_hadolint_finds_nothing_in_what_is_really_staged(with_accelerator):
 
 @pytest.mark.parametrize('group', ['learner', 'actor'])
 def test_what_pip_builds_with_is_pinned_too(with_accelerator, group, tmp_path):
-  """setuptools above all: the newest does not build every package of that age."""
+  """This matters for setuptools, whose newest version cannot build all packages of that age."""
   folder = with_accelerator[1]
   lines = (folder / group / 'Dockerfile').read_text().splitlines()
   [choose] = [line for line in lines if line.startswith('RUN grep')]
@@ -114,15 +114,15 @@ def test_what_pip_builds_with_is_pinned_too(with_accelerator, group, tmp_path):
   pins = (tmp_path / 'pins.txt').read_text().splitlines()
   given = (_app(folder, group) / 'requirements.txt').read_text().splitlines()
   assert given[-len(_MORE) :] == list(_MORE)
-  assert given[0] == '--find-links=.'  # of Launchpad's wheel
-  # The rest pip takes for no constraint, nor a line with an extra.
+  assert given[0] == '--find-links=.'  # for Launchpad's wheel
+  # The other lines, and lines with an extra, are no constraints for pip.
   ours = [line for line in given[1 : -len(_MORE)] if '[' not in line]
   assert pins == ours + ['my-simulator==1.0']
   assert any(re.fullmatch(r'setuptools==\d+(\.\d+)*', pin) for pin in pins)
 
 
 def _error(capsys, folder, monkeypatch, *arguments):
-  """The one line that wrong input is answered with; nothing is left in the folder."""
+  """Returns the one-line message for wrong input, after checking that no file is left."""
   monkeypatch.chdir(folder)
   before = sorted(folder.rglob('*'))
   assert cli.main([*launching.VERTEX, *launching.CLOUD, *arguments]) == processes.USER_ERROR_EXIT
@@ -178,7 +178,7 @@ def test_five_kinds_of_node_are_refused_before_anything_is_staged(
 
 
 def test_a_missing_xmanager_is_installed_by_a_command_that_works(capsys, tmp_path, monkeypatch):
-  """The package is on no index: only from the checkout."""
+  """The package is on no index, so it is installed from the checkout."""
   find_spec = vertex_command.importlib.util.find_spec
   monkeypatch.setattr(
     vertex_command.importlib.util,

@@ -1,4 +1,4 @@
-"""Where learner hosts find each other, by what Vertex AI says."""
+"""The addresses of learner hosts, from Vertex AI's variable."""
 
 import json
 

@@ -31,7 +31,7 @@ def _program(*groups):
   ],
 )
 def test_programs_that_vertex_ai_cannot_run(groups, expected):
-  from seed_acme.programs.vertex import job as vertex_job  # which loads xmanager
+  from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
   with pytest.raises(types.UserError) as caught:
     vertex_job.check_program(_program(*groups))

@@ -21,7 +21,7 @@ class DryRun(NamedTuple):
 
 
 def dry_run(parent, *arguments):
-  """Leaves `out` in this folder, and nothing else."""
+  """Makes a dry run that writes only `out` into this folder."""
   folder = parent / 'out'
   done = subprocess.run(
     [

@@ -1,7 +1,7 @@
-"""A dry run of each of the original's eight scripts, held by plans/NAME.json.
+"""A dry run of each of the original's eight scripts, compared with plans/NAME.json.
 
-After a change that is meant, `SEED_ACME_WRITE_PLANS=1 python -m pytest
-tests/programs/vertex/original_plans_test.py` writes the files anew. Their diff is to be read.
+After an intended change, `SEED_ACME_WRITE_PLANS=1 python -m pytest
+tests/programs/vertex/original_plans_test.py` rewrites the files. Read their diff.
 """
 
 import json
@@ -28,10 +28,10 @@ _PYTHON = cloud_stage.ActorPython('3.10', ['gfootball==2.10.2'])
 
 @pytest.fixture(autouse=True)
 def _packages(monkeypatch):
-  """DMLab and Football are not installed here; whether they work is no part of a plan."""
+  """Replaces DMLab and Football, which are not installed here; a plan does not depend on them."""
   monkeypatch.setattr(signal, 'signal', lambda *_: None)
   monkeypatch.setitem(sys.modules, 'deepmind_lab', dmlab_stand_in.module())
-  trial = vertex_command.door.check  # its answer counts where a replay memory is to be saved
+  trial = vertex_command.door.check  # its result matters only if a replay memory is to be saved
   monkeypatch.setattr(
     vertex_command.door,
     'check',
@@ -81,12 +81,12 @@ def test_the_plan_is_the_one_on_file(script, tmp_path, monkeypatch, capsys, with
 
 
 def _without_tags(text):
-  """Images are named by the second in which they were made."""
+  """Replaces image tags, which are the time at which an image was made."""
   return re.sub(r':\d{8}-\d{6}', ':TAG', text)
 
 
 def _check_pools(script, pools):
-  """What a file that was written without care could not hold."""
+  """Checks numbers independently of the files, which might have been rewritten carelessly."""
   learner, actors = pools
   assert int(learner['replicaCount']) == 1
   assert int(actors['replicaCount']) == script.workers + ('eval/' in script.metric)

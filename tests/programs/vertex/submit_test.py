@@ -1,6 +1,6 @@
-"""The last step of a launch: images that Docker or Cloud Build makes, a job that is handed in.
+"""The last step of a launch: images built by Docker or Cloud Build, and a submitted job.
 
-What stands for the account here: a `docker` on the PATH, and Google's clients.
+The account is replaced by a `docker` on the PATH, and by stand-ins for Google's clients.
 """
 
 import json
@@ -34,7 +34,7 @@ def test_what_cloud_build_takes_is_listed_where_it_builds(without_docker):
 
 
 class _CustomJob:
-  """Of Vertex AI. made: the arguments of all there were."""
+  """A stand-in for Vertex AI's job. made: the arguments of all jobs."""
 
   made: list = []
   resource_name = 'projects/1/locations/r/customJobs/42'
@@ -51,7 +51,7 @@ class _CustomJob:
 
 @pytest.fixture
 def job(tmp_path, monkeypatch):
-  """Of two pools, to be handed to a Vertex AI that takes everything."""
+  """Returns a job of two pools, and a Vertex AI that accepts everything."""
   monkeypatch.setattr(_CustomJob, 'made', [])
   monkeypatch.setattr(vertex_submit.aiplatform, 'init', lambda **_: None)
   monkeypatch.setattr(vertex_submit.aiplatform, 'CustomJob', _CustomJob)
@@ -96,7 +96,7 @@ def test_a_push_that_fails_is_one_line_and_no_job(job, docker, monkeypatch):
 
 
 class _Bucket:
-  """Of Cloud Storage: its own client, bucket and object."""
+  """A stand-in for Cloud Storage: client, bucket and object in one."""
 
   def __init__(self):
     self.uploaded, self.kept, self.on_delete = [], {}, None
@@ -121,7 +121,7 @@ class _Bucket:
 
 
 class _Builds:
-  """Of Cloud Build: `projects().builds().create(...).execute()`."""
+  """A stand-in for Cloud Build: `projects().builds().create(...).execute()`."""
 
   def __init__(self, status):
     self.answer = {
@@ -154,7 +154,7 @@ class _Builds:
 
 @pytest.fixture
 def cloud_build(monkeypatch, tmp_path, without_docker):
-  """(bucket, builds) in place of Google's; temporary files go to `scratch`."""
+  """Returns (bucket, builds) in place of Google's; temporary files go to `scratch`."""
   bucket, builds = _Bucket(), _Builds('SUCCESS')
   xm = vertex_submit.cloud_build
   scratch = tmp_path / 'scratch'

@@ -1,4 +1,4 @@
-"""What a launch on Vertex AI refuses and what it prints."""
+"""Refusals and output of a launch on Vertex AI."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_nodes_of_one_machine_type_are_pools_of_their_own_and_the_learner_is_fir
 
 
 def _error(capsys, tmp_path, monkeypatch, *arguments):
-  """The one line that wrong input is answered with, before anything is staged."""
+  """Returns the one-line message for wrong input, before anything is staged."""
   monkeypatch.chdir(tmp_path)
   monkeypatch.setattr(signal, 'signal', lambda *_: None)
   assert cli.main([*launching.VERTEX, '--dry_run', *arguments]) == processes.USER_ERROR_EXIT
@@ -100,7 +100,7 @@ def test_without_credentials_nothing_is_launched(capsys, tmp_path, monkeypatch):
   assert 'gcloud auth application-default login' in error
 
 
-# The real launch but for its last step.
+# The real launch except for its last step.
 _LAUNCH = """
 import sys
 from seed_acme.programs import cli
@@ -159,7 +159,7 @@ def test_a_run_that_cannot_go_on_is_refused_before_anything_is_staged(storage, t
   assert not done.stdout
 
 
-# A node that is stopped, or not, after Launchpad has set its alarm, and whose end takes long.
+# A node that is stopped, or not, after Launchpad has set its alarm, and that takes long to end.
 _END = """
 import atexit, pathlib, signal, sys, threading, time
 from seed_acme.storage import run_directory
@@ -182,7 +182,7 @@ def test_the_exit_code_says_whether_the_run_is_over(tmp_path, how, code):
   assert done.returncode == code
 
 
-# A learner that is stopped and has saved nothing of its updates; without a bucket.
+# A learner that is stopped without having saved its updates, and without a bucket.
 _LOSS = """
 import pathlib, threading
 from seed_acme.configs import registry

@@ -1,4 +1,4 @@
-"""Several learner hosts by `--launch=vertex_ai`: a dry run, and the replicas themselves."""
+"""Several learner hosts with `--launch=vertex_ai`: a dry run, and the replicas themselves."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _STEPS = 300_000  # so many that each host can be lost before the end
 
 @pytest.fixture(scope='module')
 def dry_run(tmp_path_factory):
-  """Of a small run on Catch with evaluation."""
+  """Makes a dry run of a small run on Catch with evaluation."""
   return launching.dry_run(
     tmp_path_factory.mktemp('dry'),
     f'--run_dir={_URL}',
@@ -80,7 +80,7 @@ def test_the_hosts_meet_again_after_each_loss_and_train_to_the_end(replicas, sto
   lost = replicas.processes['learners', 1]
   lost.kill()
   lost.wait()
-  replicas.start('workerpool1', 'learners', 1)  # Vertex AI starts a container anew, in its place
+  replicas.start('workerpool1', 'learners', 1)  # Vertex AI restarts a container in its place
   wait_for_updates(1)
   assert replicas.terminate('learner', 0) == 143, replicas.logs()
   replicas.start('workerpool0', 'learner', 0)

@@ -13,13 +13,13 @@ from tests.programs.vertex import launching
 pytestmark = pytest.mark.slow
 
 _URL = 'gs://bucket/vertex/run'
-_WHEEL = 'dm_launchpad-0.5.1+seed-py3-none-any.whl'  # which no index has
+_WHEEL = 'dm_launchpad-0.5.1+seed-py3-none-any.whl'  # not on any index
 _STEPS = 600_000  # so many that the learner can be lost twice before its end
 
 
 @pytest.fixture(scope='module')
 def dry_run(tmp_path_factory):
-  """Of a small run on Catch with evaluation."""
+  """Makes a dry run of a small run on Catch with evaluation."""
   return launching.dry_run(
     tmp_path_factory.mktemp('dry'),
     f'--run_dir={_URL}',
@@ -85,7 +85,7 @@ def test_a_context_holds_the_clean_package_its_pins_and_the_nodes(dry_run):
     lines = (dry_run.folder / group / 'Dockerfile').read_text().splitlines()
     assert f'FROM {cloud_image.python_image()}' in lines
     assert 'RUN python -m pip install --no-cache-dir -r requirements.txt' in lines
-    user = lines.index('USER 1000')  # a number, and after all that needs root
+    user = lines.index('USER 1000')  # a number, and after all steps that need root
     assert not any(line.startswith('RUN') for line in lines[user:])
     assert lines[user + 1].startswith('ENTRYPOINT')
     assert 'COPY --chown=1000 app/ ./' in lines
@@ -119,7 +119,7 @@ def test_the_replicas_train_to_the_end_and_survive_losses_and_stops(
     return json.loads(path.read_text()) if path.exists() else {}
 
   def saved():
-    """Updates of the newest whole checkpoint in the bucket."""
+    """Returns the updates of the newest whole checkpoint in the bucket."""
     found = [
       re.fullmatch(r'checkpoints/(\d+)(\.again)?/meta\.json', name) for name in storage.names(_URL)
     ]
@@ -133,8 +133,8 @@ def test_the_replicas_train_to_the_end_and_survive_losses_and_stops(
   replicas.start_all()
   wait_for_checkpoint(0)
   assert replicas.terminate('actor', 0) == 143, replicas.logs()
-  replicas.start('workerpool1', 'actor', 0)  # Vertex AI starts a container anew, in its place
-  # Logs are copied every ten seconds; those since then are lost by a kill.
+  replicas.start('workerpool1', 'actor', 0)  # Vertex AI restarts a container in its place
+  # Logs are copied every ten seconds; later lines are lost by a kill.
   until(lambda: 'logs/learner/0' in storage.names(_URL), 'the log of the learner', launching.HANG_S)
   replicas.processes['learner', 0].kill()
   replicas.processes['learner', 0].wait()
@@ -171,7 +171,7 @@ def test_the_replicas_train_to_the_end_and_survive_losses_and_stops(
 
 
 def _start_once_more(replicas, storage, final):
-  """The learner was lost after its last checkpoint: what it did not come to is made good."""
+  """Restarts a learner that was lost after its last checkpoint; it completes what was missing."""
   for name in ('summary.json', 'plot.png'):
     storage.path(f'{_URL}/{name}').unlink()
   replicas.start_all()
@@ -183,9 +183,9 @@ def _start_once_more(replicas, storage, final):
 
 
 def _check_loaded(dry_run, loaded):
-  """All code came from the contexts, and only the learner itself loaded what is large.
+  """Checks that all code came from the contexts, and that only the learner loaded large libraries.
 
-  The door, which tries an environment, is a child of the learner.
+  The process that tries an environment is a child of the learner.
   """
   by_kind = {'learner': [], 'actor_supervisor': [], 'door': [], 'actor': []}
   for record in loaded:

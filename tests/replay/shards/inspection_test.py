@@ -1,4 +1,4 @@
-"""Two servers looked at as one."""
+"""Two servers inspected as one."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_rates_are_those_of_both(serve_two):
 
 def test_waits_are_the_mean_of_all_shards(serve_two):
   first, _, both = serve_two(lambda: table_server.table(table_server.limiters.Queue(2)))
-  assert first.insert(3) == 2  # and the third one waits
+  assert first.insert(3) == 2  # the third one waits
   table = both.snapshot().tables['t']
   assert 0 < table.inserts_waited_s <= first.table().inserts_waited_s / 2
 

@@ -1,4 +1,4 @@
-"""The memories of two shards as one: against real servers."""
+"""The memories of two shards as one, against real servers."""
 
 import numpy as np
 import pytest
@@ -21,8 +21,7 @@ _BATCH = 8
 
 @pytest.fixture(name='start')
 def _start(coded_unrolls, tmp_path):
-  """`start(sizes)`: a server a shard that holds so many unrolls, counted over all shards, and the
-  memories."""
+  """`start(sizes)`: a server per shard with that many unrolls, and the memories."""
   servers, started = [], []
 
   def make(sizes, is_restored=False):
@@ -104,14 +103,14 @@ def test_priorities_go_back_to_the_shard_that_each_row_is_of(start):
 
 
 def test_unrolls_are_drawn_as_often_as_their_probabilities_say(start):
-  """Shards of three and of six unrolls: each gives half of every batch."""
+  """Shards of three and of six unrolls each give half of every batch."""
   servers, memories = start([3, 6])
   samples = _samples(servers)
   samples.start()
   sample = samples.next(60)
   memories.update_priorities(sample.keys.numpy(), 0.5 + _codes(sample))
   assert memories.wait_until_sent(60)
-  for _ in range(3):  # what may have been drawn before the priorities were known
+  for _ in range(3):  # samples that may have been taken before the priorities were set
     samples.next(60)
   counts, probabilities, num_batches = np.zeros(9), np.full(9, np.nan), 400
   for _ in range(num_batches):
@@ -164,4 +163,4 @@ def test_a_shard_that_cannot_save_leaves_nothing_of_any(start, tmp_path, monkeyp
     memories.checkpoint()
   assert not [path for path in (tmp_path / 'now').rglob('*') if path.is_file()]
   monkeypatch.undo()
-  assert len(list(memories.checkpoint().iterdir())) == 2  # with room again
+  assert len(list(memories.checkpoint().iterdir())) == 2  # once there is room again

@@ -1,4 +1,4 @@
-"""A batch of equal parts of all shards."""
+"""Batches of equal parts from all shards."""
 
 import queue
 
@@ -12,7 +12,7 @@ from seed_acme.replay.shards import samples as samples_lib
 
 
 class _Prefetcher:
-  """Gives what it is given; asked, it waits as long as it may."""
+  """A prefetcher with given samples, which waits for them up to the time-out."""
 
   def __init__(self):
     self.samples = queue.Queue()
@@ -33,7 +33,7 @@ class _Prefetcher:
 
 @pytest.fixture(name='sample')
 def _sample(coded_unrolls):
-  """`sample(first, number)`: drawn unrolls, time-major; keys count from 10 x first."""
+  """`sample(first, number)`: sampled unrolls, time-major; keys count from 10 x first."""
 
   def make(first, number):
     unroll = tree.map_structure(tf.constant, coded_unrolls(first, number))
@@ -74,7 +74,7 @@ def test_a_part_that_has_come_waits_for_the_others(sample):
   assert first.is_started and second.is_started
   second.samples.put(sample(1, 1))
   assert samples.next(0.01) is None
-  second.samples.put(sample(3, 1))  # of the next batch
+  second.samples.put(sample(3, 1))  # from the next batch
   first.samples.put(sample(0, 1))
   assert samples.next(0.01).keys.numpy().tolist() == [0, 10]
   assert samples.next(0.01) is None

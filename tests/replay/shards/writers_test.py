@@ -1,4 +1,4 @@
-"""Unrolls go to the shard of their environment, and a full shard holds back nobody else's."""
+"""Unrolls go to their environment's shard, and a full shard holds back no other."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.timeout(60)
 
 @pytest.fixture(name='make')
 def _make(serve):
-  """`make(number, queue_size, **arguments)`: writers, and the servers behind them."""
+  """`make(number, queue_size, **arguments)`: writers, and their servers."""
   made = []
 
   def make(number, queue_size, **arguments):

@@ -1,6 +1,6 @@
-"""The combinations whose updates are recorded, each as a preset and what it changes.
+"""The combinations whose updates are recorded, each as a preset and its changes.
 
-Small on purpose: unrolls of 5 transitions, 10 in a batch, hidden layers of 5 and 4 units.
+They are small on purpose: unrolls of 5 transitions, 10 in a batch, hidden layers of 5 and 4 units.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ACTIONS: dict[str, Any] = {
     'grip': specs.DiscreteArray(3),
   },
 }
-# Adam divides by the size of a gradient. With a great epsilon it does not turn the rounding of a
-# gradient near 0 into a step of full size.
+# Adam divides by the size of a gradient. A large epsilon keeps it from turning the rounding error
+# of a gradient near 0 into a step of full size.
 _OPTIMIZER = config_lib.OptimizerConfig(learning_rate=0.02, epsilon=0.1, max_gradient_norm=0.5)
 _COMMON: dict[str, Any] = {
   'unroll_length': 5,
@@ -36,13 +36,13 @@ _COMMON: dict[str, Any] = {
   'optimizer': _OPTIMIZER,
 }
 _PRESETS = {name: getattr(presets, name) for name in ('vtrace', 'ppo', 'awr', 'vmpo', 'vpg')}
-# Passes of the presets over transitions: fewer, of a size that divides the batch.
+# Fewer passes than in the presets over transitions, of a size that divides the batch.
 _PASSES = {'num_epochs': 2, 'minibatch_size': 25}
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-  """network, action: settings of `config.NetworkConfig`, and which of the action spaces."""
+  """A recorded case. network, action: settings of `config.NetworkConfig`, and the action space."""
 
   config: on_policy_config.OnPolicyConfig
   network: config_lib.NetworkConfig
@@ -85,7 +85,7 @@ _LSTM, _GRU = {'core': 'lstm'}, {'core': 'gru'}
 _POPART = {'values': _statistics('average')}
 
 CASES: dict[str, Case] = {
-  # The presets as they are.
+  # The presets unchanged.
   'vtrace': _case('vtrace'),
   'ppo': _case('ppo'),
   'awr': _case('awr'),
@@ -110,7 +110,7 @@ CASES: dict[str, Case] = {
   'ppo, one pass': _case('ppo', num_epochs=1, minibatch_of='unrolls', minibatch_size=0),
   'awr, advantages of each epoch': _case('awr', recompute_advantages='epoch', lambda_=0.5),
   'vpg, two passes': _case('vpg', num_epochs=2, normalize_advantages=False),
-  # Which advantages.
+  # The choice of advantages.
   'ppo, positive': _case('ppo', keep_advantages='positive', advantage_offset=0.2),
   'ppo, positive before the offset': _case(
     'ppo', keep_advantages='positive', advantage_offset=0.4, keep_form='original'

@@ -1,23 +1,22 @@
-"""Writes `recorded.json`, or holds two commits against each other bit for bit.
+"""Writes `recorded.json`, or compares two commits bit for bit.
 
   python -m tests.agents.on_policy.recorded_updates.record
 
-rewrites the recording with what the code does now. Do that only where an update is meant to change,
-and say in the commit why. Numbers of cases that have not changed stay as they are within the
-tolerance of the test, so a diff shows what has.
+rewrites the recording with the current results. Do that only if an update is meant to change, and
+say why in the commit. Cases that are the same within the test's tolerance keep their numbers, so a
+diff shows the others.
 
-Two commits, on one machine, each from the root of its own checkout and with the same virtual
-environment; this folder is copied into the older one if it lacks it:
+To compare two commits on one machine, run each from the root of its own checkout with the same
+virtual environment; copy this folder into the older one if it is missing there:
 
   python -m tests.agents.on_policy.recorded_updates.record --checksums=../new.json
   cd ../before && python -m tests.agents.on_policy.recorded_updates.record --checksums=../old.json
   cmp ../old.json ../new.json
 
-Such a file has a checksum of every bit of each loss, metric, gradient and changed variable. The
-updates in it are traced, as those of a run are. TensorFlow has one thread here, because the order
-in which several add up a sum is not fixed. `--eager` leaves out the tracing, which takes half a
-minute. Where two commits differ without it and agree with it, TensorFlow's optimiser of graphs has
-made the difference.
+Such a file has a checksum of every bit of each loss, metric, gradient and changed variable. Its
+updates are traced, as in a run. TensorFlow uses one thread here, because several threads add up a
+sum in no fixed order. `--eager` leaves out the tracing, which takes half a minute. If two commits
+differ without it and agree with it, TensorFlow's graph optimiser has made the difference.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def main() -> None:
 
 
 def _kept(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
-  """What is recorded already, where it is no other than `now`."""
+  """Returns the recorded numbers if `now` equals them within the tolerance, else `now`."""
   return now if before is None or recording.differences(before, now) else before
 
 

@@ -1,4 +1,4 @@
-"""Losses, gradients, metrics and updates are what they were when `record.py` wrote them down."""
+"""Losses, gradients, metrics and updates equal those that `record.py` has recorded."""
 
 import pytest
 import tensorflow as tf
@@ -12,7 +12,7 @@ _RECORDED = recording.load()
 
 @pytest.fixture
 def eagerly():
-  """Without tracing, which would take most of the time; what is computed is the same."""
+  """Turns off tracing, which would take most of the time; the results are the same."""
   tf.config.run_functions_eagerly(True)
   yield
   tf.config.run_functions_eagerly(False)

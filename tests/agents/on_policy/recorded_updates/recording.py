@@ -1,4 +1,4 @@
-"""The recorded numbers: reading, writing, and what counts as the same."""
+"""The recorded numbers: reading, writing, and tolerances."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pathlib
 from typing import Any
 
 PATH = pathlib.Path(__file__).with_name('recorded.json')
-# Another processor adds up in another order, in float32, whose rounding is 6e-8 of a number. What
-# is near 0 as the difference of greater numbers has their rounding: those of metrics are about 1,
-# those of a projection are bounded by the norm of its gradient.
+# Another processor may add numbers in another order, with float32 rounding of 6e-8. A number near 0
+# that is the difference of larger numbers has their rounding error: metrics are about 1, and
+# projections are bounded by the norm of their gradient.
 _RELATIVE = 1e-5
 _OF_METRICS = 2e-6
 _OF_NORM = 1e-5
-# A gradient that is 0 but for the rounding of what cancels out in it.
+# A gradient that is 0 except for rounding.
 _OF_GREATEST_NORM = 1e-7
 
 
@@ -24,7 +24,7 @@ def load() -> dict[str, dict[str, Any]]:
 
 
 def save(cases: dict[str, dict[str, Any]]) -> None:
-  """A line for each group of metrics and each variable, so that a diff can be read."""
+  """Writes a line for each group of metrics and each variable, so that diffs are readable."""
   PATH.write_text(_text(cases, 3) + '\n', encoding='utf-8')
 
 
@@ -41,7 +41,7 @@ def _is_flat(value: dict[str, Any]) -> bool:
 
 
 def differences(recorded: dict[str, Any], found: dict[str, Any]) -> list[str]:
-  """What of one case is not as it was, a line each."""
+  """Returns the differences of one case, a line each."""
   return [*_differences(recorded, found)]
 
 

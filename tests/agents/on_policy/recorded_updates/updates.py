@@ -1,9 +1,9 @@
-"""Losses, gradients, metrics and updates of the on-policy agent on fixed batches, as few numbers.
+"""Losses, gradients, metrics and updates of the on-policy agent on fixed batches, in a few numbers.
 
-It goes through `agents.registry` and the records of `seed_acme.agent`, as every run does. Weights
-and projections are drawn by the names that variables have in a checkpoint, so neither the order in
-which a network makes them nor the initialisers matter. What is learnt of penalties, and running
-statistics, start as ever.
+They are computed through `agents.registry` and the records of `seed_acme.agent`, as in a run.
+Weights and projections are drawn by the names that variables have in a checkpoint, so neither the
+order in which a network makes them nor the initialisers matter. Learnt penalty weights and running
+statistics have their usual initial values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AGENT_STEPS, _TOTAL_STEPS = 250, 1000
 
 
 class Run:
-  """A learner with fixed weights, and what it does to fixed batches."""
+  """A learner with fixed weights, and its results on fixed batches."""
 
   def __init__(self, case: cases_lib.Case):
     self._case = case
@@ -56,12 +56,12 @@ class Run:
     self._learner.restore(
       {name: _fixed(name, x) if name in names else x for name, x in arrays.items()}, 0
     )
-    self._behaviour = self._agent.acting.make()  # for shapes and initial states alone
+    self._behaviour = self._agent.acting.make()  # only for shapes and initial states
 
   def gradient(self) -> dict[str, Any]:
-    """The loss and its metrics on a batch, and the gradient of each variable, before any step.
+    """Returns loss and metrics on a batch, and the gradient of each variable, before any step.
 
-    Running statistics have seen another batch before.
+    Running statistics have already seen another batch.
     """
     if self._learning.finish is not None and self._has_statistics():
       before = self._sample(0)
@@ -86,7 +86,7 @@ class Run:
     }
 
   def update(self) -> dict[str, Any]:
-    """A whole update on a third batch: its metrics, and what it changed of each variable."""
+    """Makes an update on a third batch; returns its metrics and the change of each variable."""
     before = self._learner.save()
     update = self._learner.step(self._sample(2), _AGENT_STEPS)
     after = self._learner.save()
@@ -103,15 +103,17 @@ class Run:
     return {config.values.statistics, config.observations.statistics} != {'none'}
 
   def _names(self, variables: Any) -> list[str]:
-    """Of variables, in a checkpoint."""
+    """Returns the names of variables in a checkpoint."""
     of_learning = {
       id(v): f'{saved_variables.LEARNING}/{name}' for name, v in self._learning.variables.items()
     }
     return [of_learning.get(id(v), f'{saved_variables.ACTING}/{v.name}') for v in variables]
 
   def _sample(self, seed: int) -> types.Sample:
-    """Time-major. Terminations, truncations and episodes' starts are mixed; the policy that acted
-    is another one than the network's, so that ratios are clipped on either side."""
+    """Returns a time-major sample with terminations, truncations and episode starts.
+
+    The policy that acted differs from the network's, so that ratios are clipped on either side.
+    """
     config, action_spec = self._case.config, self._case.spec.action
     rng = np.random.default_rng(seed)
     shape = (config.unroll_rows, config.batch_size)
@@ -138,7 +140,7 @@ class Run:
     return types.Sample(unroll, np.arange(number, dtype=np.uint64), np.ones(number))
 
   def _actions(self, prediction: types.Nest, rng: np.random.Generator) -> types.Nest:
-    """Drawn from what the behaviour predicts, `[L, B, ...]`; as when acting, row by row."""
+    """Samples actions from the behaviour's prediction `[L, B, ...]`, row by row as in acting."""
     leaf = tree.flatten(prediction)[0]
     shape, number = leaf.shape[:2], leaf.shape[0] * leaf.shape[1]
     acting = self._agent.acting
@@ -168,7 +170,7 @@ def _step_types(num_rows: int, num_unrolls: int, rng: np.random.Generator) -> np
 
 
 def _fixed(name: str, initial: np.ndarray) -> np.ndarray:
-  """Weights of a network that are not symmetric."""
+  """Returns random weights of a network, without symmetries."""
   return _rng(name).normal(0, 0.2, initial.shape).astype(np.float32)
 
 
@@ -177,9 +179,9 @@ def _rng(name: str) -> np.random.Generator:
 
 
 def digest(name: str, array: np.ndarray) -> list[float]:
-  """Norm, sum and three projections, all divided so that none is greater than the norm.
+  """Returns norm, sum and three projections, scaled so that none exceeds the norm.
 
-  The sum is that over the root of the number of elements; the projections are on fixed directions
+  The sum is divided by the root of the number of elements; the projections are on fixed directions
   of length 1.
   """
   flat = array.astype(np.float64).ravel()
@@ -190,7 +192,7 @@ def digest(name: str, array: np.ndarray) -> list[float]:
 
 
 def numbers(case: cases_lib.Case) -> dict[str, Any]:
-  """What is recorded of a case: floats, and a `digest` of each gradient and each change."""
+  """Returns the recorded numbers of a case: floats, and a `digest` of each gradient and change."""
   run = Run(case)
   gradient, update = run.gradient(), run.update()
   return {
@@ -204,14 +206,14 @@ def numbers(case: cases_lib.Case) -> dict[str, Any]:
 
 
 def checksums(case: cases_lib.Case) -> dict[str, Any]:
-  """Of every bit of what `numbers` makes numbers of."""
+  """Returns checksums of every bit of the arrays that `numbers` summarises."""
   run = Run(case)
   made = {'gradient': run.gradient(), 'update': run.update()}
   return tree.map_structure(_checksum, made)
 
 
 def _float(value: np.ndarray) -> float:
-  """With the digits that count."""
+  """Rounds to the significant digits."""
   return float(f'{float(value):.7g}')
 
 

@@ -1,4 +1,4 @@
-"""`seed-acme actor-env`: what it refuses, and that an environment is made, and completed."""
+"""`seed-acme actor-env`: refusals, and that an environment is made, and completed."""
 
 import sys
 
@@ -69,7 +69,7 @@ def test_the_constraints_agree_with_the_requirements():
 
 
 def _applying(lines, version):
-  """Those whose marker holds for a Python."""
+  """Returns the requirements whose marker holds for a Python."""
   return [
     line
     for line in map(requirements.Requirement, lines)

@@ -1,4 +1,4 @@
-"""Interpreters are tried, not believed."""
+"""Interpreters are run to find out what they are."""
 
 import pytest
 
@@ -9,13 +9,13 @@ from tests.envs.interpreters import pythons
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-  """An empty one: `PATH` and home."""
+  """Sets up a machine with an empty `PATH` and home."""
   for name in ('PYENV_ROOT', 'CONDA_PREFIX', 'MAMBA_ROOT_PREFIX'):
     monkeypatch.delenv(name, raising=False)
   monkeypatch.setenv('HOME', str(tmp_path / 'home'))
   path = tmp_path / 'path'
   path.mkdir()
-  # The shell of the scripts is all that remains.
+  # Only the shell of the scripts remains.
   monkeypatch.setenv('PATH', str(path))
   return tmp_path
 

@@ -1,4 +1,4 @@
-"""The benchmark's account: a real short run, and figures that do not add up are refused."""
+"""The benchmark's account: a real short run, and inconsistent figures that are refused."""
 
 import contextlib
 import dataclasses
@@ -38,7 +38,7 @@ def test_the_account_adds_up(result):
   assert result['steps_per_cpu_s'] == pytest.approx(result['agent_steps'] / cpu_s)
   assert result['cores_in_use'] == pytest.approx(cpu_s / result['window_s'])
   assert {'learner', 'actor', 'actor_supervisor', 'launcher'} <= set(result['cpu_s'])
-  # Catch: of 10 rows of an episode one is LAST, which starts no transition.
+  # In Catch, one of an episode's 10 rows is LAST, which starts no transition.
   assert result['steps_per_row'] == pytest.approx(0.9, abs=0.02)
   for shares in result['phase_shares'].values():
     assert sum(shares.values()) == pytest.approx(1.0)
@@ -85,7 +85,7 @@ def test_a_plan_can_be_made_from_the_record(result):
     assert sizes == sorted(set(sizes)) and len(sizes) > 1
     assert all(cost > 0 for _, cost in calls[name])
   assert calls['exchange_bytes'][0][0] == 1
-  # Catch: 50 bytes of observation as float32, and 26 of what goes with them, in each row.
+  # In Catch, each row has 50 numbers of observation as float32, and 26 other bytes.
   assert calls['unroll_bytes'] > 20 * 50 * 4 and calls['weights_bytes'] > 64 * 64 * 4
   assert result['setting']['environments_per_actor'] == 32
   costs = planning_costs.fit([result])
@@ -141,7 +141,7 @@ def test_a_window_that_is_too_short_is_lengthened(monkeypatch, num_too_short, is
   config = dataclasses.replace(
     config, agent=dataclasses.replace(config.agent, batch_size=32, unroll_length=20)
   )
-  # The queue holds what is not trained yet: less and less of what was inserted.
+  # The queue holds rows that are not trained yet, a falling share of the inserted ones.
   ends = [_reading(config, 64000, 3300, 64000)] * num_too_short
   readings = iter([_reading(config, 0, 0, 0), *ends, _reading(config, 64000, 3200, 64000)])
   slept, launcher = [], python_types.SimpleNamespace(pid=1)

@@ -1,4 +1,4 @@
-"""What the least cost of a run is measured with, and how it is added up."""
+"""The inputs of the lower bound of a run's cost, and how it is summed."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_the_made_up_sample_can_be_learnt_from(name):
   learner = built.make_learner(config, acting)
   sample = lower_bound._sample(config, acting)
   for _ in range(3):
-    update = learner.step(sample, agent_steps=0)  # raises where something is not finite
+    update = learner.step(sample, agent_steps=0)  # raises if a number is not finite
   assert update.trained_steps == config.agent.batch_size * config.agent.unroll_length
 
 

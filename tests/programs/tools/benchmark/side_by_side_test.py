@@ -1,4 +1,4 @@
-"""Two configurations in turn: their order, the ratio, and what is refused before anything runs."""
+"""Two configurations alternately: their order, the ratio, and refusals before anything runs."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _SPEEDS = {'bench_catch_mlp': [100.0, 400.0, 100.0], 'bench_catch_lstm': [50.0, 
 
 @pytest.fixture(name='measured', autouse=True)
 def _measured(monkeypatch):
-  """The names that were measured, in their order. No run is made."""
+  """Returns the names and launches that were measured, in order. No run is made."""
   names, launches = [], []
 
   def measure(config, seconds, warmup_seconds, measures_bounds, launch, tell):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def _samples(learner_mb, num=41):
-  """Of 20 million steps; learner_mb: of a function of millions of steps."""
+  """Returns samples of 20 million steps; learner_mb: function of millions of steps."""
   return [
     soak.Sample(round(1e6 * m), {'learner': learner_mb(m), 'actor': 28.0})
     for m in [20 * i / (num - 1) for i in range(num)]
@@ -23,7 +23,8 @@ def _samples(learner_mb, num=41):
 
 @pytest.mark.parametrize('grown_mb, is_within_limit', [(0.19, True), (0.21, False), (2.3, False)])
 def test_the_slope_is_fitted_after_the_first_tenth(grown_mb, is_within_limit):
-  # Twice: what a run takes until it is warm is no growth, and a sample more or less is noise.
+  # Two terms are no growth: the memory that a run takes until it is warm, and noise between
+  # samples.
   samples = _samples(lambda m: 400 + 50 * min(m, 1.9) + grown_mb * m + 0.3 * (round(2 * m) % 2))
   result = soak.record('some', samples)
   assert result['slope_since_steps'] == 2_000_000
@@ -113,5 +114,5 @@ def test_a_run_is_watched_process_by_process():
   assert result['agent_steps'] >= 30_000
   first = result['samples'][-1]['resident_mb']
   assert {'learner', 'actor', 'actor 2', 'actor_supervisor', 'launcher'} <= set(first)
-  assert first['learner'] > 4 * first['actor'] > 0  # TensorFlow is in the learner alone
+  assert first['learner'] > 4 * first['actor'] > 0  # only the learner has TensorFlow
   assert any('of 0.03M steps, the learner has' in line for line in lines)

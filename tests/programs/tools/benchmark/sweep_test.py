@@ -1,4 +1,4 @@
-"""Points of a sweep: what is measured, what is kept, and what is refused before anything runs."""
+"""Points of a sweep: measurement, kept records, and refusals before anything runs."""
 
 import json
 
@@ -10,7 +10,7 @@ from seed_acme.programs.tools.benchmark import bench
 
 @pytest.fixture(name='measured', autouse=True)
 def _measured(monkeypatch):
-  """Actors, environments and batch of what was measured. No run is made; 8 actors fail."""
+  """Returns the measured actors, environments and batches. No run is made; 8 actors fail."""
   points = []
 
   def measure(config, seconds, warmup_seconds, measures_bounds, launch):

@@ -1,4 +1,4 @@
-"""What `seed-acme doctor` prints."""
+"""The output of `seed-acme doctor`."""
 
 import json
 

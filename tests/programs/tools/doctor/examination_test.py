@@ -1,4 +1,4 @@
-"""The doctor's findings, on this machine and on made-up faults."""
+"""The doctor's findings, on this machine and on simulated faults."""
 
 import json
 
@@ -9,7 +9,7 @@ from seed_acme.programs.tools.doctor import examination as doctor
 
 
 def test_a_good_machine_has_nothing_wrong_and_every_subject_is_there(monkeypatch):
-  # The heavy imports are the tests' own; here only their place in the report matters.
+  # The tests import the heavy libraries themselves; here only their place in the report matters.
   monkeypatch.setattr(
     doctor, 'check_import', lambda name, code: [doctor.Check(f'import {name}', 'ok', '')]
   )
@@ -72,7 +72,7 @@ def test_reverb_is_called_past_the_proxy_of_the_machine(monkeypatch):
 
 def test_a_proxy_that_takes_calls_to_this_machine_is_a_finding(monkeypatch, tmp_path):
   _proxies(monkeypatch)
-  (tmp_path / 'seed_acme.py').touch()  # which keeps no proxy away
+  (tmp_path / 'seed_acme.py').touch()  # without the protection against a proxy
   monkeypatch.chdir(tmp_path)
   code = doctor.IMPORTS['reverb'].replace('timeout=20', 'timeout=1')
   (check,) = doctor.check_import('reverb', code)

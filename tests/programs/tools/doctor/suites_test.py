@@ -1,4 +1,4 @@
-"""Suites that are installed are tried, each in a process of its own."""
+"""Installed suites are tried, each in a process of its own."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ def hanging(seed):
 
 @pytest.fixture
 def attempt(tmp_path, monkeypatch):
-  """The check of an environment of a factory."""
+  """Returns the check of an environment made by a factory."""
   (tmp_path / 'factories_of_the_doctor.py').write_text(_FACTORIES)
   monkeypatch.setenv('PYTHONPATH', str(tmp_path))
 
@@ -107,7 +107,7 @@ def test_each_suite_has_an_example_of_its_own():
     for example in suite.examples:
       assert registry.find(example.id) is suite
       by_extra[example.extra] = example.id
-  # What pictures need is no suite.
+  # The extra for videos has no suite.
   assert set(actor_packages.EXTRAS) - {'video'} <= set(by_extra)
 
 

@@ -42,7 +42,7 @@ _POLICIES = {
   'dict_observation': ('bitflip_sac_her', _SMALL, {}),
   'r2d2': ('catch_r2d2', {**_SMALL, 'core_size': 8, 'head_sizes': ()}, {'evaluation_epsilon': 0.0}),
 }
-# What is run elsewhere: plays what was recorded, and compares actions.
+# A program for another process, which replays recorded inputs and compares actions.
 _ELSEWHERE = """
 import importlib.abc, pickle, sys
 class Refuse(importlib.abc.MetaPathFinder):
@@ -73,7 +73,7 @@ def _signals(monkeypatch):
 
 
 def _make_run(folder, name, network_changes, agent_changes):
-  """A run whose checkpoint has weights drawn at random, which act differently from step to step."""
+  """Makes a run whose random weights act differently from step to step."""
   config = registry.load(name)
   config = dataclasses.replace(
     config,
@@ -100,7 +100,7 @@ def _make_run(folder, name, network_changes, agent_changes):
 
 @pytest.fixture(scope='module', name='runs')
 def _runs(tmp_path_factory):
-  """{name: (configuration, run folder, folder of its export)}."""
+  """Returns {name: (configuration, run folder, folder of its export)}."""
   folder = tmp_path_factory.mktemp('runs')
   runs = {}
   for name, (config_name, network, agent) in _POLICIES.items():
@@ -111,7 +111,7 @@ def _runs(tmp_path_factory):
 
 
 def _played(config, run_dir):
-  """What `load_policy` is given and does, in rows whose episodes begin at different steps."""
+  """Returns inputs and actions of `load_policy`, with episodes that begin at different steps."""
   policy = seed_acme.load_policy(str(run_dir))
   policy.reset(batch_size=_ROWS)
   environment = environments.make(config.environment, _ROWS, seed=1)
@@ -119,7 +119,7 @@ def _played(config, run_dir):
   for t in range(_STEPS):
     is_first = timestep.step_type == types.FIRST
     if t == 5:
-      is_first = is_first | np.array([False, True, False])  # one that somebody has broken off
+      is_first = is_first | np.array([False, True, False])  # an episode that was broken off
     action = policy(timestep.observation, timestep.reward, timestep.discount, is_first=is_first)
     steps.append(
       {
@@ -137,7 +137,7 @@ def _played(config, run_dir):
 
 def test_it_acts_as_load_policy_does_where_there_is_only_tensorflow(runs, tmp_path):
   played = {name: _played(config, run_dir) for name, (config, run_dir, _) in runs.items()}
-  for name, steps in played.items():  # else any function would do
+  for name, steps in played.items():  # otherwise any function would do
     actions = [step['action'].tobytes() for step in steps]
     assert len(set(actions)) > 1, f'{name} always does the same'
   file = tmp_path / 'played.pickle'
@@ -156,7 +156,7 @@ def test_it_acts_as_load_policy_does_where_there_is_only_tensorflow(runs, tmp_pa
 
 @pytest.mark.parametrize('name', ['lstm', 'dict_observation'])
 def test_the_signatures_take_and_give_named_tensors(name, runs):
-  """And the table in the README names exactly these."""
+  """The table in the README has exactly these names."""
   config, run_dir, folder = runs[name]
   loaded = tf.saved_model.load(str(folder))
   signature = loaded.signatures['step']

@@ -1,4 +1,4 @@
-"""What the tests of `inspect` share."""
+"""Fixtures of the tests of `inspect`."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.programs.tools.inspection import queues
 
 @pytest.fixture(scope='module')
 def ours():
-  """A full queue of 4, and a mirror of 3 items."""
+  """Serves a full queue of 4, and a mirror of 3 items."""
   served = queues.serve(
     queues.queue('unrolls'),
     reverb.Table(
@@ -36,7 +36,7 @@ def ours():
 
 @pytest.fixture
 def foreign():
-  """Two queues with two items each, and no mirror."""
+  """Serves two queues with two items each, and no mirror."""
   served = queues.serve(queues.queue('a'), queues.queue('b'))
   for table in ('a', 'b'):
     queues.insert(served.address, table, 2)
@@ -46,14 +46,14 @@ def foreign():
 
 @pytest.fixture
 def inspect(capsys, monkeypatch, tmp_path):
-  """`inspect(**arguments)` -> what it printed; in this process and an empty folder."""
+  """`inspect(**arguments)` -> its output, from this process and an empty folder."""
   monkeypatch.chdir(tmp_path)
   before = dict(os.environ)
 
   def run(**arguments):
     given = inspect_command.InspectArguments(**{'interval': 0.1, **arguments})
     found = inspect_command.inspect(given)
-    if isinstance(found, command_lib.Answer):  # of items that were drawn
+    if isinstance(found, command_lib.Answer):  # for sampled items
       assert found.exit_code == 0
       return json.dumps(found.record) if given.json else found.text
     assert found == 0

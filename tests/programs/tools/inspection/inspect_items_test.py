@@ -102,8 +102,10 @@ def test_an_empty_table(inspect, monkeypatch):
 
 @pytest.fixture
 def live_run(run_folder):
-  """The folder of a run whose server is up: 8 items of priorities 1 ... 8, and an empty mirror.
-  `save(updates)` makes a checkpoint with its memory."""
+  """Makes the folder of a live run with 8 items of priorities 1 ... 8, and an empty mirror.
+
+  `save(updates)` makes a checkpoint with its memory.
+  """
   tables = [
     reverb.Table(
       'unrolls',

@@ -1,4 +1,4 @@
-"""The servers and runs that `inspect` speaks to, and how long it waits for them."""
+"""The servers and runs that `inspect` contacts, and how long it waits for them."""
 
 import contextlib
 import json
@@ -31,12 +31,12 @@ def test_nobody_waits_longer_for_a_connection_than_was_said(monkeypatch):
   with pytest.raises(types.UserError, match='host:7 .no answer within 3 s'):
     inspect_address.check_answers('host:7', inspect_command._PROBE_TIMEOUT_S)
   assert asked == [(('host', 7), inspect_command._PROBE_TIMEOUT_S)]
-  assert inspect_command._PROBE_TIMEOUT_S <= 4  # the rest of 5 s is for Python's start
+  assert inspect_command._PROBE_TIMEOUT_S <= 4  # the rest of 5 s is for Python's start-up
 
 
 @pytest.fixture
 def listener():
-  """`listener(answer)`: the address of somebody who takes a connection and sends that."""
+  """`listener(answer)`: the address of a server that accepts a connection and sends that."""
   with contextlib.ExitStack() as stack:
 
     def listen(answer):
@@ -108,7 +108,7 @@ def test_a_run_that_has_ended_is_not_looked_for(run_folder):
     os.utime(record, (written_s + 1, written_s + 1))
     with pytest.raises(types.UserError, match=f'has ended .{record.name}'):
       inspect_address.of_run(str(run_folder.path))
-    os.utime(record, (written_s - 1, written_s - 1))  # of the run before it was resumed
+    os.utime(record, (written_s - 1, written_s - 1))  # from before the run was resumed
     assert inspect_address.of_run(str(run_folder.path)) == ('localhost:7',)
 
 
@@ -131,7 +131,7 @@ time.sleep(600)
 
 @pytest.fixture
 def server_process():
-  """A server of its own process: (process, address)."""
+  """Starts a server in its own process: (process, address)."""
   with subprocess.Popen(
     [sys.executable, '-c', _SERVER], stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL
   ) as process:
@@ -159,7 +159,7 @@ def test_watching_ends_quietly_with_ctrl_c(runs, until, server_process):
   run.process.send_signal(signal.SIGINT)
   assert run.wait() == 130
   assert run.stderr == ''
-  assert '\x1b' not in run.stdout  # no terminal
+  assert '\x1b' not in run.stdout  # standard output is no terminal
 
 
 @pytest.mark.processes

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture(name='shards')
 def _shards():
-  """Two queues of 4, one with 4 items and one with 1."""
+  """Serves two queues of 4, one with 4 items and one with 1."""
   served = [queues.serve(queues.queue('unrolls')) for _ in range(2)]
   for one, number in zip(served, (4, 1)):
     queues.insert(one.address, 'unrolls', number)

@@ -157,7 +157,7 @@ def test_wrong_arguments_before_anything_heavy_is_loaded(
   capsys, monkeypatch, tmp_path, arguments, words
 ):
   monkeypatch.chdir(tmp_path)
-  monkeypatch.setitem(sys.modules, 'seed_acme.replay.inspection', None)  # an import would fail
+  monkeypatch.setitem(sys.modules, 'seed_acme.replay.inspection', None)  # makes its import fail
   previous = signal.getsignal(signal.SIGTERM)
   monkeypatch.setattr(sys, 'path', list(sys.path))
   code = cli.main(['inspect', *arguments])

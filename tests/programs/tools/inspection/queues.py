@@ -1,4 +1,4 @@
-"""Reverb servers with items that can be told apart."""
+"""Reverb servers with distinguishable items."""
 
 import types as python_types
 
@@ -15,7 +15,7 @@ UNIFORM, FIFO = reverb.selectors.Uniform, reverb.selectors.Fifo
 
 
 def insert(address, table, number):
-  """Items 0 ... number - 1: reward NaN in item 1, channel 0 brighter by 10 an item."""
+  """Inserts items 0 ... number - 1: reward NaN in item 1, channel 0 brighter by 10 per item."""
   writer = reverb.Client(address).trajectory_writer(num_keep_alive_refs=1)
   for i in range(number):
     image = np.zeros((STEPS, SIDE, SIDE, 4), np.uint8)

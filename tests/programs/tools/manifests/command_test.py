@@ -1,4 +1,4 @@
-"""The command that writes a manifest: what it says, tokens, wrong input."""
+"""The command that writes a manifest: its output, tokens, wrong input."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.programs.tools.manifests import manifests
 
 
 def test_the_command_that_stops_leaves_the_run(tmp_path, capsys):
-  """It takes the Jobs alone, by a label that all of this run and no others have."""
+  """The printed command deletes only Jobs, by a label that all of this run's and no others have."""
   path = tmp_path / 'run.yaml'
   assert manifest_command.write(*manifests.arguments(out=str(path), namespace='lab')) == 0
   out = capsys.readouterr().out

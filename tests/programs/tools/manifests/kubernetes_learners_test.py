@@ -77,7 +77,7 @@ def test_the_nodes_find_every_host_by_name(make_objects, tmp_path, monkeypatch, 
 
 
 def test_a_host_that_another_one_leaves_alone_starts_again_for_nothing(made, make_objects):
-  """The failure counts where it arose; a preemption nowhere."""
+  """The failure counts for the host that failed, and a preemption for none."""
   for job in _learners(made):
     rules = job['spec']['podFailurePolicy']['rules']
     assert [rule['action'] for rule in rules] == ['Ignore', 'FailJob', 'Ignore']

@@ -1,4 +1,4 @@
-"""The Kubernetes manifest: valid by Kubernetes' own schemas, and right in what they do not see."""
+"""The Kubernetes manifest: valid by Kubernetes' schemas, and right in what these do not check."""
 
 import pathlib
 import re
@@ -70,7 +70,7 @@ def test_there_is_one_job_for_each_node_and_names_lead_to_it(make_objects):
 
 
 def test_the_nodes_read_what_the_manifest_holds(make_objects, tmp_path, monkeypatch):
-  """Cluster file, configuration and token, exactly as a pod would find them."""
+  """Cluster file, configuration and token are read exactly as in a pod."""
   made = make_objects(
     '--config.num_actors=3', '--config.agent.discount=0.5', '--config.replay.separate_process=True'
   )
@@ -91,7 +91,7 @@ def test_the_nodes_read_what_the_manifest_holds(make_objects, tmp_path, monkeypa
   assert cluster.learner == 'catch-vtrace-learner.catch-vtrace:8000'
   assert cluster.replay == 'catch-vtrace-replay.catch-vtrace:8001'
   assert cluster.listen == '0.0.0.0:8000'
-  assert cluster.admitted() is None  # the NetworkPolicy stands there
+  assert cluster.admitted() is None  # the NetworkPolicy replaces the fence
   for role in ('learner', 'replay', 'actor'):
     assert cluster_file.with_cluster(config, (), cluster, role).num_actors == 3
   ports = {p['name']: p['port'] for p in made['Service', 'catch-vtrace']['spec']['ports']}
@@ -109,7 +109,7 @@ def test_a_preempted_node_starts_again_and_wrong_input_does_not(make_objects):
         'operator': 'In',
         'values': [2],
       }
-      assert manifests.pod(job)['restartPolicy'] == 'Never'  # as a policy of failures demands
+      assert manifests.pod(job)['restartPolicy'] == 'Never'  # required by pod failure policies
       assert job['spec']['backoffLimit'] == 9
 
 
@@ -185,7 +185,7 @@ def test_no_pod_runs_as_root_and_the_image_has_a_user_by_number(make_objects):
   for (kind, _), job in make_objects('--config.replay.separate_process=True').items():
     if kind == 'Job':
       assert manifests.pod(job)['securityContext']['runAsNonRoot'] is True
-  for name in ('Dockerfile', 'Dockerfile.gpu'):  # of a name Kubernetes cannot tell
+  for name in ('Dockerfile', 'Dockerfile.gpu'):  # Kubernetes cannot tell for a user name
     users = re.findall(r'^USER (.*)', (_ROOT / name).read_text(), re.MULTILINE)
     assert users and int(users[-1]) > 0
 

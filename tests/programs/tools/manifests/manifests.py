@@ -10,7 +10,7 @@ IMAGE = 'registry.example.org/seed-acme:0.1'
 
 
 def arguments(*overrides, config='catch_vtrace', **fields):
-  """Of `manifest_command.write`."""
+  """Returns arguments for `manifest_command.write`."""
   line = ['manifest', f'--config={config}', f'--image={IMAGE}', *overrides]
   parsed, given = given_lib.split(command_lib.find('manifest'), line_lib.read(line))
   return dataclasses.replace(parsed, **fields), given.config()

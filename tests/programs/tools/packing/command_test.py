@@ -1,4 +1,4 @@
-"""`seed-acme pack` and `unpack` of runs that nobody plays: what is in the zip, and the refusals."""
+"""`seed-acme pack` and `unpack` without playing: the zip's contents, and refusals."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def _run(tmp_path_factory):
 
 @pytest.fixture(name='pack')
 def _pack(tmp_path, capsys):
-  """`pack(run, *arguments)`: without playing; the zip, and what was printed."""
+  """`pack(run, *arguments)`: packs without playing; returns the zip, and the output."""
 
   def call(run, *arguments, name='out.zip'):
     out = tmp_path / name

@@ -1,4 +1,4 @@
-"""A run that was never trained, made by hand, for tests that pack it."""
+"""A handmade run that was never trained, for tests that pack it."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ EVALUATION = [(1.0, 1.0, 9), (3.0, 3.0, 9)]  # mean 2, standard error 1
 
 
 def make(folder, environment='catch', evaluation=EVALUATION, updates=(3, 7)):
-  """A run with a log and a checkpoint at each of the updates, the first of which is the best."""
+  """Makes a run with a log and a checkpoint at each of the updates; the first one is the best."""
   config = registry.load('catch_vtrace')
   config = dataclasses.replace(
     config, environment=dataclasses.replace(config.environment, id=environment)

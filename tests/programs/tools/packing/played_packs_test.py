@@ -1,4 +1,4 @@
-"""Checkpoints that are chosen, and packed runs, as they are played, exported and started from."""
+"""Chosen checkpoints and packed runs are played, exported and started from."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ def _signals(monkeypatch):
 
 @pytest.fixture(scope='module', name='run')
 def _run(tmp_path_factory):
-  """A run with two checkpoints, of which the first, of update 0, is the best."""
+  """Makes a run with two checkpoints; the first, of update 0, is the best."""
   folder = evaluated_runs.train(
     tmp_path_factory.mktemp('runs') / 'catch',
     'catch_vtrace',
@@ -40,7 +40,7 @@ def _run(tmp_path_factory):
   run = opening.open_run(folder)
   last = opening.load_of_run(run)
   random = np.random.default_rng(2)
-  drawn = {  # weights that act unlike the first ones, which so few updates would not make
+  drawn = {  # weights that act unlike the first ones, which needs more than these few updates
     name: random.normal(size=array.shape).astype(array.dtype) if array.ndim == 2 else array
     for name, array in last.arrays.items()
   }
@@ -56,7 +56,7 @@ def _run(tmp_path_factory):
 
 @pytest.fixture(scope='module', name='zips')
 def _zips(run, tmp_path_factory):
-  """Packs of the best and of the newest, and what was printed of them."""
+  """Returns packs of the best and of the newest checkpoint."""
   folder, found = tmp_path_factory.mktemp('packs'), {}
   for choice in ('best', 'newest'):
     out = folder / f'{choice}.zip'
@@ -146,7 +146,7 @@ def test_a_pack_is_played_as_it_is_and_unpacked(run, zips, tmp_path, capsys):
 
 
 def _first_weights(run, folder, initial_checkpoint):
-  """Those that a run begins with that starts from there."""
+  """Returns the weights that a run begins with if it starts from this checkpoint."""
   config = dataclasses.replace(
     saved_config.load(run.config), initial_checkpoint=initial_checkpoint, total_steps=1, seed=9
   )

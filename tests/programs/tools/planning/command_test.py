@@ -1,4 +1,4 @@
-"""`seed-acme plan`: what it prints, and what it refuses."""
+"""`seed-acme plan`: its output and its refusals."""
 
 import json
 
@@ -29,7 +29,7 @@ def test_both_ways_are_planned_on_the_same_prices(bench_file, capsys):
     assert plan['dollars_per_billion_frames'] == pytest.approx(
       plan['dollars_per_hour'] / plan['frames_per_s'] / 3600 * 1e9
     )
-  # One device less, where there is no central inference; all are priced as a core.
+  # One device less without central inference; all have the price of a core.
   difference = record['central']['dollars_per_hour'] - record['actor_side']['dollars_per_hour']
   assert difference == pytest.approx(0.0475)
 

@@ -1,4 +1,4 @@
-"""Costs out of records of bench: what was put into them comes out again."""
+"""Costs fitted to made-up bench records equal the costs that they were made from."""
 
 import json
 
@@ -16,7 +16,7 @@ from tests.programs.tools.planning import made_up
     (((1, 1.0), (5, 3.0)), 3, 2.0),
     (((1, 1.0), (5, 3.0)), 9, 5.0),
     (((2, 1.0), (4, 3.0)), 1, 1.0),
-    (((2, 3.0), (4, 1.0)), 8, 1.0),  # a measurement's noise, not a call that gets cheaper for ever
+    (((2, 3.0), (4, 1.0)), 8, 1.0),  # noise of the measurement; a call never gets cheaper
   ],
 )
 def test_a_curve_goes_through_its_points_and_on(points, size, cost):

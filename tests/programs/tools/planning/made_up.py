@@ -1,4 +1,4 @@
-"""Costs and scales of round numbers, of which a test changes what it is about."""
+"""Costs and scales in round numbers, of which each test changes some."""
 
 import dataclasses
 import math
@@ -22,12 +22,12 @@ SETTING = costs.Setting(
 
 
 def flat(seconds):
-  """A cost in proportion to the size: `seconds` for each."""
+  """Returns a cost in proportion to the size: `seconds` per unit."""
   return costs.Curve(((1, seconds),))
 
 
 def make_costs(**changes):
-  """Everything takes next to no time but what `changes` says."""
+  """Returns costs that are next to nothing except for `changes`."""
   tiny = flat(1e-9)
   free = costs.Costs(SETTING, tiny, tiny, tiny, tiny, tiny, unroll_bytes=1.0, weights_bytes=1.0)
   return dataclasses.replace(free, **changes)
@@ -49,7 +49,7 @@ def make_scale(**changes):
 
 
 def make_record(groups=1, batch=16, message_s=0.0, call_s=0.0, row_s=0.0, **changes):
-  """A record of bench: 1,000 rows of 64 environments in groups, which cost exactly their parts."""
+  """Returns a bench record: 1,000 rows of 64 environments in groups, with exactly known costs."""
   rows, updates = 1000, 5
   call = 0.001 + (min(batch, 16) - 1) / 15 * 0.003 + max(0, batch - 16) * 0.0002
   messages = rows * groups / 64

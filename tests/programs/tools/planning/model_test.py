@@ -1,4 +1,4 @@
-"""The planner in limits that can be worked out by hand, and rules that hold between plans."""
+"""The planner in limits that can be solved by hand, and relations between plans."""
 
 import dataclasses
 
@@ -10,12 +10,12 @@ from seed_acme.programs.tools.planning import model
 from tests.programs.tools.planning import made_up
 
 SETTING = made_up.SETTING
-# Half the environments are always under way, so that waiting for them bounds nothing below.
+# Half the environments are always under way, so waiting for them limits nothing below.
 FAST = dataclasses.replace(SETTING, inference_timeout_s=1e-7)
 
 
 def _busy(**changes):
-  """Costs at which every part has something to do, and `changes`."""
+  """Returns costs at which every part is busy, with `changes`."""
   costs = {
     'environment_call': made_up.flat(1e-3),
     'inference_call': costs_lib.Curve(((1, 1e-3), (64, 4e-3))),
@@ -39,7 +39,8 @@ def test_actors_step_as_fast_as_their_cores_do(message_s):
   costs = made_up.make_costs(
     setting=FAST, environment_call=made_up.flat(1e-3), actor_message_s=message_s
   )
-  # 4 cores; a group of 4 takes 4 ms and its message. The other group's reply is there by then.
+  # 4 cores; a group of 4 takes 4 ms and its message, by which time the other group's reply is
+  # there.
   plan = model.central(costs, made_up.make_scale())
   _check(plan, 'actors', 4 * 4 / (4e-3 + message_s))
   assert plan.idle['actors'] == 0
@@ -51,7 +52,8 @@ def test_inference_runs_full_batches(devices):
   costs = made_up.make_costs(
     inference_call=costs_lib.Curve(((1, 6e-3), (64, 6e-3))), row_s=1e-4, message_s=4e-4, call_s=2e-3
   )
-  # 6 ms a call of 8 rows and 2 ms around it, and for each row 0.1 ms, and its quarter of a message.
+  # A call of 8 rows takes 6 ms and 2 ms around it, and each row takes 0.1 ms and a quarter of a
+  # message.
   plan = model.central(
     costs,
     made_up.make_scale(
@@ -97,7 +99,7 @@ def test_processes_share_the_cores_of_a_machine():
   costs = made_up.make_costs(
     setting=FAST, environment_call=made_up.flat(1e-3), update=made_up.flat(20e-3)
   )
-  # 1 ms of stepping and 1 ms of training a row.
+  # 1 ms of stepping and 1 ms of training per row.
   plan = model.central(costs, made_up.make_scale(actors=64, cores=1.5))
   _check(plan, 'cores', 1.5 / 2e-3)
   slow = dataclasses.replace(costs, contention=2.0)
@@ -115,7 +117,7 @@ def test_twice_of_everything_is_twice_as_fast(planned):
   assert two.updates_per_s == pytest.approx(one.updates_per_s)
   assert two.policy_lag == pytest.approx(one.policy_lag)
   assert two.bottleneck == one.bottleneck
-  # What is more than twice are the gradients that hosts exchange: the weights, out and in, of each.
+  # The amount above twice is gradients between hosts: the weights, out and in, per update.
   gradients = 2 * costs.weights_bytes * two.updates_per_s
   assert two.bytes_per_s == pytest.approx(2 * one.bytes_per_s + gradients)
 
@@ -134,7 +136,7 @@ def test_the_bottleneck_is_never_idle_and_more_actors_never_slow_down(planned, a
 def test_actors_that_infer_pay_for_it_on_their_cores(call_s, row_s):
   costs = _busy(call_s=call_s, row_s=row_s)
   plan = model.actor_side(costs, made_up.make_scale(actors=1, unrolls_per_update=2))
-  call = 1e-3 + 3 / 63 * 19e-3 + call_s  # of 4 rows
+  call = 1e-3 + 3 / 63 * 19e-3 + call_s  # for 4 rows
   _check(plan, 'actors', 4 / (4e-3 + call + 4 * row_s))
   assert 'inference' not in plan.idle and plan.batch_rows == 4
 

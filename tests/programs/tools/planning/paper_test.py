@@ -1,7 +1,7 @@
 """The planner against the SEED RL paper's tables of throughput and of cost.
 
-The body of the paper was not at hand. FROM MEMORY marks what was written down from memory, SECOND
-HAND what public notes quote from the paper. docs/scaling.md says what this does not show.
+The paper's body was not available. FROM MEMORY marks numbers written from memory, SECOND HAND those
+that public notes quote from the paper. docs/scaling.md says what this does not show.
 """
 
 import dataclasses
@@ -15,9 +15,9 @@ from seed_acme.programs.tools.planning import prices
 from tests.programs.tools.planning import made_up
 
 _TOLERANCE = 0.25
-_DMLAB_REPEAT = 4  # frames of an agent step
-# Table 1, DMLab, SEED on TPU v3: environments, CPUs, batch, of the cores for training, frames/s.
-# SECOND HAND: frames/s, and all of the last row but its batch. FROM MEMORY: the rest.
+_DMLAB_REPEAT = 4  # frames per agent step
+# Table 1, DMLab, SEED on TPU v3: environments, CPUs, batch, cores for training, frames/s. SECOND
+# HAND: frames/s, and all of the last row but its batch. FROM MEMORY: the rest.
 _DMLAB = {
   2: (312, 104, 32, 1, 74e3),
   8: (1560, 520, 48, 6, 330e3),
@@ -40,7 +40,7 @@ def _dmlab_scale(tpu_cores):
 
 
 def _dmlab_costs(cpu_s_per_frame):
-  """Of a run that its CPUs bound: stepping takes all their time, accelerators are fast enough."""
+  """Returns costs of a run limited by its CPUs: stepping takes all their time."""
   setting = dataclasses.replace(
     made_up.SETTING, frames_per_step=_DMLAB_REPEAT, inference_timeout_s=1e-3
   )
@@ -65,10 +65,10 @@ def test_one_cpu_bound_row_of_dmlab_tells_the_others(known, asked):
 
 @dataclasses.dataclass(frozen=True)
 class _Domain:
-  """What of a domain is known, all on the default network.
+  """The known numbers of a domain, all with the default network.
 
-  cpus, frames_per_s: of SEED on two TPU cores. actor_s: on an actor's core, the CPU-seconds of a
-  row by network, IMPALA's inference. impala: its CPUs and P100s.
+  cpus, frames_per_s: of SEED on two TPU cores. actor_s: CPU-seconds of IMPALA's inference per row
+    on an actor's core, by network. impala: its CPUs and P100s.
   """
 
   repeat: int
@@ -81,12 +81,12 @@ class _Domain:
 
 
 def _with_medium(default, large):
-  """ASSUMED: the medium network is the geometric mean; the tables at hand have the ends only."""
+  """ASSUMED: the medium network is the geometric mean; the tables at hand have only the ends."""
   return {'default': default, 'medium': (default * large) ** 0.5, 'large': large}
 
 
 # CPUs and GPUs FROM MEMORY; frames/s of DMLab, latencies (Table 13) and ratios (Tables 3 and 4)
-# SECOND HAND. ASSUMED: IMPALA's latency is time on the actor's core; the last test is of that.
+# SECOND HAND. ASSUMED: IMPALA's latency is time on the actor's core, which the last test is about.
 _DOMAINS = {
   'dmlab': _Domain(
     repeat=_DMLAB_REPEAT,
@@ -110,8 +110,8 @@ _DOMAINS = {
 
 
 def _domain_costs(domain, network):
-  """ASSUMED: a TPU core that is busy with the default network needs as many times as long for a
-  larger one as an actor's core does, and two of them are fully used."""
+  """ASSUMED: the ratio of times for a larger and the default network is the same on a TPU core as
+  on an actor's core, and two TPU cores are fully used."""
   times = domain.inference_s[network] / domain.inference_s['default']
   rows_per_s = domain.frames_per_s / domain.repeat
   return made_up.make_costs(
@@ -124,7 +124,7 @@ def _domain_costs(domain, network):
 
 
 def _dollars(domain, network):
-  """Per 1e9 frames, of IMPALA and of SEED."""
+  """Returns dollars per 1e9 frames, for IMPALA and for SEED."""
   costs = _domain_costs(domain, network)
   times = domain.inference_s[network] / domain.inference_s['default']
   scales = (
@@ -132,7 +132,7 @@ def _dollars(domain, network):
       actors=domain.impala_cpus,
       environments_per_actor=1,
       groups_per_actor=1,
-      training_devices=64,  # of TPU cores, whose times `costs` has: IMPALA's actors are the bound
+      training_devices=64,  # TPU cores, whose times `costs` has: IMPALA's actors are the limit
     ),
     made_up.make_scale(
       actors=round(domain.cpus / times),  # as many as two TPU cores can serve
@@ -162,7 +162,7 @@ def test_the_ratio_of_costs(domain, network):
 def test_impalas_rate_follows_from_seeds_stepping_and_the_latency_of_its_inference(
   domain, frames_per_s
 ):
-  """30K frames/s SECOND HAND, 11K FROM MEMORY; neither goes into the costs."""
+  """30K frames/s SECOND HAND, 11K FROM MEMORY; neither is an input of the costs."""
   domain = _DOMAINS[domain]
   scale = made_up.make_scale(
     actors=domain.impala_cpus, environments_per_actor=1, groups_per_actor=1, training_devices=64

@@ -1,4 +1,4 @@
-"""Prices by name, from a file, and what a run costs."""
+"""Prices by name, from a file, and the cost of a run."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.programs.tools.planning import made_up
 
 
 def test_dollars_of_the_papers_first_row():
-  """176 CPUs and a P100 at 30,000 frames/s: $90.9 per 1e9 frames, worked out by hand."""
+  """176 CPUs and a P100 at 30,000 frames/s cost $90.9 per 1e9 frames, calculated by hand."""
   scale = made_up.make_scale(actors=176)
   an_hour = prices.dollars_per_hour(scale, 1, 'p100', prices.FROM_MEMORY)
   assert an_hour == pytest.approx(176 * 0.0475 + 1.46)

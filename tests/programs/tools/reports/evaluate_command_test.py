@@ -1,4 +1,4 @@
-"""What the command says of several runs."""
+"""The output of the command for several runs."""
 
 import pytest
 

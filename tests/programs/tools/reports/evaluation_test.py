@@ -1,4 +1,4 @@
-"""What is loaded of a run to play it."""
+"""The parts of a run that are loaded to play it."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def test_a_policy_is_loaded_in_float32_whatever_it_was_trained_in(tmp_path):
-  """An exported one may meet a processor or a TensorFlow that is slow in bfloat16."""
+  """The machine or TensorFlow that runs an exported policy may be slow in bfloat16."""
   pytest.importorskip('ale_py')
   run = evaluated_runs.atari(tmp_path / 'run', 'Pong')
   loaded = []

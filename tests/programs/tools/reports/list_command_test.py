@@ -1,4 +1,4 @@
-"""What `seed-acme list` prints: columns, and the ids of a suite."""
+"""The output of `seed-acme list`: columns, and the ids of a suite."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ def _shown(**arguments):
 
 
 def _columns(lines):
-  """Where the texts of a table begin: one number if it holds its columns."""
+  """Returns the columns in which a table's texts begin; a single one if it is aligned."""
   found = set()
   for line in lines:
     stripped = line.lstrip()
@@ -48,7 +48,7 @@ def test_a_terminal_shows_columns_that_hold(monkeypatch):
   assert len(_columns(of_configs)) == len(_columns(of_environments)) == 1
   assert any(line.startswith('  dmlab_lasertag_three_opponents_small  ') for line in of_configs)
   tables = [*of_configs, *of_environments]
-  # Addresses, commands and ids stay in one piece, whatever their length.
+  # Addresses, commands and ids are not broken, whatever their length.
   too_long = [line for line in tables if len(line) > 90 and len(line.split()) > 1]
   assert not too_long
 
@@ -76,7 +76,7 @@ def test_ids_of_a_suite(name, package, some):
   pytest.importorskip(package)
   ids = _shown(suite=name)
   assert some <= set(ids) and len(set(ids)) == len(ids)
-  registry.check(config_lib.EnvironmentConfig(ids[0]))  # may be given as they are
+  registry.check(config_lib.EnvironmentConfig(ids[0]))  # can be used as they are
   record = list_command.show(list_command.ListArguments(suite=name)).record
   assert record == {'suite': name, 'ids': ids}
 

@@ -1,4 +1,4 @@
-"""`load_policy`: single observations, batches, and observations of another form."""
+"""`load_policy`: single observations, batches, and observations of another shape or type."""
 
 import dataclasses
 import types as python_types
@@ -21,14 +21,14 @@ def _configured(name, **network_changes):
 
 
 def _loaded(name, greedy=True, **network_changes):
-  """With the weights that a network begins with."""
+  """Returns a configuration and its policy, with a network's initial weights."""
   config = _configured(name, **network_changes)
   return config, loaded_policy.LoadedPolicy(built.make_acting(config), 0, greedy, seed=1)
 
 
 @pytest.fixture(scope='module', name='of_memory')
 def _of_memory():
-  """The configuration of a network with a memory, a policy of it, and what remembers its calls."""
+  """Returns the configuration of a recurrent network, a policy, and a recorder of its calls."""
   config = _configured(
     'memory_chain_vtrace',
     core_size=8,
@@ -63,7 +63,7 @@ def _observations(spec, steps, rows):
 
 
 class _Recorded:
-  """Remembers the states and inputs that the policy is called with, rows apart."""
+  """A recorder of the states and inputs that the policy is called with."""
 
   def __init__(self, policy):
     self._policy = policy
@@ -79,7 +79,7 @@ class _Recorded:
 
 
 def test_each_row_of_a_batch_acts_as_it_would_alone(recorded):
-  """Episodes that begin at different steps, rewards of their own, a recurrent state each."""
+  """Episodes begin at different steps, with separate rewards and recurrent states."""
   policy, recorder = recorded
   steps, rows = 7, 3
   observations = _observations(policy.spec, steps, rows)
@@ -115,7 +115,7 @@ def test_an_environment_is_played_in_batches(with_memory):
   policy.reset(batch_size=5)
   timestep = environment.reset()
   for _ in range(40):
-    # The row after a LAST one is a FIRST.
+    # The row after a LAST row is FIRST.
     actions = policy(
       timestep.observation,
       timestep.reward,
@@ -168,12 +168,13 @@ def test_an_observation_of_another_shape_is_refused_in_words(batch_size, observa
   with pytest.raises(types.UserError) as caught:
     policy(observation)
   assert str(caught.value) == said
-  assert policy([0] * 50 if batch_size is None else [[0] * 50] * 8) is not None  # whole numbers do
+  # integers are accepted
+  assert policy([0] * 50 if batch_size is None else [[0] * 50] * 8) is not None
 
 
 @pytest.fixture(name='with_camera')
 def _with_camera():
-  """A policy of nested observations, that tells what reaches its network."""
+  """Returns a policy with nested observations, and the inputs that reach its network."""
   spec = types.EnvironmentSpec(
     observation={
       'camera': dm_env.specs.Array((2, 2, 1), np.uint8),

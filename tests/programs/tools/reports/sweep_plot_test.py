@@ -44,7 +44,7 @@ def test_curves_that_share_no_step_give_one_point():
 
 
 def _text(path):
-  """Labels of a figure, which matplotlib writes into an .svg as comments."""
+  """Returns the labels of a figure, which matplotlib writes into an .svg as comments."""
   text = path.read_text()
   return [line.strip()[5:-4] for line in text.splitlines() if line.strip().startswith('<!-- ')]
 

@@ -1,4 +1,4 @@
-"""The window of `evaluate --watch`, with SDL's driver that draws nowhere."""
+"""The window of `evaluate --watch`, with SDL's dummy driver."""
 
 import importlib
 
@@ -19,7 +19,7 @@ def _nowhere(monkeypatch):
 
 def test_a_picture_is_shown_enlarged_and_not_turned(monkeypatch):
   picture = _PICTURE.copy()
-  picture[0, -1] = 255  # the corner at the top right
+  picture[0, -1] = 255  # the top right corner
   with window.Window() as screen:
     screen.title('catch: episode 3')
     screen.show(picture, frames_per_s=1e3)

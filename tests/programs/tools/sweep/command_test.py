@@ -20,9 +20,9 @@ pytestmark = pytest.mark.slow
 
 _GRID = '--grid=agent.optimizer.learning_rate=1e-3,1e-2'
 _SEEDS = ('seed_1', 'seed_2')
-_STEPS = 15_000  # so many that both runs of a pair are still at it when they are killed
+_STEPS = 15_000  # so many that both runs of a pair are still running when they are killed
 _SLUGS = ('learning_rate=0.001', 'learning_rate=0.01')
-_HANG_S = 450.0  # four runs, two at a time; a minute where nobody else uses the machine
+_HANG_S = 450.0  # four runs, two at a time; a minute on an idle machine
 _processes = [pytest.mark.processes, pytest.mark.timeout(600)]
 
 
@@ -47,7 +47,7 @@ def _updates(run_dir):
 
 
 def _wait_for_updates(run, until, seed, number=1):
-  """Of both combinations with this seed, which run at the same time."""
+  """Waits for both combinations with this seed, which run at the same time."""
   until(
     lambda: (
       all(_updates(_run_dir(run, slug, seed)) >= number for slug in _SLUGS)
@@ -66,7 +66,7 @@ def _table(run, name='table.csv'):
 
 @pytest.fixture(scope='module')
 def interrupted(runs, until):
-  """A sweep that was stopped, then killed, and the updates that its first runs had made."""
+  """Stops a sweep, then kills it; returns the updates that its first runs had made."""
   folder = runs.folder()
   arguments = (_GRID, '--seeds=2', f'--config.total_steps={_STEPS}')
   run = _sweep(runs, folder, *arguments)
@@ -85,7 +85,7 @@ def interrupted(runs, until):
 
 
 class TestInterruptedSweep:
-  """One sweep: stopped, killed, brought to its end, and started once more."""
+  """One sweep that is stopped, killed, finished, and started once more."""
 
   pytestmark = _processes
 
@@ -128,7 +128,7 @@ class TestInterruptedSweep:
 
 
 class TestKilledSearch:
-  """`--search`, killed while its first two trials are under way, and resumed."""
+  """A `--search` that is killed during its first two trials, and resumed."""
 
   pytestmark = _processes
 
@@ -167,7 +167,7 @@ class TestKilledSearch:
 
 
 class TestFailingRun:
-  """One of two combinations cannot run."""
+  """A sweep in which one of two combinations cannot run."""
 
   pytestmark = _processes
 
@@ -264,7 +264,7 @@ def test_a_run_that_was_begun_with_other_values_is_not_touched(here, capsys, mon
   monkeypatch.chdir(here)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
   monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', None)
-  monkeypatch.setattr(door, 'check', lambda configs: None)  # a process of its own
+  monkeypatch.setattr(door, 'check', lambda configs: None)  # it would start a process
   config = registry.load('catch_vtrace')
   run = sweep_plan.make(config, [], 1).runs(here / 'out')[0]
   run_directory.create(run.run_dir.path)

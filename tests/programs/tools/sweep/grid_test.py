@@ -1,4 +1,4 @@
-"""Grids of `seed-acme sweep`: what is read, and everything that is no grid."""
+"""Grids of `seed-acme sweep`: parsing, and every error."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which runs a sweep consists of, their folders, and what may be added to a sweep."""
+"""The runs of a sweep, their folders, and valid extensions of a sweep."""
 
 import dataclasses
 import json

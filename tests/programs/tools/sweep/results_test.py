@@ -31,7 +31,7 @@ _GRID = 'agent.lambda_=0.9,0.95 network.mlp_sizes=[64,64],[8]'
 
 
 def _finish(run, mean_return, evaluation_return=None, status='finished', agent_steps=_STEPS):
-  """What a run leaves behind."""
+  """Writes the files of a finished run."""
   run_directory.create(run.run_dir.path)
   saved_config.save(run.config, run.run_dir.config)
   record = {
@@ -104,7 +104,7 @@ def test_the_table_has_the_statistics_of_each_combination_best_first(plan, tmp_p
 def test_only_finished_runs_count_and_the_others_are_told(plan, tmp_path):
   runs = plan.runs(tmp_path)
   _finish(runs[0], 0.5)
-  _finish(runs[4], None)  # the same combination, and no episode has ended
+  _finish(runs[4], None)  # the same combination, in which no episode has ended
   _finish(runs[1], 0.9, status='stopped', agent_steps=_STEPS // 2)
   _finish(runs[2], 0.9, status='failed', agent_steps=10)
   processes.report_failure(runs[2].run_dir, 'learner/0', 'no\nroom', 'learner/0')
@@ -176,7 +176,7 @@ def test_a_figure_that_cannot_be_drawn_is_told_and_the_other_is_drawn(plan, tmp_
 
 
 def _drawn(function, results, monkeypatch):
-  """What the figure is drawn of."""
+  """Returns the data that the figure is drawn from."""
   drawn = []
 
   def draw(shown, *note_and_path):

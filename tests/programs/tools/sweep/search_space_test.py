@@ -1,4 +1,4 @@
-"""Spaces of `seed-acme sweep --search`: what is read, and everything that is no space."""
+"""Spaces of `seed-acme sweep --search`: parsing, and every error."""
 
 import json
 

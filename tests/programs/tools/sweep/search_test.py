@@ -1,4 +1,4 @@
-"""Optuna's part of a sweep, on made-up run folders: what is drawn, given up, and remembered."""
+"""Optuna's part of a sweep, on made-up run folders: sampling, pruning, and resuming."""
 
 import contextlib
 import dataclasses
@@ -38,14 +38,14 @@ def _plan(num_trials=8, num_seeds=1, space=_SPACE, saved=None, base=_BASE):
 
 
 def _search(out, plan=None):
-  """As the command begins or goes on with one."""
+  """Returns a search as the command begins or resumes it."""
   plan = sweep_plan.load(out) if plan is None else plan
   sweep_plan.save(plan, out)
   return sweep_search.Search(plan, out, lambda drawn: sweep_plan.save(drawn, out))
 
 
 def _write(run, share, value, status='running', column='episode/return_last_100'):
-  """What a run leaves that is at this share of its budget, its return the same all the time."""
+  """Writes the files of a run at this share of its budget, with a constant return."""
   run_directory.create(run.run_dir.path)
   saved_config.save(run.config, run.run_dir.config)
   steps = int(share * run.config.total_steps)
@@ -123,7 +123,7 @@ def test_a_run_below_the_median_is_given_up_and_one_above_is_not(tmp_path):
     _finish(search, search.next(), float(i))
   low, high = search.next(), search.next()
   _write(low, 0.1, 1.0)
-  assert search.to_stop([low, high]) == []  # too early to say
+  assert search.to_stop([low, high]) == []  # too early to judge
   _write(low, 0.4, 1.0)
   _write(high, 0.4, 3.0)
   assert search.to_stop([low, high]) == [low]
@@ -149,7 +149,7 @@ def test_a_search_that_was_killed_goes_on_where_it_was(tmp_path):
   _write(given_up, 0.5, 0.0)
   _write(under_way, 0.5, 4.0)
   assert search.to_stop([given_up, under_way]) == [given_up]
-  del search  # killed: nobody has told Optuna how the two ended
+  del search  # killed before it told Optuna how the two ended
 
   again = _search(tmp_path)
   assert _trials(tmp_path)[5].state == _ENDED.PRUNED
@@ -215,7 +215,7 @@ def test_a_search_is_for_the_evaluation_where_there_is_one(tmp_path):
 @pytest.mark.parametrize('what_is_there', ['a grid', 'a search without its database'])
 def test_curves_that_are_there_become_trials(tmp_path, what_is_there):
   if what_is_there == 'a grid':
-    grid = f'{_RATE}=1e-3,1e-4 agent.unroll_length=10,99'  # 99 is beyond the space
+    grid = f'{_RATE}=1e-3,1e-4 agent.unroll_length=10,99'  # 99 is outside the space
     plan = sweep_plan.make(_BASE, sweep_grid.parse([grid], _BASE), 1)
     for i, run in enumerate(plan.runs(tmp_path)):
       _write(run, 1.0, float(i), 'finished')
