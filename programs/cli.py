@@ -28,8 +28,7 @@ _MAX_ERROR_LINES = 4
 
 
 def main(argv: list[str] | None = None) -> int:
-  """Returns the exit code: 0, 1 after a failure, 2 after wrong input, 129, 130 or 143 after a
-  signal."""
+  """Returns the exit code: 0, 1 (failure), 2 (wrong input), 129, 130 or 143 (signals)."""
   streams.accept_any_text()
   return _exit_code(lambda: _run(line_lib.read(sys.argv[1:] if argv is None else argv)))
 

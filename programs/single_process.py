@@ -120,8 +120,7 @@ class _MemoryTurns:
 
 
 class SingleProcess:
-  """All objects of a run; `step` lets every actor act once and then trains on the available
-  data."""
+  """All objects of a run; `step` lets every actor act once, then trains on available data."""
 
   def __init__(
     self,
@@ -215,8 +214,7 @@ class SingleProcess:
           return
 
   def _answer(self, channels: Sequence[actor_lib.LocalChannel]) -> None:
-    """Answers waiting requests in as few batches as possible: a call costs as much as hundreds of
-    rows."""
+    """Answers waiting requests in few batches, because a call costs as much as hundreds of rows."""
     for server in self.servers:
       batch: list[actor_lib.LocalChannel] = []
       requests: list[types.ActorRequest] = []

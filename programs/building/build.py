@@ -115,8 +115,7 @@ def make_inference_servers(
   statistics: server_statistics.ServerStatistics,
   host: int = 0,
 ) -> tuple[server_lib.InferenceServer, ...]:
-  """Builds a server for each inference device of learner host `host`; `sink` takes finished
-  unrolls."""
+  """Builds a server for each inference device of a learner host; `sink` takes finished unrolls."""
   return tuple(
     server_lib.InferenceServer(
       spec=acting.spec,

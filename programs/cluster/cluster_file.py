@@ -83,8 +83,7 @@ class Cluster:
     return tuple(dict.fromkeys([*nodes, *self.admit]))
 
   def listen_of(self, index: int) -> str:
-    """Returns the address that learner host `index` binds; each of several hosts has its own
-    port."""
+    """Returns the address that learner host `index` binds; each host has its own port."""
     if len(self.learners) == 1:
       return self.listen
     own = self.learners[index]

@@ -13,8 +13,7 @@ from seed_acme.programs.cluster import cluster_file
 
 
 def check_listens(cluster: cluster_file.Cluster, index: int = 0) -> None:
-  """Raises `UserError` if learner host `index` cannot listen, or if no other host could reach
-  it."""
+  """Raises `UserError` if learner host `index` cannot listen, or no other host could reach it."""
   listen = cluster.listen_of(index)
   host, port = cluster_file.split(listen)
   where = f'cluster file {cluster.path}: '

@@ -63,8 +63,7 @@ def run(options: Options) -> int:
 
 
 def _run_beside_chief(options: Options) -> int:
-  """Runs a learner host other than the chief. It keeps nothing, because the chief has the run
-  folder."""
+  """Runs a learner host that keeps nothing, because the chief has the run folder."""
   name, cluster = f'learner/{options.learner_index}', options.cluster
   own = cluster.learners[options.learner_index]
   membership.say(name, f'at {own}, beside the chief at {cluster.learner}')

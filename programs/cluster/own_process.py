@@ -1,5 +1,4 @@
-"""A node of a cluster in this process. It needs no Launchpad, so it runs in actors'
-installations."""
+"""A node of a cluster in this process, without Launchpad, which actors' installations lack."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ from seed_acme.storage import run_directory
 
 
 class Life(lives.OnOwnHost):
-  """A node's life that ends with Ctrl-C, SIGTERM or SIGHUP; a second one kills this process and its
-  children at once."""
+  """A node's life that ends with Ctrl-C, SIGTERM or SIGHUP; a second one kills the process tree."""
 
   def __init__(self, cluster: cluster_file.Cluster):
     super().__init__(threading.Event(), cluster.admitted())

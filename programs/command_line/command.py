@@ -45,8 +45,7 @@ class Command(NamedTuple):
 
 
 class Answer(NamedTuple):
-  """The result of a command. The command line prints `record` as JSON with `--json`, else
-  `text`."""
+  """A command's result. The command line prints `record` as JSON with `--json`, else `text`."""
 
   record: Any
   text: str

@@ -60,8 +60,8 @@ class CompletionArguments:
   with zsh into ~/.zshrc: source <(seed-acme completion bash)
 
   shell: shell that the script is for.
-  line: the beginning of a command line. The script calls this, and candidates for its last word are
-    printed one a line.
+  line: the beginning of a command line. The script uses this to get the candidates for its last
+    word, one a line.
   """
 
   shell: tyro.conf.Positional[Literal['bash', 'zsh']]
@@ -76,8 +76,7 @@ def complete(arguments: CompletionArguments) -> int:
 
 
 def candidates(line: str) -> list[str]:
-  """Returns candidates for the last word of `line`. Those that end in `=`, `.`, `/` or `:`
-  continue."""
+  """Returns candidates for the line's last word. Those ending in `=`, `.`, `/` or `:` continue."""
   words = line.split(' ')
   words = [words[0], *(word for word in words[1:-1] if word), words[-1]]
   last = words[-1]
@@ -116,8 +115,7 @@ def _of_command(command: command_lib.Command, words: list[str]) -> list[str]:
 
 
 def _flags(options: list[options_lib.Option], last: str) -> list[str]:
-  """Returns the options; a field of the configuration is completed one part of its name at a
-  time."""
+  """Returns the options; fields of the configuration are completed one part at a time."""
   depth = last.count('.')
   found = []
   for option in options:

@@ -99,8 +99,7 @@ def with_config(kind: type) -> type:
 
 
 def described(command: command_lib.Command, name: str) -> tuple[type, Any]:
-  """Returns the record type of all arguments and an object with their defaults, for help and
-  completion.
+  """Returns the type of all arguments and an object with their defaults, for help and completion.
 
   name: of the configuration; '' = the command's default.
   """

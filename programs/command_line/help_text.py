@@ -147,8 +147,7 @@ def _top_level(groups: list[options_lib.Group]) -> list[options_lib.Group]:
 
 
 def _is_in(name: str, group: str) -> bool:
-  """Whether a name is in the group. Only the configuration's own fields are in the group
-  `config`."""
+  """Whether a name is in the group. `config` has only the configuration's own fields."""
   return name == group or group != _CONFIG and name.startswith(group + '.')
 
 

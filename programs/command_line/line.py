@@ -30,8 +30,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def read(argv: Sequence[str]) -> Line:
-  """Reads a command line; raises `types.UserError`. The words left for the command are not
-  checked."""
+  """Reads a command line; raises `types.UserError`. The command's own words are not checked."""
   parser = _Parser(add_help=False, allow_abbrev=False)
   parser.add_argument('command', nargs='?', default='')
   parser.add_argument('--version', action='store_true')

@@ -36,8 +36,7 @@ def add(
 
 
 def _split(argument: str) -> tuple[str, str, str]:
-  """Splits `--config.environment.settings.rows=10` into dictionary, name and value; else ''
-  each."""
+  """Splits `--config.environment.settings.rows=10` into dictionary, name and value, or ''."""
   flag, equals, text = argument.partition('=')
   for path in _DICTIONARIES:
     name = flag.removeprefix(f'--config.{path}.')

@@ -44,7 +44,7 @@ class Option(NamedTuple):
     return f'--{self.name}{" " if self.takes_several() else "="}{value_word(self.kind)}'
 
   def takes_several(self) -> bool:
-    """Whether it takes several values, which are separate words."""
+    """Whether the option takes several values, which are separate words."""
     return typing.get_origin(self.kind) in (tuple, dict)
 
 
@@ -154,7 +154,7 @@ def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _has(markers: tuple[Any, ...], alias: Any) -> bool:
-  """Whether a marker such as `tyro.conf.Positional` is among them."""
+  """Whether the markers contain one such as `tyro.conf.Positional`."""
   return any(mark in markers for mark in typing.get_args(alias[int])[1:])
 
 

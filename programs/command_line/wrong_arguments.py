@@ -86,8 +86,7 @@ def _unrecognized(
 
 
 def _agents_with(field: str) -> list[str]:
-  """Returns the agents whose configuration has a field, which may be dotted, each with an
-  example."""
+  """Returns the agents whose configuration has a (dotted) field, each with an example."""
   examples: dict[str, str] = {}
   for name in sorted(registry.names(), key=len):
     agent = registry.load(name).agent
@@ -137,8 +136,7 @@ def near(wanted: str, names: list[str]) -> list[str]:
 
 
 def _rank(wanted: str, name: str) -> int | None:
-  """Returns how likely `name` is meant, with 0 as the best rank; None if it has little in
-  common."""
+  """Returns the rank of `name`, 0 for the most likely; None if it has little in common."""
   asked, own = (path.rpartition('.')[2].rstrip('_') for path in (wanted, name))
   if asked == own or f'.{name}'.endswith(f'.{_OTHER_WORDS.get(asked, "?")}'):
     return 0

@@ -38,7 +38,7 @@ class Attempt:
     stall_s: float,
   ):
     """launch: arguments of `launcher_process.start`. saving_s: how long saving the replay memory
-      may take at the end. stall_s: limit of `Stall`."""
+    may take at the end. stall_s: limit of `Stall`."""
     self._stall = stall.Stall(stall_s)
     self._run_dir = run_dir
     self._launch = launch
@@ -55,8 +55,7 @@ class Attempt:
     self.cpu_s: dict[str, float] = {}
 
   def request_stop(self, signal_number: int) -> None:
-    """Called by the signal handler: the first signal asks the run to stop, a second one kills
-    it."""
+    """Handles a signal: the first asks the run to stop, a second one kills it."""
     now = time.monotonic()
     if self.stop_signal is None:
       self.stop_signal = signal_number
@@ -181,8 +180,7 @@ class Attempt:
 
 
 def _set_earlier_logs_aside(run_dir: run_directory.RunDirectory) -> None:
-  """Moves logs to `logs/attempt_<n>`, because the nodes would overwrite those of a failed
-  attempt."""
+  """Moves logs to `logs/attempt_<n>`, because the next attempt would overwrite them."""
   earlier = [
     path for path in run_dir.logs.iterdir() if not path.name.startswith(bucket_copy.ATTEMPT)
   ]

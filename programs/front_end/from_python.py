@@ -1,5 +1,4 @@
-"""`seed_acme.train`: a run as a function call, which reports progress and errors in Python's
-way."""
+"""`seed_acme.train`: a run as a function call, with Python exceptions for its end."""
 
 from __future__ import annotations
 

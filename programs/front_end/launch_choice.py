@@ -51,8 +51,7 @@ class Choice(NamedTuple):
 
 
 class Stepping(NamedTuple):
-  """The cost of one step of one environment: CPU-seconds, and seconds of waiting without the
-  CPU."""
+  """The cost of one environment's step: CPU-seconds, and seconds of waiting without the CPU."""
 
   cpu_s: float
   wait_s: float

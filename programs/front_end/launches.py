@@ -102,8 +102,7 @@ class Launch:
   """The base class of a launch, which its module defines under this name."""
 
   def refuse(self, layout: layout_lib.Layout) -> None:
-    """Raises `types.UserError` with value and fix for a valid layout that this launch cannot
-    run."""
+    """Raises `types.UserError` with value and fix for a layout that this launch cannot run."""
 
   def start(self, run: Run, layout: layout_lib.Layout, life: Life) -> Outcome:
     """Starts the run; returns when it has ended, or when it continues without this machine."""
@@ -111,8 +110,7 @@ class Launch:
 
 
 def choices(is_here: bool | None = None) -> tuple[str, ...]:
-  """Returns the values of `--launch`. is_here: only those whose entry has this value; None =
-  all."""
+  """Returns the values of `--launch`. is_here: only entries with this value; None = all."""
   return tuple(
     name for name, entry in TABLE.items() if entry.summary and is_here in (None, entry.is_here)
   )
@@ -124,8 +122,7 @@ def summaries() -> str:
 
 
 def is_here(name: str) -> bool:
-  """Whether this machine works on a run of this launch. True for '' and unknown names, which are
-  refused later."""
+  """Whether this machine works on the run; True for '' and unknown names, refused later."""
   return name not in TABLE or TABLE[name].is_here
 
 
@@ -146,8 +143,7 @@ def check(name: str) -> None:
 
 
 def refuse_shards_elsewhere(layout: layout_lib.Layout) -> None:
-  """Raises `types.UserError` for several replay nodes, because another machine can hold one at
-  most.
+  """Raises `types.UserError` for several replay nodes, which other machines cannot have.
 
   Replay shards within the learner's process are possible everywhere.
   """

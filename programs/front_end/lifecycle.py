@@ -108,8 +108,7 @@ def _check_unfinished(config: config_lib.ExperimentConfig, newest: checkpoint.Ch
 
 
 def _check_ports(config: config_lib.ExperimentConfig) -> None:
-  """Raises `types.UserError` for a port in use before anything is written; the nodes check
-  again."""
+  """Raises `types.UserError` for a port in use, before anything is written."""
   shards = layout_lib.Layout.of(config).learners[0].shards
   for name, host, port in (
     ('transport', config.transport.host, config.transport.port),

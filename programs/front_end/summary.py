@@ -135,8 +135,7 @@ def _earlier_cpu_seconds(run: run_directory.RunDirectory) -> dict[str, float]:
 def write(
   run: run_directory.RunDirectory, summary: dict[str, Any], tell: Callable[[str], None]
 ) -> None:
-  """Writes summary.json, and draws the learning curve of a finished run; `tell` gets errors of
-  drawing."""
+  """Writes summary.json, and draws the curve of a finished run; `tell` gets errors of drawing."""
   local.write_json(run.summary, summary)
   if summary['status'] == FINISHED:
     drawing.or_notice(lambda: _draw(run), 'Notice: the plot', tell)
@@ -150,8 +149,7 @@ def _draw(run: run_directory.RunDirectory) -> None:
 def write_last(
   run: run_directory.RunDirectory, summary: dict[str, Any], tell: Callable[[str], None]
 ) -> dict[str, Any] | None:
-  """Calls `write` with the disk space kept in reserve; returns the failure if that was not
-  enough."""
+  """Calls `write` with the reserved disk space; returns the failure if that is not enough."""
   disk.release_reserve(run.path)
   try:
     write(run, summary, tell)
@@ -189,8 +187,7 @@ def complete(
 
 
 def failure_text(failure: dict[str, Any] | None, run: run_directory.RunDirectory) -> str:
-  """Returns at most four lines on what failed, where, and which log to read. failure: from
-  `known_failure`."""
+  """Returns up to four lines on what failed, where, and its log. failure: from `known_failure`."""
   if failure is None:
     logs = as_known(str(run.logs), run)
     return f'error: the run ended without a reason; look into {logs}'

@@ -29,8 +29,7 @@ from seed_acme.storage import saved_config
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-  """The options of `TrainArguments` other than the configuration. is_launch_given: whether the user
-  has chosen a launch."""
+  """The options of `TrainArguments`. is_launch_given: whether the user has chosen a launch."""
 
   launch: str
   is_launch_given: bool
@@ -97,8 +96,7 @@ def _train(
 
 
 def above(progress: terminal.Progress | None) -> Callable[[str], None]:
-  """Returns a function that prints to standard error, above a progress line on the same
-  terminal."""
+  """Returns a function that prints to standard error, above a progress line there."""
   if progress is None:
     return lambda text: print(text, file=sys.stderr, flush=True)
   return lambda text: progress.message(text, sys.stderr)

@@ -61,8 +61,7 @@ class _ServingNode(lp.PyNode):
   """
 
   def __init__(self, spec: node_lib.NodeSpec[Any], host: str, port: int, *addresses: lp.Address):
-    """addresses: its own, and a second one, at a port of its own, if several learner hosts exchange
-      gradients."""
+    """addresses: its own, and for learner hosts that exchange gradients a second one."""
     super().__init__(entries.run, spec)
     self._host = host
     self._port = port

@@ -32,8 +32,7 @@ class Here(launches.Launch):
     return lifecycle.run(run.config, run.folder, lambda show: self.chosen(run, show), life)
 
   def chosen(self, run: launches.Run, show: Callable[[str], None]) -> tuple[str, ...]:
-    """Returns the command of this launch, or of the launch that it chooses, which `show` then
-    reports."""
+    """Returns the command of this launch, or of one that it chooses and reports with `show`."""
     return self.command
 
   def lead(self, config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> int:

@@ -49,8 +49,7 @@ class Supervisor:
     self._watch = stall_watch.Watch(self._sections, node.tell, ends_workers=True)
 
   def run(self) -> bool:
-    """Supervises the worker; returns whether the run is over, rather than only this node
-    stopped."""
+    """Supervises the worker; returns whether the run is over, rather than just this node."""
     interpreter.require(self._sections.actor.python)
     stop = self._node.life.stop
     num_failures, start = 0, self._node.links.start
@@ -73,8 +72,7 @@ class Supervisor:
     return False
 
   def _count_failure(self, end: actor_worker.End, message: str, number: int) -> None:
-    """Reports a failure; raises `WorkerFailed` or `types.NotFinite` if there were too many in a
-    row."""
+    """Reports a failure; raises `WorkerFailed` or `types.NotFinite` after too many in a row."""
     limit = self._sections.actor.max_failures
     count = f'failure {number} of {limit} in a row'
     name = self._node.name

@@ -208,8 +208,7 @@ def _show(text: str) -> None:
 
 
 class _News:
-  """The messages that a front end would show, printed to the node's output, which is the cloud's
-  log."""
+  """The messages of a front end, printed to the node's output, which is the cloud's log."""
 
   def __init__(self, run: run_directory.RunDirectory, learner: config_lib.LearnerConfig):
     self._run = run

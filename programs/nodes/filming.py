@@ -42,8 +42,7 @@ def of_run(run_dir: run_directory.RunDirectory) -> Films:
 
 
 def refuse_elsewhere(record_every: int, how: str) -> None:
-  """Raises `types.UserError` if a run is to film whose actors do not share a folder with the
-  learner.
+  """Raises `types.UserError` if actors that share no folder with the learner are to film.
 
   how: how such a run is started, for the message.
   """
@@ -164,7 +163,7 @@ class _StatusSteps:
     self._agent_steps: int | None = None
 
   def __call__(self) -> int | None:
-    """Returns the agent steps; None if the status is of an earlier start, which may have been
+    """Returns the agent steps; None if an earlier start wrote the status, and may have been
     ahead."""
     now = time.monotonic()
     if now - self._read_s >= _READ_PERIOD_S:

@@ -1,5 +1,4 @@
-"""A learner without the environments' packages, which gets their specification from its first
-actor."""
+"""A learner without the environments' packages, whose first actor sends their specification."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ _IN_THREADS = (lp.LaunchType.LOCAL_MULTI_THREADING, lp.LaunchType.TEST_MULTI_THR
 
 
 def enter() -> threading.Event:
-  """Makes a node's process end with its launcher, if it has one; returns the program's stop
-  event."""
+  """Makes a node's process end with its launcher, if any; returns the program's stop event."""
   # For users who launch the program themselves; `local_resources` sets more.
   os.environ.setdefault('TF2_BEHAVIOR', '1')
   launch_type = lp.context.get_context().launch_type
@@ -36,6 +35,5 @@ def enter() -> threading.Event:
 
 
 def termination_notice_s() -> int:
-  """Returns the seconds after which a stopping node is killed; saving a checkpoint has to fit
-  in."""
+  """Returns the seconds after which a stopping node is killed, enough to save a checkpoint."""
   return _TERMINATION_NOTICE_S + processes.saving_seconds()

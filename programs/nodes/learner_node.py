@@ -74,8 +74,7 @@ def run(node: node_lib.Node[sections_lib.LearnerSections]) -> bool:
 
 
 def _greeting(node: node_lib.Node[sections_lib.LearnerSections]) -> node_lib.Greeting | None:
-  """Returns the specification of the environments; None if the node is stopped before it is
-  known."""
+  """Returns the specification of the environments; None if the node is stopped before."""
   folder = node.folder
   try:
     spec = specification.of_run(node.sections, folder, folder.set_phase)
@@ -255,8 +254,7 @@ def _make_batchers(
 
 
 def _actor_records(layout: layout_lib.Layout, desk: end_notice.Desk) -> list[dict[str, Any]]:
-  """Returns for each actor, for the status, whether it is connected, and how many rows were
-  answered."""
+  """Returns the status of each actor: whether it is connected, and how many rows were answered."""
   connected, answered = desk.is_connected(), desk.num_answered()
   records = []
   for actor in layout.actors:

@@ -97,8 +97,7 @@ class OnOwnHost(OnThisMachine):
     return first_greeting.wait_for(node)
 
   def tell_absent(self, tell: Callable[[threading.Event], None]) -> None:
-    """Tells the actors before Launchpad ends this node, because it leaves a stopping node little
-    time."""
+    """Tells the actors now, because Launchpad leaves a stopping node little time."""
     tell(self.stop)
 
   def check_stop(self) -> None:

@@ -1,5 +1,4 @@
-"""A restart of a learner host within its container, needed because collectives cannot be
-rejoined."""
+"""A restart of a learner host within its container, because collectives cannot be rejoined."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ def after_loss_of_another(stop: threading.Event) -> Iterator[None]:
 
 
 def _replace_process() -> None:
-  """Replaces this process by the same command, without its alarms, ignored signals and open
-  ports."""
+  """Restarts this process's command, without its alarms, ignored signals and open ports."""
   signal.alarm(0)
   signals.forget(signal.SIGTERM, signal.SIGALRM)
   for name in os.listdir('/proc/self/fd'):

@@ -124,16 +124,14 @@ class Life:
   def greeting(
     self, node: Node[sections_lib.LearnerSections], error: types.MissingPackage
   ) -> Greeting | None:
-    """Returns the specification if the learner's host cannot make environments; None if stopped
-    before.
+    """Returns the specification if this host cannot make environments; None if stopped before.
 
     error: the reason, which is raised on a single machine.
     """
     raise error
 
   def tell_absent(self, tell: Callable[[threading.Event], None]) -> None:
-    """Called after the end of the run. Does nothing: the launcher ends actors that have not heard
-    of it.
+    """Called after the run. Does nothing: the launcher ends actors that have not heard of it.
 
     tell: tells the actors, and waits for disconnected ones until its event is set.
     """
@@ -145,8 +143,7 @@ class Life:
     lp.stop()
 
   def check_stop(self) -> None:
-    """Called after another learner host was stopped. Does nothing: the launcher stops this one,
-    too."""
+    """Called after another host was stopped. Does nothing: the launcher stops this one, too."""
 
   @contextlib.contextmanager
   def ended_at_once(self, links: Links[str]) -> Iterator[None]:
@@ -188,8 +185,7 @@ class NodeSpec(Generic[_Sections]):
   life: Callable[[threading.Event], Life]
 
   def node(self, stop: threading.Event) -> Node[_Sections]:
-    """Returns the node, in its process, after all nodes have been started. stop: the program's
-    event."""
+    """Returns the node, in its process, once all nodes have been started. stop: the program's."""
     given = self.links
     replay = tuple(one.resolve() for one in given.replay)
     exchange = tuple(one.resolve() for one in given.exchange)

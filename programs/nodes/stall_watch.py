@@ -37,8 +37,7 @@ class Watch:
     ends_workers: bool,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """say: tells the user. ends_workers: whether the caller of `look` can kill a worker that
-    hangs."""
+    """say: tells the user. ends_workers: whether the caller of `look` can kill the worker."""
     self._sections = sections
     self._say = say
     self._ends_workers = ends_workers

@@ -88,8 +88,7 @@ def legend(figure: Any, panel: Any, num_columns: int) -> None:
 
 
 def write(figure: Any, out: str | os.PathLike[str]) -> pathlib.Path:
-  """Writes the figure in the format of `out`'s suffix; raises `UserError` if it cannot be
-  written."""
+  """Writes the figure in the format of `out`'s suffix; raises `UserError` if that fails."""
   target = pathlib.Path(out)
   try:
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -102,8 +102,7 @@ def smooth(values: np.ndarray) -> np.ndarray:
 def band(
   xs: Sequence[np.ndarray], curves: Sequence[Curve]
 ) -> tuple[np.ndarray, confidence_intervals.Interval]:
-  """Returns a grid `[P]` that half of the curves cover, and the mean `[P]` of the curves at each
-  point.
+  """Returns a grid `[P]` that half of the curves cover, and the mean `[P]` of those at each point.
 
   xs: x values of the rows of each curve, steps or minutes. Curves are smoothed and interpolated
     linearly.
@@ -119,8 +118,7 @@ def band(
 
 
 def readable_range(runs: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
-  """Returns the range of the y axis, which shows all runs, and intervals as far as they do not
-  dwarf them.
+  """Returns a y range that shows all runs, and intervals as far as they do not dwarf these.
 
   With two seeds an interval is 13 times as wide as their distance. bounds: may contain NaN.
   """
@@ -161,8 +159,7 @@ def _bands(curves: Sequence[Curve], settings: Sequence[run_groups.Settings]) -> 
 def _draw(
   curves: Sequence[Curve], bands: Sequence[_Band], points: Sequence[published.Points], heading: str
 ) -> Any:
-  """Draws the figure. bands: replace the curves, if there are any. points: drawn over steps
-  only."""
+  """Draws the figure. bands: replace the curves, if any. points: drawn over steps only."""
   labels = [label for label, _ in bands] or [curve.label for curve in curves]
   labels += [of_one.label for of_one in points]
   num_columns = max(1, min(3, len(labels), _LEGEND_CHARACTERS // (max(map(len, labels)) + 8)))

@@ -112,8 +112,7 @@ class Preview:
     self._num_seen = 0
 
   def add(self, screen: np.ndarray) -> None:
-    """Adds a picture. If there are too many, every second one is dropped. screen: `[H, W, 3]`
-    uint8."""
+    """Adds a picture `[H, W, 3]` uint8. If there are too many, every second one is dropped."""
     if self._num_seen % self._period == 0:
       self._frames.append(_resized(screen))
     self._num_seen += 1
@@ -134,8 +133,7 @@ class Preview:
 
 
 def _resized(screen: np.ndarray) -> np.ndarray:
-  """Returns a copy whose longer side is near the preview's size, by dropping or repeating
-  pixels."""
+  """Returns a copy near the preview's size, made by dropping or repeating pixels."""
   longer = max(screen.shape[:2])
   step, factor = -(-longer // _PREVIEW_SIDE), max(1, _PREVIEW_SIDE // longer)
   return screen[::step, ::step].repeat(factor, axis=0).repeat(factor, axis=1)

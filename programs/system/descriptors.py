@@ -14,8 +14,7 @@ _reserve: list[int] = []
 
 
 def prepare() -> None:
-  """Raises the soft limit to the hard one and opens the reserve. Call it before a port is
-  opened."""
+  """Raises the soft limit to the hard one and opens the reserve. Call it before opening ports."""
   _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
   resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
   if not _reserve:

@@ -15,8 +15,7 @@ from typing import NoReturn
 
 
 def describe() -> str:
-  """Describes threads that would delay the end of this process, and programs; '' if there are
-  none."""
+  """Describes threads that would delay the end of this process, and programs; '' = none."""
   threads = [
     thread.name
     for thread in threading.enumerate()
@@ -69,7 +68,7 @@ def _command(pid: int) -> str:
 
 
 def _is_of_multiprocessing(pid: int) -> bool:
-  """Whether it is multiprocessing's resource tracker, which ends with this process."""
+  """Whether a process is multiprocessing's resource tracker, which ends with this process."""
   with contextlib.suppress(OSError):
     return b'multiprocessing.resource_tracker' in pathlib.Path(f'/proc/{pid}/cmdline').read_bytes()
   return False

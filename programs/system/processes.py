@@ -230,8 +230,7 @@ def _write_failure(
 
 
 def clear_failure(run: run_directory.RunDirectory) -> None:
-  """Deletes failure.json before a run starts or resumes, and reserves disk space for the next
-  one."""
+  """Deletes failure.json before a run starts, and reserves disk space for the next one."""
   run.failure.unlink(missing_ok=True)
   disk.reserve(run.path)
 

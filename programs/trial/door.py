@@ -67,8 +67,7 @@ def check(
 def environment_spec(
   settings: environments.Settings, show: Callable[[str], None] = on_standard_error
 ) -> types.EnvironmentSpec:
-  """Returns the specification for a node of a run that was not checked; only makes the
-  environment."""
+  """Returns the specification for a node of an unchecked run; only makes the environment."""
   only = environments.Section(settings.environment, settings.actor, settings.record_every)
   return _ask_about([only], show, only_spec=True)
 

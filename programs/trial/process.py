@@ -19,8 +19,8 @@ _POLL_S = 0.05
 
 
 class Ended(NamedTuple):
-  """The end of a process. code: exit code; negative = the signal that killed it. output, errors:
-  what it printed."""
+  """An ended process. code: exit code; negative = killed by this signal. output, errors:
+  printed."""
 
   code: int
   output: str
@@ -33,8 +33,7 @@ def run(
   timeout_s: float | None = None,
   look: Callable[[activity_lib.Call], bool] = lambda call: False,
 ) -> Ended:
-  """Runs `python -m module FD` with `given` on its standard input, then kills everything it
-  started.
+  """Runs `python -m module FD` with `given` as its input, then kills everything it started.
 
   FD is the descriptor of an `Activity`, in which the process says what it is doing. look: called
   with that several times a second; if it returns True, the process is killed, and if it raises, so

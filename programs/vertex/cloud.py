@@ -231,8 +231,7 @@ def bucket_name(cloud: CloudConfig) -> str:
 
 
 def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
-  """Returns the configuration of nodes on hosts of their own, which get their addresses
-  elsewhere."""
+  """Returns the configuration of nodes on separate hosts, which get their addresses elsewhere."""
   if config.transport.kind == 'courier':
     raise types.UserError(
       f'transport.kind={config.transport.kind} cannot be used between hosts: whoever may '

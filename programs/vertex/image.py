@@ -40,8 +40,7 @@ def python_image() -> str:
 
 
 def make(environment: Mapping[str, str], actor_version: str = '') -> Image:
-  """Returns the image of a node, which also serves with accelerators: TensorFlow's wheels bring
-  CUDA.
+  """Returns a node's image, also for accelerators, because TensorFlow's wheels bring CUDA.
 
   environment: variables that it runs with. actor_version: such as 3.12, of a second interpreter
     with the packages in `ACTOR_REQUIREMENTS`; '' = none.
@@ -72,8 +71,7 @@ def make(environment: Mapping[str, str], actor_version: str = '') -> Image:
 
 
 def with_its_python(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
-  """Returns the configuration for nodes in an image, where a second interpreter has another
-  path."""
+  """Returns the configuration for an image, where a second interpreter has another path."""
   if interpreter.is_this_one(config.actor.python):
     return dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=''))
   return dataclasses.replace(config, actor=dataclasses.replace(config.actor, python=ACTOR_PYTHON))

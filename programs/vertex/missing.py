@@ -25,8 +25,7 @@ _QUOTA = 'aiplatform.googleapis.com/custom_model_training'
 
 
 class Need(NamedTuple):
-  """One requirement. state: READY, MISSING or UNCHECKED. why: explanation. commands: that meet
-  it."""
+  """One requirement. state: READY, MISSING or UNCHECKED. commands: those that meet it."""
 
   name: str
   state: str

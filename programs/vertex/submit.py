@@ -107,8 +107,7 @@ def _refused(who: str, error: Exception) -> types.UserError:
 
 
 class _CloudBuild(cloud_build.Client):
-  """xmanager's client, but it deletes the context, which has the run's token and the user's
-  code."""
+  """xmanager's client, which here deletes the context with the run's token and the user's code."""
 
   def __init__(self, *args: object, **kwargs: object):
     super().__init__(*args, **kwargs)

@@ -39,8 +39,7 @@ class BenchFailed(types.UserError):
 
 
 class _Reading(NamedTuple):
-  """A snapshot of the run: the learner's status, CPU-seconds by process kind, actors' phase
-  times."""
+  """A snapshot of the run: status, CPU-seconds by kind of process, actors' phase times."""
 
   status: dict[str, Any]
   cpu_s: dict[str, float]

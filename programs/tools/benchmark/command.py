@@ -66,8 +66,7 @@ class BenchArguments:
 
 
 def bench(arguments: BenchArguments, given: given_lib.Given) -> _Result:
-  """Runs the one measurement that the options ask for; raises `UserError` if they ask for
-  several."""
+  """Runs the measurement that the options ask for; raises `UserError` for several."""
   asked = [name for name, is_asked in _asked(arguments).items() if is_asked]
   if len(asked) > 1:
     raise types.UserError(

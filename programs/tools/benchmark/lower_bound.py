@@ -171,8 +171,7 @@ def _sample(config: config_lib.ExperimentConfig, acting: build.Acting) -> types.
 
 
 def _best(work: Callable[[], object], min_s: float) -> float:
-  """Returns the CPU-seconds of one call over all threads of the process, the best of three
-  tries."""
+  """Returns the CPU-seconds of a call, over all threads of the process, best of three tries."""
   work()  # traces and warms up
   best = float('inf')
   for _ in range(_TRIES):

@@ -27,8 +27,7 @@ Measure = Callable[[Contender], dict[str, Any]]
 def measure(
   pair: Sequence[Contender], num_rounds: int, measure_one: Measure, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-  """Measures both alternately and returns a JSON record with each round, the ratios and their
-  median.
+  """Measures both alternately; returns a JSON record of each round, the ratios and their median.
 
   A ratio is steps per CPU-second of the second over those of the first. Odd rounds begin with the
   first and even ones with the second. tell: called with a line for each round. Raises

@@ -32,8 +32,7 @@ _REPORT_S = 10.0
 
 
 def command(config: config_lib.ExperimentConfig, num_steps: int, out: str, as_json: bool) -> int:
-  """Runs `seed-acme bench --soak_steps`: prints the record, draws it to `out`, returns the exit
-  code."""
+  """Runs `bench --soak_steps`: prints the record, draws it to `out`, returns the exit code."""
   if out:  # refuses a bad name before all the steps, not after them
     drawing.write(drawing.new_figure(1, 1), out)
   result = soak(config, num_steps, lambda line: print(line, file=sys.stderr, flush=True))
@@ -53,8 +52,7 @@ class Sample(NamedTuple):
 def soak(
   config: config_lib.ExperimentConfig, num_steps: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
-  """Trains in Launchpad processes for `num_steps` agent steps; returns a JSON record of their
-  memory.
+  """Trains in Launchpad processes for `num_steps` agent steps; returns a record of their memory.
 
   It logs, evaluates and saves as `train` does, because these could leak memory, too.
   report: called with a line of text every ten seconds.
@@ -130,8 +128,7 @@ class _ProcessTree:
 
 
 def record(name: str, samples: Sequence[Sample]) -> dict[str, Any]:
-  """Returns the record of `soak`. Raises `bench.BenchFailed` if there are too few samples for a
-  slope."""
+  """Returns the record of `soak`. Raises `bench.BenchFailed` if samples are too few for a slope."""
   since = int(_WARMUP * samples[-1].steps)
   names = dict.fromkeys(process for sample in samples for process in sample.resident_mb)
   grown = {process: slope(samples, process, since) for process in names}

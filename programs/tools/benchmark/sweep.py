@@ -85,8 +85,7 @@ def _check(point: Point) -> None:
 def measure(
   asked: Sequence[Point], window: Window, folder: pathlib.Path, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-  """Measures all points and returns their record: `label`, and `result` of `bench.bench` or
-  `error`.
+  """Measures all points; returns their `label`, and `result` of `bench.bench` or `error`.
 
   Each result is written to the folder as soon as it is measured. A point that the folder already
   has, measured with the same window, is not measured again unless it failed. tell: called with a

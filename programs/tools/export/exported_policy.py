@@ -21,8 +21,7 @@ _LEAST_UNIFORM = 1e-7  # uniform random numbers are in (0, 1)
 
 
 class ExportedPolicy:
-  """`initial_state` and `step` for a batch of any size, in which each row is a separate
-  environment.
+  """`initial_state` and `step` for a batch of any size, whose rows are separate environments.
 
   The exploration that callers pass as `types.Exploration` elsewhere is part of the graph here. As
   in a `LoadedPolicy`, the rows share out the exploration rates of the training environments.
@@ -36,8 +35,7 @@ class ExportedPolicy:
     greedy: bool,
     agent_steps: int,
   ):
-    """network: with its weights. agent_steps: of the run, for exploration that follows a
-    schedule."""
+    """network: with its weights. agent_steps: of the run, for schedules of exploration."""
     self._network, self._action_spec = network, spec.action
     self._acting, self._greedy, self._agent_steps = acting, greedy, agent_steps
     self._core = tree.map_structure(lambda x: x.numpy(), network.initial_state(1))
@@ -66,8 +64,7 @@ class ExportedPolicy:
     )
 
   def module(self) -> tf.Module:
-    """Returns the module to save, which has the functions and the weights but no class of this
-    package."""
+    """Returns the module to save: functions and weights, but no class of this package."""
     module = tf.Module(name='policy')
     module.weights = list(self._network.variables)
     module.initial_state, module.step = self.initial_state, self.step

@@ -77,8 +77,7 @@ def _written_s(path: pathlib.Path) -> float:
 
 
 def check_answers(address: str, timeout_s: float) -> None:
-  """Connects and waits for an HTTP/2 greeting; raises `UserError` if that fails or takes too
-  long."""
+  """Connects and waits for an HTTP/2 greeting; raises `UserError` if none comes in time."""
   host, port = addresses_lib.parse(address)
   outcome: queue.Queue[str] = queue.Queue()
   give_up = time.monotonic() + timeout_s

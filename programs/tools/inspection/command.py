@@ -248,8 +248,7 @@ def _draw_items(
 def _table_to_sample(
   snapshot: inspection.Snapshot, names: list[str], arguments: InspectArguments
 ) -> inspection.Table:
-  """Returns the mirror table if there is one; others need `--consume`, because sampling changes
-  them."""
+  """Returns the mirror table if there is one; others need `--consume`, as sampling changes them."""
   harmless = [name for name in names if snapshot.tables[name].is_harmless_to_sample]
   if harmless and not arguments.consume:
     return snapshot.tables[harmless[0]]

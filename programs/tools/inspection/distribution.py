@@ -27,8 +27,7 @@ def lines(label: str, values: Sequence[float] | np.ndarray) -> list[str]:
 
 
 def record(values: Sequence[float] | np.ndarray) -> dict[str, Any] | None:
-  """Returns the same as a JSON record; None if there are no values, or if one of them is not
-  finite."""
+  """Returns the same as a JSON record; None without values, or if one of them is not finite."""
   array = np.asarray(values, np.float64)
   if not array.size or not np.isfinite(array).all():
     return None

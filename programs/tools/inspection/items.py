@@ -41,8 +41,7 @@ def sample_lines(
   sheets: Sequence[pathlib.Path],
   files: Sequence[pathlib.Path],
 ) -> list[str]:
-  """Returns a line for each item, then one for each leaf over all items. asked: how many were
-  wanted."""
+  """Returns a line per item, then a line per leaf over all items. asked: how many were wanted."""
   ranges = item_ranges(items)
   num_different = len({item.key for item in items})
   lines = [

@@ -13,8 +13,7 @@ _FOREIGN = 'a Reverb server tells them to nobody, and --server knows no checkpoi
 
 
 class Saved:
-  """A reader of the items in a run's newest saved memory, which reads again only if there is a
-  newer one."""
+  """A reader of the items in a run's newest saved memory, which caches them."""
 
   def __init__(self, run: run_directory.RunDirectory | None):
     """run: None if only the address of a server is known."""

@@ -222,8 +222,7 @@ def _placement(role: str, arguments: ManifestArguments) -> deployment_lib.Placem
 
 
 def _toleration(taint: re.Match[str]) -> deployment_lib.Object:
-  """Returns a toleration of a taint as `kubectl taint` writes it; without a value, of every
-  value."""
+  """Returns the toleration of a taint in `kubectl`'s form; without a value, of every value."""
   how = {'operator': 'Exists'}
   if taint['value'] is not None:
     how = {'operator': 'Equal', 'value': taint['value']}
@@ -249,8 +248,7 @@ def _quantity(flag: str, arguments: ManifestArguments) -> str:
 
 
 def _saving_seconds(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> float:
-  """Returns how long saving the replay memory may take; warns if it may not fit into the pod's
-  memory."""
+  """Returns how long saving the replay memory may take, and shows its size for the pod's memory."""
   layout = layout_lib.Layout.of(config)
   try:
     num_bytes = replay_size.replay_bytes(config, lambda: door.environment_spec(config))

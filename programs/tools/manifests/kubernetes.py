@@ -86,8 +86,7 @@ def learner_name(layout: layout_lib.Layout, deployment: deployment_lib.Deploymen
 
 
 def _learner_indices(layout: layout_lib.Layout) -> list[int | None]:
-  """Returns the indices of the learner hosts, or [None] for a single one, whose name has no
-  number."""
+  """Returns the learner hosts' indices, or [None] for a single one, whose name has no number."""
   return [learner.index if layout.is_shared else None for learner in layout.learners]
 
 

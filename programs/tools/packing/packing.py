@@ -156,8 +156,7 @@ def _played_score(
 
 
 def _window_score(saved: checkpoint.Checkpoint) -> dict[str, Any] | None:
-  """Returns the score of the last episodes before the checkpoint was saved; None if none had
-  ended."""
+  """Returns the score of the last episodes before the checkpoint; None if none had ended."""
   for kind in _OF_WINDOW:
     episodes = saved.meta.get('episodes', {}).get(kind, [])
     scores = np.array([score for score, _, _ in episodes], np.float64)

@@ -1,5 +1,4 @@
-"""`seed-acme plan`: predicts the speed of a run at any scale from the measured costs of its
-parts."""
+"""`seed-acme plan`: predicts a run at any scale from the measured costs of its parts."""
 
 from __future__ import annotations
 

@@ -61,8 +61,7 @@ class Setting:
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-  """The seconds and bytes that the parts of a run cost. A row is one environment's entry in a
-  batch.
+  """The cost of a run's parts in seconds and bytes. A row is one environment's entry in a batch.
 
   environment_call: CPU-seconds to step a group, by its environments. inference_call: seconds of a
     call on a learner's device, by rows; actor_inference_call: the same on an actor's core. update:
@@ -109,8 +108,7 @@ def read(paths: Sequence[str]) -> Costs:
 
 
 def fit(records: Sequence[Mapping[str, Any]]) -> Costs:
-  """Fits the costs. Calls come from the first record; overheads are what all records cost beyond
-  them.
+  """Fits the costs: calls of the first record, and overheads that all records cost beyond them.
 
   The costs of messages, calls and rows can be separated only with several records of one
   configuration, with groups and batches of several sizes. With one record, all overhead counts as a
@@ -163,8 +161,7 @@ def _messages_and_rows(record: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _learner_rest(costs: Costs, record: Mapping[str, Any]) -> tuple[float, float, float, float]:
-  """Returns per row: 1, messages, calls, and CPU-seconds of learner and replay beyond known
-  calls."""
+  """Returns per row: 1, messages, calls, and CPU-seconds of learner and replay beyond calls."""
   messages, rows = _messages_and_rows(record)
   batch = _positive(record['inference_batch_size']['mean'])
   known = rows / batch * costs.inference_call(batch)

@@ -212,7 +212,7 @@ class _Host:
     return (costs.inference_call(rows) + around) * self._stretch
 
   def _batch(self, rate: float) -> float:
-    """Returns the rows of a call: those that arrive during a call and the time-out, up to the
+    """Returns the rows of a call: those that arrive during a call and the time-out, up to a
     limit."""
     scale = self._scale
     devices = scale.inference_devices

@@ -106,6 +106,5 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _width() -> int | None:
-  """Returns the terminal's width; None if output is no terminal, so that `grep` finds whole
-  lines."""
+  """Returns the terminal's width; None without a terminal, so that `grep` finds whole lines."""
   return shutil.get_terminal_size((_SHOWN, 0)).columns if sys.stdout.isatty() else None

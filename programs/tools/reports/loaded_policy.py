@@ -22,8 +22,7 @@ class LoadedPolicy:
   """
 
   def __init__(self, acting: build.Acting, agent_steps: int, is_greedy: bool, seed: int):
-    """agent_steps: of the run when the weights were saved, for exploration that follows a
-    schedule."""
+    """agent_steps: of the run when the weights were saved, for schedules of exploration."""
     self._agent_steps = agent_steps
     self.spec: types.EnvironmentSpec = acting.spec
     self._policy: policy_lib.Policy = acting.policy
@@ -158,8 +157,7 @@ def _check_batch_size(batch_size: Any) -> None:
 
 
 def _is_kept(given: np.ndarray, cast: np.ndarray) -> bool:
-  """Whether a cast keeps the values. A float may lose digits; integers must stay exact and
-  integer."""
+  """Whether a cast keeps the values. Floats may lose digits; integers must stay exact."""
   stays = given.dtype.kind != 'f' and np.array_equal(cast, given)
   return stays or np.can_cast(given.dtype, cast.dtype, 'same_kind')
 

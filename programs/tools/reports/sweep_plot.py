@@ -171,8 +171,8 @@ def _draw_setting(axis: Any, panel: Panel, colour: str) -> None:
 
 
 def spread(count: int) -> np.ndarray:
-  """Returns `[count]` positions in (0, 1), neighbours far apart: van der Corput's sequence,
-  centred."""
+  """Returns `[count]` positions in (0, 1), neighbours far apart: a centred van der Corput
+  sequence."""
   places = np.array(
     [sum((i >> bit & 1) / 2 ** (bit + 1) for bit in range(i.bit_length())) for i in range(count)]
   )

@@ -217,8 +217,7 @@ def _folder(out: str, plan: sweep_plan.Plan) -> Iterator[pathlib.Path]:
 
 
 def _make_own(path: pathlib.Path, out: str) -> None:
-  """Creates the folder if necessary; raises `UserError` if it holds something other than a
-  sweep."""
+  """Creates the folder if necessary; raises `UserError` if it holds anything but a sweep."""
   try:
     path.mkdir(parents=True, exist_ok=True)
     foreign = sorted(name for name in os.listdir(path) if name != _LOCK_FILE)

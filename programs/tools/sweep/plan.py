@@ -64,8 +64,7 @@ class Run(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-  """The search by which Optuna chooses combinations. num_trials: total number, a combination
-  each."""
+  """The search by which Optuna chooses combinations. num_trials: total, a combination each."""
 
   space: search_space.Space
   num_trials: int
@@ -84,8 +83,7 @@ class Plan:
   search: Search | None = None
 
   def runs(self, out: pathlib.Path) -> list[Run]:
-    """Returns all runs seed by seed, so that an interrupted sweep still compares all
-    combinations."""
+    """Returns all runs seed by seed, so that an interrupted sweep can compare all combinations."""
     by_seed = zip(*(self.runs_of(combination, out) for combination in self.combinations))
     return [run for runs in by_seed for run in runs]
 

@@ -75,8 +75,7 @@ class Scheduler:
     progress: Progress | None,
     after_run: Callable[[dict[pathlib.Path, str]], None],
   ):
-    """names: of the fields, in messages. after_run: called with all failures when a run has
-    ended."""
+    """names: of the fields, in messages. after_run: called with all failures after each run."""
     self._runs = runs
     self._names = names
     self._jobs = jobs
@@ -236,8 +235,7 @@ def log_path(run: sweep_plan.Run) -> pathlib.Path:
 
 
 def _start(run: sweep_plan.Run, launch: str) -> _Child:
-  """Starts a run. Its configuration is saved in the run folder, where `train --run_dir` finds
-  it."""
+  """Starts a run, after saving its configuration where `train --run_dir` finds it."""
   if run.run_dir.holds_run():
     trust = saved_config.trust_in(run.config)
     saved = saved_config.load(run.run_dir.config, trust, only_types=True)

@@ -85,8 +85,7 @@ def extremes(domain: Domain) -> tuple[Any, ...]:
 
 
 def rounded(value: int | float, domain: Range) -> int | float:
-  """Returns a sampled number as the configuration gets it: six significant digits, within the
-  range."""
+  """Returns a sampled number for the configuration: six significant digits, within the range."""
   if isinstance(domain.low, int):
     return int(value)
   return min(max(float(f'{value:.{_DIGITS}g}'), domain.low), domain.high)
