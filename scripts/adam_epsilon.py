@@ -1,5 +1,4 @@
-"""A check that Adam's epsilon is small compared with the gradients: `python scripts/adam_epsilon.py
-NAME ...`
+"""A check that Adam's epsilon is small against the gradients: `scripts/adam_epsilon.py NAME ...`
 
 Adam divides a step by s + epsilon, where s is the root mean square of a weight's gradient. If
 epsilon is not small compared with s, the step shrinks with the gradient, and the effective learning
@@ -103,8 +102,7 @@ def _mean_metrics(path: pathlib.Path) -> dict[str, float]:
 
 
 def _train(name: str, steps: int, settings: list[str], folder: str) -> pathlib.Path:
-  """Trains in a process of its own, so that TensorFlow's memory is freed; returns the run
-  folder."""
+  """Trains in a separate process, which frees TensorFlow's memory; returns the run folder."""
   run_dir = pathlib.Path(folder) / 'run'
   subprocess.run(
     [

@@ -1,5 +1,4 @@
-"""A check that an environment has the versions of constraints.txt: `python check_installed.py
-FILE`.
+"""A check of an environment against constraints.txt: `python check_installed.py FILE`.
 
 It prints `name==version` for each package that is missing or has another version, and exits with 1
 if there is any. With `--base` instead of a file, it checks whether installing into the environment

@@ -59,8 +59,8 @@ _LAYOUT = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, toke
 
 
 def vtrace_loss_files() -> list[str]:
-  """Returns the files entered while `losses(batch)` of `catch_vtrace` is traced, network
-  included."""
+  """Returns the files entered while `losses(batch)` of `catch_vtrace` and its network are
+  traced."""
   import numpy as np
   import tensorflow as tf
 
@@ -160,8 +160,7 @@ def experiment_config_takers() -> list[str]:
 
 
 def conditions_on_hosts_and_shards() -> list[str]:
-  """Returns lines outside `Layout` and `Peers` that depend on the number of learner hosts or
-  shards."""
+  """Returns lines outside `Layout` and `Peers` that depend on the number of hosts or shards."""
   return [
     f'{_shown(path)}:{node.lineno}: {ast.unparse(condition)}'
     for path in _sources('seed_acme', 'agents', 'replay', 'programs')
@@ -227,8 +226,7 @@ def node_takers() -> list[str]:
 
 
 def questions_of_the_launch() -> list[str]:
-  """Returns lines in which a node asks how it was started, instead of being told the
-  consequences."""
+  """Returns lines in which a node asks how it was started."""
   return [
     f'{_shown(path)}:{number}: {line.strip()}'
     for path in _sources(*(room for room in _OF_A_RUN if room != 'programs/launches'))

@@ -80,8 +80,7 @@ def _root_pages() -> list[str]:
 
 
 def _origin(site_uri: str) -> str:
-  """Returns the file of the repository that a page is made from, to which its links are
-  relative."""
+  """Returns the repository's file for a page, to which its links are relative."""
   at_root = {_site_uri(name): name for name in _root_pages()}
   return at_root.get(site_uri, f'docs/{site_uri}')
 
@@ -164,8 +163,7 @@ def _site_uri(name: str) -> str:
 
 
 def _module_path(path: pathlib.Path) -> pathlib.Path | None:
-  """Returns the path of a module or package within seed_acme/, following its links; None = no part
-  of it."""
+  """Returns a module's path within seed_acme/, following its links; None = no part of it."""
   is_module = path.suffix == '.py' or (path / '__init__.py').is_file()
   if not is_module:
     return None

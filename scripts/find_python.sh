@@ -2,8 +2,8 @@
 # Prints the path of a Python that can run this project, or says how to get one. With an argument,
 # 3.10 or 3.11, it looks for that version alone.
 #
-# Python 3.11 where there is one, else 3.10: for no other are there wheels of Reverb 0.14 and
-# TensorFlow 2.15. A `python3.11` on the PATH may be a shim that does not start: every candidate is
+# Prefers Python 3.11 to 3.10. Reverb 0.14 and TensorFlow 2.15 together have wheels for no other
+# version. A `python3.11` on the PATH may be a shim that does not start, so every candidate is
 # tried.
 set -uo pipefail
 
@@ -21,7 +21,7 @@ print(os.path.realpath(sys.executable))
 '
 rejected=''
 
-# Prints the real path and returns 0 if the candidate serves; otherwise notes the reason.
+# Prints the real path and returns 0 if the candidate is usable; otherwise notes the reason.
 try_python() {
   local candidate=$1 answer reason
   if answer=$("$candidate" -I -c "$PROBE" 2>&1); then
@@ -53,7 +53,7 @@ fail() {
   exit 1
 }
 
-# Of one version, $1; what is called only `python` may be of any.
+# Prints candidates for version $1. Those called only `python` may have any version.
 candidates() {
   local version=$1 root
   type -a -p "python$version"

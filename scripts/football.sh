@@ -40,7 +40,7 @@ fi
 command -v cmake > /dev/null \
   || fail 'the build needs cmake, a C++ compiler, SDL2 with image, ttf and gfx, and OpenGL'
 
-# gym 0.26 serves the engine; its old wrappers are not used. setuptools and wheel build the package.
+# gym 0.26 works with the engine without its old wrappers. setuptools and wheel build the package.
 version=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 .venv/bin/seed-acme actor-env "$venv" --python="$version" --packages \
   absl-py "cmeel-boost==$BOOST" 'gym==0.26.2' "numpy==$NUMPY" 'opencv-python-headless<4.12' \
@@ -49,7 +49,7 @@ python=$(realpath -s "$venv/bin/python")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# psutil is there, so the engine's own set-up does not start a compiler for every file at once.
+# With psutil installed, the engine's own setup does not start a compiler for every file at once.
 echo "Downloading Football $VERSION"
 "$python" -m pip download -q --disable-pip-version-check --no-deps --no-binary :all: \
   --no-build-isolation -d "$work" "gfootball==$VERSION"
@@ -57,8 +57,8 @@ tar -xzf "$work/gfootball-$VERSION.tar.gz" -C "$work"
 cd "$work/gfootball-$VERSION"
 prefix=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib") + "/cmeel.prefix")')
 
-# Any other Python or Boost of the machine would be found first. A virtual environment has no
-# headers: those are with the interpreter that it was made of.
+# Without these paths, cmake would find another Python or Boost of the machine first. A virtual
+# environment has no headers; they are with the interpreter from which it was created.
 base=$("$python" -c 'import sys; print(sys.base_prefix)')
 build() {
   cmake . -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-w \

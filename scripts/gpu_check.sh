@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# What only a machine with an NVIDIA GPU can show, in one command of at most ten minutes:
+# Runs the checks that need an NVIDIA GPU, in one command of at most ten minutes:
 #
 #   PYTHON=/path/to/python3.11 bash scripts/gpu_check.sh RESULT.json [PACKAGES]
 #
 # PYTHON is an interpreter that imports this package's requirements and tensorflow[and-cuda], or a
 # bare one where PACKAGES is a folder of their unpacked wheels. Needs no network. Writes one JSON
-# with the answer of each step; what a step that runs out of time has shown until then stays.
+# with the result of each step. A step that runs out of time keeps its partial result.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=${1:?say where the JSON goes: bash scripts/gpu_check.sh RESULT.json}
 python=${PYTHON:-.venv/bin/python}
 export PYTHONPATH="$PWD${2:+:$2}${PYTHONPATH:+:$PYTHONPATH}"
-# What a card newer than Ada compiles at its first start is kept for the steps that follow.
+# Keeps the kernels that a GPU newer than Ada compiles at its first start, for the later steps.
 export CUDA_CACHE_PATH=${CUDA_CACHE_PATH:-$PWD/runs/cuda_cache} CUDA_CACHE_MAXSIZE=4294967296
 exec "$python" scripts/gpu_check.py "$out"

@@ -19,7 +19,7 @@ _RETURN = 'episode/return'
 
 
 def keep(run: pathlib.Path, folder: pathlib.Path, max_rows: int = 1000) -> None:
-  """Writes `folder`, which must not exist yet. max_rows: of the log, besides those with episode
+  """Writes `folder`, which must not exist. max_rows: of the log, besides those with episode
   ends."""
   found = checkpoint.load_found(run)
   acting = {name: array for name, array in found.arrays.items() if name.startswith(_ACTING)}

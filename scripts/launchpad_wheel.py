@@ -189,8 +189,7 @@ def _metadata(source: pathlib.Path) -> dict[str, bytes]:
 
 
 def _write(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
-  """Writes the zip sorted, with one date and uncompressed, because zlib's output depends on its
-  version."""
+  """Writes the zip sorted, with one date, and uncompressed, because zlib's versions differ."""
   record = f'{_INFO}/RECORD'
   lines = [f'{name},{_digest(files[name])},{len(files[name])}' for name in sorted(files)]
   whole = {**files, record: '\n'.join([*lines, f'{record},,', '']).encode()}

@@ -161,8 +161,7 @@ def _path(
   next_: tuple[int, int],
   lane: int,
 ) -> str:
-  """Returns a line from the middle of a box to one in the next column, in a vertical lane of its
-  own."""
+  """Returns a line between boxes of neighbouring columns, in a vertical lane of its own."""
   start, end = column[0] + column[1], next_[0]
   bend = end - 36 - lane * _LANE
   middle = _HEIGHT // 2

@@ -73,8 +73,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def make_config(arguments: argparse.Namespace) -> config_lib.ExperimentConfig:
-  """Returns the configuration that the learner's node gets from its command line and cluster
-  file."""
+  """Returns the configuration that the learner gets from its command line and cluster file."""
   return dataclasses.replace(
     registry.load(arguments.config),
     num_actors=arguments.actors,

@@ -59,8 +59,7 @@ _RULE = re.compile(
 
 
 class Rule(NamedTuple):
-  """A rule that gives up at an agent step unless a column is at least (`>=`) or at most (`<=`) a
-  bound.
+  """A rule that gives up at an agent step unless a column is `>=` or `<=` a bound.
 
   column: of metrics.csv; '' = give up in any case.
   """
@@ -81,8 +80,7 @@ class Run(NamedTuple):
 
 
 def parse(text: str) -> list[Run]:
-  """Returns the runs of a list. Raises `types.UserError` with the bad line before any run
-  starts."""
+  """Returns the runs of a list. Raises `types.UserError` with the bad line before any starts."""
   runs: list[Run] = []
   for line in text.replace('\\\n', ' ').splitlines():
     if line.strip() and not line.lstrip().startswith('#'):

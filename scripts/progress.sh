@@ -1,4 +1,4 @@
-# Shows the progress of a program that prints many lines: what it does, and for how long by now.
+# Shows the progress of a program that prints many lines: its current step and the elapsed time.
 # To be sourced. shellcheck shell=bash
 
 # Reads the output of pip, and of uv in its place.
@@ -32,15 +32,15 @@ apt_step() {
   esac
 }
 
-# Passes the standard input on to a function that sets `step`. One line that renews itself on a
-# terminal; elsewhere one whenever PERIOD_S have passed, also while nothing comes.
+# Passes each line of the standard input to a function that sets `step`. Updates one line in place
+# on a terminal; elsewhere prints a line every PERIOD_S seconds, also without new input.
 show_progress() {
   local reader=$1 step='preparing' count=0 line='' shown_s=$((SECONDS - ${PERIOD_S:-15})) begun_s=$SECONDS
   local status gone text
   while true; do
     IFS= read -r -t 1 line && status=0 || status=$?
     ((status == 0)) && "$reader" "$line"
-    ((status > 0 && status <= 128)) && break # the end; more is the time that has run out
+    ((status > 0 && status <= 128)) && break # end of input; a status above 128 is a timeout
     gone=$((SECONDS - begun_s))
     text=$(printf '  %s, %d:%02d' "$step" $((gone / 60)) $((gone % 60)))
     if [[ -t 1 ]]; then

@@ -7,8 +7,8 @@ venv=${1:-.venv}
 log=$venv/install.log
 source scripts/progress.sh
 
-# An environment of a Python that is gone, or that holds what installing over it would not take
-# away, is made anew.
+# An environment is recreated if its Python is gone, or if it contains packages that installing
+# over it would not remove.
 if ! reason=$("$venv/bin/python" scripts/check_installed.py --base 2> /dev/null)
 then
   python=$(bash scripts/find_python.sh)
@@ -16,8 +16,8 @@ then
   "$python" -m venv --clear "$venv"
 fi
 
-# What an environment holds in another version than it should is named to pip, too: a package
-# that others need only in a range would stay as it is.
+# Packages installed in a wrong version are also named to pip. Otherwise a package that others
+# require only within a range would keep its version.
 wrong=$("$venv/bin/python" scripts/check_installed.py constraints.txt || true)
 number=$(grep -c . <<< "$wrong" || true)
 if ((number > 0 && number <= 10))
@@ -25,8 +25,8 @@ then
   echo "Missing or of another version in $venv:" $wrong
 fi
 
-# Launchpad is installed from the wheel that is made of DeepMind's. Anew each time, because its
-# version is the same where the courier in it has changed.
+# Launchpad is installed from a wheel that is built from DeepMind's. It is reinstalled each time,
+# because its version stays the same when the courier in it changes.
 wheel=$("$venv/bin/python" scripts/launchpad_wheel.py "$venv/wheels")
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
   --force-reinstall "$wheel"

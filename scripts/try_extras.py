@@ -45,8 +45,7 @@ _LAST_LINES = 15
 
 
 class Result(NamedTuple):
-  """The result of one attempt. is_right: it works where supported, and is refused elsewhere. said:
-  a message."""
+  """The result of an attempt. is_right: works where supported, else refused. said: a message."""
 
   is_right: bool
   said: str

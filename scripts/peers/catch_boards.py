@@ -26,8 +26,7 @@ class CatchBoards:
     return np.asarray(self._boards.reset().observation)
 
   def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Returns observations, rewards `[E]`, is_done `[E]` bool, last observations of the
-    episodes."""
+    """Returns observations, rewards `[E]`, is_done `[E]` bool, episodes' last observations."""
     timestep = self._boards.step(actions)
     last = np.asarray(timestep.observation)
     is_done = timestep.discount == 0.0

@@ -1,5 +1,4 @@
-"""Compares ours with other libraries alternately: `.venv/bin/python scripts/peers/compare.py
---work=NAME`.
+"""Compares ours with other libraries: `.venv/bin/python scripts/peers/compare.py --work=NAME`.
 
 `scripts/peers/install.sh` makes the environment of the other libraries.
 """

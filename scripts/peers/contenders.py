@@ -26,8 +26,7 @@ class Peer:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-  """One work and its contenders. num_environments: of every contender. peers: each is tried with
-  one thread and with two."""
+  """A workload. num_environments: for each contender. peers: tried with 1 and 2 threads each."""
 
   num_environments: int
   equal: str

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a virtual environment with the libraries that compare.py measures beside ours (argument 1,
-# .venv-peers unless given). Needs Python 3.11 (PYTHON names one) and 6 GB: PyPI has PyTorch for
-# Linux with CUDA only.
+# .venv-peers unless given). Needs Python 3.11 (PYTHON names one) and 6 GB: PyPI has
+# PyTorch for Linux only with CUDA.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 venv=${1:-.venv-peers}
@@ -13,9 +13,9 @@ fi
 [[ -x $venv/bin/python ]] || "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt"
 
-# PufferLib from source, without its own games, which its set-up would download. That way leaves one
-# name undefined in its setup.py. Without CUDA's compiler on the PATH it builds for the processor.
-# Its requirements conflict with those of the others, so what its trainer imports is listed here.
+# Builds PufferLib from source without its own games, which its setup would download. Without them
+# one name in its setup.py is undefined. Without CUDA's compiler on the PATH it builds for the CPU.
+# Its requirements conflict with those of the others, so only its trainer's imports are listed.
 fix=$(mktemp -d)
 trap 'rm -rf "$fix"' EXIT
 echo 'import builtins; builtins.c_extension_paths = []' > "$fix/sitecustomize.py"

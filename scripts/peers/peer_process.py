@@ -24,8 +24,7 @@ _END_S = 10.0  # longest wait for the rest of an ended process's output
 
 
 class _Updates:
-  """A reader of the lines of `progress.report`; it skips other lines, which are the library's
-  own."""
+  """A reader of `progress.report`'s lines, which skips other output of the library."""
 
   def __init__(self, process: subprocess.Popen[str]):
     self._process = process

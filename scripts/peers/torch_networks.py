@@ -1,5 +1,4 @@
-"""The networks of `torch_ppo.py`: `network(observation, state, is_first)` -> policy, value,
-state."""
+"""Networks of `torch_ppo.py`: `network(observation, state, is_first)` -> policy, value, state."""
 
 from __future__ import annotations
 

@@ -38,8 +38,7 @@ SETTINGS = {
 
 
 class Rollout:
-  """Storage in `[T, E, ...]` tensors that every rollout overwrites, and the next one's first
-  inputs."""
+  """`[T, E, ...]` tensors that every rollout overwrites, and the next one's first inputs."""
 
   def __init__(self, work: str, environments: Any, settings: Settings, network: nn.Module):
     self._environments, self._settings, self._network = environments, settings, network

@@ -26,8 +26,7 @@ os.environ.setdefault(TOKEN_VARIABLE, secrets.token_hex(_BYTES))
 
 @contextlib.contextmanager
 def credentials(token: str) -> Iterator[None]:
-  """Makes new clients and servers use this token instead of the environment's, within the
-  context."""
+  """Makes new clients and servers within the context use this token, not the environment's."""
   previous = _token.set(_checked(token, 'the token'))
   try:
     yield

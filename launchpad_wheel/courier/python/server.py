@@ -36,8 +36,7 @@ class RunningServer:
   """A server that answers calls as soon as it is constructed."""
 
   def __init__(self, router: router_lib.Router, port: int, num_threads: int):
-    """num_threads: threads that are kept. More calls than that are still answered at the same
-    time."""
+    """num_threads: threads that are kept. More calls are still answered at the same time."""
     self._stopped = threading.Event()
     self._threads = threads.CallThreads(num_threads)
     self._server = grpc.server(self._threads, options=[*OPTIONS, ('grpc.so_reuseport', 0)])

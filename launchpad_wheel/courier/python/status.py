@@ -23,8 +23,7 @@ class Status:
 
 
 class StatusNotOk(Exception):
-  """The exception that calls raise. An exception of a method arrives as its traceback, in
-  `message`."""
+  """The exception of failed calls. A method's exception arrives as a traceback in `message`."""
 
   def __init__(self, status: Status | str):
     """status: may be text without a code, as `client.py` passes it."""
