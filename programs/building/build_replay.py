@@ -165,8 +165,8 @@ def make_writers(
 ) -> writers.Writers:
   """Makes a writer for each shard of a learner host.
 
-  It computes initial priorities if the agent defines them; otherwise it uses the greatest one so
-  far.
+  A writer computes initial priorities if the agent defines them; otherwise new items get the
+  greatest priority so far.
   """
   shards = layout.learners[host].shards
   initial_priorities = _initial_priorities(shards[0], acting, memory)

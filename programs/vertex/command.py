@@ -207,7 +207,7 @@ def _run_url(request: Request) -> str:
 
 
 def _check_resume(config: config_lib.ExperimentConfig, url: str) -> None:
-  """Raises now what the learner would refuse after minutes of waiting for its machine."""
+  """Raises errors that the learner would raise only after minutes of waiting for its machine."""
   processes.set_tensorflow_defaults()
   with tempfile.TemporaryDirectory(prefix='seed_acme_') as folder:
     run = bucket_fetch.fetch(url, pathlib.Path(folder), with_replay=False)

@@ -134,7 +134,7 @@ def limiter_words(limiter: rate_limit.Limiter) -> str:
 
 
 def blocked(limiter: rate_limit.Limiter) -> str:
-  """Returns whose next call would wait: `inserts`, `samples`, `both` or `neither`."""
+  """Returns which calls would have to wait now: `inserts`, `samples`, `both` or `neither`."""
   inserts = limiter.until_inserts_block().is_blocked
   samples = limiter.until_samples_block().is_blocked
   if inserts and samples:
