@@ -115,7 +115,7 @@ class Exploding(_Wrapped):
 class Hanging(_Wrapped):
   """Catch that is slow at step 10, and once hangs at step 30, ignoring all signals.
 
-  It starts a program, and never gets to end it.
+  It starts a program, and is killed before it can end it.
   """
 
   def __init__(self, seed, num_environments, slow_s=1.5, mark=''):
