@@ -1,4 +1,4 @@
-"""What `import seed_acme` offers to train and to read a run. Heavy imports happen on use."""
+"""Public functions of `import seed_acme` that train and read a run. Heavy imports happen on use."""
 
 from __future__ import annotations
 

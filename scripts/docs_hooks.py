@@ -232,7 +232,7 @@ def _row(path: pathlib.Path) -> str:
 
 
 def _front_door() -> list[str]:
-  """What the package hands out on use, by where it is: griffe sees no `__getattr__`."""
+  """Returns where the lazy names of the package are defined; griffe sees no `__getattr__`."""
   tree = ast.parse((_PACKAGE / '__init__.py').read_text(encoding='utf-8'))
   (public,) = (
     ast.literal_eval(node.value)

@@ -27,8 +27,8 @@ _MODULES = {_module(path): path for path in _sources()}
 
 
 def _room(module):
-  """`networks`, `programs/nodes`, `programs/tools/sweep`; modules at the root of the package are
-  rooms by themselves."""
+  """Returns `networks`, `programs/nodes`, `programs/tools/sweep`, ...; root modules are rooms of
+  their own."""
   parts = module.split('.')[1:]
   if parts[:1] != ['programs']:
     return parts[0] if parts else ''

@@ -44,8 +44,7 @@ class Launch(here.Here):
     processes.load_tensorflow()
     processes.configure_tensorflow(config.learner.tensorflow_threads)
     from seed_acme.parallel import devices
-    # loads TensorFlow, which has to be configured first
-    from seed_acme.programs import single_process
+    from seed_acme.programs import single_process  # loads TensorFlow, which is configured by now
 
     devices.configure(config.learner)
     single_process.run(

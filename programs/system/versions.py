@@ -1,4 +1,4 @@
-"""Whether packages are installed in the versions that this one declares. Imports none of them."""
+"""Compares the installed packages with the versions that this one requires, importing none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seed_acme.checks import launchpad_wheel
 
 
 class Version(NamedTuple):
-  """What is installed of a package. fix: what to do where that is not what is needed, or ''."""
+  """The installed version of a package. fix: how to get the required one; '' = it is installed."""
 
   name: str
   detail: str
@@ -21,7 +21,7 @@ class Version(NamedTuple):
 
 
 def declared() -> list[Version]:
-  """Of each package that a run needs, or an actor where actors are installed alone."""
+  """Returns a record for each package that a run needs, or an actor if installed for actors alone."""
   name = distribution.ACTORS if distribution.is_for_actors() else distribution.WHOLE
   try:
     lines = metadata.requires(name) or []
@@ -31,13 +31,13 @@ def declared() -> list[Version]:
 
 
 def applies(line: str) -> bool:
-  """Whether a requirement holds under this Python without any extra."""
+  """Whether a requirement applies to this Python without any extra."""
   marker = requirements.Requirement(line).marker
   return marker is None or marker.evaluate({'extra': ''})
 
 
 def find(line: str) -> Version:
-  """Holds the installed version against a requirement such as `numpy<1.24`."""
+  """Compares the installed version with a requirement such as `numpy<1.24`."""
   requirement = requirements.Requirement(line)
   name, needed = requirement.name, requirement.specifier
   if name == launchpad_wheel.DISTRIBUTION:

@@ -1,4 +1,4 @@
-"""What `import seed_acme` offers to play a trained run. Heavy imports happen on use."""
+"""Public functions of `import seed_acme` that play a trained run. Heavy imports happen on use."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ def load_policy(
   trust: bool = False,
   checkpoint: str | int | os.PathLike[str] = 'newest',
 ) -> loaded_policy.LoadedPolicy:
-  """The policy of a run's checkpoint: observation in, action out, or batches of them.
+  """Returns the policy of a run's checkpoint, which maps observations, or batches of them, to
+  actions.
 
   run_dir: folder of the run, or a zip that `seed-acme pack` has written.
-  seed: of what is drawn at random. trust: import code outside seed_acme that the run folder names.
+  seed: of the actions that are sampled. trust: import code outside seed_acme that the run folder
+    names.
   checkpoint: `newest`, `best` (by evaluation return), the number of its update, or its path.
-  Raises `UserError` for one that is not there, and names those that are.
-  See `loaded_policy.LoadedPolicy` for what can be done with it.
+
+  Raises `UserError` if the checkpoint does not exist, with the names of those that do. See
+  `loaded_policy.LoadedPolicy` for the methods.
   """
   processes.load_tensorflow()
   from seed_acme.programs.tools.reports import evaluation
@@ -41,9 +44,10 @@ def evaluate(
   trust: bool = False,
   checkpoint: str | int | os.PathLike[str] = 'newest',
 ) -> dict[str, Any]:
-  """Plays episodes from a run's checkpoint; mean, standard error, length.
+  """Plays episodes from a run's checkpoint; returns the mean, its standard error and the lengths.
 
-  video: file, .mp4 or .gif, that shows one more episode; '' = none. greedy: False = as in training.
+  video: file, .mp4 or .gif, that shows one more episode; '' = none. greedy: False = sample actions
+    as in training.
   run_dir, trust, checkpoint: as in `load_policy`.
   """
   processes.load_tensorflow()
@@ -63,8 +67,8 @@ def export_policy(
 ) -> dict[str, Any]:
   """Writes the policy of a run's checkpoint as a SavedModel, which needs TensorFlow alone.
 
-  out: folder to write, a new or an empty one; its README.md says how the policy is called.
-  greedy: False = actions are drawn from the policy, as in training.
+  out: folder to write, new or empty; a README.md in it says how to call the policy.
+  greedy: False = sample actions from the policy, as in training.
   run_dir, trust, checkpoint: as in `load_policy`.
   Returns `path`, `run_dir`, `environment`, `checkpoint_updates`, `checkpoint_agent_steps` and
   `greedy`. Raises `UserError`.

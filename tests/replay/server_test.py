@@ -1,4 +1,4 @@
-"""Who reaches a replay server; the trick is that of `tests/transport/fence_test.py`."""
+"""The hosts that reach a replay server, simulated as in `tests/transport/fence_test.py`."""
 
 import socket
 

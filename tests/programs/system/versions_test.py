@@ -1,4 +1,4 @@
-"""What is installed, held against what is needed."""
+"""Tests that compare installed packages with the required versions."""
 
 import pytest
 
