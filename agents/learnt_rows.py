@@ -1,4 +1,4 @@
-"""The rows of an unroll that are learnt from, and the state that enters them."""
+"""Selects the rows of an unroll to train on, and the recurrent state before the first of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from seed_acme import types
 
 
 class Rows(Protocol):
-  """Which rows of a sample are learnt from: an agent's configuration, or what is resolved from one.
+  """Settings that select the rows of a sample: an agent's configuration or a record made from one.
 
-  unroll_length, overlap: agent steps to learn from, and before them those that warm the state up.
+  unroll_length: agent steps to train on. overlap: burn-in steps before them, which only warm up the
+  recurrent state.
   """
 
   @property
@@ -26,7 +27,7 @@ class Rows(Protocol):
 
 
 def learnt_rows(unroll: types.Unroll, config: Rows) -> tuple[types.AgentInput, types.AgentOutput]:
-  """The last `unroll_length + 1` rows of a time-major unroll, `[T+1, B, ...]`.
+  """Returns the last `unroll_length + 1` rows of a time-major unroll, `[T+1, B, ...]`.
 
   Raises ValueError if the unroll is not as long as the configuration says.
   """
@@ -45,7 +46,7 @@ def learnt_rows(unroll: types.Unroll, config: Rows) -> tuple[types.AgentInput, t
 def entering_state(
   network: core.RecurrentNetwork, unroll: types.Unroll, config: Rows
 ) -> types.Nest:
-  """The network's state before the first learnt row, `[B, ...]`, without gradient.
+  """Returns the network's state before the first learnt row, `[B, ...]`, without gradient.
 
   The stored state is that of row 0; the first `overlap` rows warm it up with this network's
   own weights (Kapturowski et al. 2019, section 3).
@@ -60,13 +61,13 @@ def entering_state(
 def prepare_sample(
   sample: types.Sample, key: tf.Tensor, is_first: bool, config: Rows
 ) -> agent_lib.Prepared:
-  """`Learning.prepare` of an agent that learns from the whole sample as it is."""
+  """Implements `Learning.prepare` for an agent that learns from the whole sample as it is."""
   del key, is_first
   return agent_lib.Prepared(sample, *learnt_transitions(sample.unroll, config))
 
 
 def learnt_transitions(unroll: types.Unroll, config: Rows) -> tuple[tf.Tensor, tf.Tensor]:
-  """Of the transitions after the overlap, `[T, B]`: the mask, and the version that acted."""
+  """Returns mask and acting policy's version of the transitions after the overlap, `[T, B]`."""
   step_type = tf.convert_to_tensor(unroll.inputs.step_type)[config.overlap : -1]
   mask = tf.not_equal(step_type, tf.cast(types.LAST, step_type.dtype))
   return mask, unroll.policy_version[config.overlap : -1]

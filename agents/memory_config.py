@@ -1,4 +1,4 @@
-"""Configuration that all agents share which learn from a replay memory."""
+"""Configuration shared by all agents that learn from a replay memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from seed_acme.checks import bounds
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MemoryAgentConfig(config_lib.AgentConfig):
-  """What every agent that learns from a replay memory adds.
+  """Settings of every agent that learns from a replay memory.
 
   replay: how unrolls are drawn; `uniform` ignores the two exponents.
-  replay_capacity: unrolls kept; the oldest go first.
-  replay_min_size: unrolls there must be before the first update.
+  replay_capacity: unrolls that the memory holds; when it is full, the oldest are removed first.
+  replay_min_size: unrolls that must be in the memory before the first update.
   priority_exponent: alpha of P(i) = p_i^alpha / sum_j p_j^alpha.
   importance_exponent: beta of w_i = (N P(i))^-beta / max w.
   """
@@ -29,8 +29,8 @@ class MemoryAgentConfig(config_lib.AgentConfig):
   importance_exponent: Annotated[float, bounds.at_least(0)]
 
   def samples_per_insert(self) -> float:
-    """Unrolls sampled for every unroll inserted, held by Reverb's rate limiter: whoever is too far
-    ahead, actors or learner, waits.
+    """Returns how many unrolls are sampled for every unroll inserted. Reverb's rate limiter holds
+    this ratio by blocking the actors or the learner, whichever is too far ahead.
     """
     raise NotImplementedError(f'{type(self).__name__} does not say samples_per_insert')
 
@@ -56,7 +56,7 @@ class MemoryAgentConfig(config_lib.AgentConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReplayAgentConfig(MemoryAgentConfig):
-  """One whose use of the memory is said in unrolls.
+  """Settings of an agent whose sampling rate is given in unrolls.
 
   replay_ratio: unrolls sampled for every unroll inserted.
   """

@@ -10,7 +10,7 @@ from seed_acme.ops import transitions as transitions_lib
 def importance_weights(probabilities: tf.Tensor, *, exponent: float) -> tf.Tensor:
   """`[B]` float32 in (0, 1] (Schaul et al. 2016, section 3.4): P^-beta over its maximum.
 
-  probabilities: `[B]` of having been drawn.
+  probabilities: `[B]` with which each item was drawn.
   """
   weights = tf.pow(tf.cast(probabilities, tf.float64), -exponent)
   return tf.cast(weights / tf.reduce_max(weights), tf.float32)

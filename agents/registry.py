@@ -1,4 +1,4 @@
-"""All agents, by the name that a configuration gives. Loads no TensorFlow by itself."""
+"""All agents by their name in a configuration. Importing this module does not load TensorFlow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGENTS: dict[str, str] = {
 
 
 def check(name: str) -> None:
-  """Raises `types.UserError` for a name that is no agent's, nor a dotted path."""
+  """Raises `types.UserError` if `name` is neither an agent's name nor a dotted path."""
   if name not in AGENTS and ':' not in name:
     raise types.UserError(
       f"agent ('{name}') is not known{near_names.hint(name, AGENTS)}. "
@@ -30,7 +30,7 @@ def check(name: str) -> None:
 
 
 def get(name: str) -> agent_lib.MakeAgent:
-  """`make_agent` of the agent called `name`, or of one's own by `package.module:make_agent`."""
+  """Returns `make_agent` of a named agent, or the user's own from `package.module:make_agent`."""
   check(name)
   if name in AGENTS:
     return importlib.import_module(AGENTS[name]).make_agent

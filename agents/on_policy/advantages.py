@@ -1,4 +1,4 @@
-"""What several algorithms share: rewards to learn, estimators, and which advantages are learnt."""
+"""Parts that several algorithms share: reward scaling, estimators, and advantage preprocessing."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _EPSILON = 1e-8
 def steps(
   inputs: types.AgentInput, *, discount: float, max_abs_reward: float, reward_scale: float
 ) -> transitions_lib.Transitions:
-  """Rows `[T+1, B]` -> transitions `[T, B]`, rewards clipped (0 = not) and then scaled."""
+  """Rows `[T+1, B]` -> transitions `[T, B]`, rewards clipped (0 = no clipping) and then scaled."""
   result = transitions_lib.transitions(inputs, gamma=discount)
   rewards = transitions_lib.clip_rewards(result.rewards, max_abs_reward) * reward_scale
   return result._replace(rewards=rewards)
 
 
 def gae(trace: algorithm.Trace, *, lambda_: float) -> algorithm.Estimates:
-  """A_t of Schulman et al. 2016, target V_t + A_t. Does not correct for the behaviour."""
+  """GAE: A_t of Schulman et al. 2016, target V_t + A_t. There is no off-policy correction."""
   return algorithm.Estimates(*gae_lib.gae(trace.values, *trace.steps, lambda_=lambda_))
 
 
 def nstep(trace: algorithm.Trace, *, num_bootstrap_steps: int) -> algorithm.Estimates:
-  """Target G^n_t, A_t = G^n_t - V_t. Does not correct for the behaviour."""
+  """n-step returns: target G^n_t, A_t = G^n_t - V_t. There is no off-policy correction."""
   values, steps, _ = trace
   targets = nstep_lib.nstep_returns(values, *steps, n=num_bootstrap_steps)
   advantages = tf.stop_gradient(transitions_lib.select(steps.mask, targets - values[:-1]))
@@ -46,7 +46,7 @@ def with_preprocessed(
   keep_advantages: str,
   keep_form: str,
 ) -> algorithm.PolicyLoss:
-  """`policy_loss` of normalised and shifted advantages, and of those that are kept."""
+  """Applies `policy_loss` to advantages that have been normalised, shifted and selected."""
   advantages, mask = played.advantages, played.mask
   if normalize_advantages:
     advantages = normalized(advantages, mask)
@@ -59,13 +59,13 @@ def with_preprocessed(
   result = policy_loss(played._replace(advantages=shifted, mask=kept))
   if keep_form == 'shifted':
     return result
-  # Those that are left out count as 0 in the mean.
+  # Steps that are left out count as 0 in the mean.
   share = transitions_lib.masked_mean(tf.cast(kept, tf.float32), mask)
   return result._replace(loss=result.loss * share)
 
 
 def normalized(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-  """`[...]`, those that are not masked of mean 0 and standard deviation 1, the others 0."""
+  """Scales unmasked advantages `[...]` to mean 0 and standard deviation 1; masked ones become 0."""
   mean = transitions_lib.masked_mean(advantages, mask)
   variance = transitions_lib.masked_mean(tf.square(advantages - mean), mask)
   return transitions_lib.select(mask, (advantages - mean) / (tf.sqrt(variance) + _EPSILON))
@@ -76,5 +76,5 @@ def better_half(advantages: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
   lowest = tf.fill(tf.shape(advantages), advantages.dtype.min)
   ordered = tf.sort(tf.reshape(tf.where(mask, advantages, lowest), [-1]), direction='DESCENDING')
   num_kept = tf.maximum(tf.reduce_sum(tf.cast(mask, tf.int32)) // 2, 1)
-  # XLA needs the position of a slice beforehand, and would compile anew for each.
+  # A gather, because XLA needs a slice's position at compile time and would recompile for each.
   return tf.logical_and(mask, advantages >= tf.gather(ordered, num_kept - 1))

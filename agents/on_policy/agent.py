@@ -19,7 +19,7 @@ def make_agent(
   network_config: config_lib.NetworkConfig,
   config: on_policy_config.OnPolicyConfig,
 ) -> agent_lib.Agent:
-  """Raises `types.UserError` for choices that do not go together."""
+  """Makes the on-policy agent. Raises `types.UserError` for options that cannot be combined."""
   distribution = network.make_distribution(spec, config)
   return agent_lib.Agent(
     acting=agent_lib.Acting(

@@ -1,7 +1,7 @@
-"""An algorithm of the on-policy agent: functions and numbers, and no configuration.
+"""An on-policy algorithm as a record of functions and numbers, independent of the configuration.
 
-`resolve.algorithm` makes the record once, from the configuration. The functions that set one
-algorithm apart from another stand on its page: `vtrace`, `ppo`, `awr`, `vmpo`, `vpg`.
+`resolve.algorithm` makes the record once, from the configuration. The functions that distinguish an
+algorithm are in the module of its name: `vtrace`, `ppo`, `awr`, `vmpo`, `vpg`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from seed_acme.ops import transitions as transitions_lib
 
 
 class Estimates(NamedTuple):
-  """`[T, B]` each, without gradient, in the units of the rewards."""
+  """Value targets and advantages, `[T, B]` each, without gradient, in the units of the rewards."""
 
   targets: tf.Tensor
   advantages: tf.Tensor
 
 
 class Trace(NamedTuple):
-  """What advantages are estimated from: values `[T+1, B]`, steps and log(pi/mu) `[T, B]`."""
+  """Inputs of an advantage estimator: values `[T+1, B]`, steps and log(pi/mu) `[T, B]`."""
 
   values: tf.Tensor
   steps: transitions_lib.Transitions
@@ -35,12 +35,13 @@ class Trace(NamedTuple):
 
 
 class Played(NamedTuple):
-  """What a policy loss is made of: steps, `[...]` each, and V-MPO's temperature.
+  """Inputs of a policy loss: one entry per step, `[...]` each, and V-MPO's temperature.
 
   log_prob: log pi(a|x) of the action that was played, by the policy that learns.
-  log_ratio: log pi(a|x) - log mu(a|x), mu the behaviour. Gradients flow through these two alone.
-  advantages: A. mask: which steps count; every mean is over these, and the others hold 0.
-  temperature: scalar eta of V-MPO, None for the others.
+  log_ratio: log pi(a|x) - log mu(a|x), where mu is the behaviour policy. The policy gets gradients
+    through log_prob and log_ratio only.
+  advantages: A. mask: True for steps that count; every mean is over these, and the others hold 0.
+  temperature: scalar eta of V-MPO, None for other policy losses.
   """
 
   log_prob: tf.Tensor
@@ -51,14 +52,14 @@ class Played(NamedTuple):
 
 
 class PolicyLoss(NamedTuple):
-  """Scalars. adjustment: the loss of a parameter that the policy loss learns, if it has one."""
+  """Scalar losses. adjustment: the loss of a parameter that belongs to the policy loss, if any."""
 
   loss: tf.Tensor
   adjustment: tf.Tensor | float = 0.0
 
 
 class Temperature(NamedTuple):
-  """V-MPO's eta = exp(speed p), p learnt; initial: where eta starts."""
+  """V-MPO's eta = exp(speed p), where p is learnt. initial: initial value of eta."""
 
   initial: float
   speed: float
@@ -66,22 +67,26 @@ class Temperature(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Algorithm:
-  """All that the agent below `make_agent` knows of its configuration.
+  """Everything that the code below `make_agent` knows of the configuration.
 
-  What has the name of a field of the configuration is that number, or, of `policy_loss` and
-  `value_loss`, the function that is chosen.
+  An attribute with the name of a configuration field holds its value or, for `policy_loss` and
+  `value_loss`, the chosen function.
 
   steps(inputs): rows `[T+1, B]` -> transitions `[T, B]`, with the rewards to learn.
-  estimates_in_loss: targets and advantages are those of the forward pass of the loss itself, and
-    not of one before it.
-  policy_loss(played): the page's function, after what is done to all advantages before it.
-  value_loss(values, targets, behaviour_values, mask): scalar mean, of `[...]` in learnt units.
-  penalties: the active ones by name.
-  penalty_sign: with which weight * x of each step enters its reward; 0 = it is in the loss.
-  temperature: None where no policy loss learns one.
-  passes: None for a single gradient step. by_transitions: they deal transitions, not unrolls.
-  renews_before_normalizing: PopArt's statistics take in the targets that they then normalise.
-  ratio_bounds: of pi/mu, for the metric of how often it leaves them.
+  estimates_in_loss: targets and advantages come from the forward pass of the loss itself, instead
+    of from one before it.
+  policy_loss(played): the algorithm's function, applied to preprocessed advantages.
+  value_loss(values, targets, behaviour_values, mask): scalar mean over `[...]`, in the units that
+    values are learnt in.
+  penalties: the active penalties by name.
+  penalty_sign: sign with which weight * x of each step is added to its reward; 0 = penalties are
+    terms of the loss.
+  temperature: None unless the policy loss learns one.
+  passes: None for a single gradient step.
+  by_transitions: minibatches hold transitions, not unrolls.
+  renews_before_normalizing: PopArt's statistics are updated with the targets before they normalise
+    them.
+  ratio_bounds: bounds of pi/mu, for the metric that says how often the ratio leaves them.
   """
 
   unroll_length: int
@@ -105,6 +110,6 @@ class Algorithm:
 
 
 def ratio_bounds(*, ppo_epsilon: float, ppo_lower_bound: str) -> tuple[float, float]:
-  """From 1 - epsilon (PPO's paper) or 1 / (1 + epsilon) (SEED RL) to 1 + epsilon."""
+  """Returns 1 - epsilon (PPO's paper) or 1 / (1 + epsilon) (SEED RL), and 1 + epsilon."""
   upper = 1.0 + ppo_epsilon
   return 1.0 - ppo_epsilon if ppo_lower_bound == 'linear' else 1.0 / upper, upper

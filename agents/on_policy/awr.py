@@ -1,6 +1,7 @@
 """Advantage-weighted regression (Peng et al. 2019, arXiv 1910.00177), and its two limits.
 
-The policy imitates the actions that were played, the better ones more. No ratio pi/mu enters.
+The policy imitates the actions that were played, better ones with a greater weight. The ratio pi/mu
+is not used.
 
   the paper, algorithm 1     here
   beta                       `agent.awr_beta`
@@ -25,7 +26,7 @@ from seed_acme.ops import transitions as transitions_lib
 def policy_loss(
   played: algorithm.Played, *, awr_beta: float, awr_max_weight: float
 ) -> algorithm.PolicyLoss:
-  """L = -mean( min(omega_max, exp(A / beta)) log pi(a|x) ), the update of the policy there."""
+  """L = -mean( min(omega_max, exp(A / beta)) log pi(a|x) ), the paper's update of the policy."""
   exponents = tf.minimum(played.advantages / awr_beta, math.log(awr_max_weight))
   return _imitation(played, tf.exp(exponents))
 

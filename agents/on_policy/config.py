@@ -21,11 +21,12 @@ PENALTIES = ('entropy', 'kl_to_behaviour', 'kl_from_behaviour', 'kl_from_referen
 
 @dataclasses.dataclass(frozen=True)
 class PenaltyConfig:
-  """One quantity x that is to be small.
+  """Penalty on one quantity x, with a fixed or a learnt weight.
 
-  weight: the loss has weight * mean(x). With a threshold, where the learnt weight starts; > 0.
+  weight: the loss contains weight * mean(x). With a threshold, the learnt weight's initial value,
+    which must be > 0.
   threshold: hold mean(x) <= threshold by learning the weight; None = the weight is fixed.
-  speed: k of weight = exp(k p), p learnt.
+  speed: k of weight = exp(k p), where p is learnt.
   """
 
   weight: Annotated[float, bounds.at_least(0)] = 0.0
@@ -40,10 +41,10 @@ def is_active(penalty: PenaltyConfig) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class NormalizationConfig:
-  """Running mean and standard deviation of the observations, and of the value targets.
+  """Running mean and standard deviation of the observations or of the value targets.
 
-  statistics: `average` = over all there were; `ema` = with forgetting; `none` = off.
-  decay: share that the newest batch has in `ema`.
+  statistics: `average` = over all data so far; `ema` = exponential moving average; `none` = off.
+  decay: weight of the newest batch in `ema`.
   """
 
   statistics: Literal['none', 'average', 'ema'] = 'none'
@@ -52,60 +53,61 @@ class NormalizationConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OnPolicyConfig(config_lib.AgentConfig):
-  """Defaults are a plain PPO with clipping, one choice a field.
+  """Configuration with one field per design choice; the defaults are plain PPO with clipping.
 
   batch_size: unrolls in one update. Weights reach inference once an update, after all epochs.
   num_epochs: passes over the batch in one update.
-  minibatch_of: what a gradient step learns from. Transitions need a network without a core.
+  minibatch_of: what a minibatch consists of. Transitions need a network without a core.
   minibatch_size: unrolls or transitions in a gradient step; 0 = the whole batch.
-  recompute_advantages: with the weights of the moment, before each epoch or minibatch.
+  recompute_advantages: whether advantages are recomputed with the current weights, before each
+    epoch or minibatch.
   discount: gamma per agent step.
   lambda_: trace decay of `gae` and `vtrace`.
-  advantage: estimator of the advantage.
-  advantage_form: of `vtrace`. `paper` has r + gamma v_{t+1} - V_t, whatever lambda is; `gae` has
-    lambda of the correction v_{t+1} - V_{t+1}, as GAE has it.
+  advantage: advantage estimator.
+  advantage_form: form of the `vtrace` advantage. `paper` is r + gamma v_{t+1} - V_t, whatever
+    lambda is; `gae` multiplies the correction v_{t+1} - V_{t+1} by lambda, as GAE does.
   num_bootstrap_steps: n of `nstep`.
-  rho_clip: bound of the importance weight in the value target of `vtrace`; inf = none.
-  c_clip: bound of the weights that carry errors backwards in `vtrace`; inf = none.
-  normalize_advantages: to mean 0 and standard deviation 1 within a minibatch.
-  advantage_offset: added to the advantages afterwards.
-  keep_advantages: the rest is left out of the policy loss.
-  keep_form: `shifted` asks of the advantage with its offset whether it is positive, and takes
-    the mean over those that are kept; `original` asks before, and takes it over all.
-  policy_loss: see `policy_losses`; its settings follow.
-  ppo_epsilon: of `ppo`, how far the ratio of probabilities may leave 1.
+  rho_clip: upper bound of the importance weight in the value target of `vtrace`; inf = none.
+  c_clip: upper bound of the weights that propagate errors backwards in `vtrace`; inf = none.
+  normalize_advantages: scale advantages to mean 0 and standard deviation 1 within a minibatch.
+  advantage_offset: added to the advantages after normalisation.
+  keep_advantages: steps that the policy loss learns from, by their advantage.
+  keep_form: `shifted` keeps steps whose advantage is positive after the offset is added, and takes
+    the mean over these; `original` tests the sign before, and takes the mean over all steps.
+  policy_loss: policy-gradient loss; its settings follow.
+  ppo_epsilon: how far `ppo` lets the ratio of probabilities move from 1.
   ppo_lower_bound: `linear` clips the ratio to [1 - epsilon, 1 + epsilon], `reciprocal`, the
     original, to [1/(1 + epsilon), ...].
-  policy_rho_clip: bound of the importance weight in the loss of `vtrace`; inf = none.
-  awr_beta: of `awr`, temperature of the weights exp(advantage / beta).
-  awr_max_weight: bound of these weights; inf = none.
-  vmpo_epsilon: of `vmpo`, bound of the KL divergence that its temperature is learnt for.
-  vmpo_initial_temperature: where that temperature starts.
-  vmpo_speed: k of temperature = exp(k p), p learnt.
-  vmpo_form: `paper`, or `original` with its weights, scale and temperature loss.
-  value_loss: of the value's error; `mse` is half of its square, `huber` the same up to huber_delta.
+  policy_rho_clip: upper bound of the importance weight in the policy loss of `vtrace`; inf = none.
+  awr_beta: temperature of the `awr` weights exp(advantage / beta).
+  awr_max_weight: upper bound of the `awr` weights; inf = none.
+  vmpo_epsilon: bound on the KL divergence for which `vmpo` learns its temperature.
+  vmpo_initial_temperature: initial value of the `vmpo` temperature.
+  vmpo_speed: k of temperature = exp(k p), where p is learnt.
+  vmpo_form: `paper`, or `original` for the weights, scale and temperature loss of SEED RL.
+  value_loss: loss of the value's error e; `mse` is e^2/2, `huber` the same up to huber_delta.
   huber_delta: error at which `huber` becomes linear.
-  value_clip: PPO's clipping of the value's change, in units of normalised values; 0 = off.
-  value_cost: multiplies the value loss.
-  kl_cost: weight of KL(behaviour || policy) by one sample, the action that was played.
+  value_clip: how far a value may change before PPO's value clipping; normalised units, 0 = off.
+  value_cost: weight of the value loss.
+  kl_cost: weight of KL(behaviour || policy), estimated from the action that was played.
   entropy: penalty on x = -H(policy).
   kl_to_behaviour: penalty on x = KL(policy || behaviour).
   kl_from_behaviour: penalty on x = KL(behaviour || policy).
-  kl_from_reference: penalty on x = KL(reference || policy), the reference having all parameters 0.
-  penalties_in_rewards: weight * x of each step is taken from its reward instead of being a
-    term of the loss; `added` is the original's sign.
-  max_abs_reward: rewards are clipped to this, before they are scaled; 0 = off.
+  kl_from_reference: penalty on x = KL(reference || policy), where all reference parameters are 0.
+  penalties_in_rewards: `subtracted` takes weight * x of each step from its reward instead of adding
+    it to the loss; `added` has the sign of the original SEED RL.
+  max_abs_reward: rewards are clipped to this absolute value before they are scaled; 0 = off.
   reward_scale: multiplies rewards, after clipping.
-  observations: running statistics with which observations are normalised.
+  observations: running statistics that normalise observations.
   observation_clip: normalised observations are clipped to [-clip, clip]; inf = no bound.
-  values: running statistics with which value targets are normalised (van Hasselt et al. 2016,
-    PopArt).
-  value_compensation: values are preserved when the statistics change, once there are some.
-  popart_order: statistics are renewed before targets are normalised (paper), or after (original).
-  action_distribution: of continuous actions. `deterministic_tanh` has no density to learn from.
-  std_function: from the network's output to a standard deviation.
+  values: running statistics that normalise value targets (van Hasselt et al. 2016, PopArt).
+  value_compensation: predicted values are preserved when the statistics change, once they exist.
+  popart_order: statistics are updated before targets are normalised (paper), or after (original).
+  action_distribution: distribution of continuous actions. `deterministic_tanh` has no density to
+    learn from.
+  std_function: function from the network's output to a standard deviation.
   initial_std: standard deviation of an untrained policy.
-  min_std: least standard deviation.
+  min_std: lower bound of the standard deviation.
   state_independent_std: learn one standard deviation for all observations.
   """
 
@@ -186,7 +188,7 @@ class OnPolicyConfig(config_lib.AgentConfig):
 
 
 def penalties(config: OnPolicyConfig) -> dict[str, PenaltyConfig]:
-  """The active ones by name."""
+  """Returns the active penalties by name."""
   every = {name: getattr(config, name) for name in PENALTIES}
   return {name: penalty for name, penalty in every.items() if is_active(penalty)}
 
@@ -264,13 +266,13 @@ def _check_combinations(config: OnPolicyConfig) -> None:
 
 
 def _check_memory(config: OnPolicyConfig, network: config_lib.NetworkConfig) -> None:
-  # A network of the user's own is looked at when it is made.
+  # A user's own network is checked when it is made.
   if not network.module and (network.core != 'none' or network.frame_stack > 1):
     check_takes_memory(config, network)
 
 
 def check_takes_memory(config: OnPolicyConfig, network: config_lib.NetworkConfig) -> None:
-  """Raises `types.UserError` where a network with a state cannot be learnt."""
+  """Raises `types.UserError` if the configuration cannot train a network that has a state."""
   if config.minibatch_of == 'transitions':
     raise types.UserError(
       "agent.minibatch_of ('transitions') needs a network without memory, and this one "

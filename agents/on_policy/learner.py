@@ -1,4 +1,4 @@
-"""What the on-policy agent learns from, and in how many passes."""
+"""How the on-policy agent learns: its objective, and the preparation of a sample for the loss."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from seed_acme.agents.on_policy import value_metrics
 def make_learning(
   network: network_lib.OnPolicyNetwork, algorithm: algorithm_lib.Algorithm
 ) -> agent_lib.Learning:
-  """Around a network that acts."""
+  """Returns the `Learning` of a network that also acts."""
   weights = network_lib.LearntWeights(algorithm.penalties, algorithm.temperature)
   return learning_of(algorithm, loss_lib.Networks(network, weights))
 
@@ -27,7 +27,7 @@ def make_learning(
 def learning_of(
   algorithm: algorithm_lib.Algorithm, networks: loss_lib.Networks
 ) -> agent_lib.Learning:
-  """One objective: the network, and the weights that are learnt with it, share an optimiser."""
+  """Returns a `Learning` with one objective: network and learnt weights share an optimiser."""
   network, weights = networks
   return agent_lib.Learning(
     variables=agent_lib.named('weights', weights.variables),
@@ -51,10 +51,10 @@ def prepare(
   sample: types.Sample,
   is_first: bool,
 ) -> agent_lib.Prepared:
-  """The whole batch, with advantages and targets by the weights as they are.
+  """Returns the whole batch, with advantages and targets computed with the current weights.
 
-  Where the loss makes them itself there is no forward pass here, unless the statistics of the
-  values need one, which change before the first pass only.
+  If the loss computes them itself, there is no forward pass here, except where the statistics of
+  the values need one: they change before the first pass only.
   """
   inputs, outputs = rows_lib.learnt_rows(sample.unroll, algorithm)
   state = rows_lib.entering_state(networks.acting, sample.unroll, algorithm)
@@ -87,7 +87,7 @@ def _with_estimates(
   batch: loss_lib.Minibatch,
   is_first: bool,
 ) -> loss_lib.Minibatch:
-  """With targets and advantages; may change the statistics of the values."""
+  """Adds targets and advantages to a batch; may change the statistics of the values."""
   said = loss_lib.forward(algorithm, networks, batch)
   estimates = loss_lib.estimate(algorithm, networks, batch, said)
   targets, advantages = _in_learnt_units(
@@ -103,7 +103,8 @@ def _in_learnt_units(
   mask: tf.Tensor,
   is_first: bool,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Targets and advantages, `[T, B]`, in the units values are learnt in; renews these units.
+  """Returns targets and advantages `[T, B]` in the units that values are learnt in, and updates
+  these units before the first pass.
 
   Until the first statistics exist, nothing is rescaled.
   """
@@ -137,8 +138,10 @@ def take(batch: loss_lib.Minibatch, indices: tf.Tensor, *, axis: int) -> loss_li
 def finish(
   algorithm: algorithm_lib.Algorithm, network: network_lib.OnPolicyNetwork, sample: types.Sample
 ) -> dict[str, tf.Tensor]:
-  """Observation statistics take in the batch only now: within an update, and in the ratio of
-  policy and behaviour, nothing but gradients is to change what the network says.
+  """Updates the observation statistics with the batch, and returns metrics of the value statistics.
+
+  The update of the statistics comes last, because within an update, and in the ratio of policy and
+  behaviour, only gradients may change the network's output.
   """
   inputs, _ = rows_lib.learnt_rows(sample.unroll, algorithm)
   if network.observations is not None:

@@ -22,11 +22,13 @@ LAST_DIVERGENCE = 'policy/kl_last_pass'
 class Minibatch(NamedTuple):
   """M transitions, leaves `[M, ...]`, or M unrolls, time-major `[T, M, ...]`.
 
-  inputs: the rows that actions were chosen in, of unrolls `[T+1, M, ...]`. initial_state:
-  `[M, ...]`, `()` for transitions. actions, behaviour_params: of these rows. The rest is the
-  result: rewards clipped and scaled, discounts and mask of `ops.transitions`; value targets and
-  values when acting in the units that values are learnt in; advantages. Targets and advantages
-  are `()` where the loss makes them itself.
+  inputs: the rows in which actions were chosen; unrolls have one more, `[T+1, M, ...]`.
+  initial_state: network state before the first row, `[M, ...]`; `()` for transitions.
+  actions, behaviour_params: the action of each row, and the parameters of its distribution.
+  behaviour_values: values predicted when acting, in the units that values are learnt in.
+  rewards: what the actions brought, clipped and scaled. discounts, mask: as in `ops.transitions`.
+  targets, advantages: value targets, in the units that values are learnt in, and advantages; both
+    `()` if the loss computes them itself.
   """
 
   inputs: types.AgentInput
@@ -42,16 +44,16 @@ class Minibatch(NamedTuple):
 
 
 class Networks(NamedTuple):
-  """acting: the actor-critic. weights: what only learning needs."""
+  """acting: the actor-critic. weights: learnt weights of the loss, which only training needs."""
 
   acting: network_lib.OnPolicyNetwork
   weights: network_lib.LearntWeights
 
 
 class Forward(NamedTuple):
-  """What policy and behaviour say of the steps of a minibatch, `[...]` each, params `[..., P]`.
+  """Outputs of policy and behaviour for the steps of a minibatch, `[...]` each, params `[..., P]`.
 
-  all_values: of unrolls, with that of the last row, `[T+1, M]`. penalties: x of each, by name.
+  all_values: of unrolls, `[T+1, M]` with the last row's. penalties: x of each penalty, by name.
   """
 
   params: tf.Tensor
@@ -74,8 +76,8 @@ def loss(
 
     kl_cost mean( log mu(a_t|x_t) - log pi(a_t|x_t) )  is KL(mu || pi) by one sample
 
-  Penalties that are in the rewards are no term of the loss; their weights are learnt all the same.
-  Nothing here is random or changes with the progress of the run.
+  Penalties that enter the rewards are not a term of the loss, but their weights are still learnt.
+  `key` and `progress` are not used.
   """
   del key, progress
   network, weights, mask = networks.acting, networks.weights, minibatch.mask
@@ -116,7 +118,7 @@ def loss(
 def forward(
   algorithm: algorithm_lib.Algorithm, networks: Networks, minibatch: Minibatch
 ) -> Forward:
-  """Of transitions, whose mask is `[M]`, or of unrolls."""
+  """Runs the network on transitions, whose mask is `[M]`, or on unrolls, whose mask is `[T, M]`."""
   network, distribution = networks.acting, networks.acting.distribution
   if minibatch.mask.shape.rank == 1:
     prediction, _ = network(minibatch.inputs, minibatch.initial_state)
@@ -124,7 +126,7 @@ def forward(
   else:
     prediction, _ = network.unroll(minibatch.inputs, minibatch.initial_state)
     params, values = prediction.policy_params[:-1], prediction.value[:-1]
-  # What was stored in masked rows may be anything; 0 keeps it out of gradients.
+  # Masked rows may hold any stored value; 0 keeps it out of the gradients.
   behaviour_params = tf.stop_gradient(
     transitions_lib.select(minibatch.mask[..., tf.newaxis], minibatch.behaviour_params)
   )
@@ -137,7 +139,7 @@ def forward(
 def estimate(
   algorithm: algorithm_lib.Algorithm, networks: Networks, minibatch: Minibatch, said: Forward
 ) -> algorithm_lib.Estimates:
-  """`[T, M]`, of a minibatch of unrolls."""
+  """Returns targets and advantages `[T, M]` of a minibatch of unrolls."""
   weights = networks.weights.penalty_weights()
   rewards = penalties_lib.in_rewards(
     minibatch.rewards, said.penalties, weights, algorithm.penalty_sign
@@ -151,14 +153,14 @@ def estimate(
 def in_learnt_units(
   network: network_lib.OnPolicyNetwork, estimates: algorithm_lib.Estimates
 ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Targets and advantages, in the units that values are learnt in at the moment."""
+  """Converts targets and advantages from the rewards' units to those that values are learnt in."""
   return network.normalized_value(estimates.targets), estimates.advantages / network.value_std()
 
 
 def policy_loss(
   algorithm: algorithm_lib.Algorithm, played: algorithm_lib.Played
 ) -> algorithm_lib.PolicyLoss:
-  """Of steps that may hold anything where they are masked; no gradient enters the advantages."""
+  """Computes the policy loss. Masked steps may hold anything; advantages get no gradient."""
   mask, advantages = played.mask, tf.stop_gradient(played.advantages)
   log_prob, log_ratio, advantages = (
     transitions_lib.select(mask, x) for x in (played.log_prob, played.log_ratio, advantages)
@@ -174,8 +176,8 @@ def _policy_metrics(
   said: Forward,
   mask: tf.Tensor,
 ) -> dict[str, tf.Tensor]:
-  """How far the policy is from the one that acted. The same divergence appears twice, because
-  `Algorithm.passes` has one of the two reported of the last pass alone.
+  """Measures how far the policy is from the one that acted. The same divergence appears twice,
+  because `Algorithm.passes` reports one of the two for the last pass only.
   """
   mean = functools.partial(transitions_lib.masked_mean, mask=mask)
   ratio = vtrace_lib.importance_ratios(said.log_ratio)
@@ -196,7 +198,7 @@ def _value_metrics(values: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> di
 
     squared_error = mean( (target - V)^2 ),  target_variance = mean( (target - mean(target))^2 )
 
-  Neither knows of `value_loss`, `value_clip` or `value_cost`.
+  Neither depends on `value_loss`, `value_clip` or `value_cost`.
   """
   mean = transitions_lib.masked_mean(targets, mask)
   return {
@@ -234,7 +236,7 @@ def value_loss(
 
 
 def _of_errors(errors: tf.Tensor, delta: float | None) -> tf.Tensor:
-  """l of `value_loss`, elementwise; delta None: mse."""
+  """Computes l of `value_loss` elementwise; delta None = mse."""
   if delta is None:
     return 0.5 * tf.square(errors)
   absolute = tf.abs(errors)

@@ -1,5 +1,5 @@
-"""The variables of the on-policy agent: an actor-critic with its statistics, and the weights that
-are learnt beside it.
+"""Variables of the on-policy agent: an actor-critic with its normalisation statistics, and the
+learnt weights of the loss.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def make_network(
   distribution: distributions.Distribution,
   config: on_policy_config.OnPolicyConfig,
 ) -> OnPolicyNetwork:
-  """Raises `types.UserError` for choices that do not go together."""
+  """Makes the actor-critic. Raises `types.UserError` for options that cannot be combined."""
   inner = build.make_actor_critic(network_config, spec, distribution.num_params)
   if tf.nest.flatten(inner.initial_state(1)):
     on_policy_config.check_takes_memory(config, network_config)
@@ -42,7 +42,9 @@ def make_network(
 def make_distribution(
   spec: types.EnvironmentSpec, config: on_policy_config.OnPolicyConfig
 ) -> distributions.Distribution:
-  """Of the environment's actions, as configured where they are continuous."""
+  """Returns the distribution of the environment's actions; the configuration chooses the one of
+  continuous actions.
+  """
   std = std_functions.make(
     config.std_function, std_at_zero=config.initial_std, min_std=config.min_std
   )
@@ -90,7 +92,7 @@ class OnPolicyNetwork(snt.Module):
 
   @property
   def variables(self) -> tuple[tf.Variable, ...]:
-    """The inner network's, in its order, then those of this class."""
+    """The inner network's variables, in its order, then those of this class."""
     statistics = [
       v
       for part in (self.observations, self.values)
@@ -102,7 +104,7 @@ class OnPolicyNetwork(snt.Module):
 
   @property
   def trainable_variables(self) -> tuple[tf.Variable, ...]:
-    """The inner network's, in its order, then those of this class."""
+    """The inner network's variables, in its order, then those of this class."""
     return (*self._inner.trainable_variables, *self._own_trainable())
 
   def _own_trainable(self) -> list[tf.Variable]:
@@ -111,7 +113,7 @@ class OnPolicyNetwork(snt.Module):
     return [*free, *appended]
 
   def initial_state(self, batch_size: Any) -> types.Nest:
-    """As the inner network."""
+    """Returns the inner network's initial state."""
     return self._inner.initial_state(batch_size)
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
@@ -138,19 +140,20 @@ class OnPolicyNetwork(snt.Module):
     )
 
   def normalized_value(self, value: tf.Tensor) -> tf.Tensor:
-    """`[...]` in units of the reward -> in those that the value is learnt in."""
+    """Converts values `[...]` from units of the reward to those that the value is learnt in."""
     return value if self.values is None else self.values.normalize(value)
 
   def value_when_acting(self, value: tf.Tensor) -> tf.Tensor:
-    """`[...]` in units of the reward, when acting -> in those that the value is learnt in: what
-    the weights that acted would give with the statistics as they are now. For `value_clip`.
+    """Converts values `[...]` predicted when acting from units of the reward to those that the
+    value is learnt in. For `value_clip`, the result is what the weights that acted would predict
+    with the current statistics.
     """
     if self.values is None or not self._clips_values:
       return value
     return self.values.normalize_previous(value)
 
   def value_std(self) -> tf.Tensor:
-    """Scalar that advantages are divided by."""
+    """Returns the scalar that advantages are divided by."""
     return tf.ones([]) if self.values is None else self.values.std()
 
 
@@ -172,9 +175,9 @@ def _last_layer(inner: core.RecurrentNetwork) -> tuple[tf.Variable, tf.Variable]
 
 @snt.allow_empty_variables  # where every weight is fixed
 class LearntWeights(snt.Module):
-  """Of the penalties, and V-MPO's temperature: each is exp(k p) with a trainable p.
+  """Weights of the penalties, and V-MPO's temperature: each is exp(k p) with a trainable p.
 
-  Only learning needs them.
+  Only training needs them.
   """
 
   def __init__(
@@ -192,7 +195,7 @@ class LearntWeights(snt.Module):
     }
 
   def penalty_weights(self) -> dict[str, tf.Tensor]:
-    """Scalars by name, the fixed ones as well; gradients flow into the learnt ones."""
+    """Returns fixed and learnt weights, scalars by name; gradients flow into the learnt ones."""
     return {
       name: tf.constant(penalty.weight, tf.float32)
       if penalty.threshold is None
@@ -210,7 +213,7 @@ class LearntWeights(snt.Module):
 def _initial_parameters(
   penalties: Mapping[str, on_policy_config.PenaltyConfig], temperature: algorithm.Temperature | None
 ) -> dict[str, float]:
-  """What p of every learnt weight starts from."""
+  """Returns the initial p of every learnt weight."""
   values = {
     name: lagrange.initial_parameter(
       penalty.weight,

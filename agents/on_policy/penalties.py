@@ -15,7 +15,7 @@ from seed_acme.ops import transitions as transitions_lib
 
 
 class PenaltyTerms(NamedTuple):
-  """loss: scalar of the policy's penalties. adjustment: scalar, the loss of learnt weights."""
+  """Scalar losses. loss: penalties on the policy. adjustment: the loss of the learnt weights."""
 
   loss: tf.Tensor
   adjustment: tf.Tensor
@@ -28,7 +28,7 @@ def quantities(
   behaviour_params: Any,
   penalties: Mapping[str, on_policy_config.PenaltyConfig],
 ) -> dict[str, tf.Tensor]:
-  """x `[...]` of each penalty, from params `[..., P]` of the policy and the behaviour."""
+  """Returns x `[...]` of each penalty, from params `[..., P]` of the policy and the behaviour."""
   behaviour_params = tf.stop_gradient(behaviour_params)
   compute = {
     'entropy': lambda: -distribution.entropy(params),
@@ -64,9 +64,9 @@ def terms(
 def in_rewards(
   rewards: tf.Tensor, values: dict[str, tf.Tensor], weights: dict[str, tf.Tensor], sign: float
 ) -> tf.Tensor:
-  """Rewards `[T, B]` with sign * weight * x of each penalty; sign -1, or +1 as in the original.
+  """Adds sign * weight * x of each penalty to rewards `[T, B]`, without gradient.
 
-  0 leaves them as they are. No gradient passes.
+  sign: -1, or +1 as in the original; 0 leaves the rewards unchanged.
   """
   if not sign:
     return rewards

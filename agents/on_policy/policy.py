@@ -1,4 +1,4 @@
-"""How the on-policy agent acts: it samples, and in evaluation takes the distribution's mode."""
+"""Action selection of the on-policy agent: it samples, or takes the mode in evaluation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def select_actions(
 ) -> types.AgentOutput:
   """prediction `[N, ...]`, exploration `[N, ...]` -> actions, nest of `[N, ...]`.
 
-  What is returned is what is stored, as the row's action and as the next row's previous one.
+  The returned action is also stored, as the row's action and as the next row's previous action.
   """
   params = prediction.policy_params
   action = action_distributions.where(

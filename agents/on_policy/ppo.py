@@ -1,8 +1,8 @@
 """Proximal policy optimisation with a clipped ratio (Schulman et al. 2017, arXiv 1707.06347).
 
 Several passes over one batch (`agent.num_epochs`, algorithm 1) improve the policy until its ratio
-to the behaviour leaves [1 - epsilon, 1 + epsilon]. From there on a step that would gain has no
-gradient.
+to the behaviour leaves [1 - epsilon, 1 + epsilon]. Beyond that, a step that would move it further
+in the profitable direction has no gradient.
 
   the paper                         here
   r_t(theta), eq. 6                 exp(`Played.log_ratio`)
@@ -11,7 +11,7 @@ gradient.
   (V(x_t) - V_t^targ)^2, eq. 9      twice `loss.value_loss`, which halves the square
   c_1, c_2, eq. 9                   half of `agent.value_cost`, `agent.entropy.weight`
   advantages as they are            to mean 0 and deviation 1 within a minibatch, as is usual:
-                                    `agent.normalize_advantages`, `advantages.preprocess`
+                                    `agent.normalize_advantages`, `advantages.with_preprocessed`
 
 The original SEED RL clips at 1/(1 + epsilon) from below (`agent.ppo_lower_bound=reciprocal`).
 """

@@ -1,6 +1,6 @@
-"""Five algorithms as choices of one agent: how they differ from the defaults, which are PPO's.
+"""Five algorithms as presets of one agent: each sets what differs from the defaults.
 
-Further fields are given by keyword.
+Other fields can be given by keyword.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def vtrace(**changes: Any) -> on_policy_config.OnPolicyConfig:
   """V-trace, the actor-critic of IMPALA (Espeholt et al. 2018); tolerates some lag.
 
   The numbers are those of the original SEED RL's V-trace learner, but for `unroll_length`, which
-  was 100 for DeepMind Lab: small tasks want less lag.
+  was 100 for DeepMind Lab, because small tasks want less policy lag.
   """
   return _preset(
     changes,
@@ -54,12 +54,12 @@ def vtrace(**changes: Any) -> on_policy_config.OnPolicyConfig:
 
 
 def awr(**changes: Any) -> on_policy_config.OnPolicyConfig:
-  """Advantage-weighted regression (Peng et al. 2019): imitates what went well."""
+  """Advantage-weighted regression (Peng et al. 2019): imitates actions by their advantage."""
   return _preset(changes, policy_loss='awr', **_SEVERAL_PASSES)
 
 
 def vmpo(**changes: Any) -> on_policy_config.OnPolicyConfig:
-  """V-MPO (Song et al. 2020): the better half, weighed by a softmax, within a KL bound."""
+  """V-MPO (Song et al. 2020): imitates the better half by softmax weights, within a KL bound."""
   return _preset(
     changes,
     policy_loss='vmpo',

@@ -1,8 +1,8 @@
-"""From the configuration to the algorithm: the one place that reads its fields for learning.
+"""Makes the algorithm from the configuration; no other part of learning reads its fields.
 
-A function of a page, or of `advantages`, takes as keywords the fields of the configuration that it
-needs, by their names, and is bound to their values here. A page is imported only where the
-configuration chooses it.
+A function of an algorithm's module, or of `advantages`, takes the configuration fields that it
+needs as keyword arguments of the same names, and is bound to their values here. An algorithm's
+module is imported only if the configuration chooses it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SIGNS = {'none': 0.0, 'subtracted': -1.0, 'added': 1.0}
 
 
 def algorithm(config: on_policy_config.OnPolicyConfig) -> algorithm_lib.Algorithm:
-  """Called once, by `make_agent`."""
+  """Makes the algorithm that a configuration describes. `make_agent` calls it once."""
   bound = functools.partial(_bound, config)
   return algorithm_lib.Algorithm(
     **{name: getattr(config, name) for name in _COPIED},
@@ -61,7 +61,7 @@ def _function(path: str) -> Callable[..., Any]:
 def _bound(
   config: on_policy_config.OnPolicyConfig, function: Callable[..., Any]
 ) -> Callable[..., Any]:
-  """With the field of its name in each parameter that can only be given by name."""
+  """Binds each keyword-only parameter of `function` to the configuration field of its name."""
   parameters = inspect.signature(function).parameters.values()
   names = [x.name for x in parameters if x.kind == x.KEYWORD_ONLY]
   return functools.partial(function, **{name: getattr(config, name) for name in names})
@@ -70,7 +70,7 @@ def _bound(
 def _policy_loss(
   config: on_policy_config.OnPolicyConfig,
 ) -> Callable[[algorithm_lib.Played], algorithm_lib.PolicyLoss]:
-  """The page's function as it is where nothing is done to the advantages before."""
+  """Returns the algorithm's policy loss, wrapped if advantages are preprocessed."""
   of_page = _bound(config, _function(_POLICY_LOSSES[config.policy_loss]))
   preprocessed = _bound(config, advantages.with_preprocessed)
   is_plain = not config.normalize_advantages and not config.advantage_offset
@@ -80,8 +80,9 @@ def _policy_loss(
 
 
 def _estimates_in_loss(config: on_policy_config.OnPolicyConfig) -> bool:
-  """Where advantages and targets are to be those of each minibatch, or where a single gradient
-  step takes them at the same weights. Normalised values need a forward pass before the loss.
+  """Whether the loss computes advantages and targets itself: because they are recomputed for each
+  minibatch, or because a single gradient step would compute them with the same weights anyway.
+  Normalised values need a forward pass before the loss.
   """
   is_one_step = config.num_epochs == on_policy_config.num_minibatches(config) == 1
   return config.recompute_advantages == 'minibatch' or (
@@ -90,11 +91,11 @@ def _estimates_in_loss(config: on_policy_config.OnPolicyConfig) -> bool:
 
 
 def _passes(config: on_policy_config.OnPolicyConfig) -> agent_lib.Passes | None:
-  """Epochs and minibatches; None for a single gradient step.
+  """Returns how an update is split into epochs and minibatches; None for a single gradient step.
 
-  Targets that are computed anew for each minibatch move with the weights from one to the next.
-  Their variance is that within a minibatch, because the value would seem to explain its own
-  movement.
+  Targets that are recomputed for each minibatch move with the weights. Their variance is then taken
+  within a minibatch, because across minibatches the value would seem to explain movement that it
+  caused itself.
   """
   if config.num_epochs == on_policy_config.num_minibatches(config) == 1:
     return None

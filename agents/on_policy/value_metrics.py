@@ -1,4 +1,4 @@
-"""How much of its targets the value explains, and what to tell the user where that is nothing."""
+"""Metrics of how well the value explains its targets, and a notice to the user if it does not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ERROR, VARIANCE, _EXPLAINED = (
   f'value/{name}' for name in ('squared_error', 'target_variance', 'explained_variance')
 )
 MEAN = 'value/target_mean'
-_LEAST_VARIANCE = 1e-8  # below it all targets are alike, and there is nothing to explain
+_LEAST_VARIANCE = 1e-8  # below it, all targets are alike and there is no variance to explain
 
 # For `agent.Passes`: the first pass meets the targets with a value that has not seen them yet.
 OF_FIRST_PASS = (ERROR, VARIANCE)
@@ -31,9 +31,9 @@ WATCH = agent_lib.Watch(
 
 
 def of_row(means: Mapping[str, float]) -> dict[str, float]:
-  """explained_variance = 1 - squared_error / target_variance, of means over a row of the log.
+  """explained_variance = 1 - squared_error / target_variance, from means over a row of the log.
 
-  1 = the value is its target, 0 = it does no better than the mean of the targets.
+  1 = the value equals its target, 0 = it does no better than the mean of the targets.
   """
   if means[VARIANCE] < _LEAST_VARIANCE:
     return {}

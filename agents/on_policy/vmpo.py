@@ -1,11 +1,11 @@
-"""V-MPO (Song et al. 2020, arXiv 1909.12238): the better half, weighed by a softmax.
+"""V-MPO (Song et al. 2020, arXiv 1909.12238): imitates the better half, weighted by a softmax.
 
   the paper, section 4                  here
   D~, the half with greater advantages  `advantages.better_half`
   psi, eq. 4                            `psi` below
   eta, epsilon_eta, eq. 3               `Played.temperature`, `agent.vmpo_epsilon`
   alpha, epsilon_alpha                  `agent.kl_from_behaviour`, a penalty with a threshold
-  A                                     GAE by default, where the paper has n-step returns less V
+  A                                     GAE by default; the paper has n-step returns minus V
 
 The paper gives the mean and the variance of a Gaussian a KL bound each; the penalty here bounds the
 KL of the whole distribution.

@@ -1,7 +1,7 @@
 """The vanilla policy gradient with a learnt baseline (Sutton et al. 2000, theorem 1).
 
-The advantage A is that of `agent.advantage`, GAE by default. Nothing corrects for a behaviour that
-is not the policy, so learn strictly on-policy and in one pass.
+`agent.advantage` chooses the estimator of the advantage A, GAE by default. There is no off-policy
+correction, so train strictly on-policy and in one pass.
 """
 
 from __future__ import annotations

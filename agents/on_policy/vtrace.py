@@ -21,9 +21,9 @@ above, because the variance of products of unbounded ratios is unbounded, too.
 The paper sums these losses over the steps of a batch. Here each is the mean over the steps that
 are not masked, so that padding and ends of episodes do not change the size of a gradient. Of N
 steps the gradient is the paper's divided by N. The costs relative to each other and, with Adam and
-RMSProp, the learning rate stay the paper's. What is compared with the size of a gradient changes:
-divide a bound of its norm and Adam's epsilon by N, and the epsilon of RMSProp by N^2, because it
-is within the root.
+RMSProp, the learning rate stay the paper's. Only settings that are compared with the size of a
+gradient change: divide a bound of its norm and Adam's epsilon by N, and the epsilon of RMSProp by
+N^2, because it is inside the square root.
 
 `presets.vtrace` has the numbers. It learns from a batch in one gradient step, and computes the
 targets at the weights that this step is taken from, inside the loss.
@@ -41,10 +41,10 @@ from seed_acme.ops import vtrace as vtrace_lib
 def estimate(
   trace: algorithm.Trace, *, lambda_: float, rho_clip: float, c_clip: float, advantage_form: str
 ) -> algorithm.Estimates:
-  """v_s (eq. 1) and advantages, which are not weighted yet: the policy loss does that.
+  """Returns v_s (eq. 1) and advantages, to which the policy loss applies the importance weights.
 
-  advantage_form: `paper` has r_s + gamma v_{s+1} - V(x_s), whatever lambda is; `gae` has lambda
-  of the correction v_{s+1} - V(x_{s+1}), as GAE has it.
+  advantage_form: `paper` is r_s + gamma v_{s+1} - V(x_s), whatever lambda is; `gae` multiplies the
+  correction v_{s+1} - V(x_{s+1}) by lambda, as GAE does.
   """
   rewards, discounts, mask = trace.steps
   estimates = vtrace_lib.vtrace(

@@ -20,8 +20,8 @@ def make_agent(
   network_config: config_lib.NetworkConfig,
   config: r2d2_config.R2D2Config,
 ) -> agent_lib.Agent:
-  """One Q network acts; a second one of the same build, its target, only bootstraps."""
-  num_actions = types.num_discrete_actions(spec)  # raises where there is none
+  """Makes the R2D2 agent: one Q network acts, and a second one, its target, only bootstraps."""
+  num_actions = types.num_discrete_actions(spec)  # raises if the actions are not discrete
   make_network = functools.partial(build.make_q_network, network_config, spec)
   select_actions = functools.partial(policy.select_actions, num_actions=num_actions, config=config)
 

@@ -18,13 +18,14 @@ class R2D2Config(memory_config.ReplayAgentConfig):
   discount: gamma per agent step.
   num_bootstrap_steps: n of the n-step target.
   target_period: updates between two copies of the network into the target network.
-  rescaling_epsilon: of h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x; the network predicts h(Q).
+  rescaling_epsilon: epsilon of h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x; the network predicts
+    h(Q).
   max_priority_share: eta of p = eta max_t |e_t| + (1 - eta) mean_t |e_t|.
   overlap: rows of burn-in at the head of an unroll, shared with the previous one.
   epsilon_base, epsilon_exponent: environment i of N acts at random with probability
     base^(1 + exponent i / (N - 1)).
   evaluation_epsilon: probability of acting at random in evaluation environments.
-  max_abs_reward: rewards are clipped to this in the loss; 0 = off.
+  max_abs_reward: rewards are clipped to this absolute value in the loss; 0 = off.
   """
 
   agent: str = 'r2d2'

@@ -1,4 +1,4 @@
-"""What R2D2 learns with: the network that acts, its target, and when the target is renewed."""
+"""How R2D2 learns: its online and target networks, and when the target is updated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seed_acme.agents.r2d2 import loss as loss_lib
 def make_learning(
   online: core.RecurrentNetwork, target: core.RecurrentNetwork, config: r2d2_config.R2D2Config
 ) -> agent_lib.Learning:
-  """The target starts as a copy of the network that acts."""
+  """Returns R2D2's `Learning`; the target starts as a copy of the online network."""
   networks = loss_lib.Networks(online, target)
   copy(networks)
   return agent_lib.Learning(
@@ -29,13 +29,13 @@ def make_learning(
 
 
 def copy(networks: loss_lib.Networks) -> None:
-  """All variables of the online network into the target."""
+  """Copies all variables of the online network into the target."""
   for target, online in zip(networks.target.variables, networks.online.variables):
     target.assign(online)
 
 
 def renew_target(networks: loss_lib.Networks, num_updates: tf.Tensor, *, period: int) -> None:
-  """Copies after every `period`-th update; a selection costs less than a condition."""
+  """Copies after every `period`-th update, with `tf.where` because it is cheaper than `tf.cond`."""
   is_due = tf.equal(num_updates % period, 0)
   for target, online in zip(networks.target.variables, networks.online.variables):
     target.assign(tf.where(is_due, online, target))

@@ -16,7 +16,7 @@ from seed_acme.ops import transitions as transitions_lib
 
 
 class Networks(NamedTuple):
-  """online acts and is trained; target bootstraps, and only copies change it."""
+  """online: acts and is trained. target: bootstraps, and changes only by copying online."""
 
   online: core.RecurrentNetwork
   target: core.RecurrentNetwork
@@ -30,8 +30,8 @@ def loss(
     L = 1/B sum_b w_b 1/2 sum_t m_t e_t^2,  e_t = h(G^n_t) - Q(x_t, a_t)
     w_b = P(b)^-beta / max_b P(b)^-beta
 
-  The sum over time is the original's; a mean would change what the gradient norm is clipped
-  at. The number of items, which the paper multiplies P with, cancels in the quotient.
+  The sum over time is the original's; a mean would change how the gradient norm is clipped. The
+  number of items, which the paper multiplies P by, cancels in the quotient.
   """
   inputs, outputs = rows_lib.learnt_rows(sample.unroll, config)
   q_values = _q_values(networks.online, inputs, sample.unroll, config)
@@ -65,7 +65,7 @@ def _q_values(
   unroll: types.Unroll,
   config: r2d2_config.R2D2Config,
 ) -> tf.Tensor:
-  """`[T+1, B, A]` of the learnt rows, the state warmed by the rows before them."""
+  """Returns Q values `[T+1, B, A]` of the learnt rows, after burn-in on the rows before them."""
   state = rows_lib.entering_state(network, unroll, config)
   prediction, _ = network.unroll(inputs, state)
   return prediction.q_values
@@ -101,9 +101,9 @@ def td_errors(
 
 
 def initial_priorities(unrolls: types.Unroll, config: r2d2_config.R2D2Config) -> tf.Tensor:
-  """`[K]`, of unrolls `[K, L, ...]`, from the Q values that were computed when acting.
+  """Returns priorities `[K]` of unrolls `[K, L, ...]`, from the Q values computed when acting.
 
-  They stand for both networks: Q(x, argmax Q) bootstraps, whatever action was played.
+  These Q values stand in for both networks: Q(x, argmax Q) bootstraps, whatever action was played.
   """
   time_major = tf.nest.map_structure(
     lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank))), unrolls._replace(initial_state=())

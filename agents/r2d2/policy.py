@@ -1,4 +1,4 @@
-"""How R2D2 acts: greedily, or at random with a probability that each environment has for itself."""
+"""R2D2's epsilon-greedy action selection, where each environment has its own epsilon."""
 
 from __future__ import annotations
 

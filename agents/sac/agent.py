@@ -19,7 +19,7 @@ def make_agent(
   network_config: config_lib.NetworkConfig,
   config: sac_config.SACConfig,
 ) -> agent_lib.Agent:
-  """The policy acts; the critics only learn."""
+  """Makes the SAC agent. Only the policy acts; the critics are needed in training alone."""
   distribution = network.make_distribution(spec, config)
   make_critics = functools.partial(network.make_critics, spec, network_config)
 

@@ -1,4 +1,4 @@
-"""From a sample of unrolls to the rows that SAC learns from."""
+"""Turns a sample of unrolls into the rows that SAC learns from."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from seed_acme.ops import uniforms as uniforms_lib
 
 
 class Batch(NamedTuple):
-  """Rows in their order, `[T+1, N]`, or pairs of them, `[2, N]`; T = 1 then.
+  """Consecutive rows, `[T+1, N]`, or pairs of rows, `[2, N]`, where T = 1.
 
-  burn_in: rows before them that warm up a memory; `()` without any.
+  burn_in: preceding rows that warm up a recurrent state; `()` if there are none.
   inputs: `[T+1, N, ...]`. actions: nest of `[T, N, ...]`.
   rewards, discounts, mask: `[T, N]`; rewards are clipped and scaled.
-  weights: `[T, N]` of the errors, for the probability of having been drawn; 1 for uniform replay.
-  policy_state: `[N, ...]` that entered the first of all these rows.
+  weights: `[T, N]` importance weights of the errors; 1 for uniform replay.
+  policy_state: `[N, ...]` state of the policy before the first row, burn-in included.
   """
 
   burn_in: types.Nest
@@ -47,7 +47,7 @@ def prepare(
   goal_outcome: hindsight.GoalOutcomeFunction | None,
   config: sac_config.SACConfig,
 ) -> agent_lib.Prepared:
-  """See `agent.Learning`. goal_outcome: for hindsight; None without it."""
+  """See `agent.Learning`. goal_outcome: reward function of hindsight goals; None = no hindsight."""
   del is_first
   unroll = _with_stacked_images(sample.unroll)
   inputs, outputs = rows_lib.learnt_rows(unroll, config)
@@ -75,7 +75,9 @@ def prepare(
 
 
 def _with_stacked_images(unroll: types.Unroll) -> types.Unroll:
-  """All networks see the stacks that the acting one makes; what is left is the policy's state."""
+  """Replaces images by the stacks that the acting network makes, which all networks see; the
+  initial state becomes the policy's own.
+  """
   state = unroll.initial_state
   if not isinstance(state, frame_stack.FrameStackState):
     return unroll
@@ -115,7 +117,7 @@ def _pairs(
   goal_outcome: hindsight.GoalOutcomeFunction | None,
   config: sac_config.SACConfig,
 ) -> types.AgentInput:
-  """Each row and the next, `[2, U, B, ...]`; with other goals, where there are goals."""
+  """Pairs each row with the next, `[2, U, B, ...]`, with relabelled goals if hindsight is on."""
   if goal_outcome is None:
     return tree.map_structure(lambda x: tf.stack([x[:-1], x[1:]]), inputs)
   return hindsight.relabel(
@@ -128,7 +130,7 @@ def _pairs(
 
 
 def _choices(key: tf.Tensor, like: tf.Tensor, config: sac_config.SACConfig) -> tf.Tensor | None:
-  """`[k, B]` different places of each of B unrolls `[U, B]`; None = all."""
+  """Draws k distinct transitions of each of B unrolls `[U, B]`, as indices `[k, B]`; None = all."""
   if config.transitions_per_unroll in (0, config.unroll_length):
     return None
   scores = uniforms_lib.draw(key, like.shape[::-1])
@@ -136,7 +138,7 @@ def _choices(key: tf.Tensor, like: tf.Tensor, config: sac_config.SACConfig) -> t
 
 
 def _chosen(choices: tf.Tensor | None, x: tf.Tensor) -> tf.Tensor:
-  """`[U, B, ...]` -> `[k, B, ...]`, with unrolls one after the other: `[k B, ...]`."""
+  """Takes the chosen transitions, `[U, B, ...]` -> `[k, B, ...]`, and merges axes: `[k B, ...]`."""
   x = tf.convert_to_tensor(x)
   if choices is not None:
     columns = tf.broadcast_to(tf.range(tf.shape(x)[1]), tf.shape(choices))

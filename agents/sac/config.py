@@ -26,10 +26,10 @@ class HindsightConfig:
 
   probability: share of the transitions whose goal becomes one that was achieved later in the
     episode; 0 = off. The paper's `future` strategy with k = 4 is 0.8.
-  goal_outcome: `package.module:function` that says what a goal achieved is worth: achieved_goal and
-    desired_goal, tensors `[N, ...]` -> `seed_acme.envs.goals.GoalOutcome`.
-  ends_at_goal: whether the environment ends an episode when its goal is reached. The discount is
-    relabelled with it.
+  goal_outcome: `package.module:function` that computes what an achieved goal is worth:
+    achieved_goal and desired_goal, tensors `[N, ...]` -> `seed_acme.envs.goals.GoalOutcome`.
+  ends_at_goal: whether the environment ends an episode when its goal is reached. If so, discounts
+    are relabelled, too.
   """
 
   probability: Annotated[float, bounds.SHARE] = 0.0
@@ -39,37 +39,38 @@ class HindsightConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SACConfig(memory_config.MemoryAgentConfig):
-  """Defaults are those of Haarnoja et al. 2018b, table 1, where it gives one.
+  """Defaults are those of Haarnoja et al. 2018b, table 1, where it gives them.
 
   discount: gamma per agent step.
-  updates_per_step: gradient steps for every row inserted, held by the rate limiter; the row between
-    two episodes counts, though it is no transition.
-  transitions_per_unroll: of each unroll drawn, so many transitions are learnt, chosen at random;
-    0 = all.
-  bootstrap: of the critics' targets. `action_value`: the least of the target critics at a fresh
-    action (2018b); `state_value`: a state value of its own, with a target (2018a).
-  num_critics: action values, of which the least counts.
-  target_step: share of the way that the targets go towards the learnt weights when they are
-    renewed; 1 copies them.
-  target_period: updates between two renewals.
-  entropy_weight: alpha, the weight of the entropy in nats against the reward; where it is learnt,
-    what it starts from.
-  target_entropy: nats that the policy's entropy, summed over the action's dimensions, is held at by
-    learning the weight; None = the weight is fixed.
-  entropy_speed: k of alpha = exp(k p), p learnt.
-  random_steps: agent steps at the beginning of the run that are taken at random.
-  max_abs_reward: rewards are clipped to this, before they are scaled; 0 = off.
-  reward_scale: multiplies rewards.
-  normalize_observations: to mean 0 and standard deviation 1, by running statistics of what is
-    drawn from the memory.
+  updates_per_step: gradient steps for every row inserted, enforced by the rate limiter; the row
+    between two episodes counts, though it is no transition.
+  transitions_per_unroll: number of transitions, chosen at random, to learn from in each unroll that
+    is drawn; 0 = all.
+  bootstrap: what the critics' targets bootstrap from. `action_value`: the least of the target
+    critics at a fresh action (2018b); `state_value`: a separate state value with its own target
+    (2018a).
+  num_critics: number of action values; the least of them is used.
+  target_step: share of the way that the targets move towards the learnt weights when they are
+    updated; 1 copies the weights.
+  target_period: learner updates from one update of the targets to the next.
+  entropy_weight: alpha, the weight of the entropy in nats relative to the reward; if it is learnt,
+    its initial value.
+  target_entropy: nats at which the policy's entropy, summed over the action's dimensions, is held
+    by learning the weight; None = the weight is fixed.
+  entropy_speed: k of alpha = exp(k p), where p is learnt.
+  random_steps: agent steps at the beginning of the run in which actions are uniformly random.
+  max_abs_reward: rewards are clipped to this absolute value before they are scaled; 0 = off.
+  reward_scale: multiplies rewards, after clipping.
+  normalize_observations: scale observations to mean 0 and standard deviation 1, by running
+    statistics of what is drawn from the memory.
   observation_clip: normalised observations are clipped to [-clip, clip].
-  std_function: from the network's output to a standard deviation.
-  initial_std, min_std: standard deviation of an untrained policy, and the least.
+  std_function: function from the network's output to a standard deviation.
+  initial_std, min_std: standard deviation of an untrained policy, and its lower bound.
   max_priority_share: eta of an unroll's priority eta max_t |e_t| + (1 - eta) mean_t |e_t|.
-  optimizer: of the policy.
-  critic_optimizer: of the action values, and of the state value if there is one.
-  entropy_optimizer: of the learnt entropy weight.
-  hindsight: substitution of goals.
+  optimizer: optimizer of the policy.
+  critic_optimizer: optimizer of the action values, and of the state value if there is one.
+  entropy_optimizer: optimizer of the learnt entropy weight.
+  hindsight: goal relabelling.
   """
 
   agent: str = 'sac'
@@ -184,8 +185,8 @@ def _check_core(config: SACConfig, network: config_lib.NetworkConfig) -> None:
 
 
 def _check_heads(network: config_lib.NetworkConfig) -> None:
-  """A critic's last layer adds up what it sees. The action must have met it all before that, or the
-  best action would be the same whatever is seen or remembered."""
+  """Raises `types.UserError` if the action would enter a critic only in its last layer. That layer
+  is linear, so the best action would be the same whatever is observed or remembered."""
   late = [
     f'{name} {value!r}'
     for name, value, is_late in (
@@ -203,7 +204,7 @@ def _check_heads(network: config_lib.NetworkConfig) -> None:
 
 
 def _check_transitions(config: SACConfig, network: config_lib.NetworkConfig) -> None:
-  """Of what is taken out of an unroll, and needs no memory therefore."""
+  """Checks settings that take single transitions out of an unroll, which a core does not allow."""
   if network.core != 'none' and config.transitions_per_unroll:
     raise types.UserError(
       f'agent.transitions_per_unroll ({config.transitions_per_unroll}) takes transitions out of '
@@ -225,8 +226,8 @@ def _check_transitions(config: SACConfig, network: config_lib.NetworkConfig) -> 
 
 
 def _check_importable(path: str) -> None:
-  """The learner computes goals anew, and may not have the environment's packages. Not imported
-  yet: it will load TensorFlow."""
+  """Checks that the learner, which may lack the environment's packages, can import the function. It
+  is not imported here because that loads TensorFlow."""
   module, _, name = path.partition(':')
   try:
     found = bool(name) and importlib.util.find_spec(module) is not None

@@ -1,7 +1,7 @@
-"""Hindsight experience replay: transitions again, as if what was reached had been the goal.
+"""Hindsight experience replay: relabels transitions as if an achieved goal had been desired.
 
-Andrychowicz et al. 2017 (arXiv 1707.01495), with goals of the strategy "future": achieved later in
-the same episode.
+Andrychowicz et al. 2017 (arXiv 1707.01495), with the strategy "future": the new goal was achieved
+later in the same episode.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from seed_acme.ops import shapes
 from seed_acme.ops import transitions as transitions_lib
 from seed_acme.ops import uniforms
 
-# Goals achieved and desired, `[N, ...]` each, to what they bring: one of `seed_acme.envs.goals`.
+# Achieved and desired goals, `[N, ...]` each, to reward and success: see `seed_acme.envs.goals`.
 GoalOutcomeFunction = Callable[[tf.Tensor, tf.Tensor], goals.GoalOutcome]
 
 _ACHIEVED, _DESIRED = state_functions.ACHIEVED_GOAL, state_functions.DESIRED_GOAL
-# Folded into the key: losses get the same key as what prepares their batch, and actions that are
-# sampled there must not depend on the goals chosen here.
+# Folded into the key, because the losses get the same key as the preparation of their batch, and
+# actions sampled there must not depend on the goals chosen here.
 _OWN_KEY = 1707_01495
 
 
 class _Substitution(NamedTuple):
-  """Of each transition, `[W, B]`: whether its goal is replaced, and the row that gives the goal."""
+  """The drawn substitutions, `[W, B]`: whether a goal is replaced, and the row of its new goal."""
 
   is_made: tf.Tensor
   goal_row: tf.Tensor
@@ -43,13 +43,13 @@ def relabel(
   goal_outcome: GoalOutcomeFunction,
   ends_at_goal: bool,
 ) -> types.AgentInput:
-  """W+1 rows as W pairs of rows, one a transition, each with a goal of its own.
+  """Turns W+1 rows into W pairs of rows, one per transition, each with its own goal.
 
   rows: `[W+1, B, ...]` each, W known when traced; the observation is a dict with `achieved_goal`
     and `desired_goal`, of equal shapes.
   key: `[2]` int32, the only source of randomness.
-  probability: of replacing the goal of a transition, independently of the others.
-  goal_outcome: what goals bring, without the environment.
+  probability: with which the goal of a transition is replaced, independently of the others.
+  goal_outcome: computes what goals are worth, without the environment.
   ends_at_goal: whether the environment terminates an episode where its goal is reached.
 
   Returns leaves `[2, W, B, ...]`: `[0, t]` is row t, `[1, t]` is row t+1. Where the goal is
@@ -59,10 +59,10 @@ def relabel(
     reward = reward[t+1] + R(achieved[t+1], g) - R(achieved[t+1], desired[t+1])
     discount = 0 if g is reached, 1 if desired[t+1] was and g is not, else discount[t+1]
 
-  so what else a reward holds, and other ends of an episode, stay; without `ends_at_goal` all
-  discounts do. Everything else stays as it is: step types, the reward and discount of the
-  first row, which an earlier transition brought, and pairs that start at a LAST row. These are
-  no transitions and to be masked; nothing of them reaches the others, be it NaN.
+  so other parts of a reward and other reasons to terminate are kept; without `ends_at_goal` no
+  discount changes. Everything else stays as it is: step types, the reward and discount of the first
+  row, which belong to an earlier transition, and pairs that start at a LAST row. Such pairs are not
+  transitions and must be masked; their contents, even NaN, never affect other pairs.
   """
   pairs = tree.map_structure(lambda x: tf.stack([x[:-1], x[1:]]), rows)
   achieved, old_goal = pairs.observation[_ACHIEVED][1], pairs.observation[_DESIRED][1]
@@ -76,7 +76,7 @@ def relabel(
     discount = tf.where(new.is_reached, tf.zeros_like(discount), discount)
 
   def replaced(pair: tf.Tensor, first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
-    """`[2, W, B, ...]` with what is given instead, where a substitution is made."""
+    """Replaces the rows of `pair`, `[2, W, B, ...]`, where a substitution is made."""
     is_made = _with_axes_of(substitution.is_made, first)
     return tf.stack([tf.where(is_made, first, pair[0]), tf.where(is_made, second, pair[1])])
 
@@ -91,7 +91,7 @@ def relabel(
 
 
 def _draw(step_type: tf.Tensor, key: tf.Tensor, probability: float) -> _Substitution:
-  """step_type `[W+1, B]`; no substitution where row t is LAST."""
+  """Draws substitutions from step_type `[W+1, B]`; there is none where row t is LAST."""
   starts = tf.convert_to_tensor(step_type)[:-1]
   is_transition = tf.not_equal(starts, tf.cast(types.LAST, starts.dtype))
   # Rows of t's episode after t: n_t = m_t (1 + n_{t+1}), with m_t = 0 where row t is LAST.
@@ -116,7 +116,7 @@ def _rows_at(x: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
 def _outcome(
   goal_outcome: GoalOutcomeFunction, achieved: tf.Tensor, goal: tf.Tensor
 ) -> goals.GoalOutcome:
-  """Goals `[W, B, ...]` -> `[W, B]` each."""
+  """Evaluates goals `[W, B, ...]`: reward and is_reached, `[W, B]` each."""
   batch = tf.shape(achieved)[:2]
   flat_shape = tf.concat([[-1], tf.shape(achieved)[2:]], axis=0)
   outcome = goal_outcome(tf.reshape(achieved, flat_shape), tf.reshape(goal, flat_shape))

@@ -1,4 +1,4 @@
-"""What SAC learns with: critics, their targets and the entropy's weight beside the policy."""
+"""How SAC learns: the policy, the critics and their targets, and the weight of the entropy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_learning(
   distribution: distributions.Distribution,
   config: sac_config.SACConfig,
 ) -> agent_lib.Learning:
-  """The policy is the one that acts; everything else is made here."""
+  """Returns SAC's `Learning` for the policy that acts; makes all other networks."""
   networks = _make_networks(policy, make_critics, distribution.is_reparametrizable, config)
   return agent_lib.Learning(
     variables=_variables(networks),
@@ -47,9 +47,9 @@ def _make_networks(
   is_reparametrizable: bool,
   config: sac_config.SACConfig,
 ) -> loss_lib.Networks:
-  """The targets start as copies of the critics that bootstrap.
+  """Makes all networks; the targets start as copies of the critics that bootstrap.
 
-  Choices, which no gradient passes, need a state value to compare with, whatever bootstraps.
+  Discrete actions, which no gradient passes, need a state value as a baseline, whatever bootstraps.
   """
   from_state = config.bootstrap == 'state_value'
   critics = make_critics(config.num_critics, from_state or not is_reparametrizable)
@@ -82,7 +82,7 @@ def _objectives(
 
 
 def _goal_outcome(config: sac_config.SACConfig) -> hindsight.GoalOutcomeFunction | None:
-  """Imported by the learner alone, which needs no environment for it."""
+  """Imports the configured function, in the learner only; the environment is not needed for it."""
   if not config.hindsight.probability:
     return None
   return dotted_path.load_object(config.hindsight.goal_outcome, 'agent.hindsight.goal_outcome')
@@ -103,15 +103,14 @@ def _move(networks: loss_lib.Networks, share: tf.Tensor | float) -> None:
     pairs.append((targets.state_value, learnt.state_value))
   for target, source in pairs:
     for old, new in zip(target.variables, source.variables):
-      # As a mean of both, so that the shares 0 and 1 are exact; old + (new - old) is not new.
+      # A mean of both is exact for shares 0 and 1, while old + (new - old) may not equal new.
       old.assign((1.0 - share) * old + share * new)
 
 
 def finish(
   policy: network_lib.PolicyNetwork, sample: types.Sample, config: sac_config.SACConfig
 ) -> dict[str, tf.Tensor]:
-  """Observation statistics take in the sample after the update, whose networks saw them as they
-  were."""
+  """Updates the observation statistics with the sample, after the update that used the old ones."""
   if policy.observations is not None:
     rows = tree.map_structure(lambda x: x[config.overlap :], sample.unroll.inputs)
     mask = transitions_lib.transitions(rows, gamma=config.discount).mask

@@ -3,8 +3,8 @@
 With a ~ pi(. | x) a fresh sample, Q_min the least of the critics and c the entropy's weight:
 
   policy       mean( c log pi(a|x) - Q_min(x, a) ),  through the sample to the policy alone
-               for choices, which no gradient passes:  -mean( A log pi(a|x) ),  A the advantage
-               Q_min(x, a) - c log pi(a|x) - V(x), brought to mean 0 and standard deviation 1
+               for discrete actions, which no gradient passes:  -mean( A log pi(a|x) ),  where A is
+               Q_min(x, a) - c log pi(a|x) - V(x), scaled to mean 0 and standard deviation 1
   critics      sum_k mean( w 1/2 (Q_k(x_t, a_t) - y_t)^2 )
   state value  mean( 1/2 (V(x) - Q_min(x, a) + c log pi(a|x))^2 )
   c            c (mean H - H_target)
@@ -37,8 +37,8 @@ _LEAST_SPREAD = 1e-3  # added to the standard deviation of advantages
 
 
 class Networks(NamedTuple):
-  """policy acts. targets bootstrap, the state value alone or the action values alone, and only
-  `after_update` changes them."""
+  """All networks. The policy acts. The targets bootstrap, from the state value alone or the action
+  values alone, and only `after_update` changes them."""
 
   policy: network_lib.PolicyNetwork
   critics: network_lib.Critics
@@ -47,7 +47,7 @@ class Networks(NamedTuple):
 
 
 class Fresh(NamedTuple):
-  """A fresh action of each row, `[T+1, N]`, and its log-probability `[T+1, N]`."""
+  """A freshly sampled action for each row, `[T+1, N]`, and its log-probability `[T+1, N]`."""
 
   actions: types.Nest
   log_probs: tf.Tensor
@@ -60,7 +60,7 @@ def losses(
   key: tf.Tensor,
   config: sac_config.SACConfig,
 ) -> types.LossOutput:
-  """A loss for each objective: policy, critics, and entropy_weight where it is learnt."""
+  """Returns one loss per objective: policy, critics, and entropy_weight if it is learnt."""
   batch = batch._replace(
     inputs=networks.policy.normalized(batch.inputs),
     burn_in=_normalized_burn_in(networks.policy, batch),
@@ -108,14 +108,14 @@ def _fresh(
   batch: batch_lib.Batch,
   key: tf.Tensor,
 ) -> Fresh:
-  """The memory of the policy goes on from what was stored with the unroll."""
+  """Samples fresh actions; the policy's state starts from the one stored with the unroll."""
   remembered = _remembered(policy.function, batch, batch.policy_state)
   params = policy.function.over_rows(batch.inputs.observation, remembered)
   uniforms = uniforms_lib.draw(key, [*params.shape[:2], distribution.num_uniforms])
   actions, log_probs = distribution.sample_with_log_prob(params, uniforms)
   if not distribution.is_reparametrizable:
-    # Beside choices there may be numbers, and the score is that of given actions: without this it
-    # would hold what passes through them, too.
+    # An action may have continuous parts besides discrete ones. The score function takes actions as
+    # given, so no gradient may pass through the continuous parts.
     actions = tree.map_structure(tf.stop_gradient, actions)
     score = distribution.log_prob(params, actions)
     log_probs = tf.stop_gradient(log_probs - score) + score
@@ -125,7 +125,7 @@ def _fresh(
 def _remembered(
   function: state_functions.StateFunction, batch: batch_lib.Batch, state: types.Nest
 ) -> types.Nest:
-  """`[T+1, N, H]`, after the rows of burn-in, whose gradient is not wanted."""
+  """Returns core outputs `[T+1, N, H]`; no gradient flows into the burn-in before them."""
   if batch.burn_in:
     _, state = function.remember_unroll(batch.burn_in, state)
     state = tf.nest.map_structure(tf.stop_gradient, state)
@@ -133,13 +133,13 @@ def _remembered(
 
 
 def _critics_memory(function: state_functions.StateFunction, batch: batch_lib.Batch) -> types.Nest:
-  """A critic does not act, so nothing is stored of it: it starts empty."""
+  """Returns a critic's core outputs from an initial state, as critics store none when acting."""
   return _remembered(function, batch, function.initial_state(batch.mask.shape[1]))
 
 
 class _Values(NamedTuple):
-  """`[T, N]` each. played: of each critic, at the actions that were played. fresh: the least of
-  them at the fresh ones. state: of the state value, if there is one."""
+  """Values, `[T, N]` each. played: each critic's, at the actions that were played. fresh: the least
+  of the critics' at the fresh actions. state: the state value's, if there is one."""
 
   played: list[tf.Tensor]
   fresh: tf.Tensor
@@ -164,9 +164,9 @@ def _values(critics: network_lib.Critics, batch: batch_lib.Batch, fresh: Fresh) 
 def _targets(
   targets: network_lib.Critics, batch: batch_lib.Batch, fresh: Fresh, weight: tf.Tensor
 ) -> tf.Tensor:
-  """`[T, N]` of the critics, without gradient."""
+  """Returns the critics' targets `[T, N]`, without gradient."""
   bootstrap = _bootstrap(targets, batch, fresh, weight)
-  # Where an episode has ended there is nothing to come, whatever is said of it.
+  # After a termination nothing follows, whatever the networks predict there.
   to_come = batch.discounts * transitions_lib.select(batch.discounts > 0, bootstrap)
   return tf.stop_gradient(batch.rewards + to_come)
 
@@ -174,7 +174,7 @@ def _targets(
 def _bootstrap(
   targets: network_lib.Critics, batch: batch_lib.Batch, fresh: Fresh, weight: tf.Tensor
 ) -> tf.Tensor:
-  """`[T, N]`, the value of each transition's later row."""
+  """Returns the value `[T, N]` of each transition's second row."""
   observation = tree.map_structure(_without_first, batch.inputs.observation)
   if targets.state_value is not None:
     remembered = tree.map_structure(_without_first, _critics_memory(targets.state_value, batch))
@@ -194,7 +194,8 @@ def _policy_loss(
   state_values: tf.Tensor | None,
   mask: tf.Tensor,
 ) -> tf.Tensor:
-  """soft_values: `[T, N]`, Q_min(x, a) - c log pi(a|x) of the fresh actions."""
+  """Computes the policy's loss from soft_values `[T, N]`, Q_min(x, a) - c log pi(a|x) of the fresh
+  actions."""
   mean = lambda x: transitions_lib.masked_mean(x, mask)
   if distribution.is_reparametrizable:
     return -mean(soft_values)
@@ -208,7 +209,8 @@ def _policy_loss(
 def _priorities(
   errors: list[tf.Tensor], mask: tf.Tensor, config: sac_config.SACConfig
 ) -> tf.Tensor | None:
-  """`[B]`, from the largest error of any critic, of the unrolls; None for uniform replay."""
+  """Returns priorities `[B]` of the unrolls, from the largest error of any critic; None for uniform
+  replay."""
   if config.replay == 'uniform':
     return None
   largest = tf.reduce_max(tf.abs(tf.stack(errors)), axis=0)

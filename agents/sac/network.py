@@ -1,4 +1,4 @@
-"""The networks of the SAC agent: the policy that acts, and the critics beside it."""
+"""The networks of the SAC agent: the policy, which acts, and the critics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PolicyOutput(NamedTuple):
 def make_distribution(
   spec: types.EnvironmentSpec, config: sac_config.SACConfig
 ) -> distributions.Distribution:
-  """Of the environment's actions: tanh-Normal where they are continuous."""
+  """Returns the distribution of the environment's actions: tanh-Normal if they are continuous."""
   std = std_functions.make(
     config.std_function, std_at_zero=config.initial_std, min_std=config.min_std
   )
@@ -46,7 +46,7 @@ def make_policy(
   distribution: distributions.Distribution,
   config: sac_config.SACConfig,
 ) -> core.RecurrentNetwork:
-  """The network that acts; `policy_of` finds the `PolicyNetwork` in it."""
+  """Makes the network that acts; `policy_of` finds the `PolicyNetwork` in it."""
   function = build.make_state_function(
     network_config,
     spec,
@@ -71,14 +71,14 @@ def _make_normalizer(
 
 
 def policy_of(network: core.RecurrentNetwork) -> PolicyNetwork:
-  """The policy within the network that acts, which may stack images for it."""
+  """Returns the policy inside the network that acts, which may be wrapped to stack images."""
   policy = network.inner if isinstance(network, frame_stack.FrameStack) else network
   assert isinstance(policy, PolicyNetwork)
   return policy
 
 
 class PolicyNetwork(snt.Module):
-  """From normalised observations to the parameters of the action distribution."""
+  """Network from normalised observations to the parameters of the action distribution."""
 
   def __init__(
     self,
@@ -86,7 +86,7 @@ class PolicyNetwork(snt.Module):
     observations: running_statistics.ObservationNormalizer | None,
     name: str = 'sac',
   ):
-    """observations: their statistics; None = they are taken as they are."""
+    """observations: normaliser with running statistics; None = observations stay as they are."""
     super().__init__(name=name)
     self.function = function
     self.observations = observations
@@ -110,16 +110,16 @@ class PolicyNetwork(snt.Module):
     return PolicyOutput(self.function.over_rows(inputs.observation, remembered)), state
 
   def normalized(self, inputs: types.AgentInput) -> types.AgentInput:
-    """Rows whose observations are as the policy and the critics see them."""
+    """Returns rows with normalised observations, as the policy and the critics see them."""
     if self.observations is None:
       return inputs
     return inputs._replace(observation=self.observations(inputs.observation))
 
 
 class Critics(snt.Module):
-  """Action values, and the state value where one is asked for: those that are learnt, or targets.
+  """Action values and, if asked for, a state value; either the learnt ones or their targets.
 
-  They are given observations as the policy's statistics have normalised them.
+  Their inputs are observations that the policy's statistics have already normalised.
   """
 
   def __init__(
@@ -141,7 +141,7 @@ class Critics(snt.Module):
 
   @property
   def functions(self) -> list[state_functions.StateFunction]:
-    """All of them, the state value last."""
+    """All value functions, the state value last."""
     return [*self.action_values, *([] if self.state_value is None else [self.state_value])]
 
 
@@ -151,7 +151,7 @@ def make_critics(
   num_critics: int,
   has_state_value: bool,
 ) -> Critics:
-  """With variables that exist."""
+  """Makes the critics and creates their variables."""
   critics = Critics(spec, network_config, num_critics, has_state_value)
   inputs = build.zero_inputs(spec, 1)
   if network_config.frame_stack > 1:
@@ -167,7 +167,7 @@ def make_critics(
   return critics
 
 
-@snt.allow_empty_variables  # where the weight is fixed
+@snt.allow_empty_variables  # if the weight is fixed
 class EntropyWeight(snt.Module):
   """alpha: fixed, or exp(k p) with a trainable p."""
 
@@ -189,11 +189,11 @@ class EntropyWeight(snt.Module):
 
   @property
   def parameters(self) -> Sequence[tf.Variable]:
-    """What is learnt of it, if anything."""
+    """The trainable parameter, if the weight is learnt."""
     return () if self._parameter is None else (self._parameter,)
 
   def __call__(self) -> tf.Tensor:
-    """Scalar."""
+    """Returns alpha, a scalar."""
     if self._parameter is None:
       return tf.constant(self._config.entropy_weight, tf.float32)
     return lagrange.weight(self._parameter, speed=self._config.entropy_speed)

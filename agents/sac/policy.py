@@ -1,4 +1,4 @@
-"""How SAC acts: by its policy, and at random while the run begins."""
+"""SAC's action selection: random actions at the beginning of the run, then the policy's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def select_actions(
   action_spec: types.Nest,
   config: sac_config.SACConfig,
 ) -> types.AgentOutput:
-  """prediction `[N, ...]`, exploration `[N, ...]` -> actions `[N, ...]`, in evaluation the mode."""
+  """prediction `[N, ...]`, exploration `[N, ...]` -> actions `[N, ...]`; the mode in evaluation."""
   params, uniforms = prediction.policy_params, exploration.uniforms
   action = distribution.sample(params, uniforms)
   if config.random_steps:
@@ -28,5 +28,5 @@ def select_actions(
     action = action_distributions.where(is_early, at_random, action)
   is_evaluation = tf.cast(exploration.is_evaluation, tf.bool)
   action = action_distributions.where(is_evaluation, distribution.mode(params), action)
-  # Nothing of the prediction is stored: what is learnt is computed anew.
+  # The prediction is not stored, because the learner computes all it needs again.
   return types.AgentOutput(action=action, prediction=())
