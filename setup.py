@@ -8,10 +8,10 @@ import runpy
 import setuptools
 
 _ROOT = pathlib.Path(__file__).parent
-# Where this is hosted, `https://host/owner/name`: known to whoever publishes. Without it the
-# metadata names no address of the project.
+# Address of the repository, `https://host/owner/name`, set by whoever publishes the package.
+# Without it the metadata names no address of the project.
 _REPOSITORY = os.environ.get('SEED_ACME_REPOSITORY', '').rstrip('/')
-# Code, which is left as it is, or a link that is no address.
+# Matches code, which is left as it is, or a link that is not an absolute address.
 _CODE_OR_LINK = re.compile(r'```[\s\S]*?```|`[^`\n]+`|(!?)\[([^\]]*)\]\((?!https?://)([^)\s]+)\)')
 
 # The newest TensorFlow and Reverb that work together are pinned exactly, and with them Launchpad;
@@ -36,34 +36,34 @@ INSTALL_REQUIRES = [
   'setuptools<81',  # TensorBoard 2.15 imports pkg_resources, which later ones lack
   'tensorboard>=2.15,<2.16',
   'tensorflow==2.15.1',
-  'tyro>=1.0.17,<1.1',  # its errors are told by a private module, `tyro._errors`
+  'tyro>=1.0.17,<1.1',  # its parse errors are taken from a private module, `tyro._errors`
 ]
 EXTRAS_REQUIRE = {
   # CUDA 12.2 and cuDNN 8.9 as wheels, 2.4 GB.
   'cuda': ['tensorflow[and-cuda]==2.15.1'],
-  # Simulators in C++, of which the learner can hold a whole vector. For Python 3.11 on.
+  # Simulators in C++; the learner's process can step a whole vector of them. From Python 3.11 on.
   'envpool': ['envpool==1.2.5; python_version >= "3.11"'],
   'gym': ['gym>=0.21,<0.27'],
   'gymnasium': ['gymnasium>=0.29'],
-  # ale-py brings the games' ROMs; opencv-python from 4.12 on wants numpy 2.
+  # ale-py brings the games' ROMs; opencv-python from 4.12 on needs numpy 2.
   'atari': ['ale-py>=0.12,<0.13', 'opencv-python>=4.8,<4.12'],
   # Later versions of MuJoCo break gym's Hopper, Walker2d and Swimmer; an unpinned dm_control
-  # brings the newest. gym's pictures of MuJoCo import imageio.
+  # brings the newest. gym imports imageio to render MuJoCo.
   'mujoco': ['gym>=0.26,<0.27', 'gymnasium>=1.0', 'imageio>=2.31', 'mujoco==2.3.3'],
-  # Not `dm_control`: of an extra with `_` pip before 23.3 installs nothing, and says nothing.
+  # Not `dm_control`, because pip before 23.3 silently installs nothing for an extra with `_`.
   'dm-control': ['dm_control==1.0.11', 'mujoco==2.3.3'],
-  # Its wheel for Python 3.10 wants glibc 2.35 or later (Ubuntu 22.04, Debian 12).
+  # Its wheel for Python 3.10 needs glibc 2.35 or later (Ubuntu 22.04, Debian 12).
   'dmlab2d': ['dmlab2d==1.0.0'],
-  # mlflow-skinny has all that logs, without a server.
+  # mlflow-skinny has everything that logging needs, without a server.
   'wandb': ['wandb>=0.19,<0.26'],
   'mlflow': ['mlflow-skinny>=2.10,<4'],
   'metrics': ['pandas>=1.5,<3'],
   # `sweep --search`.
   'search': ['SQLAlchemy>=1.4.2', 'optuna>=4,<6'],
-  # pygame: gym's classic control (CartPole) draws with it, and `evaluate --watch` its window.
+  # gym's classic control (CartPole) and the window of `evaluate --watch` need pygame.
   'video': ['imageio>=2.31', 'imageio-ffmpeg>=0.4.9', 'pygame==2.6.1'],
-  # `--launch=vertex_ai`, which puts stand-ins into parts of xmanager: one version exactly. The
-  # other bounds keep pip from trying for an hour which of Google's packages take protobuf 4.
+  # `--launch=vertex_ai` replaces parts of xmanager, so its version is exact. The other bounds keep
+  # pip from searching for an hour for versions of Google's packages that accept protobuf 4.
   'vertex': [
     'google-api-core<2.26',
     'google-cloud-aiplatform>=1.38,<1.61',
@@ -105,8 +105,8 @@ EXTRAS_REQUIRE = {
 }
 
 
-# What actors need that run under another Python than the learner: `seed_acme_actor` is the same
-# code with these requirements alone. SEED_ACME_DISTRIBUTION=actor chooses it.
+# Requirements of actors that run under another Python than the learner: `seed_acme_actor` is the
+# same code with these requirements alone. SEED_ACME_DISTRIBUTION=actor builds it.
 _OF_ACTORS = runpy.run_path(str(_ROOT / 'seed_acme' / 'checks' / 'actor_packages.py'))
 _IS_FOR_ACTORS = os.environ.get('SEED_ACME_DISTRIBUTION') == 'actor'
 # The command line of an actor's node.
@@ -114,7 +114,7 @@ _COMMAND_REQUIRES = ['absl-py>=1.0', 'packaging>=21', 'psutil>=5.9', 'tyro>=1.0.
 
 
 def version() -> str:
-  """`seed_acme.__version__`, without importing it: its links may not be there yet."""
+  """Returns `seed_acme.__version__` without importing it, as its links may not exist yet."""
   text = (_ROOT / 'seed_acme' / 'version.py').read_text(encoding='utf-8')
   found = re.search(r"^__version__ = '([^']+)'", text, re.MULTILINE)
   assert found, 'seed_acme/version.py names no __version__'
@@ -122,9 +122,10 @@ def version() -> str:
 
 
 def long_description(readme: str, repository: str) -> str:
-  """README.md for the page on a package index, where links to files of the project lead nowhere.
+  """Returns README.md for the page on a package index, where relative links lead nowhere.
 
-  They become addresses of the repository; without one their text stays, and pictures go.
+  They become addresses in the repository. Without a repository, only the text of a link is kept,
+  and pictures are dropped.
   """
 
   def link(match: re.Match) -> str:
@@ -140,7 +141,7 @@ def long_description(readme: str, repository: str) -> str:
 
 
 def project_urls(repository: str) -> dict[str, str]:
-  """By their labels on a package index."""
+  """Returns the project's addresses by their labels on a package index."""
   urls = {
     'Paper': 'https://arxiv.org/abs/1910.06591',
     'Original SEED RL': 'https://github.com/google-research/seed_rl',

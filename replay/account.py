@@ -1,4 +1,4 @@
-"""What becomes of the unrolls on their way through replay, counted at every station."""
+"""Counts unrolls on their way through replay, so that lost ones are noticed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from seed_acme.replay import table_counts as table_counts_lib
 from seed_acme.replay import writer as writer_lib
 
 _FIRST_ANSWER_S, _ANSWER_S = 60, 1
-_PERIOD_S = 10.0  # between two comparisons, each of which asks the server
+_PERIOD_S = 10.0  # between two comparisons of the counts, each of which asks the server
 
 
 class Dropped:
-  """Counts items that are none of this run, and tells of the 1st, the 10th, the 100th ..."""
+  """Counts items that do not belong to this run, and reports the 1st, the 10th, the 100th ..."""
 
   def __init__(self, server_address: str, tell: Callable[[str], None]):
-    """tell: takes a line for the user; from the thread that fetches."""
+    """tell: receives a line for the user, in the thread that fetches samples."""
     self._server_address = server_address
     self._tell = tell
     self.number = 0
@@ -38,7 +38,7 @@ class Dropped:
 class Account:
   """Counts unrolls that replay confirms and the learner receives, and names what is lost.
 
-  Used by the learner's thread, but for `waiting_for`. Made before anybody samples.
+  Used by the learner's thread, except for `waiting_for`. Must be made before anything is sampled.
   """
 
   def __init__(
@@ -51,7 +51,7 @@ class Account:
     num_items_under_way: int,
     dropped: Dropped | None = None,
   ):
-    """num_items_under_way: that Reverb takes out of the table before anybody asks for them."""
+    """num_items_under_way: items that Reverb takes out of the table before they are asked for."""
     self._client = connection.client(server_address)
     self._writer = writer
     self._prefetcher = prefetcher
@@ -67,12 +67,12 @@ class Account:
     return self._writer.num_confirmed
 
   def received(self) -> int:
-    """Unrolls that the learner has got; of a memory, as often as they were drawn."""
+    """Unrolls that the learner has received; one of a memory counts as often as it was drawn."""
     return self._prefetcher.num_received * self._batch_size
 
   def missing(self) -> str:
-    """What to tell of unrolls that were handed out and are nowhere; '' if there are none, or
-    somebody looked within the last 10 s."""
+    """Returns a message about unrolls that replay handed out and nobody has; '' if there are none,
+    or if the last check was less than 10 s ago."""
     if time.monotonic() < self._next_s:
       return ''
     self._next_s = time.monotonic() + _PERIOD_S
@@ -80,7 +80,7 @@ class Account:
     if counts is None:
       return ''
     handed_out = self._handed_out(counts)
-    # Later than the table's count, so that nothing is taken for lost which has come meanwhile.
+    # Read after the table's count, so that unrolls that arrive in between are not taken for lost.
     under_way = self._under_way()
     num_missing = handed_out - self.received() - under_way
     if num_missing <= 0:
@@ -92,7 +92,7 @@ class Account:
     )
 
   def waiting_for(self) -> str:
-    """What the learner waits for while it waits for a sample; any thread."""
+    """Describes what the learner waits for while it waits for a sample. Called from any thread."""
     counts = self._counts()
     table = (
       'the replay server does not answer'
@@ -111,13 +111,13 @@ class Account:
     return (sampled - num_dropped) * self._unrolls_per_item
 
   def _under_way(self) -> int:
-    """Unrolls that the learner may yet receive, at most."""
-    # One more batch is perhaps being made of the items.
+    """Returns how many unrolls the learner may still receive, at most."""
+    # One more batch may be in the making.
     num_batches = 1 + self._prefetcher.num_fetched - self._prefetcher.num_received
     return num_batches * self._batch_size + self._num_items_under_way * self._unrolls_per_item
 
   def _counts(self) -> table_counts_lib.TableCounts | None:
-    """None where the server does not answer at once, as while it saves its memory."""
+    """Reads the table's counts; None if the server does not answer at once, as while it saves."""
     try:
       return table_counts_lib.read(self._client, _ANSWER_S)
     except (reverb.ReverbError, RuntimeError):

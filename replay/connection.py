@@ -1,4 +1,4 @@
-"""How this process reaches a replay server."""
+"""Clients of a replay server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from seed_acme.libraries import grpc_variables
 
 
 def client(address: str) -> reverb.Client:
-  """Of the server at `address`, wherever it is: not through the machine's proxy for HTTP."""
+  """Returns a client of the server at `address`, which bypasses the machine's HTTP proxy."""
   grpc_variables.reach_addresses([address])
   return reverb.Client(address)

@@ -9,9 +9,9 @@ import numpy as np
 
 from seed_acme.libraries import matplotlib_loading
 
-_MIN_SIDE = 16  # pixels below which uint8 arrays are taken for something else than images
-_MAX_CHANNELS = 16  # of an axis that is taken for channels
-_FEW_CHANNELS = (1, 3, 4)  # before height and width, where the axes are not known
+_MIN_SIDE = 16  # pixels; smaller uint8 arrays are not taken for images
+_MAX_CHANNELS = 16  # longer axes are not taken for channels
+_FEW_CHANNELS = (1, 3, 4)  # numbers of channels before height and width, if the axes are not known
 NUM_COLUMNS = 8  # at most
 _GAP = 2  # pixels between pictures
 _GREY = 128
@@ -19,11 +19,11 @@ _GOOD_SIDE = 84  # small pictures are enlarged, by a whole factor, to about this
 
 
 def image_frames(array: np.ndarray, num_leading: int | None) -> np.ndarray | None:
-  """The pictures of one leaf over time, `[T, H, W]` grey or `[T, H, W, 3]`; None if it has none.
+  """Returns one leaf's pictures over time, `[T, H, W]` grey or `[T, H, W, 3]`; None if it has none.
 
-  num_leading: axes before those of the observation, time being the last of them (2 in our
-  tables: unrolls and rows); None where nobody knows. Of several unrolls it takes the first;
-  of a stack of pictures channel 0, the newest.
+  num_leading: axes before those of the observation, of which time is the last (2 in our tables:
+  unrolls and rows); None = not known. Only the first of several unrolls is taken and, of a stack of
+  pictures, channel 0, the newest.
   """
   if array.dtype != np.uint8 or not array.size:
     return None
@@ -41,7 +41,7 @@ def image_frames(array: np.ndarray, num_leading: int | None) -> np.ndarray | Non
 
 
 def _over_time(array: np.ndarray, rank: int) -> np.ndarray:
-  """The last `rank` axes, after one of time: the first of everything before it."""
+  """Returns the last `rank` axes after the time axis, and the first entry of all axes before it."""
   if array.ndim == rank:
     return array[None]
   return array.reshape((-1, *array.shape[array.ndim - rank - 1 :]))[0]
@@ -52,7 +52,7 @@ def _ends_in_channels(shape: tuple[int, ...]) -> bool:
 
 
 def _picture_rank(shape: tuple[int, ...]) -> int:
-  """How many of the last axes make one picture, as far as the sizes tell; 0 = no picture."""
+  """Returns how many of the last axes make one picture, judging by their sizes; 0 = no picture."""
   if len(shape) < 3:
     return 0
   if _ends_in_channels(shape):
@@ -63,9 +63,9 @@ def _picture_rank(shape: tuple[int, ...]) -> int:
 
 
 def compose(rows: Sequence[np.ndarray]) -> np.ndarray:
-  """One RGB picture `[H, W, 3]` of the items' frames (`image_frames`), which are alike in size.
+  """Composes one RGB picture `[H, W, 3]` of the items' frames (`image_frames`), all of one size.
 
-  Columns are evenly spaced from the first frame to the last; shorter items leave grey.
+  Columns are evenly spaced from the first frame to the last; shorter items leave grey cells.
   """
   num_columns = min(NUM_COLUMNS, max(len(frames) for frames in rows))
   height, width = (max(frames.shape[axis] for frames in rows) for axis in (1, 2))
@@ -85,13 +85,13 @@ def compose(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def columns(num_frames: int, num_columns: int) -> list[int]:
-  """Evenly spaced indices into the frames, first and last among them."""
+  """Returns evenly spaced indices into the frames, including the first and the last."""
   number = min(num_frames, num_columns)
   return np.linspace(0, num_frames - 1, number).round().astype(int).tolist()
 
 
 def write(sheet: np.ndarray, path: pathlib.Path) -> None:
-  """As PNG, pixel by pixel."""
+  """Writes a sheet as a PNG file, without scaling."""
   matplotlib_loading.load()
   from matplotlib import image  # not at the top: it is needed for pictures only
 

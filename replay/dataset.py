@@ -1,4 +1,4 @@
-"""Samples from Reverb: batched, time-major, fetched ahead."""
+"""Samples from Reverb: batched, time-major and prefetched."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def make_samples(
 ) -> Iterable[types.Sample]:
   """Yields `types.Sample` of `batch_size` unrolls, `[L, B, ...]`.
 
-  prefetch_batches: of the `Prefetcher`; with 0, Reverb takes items one by one from any server.
-  items: where the items are whose tickets the table holds; None = it holds them itself. drop: as of
-  `local_items.Samples`.
+  prefetch_batches: samples that the `Prefetcher` fetches ahead; with 0, Reverb takes items one by
+  one from any server. items: the items whose tickets the table holds; None = the table holds the
+  items. drop: see `local_items.Samples`.
   """
   under_way = num_items_under_way(server_address, batch_size, unrolls_per_item, prefetch_batches)
   dataset = make_items(server_address, tables.UNROLLS, under_way)
@@ -38,7 +38,7 @@ def make_samples(
   options.threading.private_threadpool_size = 1
   options.threading.max_intra_op_parallelism = 1
   options.deterministic = True
-  # Both would take a batch ahead out of the table.
+  # Both would take a batch out of the table ahead of time.
   options.experimental_optimization.map_parallelization = False
   options.experimental_optimization.inject_prefetch = False
   num_items = batch_size // unrolls_per_item
@@ -49,14 +49,14 @@ def make_samples(
   to_sample = functools.partial(
     _to_sample, batch_size=batch_size, unrolls_per_item=unrolls_per_item
   )
-  # By itself AutoGraph would translate it, and `tree` with it: a second of the start of each run.
+  # AutoGraph would convert `to_sample`, and `tree` with it, for a second at the start of each run.
   return dataset.map(tf.autograph.experimental.do_not_convert(to_sample)).with_options(options)
 
 
 def _to_sample(
   items: reverb.ReplaySample, *, batch_size: int, unrolls_per_item: int
 ) -> types.Sample:
-  """Of items `[I, U, L, ...]`, whose `batch_size` unrolls become `[L, B, ...]`."""
+  """Makes a sample of items `[I, U, L, ...]`, whose `batch_size` unrolls become `[L, B, ...]`."""
   merge = lambda x: tf.reshape(x, (batch_size, *x.shape[2:]))
   unroll = tree.map_structure(merge, types.Unroll(*items.data))
   time_major = lambda x: tf.transpose(x, (1, 0, *range(2, x.shape.rank)))
@@ -75,7 +75,7 @@ def _to_sample(
 def num_items_under_way(
   server_address: str, batch_size: int, unrolls_per_item: int, prefetch_batches: int
 ) -> int:
-  """Items that Reverb takes out of the table before anybody asks for them."""
+  """Returns how many items Reverb takes out of the table before they are asked for."""
   if server_lib.is_in_this_process(server_address) or not prefetch_batches:
     return 1
   return max(2, batch_size // unrolls_per_item)
@@ -84,14 +84,14 @@ def num_items_under_way(
 def make_items(server_address: str, table: str, num_under_way: int) -> tf.data.Dataset:
   """Yields the items of a table one by one, and loses none.
 
-  num_under_way: items that Reverb asks for at a time, of a server in another process.
+  num_under_way: items that Reverb requests at a time from a server in another process.
 
-  In the server's own process Reverb waits at the table itself, in slices of 3 s, and a request for
-  several items whose slice ends while it holds some drops those: a queue has lost them, a memory
-  has counted them as drawn. A request for one item is over as soon as it holds it. Over gRPC
-  requests wait without limit.
+  In the server's own process, Reverb waits at the table in slices of 3 s. A request for several
+  items whose slice ends while it holds some of them drops these, so a queue loses them and a memory
+  counts them as drawn. A request for one item ends as soon as it holds the item. Over gRPC,
+  requests wait without a limit.
 
-  One worker: two on a queue steal from each other.
+  There is one worker, because two on a queue would take each other's items.
   """
   num_under_way = 1 if server_lib.is_in_this_process(server_address) else num_under_way
   with waiting.on(f'the replay server at {server_address} to describe its tables'):
@@ -104,7 +104,7 @@ def make_items(server_address: str, table: str, num_under_way: int) -> tf.data.D
 
 
 class Prefetcher:
-  """Fetches the next sample on its own thread, so that the trainer's wait can be ended.
+  """Fetches samples in its own thread, so that the trainer's wait for one can be interrupted.
 
   The trainer's thread must see signals and the end of the program; a thread inside the
   dataset's iterator sees neither.
@@ -117,10 +117,10 @@ class Prefetcher:
     num_ahead: int,
     drop: Callable[[str], None] = print,
   ):
-    """num_ahead: samples fetched that nobody asked for yet; 0 = each when it is asked for. drop:
-    told of an item of another form, which whoever reaches the table can insert. What of the same
-    batch had come before it is lost."""
-    # A SimpleQueue of Python 3.10 waits for ever where its timeout runs out at a bad moment.
+    """num_ahead: samples to fetch before they are asked for; 0 = fetch each when it is asked for.
+    drop: called with the reason when an item does not match the table's signature, which any client
+    can insert. Items of the same batch that came before it are lost."""
+    # A SimpleQueue of Python 3.10 waits for ever if its timeout runs out at a bad moment.
     self._queue: queue.Queue[types.Sample] = queue.Queue()
     self._iterator: Iterator[types.Sample] = iter(samples)
     self._on_failure = on_failure
@@ -135,7 +135,7 @@ class Prefetcher:
     self._thread.start()
 
   def next(self, timeout_s: float) -> types.Sample | None:
-    """The next sample, or None after `timeout_s`; it then comes with a later call."""
+    """Returns the next sample, or None after `timeout_s`; a later call then returns the sample."""
     if not self._has_asked:
       self._has_asked = True
       self._wanted.release()
@@ -170,10 +170,10 @@ class Prefetcher:
         self._drop(local_items.why_another_form(error))
 
   def stop(self) -> None:
-    """Ends the thread, once it holds a sample if it fetches one, and does not wait for that.
+    """Tells the thread to end, after a fetch in progress, and does not wait for it.
 
     Nothing wakes a thread that waits inside Reverb, not even the end of a server in this
-    process: it is a daemon and ends with the process.
+    process. The thread is therefore a daemon, which ends with the process.
     """
     self._stopped.set()
     self._wanted.release()

@@ -1,8 +1,7 @@
-"""What a Reverb server says of its tables, ours or anybody's. Changes nothing on the server.
+"""Reads what a Reverb server, ours or any other, reports about its tables; changes nothing there.
 
-`server_info` knows counts, sizes and settings. It knows no priority, no age and no number of
-samples of any item: those come with samples (`inspection_sample`) and with checkpoints of the
-memory (`saved_items`).
+`server_info` reports counts, sizes and settings, but no item's priority, age or number of samples.
+Those come with samples (`inspection_sample`) and with checkpoints of the memory (`saved_items`).
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from seed_acme.replay import tables as tables_lib
 
 
 class NoAnswer(types.UserError):
-  """The server does not answer, or not as Reverb does."""
+  """Raised if the server does not answer, or not as Reverb does."""
 
 
 class Leaf(NamedTuple):
-  """One array of an item. shape: None where it is not fixed; dtype: NumPy's name."""
+  """One array of an item. shape: None if it is not fixed; dtype: NumPy's name."""
 
   name: str
   shape: tuple[int | None, ...] | None
@@ -35,18 +34,18 @@ class Leaf(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-  """One table at one moment.
+  """State of one table at one moment.
 
   sampler, remover: in words, with parameters. leaves: None without a signature.
-  num_episodes: that items in the table refer to; num_deleted_episodes: times that the last
-    item of an episode left, several for an episode that goes on.
-  num_unique_samples: inserted items that were sampled at least once, gone ones included.
-  inserts_waited_s, samples_waited_s: time, since the table was made, in which a call of that
-    kind stood before the rate limiter; Reverb tells no number of waiting calls.
-  is_fifo: items leave in the order they came, and by no other way.
+  num_episodes: episodes that items in the table refer to. num_deleted_episodes: how often the last
+    item of an episode was removed; an episode that goes on may be counted several times.
+  num_unique_samples: items that were sampled at least once, including removed ones.
+  inserts_waited_s, samples_waited_s: seconds, since the table was made, in which the rate limiter
+    kept a call of that kind waiting; Reverb does not report how many calls wait.
+  is_fifo: items are removed in the order of insertion, and in no other way.
   holds_tickets: the items themselves are in the learner's process (`local_items`), and have the
-    leaves that the mirror's have.
-  shards: the tables of several servers that this one stands for; () for a table of one server.
+    same leaves as those of the mirror table.
+  shards: the tables of several servers that were merged into this one; () for one server's table.
   """
 
   name: str
@@ -65,7 +64,7 @@ class Table:
 
   @property
   def is_harmless_to_sample(self) -> bool:
-    """Our table for looking: nothing waits for its samples, and they remove nothing."""
+    """Whether this is our mirror table, whose samples remove nothing and admit no insert."""
     limiter = self.limiter
     return (
       self.name == tables_lib.MIRROR
@@ -91,7 +90,7 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True)
 class Rates:
-  """Between two snapshots of one table; all but `interval_s` None where its counts began anew.
+  """Rates of one table between two snapshots; None, except `interval_s`, if its counts were reset.
 
   inserts_waiting, samples_waiting: share of the time in which such a call was kept waiting.
   """
@@ -104,8 +103,8 @@ class Rates:
 
 
 class Server:
-  """A client that only looks. Main thread; every call ends within `timeout_s`, and then raises
-  `NoAnswer`."""
+  """A read-only client, for the main thread. Raises `NoAnswer` if a call takes longer than
+  `timeout_s`."""
 
   def __init__(self, address: str, timeout_s: int):
     """address: `host:port`, an IPv6 host in brackets."""
@@ -114,7 +113,7 @@ class Server:
     self._client = connection.client(address)
 
   def snapshot(self, timeout_s: int | None = None) -> Snapshot:
-    """timeout_s: of this one; None = the usual."""
+    """Reads the state of all tables. timeout_s: for this call; None = that of the client."""
     timeout_s = timeout_s or self._timeout_s
     try:
       infos = self._client.server_info(timeout=timeout_s)
@@ -133,7 +132,7 @@ class Server:
 
 
 def rates(before: Snapshot, after: Snapshot, name: str) -> Rates:
-  """Of the table `name`, which is in `after`."""
+  """Returns the rates of the table `name`, which must be in `after`."""
   interval_s = max(1e-9, after.time_s - before.time_s)
   old, new = before.tables.get(name), after.tables[name]
   if (
@@ -153,7 +152,7 @@ def rates(before: Snapshot, after: Snapshot, name: str) -> Rates:
 
 
 def _table(info: Any) -> Table:
-  """From `reverb.reverb_types.TableInfo`."""
+  """Converts a `reverb.reverb_types.TableInfo`."""
   limiter, worker = info.rate_limiter_info, info.table_worker_time
   fifo = 'fifo'
   leaves = None if info.signature is None else _leaves(info.signature)
@@ -190,7 +189,7 @@ def _table(info: Any) -> Table:
 
 
 def _selector(options: Any) -> str:
-  """A sampler or remover in words; options: `KeyDistributionOptions`."""
+  """Describes a sampler or remover in words; options: `KeyDistributionOptions`."""
   kind = options.WhichOneof('distribution')
   if kind == 'prioritized':
     return f'prioritized (exponent {options.prioritized.priority_exponent:g})'
@@ -200,7 +199,7 @@ def _selector(options: Any) -> str:
 
 
 def _leaves(signature: Any) -> tuple[Leaf, ...]:
-  """In the order of Reverb's columns, named by the specification or by the path in the nest."""
+  """Lists leaves in the order of Reverb's columns, named by their specification or path."""
   specs = tree.flatten_with_path(signature)
   names = [spec.name or '' for _, spec in specs]
   if len(set(names)) < len(names) or not all(names):

@@ -1,7 +1,7 @@
-"""Items of a table, drawn to be looked at: what they hold, and files of them.
+"""Draws items of a table for inspection, and saves them as files.
 
-Drawing changes every table but our mirror: a queue's item is gone, a ratio-limited table admits
-inserts. Whoever calls `draw` has made sure that this is wanted.
+Drawing changes every table except our mirror: a queue loses the item, and a ratio-limited table
+admits more inserts. Callers of `draw` must have made sure that this is wanted.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from seed_acme import types
 from seed_acme.replay import connection
 from seed_acme.replay import inspection
 
-_DRAWS_PER_ITEM = 8  # at most, when different items are wanted of a sampler that repeats
+_DRAWS_PER_ITEM = 8  # at most, when distinct items are wanted from a sampler that repeats them
 _GRACE_S = 10.0  # beyond the time-out, for the transfer of one item
 
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-  """key is random: it tells items apart, not their order. probability: when it was drawn.
+  """One drawn item. key: a random identifier, which says nothing about the order of items.
 
-  times_sampled: with this draw. leaves: arrays by name, `[U, L, ...]` in our tables.
+  times_sampled: including this draw. probability: that of this draw. leaves: arrays by name,
+  `[U, L, ...]` in our tables.
   """
 
   key: int
@@ -43,7 +44,7 @@ class Item:
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-  """Of one leaf. minimum, maximum, mean: over all numbers but NaN; None without numbers."""
+  """Range of one leaf. minimum, maximum, mean: over all numbers but NaN; None if there are none."""
 
   shape: tuple[int, ...]
   dtype: str
@@ -54,10 +55,10 @@ class Range:
 
 
 def draw(address: str, table: inspection.Table, num_items: int, timeout_s: float) -> list[Item]:
-  """Up to `num_items` items; fewer where the table lets no more out within `timeout_s`.
+  """Draws up to `num_items` items; fewer if the table hands out no more within `timeout_s`.
 
-  Different ones from a table that is harmless to sample; from others exactly so many draws.
-  Raises `UserError` if not a single one comes.
+  Items are distinct if the table is harmless to sample, because it can then be sampled more often.
+  Any other table is sampled exactly `num_items` times. Raises `UserError` if no item comes.
   """
   distinct = table.is_harmless_to_sample
   num_draws = num_items * (_DRAWS_PER_ITEM if distinct else 1)
@@ -88,10 +89,10 @@ def _nothing_comes(table: inspection.Table, when: str) -> str:
 def _draws(
   address: str, table: inspection.Table, num_draws: int, timeout_s: float
 ) -> Iterator[Item]:
-  """By the dataset where it can be.
+  """Draws through Reverb's dataset if possible, and otherwise through its client.
 
-  It refuses items that are whole sequences where the signature is that of one step, which old
-  writers may insert; what it refused counts as drawn.
+  The dataset refuses items that are whole sequences if the signature is that of one step, which old
+  writers may insert. A refused item counts as drawn.
   """
   if table.leaves is not None:
     num_drawn = 0
@@ -109,7 +110,7 @@ def _draws(
 def _with_dataset(
   address: str, table: inspection.Table, num_draws: int, timeout_s: float
 ) -> Iterator[Item]:
-  """The server itself forgets the request after `timeout_s`, and no item is lost by it."""
+  """Draws through Reverb's dataset; the server drops the request after `timeout_s`, but no item."""
   assert table.leaves is not None
   names = [leaf.name for leaf in table.leaves]
   dataset = reverb.TrajectoryDataset(
@@ -128,10 +129,10 @@ def _with_dataset(
 
 
 def _with_client(address: str, table: inspection.Table, num_draws: int) -> Iterator[Item]:
-  """Asks for no types, so it works without a signature.
+  """Draws through Reverb's client, which needs no signature.
 
   `Client.sample` has no time-out, and a request that is left waiting takes an item even after
-  its client is gone: no more is asked for than the rate limiter admits now.
+  its client is gone, so no more items are requested than the rate limiter admits now.
   """
   admitted = table.limiter.until_samples_block().at_least
   num_draws = num_draws if admitted is None else min(num_draws, admitted)
@@ -157,9 +158,10 @@ def _item(info: Any, names: list[str], arrays: list[Any]) -> Item:
 
 
 def _within(items: Iterator[Item], timeout_s: float, name: str) -> Iterator[Item]:
-  """Passes on what comes within `timeout_s` of the one before.
+  """Yields items as long as each comes within `timeout_s` of the one before.
 
-  On a thread of its own: Reverb waits for ever for a server that died, deaf to signals.
+  The items are drawn in another thread, because Reverb waits for ever for a server that has died,
+  and cannot be interrupted by signals.
   """
   received: queue.Queue[Item | BaseException | None] = queue.Queue(maxsize=1)
   is_over = threading.Event()
@@ -202,7 +204,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def value_range(array: np.ndarray) -> Range:
-  """What the numbers of one leaf span."""
+  """Returns the range of one leaf."""
   dtype = str(array.dtype)
   if array.dtype.kind not in 'biuf' or not array.size:
     return Range(array.shape, dtype, None, None, None, 0)
@@ -218,12 +220,12 @@ def value_range(array: np.ndarray) -> Range:
 
 
 def save(items: list[Item], folder: pathlib.Path) -> list[pathlib.Path]:
-  """One NumPy archive an item: its leaves by name, and `info/key`, `info/priority` ..."""
+  """Saves one NumPy archive per item: its leaves by name, and `info/key`, `info/priority` ..."""
   folder.mkdir(parents=True, exist_ok=True)
   paths = []
   for i, item in enumerate(items):
     path = folder / f'item_{i:03}_{item.key}.npz'
-    # Not `np.savez`: it takes no leaf named `file`.
+    # Not `np.savez`, because it rejects a leaf named `file`.
     with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as archive:
       for name, array in _members(item).items():
         with archive.open(f'{name}.npy', 'w', force_zip64=True) as member:
@@ -243,5 +245,6 @@ def _members(item: Item) -> dict[str, Any]:
 
 
 def _member(name: str) -> str:
-  """A foreign server's name must not lead out of the folder in which somebody unpacks."""
+  """Returns a file name inside the archive that cannot leave the folder where it is unpacked,
+  whatever name a foreign server gives."""
   return '/'.join(part for part in name.split('/') if part not in ('', '.', '..')) or 'leaf'

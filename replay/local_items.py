@@ -1,9 +1,9 @@
-"""Items of a queue that stay in the learner's process; the table holds their tickets.
+"""Keeps a queue's items in the learner's process, while Reverb's table holds only their tickets.
 
-A queue hands each item out once, in order. Where the learner itself serves the table, the item
-need not pass through Reverb for that: its bytes would be compressed, sent, unpacked and copied
-into a batch (37 CPU-microseconds for a step of Pong, a sixth of them like this). Reverb still
-decides who waits, keeps the order and counts.
+A queue hands out each item once, in order. If the learner itself serves the table, the item's data
+need not pass through Reverb, where it would be compressed, sent, unpacked and copied into a batch:
+that costs 37 CPU-microseconds for a step of Pong, and a sixth of it with tickets. Reverb still
+decides order, blocking and rate limits.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ import tree
 from seed_acme import types
 
 TICKET = 'ticket'
-_OF_ANOTHER_FORM = (  # in the words of Reverb 0.7
+_OF_ANOTHER_FORM = (  # parts of Reverb's error messages, as of 0.7
   'Received incompatible tensor',
   'Inconsistent number of tensors received',
   'Number of tensors in the replay sample did not match',
 )
-_ALIGNMENT = 64  # bytes; TensorFlow copies an array that begins elsewhere
+_ALIGNMENT = 64  # bytes; TensorFlow copies an array that is not aligned to it
 
 
 class LocalItems:
-  """Unrolls `[U, L, ...]` by ticket. One thread keeps, one takes."""
+  """Unrolls `[U, L, ...]` by ticket. One thread calls `keep`, another one `take`."""
 
   def __init__(self) -> None:
     self._items: dict[int, types.Unroll] = {}
     self._next_kept = self._next_taken = 0
 
   def keep(self, item: types.Unroll) -> np.ndarray:
-    """Returns the ticket, `[]` int64."""
+    """Stores an item and returns its ticket, `[]` int64."""
     ticket = self._next_kept
     self._items[ticket] = item
     self._next_kept += 1
@@ -46,10 +46,10 @@ class LocalItems:
     return len(self._items)
 
   def take(self, ticket: int) -> types.Unroll | None:
-    """The item, which is then the caller's. Older ones go: somebody else drew their tickets.
+    """Removes and returns the item, and drops older ones, whose tickets another client has drawn.
 
-    None for a ticket that was never given out, or not for an item that is still here: whoever
-    reaches the table can insert one.
+    Returns None for a ticket that was never issued or whose item is gone: any client that reaches
+    the table can insert such a ticket.
     """
     if ticket not in self._items:
       return None
@@ -60,20 +60,20 @@ class LocalItems:
 
 
 def why_another_form(error: tf.errors.InvalidArgumentError) -> str:
-  """What Reverb says of an item that does not have the form of its table; a dataset then goes on
-  with the next one. Raises the error if it is another one."""
+  """Returns Reverb's reason for refusing an item that does not match its table's signature, after
+  which a dataset continues with the next one. Raises any other error again."""
   if not any(words in error.message for words in _OF_ANOTHER_FORM):
     raise error
   return error.message.partition('. ')[0]
 
 
 def signature() -> dict[str, tf.TensorSpec]:
-  """What the table holds of an item."""
+  """Returns the signature of a table of tickets."""
   return {TICKET: tf.TensorSpec((), tf.int64, name=TICKET)}
 
 
 class Samples:
-  """`types.Sample` of the items whose tickets are drawn, for ever. Used by one thread."""
+  """Endless iterable of samples, made of the items whose tickets are drawn. Used by one thread."""
 
   def __init__(
     self,
@@ -83,10 +83,10 @@ class Samples:
     unrolls_per_item: int,
     drop: Callable[[str], None],
   ):
-    """tickets: `reverb.ReplaySample` of one ticket each. They come one by one, and not a sample at
-    a time, because a sample in which some are nobody's has to be filled up with as many others:
-    where actors wait for new weights, there are no more. num_items: of a sample. drop: told why
-    something in the table is no item of ours."""
+    """tickets: `reverb.ReplaySample` of one ticket each. They are drawn one by one, not a sample at
+    a time, because each invalid ticket is to be replaced by just one other: while actors wait for
+    new weights, there are no more. num_items: items in a sample. drop: called with the reason when
+    something in the table is not one of our items."""
     self._tickets = tickets
     self._items = items
     self._num_items = num_items
@@ -104,7 +104,7 @@ class Samples:
       yield types.Sample(_merged(items), *map(_tensor, repeated))
 
   def _next(self, tickets: Iterator[Any]) -> tuple[types.Unroll, Any]:
-    """An item, and what Reverb says of it."""
+    """Returns an item, and Reverb's information about it."""
     while True:
       try:
         drawn = next(tickets)
@@ -118,7 +118,7 @@ class Samples:
 
 
 def _merged(items: Sequence[types.Unroll]) -> types.Unroll:
-  """`[U, L, ...]` each -> tensors `[L, B, ...]`, each number copied once."""
+  """Merges items `[U, L, ...]` into tensors `[L, B, ...]`, copying each number once."""
   state = tree.map_structure(
     lambda *x: _tensor(np.concatenate(x)), *[item.initial_state for item in items]
   )

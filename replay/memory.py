@@ -1,4 +1,4 @@
-"""The learner's hold on its replay memory: priorities written back by key, checkpoints."""
+"""The learner's access to its replay memory: writes priorities back by key, takes checkpoints."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from seed_acme.replay import table_counts
 from seed_acme.replay import tables
 
 _TIMEOUT_S, _ANSWER_S = 60, 1
-# A server that saves, and writes nothing for so long, does not answer any more. A node has 45 s to
-# end, in which the rest of the checkpoint is to be written, too.
+# A server that has written nothing for so long while it saves is taken for dead. A node has 45 s to
+# end, in which the rest of the checkpoint must be written, too.
 SILENT_S = 20.0
 _LOOK_S = 0.1
 _STOP_S = 10.0  # for a server that does not answer any more
@@ -27,10 +27,10 @@ _STOP_S = 10.0  # for a server that does not answer any more
 class ReplayMemory:
   """Writes priorities on a thread of its own, so that the learner never waits for them.
 
-  Updates that are not sent yet are merged by key, the newest counts: what waits here is never
-  more than the unrolls in the table. Reverb ignores keys that were removed meanwhile.
+  Updates that have not been sent yet are merged by key, and the newest counts, so there are never
+  more of them than unrolls in the table. Reverb ignores keys that were removed meanwhile.
 
-  The single-process program waits until they have arrived, so that the next sample knows them.
+  The single-process program waits until updates have arrived, so that they affect the next sample.
   """
 
   def __init__(self, server_address: str, has_priorities: bool, in_progress: pathlib.Path):
@@ -43,20 +43,20 @@ class ReplayMemory:
     self._condition = threading.Condition()
     self._waiting: dict[int, float] = {}
     self._num_sending = 0
-    self.greatest_priority = 1.0  # of those written back by this process
+    self.greatest_priority = 1.0  # that this process has written back
     self._sending = threading.Lock()
     self._stopped = False
     self._on_failure: Callable[[BaseException], None] = lambda error: None
     self._thread: threading.Thread | None = None
 
   def start(self, on_failure: Callable[[BaseException], None]) -> None:
-    """on_failure: called once, from the thread, with whatever ended it early."""
+    """Starts the thread. on_failure: called once, in it, with the exception that ended it early."""
     self._on_failure = on_failure
     self._thread = threading.Thread(target=self._run, name='priorities', daemon=True)
     self._thread.start()
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    """keys `[B]` uint64, priorities `[B]` finite, >= 0. Never blocks."""
+    """Queues new priorities: keys `[B]` uint64, priorities `[B]` finite, >= 0. Never blocks."""
     if not self._has_priorities:
       return
     with self._condition:
@@ -82,25 +82,25 @@ class ReplayMemory:
     return table_counts.read(self._client, _TIMEOUT_S)[:2]
 
   def counts_now(self) -> tuple[int, int] | None:
-    """As `counts`, or None if the server does not answer at once."""
+    """Returns `counts()`, or None if the server does not answer at once."""
     try:
       return table_counts.read(self._client, _ANSWER_S)[:2]
     except (reverb.ReverbError, RuntimeError):
       return None
 
   def wait_until_sent(self, timeout_s: float) -> bool:
-    """Whether every update so far has reached the table, within that time. After `start`."""
+    """Waits until every update so far has reached the table; False on time-out. Needs `start`."""
     with self._condition:
       return self._condition.wait_for(
         lambda: not self._waiting and not self._num_sending, timeout_s
       )
 
   def checkpoint(self) -> pathlib.Path:
-    """Has the server write all of its tables; nobody inserts or samples meanwhile.
+    """Makes the server write all of its tables; inserts and samples block meanwhile.
 
-    Returns the folder, which the caller moves away: the next checkpoint deletes it. Raises
-    RuntimeError where it cannot be written, on a full disk for instance, and where the server
-    does not answer.
+    Returns the folder, which the caller must move away, because the next checkpoint deletes it.
+    Raises RuntimeError if it cannot be written, on a full disk for instance, or if the server does
+    not answer.
     """
     if self._saving is None or not self._saving.is_under_way():
       self._saving = _Saving(self._save)
@@ -128,7 +128,7 @@ class ReplayMemory:
         self._on_failure(error)
 
   def stop(self) -> None:
-    """Ends the thread; what waits is dropped."""
+    """Ends the thread; updates that wait are dropped."""
     with self._condition:
       self._stopped = True
       self._condition.notify_all()
@@ -137,7 +137,7 @@ class ReplayMemory:
 
 
 class _Saving:
-  """A call on a thread of its own, because nothing can end it if the server never answers."""
+  """A call in its own thread, because nothing can interrupt it if the server never answers."""
 
   def __init__(self, call: Callable[[], str]):
     self._results: list[str] = []
@@ -155,7 +155,7 @@ class _Saving:
     return self._thread.is_alive()
 
   def result(self, folder: pathlib.Path) -> str:
-    """Raises what the call does, and RuntimeError once the folder has stopped growing."""
+    """Waits for the result. Raises the call's error; RuntimeError if the folder stops growing."""
     size, grown_s = -1, time.monotonic()
     while self.is_under_way():
       if (found := _num_bytes(folder)) != size:
@@ -171,7 +171,7 @@ class _Saving:
 
 
 def _num_bytes(folder: pathlib.Path) -> int:
-  """Of all files below."""
+  """Returns the size of all files below a folder."""
   number = 0
   for path in folder.rglob('*'):
     with contextlib.suppress(OSError):  # deleted meanwhile

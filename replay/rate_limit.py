@@ -1,4 +1,4 @@
-"""How far a table of Reverb is from blocking, from the figures that its server reports.
+"""Computes how far a Reverb table is from blocking, from the numbers that its server reports.
 
 Reverb's rate limiter counts inserts I, samples S and the present size (inserts less
 deletions). It admits one more
@@ -16,15 +16,15 @@ import dataclasses
 import math
 
 _UNBOUNDED = 1e300  # `MinSize` writes the largest double for "never"
-_FAR = 1e15  # a distance that nobody will see the end of, and where doubles lose the ones
+_FAR = 1e15  # a distance that is never used up; beyond it doubles cannot count in ones
 
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-  """Calls that are admitted from now on if the other side makes none.
+  """Number of calls that are still admitted if the other side makes none.
 
-  at_least, at_most: None = without end. They differ only where items leave after a number of
-  samples above 1, because Reverb tells nobody how often each item was sampled.
+  at_least, at_most: None = unlimited. They differ only if items are removed after more than one
+  sample, because Reverb does not report how often each item was sampled.
   """
 
   at_least: int | None
@@ -42,10 +42,10 @@ class Distance:
 
 @dataclasses.dataclass(frozen=True)
 class Limiter:
-  """A rate limiter and the counts it decides by, at one moment.
+  """State of a rate limiter at one moment: its settings, and the counts it decides by.
 
   inserts, samples: since the table was made or reset (restored with a checkpoint).
-  size, max_size: items. max_times_sampled: samples after which an item leaves; 0 = never.
+  size, max_size: items. max_times_sampled: samples after which an item is removed; 0 = never.
   """
 
   samples_per_insert: float
@@ -74,7 +74,8 @@ class Limiter:
 
   @property
   def is_queue_like(self) -> bool:
-    """The numbers of `Table.queue` and `Table.stack`: inserts wait for samples one by one."""
+    """Whether this has the settings of `Table.queue` and `Table.stack`, whose inserts wait for
+    samples one by one."""
     return (
       self.samples_per_insert == 1
       and self.min_size_to_sample == 1
@@ -84,12 +85,12 @@ class Limiter:
     )
 
   def until_inserts_block(self) -> Distance:
-    """Inserts that are still admitted while nobody samples."""
+    """Returns how many inserts are still admitted if nothing is sampled."""
     number = self._inserts_left()
     return Distance(number, number)
 
   def until_samples_block(self) -> Distance:
-    """Samples that are still admitted while nobody inserts."""
+    """Returns how many samples are still admitted if nothing is inserted."""
     if self.size < self.min_size_to_sample:
       return Distance(0, 0)
     by_ratio = self._samples_left()
@@ -97,14 +98,14 @@ class Limiter:
     times = self.max_times_sampled
     if times < 1:
       return Distance(by_ratio, by_ratio)
-    # At the earliest every sample is some item's last; at the latest all items are worn down
-    # together, and those that may stay have one sample left each.
+    # At the earliest, every sample is some item's last. At the latest, items are sampled evenly
+    # until those that may stay have one sample left each.
     most = spare * times + (self.min_size_to_sample - 1) * (times - 1)
     return Distance(_smaller(by_ratio, spare), _smaller(by_ratio, most))
 
   def _inserts_left(self) -> int | None:
     if self.min_size_to_sample > self.max_size:
-      return None  # it never gets large enough for the ratio to count
+      return None  # the table never gets large enough for the ratio to matter
     free = max(0, self.min_size_to_sample - self.size)
 
     def fits(number: int) -> bool:
@@ -124,7 +125,7 @@ class Limiter:
     return number
 
   def _samples_left(self) -> int | None:
-    """By the ratio alone."""
+    """Returns how many samples the ratio alone admits."""
     if not self.bounds_samples:
       return None
     room = self.difference - self.min_diff

@@ -1,7 +1,7 @@
-"""What a run's newest saved replay memory tells of its items, one by one.
+"""Reads the items of a run's newest saved replay memory, one by one.
 
-Reverb tells no client the priority, age or number of samples of the items in a table, but writes
-them into its checkpoints, and a live run saves one every `checkpoint.period_s`.
+Reverb does not report the priority, age or number of samples of a table's items to its clients, but
+writes them into its checkpoints, of which a live run saves one every `checkpoint.period_s`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _ATTEMPTS = 3  # a live run replaces its checkpoints while they are read
 
 @dataclasses.dataclass(frozen=True)
 class TableItems:
-  """Of one table, all `[N]`.
+  """The items of one table, arrays `[N]`.
 
-  keys: uint64. ages_s: since they were inserted, at the moment of the checkpoint.
+  keys: uint64. ages_s: seconds between an item's insertion and the checkpoint.
   """
 
   keys: np.ndarray
@@ -37,7 +37,7 @@ class TableItems:
 
 @dataclasses.dataclass(frozen=True)
 class SavedItems:
-  """Of all tables by name, at time_s (since the epoch), after `updates` of the learner."""
+  """Items of all tables by name, at time_s (since the epoch), after `updates` learner updates."""
 
   updates: int
   time_s: float
@@ -45,7 +45,7 @@ class SavedItems:
 
 
 class NothingSaved(types.UserError):
-  """The run has no saved memory that can be read; the text says why."""
+  """Raised if the run has no saved memory that can be read; the text says why."""
 
 
 class _Item(NamedTuple):
@@ -56,7 +56,7 @@ class _Item(NamedTuple):
 
 
 def newest(checkpoints: pathlib.Path) -> SavedItems:
-  """Of the newest checkpoint below the folder that has a memory; raises `NothingSaved`."""
+  """Reads the newest checkpoint below a folder that has a memory; raises `NothingSaved`."""
   error: Exception | None = None
   for _ in range(_ATTEMPTS):
     folder = newest_folder(checkpoints)
@@ -68,7 +68,7 @@ def newest(checkpoints: pathlib.Path) -> SavedItems:
 
 
 def newest_folder(checkpoints: pathlib.Path) -> pathlib.Path:
-  """Where Reverb's files lie; raises `NothingSaved`."""
+  """Returns the folder of Reverb's files in that checkpoint; raises `NothingSaved`."""
   for path in reversed(checkpoint.all_whole(checkpoints)):
     try:
       folder = checkpoint.replay_folder(path)
@@ -83,8 +83,8 @@ def newest_folder(checkpoints: pathlib.Path) -> pathlib.Path:
 
 
 def read(folder: pathlib.Path) -> SavedItems:
-  """Of a folder that Reverb wrote, within a checkpoint, or of the folders in it of several learner
-  hosts and shards. OSError or ValueError if it is damaged."""
+  """Reads a folder that Reverb wrote within a checkpoint, or a folder of several such folders, one
+  per learner host and shard. Raises OSError or ValueError if it is damaged."""
   paths = sorted(folder.rglob(_ITEMS)) or [folder / _ITEMS]
   found: dict[str, list[_Item]] = {}
   for path in paths:
@@ -97,7 +97,7 @@ def read(folder: pathlib.Path) -> SavedItems:
 
 
 def _read_into(found: dict[str, list[_Item]], path: pathlib.Path) -> None:
-  """The items of one server, by table."""
+  """Adds the items of one server, by table."""
   time_s = path.stat().st_mtime
   if not path.stat().st_size:
     raise ValueError(f'{path} is damaged (it is empty)')

@@ -1,4 +1,4 @@
-"""A Reverb server with an agent's tables, and clients of it."""
+"""A Reverb server with an agent's tables, and functions that talk to one."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from seed_acme.replay import connection
 from seed_acme.replay import tables
 from seed_acme.transport import fence as fence_lib
 
-_ANSWER_S, _LONGEST_ANSWER_S = 1, 8  # a busy machine answers late, and a stop wants to be heard
+_ANSWER_S, _LONGEST_ANSWER_S = 1, 8  # a busy machine answers late, but a stop must be noticed soon
 _RETRY_S = 0.2
 _TELL_S = 60.0
 _ports_served_here: set[int] = set()
 
 
 class CannotRestore(Exception):
-  """Reverb does not take a checkpoint; the text says why."""
+  """Raised if Reverb does not accept a checkpoint; the text says why."""
 
 
 class ReplayServer:
-  """Serves tables until `stop`; within this process Reverb bypasses gRPC by itself."""
+  """Serves tables until `stop`. Clients in the same process bypass gRPC automatically."""
 
   def __init__(
     self,
@@ -47,7 +47,7 @@ class ReplayServer:
     """port 0 picks a free one; raises `types.UserError` if the port is taken.
 
     keeps_items: see `tables.make_tables`.
-    checkpoints: where Reverb writes; emptied here, whoever asks for one moves it away at once.
+    checkpoints: folder for Reverb's checkpoints, emptied here; callers move each one away at once.
     restore_from: a checkpoint to start with; raises `CannotRestore` if it is not readable.
     fence: who may connect; Reverb itself listens on every interface and asks for no password.
     """
@@ -72,28 +72,28 @@ class ReplayServer:
     self.address = f'localhost:{self._server.port}'
 
   def stop(self) -> None:
-    """Ends the service. It wakes nobody within this process, who waits at the table itself."""
+    """Ends the service. Threads of this process that wait at a table are not woken."""
     self._server.stop()
 
 
 def is_in_this_process(address: str) -> bool:
-  """Whether Reverb may reach the tables of a server without gRPC, as it then does by itself.
+  """Whether a server may be in this process, so that Reverb reaches its tables without gRPC.
 
-  address: `host:port`. By the port alone: a server elsewhere with the same port is taken for one
-  of this process, too.
+  address: `host:port`. Only the port is compared, so a server elsewhere with the same port is taken
+  for one of this process, too.
   """
   return int(address.rpartition(':')[2]) in _ports_served_here
 
 
 def empty_queue(address: str) -> None:
-  """Drops the unrolls that wait in a queue, for whoever else they were meant."""
+  """Drops the unrolls that wait in a queue, whichever learner they were meant for."""
   with waiting.on(f'the replay server at {address} to empty its queue'):
     connection.client(address).reset(tables.UNROLLS)
 
 
 def wait_until_up(address: str, timeout_s: float, stop: threading.Event) -> bool:
   """Returns True when a server at `address` answers, False on `stop`; after `timeout_s` raises
-  ConnectionError. timeout_s: `math.inf` where the launcher ends us if the server dies."""
+  ConnectionError. timeout_s: `math.inf` if the launcher ends this process when the server dies."""
   client, started = connection.client(address), time.monotonic()
   answer_s, next_word_s = _ANSWER_S, _TELL_S
   while not stop.is_set():
@@ -116,7 +116,8 @@ def wait_until_up(address: str, timeout_s: float, stop: threading.Event) -> bool
 def _checkpointer(
   folder: pathlib.Path | None, restore_from: pathlib.Path | None
 ) -> reverb.platform.checkpointers_lib.CheckpointerBase | None:
-  """Reverb itself takes a missing folder for an empty one, and would start empty, silently."""
+  """Returns Reverb's checkpointer. Raises `CannotRestore` for an incomplete checkpoint, because
+  Reverb would take a missing folder for an empty one and silently start empty."""
   if folder is None:
     return None
   shutil.rmtree(folder, ignore_errors=True)

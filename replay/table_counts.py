@@ -1,4 +1,4 @@
-"""What Reverb counts of the table of unrolls."""
+"""Reverb's counts of the table of unrolls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seed_acme.replay import tables
 
 
 class TableCounts(NamedTuple):
-  """Of the table of unrolls, in items; inserted and sampled as its rate limiter counts them."""
+  """Counts of items in the table of unrolls; inserted and sampled are those of its rate limiter."""
 
   inserted: int
   sampled: int
@@ -18,7 +18,7 @@ class TableCounts(NamedTuple):
 
 
 def read(client: reverb.Client, timeout_s: int) -> TableCounts:
-  """Raises `reverb.ReverbError` or RuntimeError where the server does not answer in time."""
+  """Reads the counts. Raises `reverb.ReverbError` or RuntimeError if no answer comes in time."""
   table = client.server_info(timeout=timeout_s)[tables.UNROLLS]
   limiter = table.rate_limiter_info
   return TableCounts(

@@ -1,4 +1,4 @@
-"""Reverb tables from an agent's wish."""
+"""Makes the Reverb tables that an agent asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seed_acme.replay import local_items
 from seed_acme.replay import signature as signature_lib
 
 UNROLLS = 'unrolls'
-MIRROR = 'mirror'  # for looking: sampling it takes nothing from the learner and admits nothing
+MIRROR = 'mirror'  # for inspection: sampling it takes nothing from the learner, admits no insert
 _MIRROR_SIZE = 16  # items
 
 
@@ -24,7 +24,7 @@ def make_tables(
   unroll_example: types.Unroll,
   keeps_items: bool,
 ) -> list[reverb.Table]:
-  """The table of the learner and a small one to look at.
+  """Makes the learner's table and a small one for inspection.
 
   batch_size: unrolls in a sample. queue_size: unrolls. unroll_example: numpy nest of one unroll,
   leaves `[L, ...]`. keeps_items: False = the items of a queue are tickets (`local_items`).
@@ -33,7 +33,7 @@ def make_tables(
   if spec.is_memory:
     return [_memory(spec, batch_size, signature), _mirror(signature)]
   # Hands out each item once, in the order of insertion, and blocks insertion while it is
-  # full: that is what holds the actors back.
+  # full, which is the back-pressure on the actors.
   num_items = max(1, math.ceil(queue_size / unrolls_per_item))
   held = signature if keeps_items else local_items.signature()
   queue = reverb.Table.queue(UNROLLS, num_items, signature=held)
@@ -69,12 +69,13 @@ def _sampler(spec: core.ReplaySpec) -> object:
 
 
 def _rate_limiter(spec: core.ReplaySpec, batch_size: int) -> reverb.rate_limiters.RateLimiter:
-  """Samples and inserts in the ratio that is asked for, two batches more or less."""
+  """Keeps samples and inserts in the requested ratio, give or take two batches."""
   return reverb.rate_limiters.SampleToInsertRatio(
     spec.ratio, spec.min_size, error_buffer(spec, batch_size)
   )
 
 
 def error_buffer(spec: core.ReplaySpec, batch_size: int) -> float:
-  """Samples by which either side may be ahead; a batch is drawn, and fetched ahead, whole."""
+  """Returns by how many samples either side may be ahead: two batches, because a batch is drawn,
+  and prefetched, as a whole."""
   return 2.0 * max(batch_size, spec.ratio)

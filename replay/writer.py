@@ -1,4 +1,4 @@
-"""Finished unrolls into Reverb, on a thread of its own, bounded."""
+"""Writes finished unrolls to Reverb, in its own thread and with a bounded backlog."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from seed_acme.replay import connection
 from seed_acme.replay import local_items
 from seed_acme.replay import tables
 
-_FLUSH_TIMEOUT_MS = 500  # how often a writer that waits for room looks for `stop`
+_FLUSH_TIMEOUT_MS = 500  # how often a writer that waits for room checks for `stop`
 _ITEMS_IN_FLIGHT = 1  # items sent but not confirmed; a full table confirms none
-_MIRROR_PERIOD_S = 1.0  # between two items of the table that is there to be looked at
+_MIRROR_PERIOD_S = 1.0  # between two items of the table for inspection
 
 InitialPriorities = Callable[[types.Unroll], np.ndarray]
 
@@ -28,9 +28,9 @@ InitialPriorities = Callable[[types.Unroll], np.ndarray]
 class ReplayWriter:
   """Groups unrolls into items of `unrolls_per_item` and inserts them in order.
 
-  `put` never blocks. `has_room` turns false when `backlog` unrolls wait, and then the
-  inference server leaves training environments waiting: a full table slows actors down, it
-  never fills memory. At most `backlog` plus one unroll of every environment wait here.
+  `put` never blocks. `has_room` turns false when `backlog` unrolls wait, and the inference server
+  then lets training environments wait, so a full table slows the actors down and never fills the
+  memory. At most `backlog` plus one unroll of every environment wait here.
 
   The single-process program calls `write_item` itself; a distributed one calls `start`.
   """
@@ -45,16 +45,16 @@ class ReplayWriter:
   ):
     """initial_priorities: unrolls `[U, L, ...]` -> `[U]`; None gives all the same priority.
 
-    items: keeps the items, whose tickets the table gets; None = the table gets them themselves.
+    items: keeps the items, and the table gets their tickets; None = the table gets the items.
     """
     self._initial_priorities = initial_priorities
     self._next_mirrored_s = 0.0
     self._unrolls_per_item = unrolls_per_item
-    self._backlog = max(backlog, unrolls_per_item)  # with less no item would ever be whole
+    self._backlog = max(backlog, unrolls_per_item)  # with less, no item would ever be complete
     client = connection.client(server_address)
     self._writer = client.trajectory_writer(num_keep_alive_refs=1)
     self._items = items
-    # One writer keeps the columns of one structure.
+    # A writer can hold the columns of only one structure.
     self._mirror_writer = client.trajectory_writer(num_keep_alive_refs=1) if items else self._writer
     self._condition = threading.Condition()
     self._waiting: collections.deque[types.Unroll] = collections.deque()
@@ -67,7 +67,7 @@ class ReplayWriter:
     self.num_confirmed = 0  # unrolls that the table has surely taken
 
   def start(self, on_room: Callable[[], None], on_failure: Callable[[BaseException], None]) -> None:
-    """on_room: called after each insertion, from the writer's thread."""
+    """Starts the thread. on_room: called in it after each insertion."""
     self._on_room, self._on_failure = on_room, on_failure
     self._thread = threading.Thread(target=self._run, name='replay_writer', daemon=True)
     self._thread.start()
@@ -115,7 +115,7 @@ class ReplayWriter:
     return priority
 
   def _take_item(self) -> types.Unroll:
-    """The oldest `unrolls_per_item` unrolls as one nest, leaves `[U, ...]`."""
+    """Removes the oldest `unrolls_per_item` unrolls and returns them as one nest `[U, ...]`."""
     wanted = self._unrolls_per_item
     parts: list[types.Unroll] = []
     with self._condition:
@@ -162,7 +162,7 @@ class ReplayWriter:
         self._on_failure(error)
 
   def stop(self) -> None:
-    """Ends the thread; what waits is dropped."""
+    """Ends the thread; unrolls that wait are dropped."""
     with self._condition:
       self._stopped = True
       self._condition.notify_all()
@@ -173,6 +173,6 @@ class ReplayWriter:
 
 
 def _create_item(writer: reverb.TrajectoryWriter, table: str, priority: float) -> None:
-  """Of what was appended last."""
+  """Creates an item of what was appended last."""
   trajectory = tree.map_structure(lambda column: column[-1], writer.history)
   writer.create_item(table, priority=priority, trajectory=trajectory)

@@ -1,4 +1,4 @@
-"""What becomes of the unrolls of all shards."""
+"""Counts unrolls on their way through all shards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Accounts:
     return self._of_each([account.missing() for account in self._accounts])
 
   def waiting_for(self) -> str:
-    """As of `Account`, of the shards whose part of the next batch has not come."""
+    """Describes, as `Account` does, the shards whose part of the next batch has not come."""
     rounds = [account.received() for account in self._accounts]
     return self._of_each(
       [
@@ -36,7 +36,7 @@ class Accounts:
     )
 
   def _of_each(self, texts: Sequence[str]) -> str:
-    """Those that say something, with their shards where there are several."""
+    """Joins the texts that are not empty, naming their shards if there are several."""
     if len(texts) == 1:
       return texts[0]
     return '; '.join(f'replay shard {i}: {text}' for i, text in enumerate(texts) if text)

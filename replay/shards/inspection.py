@@ -1,4 +1,4 @@
-"""What several Reverb servers say of their tables, as of one."""
+"""Inspects the tables of several Reverb servers as if they were one server's."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _ADDED_UP = ('min_size_to_sample', 'min_diff', 'max_diff', 'inserts', 'samples',
 
 
 class Servers:
-  """A client that only looks at one server, or at all shards of a replay."""
+  """A read-only client of one server, or of all shards of a replay."""
 
   def __init__(self, addresses: Sequence[str], timeout_s: int):
-    """As of `inspection.Server`."""
+    """See `inspection.Server`."""
     self.addresses = tuple(addresses)
     self._servers = [inspection.Server(address, timeout_s) for address in addresses]
 
   def snapshot(self, timeout_s: int | None = None) -> inspection.Snapshot:
-    """As of `inspection.Server`; a table that all servers have is one, see `merge`."""
+    """See `inspection.Server`. Tables that all servers have are merged, see `merge`."""
     found = [server.snapshot(timeout_s) for server in self._servers]
     if len(found) == 1:
       return found[0]
@@ -31,9 +31,9 @@ class Servers:
 
 
 def merge(shards: Sequence[inspection.Table]) -> inspection.Table:
-  """One table of the shards: counts and sizes added up, waits the mean of all shards.
+  """Merges the shards' tables into one: adds up counts and sizes, and averages waiting times.
 
-  Its limiter says what all hold together. Whether a call would wait is a matter of each shard.
+  The merged limiter describes the total; whether a call would wait depends on each shard.
   """
   first = shards[0]
   total = lambda name: sum(getattr(shard, name) for shard in shards)
@@ -54,8 +54,8 @@ def merge(shards: Sequence[inspection.Table]) -> inspection.Table:
 def draw(
   addresses: Sequence[str], table: inspection.Table, num_items: int, timeout_s: float
 ) -> list[inspection_sample.Item]:
-  """As `inspection_sample.draw`, equally many of each shard, as the learner draws them. Raises
-  `UserError` if not a single one comes of any."""
+  """Draws like `inspection_sample.draw`, with equally many items from each shard, as the learner
+  draws them. Raises `UserError` if no shard hands out any."""
   if not table.shards:
     return inspection_sample.draw(addresses[0], table, num_items, timeout_s)
   items: list[inspection_sample.Item] = []

@@ -1,4 +1,4 @@
-"""The learner's hold on the replay memories of all shards."""
+"""The learner's access to the replay memories of all shards."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _WHOLE = 'all_shards'  # the folder of all parts, until it becomes a part of the
 
 
 def part(folder: pathlib.Path, shard: int, num_shards: int) -> pathlib.Path:
-  """Where the replay memory of a shard lies. folder: that of its learner host's."""
+  """Returns the folder of a shard's replay memory. folder: the one of its learner host."""
   return folder if num_shards == 1 else folder / f'shard_{shard}'
 
 
 class Memories:
   """The memories of all shards as one `core.ReplayMemory`.
 
-  A batch has equal parts of all shards, in their order, and so have its keys and priorities.
+  A batch has equal parts from all shards, in order, and so have its keys and priorities.
   """
 
   def __init__(self, memories: Sequence[memory_lib.ReplayMemory], in_progress: pathlib.Path):
@@ -31,7 +31,7 @@ class Memories:
     self._in_progress = in_progress
 
   def start(self, on_failure: Callable[[BaseException], None]) -> None:
-    """As of `ReplayMemory`; may be called from several threads."""
+    """See `ReplayMemory`; on_failure may be called from several threads."""
     for memory in self.each:
       memory.start(on_failure)
 
@@ -43,7 +43,7 @@ class Memories:
 
   @property
   def greatest_priority(self) -> float:
-    """Of those written back by this process."""
+    """The greatest priority that this process has written back."""
     return max(memory.greatest_priority for memory in self.each)
 
   def counts(self) -> tuple[int, int]:
@@ -60,12 +60,12 @@ class Memories:
     return sum(inserted), sum(sampled)
 
   def wait_until_sent(self, timeout_s: float) -> bool:
-    """As of `ReplayMemory`."""
+    """See `ReplayMemory`."""
     give_up = time.monotonic() + timeout_s
     return all(memory.wait_until_sent(max(0.0, give_up - time.monotonic())) for memory in self.each)
 
   def checkpoint(self) -> pathlib.Path:
-    """See `core.ReplayMemory`. Where a shard cannot save, nothing of any is left on the disk."""
+    """See `core.ReplayMemory`. If one shard cannot save, the files of all are deleted."""
     try:
       parts = [memory.checkpoint() for memory in self.each]
     except RuntimeError:
@@ -81,13 +81,13 @@ class Memories:
     return whole
 
   def _clear(self) -> None:
-    """What is half written would keep a full disk full."""
+    """Deletes incomplete checkpoints, which would keep a full disk full."""
     number = len(self.each)
     for shard in range(number):
       for left in part(self._in_progress, shard, number).glob('*'):
         shutil.rmtree(left, ignore_errors=True)
 
   def stop(self) -> None:
-    """As of `ReplayMemory`."""
+    """See `ReplayMemory`."""
     for memory in self.each:
       memory.stop()

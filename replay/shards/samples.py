@@ -1,4 +1,4 @@
-"""The learner's samples, put together from equal parts of all shards."""
+"""The learner's samples, joined from equal parts of all shards."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Samples:
     self._parts: list[types.Sample | None] = [None] * len(self._prefetchers)
 
   def start(self) -> None:
-    """As of `Prefetcher`."""
+    """See `Prefetcher`."""
     for prefetcher in self._prefetchers:
       prefetcher.start()
 
   def next(self, timeout_s: float) -> types.Sample | None:
-    """The next sample, or None after `timeout_s`; what has come of it is kept for a later call."""
+    """Returns the next sample, or None after `timeout_s`; parts that came are kept for later."""
     give_up = time.monotonic() + timeout_s
     for shard, prefetcher in enumerate(self._prefetchers):
       if self._parts[shard] is None:
@@ -38,15 +38,15 @@ class Samples:
     return join(parts)
 
   def stop(self) -> None:
-    """As of `Prefetcher`."""
+    """See `Prefetcher`."""
     for prefetcher in self._prefetchers:
       prefetcher.stop()
 
 
 def join(parts: Sequence[types.Sample]) -> types.Sample:
-  """One sample of the parts that K shards drew, in their order.
+  """Joins the parts that K shards drew, in their order, into one sample.
 
-  An unroll i of shard k is drawn with P(i) = P_k(i) / K: each shard gives one K-th of the batch.
+  Unroll i of shard k is drawn with P(i) = P_k(i) / K, as each shard gives one K-th of the batch.
   """
   if len(parts) == 1:
     return parts[0]

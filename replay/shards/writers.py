@@ -1,4 +1,4 @@
-"""Finished unrolls into the shards that their environments belong to."""
+"""Writes finished unrolls to the shards that their environments belong to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ShardOf = Callable[[np.ndarray], np.ndarray]
 class Writers:
   """The writers of all shards as one `core.UnrollSink`.
 
-  Each has a thread and a backlog of its own: a shard that is full holds back its own actors, and
-  the others go on until the learner has a whole batch.
+  Each has its own thread and backlog: a full shard holds back only its own actors, and the others
+  go on until the learner has a whole batch.
   """
 
   def __init__(self, writers: Sequence[writer_lib.ReplayWriter], shard_of: ShardOf):
@@ -27,7 +27,7 @@ class Writers:
     self._shard_of = shard_of
 
   def start(self, on_room: Callable[[], None], on_failure: Callable[[BaseException], None]) -> None:
-    """As of `ReplayWriter`; both may be called from several threads."""
+    """See `ReplayWriter`; both functions may be called from several threads."""
     for writer in self.each:
       writer.start(on_room, on_failure)
 
@@ -36,7 +36,7 @@ class Writers:
     return any(writer.has_room() for writer in self.each)
 
   def has_room_for(self, env_ids: np.ndarray) -> bool:
-    """Whether none of these training environments, `[N]`, belongs to a shard that is full."""
+    """Whether none of these training environments, `[N]`, belongs to a full shard."""
     return all(self.each[shard].has_room() for shard in np.unique(self._shard_of(env_ids)))
 
   def put(self, env_ids: np.ndarray, unrolls: types.Unroll) -> None:
@@ -50,10 +50,10 @@ class Writers:
       self.each[shard].put(unrolls if its.all() else nests.map_arrays(lambda x: x[its], unrolls))  # noqa: B023
 
   def seconds(self) -> dict[str, float]:
-    """By phase, of all threads together."""
+    """Returns the seconds spent in each phase, summed over all threads."""
     return timing.merge(*(writer.timer.snapshot() for writer in self.each))
 
   def stop(self) -> None:
-    """As of `ReplayWriter`."""
+    """See `ReplayWriter`."""
     for writer in self.each:
       writer.stop()
