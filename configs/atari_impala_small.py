@@ -1,4 +1,4 @@
-"""Pong with the published IMPALA, a single pass over every batch, on a laptop of two cores."""
+"""Pong with the published IMPALA, one pass over each batch, on a laptop with two cores."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -9,7 +9,7 @@ _BATCH = 20 * 50  # transitions
 
 def experiment() -> config_lib.ExperimentConfig:
   """RLlib's "Pong in 3 minutes" (rllib/tuned_examples/impala/pong-impala-fast.yaml, with the
-  defaults of its IMPALA), which reaches 18 to 19. Fewer environments run at once than there.
+  defaults of its IMPALA), which reaches 18 to 19. Fewer environments run at once than in RLlib.
 
   RLlib sums its losses over a batch of 1,000 transitions and ours are means, so the bound of the
   gradient's norm and Adam's epsilon are a thousandth of RLlib's. `atari_vtrace_small` has the same
@@ -29,7 +29,7 @@ def experiment() -> config_lib.ExperimentConfig:
       batch_size=20,
       discount=0.99,
       lambda_=1.0,
-      value_cost=0.5,  # of half the squared error, as there
+      value_cost=0.5,  # of half the squared error, as in RLlib
       entropy=on_policy_config.PenaltyConfig(weight=0.01),
       max_abs_reward=1.0,
       optimizer=config_lib.OptimizerConfig(

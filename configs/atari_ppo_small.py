@@ -1,4 +1,4 @@
-"""Pong with PPO on a laptop of two cores: it moves within half an hour."""
+"""Pong with PPO on a laptop with two cores: the return starts to rise within half an hour."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -6,7 +6,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Numbers that are common for PPO on Atari; environments and unrolls are own."""
+  """Common values for PPO on Atari; the number of environments and the unrolls are our choice."""
   return config_lib.ExperimentConfig(
     name='atari_ppo_small',
     num_actors=1,

@@ -22,12 +22,12 @@ def experiment() -> config_lib.ExperimentConfig:
       head_sizes=(512,),
       previous_action_input=True,
       previous_reward_input=True,
-      previous_reward_bound=0.0,  # as it is
+      previous_reward_bound=0.0,  # not clipped
     ),
     agent=r2d2_config.R2D2Config(),
     inference=config_lib.InferenceConfig(batch_size=64),
-    # With one thread, convolutions of training and of inference take turns on it. Unrolls
-    # come in bursts, all environments at once: shorter periods would show rates that jump.
+    # With one thread, the convolutions of training and inference would run one after the other.
+    # Unrolls arrive in bursts, from all environments at once: with a shorter period rates jump.
     learner=config_lib.LearnerConfig(tensorflow_threads=2, log_period_s=5.0),
     checkpoint=config_lib.CheckpointConfig(period_s=1800.0),
   )

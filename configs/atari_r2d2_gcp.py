@@ -7,11 +7,11 @@ from seed_acme.configs import atari_r2d2
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of `gcp/train_atari.sh`; those that it leaves out are as in `atari_r2d2`.
+  """The values of `gcp/train_atari.sh`; those that it leaves out are as in `atari_r2d2`.
 
-  Two are not the script's. It leaves the action repeat at its default of 1, with which the
-  original's screen stands still; here it is 4. Of its 640 environments 30 evaluate; here 30 more
-  do, so that 640 train.
+  Two differ from the script. It leaves the action repeat at its default of 1, with which the
+  original's screen stands still; here it is 4. Of its 640 environments 30 evaluate; here 30 are
+  added for evaluation, so that 640 train.
   """
   paper = atari_r2d2.experiment()
   return dataclasses.replace(

@@ -1,13 +1,13 @@
-"""Pong with R2D2 on a laptop: smaller network, shorter unrolls, a replay memory of 3.8 GB."""
+"""Pong with R2D2 on a laptop: a smaller network, shorter unrolls, a replay memory of 3.8 GB."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.r2d2 import config as r2d2_config
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers where they differ from `atari_r2d2`.
+  """Values that differ from `atari_r2d2` are our choice.
 
-  What matters at this length is the number of updates: each step is trained four times, in small
+  In so short a run the number of updates matters most: each step is trained on four times, in small
   batches, and the target network is copied every 12,000 agent steps.
   """
   return config_lib.ExperimentConfig(
@@ -26,7 +26,7 @@ def experiment() -> config_lib.ExperimentConfig:
       head_sizes=(256,),
       previous_action_input=True,
       previous_reward_input=True,
-      previous_reward_bound=0.0,  # as it is
+      previous_reward_bound=0.0,  # not clipped
     ),
     agent=r2d2_config.R2D2Config(
       unroll_length=40,  # agent steps
@@ -40,8 +40,8 @@ def experiment() -> config_lib.ExperimentConfig:
       epsilon_base=0.1,
       optimizer=config_lib.OptimizerConfig(learning_rate=2e-4, epsilon=1e-8),
     ),
-    # With one thread, convolutions of training and of inference take turns on it. Unrolls
-    # come in bursts, all environments at once: shorter periods would show rates that jump.
+    # With one thread, the convolutions of training and inference would run one after the other.
+    # Unrolls arrive in bursts, from all environments at once: with a shorter period rates jump.
     learner=config_lib.LearnerConfig(tensorflow_threads=2, log_period_s=5.0),
     checkpoint=config_lib.CheckpointConfig(period_s=900.0),
   )

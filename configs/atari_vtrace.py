@@ -8,9 +8,8 @@ from seed_acme.agents.on_policy import presets
 def experiment() -> config_lib.ExperimentConfig:
   """Espeholt et al. 2018, appendix G; value by value in `tests/configs/paper_table.py`.
 
-  The paper sums its loss over a batch of 32 x 20 = 640 steps and this one is a mean, so the
-  two numbers that depend on the scale of the gradient are divided: epsilon by 640^2, the
-  norm by 640.
+  The paper sums its loss over a batch of 32 x 20 = 640 steps and ours is a mean, so the two
+  values that depend on the scale of the gradient are divided: epsilon by 640^2, the norm by 640.
   """
   return config_lib.ExperimentConfig(
     name='atari_vtrace',
@@ -37,8 +36,8 @@ def experiment() -> config_lib.ExperimentConfig:
       ),
     ),
     replay=config_lib.ReplayConfig(queue_size=64),
-    # With one thread, convolutions of training and of inference take turns on it. Unrolls
-    # come in bursts, all environments at once: shorter periods would show rates that jump.
+    # With one thread, the convolutions of training and inference would run one after the other.
+    # Unrolls arrive in bursts, from all environments at once: with a shorter period rates jump.
     learner=config_lib.LearnerConfig(tensorflow_threads=2, log_period_s=5.0),
     checkpoint=config_lib.CheckpointConfig(period_s=600.0),
   )

@@ -7,7 +7,7 @@ from seed_acme.configs import atari_vtrace
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Espeholt et al. 2018, appendix G; the numbers of `atari_vtrace` but for the network's."""
+  """Espeholt et al. 2018, appendix G; the same as `atari_vtrace` except for the network."""
   shallow = atari_vtrace.experiment()
   return dataclasses.replace(
     shallow,

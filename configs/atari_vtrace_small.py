@@ -1,4 +1,4 @@
-"""Pong with V-trace on a laptop of two cores, in about two and a half hours of one of them."""
+"""Pong with V-trace on a laptop with two cores, in about two and a half hours of one of them."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -6,10 +6,10 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers: V-trace's loss in four passes over large fresh batches, bounded by a KL term.
+  """Our own values: four passes with V-trace's loss over large fresh batches, bounded by a KL term.
 
   Without that bound several passes do not learn, and with a single pass the policy stays uniform
-  for two million steps. Glorot's weights in the torso delay the value's first progress.
+  for two million steps. With Glorot initialisation of the torso, the value improves later.
   """
   return config_lib.ExperimentConfig(
     name='atari_vtrace_small',

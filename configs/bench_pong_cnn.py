@@ -1,4 +1,4 @@
-"""Pong, Nature CNN, V-trace, 2 actors of 32 environments: how fast the path is on images."""
+"""Pong, Nature CNN, V-trace, 2 actors of 32 environments: throughput on images."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -6,7 +6,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers; unroll 20, stack 4 and one gradient pass a sample, as peers are measured."""
+  """Our own values; unroll 20, stack 4 and one gradient pass, as other frameworks are measured."""
   return config_lib.ExperimentConfig(
     name='bench_pong_cnn',
     num_actors=2,
@@ -21,6 +21,6 @@ def experiment() -> config_lib.ExperimentConfig:
       optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
     ),
     replay=config_lib.ReplayConfig(queue_size=64),
-    # With one thread, convolutions of training and of inference take turns on it.
+    # With one thread, the convolutions of training and inference would run one after the other.
     learner=config_lib.LearnerConfig(tensorflow_threads=2),
   )

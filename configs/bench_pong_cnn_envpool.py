@@ -1,6 +1,6 @@
 """`bench_pong_cnn` with the games of envpool: `seed-acme bench --against=bench_pong_cnn_envpool`.
 
-Wants the extra `envpool`; where the learner runs under Python 3.10, an interpreter for its actors.
+Needs the extra `envpool` and, if the learner runs under Python 3.10, an interpreter for its actors.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ from seed_acme.configs import bench_pong_cnn
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The same numbers; the game has the same screens, rewards and ends."""
+  """The same values; the game has the same screens, rewards and ends of episodes."""
   return dataclasses.replace(
     bench_pong_cnn.experiment(),
     name='bench_pong_cnn_envpool',

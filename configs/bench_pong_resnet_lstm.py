@@ -6,7 +6,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers, as peers are measured: unroll 20, stack 4."""
+  """Our own values; unroll 20 and stack 4, as other frameworks are measured."""
   return config_lib.ExperimentConfig(
     name='bench_pong_resnet_lstm',
     num_actors=2,
@@ -29,6 +29,6 @@ def experiment() -> config_lib.ExperimentConfig:
       optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
     ),
     replay=config_lib.ReplayConfig(queue_size=64),
-    # With one thread, convolutions of training and of inference take turns on it.
+    # With one thread, the convolutions of training and inference would run one after the other.
     learner=config_lib.LearnerConfig(tensorflow_threads=2),
   )

@@ -1,14 +1,14 @@
-"""BitFlip with SAC and hindsight replay: 10 bits, a reward at the goal alone."""
+"""BitFlip with SAC and hindsight replay: 10 bits, rewarded only at the goal."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.sac import config as sac_config
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers, but for the share of goals replaced, 0.8, the discount, 0.98, and one hidden layer
-  of 256 units: Andrychowicz et al. 2017, appendix A (goals of the strategy "future", k = 4).
+  """Our own values, except for the share of goals replaced, 0.8, the discount, 0.98, and one hidden
+  layer of 256 units: Andrychowicz et al. 2017, appendix A (goals of the strategy "future", k = 4).
 
-  The return is the share of episodes that reach their goal; training explores, and stays below.
+  The return is the share of episodes that reach their goal; exploration lowers it in training.
   Without hindsight, `--config.agent.hindsight.probability=0`, it stays below 0.2.
 
   Ends with a mean return of at least 0.9 over 200 greedy episodes (seeds 1, 2, 3).

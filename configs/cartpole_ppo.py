@@ -5,7 +5,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers.
+  """Our own values.
 
   Ends with a mean return of at least 475 over its last 100 training episodes (seeds 1, 2, 3).
   """

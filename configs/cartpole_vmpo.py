@@ -8,7 +8,7 @@ from seed_acme.configs import cartpole_ppo
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of `cartpole_ppo` but for the agent's; XLA saves nothing here.
+  """The values of `cartpole_ppo`, with another agent and without XLA, which saves nothing here.
 
   Ends with a mean return of at least 475 over its last 100 training episodes (seeds 1, 2, 3).
   """

@@ -8,7 +8,7 @@ from seed_acme.configs import cartpole_ppo
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of `cartpole_ppo` but for the agent's.
+  """The values of `cartpole_ppo`, with another agent.
 
   Ends with a mean return of at least 475 over its last 100 training episodes (seeds 1, 2, 3).
   """
@@ -19,7 +19,7 @@ def experiment() -> config_lib.ExperimentConfig:
     agent=presets.vpg(
       unroll_length=64,
       batch_size=8,  # 512 transitions an update
-      # Returns of up to 500 would make the values' gradients all that the bounded norm leaves.
+      # With returns of up to 500, the value's gradients would take up all of the clipped norm.
       reward_scale=0.1,
       optimizer=config_lib.OptimizerConfig(
         learning_rate=2e-3, schedule='linear', max_gradient_norm=0.5

@@ -9,7 +9,7 @@ from seed_acme.configs import cartpole_ppo
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of `cartpole_ppo` but for the agent's.
+  """The values of `cartpole_ppo`, with another agent.
 
   Ends with a mean return of at least 475 over its last 100 training episodes (seeds 1, 2, 3).
   """
@@ -22,7 +22,7 @@ def experiment() -> config_lib.ExperimentConfig:
       batch_size=8,  # 64 transitions an update
       lambda_=0.95,
       advantage_form='gae',
-      # Returns of up to 500 would make the values' gradients all that the bounded norm leaves.
+      # With returns of up to 500, the value's gradients would take up all of the clipped norm.
       reward_scale=0.1,
       entropy=on_policy_config.PenaltyConfig(weight=0.01),
       normalize_advantages=True,

@@ -1,4 +1,4 @@
-"""Catch with V-trace and an LSTM: the recurrent path on a task that does not need it."""
+"""Catch with V-trace and an LSTM: exercises the recurrent code on a task that does not need it."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -6,7 +6,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers, those of `catch_vtrace`; the size of the core is that of `bench_catch_lstm`.
+  """Our own values, as in `catch_vtrace`; the size of the core is that of `bench_catch_lstm`.
 
   Ends with a mean return of at least 0.95 over its last 100 training episodes (seeds 1, 2, 3).
   """

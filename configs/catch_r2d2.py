@@ -5,11 +5,11 @@ from seed_acme.agents.r2d2 import config as r2d2_config
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers; training explores, and stays below.
+  """Our own values; returns are lower in training, which explores.
 
   Ends with a mean return of at least 0.95 over 200 greedy episodes (seeds 1, 2, 3).
 
-  That is the rule: a learnt policy is lost for some hundred steps now and then (docs/agents.md).
+  Now and then a learnt policy is lost for some hundred steps (docs/agents.md).
   """
   return config_lib.ExperimentConfig(
     name='catch_r2d2',

@@ -1,4 +1,4 @@
-"""Catch with V-trace: the first run, half a minute on a laptop."""
+"""Catch with V-trace: a first run, which takes half a minute on a laptop."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -6,7 +6,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers, the quickest of those tried: ten seeds reach 0.9 within 27,000 steps.
+  """Our own values, the quickest of those tried: ten seeds reach 0.9 within 27,000 steps.
 
   Ends with a mean return of at least 0.95 over its last 100 training episodes (seeds 1, 2, 3).
   """

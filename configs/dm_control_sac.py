@@ -1,4 +1,4 @@
-"""Cheetah's run of dm_control with SAC."""
+"""The run task of dm_control's cheetah, with SAC."""
 
 import dataclasses
 
@@ -8,10 +8,10 @@ from seed_acme.configs import mujoco_sac_halfcheetah
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of `mujoco_sac_halfcheetah`, whose body and actions this task shares.
+  """The values of `mujoco_sac_halfcheetah`, whose body and actions this task shares.
 
-  Rewards lie in [0, 1] here, about a tenth of those there, so the learnt weight of the entropy
-  starts at a tenth, too.
+  Rewards lie in [0, 1], about a tenth of HalfCheetah's, so the learnt weight of the entropy starts
+  at a tenth, too.
   """
   config = mujoco_sac_halfcheetah.experiment()
   assert isinstance(config.agent, sac_config.SACConfig)

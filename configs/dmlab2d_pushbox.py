@@ -1,4 +1,4 @@
-"""A box pushed onto its place in DeepMind Lab2D, with PPO: five minutes of two cores."""
+"""Pushing a box onto its place in DeepMind Lab2D, with PPO: five minutes on two cores."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -6,10 +6,10 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers, for one box in small rooms: random actions return -5.6 and solve a third.
+  """Our own values, for one box in small rooms: random actions return -5.6 and solve a third.
 
-  In the level's own rooms, 10 x 10 with four boxes, random actions return -11.6 and solve none in
-  640 episodes. Few steps of a batch end in a solution, so batches are large and gamma is low.
+  In the level's default rooms, 10 x 10 with four boxes, random actions return -11.6 and solve none
+  in 640 episodes. Few steps of a batch end in a solution, so batches are large and gamma is low.
   """
   return config_lib.ExperimentConfig(
     name='dmlab2d_pushbox',
@@ -23,7 +23,7 @@ def experiment() -> config_lib.ExperimentConfig:
         'roomSteps': 10,
         'gridShape.width': 6,
         'gridShape.height': 6,
-        'spriteSize': 1,  # one pixel a cell, each kind in a colour of its own
+        'spriteSize': 1,  # one pixel per cell, each kind of cell in its own colour
       },
     ),
     network=config_lib.NetworkConfig(

@@ -1,4 +1,4 @@
-"""Goals in mazes that are always new: DeepMind Lab, and what its four tuned levels share."""
+"""Goals in mazes that are always new: DeepMind Lab, and the settings of its four tuned levels."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import config as on_policy_config
@@ -6,7 +6,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of SEED RL's gcp script for the level, but for the action repeat: see `tuned`."""
+  """The values of SEED RL's gcp script for the level, except for the action repeat: see `tuned`."""
   return tuned(
     'explore_goal_locations_small',
     lambda_=0.95,
@@ -19,15 +19,15 @@ def experiment() -> config_lib.ExperimentConfig:
 def tuned(
   level: str, *, lambda_: float, entropy_weight: float, learning_rate: float, epsilon: float
 ) -> config_lib.ExperimentConfig:
-  """What SEED RL's scripts for four levels of DMLab-30 have in common; 1e9 frames.
+  """Returns the values that SEED RL's scripts for four levels of DMLab-30 share; 1e9 frames.
 
-  One number is not theirs. The scripts leave the action repeat at its default, which was 4 until
-  August 2020 and has been 1 since; users report that runs with 1 collapse. It is 4 here. The total
-  of 1e9 frames is therefore 250e6 agent steps, where the scripts, as they stand, take 1e9. An end
-  by time is a truncation here and terminal there.
+  One value differs. The scripts leave the action repeat at its default, which was 4 until August
+  2020 and has been 1 since; users report that runs with 1 collapse. It is 4 here. The total of 1e9
+  frames is therefore 250e6 agent steps, while the scripts, as they stand, take 1e9. An episode that
+  reaches its time limit is truncated here and terminated in the original.
 
-  Keras's Adam, theirs, adds epsilon before the bias correction and Sonnet's after it: the first
-  updates differ.
+  The scripts use Keras's Adam, which adds epsilon before the bias correction, while Sonnet's adds
+  it afterwards, so the first updates differ.
   """
   return config_lib.ExperimentConfig(
     name=f'dmlab_{level}',
@@ -62,7 +62,7 @@ def tuned(
         max_gradient_norm=0.0,
       ),
     ),
-    replay=config_lib.ReplayConfig(queue_size=64),  # two batches; theirs holds one unroll
+    replay=config_lib.ReplayConfig(queue_size=64),  # two batches; the original's holds one unroll
     inference=config_lib.InferenceConfig(batch_size=64),
     learner=config_lib.LearnerConfig(tensorflow_threads=0, log_period_s=5.0),
     checkpoint=config_lib.CheckpointConfig(period_s=1800.0),

@@ -5,7 +5,7 @@ from seed_acme.configs import dmlab_explore_goal_locations_small
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of SEED RL's gcp script for the level, but for the action repeat: see `tuned`."""
+  """The values of SEED RL's gcp script for the level, except for the action repeat: see `tuned`."""
   return dmlab_explore_goal_locations_small.tuned(
     'lasertag_three_opponents_small',
     lambda_=0.9,

@@ -1,4 +1,4 @@
-"""Football's empty goal with V-trace, on the real engine: ten minutes of two cores.
+"""Football's empty goal with V-trace, on the real engine: ten minutes on two cores.
 
 The engine has to be built once: `make football`.
 """
@@ -10,7 +10,7 @@ from seed_acme.configs import football_academy_envpool
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of `football_academy_envpool`; the map has the same four planes, unstacked."""
+  """The values of `football_academy_envpool`; the map has the same four planes, unstacked."""
   envpool = football_academy_envpool.experiment()
   return dataclasses.replace(
     envpool,

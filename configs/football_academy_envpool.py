@@ -1,6 +1,6 @@
-"""Football's empty goal with V-trace, on envpool's build of the game: ten minutes of two cores.
+"""Football's empty goal with V-trace, on envpool's build of the game: ten minutes on two cores.
 
-Wants the extra `envpool`; where the learner runs under Python 3.10, an interpreter for its actors.
+Needs the extra `envpool` and, if the learner runs under Python 3.10, an interpreter for its actors.
 """
 
 from seed_acme import config as config_lib
@@ -9,7 +9,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers. The reward is 1 for the goal and -1 for one of the others, nothing else."""
+  """Our own values. The reward is 1 for a goal, -1 for one of the opponents, and otherwise 0."""
   return config_lib.ExperimentConfig(
     name='football_academy_envpool',
     num_actors=2,

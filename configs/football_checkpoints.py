@@ -8,7 +8,7 @@ from seed_acme.configs import football_scoring
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Numbers of the original's tuned script for this reward; the score is reported apart."""
+  """Values of the original's tuned script for this reward; the score is reported separately."""
   scoring = football_scoring.experiment()
   assert isinstance(scoring.agent, on_policy_config.OnPolicyConfig)
   agent = dataclasses.replace(

@@ -6,7 +6,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Numbers of the original's tuned script (`gcp/`), as far as it gives them.
+  """Values of the original's tuned script (`gcp/`), as far as it gives them.
 
   Its unroll and batch are 32 x 32; the paper's own runs had batches of 128 and 160. It has 25
   machines with 8 environments each. The engine has to be built: `make football`.

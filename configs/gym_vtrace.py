@@ -9,7 +9,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers, chosen for CartPole-v1 (episodes cut off at 500 steps) on 2 cores.
+  """Our own values, chosen for CartPole-v1 (episodes are truncated at 500 steps) on 2 cores.
 
   Ends with a mean return of at least 475 over its last 100 training episodes (seeds 1, 2, 3).
   """
@@ -19,7 +19,7 @@ def experiment() -> config_lib.ExperimentConfig:
     environments_per_actor=16,
     total_steps=600_000,  # agent steps
     environment=config_lib.EnvironmentConfig(id='CartPole-v1'),
-    # In a shared torso the gradients of the values, far the larger, leave little of the policy's.
+    # In a shared torso, the value's gradients, which are far larger, would drown the policy's.
     network=config_lib.NetworkConfig(
       torso='mlp',
       mlp_sizes=(64, 64),

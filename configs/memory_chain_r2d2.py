@@ -1,11 +1,11 @@
-"""MemoryChain with R2D2: what only a network with a memory can learn, from replay."""
+"""MemoryChain with R2D2: a task that needs a recurrent network, learnt from replay."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.r2d2 import config as r2d2_config
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers; training explores, and stays below.
+  """Our own values; returns are lower in training, which explores.
 
   Ends with a mean return of at least 0.9 over 200 greedy episodes (seeds 1, 2, 3).
   """

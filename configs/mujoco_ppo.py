@@ -1,7 +1,8 @@
-"""PPO on MuJoCo: HalfCheetah as it is, and with the same numbers Hopper and Walker2d.
+"""PPO on MuJoCo: HalfCheetah by default, and Hopper and Walker2d with the same values.
 
-Against the original's numbers in `mujoco_ppo_halfcheetah`: unrolls of 32 steps in 64 environments
-instead of 16 in 8, so that GAE looks further; advantages anew in each epoch; less noise at first.
+It differs from the original's values in `mujoco_ppo_halfcheetah`: unrolls have 32 steps in 64
+environments instead of 16 in 8, so that GAE looks further ahead; advantages are recomputed in each
+epoch; the initial policy is less noisy.
 """
 
 import math
@@ -12,7 +13,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers, chosen with seeds 11 and 12 (docs/results.md)."""
+  """Our own values, chosen with seeds 11 and 12 (docs/results.md)."""
   return config_lib.ExperimentConfig(
     name='mujoco_ppo',
     num_actors=1,

@@ -1,4 +1,4 @@
-"""HalfCheetah with PPO, the tuned numbers of the original's MuJoCo configuration."""
+"""HalfCheetah with PPO and the tuned values of the original's MuJoCo configuration."""
 
 import math
 

@@ -7,7 +7,7 @@ from seed_acme.configs import mujoco_ppo_halfcheetah
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """`gcp/train_mujoco.sh`: all else is as in `mujoco_ppo_halfcheetah`, which has its numbers."""
+  """The sizes of `gcp/train_mujoco.sh`; its other values are those of `mujoco_ppo_halfcheetah`."""
   return dataclasses.replace(
     mujoco_ppo_halfcheetah.experiment(),
     name='mujoco_ppo_halfcheetah_gcp',

@@ -6,12 +6,13 @@ from seed_acme.agents.sac import config as sac_config
 
 def experiment() -> config_lib.ExperimentConfig:
   """Haarnoja et al. 2018b, table 1 (discount, networks, learning rate, memory, target smoothing, an
-  update for each step), and a target entropy of -6, the number of action dimensions, as there.
+  update for each step), and its target entropy of -6, minus the number of action dimensions.
 
-  Own choices: 8 environments at once; 10,000 random steps at the start; transitions are stored
+  Our own choices: 8 environments at once; 10,000 random steps at the start; transitions are stored
   eight to an unroll, of which an update takes four, since drawing unrolls of one transition costs
-  as much as learning from them; 128 transitions a batch, there 256. At equal cost, 256 with an
-  update every other step stood at 690 after 56,000 steps, 128 with one for each step at 2,640.
+  as much as learning from them; 128 transitions in a batch instead of 256. At equal cost, batches
+  of 256 with an update every other step had a return of 690 after 56,000 steps, and batches of 128
+  with an update every step 2,640.
   """
   optimizer = config_lib.OptimizerConfig(learning_rate=3e-4, epsilon=1e-8, max_gradient_norm=0.0)
   return config_lib.ExperimentConfig(

@@ -6,7 +6,7 @@ from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers; a random policy has about -1,200, a good one about -150 to -200.
+  """Our own values; a random policy returns about -1,200, a good one about -150 to -200.
 
   Ends with a mean return of at least -250 over its last 100 training episodes (seeds 1, 2, 3).
   """

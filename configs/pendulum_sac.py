@@ -5,8 +5,8 @@ from seed_acme.agents.sac import config as sac_config
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Learning rate, network, batch and a gradient step for each step are rl-zoo3's for this task;
-  here transitions are stored four to an unroll.
+  """Learning rate, network, batch and one gradient step per step are rl-zoo3's for this task, but
+  transitions are stored four to an unroll.
 
   Ends with a mean return of at least -200 over 200 greedy episodes (seeds 1, 2, 3).
   """

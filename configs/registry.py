@@ -1,4 +1,4 @@
-"""Experiments by name (a module of this folder) or by path: a Python file of the user's, or the
+"""Loads experiments by name (a module of this folder) or by path: a user's Python file, or the
 config.json of a run.
 """
 
@@ -18,14 +18,14 @@ from seed_acme.storage import saved_config
 
 
 def names() -> list[str]:
-  """All configurations that come with seed_acme."""
+  """Returns the names of all configurations that come with seed_acme."""
   return sorted(
     module.name for module in pkgutil.iter_modules(configs.__path__) if module.name != 'registry'
   )
 
 
 def load(name_or_path: str) -> config_lib.ExperimentConfig:
-  """The experiment of that name, of the Python file that defines `experiment()`, or of the JSON
+  """Loads the experiment of that name, of a Python file that defines `experiment()`, or of the JSON
   file that a run has saved."""
   if name_or_path.endswith('.json'):
     return saved_config.load(name_or_path)
@@ -50,7 +50,7 @@ def _load_file(path: pathlib.Path) -> config_lib.ExperimentConfig:
   try:
     spec.loader.exec_module(module)
     experiment = module.experiment()
-  except Exception as error:  # the user's own code, told in one line
+  except Exception as error:  # from the user's own code, reported in one line
     reason = ' '.join(str(error).split())
     raise types.UserError(f'config file {path}: {type(error).__name__}: {reason}') from error
   if not isinstance(experiment, config_lib.ExperimentConfig):

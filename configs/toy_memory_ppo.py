@@ -1,11 +1,11 @@
-"""ToyMemory with PPO and an LSTM: a number shown once must be given some steps later."""
+"""ToyMemory with PPO and an LSTM: a number that is shown once must be repeated some steps later."""
 
 from seed_acme import config as config_lib
 from seed_acme.agents.on_policy import presets
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Own numbers; best return 1, best without memory 0.
+  """Our own values; the best return is 1, and without memory 0.
 
   Ends with a mean return of at least 0.9 over its last 100 training episodes (seeds 1, 2, 3).
   """
