@@ -4,7 +4,7 @@ import importlib as _importlib
 import os as _os
 
 _FOLDER = _os.path.dirname(_os.path.abspath(__file__))
-# Folders of the repository's root, parts of this package by symbolic links.
+# Folders of the repository's root that symbolic links make parts of this package.
 _LINKED = ('agents', 'configs', 'programs', 'replay')
 
 for _name in _LINKED:

@@ -1,8 +1,8 @@
-"""An agent as the runtime sees it: one record of functions, bound to its configuration once.
+"""The interface between an agent and the runtime: a record of functions, bound to a configuration.
 
-`make_agent(spec, network_config, config) -> Agent` makes it, and nothing below is handed the
-configuration again. The record binds functions and no variables: whoever needs a set of
-variables makes one, the inference server to act, the learner to train, an evaluator to play.
+`make_agent(spec, network_config, config) -> Agent` makes it, and no code below gets the
+configuration again. The record holds functions and no variables. Its users make their own sets of
+variables: the inference server to act, the learner to train, an evaluator to play.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from seed_acme import types
 
 @dataclasses.dataclass(frozen=True)
 class Acting:
-  """How actions are chosen.
+  """Functions that choose actions.
 
-  make() -> network: with variables of its own, all of which exist.
+  make() -> network: a network with its own variables, all of which exist.
   select_actions(prediction, exploration) -> AgentOutput: prediction `[N, ...]` of the network,
-    exploration a `types.Exploration`. Pure: all randomness is in its `uniforms`, so what one row
-    does depends on no other row.
+    exploration a `types.Exploration`. Pure: all randomness is in its `uniforms`, so the action of
+    one row does not depend on other rows.
   num_uniforms: random numbers that `select_actions` needs for one row.
   """
 
@@ -35,11 +35,11 @@ class Acting:
 
 
 class Prepared(NamedTuple):
-  """What is learnt of one sample.
+  """A sample prepared for the losses.
 
   batch: a nest of tensors, for the losses or for `Passes.take`.
-  mask, policy_version: of the transitions that are learnt, of one shape: which of them count,
-    and the version of the weights that acted. Steps and policy lag are counted on these.
+  mask, policy_version: of equal shape, for the transitions that are learnt: which of them count,
+    and the version of the weights that acted. Steps and policy lag are computed from these.
   """
 
   batch: types.Nest
@@ -49,7 +49,7 @@ class Prepared(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-  """Trainable variables that follow the gradient of one loss, and how they step."""
+  """Trainable variables that follow the gradient of one loss, and their optimizer's settings."""
 
   variables: Sequence[tf.Variable]
   optimizer: config_lib.OptimizerConfig
@@ -57,19 +57,18 @@ class Objective:
 
 @dataclasses.dataclass(frozen=True)
 class Passes:
-  """How a sample is gone over more than once.
+  """Settings for several passes over one sample.
 
   num_epochs: passes over the sample. num_minibatches: gradient steps in one pass.
-  num_elements: what is shuffled and dealt into the minibatches, unrolls or transitions; a
-    multiple of num_minibatches.
-  prepares_each_epoch: `Learning.prepare` anew before each pass, with the weights as they are by
-    then.
+  num_elements: number of unrolls or transitions that are shuffled and divided into the minibatches;
+    a multiple of num_minibatches.
+  prepares_each_epoch: call `Learning.prepare` again before each pass, with the current weights.
   take(batch, indices) -> the minibatch of the elements `indices` `[M]`, for the losses.
   of_first, of_last: names of metrics of the losses that are reported as means over the gradient
     steps of the first or the last pass; all others are means over every gradient step.
-  variances: by the name of a metric of `of_first` that is a variance within a minibatch, the name
-    of the mean that it is about. The variance of these means is added to it, so that the sum is
-    the variance over the whole sample, however many minibatches that is dealt into.
+  variances: maps the name of a metric in `of_first`, a variance within a minibatch, to the name of
+    the corresponding mean. The variance of these means is added to it, so that the sum is the
+    variance over the whole sample, however many minibatches there are.
   """
 
   num_epochs: int
@@ -84,13 +83,13 @@ class Passes:
 
 @dataclasses.dataclass(frozen=True)
 class Watch:
-  """A metric that rises where an agent learns, and what to tell the user as long as it does not.
+  """A metric that rises when an agent learns, and a message for the user as long as it does not.
 
-  metric: its name in a row of the log. Rows without it say nothing.
-  bound: the metric is expected to reach it.
-  share: of the steps of the whole run that the metric may stay below the bound.
-  min_steps: agent steps of the run before which nothing is told.
-  problem, advice: what it means, and what to try.
+  metric: its name in a row of the log. Rows without it are ignored.
+  bound: value that the metric is expected to reach.
+  share: share of the run's steps for which the metric may stay below the bound.
+  min_steps: agent steps of the run before which no message is shown.
+  problem, advice: what a low metric means, and what to try.
   """
 
   metric: str
@@ -103,26 +102,26 @@ class Watch:
 
 @dataclasses.dataclass(frozen=True)
 class Learning:
-  """How a network that acts is learnt, around one set of its variables: the learner's.
+  """Functions that train one network that acts, with the learner's set of its variables.
 
   All functions run in graphs. A key is `[2]` int32 for `tf.random.stateless_*`, from the run's
   seed, the update and the gradient step; `tf.random.experimental.stateless_split` makes several.
 
-  variables: what only learning needs, by names that are unique here: critics, targets, learnt
-    weights. They are saved, but never published to inference.
+  variables: variables that only training needs, by unique names: critics, targets, learnt weights.
+    They are saved, but never published to inference.
   objectives: by name. Each trainable variable is in one of them.
   prepare(sample, key, is_first) -> Prepared: sample is time-major; is_first, a Python bool,
-    tells the first pass. Of the statistics that no gradient changes, only this and `finish`
-    change any.
+    is True for the first pass. Statistics that no gradient changes are updated only here and in
+    `finish`.
   losses(batch, key, progress) -> LossOutput: a scalar for each objective, all at the weights
     before any of them steps. progress: agent steps over those of the whole run, in [0, 1].
   passes: None = one over the whole batch.
-  after_update(num_updates): changes variables that no gradient does, a target network for
+  after_update(num_updates): changes variables that have no gradient, a target network for
     instance, after the num_updates-th update (int64, from 1).
-  finish(sample) -> metrics: after the last pass.
-  of_row(means) -> metrics: what a row of the log has besides, from the means of all metrics over
-    the updates since the last row. Plain numbers, in no graph.
-  watches: of metrics, those of `of_row` included.
+  finish(sample) -> metrics: called after the last pass.
+  of_row(means) -> metrics: additional metrics of a row of the log, computed from the means of all
+    metrics over the updates since the last row. Plain numbers, outside any graph.
+  watches: may name any metric, including those of `of_row`.
   """
 
   variables: dict[str, tf.Variable]
@@ -138,11 +137,11 @@ class Learning:
 
 @dataclasses.dataclass(frozen=True)
 class Agent:
-  """What the runtime asks of an agent; the replay it wants stands in its configuration.
+  """Everything the runtime needs of an agent, except the replay, which its configuration describes.
 
-  make_learning(network) -> Learning, around a network that `acting.make` made.
-  initial_priorities(unrolls) -> `[K]`, of unrolls `[K, L, ...]` as they were acted. None where
-    the replay has no priorities, or where a new unroll is to get the greatest there was so far.
+  make_learning(network) -> Learning, for a network that `acting.make` made.
+  initial_priorities(unrolls) -> `[K]`, of unrolls `[K, L, ...]` as recorded when acting. None if
+    the replay has no priorities, or if a new unroll is to get the greatest priority so far.
   """
 
   acting: Acting
@@ -155,5 +154,5 @@ MakeAgent = Callable[[types.EnvironmentSpec, config_lib.NetworkConfig, Any], Age
 
 
 def named(prefix: str, variables: Sequence[tf.Variable]) -> dict[str, tf.Variable]:
-  """For `Learning.variables`: each under the prefix and its own name."""
+  """Names variables for `Learning.variables`: by the prefix and their own names."""
   return {f'{prefix}/{variable.name}': variable for variable in variables}

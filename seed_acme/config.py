@@ -1,7 +1,7 @@
 """Configuration of an experiment: frozen dataclasses, composed in `configs/*.py`.
 
 Nothing here reads a flag or a file (see `programs/command_line/`, `storage/saved_config.py`). The
-runtime's own defaults live here, an agent's in its `config.py`; each in one line only.
+runtime's defaults are here, an agent's are in its `config.py`; each is in one line only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from seed_acme import types
 from seed_acme.checks import bounds
 
 Setting = Union[bool, int, float, str]
-_BELOW_ONE = bounds.Bound(0, 1, is_open_above=True)  # of what is a decay
+_BELOW_ONE = bounds.Bound(0, 1, is_open_above=True)  # for decay rates
 
 
 @dataclasses.dataclass(frozen=True)
 class EnvironmentConfig:
-  """Which environment, and its settings.
+  """The environment and its settings.
 
   id: `catch`, `memory_chain`, `bit_flip`, `toy`, `toy_memory`, `atari:Pong`, a gym id
     (`CartPole-v1`, `HalfCheetah-v4`, `gym:CartPole-v1`), `gymnasium:CartPole-v1`,
@@ -35,7 +35,7 @@ class EnvironmentConfig:
 
 @dataclasses.dataclass(frozen=True)
 class NetworkConfig:
-  """Torso -> core -> heads.
+  """The network: torso -> core -> heads.
 
   torso: `mlp`, `auto` (a CNN for each picture of the observation, an MLP for the rest),
     `nature_cnn`, `impala_shallow`, `rllib_42` (images of 42 x 42), `impala_resnet`,
@@ -44,24 +44,25 @@ class NetworkConfig:
   torso_settings: keyword arguments of your own torso, `size 128 layers 2` on the command line.
   mlp_sizes: units of each hidden layer of the `mlp` torso, and of the MLP in `auto`.
   torso_output_size: units of the last layer of the convolutional torsos.
-  byte_scale: what uint8 observations are divided by: `bound` = the upper bound of their space,
-    `255` = 255, as before there was a choice. The two differ for bounds below 255 only.
-  torso_initializer: of convolutional torsos; `default` = as published, `orthogonal` = gain sqrt(2).
-  core: what carries state from row to row; `none` = a network without memory.
+  byte_scale: number that uint8 observations are divided by: `bound` = the upper bound of their
+    space, `255` = 255, as in earlier versions. They differ only for bounds below 255.
+  torso_initializer: initializer of convolutional torsos; `default` = as published, `orthogonal` =
+    with gain sqrt(2).
+  core: recurrent core, which carries state from row to row; `none` = a network without memory.
   core_size: units of the recurrent core.
   head_sizes: units of the hidden layers of each head; none by default.
-  activation, initializer: of the dense layers in the `mlp` torso and in the heads.
-  hidden_gain: factor of the first weights of these hidden layers. 0 = by what follows: sqrt(2)
-    for `orthogonal` before anything but tanh, else 1.
-  policy_head_gain, value_head_gain: factor of the first weights of the last layer.
-  separate_value_network: an actor-critic's value has a torso and a core of its own.
-  previous_action_input: feed the action before, one-hot, to the core.
-  previous_reward_input: feed the reward before to the core.
-  previous_reward_bound: the reward fed to the core is clipped to [-bound, bound]; 0 = as it is.
+  activation, initializer: used by the dense layers of the `mlp` torso and of the heads.
+  hidden_gain: factor of the initial weights of these hidden layers. 0 = sqrt(2) for `orthogonal`
+    with any activation but tanh, else 1.
+  policy_head_gain, value_head_gain: factor of the initial weights of the last layer.
+  separate_value_network: give an actor-critic's value its own torso and core.
+  previous_action_input: feed the previous action, one-hot, to the core.
+  previous_reward_input: feed the previous reward to the core.
+  previous_reward_bound: the reward fed to the core is clipped to [-bound, bound]; 0 = no clipping.
   frame_stack: images that the torso sees as channels, the newest and those before it in the
     episode; needs one image of one channel as the observation.
-  precision: that convolutional torsos compute in; weights, features and all else are float32.
-    `auto` = `bfloat16` where the processor multiplies it by itself (avx512_bf16), else `float32`.
+  precision: number format of convolutional torsos; weights, features and all else are float32.
+    `auto` = `bfloat16` if the processor supports it natively (avx512_bf16), else `float32`.
   module: `package.module:factory` of a whole network, `factory(spec, config)`; the
     other fields are then only passed on.
   """
@@ -91,15 +92,15 @@ class NetworkConfig:
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerConfig:
-  """The gradient step.
+  """The optimizer.
 
-  name: which optimizer.
+  name: the algorithm.
   learning_rate: step size.
-  schedule: of the learning rate over `total_steps` of the experiment; `linear` goes down to 0.
-  adam_beta1, adam_beta2: of `adam`, decay of the mean gradient and of its mean square.
-  rmsprop_decay: of `rmsprop`, decay of the mean square of the gradient.
-  rmsprop_momentum: of `rmsprop`.
-  epsilon: added where a step is divided by the gradient's size.
+  schedule: learning rate over `total_steps` of the experiment; `linear` goes down to 0.
+  adam_beta1, adam_beta2: decay of the mean gradient and of its mean square, for `adam`.
+  rmsprop_decay: decay of the mean square of the gradient, for `rmsprop`.
+  rmsprop_momentum: momentum, for `rmsprop`.
+  epsilon: added to the gradient's size before a step is divided by it.
   max_gradient_norm: global norm above which gradients are scaled down; 0 = off.
   """
 
@@ -116,7 +117,7 @@ class OptimizerConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AgentConfig:
-  """What the runtime asks of every agent's configuration.
+  """Fields and methods that every agent's configuration has.
 
   agent: its name in `agents/registry.py`, or `package.module:make_agent` of your own.
   unroll_length: transitions in an unroll, T.
@@ -130,39 +131,41 @@ class AgentConfig:
   batch_size: Annotated[int, bounds.at_least(1)]
 
   def check(self, experiment: ExperimentConfig) -> None:
-    """Raises `types.UserError` for own values that cannot work; the runtime has checked its own."""
+    """Raises `types.UserError` for the agent's own values that cannot work; the runtime has checked
+    all others."""
 
   def check_environment(self, spec: types.EnvironmentSpec) -> None:
-    """Likewise for an environment that the agent cannot act in; without TensorFlow."""
+    """Raises `types.UserError` for an environment that the agent cannot act in; imports no
+    TensorFlow."""
 
   def notices(self, spec: types.EnvironmentSpec) -> tuple[str, ...]:
-    """What a run in such environments should be told at its start; no error, without TensorFlow."""
+    """Returns notices to show when a run in such environments starts; imports no TensorFlow."""
     del spec
     return ()
 
   def replay_spec(self) -> core.ReplaySpec:
-    """The replay that the agent learns from."""
+    """Describes the replay that the agent learns from."""
     return core.ReplaySpec()
 
   @property
   def unroll_rows(self) -> int:
-    """Rows of an unroll."""
+    """Number of rows in an unroll."""
     return self.overlap + self.unroll_length + 1
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
-  """The Reverb side.
+  """Replay and its Reverb servers.
 
   queue_size: unrolls that a FIFO table holds before it blocks the actors; unused by a memory.
   unrolls_per_item: unrolls stored as one Reverb item, which costs less for small observations;
     divides the batch size. A replay memory needs 1.
-  writer_backlog: finished unrolls waiting for a writer before actors wait; 0 = one batch.
+  writer_backlog: finished unrolls that may wait to be written before actors wait; 0 = one batch.
   prefetch_batches: batches prepared before the learner asks for them; 0 = none, which gives the
-    least policy lag. Reverb holds one item more, or one batch in a process of its own.
-  num_shards: Reverb servers of a learner host, over which its actors are spread.
-  separate_process: give each Reverb server a node of its own.
-  port: of the Reverb server, the first of several; 0 = any free one.
+    least policy lag. Reverb holds one more item, or one more batch in a separate process.
+  num_shards: Reverb servers per learner host, over which its actors are spread.
+  separate_process: run each Reverb server in its own node.
+  port: port of the first Reverb server; others get the next ones. 0 = any free ports.
   """
 
   queue_size: int = 256
@@ -178,12 +181,12 @@ class ReplayConfig:
 class InferenceConfig:
   """The batched inference server.
 
-  batch_size: rows at which a batch is run at once; 0 = half of the training environments,
-    so that one half steps while the other half's actions are computed.
-  timeout_ms: a smaller batch is run after this long.
-  publish_period: updates between two publications of the weights.
-  strictly_on_policy: every update learns from rows that were acted with the weights it starts
-    from, and all environments give it as many: they wait while the learner trains.
+  batch_size: number of rows at which a batch is run immediately; 0 = half of the training
+    environments, so that one half steps while the other half's actions are computed.
+  timeout_ms: time after which a smaller batch is run.
+  publish_period: learner updates between two publications of the weights.
+  strictly_on_policy: every update learns only from rows that were acted with the weights it starts
+    from, equally many from each environment; environments wait while the learner trains.
     `agent.batch_size` must be a multiple of the number of training environments.
   """
 
@@ -198,19 +201,19 @@ class ActorConfig:
   """Actors and their supervisors.
 
   environment_groups: 2 = each actor steps one half of its environments while the other
-    half's actions are computed; pays where an actor has a core of its own and its
-    environments are slow (docs/performance.md).
+    half's actions are computed; pays if each actor has a CPU core of its own and environments
+    are slow (docs/performance.md).
   max_failures: consecutive failures of one actor's worker before the run ends.
-  connect_timeout_s: how long an actor waits for a server that was there and went. Where the
-    learner is on another host it is also the limit for one that was not there yet; on one
-    machine that wait has no limit, since the launcher ends the actors if the learner dies.
-  step_timeout_s: after this long in one step of a group of environments they count as hung, and
-    the worker is ended and started anew; 0 = no limit.
-  reset_timeout_s: the same of making them, of a reset, and of a step in which an episode begins.
-    Simulators take up to two minutes to start, and those of a group begin one after the other.
+  connect_timeout_s: how long an actor waits for a server that has disappeared. If the learner is
+    on another host, it also limits the wait for the learner's first answer; on one machine that
+    wait has no limit, because the launcher ends the actors if the learner dies.
+  step_timeout_s: time after which a group of environments that is in one step counts as hung, and
+    the worker is restarted; 0 = no limit.
+  reset_timeout_s: the same limit for making environments, for a reset, and for a step in which an
+    episode begins. Simulators take up to two minutes to start, and a group's start one by one.
   python: path of the interpreter that environments run under, 3.10 to 3.13; '' = that of the
-    learner. `seed-acme actor-env` makes one. A relative path is looked for from the working folder,
-    the checkout, and the folder that the virtual environment lies in.
+    learner. `seed-acme actor-env` makes one. A relative path is looked up from the working folder,
+    the checkout, and the folder of the virtual environment.
   """
 
   environment_groups: Literal[1, 2] = 1
@@ -223,14 +226,14 @@ class ActorConfig:
 
 @dataclasses.dataclass(frozen=True)
 class TransportConfig:
-  """How requests travel.
+  """The transport between actors and the inference server.
 
-  kind: `auto` = over a Unix socket in the run folder where learner and actors share a host, over
-    gRPC between hosts. `grpc` = over gRPC everywhere. Both send flat arrays and unpickle nothing.
-    `courier` is Launchpad's own, for runs on one machine only: it unpickles what callers with the
-    token send.
+  kind: `auto` = a Unix socket in the run folder if learner and actors share a host, gRPC between
+    hosts. `grpc` = gRPC everywhere. Both send flat arrays and unpickle nothing. `courier` is
+    Launchpad's transport, for runs on one machine only: it unpickles what callers with the token
+    send.
   host: address that the learner binds.
-  port: that the learner listens on; 0 = any free one.
+  port: port that the learner listens on; 0 = any free one.
   """
 
   kind: Literal['auto', 'grpc', 'courier'] = 'auto'
@@ -240,11 +243,11 @@ class TransportConfig:
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointConfig:
-  """When and what is saved.
+  """Checkpoints: when they are written, and what they contain.
 
   period_s: seconds between checkpoints.
-  keep: how many of the newest stay.
-  keep_best: keep the one with the best evaluation return, too, where the run evaluates
+  keep: number of newest checkpoints to keep.
+  keep_best: also keep the checkpoint with the best evaluation return, if the run evaluates
     (num_evaluation_environments).
   replay: save the replay memory too, with the newest checkpoint only; a queue is never saved.
   """
@@ -259,19 +262,20 @@ class CheckpointConfig:
 class LearnerConfig:
   """The learner's process.
 
-  tensorflow_threads: threads of TensorFlow's operations, which training and inference share; 1
-    costs least on small networks, convolutions want 2 (docs/performance.md). 0 = TensorFlow's own.
+  tensorflow_threads: threads of TensorFlow's operations, shared by training and inference; 1 is
+    cheapest for small networks, 2 suit convolutions (docs/performance.md). 0 = TensorFlow's choice.
   log_period_s: seconds between two rows of the logs.
-  stall_s: without progress for so long the progress line says so, and whom the run waits for; 0 =
+  stall_s: seconds without progress after which the progress line says what the run waits for; 0 =
     never.
-  xla: compile the gradient step: some seconds at first, then up to twice as fast on small dense
-    networks. It saves nothing with a loss that sorts, and an LSTM cannot be compiled.
-  training_devices: those that train, by names (`gpu:0,gpu:1`) or how many of the GPUs; '' = those
-    that do not act, or what there is (docs/scaling.md).
-  inference_devices: those that act; '' = the last GPU, or those that do not train.
-  host_timeout_s: of several learner hosts: after this long without one of them the run ends.
-  logger: beside metrics.csv and TensorBoard: wandb, mlflow, or `package.module:factory`, your own
-    function `factory(config, run_dir)` that returns a `core.Logger`; '' = none.
+  xla: compile the gradient step, which takes some seconds at first and is then up to twice as fast
+    on small dense networks. It saves nothing with a loss that sorts, and cannot compile an LSTM.
+  training_devices: devices that train, by name (`gpu:0,gpu:1`) or as a number of GPUs; '' = those
+    that do not act, or all there are (docs/scaling.md).
+  inference_devices: devices that act; '' = the last GPU, or those that do not train.
+  host_timeout_s: with several learner hosts, time without one of them after which the run ends.
+  logger: logger in addition to metrics.csv and TensorBoard: wandb, mlflow, or
+    `package.module:factory`, your own function `factory(config, run_dir)` that returns a
+    `core.Logger`; '' = none.
   """
 
   tensorflow_threads: Annotated[int, bounds.at_least(0)] = 1
@@ -288,19 +292,19 @@ class LearnerConfig:
 class ExperimentConfig:
   """One experiment: its length, its size and its parts.
 
-  name: of the configuration; names the run folder.
-  seed: of everything random.
-  num_learner_hosts: processes that act and learn together, each with actors and replay of its own.
+  name: name of the configuration, and of the run folder.
+  seed: seed of everything random.
+  num_learner_hosts: processes that act and learn together, each with its own actors and replay.
   num_actors: processes that step environments.
-  environments_per_actor: training environments in each of them.
+  environments_per_actor: training environments in each actor.
   total_steps: agent steps (unmasked transitions) after which the run ends.
-  max_wall_s: seconds after which it ends; 0 = no limit.
+  max_wall_s: seconds after which the run ends; 0 = no limit.
   initial_checkpoint: run folder, packed run or checkpoint whose weights to start from: RUN (its
     newest checkpoint), RUN@best, RUN@NUMBER (of updates), FILE.zip; '' = none.
-  num_evaluation_environments: environments played greedily beside training.
-  record_every: agent steps from one filmed evaluation episode to the next; 0 = none is filmed. For
-    runs on one machine, whose actors write into the run folder.
-  agent: how it learns.
+  num_evaluation_environments: environments that are played greedily during training.
+  record_every: agent steps from one filmed evaluation episode to the next; 0 = no films. Only for
+    runs on one machine, because actors write films into the run folder.
+  agent: the agent and its settings.
   """
 
   name: str

@@ -1,4 +1,4 @@
-"""What a configuration must satisfy before anything is started."""
+"""Checks that a configuration must pass before anything is started."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Interfaces between the rooms of the runtime: networks, transports, replay, environments, loggers.
+"""Interfaces between the parts of the runtime: networks, transports, replay, environments, loggers.
 
-What has several implementations, or is handed in from `agents` and `replay`, is written against
-these. What there is only one of (`TrainingLoop`, `InferenceServer`, `StrictTurns`) is handed its
-parts as the concrete classes that they are.
+There is an interface for anything that has several implementations, or that comes from `agents` or
+`replay`. Classes with a single implementation (`TrainingLoop`, `InferenceServer`, `StrictTurns`)
+are passed as they are.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from seed_acme import types
 class VectorEnvironment(Protocol):
   """E environments stepped as one. Called from one actor thread only.
 
-  After a LAST row the next `step` ignores the action and returns FIRST of a new
-  episode, for that environment alone: nobody calls `reset` between episodes.
+  After a LAST row the next `step` ignores that environment's action and returns FIRST of
+  a new episode for it; `reset` is not called between episodes.
   """
 
   num_environments: int
   spec: types.EnvironmentSpec
 
   def reset(self) -> types.VectorTimeStep:
-    """Starts all environments anew; every step_type is FIRST."""
+    """Starts new episodes in all environments; every step_type is FIRST."""
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: nest of `[E, ...]` as `spec.action`."""
+    """Steps all environments. actions: nest of `[E, ...]` that matches `spec.action`."""
 
   def close(self) -> None:
     """Frees windows, processes and files."""
 
 
 class RenderingEnvironment(VectorEnvironment, Protocol):
-  """As made with `renders`."""
+  """A vector environment that was made with `renders`."""
 
   def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8: environment 0 as it is now."""
+    """Returns a picture of environment 0, `[H, W, 3]` uint8."""
 
 
 class RecurrentNetwork(Protocol):
-  """A Sonnet module that acts (one row) and learns (many rows) with the same weights.
+  """A Sonnet module that acts (on one row) and trains (on many rows) with the same weights.
 
   The core's state is replaced by the initial state wherever a row is FIRST, so that
   `unroll` over rows equals stepping through them.
 
-  An actor-critic may have an attribute `value_layer`, the linear layer of one output that
-  gives the value: PopArt then rescales it, instead of appending one of its own.
+  An actor-critic may have an attribute `value_layer`, the linear layer with one output that
+  gives the value. PopArt then rescales this layer instead of appending another one.
   """
 
   @property
@@ -81,10 +81,10 @@ class InferenceChannel(Protocol):
     """Hands the request to the transport; returns at once."""
 
   def receive(self) -> types.Nest:
-    """Actions `[E, ...]` for the request sent last.
+    """Returns the actions `[E, ...]` for the request sent last.
 
-    Raises `ChannelClosed` when the program ends, `wire.Refused` when the server did not
-    take the request, `ServerLost` when the server stays away too long, `ServerRestarted` when
+    Raises `ChannelClosed` when the program ends, `wire.Refused` when the server rejected
+    the request, `ServerLost` when the server is gone for too long, `ServerRestarted` when
     another one has taken its place.
     """
 
@@ -93,59 +93,59 @@ class InferenceChannel(Protocol):
 
 
 class ChannelClosed(Exception):
-  """The channel was closed, here or because the server ended its work."""
+  """Raised when the channel was closed, on this side or because the server has finished."""
 
 
 class ChannelTaken(ChannelClosed):
-  """Another actor has opened the same environments and goes on with them."""
+  """Raised when another actor has opened the same environments and continues with them."""
 
 
 class ServerPaused(ChannelClosed):
-  """The server goes away before the run is over; another may take its place."""
+  """Raised when the server shuts down before the run is over; another may take its place."""
 
 
 class ServerLost(ConnectionError):
-  """No server was to be had for as long as the configuration allows."""
+  """Raised when no server could be reached for as long as the configuration allows."""
 
 
 class ServerRestarted(Exception):
-  """Another server process answers than before: what this actor has under way means nothing
-  to it, so the environments have to begin anew."""
+  """Raised when another server process answers than before. It knows nothing of this actor's
+  episodes, so the environments must be restarted."""
 
 
 class Logger(Protocol):
-  """Takes metrics `group/name`, keyed by the number of agent steps so far."""
+  """Writes metrics `group/name`, keyed by the number of agent steps so far."""
 
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
     """Writes one row."""
 
   def close(self) -> None:
-    """Flushes."""
+    """Flushes and closes."""
 
 
 class VideoLogger(Logger, Protocol):
   """A logger that also shows episodes filmed during training (`record_every`).
 
-  A logger may leave `write_video` out: the films are in the run folder anyway.
+  A logger may leave out `write_video`, because the films are in the run folder anyway.
   """
 
   def write_video(self, recording: types.Recording) -> None:
-    """Shows one. Both of its files stay where they are."""
+    """Shows one episode. Both of its files stay where they are."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplaySpec:
-  """The replay an agent wants, as data; `replay.tables` builds it.
+  """The replay that an agent needs, as data; `replay.tables` builds it.
 
   kind: `queue` hands every unroll to the learner exactly once, in order; `uniform` and
     `prioritized` are memories, which keep unrolls and draw from them with replacement.
-  capacity: unrolls that a memory keeps; the oldest go first.
-  min_size: unrolls there must be in a memory before the first is drawn.
+  capacity: unrolls that a memory keeps; the oldest are removed first.
+  min_size: unrolls that must be in a memory before the first is drawn.
   ratio: unrolls drawn for every unroll inserted; 1 for a queue.
-  priority_exponent: alpha of P(i) = p_i^alpha / sum_j p_j^alpha, of `prioritized`.
+  priority_exponent: alpha of P(i) = p_i^alpha / sum_j p_j^alpha, for `prioritized`.
 
-  Messages speak of `agent.replay_capacity` and `agent.replay_min_size`, which an agent's
-  configuration is to call them.
+  Messages refer to `agent.replay_capacity` and `agent.replay_min_size`, so an agent's
+  configuration must use these names.
   """
 
   kind: Literal['queue', 'uniform', 'prioritized'] = 'queue'
@@ -161,39 +161,39 @@ class ReplaySpec:
 
 
 class ReplayMemory(Protocol):
-  """What the training loop asks of a replay that keeps its unrolls."""
+  """The training loop's interface to a replay that keeps its unrolls."""
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    """keys `[B]` uint64, priorities `[B]`. Never blocks."""
+    """Sets the priorities `[B]` of the items with keys `[B]` uint64. Never blocks."""
 
   def counts(self) -> tuple[int, int]:
-    """Unrolls inserted and sampled so far, over all resumptions that restored it."""
+    """Unrolls inserted and sampled so far, including earlier runs whose memory was restored."""
 
   def counts_now(self) -> tuple[int, int] | None:
-    """As `counts`, or None where the server does not answer at once."""
+    """Returns `counts()`, or None if the server does not answer at once."""
 
   def checkpoint(self) -> pathlib.Path:
     """Writes its content into a folder, which the caller moves away.
 
-    Raises RuntimeError where it cannot be written.
+    Raises RuntimeError if it cannot be written.
     """
 
 
 class UnrollAccount(Protocol):
-  """What becomes of unrolls between the writer and the learner, since this start."""
+  """Counts of unrolls on their way from the writer to the learner, since this process started."""
 
   def confirmed(self) -> int:
     """Unrolls that replay has confirmed."""
 
   def received(self) -> int:
-    """Unrolls that the learner has got; of a memory, as often as they were drawn."""
+    """Unrolls that the learner has received; one of a memory counts as often as it was drawn."""
 
   def missing(self) -> str:
-    """What to tell of unrolls that are lost between the two; '' if there are none."""
+    """Returns a message about unrolls that were lost between the two; '' if there are none."""
 
 
 class UnrollSink(Protocol):
-  """Where finished unrolls go: replay's writer, or a list in a test."""
+  """Destination of finished unrolls: replay's writer, or a list in a test."""
 
   def has_room(self) -> bool:
     """False while all training environments have to wait (back-pressure)."""

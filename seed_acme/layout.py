@@ -1,6 +1,6 @@
 """The layout of a run: who acts for whom, on which learner host, replay shard and device.
 
-Only this module reads the counts of a configuration. Everybody else looks up here what follows
+Only this module reads the counts of a configuration. All other code looks up here what follows
 from them. No TensorFlow in here: actor processes import it.
 """
 
@@ -22,8 +22,8 @@ from seed_acme import layout_checks
 class Actor:
   """A process that steps environments.
 
-  learner: the host that acts for it. shard: of that host's replay, which gets its unrolls; None =
-  it evaluates. groups: env_ids of the environments that are stepped together.
+  learner: the host that acts for it. shard: the shard of that host's replay that gets its unrolls;
+  None = it evaluates. groups: env_ids of the environments that are stepped together.
   """
 
   index: int
@@ -33,17 +33,17 @@ class Actor:
 
   @property
   def env_ids(self) -> range:
-    """Of all its environments."""
+    """The env_ids of all its environments."""
     return range(self.groups[0].start, self.groups[-1].stop)
 
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
-  """A Reverb server: its part of the replay.
+  """One Reverb server, which holds a part of the replay.
 
-  port: 0 = any free one. spec: of its table. queue_size: unrolls, of a queue. batch_size: unrolls
-  that an update draws from it. unrolls_per_item: of a Reverb item. writer_backlog: finished unrolls
-  that may wait for its writer.
+  port: 0 = any free one. spec: describes its table. queue_size: unrolls that a queue holds.
+  batch_size: unrolls that an update draws from it. unrolls_per_item: unrolls in a Reverb item.
+  writer_backlog: finished unrolls that may wait for its writer.
   """
 
   index: int
@@ -57,7 +57,7 @@ class Shard:
 
 @dataclasses.dataclass(frozen=True)
 class Device:
-  """An inference device. name: TensorFlow's. rows: with so many a batch is run at once."""
+  """An inference device. name: TensorFlow's. rows: number at which a batch is run immediately."""
 
   name: str
   rows: int
@@ -67,8 +67,8 @@ class Device:
 class Learner:
   """A process that acts and learns.
 
-  batch_size: unrolls that it brings to an update. shards: of its replay. devices: that act; () =
-  not chosen yet.
+  batch_size: unrolls that it contributes to an update. shards: of its replay. devices: devices that
+  act; () = not chosen yet.
   """
 
   index: int
@@ -79,14 +79,14 @@ class Learner:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-  """Of one run; `print` shows it.
+  """The layout of one run; `print` shows it.
 
-  Training environments have env_ids 0 ... num_training - 1, evaluation environments follow: they
-  are those of the last actor.
+  Training environments have env_ids 0 ... num_training - 1. Evaluation environments follow, and
+  belong to the last actor.
 
-  seed: of the run. unrolls_per_update: that each training environment gives to a strictly on-policy
-    update; 0 = updates are not strictly on-policy. has_replay_nodes: the shards are processes of
-    their own. inference_rows: as configured, 0 = by the number of environments.
+  seed: seed of the run. unrolls_per_update: unrolls that each training environment contributes to a
+    strictly on-policy update; 0 = updates are not strictly on-policy. has_replay_nodes: the shards
+    are separate processes. inference_rows: as configured, 0 = by the number of environments.
   """
 
   seed: int
@@ -100,7 +100,10 @@ class Layout:
 
   @classmethod
   def of(cls, config: config_lib.ExperimentConfig) -> Layout:
-    """Raises `types.UserError` for numbers that do not go together, naming values and fix."""
+    """Derives the layout of a configuration.
+
+    Raises `types.UserError` for numbers that cannot be combined, naming the values and the fix.
+    """
     layout_checks.check(config)
     num_training = config.num_actors * config.environments_per_actor
     num_evaluation = config.num_evaluation_environments
@@ -121,12 +124,12 @@ class Layout:
 
   @property
   def num_environments(self) -> int:
-    """Of training and of evaluation."""
+    """Number of training and evaluation environments."""
     return self.num_training + self.num_evaluation
 
   @property
   def num_training_actors(self) -> int:
-    """The one that evaluates, if there is one, comes after them."""
+    """Number of training actors; the one that evaluates, if there is one, comes after them."""
     return len(self.actors) - bool(self.num_evaluation)
 
   @property
@@ -136,7 +139,7 @@ class Layout:
 
   @property
   def exchanging(self) -> tuple[Learner, ...]:
-    """Learner hosts that tell each other what they learn; () for one alone."""
+    """Learner hosts that exchange gradients; () if there is only one."""
     return self.learners if self.is_shared else ()
 
   @property
@@ -146,20 +149,20 @@ class Layout:
 
   @property
   def environments_per_group(self) -> int:
-    """Of a training actor."""
+    """Number of environments in each group of a training actor."""
     return len(self.actors[0].groups[0])
 
   def actor_of(self, env_id: int) -> Actor:
-    """That steps this environment."""
+    """Returns the actor that steps this environment."""
     return self.actors[min(env_id // len(self.actors[0].env_ids), self.num_training_actors)]
 
   def actors_of(self, learner: int) -> tuple[Actor, ...]:
-    """Training actors of a learner host."""
+    """Returns the training actors of a learner host."""
     its = (actor for actor in self.actors if actor.learner == learner)
     return tuple(actor for actor in its if actor.shard is not None)
 
   def shards_of(self, env_ids: np.ndarray) -> np.ndarray:
-    """Which shard of its host the unrolls of each training environment go to, for life."""
+    """Returns the shards of their host that the unrolls of training environments always go to."""
     return self._shard_of_env[env_ids]
 
   @functools.cached_property
@@ -168,15 +171,15 @@ class Layout:
     return np.concatenate([np.full(len(actor.env_ids), actor.shard) for actor in training])
 
   def with_devices(self, learner: int, names: Sequence[str]) -> Layout:
-    """The same, where a host's inference devices are known. Its actors are dealt out over them."""
+    """Returns the layout with a host's inference devices, over which its actors are distributed."""
     devices = tuple(map(Device, names, self.batch_rows(learner, len(names))))
     its_learner = dataclasses.replace(self.learners[learner], devices=devices)
     replaced = (*self.learners[:learner], its_learner, *self.learners[learner + 1 :])
     return dataclasses.replace(self, learners=replaced)
 
   def batch_rows(self, learner: int, num_devices: int) -> tuple[int, ...]:
-    """With so many rows each of a host's devices runs a batch at once: by default half of its
-    training environments, so that the others step meanwhile."""
+    """Returns the number of rows at which each of a host's devices runs a batch immediately: by
+    default half of its training environments, so that the others step meanwhile."""
     if self.inference_rows and num_devices == len(self.learners) == 1:
       return (self.inference_rows,)  # evaluation may share the batch
     rows = []
@@ -188,7 +191,7 @@ class Layout:
     return tuple(rows)
 
   def device_of(self, env_id: int) -> int:
-    """Which of its host's inference devices acts for an environment: that of its actor."""
+    """Returns which of its host's inference devices acts for an environment: its actor's."""
     actor = self.actor_of(env_id)
     return self._device(actor, len(self.learners[actor.learner].devices))
 
@@ -231,8 +234,8 @@ class Layout:
 
 
 def group_seed(seed: int, group: range, attempt: int) -> int:
-  """Of a group's environments. Differs by attempt, so that an actor which is started again does not
-  replay the same episodes. seed: of the run. attempt: how often the actor was started before."""
+  """Returns the seed of a group's environments. It differs by attempt, so that a restarted actor
+  does not repeat the same episodes. seed: seed of the run. attempt: number of earlier starts."""
   return int(np.random.SeedSequence([seed, group.start, attempt]).generate_state(1)[0])
 
 
@@ -243,7 +246,7 @@ def _shown_actor(actor: Actor) -> str:
 
 
 def _actor(config: config_lib.ExperimentConfig, index: int) -> Actor:
-  """Actors are dealt out over the learner hosts in turn, and those of a host over its shards."""
+  """Makes an actor. Actors go to the learner hosts in turn, and those of a host to its shards."""
   turn, learner = divmod(index, config.num_learner_hosts)
   each = config.environments_per_actor
   first = index * each
@@ -256,7 +259,7 @@ def _actor(config: config_lib.ExperimentConfig, index: int) -> Actor:
 
 
 def _shards(config: config_lib.ExperimentConfig, learner: int) -> tuple[Shard, ...]:
-  """Equal parts of the replay. Only those of the first learner host have ports that are given."""
+  """Makes equal parts of the replay. Only the first learner host's have the configured ports."""
   replay, number = config.replay, config.num_learner_hosts * config.replay.num_shards
   spec = config.agent.replay_spec()
   batch_size = config.agent.batch_size // number

@@ -1,4 +1,4 @@
-"""Numbers of a configuration that do not go together, however the run is launched."""
+"""Checks for numbers of a configuration that cannot be combined, however the run is launched."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seed_acme.checks import device_names
 
 
 def check(config: config_lib.ExperimentConfig) -> None:
-  """Raises `types.UserError`, naming values and fix."""
+  """Raises `types.UserError`, naming the values and the fix."""
   bounds.check(config)
   _check_unrolls(config)
   if config.inference.strictly_on_policy:
@@ -106,8 +106,8 @@ def _check_learners(config: config_lib.ExperimentConfig) -> None:
 
 
 def _check_shards(config: config_lib.ExperimentConfig) -> None:
-  """Each shard gets as much as every other: a batch has equal parts of all of them, so what comes
-  faster into one would only wait."""
+  """Checks that shards get equal parts. A batch has equal parts of all of them, so a shard that got
+  more would only wait for the others."""
   shards, hosts = config.replay.num_shards, config.num_learner_hosts
   if shards == 1:
     return
@@ -118,7 +118,7 @@ def _check_shards(config: config_lib.ExperimentConfig) -> None:
 
 
 def _divided(config: config_lib.ExperimentConfig) -> dict[str, int]:
-  """What hosts and shards have equal parts of, by field."""
+  """Returns the values that hosts and shards have equal parts of, by field."""
   spec = config.agent.replay_spec()
   batch = {'agent.batch_size': config.agent.batch_size}
   if not spec.is_memory:
@@ -128,8 +128,10 @@ def _divided(config: config_lib.ExperimentConfig) -> dict[str, int]:
 
 
 def _check_equal_parts(values: Mapping[str, int], number: int, given: str) -> None:
-  """values: by the fields' names. given: the fields that ask for so many parts, with their
-  values."""
+  """Raises `types.UserError` for a value that cannot be divided into `number` equal parts.
+
+  values: by the fields' names. given: the fields that ask for so many parts, with their values.
+  """
   for name, value in values.items():
     if value % number:
       raise types.UserError(
@@ -139,7 +141,7 @@ def _check_equal_parts(values: Mapping[str, int], number: int, given: str) -> No
 
 
 def _check_devices(config: config_lib.ExperimentConfig) -> None:
-  """What can be said before it is known which devices there are."""
+  """Checks what does not depend on the devices that there are."""
   learner = config.learner
   training, inference = (
     device_names.number_of(device_names.parse(getattr(learner, field), f'learner.{field}'))

@@ -2,7 +2,7 @@
 
 Alignment, once for the whole code base: **row t of an unroll holds what is known
 when action t is chosen** (action t-1, the reward and the discount that it brought,
-observation t) and the output computed from it (action t and what the network said).
+observation t) and the output computed from it (action t and the network's prediction).
 `seed_acme.ops.transitions` is the one place that shifts rows by one.
 
 Shapes are written without the leading batch axes unless they are given. `E` is the
@@ -10,7 +10,7 @@ number of environments that step together, `N` of rows in one inference batch, `
 unrolls in a training batch, `T` of transitions in an unroll, `L = overlap + T + 1`
 of its rows.
 
-This module imports neither TensorFlow nor Reverb: actors use it.
+This module imports neither TensorFlow nor Reverb, because actors use it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ LAST = int(dm_env.StepType.LAST)
 
 
 class VectorTimeStep(NamedTuple):
-  """What E environments return together: dm_env's TimeStep with a leading `[E]`.
+  """Time step of E environments: dm_env's TimeStep with a leading `[E]`.
 
   step_type: `[E]` uint8, FIRST, MID or LAST.
   reward: `[E]` float32, brought by the previous action; 0 at FIRST.
   discount: `[E]` float32; 0 at LAST means terminated, > 0 at LAST means truncated;
     1 at FIRST.
   observation: nest of `[E, ...]`.
-  score: `[E]` float32, the reward that is reported to people. Equal to `reward`
+  score: `[E]` float32, the reward that is reported to users. Equal to `reward`
     unless the environment shapes its reward.
   """
 
@@ -56,8 +56,8 @@ class ActorRequest(NamedTuple):
   request_number: int64 scalar; 0, 1, 2 ... per group and run. A repeated number is
     answered with the stored action; the environments are not stepped twice.
   env_ids: `[E]` int32, global, unique.
-  run_ids: `[E]` int64, drawn anew each time the environments are built; a change
-    resets everything the server knows of that environment.
+  run_ids: `[E]` int64, drawn each time the environments are built; a change
+    resets everything the server knows about that environment.
   timestep: the group's `VectorTimeStep`.
   """
 
@@ -68,10 +68,10 @@ class ActorRequest(NamedTuple):
 
 
 class AgentInput(NamedTuple):
-  """What the network sees. `[N, ...]` when acting, `[T+1, B, ...]` when learning.
+  """Input of the network: `[N, ...]` when acting, `[T+1, B, ...]` when learning.
 
   step_type uint8; reward, discount float32 (of the transition into this row);
-  previous_action as the action specification, zero at FIRST; observation nest.
+  previous_action matches the action specification, zero at FIRST; observation nest.
   """
 
   step_type: Nest
@@ -82,9 +82,9 @@ class AgentInput(NamedTuple):
 
 
 class AgentOutput(NamedTuple):
-  """What was computed from one row: the action taken and the network's prediction.
+  """Output computed from one row: the action taken and the network's prediction.
 
-  prediction is the agent's own record, `ActorCriticOutput` for example.
+  prediction is a record of the agent's, `ActorCriticOutput` for example.
   """
 
   action: Nest
@@ -92,14 +92,20 @@ class AgentOutput(NamedTuple):
 
 
 class ActorCriticOutput(NamedTuple):
-  """policy_params: `[..., P]` parameters of the action distribution; value: `[...]`."""
+  """Prediction of an actor-critic.
+
+  policy_params: `[..., P]` parameters of the action distribution; value: `[...]`.
+  """
 
   policy_params: Nest
   value: Nest
 
 
 class QOutput(NamedTuple):
-  """q_values: `[..., A]`, on the scale the network was trained on (R2D2: rescaled)."""
+  """Prediction of a Q network.
+
+  q_values: `[..., A]`, on the scale the network was trained on (R2D2: rescaled).
+  """
 
   q_values: Nest
 
@@ -108,10 +114,10 @@ class Exploration(NamedTuple):
   """Inference server -> `select_actions`: everything random or particular about a row.
 
   uniforms: `[N, U]` float32 in (0, 1), keyed by seed, environment, run and row.
-  place: `[N]` float32 in [0, 1], where the environment stands among the training
+  place: `[N]` float32 in [0, 1], position of the environment among the training
     environments: 0 the first, 1 the last, so that each may explore differently.
   is_evaluation: `[N]` bool, true for rows of evaluation environments.
-  agent_steps: `[N]` int64, steps of the run so far, the same in every row: for schedules.
+  agent_steps: `[N]` int64, steps of the run so far, the same in every row; for schedules.
   """
 
   uniforms: Nest
@@ -123,7 +129,7 @@ class Exploration(NamedTuple):
 class Unroll(NamedTuple):
   """Server -> replay: consecutive rows of one environment.
 
-  initial_state: the recurrent state that entered row 0 (before any reset at FIRST).
+  initial_state: the recurrent state before row 0 (before any reset at FIRST).
   inputs, outputs: `[L, ...]`.
   policy_version: `[L]` int64, the version of the weights that computed each row.
   """
@@ -149,7 +155,7 @@ class LossOutput(NamedTuple):
   """Loss -> learner.
 
   losses: a scalar for each objective, by name. metrics: `{'group/name': scalar}`. priorities:
-  `[B]`, or None where the agent's replay has none.
+  `[B]`, or None if the agent's replay has none.
   """
 
   losses: dict[str, Any]
@@ -160,7 +166,7 @@ class LossOutput(NamedTuple):
 class Variables(NamedTuple):
   """Learner -> inference: a published copy of the weights.
 
-  version: number of learner updates that made it. values: tensors of the variables that acting
+  version: number of learner updates that led to it. values: tensors of the variables that acting
   reads, in its order.
   """
 
@@ -186,7 +192,7 @@ class Recording(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class EnvironmentSpec:
-  """What one environment (not the vector of them) takes and gives.
+  """Specification of one environment (not of a vector of them).
 
   observation, action: nests of `dm_env.specs.Array`. frames_per_step: environment
   frames that one agent step lasts (action repeat).
@@ -198,7 +204,7 @@ class EnvironmentSpec:
 
 
 def num_discrete_actions(spec: EnvironmentSpec) -> int:
-  """The number of actions; raises if the action is not a single discrete choice."""
+  """Returns the number of actions; raises `UserError` if the action is not one discrete choice."""
   action = spec.action
   if isinstance(action, dm_specs.DiscreteArray):
     return int(action.num_values)
@@ -226,17 +232,17 @@ def _mend(action: Nest) -> str:
 class UserError(Exception):
   """Wrong input from outside (a flag, a level, a file): shown without a traceback.
 
-  The message states the bad value and the fix, in at most four lines. Commands end with 2, and
-  nothing is tried again.
+  The message states the bad value and the fix, in at most four lines. Commands exit with 2, and
+  nothing is retried.
   """
 
 
 class NotFinite(UserError):
-  """An environment gave a number that float32 does not hold: NaN, infinity, or one too large.
+  """An environment returned a number that is not a finite float32: NaN, infinity, or too large.
 
-  The next episode may not have it, so an actor's worker is started anew, as after a failure. When
-  it has failed `actor.max_failures` times in a row, and where there is no worker, it is wrong
-  input like any other.
+  The next episode may be free of it, so an actor's worker is restarted, as after a failure. Once it
+  has failed `actor.max_failures` times in a row, or if there is no worker, this is wrong input like
+  any other.
   """
 
 
@@ -245,18 +251,18 @@ class MissingPackage(UserError):
 
 
 class Failure(Exception):
-  """What went wrong though the input is right: a full disk, damaged data, a NaN loss.
+  """An error despite correct input: a full disk, damaged data, a NaN loss.
 
-  Shown without a traceback, as the message names the cause. Commands end with 1, so that
+  Shown without a traceback, because the message names the cause. Commands exit with 1, so that
   `--max_restarts` and clusters try again.
   """
 
 
 class OtherNodeFailed(Failure):
-  """Another node has failed or was stopped, and nothing is wrong with this one.
+  """Another node has failed or was stopped; this one is not at fault.
 
-  has_begun: whether this node had made an update since its start. If not it may have met, on its
-  start after a failure, another one that had yet to end.
+  has_begun: whether this node had made an update since its start. If not, it may have been
+  restarted after a failure and have met a node that had not ended yet.
   """
 
   has_begun = True

@@ -1,7 +1,7 @@
-"""What an actor's thread is in the middle of, for whoever watches it.
+"""Publishes what an actor's thread is doing, for a watchdog.
 
-The thread that acts writes, by one store to memory; another thread reads, or another process
-through memory that both share. Times are the reader's affair.
+The acting thread writes with a single store to memory. Another thread reads it, or another process
+through shared memory. The reader measures the time itself.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import mmap
 import os
 from typing import NamedTuple
 
-CLOSE_S = 10.0  # the limit of close() of environments, for which the end of a run waits
+CLOSE_S = 10.0  # time limit of environments' close(), for which the end of a run waits
 _SIZE = 8
 _GROUP_SHIFT, _NUMBER_SHIFT = 8, 16
 
 
 class Doing(enum.IntEnum):
-  """Kinds of what takes time."""
+  """Kinds of activities that take time."""
 
   STARTING = 0
   MAKING = 1  # environments
@@ -29,7 +29,7 @@ class Doing(enum.IntEnum):
 
 
 class Call(NamedTuple):
-  """number: tells it from the one before. group: of environments."""
+  """One activity. number: distinguishes it from the previous one. group: of environments."""
 
   number: int
   doing: Doing
@@ -37,32 +37,32 @@ class Call(NamedTuple):
 
 
 class Activity:
-  """One number in memory, so that a reader never sees half of a change."""
+  """The current activity, stored as one number so that a reader never sees half of a change."""
 
   def __init__(self, memory: mmap.mmap | None = None):
-    """memory: shared with another process; None = with threads of this one."""
+    """memory: shared with another process; None = shared with threads of this process only."""
     self._cell = memoryview(memory if memory is not None else bytearray(_SIZE)).cast('q')
     self._number = 0
 
   def begin(self, doing: Doing, group: int = 0) -> None:
-    """Ends what was under way. Of the thread that acts; costs less than 1 µs."""
+    """Replaces the current activity. Called by the acting thread; costs less than 1 µs."""
     self._number += 1
     self._cell[0] = self._number << _NUMBER_SHIFT | group << _GROUP_SHIFT | doing
 
   def read(self) -> Call:
-    """What is under way."""
+    """Returns the current activity."""
     value = self._cell[0]
     group = value >> _GROUP_SHIFT & (1 << _NUMBER_SHIFT - _GROUP_SHIFT) - 1
     return Call(value >> _NUMBER_SHIFT, Doing(value & (1 << _GROUP_SHIFT) - 1), group)
 
 
 def shared_memory() -> int:
-  """A descriptor of memory for one `Activity`, to be handed to another process and closed."""
+  """Returns a descriptor of memory for one `Activity`, to pass to another process and then close."""
   descriptor = os.memfd_create('seed_acme_activity')
   os.truncate(descriptor, _SIZE)
   return descriptor
 
 
 def at(descriptor: int) -> Activity:
-  """The activity in the memory of this descriptor, which may be closed afterwards."""
+  """Returns the activity in the memory of a file descriptor, which may be closed afterwards."""
   return Activity(mmap.mmap(descriptor, _SIZE))

@@ -1,4 +1,4 @@
-"""The actor: steps environments, asks the server for actions. No weights, no TensorFlow."""
+"""The actor: steps environments and asks the server for actions. No weights, no TensorFlow."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class EnvironmentGroup:
     env_ids: np.ndarray,
     run_ids: np.ndarray,
   ):
-    """env_ids: `[E]` int32; run_ids: `[E]` int64, new for each time the group is built."""
+    """env_ids: `[E]` int32; run_ids: `[E]` int64, new each time the group is built."""
     self._environment = environment
     self._channel = channel
     self._env_ids = env_ids
     self._run_ids = run_ids
     self._request_number = 0
-    self.next_call = activity_lib.Doing.RESETTING  # what the next call amounts to
+    self.next_call = activity_lib.Doing.RESETTING  # the activity of the next call
 
   def reset(self) -> None:
     """Starts the environments and asks for the first actions."""
     self._send(self._environment.reset())
 
   def receive(self) -> types.Nest:
-    """Waits for the actions that were asked for."""
+    """Waits for the requested actions."""
     return self._channel.receive()
 
   def step(self, actions: types.Nest) -> None:
@@ -55,7 +55,7 @@ class EnvironmentGroup:
     self.next_call = activity_lib.Doing.RESETTING if begins_episode else activity_lib.Doing.STEPPING
 
   def interrupt(self) -> None:
-    """From any thread: a waiting `receive` raises `ChannelClosed`."""
+    """Makes a waiting `receive` raise `ChannelClosed`. Called from any thread."""
     self._channel.close()
 
   def close(self) -> None:
@@ -66,11 +66,11 @@ class EnvironmentGroup:
 class Actor:
   """Steps its groups in turn: while one group's actions are computed, another steps.
 
-  One thread. Holds no weights and no recurrent state.
+  Used by one thread. Holds no weights and no recurrent state.
   """
 
   def __init__(self, groups: Sequence[EnvironmentGroup], activity: activity_lib.Activity):
-    """activity: where the actor says what it does."""
+    """activity: where the actor publishes what it is doing."""
     self._groups = groups
     self._activity = activity
     self._started = False
@@ -78,7 +78,7 @@ class Actor:
     self.num_rows = 0  # requests answered, over all groups
 
   def step(self) -> None:
-    """One step of every group."""
+    """Steps every group once."""
     begin = self._activity.begin
     if not self._started:
       self._started = True
@@ -98,7 +98,7 @@ class Actor:
     begin(activity_lib.Doing.WAITING)
 
   def run(self, should_stop: Callable[[], bool]) -> None:
-    """Until `should_stop()`, or until the server or `interrupt` ends it."""
+    """Steps until `should_stop()`, or until the server or `interrupt` ends it."""
     try:
       while not should_stop():
         self.step()
@@ -108,12 +108,12 @@ class Actor:
       pass
 
   def interrupt(self) -> None:
-    """From any thread: a waiting `run` returns."""
+    """Makes a waiting `run` return. Called from any thread."""
     for group in self._groups:
       group.interrupt()
 
   def close(self) -> None:
-    """Closes channels and environments; from the actor's own thread."""
+    """Closes channels and environments. Called from the actor's own thread."""
     for number, group in enumerate(self._groups):
       self._activity.begin(activity_lib.Doing.CLOSING, number)
       group.close()
@@ -121,16 +121,16 @@ class Actor:
 
 
 def new_run_ids(seed: int | None, env_ids: np.ndarray) -> np.ndarray:
-  """`[E]` int64; from the operating system's entropy if seed is None."""
+  """Returns run_ids `[E]` int64, drawn from the operating system's entropy if seed is None."""
   entropy = None if seed is None else [seed, int(env_ids[0])]
   rng = np.random.default_rng(np.random.SeedSequence(entropy))
   return rng.integers(1, 2**62, env_ids.size, dtype=np.int64)
 
 
 class LocalChannel:
-  """The single-process program's channel: the server is called where it stands.
+  """Channel of the single-process program, which calls the server directly.
 
-  Unless the program has answered the request before, along with those of other channels.
+  It does not if the program has already answered the request, together with other channels'.
   """
 
   def __init__(self, step: Callable[[list[types.ActorRequest]], list[types.Nest]]):
@@ -144,7 +144,7 @@ class LocalChannel:
     self._request, self._reply = request, None
 
   def answer(self, reply: types.Nest) -> None:
-    """What the server said to the request that waits."""
+    """Sets the server's reply to the waiting request."""
     self._reply = reply
 
   def receive(self) -> types.Nest:
@@ -157,7 +157,7 @@ class LocalChannel:
     return reply
 
   def waiting(self) -> types.ActorRequest | None:
-    """The request sent last; None before the first."""
+    """Returns the request sent last; None before the first."""
     return self._request
 
   def close(self) -> None:

@@ -1,14 +1,15 @@
-"""What an interpreter needs to run environments for a learner, as pip takes it.
+"""Packages that an interpreter needs to run environments for a learner, as pip requirements.
 
-Read by setup.py too, for the distribution `seed_acme_actor`: imports nothing.
+setup.py reads this module too, for the distribution `seed_acme_actor`, so it imports nothing.
 """
 
 REQUIRES = ['dm-env>=1.6', 'dm-tree>=0.1.7', 'grpcio>=1.50,<2', 'numpy>=1.22']
-# Its requirements but labmaze, which has no wheels for Python 3.13 and only its mazes import.
+# dm_control's requirements without labmaze, which has no wheels for Python 3.13 and is imported by
+# dm_control's mazes only.
 _OF_DM_CONTROL = ['absl-py', 'glfw', 'lxml', 'protobuf', 'PyOpenGL', 'pyparsing', 'requests']
 _OF_DM_CONTROL += ['scipy', 'setuptools', 'tqdm']
-# By suite. A suite does not exist for a Python for which markers exclude all of its requirements.
-# dm_control (1.0.50, too) reads fields of a model that MuJoCo 4.0 no longer has.
+# By suite. A suite is not available for a Python for which markers exclude all of its requirements.
+# dm_control, up to 1.0.50 at least, reads fields of a model that MuJoCo 4.0 no longer has.
 EXTRAS = {
   'atari': ['ale-py>=0.12,<0.13', 'opencv-python-headless>=4.8'],
   'dm-control': [
@@ -20,13 +21,13 @@ EXTRAS = {
   'gymnasium': ['gymnasium>=0.29'],
   # gymnasium's MuJoCo imports packaging, which none of its requirements brings.
   'mujoco': ['gymnasium>=1.0', 'imageio>=2.31', 'mujoco>=2.3.3,<4', 'packaging>=21'],
-  # Draws gym's classic control; films are written by the learner's Python.
+  # gym's classic control is drawn with pygame; films are written by the learner's Python.
   'video': ['pygame>=2.5'],
 }
 # Installed after the extra of the same name, alone.
 WITHOUT_REQUIREMENTS = {'dm-control': ["dm_control==1.0.38; python_version >= '3.13'"]}
-# A version for everything that the lists above bring, for each Python, because packages that were
-# compatible last month may not be today. `scripts/try_extras.py` tries them, and fails for a
+# Exact versions, for each Python, of everything that the lists above install, because packages that
+# were compatible last month may not be today. `scripts/try_extras.py` tries them, and fails for a
 # package that is installed without being named here. Python 3.10 and 3.11 have the suites in the
 # versions of the learner's constraints.txt, and therefore the same physics. MuJoCo 2.3.3 has no
 # wheels for later Pythons; dm_control before 1.0.36 fails with their numpy.

@@ -1,7 +1,7 @@
-"""Bounds of numbers, each on its field: `num_actors: Annotated[int, at_least(1)] = 2`.
+"""Bounds of numbers, declared on their fields: `num_actors: Annotated[int, at_least(1)] = 2`.
 
-Help shows them, and `check` holds a record against them. A class that declares a field anew, to
-give it another default, keeps its bound. The bound of a tuple holds for each of its numbers.
+Help shows them, and `check` checks a record against them. A class that redeclares a field to give
+it another default keeps its bound. The bound of a tuple applies to each of its numbers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from seed_acme import types
 
 
 class Bound(NamedTuple):
-  """An interval. NaN is in none, and infinity only where `takes_infinity` says that it is a value:
-  one that bounds nothing, for instance."""
+  """An interval. It never contains NaN, and contains infinity only with `takes_infinity`, for
+  settings where infinity means "no bound", for instance."""
 
   least: float = -math.inf
   most: float = math.inf
@@ -26,7 +26,7 @@ class Bound(NamedTuple):
   takes_infinity: bool = False
 
   def __str__(self) -> str:
-    """What a value must be: `>= 1`, `in [0, 1)`."""
+    """Describes what a value must be: `>= 1`, `in [0, 1)`."""
     if self.most < math.inf:
       ends = '[('[self.is_open_below], '])'[self.is_open_above]
       return f'in {ends[0]}{self.least}, {self.most}{ends[1]}'
@@ -35,7 +35,7 @@ class Bound(NamedTuple):
     return 'a finite number'
 
   def check(self, name: str, value: float) -> None:
-    """Raises `types.UserError`. name: of the setting."""
+    """Raises `types.UserError` if `value` is out of bounds. name: name of the setting."""
     is_above = value > self.least if self.is_open_below else value >= self.least
     is_below = value < self.most if self.is_open_above else value <= self.most
     if not (is_above and is_below):
@@ -49,20 +49,20 @@ SHARE = Bound(0, 1)
 
 
 def at_least(least: float) -> Bound:
-  """The value itself is allowed."""
+  """Returns a lower bound that is itself allowed."""
   return Bound(least)
 
 
 def above(least: float, takes_infinity: bool = False) -> Bound:
-  """The value itself is not allowed."""
+  """Returns a lower bound that is not itself allowed."""
   return Bound(least, is_open_below=True, takes_infinity=takes_infinity)
 
 
 def check(record: Any, prefix: str = '') -> None:
-  """Raises `types.UserError` for the first number, of nested records too, outside its bound.
+  """Raises `types.UserError` for the first number, also in nested records, that is out of bounds.
 
-  record: an instance of a dataclass. What is no number there is for `field_types` to refuse.
-  prefix: of the fields' names in messages.
+  record: an instance of a dataclass. Values that are not numbers are left to `field_types`.
+  prefix: put before the fields' names in messages.
   """
   kind: type = type(record)
   of_fields = bounds(kind)
@@ -81,7 +81,7 @@ def check(record: Any, prefix: str = '') -> None:
 
 @functools.cache
 def bounds(kind: type) -> dict[str, Bound]:
-  """Those of a dataclass, by field."""
+  """Returns the bounds of a dataclass, by field."""
   found = {}
   for base in reversed(kind.__mro__):
     for name, hint in typing.get_type_hints(base, include_extras=True).items():

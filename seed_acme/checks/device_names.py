@@ -1,4 +1,4 @@
-"""The devices that a configuration names: `''`, a count, or names such as `gpu:0,gpu:1`."""
+"""Parses the devices that a configuration names: `''`, a count, or names such as `gpu:0,gpu:1`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Union
 from seed_acme import types
 
 _NAME = re.compile(r'(cpu|gpu):(\d+)')
-_MAX_CPUS = 64  # logical ones, which nobody needs more of
+_MAX_CPUS = 64  # logical devices; nobody needs more
 
-# How many of those that are there, or names; None = a choice by what is there.
+# A number of devices, or their names; None = chosen by what is available.
 Choice = Union[int, tuple[str, ...], None]
 
 
 def parse(text: str, field: str) -> Choice:
-  """Raises `types.UserError`, which names the field."""
+  """Parses a field's text. Raises `types.UserError`, which names the field."""
   text = text.strip().lower()
   if not text:
     return None
@@ -36,10 +36,10 @@ def parse(text: str, field: str) -> Choice:
 
 
 def index(name: str) -> int:
-  """Its number among the devices of its kind."""
+  """Returns the device's index among the devices of its kind."""
   return int(name.partition(':')[2])
 
 
 def number_of(choice: Choice) -> int:
-  """Devices that it asks for at least."""
+  """Returns the least number of devices that the choice asks for."""
   return 1 if choice is None else choice if isinstance(choice, int) else len(choice)

@@ -1,6 +1,7 @@
-"""Which distribution is installed: all of the project, or what hosts need that run actors only.
+"""Tells which distribution is installed: the whole project, or the one for hosts with actors only.
 
-The code of both is the same; `seed_acme_actor` brings neither TensorFlow nor Reverb (setup.py).
+The code of both is the same, but `seed_acme_actor` installs neither TensorFlow nor Reverb
+(setup.py).
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ WHOLE, ACTORS = 'seed_acme', 'seed_acme_actor'
 
 @functools.cache
 def is_for_actors() -> bool:
-  """Whether that of actors is installed, alone.
+  """Whether only the distribution for actors is installed.
 
-  A copy that is not installed at all counts as the whole. Asked once: a working folder that joins
-  the path later may be a checkout, whose own records say nothing of what is installed.
+  A copy that is not installed at all counts as the whole project. The answer is cached, because a
+  working folder that joins the path later may be a checkout, whose metadata does not tell what is
+  installed.
   """
   return not _is_installed(WHOLE) and _is_installed(ACTORS)
 
@@ -32,8 +34,8 @@ def _is_installed(name: str) -> bool:
 
 
 def require_whole(command: str) -> None:
-  """Raises `types.UserError` where the distribution of actors is installed alone, which lacks what
-  `command` needs."""
+  """Raises `types.UserError` if only the distribution for actors is installed, which lacks packages
+  that `command` needs."""
   if is_for_actors():
     raise types.UserError(
       f'seed-acme {command} does not run here, because {ACTORS} is installed alone, without '

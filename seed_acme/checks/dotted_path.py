@@ -1,4 +1,4 @@
-"""What a user's `package.module:Name` names. Imports no TensorFlow."""
+"""Imports the object that a user's `package.module:Name` names. Imports no TensorFlow itself."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from seed_acme.checks import near_names
 
 
 def load_object(path: str, field: str) -> Any:
-  """What `package.module:Name` names; `field` is the setting it came from."""
+  """Returns the object that `package.module:Name` names. field: the setting that names it."""
   module_name, _, name = path.partition(':')
   if not module_name or not name:
     raise types.UserError(f"{field} ('{path}') must be written package.module:Name")
   try:
     module = importlib.import_module(module_name)
   except ModuleNotFoundError as error:
-    # A missing import inside the user's module is a different mistake: name what is missing.
+    # The user's module may also exist and import a missing one, so the error names what is missing.
     raise types.UserError(
       f"{field} ('{path}') cannot be imported: {error}. It must be importable where you "
       'start the program: install it or set PYTHONPATH'

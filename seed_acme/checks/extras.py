@@ -1,4 +1,4 @@
-"""How to install what a part of the package needs beyond its core."""
+"""Commands that install what a part of the package needs beyond its core, for messages."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _REINSTALL_ACTORS = (
 
 
 def serves_learners() -> bool:
-  """Whether learners run under this Python, and not environments alone."""
+  """Whether learners can run under this Python, not only environments."""
   return sys.version_info[:2] in _OF_LEARNERS
 
 
 def is_for_learners() -> bool:
-  """Whether this environment is a learner's. One for actors may have the same Python."""
+  """Whether this virtual environment is a learner's; one for actors may have the same Python."""
   return serves_learners() and importlib.util.find_spec('tensorflow') is not None
 
 
 def checkout() -> pathlib.Path | None:
-  """The project's folder, with its Makefile; None where the package came as a wheel."""
+  """Returns the project's folder, with its Makefile; None if the package came as a wheel."""
   folder = pathlib.Path(__file__).resolve().parents[2]
   is_there = (folder / _CONSTRAINTS).exists() and (folder / 'Makefile').exists()
   return folder if is_there else None
 
 
 def in_checkout(command: str) -> str:
-  """A shell command that has to run in the checkout, as it can be pasted where this runs."""
+  """Returns a command of the checkout in a form that can be pasted into the current shell."""
   folder = checkout()
   if folder is None:
     return f'{command}, in a checkout of the project'
@@ -47,10 +47,10 @@ def in_checkout(command: str) -> str:
 
 
 def install_command(extra: str) -> str:
-  """The command, or in words why there is none. extra: a name of setup.py.
+  """Returns the command that installs an extra of setup.py, or says why there is none.
 
-  In a checkout it installs with the versions of constraints.txt. Without one it names the
-  packages themselves, because this package is on no index. In an environment for actors it is
+  In a checkout it installs the versions of constraints.txt. Without one it names the packages
+  themselves, because this package is on no index. In an environment for actors it is
   `seed-acme actor-env`, for the extras that this command takes.
   """
   if is_for_learners():
@@ -71,7 +71,7 @@ def _of_learners(extra: str) -> str:
 
 
 def _requirements(extra: str) -> list[str]:
-  """What the installed distribution declares for it, without the markers."""
+  """Returns what the installed distribution requires for an extra, without the markers."""
   from packaging import requirements  # actors' Pythons may lack it
 
   try:
@@ -92,7 +92,7 @@ def _requirements(extra: str) -> list[str]:
 
 
 def repair() -> str:
-  """How this environment gets packages that are missing or have another version."""
+  """Says how this environment gets packages that are missing or have another version."""
   if distribution.is_for_actors():
     return _REINSTALL_ACTORS
   if checkout():
@@ -101,7 +101,7 @@ def repair() -> str:
 
 
 def reinstall() -> str:
-  """How this environment is made anew."""
+  """Says how to make this environment again from scratch."""
   if distribution.is_for_actors():
     return _REINSTALL_ACTORS
   if checkout():
@@ -110,9 +110,10 @@ def reinstall() -> str:
 
 
 def actor_folder() -> str:
-  """The folder of an environment for actors, to be named in advice.
+  """Returns the folder of an environment for actors, to be named in advice.
 
-  It is this environment where this is one, because `seed-acme actor-env` adds to what is there.
+  It is this environment if it is one for actors, because `seed-acme actor-env` adds packages to an
+  existing one.
   """
   is_virtual = sys.prefix != sys.base_prefix
   return sys.prefix if is_virtual and not is_for_learners() else ACTOR_FOLDER

@@ -1,6 +1,6 @@
-"""Whether the values of a configuration have the types that its fields are declared with.
+"""Checks that the values of a configuration have the declared types of their fields.
 
-Python itself does not look: a text in place of a number would fail deep inside a node.
+Python itself does not check them, so a string in place of a number would fail deep inside a node.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _MAX_SHOWN = 60  # characters of a value in a message
 
 
 def check(record: Any, path: str = '') -> None:
-  """Raises `types.UserError` for the first field, of nested records too, of another type.
+  """Raises `types.UserError` for the first field, also in nested records, of the wrong type.
 
-  record: an instance of a dataclass. path: where it stands in the configuration, for messages.
+  record: an instance of a dataclass. path: its place in the configuration, for messages.
   """
   hints = typing.get_type_hints(type(record))
   for field in dataclasses.fields(record):
@@ -36,7 +36,7 @@ def check(record: Any, path: str = '') -> None:
 
 
 def fits(value: Any, hint: Any) -> bool:
-  """Whether a value has the annotated type; True for annotations not known here."""
+  """Whether a value has the annotated type; True for annotations that are not known here."""
   origin, arguments = typing.get_origin(hint), typing.get_args(hint)
   if origin is typing.Literal:
     return any(value == option and type(value) is type(option) for option in arguments)
@@ -58,7 +58,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def describe(hint: Any) -> str:
-  """An annotated type in words."""
+  """Describes an annotated type in words."""
   origin, arguments = typing.get_origin(hint), typing.get_args(hint)
   if origin is typing.Literal:
     return 'one of ' + ', '.join(map(repr, arguments))
@@ -74,13 +74,13 @@ def describe(hint: Any) -> str:
 
 
 def shown(value: Any) -> str:
-  """A value in a message, cut where it is long."""
+  """Formats a value for a message, shortened if it is long."""
   text = repr(value)
   return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + '...'
 
 
 def _fix(value: Any, hint: Any) -> str:
-  """`: write ...` where the value only has the wrong form; else ''."""
+  """Returns `: write ...` if the value merely has the wrong form, else ''."""
   if isinstance(value, list) and fits(tuple(value), hint):
     return f': write {shown(tuple(value))}'
   if hasattr(value, 'item') and getattr(value, 'ndim', None) == 0 and fits(value.item(), hint):

@@ -1,4 +1,4 @@
-"""Whether Launchpad is the wheel that scripts/launchpad_wheel.py makes."""
+"""Checks that Launchpad is the wheel that scripts/launchpad_wheel.py makes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIX = (
 
 
 def describe() -> tuple[bool, str]:
-  """Whether it is, and what is installed. Imports nothing of it."""
+  """Returns whether it is that wheel, and what is installed. Does not import Launchpad."""
   try:
     version = metadata.version(DISTRIBUTION)
   except metadata.PackageNotFoundError:
