@@ -1,7 +1,7 @@
-"""Float actions as the agent meets them: rescaled to [-1, 1], or as a choice of N values.
+"""Rescales an environment's float actions to [-1, 1], or turns them into a choice of N values.
 
-Every environment with a bounded float action takes these settings beside its own; their
-names are reserved (`NAMES`), the environment never sees them.
+Every environment with a bounded float action takes these settings in addition to its own;
+their names are reserved (`NAMES`), and the environment never sees them.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ TOLERANCE = 1e-5
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-  """What becomes of the bounded float actions of an environment.
+  """How the bounded float actions of an environment are converted.
 
   rescale_actions: the agent acts in [-1, 1] and the environment gets
     `low + (a + 1) / 2 * (high - low)`; False: the agent acts within the environment's bounds.
   action_bins: N >= 2: each dimension becomes a choice among the N values of `value_table`,
     which are then rescaled, so that an action of one number is one discrete action; 0: actions
     stay continuous.
-  action_spacing: of the N values: equal distances, or magnitudes that grow exponentially.
-  action_ratio: of the largest magnitude to the smallest that is not 0; for 'log'.
+  action_spacing: spacing of the N values: equal distances, or magnitudes that grow exponentially.
+  action_ratio: ratio of the largest magnitude to the smallest that is not 0; for 'log'.
   """
 
   rescale_actions: bool = True
@@ -47,7 +47,7 @@ NAMES = tuple(field.name for field in dataclasses.fields(Settings))
 
 
 def split(environment_id: str, settings: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
-  """(the settings of this module, the environment's own); `types.UserError` for bad values."""
+  """Returns this module's settings and the environment's own; `types.UserError` for bad values."""
   ours = {name: value for name, value in settings.items() if name in NAMES}
   _check(environment_id, ours)
   own = {name: value for name, value in settings.items() if name not in NAMES}
@@ -70,7 +70,7 @@ def _check(environment_id: str, ours: dict[str, Any]) -> None:
 
 
 def _check_values(ours: dict[str, Any], refuse: Callable[[str, str], None]) -> None:
-  """Each by itself. refuse: raises for a name, with how to mend it."""
+  """Checks each setting by itself. refuse: raises an error for a name, with the fix."""
   if not isinstance(ours.get('rescale_actions', True), bool):
     refuse('rescale_actions', 'must be True or False')
   bins = ours.get('action_bins', 0)
@@ -100,9 +100,9 @@ def value_table(settings: Settings) -> np.ndarray:
 def wrap(
   environment: core.VectorEnvironment, settings: Settings, name: str
 ) -> core.VectorEnvironment:
-  """The environment behind `ScaledActions`, or itself if there is nothing to do.
+  """Wraps the environment in `ScaledActions`, or returns it if there is nothing to convert.
 
-  `types.UserError` if its actions are to become choices and none is float, or one has no
+  Raises `types.UserError` if actions are to become choices but none is float, or one has no
   bounds. Without `action_bins`, unbounded float actions stay as they are.
   """
   leaves = vector.Structure(environment.spec.action).leaves
@@ -129,7 +129,7 @@ class ScaledActions(wrapper.Wrapper):
 
   Rescaled actions are float32 in [-1, 1]. Choices are int32, 0 ... N - 1, in the shape of the
   action, or a `DiscreteArray` for an action of one number. Other leaves of the action pass as
-  they are. Called from one thread, as the environment inside, which belongs to it.
+  they are. Called from one thread, like the wrapped environment, which it owns.
   """
 
   def __init__(self, environment: core.VectorEnvironment, settings: Settings):
@@ -145,7 +145,7 @@ class ScaledActions(wrapper.Wrapper):
     return self._environment.reset()
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: nest of `[E, ...]` as `spec.action`.
+    """Steps all environments. actions: nest of `[E, ...]` that matches `spec.action`.
 
     ValueError for another shape, or values outside [-1, 1] or the choices, after LAST too.
     """
@@ -155,7 +155,7 @@ class ScaledActions(wrapper.Wrapper):
 
 
 def unit_actions(actions: Any) -> np.ndarray:
-  """Float actions, clipped to [-1, 1]; ValueError if one is outside by more than rounding."""
+  """Clips float actions to [-1, 1]; ValueError if one is outside by more than rounding."""
   actions = np.asarray(actions)
   largest = np.abs(actions).max()
   if largest <= 1:
@@ -166,7 +166,7 @@ def unit_actions(actions: Any) -> np.ndarray:
 
 
 def _kind(spec: dm_specs.Array) -> str:
-  """'bounded' or unbounded 'float', or 'other'. One bound missing is unbounded."""
+  """Returns 'bounded', 'float' (unbounded) or 'other'. One missing bound makes it unbounded."""
   if not np.issubdtype(spec.dtype, np.floating):
     return 'other'
   is_bounded = isinstance(spec, dm_specs.BoundedArray) and (
@@ -178,7 +178,7 @@ def _kind(spec: dm_specs.Array) -> str:
 def _converter(
   spec: dm_specs.Array, settings: Settings
 ) -> tuple[dm_specs.Array, Callable[[Any], np.ndarray]]:
-  """For one leaf: the specification that the agent sees, and `[E, ...]` from it to `spec`."""
+  """Returns the agent's specification of a leaf, and a function from its `[E, ...]` to `spec`."""
   if not (isinstance(spec, dm_specs.BoundedArray) and _kind(spec) == 'bounded'):
     return spec, np.asarray
   low, high = (
@@ -187,7 +187,7 @@ def _converter(
   centre, half, dtype = (low + high) / 2, (high - low) / 2, spec.dtype
 
   def rescale(unit: np.ndarray) -> np.ndarray:
-    # Rounding must not lead out of the bounds.
+    # Rounding must not move values out of bounds.
     values = centre + unit.astype(np.float64) * half
     return np.minimum(np.maximum(values, low), high).astype(dtype)
 
@@ -204,7 +204,7 @@ def _converter(
 
   def look_up(actions: Any) -> np.ndarray:
     actions = np.asarray(actions)
-    if spec.shape and actions.ndim == 1:  # one choice an environment
+    if spec.shape and actions.ndim == 1:  # one choice per environment
       actions = actions.reshape(-1, *spec.shape)
     if actions.dtype.kind not in 'iu' or actions.min() < 0 or actions.max() >= bins:
       raise ValueError(f'actions {actions.tolist()}: expected integers 0 ... {bins - 1}')

@@ -1,4 +1,4 @@
-"""Atari 2600 games, one emulator an environment, over ale-py's `ALEInterface`.
+"""Atari 2600 games, one emulator per environment, through ale-py's `ALEInterface`.
 
 `atari_vector.py` steps many games in C++ threads and shows the same screens; both take
 `Settings`. ale_py and cv2 (extra `atari`) are imported when a game is loaded.
@@ -19,7 +19,7 @@ from seed_acme import types
 from seed_acme.checks import extras
 from seed_acme.envs import atari_lives
 
-# ale-py holds ROMs of these for two and four players only: its loader ends the process.
+# ale-py has ROMs of these only for two and four players, and its loader ends the process.
 _MULTIPLAYER_ROMS = frozenset({'combat', 'joust', 'maze_craze', 'warlords'})
 FIRE = 1
 _NUM_ACTIONS = 18  # of the full set: 9 directions, without and with the button
@@ -28,17 +28,17 @@ NOOP = 0
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-  """Preprocessing as in Mnih et al. 2015, without clipping of rewards. What they do at the
-  loss of a life, and the press of the button at the start, are off unless asked for.
+  """Preprocessing as in Mnih et al. 2015, without clipping of rewards. Their treatment of lost
+  lives and of the fire button at the start is off by default.
 
-  frames_per_step: emulator frames an action lasts; its rewards are summed. The screen is
+  frames_per_step: emulator frames that an action lasts; their rewards are summed. The screen is
     the pixelwise maximum of the last two of these frames (sprites flicker at 30 Hz), with
     `frames_per_step` 1 the one frame.
   max_num_noops: an episode starts with 1 ... this many frames without action, uniformly
     drawn; 0 = none.
-  repeat_action_probability: of each *frame* to play the previous frame's action instead
-    (sticky actions, Machado et al. 2018 use 0.25).
-  full_action_set: 18 actions for every game; False: those that do something in this one.
+  repeat_action_probability: probability, in each *frame*, of playing the previous frame's action
+    instead (sticky actions, Machado et al. 2018 use 0.25).
+  full_action_set: 18 actions for every game; False: only those that have an effect in the game.
   stack: screens in an observation, the newest in channel 0; zeros before the episode.
   max_frames: an episode is truncated (LAST with discount 1) at the step that reaches this
     many frames, no-ops not counted.
@@ -47,11 +47,11 @@ class Settings:
     return. `ignore`: nothing happens.
   fire_at_start: the step after FIRST, and after each lost life, plays FIRE whatever action
     was sent, because some games wait for it. The row keeps the action that was sent, so
-    these few rows of a game (one more than lives lost) are learnt under an action that was
-    not played. The action set must have FIRE.
+    these few rows of a game (one more than lives lost) are learnt with an action that was
+    not played. The action set must contain FIRE.
   image_size: height and width in pixels.
-  vectorized: `atari_vector.AtariVector`, or one `Atari` an environment.
-  num_threads: of the emulators, if vectorized.
+  vectorized: use `atari_vector.AtariVector`; False: one `Atari` per environment.
+  num_threads: threads of the emulators, if vectorized.
   """
 
   frames_per_step: int = 4
@@ -100,8 +100,8 @@ class Atari(dm_env.Environment):
   """One game. Called from one thread.
 
   Observation `screen` `[image_size, image_size, stack]` uint8, gray. Game over is LAST with
-  discount 0 and shows the last frame played, alone (the step may have been cut short);
-  `max_frames` is LAST with discount 1. Game over wins where both come together, and so does
+  discount 0 and shows only the last frame played (the step may have been cut short);
+  `max_frames` is LAST with discount 1. If both come together game over wins, and so does
   a lost life that cuts.
   """
 
@@ -125,7 +125,7 @@ class Atari(dm_env.Environment):
     self.frames_per_step = settings.frames_per_step
 
   def reset(self) -> dm_env.TimeStep:
-    """FIRST of a new episode; random numbers go on."""
+    """Starts a new episode; the random stream continues."""
     self._ale.reset_game()
     if self._settings.max_num_noops:
       for _ in range(self._random.integers(1, self._settings.max_num_noops, endpoint=True)):
@@ -139,7 +139,7 @@ class Atari(dm_env.Environment):
     return dm_env.restart(self._observe())
 
   def step(self, action: types.Nest) -> dm_env.TimeStep:
-    """action: integer as `action_spec`. After LAST it is not looked at: an episode starts."""
+    """action: an integer of `action_spec`. It is ignored after LAST, where a new episode starts."""
     if self._has_ended:
       return self.reset()
     if not 0 <= action < len(self._codes):
@@ -166,7 +166,7 @@ class Atari(dm_env.Environment):
     return self._ale.getScreenRGB()
 
   def _play(self, code: int) -> tuple[float, bool]:
-    """Plays one step, leaves its picture in `_frame`; returns (reward, game over)."""
+    """Plays one step and leaves its picture in `_frame`; returns (reward, game over)."""
     reward = 0
     for remaining in reversed(range(self.frames_per_step)):
       reward += self._ale.act(code)
@@ -181,13 +181,13 @@ class Atari(dm_env.Environment):
     return float(reward), False
 
   def _observe(self) -> np.ndarray:
-    """`_frame` in front of the earlier screens, in an array of its own."""
+    """Returns a new array with `_frame` in front of the earlier screens."""
     observation = self._blank()
     size = self._settings.image_size
     observation[:, :, 0] = self._resize(self._frame, (size, size), interpolation=self._area)
     observation[:, :, 1:] = self._observation[:, :, :-1]
     self._observation = observation
-    # The caller may write into what it gets; with a stack the next step reads it again.
+    # A copy, because the caller may write into it, and with a stack the next step reads it again.
     return observation.copy() if self._settings.stack > 1 else observation
 
   def _blank(self) -> np.ndarray:
@@ -196,7 +196,7 @@ class Atari(dm_env.Environment):
 
 
 def environment_spec(num_actions: int, settings: Settings) -> types.EnvironmentSpec:
-  """Of both adapters."""
+  """Returns the specification of both adapters."""
   shape = (settings.image_size, settings.image_size, settings.stack)
   return types.EnvironmentSpec(
     observation=dm_specs.BoundedArray(shape, np.uint8, minimum=0, maximum=255, name='screen'),
@@ -206,7 +206,7 @@ def environment_spec(num_actions: int, settings: Settings) -> types.EnvironmentS
 
 
 def load_game(game: str, seed: int, repeat_action_probability: float) -> Any:
-  """An `ale_py.ALEInterface` with `game` loaded; every option that matters is set.
+  """Returns an `ale_py.ALEInterface` with `game` loaded and every option that matters set.
 
   seed: below 2**32; see `emulator_seed`.
   """
@@ -225,12 +225,12 @@ def load_game(game: str, seed: int, repeat_action_probability: float) -> Any:
 
 
 def emulator_seed(seed: int) -> int:
-  """The emulator's seed is a C++ int and a negative one means the time of day: 31 bits."""
+  """Returns 31 bits of a seed: the emulator's is a C++ int, and negative means the time of day."""
   return seed >> 1
 
 
 def rom_path(game: str) -> str:
-  """The file of `game`; `types.UserError` that names near games if there is none."""
+  """Returns the path of a game's ROM; `types.UserError`, with similar names, if there is none."""
   roms = {_game_name(rom): rom for rom in _rom_names()}
   if game not in roms:
     # `pong` and `montezuma_revenge` are near, too.
@@ -244,15 +244,15 @@ def rom_path(game: str) -> str:
 
 
 def known_games() -> list[str]:
-  """All games of the installed ale-py for one player, sorted; they include the 57."""
+  """Returns all single-player games of the installed ale-py, sorted; they include the 57."""
   return sorted(map(_game_name, _rom_names()))
 
 
 def action_codes(ale: Any, full_action_set: bool) -> list[int]:
-  """The emulator's code of each action.
+  """Returns the emulator's code of each action.
 
-  Where ale-py knows no button (Skiing has 9 actions), the full set has 18 actions all
-  the same: with the button is the same as without it.
+  If ale-py knows no button for a game (Skiing has 9 actions), the full set still has 18 actions:
+  those with the button do the same as those without.
   """
   if not full_action_set:
     return [action.value for action in ale.getMinimalActionSet()]
@@ -262,7 +262,7 @@ def action_codes(ale: Any, full_action_set: bool) -> list[int]:
 
 
 def check_fire(game: str, codes: list[int], settings: Settings) -> None:
-  """Raises `types.UserError` if FIRE is to be played and `codes` of the actions lack it."""
+  """Raises `types.UserError` if FIRE is to be played but is not among the actions' `codes`."""
   if settings.fire_at_start and FIRE not in codes:
     other = '' if settings.full_action_set else ' or full_action_set=True'
     raise types.UserError(
@@ -278,12 +278,12 @@ def _rom_names() -> list[str]:
 
 
 def _game_name(rom: str) -> str:
-  """`up_n_down` -> `UpNDown`, as ale-py registers it with gymnasium."""
+  """Converts `up_n_down` to `UpNDown`, as ale-py registers it with gymnasium."""
   return rom.title().replace('_', '')
 
 
 def _import(module: str) -> Any:
-  """ale_py or cv2."""
+  """Imports ale_py or cv2."""
   try:
     imported = importlib.import_module(module)
   except ImportError as error:
@@ -291,5 +291,5 @@ def _import(module: str) -> Any:
       f'Atari games need {module}: {extras.install_command("atari")} ({error})'
     ) from error
   if module == 'cv2':
-    imported.setNumThreads(1)  # a screen is too small to share out
+    imported.setNumThreads(1)  # a screen is too small for several threads
   return imported

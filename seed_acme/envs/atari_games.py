@@ -1,6 +1,6 @@
-"""The 57 games that Atari agents are compared on, and what random and human players score.
+"""The 57 games that Atari agents are compared on, and the scores of random and human players.
 
-Imports nothing that has to be installed.
+Imports no optional package.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class Scores(NamedTuple):
   human: float
 
 
-# Episodes start with 1 ... 30 no-ops and last 108,000 frames at most; human: a professional
-# tester of games. The 49 games of Mnih et al. 2015 ("Human-level control through deep
+# Episodes start with 1 ... 30 no-ops and last 108,000 frames at most; the human is a professional
+# games tester. The 49 games of Mnih et al. 2015 ("Human-level control through deep
 # reinforcement learning") measured again with 8 more by Wang et al. 2016 ("Dueling network
 # architectures", tables of the no-op starts), used since by Rainbow, R2D2, Agent57.
-# The numbers are those of DeepMind's dqn_zoo (dqn_zoo/atari_data.py, commit 359945d). Held
-# against the table of Agent57 and MEME (Badia et al. 2020, Kapturowski et al. 2022, whose
-# appendices print both columns) all 114 are equal but one: there Video Pinball's random
-# player has 0.0. Mnih et al. have 16,257 there, as here.
+# The numbers are those of DeepMind's dqn_zoo (dqn_zoo/atari_data.py, commit 359945d). Compared
+# with the table of Agent57 and MEME (Badia et al. 2020, Kapturowski et al. 2022, whose
+# appendices print both columns) all 114 are equal but one: their score of Video Pinball's random
+# player is 0.0. Mnih et al. give 16,257, as here.
 SCORES: dict[str, Scores] = {
   'Alien': Scores(227.8, 7127.7),
   'Amidar': Scores(5.8, 1719.5),
@@ -90,8 +90,8 @@ GAMES: tuple[str, ...] = tuple(SCORES)
 
 
 def hint(name: str) -> str:
-  """` (atari:Pong is ...)` for another program's name of a game (`ALE/Pong-v5`,
-  `PongNoFrameskip-v4`, `pong`), for a message; nothing for any other name.
+  """Returns a hint for a message, if `name` is another program's name of a game (`ALE/Pong-v5`,
+  `PongNoFrameskip-v4`, `pong`): ` (the Atari game is atari:Pong here)`; '' for any other name.
   """
   stem = re.sub(r'((-ram)?(Deterministic|NoFrameskip)?)?-v\d+$', '', name.rpartition('/')[2])
   plain = stem.replace('_', '').lower()
@@ -102,9 +102,9 @@ def hint(name: str) -> str:
 
 
 def human_normalized_score(game: str, score: float) -> float:
-  """`(score - random) / (human - random)`: 0 is the random player, 1 the human one.
+  """Returns `(score - random) / (human - random)`: 0 is the random player, 1 the human one.
 
-  game: one of `GAMES` (`MontezumaRevenge`); `types.UserError` for another, near ones named.
+  game: one of `GAMES` (`MontezumaRevenge`); for any other, `types.UserError` names similar ones.
   """
   if game not in SCORES:
     near = difflib.get_close_matches(game, GAMES, n=3)

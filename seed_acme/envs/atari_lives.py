@@ -9,12 +9,12 @@ import numpy as np
 
 from seed_acme import types
 
-# What the loss of a life does: nothing, or it cuts the value (discount 0) and the game goes on.
+# A lost life has no effect, or it cuts the value (discount 0) while the game goes on.
 LifeLoss = Literal['ignore', 'cut']
 
 
 def check_life_loss(environment: str, value: Any) -> None:
-  """Raises `types.UserError` unless it is a `LifeLoss`."""
+  """Raises `types.UserError` unless `value` is a `LifeLoss`."""
   choices = typing.get_args(LifeLoss)
   if value not in choices:
     raise types.UserError(
@@ -25,7 +25,7 @@ def check_life_loss(environment: str, value: Any) -> None:
 class Lives:
   """The lives of E games. `read` is called once with every row, from one thread.
 
-  fires: `[E]` bool, the games whose next step plays FIRE whatever is sent.
+  fires: `[E]` bool, the games whose next step plays FIRE whatever action is sent.
   """
 
   def __init__(self, num_environments: int, life_loss: LifeLoss, fire_at_start: bool):
@@ -35,9 +35,9 @@ class Lives:
     self.fires = np.zeros(num_environments, bool)
 
   def read(self, lives: np.ndarray, is_first: np.ndarray) -> np.ndarray:
-    """`[E]` float32 discounts: 0 where this row has lost a life that cuts the value, else 1.
+    """Returns discounts `[E]` float32: 0 where the row has lost a life that cuts the value, else 1.
 
-    lives: `[E]` integers, those left. is_first: `[E]`, rows that start an episode lose none.
+    lives: `[E]` integers, the lives left. is_first: `[E]`, rows that start an episode lose none.
     """
     is_lost = ~is_first & (lives < self._lives)
     self._lives = np.array(lives)

@@ -14,31 +14,31 @@ from seed_acme.envs import atari
 from seed_acme.envs import atari_lives
 from seed_acme.envs import lockstep
 
-# ale-py's own limit is not used, see `AtariVector`; more than `Settings.max_frames` may be.
+# ale-py's own limit is not used, see `AtariVector`; this is more than `Settings.max_frames` may be.
 _NEVER = 2**30
-_GOES_ON = -1  # "seed" of a reset that leaves the random numbers alone
+_GOES_ON = -1  # "seed" of a reset that continues the random stream
 
 
 class AtariVector:
-  """A `core.VectorEnvironment`; called from one thread, works with `num_threads` of its own.
+  """A `core.VectorEnvironment`; called from one thread, with `num_threads` threads of its own.
 
-  Shows what `atari.Atari` shows, from ale-py's vector interface, the one that
-  `ale_py.AtariVectorEnv` wraps for gymnasium; it needs no gymnasium. Three of its habits
-  are made good here, one cannot be:
+  Shows the same screens as `atari.Atari`, through ale-py's vector interface, which
+  `ale_py.AtariVectorEnv` wraps for gymnasium; it needs no gymnasium. Three of its
+  peculiarities are corrected here, and one cannot be:
 
-  * It leaves a game in its last state when the frames run out, without a picture of it. So
-    its limit is switched off, steps are counted here, and the game is reset by hand.
-  * It draws 0 ... N - 1 no-ops, the papers 1 ... N. It is asked for 0 ... N, and starts
-    with 0 are drawn again.
-  * A wrong action kills one of its threads and the next step waits for ever: actions are
-    checked before.
+  * When the frames run out it leaves a game in its last state, without a picture of it. So
+    its limit is switched off, steps are counted here, and the game is reset explicitly.
+  * It draws 0 ... N - 1 no-ops, while the papers draw 1 ... N. It is asked for 0 ... N, and
+    starts with 0 are drawn again.
+  * A wrong action kills one of its threads, and the next step would wait for ever, so actions
+    are checked first.
   * **At game over it takes no picture either: the screen of a terminated LAST row is an
-    earlier one** (mostly that of the row before). No agent learns from that screen, for
-    the discount is 0; who wants it takes `vectorized=False`.
+    earlier one** (mostly that of the row before). No agent learns from that screen, because
+    the discount is 0; if you need it, use `vectorized=False`.
   """
 
   def __init__(self, game: str, seeds: Sequence[int], settings: atari.Settings):
-    """seeds: one for each environment, below 2**32. `types.UserError`: an unknown game."""
+    """seeds: one per environment, below 2**32. `types.UserError` for an unknown game."""
     self._interface = _vector_interface(atari.rom_path(game), len(seeds), settings)
     facts = _game_facts(game)
     self._num_start_frames = facts.num_start_frames
@@ -53,13 +53,13 @@ class AtariVector:
     self._seeds: list[int] = [atari.emulator_seed(seed) for seed in seeds]
     self.num_environments = len(seeds)
     self.spec = atari.environment_spec(len(codes), settings)
-    self._strength = np.ones(len(seeds), np.float32)  # of a paddle's turn, full
+    self._strength = np.ones(len(seeds), np.float32)  # full strength of a paddle's turn
     self._num_steps = np.zeros(len(seeds), np.int64)  # of each episode
     self._step_types: np.ndarray = np.full(len(seeds), types.LAST, np.uint8)
     self._is_truncated = np.zeros(len(seeds), bool)
 
   def reset(self) -> types.VectorTimeStep:
-    """Abandons the episodes and starts new ones; random numbers go on."""
+    """Abandons the episodes and starts new ones; the random streams continue."""
     everyone = np.ones(self.num_environments, bool)
     seeds = self._seeds or [_GOES_ON] * self.num_environments
     self._seeds = []
@@ -71,7 +71,7 @@ class AtariVector:
     return self._timestep(everyone, zeros, ~everyone, screens, info)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: `[E]` integers as `spec.action`; not looked at where the row was LAST.
+    """actions: `[E]` integers of `spec.action`; ignored where the row was LAST.
 
     ValueError for another shape or values outside the choices.
     """
@@ -79,8 +79,8 @@ class AtariVector:
       return self.reset()
     actions = lockstep.check_actions(actions, self.num_environments, len(self._positions))
     is_first = self._step_types == types.LAST
-    # Truncated games take a step that nobody sees, before they are reset: without action,
-    # so that what the caller sent does not move the game's random numbers.
+    # Truncated games take a step that nobody sees before they are reset. It is a no-op, so
+    # that the caller's action does not affect the game's random stream.
     positions = np.where(self._lives.fires, self._fire, self._positions[actions])
     positions = np.where(is_first, atari.NOOP, positions).astype(np.int32)
     self._interface.send(positions, self._strength)
@@ -96,13 +96,13 @@ class AtariVector:
     self._interface = None
 
   def _has_no_noops(self, is_first: np.ndarray, info: dict[str, np.ndarray]) -> np.ndarray:
-    """`[E]`: episodes that start without a no-op, though they should have one."""
+    """Returns `[E]`, True for episodes that start without a no-op although they should have one."""
     if not self._settings.max_num_noops:
       return np.zeros(self.num_environments, bool)
     return is_first & (info['episode_frame_number'] <= self._num_start_frames)
 
   def _restart(self, again: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Resets some games, until each has a no-op; returns the screens and facts of all."""
+    """Resets some games until each has a no-op; returns the screens and info of all."""
     while True:
       indices = np.flatnonzero(again)
       screens, info = self._interface.reset(indices, [_GOES_ON] * len(indices))
@@ -127,7 +127,7 @@ class AtariVector:
     if self._settings.stack == 1:
       observation = screens.reshape(self.num_environments, *self.spec.observation.shape)
     else:
-      # From [E, stack, H, W], the oldest first. The array is new each step: no other copy.
+      # From [E, stack, H, W], the oldest first. The array is new, so no other copy is needed.
       observation = np.ascontiguousarray(screens[:, ::-1].transpose(0, 2, 3, 1))
     return types.VectorTimeStep(
       self._step_types.astype(np.uint8),
@@ -139,7 +139,7 @@ class AtariVector:
 
 
 class _GameFacts(NamedTuple):
-  """What the vector interface does not tell.
+  """Facts about a game that the vector interface does not provide.
 
   num_start_frames: frames that the start of an episode takes before any no-op.
   full_codes, minimal_codes: see `atari.action_codes`.
@@ -152,7 +152,7 @@ class _GameFacts(NamedTuple):
 
 @functools.cache
 def _game_facts(game: str) -> _GameFacts:
-  # Loading a game takes 0.1 s, and nothing of this depends on the seed.
+  # Cached, because loading a game takes 0.1 s and none of this depends on the seed.
   ale = atari.load_game(game, seed=0, repeat_action_probability=0.0)
   ale.reset_game()
   return _GameFacts(
@@ -163,8 +163,8 @@ def _game_facts(game: str) -> _GameFacts:
 
 
 def _vector_interface(path: str, num_environments: int, settings: atari.Settings) -> Any:
-  """Every option is given: the defaults clip rewards and press the button at the start."""
-  # From the compiled module: the package hands it out only where gymnasium is installed.
+  """Sets every option, because the defaults clip rewards and press fire at the start."""
+  # From the compiled module, because the package exports it only if gymnasium is installed.
   native = importlib.import_module('ale_py._ale_py')
   return native.ALEVectorInterface(
     rom_path=path,
@@ -185,6 +185,6 @@ def _vector_interface(path: str, num_environments: int, settings: atari.Settings
     full_action_space=settings.full_action_set,
     batch_size=0,  # all environments in each batch
     num_threads=settings.num_threads,
-    thread_affinity_offset=-1,  # off: several actors would sit on the same core
+    thread_affinity_offset=-1,  # off: several actors would share the same core
     autoreset_mode='NextStep',
   )

@@ -1,4 +1,4 @@
-"""BitFlip: flip bits, one a step, until they are those of a goal. The test of hindsight replay."""
+"""BitFlip: flip one bit per step until all equal a goal's. The test of hindsight replay."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class BitFlip:
   Andrychowicz et al. 2017 (arXiv 1707.01495), section 3.1. A state and a goal of `num_bits`
   bits are drawn uniformly and differ; an action flips one bit of the state. The episode
   terminates with reward 1 when the state is the goal, and every other reward is 0, so the mean
-  return is the share of episodes that succeed. After `num_bits` steps, always enough, it is
-  truncated. Among 2^num_bits states a random policy does not find the goal: at 10 bits in 0.9 %
+  return is the share of episodes that succeed. After `num_bits` steps, which always suffice, it is
+  truncated. A random policy rarely finds the goal among 2^num_bits states: with 10 bits, in 0.9 %
   of its episodes.
 
   The paper's reward is 0 at the goal and -1 elsewhere; the best policy is the same.
 
-  Observation: a dict in the form of gymnasium's GoalEnv, `[num_bits]` float32 each, 0 or 1:
+  Observation: a dict like that of gymnasium's GoalEnv, `[num_bits]` float32 each, 0 or 1:
   `observation` and `achieved_goal`, both the state, and `desired_goal`. Actions int32, the bit
   to flip. `envs.goals.bits_equal` is the reward as a function of goals.
 
-  Each environment has a random stream of its own, a function of (seed, index). Time steps are
-  read-only for the caller and stay valid: their arrays are allocated anew each step.
+  Each environment has its own random stream, a function of (seed, index). Time steps are
+  read-only for the caller and stay valid, because each step allocates new arrays.
   """
 
   def __init__(self, num_environments: int, seed: int, num_bits: int = 10):
@@ -53,12 +53,12 @@ class BitFlip:
     self._has_ended = np.ones(num_environments, bool)
 
   def reset(self) -> types.VectorTimeStep:
-    """Abandons the episodes and starts new ones; the random streams go on."""
+    """Abandons the episodes and starts new ones; the random streams continue."""
     self._has_ended[:] = True
     return self.step(np.zeros(self.num_environments, np.int32))
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: `[E]` integers in [0, num_bits); not looked at after LAST.
+    """actions: `[E]` integers in [0, num_bits); ignored after LAST.
 
     ValueError for other actions or another shape.
     """
@@ -77,7 +77,7 @@ class BitFlip:
     return self._timestep(step_type.astype(np.uint8), is_reached)
 
   def render(self) -> np.ndarray:
-    """`[32, 16 * num_bits, 3]` uint8, of environment 0: its bits, below them the goal's."""
+    """Draws environment 0, `[32, 16 * num_bits, 3]` uint8: its bits, and below them the goal's."""
     grays = 255 * np.stack([self._state[0], self._goal[0]]).astype(np.uint8)
     cells = grays.repeat(_CELL_PIXELS, axis=0).repeat(_CELL_PIXELS, axis=1)
     return np.repeat(cells[:, :, None], 3, axis=2)
@@ -86,7 +86,7 @@ class BitFlip:
     """Nothing to free."""
 
   def _start(self, index: int) -> None:
-    """A new episode in one environment."""
+    """Starts a new episode in one environment."""
     random = self._randoms[index]
     self._row[index] = 0
     self._state[index] = random.integers(2, size=self._num_bits)

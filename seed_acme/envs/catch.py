@@ -1,4 +1,4 @@
-"""Catch: move a paddle under a falling ball. E boards stepped with a dozen numpy calls."""
+"""Catch: move a paddle under a falling ball. A dozen numpy calls step all E boards."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Catch:
   starts in the top row, in a random column, and falls one row a step; the paddle starts
   in the middle of the bottom row and moves one column a step, as far as the walls. When
   the ball arrives at the bottom the episode terminates with reward 1 if the paddle is
-  there, else -1 (every other reward is 0). An episode is `rows - 1` steps, the same for
-  all boards, so one counter of the ball's row serves all of them: they end together.
+  there, else -1 (every other reward is 0). An episode has `rows - 1` steps on all boards,
+  so one counter of the ball's row serves all of them, and they end together.
 
   Observation `[rows * columns]` float32, row by row from the top; actions int32.
-  Time steps are read-only for the caller and stay valid: observations are allocated anew
-  each step, the constant arrays (a reward of zeros, say) are shared and write-protected.
+  Time steps are read-only for the caller and stay valid: each step allocates new
+  observations, and constant arrays (a reward of zeros, say) are shared and write-protected.
   """
 
   def __init__(self, num_environments: int, seed: int, rows: int = 10, columns: int = 5):
@@ -59,14 +59,14 @@ class Catch:
     self._ones = lockstep.constant(num_environments, 1, np.float32)
 
   def reset(self) -> types.VectorTimeStep:
-    """Abandons the episodes and starts new ones; the random stream goes on."""
+    """Abandons the episodes and starts new ones; the random stream continues."""
     self._row = 0
     self._ball = self._random.integers(self._columns, size=self.num_environments)
     self._paddle.fill(self._columns // 2)
     return self._timestep(types.FIRST, self._zeros, self._ones)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: `[E]` integers, 0 left, 1 stay, 2 right; not looked at after LAST.
+    """actions: `[E]` integers, 0 left, 1 stay, 2 right; ignored after LAST.
 
     ValueError for other actions or another shape.
     """
@@ -85,7 +85,7 @@ class Catch:
     return self._timestep(types.LAST, reward, self._zeros)
 
   def render(self) -> np.ndarray:
-    """`[16 * rows, 16 * columns, 3]` uint8: board 0, a caught ball on top of the paddle."""
+    """Draws board 0, `[16 * rows, 16 * columns, 3]` uint8; a caught ball covers the paddle."""
     cells = np.zeros((self._rows, self._columns, 3), np.uint8)
     cells[-1, self._paddle[0]] = _PADDLE
     cells[self._row, self._ball[0]] = _BALL

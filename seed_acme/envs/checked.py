@@ -1,4 +1,4 @@
-"""Environments whose every time step is checked before anybody uses it."""
+"""A wrapper that checks every time step of an environment before it is used."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from seed_acme.envs import wrapper
 
 
 class CheckedEnvironment(wrapper.Wrapper):
-  """A `core.VectorEnvironment` that raises where the one inside contradicts its specification.
+  """A `core.VectorEnvironment` that raises if the wrapped one contradicts its specification.
 
-  `types.UserError` names environment, field, what was expected and what came. For a value that is
-  not finite it is `types.NotFinite`. Called from one thread, as the environment inside, which
-  belongs to it.
+  The `types.UserError` names environment, field, the expected and the actual value; for a value
+  that is not finite it is a `types.NotFinite`. Called from one thread, like the wrapped
+  environment, which it owns.
   """
 
   def __init__(self, environment: core.VectorEnvironment, name: str):
@@ -42,12 +42,12 @@ class CheckedEnvironment(wrapper.Wrapper):
     self._has_ended = self._everyone
 
   def reset(self) -> types.VectorTimeStep:
-    """Starts all environments anew."""
+    """Starts new episodes in all environments."""
     self._has_ended = self._everyone
     return self._checked(self._environment.reset())
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: nest of `[E, ...]` as `spec.action`."""
+    """Steps all environments. actions: nest of `[E, ...]` that matches `spec.action`."""
     return self._checked(self._environment.step(actions))
 
   def _checked(self, timestep: types.VectorTimeStep) -> types.VectorTimeStep:
@@ -59,7 +59,8 @@ class CheckedEnvironment(wrapper.Wrapper):
     return timestep
 
   def _leaves(self, timestep: types.VectorTimeStep) -> list[np.ndarray]:
-    """Those of the observation. Holds structure, shapes and dtypes, on which all else relies."""
+    """Returns the observation's leaves, after checking structure, shapes and dtypes, on which all
+    other checks rely."""
     try:
       scalars = [timestep.step_type, timestep.reward, timestep.discount, timestep.score]
       observation = timestep.observation
@@ -81,7 +82,7 @@ class CheckedEnvironment(wrapper.Wrapper):
     return leaves
 
   def _error(self, field: str, expected: str, found: str) -> types.UserError:
-    """Of arrays that all environments share."""
+    """Returns an error about arrays that all environments share."""
     return types.UserError(
       f'environments 0 ... {self.num_environments - 1} of {self._name}: {field}: '
       f'expected {expected}, got {found}'

@@ -1,4 +1,4 @@
-"""Which arrays hold choices: numbers that name something, with no order and no distance."""
+"""Specifications of choices: numbers that name something and have no order and no distance."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dm_env import specs as dm_specs
 import numpy as np
 import numpy.typing as npt
 
-# One row of so many numbers for every row of a batch is still small beside the first layer.
+# One-hot rows of this size, one per row of a batch, are still small compared with the first layer.
 MOST_ONE_HOT_VALUES = 10_000
 
 
 class ChoicesArray(dm_specs.BoundedArray):
-  """Independent choices, each 0 ... n - 1 with an n of its own: a `DiscreteArray` of any shape.
+  """Independent choices, each 0 ... n - 1 with its own n: a `DiscreteArray` of any shape.
 
-  A plain integer `BoundedArray` may be an image or a counter, and says nothing of this.
+  It is needed because a plain integer `BoundedArray` may also be an image or a counter.
   """
 
   def __init__(self, num_values: npt.ArrayLike, dtype: Any = np.int32, name: str | None = None):
@@ -30,7 +30,7 @@ class ChoicesArray(dm_specs.BoundedArray):
 
   @property
   def num_values(self) -> np.ndarray:
-    """int64 in the shape of the array."""
+    """n of each element, int64 in the shape of the array."""
     return self._num_values
 
   def __repr__(self) -> str:
@@ -44,7 +44,8 @@ class ChoicesArray(dm_specs.BoundedArray):
 
 
 def num_values(spec: dm_specs.Array) -> np.ndarray | None:
-  """`[K]`: how many values each of the K choices of an array has; None if it holds none."""
+  """Returns `[K]`, the number of values of each of an array's K choices; None if it has no choices.
+  """
   if isinstance(spec, (dm_specs.DiscreteArray, ChoicesArray)) and math.prod(spec.shape):
     return np.asarray(spec.num_values, np.int64).reshape(-1)
   return None

@@ -1,4 +1,4 @@
-"""Tasks of dm_control's suite, such as `cheetah/run`. The package is imported on use only."""
+"""Tasks of dm_control's suite, such as `cheetah/run`. The package is imported when needed."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from seed_acme.envs import settings as settings_lib
 
 # MuJoCo's largest number (mjMAXVAL) stands for "no bound" in specifications.
 _NO_BOUND = 1e10
-# Settings by the place they are for; the parameters of a task's function join the first.
+# Settings by where they are passed; _OF_TASK is joined by the parameters of a task's function.
 _OF_ENVIRONMENT = ('control_timestep', 'n_sub_steps', 'flat_observation', 'legacy_step')
 _OF_SUITE = ('visualize_reward',)
 _OF_SCREEN = {'screen_height': 240, 'screen_width': 320, 'camera': 0}  # pixels, pixels, number
-_LEAST = {'screen_height': 1, 'screen_width': 1, 'camera': -1}  # -1 looks at it from anywhere
+_LEAST = {'screen_height': 1, 'screen_width': 1, 'camera': -1}  # -1 is a free camera
 _OF_TASK = ('time_limit',)
 _NOT_SETTINGS = ('random', 'environment_kwargs')
-# Of every task; some have more.
+# Settings of every task; some have more.
 SETTINGS = (*_OF_TASK, *_OF_ENVIRONMENT, *_OF_SUITE, *_OF_SCREEN)
 
 
 class DmControl(dm_env.Environment):
-  """One task of the suite, which is a dm_env environment but for its pictures and its end.
+  """One task of the suite, which is a dm_env environment except for its pictures and its end.
 
   Observations stay a dict of float64 arrays (one array with `flat_observation`). The time
   limit ends an episode with LAST and discount 1, a truncation; most tasks have no other end.
@@ -38,7 +38,7 @@ class DmControl(dm_env.Environment):
   """
 
   def __init__(self, environment: Any, name: str, screen: dict[str, Any]):
-    """environment: belongs to the adapter. name: for messages. screen: size and camera."""
+    """environment: owned by the adapter. name: for messages. screen: size and camera."""
     self._environment = environment
     self._name = name
     self._screen = {
@@ -63,7 +63,7 @@ class DmControl(dm_env.Environment):
     return dm_specs.Array(spec.shape, spec.dtype, spec.name)
 
   def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8. `types.UserError` if nothing can be drawn here."""
+    """Returns a picture `[H, W, 3]` uint8. `types.UserError` if nothing can be drawn here."""
     try:
       return self._environment.physics.render(**self._screen)
     except (RuntimeError, ImportError, AttributeError) as error:  # no backend, or a broken one
@@ -77,9 +77,9 @@ class DmControl(dm_env.Environment):
 
 
 def make(level: str, seed: int, settings: dict[str, Any], renders: bool = False) -> DmControl:
-  """One environment; `level` and `settings` as `check` lets them pass.
+  """Makes one environment from a `level` and `settings` that have passed `check`.
 
-  renders: draws a picture at once, so that what is missing is known before an episode.
+  renders: draws a picture immediately, so that a missing backend is noticed before an episode.
   """
   suite = _suite()
   domain, _, task = level.partition('/')
@@ -123,7 +123,7 @@ def check(level: str, settings: dict[str, Any]) -> None:
       f'{settings_lib.near(level, known_levels(), "dm_control:")}: expected '
       f'dm_control:domain/task; {known}'
     )
-  # The suite's own table of a domain is the only one with the functions of its tasks.
+  # Only the domain's own table has the functions of its tasks.
   function = importlib.import_module(f'dm_control.suite.{domain}').SUITE[task]
   accepted = [
     *settings_lib.names(function, _NOT_SETTINGS),
@@ -143,12 +143,13 @@ def check(level: str, settings: dict[str, Any]) -> None:
 
 
 def known_levels() -> list[str]:
-  """`domain/task` of the installed suite."""
+  """Returns each `domain/task` of the installed suite."""
   return ['/'.join(level) for level in _suite().ALL_TASKS]
 
 
 def _suite() -> Any:
-  """dm_control fixes its backend for drawing when it is imported first, broken or not."""
+  """Imports the suite. dm_control chooses its rendering backend at first import, even a broken one.
+  """
   variable = mujoco_setup.BACKEND_VARIABLE
   if variable in os.environ:
     try:
@@ -162,5 +163,5 @@ def _suite() -> Any:
   try:
     return importlib.import_module('dm_control.suite')
   except (ImportError, AttributeError):
-    os.environ[variable] = 'disabled'  # states need nothing to draw with
+    os.environ[variable] = 'disabled'  # state observations need no rendering
     return importlib.import_module('dm_control.suite')

@@ -1,6 +1,6 @@
-"""Levels of DeepMind Lab, over the Python API that its docs/users/python_api.md describes.
+"""Levels of DeepMind Lab, through the Python API that its docs/users/python_api.md describes.
 
-The package `deepmind_lab` is on no index: it is built from source. It is imported on use only.
+The package `deepmind_lab` is on no index and must be built from source. It is imported when needed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ACTIONS: tuple[tuple[int, ...], ...] = (
   (20, 0, 0, 1, 0, 0, 0),  # look right and forward
   (0, 0, 0, 0, 1, 0, 0),  # fire
 )
-# Makes the seeds of testing another set than those of training.
+# Gives testing another set of seeds than training.
 TEST_MIXER_SEED = 0x600D5EED
 _MAX_SEED = 2**31 - 1
 _IMAGE, _INSTRUCTION = 'RGB_INTERLEAVED', 'INSTR'
@@ -54,19 +54,19 @@ Renderer = Literal['software', 'hardware']
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-  """Of every level.
+  """Settings of every level.
 
-  width, height: of the image, in pixels.
-  num_action_repeats: frames (60 a second) an action lasts; its rewards are summed.
+  width, height: size of the image, in pixels.
+  num_action_repeats: frames (60 per second) that an action lasts; their rewards are summed.
   instructions: observations are `{'image', 'instruction'}`; for the language levels.
-  max_words: ids in an instruction.
-  episode_length_s: seconds of the game until time is up; 0 = as the level has it.
+  max_words: number of ids in an instruction.
+  episode_length_s: seconds of the game until time is up; 0 = the level's default.
   test: play the test level of a pair, with hold-out levels allowed and with the seeds of testing.
   level_cache: folder or `gs://` URL of compiled levels; '' = none.
   dataset_path: folder of the images that two psychlab levels show (brady_konkle_oliva2008).
   renderer: `hardware` draws on a GPU.
-  runfiles_path: folder of the package's own files, if it does not find them; '' = it does.
-  temp_folder: where the package writes what it unpacks; '' = as it chooses.
+  runfiles_path: folder of the package's files, if it cannot find them itself; '' = it can.
+  temp_folder: folder that the package unpacks files into; '' = its own choice.
   """
 
   width: int = 96
@@ -106,18 +106,18 @@ class Settings:
 class DmLab(dm_env.Environment):
   """One level; called from one thread.
 
-  Observation: the image `[height, width, 3]` uint8 RGB; with `instructions` a dict of it and
-  of word ids (see `instructions.spec`). Each episode has a seed drawn from that of the environment.
+  Observation: the image `[height, width, 3]` uint8 RGB; with `instructions` a dict of the image and
+  of word ids (see `instructions.spec`). The environment's seed gives each episode its own seed.
 
   DeepMind Lab shows nothing once an episode has ended, so LAST repeats the observation of the row
-  before. It does not say why an episode ended, either. One that lasted until time was up is
-  truncated (LAST with discount 1): the level would have gone on. One that ended earlier (a goal
-  that ends the level, all trials done) has discount 0. Where the length of a level is not known
+  before. It does not say why an episode ended, either. An episode that lasted until time was up is
+  truncated (LAST with discount 1), because the level would have gone on. One that ended earlier (a
+  goal that ends the level, all trials done) has discount 0. If the length of a level is not known
   (outside DMLab-30, without `episode_length_s`) every end has discount 0.
   """
 
   def __init__(self, level: str, seed: int, settings: Settings):
-    """`types.UserError` where the package does not take the level with these settings."""
+    """Raises `types.UserError` if the package rejects the level with these settings."""
     self._settings = settings
     self._lab = _load(level, settings)
     self._action_table = _action_table(self._lab.action_spec(), level)
@@ -130,19 +130,19 @@ class DmLab(dm_env.Environment):
     self.frames_per_step = settings.num_action_repeats
 
   def reset(self) -> dm_env.TimeStep:
-    """FIRST of a new episode."""
+    """Starts a new episode."""
     self._lab.reset(seed=int(self._random.integers(_MAX_SEED)))
     self._has_ended = False
     self._observe()
     return dm_env.restart(self._observation)
 
   def step(self, action: types.Nest) -> dm_env.TimeStep:
-    """action: integer as `action_spec`. After LAST it is not looked at: an episode starts."""
+    """action: an integer of `action_spec`. It is ignored after LAST, where a new episode starts."""
     if self._has_ended:
       return self.reset()
     if not 0 <= action < len(ACTIONS):
       raise ValueError(f'action {action}: expected 0 ... {len(ACTIONS) - 1}')
-    # A row of its own: the package gets the memory of the array.
+    # A new array, because the package keeps the memory it is given.
     raw_action = np.array(self._action_table[int(action)], np.intc)
     reward = float(self._lab.step(raw_action, num_steps=self._settings.num_action_repeats))
     if self._lab.is_running():
@@ -163,7 +163,7 @@ class DmLab(dm_env.Environment):
     return dm_specs.DiscreteArray(len(ACTIONS), np.int32, 'action')
 
   def render(self) -> np.ndarray:
-    """`[height, width, 3]` uint8: what the agent sees."""
+    """Returns the image that the agent sees, `[height, width, 3]` uint8."""
     return self._image.copy()
 
   def close(self) -> None:
@@ -179,7 +179,7 @@ class DmLab(dm_env.Environment):
 
 
 def check(level: str, settings: Settings) -> None:
-  """Raises `types.UserError` for what is wrong before a level is loaded."""
+  """Raises `types.UserError` for mistakes that can be found without loading the level."""
   name = dmlab_levels.short_name(level)
   if name in dmlab_levels.HELD_OUT and not settings.test:
     raise types.UserError(
@@ -194,7 +194,7 @@ def check(level: str, settings: Settings) -> None:
 
 
 def lab_config(settings: Settings) -> dict[str, str]:
-  """What the level itself is told; all of it in strings."""
+  """Returns the configuration that is passed to the level, all of it as strings."""
   config = {'width': str(settings.width), 'height': str(settings.height), 'logLevel': 'WARN'}
   if settings.episode_length_s:
     config['episodeLengthSeconds'] = str(settings.episode_length_s)
@@ -206,7 +206,7 @@ def lab_config(settings: Settings) -> dict[str, str]:
 
 
 def _load(level: str, settings: Settings) -> Any:
-  """A `deepmind_lab.Lab`."""
+  """Loads a level as a `deepmind_lab.Lab`."""
   module = _import()
   name = dmlab_levels.for_testing(level) if settings.test else level
   options: dict[str, Any] = {}
@@ -232,7 +232,7 @@ def _load(level: str, settings: Settings) -> Any:
 
 
 def _action_table(action_spec: list[dict[str, Any]], level: str) -> np.ndarray:
-  """`[9, K]`: K numbers for each action; 0 for actions that the level has beside the usual."""
+  """Returns `[9, K]`: K numbers for each action, 0 for actions that only this level has."""
   names = tuple(action['name'] for action in action_spec)
   if names[: len(ACTION_NAMES)] != ACTION_NAMES:
     raise types.UserError(

@@ -1,4 +1,4 @@
-"""Levels of DeepMind Lab2D for one player, such as `pushbox`. It is imported on use only."""
+"""Levels of DeepMind Lab2D for one player, such as `pushbox`. It is imported when needed."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from seed_acme.envs import settings as settings_lib
 PACKAGE = 'dmlab2d'
 # Options of a level that the adapter sets, and the setting to use instead.
 _RESERVED = {'levelName': 'the id', 'episodeLengthFrames': 'max_steps', 'numPlayers': 'one player'}
-# What the package adds to its messages: colours, the place in its scripts, the calls before it.
+# Parts that the package adds to its messages: colours, the place in its scripts, the stack trace.
 _COLOUR = re.compile('\x1b\\[[\\d;]*m')
 _PLACE = re.compile(r'ERROR: @\S+:\d+: ')
 _STACK = re.compile(r' stack trace-back:.*')
 
 
 class Level(NamedTuple):
-  """image: the observation that its player sees. max_steps: of an episode, as the level has it."""
+  """One level. image: the observation that its player sees. max_steps: default episode length."""
 
   image: str
   max_steps: int
 
 
-# The levels of the wheel, without its examples of how to write one.
+# The levels that the wheel contains, without its examples of how to write one.
 LEVELS: dict[str, Level] = {
   'chase_eat': Level('WORLD.RGB', 3000),
   'clean_up': Level('1.RGB', 3600),
@@ -47,9 +47,9 @@ LEVELS: dict[str, Level] = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-  """Of the adapter; all others are options of the level itself (`numBoxes 1` of pushbox).
+  """Settings of the adapter; all others are options of the level itself (pushbox: `numBoxes 1`).
 
-  max_steps: an episode is truncated (LAST with discount 1) at this step; 0 = as the level has it.
+  max_steps: an episode is truncated (LAST with discount 1) at this step; 0 = the level's default.
   flat_actions: the action is one choice among all combinations of what the player can do at once;
     False: one choice for each.
   """
@@ -70,13 +70,13 @@ class DmLab2d(dm_env.Environment):
   """One level; called from one thread.
 
   Observation `image`, `[H, W, 3]` uint8 RGB. The package calls every end of an episode a
-  termination, the limit of steps too. So the level is given one step more, and the adapter
-  truncates at `max_steps`; where the level itself ends an episode, pushbox when all boxes are in
-  place, the discount is 0.
+  termination, even the step limit. So the level is given one step more, and the adapter truncates
+  at `max_steps`; if the level itself ends an episode, as pushbox does when all boxes are in place,
+  the discount is 0.
   """
 
   def __init__(self, level: str, seed: int, settings: dict[str, Any]):
-    """level and settings as `check` lets them pass. seed: below 2**32, of all episodes."""
+    """level, settings: must have passed `check`. seed: of all episodes, below 2**32."""
     own, of_level = split(settings)
     self._image_name = LEVELS[level].image
     self._max_steps = own.max_steps or LEVELS[level].max_steps
@@ -92,12 +92,12 @@ class DmLab2d(dm_env.Environment):
     self._image = np.zeros(self.observation_spec().shape, np.uint8)
 
   def reset(self) -> dm_env.TimeStep:
-    """FIRST of a new episode."""
+    """Starts a new episode."""
     self._num_steps, self._has_ended = 0, False
     return dm_env.restart(self._seen(self._inside.reset()))
 
   def step(self, action: types.Nest) -> dm_env.TimeStep:
-    """action: as `action_spec`. After LAST it is not looked at: an episode starts."""
+    """action: matches `action_spec`. It is ignored after LAST, where a new episode starts."""
     if self._has_ended:
       return self.reset()
     row = self._inside.step(dict(zip(self._names, self._chosen(action))))
@@ -120,11 +120,11 @@ class DmLab2d(dm_env.Environment):
     return choices.ChoicesArray([len(values) for values in self._values], np.int32, 'action')
 
   def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8: what the player sees."""
+    """Returns the image that the player sees, `[H, W, 3]` uint8."""
     return self._image.copy()
 
   def _chosen(self, action: types.Nest) -> tuple[int, ...]:
-    """A number for each thing that the player can do; ValueError for one that it cannot."""
+    """Returns a number for each kind of action of the player; ValueError for an invalid action."""
     if self._is_flat:
       if not 0 <= action < len(self._combinations):
         raise ValueError(f'action {action}: expected 0 ... {len(self._combinations) - 1}')
@@ -141,13 +141,13 @@ class DmLab2d(dm_env.Environment):
 
 
 def split(settings: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
-  """(the settings of the adapter, the options of the level)."""
+  """Returns the adapter's settings and the level's options."""
   own = {name: value for name, value in settings.items() if name in SETTINGS}
   return Settings(**own), {name: value for name, value in settings.items() if name not in SETTINGS}
 
 
 def check(level: str, settings: dict[str, Any]) -> None:
-  """Raises `types.UserError` for a setting that is wrong. Starts the level, which is quick."""
+  """Raises `types.UserError` for a wrong setting. Starts the level, which is quick."""
   _, of_level = split(settings)
   for name, instead in _RESERVED.items():
     if name in of_level:
@@ -156,12 +156,12 @@ def check(level: str, settings: dict[str, Any]) -> None:
         f'follows from {instead}'
       )
   lab = _load(level, of_level, LEVELS[level].max_steps)
-  with _explained(level, of_level):  # values are looked at when an episode starts
+  with _explained(level, of_level):  # values are checked only when an episode starts
     lab.start(0, seed=0)
 
 
 def _load(level: str, of_level: dict[str, Any], max_steps: int) -> Any:
-  """A `dmlab2d.Lab2d`."""
+  """Loads a level as a `dmlab2d.Lab2d`."""
   module = _import()
   helper = importlib.import_module(f'{PACKAGE}.runfiles_helper')
   flatten = importlib.import_module(f'{PACKAGE}.settings_helper').flatten_args

@@ -1,4 +1,4 @@
-"""Compiled levels of DeepMind Lab, kept so that a map is compiled once and not once an episode."""
+"""Cache of compiled DeepMind Lab levels, so that a map is compiled once, not in every episode."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _FOLDER_LENGTH = 3  # characters: 4,096 folders
 
 
 class LevelCache:
-  """What `deepmind_lab.Lab(level_cache=...)` asks for.
+  """A cache for `deepmind_lab.Lab(level_cache=...)`.
 
   folder: local, or a URL such as `gs://bucket/levels`, which needs TensorFlow in the actor's
-    interpreter. Many processes may share it: a file appears whole, and two writers of one key
-    write the same.
+    interpreter. Many processes may share it, because files are written atomically and two writers
+    of one key write the same content.
 
   A file is named by the MD5 of its key, `FOLDER/5d4/1402abc4b2a76b9719d911017c592`. A folder that
-  cannot be read or written is a `types.UserError`; a level that is not there is not.
+  cannot be read or written raises `types.UserError`; a missing level does not.
   """
 
   def __init__(self, folder: str):
     self._folder = folder
 
   def path(self, key: str) -> str:
-    """Where the level of this key lies."""
+    """Returns the path of the level with this key."""
     name = hashlib.md5(key.encode('utf-8'), usedforsecurity=False).hexdigest()
     return '/'.join((self._folder.rstrip('/') or '/', name[:_FOLDER_LENGTH], name[_FOLDER_LENGTH:]))
 
   def fetch(self, key: str, pk3_path: str) -> bool:
-    """Copies the level to `pk3_path`; False if it is not there."""
+    """Copies the level to `pk3_path`; False if the cache does not have it."""
     path = self.path(key)
     if bucket.is_url(path):
       return bucket.download(path, pathlib.Path(pk3_path))
@@ -47,7 +47,7 @@ class LevelCache:
     return True
 
   def write(self, key: str, pk3_path: str) -> None:
-    """Keeps the level that was compiled to `pk3_path`."""
+    """Stores the level that was compiled to `pk3_path`."""
     path = self.path(key)
     if bucket.is_url(path):
       bucket.upload(pathlib.Path(pk3_path), path)
@@ -65,7 +65,7 @@ class LevelCache:
 
 
 def _copy_whole(source: str, target: str) -> None:
-  """Readers see no part of the file."""
+  """Copies a file atomically, so that readers never see a part of it."""
   folder = os.path.dirname(target)
   os.makedirs(folder, exist_ok=True)
   handle, partial = tempfile.mkstemp(dir=folder, prefix='.')

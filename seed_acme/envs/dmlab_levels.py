@@ -1,6 +1,6 @@
-"""DMLab-30: the levels, what random and human players score in them, and how long they last.
+"""DMLab-30: its levels, the scores of random and human players, and the lengths of episodes.
 
-Imports nothing that has to be installed.
+Imports no optional package.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _TRAIN, _TEST = '_train', '_test'
 
 
 class Level(NamedTuple):
-  """One of the 30, by the name of its level for training.
+  """One of the 30 tasks, by the name of its level for training.
 
-  random, human: mean undiscounted return of an episode, rewards as they are.
+  random, human: mean undiscounted return of an episode, with unscaled rewards.
   episode_s: seconds of the game after which time is up.
   """
 
@@ -26,11 +26,11 @@ class Level(NamedTuple):
   episode_s: int
 
 
-# Two pairs have a level of their own for testing; all others are trained and tested on one. The
-# scores are those of DeepMind's scalable_agent (dmlab30.py), the same 60 numbers as in SEED RL
-# (dmlab/games.py); of the two pairs they are those of the test level. The lengths were read in the
-# level scripts of google-deepmind/lab (game_scripts/levels/contributed/dmlab30 and the factories
-# that they call).
+# Two tasks have a separate level for testing; all others are trained and tested on the same level.
+# The scores are those of DeepMind's scalable_agent (dmlab30.py), the same 60 numbers as in SEED RL
+# (dmlab/games.py); for the two pairs they are the test level's. The lengths were read in the level
+# scripts of google-deepmind/lab (game_scripts/levels/contributed/dmlab30 and the factories that
+# they call).
 LEVELS: dict[str, Level] = {
   'rooms_collect_good_objects_train': Level(0.073, 10, 60),
   'rooms_exploit_deferred_effects_train': Level(8.501, 85.65, 60),
@@ -68,7 +68,7 @@ PAIRS: tuple[tuple[str, str], ...] = tuple(
   (name, name.removesuffix(_TRAIN) + _TEST if name.endswith(_TRAIN) else name) for name in LEVELS
 )
 HELD_OUT: tuple[str, ...] = tuple(test for train, test in PAIRS if test != train)
-# Levels outside DMLab-30 that DeepMind Lab brings in its root folder.
+# Levels outside DMLab-30 that DeepMind Lab has in its root folder.
 OTHERS: tuple[str, ...] = (
   'lt_chasm',
   'lt_hallway_slope',
@@ -87,36 +87,36 @@ NAMES: tuple[str, ...] = (*LEVELS, *HELD_OUT, *OTHERS)
 
 
 def short_name(level: str) -> str:
-  """`rooms_watermaze` of `contributed/dmlab30/rooms_watermaze`; other names as they are."""
+  """Shortens `contributed/dmlab30/rooms_watermaze` to `rooms_watermaze`; keeps other names."""
   return level.removeprefix(FOLDER)
 
 
 def path(level: str) -> str:
-  """The name under which DeepMind Lab finds a level; those of DMLab-30 may be short."""
+  """Returns the name under which DeepMind Lab finds a level; DMLab-30's may be given short."""
   name = short_name(level)
   return FOLDER + name if name in LEVELS or name in HELD_OUT else level
 
 
 def for_training(level: str) -> str:
-  """The short name of a level, or of the training level of its pair."""
+  """Returns the short name of a level, or of the training level of its pair."""
   name = short_name(level)
   return {test: train for train, test in PAIRS}.get(name, name)
 
 
 def for_testing(level: str) -> str:
-  """The short name of a level, or of the test level of its pair."""
+  """Returns the short name of a level, or of the test level of its pair."""
   name = short_name(level)
   return dict(PAIRS).get(name, name)
 
 
 def episode_s(level: str) -> int:
-  """Seconds after which time is up in a level of DMLab-30; 0 for others, where it is not known."""
+  """Returns the seconds after which time is up in a DMLab-30 level; 0 = not known, for others."""
   name = for_training(level)
   return LEVELS[name].episode_s if name in LEVELS else 0
 
 
 def human_normalized_percent(level: str, score: float) -> float:
-  """`100 (score - random) / (human - random)`, without a cap.
+  """Returns `100 (score - random) / (human - random)`, without a cap.
 
   level: either of a pair, short or with its folder. `types.UserError` outside DMLab-30.
   """

@@ -1,6 +1,6 @@
 """envpool: many suites in C++, stepped together. Runs under Python 3.11 and later.
 
-The package is imported on use only. Versions for Python 3.10 lack most environments and are not
+The package is imported when needed. Its versions for Python 3.10 lack most environments and are not
 supported.
 """
 
@@ -23,7 +23,7 @@ from seed_acme.envs import gym_spaces
 from seed_acme.envs import lockstep
 from seed_acme.envs import vector
 
-# Fields of envpool's configuration that are no settings: this adapter sets them.
+# Fields of envpool's configuration that are not settings, because this adapter sets them.
 _NOT_SETTINGS = frozenset(
   {
     'num_envs',
@@ -38,30 +38,30 @@ _NOT_SETTINGS = frozenset(
     'gym_reset_return_info',
   }
 )
-# Of Atari, so that `envpool:Pong-v5` is `atari:Pong`: its own would stack 4 screens, press the
-# button at the start and leave out actions.
+# Defaults for Atari that make `envpool:Pong-v5` the same as `atari:Pong`. envpool's would stack 4
+# screens, press the button at the start and leave out actions.
 _ATARI_DEFAULTS = {'stack_num': 1, 'use_fire_reset': False, 'full_action_space': True}
-# Of Atari too, and not envpool's: as in `atari.Settings`.
+# Settings for Atari that envpool does not have; they are those of `atari.Settings`.
 _LIVES_DEFAULTS = {'life_loss': 'ignore', 'fire_at_start': False}
 _ALL_ACTIONS, _FIRE = 18, 1  # in a full set each action is its own code
 _MOST_CHANNELS = 16  # of a picture
-# Beyond it a bound stands for none; envpool writes the limits of the type.
+# A larger bound means no bound, because envpool then gives the limits of the type.
 _NO_BOUND = 1e30
-_SEEDS = 2**31  # it takes C++ ints
+_SEEDS = 2**31  # envpool takes seeds as C++ ints
 
 
 class Envpool:
-  """A `core.VectorEnvironment`. Called from one thread; works with `num_threads` of its own.
+  """A `core.VectorEnvironment`. Called from one thread; has `num_threads` threads of its own.
 
   envpool starts an episode by itself: the step after an end ignores the action and returns the
   first observation, with reward 0, which is dm_env's LAST -> FIRST. Terminated is LAST with
-  discount 0; truncated is LAST with discount 1, and termination wins where both hold.
-  Pictures come with their channels last. Float64 becomes float32. Lost lives of Atari games may
+  discount 0; truncated is LAST with discount 1, and termination wins if both hold.
+  Pictures have their channels last. Float64 becomes float32. Lost lives of Atari games may
   have discount 0, and FIRE may be played after them, as `atari.Settings` explains.
   """
 
   def __init__(self, level: str, seeds: list[int], settings: dict[str, Any], renders: bool = False):
-    """level, settings: as `check` lets them pass. seeds: one for each environment."""
+    """level, settings: must have passed `check`. seeds: one per environment."""
     self._level = level
     self.num_environments = len(seeds)
     self._all_ids = np.arange(len(seeds), dtype=np.int32)
@@ -72,7 +72,7 @@ class Envpool:
     if renders:
       config['render_mode'] = 'rgb_array'
     with warnings.catch_warnings():
-      warnings.simplefilter('ignore')  # gymnasium's, of the precision of bounds
+      warnings.simplefilter('ignore')  # gymnasium warns about the precision of bounds
       try:
         self._pool = _import().make_gymnasium(
           level, num_envs=len(seeds), seed=[seed % _SEEDS for seed in seeds], **config
@@ -104,7 +104,7 @@ class Envpool:
       self.render_check()
 
   def reset(self) -> types.VectorTimeStep:
-    """Abandons the episodes and starts new ones; random numbers go on."""
+    """Abandons the episodes and starts new ones; the random streams continue."""
     observation, info = self._pool.reset(self._all_ids)
     self._begun = True
     self._has_ended = np.zeros(self.num_environments, bool)
@@ -113,9 +113,9 @@ class Envpool:
     return self._timestep(everyone, zeros, ~everyone, ~everyone, observation, info)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: nest of `[E, ...]` as `spec.action`; not looked at where the row was LAST.
+    """actions: nest of `[E, ...]` that matches `spec.action`; ignored where the row was LAST.
 
-    ValueError for another shape, or choices that there are not.
+    ValueError for another shape, or choices that do not exist.
     """
     if not self._begun:
       return self.reset()
@@ -165,15 +165,15 @@ class Envpool:
     )
 
   def _read(self, number: int, leaf: np.ndarray) -> np.ndarray:
-    """An array of our own: envpool writes into its buffers again."""
+    """Returns a copy, because envpool reuses its buffers."""
     if self._has_channels_first[number]:
       leaf = leaf.transpose(0, 2, 3, 1)
       if leaf.shape[-1] > 1 and is_atari(self._level):
-        leaf = leaf[..., ::-1]  # stacked screens: the newest comes last there, first here
+        leaf = leaf[..., ::-1]  # stacked screens: envpool has the newest last, we have it first
     return np.array(leaf, self._dtypes[number], order='C')
 
   def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8: environment 0 as it is now. `types.UserError` if it cannot."""
+    """Returns a picture of environment 0, `[H, W, 3]` uint8. `types.UserError` if it cannot."""
     try:
       frames = self._pool.render(self._all_ids[:1])
     except (RuntimeError, NotImplementedError, ValueError, AttributeError) as error:
@@ -183,7 +183,7 @@ class Envpool:
     return np.array(np.asarray(frames)[0], np.uint8)
 
   def render_check(self) -> None:
-    """Raises `types.UserError` now where `render` would later."""
+    """Raises `types.UserError` now if `render` would raise it later."""
     self.reset()
     self._begun = False
     self.render()
@@ -195,7 +195,7 @@ class Envpool:
 
 
 def _checked(leaf: Any, spec: dm_specs.Array, dtype: np.dtype, num_environments: int) -> np.ndarray:
-  """One array of the actions: envpool itself checks nothing, and reads beyond its end."""
+  """Checks one array of actions, because envpool checks nothing and reads beyond an array's end."""
   if isinstance(spec, dm_specs.DiscreteArray):
     return lockstep.check_actions(leaf, num_environments, spec.num_values).astype(dtype)
   leaf = np.asarray(leaf)
@@ -205,7 +205,7 @@ def _checked(leaf: Any, spec: dm_specs.Array, dtype: np.dtype, num_environments:
 
 
 def _has_channels_first(spec: dm_specs.Array) -> bool:
-  """Of uint8 [channels, height, width]."""
+  """Whether the array is a uint8 picture `[channels, height, width]`."""
   if spec.dtype != np.uint8 or len(spec.shape) != 3:
     return False
   channels, height, width = spec.shape
@@ -213,7 +213,7 @@ def _has_channels_first(spec: dm_specs.Array) -> bool:
 
 
 def _shown(spec: dm_specs.Array) -> dm_specs.Array:
-  """The specification with the channels last."""
+  """Returns the specification with the channels last."""
   if not _has_channels_first(spec):
     return _without_limits(spec)
   channels, height, width = spec.shape
@@ -221,7 +221,7 @@ def _shown(spec: dm_specs.Array) -> dm_specs.Array:
 
 
 def _without_limits(spec: dm_specs.Array) -> dm_specs.Array:
-  """An `Array` where the bounds of floats are those of the type."""
+  """Returns an unbounded `Array` if the bounds of floats are merely those of the type."""
   is_float = isinstance(spec, dm_specs.BoundedArray) and spec.dtype.kind == 'f'
   if is_float and (np.abs([spec.minimum, spec.maximum]) > _NO_BOUND).any():
     return dm_specs.Array(spec.shape, spec.dtype, spec.name)
@@ -248,7 +248,7 @@ def check(level: str, settings: dict[str, Any]) -> None:
       )
   if 'life_loss' in accepted:
     _check_lives(level, {**accepted, **settings})
-  # It divides by this number.
+  # envpool divides by this number.
   if settings.get('noop_max', 1) < 1:
     raise types.UserError(
       f"environment 'envpool:{level}': noop_max ({settings['noop_max']}) must be >= 1"
@@ -256,7 +256,8 @@ def check(level: str, settings: dict[str, Any]) -> None:
 
 
 def _check_lives(level: str, settings: dict[str, Any]) -> None:
-  """envpool does not say which actions a set has; only the full one is known to have FIRE."""
+  """Checks the settings for lost lives. envpool does not say which actions a set contains, so only
+  the full set is known to contain FIRE."""
   atari_lives.check_life_loss(f"environment 'envpool:{level}'", settings['life_loss'])
   if settings['fire_at_start']:
     spec = _import().make_spec(level, full_action_space=settings['full_action_space'])
@@ -269,12 +270,12 @@ def _check_lives(level: str, settings: dict[str, Any]) -> None:
 
 
 def is_atari(level: str) -> bool:
-  """One of ale-py's games."""
+  """Whether the level is one of ale-py's games."""
   return 'full_action_space' in _config_fields(level)
 
 
 def known_levels() -> list[str]:
-  """All that this version of envpool has."""
+  """Returns all levels of the installed envpool."""
   return list(_import().list_all_envs())
 
 
@@ -283,7 +284,7 @@ def _defaults(level: str) -> dict[str, Any]:
 
 
 def _settings(level: str) -> dict[str, Any]:
-  """Names and defaults."""
+  """Returns the names and defaults of a level's settings."""
   lives = _LIVES_DEFAULTS if is_atari(level) else {}
   fields = {**_config_fields(level), **_defaults(level), **lives, 'num_threads': 1}
   return {

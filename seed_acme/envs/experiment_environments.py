@@ -1,6 +1,6 @@
-"""The environments of an experiment: in this process, or under the Python of `actor.python`.
+"""Makes an experiment's environments, in this process or under the Python of `actor.python`.
 
-Everything that builds or checks an environment outside an actor's worker does it through here;
+All code outside an actor's worker that makes or checks an environment does it through this module;
 the worker itself runs under that Python and uses `registry`.
 """
 
@@ -18,20 +18,20 @@ from seed_acme.envs.interpreters import remote
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-  """What environments are made with, of a configuration. record_every: 0 = they need not draw."""
+  """Parts of a configuration that environments are made with. record_every: 0 = no rendering."""
 
   environment: config_lib.EnvironmentConfig
   actor: config_lib.ActorConfig
   record_every: int
 
 
-Settings = config_lib.ExperimentConfig | Section  # whoever has both may give either
+Settings = config_lib.ExperimentConfig | Section  # either will do
 
 
 def make(
   config: Settings, num_environments: int, seed: int, *, renders: bool = False
 ) -> core.VectorEnvironment:
-  """As `registry.make`; what the environments return is checked."""
+  """Makes environments as `registry.make` does, and checks everything that they return."""
   python = config.actor.python
   environment: core.VectorEnvironment
   if interpreter.is_this_one(python):
@@ -44,7 +44,7 @@ def make(
 
 
 def check(config: Settings) -> None:
-  """As `registry.check`; also holds the interpreter against what environments need."""
+  """Does the checks of `registry.check`, and checks that the interpreter can run environments."""
   python = config.actor.python
   if interpreter.is_this_one(python):
     registry.check(config.environment)

@@ -1,4 +1,4 @@
-"""The user's own `factory(seed, **settings)`: found by its dotted path, its result checked."""
+"""Finds the user's own `factory(seed, **settings)` by its dotted path, and checks its result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seed_acme.envs import suite
 
 
 def find(environment_id: str) -> Callable[..., Any]:
-  """The function at `package.module:name` or `package.module.name`; `suite.UnknownId` where
+  """Returns the function at `package.module:name` or `package.module.name`; `suite.UnknownId` if
   there is no such module."""
   separator = ':' if ':' in environment_id else '.'
   path, _, name = environment_id.rpartition(separator)
@@ -45,7 +45,7 @@ def _module(environment_id: str, path: str) -> python_types.ModuleType:
 
 
 def check(config: config_lib.EnvironmentConfig, factory: Callable[..., Any]) -> None:
-  """Raises `types.UserError` for settings that the factory does not take, or cannot get."""
+  """Raises `types.UserError` for settings that the factory does not accept, or cannot receive."""
   reserved = [name for name in settings_lib.names(factory) if name in action_scaling.NAMES]
   if reserved:
     raise types.UserError(
@@ -64,7 +64,7 @@ def check(config: config_lib.EnvironmentConfig, factory: Callable[..., Any]) -> 
 
 
 def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Environment:
-  """What a factory returned, behind the gym adapter if it is of gym's family."""
+  """Returns a factory's result, wrapped in the gym adapter if it is of gym or gymnasium."""
   if isinstance(environment, dm_env.Environment) or hasattr(environment, 'observation_spec'):
     return environment
   # Vectors have both spaces too.
@@ -78,7 +78,7 @@ def as_dm_env(environment_id: str, environment: Any, seed: int) -> dm_env.Enviro
 
 
 def require_vector(environment_id: str, environment: Any) -> core.VectorEnvironment:
-  """What a factory with `num_environments` returned; `types.UserError` if it is no vector."""
+  """Returns the result of a factory with `num_environments`; `types.UserError` if not a vector."""
   if hasattr(environment, 'num_environments') and hasattr(environment, 'spec'):
     return environment
   raise types.UserError(

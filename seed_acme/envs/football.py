@@ -1,7 +1,7 @@
 """Google Research Football on its real engine, which is built from source (`make football`).
 
-One player of the left team is controlled, the one nearest to the ball. gfootball is imported on use
-only; its wrappers are not used.
+One player of the left team is controlled, the one nearest to the ball. gfootball is imported when
+needed; its wrappers are not used.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ NUM_ACTIONS = 19  # of the default set
 _NOT_LEVELS = ('__init__', 'test_example_multiagent')
 _MOST_SIDE = 512  # of a map, in pixels
 _MOST_STACK = 4  # maps of four planes in 16 bits
-_PICTURE_WIDTH, _PICTURE_HEIGHT = 640, 360  # of the engine's own
+_PICTURE_WIDTH, _PICTURE_HEIGHT = 640, 360  # pixels, if the engine draws
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-  """Numbers of Espeholt et al. 2019 and of the original's scripts.
+  """Settings of a game; defaults are those of Espeholt et al. 2019 and of the original's scripts.
 
   observation: the super mini map, or 115 numbers (`simple115v2`).
   map_width, map_height: 96 x 72, in the paper also 120 x 90 and 144 x 108.
   stack: maps in an observation, the newest with the last four planes.
-  packed: the planes of the map as bits of one uint16 a pixel (`packed_planes`).
-  rewards: goals alone, or also 0.1 for each of ten rings towards the goal. The goals alone are the
-    score that is reported.
+  packed: store the map's planes as the bits of one uint16 per pixel (`packed_planes`).
+  rewards: goals only, or also 0.1 for each of ten rings towards the goal. The reported score counts
+    goals only.
   time_up_terminates: the end of the clock is a termination. By default it is a truncation: the
     observation does not show the clock, so no value could foresee it.
-  picture: what `render` shows, the pitch from above or what the engine draws itself. The latter
-    needs EGL, and some tenths of a CPU-second each step where software draws.
+  picture: what `render` shows, the pitch from above or the engine's own picture. The latter needs
+    EGL, and some tenths of a CPU-second per step if it is rendered in software.
   """
 
   observation: Observation = 'mini_map'
@@ -87,9 +87,9 @@ class Settings:
 class Football(dm_env.Environment):
   """One game. Called from one thread.
 
-  A step is one step of the engine, 10 of its physics: the action repeat is 1. LAST shows the last
-  observation. An end by a goal, by the ball out of play or lost, where the scenario has such ends,
-  is a termination.
+  A step is one step of the engine, which is 10 of its physics, so the action repeat is 1. LAST
+  shows the last observation. An episode that the scenario ends because of a goal, or because the
+  ball is lost or out of play, is terminated.
   """
 
   frames_per_step = 1
@@ -118,18 +118,18 @@ class Football(dm_env.Environment):
       }
     )
     self._game = environment.FootballEnv(self._config)
-    self.record: dict[str, Any] = {}  # what the engine says of the game, as gfootball documents it
+    self.record: dict[str, Any] = {}  # the engine's state of the game, as gfootball documents it
     self._has_ended = True
     self.last_score = 0.0
 
   def _new_seed(self) -> dict[str, Any]:
-    """Of the next episode. With one seed for all, all episodes would begin and go on alike."""
+    """Returns the seed settings of the next episode; with a fixed seed all would be alike."""
     seed = int(self._random.integers(0, 2_000_000_000))
-    # The engine draws this from its seed, but once only.
+    # The engine would draw this from its seed, but only once.
     return {'game_engine_random_seed': seed, 'reverse_team_processing': bool(seed % 2)}
 
   def reset(self) -> dm_env.TimeStep:
-    """FIRST of a new episode; random numbers go on."""
+    """Starts a new episode; the random stream continues."""
     self._config.update(self._new_seed())
     [self.record] = self._game.reset()
     self._checkpoints.reset()
@@ -138,7 +138,7 @@ class Football(dm_env.Environment):
     return dm_env.restart(self._view.first(self.record))
 
   def step(self, action: types.Nest) -> dm_env.TimeStep:
-    """action: integer as `action_spec`. After LAST it is not looked at: an episode starts."""
+    """action: an integer of `action_spec`. It is ignored after LAST, where a new episode starts."""
     if self._has_ended:
       return self.reset()
     if not 0 <= action < NUM_ACTIONS:
@@ -150,7 +150,7 @@ class Football(dm_env.Environment):
       reward += self._checkpoints(reward, self.record)
     if not self._has_ended:
       return dm_env.transition(reward, observation)
-    # A goal with the last whistle ends the scenarios that end with a goal.
+    # In scenarios that end with a goal, a goal in the last step is a termination.
     ends_by_goal = goals and self._config.ScenarioConfig().end_episode_on_score
     is_time_up = self.record['steps_left'] <= 0 and not ends_by_goal
     if is_time_up and not self._settings.time_up_terminates:
@@ -164,15 +164,15 @@ class Football(dm_env.Environment):
     return dm_specs.DiscreteArray(NUM_ACTIONS, dtype=np.int32, name='action')
 
   def render(self) -> np.ndarray:
-    """uint8: `[252, 480, 3]`, the pitch from above, or `[360, 640, 3]`, the engine's own picture.
+    """Returns uint8 `[252, 480, 3]`, the pitch from above, or `[360, 640, 3]`, the engine's own.
 
-    The engine draws for one environment of a process only.
+    The engine can draw for only one environment per process.
     """
     if self._settings.picture == 'pitch':
       return football_views.drawn_pitch(self.record)
     if 'frame' not in self.record:  # the first time; from now on the engine draws every step
       with _off_screen():
-        self._game.render('rgb_array')  # what it returns has blue first
+        self._game.render('rgb_array')  # its return value has blue first, so it is not used
       [self.record] = self._game.observation()
     return np.ascontiguousarray(self.record['frame'])
 
@@ -183,9 +183,9 @@ class Football(dm_env.Environment):
 
 @contextlib.contextmanager
 def _off_screen() -> Iterator[None]:
-  """Where DISPLAY is set the engine would open a window; without it, it draws into memory.
+  """Makes the engine draw into memory, as it would open a window if DISPLAY is set.
 
-  It says so on stdout, where it would be in the way of JSON. stderr gets it.
+  Its message about that goes to stderr, because stdout may be JSON.
   """
   display = os.environ.pop('DISPLAY', None)
   sys.stdout.flush()
@@ -209,7 +209,7 @@ def _view(settings: Settings) -> football_views.MiniMap | football_views.Numbers
 
 
 def check_level(level: str) -> None:
-  """Raises `types.UserError` that names near levels where there is no such scenario."""
+  """Raises `types.UserError`, which names similar levels, if there is no such scenario."""
   if level not in known_levels():
     near = difflib.get_close_matches(level, known_levels(), n=3)
     hint = f' (near: {", ".join(f"football:{name}" for name in near)})' if near else ''
@@ -219,7 +219,7 @@ def check_level(level: str) -> None:
 
 
 def known_levels() -> list[str]:
-  """Scenarios of the installed gfootball; loads no engine."""
+  """Returns the scenarios of the installed gfootball, without loading the engine."""
   found = importlib.util.find_spec('gfootball')
   if found is None or found.origin is None:
     return []

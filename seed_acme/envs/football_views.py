@@ -1,7 +1,7 @@
-"""What a player of Football sees, from the engine's record of the game.
+"""Observations and rewards of Football, computed from the engine's record of the game.
 
-The mini map and the 115 numbers are those of gfootball's wrappers, with which tests compare them.
-The wrappers themselves do not work with gym 0.26.
+The mini map and the 115 numbers equal those of gfootball's wrappers, as tests check. The wrappers
+themselves do not work with gym 0.26.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _NORTH, _SOUTH = -1.0 / 2.25, 1.0 / 2.25
 _SET = 255
 _NUM_NUMBERS = 115
 _TEAM_FIELDS = ('left_team', 'left_team_direction', 'right_team', 'right_team_direction')
-_NUMBERS_A_TEAM = 22  # 11 players, x and y
+_NUMBERS_A_TEAM = 22  # numbers per team: x and y of 11 players
 _NUM_GAME_MODES = 7
 _NUM_PLAYERS = 11
 
 
 class MiniMap:
-  """Super mini map: planes of own players, the others, the ball and the player who acts.
+  """Super mini map: planes of the own team, the other team, the ball and the controlled player.
 
-  The newest of `stack` maps has the last four planes; before the first step they are all alike.
+  The newest of `stack` maps has the last four planes; before the first step all maps are equal.
   """
 
   def __init__(self, width: int, height: int, stack: int, packed: bool):
@@ -45,17 +45,17 @@ class MiniMap:
     )
 
   def first(self, record: Mapping[str, Any]) -> np.ndarray:
-    """Of a new episode."""
+    """Returns the observation at the start of an episode."""
     self._maps.extend([self._drawn(record)] * (self._maps.maxlen or 1))
     return self._stacked()
 
   def next(self, record: Mapping[str, Any]) -> np.ndarray:
-    """Of the next step."""
+    """Returns the observation of the next step."""
     self._maps.append(self._drawn(record))
     return self._stacked()
 
   def _drawn(self, record: Mapping[str, Any]) -> np.ndarray:
-    """`[height, width]` uint16: bit i is set where layer i has something."""
+    """Draws one map, `[height, width]` uint16: bit i is set where layer i has something."""
     bits = np.zeros(self._size, np.uint16)
     for number, layer in enumerate(LAYERS):
       if layer == 'active':
@@ -68,7 +68,7 @@ class MiniMap:
     return bits
 
   def _pixels(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of points `[n, 2]`, or of the first two numbers of one point."""
+    """Returns rows and columns of points `[n, 2]`, or of the first two numbers of one point."""
     points = points.reshape(-1, 2) if points.ndim == 2 else points[np.newaxis, :2]
     height, width = self._size
     columns = ((points[:, 0] - _WEST) / (_EAST - _WEST) * width).astype(int)
@@ -85,7 +85,7 @@ class MiniMap:
 
 
 class Numbers:
-  """`simple115v2`: positions and directions of all players and the ball, who owns it, who acts."""
+  """`simple115v2`: positions and directions of players and ball, its owner, the active player."""
 
   def __init__(self) -> None:
     self.spec = dm_specs.Array((_NUM_NUMBERS,), np.float32, 'simple115')
@@ -94,7 +94,7 @@ class Numbers:
     return self.next(record)
 
   def next(self, record: Mapping[str, Any]) -> np.ndarray:
-    """`[115]` float32; -1 stands for players that there are not."""
+    """Returns `[115]` float32; -1 stands for missing players."""
     parts = []
     for field in _TEAM_FIELDS:
       numbers = np.full(_NUMBERS_A_TEAM, -1.0)
@@ -109,7 +109,7 @@ class Numbers:
 
 
 def _one_hot(index: int, size: int) -> np.ndarray:
-  """All zeros for -1."""
+  """Returns a one-hot vector; all zeros if the index is -1."""
   values = np.zeros(size)
   if index >= 0:
     values[index] = 1.0
@@ -117,10 +117,11 @@ def _one_hot(index: int, size: int) -> np.ndarray:
 
 
 class CheckpointReward:
-  """0.1 for each of ten rings around the goal that the active player brings the ball into.
+  """Reward of 0.1 for each of ten rings around the goal into which the active player carries the
+  ball.
 
-  The rings lie at distances 0.99 ... 0.19 of the middle of the goal, evenly; each counts once an
-  episode, and a goal brings those that are left.
+  The rings are evenly spaced at distances 0.99 ... 0.19 from the middle of the goal. Each counts
+  once per episode, and a goal collects those that are left.
   """
 
   NUM = 10
@@ -134,7 +135,7 @@ class CheckpointReward:
     self._collected = 0
 
   def __call__(self, goals: float, record: Mapping[str, Any]) -> float:
-    """What a step brings beside its goals. goals: own goals less those of the others."""
+    """Returns a step's reward in addition to its goals. goals: own goals minus the opponents'."""
     before = self._collected
     if goals == 1:
       self._collected = self.NUM
@@ -149,13 +150,13 @@ class CheckpointReward:
     return self._FARTHEST - self._SPAN / (self.NUM - 1) * number
 
 
-_HEIGHT, _WIDTH = 252, 480  # of a drawn pitch, in pixels
+_HEIGHT, _WIDTH = 252, 480  # size of a drawn pitch, in pixels
 _GRASS, _LINES = (62, 122, 58), (214, 226, 210)
 _LEFT, _RIGHT, _BALL, _ACTIVE = (214, 62, 52), (58, 108, 214), (250, 250, 250), (250, 214, 60)
 
 
 def drawn_pitch(record: Mapping[str, Any]) -> np.ndarray:
-  """`[252, 480, 3]` uint8: the pitch from above, the own team in red, the ball in white."""
+  """Draws the pitch from above, `[252, 480, 3]` uint8: the own team in red, the ball in white."""
   picture = np.full((_HEIGHT, _WIDTH, 3), _GRASS, np.uint8)
   rows, columns = np.ogrid[:_HEIGHT, :_WIDTH]
   x = (columns + 0.5) / _WIDTH * 2.2 - 1.1  # the pitch and a tenth around it

@@ -1,8 +1,8 @@
-"""What goals bring, in batches: a goal environment's reward as a function of goals.
+"""Goal environments' rewards as functions of batches of goals, for hindsight replay.
 
-Hindsight replay asks what a transition would have brought under another goal. Its learner has no
-environment at hand, whose `compute_reward` could tell, so the function stands here, beside the
-environment that it is of. This module needs TensorFlow and no environment; actors do not load it.
+Hindsight replay needs the reward that a transition would have had under another goal. The learner
+has no environment whose `compute_reward` it could ask, so these functions compute it. The module
+needs TensorFlow but no environment; actors do not load it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ _FIVE_CM = 0.05  # metres
 
 
 class GoalOutcome(NamedTuple):
-  """reward: `[N]` float32, the part of the reward that the goal decides. is_reached: `[N]` bool."""
+  """reward: `[N]` float32, the part that depends on the goal. is_reached: `[N]` bool."""
 
   reward: tf.Tensor
   is_reached: tf.Tensor
 
 
 def bits_equal(achieved_goal: Any, desired_goal: Any) -> GoalOutcome:
-  """Goals `[N, ...]`: reached, with reward 1, where all numbers are equal, else 0: `bit_flip`."""
+  """Goals `[N, ...]` of `bit_flip` are reached, with reward 1, if all numbers are equal; else 0."""
   is_equal = tf.equal(achieved_goal, desired_goal)
   is_reached = tf.reduce_all(is_equal, axis=_of_one_goal(is_equal))
   return GoalOutcome(tf.cast(is_reached, tf.float32), is_reached)
 
 
 def within_5_cm(achieved_goal: Any, desired_goal: Any) -> GoalOutcome:
-  """Goals `[N, ...]` in metres: reached where |achieved - desired| <= 0.05; reward 0, else -1.
+  """Goals `[N, ...]` in metres are reached if |achieved - desired| <= 0.05; reward 0, else -1.
 
   The norm is Euclidean, over all numbers of a goal. This is the sparse reward of
   gymnasium-robotics' Fetch environments (`FetchReach`, `FetchPush`, `FetchSlide`,
@@ -42,5 +42,5 @@ def within_5_cm(achieved_goal: Any, desired_goal: Any) -> GoalOutcome:
 
 
 def _of_one_goal(x: tf.Tensor) -> list[int]:
-  """All axes but the first."""
+  """Returns all axes but the first."""
   return list(range(1, x.shape.rank))

@@ -1,6 +1,6 @@
-"""Environments with the interface of `gym` (old and 0.26) or `gymnasium`, as dm_env ones.
+"""Adapts environments of `gym` (old and 0.26) or `gymnasium` to dm_env.
 
-The adapter looks at attributes and class names only, so it imports neither package; the
+The adapter uses only attributes and class names, so it imports neither package; the
 functions at the end, which build an environment from an id, import the one they need.
 """
 
@@ -29,25 +29,25 @@ from seed_acme.envs import time_steps
 _MID = dm_env.StepType.MID
 # A setting of gymnasium's `make_vec`, which makes all environments at once.
 VECTORIZATION_MODE = 'vectorization_mode'
-OF_THEIR_OWN = 'vector_entry_point'  # written for many environments
+OF_THEIR_OWN = 'vector_entry_point'  # an implementation written for many environments
 _VECTORIZATION_MODES = ('sync', 'async', OF_THEIR_OWN)
 
 
 class GymEnvironment(dm_env.Environment):
-  """One gym or gymnasium environment; it belongs to the adapter, which closes it.
+  """One gym or gymnasium environment; the adapter owns it and closes it.
 
   Terminated is LAST with discount 0. Truncated (`TimeLimit.truncated` in the info of the
-  4-tuple interface) is LAST with discount 1; termination wins where both hold.
-  The first reset is seeded, by `reset(seed=...)` or else by `seed(...)`; later resets go
-  on with the environment's own random stream. An environment with neither is not seeded.
+  4-tuple interface) is LAST with discount 1; termination wins if both hold.
+  The first reset is seeded, by `reset(seed=...)` or else by `seed(...)`; later resets
+  continue the environment's own random stream. An environment with neither is not seeded.
 
   A Discrete space is counted from 0 here, whatever its `start`; its specification is
-  int32. Observations are cast to the dtype of their space where that loses no kind
-  (float64 to float32, int to float), since many environments are careless about it.
+  int32. Observations are cast to the dtype of their space if it is of the same or a wider
+  kind (float64 to float32, int to float), because many environments are careless about it.
   """
 
   def __init__(self, environment: Any, seed: int, name: str):
-    """name: of the environment, for messages. `types.UserError` for unsupported spaces."""
+    """name: the environment's, for messages. `types.UserError` for unsupported spaces."""
     self._environment = environment
     self._seed: int | None = seed
     self._observation = gym_spaces.make_converter(
@@ -61,9 +61,9 @@ class GymEnvironment(dm_env.Environment):
     self.frames_per_step = int(getattr(environment, 'frames_per_step', 1))
 
   def reset(self) -> dm_env.TimeStep:
-    """FIRST of a new episode."""
+    """Starts a new episode."""
     result = self._seeded_reset()
-    # (observation, info) since gym 0.26; before, the observation, which may be a tuple too.
+    # (observation, info) since gym 0.26; before, only the observation, which may be a tuple, too.
     if (
       isinstance(result, tuple)
       and len(result) == 2
@@ -78,7 +78,7 @@ class GymEnvironment(dm_env.Environment):
     return dm_env.restart(self._observation.read(result))
 
   def step(self, action: types.Nest) -> dm_env.TimeStep:
-    """action: as `action_spec`. After LAST it is not looked at: a new episode starts."""
+    """action: matches `action_spec`. It is ignored after LAST, where a new episode starts."""
     if self._has_ended:
       return self.reset()
     result = self._environment.step(self._action.write(action))
@@ -92,7 +92,7 @@ class GymEnvironment(dm_env.Environment):
     return dm_env.truncation(reward, observation)
 
   def _of_either_api(self, result: Any) -> tuple[Any, Any, bool, bool]:
-    """Observation, reward, terminated, truncated of what `step` returned, before gym 0.26 too."""
+    """Returns observation, reward, terminated, truncated from the result of either `step` API."""
     size = len(result) if isinstance(result, (tuple, list)) else 0
     if size == 5:
       observation, reward, terminated, truncated, _ = result
@@ -115,7 +115,7 @@ class GymEnvironment(dm_env.Environment):
     return self._action.spec
 
   def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8. `types.UserError` if it cannot, or needs a package for it."""
+    """Returns a picture `[H, W, 3]` uint8. `types.UserError` if it cannot, or lacks a package."""
     screen = self._rendered()
     if isinstance(screen, np.ndarray):
       return screen
@@ -125,7 +125,7 @@ class GymEnvironment(dm_env.Environment):
     )
 
   def _rendered(self) -> Any:
-    """What the environment's own `render` returns."""
+    """Returns the result of the environment's own `render`."""
     inside = getattr(self._environment, 'unwrapped', self._environment)
     # Before gym 0.26 the mode was an argument of every call.
     is_old = _accepts(getattr(inside, 'render', lambda: None), 'mode')
@@ -140,7 +140,7 @@ class GymEnvironment(dm_env.Environment):
       if not {'DependencyNotInstalled', 'NotImplementedError'} & gym_spaces.class_names(error):
         raise
       needs = str(error)
-      if 'pygame' in needs:  # gym would name an extra of its own
+      if 'pygame' in needs:  # gym would name one of its own extras
         needs = f'it needs pygame: {extras.install_command("video")}'
       raise types.UserError(f'{self._name} cannot show its screen: {needs}') from error
 
@@ -151,7 +151,7 @@ class GymEnvironment(dm_env.Environment):
     seed, self._seed = self._seed, None
     if seed is None:
       return self._environment.reset()
-    # A wrapper takes **kwargs for the environment inside, so both ends are asked.
+    # A wrapper accepts **kwargs for the wrapped environment, so both signatures are checked.
     inside = getattr(self._environment, 'unwrapped', self._environment)
     if _accepts(self._environment.reset, 'seed') and _accepts(inside.reset, 'seed'):
       return self._environment.reset(seed=seed)
@@ -168,11 +168,11 @@ def _accepts(function: Callable[..., Any], name: str) -> bool:
 def make(
   package: str, level: str, seed: int, settings: dict[str, Any], renders: bool = False
 ) -> GymEnvironment:
-  """One environment of an installed `package`, `gym` or `gymnasium`, by its id there.
+  """Makes one environment of an installed `package`, `gym` or `gymnasium`, by its id there.
 
-  The package's own checker of environments is off unless the settings ask for it: it
-  slows every step, fills the output with warnings, and `VectorOfEnvironments` checks.
-  `types.UserError` if it needs a missing package, or is to render and has no render_mode.
+  The package's own environment checker is off unless the settings ask for it, because it slows
+  every step, fills the output with warnings, and `VectorOfEnvironments` checks anyway.
+  Raises `types.UserError` if it needs a missing package, or is to render and has no render_mode.
   """
   if renders:
     settings = {'render_mode': 'rgb_array', **settings}
@@ -187,14 +187,14 @@ def make(
 
 
 def build(package: str, function: str, level: str, **arguments: Any) -> Any:
-  """What `gym.make` or `gymnasium.make_vec` returns. `types.UserError` for a missing package, or
-  for a setting that `check` could not see."""
+  """Calls `gym.make` or `gymnasium.make_vec`. `types.UserError` for a missing package, or for a
+  setting that `check` could not check."""
   module = import_package(package)
   try:
     return getattr(module, function)(level, **arguments)
   except (ImportError, module.error.DependencyNotInstalled) as error:
     raise _missing_package(package, level, error) from error
-  except TypeError as error:  # an environment with **kwargs hands them on, unseen by `check`
+  except TypeError as error:  # an environment with **kwargs passes them on, unseen by `check`
     if 'keyword argument' not in str(error):
       raise
     raise types.UserError(f'{package} environment {level!r} with {arguments}: {error}') from error
@@ -218,7 +218,7 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
 
 
 def _registration(gym: Any, package: str, level: str) -> Any:
-  """What the package knows of a level, after the module that the level names was imported."""
+  """Returns a level's registration, after importing the module that the level names."""
   module, _, registered = level.rpartition(':')
   try:
     if module:
@@ -226,7 +226,7 @@ def _registration(gym: Any, package: str, level: str) -> Any:
     return gym.spec(registered)
   except (gym.error.Error, ImportError) as error:
     spelled = spelled_elsewhere(package, level)
-    if spelled:  # what gym itself says would lead astray
+    if spelled:  # gym's own message would be misleading
       raise types.UserError(f'unknown {package} environment {level!r}{spelled}') from error
     near = difflib.get_close_matches(registered, known_levels(package), n=3)
     hint = f' (near: {", ".join(near)})' if near else ''
@@ -234,7 +234,7 @@ def _registration(gym: Any, package: str, level: str) -> Any:
 
 
 def spelled_elsewhere(package: str, level: str) -> str:
-  """Words for a message about a level: how other suites spell it; '' where none has it."""
+  """Says how other suites spell a level, for a message; '' if none has it."""
   if hint := atari_games.hint(level):
     registered = level.rpartition(':')[2]
     if registered.startswith('ALE/') and importlib.util.find_spec('ale_py') is not None:
@@ -247,12 +247,12 @@ def spelled_elsewhere(package: str, level: str) -> str:
 
 
 def known_levels(package: str) -> list[str]:
-  """Ids registered in an installed `package`."""
+  """Returns the ids registered in an installed `package`."""
   return sorted(import_package(package).envs.registry)
 
 
 def _entry_point(gym: Any, spec: Any, mode: Any) -> Any:
-  """What builds the environment. mode: None, or the setting `vectorization_mode`."""
+  """Returns what builds the environment. mode: None, or the setting `vectorization_mode`."""
   if mode is None or not hasattr(gym, 'make_vec'):
     return spec.entry_point
   where = f'{gym.__name__} environment {spec.id!r}: {VECTORIZATION_MODE}'
@@ -266,7 +266,7 @@ def _entry_point(gym: Any, spec: Any, mode: Any) -> Any:
 
 
 def _accepted_settings(gym: Any, spec: Any, mode: Any) -> list[str] | None:
-  """Keyword arguments of `make` and of the environment; None if it takes any."""
+  """Returns the keyword arguments of `make` and of the environment; None if it accepts any."""
   entry_point = _entry_point(gym, spec, mode)
   of_vectors = [VECTORIZATION_MODE] if hasattr(gym, 'make_vec') else []
   try:
@@ -280,7 +280,7 @@ def _accepted_settings(gym: Any, spec: Any, mode: Any) -> list[str] | None:
     return None
   if mode == OF_THEIR_OWN:
     return [name for name in (p.name for p in parameters) if name != 'num_envs'] + of_vectors
-  # autoreset would replace the last observation of an episode by the next one's first.
+  # autoreset would replace an episode's last observation by the next episode's first.
   of_make = [
     name
     for name in inspect.signature(gym.make).parameters
@@ -296,11 +296,11 @@ def _missing_package(package: str, level: str, error: Exception) -> types.UserEr
 
 
 def import_package(package: str) -> Any:
-  """`gym` or `gymnasium`, without what they have to say at import."""
+  """Imports `gym` or `gymnasium` without their notices."""
   # gym prints a notice to stderr at import, from a table that can be emptied.
   if package == 'gym':
     with contextlib.suppress(ImportError):
       importlib.import_module('gym_notices.notices').notices.clear()
-  # Both packages add a filter of warnings at import; here it goes with the context.
+  # Both packages add a warning filter at import, which ends with this context.
   with warnings.catch_warnings():
     return importlib.import_module(package)

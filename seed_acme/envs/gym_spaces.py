@@ -1,4 +1,4 @@
-"""Spaces of gym and gymnasium as dm_env specifications. Imports neither: goes by class names."""
+"""Converts gym and gymnasium spaces to dm_env specifications, by class name, importing neither."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _MOST_VALUES = 2**31 - 1  # of one choice
 
 
 class Converter:
-  """One space: its specification, and how values cross.
+  """A space's specification, and the conversion of its values.
 
-  read: what the environment returns -> as the specification. What cannot be read so is returned as
-  it is, for `VectorOfEnvironments` to name, or raises `time_steps.WrongValue`. write: the other
-  way.
+  read: converts a value of the environment to match the specification. A value that cannot be
+  converted is returned unchanged, for `VectorOfEnvironments` to report, or raises
+  `time_steps.WrongValue`. write: converts the other way.
   """
 
   def __init__(self, spec: types.Nest, read: Callable[[Any], Any], write: Callable[[Any], Any]):
@@ -30,9 +30,9 @@ class Converter:
 
 
 def make_converter(space: Any, where: str, field: str) -> Converter:
-  """By class name, since gym and gymnasium have equal spaces in unrelated classes.
+  """Finds the converter by class name, as gym and gymnasium have equal spaces, unrelated classes.
 
-  where: names the space where it is not supported. field: names a value that is wrong.
+  where: names the space if it is not supported. field: names a value that is wrong.
   """
   names = class_names(space)
   for name, make in _CONVERTERS.items():
@@ -111,7 +111,7 @@ def _array(spec: dm_specs.Array) -> Converter:
     if value.dtype == dtype or not np.can_cast(value.dtype, dtype, 'same_kind'):
       return value
     narrow = value.astype(dtype)
-    # Whole numbers wrap around where the narrow type does not hold them.
+    # Integers wrap around if the narrow type cannot hold them.
     return value if is_integer and (narrow != value).any() else narrow
 
   return Converter(spec, read, lambda value: np.asarray(value, dtype))

@@ -1,6 +1,6 @@
-"""Vectors of gymnasium 1.1 and later (`gymnasium.make_vec`), as one `core.VectorEnvironment`.
+"""Adapts vectors of gymnasium 1.1 and later (`gymnasium.make_vec`) to `core.VectorEnvironment`.
 
-The adapter looks at attributes and class names only; `make` imports gymnasium.
+The adapter uses only attributes and class names; `make` imports gymnasium.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from seed_acme.envs import vector
 
 _NEXT_STEP, _SAME_STEP, _DISABLED = 'NextStep', 'SameStep', 'Disabled'  # as gymnasium has them
 _SEEDS_ONE_BY_ONE = {'SyncVectorEnv', 'AsyncVectorEnv'}
-_SEEDS = 2**31  # some hand theirs to C++
+_SEEDS = 2**31  # some environments pass their seed to C++
 _FINAL = ('final_obs', 'final_observation')  # before gymnasium 1.1
 
 
 @dataclasses.dataclass(frozen=True)
 class _Leaf:
-  """An array of a space. start: where its choices begin, a number or one for each; None for 0."""
+  """An array of a space. start: first value of its choices, one or one for each; None = 0."""
 
   dtype: np.dtype
   start: Any
@@ -40,26 +40,26 @@ class _Leaf:
 
 
 class GymVector:
-  """A vector of gymnasium; it belongs to the adapter, which closes it. Called from one thread.
+  """A vector of gymnasium; the adapter owns it and closes it. Called from one thread.
 
-  Terminated is LAST with discount 0, truncated is LAST with discount 1, and termination wins where
+  Terminated is LAST with discount 0, truncated is LAST with discount 1, and termination wins if
   both hold. Both rows show the last observation of their episode, in every autoreset mode:
 
   * NEXT_STEP: the step after an end begins the next episode, which is dm_env's LAST -> FIRST.
-  * SAME_STEP: the step that ends an episode returns the first observation of the next one. The last
-    one is taken from the info (`final_obs`). The next step has no place for the first one, because
-    a vector steps all its environments: those that had ended take a step that nobody sees, and are
-    then reset alone, by `reset(options={'reset_mask': ...})`.
-  * DISABLED: as SAME_STEP, with another such reset before that step.
+  * SAME_STEP: the step that ends an episode returns the first observation of the next one, and the
+    last one is taken from the info (`final_obs`). The next step cannot return the first one,
+    because a vector steps all its environments. So environments that had ended take a step that
+    nobody sees, and are then reset alone, by `reset(options={'reset_mask': ...})`.
+  * DISABLED: like SAME_STEP, with another such reset before that step.
 
-  The first reset is seeded. Vectors that gymnasium makes of single environments get a seed for each
-  environment, others one number for all. Spaces are read as in `gym_adapter.GymEnvironment`.
+  The first reset is seeded. Vectors that gymnasium makes of single environments get one seed per
+  environment, others one for all. Spaces are converted as in `gym_adapter.GymEnvironment`.
   """
 
   def __init__(self, environment: Any, num_environments: int, seeds: list[int], name: str):
-    """num_environments: that the vector is to have. seeds: one for each. name: for messages.
+    """num_environments: the vector must have so many. seeds: one for each. name: for messages.
 
-    `types.UserError` for another number, spaces that are not supported, and a vector that does not
+    Raises `types.UserError` for another number, unsupported spaces, and a vector that does not
     say how it resets.
     """
     if environment.num_envs != num_environments:
@@ -92,7 +92,7 @@ class GymVector:
     self._begun = False
 
   def reset(self) -> types.VectorTimeStep:
-    """Abandons the episodes and starts new ones; random numbers go on."""
+    """Abandons the episodes and starts new ones; the random streams continue."""
     seed, self._seed = self._seed, None
     observation, _ = self._environment.reset(seed=seed)
     self._begun = True
@@ -101,9 +101,9 @@ class GymVector:
     return self._timestep(everyone, zeros, ~everyone, ~everyone, self._read(observation))
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: nest of `[E, ...]` as `spec.action`; not looked at where the row was LAST.
+    """actions: nest of `[E, ...]` that matches `spec.action`; ignored where the row was LAST.
 
-    ValueError for another shape, or choices that there are not.
+    ValueError for another shape, or choices that do not exist.
     """
     if not self._begun:
       return self.reset()
@@ -131,7 +131,7 @@ class GymVector:
     return self._timestep(is_first, reward, terminated, truncated, leaves)
 
   def _put_last_observations(self, leaves: list[np.ndarray], info: dict[str, Any]) -> None:
-    """In the place of the first ones of the next episodes."""
+    """Puts last observations in the place of the next episodes' first ones."""
     for index in np.flatnonzero(self._has_ended):
       final = next((info[key] for key in _FINAL if key in info), None)
       if final is None:
@@ -145,13 +145,13 @@ class GymVector:
         leaf[index] = of_space.from_zero(np.asarray(value))
 
   def _restarted(self, is_first: np.ndarray, leaves: list[np.ndarray]) -> list[np.ndarray]:
-    """Resets these environments and no others; the observations of all.
+    """Resets the environments `is_first` and no others, and returns the observations of all.
 
-    leaves: as the step returned them, the others' are kept.
+    leaves: observations that the step returned, which the other environments keep.
     """
     observation, _ = self._environment.reset(options={'reset_mask': is_first.copy()})
     fresh = self._read(observation)
-    # SAME_STEP shows the next episode's first observation of those that have ended just now.
+    # With SAME_STEP, environments that have just ended show the next episode's first observation.
     others = ~is_first & ~self._has_ended
     for before, after in zip(leaves, fresh):
       if before[others].tobytes() != after[others].tobytes():
@@ -183,13 +183,13 @@ class GymVector:
     )
 
   def _read(self, observation: Any) -> list[np.ndarray]:
-    """Arrays of our own, `[E, ...]`: a vector may write into its buffers again."""
+    """Returns copies `[E, ...]`, because a vector may reuse its buffers."""
     read = []
     for leaf, of_space, dtype in zip(
       self._observation.flatten(observation), self._observation_leaves, self._dtypes
     ):
       leaf = of_space.from_zero(np.asarray(leaf))
-      # Of another kind it is left as it is: `checked.CheckedEnvironment` names it.
+      # Another kind of dtype is left as it is, for `checked.CheckedEnvironment` to report.
       fits = np.can_cast(leaf.dtype, of_space.dtype, 'same_kind')
       read.append(np.array(leaf, dtype if fits else leaf.dtype, order='C'))
     return read
@@ -197,7 +197,7 @@ class GymVector:
   def _written(
     self, leaf: Any, spec: dm_specs.Array, of_space: _Leaf, is_unused: np.ndarray
   ) -> np.ndarray:
-    """One array of the actions; where none is used, the one nearest to 0."""
+    """Converts one array of actions; unused ones become the valid action nearest to 0."""
     if isinstance(spec, dm_specs.DiscreteArray):
       leaf = lockstep.check_actions(leaf, self.num_environments, spec.num_values, ~is_unused)
     else:
@@ -215,7 +215,7 @@ class GymVector:
     return getattr(self._environment, 'render_mode', None) == 'rgb_array'
 
   def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8: environment 0 as it is now. `types.UserError` if it cannot."""
+    """Returns a picture of environment 0, `[H, W, 3]` uint8. `types.UserError` if it cannot."""
     frames = self._environment.render() if self.can_render else None
     if frames is None:
       raise types.UserError(
@@ -228,7 +228,7 @@ class GymVector:
 
 
 def is_vector(environment: Any) -> bool:
-  """Whether it has the interface of gymnasium's vectors."""
+  """Whether the environment has the interface of gymnasium's vectors."""
   return hasattr(environment, 'num_envs') and hasattr(environment, 'single_observation_space')
 
 
@@ -245,7 +245,7 @@ def _autoreset_mode(environment: Any, name: str) -> str:
 
 
 def _leaves(space: Any) -> types.Nest:
-  """A `_Leaf` for each array, in the structure of its specification."""
+  """Returns a `_Leaf` for each array, in the structure of the space's specification."""
   names = gym_spaces.class_names(space)
   if 'Dict' in names:
     return {key: _leaves(inner) for key, inner in space.spaces.items()}
@@ -257,7 +257,7 @@ def _leaves(space: Any) -> types.Nest:
 
 
 def _picked(values: Any, index: int, space: Any) -> Any:
-  """What one environment has, of what an info holds for all."""
+  """Returns one environment's part of an info that holds values for all."""
   if isinstance(values, dict):
     return {key: _picked(values[key], index, inner) for key, inner in space.spaces.items()}
   return values[index]
@@ -266,9 +266,9 @@ def _picked(values: Any, index: int, space: Any) -> Any:
 def make(
   level: str, num_environments: int, seeds: list[int], settings: dict[str, Any]
 ) -> GymVector:
-  """`gymnasium.make_vec`, with `level` and `settings` as `gym_adapter.check` lets them pass.
+  """Calls `gymnasium.make_vec` with a `level` and `settings` that have passed `gym_adapter.check`.
 
-  settings: with `vectorization_mode`. The processes of `async` are started afresh, since forks of a
+  settings: include `vectorization_mode`. The processes of `async` are spawned, because forks of a
   process with threads may hang.
   """
   settings = dict(settings)

@@ -1,4 +1,4 @@
-"""Instructions in words as arrays of word ids, which travel and are stored like any other array."""
+"""Encodes instructions as arrays of word ids, which are sent and stored like any other array."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PADDING = 0
 
 
 def spec(max_words: int) -> choices.ChoicesArray:
-  """`[max_words]` int32: 0 after the last word, else 1 ... `NUM_BUCKETS`."""
+  """Returns the specification `[max_words]` int32: 1 ... `NUM_BUCKETS`, 0 after the last word."""
   return choices.ChoicesArray(np.full(max_words, NUM_BUCKETS + 1), np.int32, 'instruction')
 
 
 def encode(text: str, max_words: int) -> np.ndarray:
-  """The id of each word, the same in every process; words after `max_words` are left out.
+  """Returns the id of each word, the same in every process; words after `max_words` are left out.
 
-  Words are what stands between spaces, in small letters.
+  Words are separated by spaces, and converted to lower case.
   """
   ids = np.full(max_words, PADDING, np.int32)
   for position, word in enumerate(text.lower().split()[:max_words]):

@@ -1,4 +1,4 @@
-"""What environments share whose boards all step together."""
+"""Checks and constants shared by environments that step all their boards together."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def check_integer(environment: str, name: str, value: int, least: int) -> None:
 def check_actions(
   actions: types.Nest, num_environments: int, num_actions: int, is_used: np.ndarray | None = None
 ) -> np.ndarray:
-  """Actions as an array `[E]`; ValueError for another shape or values outside the choices.
+  """Returns actions as an array `[E]`; ValueError for another shape or values outside the choices.
 
-  is_used: `[E]` bool; where it is false, any action is right and 0 comes back.
+  is_used: `[E]` bool; where it is False, any action is valid and 0 is returned.
   """
   actions = np.asarray(actions)
   if actions.shape != (num_environments,):
@@ -31,7 +31,7 @@ def check_actions(
 
 
 def constant(size: int, value: float, dtype: type) -> np.ndarray:
-  """`[size]`, write-protected: every time step may share it."""
+  """Returns a write-protected array `[size]`, which all time steps may share."""
   array: np.ndarray = np.full(size, value, dtype)
   array.setflags(write=False)
   return array

@@ -17,19 +17,19 @@ class MemoryChain:
   Row 0 (FIRST) shows one of `num_cues` cues, drawn uniformly. Rows 1 ... `length` show
   no cue; row `length` raises the query flag, and the action chosen there is compared
   with the cue: row `length + 1` is LAST (terminated) with reward 1 if equal, else -1.
-  All other actions and rewards count for nothing (reward 0). An episode is `length + 1`
-  steps, the same in all environments: they end together.
+  All other actions have no effect (reward 0). An episode has `length + 1` steps in all
+  environments, so they end together.
 
   Observation `[num_cues + 2]` float32: the cue one-hot (row 0 only), the time left
   `1 - row / length` (0 at LAST), the query flag. Actions int32, one for each cue.
 
-  From row 1 on observations and rewards are equal for all cues, so a policy without
-  memory expects `chance_return`, whatever it does. The one way around: a memoryless
-  network that is fed its *previous action* can carry the cue from row to row in its
-  actions. Do not feed it to a baseline that is meant to have no memory.
+  From row 1 on observations and rewards are equal for all cues, so the expected return of
+  a policy without memory is `chance_return`, whatever it does. There is one exception: a
+  memoryless network that is fed its *previous action* can carry the cue from row to row in
+  its actions. Do not feed it to a baseline that is meant to have no memory.
 
-  Time steps are read-only for the caller and stay valid: observations are allocated anew
-  each step, the constant arrays are shared and write-protected.
+  Time steps are read-only for the caller and stay valid: each step allocates new
+  observations, and constant arrays are shared and write-protected.
   """
 
   def __init__(self, num_environments: int, seed: int, length: int = 10, num_cues: int = 2):
@@ -50,7 +50,7 @@ class MemoryChain:
     self._random = np.random.default_rng(seed)
     self._cue = np.zeros(num_environments, np.int64)
     self._row = length + 1  # LAST: the next step starts an episode
-    # What every environment shows in a row, apart from the cue: `[length + 2, num_cues + 2]`.
+    # Observation of each row without the cue: `[length + 2, num_cues + 2]`.
     self._blank = np.zeros((length + 2, num_cues + 2), np.float32)
     self._blank[:-1, num_cues] = 1 - np.arange(length + 1) / length
     self._blank[length, num_cues + 1] = 1
@@ -67,17 +67,17 @@ class MemoryChain:
     return 2 / self._num_cues - 1
 
   def memory_score(self, mean_return: float) -> float:
-    """0 for a policy without memory, 1 for a perfect one (negative = worse than chance)."""
+    """Returns 0 for a policy without memory, 1 for a perfect one (negative = worse than chance)."""
     return (mean_return - self.chance_return) / (1 - self.chance_return)
 
   def reset(self) -> types.VectorTimeStep:
-    """Abandons the episodes and starts new ones; the random stream goes on."""
+    """Abandons the episodes and starts new ones; the random stream continues."""
     self._row = 0
     self._cue = self._random.integers(self._num_cues, size=self.num_environments)
     return self._timestep(types.FIRST, self._zeros, self._ones)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: `[E]` integers, the number of a cue; not looked at after LAST.
+    """actions: `[E]` integers, the number of a cue; ignored after LAST.
 
     ValueError for other actions or another shape.
     """
@@ -91,7 +91,7 @@ class MemoryChain:
     return self._timestep(types.LAST, reward, self._zeros)
 
   def render(self) -> np.ndarray:
-    """`[16, 16 * (num_cues + 2), 3]` uint8: observation 0 as a row of cells, 1 is white."""
+    """Draws observation 0 as a row of cells, `[16, 16 * (num_cues + 2), 3]` uint8; 1 is white."""
     grays = (255 * self._observation()[:1]).astype(np.uint8)
     cells = grays.repeat(_CELL_PIXELS, axis=0).repeat(_CELL_PIXELS, axis=1)
     return np.repeat(cells[:, :, None], 3, axis=2)

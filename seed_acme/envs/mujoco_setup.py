@@ -1,4 +1,4 @@
-"""What gym's, gymnasium's and dm_control's MuJoCo environments need around them.
+"""Rendering backend and checks for the MuJoCo environments of gym, gymnasium and dm_control.
 
 Imports none of these packages.
 """
@@ -19,15 +19,15 @@ _OLD_LEVEL = re.compile(r'-v[23]$')  # these need mujoco_py, which nobody mainta
 
 
 def choose_backend() -> None:
-  """Draw with EGL unless the environment variable says otherwise.
+  """Chooses EGL for rendering, unless the environment variable is set.
 
-  Without a choice the packages try a window first, which a server does not have.
+  By default the packages try to open a window first, which a server does not have.
   """
   os.environ.setdefault(BACKEND_VARIABLE, BACKEND)
 
 
 def no_pictures(name: str, error: Exception) -> types.UserError:
-  """The complaint about a backend that is missing or does not work here."""
+  """Returns the error for a rendering backend that is missing or does not work here."""
   backend = os.environ.get(BACKEND_VARIABLE, '')
   return types.UserError(
     f'{name} cannot show its screen with {BACKEND_VARIABLE}={backend}: {error}. Set '
@@ -39,7 +39,7 @@ def no_pictures(name: str, error: Exception) -> types.UserError:
 def check_level(package: str, level: str, entry_point: Any) -> None:
   """Raises `types.UserError` for a MuJoCo level of gym or gymnasium that cannot be built.
 
-  entry_point: of its registration, a dotted path or a function.
+  entry_point: the one of its registration, a dotted path or a function.
   """
   path = _dotted_path(entry_point)
   if not (path.startswith(f'{package}.envs.') and 'mujoco' in path):

@@ -1,9 +1,9 @@
-"""Boolean planes of a picture, up to 16, as the bits of one uint16 a pixel.
+"""Packs up to 16 boolean planes of a picture into the bits of one uint16 per pixel.
 
-Football's stacked mini map is 16 planes of 0 and 255: packed they take an eighth of the bytes on
+Football's stacked mini map has 16 planes of 0 and 255. Packed, they take an eighth of the bytes on
 the wire, in replay and in the learner. Networks unpack them (`networks.torsos.unpack_planes`).
-An observation `[height, width, 1]` of uint16 with bounds counts as packed; the greatest value says
-how many planes there are.
+A bounded uint16 observation `[height, width, 1]` counts as packed; its greatest value tells how
+many planes there are.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ MOST_PLANES = 16
 
 
 def spec(height: int, width: int, num_planes: int, name: str) -> dm_specs.BoundedArray:
-  """Of `num_planes` packed planes."""
+  """Returns the specification of `num_planes` packed planes."""
   if not 1 <= num_planes <= MOST_PLANES:
     raise ValueError(f'{num_planes} planes: expected 1 ... {MOST_PLANES}')
   return dm_specs.BoundedArray((height, width, 1), np.uint16, 0, (1 << num_planes) - 1, name)
 
 
 def num_planes(observation: dm_specs.Array) -> int:
-  """How many planes such an observation holds; 0 where it is another kind of array."""
+  """Returns how many planes a packed observation holds; 0 for any other kind of array."""
   is_packed = (
     isinstance(observation, dm_specs.BoundedArray)
     and observation.dtype == np.uint16
@@ -33,7 +33,7 @@ def num_planes(observation: dm_specs.Array) -> int:
 
 
 def pack(planes: np.ndarray) -> np.ndarray:
-  """`[..., P]`, anything but 0 is set -> `[..., 1]` uint16; plane i is bit i."""
+  """Packs `[..., P]`, where anything but 0 is set, to `[..., 1]` uint16; plane i is bit i."""
   count = planes.shape[-1]
   if not 1 <= count <= MOST_PLANES:
     raise ValueError(f'{count} planes: expected 1 ... {MOST_PLANES}')
@@ -42,6 +42,6 @@ def pack(planes: np.ndarray) -> np.ndarray:
 
 
 def unpack(packed: np.ndarray, count: int) -> np.ndarray:
-  """The inverse: `[..., 1]` uint16 -> `[..., count]` uint8, 0 or 255."""
+  """Unpacks `[..., 1]` uint16 to `[..., count]` uint8, 0 or 255."""
   bits = packed >> np.arange(count, dtype=np.uint16) & np.uint16(1)
   return (bits * 255).astype(np.uint8)

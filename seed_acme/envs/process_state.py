@@ -1,4 +1,4 @@
-"""What environments change in a process that is not theirs alone is put back."""
+"""Restores process-wide state that environments change, although they share the process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _STREAMS = ('stdin', 'stdout', 'stderr')
 
 
 def print_on_standard_error() -> None:
-  """From now on what this process writes to standard output, in Python or in C, goes to standard
-  error. For processes that step environments, which like to talk: standard output may be JSON.
+  """Redirects this process's standard output, from Python and C, to standard error. For processes
+  that step environments, which often print, while standard output may be JSON.
   """
   sys.stdout.flush()
   with contextlib.suppress(OSError):  # where standard error is closed
@@ -27,12 +27,13 @@ def print_on_standard_error() -> None:
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
-  """Around code of an environment: its making, and its first reset, when simulators start.
+  """Restores process-wide state after code of an environment: when it is made, and at its first
+  reset, when simulators start.
 
-  Puts back the handlers of SIGINT, SIGTERM and SIGHUP, because a process of a run that no longer
-  hears them cannot save; the standard streams; the umask; numpy's error handling; and the filters
-  of warnings. The working folder and the global random state are the environment's own, because the
-  run depends on neither. Later steps are not watched.
+  Restored are the handlers of SIGINT, SIGTERM and SIGHUP, because a process that no longer handles
+  them cannot save; the standard streams; the umask; numpy's error handling; and warning filters.
+  The working folder and the global random state may change, because the run depends on neither.
+  Later steps are not covered.
   """
   numpy_errors = np.geterr()
   streams = {name: getattr(sys, name) for name in _STREAMS}
@@ -48,7 +49,7 @@ def kept() -> Iterator[None]:
 
 
 def _umask() -> int:
-  """It can be read only by setting it."""
+  """Returns the umask, which can be read only by setting it."""
   umask = os.umask(0o077)
   os.umask(umask)
   return umask
@@ -56,7 +57,8 @@ def _umask() -> int:
 
 @contextlib.contextmanager
 def _kept_signals() -> Iterator[None]:
-  """Only the main thread can set handlers, so on another one no environment has changed any."""
+  """Restores signal handlers. Only the main thread can set them, so other threads have nothing to
+  restore."""
   if threading.current_thread() is not threading.main_thread():
     yield
     return
@@ -71,10 +73,10 @@ def _kept_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _kept_descriptors() -> Iterator[None]:
-  """Simulators in C redirect the descriptors of the standard streams to be silent."""
+  """Restores the descriptors of standard streams, which simulators in C redirect to be silent."""
   copies: dict[int, int] = {}
   for descriptor in range(len(_STREAMS)):
-    with contextlib.suppress(OSError):  # closed, as of a daemon
+    with contextlib.suppress(OSError):  # the descriptor is closed, as in a daemon
       copies[descriptor] = os.dup(descriptor)
   try:
     yield

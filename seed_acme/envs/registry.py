@@ -1,6 +1,6 @@
-"""From an `EnvironmentConfig` to E environments. Optional packages are imported on use only.
+"""Makes environments from an `EnvironmentConfig`. Optional packages are imported when needed.
 
-The suites, each of which explains its ids:
+The suites, and the form of their ids:
 
 * `bit_flip`, `catch`, `memory_chain`, `toy`, `toy_memory`: seed_acme's own.
 * `atari:GAME`, `atari:MontezumaRevenge`: settings as in `atari.Settings`.
@@ -13,7 +13,7 @@ The suites, each of which explains its ids:
 * `dmlab2d:LEVEL`, `dmlab2d:pushbox`: DeepMind Lab2D, settings as in `dmlab2d_adapter.Settings` and
   those of the level.
 * `package.module:factory` or `package.module.factory`: your own function
-  `factory(seed, **settings)`, called once for each environment with a seed of its own;
+  `factory(seed, **settings)`, called once for each environment with a different seed;
   it returns a dm_env, gym or gymnasium environment. If it has a parameter
   `num_environments` it is called once, `factory(seed, num_environments=E, **settings)`,
   and returns a `core.VectorEnvironment` or a vector of gymnasium.
@@ -44,7 +44,7 @@ from seed_acme.envs.suites import gym_family
 from seed_acme.envs.suites import own
 from seed_acme.envs.suites import own_factory
 
-# The first that matches an id has it.
+# The first suite that matches an id is used.
 SUITES: tuple[suite_lib.Suite, ...] = (
   *own.SUITES,
   atari.SUITE,
@@ -62,14 +62,14 @@ SUITES: tuple[suite_lib.Suite, ...] = (
 def make(
   config: config_lib.EnvironmentConfig, num_environments: int, seed: int, *, renders: bool = False
 ) -> core.VectorEnvironment:
-  """`num_environments` environments with seeds drawn from (seed, index).
+  """Makes `num_environments` environments with seeds drawn from (seed, index).
 
-  So environment i behaves the same however many others there are, unless it is natively
-  vectorised and draws for all from one stream (most of seed_acme's own). Wrong ids and
+  Environment i therefore behaves the same however many others there are, unless it is natively
+  vectorised and draws for all from one stream (like most of seed_acme's own). Wrong ids and
   settings raise `types.UserError`, as in `check`.
 
   renders: the environment has a method `render() -> [H, W, 3]` uint8, which shows
-    environment 0 as it is now; `types.UserError` for one that cannot.
+    environment 0; `types.UserError` for one that cannot.
   """
   if num_environments < 1:
     raise types.UserError(f'num_environments ({num_environments}) must be >= 1')
@@ -97,7 +97,7 @@ def _make(
 
 
 def _require_screen(environment: core.VectorEnvironment, environment_id: str) -> None:
-  """Closes an environment that has none, and raises `types.UserError`."""
+  """Closes an environment that cannot render, and raises `types.UserError`."""
   if not (hasattr(environment, 'render') and getattr(environment, 'can_render', True)):
     environment.close()
     raise types.UserError(
@@ -107,16 +107,16 @@ def _require_screen(environment: core.VectorEnvironment, environment_id: str) ->
 
 
 def environment_spec(config: config_lib.EnvironmentConfig) -> types.EnvironmentSpec:
-  """Builds one environment here, reads its specification and closes it."""
+  """Makes one environment in this process, reads its specification and closes it."""
   with contextlib.closing(make(config, num_environments=1, seed=0)) as environment:
     return environment.spec
 
 
 def check(config: config_lib.EnvironmentConfig) -> None:
-  """Raises `types.UserError` for what can be known to be wrong without an environment.
+  """Raises `types.UserError` for mistakes that can be found without making an environment.
 
-  An id that does not exist (the message names near ones), a setting that is not accepted
-  (it names the accepted ones), a package that is not installed (it names the extra).
+  These are an id that does not exist (the message names similar ones), a setting that is not
+  accepted (it names the accepted ones), a package that is not installed (it names the extra).
   """
   suite = find(config.id)
   suite.require_packages(config.id)
@@ -127,7 +127,7 @@ def check(config: config_lib.EnvironmentConfig) -> None:
 
 
 def find(environment_id: str) -> suite_lib.Suite:
-  """The suite that has it; `types.UserError` where none has."""
+  """Returns the suite that an id belongs to; `types.UserError` if there is none."""
   for suite in SUITES:
     if suite.matches(environment_id):
       return suite
@@ -139,7 +139,8 @@ def find(environment_id: str) -> suite_lib.Suite:
 
 
 def named_code(environment_id: str) -> str:
-  """The id if it names a module to import, of a factory or of gym's `module:Name-v0`; else ''."""
+  """Returns the id if it names a module to import, as factories and gym's `module:Name-v0` do, else
+  ''."""
   for suite in SUITES:
     if suite.matches(environment_id):
       return suite.named_code(environment_id)
@@ -147,8 +148,8 @@ def named_code(environment_id: str) -> str:
 
 
 def normalized_score(environment_id: str, score: float) -> float | None:
-  """A mean return on the scale where the random player has 0 and the human one 1; None where
-  nothing is known of the two.
+  """Returns a mean return on the scale where the random player has 0 and the human one 1; None if
+  their scores are not known.
   """
   for suite in SUITES:
     if suite.matches(environment_id):
@@ -157,7 +158,7 @@ def normalized_score(environment_id: str, score: float) -> float | None:
 
 
 def known_environments() -> list[suite_lib.KnownEnvironments]:
-  """What `EnvironmentConfig.id` may be."""
+  """Describes the possible values of `EnvironmentConfig.id`."""
   return [
     suite_lib.KnownEnvironments(
       suite.id,
@@ -172,15 +173,15 @@ def known_environments() -> list[suite_lib.KnownEnvironments]:
 
 
 def suite_names() -> list[str]:
-  """Those that `known_ids` takes."""
+  """Returns the names that `known_ids` accepts."""
   return [_name(suite) for suite in SUITES if suite is not own_factory.SUITE]
 
 
 def known_ids(suite_name: str) -> list[str]:
-  """All ids of one suite under this Python.
+  """Returns all ids of one suite under this Python.
 
-  suite_name: what stands before the colon, such as `atari`. `types.UserError` where there is no
-  such suite or where it cannot be used here, and `types.MissingPackage` among these.
+  suite_name: the part before the colon, such as `atari`. Raises `types.UserError` if there is no
+  such suite or it cannot be used here, specifically `types.MissingPackage` if a package is missing.
   """
   if suite_name not in suite_names():
     raise types.UserError(
@@ -202,5 +203,5 @@ def _name(suite: suite_lib.Suite) -> str:
 
 
 def _known_ids() -> list[str]:
-  """All that can be made here."""
+  """Returns all ids that can be made here."""
   return [name for suite in SUITES if not suite.missing_packages() for name in suite.names()]

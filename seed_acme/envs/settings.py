@@ -1,4 +1,4 @@
-"""Settings of an environment held against the parameters of what builds it."""
+"""Checks an environment's settings against the parameters of the function that makes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check(
 ) -> None:
   """Raises `types.UserError` for a setting that is not accepted, or one that is missing.
 
-  skip: parameters that are no settings. also: settings that others take care of.
+  skip: parameters that are not settings. also: settings that are handled elsewhere.
   """
   kinds = {parameter.kind for parameter in parameters(function).values()}
   accepted = [*names(function, skip), *also]
@@ -39,7 +39,7 @@ def check(
 
 
 def names(function: Callable[..., Any], skip: Iterable[str] = ()) -> list[str]:
-  """Parameters that can be given by name, without those to skip."""
+  """Returns the parameters that can be given by name, except those to skip."""
   return [
     name
     for name, parameter in parameters(function).items()
@@ -49,11 +49,11 @@ def names(function: Callable[..., Any], skip: Iterable[str] = ()) -> list[str]:
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-  """As `inspect.signature` has them."""
+  """Returns the parameters of a function by name, as `inspect.signature` does."""
   return dict(inspect.signature(function).parameters)
 
 
 def near(name: str, choices: Iterable[str], prefix: str = '') -> str:
-  """` (near: a, b)` for a message, each with the prefix, or nothing if none is."""
+  """Returns ` (near: a, b)` for a message, each with the prefix; '' if no choice is similar."""
   found = [prefix + choice for choice in difflib.get_close_matches(name, choices, n=3)]
   return f' (near: {", ".join(found)})' if found else ''

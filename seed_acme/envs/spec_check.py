@@ -1,4 +1,4 @@
-"""Which specifications of environments no run can work with, whatever its agent and network."""
+"""Rejects environment specifications that no run can work with, whatever its agent and network."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from seed_acme import types
 from seed_acme.envs import choices
 
 _NUMBERS = 'biuf'  # kinds of dtypes
-# An action is drawn by one float32 from 0 to 1, which tells no more values apart.
+# An action is drawn with one float32 in (0, 1), which cannot distinguish more values.
 MOST_ACTIONS = 2**24
 
 
 def check(spec: types.EnvironmentSpec, name: str) -> None:
   """Raises `types.UserError` naming the environment, the field and the fix.
 
-  name: of the environment.
+  name: the environment's, for messages.
   """
   observations, actions = _leaves('observation', spec.observation), _leaves('action', spec.action)
   for field, leaf in (*observations, *actions):

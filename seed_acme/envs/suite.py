@@ -1,4 +1,4 @@
-"""What seed_acme knows of a suite of environments: one record, from which all else follows."""
+"""The record that describes a suite of environments; all other code works from it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from seed_acme.envs import vector
 
 
 class UnknownId(types.UserError):
-  """No environment of the suite has this id; the registry adds near names to the text."""
+  """Raised if no environment of the suite has this id; the registry adds similar names."""
 
 
 class Order(NamedTuple):
-  """What is to be made.
+  """The environments to make.
 
-  environment_id: as in `EnvironmentConfig`; level: what is behind the suite's prefix.
-  seed: of the run. renders: environment 0 shows its screen.
+  environment_id: as in `EnvironmentConfig`; level: the part after the suite's prefix.
+  seed: seed of the run. renders: environment 0 must be able to render.
   """
 
   environment_id: str
@@ -36,21 +36,21 @@ class Order(NamedTuple):
   renders: bool
 
   def seeds(self) -> list[int]:
-    """One for each environment."""
+    """Returns one seed per environment."""
     return environment_seeds(self.seed, self.num_environments)
 
   def one_by_one(self, make_one: Callable[[int], dm_env.Environment]) -> core.VectorEnvironment:
-    """Environments that know nothing of each other, each from its seed."""
+    """Makes independent environments, each from its seed."""
     return vector.VectorOfEnvironments(
       [make_one(seed) for seed in self.seeds()], self.environment_id
     )
 
 
 class Example(NamedTuple):
-  """An environment that shows whether a suite works.
+  """An environment to test whether a suite works.
 
-  extra: of setup.py, which brings all that it needs; '' = there is none. packages: modules that it
-  needs beside those of the suite.
+  extra: the one of setup.py that installs everything it needs; '' = there is none. packages:
+  modules that it needs in addition to those of the suite.
   """
 
   id: str
@@ -62,10 +62,10 @@ class KnownEnvironments(NamedTuple):
   """A line of `seed-acme list`.
 
   id: as in `EnvironmentConfig`; ID stands for the name within a package.
-  settings: names of the accepted settings; without those that depend on ID.
-  is_available: whether what it needs is installed. install: the command that does it.
+  settings: names of the accepted settings, without those that depend on ID.
+  is_available: whether its packages are installed. install: the command that installs them.
   examples: (id, command that installs all that it needs) of environments that can be made here if
-    what is installed works.
+    the installed packages work.
   """
 
   id: str
@@ -78,22 +78,22 @@ class KnownEnvironments(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-  """A family of environments. Its functions import the packages, nothing else does.
+  """A family of environments. Only its functions import the packages.
 
-  id: how its ids are written; a word in capitals stands for the name within the suite.
-  description: in a few words. settings: names that all of its environments take.
-  matches: whether an id belongs here; of several suites the first is taken.
-  make: the environments, for an `Order` that `check` has let pass.
-  check: `types.UserError` for a level or a setting that is wrong; builds nothing.
-  names: ids that there are, where the packages are installed; may be long.
-  packages: modules that must be importable. extra: of setup.py, which brings them; install: how
-    else to get them, where no extra does.
-  examples: environments to try it with.
-  scales_actions: bounded float actions take the settings of `action_scaling` too.
+  id: form of its ids; a word in capitals stands for the name within the suite.
+  description: in a few words. settings: names of settings that all of its environments accept.
+  matches: whether an id belongs to the suite; the first suite that matches is used.
+  make: makes the environments of an `Order` that has passed `check`.
+  check: raises `types.UserError` for a wrong level or setting; makes nothing.
+  names: all ids, if the packages are installed; may be long.
+  packages: modules that must be importable. extra: the one of setup.py that installs them; install:
+    how to get them if no extra does.
+  examples: environments to try the suite with.
+  scales_actions: bounded float actions also accept the settings of `action_scaling`.
   named_code: the module to import that an id names, `''` if it names none.
-  spelled_elsewhere: words for a message about an id, where another suite has it under another id.
-  normalized_score: of an id and the mean return of an episode: 0 is the random player, 1 the human
-    one, without a cap; None where no scores of the two are known.
+  spelled_elsewhere: hint for a message about an id that another suite has under another name.
+  normalized_score: from an id and the mean return of an episode: 0 is the random player, 1 the
+    human one, without a cap; None if their scores are not known.
   """
 
   id: str
@@ -116,7 +116,7 @@ class Suite:
     return [package for package in self.packages if not is_installed(package)]
 
   def possible_examples(self) -> tuple[tuple[str, str], ...]:
-    """As in `KnownEnvironments`."""
+    """Returns the examples for `KnownEnvironments`."""
     if self.missing_packages():
       return ()
     return tuple(
@@ -129,7 +129,7 @@ class Suite:
     return extras.install_command(self.extra) if self.extra else self.install
 
   def require_packages(self, environment_id: str) -> None:
-    """Raises `types.MissingPackage`, which says how to install it, where one is missing."""
+    """Raises `types.MissingPackage`, which says how to install it, if a package is missing."""
     for package in self.missing_packages():
       raise types.MissingPackage(
         f'environment {environment_id!r} needs {package}: {self.install_command()}'
@@ -138,19 +138,19 @@ class Suite:
 
 
 def prefix(suite_id: str) -> str:
-  """`atari:` of `atari:GAME`."""
+  """Returns the prefix of a suite's ids: `atari:` for `atari:GAME`."""
   head, colon, level = suite_id.partition(':')
   return head + colon if colon and level.isupper() else ''
 
 
 def with_prefix(suite_id: str) -> Callable[[str], bool]:
-  """The `matches` of a suite whose ids begin alike."""
+  """Returns the `matches` of a suite whose ids share a prefix."""
   start = prefix(suite_id)
   return lambda environment_id: environment_id.startswith(start)
 
 
 def level(environment_id: str) -> str:
-  """What is behind the first colon."""
+  """Returns the part after the first colon."""
   return environment_id.partition(':')[2]
 
 
@@ -159,7 +159,7 @@ def is_installed(package: str) -> bool:
 
 
 def environment_seeds(seed: int, num_environments: int) -> list[int]:
-  """A seed below 2**32 for each environment, a function of (seed, index) alone."""
+  """Returns a seed below 2**32 for each environment, a function of (seed, index) alone."""
   return [
     int(np.random.SeedSequence(seed, spawn_key=(index,)).generate_state(1)[0])
     for index in range(num_environments)

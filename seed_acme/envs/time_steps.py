@@ -1,8 +1,8 @@
-"""What environments return, held against their specification; in the same words everywhere.
+"""Checks time steps against the environment's specification, with the same messages everywhere.
 
 The actor checks what its environments return, and the server checks what actors send, because it
-must not trust them. Whole batches are checked at once; rows are looked at only to name the wrong
-one.
+must not trust them. Whole batches are checked at once; single rows are examined only to name the
+wrong one.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ DISCOUNT_WORDS = 'a number in [0, 1]'
 
 
 class Fault(NamedTuple):
-  """A wrong value. row: of the batch. is_finite: False where it is NaN, infinite or too large for
-  float32, which the next episode may not be."""
+  """A wrong value. row: its row in the batch. is_finite: False if it is NaN, infinite or too large
+  for float32, which may not happen again in the next episode."""
 
   row: int
   field: str
@@ -41,7 +41,7 @@ class Fault(NamedTuple):
   is_finite: bool = True
 
   def error(self, name: str, number: int | None = None) -> types.UserError:
-    """name: of the environment. number: of the one that is wrong; None = the row."""
+    """Returns the error. name: the environments'. number: index of the wrong one; None = `row`."""
     kind = types.UserError if self.is_finite else types.NotFinite
     row = self.row if number is None else number
     return kind(
@@ -50,7 +50,7 @@ class Fault(NamedTuple):
 
 
 class WrongValue(Exception):
-  """A wrong value of one environment, found by an adapter that does not know which one it is."""
+  """A wrong value of one environment, found by an adapter that does not know the index."""
 
   def __init__(self, field: str, expected: str, found: str):
     super().__init__(f'{field}: expected {expected}, got {found}')
@@ -58,7 +58,7 @@ class WrongValue(Exception):
 
 
 def leaf_fields(observation_spec: types.Nest) -> list[str]:
-  """`observation/camera`: a name for each array of an observation."""
+  """Returns a name for each array of an observation, such as `observation/camera`."""
   return [
     '/'.join(['observation', *map(str, path)])
     for path, _ in tree.flatten_with_path(observation_spec)
@@ -93,17 +93,17 @@ class TimeStepCheck:
     has_ended: np.ndarray,
     leaves: Sequence[np.ndarray] | None = None,
   ) -> Fault | None:
-    """The first wrong value; None where all are right.
+    """Returns the first wrong value; None if all are right.
 
-    has_ended: `[N]` bool, whether the row must be FIRST: nothing, or LAST, came before it. leaves:
-    of the observation, where the caller has them already.
+    has_ended: `[N]` bool, whether the row must be FIRST because it is the first or follows LAST.
+    leaves: those of the observation, if the caller has them already.
     """
     step_type, discount = timestep.step_type, timestep.discount
     is_first = step_type == _FIRST
     if is_first.tobytes() != has_ended.tobytes() or step_type.tobytes().translate(None, _KNOWN):
       return _wrong_step_type(step_type, has_ended)
-    # Read as integers, floats from 0 to 1 are in order and all others are greater; of these -0 is
-    # right, too.
+    # Read as integers, floats from 0 to 1 are in order and all others are greater. Of these, -0 is
+    # valid, too.
     if not _all(discount.view(np.uint32) <= _ONE) and not _all((discount >= 0) & (discount <= 1)):
       return _wrong_discount(discount)
     for field, values in (('reward', timestep.reward), ('score', timestep.score)):
@@ -121,7 +121,7 @@ class TimeStepCheck:
 
 
 def _all(is_right: np.ndarray) -> bool:
-  """As `is_right.all()`, in a third of the time for the rows of a batch."""
+  """Computes `is_right.all()` in a third of its time, for the rows of a batch."""
   return b'\0' not in is_right.tobytes()
 
 
@@ -137,7 +137,7 @@ def _wrong_step_type(step_type: np.ndarray, has_ended: np.ndarray) -> Fault:
 
 
 def describe_step_type(step_type: Any) -> str:
-  """`LAST`, or whatever it is instead."""
+  """Names a step type, such as `LAST`, or shows the value if it is not one."""
   try:
     return _STEP_TYPES[int(step_type)] if int(step_type) >= 0 else str(step_type)
   except (IndexError, OverflowError, TypeError, ValueError):
@@ -164,9 +164,9 @@ def _wrong_float(values: np.ndarray) -> _Wrong | None:
 
 
 def _greatest(spec: dm_specs.Array, sizes: np.ndarray) -> np.ndarray:
-  """The greatest value of each choice, in the shape of `spec` and as an unsigned integer.
+  """Returns the greatest value of each choice, in the shape of `spec` and as an unsigned integer.
 
-  So one comparison sees values below 0, too, which as unsigned integers exceed all others.
+  A single comparison then also finds values below 0, which as unsigned integers exceed all others.
   """
   unsigned = np.dtype(f'u{spec.dtype.itemsize}')
   greatest = np.minimum(sizes - 1, min(np.iinfo(spec.dtype).max, np.iinfo(np.int64).max))
@@ -183,17 +183,17 @@ def _wrong_choice(greatest: np.ndarray, values: np.ndarray) -> _Wrong | None:
 
 
 def _place(is_wrong: np.ndarray) -> tuple[int, ...]:
-  """Of the first that is wrong, its row first."""
+  """Returns the indices of the first wrong value, its row first."""
   return tuple(map(int, np.argwhere(is_wrong)[0]))
 
 
 def describe_number(values: np.ndarray, place: Sequence[int]) -> str:
-  """`nan at [3, 4]`, of one row."""
+  """Describes a number of one row, such as `nan at [3, 4]`."""
   where = f' at {list(place)}' if place else ''
   return f'{values[tuple(place)].item()!r}{where}'
 
 
 def shown(value: Any) -> str:
-  """A value of any type, in few characters."""
+  """Formats a value of any type in at most 100 characters."""
   text = ' '.join(repr(value).split())
   return text if len(text) <= 100 else f'{text[:97]}...'

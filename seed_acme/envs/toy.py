@@ -1,4 +1,4 @@
-"""Toys for continuous actions: answer with the vector shown, at once or some rows later."""
+"""Toy environments for continuous actions: repeat a vector, immediately or some rows later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _CopyVectors:
   from [-1, 1]. Row t shows x_t, and zeros after the last vector. The action a chosen in row
   t is compared with x_(t - delay): it brings `1 - 3 mean((a - x)^2)`, or 0 in the rows
   before `delay`. Row `delay + num_vectors` is LAST (terminated) and shows zeros. Episodes
-  are equally long in all environments: they end together.
+  are equally long in all environments, so they end together.
 
   Observation `[size + 2]` float32: the vector shown, the time left `1 - row / length` (1 at
   FIRST, 0 at LAST), and 1 in rows whose action counts, else 0. Actions `[size]` float32 in
@@ -29,13 +29,13 @@ class _CopyVectors:
   which is the best that can be done without knowing x (E[(a - x)^2] = a^2 + 1/3);
   -1 for uniformly random ones (E[(a - x)^2] = 2/3).
 
-  What differs from seed_rl's toys: there a reward is -sum((a - x)^2), so that the best return
-  is 0; the vector is followed by one number that is always 0, instead of the two above; its
-  `horizon` is `length`, or `delay` and `num_vectors` in one; and an episode of the memory toy
+  Differences from seed_rl's toys: their reward is -sum((a - x)^2), so that the best return
+  is 0; their vector is followed by one number that is always 0, instead of the two above; their
+  `horizon` is `length`, or both `delay` and `num_vectors`; and an episode of their memory toy
   takes one more step, with reward 0, before it ends.
 
-  Time steps are read-only for the caller and stay valid: observations are allocated anew
-  each step, the constant arrays are shared and write-protected.
+  Time steps are read-only for the caller and stay valid: each step allocates new
+  observations, and constant arrays are shared and write-protected.
   """
 
   def __init__(self, num_environments: int, seed: int, *, size: int, delay: int, num_vectors: int):
@@ -54,7 +54,7 @@ class _CopyVectors:
     self._vectors = np.zeros((num_environments, num_vectors, size), np.float32)
     self._last_actions = np.zeros((num_environments, size), np.float32)
     self._row = self._length  # LAST: the next step starts an episode
-    # What every environment shows in a row, apart from the vector: `[length + 1, size + 2]`.
+    # Observation of each row without the vector: `[length + 1, size + 2]`.
     self._blank = np.zeros((self._length + 1, size + 2), np.float32)
     self._blank[:, size] = 1 - np.arange(self._length + 1) / self._length
     self._blank[delay:-1, size + 1] = 1
@@ -72,7 +72,7 @@ class _CopyVectors:
 
   @property
   def chance_return(self) -> float:
-    """Best mean return of a policy that does not know the vector asked for: 0, by a = 0."""
+    """Best mean return of a policy that does not know the requested vector: 0, with a = 0."""
     return 0.0
 
   @property
@@ -81,14 +81,14 @@ class _CopyVectors:
     return -float(self._num_vectors)
 
   def reset(self) -> types.VectorTimeStep:
-    """Abandons the episodes and starts new ones; the random stream goes on."""
+    """Abandons the episodes and starts new ones; the random stream continues."""
     self._row = 0
     self._vectors = self._random.uniform(-1, 1, self._vectors.shape).astype(np.float32)
     self._last_actions = np.zeros_like(self._last_actions)
     return self._timestep(types.FIRST, self._zeros, self._ones)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: `[E, size]` floats in [-1, 1]; not looked at after LAST.
+    """actions: `[E, size]` floats in [-1, 1]; ignored after LAST.
 
     ValueError for other actions or another shape.
     """
@@ -108,9 +108,9 @@ class _CopyVectors:
     return self._timestep(types.LAST, reward, self._zeros)
 
   def render(self) -> np.ndarray:
-    """`[48, 16 * size, 3]` uint8, of environment 0: three lines of cells, -1 black, 1 white.
+    """Draws environment 0, `[48, 16 * size, 3]` uint8: three lines of cells, -1 black, 1 white.
 
-    The vector shown, the vector asked for (zeros where none is), the action taken last.
+    They are the vector shown, the requested vector (zeros if none is), and the last action.
     """
     lines = np.zeros((3, self._size))
     if self._row < self._num_vectors:
@@ -137,10 +137,11 @@ class _CopyVectors:
 
 
 class Toy(_CopyVectors):
-  """Answer each row with the vector it shows, after seed_rl's ToyEnv.
+  """Repeat the vector that each row shows, after seed_rl's ToyEnv.
 
   Each of the `length` rows before LAST shows a new vector of `size` numbers, and the action
-  chosen there is compared with it. A policy sees all it needs: no memory, no exploration.
+  chosen there is compared with it. A policy sees all it needs, so the task requires neither memory
+  nor exploration.
   Returns: `best_return` = length, `chance_return` = 0 without looking at the observation,
   `random_return` = -length.
   """
@@ -152,14 +153,14 @@ class Toy(_CopyVectors):
 
 
 class ToyMemory(_CopyVectors):
-  """Answer with the vector shown `delay` rows ago, after seed_rl's ToyMemoryEnv.
+  """Repeat the vector that was shown `delay` rows ago, after seed_rl's ToyMemoryEnv.
 
   Rows 0 ... num_vectors - 1 show a vector each; row `delay + t` asks for vector t. So all
   are shown before the first is asked for (`num_vectors <= delay`), and nothing in the rows
   that ask depends on them. Returns: `best_return` = num_vectors; `chance_return` = 0, the
   best without memory; `random_return` = -num_vectors.
 
-  The one way around: a memoryless network that is fed its *previous action* can carry one
+  There is one exception: a memoryless network that is fed its *previous action* can carry one
   vector from row to row in its actions. Do not feed it to a baseline without memory.
   """
 
@@ -181,5 +182,5 @@ class ToyMemory(_CopyVectors):
     super().__init__(num_environments, seed, size=size, delay=delay, num_vectors=num_vectors)
 
   def memory_score(self, mean_return: float) -> float:
-    """0 for the best policy without memory, 1 for a perfect one."""
+    """Returns 0 for the best policy without memory, 1 for a perfect one."""
     return (mean_return - self.chance_return) / (self.best_return - self.chance_return)

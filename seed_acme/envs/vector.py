@@ -1,4 +1,4 @@
-"""E plain dm_env environments, stepped one after the other, as one `core.VectorEnvironment`."""
+"""Adapts E plain dm_env environments, stepped one after the other, to `core.VectorEnvironment`."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class VectorOfEnvironments:
   """Steps E `dm_env.Environment`s in a loop; called from one thread, which owns them.
 
   Observations keep the dtype of their specification, except float64, which becomes
-  float32 (values, bounds and specification). The same holds for actions on the way in;
-  the environment is handed its own dtype. Bounds of float64 actions that float32 has not
-  are rounded inwards, so that no action within the specification is outside theirs.
+  float32 (values, bounds and specification). The same holds for actions; the environment
+  gets them in its own dtype. Bounds of float64 actions that float32 cannot represent are
+  rounded inwards, so that every action within our specification is within the environment's.
 
-  Two attributes of an environment are read if it has them, after each reset and step:
-  `last_score` (float), the reward to report to people where it differs from the reward
-  to learn from; and, once, `frames_per_step` (int).
+  Two optional attributes of an environment are read: `last_score` (float), after each reset and
+  step, is the reward to report to users if it differs from the reward to learn from;
+  `frames_per_step` (int) is read once.
 
-  Arrays of a returned time step are allocated anew each step; they belong to the caller.
+  Each step allocates the arrays of its time step; they belong to the caller.
 
-  What an environment returns is held against its own specification. `types.UserError`
-  names environment, field, what was expected and what came for: a reward, score or
+  Everything an environment returns is checked against its specification. A `types.UserError`
+  names environment, field, the expected and the actual value for: a reward, score or
   observation that is not finite in float32 (as `types.NotFinite`), a reward that is no scalar, a
   discount outside [0, 1], an observation of another structure, shape or dtype, a step type out of
-  order. Choices are not looked at; `checked.CheckedEnvironment` does that.
+  order. Choices are not checked here but in `checked.CheckedEnvironment`.
   """
 
   def __init__(self, environments: Sequence[dm_env.Environment], name: str):
@@ -62,7 +62,7 @@ class VectorOfEnvironments:
     self._action = Structure(action_spec)
     self._observation = Structure(observation_spec)
     self._fields = time_steps.leaf_fields(observation_spec)
-    # (shape and dtype as the environment returns them, dtype as it is handed on)
+    # (shape and dtype as the environment returns them, dtype that is passed on)
     self._leaves = [
       (spec.shape, spec.dtype, narrow_spec(spec).dtype) for spec in tree.flatten(observation_spec)
     ]
@@ -71,18 +71,18 @@ class VectorOfEnvironments:
     self._all_mid = [dm_env.StepType.MID] * self.num_environments
 
   def reset(self) -> types.VectorTimeStep:
-    """Starts all environments anew; every step_type is FIRST."""
+    """Starts new episodes in all environments; every step_type is FIRST."""
     self._has_ended, self._any_ended = [True] * self.num_environments, True
     return self._collect(environment.reset() for environment in self._environments)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: nest of `[E, ...]` as `spec.action`; not looked at where the row was LAST.
+    """actions: nest of `[E, ...]` that matches `spec.action`; ignored where the row was LAST.
 
     ValueError for another structure or shape.
     """
     leaves = []
     for leaf, spec in zip(self._action.flatten(actions), self._action.leaves):
-      # A copy: what an environment does with its action must not reach the caller's array.
+      # A copy, because an environment may modify its action, but not the caller's array.
       leaf = np.array(leaf, spec.dtype)
       if leaf.shape != (self.num_environments, *spec.shape):
         raise ValueError(
@@ -101,7 +101,7 @@ class VectorOfEnvironments:
     return callable(getattr(self._environments[0], 'render', None))
 
   def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8: what environment 0 shows now. `types.UserError` if it cannot."""
+    """Returns a picture of environment 0, `[H, W, 3]` uint8. `types.UserError` if it cannot."""
     if not self.can_render:
       raise types.UserError(
         f'{self._name} cannot show its screen: give the environment a method '
@@ -123,7 +123,7 @@ class VectorOfEnvironments:
         stack.callback(environment.close)
 
   def _collect(self, calls: Iterable[dm_env.TimeStep]) -> types.VectorTimeStep:
-    """calls: make one environment step after the other."""
+    """Combines time steps into one. calls: yields one environment's after the other's."""
     timesteps: list[dm_env.TimeStep] = []
     try:
       for timestep in calls:
@@ -158,7 +158,7 @@ class VectorOfEnvironments:
     )
 
   def _check_step_types(self, step_types: list[dm_env.StepType]) -> None:
-    """Holds them against `_has_ended`, whose turn to change it is then."""
+    """Checks step types against `_has_ended`, and then updates it."""
     for index, (step_type, has_ended) in enumerate(zip(step_types, self._has_ended)):
       if step_type not in (_AT_FIRST if has_ended else _AFTER_FIRST):
         words = time_steps.FIRST_WORDS if has_ended else time_steps.LATER_WORDS
@@ -168,7 +168,7 @@ class VectorOfEnvironments:
     self._any_ended = any(self._has_ended)
 
   def _discounts(self, values: list[Any]) -> np.ndarray:
-    """`[E]` float32, all in [0, 1]."""
+    """Returns `[E]` float32, all in [0, 1]."""
     if _are_scalars(values) and values.count(1.0) == len(values):  # almost always
       return np.ones(len(values), np.float32)
     discount = self._numbers('discount', values)
@@ -179,8 +179,8 @@ class VectorOfEnvironments:
     return discount
 
   def _numbers(self, field: str, values: list[Any]) -> np.ndarray:
-    """`[E]` float32, all finite."""
-    # All at once first; one by one only to name the culprit. None becomes NaN.
+    """Returns `[E]` float32, all finite."""
+    # Converts all at once, and one by one only to find the wrong value. None becomes NaN.
     if _are_scalars(values) or all(map(_is_scalar, values)):
       with contextlib.suppress(TypeError, ValueError):
         numbers = np.array(values, np.float32)
@@ -207,7 +207,7 @@ class VectorOfEnvironments:
     )
 
   def _stack(self, number: int, values: Sequence[Any]) -> np.ndarray:
-    """Leaf `number` of all environments as `[E, ...]`, all finite."""
+    """Stacks leaf `number` of all environments as `[E, ...]`, all finite."""
     shape, dtype, narrow = self._leaves[number]
     buffer = np.empty((self.num_environments, *shape), narrow)
     for index, value in enumerate(values):
@@ -229,7 +229,7 @@ class VectorOfEnvironments:
     return buffer
 
   def _require_equal(self, index: int, field: str, expected: Any, got: Any) -> None:
-    # By text, which holds shape, dtype, name and bounds and works for every nest.
+    # Compares texts, which contain shape, dtype, name and bounds and exist for every nest.
     if repr(expected) != repr(got):
       raise self._error(index, field, f'as in environment 0, {expected!r}', repr(got))
 
@@ -241,18 +241,18 @@ class VectorOfEnvironments:
     got: Any,
     kind: type[types.UserError] = types.UserError,
   ) -> types.UserError:
-    """kind: `types.NotFinite` for a value that the next episode may not have, such as NaN."""
+    """kind: `types.NotFinite` for values such as NaN, which may not occur in the next episode."""
     return kind(f'environment {index} of {self._name}: {field}: expected {expected}, got {got}')
 
 
 class Structure:
-  """Flattens and unflattens nests of one structure; a single array at no cost."""
+  """Flattens and unflattens nests of one structure; a single array costs nothing."""
 
   def __init__(self, structure: types.Nest):
     self.leaves = tree.flatten(structure)
     self._structure = structure
     self._is_array = isinstance(structure, dm_specs.Array)
-    # Of a dict of arrays, in the order of its leaves.
+    # The keys of a flat dict of arrays, in the order of its leaves.
     is_flat = type(structure) is dict and all(
       isinstance(leaf, dm_specs.Array) for leaf in structure.values()
     )
@@ -273,12 +273,12 @@ class Structure:
     return leaves[0] if self._is_array else tree.unflatten_as(self._structure, leaves)
 
   def rows(self, leaves: list[np.ndarray]) -> Iterable[types.Nest]:
-    """One nest for each index of the leading axis, which all leaves share."""
+    """Returns one nest for each index of the leading axis, which all leaves share."""
     return leaves[0] if self._is_array else map(self.unflatten, zip(*leaves))
 
 
 def _are_scalars(values: list[Any]) -> bool:
-  """Whether all are of the usual types of numbers; others may be scalars too."""
+  """Whether all values have the usual types of numbers; other types may be scalars, too."""
   return _SCALARS.issuperset(map(type, values))
 
 
@@ -287,7 +287,7 @@ def _is_finite_scalar(value: Any) -> bool:
 
 
 def _is_scalar(value: Any) -> bool:
-  """Whether it is a number, NaN and infinity too."""
+  """Whether the value is a number, which may be NaN or infinite."""
   if value is None or isinstance(value, (str, bytes)):
     return False
   try:
@@ -297,7 +297,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def narrow_spec(spec: dm_specs.Array) -> dm_specs.Array:
-  """The specification with float32 in place of float64."""
+  """Returns the specification with float32 in place of float64."""
   if spec.dtype != np.float64:
     return spec
   if isinstance(spec, dm_specs.BoundedArray):
@@ -311,7 +311,7 @@ def narrow_spec(spec: dm_specs.Array) -> dm_specs.Array:
 
 
 def narrow_inwards(spec: dm_specs.Array) -> dm_specs.Array:
-  """As `narrow_spec`, for actions: what is within the new bounds is within the old ones."""
+  """Does `narrow_spec` for actions: values within the new bounds are also within the old ones."""
   narrow = narrow_spec(spec)
   if narrow is spec or not isinstance(spec, dm_specs.BoundedArray):
     return narrow

@@ -1,4 +1,4 @@
-"""What environments around another one pass on as it is."""
+"""Base class of environments that wrap another one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Wrapper:
 
   @property
   def can_render(self) -> bool:
-    """Whether the environment inside has a screen to show."""
+    """Whether the wrapped environment can render."""
     return hasattr(self._environment, 'render') and getattr(self._environment, 'can_render', True)
 
   def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8, from the environment inside."""
+    """Returns the wrapped environment's picture, `[H, W, 3]` uint8."""
     inside: Any = self._environment
     return inside.render()
 

@@ -1,7 +1,7 @@
-"""Another Python than this one: whether it can run environments, and how to start it.
+"""Checks and starts another Python interpreter that runs environments.
 
 It imports seed_acme from the files that this process uses, so the two never differ in version,
-and nothing of seed_acme has to be installed there. What else it needs is in `REQUIRED`.
+and seed_acme need not be installed there. The other modules that it needs are in `REQUIRED`.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from typing import Any, NamedTuple
 from seed_acme import types
 from seed_acme.checks import extras
 
-OLDEST, NEWEST = (3, 10), (3, 13)  # that it is tried with
+OLDEST, NEWEST = (3, 10), (3, 13)  # versions of Python that are tested
 SERVED = ' to '.join('.'.join(map(str, version)) for version in (OLDEST, NEWEST))
 REQUIRED = ('numpy', 'grpc', 'dm_env', 'tree')  # modules
 _PROBE_TIMEOUT_S = 60.0
-# Begins the line of the answer: a start file of the interpreter, or an activation script around
-# it, may print before and after.
+# Marks the line of the answer, because a start file of the interpreter, or an activation script
+# around it, may print before and after.
 ANSWER = 'seed_acme: '
-# Old versions run it, too: it is how they are found out.
+# It must also run under old versions of Python, which it serves to detect.
 _PROBE = f"""
 import importlib.util, json, sys
 missing = [name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]
 record = dict(version=list(sys.version_info[:3]), missing=missing)
 print('\\n{ANSWER}' + json.dumps(record))
 """
-# Without the working folder, where `pip install -e` may have left a record of what is beside it.
+# Without the working folder, where `pip install -e` may have left the metadata of a checkout.
 _LIST = f"""
 import importlib.metadata, json, sys
 sys.path[:] = filter(None, sys.path)
@@ -45,37 +45,37 @@ HOW_TO_MAKE = f'make one with: seed-acme actor-env {extras.ACTOR_FOLDER}'
 
 
 class NoAnswer(types.UserError):
-  """The interpreter was started and said nothing in time; the machine may be busy."""
+  """Raised if the interpreter was started and did not answer in time; the machine may be busy."""
 
 
 class Found(NamedTuple):
-  """What an interpreter says of itself. version: `3.12.1`. missing: modules."""
+  """What was found about an interpreter. version: `3.12.1`. missing: modules."""
 
   version: tuple[int, ...]
   missing: tuple[str, ...]
 
 
 def is_this_one(python: str) -> bool:
-  """Whether `actor.python` asks for nothing else: `''`, or the path of this very program."""
+  """Whether `actor.python` is this interpreter: `''`, or the path of this program."""
   return not python or os.path.abspath(_program(python)) == os.path.abspath(sys.executable)
 
 
 def command(python: str, module: str, *arguments: str) -> list[str]:
-  """Runs a module of seed_acme there; `''` = here."""
+  """Returns the command that runs a module of seed_acme in an interpreter; `''` = this one."""
   return [_program(python) if python else sys.executable, '-m', module, *arguments]
 
 
 def variables(python: str) -> dict[str, str]:
-  """Environment variables that `command` needs beside those of this process."""
+  """Returns environment variables that `command` needs in addition to those of this process."""
   if is_this_one(python):
     return {}
   parts = [str(_folder_of_package()), os.environ.get('PYTHONPATH', '')]
-  # Python 3.12 has no distutils but that of setuptools, which our own processes may do without.
+  # From Python 3.12 on only setuptools has distutils, which our own processes do not need.
   return {'PYTHONPATH': os.pathsep.join(filter(None, parts)), 'SETUPTOOLS_USE_DISTUTILS': 'local'}
 
 
 def require(python: str) -> None:
-  """Raises `types.UserError` where this interpreter cannot run environments."""
+  """Raises `types.UserError` if this interpreter cannot run environments."""
   if is_this_one(python):
     return
   require_version(python)
@@ -93,7 +93,7 @@ def serves_actors(version: tuple[int, ...]) -> bool:
 
 
 def require_version(python: str) -> None:
-  """Raises `types.UserError` where it is no Python, or too old or too new a one."""
+  """Raises `types.UserError` if it is not a Python, or one that is too old or too new."""
   version = probe(python).version
   if not serves_actors(version):
     raise types.UserError(
@@ -108,19 +108,20 @@ def _shown(version: tuple[int, ...]) -> str:
 
 @functools.cache
 def probe(python: str, modules: tuple[str, ...] = REQUIRED) -> Found:
-  """Asks it; `types.UserError` where it does not start, or does not answer."""
+  """Asks an interpreter for its version and missing modules; `types.UserError` if it does not
+  start or answer."""
   record = _asked(python, _PROBE, *modules)
   return Found(tuple(record['version']), tuple(record['missing']))
 
 
 def installed(python: str) -> list[str]:
-  """`name==version` of the packages there, sorted; without those that install others."""
+  """Returns `name==version` of an interpreter's packages, sorted, without pip and its like."""
   names = {f'{name}=={version}' for name, version in _asked(python, _LIST)}
   return sorted(name for name in names if not name.startswith(('pip==', 'setuptools==', 'wheel==')))
 
 
 def _asked(python: str, code: str, *arguments: str) -> Any:
-  """What the code prints in that interpreter, as JSON."""
+  """Returns what the code prints in that interpreter, parsed as JSON."""
   wrong = f'actor.python ({python})'
   fix = f'give the path of a Python, or {HOW_TO_MAKE}'
   try:
@@ -153,13 +154,13 @@ def _asked(python: str, code: str, *arguments: str) -> Any:
 
 
 def _answer(output: str) -> Any:
-  """ValueError where there is none."""
+  """Parses the answer in an output; ValueError if there is none."""
   _, _, answer = output.rpartition(f'\n{ANSWER}')
   return json.loads(answer.partition('\n')[0])
 
 
 def _program(python: str) -> str:
-  """A path that can be started, absolute unless nothing is there.
+  """Returns a path that can be started, absolute if it exists.
 
   A name without a slash is looked up on the PATH, any other relative path in `_folders`.
   """
@@ -173,8 +174,9 @@ def _program(python: str) -> str:
 
 
 def _folders() -> list[str]:
-  """Where relative paths begin: the working folder, that of the checkout, and that of the virtual
-  environment, since `.venv-actor` lies beside `.venv` wherever a run is started."""
+  """Returns the folders that relative paths are looked up in: the working folder, the checkout, and
+  the folder of the virtual environment, because `.venv-actor` is next to `.venv` wherever a run is
+  started."""
   found = [os.getcwd()]
   if (checkout := extras.checkout()) is not None:
     found.append(str(checkout))
@@ -184,7 +186,7 @@ def _folders() -> list[str]:
 
 
 def _where(python: str) -> str:
-  """Where it was looked for, in a message."""
+  """Says where a path was looked for, for a message."""
   if os.sep not in python:
     return ' on the PATH'
   return '' if os.path.isabs(os.path.expanduser(python)) else f' from {" or ".join(_folders())}'
@@ -192,10 +194,10 @@ def _where(python: str) -> str:
 
 @functools.cache
 def _folder_of_package() -> pathlib.Path:
-  """A folder that holds a link to this package and nothing else.
+  """Returns a folder that contains a link to this package and nothing else.
 
-  The package's own folder may have a whole installation beside it, which would hide that of the
-  other interpreter.
+  The package's own parent may contain a whole installation, which would hide the other
+  interpreter's.
   """
   package = pathlib.Path(types.__file__).resolve().parent
   name = hashlib.sha256(str(package).encode()).hexdigest()[:16]
@@ -211,7 +213,7 @@ def _folder_of_package() -> pathlib.Path:
 
 
 def _link(link: pathlib.Path, target: pathlib.Path) -> None:
-  """Others may make it at the same moment."""
+  """Makes a link atomically, because other processes may make it at the same time."""
   if link.is_symlink() and os.readlink(link) == str(target):
     return
   fresh = link.with_name(f'.{os.getpid()}')

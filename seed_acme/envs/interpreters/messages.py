@@ -1,4 +1,4 @@
-"""Messages between two interpreters: a header of JSON and arrays as their bytes."""
+"""Messages between two interpreters: a JSON header, followed by the bytes of arrays."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-_LENGTHS = struct.Struct('<IQ')  # of the header, of the arrays
+_LENGTHS = struct.Struct('<IQ')  # lengths of the header and of the arrays
 
 
 class Closed(Exception):
-  """The other end is gone."""
+  """Raised if the other end is gone."""
 
 
 def send(connection: socket.socket, header: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
-  """`Closed` where nobody is there to read it."""
+  """Sends a message; raises `Closed` if the other end is gone."""
   parts = [np.ascontiguousarray(array) for array in arrays]
   described = [[part.dtype.str, list(np.shape(array))] for part, array in zip(parts, arrays)]
   text = json.dumps({**header, 'arrays': described}).encode()
@@ -31,8 +31,8 @@ def send(connection: socket.socket, header: dict[str, Any], arrays: Sequence[Any
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], list[np.ndarray]]:
-  """(header, arrays), which nothing else refers to. `Closed` at the end, TimeoutError as the
-  socket is set to."""
+  """Returns (header, arrays), which nothing else refers to. Raises `Closed` at the end, and
+  TimeoutError after the socket's time-out."""
   length, num_bytes = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size))
   header = json.loads(bytes(_exactly(connection, length)))
   body = _exactly(connection, num_bytes)

@@ -1,4 +1,4 @@
-"""Environments that live in a process of another interpreter, as if they were here."""
+"""Environments in a process of another interpreter, used as if they were in this one."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from seed_acme.envs.interpreters import messages
 from seed_acme.envs.interpreters import server
 from seed_acme.envs.interpreters import spec_json
 
-_END_S = 5.0  # a process that does not end by then is killed
-# Where what an interpreter greets with belongs: on standard output may be somebody's JSON.
+_END_S = 5.0  # a process that does not end within this time is killed
+# Messages that an interpreter prints go here, because standard output may be JSON.
 _STANDARD_ERROR = 2
-# Some environments now and then crash while they are made: envpool's Football loads its fonts in
-# several threads at once.
+# Some environments occasionally crash while they are made, like envpool's Football, which loads its
+# fonts in several threads at once.
 _ATTEMPTS = 3
 
 
 class EnvironmentFailed(Exception):
-  """What an environment raised that is neither wrong input nor a failure of ours."""
+  """An environment raised an error that is neither wrong input nor a `types.Failure`."""
 
 
 class NoAnswer(types.Failure):
-  """The process of the environments says nothing in time."""
+  """The environments' process did not answer in time."""
 
 
 class ProcessLost(EnvironmentFailed):
-  """The process that had the environments has ended."""
+  """The environments' process has ended."""
 
 
 class _Process:
   """One process of `server`, and the connection to it."""
 
   def __init__(self, python: str, timeout_s: float):
-    """timeout_s: for an answer where the caller sets none; 0 = no limit."""
+    """timeout_s: of a call of `ask` with `has_limit`; 0 = no limit."""
     interpreter.require(python)
     self._python = python
     self._timeout_s = timeout_s or None
@@ -64,9 +64,9 @@ class _Process:
   def ask(
     self, header: dict[str, Any], arrays: Sequence[Any] = (), *, has_limit: bool = False
   ) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The answer; raises what the other end raised, in words.
+    """Returns the answer; raises the other end's error again, with its message.
 
-    has_limit: not to wait for longer than the time-out.
+    has_limit: wait no longer than the time-out.
     """
     self._connection.settimeout(self._timeout_s if has_limit else None)
     try:
@@ -92,7 +92,7 @@ class _Process:
     return f'killed by signal {-code}' if code is not None and code < 0 else f'exit code {code}'
 
   def close(self) -> None:
-    """Lets it end by itself first."""
+    """Closes the connection, and kills the process if it does not end by itself."""
     self._connection.close()
     try:
       self._process.wait(_END_S)
@@ -119,9 +119,9 @@ def _named(config: config_lib.EnvironmentConfig) -> dict[str, Any]:
 
 
 class RemoteEnvironment:
-  """A `core.VectorEnvironment` in a process of its own, under another interpreter.
+  """A `core.VectorEnvironment` in a separate process, under another interpreter.
 
-  Called from one thread. The process ends with `close`, and when this one ends.
+  Called from one thread. The process ends with `close`, and when this process ends.
   """
 
   def __init__(
@@ -133,7 +133,7 @@ class RemoteEnvironment:
     renders: bool,
     timeout_s: float,
   ):
-    """timeout_s: for the making. A process that is lost meanwhile is started again, twice."""
+    """timeout_s: for making them. A process that is lost meanwhile is restarted, at most twice."""
     self.num_environments = num_environments
     request = {
       'do': 'make',
@@ -157,7 +157,7 @@ class RemoteEnvironment:
     return self._row('reset')
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
-    """actions: nest of `[E, ...]` as `spec.action`."""
+    """Steps all environments. actions: nest of `[E, ...]` that matches `spec.action`."""
     return self._row('step', tree.flatten_up_to(self.spec.action, actions, check_types=False))
 
   def _row(self, what: str, arrays: Sequence[Any] = ()) -> types.VectorTimeStep:
@@ -168,7 +168,7 @@ class RemoteEnvironment:
     )
 
   def render(self) -> np.ndarray:
-    """`[H, W, 3]` uint8: environment 0 as it is now."""
+    """Returns a picture of environment 0, `[H, W, 3]` uint8."""
     return self._process.ask({'do': 'render'})[1][0]
 
   def close(self) -> None:
@@ -182,7 +182,7 @@ class RemoteEnvironment:
 def _started(
   request: dict[str, Any], python: str, timeout_s: float
 ) -> tuple[_Process, dict[str, Any]]:
-  """A process and its answer to its first request; it is closed where there is none."""
+  """Starts a process, and returns it with its answer to a first request; closes it on failure."""
   process = _Process(python, timeout_s)
   try:
     answer, _ = process.ask(request, has_limit=True)
@@ -193,12 +193,12 @@ def _started(
 
 
 def check(config: config_lib.EnvironmentConfig, python: str, timeout_s: float) -> None:
-  """As `registry.check` there."""
+  """Runs `registry.check` in that interpreter."""
   _asked({'do': 'check', **_named(config)}, python, timeout_s)
 
 
 def known_environments(python: str, timeout_s: float) -> list[suite.KnownEnvironments]:
-  """As `registry.known_environments` there."""
+  """Runs `registry.known_environments` in that interpreter."""
   return [
     suite.KnownEnvironments(
       name, description, tuple(settings), is_available, install, tuple(map(tuple, examples))
@@ -210,12 +210,12 @@ def known_environments(python: str, timeout_s: float) -> list[suite.KnownEnviron
 
 
 def known_ids(suite_name: str, python: str, timeout_s: float) -> list[str]:
-  """As `registry.known_ids` there."""
+  """Runs `registry.known_ids` in that interpreter."""
   return _asked({'do': 'ids', 'suite': suite_name}, python, timeout_s)['ids']
 
 
 def _asked(header: dict[str, Any], python: str, timeout_s: float) -> dict[str, Any]:
-  """One question to a process of its own."""
+  """Starts a process for one request, and returns the answer."""
   process, answer = _started(header, python, timeout_s)
   process.close()
   return answer

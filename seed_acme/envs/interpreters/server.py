@@ -1,7 +1,7 @@
-"""`python -m seed_acme.envs.interpreters.server FD`: environments for another interpreter.
+"""`python -m seed_acme.envs.interpreters.server FD`: serves environments to another interpreter.
 
-Answers one request at a time over the socket whose descriptor it is given, until that is closed.
-Runs under the Python of `actor.python`; imports what actors import.
+Answers one request at a time over the socket with the given descriptor, until it is closed.
+Runs under the Python of `actor.python`, and imports only what actors import.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Server:
     self._made: core.VectorEnvironment | None = None
 
   def answer(self, header: dict[str, Any], arrays: list[np.ndarray]) -> _Answer:
-    """Of one request; what it raises is told to the other end."""
+    """Answers one request; the caller sends any error to the other end."""
     actions: dict[str, Callable[[], _Answer]] = {
       'check': lambda: self._check(header),
       'known': self._known,
@@ -68,7 +68,7 @@ class _Server:
     return {'spec': spec_json.encode(self._made.spec), 'can_render': bool(can_render)}, []
 
   def _step(self, arrays: list[np.ndarray]) -> _Answer:
-    # `unflatten_as` takes an array that is no nest as it is.
+    # If the specification is a single array, `unflatten_as` returns the array itself.
     actions = tree.unflatten_as(self._environment.spec.action, arrays)
     return _row(self._environment.step(actions))
 
@@ -92,7 +92,7 @@ def _row(row: types.VectorTimeStep) -> _Answer:
 
 
 def _error(error: Exception) -> dict[str, Any]:
-  """As a header."""
+  """Encodes an error as a header."""
   kinds = {types.MissingPackage: MISSING, types.UserError: USER_ERROR, types.Failure: FAILURE}
   for type_, kind in kinds.items():  # the special ones first
     if isinstance(error, type_):
@@ -103,7 +103,7 @@ def _error(error: Exception) -> dict[str, Any]:
 
 
 def serve(connection: socket.socket) -> None:
-  """Until the other end closes it."""
+  """Answers requests until the other end closes the connection."""
   server = _Server()
   while True:
     try:
@@ -112,7 +112,7 @@ def serve(connection: socket.socket) -> None:
       return
     try:
       answer, rows = server.answer(header, arrays)
-    except Exception as error:  # told to whoever asked
+    except Exception as error:  # sent to the other end
       answer, rows = _error(error), []
       if answer['error'] == OTHER:
         traceback.print_exc()

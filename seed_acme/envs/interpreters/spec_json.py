@@ -1,6 +1,6 @@
-"""Specifications of environments as JSON, read alike under any version of Python and numpy.
+"""Encodes environment specifications as JSON, which any version of Python and numpy can read.
 
-A pickle of an array or a dtype that numpy 2 made cannot be read by numpy 1.23.
+numpy 1.23 cannot read pickles of arrays or dtypes that numpy 2 made.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from seed_acme import types
 from seed_acme.envs import choices
 
 _FRAMES = 'frames_per_step'
-# What reading a record raises that is not of the form `encode` gives it. SyntaxError is numpy's, of
-# the name of a type.
+# Errors from reading a record that `encode` did not make. numpy raises SyntaxError for the name of
+# a dtype.
 _NOT_OF_THIS_FORM = (
   ArithmeticError,
   AttributeError,
@@ -33,7 +33,7 @@ _NOT_OF_THIS_FORM = (
 
 
 def encode(spec: types.EnvironmentSpec) -> dict[str, Any]:
-  """Nests of dicts, lists, tuples and named tuples of arrays with or without bounds."""
+  """Encodes nests of dicts, lists, tuples and named tuples of arrays with or without bounds."""
   return {
     'observation': _encode(spec.observation),
     'action': _encode(spec.action),
@@ -42,18 +42,18 @@ def encode(spec: types.EnvironmentSpec) -> dict[str, Any]:
 
 
 def decode(record: Mapping[str, Any]) -> types.EnvironmentSpec:
-  """The inverse."""
+  """Decodes what `encode` returns."""
   return types.EnvironmentSpec(
     _decode(record['observation']), _decode(record['action']), record['frames_per_step']
   )
 
 
 def decode_untrusted(record: Any) -> types.EnvironmentSpec:
-  """As `decode`; raises ValueError, and nothing else, for what is no specification."""
+  """Decodes like `decode`, but raises only ValueError if `record` is not a specification."""
   difference(record, record)
   try:
     spec = decode(record)
-    tree.flatten((spec.observation, spec.action))  # as everybody does; it sorts the keys of dicts
+    tree.flatten((spec.observation, spec.action))  # as all users do; it sorts the keys of dicts
     if type(spec.frames_per_step) is not int:
       raise TypeError(f'{_FRAMES} is {spec.frames_per_step!r}')
     return spec
@@ -62,11 +62,11 @@ def decode_untrusted(record: Any) -> types.EnvironmentSpec:
 
 
 def difference(expected: Mapping[str, Any], given: Any) -> str:
-  """The first field in which two encoded specifications differ, `observation/board: float32[50] ->
-  float32[51]`; '' where there is none.
+  """Returns the first field in which two encoded specifications differ, such as
+  `observation/board: float32[50] -> float32[51]`; '' if they are equal.
 
-  The names that environments give to their arrays do not count. Raises ValueError where `given`,
-  which may come from a stranger, is no encoded specification.
+  The names that environments give to their arrays are ignored. Raises ValueError if `given`, which
+  may come from an untrusted client, is not an encoded specification.
   """
   try:
     ours, theirs = _described(expected), _described(given)
@@ -82,7 +82,7 @@ def difference(expected: Mapping[str, Any], given: Any) -> str:
 
 
 def _described(record: Mapping[str, Any]) -> dict[str, str]:
-  """Each array by its path, in words."""
+  """Describes each array in words, by its path."""
   described = {_FRAMES: str(int(record[_FRAMES]))}
   for root in ('observation', 'action'):
     _describe(record[root], root, described)
@@ -108,7 +108,7 @@ def _describe(record: Mapping[str, Any], path: str, described: dict[str, str]) -
 
 def _array_in_words(record: Mapping[str, Any]) -> str:
   words = f'{np.dtype(record["dtype"]).name}{list(map(int, record["shape"]))}'
-  if 'bounds' in record:  # of choices, too, which were saved as mere bounds once
+  if 'bounds' in record:  # choices have them, too, and were once saved as bounds alone
     low, high = record['bounds']
     return f'{words} from {low["values"]} to {high["values"]}'
   if 'num_values' in record:
@@ -147,7 +147,7 @@ def _encode_array(spec: dm_specs.Array) -> dict[str, Any]:
 
 
 def _encode_bound(bound: np.ndarray) -> dict[str, Any]:
-  """Most bounds of screens are one number."""
+  """Encodes a bound, as one number if all are equal, as most bounds of screens are."""
   bound = np.asarray(bound)
   is_one = bound.size > 0 and (bound == bound.flat[0]).all()
   values = bound.flat[0].item() if is_one else bound.tolist()
@@ -169,7 +169,7 @@ def _decode(record: Mapping[str, Any]) -> types.Nest:
 
 @functools.cache
 def _namedtuple(name: str, fields: tuple[str, ...]) -> Any:
-  """The same type for the same fields, so that nests compare equal."""
+  """Returns the same type for the same fields, so that nests compare equal."""
   return collections.namedtuple(name, fields)
 
 

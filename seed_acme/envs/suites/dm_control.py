@@ -26,7 +26,7 @@ def _check(config: config_lib.EnvironmentConfig) -> None:
 
 
 def _names() -> list[str]:
-  with contextlib.suppress(types.UserError):  # what it says of drawing is for its own ids
+  with contextlib.suppress(types.UserError):  # errors about rendering concern its own ids only
     return [_START + level for level in dm_control_adapter.known_levels()]
   return []
 

@@ -25,7 +25,7 @@ def _make(order: suite.Order) -> core.VectorEnvironment:
 
 
 def _check(config: config_lib.EnvironmentConfig) -> None:
-  """Levels in folders are the package's own matter: only it knows them all."""
+  """Checks a configuration, except for levels in folders, which only the package knows."""
   settings_lib.check(config, dmlab.Settings, skip=())
   level = suite.level(config.id)
   if '/' not in level and level not in dmlab_levels.NAMES:

@@ -14,7 +14,7 @@ from seed_acme.envs import envpool_adapter
 from seed_acme.envs import suite
 
 _START = 'envpool:'
-_OLDEST = (3, 11)  # whose wheels have all of its environments
+_OLDEST = (3, 11)  # the oldest Python whose wheels have all of its environments
 
 
 def _make(order: suite.Order) -> core.VectorEnvironment:
@@ -42,7 +42,7 @@ def _names() -> list[str]:
 
 
 def _install() -> str:
-  """A learner under Python 3.10 needs another interpreter for its actors."""
+  """Says how to get envpool; a learner under Python 3.10 needs another interpreter for actors."""
   is_old = sys.version_info[:2] < _OLDEST
   if extras.is_for_learners() and not is_old:
     return extras.install_command('envpool')

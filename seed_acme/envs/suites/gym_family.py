@@ -31,7 +31,7 @@ def _suite(package: str, mujoco_level: str, *, takes_bare_ids: bool) -> suite.Su
     if package == 'gymnasium' and gym_adapter.VECTORIZATION_MODE in settings:
       if not order.renders:
         return gym_vector_adapter.make(name, order.num_environments, order.seeds(), settings)
-      del settings[gym_adapter.VECTORIZATION_MODE]  # one environment shows itself
+      del settings[gym_adapter.VECTORIZATION_MODE]  # single environments can render
     return order.one_by_one(
       lambda seed: gym_adapter.make(package, name, seed, settings, order.renders)
     )
@@ -62,7 +62,7 @@ def _suite(package: str, mujoco_level: str, *, takes_bare_ids: bool) -> suite.Su
       suite.Example(start + 'CartPole-v1', package),
       suite.Example(start + mujoco_level, 'mujoco', ('mujoco',)),
     ),
-    # gym's `module:Name-v0` has the module imported.
+    # gym imports the module of `module:Name-v0`.
     named_code=lambda environment_id: environment_id if ':' in level(environment_id) else '',
   )
 

@@ -1,4 +1,4 @@
-"""seed_acme's own environments: small tasks, natively vectorised, nothing to install."""
+"""seed_acme's own environments: small tasks, natively vectorised, with nothing to install."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _suite(
   def make_all(order: suite.Order) -> core.VectorEnvironment:
     actions, settings = action_scaling.split(name, order.settings)
     own = make(order.num_environments, order.seed, **settings)
-    # Float actions are within [-1, 1] as they are, and checked there.
+    # Float actions are already within [-1, 1], and the environments check them.
     return action_scaling.wrap(own, actions, name) if actions.action_bins else own
 
   def check(config: config_lib.EnvironmentConfig) -> None:
@@ -50,7 +50,7 @@ def _suite(
     make=make_all,
     check=check,
     names=lambda: [name],
-    examples=(suite.Example(name),) if name == 'catch' else (),  # nothing is installed for them
+    examples=(suite.Example(name),) if name == 'catch' else (),  # one is enough for all
     scales_actions=False,  # done above
   )
 

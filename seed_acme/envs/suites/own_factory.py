@@ -1,4 +1,4 @@
-"""`package.module:factory` or `package.module.factory`: a function of the user's own."""
+"""`package.module:factory` or `package.module.factory`: a user's own function."""
 
 from __future__ import annotations
 
