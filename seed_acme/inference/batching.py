@@ -12,19 +12,19 @@ import numpy as np
 from seed_acme import types
 from seed_acme.inference import event_loop
 
-# What a caller gets back: the actions, the reason of a refusal, or STOPPED.
+# A caller's reply: actions, the reason of a refusal, or STOPPED.
 Reply = Union[types.Nest, 'Refusal', 'Stopped']
 
 
 class Stopped:
-  """The server has finished its work: the caller should end, too."""
+  """Reply after the server has finished its work; the caller should end, too."""
 
 
 STOPPED = Stopped()
 
 
 class Refusal:
-  """The request was not carried out; nothing of it was kept."""
+  """Reply to a request that was rejected and had no effect."""
 
   def __init__(self, reason: str):
     self.reason = reason
@@ -38,7 +38,7 @@ class PendingRequest:
   def __init__(
     self, request: types.ActorRequest, is_training: bool, answer: Callable[[Reply], None]
   ):
-    """answer: takes the reply, on the inference thread or on one that closes the batcher or the
+    """answer: receives the reply, on the inference thread or on one that closes the batcher or the
     caller's stream; must not block.
     """
     self.request = request
@@ -51,14 +51,14 @@ class PendingRequest:
 
 
 class Batcher:
-  """Any number of callers in, batches out.
+  """Groups the requests of any number of callers into batches.
 
   A batch is ready when `batch_size` rows wait, when the oldest of them has waited
-  `timeout_s`, or when every open caller waits, since then nobody else can come. So one
-  dead or slow actor costs the others at most `timeout_s`, never a stall.
+  `timeout_s`, or when every open caller waits, because then no other request can come. So one
+  dead or slow actor delays the others by at most `timeout_s`, and never stalls them.
 
-  Requests of training environments are held back while `accepts_training()` is false
-  (replay is full); evaluation requests pass.
+  While `accepts_training()` is false, because replay is full, requests of training
+  environments wait; evaluation requests are still served.
   """
 
   def __init__(
@@ -68,10 +68,10 @@ class Batcher:
     accepts_training: Callable[[], bool],
     hold_back: Callable[[types.ActorRequest], bool],
   ):
-    """hold_back(request): whether this one has to wait; asked again after each `wake`, by the
+    """hold_back(request): whether this one has to wait; called again after each `wake`, by the
     thread that takes the batches.
     """
-    self.loop = event_loop.EventLoop()  # that thread calls its handlers while it waits
+    self.loop = event_loop.EventLoop()  # the thread that takes the batches also runs its handlers
     self._hold_back = hold_back
     self._batch_size = batch_size
     self._timeout_s = timeout_s
@@ -80,15 +80,15 @@ class Batcher:
     self._pending: list[PendingRequest] = []
     self._num_callers = 0
     self._closed = False
-    self._nothing_to_run = True  # when `next_batch` looked last; all that waits may be held back
+    self._nothing_to_run = True  # at the last look of `next_batch`: no request, or all held back
 
   def add_caller(self) -> None:
-    """A stream opened: it may send one request at a time."""
+    """Registers a stream, which may send one request at a time."""
     with self._lock:
       self._num_callers += 1
 
   def remove_caller(self, pending: PendingRequest | None) -> None:
-    """A stream ended; what it still had waiting is dropped."""
+    """Removes a stream that has ended, and drops its waiting request."""
     with self._lock:
       self._num_callers -= 1
       if pending is not None and pending in self._pending:
@@ -97,13 +97,13 @@ class Batcher:
     self.loop.wake()
 
   def submit(self, pending: PendingRequest) -> None:
-    """Called by sessions, from any thread."""
+    """Queues a request. Called by sessions, from any thread."""
     with self._lock:
       if self._closed:
         pending.answer(STOPPED)
         return
       self._pending.append(pending)
-      # Waking the inference thread costs more than this look. Where it waits for the time-out
+      # Waking the inference thread costs more than this check. If it waits for the time-out
       # of an older request, this one need not wake it.
       if (
         self._nothing_to_run
@@ -116,11 +116,11 @@ class Batcher:
     return sum(p.request.env_ids.size for p in self._pending)
 
   def wake(self) -> None:
-    """Replay has room again, or weights are new: looks at the requests that were held back."""
+    """Checks the requests that were held back, after replay has room again or weights are new."""
     self.loop.wake()
 
   def close(self) -> None:
-    """Answers everything that waits, and all that still comes, with STOPPED."""
+    """Answers all waiting and all later requests with STOPPED."""
     with self._lock:
       self._closed = True
       pending, self._pending = self._pending, []
@@ -129,9 +129,9 @@ class Batcher:
       request.answer(STOPPED)
 
   def next_batch(self, wait_s: float) -> list[PendingRequest]:
-    """The next batch, or an empty list after `wait_s` without one or after `close`."""
+    """Returns the next batch, or an empty list after `wait_s` without one or after `close`."""
     give_up = time.perf_counter() + wait_s
-    self.loop.wait(0.0)  # what has come meanwhile joins the batch
+    self.loop.wait(0.0)  # requests that have arrived meanwhile join the batch
     while True:
       with self._lock:
         if self._closed:
@@ -152,7 +152,7 @@ class Batcher:
     return [p for p in self._pending if not p.is_training]
 
   def _ready_in(self, eligible: list[PendingRequest], now: float) -> float:
-    """Seconds until the batch should run; 0 = now; infinite = when something comes."""
+    """Returns the seconds until the batch should run; 0 = now; infinite = when a request comes."""
     if not eligible:
       return float('inf')
     num_rows = sum(p.request.env_ids.size for p in eligible)
@@ -161,7 +161,7 @@ class Batcher:
     return eligible[0].arrived_s + self._timeout_s - now
 
   def _take(self, eligible: list[PendingRequest]) -> list[PendingRequest]:
-    """The oldest requests that fit; one that is larger than a batch goes alone."""
+    """Removes and returns the oldest requests that fit; one larger than a batch goes alone."""
     batch: list[PendingRequest] = []
     num_rows = 0
     for pending in eligible:
@@ -176,7 +176,7 @@ class Batcher:
 
 
 def padded_size(num_rows: int, batch_size: int) -> int:
-  """The size a batch is padded to: powers of two from 8 on, and `batch_size` itself."""
+  """Returns the size a batch is padded to: a power of two from 8 on, or `batch_size` itself."""
   size = 8
   while size < num_rows:
     size *= 2
@@ -186,7 +186,7 @@ def padded_size(num_rows: int, batch_size: int) -> int:
 def refuse_repeated_environments(
   requests: list[types.ActorRequest], num_environments: int
 ) -> list[Refusal | None]:
-  """A refusal for each request that names an environment twice, or one already in the batch."""
+  """Returns a refusal for each request that repeats an environment of its own or of the batch."""
   is_taken = np.zeros(num_environments, bool)
   refusals: list[Refusal | None] = []
   for request in requests:
@@ -198,7 +198,7 @@ def refuse_repeated_environments(
 
 
 def _refusal(env_ids: np.ndarray, is_taken: np.ndarray) -> Refusal | None:
-  """is_taken: of each environment, whether it is in the batch already."""
+  """Returns why a request is refused, if it is. is_taken: environments already in the batch."""
   if env_ids.size and (env_ids.min() < 0 or env_ids.max() >= is_taken.size):
     return Refusal(
       f'env_ids {env_ids.min()} ... {env_ids.max()} are outside 0 ... {is_taken.size - 1}'

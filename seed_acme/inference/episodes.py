@@ -15,9 +15,9 @@ WINDOW = 100  # episodes that the reported mean return covers
 
 
 class EpisodeSummary(NamedTuple):
-  """Means over `num_episodes` episodes; None where there are none.
+  """Means over `num_episodes` episodes; None if there are none.
 
-  score is the sum of the reported reward, return_ of the reward that trains; length is
+  score is the sum of the reported reward, return_ of the reward used in training; length is
   in agent steps (transitions).
   """
 
@@ -28,7 +28,7 @@ class EpisodeSummary(NamedTuple):
 
 
 class EpisodeStatistics:
-  """Fed by the inference thread, read by the training loop and the logs."""
+  """Statistics of finished episodes, written by the inference thread, read by the training loop."""
 
   def __init__(self, num_environments: int):
     self._score = np.zeros(num_environments, np.float64)
@@ -40,7 +40,7 @@ class EpisodeStatistics:
     self._num_ended = 0
 
   def reset(self, env_ids: np.ndarray) -> None:
-    """Drops the episodes these environments were in."""
+    """Drops the unfinished episodes of these environments."""
     self._score[env_ids] = 0
     self._return[env_ids] = 0
     self._length[env_ids] = 0
@@ -48,7 +48,7 @@ class EpisodeStatistics:
   def add(
     self, env_ids: np.ndarray, step_type: np.ndarray, reward: np.ndarray, score: np.ndarray
   ) -> int:
-    """One row of each of these environments, `[N]` each; returns how many episodes ended."""
+    """Adds one row of each of these environments, `[N]`; returns how many episodes ended."""
     self._score[env_ids] += score
     self._return[env_ids] += reward
     self._length[env_ids] += step_type != types.FIRST
@@ -62,41 +62,41 @@ class EpisodeStatistics:
         self._window.extend(episodes)
         self._recent.extend(episodes)
         self._num_ended += len(episodes)
-        del self._recent[:-10_000]  # nobody may be reading
+        del self._recent[:-10_000]  # bounded, because it may never be read
     return int(ended.size)
 
   def summary(self) -> EpisodeSummary:
-    """The last `WINDOW` episodes."""
+    """Returns the means over the last `WINDOW` episodes."""
     return _summarise(self.window())
 
   @property
   def num_ended(self) -> int:
-    """Episodes that have ended since this start, those that `restore` brought not counted."""
+    """Episodes that have ended since this start, without those from `restore`."""
     return self._num_ended
 
   def window(self) -> list[tuple[float, float, int]]:
-    """(score, return, length) of the last `WINDOW` episodes: what a checkpoint stores."""
+    """Returns (score, return, length) of the last `WINDOW` episodes, for a checkpoint."""
     with self._lock:
       return list(self._window)
 
   def restore(self, window: list[tuple[float, float, int]]) -> None:
-    """Continues from the `window` of a checkpoint; the open episodes are not in it."""
+    """Continues from the `window` of a checkpoint, which contains no unfinished episodes."""
     with self._lock:
       self._window.clear()
       self._window.extend((score, return_, length) for score, return_, length in window)
 
   def take_recent(self) -> EpisodeSummary:
-    """The episodes that ended since the last call."""
+    """Returns the means over the episodes that ended since the last call."""
     return _summarise(self.drain())
 
   def drain(self) -> list[tuple[float, float, int]]:
-    """(score, return, length) of each of them."""
+    """Returns (score, return, length) of each episode that ended since the last call."""
     with self._lock:
       recent, self._recent = self._recent, []
     return recent
 
   def extend(self, episodes: Iterable[tuple[float, float, int]]) -> None:
-    """Adds episodes that ended elsewhere, as `drain` told them there."""
+    """Adds episodes that ended on another host, as returned by `drain` there."""
     with self._lock:
       for score, return_, length in episodes:
         self._window.append((score, return_, length))

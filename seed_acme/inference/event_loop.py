@@ -1,4 +1,4 @@
-"""One thread that waits for its sockets and for other threads at once."""
+"""Event loop with which one thread waits for sockets and for other threads at the same time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ OnReady = Callable[[int], None]
 
 
 class EventLoop:
-  """Sockets with their handlers; `wait` calls those that are ready, on the thread that waits.
+  """Sockets and their handlers. `wait` calls the handlers of sockets that are ready.
 
-  That is the inference thread, so that no other thread has to run between a message and its batch.
-  Only `wake` and `call` may be used from other threads.
+  They run on the waiting thread, the inference thread, so that no other thread has to run between a
+  message and its batch. Only `wake` and `call` may be used from other threads.
   """
 
   def __init__(self) -> None:
@@ -23,26 +23,26 @@ class EventLoop:
     self._handlers: dict[int, OnReady] = {self._waking: self._on_wake}
     self._epoll.register(self._waking, select.EPOLLIN)
     self._calls: list[Callable[[], None]] = []
-    self._lock = threading.Lock()  # of `_calls` and of closing
+    self._lock = threading.Lock()  # protects `_calls` and `_closed`
     self._waiter = 0  # the thread that waited last
     self._closed = False
 
   def add(self, fd: int, on_ready: OnReady) -> None:
-    """on_ready(events): called when `fd` can be read, or its other end is gone."""
+    """Adds a socket. on_ready(events): called when `fd` can be read, or its other end is gone."""
     self._handlers[fd] = on_ready
     self._epoll.register(fd, select.EPOLLIN)
 
   def expect(self, fd: int, *, writable: bool) -> None:
-    """Whether `on_ready` is called, too, when `fd` can be written."""
+    """Sets whether `on_ready` is also called when `fd` can be written."""
     self._epoll.modify(fd, select.EPOLLIN | (select.EPOLLOUT if writable else 0))
 
   def remove(self, fd: int) -> None:
-    """Before `fd` is closed."""
+    """Removes a socket; must be called before `fd` is closed."""
     del self._handlers[fd]
     self._epoll.unregister(fd)
 
   def wait(self, timeout_s: float) -> None:
-    """Until something was ready, `wake` was called or the time is over."""
+    """Waits until a socket was ready, `wake` was called, or the time is over."""
     self._waiter = threading.get_ident()
     for fd, events in self._epoll.poll(timeout_s):
       handler = self._handlers.get(fd)
@@ -50,8 +50,8 @@ class EventLoop:
         handler(events)
 
   def wake(self) -> None:
-    """From any thread but the waiting one: a `wait` under way, or the next one, returns. The
-    waiting thread itself looks at everything before it waits again.
+    """Makes the current or the next `wait` return. Called from any thread; it does nothing on the
+    waiting thread itself, which checks everything before it waits again.
     """
     if threading.get_ident() != self._waiter:
       with self._lock:
@@ -59,7 +59,7 @@ class EventLoop:
           os.eventfd_write(self._waking, 1)
 
   def call(self, function: Callable[[], None]) -> None:
-    """From any thread: has the waiting thread call it."""
+    """Makes the waiting thread call a function. Called from any thread."""
     if threading.get_ident() == self._waiter:
       function()
       return
@@ -68,7 +68,7 @@ class EventLoop:
     self.wake()
 
   def close(self) -> None:
-    """When no thread waits any more. Later wakes do nothing. Safe to call twice."""
+    """Closes the loop, once no thread waits on it. Later wakes do nothing. Safe to call twice."""
     with self._lock:
       if self._closed:
         return

@@ -1,8 +1,8 @@
 """Random numbers that depend on the environment and its row, not on the batch.
 
 A counter-based generator (SplitMix64's finaliser over a hash of the counters): the same
-seed, environment, run and row give the same numbers in whatever batch, order or process
-the row is computed. Numpy has no vectorised form with one key a row.
+seed, environment, run and row give the same numbers in any batch, order or process.
+Numpy has no vectorised generator with one key per row.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ def _mix(x: np.ndarray) -> np.ndarray:
 
 
 def stream_keys(seed: int, env_ids: np.ndarray, run_ids: np.ndarray) -> np.ndarray:
-  """`[N]` uint64, the key of each environment's stream in each of its runs."""
+  """Returns `[N]` uint64, the key of each environment's random stream in its current run."""
   with np.errstate(over='ignore'):  # the arithmetic is modulo 2^64 by design
     key = _mix(np.uint64(seed) + _GOLDEN + env_ids.astype(np.uint64) * _MIX_1)
     return _mix(key ^ run_ids.astype(np.uint64))
 
 
 def uniforms(keys: np.ndarray, row_numbers: np.ndarray, num_uniforms: int) -> np.ndarray:
-  """`[N, num_uniforms]` float32 in (0, 1), of 23 random bits each.
+  """Returns `[N, num_uniforms]` float32 in (0, 1), with 23 random bits each.
 
-  keys: `[N]` uint64 of `stream_keys`; row_numbers: `[N]` uint64, place in each stream.
-  With 24 bits, adding the half would round the largest number up to 1.
+  keys: `[N]` uint64 from `stream_keys`; row_numbers: `[N]` uint64, position in each stream.
+  With 24 bits, adding one half would round the largest number up to 1.
   """
   counters = row_numbers[:, None] * np.uint64(num_uniforms) + np.arange(
     1, num_uniforms + 1, dtype=np.uint64
   )
-  # Two rounds: neighbouring counters differ in few bits, and one leaves traces of that.
+  # Two rounds, because neighbouring counters differ in few bits, and one round leaves traces.
   bits = _mix(_mix(counters * _GOLDEN + keys[:, None])) >> _SHIFT_41
   return (bits.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-23)

@@ -45,7 +45,7 @@ def act(
   state: types.Nest,
   exploration: types.Exploration,
 ) -> tuple[types.AgentOutput, types.Nest]:
-  """One row of each environment, `[N, ...]` -> (actions and predictions, new state); in a graph."""
+  """In a graph: rows of environments `[N, ...]` -> (actions and predictions, new state)."""
   prediction, new_state = network(inputs, state)
   output = acting.select_actions(prediction, exploration)
   action = tree.map_structure(lambda a, s: tf.cast(a, s.dtype), output.action, action_spec)
@@ -55,8 +55,8 @@ def act(
 class Policy:
   """Computes actions for a batch. Owns its network; called from one thread only.
 
-  The weights change only between two batches, all together, and carry their version: a
-  read of variables that the learner is writing would mix two versions.
+  The weights change only between two batches, all at once, and have a version. Reading
+  variables that the learner is writing would mix two versions.
   """
 
   def __init__(
@@ -85,8 +85,8 @@ class Policy:
         (self._example_inputs(), self.initial_state(), self.example_exploration())
       ),
     )
-    # Positions in the network's variables of those that acting reads, in its order: what the
-    # learner publishes.
+    # Indices of the network's variables that acting reads, in its order. The learner publishes
+    # these.
     self.variables_read = self._compute.variables_read(network.variables)
     read = [network.variables[i] for i in self.variables_read]
     self._assign = graph_function.GraphFunction(
@@ -94,29 +94,29 @@ class Policy:
     )
 
   def initial_state(self) -> types.Nest:
-    """The state of a new episode, numpy `[1, ...]`."""
+    """Returns the state of a new episode, numpy `[1, ...]`."""
     return tree.map_structure(lambda x: x.numpy(), self._network.initial_state(1))
 
   def refresh(self) -> None:
-    """Takes over the newest published weights, if there are newer ones."""
+    """Loads the newest published weights, if they are new."""
     latest = self._published.latest()
     if latest is not None and latest.version != self.version:
       self._assign(latest.values)
       self.version = latest.version
 
   def newest_version(self) -> int:
-    """Of the published weights, whether taken over already or not; -1 before the first."""
+    """Returns the version of the newest published weights, loaded or not; -1 before the first."""
     latest = self._published.latest()
     return -1 if latest is None else latest.version
 
   def __call__(
     self, inputs: types.AgentInput, state: types.Nest, exploration: types.Exploration
   ) -> tuple[types.AgentOutput, types.Nest]:
-    """Numpy `[N, ...]` in, numpy `[N, ...]` out: (actions and predictions, new state)."""
+    """Acts on numpy arrays `[N, ...]`; returns (actions and predictions, new state) `[N, ...]`."""
     return self._compute.numpy(inputs, state, exploration)
 
   def example_exploration(self) -> types.Exploration:
-    """Of one row, `[1, ...]`, of the first training environment."""
+    """Returns the exploration of one row `[1, ...]` of the first training environment."""
     return types.Exploration(
       uniforms=np.full((1, self.num_uniforms), 0.5, np.float32),
       place=np.zeros(1, np.float32),
@@ -135,13 +135,13 @@ class Policy:
     )
 
   def example_row(self) -> tuple[types.AgentInput, types.AgentOutput]:
-    """One row of an unroll, without batch axis: numpy arrays of the right shapes and dtypes."""
+    """Returns a row of an unroll, without batch axis, as numpy arrays of its shapes and dtypes."""
     inputs = self._example_inputs()
     outputs, _ = self(inputs, self.initial_state(), self.example_exploration())
     return tree.map_structure(lambda x: x[0], (inputs, outputs))
 
   def example_unroll(self, num_rows: int) -> types.Unroll:
-    """An unroll of `num_rows` rows, numpy, for signatures."""
+    """Returns an unroll of `num_rows` rows as numpy arrays, for signatures."""
     repeat = lambda x: np.repeat(np.asarray(x)[None], num_rows, axis=0)
     inputs, outputs = tree.map_structure(repeat, self.example_row())
     return types.Unroll(

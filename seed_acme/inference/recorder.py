@@ -1,4 +1,4 @@
-"""Where rows go once they are answered: to their episodes, and to the unrolls for replay."""
+"""Records answered rows in episode statistics and in the unrolls for replay."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from seed_acme.tensors import nests
 
 
 class Recorder:
-  """Counts steps and episodes and hands finished unrolls on. Used by the inference thread only.
+  """Counts steps and episodes, and passes on finished unrolls. Used by the inference thread only.
 
-  Evaluation rows count apart and never reach replay.
+  Evaluation rows are counted separately and never reach replay.
   """
 
   def __init__(
@@ -41,13 +41,13 @@ class Recorder:
     self._evaluation_episodes = statistics.evaluation_episodes
 
   def reset(self, env_ids: np.ndarray) -> None:
-    """Drops the open episodes and partial unrolls of these environments."""
+    """Drops the unfinished episodes and unrolls of these environments."""
     self._unrolls.reset(env_ids[env_ids < self._num_training])
     self._training_episodes.reset(env_ids)
     self._evaluation_episodes.reset(env_ids)
 
   def record(self, env_ids: np.ndarray, acted: rows_lib.ActedRows, version: int) -> None:
-    """One row of each environment, `[N, ...]`, acted on with weights of this version."""
+    """Records one row of each environment, `[N, ...]`, acted on with weights of this version."""
     if not acted.is_evaluation.any():
       self._record_training(env_ids, acted, version)
       return
@@ -72,7 +72,7 @@ class Recorder:
     entering_state: types.Nest,
     version: int,
   ) -> None:
-    """Rows to the unrolls of training environments; hands on those that are finished by them."""
+    """Appends rows to the unrolls of training environments, and passes on finished unrolls."""
     finishing = env_ids[self._unrolls.is_last_row(env_ids)]
     if self._quota is not None:
       self._quota.add(finishing)
@@ -86,7 +86,7 @@ class Recorder:
 def _add_episodes(
   statistics: episodes.EpisodeStatistics, env_ids: np.ndarray, acted: rows_lib.ActedRows
 ) -> int:
-  """Returns how many episodes ended. What an environment reports at FIRST is nobody's score."""
+  """Adds rows to statistics, ignoring the score at FIRST; returns how many episodes ended."""
   step_type = acted.inputs.step_type
   score = np.where(step_type == types.FIRST, np.float32(0), acted.score)
   return statistics.add(env_ids, step_type, acted.inputs.reward, score)

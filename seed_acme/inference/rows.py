@@ -1,4 +1,4 @@
-"""Rows of a batch: as they came with the requests, as the policy takes them, and acted on."""
+"""Rows of a batch: as received with the requests, as inputs of the policy, and acted on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seed_acme.tensors import nests
 
 
 class Rows:
-  """The rows of one batch, padded to `size`; rows from `num_rows` on touch nothing."""
+  """The rows of one batch, padded to `size`; rows from `num_rows` on have no effect."""
 
   def __init__(self, requests: Sequence[types.ActorRequest], size: int):
     self.env_ids = np.concatenate([r.env_ids for r in requests]).astype(np.int64)
@@ -39,7 +39,7 @@ def _padded(parts: Sequence[np.ndarray], size: int) -> np.ndarray:
 
 
 class ActedRows(NamedTuple):
-  """The rows of a batch and what came of them, `[N, ...]` each."""
+  """The rows of a batch and the policy's outputs, `[N, ...]` each."""
 
   is_evaluation: np.ndarray
   inputs: types.AgentInput
@@ -49,7 +49,7 @@ class ActedRows(NamedTuple):
 
 
 class InputReader:
-  """Reads what the policy needs for rows: state and previous action from the slots, and noise."""
+  """Assembles the policy's inputs: state and previous action from the slots, and random numbers."""
 
   def __init__(
     self,
@@ -59,7 +59,7 @@ class InputReader:
     num_environments: int,
     num_uniforms: int,
   ):
-    """num_uniforms: random numbers that the policy takes for one row."""
+    """num_uniforms: random numbers that the policy needs for one row."""
     self._slots = slots
     self._counters = counters
     self._num_training = num_training

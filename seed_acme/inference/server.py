@@ -1,4 +1,4 @@
-"""The central inference server: one batch of requests in, one batch of actions out."""
+"""The central inference server: takes a batch of requests, returns a batch of actions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from seed_acme.tensors import nests
 
 
 class _ToRecord(NamedTuple):
-  """Rows that were acted on and are in no unroll yet. version: of the weights."""
+  """Rows that were acted on and are not recorded yet. version: of the weights."""
 
   env_ids: np.ndarray
   rows: rows_lib.ActedRows
@@ -34,17 +34,17 @@ class _ToRecord(NamedTuple):
 
 
 class Answered(NamedTuple):
-  """What `InferenceServer.answer` returns: a reply for each request, and what `record` takes."""
+  """Result of `InferenceServer.answer`: a reply for each request, and the input of `record`."""
 
   replies: list[batching.Reply]
   to_record: _ToRecord | None
 
 
 class InferenceServer:
-  """Resets, acts, remembers and hands on finished unrolls. Knows no algorithm and no RPC.
+  """Resets environments' slots, acts, stores states and passes on finished unrolls.
 
-  Used by one thread: the inference thread of a distributed program, or the loop of the
-  single-process program.
+  It knows neither the algorithm nor the transport. Used by one thread: the inference thread
+  of a distributed program, or the loop of the single-process program.
   """
 
   def __init__(
@@ -67,7 +67,7 @@ class InferenceServer:
     """environment_name: for messages. quota: None = environments never wait for the learner, see
     `hold_back`.
 
-    statistics: may be those of several servers, which have different environments.
+    statistics: may be shared by several servers with different environments.
     """
     self._environment_name = environment_name
     self._check = time_steps.TimeStepCheck(spec.observation)
@@ -107,16 +107,16 @@ class InferenceServer:
     self.timer = statistics.new_timer()
 
   def step(self, requests: Sequence[types.ActorRequest]) -> list[batching.Reply]:
-    """`answer` and `record` in one."""
+    """Calls `answer` and `record`."""
     answered = self.answer(requests)
     self.record(answered)
     return answered.replies
 
   def answer(self, requests: Sequence[types.ActorRequest]) -> Answered:
-    """Replies in order of the requests: actions `[E, ...]`, or a `Refusal`.
+    """Returns replies in the order of the requests: actions `[E, ...]`, or a `Refusal`.
 
-    What it returns goes to `record` before the next call; actors step their environments
-    meanwhile.
+    The result must be passed to `record` before the next call; actors step their
+    environments meanwhile.
     """
     replies: list[batching.Reply] = list(
       batching.refuse_repeated_environments(list(requests), self._num_environments)
@@ -129,7 +129,7 @@ class InferenceServer:
       return Answered(replies, None)
     acting = [requests[i] for i in to_act]
     rows = self._padded(acting)
-    if self._fault(rows) is not None:  # one by one only to find out whose it is
+    if self._fault(rows) is not None:  # checks requests one by one only to find the wrong one
       for i in to_act:
         replies[i] = self._refusal_of_values(requests[i])
       to_act = [i for i in to_act if replies[i] is None]
@@ -143,17 +143,17 @@ class InferenceServer:
     return Answered(replies, acted)
 
   def record(self, answered: Answered) -> None:
-    """Adds the answered rows to episodes and unrolls, and hands on finished unrolls."""
+    """Adds the answered rows to episodes and unrolls, and passes on finished unrolls."""
     if answered.to_record is not None:
       with self.timer.phase('unrolls'):
         self._recorder.record(*answered.to_record)
 
   def hold_back(self, request: types.ActorRequest) -> bool:
-    """Whether the request has to wait for the next weights: see `turns.StrictTurns`."""
+    """Whether the request must wait for the next weights, see `turns.StrictTurns`."""
     return self._turns is not None and self._turns.hold_back(request)
 
   def _answer_without_acting(self, request: types.ActorRequest) -> batching.Reply | None:
-    """The stored action for a repeated number, a refusal for a wrong one, else None."""
+    """Returns the stored action for a repeated number, a refusal for a wrong one, else None."""
     env_ids = request.env_ids
     is_new = self.slots.is_new_run(env_ids, request.run_ids)
     if is_new.any():
@@ -170,13 +170,13 @@ class InferenceServer:
     return None
 
   def _padded(self, requests: list[types.ActorRequest]) -> rows_lib.Rows:
-    """Of all these requests together."""
+    """Combines requests into the padded rows of one batch."""
     num_rows = sum(r.env_ids.size for r in requests)
     with self.timer.phase('prepare'):
       return rows_lib.Rows(requests, batching.padded_size(num_rows, self._batch_size))
 
   def _fault(self, rows: rows_lib.Rows) -> time_steps.Fault | None:
-    """What is wrong with what the actors say: they were not to send it."""
+    """Returns a wrong value that actors sent, although they should have checked it."""
     with self.timer.phase('prepare'):
       timestep, ids = rows.timestep, rows.env_ids
       if timestep.step_type.size > rows.num_rows:
@@ -224,7 +224,7 @@ class InferenceServer:
 def _by_request(
   actions: types.Nest, requests: Sequence[types.ActorRequest]
 ) -> Iterator[types.Nest]:
-  """Of rows `[N, ...]`, those of each request `[E, ...]`."""
+  """Splits rows `[N, ...]` into those of each request `[E, ...]`."""
   start = 0
   for request in requests:
     rows = slice(start, start + request.env_ids.size)

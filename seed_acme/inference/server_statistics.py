@@ -1,4 +1,4 @@
-"""What the inference servers of a run, one for each inference device, report together."""
+"""Statistics shared by the inference servers of a run, one server per inference device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from seed_acme.progress import timing
 
 
 class ServerStatistics:
-  """Fed by the servers, each on its own thread, of different environments; read by any thread."""
+  """Statistics of all inference servers. Each server writes from its own thread, for its own
+  environments; any thread may read."""
 
   def __init__(self, num_environments: int):
     self.training_episodes = episodes.EpisodeStatistics(num_environments)
@@ -17,16 +18,16 @@ class ServerStatistics:
     self._timers: list[timing.PhaseTimer] = []
 
   def new_timer(self) -> timing.PhaseTimer:
-    """For one more server."""
+    """Returns a timer for one more server."""
     self._timers.append(timing.PhaseTimer())
     return self._timers[-1]
 
   def seconds_of_each(self) -> dict[str, dict[str, float]]:
-    """By server, `inference/0` and so on, and phase; empty where there is but one."""
+    """Returns seconds by server (`inference/0` and so on) and phase; empty if there is only one."""
     if len(self._timers) < 2:
       return {}
     return {f'inference/{i}': timer.snapshot() for i, timer in enumerate(self._timers)}
 
   def seconds(self) -> dict[str, float]:
-    """By phase, over all servers."""
+    """Returns the seconds spent in each phase, summed over all servers."""
     return timing.merge(*(timer.snapshot() for timer in self._timers))

@@ -1,4 +1,4 @@
-"""What the inference server keeps of every environment, addressed by `env_id`."""
+"""State that the inference server keeps for every environment, addressed by `env_id`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from seed_acme.tensors import nests
 
 
 class EnvironmentSlots:
-  """Recurrent state, last action, run, request number and whether its episode is over, of N
-  environments.
+  """Recurrent state, last action, run, request number and end of episode of N environments.
 
-  Host arrays: they are read and written by row once a batch, and a copy of the state has
-  to be on the host anyway when an unroll starts. Used by the inference thread only.
+  These are host arrays, because they are read and written by row once per batch, and a copy
+  of the state must be on the host anyway when an unroll starts. Used by the inference thread only.
   """
 
   def __init__(
@@ -42,7 +41,7 @@ class EnvironmentSlots:
     return ~self.is_known[env_ids] | (self.run_ids[env_ids] != run_ids)
 
   def reset(self, env_ids: np.ndarray, run_ids: np.ndarray) -> None:
-    """Forgets these environments and starts their new runs."""
+    """Clears the slots of these environments and starts their new runs."""
     tree.map_structure(
       lambda slot, initial: slot.__setitem__(env_ids, initial), self.state, self._initial_state
     )
@@ -62,7 +61,7 @@ class EnvironmentSlots:
     action: types.Nest,
     state: types.Nest,
   ) -> None:
-    """Stores what one batch brought and what was computed for it; every leaf `[N, ...]`."""
+    """Stores the inputs and outputs of one batch; every leaf `[N, ...]`."""
     nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.state, state)
     nests.map_arrays(lambda slot, rows: slot.__setitem__(env_ids, rows), self.action, action)
     self.request_numbers[env_ids] = request_numbers

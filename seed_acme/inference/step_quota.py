@@ -1,4 +1,4 @@
-"""Strictly on-policy steps: how many unrolls each environment gives to one update."""
+"""Counts, for strictly on-policy updates, the unrolls that each environment gives to an update."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import numpy as np
 class StepQuota:
   """Every training environment gives the same number of unrolls to each update, then waits.
 
-  So an update learns from rows that were acted with the weights it starts from, all of
-  them, and from no others. Used by the inference thread only.
+  An update therefore learns from all rows that were acted with the weights it starts from,
+  and from no others. Used by the inference thread only.
   """
 
   def __init__(self, num_environments: int, unrolls_per_update: int):
     self._unrolls_per_update = unrolls_per_update
-    self._num_given = np.zeros(num_environments, np.int64)  # to the update under way
+    self._num_given = np.zeros(num_environments, np.int64)  # unrolls for the current update
     self._version = -1
 
   def renew(self, version: int) -> None:
-    """version: of the newest published weights; with new ones a new quota starts."""
+    """Starts a new quota if weights are new. version: of the newest published weights."""
     if version != self._version:
       self._version = version
       self._num_given[:] = 0
 
   def add(self, env_ids: np.ndarray) -> None:
-    """Each of these environments gave one more unroll."""
+    """Counts one more unroll of each of these environments."""
     self._num_given[env_ids] += 1
 
   def is_last(self, env_ids: np.ndarray) -> bool:
-    """Whether the unroll under way is the last of the quota; the environments step together."""
+    """Whether the current unroll is the last of the quota; the environments step together."""
     return bool((self._num_given[env_ids] == self._unrolls_per_update - 1).all())
 
   def is_used_up(self, env_ids: np.ndarray) -> bool:
-    """Whether any of them must wait for new weights."""
+    """Whether any of these environments must wait for new weights."""
     return bool((self._num_given[env_ids] >= self._unrolls_per_update).any())

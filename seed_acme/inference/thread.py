@@ -1,4 +1,4 @@
-"""The thread on which a distributed program's inference server works."""
+"""The thread on which a distributed program's inference server runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_S = 0.5
 class InferenceThread:
   """Answers and records the batches of a batcher until `stop`.
 
-  Then it only moves messages, until `join`: actors that still come have to hear of the end.
+  From then until `join` it only moves messages, so that late actors are told of the end.
   """
 
   def __init__(
@@ -24,7 +24,7 @@ class InferenceThread:
     batcher: batching.Batcher,
     on_failure: Callable[[BaseException], None],
   ):
-    """on_failure: called once, from this thread, with whatever ended it early."""
+    """on_failure: called once, from this thread, with the exception that ended it early."""
     self._server = server
     self._batcher = batcher
     self._on_failure = on_failure
@@ -38,13 +38,13 @@ class InferenceThread:
     self._thread.start()
 
   def stop(self) -> None:
-    """Refuses what waits, and all that still comes."""
+    """Answers all waiting and all later requests with STOPPED."""
     self._stop.set()
     self._batcher.close()
     self._has_served.wait()
 
   def join(self) -> None:
-    """As `stop`, when no transport uses the loop any more: ends the thread."""
+    """Stops and ends the thread; must be called when no transport uses the loop any more."""
     self.stop()
     self._is_over.set()
     self._loop.wake()

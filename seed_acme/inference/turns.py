@@ -1,4 +1,4 @@
-"""Strictly on-policy steps: training environments and the learner take turns."""
+"""Makes training environments and the learner take turns, for strictly on-policy updates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from seed_acme.inference import step_quota
 from seed_acme.inference import unrolls as unrolls_lib
 from seed_acme.tensors import nests
 
-# Rows to inputs, entering state and exploration, as `rows.InputReader` reads them.
+# Maps rows to inputs, entering state and exploration, like `rows.InputReader`.
 ReadInputs = Callable[[rows_lib.Rows], tuple[types.AgentInput, types.Nest, types.Exploration]]
 
 
 class StrictTurns:
-  """Holds requests back until the weights are there that their rows have to be acted on with.
+  """Holds back requests until the weights that must act on their rows are published.
 
   Used by the inference thread only.
   """
@@ -37,8 +37,8 @@ class StrictTurns:
     num_training: int,
     is_right: Callable[[types.ActorRequest], bool],
   ):
-    """is_right: whether the values of a request are as specified; a wrong one is refused when it is
-    answered, and finishes no unroll before."""
+    """is_right: whether the values of a request match the specification; a wrong request is refused
+    when it is answered, and must not finish an unroll before."""
     self._quota = quota
     self._slots = slots
     self._unrolls = unrolls
@@ -50,11 +50,11 @@ class StrictTurns:
     self._example_outputs = policy.example_row()[1]
 
   def hold_back(self, request: types.ActorRequest) -> bool:
-    """Whether the request has to wait for the next weights; what it finishes is handed on.
+    """Whether the request must wait for the next weights; passes on unrolls that it finishes.
 
-    It waits if its environments have given the current update all its unrolls, or if its row
-    finishes the last one. In the second case the unroll is finished here. Call again with the
-    same request until the result is False.
+    It waits if its environments have given the current update all their unrolls, or if its row
+    finishes the last one. In the second case the unroll is finished here. Must be called again
+    with the same request until the result is False.
     """
     env_ids = request.env_ids
     if not env_ids.size:
@@ -80,8 +80,8 @@ class StrictTurns:
     return is_end
 
   def _finish_unrolls(self, request: types.ActorRequest) -> None:
-    """Appends the row as the end of its unrolls. The outputs of that row are zeros; no loss reads
-    them. The row becomes row 0 of the next unroll, too, with an action of the new weights."""
+    """Appends the row as the last one of its unrolls, with outputs of zeros, which no loss reads.
+    The row also becomes row 0 of the next unrolls, then with an action of the new weights."""
     size = request.env_ids.size
     inputs, state, _ = self._read_inputs(rows_lib.Rows([request], size))
     outputs = nests.map_arrays(

@@ -9,15 +9,15 @@ from seed_acme import types
 
 
 class UnrollAssembler:
-  """Rows in, finished unrolls of `overlap + unroll_length + 1` rows out.
+  """Assembles rows into finished unrolls of `overlap + unroll_length + 1` rows.
 
-  Two unrolls of one environment that follow each other share `overlap + 1` rows: the
-  last row of a loss part is the first row of the next. An unroll's `initial_state` is the
-  state that entered its own row 0, so it is kept when that row arrives, which is
-  `overlap` rows before the previous unroll ends, or several unrolls before.
+  Consecutive unrolls of one environment share `overlap + 1` rows: the last row of one
+  loss part is the first row of the next. An unroll's `initial_state` is the state before
+  its own row 0, so it must be stored when that row arrives, which is `overlap` rows before
+  the previous unroll ends, or several unrolls before.
 
-  Before an environment's first row stand `overlap` rows of padding typed LAST, which the
-  mask excludes; the first real row is FIRST and resets the state.
+  An environment's first row is preceded by `overlap` rows of padding with step type LAST, which
+  the mask excludes; the first real row is FIRST and resets the state.
 
   Used by the inference thread only.
   """
@@ -30,7 +30,7 @@ class UnrollAssembler:
     row_example: tuple[types.AgentInput, types.AgentOutput],
     state_example: types.Nest,
   ):
-    """row_example: nest of arrays of one row without batch axis; state_example likewise."""
+    """row_example, state_example: nests of arrays of one row, without batch axis."""
     self._num_rows = overlap + unroll_length + 1
     self.overlap = overlap
     self._unroll_length = unroll_length
@@ -39,8 +39,8 @@ class UnrollAssembler:
       np.zeros((num_environments, self._num_rows, *np.shape(x)), np.asarray(x).dtype)
       for x in tree.flatten(self._row_structure)
     ]
-    # Unroll k of a run starts at row k T - overlap of the run. The states that entered
-    # those rows wait here, in place k modulo the number of unrolls that can be under way.
+    # Unroll k of a run starts at row k T - overlap of the run. The states before those rows
+    # are stored here, at index k modulo the number of unrolls that can be unfinished.
     self._num_kept = overlap // unroll_length + 2
     self._kept_states = tree.map_structure(
       lambda x: np.zeros((num_environments, self._num_kept, *np.shape(x)), np.asarray(x).dtype),
@@ -61,7 +61,7 @@ class UnrollAssembler:
     step_type[env_ids, : self.overlap] = types.LAST
     self._row_number[env_ids] = 0
     self._unroll_number[env_ids] = 0
-    # Unrolls that start in the padding: zeros enter it, and FIRST resets what comes out.
+    # Unrolls that start in the padding begin with zeros, and FIRST resets the state after it.
     tree.map_structure(lambda kept: kept.__setitem__(env_ids, 0), self._kept_states)
 
   def append(
@@ -91,16 +91,16 @@ class UnrollAssembler:
     return self._take(finished) if finished.size else None
 
   def is_last_row(self, env_ids: np.ndarray) -> np.ndarray:
-    """`[N]` bool: whether the next row of each of these environments finishes an unroll."""
+    """Returns `[N]` bool, whether the next row of each of these environments finishes an unroll."""
     return self._index[env_ids] == self._num_rows - 1
 
   def rewind(self, env_ids: np.ndarray) -> None:
-    """The next row replaces the last one, which stays as the end of the unroll it finished."""
+    """Makes the next row replace the last one, which remains the end of the unroll it finished."""
     self._index[env_ids] -= 1
     self._row_number[env_ids] -= 1
 
   def _keep_states(self, env_ids: np.ndarray, entering_state: types.Nest) -> None:
-    """Keeps the state that enters this row where the row starts an unroll."""
+    """Stores the state before this row where the row starts an unroll."""
     unroll_number, row = np.divmod(self._row_number[env_ids] + self.overlap, self._unroll_length)
     starts = row == 0
     if starts.any():
@@ -128,9 +128,9 @@ class UnrollAssembler:
 
 
 def _place(env_ids: np.ndarray, index: np.ndarray) -> tuple[np.ndarray | slice, np.ndarray | int]:
-  """`(env_ids, index)`, as a slice and a number where they are that: three times as fast.
+  """Returns `(env_ids, index)`, as a slice and a number if possible, which is three times as fast.
 
-  They nearly always are: an actor's environments are numbered in a row and step together.
+  It nearly always is, because an actor's environments have consecutive ids and step together.
   """
   first, size = int(env_ids[0]), env_ids.size
   if (index == index[0]).all() and (env_ids == np.arange(first, first + size)).all():
@@ -139,5 +139,5 @@ def _place(env_ids: np.ndarray, index: np.ndarray) -> tuple[np.ndarray | slice, 
 
 
 def num_steps(unrolls: types.Unroll, overlap: int) -> int:
-  """Agent steps in finished unrolls: transitions of the loss part that start at no LAST row."""
+  """Counts agent steps in unrolls: transitions of the loss part that do not start at a LAST row."""
   return int(np.count_nonzero(unrolls.inputs.step_type[:, overlap:-1] != types.LAST))

@@ -1,4 +1,4 @@
-"""Gradient steps one after the other, within one graph."""
+"""Runs gradient steps one after the other within one graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 def for_each_row(step: Callable[..., tf.Tensor], *rows: tf.Tensor) -> tf.Tensor:
   """In a graph: calls `step` with the first row of each argument, then with the second, and so on.
 
-  Each step sees the variables as the one before has left them. Several steps are one loop, whose
+  Each step sees the variables as the previous one left them. Several steps run in one loop, whose
   body is traced and compiled once.
 
   Args:
@@ -18,7 +18,7 @@ def for_each_row(step: Callable[..., tf.Tensor], *rows: tf.Tensor) -> tf.Tensor:
     rows: `[N, ...]`, N known when traced.
 
   Returns:
-    `[N, ...]`, what the steps return.
+    `[N, ...]`, the results of the steps.
   """
   number = rows[0].shape[0]
   if number == 1:

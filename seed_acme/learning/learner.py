@@ -1,6 +1,6 @@
 """The learner: sample -> prepare -> losses -> gradients -> clip -> apply, in one or more passes.
 
-One class for all agents; what an agent adds is its `agent.Learning`.
+There is one class for all agents; each agent provides its `agent.Learning`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from seed_acme.tensors import graph_function
 
 
 class Update(NamedTuple):
-  """What one update did.
+  """Result of one update.
 
-  metrics: `{'group/name': float}`, means over the gradient steps, or over those of one pass where
-  the agent says so. trained_steps: unmasked
-  transitions in the sample. priorities: `[B]` or None.
+  metrics: `{'group/name': float}`, means over the gradient steps, or over those of one pass if
+  the agent says so. trained_steps: unmasked transitions in the sample. priorities: `[B]` or None.
   """
 
   metrics: dict[str, float]
@@ -37,13 +36,13 @@ class Update(NamedTuple):
 
 
 class NonFiniteError(Exception):
-  """A loss or a gradient is NaN or infinite. The weights are spoilt; do not save them."""
+  """Raised if a loss or gradient is NaN or infinite. The weights are spoilt: do not save them."""
 
 
 class Learner:
-  """Takes samples, changes the network's weights. Used by the training thread only.
+  """Trains the network's weights on samples. Used by the training thread only.
 
-  It never touches the network that acts: that one receives `variables()`. One update is one
+  It never touches the network that acts, which receives `variables()`. One update uses one
   sample, whatever the number of passes over it.
   """
 
@@ -58,11 +57,11 @@ class Learner:
     devices: Sequence[str],
     peers: peers_lib.Peers = peers_lib.ALONE,
   ):
-    """published: which of the acting network's variables inference reads, in its order.
+    """published: indices of the acting network's variables that inference reads, in its order.
 
-    total_steps: agent steps of the whole run. seed: of keys and of shuffling. xla: compile the
-    gradient step. devices: to train on, see `utils.data_parallel`; made within the scope of the
-    first. peers: the hosts that learn together, each from samples of its own.
+    total_steps: agent steps of the whole run. seed: for keys and shuffling. xla: compile the
+    gradient step. devices: to train on, see `utils.data_parallel`; the learner must be made within
+    the scope of the first. peers: the hosts that learn together, each from its own samples.
     """
     self._network = agent.acting.make()
     self._learning = agent.make_learning(self._network)
@@ -80,7 +79,7 @@ class Learner:
     self._copy = graph_function.GraphFunction(
       lambda: tuple(tf.identity(v) for v in self._published), ()
     )
-    # Traced for the first sample.
+    # Traced with the first sample.
     self._whole: Callable[..., Any] | None = None
     self._prepare: dict[bool, Callable[..., Any]] = {}
     self._learn: Callable[..., Any] | None = None
@@ -89,9 +88,9 @@ class Learner:
     self.num_updates = 0
 
   def step(self, sample: types.Sample, agent_steps: int) -> Update:
-    """One update. agent_steps: of the run so far, for schedules and `progress`.
+    """Makes one update. agent_steps: of the run so far, for schedules and `progress`.
 
-    With several hosts, sample and priorities are of this one's share of the batch.
+    With several hosts, sample and priorities belong to this host's share of the batch.
 
     Raises `NonFiniteError` naming the first metric that is not finite.
     """
@@ -121,7 +120,7 @@ class Learner:
     return {} if self._learning.of_row is None else self._learning.of_row(means)
 
   def variables(self) -> types.Variables:
-    """A copy of the weights that inference reads, as they are."""
+    """Returns a copy of the current weights that inference reads."""
     return types.Variables(self.num_updates, self._copy())
 
   def _step_once(
@@ -151,10 +150,10 @@ class Learner:
   def _step_in_passes(
     self, passes: agent_lib.Passes, sample: types.Sample, progress: np.float32, rates: np.ndarray
   ) -> dict[str, float]:
-    """Small networks cost little more than their calls: XLA gets a whole pass in one, and nothing
-    is fetched before the last.
+    """Makes an update of several passes. For small networks the calls dominate the cost, so XLA
+    gets a whole pass in one call, and nothing is fetched before the last.
     """
-    # From the number of the update, so that a resumed run shuffles as the unbroken one.
+    # Seeded with the number of the update, so that a resumed run shuffles like an unbroken one.
     rng = np.random.default_rng((self._seed, self.num_updates))
     num_updates, num_calls = np.int64(self.num_updates), 1 if self._xla else passes.num_minibatches
     num_steps = passes.num_epochs * passes.num_minibatches
@@ -177,7 +176,7 @@ class Learner:
   def _prepared(
     self, sample: types.Sample, key: np.ndarray, num_updates: np.int64, is_first: bool
   ) -> tuple[types.Nest, tf.Tensor]:
-    """What is learnt from, and the metrics of the sample."""
+    """Returns the prepared batch and the metrics of the sample."""
 
     def prepare(
       sample: types.Sample, key: tf.Tensor, num_updates: tf.Tensor
@@ -201,7 +200,7 @@ class Learner:
     progress: np.float32,
     rates: np.ndarray,
   ) -> tf.Tensor:
-    """A gradient step for each row of indices; `[N, M]` metrics, not fetched yet."""
+    """Makes a gradient step for each row of indices; returns `[N, M]` metrics, not fetched yet."""
 
     def learn(
       batch: types.Nest, indices: tf.Tensor, keys: tf.Tensor, *arguments: tf.Tensor
@@ -228,7 +227,8 @@ class Learner:
   def _gradient_step(
     self, batch: types.Nest, key: tf.Tensor, progress: tf.Tensor, rates: tf.Tensor
   ) -> tuple[dict[str, tf.Tensor], Any]:
-    """In a graph: all losses at the same weights, then all steps. Metrics, priorities or None."""
+    """In a graph: computes all losses with the same weights, then takes all steps. Returns metrics
+    and priorities (or None)."""
     with tf.GradientTape(persistent=len(self._steppers) > 1) as tape:
       output = self._learning.losses(batch, key, progress)
     if output.losses.keys() != self._steppers.keys():
@@ -247,7 +247,7 @@ class Learner:
     return metrics, output.priorities
 
   def _finishing(self, sample: types.Sample, num_updates: tf.Tensor) -> dict[str, tf.Tensor]:
-    """In a graph: what follows the last gradient step of an update."""
+    """In a graph: does what follows the last gradient step of an update; returns metrics."""
     if self._learning.after_update is not None:
       self._learning.after_update(num_updates + 1)
     return {} if self._learning.finish is None else self._learning.finish(sample)
@@ -255,10 +255,10 @@ class Learner:
   def _compiled(
     self, function: Callable[..., types.Nest], arguments: tuple[types.Nest, ...], xla: bool = False
   ) -> Callable[..., Any]:
-    """`function` traced for arguments of these shapes, on the training devices.
+    """Traces `function` for arguments of these shapes, on the training devices.
 
-    After `tf.config.run_functions_eagerly(True)` it is not traced: whoever debugs a loss sees its
-    values, and its lines in a debugger.
+    After `tf.config.run_functions_eagerly(True)` it is not traced, so that the values and lines of
+    a loss can be seen in a debugger.
     """
     if tf.config.functions_run_eagerly():
       return self._on_devices(function)
@@ -275,7 +275,7 @@ class Learner:
     return call
 
   def _keys(self, number: int) -> np.ndarray:
-    """`[number, 2]` int32, a key for each gradient step: the same for the same seed and update."""
+    """Returns `[number, 2]` int32, a key per gradient step that depends on seed and update only."""
     sequence = np.random.SeedSequence((self._seed, self.num_updates))
     return sequence.generate_state(2 * number, np.uint32).view(np.int32).reshape(number, 2)
 
@@ -289,16 +289,16 @@ class Learner:
       )
 
   def save(self) -> dict[str, np.ndarray]:
-    """Everything a checkpoint holds of the learner, by name."""
+    """Returns everything a checkpoint contains of the learner, by name."""
     return {name: variable.numpy() for name, variable in self._named_variables().items()}
 
   def restore(self, arrays: dict[str, np.ndarray], num_updates: int) -> None:
-    """The inverse of `save`. Raises `types.UserError` if names or shapes differ."""
+    """Restores what `save` returned. Raises `types.UserError` if names or shapes differ."""
     saved_variables.assign(self._named_variables(), arrays)
     self.num_updates = num_updates
 
   def warm_start(self, arrays: dict[str, np.ndarray]) -> None:
-    """Takes the weights from another run's checkpoint; the optimisers start anew."""
+    """Loads the weights of another run's checkpoint; the optimisers are not restored."""
     saved_variables.assign(self._weights(), arrays)
 
   def _weights(self) -> dict[str, tf.Variable]:

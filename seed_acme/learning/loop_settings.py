@@ -1,4 +1,4 @@
-"""What the training loop is told of an experiment."""
+"""Settings of the training loop, taken from an experiment's configuration."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from seed_acme import config as config_lib
 
 
 class LoopSettings(NamedTuple):
-  """Of one run.
+  """Settings of one run.
 
   total_steps: agent steps after which it ends. max_wall_s: seconds after which it ends; 0 = no
-  limit. batch_size: unrolls of an update. min_unrolls: in the replay memory before the first.
-  publish_period: updates between two publications of the weights. log_period_s: seconds between two
-  rows of the log. initial_checkpoint: whose weights to start from, '' = none. is_filmed: whether
-  evaluation episodes are. common: what all learner hosts must have alike, by field.
+  limit. batch_size: unrolls in an update. min_unrolls: unrolls that must be in the replay memory
+  before the first update. publish_period: updates between two publications of the weights.
+  log_period_s: seconds between two rows of the log. initial_checkpoint: checkpoint whose weights to
+  start from, '' = none. is_filmed: whether evaluation episodes are filmed. common: values that must
+  be equal on all learner hosts, by field.
   """
 
   total_steps: int

@@ -1,4 +1,4 @@
-"""Metrics of a sample, and what becomes of all metrics between two rows of the log."""
+"""Metrics of a sample, and the aggregation of all metrics between two rows of the log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seed_acme.inference import episodes as episodes_lib
 
 
 def of_sample(prepared: agent_lib.Prepared, num_updates: tf.Tensor) -> dict[str, tf.Tensor]:
-  """Policy lag (updates between acting and learning) and count of the learnt transitions."""
+  """Returns the policy lag (updates between acting and learning) and number of the transitions."""
   lag = tf.cast(num_updates - prepared.policy_version, tf.float32)
   lag = tf.where(prepared.mask, lag, tf.zeros_like(lag))
   num_steps = tf.reduce_sum(tf.cast(prepared.mask, tf.float32))
@@ -24,22 +24,25 @@ def of_sample(prepared: agent_lib.Prepared, num_updates: tf.Tensor) -> dict[str,
 
 
 class Stacks:
-  """Metrics as one tensor, which is cheaper to fetch than many; by what computes them."""
+  """Stacks metrics into one tensor, which is cheaper to fetch than many.
+
+  what: names the graph function that computes the metrics.
+  """
 
   def __init__(self) -> None:
     self._names: dict[str, list[str]] = {}
 
   def stack(self, what: str, metrics: dict[str, tf.Tensor]) -> tf.Tensor:
-    """In a graph: `[M]` float32."""
+    """In a graph: stacks metrics to `[M]` float32."""
     self._names[what] = list(metrics)
     return tf.stack([tf.cast(x, tf.float32) for x in metrics.values()]) if metrics else tf.zeros(0)
 
   def named(self, what: str, numbers: tf.Tensor) -> dict[str, float]:
-    """The inverse."""
+    """Converts a fetched stack back to metrics by name."""
     return dict(zip(self._names[what], numbers.numpy().tolist()))
 
   def means(self, what: str, numbers: np.ndarray) -> dict[str, float]:
-    """By name, over the rows of `[N, M]`; of a `*_max` the greatest."""
+    """Returns means by name over the rows of `[N, M]`; for a `*_max`, the greatest value."""
     means, maxima = numbers.mean(axis=0), numbers.max(axis=0)
     return {
       name: float(maxima[i] if name.endswith('_max') else means[i])
@@ -49,7 +52,8 @@ class Stacks:
   def over_passes(
     self, what: str, numbers: np.ndarray, passes: agent_lib.Passes
   ) -> dict[str, float]:
-    """As `means`, over the rows of `[N, M]` that `passes` says: of all gradient steps, in order."""
+    """Returns means like `means`, each over the rows of `[N, M]` that `passes` chooses for it. The
+    rows are those of all gradient steps, in order."""
     named = (*passes.of_first, *passes.of_last, *passes.variances, *passes.variances.values())
     if unknown := sorted(set(named) - set(self._names[what])):
       raise ValueError(
@@ -65,10 +69,10 @@ class Stacks:
 
 
 class MetricMeans:
-  """Mean of each metric over the updates since the last row of the log; `*_max`: maximum."""
+  """Mean of each metric over the updates since the last row of the log; maximum for `*_max`."""
 
   def __init__(self, of_row: Callable[[Mapping[str, float]], dict[str, float]]) -> None:
-    """of_row: of `agent.Learning`, further metrics from these means."""
+    """of_row: see `agent.Learning`; computes further metrics from these means."""
     self._of_row = of_row
     self._sums: dict[str, float] = {}
     self._maxima: dict[str, float] = {}
@@ -83,7 +87,7 @@ class MetricMeans:
     self._count += 1
 
   def take(self) -> dict[str, float]:
-    """For a row; `{}` if there was no update since the last one."""
+    """Returns the metrics for a row and resets them; `{}` without an update since the last row."""
     if not self._count:
       return {}
     means = {name: total / self._count for name, total in self._sums.items()}

@@ -1,4 +1,4 @@
-"""The learner's objectives: their optimisers, and which variables belong to which."""
+"""The learner's objectives: their optimisers, and the assignment of variables to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seed_acme.ops import schedules
 
 
 class Stepper:
-  """The optimiser of one objective, its slots included from the start."""
+  """The optimiser of one objective, whose slots exist from the start."""
 
   def __init__(self, objective: agent_lib.Objective):
     self.variables = tuple(objective.variables)
@@ -22,7 +22,7 @@ class Stepper:
       self.config.learning_rate, trainable=False, dtype=tf.float32, name='learning_rate'
     )
     self.optimizer = make_optimizer(self.config, self._learning_rate)
-    # The slots of the optimiser appear with its first step; a checkpoint needs them now.
+    # The optimiser creates its slots in the first step, but a checkpoint needs them now.
     self.optimizer.apply([tf.zeros_like(v) for v in self.variables], self.variables)
     for variable in self.optimizer.variables:
       variable.assign(tf.zeros_like(variable))
@@ -53,7 +53,7 @@ class Stepper:
 
 
 def check_partition(network: core.RecurrentNetwork, learning: agent_lib.Learning) -> None:
-  """Each trainable variable of the acting network in one objective, and none in two."""
+  """Checks that each trainable variable of the acting network is in exactly one objective."""
   objective_of: dict[int, str] = {}
   known = {id(v) for v in (*network.variables, *learning.variables.values())}
   for name, objective in learning.objectives.items():
@@ -75,7 +75,7 @@ def check_partition(network: core.RecurrentNetwork, learning: agent_lib.Learning
 
 
 def make_optimizer(config: config_lib.OptimizerConfig, learning_rate: tf.Variable) -> snt.Optimizer:
-  """Sonnet's optimiser. epsilon is added to the root of the second moment (Adam), or within it."""
+  """Makes Sonnet's optimiser. epsilon is added to the second moment's root (Adam) or inside it."""
   if config.name == 'rmsprop':
     return snt.optimizers.RMSProp(
       learning_rate,

@@ -1,7 +1,6 @@
-"""The learner hosts that learn together: one alone, or several.
+"""The learner hosts that learn together: a single one, or several.
 
-The training loop and the learner ask their `Peers`, so neither of them has to know how many hosts
-there are.
+The training loop and the learner use `Peers`, so that neither has to know how many hosts there are.
 """
 
 from __future__ import annotations
@@ -28,16 +27,15 @@ from seed_acme.storage import run_directory
 from seed_acme.tensors import graph_function
 from seed_acme.transport import fence as fence_lib
 
-_SAVING_S = 1800.0  # for a host that saves its memory
-_WHOLE = 'replay_of_all_hosts'  # of all memories, before it is a part of the checkpoint
+_SAVING_S = 1800.0  # time limit for a host that saves its memory
+_WHOLE = 'replay_of_all_hosts'  # folder of all memories, before it is part of the checkpoint
 
 
 class Proposal(NamedTuple):
-  """What one host tells the others before an update.
+  """A host's message to the others before an update.
 
   has_sample: whether it has its part of the batch. wants_stop: whether it was told to stop. logs,
-  saves: whether a row of the log, and a checkpoint, are due here. counts: what this host has
-  counted itself.
+  saves: whether a row of the log, and a checkpoint, are due here. counts: this host's own counts.
   """
 
   has_sample: bool
@@ -48,11 +46,11 @@ class Proposal(NamedTuple):
 
 
 class Decision(NamedTuple):
-  """What all hosts do next; the same on each of them.
+  """What all hosts do next; it is the same on each of them.
 
   trains: whether they begin the update. stops: whether the run ends now. logs, saves: whether the
-  chief first writes a row of the log, and a checkpoint. counts: what all hosts have counted
-  together. lacking: the hosts that the others wait for, because they have no sample.
+  chief first writes a row of the log, and a checkpoint. counts: the sum of all hosts' counts.
+  lacking: hosts that the others wait for, because they have no sample.
   """
 
   trains: bool
@@ -66,8 +64,8 @@ class Decision(NamedTuple):
 class Start(NamedTuple):
   """The state from which a host begins to learn.
 
-  settings: fields of the configuration that must be the same on all hosts. arrays: as
-  `Learner.save` returns them.
+  settings: fields of the configuration that must be the same on all hosts. arrays: the result of
+  `Learner.save`.
   """
 
   settings: dict[str, str]
@@ -77,16 +75,16 @@ class Start(NamedTuple):
 
 
 class Peers:
-  """The learner hosts of a run, as one of them sees them. Used by the learner's thread only.
+  """The learner hosts of a run, from the view of one of them. Used by the learner's thread only.
 
-  This class is a host alone: what it proposes is decided, and nothing is exchanged, so an update
-  costs no more for it. `LearnerHosts` are several.
+  This class is for a single host: its proposals are the decisions, and nothing is exchanged, so it
+  adds no cost to an update. `LearnerHosts` is for several.
 
-  All hosts call the same methods in the same order. Where there are several, a method returns when
-  every host has called it, and raises `collectives.HostLost` where one has not within the time-out.
+  All hosts call the same methods in the same order. With several hosts, a method returns when every
+  host has called it, and raises `collectives.HostLost` if one has not within the time-out.
 
   index: of this host. is_chief: whether it writes the files of the run. is_alone: whether there is
-  no other. group: those over which `data_parallel` deals out the rows of networks, or None.
+  no other. group: hosts over which `data_parallel` distributes the rows of networks, or None.
   """
 
   index: int = 0
@@ -95,50 +93,52 @@ class Peers:
   group: collectives.Group | None = None
 
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
-    """Before TensorFlow's first operation, see `collectives.Group`; False if it is to stop."""
+    """Connects to the other hosts, before TensorFlow's first operation, see `collectives.Group`;
+    returns False if it was told to stop."""
     return True
 
   def watched(self) -> contextlib.AbstractContextManager[None]:
-    """Within it, `HostLost` is raised where TensorFlow speaks of failed operations."""
+    """Returns a context that turns TensorFlow's errors about failed operations into `HostLost`."""
     return contextlib.nullcontext()
 
   def wait_for_chief(self, stop: threading.Event, timeout_s: float) -> None:
-    """Until it has ended, see `collectives.Group`."""
+    """Waits until the chief has ended, see `collectives.Group`."""
 
   def new_counters(self, clock: Callable[[], float] = time.monotonic) -> counting.Counters:
-    """Counters whose `snapshot` is the same on all hosts between two decisions."""
+    """Returns counters whose `snapshot` is the same on all hosts between two decisions."""
     return counting.Counters(clock)
 
   def follow(self, own: Callable[[], Start]) -> Start | None:
-    """Returns the chief's state, which this host has to take over; None on the chief itself.
+    """Returns the chief's state, which this host must load; None on the chief itself.
 
-    own: makes the state of this host; called only where there are several. Raises
-    `types.UserError` where settings differ.
+    own: makes the state of this host; called only if there are several hosts. Raises
+    `types.UserError` if settings differ.
     """
     return None
 
   def agree(self, proposal: Proposal, timer: timing.PhaseTimer) -> Decision:
-    """Called before each update. timer: of this thread; the wait for the others is its phase
-    `meeting`.
+    """Agrees with all hosts on what to do; called before each update. timer: the thread's, which
+    measures the wait for the others as the phase `meeting`.
 
-    Alone, what is due waits for the update, if there is one: the row then counts it.
+    On a single host, a row or checkpoint that is due waits for the update, if there is one, so that
+    it includes the update.
     """
     has_sample, stops, logs, saves, counts = proposal
     trains = has_sample and not stops
     return Decision(trains, stops, logs and not trains, saves and not trains, counts)
 
   def to_chief(self, report: Callable[[], Any]) -> list[Any]:
-    """Returns on the chief what the other hosts report, and [] elsewhere.
+    """Returns the other hosts' reports on the chief, and [] elsewhere.
 
-    report: makes what this host reports, anything that JSON knows; not called on the chief.
+    report: makes this host's report, which must be valid JSON; not called on the chief.
     """
     return []
 
   def whole_memory(
     self, save_own: Callable[[], pathlib.Path | None], run: run_directory.RunDirectory
   ) -> pathlib.Path | None:
-    """Saves the replay memory of all hosts; returns its folder on the chief, None elsewhere, and
-    None where it could not be saved.
+    """Saves the replay memory of all hosts. Returns its folder on the chief; None elsewhere, or if
+    it could not be saved.
 
     save_own: saves the memory of this host in a folder on the run's disk, or tells the user why
     it cannot.
@@ -150,15 +150,15 @@ class Peers:
     return sample
 
   def own(self, rows: np.ndarray) -> np.ndarray:
-    """Returns the rows of this host's sample, out of `[B]` of the whole batch."""
+    """Returns the rows of this host's sample from `[B]` rows of the whole batch."""
     return rows
 
   def mean(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
-    """In a graph: averages float32 gradients over the hosts, to the same bits on each."""
+    """In a graph: averages float32 gradients over the hosts, bit-identically on each."""
     return gradients
 
   def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which fails where the others do not call it in time."""
+    """Returns `function`, which fails if the other hosts do not call it in time."""
     return function
 
 
@@ -168,8 +168,8 @@ ALONE = Peers()  # it has no state
 class LearnerHosts(Peers):
   """Several learner hosts. Host 0 is the chief.
 
-  Before each update they meet and tell each other what all must decide alike, so that none begins
-  an update that another could not take part in.
+  Before each update they exchange proposals and all reach the same decision, so that none begins an
+  update that another could not take part in.
   """
 
   is_alone = False
@@ -179,7 +179,7 @@ class LearnerHosts(Peers):
     self.group = group
     self.index, self.is_chief = group.index, group.is_chief
     self._has_started = False
-    self._timeout_s: float | None = None  # of the next meeting
+    self._timeout_s: float | None = None  # for the next exchange
     self._join: Callable[[types.Sample], types.Sample] | None = None  # traced for the first sample
 
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
@@ -221,7 +221,7 @@ class LearnerHosts(Peers):
           )
 
   def agree(self, proposal: Proposal, timer: timing.PhaseTimer) -> Decision:
-    """See `Peers`. They log and save when it is due on the chief, and go by its clock."""
+    """See `Peers`. Rows and checkpoints are written when due on the chief, by its clock."""
     own = proposal.counts
     told = (*proposal[:-1], own.wall_s * 1e3, own.agent_steps, own.frames, own.episodes)
     with timer.phase('meeting'):
@@ -231,7 +231,7 @@ class LearnerHosts(Peers):
     counts = counting.Counts(agent_steps, frames, episodes=episodes, wall_s=wall_ms / 1e3)
     lacking = tuple(i for i, row in enumerate(rows) if not row[0])
     stops = bool(rows[:, 1].any())
-    # Before the next meeting the chief has a checkpoint to write.
+    # Before the next exchange the chief has a checkpoint to write.
     self._timeout_s = _SAVING_S if saves and not self.is_chief else None
     return Decision(not lacking and not stops, stops, bool(logs), bool(saves), counts, lacking)
 
@@ -243,9 +243,9 @@ class LearnerHosts(Peers):
   def whole_memory(
     self, save_own: Callable[[], pathlib.Path | None], run: run_directory.RunDirectory
   ) -> pathlib.Path | None:
-    """See `Peers`. It has a folder for each host, and is dropped where one is missing."""
+    """See `Peers`. The result has a folder for each host; it is dropped if one is missing."""
     if not self._has_started:
-      return None  # of an empty memory there is nothing to save
+      return None  # an empty memory has nothing to save
     own = save_own()
     told = self.group.reports(str(own or ''), _SAVING_S)
     if not self.is_chief:
@@ -254,7 +254,7 @@ class LearnerHosts(Peers):
     whole = run.checkpoints / _WHOLE
     shutil.rmtree(whole, ignore_errors=True)
     if len(parts) < self.group.number:
-      if own is not None:  # else this host has told why there is none
+      if own is not None:  # else this host has already said why there is none
         lacking = ', '.join(f'learner/{i}' for i, part in enumerate(told) if not part)
         run.add_notice(
           f'the replay memory was not saved, because {lacking} could not save what it holds; the '
@@ -276,7 +276,7 @@ class LearnerHosts(Peers):
     return self._join(sample)
 
   def _joined(self, sample: types.Sample) -> types.Sample:
-    """In a graph."""
+    """In a graph: joins the samples of all hosts."""
     axes = tree.flatten(batch_axes.of_sample(sample))
     return tree.unflatten_as(sample, self.group.joined(tree.flatten(sample), axes))
 
@@ -295,7 +295,7 @@ class LearnerHosts(Peers):
 
 
 def make(index: int, addresses: Sequence[str], timeout_s: float, fence: fence_lib.Fence) -> Peers:
-  """As `collectives.Group`; without addresses the host is alone."""
+  """Makes the peers of a host, see `collectives.Group`; without addresses it is the only host."""
   if not addresses:
     return ALONE
   return LearnerHosts(collectives.Group(index, addresses, timeout_s, fence))

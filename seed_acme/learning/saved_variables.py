@@ -1,4 +1,4 @@
-"""Which variables a checkpoint holds by which names, and setting them from it."""
+"""Names of variables in a checkpoint, and restoring variables from one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ ACTING, LEARNING, OPTIMIZER = 'acting', 'learning', 'optimizer'  # parts of a ch
 
 
 def acting(network: core.RecurrentNetwork) -> dict[str, tf.Variable]:
-  """Of a network that acts, by the names they have in a checkpoint."""
+  """Returns the variables of a network that acts, by their names in a checkpoint."""
   return {f'{ACTING}/{variable.name}': variable for variable in network.variables}
 
 
 def assign(variables: dict[str, tf.Variable], arrays: dict[str, np.ndarray]) -> None:
-  """Sets every variable from the array of its name; all of them or none.
+  """Sets every variable from the array of its name; sets all of them or none.
 
   Raises `types.UserError` naming the first that is missing or has another shape.
   """

@@ -1,4 +1,4 @@
-"""What status.json says of a run, as far as the learner's side knows it."""
+"""Writes status.json, with what the learner knows about the run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from seed_acme.progress import waiting
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 
-_WAITED_S = 5.0  # a wait that the status speaks of
+_WAITED_S = 5.0  # shorter waits are not reported
 
 
 class StatusWriter:
-  """Gathers what becomes of unrolls, actors and time, and writes it. The learner's thread."""
+  """Collects data about unrolls, actors and time, and writes it. Used by the learner's thread."""
 
   def __init__(
     self,
@@ -40,36 +40,36 @@ class StatusWriter:
     self._num_learnt = 0  # unrolls, since this start
     self._has_told_of_missing = False
     self.actors: Callable[[], list[dict[str, Any]]] = list
-    self.others: list[dict[str, Any]] = []  # what the other learner hosts told last, see `report`
+    self.others: list[dict[str, Any]] = []  # last reports of the other learner hosts, see `report`
     self.hosts_without_data: list[int] = []
     self.best: checkpoint.Best | None = None
 
   def watch_replay(
     self, writer_seconds: Callable[[], dict[str, float]], account: core.UnrollAccount
   ) -> None:
-    """Reports the time of the replay's writers by phase, and what becomes of unrolls."""
+    """Adds the seconds of the replay's writers by phase, and counts of unrolls, to the status."""
     self._seconds['replay_writer'] = writer_seconds
     self._account = account
 
   def add_update(self, metrics: dict[str, float]) -> None:
-    """Counts the unrolls of one update, and how old the weights were that had acted in them."""
+    """Counts the unrolls of one update, and the age of the weights that had acted in them."""
     self._num_learnt += self._settings.batch_size
     self._policy_lags.add(metrics['learner/policy_lag'])
     self._policy_lag_max = max(self._policy_lag_max, metrics['learner/policy_lag_max'])
 
   def tell_of_missing_unrolls(self) -> None:
-    """Once, in the run's notices."""
+    """Adds a notice to the run if unrolls were lost, once."""
     missing = self._account.missing() if self._account else ''
     if missing and not self._has_told_of_missing:
       self._has_told_of_missing = True
       self._run.add_notice(missing)
 
   def report(self) -> dict[str, Any]:
-    """What another learner host is to know of this one."""
+    """Returns this host's report to the chief."""
     return {**self._unrolls(), 'actors': self.actors(), 'seconds': self._durations()['seconds']}
 
   def all_actors(self) -> list[dict[str, Any]]:
-    """A record of every actor; each belongs to one host."""
+    """Returns a record of every actor of all hosts; each actor belongs to one host."""
     if not self.others:
       return self.actors()
     return [
@@ -88,7 +88,7 @@ class StatusWriter:
     episodes: dict[str, episodes_lib.EpisodeSummary],
     resumptions: int,
   ) -> None:
-    """episodes: of `training` and `evaluation`."""
+    """Writes status.json. episodes: of `training` and `evaluation`."""
     record = {
       'status': status,
       'time_s': time.time(),

@@ -33,15 +33,15 @@ from seed_acme.storage import recordings
 from seed_acme.storage import run_directory
 
 FINISHED, STOPPED = 'finished', 'stopped'
-_STATUS_PERIOD_S = 1.0  # between two updates of a program that logs after updates alone
+_STATUS_PERIOD_S = 1.0  # of `show_life`, for a program that logs only after updates
 
 
 class TrainingLoop:
-  """Owns the learner's side of a run and its files. One thread, the learner's.
+  """Owns the learner's side of a run and its files. Used by one thread, the learner's.
 
-  It writes status.json, metrics.csv, TensorBoard events and checkpoints; the summary
-  is written by whoever launched the run, from the last status. Where several learner hosts learn
-  together, it decides with its `Peers`, and the chief alone writes.
+  It writes status.json, metrics.csv, TensorBoard events and checkpoints; the launcher of the
+  run writes the summary, from the last status. If several learner hosts learn together, they
+  decide together through `Peers`, and only the chief writes.
   """
 
   def __init__(
@@ -58,7 +58,7 @@ class TrainingLoop:
     memory: core.ReplayMemory | None,
     peers: peers_lib.Peers = peers_lib.ALONE,
   ):
-    """csv is the part of `logger` that is cut back when a run resumes.
+    """csv: the part of `logger` that is truncated when a run resumes.
 
     memory: None for a queue, which has no priorities and is not saved. counters: made by `peers`.
     """
@@ -77,8 +77,8 @@ class TrainingLoop:
     self._logged = counters.snapshot()
     self._logged_at_s = self._saved_at_s = self._shown_at_s = time.monotonic()
     self.resumptions = 0
-    self.is_stopped = False  # the run is to end before its budget is used up
-    self._begins_anew_at: int | None = None  # update at which an empty memory was resumed with
+    self.is_stopped = False  # whether the run is to end before its budget is used up
+    self._begins_anew_at: int | None = None  # update at which the run resumed with an empty memory
     self.timer = timing.PhaseTimer()
     self._status = status_lib.StatusWriter(settings, run, inference, self.timer)
     self._best: best_checkpoint.BestCheckpoint | None = None
@@ -90,17 +90,17 @@ class TrainingLoop:
   def watch_replay(
     self, writer_seconds: Callable[[], dict[str, float]], account: core.UnrollAccount
   ) -> None:
-    """Reports the time of the replay's writers, and what becomes of unrolls, in the status."""
+    """Adds the seconds of the replay's writers, and the counts of unrolls, to the status."""
     self._status.watch_replay(writer_seconds, account)
 
   def watch_actors(self, records: Callable[[], list[dict[str, Any]]]) -> None:
-    """Reports a record of every actor in the status."""
+    """Adds a record of every actor to the status."""
     self._status.actors = records
 
   def restore(self) -> None:
     """Resumes from the newest whole checkpoint of the run, or starts from `initial_checkpoint`.
 
-    Of several hosts the chief does so, and the others take over its state.
+    With several hosts the chief does so, and the others load its state.
     """
     if self._peers.is_chief:
       self._load()
@@ -108,7 +108,7 @@ class TrainingLoop:
     if start is not None:
       self.resumptions = start.resumptions
       self._learner.restore(start.arrays, start.counts.updates)
-      # The steps of before are counted by the chief.
+      # The chief counts the earlier steps.
       self._counters.restore(start.counts._replace(agent_steps=0, frames=0, episodes=0))
       self._published.publish(self._learner.variables())
     self._agree(has_sample=False, wants_stop=False)  # all count the same from here on
@@ -125,8 +125,8 @@ class TrainingLoop:
         self._learner.warm_start(opening.load_checkpoint(self._settings.initial_checkpoint).arrays)
       self._csv.truncate_after(-1, -1)  # rows of a run that was killed before its first checkpoint
     self._published.publish(self._learner.variables())
-    # Counts the resumption. The memory of that checkpoint stays in it: saving it takes long, and
-    # what could not be restored would be gone.
+    # Records the resumption. The memory stays in the old checkpoint, because saving it takes long
+    # and a memory that could not be restored would be lost.
     self._save(None if saved is not None else self._save_replay(), self._counters.snapshot())
 
   def _start(self) -> peers_lib.Start:
@@ -148,7 +148,7 @@ class TrainingLoop:
       self._begins_anew_at = counts.updates
 
   def _restore_best(self, to: best_checkpoint.BestCheckpoint, best: checkpoint.Best) -> None:
-    """Unless that checkpoint is lost: another one then has to take its place."""
+    """Restores which checkpoint is the best, unless it is lost; another then takes its place."""
     reason = 'it is not there any more'
     path = checkpoint.at(self._run.checkpoints, best.updates)
     try:
@@ -164,7 +164,7 @@ class TrainingLoop:
     )
 
   def train(self, sample: types.Sample) -> None:
-    """One update, and whatever is due after it."""
+    """Makes one update, and then logs and saves if due."""
     if not self.has_trained:
       self._run.set_phase('tracing the first update')
     with self.timer.phase('gradient'):
@@ -188,7 +188,7 @@ class TrainingLoop:
       self._do(*self._due())
 
   def _due(self) -> tuple[bool, bool]:
-    """Whether to log, and whether to save."""
+    """Returns whether a row of the log is due, and whether a checkpoint is."""
     now = time.monotonic()
     logs = now - self._logged_at_s >= self._settings.log_period_s
     return logs, now - self._saved_at_s >= self._settings.checkpoint.period_s
@@ -203,7 +203,7 @@ class TrainingLoop:
         self.save()
 
   def may_train(self, has_sample: bool, wants_stop: bool) -> bool:
-    """Whether the next update can begin; logs and saves if that is due before.
+    """Whether the next update can begin; first logs and saves if due.
 
     wants_stop: whether this node has been told to stop; then `is_stopped` is set.
     """
@@ -216,14 +216,14 @@ class TrainingLoop:
     return decision.trains
 
   def _agree(self, has_sample: bool, wants_stop: bool) -> peers_lib.Decision:
-    """Agrees with the other hosts on what all do next, and takes over what all have counted."""
+    """Agrees with the other hosts on what to do next, and updates the counters with their sum."""
     proposal = peers_lib.Proposal(has_sample, wants_stop, *self._due(), self._counters.own())
     decision = self._peers.agree(proposal, self.timer)
     self._counters.agree(decision.counts)
     return decision
 
   def _hear_others(self) -> None:
-    """The chief hears what the others have to report; episodes that have ended there count here."""
+    """Collects the other hosts' reports on the chief, and adds the episodes that ended there."""
     self._status.others = []
     for report in self._peers.to_chief(self._report):
       self._status.others.append(report['status'])
@@ -235,12 +235,12 @@ class TrainingLoop:
     return {'status': self._status.report(), 'episodes': episodes}
 
   def waits_for(self) -> str:
-    """What the next update waits for that is not here, in words; '' = nothing."""
+    """Describes what the next update waits for from other hosts; '' = nothing."""
     return ', '.join(f'data of learner/{i}' for i in self._status.hosts_without_data)
 
   def show_life(self) -> None:
-    """Renews the status between two updates, without a row of metrics: rows of the single-process
-    program depend on no clock but where it asks for them after an update."""
+    """Updates the status between two updates, without a row of metrics, because the rows of the
+    single-process program must be reproducible: they are written only after updates."""
     now = time.monotonic()
     if now - max(self._logged_at_s, self._shown_at_s) >= _STATUS_PERIOD_S:
       self._shown_at_s = now
@@ -250,7 +250,7 @@ class TrainingLoop:
       self.report_wait()
 
   def report_wait(self) -> None:
-    """Tells the user what the first update of this start waits for."""
+    """Shows the user what the first update of this start waits for."""
     if self.has_trained or not self._peers.is_chief:
       return
     connected = [actor['is_connected'] for actor in self._status.all_actors()]
@@ -278,10 +278,10 @@ class TrainingLoop:
     )
 
   def finish(self, status: str) -> None:
-    """Last checkpoint and last row; status is FINISHED or STOPPED."""
+    """Writes the last checkpoint and the last row; status is FINISHED or STOPPED."""
     self._hear_others()
     self._tell_phase('saving the last checkpoint')
-    counts = self._counters.snapshot()  # actors go on meanwhile: what is told is what is saved
+    counts = self._counters.snapshot()  # actors continue meanwhile; row and checkpoint must agree
     if self._best is not None:
       self._best.end(counts.updates)
     self._save_all(counts)
@@ -290,11 +290,11 @@ class TrainingLoop:
     self.close()
 
   def close(self) -> None:
-    """Closes the logs, also of a run that failed; may be called twice."""
+    """Closes the logs, also if the run failed; may be called twice."""
     self._logger.close()
 
   def save(self, counts: counting.Counts | None = None) -> None:
-    """Writes a checkpoint. counts: None = those of this moment."""
+    """Writes a checkpoint. counts: None = the current ones."""
     self._save_all(counts or self._counters.snapshot())
     self._tell_phase('')
     self.report_wait()
@@ -307,7 +307,7 @@ class TrainingLoop:
       self._save(replay, counts)
 
   def _tell_phase(self, phase: str) -> None:
-    """Shows what the run does. All hosts may share one run folder, so the chief alone writes."""
+    """Shows what the run does. All hosts may share one run folder, so only the chief writes."""
     if self._peers.is_chief:
       self._run.set_phase(phase)
 
@@ -344,8 +344,11 @@ class TrainingLoop:
     return self._peers.whole_memory(self._save_own_replay, self._run)
 
   def _save_own_replay(self) -> pathlib.Path | None:
-    """What is learnt must not be lost because the memory, the larger part, finds no room; nor a
-    memory that was not restored, because the run ends before it has learnt from the new one."""
+    """Saves this host's replay memory; returns None if it is not saved.
+
+    If the memory, the larger part, does not fit on the disk, the weights must still be saved. A
+    memory that could not be restored must not be replaced either, if the run ends before it has
+    learnt from the new one."""
     if self._memory is None or not self._settings.checkpoint.replay:
       return None
     if self._learner.num_updates == self._begins_anew_at:
@@ -360,7 +363,7 @@ class TrainingLoop:
       return None
 
   def log(self, status: str, counts: counting.Counts | None = None) -> None:
-    """Writes one row of metrics and status.json. counts: as for `save`."""
+    """Writes one row of metrics and status.json. counts: see `save`."""
     if not self._peers.is_chief:
       return
     now = time.monotonic()
@@ -389,7 +392,7 @@ class TrainingLoop:
     self._logged, self._logged_at_s = counts, now
 
   def _show_recordings(self) -> None:
-    """Hands on what the evaluation actor has filmed since the last row."""
+    """Passes to the logger what the evaluation actor has filmed since the last row."""
     for recording in self._recordings.take() if self._recordings else ():
       try:
         self._logger.write_video(recording)
@@ -397,7 +400,7 @@ class TrainingLoop:
         self._run.add_notice(f'the video {recording.video.name} could not be logged: {error}')
 
   def _per_second(self, counts: counting.Counts, now: float) -> tuple[float, float]:
-    """Agent steps and updates since the last row of the log."""
+    """Returns agent steps and updates per second since the last row of the log."""
     elapsed_s = max(1e-9, now - self._logged_at_s)
     steps = counts.agent_steps - self._logged.agent_steps
     return steps / elapsed_s, (counts.updates - self._logged.updates) / elapsed_s

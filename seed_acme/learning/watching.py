@@ -1,4 +1,4 @@
-"""Tells the user of a metric that does not rise."""
+"""Notifies the user if a metric does not rise."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from seed_acme import agent as agent_lib
 
 
 class Watcher:
-  """Looks at every row of the log. Belongs to the training loop; each watch tells once a run.
+  """Checks every row of the log. Used by the training loop; each watch notifies once per run.
 
-  Steps count against a watch while its metric stays below the bound, and begin at 0 when it
-  reaches it. Those of rows without the metric do not count.
+  Steps are counted while a watch's metric is below its bound, and the count restarts at 0 when the
+  metric reaches it. Steps of rows without the metric are not counted.
   """
 
   def __init__(
     self, watches: Sequence[agent_lib.Watch], total_steps: int, tell: Callable[[str], None]
   ):
-    """total_steps: agent steps of the whole run. tell: takes one line."""
+    """total_steps: agent steps of the whole run. tell: receives one line for the user."""
     self._watches = {watch.metric: watch for watch in watches}
     self._total_steps = total_steps
     self._tell = tell
-    self._num_steps = dict.fromkeys(self._watches, 0)  # below the bound; -1 = has been told
+    self._num_steps = dict.fromkeys(self._watches, 0)  # below the bound; -1 = user was notified
     self._seen = 0
 
   def add_row(self, agent_steps: int, metrics: Mapping[str, float]) -> None:
-    """metrics: of the updates since the last row. A row without any says nothing; its steps count
-    with the next, because they are learnt there.
+    """Checks a row. metrics: of the updates since the last row. A row without any is skipped, and
+    its steps are counted with the next row, because they are learnt there.
     """
     if not metrics:
       return
@@ -45,10 +45,10 @@ class Watcher:
         self._num_steps[name] = -1
 
   def save(self) -> dict[str, int]:
-    """For a checkpoint."""
+    """Returns the state for a checkpoint."""
     return dict(self._num_steps)
 
   def restore(self, agent_steps: int, saved: Mapping[str, int]) -> None:
-    """agent_steps, saved: of the checkpoint; those saved before there were watches have none."""
+    """Restores the state. agent_steps, saved: from the checkpoint; old ones have no `saved`."""
     self._seen = agent_steps
     self._num_steps.update({name: saved.get(name, 0) for name in self._num_steps})
