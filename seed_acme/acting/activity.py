@@ -57,7 +57,7 @@ class Activity:
 
 
 def shared_memory() -> int:
-  """Returns a descriptor of memory for one `Activity`, to pass to another process and then close."""
+  """Returns a descriptor of memory for one `Activity`, to pass to another process and close."""
   descriptor = os.memfd_create('seed_acme_activity')
   os.truncate(descriptor, _SIZE)
   return descriptor

@@ -1,4 +1,4 @@
-"""Work for a tracking server, done on a thread of its own: learning never waits for a network."""
+"""Runs jobs for a tracking server in another thread, so that learning never waits for a network."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _CAPACITY = 10_000  # jobs that wait; hours of rows, a few megabytes
 
 
 class Background:
-  """Does jobs one after another, in their order, on a daemon thread.
+  """Runs jobs one after another, in their order, on a daemon thread.
 
-  on_failure: told of each job that raised, on that thread. A failed job is not done again. While
-  a server is away, jobs wait; beyond `_CAPACITY` new ones are dropped and counted.
+  on_failure: called on that thread with each job's exception. A failed job is not repeated. While
+  a server is unreachable, jobs wait; beyond `_CAPACITY`, new ones are dropped and counted.
   """
 
   def __init__(self, name: str, on_failure: Callable[[Exception], None]):
@@ -25,14 +25,14 @@ class Background:
     self._thread.start()
 
   def put(self, job: Callable[[], object]) -> None:
-    """Returns at once."""
+    """Queues a job; returns immediately."""
     try:
       self._jobs.put_nowait(job)
     except queue.Full:
       self.num_dropped += 1
 
   def close(self, timeout_s: float) -> bool:
-    """Waits for the jobs; whether all were done by then. What is left ends with the process."""
+    """Waits for the jobs; returns whether all are done. Jobs that are left end with the process."""
     deadline_s = time.monotonic() + timeout_s
     try:
       self._jobs.put(None, timeout=timeout_s)
@@ -45,5 +45,5 @@ class Background:
     while (job := self._jobs.get()) is not None:
       try:
         job()
-      except Exception as error:  # whatever a client library raises; it is told, not hidden
+      except Exception as error:  # whatever a client library raises; it is reported, not hidden
         self._on_failure(error)

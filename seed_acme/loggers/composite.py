@@ -9,7 +9,7 @@ from seed_acme import types
 
 
 class CompositeLogger:
-  """Hands every row to each logger in turn, in the caller's thread."""
+  """Passes every row to each logger in turn, in the caller's thread."""
 
   def __init__(self, loggers: Sequence[core.Logger]):
     self._loggers = tuple(loggers)
@@ -21,13 +21,13 @@ class CompositeLogger:
       logger.write(agent_steps, metrics)
 
   def write_video(self, recording: types.Recording) -> None:
-    """Hands a filmed episode to the loggers that show films."""
+    """Passes a filmed episode to the loggers that show films."""
     for logger in self._loggers:
       if hasattr(logger, 'write_video'):
         cast(core.VideoLogger, logger).write_video(recording)
 
   def close(self) -> None:
-    """Closes each, once: a logger of the user's own need not stand it twice."""
+    """Closes each logger once, because a user's own logger may not support being closed twice."""
     if not self._is_closed:
       self._is_closed = True
       for logger in self._loggers:

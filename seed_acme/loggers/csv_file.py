@@ -1,4 +1,4 @@
-"""`metrics.csv`: one row a log period, a column a metric, safe against kill -9.
+"""`metrics.csv`: one row per log period, one column per metric, safe against kill -9.
 
 Rows are keyed by agent steps. A metric that appears later becomes a new column; the rows
 before it stay, with an empty cell. Imports no TensorFlow.
@@ -20,7 +20,7 @@ _LEADING = (KEY, 'wall_s', 'updates', 'frames', 'episodes', 'trained_steps')
 
 
 class CsvLogger:
-  """Appends rows to a file. One process, one thread; every row is flushed.
+  """Appends rows to a file. Used by one process and one thread; every row is flushed.
 
   An existing file is continued; a last line torn by a kill is dropped first.
   """
@@ -33,7 +33,7 @@ class CsvLogger:
       _cut_torn_line(self._path)
 
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
-    """Writes one row. `metrics` may carry counters (`wall_s`, `updates`) as well."""
+    """Writes one row. `metrics` may contain counters (`wall_s`, `updates`) as well."""
     row = {**{name: _cell(value) for name, value in metrics.items()}, KEY: str(int(agent_steps))}
     fresh = [name for name in row if name not in self._columns]
     if fresh:
@@ -74,7 +74,7 @@ class CsvLogger:
     self._rewrite(columns, [[row.get(name, '') for name in columns] for row in cells])
 
   def _rewrite(self, columns: list[str], rows: list[list[str]]) -> None:
-    """Replaces the file in one step, so that a kill leaves the old one or the new one."""
+    """Replaces the file atomically, so that a kill leaves the old one or the new one."""
     self.close()
     temporary = self._path.with_name(f'.{self._path.name}.{os.getpid()}')
     with open(temporary, 'w', encoding='utf-8', newline='') as handle:
@@ -86,9 +86,9 @@ class CsvLogger:
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, list[float]]:
-  """Columns by name, NaN where a cell is empty; `{}` for a file without a whole header.
+  """Returns columns by name, NaN where a cell is empty; `{}` for a file without a complete header.
 
-  May be called while a run is writing. Raises `UserError` if it is no metrics file.
+  May be called while a run is writing. Raises `UserError` if the file is not a metrics file.
   """
   columns, rows = _parse(pathlib.Path(path))
   try:
@@ -101,7 +101,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, list[float]]:
 
 
 def _parse(path: pathlib.Path) -> tuple[list[str], list[list[str]]]:
-  """Header and rows as text; whatever follows the last line end is not yet a row."""
+  """Returns header and rows as text, without an incomplete last line."""
   try:
     text = path.read_text(encoding='utf-8')
   except (OSError, UnicodeDecodeError) as error:
@@ -110,7 +110,7 @@ def _parse(path: pathlib.Path) -> tuple[list[str], list[list[str]]]:
 
 
 def parse(text: str, path: pathlib.Path) -> tuple[list[str], list[list[str]]]:
-  """As `_parse`, of the text of a file or of its header with some of its rows."""
+  """Parses the text of a file, or of its header and some of its rows."""
   lines = list(csv.reader(io.StringIO(text[: text.rfind('\n') + 1])))
   if not lines:
     return [], []

@@ -1,4 +1,4 @@
-"""The rows of one or more runs as a pandas DataFrame. Needs the extra `metrics`."""
+"""Loads the rows of one or more runs as a pandas DataFrame. Needs the extra `metrics`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Path = str | os.PathLike[str]
 
 
 def load(run_dirs: _Path | Sequence[_Path]) -> pd.DataFrame:
-  """As `seed_acme.load_metrics`, which documents it."""
+  """Implements `seed_acme.load_metrics`, which documents it."""
   pandas = _import_pandas()
   if isinstance(run_dirs, (str, os.PathLike)):
     return _load_one(run_dirs, pandas)

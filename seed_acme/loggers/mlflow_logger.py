@@ -1,4 +1,4 @@
-"""Metrics to MLflow: `--config.learner.logger=mlflow`. Needs the extra `mlflow`.
+"""Logs metrics to MLflow: `--config.learner.logger=mlflow`. Needs the extra `mlflow`.
 
 MLFLOW_TRACKING_URI names a server or a folder; without it rows go to the folder `mlruns` where
 the run is started. MLFLOW_EXPERIMENT_NAME names the experiment.
@@ -21,17 +21,17 @@ from seed_acme.storage import saved_config
 
 FILE = 'mlflow.json'
 _FOLDER = 'mlruns'
-_MAX_PARAMS = 100  # MLflow's own limits: of one call,
-_MAX_CHARACTERS = 500  # and of a parameter, in every version and store
+_MAX_PARAMS = 100  # MLflow's limit for one call
+_MAX_CHARACTERS = 500  # MLflow's limit for a parameter, in every version and store
 _ENDS = {'finished': 'FINISHED', 'stopped': 'KILLED'}
 
 
 class MlflowLogger:
-  """One MLflow run a run folder; a resumed run goes on in it.
+  """One MLflow run per run folder; a resumed run continues it.
 
-  The configuration becomes parameters, which MLflow never changes: what a resumed run changes
-  becomes a tag `resumed.<field>`. Rows are sent on a thread: a server that goes away costs rows,
-  of which a notice tells, and not the run.
+  The configuration becomes parameters, which MLflow never changes, so a value that a resumed run
+  changes becomes a tag `resumed.<field>`. Rows are sent in another thread: if the server
+  disappears, rows are lost, which a notice reports, but the run goes on.
   """
 
   def __init__(self, config: config_lib.ExperimentConfig, run_dir: pathlib.Path):
@@ -41,7 +41,7 @@ class MlflowLogger:
     self._run_dir = run_dir
     self._uri = os.environ.get('MLFLOW_TRACKING_URI') or pathlib.Path(_FOLDER).absolute().as_uri()
     if '://' not in self._uri or self._uri.startswith('file:'):
-      os.environ.setdefault('MLFLOW_ALLOW_FILE_STORE', 'true')  # MLflow 3 asks to be told
+      os.environ.setdefault('MLFLOW_ALLOW_FILE_STORE', 'true')  # MLflow 3 requires it
     try:
       self._client = mlflow.MlflowClient(tracking_uri=self._uri)
       self._run_id = self._find_or_create(config)
@@ -64,12 +64,12 @@ class MlflowLogger:
     self._sender.put(lambda: self._client.log_batch(self._run_id, metrics=row))
 
   def write_video(self, recording: types.Recording) -> None:
-    """Queues the file, an artifact in the folder `videos` of the run."""
+    """Queues the file as an artifact in the folder `videos` of the run."""
     path = str(recording.video)
     self._sender.put(lambda: self._client.log_artifact(self._run_id, path, 'videos'))
 
   def close(self) -> None:
-    """Waits for the rows that are not sent yet, but not for ever."""
+    """Waits for rows that have not been sent yet, but not for ever."""
     end = _ENDS.get(tracking.status(self._run_dir), 'FAILED')
     self._sender.put(lambda: self._client.set_terminated(self._run_id, status=end))
     if not self._sender.close(tracking.CLOSE_S) or self._sender.num_dropped:
@@ -113,7 +113,7 @@ class MlflowLogger:
       return experiment.experiment_id  # another run has just made it
 
   def _describe(self, config: config_lib.ExperimentConfig) -> None:
-    """Parameters of a new run; of a resumed one what it adds, and tags for what it changes."""
+    """Sets the parameters of a new run; for a resumed one, adds new ones and tags for changes."""
     now = {
       _name(name): str(value)[:_MAX_CHARACTERS]
       for name, value in saved_config.flatten(config).items()
@@ -127,7 +127,7 @@ class MlflowLogger:
         self._client.set_tag(self._run_id, f'resumed.{name}', value)
 
   def _tell(self, error: Exception) -> None:
-    """Once: a server that is away would fill the screen."""
+    """Adds a notice for the first error only, as an unreachable server would fill the screen."""
     self._failed_rows += 1
     if self._failed_rows == 1:
       run_directory.RunDirectory(self._run_dir).add_notice(
@@ -136,5 +136,5 @@ class MlflowLogger:
 
 
 def _name(name: str) -> str:
-  """With the characters that MLflow takes."""
+  """Replaces the characters that MLflow does not accept."""
   return re.sub(r'[^\w\-. /]', '_', name)

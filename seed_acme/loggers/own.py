@@ -1,4 +1,4 @@
-"""The logger that `learner.logger` names, ours or the user's own. Imports no TensorFlow."""
+"""Makes the logger that `learner.logger` names, ours or the user's own. Imports no TensorFlow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seed_acme.storage import run_directory
 
 _FIELD = 'learner.logger'
 _METHODS = ('write', 'close')
-# Ours: each is called as the package that it needs, and as the extra that brings it.
+# Our loggers. Each has the name of the package that it needs, and of the extra that installs it.
 _NAMED = {
   'wandb': 'seed_acme.loggers.wandb_logger:WandbLogger',
   'mlflow': 'seed_acme.loggers.mlflow_logger:MlflowLogger',
@@ -24,7 +24,7 @@ _NAMED = {
 
 
 def check(config: config_lib.ExperimentConfig) -> None:
-  """Raises `types.UserError` where the factory cannot be imported or called; calls nothing."""
+  """Raises `types.UserError` if the factory cannot be imported or called; does not call it."""
   path = config.learner.logger
   if path in _NAMED and importlib.util.find_spec(path) is None:  # importing it takes seconds
     raise types.UserError(
@@ -35,7 +35,7 @@ def check(config: config_lib.ExperimentConfig) -> None:
 
 
 def make(config: config_lib.ExperimentConfig, run: run_directory.RunDirectory) -> list[core.Logger]:
-  """The logger, in the learner's process; [] where none is named."""
+  """Makes the logger, in the learner's process; [] if none is configured."""
   path = config.learner.logger
   if not path:
     return []
@@ -62,6 +62,6 @@ def _factory(path: str) -> Callable[..., core.Logger]:
     raise types.UserError(
       f"{_FIELD} ('{path}') cannot be called as factory(config, run_dir): {error}"
     ) from None
-  except ValueError:  # compiled: it does not say what it takes
+  except ValueError:  # a compiled function without a signature
     pass
   return factory

@@ -18,7 +18,7 @@ from seed_acme.storage import recordings
 class TensorBoardLogger:
   """Writes scalars over agent steps, all of a row in one event.
 
-  One event a row costs a hundredth of one `tf.summary.scalar` a metric, which took a tenth of
+  One event per row costs a hundredth of one `tf.summary.scalar` per metric, which took a tenth of
   the training thread's time on small networks.
 
   A resumed run writes a second event file into the same folder. Where its steps overlap
@@ -29,7 +29,7 @@ class TensorBoardLogger:
     self._writer = event_file_writer.EventFileWriter(os.fspath(folder))
 
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
-    """One point on the curve of each metric."""
+    """Adds one point to the curve of each metric."""
     values = [
       summary_pb2.Summary.Value(tag=tag(name), simple_value=float(value))
       for name, value in metrics.items()
@@ -37,15 +37,15 @@ class TensorBoardLogger:
     self._add(int(agent_steps), summary_pb2.Summary(value=values))
 
   def write_text(self, name: str, text: str) -> None:
-    """A text under TensorBoard's Text tab, the configuration for example."""
+    """Adds a text to TensorBoard's Text tab, the configuration for example."""
     indented = '\n'.join(f'    {line}' for line in text.splitlines())
     self._add(0, text_summary.text_pb(name, indented))
 
   def write_video(self, recording: types.Recording) -> None:
-    """A moving picture under TensorBoard's Images tab, which plays a GIF and no other film."""
+    """Adds a film to TensorBoard's Images tab, which can play GIFs only."""
     with open(recording.preview, 'rb') as file:
       content = file.read()
-    # A GIF says its size in bytes 6 to 9.
+    # Bytes 6 to 9 of a GIF are its size.
     width, height = struct.unpack('<HH', content[6:10])
     image = summary_pb2.Summary.Image(
       height=height, width=width, colorspace=3, encoded_image_string=content
@@ -63,10 +63,10 @@ class TensorBoardLogger:
 
 
 def tag(metric: str) -> str:
-  """Where TensorBoard shows a metric, which its page sorts by name, capitals first.
+  """Returns a metric's tag, by which TensorBoard sorts its page, capitals first.
 
-  Returns, which people look for, have the first group; their names stand whole behind it. Counters
-  have no group of their own; alone, each would be a section of the page.
+  Returns, which users look for, are in the first group, with their whole names after it. Counters
+  share a group, because each would otherwise be a section of the page.
   """
   group, _, name = metric.rpartition('/')
   if 'return' in name.split('_'):

@@ -1,4 +1,4 @@
-"""The progress of a run as people see it. Used by the front end, which has no TensorFlow."""
+"""Shows a run's progress to the user. Used by the front end, which has no TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, Callable, Mapping, Sequence, TextIO
 from seed_acme.loggers import time_left
 
 _BAR_CELLS = 24
-_COLUMNS = 80  # of a terminal that does not know its size
+_COLUMNS = 80  # if a terminal does not know its size
 _CLEAR_TO_END = '\x1b[K'
 
 
 class Progress:
-  """One line that renews itself on a terminal; a plain line now and then elsewhere.
+  """A line that updates itself on a terminal; elsewhere, a plain line now and then.
 
   `update` and `finish` take the run's status: `agent_steps`, `total_steps`, `updates`,
   `steps_per_s`, `wall_s`, `max_wall_s`, `actors` and `episode_return` (mean of the last 100
@@ -38,11 +38,11 @@ class Progress:
     self._cells = _cells(getattr(self._stream, 'encoding', None))
     self._next_plain = -math.inf
     self._last_phase = ''
-    self._is_under_way = False  # it has learnt something
+    self._is_under_way = False  # whether it has learnt something
     self._last_text = ''
 
   def update(self, status: Mapping[str, Any]) -> None:
-    """Shows the status; on a plain output each phase before the first update, and then at most
+    """Shows the status. A plain output gets each phase before the first update, and then at most
     one line in ten seconds."""
     if not any(value for value in status.values()):
       return  # nothing is known yet
@@ -59,7 +59,7 @@ class Progress:
     self._is_under_way |= not phase
 
   def _with_times(self, status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With `gone_s` since the start and `left_s`, None = unknown."""
+    """Adds `gone_s`, the seconds since the start, and `left_s`; None = unknown."""
     return {
       'gone_s': self._clock() - self._started_s,
       'left_s': self._time_left.update(status),
@@ -67,15 +67,15 @@ class Progress:
     }
 
   def live(self, status: Mapping[str, Any], columns: int, cells: str) -> str:
-    """The line on a terminal of so many columns."""
+    """Returns the line for a terminal of so many columns."""
     return live_line(status, columns, cells)
 
   def plain(self, status: Mapping[str, Any]) -> str:
-    """The line elsewhere."""
+    """Returns the line for other outputs."""
     return plain_line(status)
 
   def message(self, text: str, stream: TextIO | None = None) -> None:
-    """Prints text above the progress line, or on another stream, which may share its terminal."""
+    """Prints text above the progress line, or to another stream, which may share its terminal."""
     if self._live:
       self._stream.write('\r' + _CLEAR_TO_END)
       self._stream.flush()
@@ -86,14 +86,14 @@ class Progress:
       self._draw(self._last_text)
 
   def hide(self) -> None:
-    """Clears the line until the next update, for others to print where it stands."""
+    """Clears the line until the next update, so that others can print in its place."""
     if self._live and self._last_text:
       self._stream.write('\r' + _CLEAR_TO_END)
       self._stream.flush()
       self._last_text = ''
 
   def finish(self, status: Mapping[str, Any] | None = None) -> None:
-    """Shows the last status, whenever the one before it was, and ends the line."""
+    """Shows the last status, however recent the one before it was, and ends the line."""
     if status is not None:
       status = self._with_times(status)
     if self._live:
@@ -118,7 +118,7 @@ class Progress:
 
 
 def live_line(status: Mapping[str, Any], columns: int, cells: str = '#-') -> str:
-  """The line with a bar, never as wide as the terminal, where it would wrap.
+  """Returns the line with a bar, narrower than the terminal, so that it does not wrap.
 
   cells: the characters of a full and of an empty cell, and of the parts in between.
   """
@@ -129,7 +129,7 @@ def live_line(status: Mapping[str, Any], columns: int, cells: str = '#-') -> str
 
 
 def with_bar(share: float, parts: Sequence[str], columns: int, cells: str) -> str:
-  """A bar, the share it shows, and the parts that are not empty."""
+  """Returns a bar, the share that it shows, and the parts that are not empty."""
   text = '  '.join(part for part in (f'{percent(share):>4}', *parts) if part)
   bar_cells = min(_BAR_CELLS, columns - len(text) - 2)
   if bar_cells >= 4:
@@ -138,7 +138,7 @@ def with_bar(share: float, parts: Sequence[str], columns: int, cells: str) -> st
 
 
 def plain_line(status: Mapping[str, Any]) -> str:
-  """One line for a log file."""
+  """Returns one line for a log file."""
   steps, total = _number(status, 'agent_steps'), _number(status, 'total_steps')
   of_total = f' of {_compact(total)} steps ({percent(_share(status))})' if total else ' steps'
   updates = _number(status, 'updates')
@@ -153,25 +153,25 @@ def plain_line(status: Mapping[str, Any]) -> str:
 
 
 def percent(share: float) -> str:
-  """`45%`; 100% only of the whole."""
+  """Formats a share as `45%`, rounded down, so that 100% means the whole."""
   return f'{math.floor(100 * share + 1e-9)}%'
 
 
 def number(value: float, digits: int = 4) -> str:
-  """With so many digits, and all those before the point: `0.8712`, `-20.7`, `10,330`."""
+  """Formats a number with so many digits, and all before the point: `0.8712`, `-20.7`, `10,330`."""
   text = f'{value:.{digits}g}'
   return f'{value:,.0f}' if 'e+' in text else text
 
 
 def duration(seconds: float) -> str:
-  """`0:07`, `12:40`, `3:05:00`."""
+  """Formats a duration: `0:07`, `12:40`, `3:05:00`."""
   minutes, rest = divmod(int(max(0.0, seconds)), 60)
   hours, minutes = divmod(minutes, 60)
   return f'{hours}:{minutes:02}:{rest:02}' if hours else f'{minutes}:{rest:02}'
 
 
 def _figures(status: Mapping[str, Any]) -> list[str]:
-  """What the run does, or how it does."""
+  """Returns what the run is doing, or its return, rate and connected actors."""
   episode_return, rate = _number(status, 'episode_return'), _number(status, 'steps_per_s')
   connected = [actor['is_connected'] for actor in status.get('actors') or []]
   is_short = status.get('status') == 'running' and not all(connected)
@@ -181,7 +181,7 @@ def _figures(status: Mapping[str, Any]) -> list[str]:
   if not doing:
     doing = 'return -' if episode_return is None else f'return {number(episode_return, 3)}'
   figures = [doing]
-  has_ended = status.get('status', 'running') != 'running'  # its last row is of no usual period
+  has_ended = status.get('status', 'running') != 'running'  # the last row has no regular period
   if not has_ended and (rate or rate == 0 and not status.get('phase')):
     figures.append(f'{rate:,.0f} steps/s')
   if is_short and not status.get('phase'):
@@ -222,7 +222,7 @@ def _compact(count: float) -> str:
 
 
 def _cells(encoding: str | None) -> str:
-  """Block characters where the output can show them: full, empty, then eighths."""
+  """Returns the cells' characters: full, empty, then eighths, if the output can show them."""
   blocks = '█░▏▎▍▌▋▊▉'
   try:
     blocks.encode(encoding or 'ascii')

@@ -1,4 +1,4 @@
-"""How long a run will still take, from its statuses."""
+"""Estimates how long a run will still take, from its statuses."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Mapping
 import math
 from typing import Any
 
-_MEMORY_S = 60.0  # after which an interval has 1/e of its weight in the average speed
-_MAX_CHANGE = 1.5  # from one status to the next, as a factor
-_MIN_S = 3.0  # a speed that was seen for less than this says little
+_MEMORY_S = 60.0  # time after which an interval has 1/e of its weight in the average speed
+_MAX_CHANGE = 1.5  # largest factor from one estimate to the next
+_MIN_S = 3.0  # a speed measured over less time says little
 
 
 class TimeLeft:
-  """Divides what is left by an exponential average of the speed.
+  """Divides the remaining steps by an exponential average of the speed.
 
-  The first update is left out: it takes seconds of tracing, and compiling, that come once. A single
-  long pause, such as a large memory being saved, counts little by little.
+  The first update is left out, because tracing and compiling take seconds only once. A single long
+  pause, such as saving a large memory, changes the estimate gradually.
   """
 
   def __init__(self) -> None:
-    self._last: tuple[float, float] | None = None  # wall_s and steps that the average reaches to
+    self._last: tuple[float, float] | None = None  # wall_s and steps at the end of the average
     self._before_s: float | None = None  # wall_s of the last status before the first update
     self._seconds = self._steps = 0.0  # weighted sums
     self._left_s: float | None = None
 
   def update(self, status: Mapping[str, Any]) -> float | None:
-    """Seconds left; None = not known yet. The same status may come several times.
+    """Returns the seconds left; None = not known yet. A status may be given several times.
 
     status: `agent_steps`, `total_steps`, `wall_s`, `max_wall_s`, and the `phase` that the run is
     in before its first update.
@@ -35,7 +35,7 @@ class TimeLeft:
     if steps is None or wall_s is None or not total:
       return None
     if self._last is not None and (wall_s < self._last[0] or steps < self._last[1]):
-      self._last = None  # it has begun again at a checkpoint, as fast as before
+      self._last = None  # the run restarted at a checkpoint, as fast as before
     if self._last is None:
       if status.get('phase'):
         self._before_s = wall_s

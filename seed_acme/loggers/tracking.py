@@ -1,4 +1,4 @@
-"""What the loggers of tracking servers have in common: ids in the run folder, ends, extras."""
+"""Parts shared by the loggers of tracking servers: ids in the run folder, the end, extras."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from seed_acme.checks import extras
 from seed_acme.files import local
 from seed_acme.storage import run_directory
 
-PROJECT = 'seed_acme'  # where the environment names no other
-CLOSE_S = 30.0  # for the last rows; nodes have 45 s to end
+PROJECT = 'seed_acme'  # unless an environment variable names another
+CLOSE_S = 30.0  # time limit for the last rows; nodes have 45 s to end
 
 
 def import_package(name: str) -> Any:
-  """The client library; `UserError` that names the extra of the same name where it is missing."""
+  """Imports the client library; if it is missing, `UserError` names the extra of the same name."""
   try:
     return importlib.import_module(name)
   except ImportError as error:
@@ -27,7 +27,7 @@ def import_package(name: str) -> Any:
 
 
 def load(path: pathlib.Path) -> dict[str, Any]:
-  """What an earlier start saved of the server's run; {} at the first start."""
+  """Returns what an earlier start saved about the server's run; {} at the first start."""
   if not path.exists():
     return {}
   record = local.read_json(path)
@@ -39,11 +39,11 @@ def load(path: pathlib.Path) -> dict[str, Any]:
 
 
 def run_name(config_name: str, run_dir: pathlib.Path) -> str:
-  """As people are shown it: the configuration and the run folder."""
+  """Returns the run's display name: the configuration and the run folder."""
   return f'{config_name} {os.path.basename(run_dir)}'
 
 
 def status(run_dir: pathlib.Path) -> str:
-  """How the run ends by its own account: `finished`, `stopped`, anything else for a failure."""
+  """Returns the run's status at its end: `finished`, `stopped`, or anything else for a failure."""
   path = run_directory.RunDirectory(run_dir).status
   return str(local.read_json(path).get('status')) if path.exists() else ''

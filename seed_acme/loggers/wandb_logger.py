@@ -1,7 +1,7 @@
-"""Metrics to Weights & Biases: `--config.learner.logger=wandb`. Needs the extra `wandb`.
+"""Logs metrics to Weights & Biases: `--config.learner.logger=wandb`. Needs the extra `wandb`.
 
-wandb has a process of its own that sends; what it could not send stays in `RUN_DIR/wandb`, for
-`wandb sync`. The project and the rest are set by wandb's own environment variables.
+wandb sends from its own process; what it could not send stays in `RUN_DIR/wandb`, for
+`wandb sync`. The project and other settings are set by wandb's own environment variables.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _ENDED_WELL = ('finished', 'stopped')
 
 
 class WandbLogger:
-  """One W&B run a run folder; a resumed run goes on in it.
+  """One W&B run per run folder; a resumed run continues it.
 
-  W&B counts rows as steps and refuses to go back. A resumed run does go back, to its checkpoint:
-  so rows are counted on in `wandb.json`, and charts are drawn over `agent_steps`.
+  W&B counts rows as steps and refuses to go back, but a resumed run goes back to its checkpoint.
+  So `wandb.json` keeps counting rows, and charts are drawn over `agent_steps`.
   """
 
   def __init__(self, config: config_lib.ExperimentConfig, run_dir: pathlib.Path):
@@ -44,11 +44,11 @@ class WandbLogger:
       run_directory.RunDirectory(run_dir).add_notice(f'Weights & Biases: {self._run.url}')
 
   def write(self, agent_steps: int, metrics: dict[str, float]) -> None:
-    """Hands a row to wandb's own process."""
+    """Passes a row to wandb's own process."""
     self._log(agent_steps, metrics)
 
   def write_video(self, recording: types.Recording) -> None:
-    """A row of its own; wandb copies the file into its folder before this returns."""
+    """Logs the film as a separate row; wandb copies the file to its folder before this returns."""
     caption = f'return {terminal.number(recording.episode_return)} in {recording.length:,} steps'
     video = self._wandb.Video(str(recording.video), caption=caption, format='mp4')
     self._log(recording.agent_steps, {recordings.METRIC: video})
@@ -59,7 +59,7 @@ class WandbLogger:
     self._save()
 
   def close(self) -> None:
-    """Waits for what is not sent yet, but not for ever."""
+    """Waits for rows that have not been sent yet, but not for ever."""
     exit_code = 0 if tracking.status(self._run_dir) in _ENDED_WELL else 1
     sender = background.Background('wandb', self._tell)
     sender.put(lambda: self._run.finish(exit_code=exit_code))
@@ -68,9 +68,9 @@ class WandbLogger:
 
   def _start(self, wandb: Any, config: config_lib.ExperimentConfig) -> Any:
     try:
-      settings = wandb.Settings(console='off')  # logs/ has the output
+      settings = wandb.Settings(console='off')  # the output is in logs/
       return wandb.init(**self._identity(config), settings=settings)
-    except wandb.errors.UsageError as error:  # nobody has logged in, or the project is another's
+    except wandb.errors.UsageError as error:  # no login, or somebody else's project
       raise types.UserError(
         f'Weights & Biases cannot start: {error}\nlog in with `wandb login`, '
         'set WANDB_API_KEY, or log here with WANDB_MODE=offline'
@@ -81,7 +81,7 @@ class WandbLogger:
       ) from error
 
   def _identity(self, config: config_lib.ExperimentConfig) -> dict[str, Any]:
-    """Which run of theirs this is: the one that it was before, if it is resumed."""
+    """Returns the arguments that identify the W&B run: the earlier one, if this run is resumed."""
     saved = self._saved
     return {
       'project': saved.get('project') or os.environ.get('WANDB_PROJECT') or tracking.PROJECT,

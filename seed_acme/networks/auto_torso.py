@@ -1,4 +1,4 @@
-"""The torso `auto`: a CNN for each picture of an observation, an MLP for the rest of it."""
+"""The torso `auto`: a CNN for each picture of an observation, and an MLP for the rest."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from seed_acme.networks import torsos
 class Picture(NamedTuple):
   """One array of the observation that goes through convolutions.
 
-  place: among the observation's arrays. torso: from `[N, height, width(, channels)]` to
-  features.
+  place: its index among the observation's arrays. torso: from `[N, height, width(, channels)]`
+  to features.
   """
 
   place: int
@@ -25,12 +25,12 @@ class Picture(NamedTuple):
 
 
 class AutoTorso(snt.Module):
-  """Features of each picture, then those of the MLP."""
+  """Concatenates the features of each picture, then those of the MLP."""
 
   def __init__(
     self, pictures: Sequence[Picture], rest: torsos.Torso | None, name: str = 'auto_torso'
   ):
-    """rest: of the list of all other arrays; None where there are pictures only."""
+    """rest: torso for the list of all other arrays; None if there are only pictures."""
     super().__init__(name=name)
     self._pictures = tuple(pictures)
     self._rest = rest

@@ -1,4 +1,4 @@
-"""From configuration and specification to a network whose variables all exist."""
+"""Makes a network, with all its variables, from a configuration and a specification."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from seed_acme.networks import torsos
 from seed_acme.ops import byte_scale
 from seed_acme.parallel import data_parallel
 
-# From the configuration, the specification of the observation (None where it is stacked) and what
-# bytes are divided by, of each array.
+# Makes a torso from the configuration, the specification of the observation (None if it is stacked)
+# and each array's divisor of bytes.
 _MakeTorso = Callable[
   [config_lib.NetworkConfig, types.Nest, Sequence[byte_scale.Divisor]], torsos.Torso
 ]
@@ -72,7 +72,7 @@ _CORES: dict[str, Callable[[config_lib.NetworkConfig], cores.Core]] = {
 def make_actor_critic(
   config: config_lib.NetworkConfig, spec: types.EnvironmentSpec, num_policy_params: int
 ) -> core_lib.RecurrentNetwork:
-  """The configured network, run once on zeros so that every variable exists.
+  """Makes the configured network, and runs it once on zeros so that every variable exists.
 
   num_policy_params: P, width of the policy head.
   """
@@ -107,7 +107,7 @@ def make_actor_critic(
 def make_q_network(
   config: config_lib.NetworkConfig, spec: types.EnvironmentSpec
 ) -> core_lib.RecurrentNetwork:
-  """As `make_actor_critic`, but predicts `types.QOutput`, one Q-value for every action."""
+  """Makes a network like `make_actor_critic`, but one that predicts Q values, `types.QOutput`."""
   num_actions = types.num_discrete_actions(spec)
   network = _make_network(
     config, spec, heads.DuelingHeads(num_actions, config.head_sizes, _style(config))
@@ -125,13 +125,13 @@ def make_state_function(
   takes_action: bool,
   name: str,
 ) -> state_functions.StateFunction:
-  """A head of `output_size` on the configured torso and, with a core, on a memory beside it.
+  """Makes a head of `output_size` on the configured torso and, with a core, on a separate memory.
 
   gain: of the head's last layer. takes_action: it is a function of a state and an action. name:
-  what its variables' names begin with. They exist only after its first call.
+  prefix of its variables' names. The variables exist only after its first call.
   """
   requirements.check(config, spec)
-  # Images that are stacked come in stacked already.
+  # Inputs are already stacked if images are stacked.
   observation = state_functions.without(spec.observation, (state_functions.ACHIEVED_GOAL,))
   is_dense = requirements.resolved_torso(config.torso, observation) == 'mlp'
   is_early = takes_action and is_dense and config.frame_stack == 1
@@ -149,7 +149,7 @@ def make_state_function(
 def _make_memory(
   config: config_lib.NetworkConfig, spec: types.EnvironmentSpec
 ) -> core_lib.RecurrentNetwork | None:
-  """A torso and the configured core, which never see a goal; None without a core."""
+  """Makes a torso and the configured core, which never see a goal; None without a core."""
   if config.core == 'none':
     return None
   goals = (state_functions.ACHIEVED_GOAL, state_functions.DESIRED_GOAL)
@@ -170,7 +170,7 @@ def _style(config: config_lib.NetworkConfig) -> torsos.DenseStyle:
 
 
 def zero_inputs(spec: types.EnvironmentSpec, batch_size: int) -> types.AgentInput:
-  """FIRST rows `[batch_size, ...]` of zeros."""
+  """Returns FIRST rows `[batch_size, ...]` of zeros."""
 
   def zeros(array_spec: Any) -> tf.Tensor:
     return tf.zeros([batch_size, *array_spec.shape], tf.as_dtype(array_spec.dtype))
@@ -187,7 +187,7 @@ def zero_inputs(spec: types.EnvironmentSpec, batch_size: int) -> types.AgentInpu
 def _make_network(
   config: config_lib.NetworkConfig, spec: types.EnvironmentSpec, prediction_heads: heads.Heads
 ) -> core_lib.RecurrentNetwork:
-  """The user's own network, or torso, core and these heads."""
+  """Makes the user's own network, or one of torso, core and these heads."""
   requirements.check(config, spec)
   if config.module:
     return dotted_path.load_object(config.module, 'network.module')(spec, config)
@@ -211,7 +211,7 @@ def _make_torso(config: config_lib.NetworkConfig, observation_spec: types.Nest) 
   divisors = byte_scale.divisors(config.byte_scale, observation_spec)
   make = _TORSOS[requirements.resolved_torso(config.torso, observation_spec)]
   if config.frame_stack > 1:
-    # Stacked images have another shape than specified: whatever they hold is taken as numbers.
+    # Stacked images have another shape than specified, so their values are taken as numbers.
     torso = make(config, None, [byte_scale.largest(divisors[0])])
   else:
     torso = make(config, observation_spec, divisors)
@@ -223,8 +223,8 @@ def _image_torso(
   config: config_lib.NetworkConfig,
   divisors: Sequence[byte_scale.Divisor],
 ) -> torsos.Torso:
-  """divisors: that of the image first."""
-  # The gain makes up for the half that the ReLU after each layer sets to 0.
+  """Makes a convolutional torso. divisors: the first is the image's."""
+  # The gain compensates for the half of the outputs that each layer's ReLU sets to 0.
   is_orthogonal = config.torso_initializer == 'orthogonal'
   w_init = torsos.weight_initializer('orthogonal', math.sqrt(2.0)) if is_orthogonal else None
   dtype = precision.compute_dtype(config.precision)
@@ -237,7 +237,7 @@ def _auto_torso(
   observation_spec: types.Nest,
   divisors: Sequence[byte_scale.Divisor],
 ) -> torsos.Torso:
-  """Of an observation of pictures and other arrays, or of several pictures."""
+  """Makes a torso for an observation of pictures and other arrays, or of several pictures."""
   leaves = tree.flatten(observation_spec)
   pictures, rest = [], []
   for i, leaf in enumerate(leaves):
@@ -279,9 +279,10 @@ def _create_and_check(
   spec: types.EnvironmentSpec,
   needed: Any,
 ) -> None:
-  """needed: the record that the agent needs, with shapes `(1, ...)` in place of tensors.
+  """Creates the variables, and checks the form of the prediction.
 
-  A user's module that answers in another form is told so here, not deep in a loss.
+  needed: the record that the agent needs, with shapes `(1, ...)` in place of tensors. The error for
+  a user's module that predicts something else is raised here, and not deep in a loss.
   """
   prediction, _ = network(zero_inputs(spec, 1), network.initial_state(1))
   source = config.module or 'the network'

@@ -1,4 +1,4 @@
-"""Cores carry state from row to row, and drop it where a row is FIRST.
+"""Recurrent cores, which carry state from row to row and reset it where a row is FIRST.
 
 One row `[N, ...]` and many rows `[T, B, ...]` run through the same weights; `unroll` equals
 calling the core row by row, in outputs and in state.
@@ -16,10 +16,10 @@ from seed_acme.networks import torsos
 
 
 class Core(Protocol):
-  """is_first is bool; a row where it is true starts from the zero state."""
+  """Interface of a core. is_first is bool; a row where it is True starts from the zero state."""
 
   def initial_state(self, batch_size: Any) -> types.Nest:
-    """Zeros `[batch_size, ...]`."""
+    """Returns the zero state `[batch_size, ...]`."""
 
   def __call__(
     self, features: tf.Tensor, is_first: tf.Tensor, state: types.Nest
@@ -77,7 +77,8 @@ class GRU(snt.Module):
 
 
 def gate_weights(input_size: int, size: int, num_gates: int) -> tuple[tf.Variable, tf.Variable]:
-  """Variables w_x `[F, gates H]`, started as in `torsos`, and w_h `[H, gates H]`, orthogonal."""
+  """Makes variables w_x `[F, gates H]`, initialised as in `torsos`, and orthogonal w_h
+  `[H, gates H]`."""
   width = num_gates * size
   return (
     tf.Variable(torsos.weight_initializer()([input_size, width], tf.float32), name='w_x'),
@@ -86,15 +87,16 @@ def gate_weights(input_size: int, size: int, num_gates: int) -> tuple[tf.Variabl
 
 
 def reset_state(is_first: tf.Tensor, state: types.Nest) -> types.Nest:
-  """Zeros where `is_first` `[N]`, else the state, a nest of `[N, H]`; it may be NaN."""
-  # Select picks whole rows by a vector; tf.where would broadcast, at twice the cost.
+  """Returns zeros where `is_first` `[N]`, else the state, a nest of `[N, H]`, which may be NaN."""
+  # Select picks whole rows by a vector; tf.where would broadcast, which costs twice as much.
   return tf.nest.map_structure(
     lambda s: tf.raw_ops.Select(condition=is_first, x=tf.zeros_like(s), y=s), state
   )
 
 
 def project(features: tf.Tensor, weights: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-  """features `[..., F]` -> W x + b `[..., G]`, one product for all rows: it needs no state."""
+  """Returns W x + b `[..., G]` for features `[..., F]`, in one product for all rows, as it needs no
+  state."""
   flat = tf.reshape(features, [-1, features.shape[-1]])
   projected = tf.nn.bias_add(tf.matmul(flat, weights), bias)
   shape = tf.concat([tf.shape(features)[:-1], [weights.shape[-1]]], axis=0)

@@ -1,7 +1,7 @@
-"""The last images as channels of one, kept by the network instead of the environment.
+"""Stacks the last images as channels of one, in the network instead of the environment.
 
-Actors send, and replay stores, each image once; the stack is built where it is used. What is
-left of earlier images is recurrent state, like an LSTM's.
+Actors send, and replay stores, each image once; the stack is built where it is used. Earlier
+images are recurrent state, like an LSTM's.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from seed_acme.networks import requirements
 class FrameStackState(NamedTuple):
   """frames: `[N, K-1, height, width]`, newest first; core: the inner network's state.
 
-  Whole images lie one after the other, so that they are copied whole: one row of 64
-  environments, 84 x 84, K = 4, costs 1.4 CPU-ms, where `[N, height, width, K-1]` joined with
+  Each image is contiguous, so that images are copied as a whole: one row of 64
+  environments, 84 x 84, K = 4, costs 1.4 CPU-ms, while `[N, height, width, K-1]` joined with
   the new image on the last axis costs 4.6.
   """
 
@@ -30,10 +30,10 @@ class FrameStackState(NamedTuple):
 
 
 class FrameStack(snt.Module):
-  """Shows an inner network `[N, height, width, K]` instead of one image.
+  """Shows an inner network stacks `[N, height, width, K]` instead of single images.
 
   Channel j is the image of j rows ago, channel 0 the newest; images from before the
-  episode's FIRST row are zeros. Images keep their dtype. Called as the inner network is.
+  episode's FIRST row are zeros. Images keep their dtype. It is called like the inner network.
   """
 
   def __init__(
@@ -52,12 +52,12 @@ class FrameStack(snt.Module):
 
   @property
   def variables(self) -> tuple[tf.Variable, ...]:
-    """The inner network's, in its order."""
+    """The inner network's variables, in its order."""
     return self._network.variables
 
   @property
   def trainable_variables(self) -> tuple[tf.Variable, ...]:
-    """The inner network's, in its order."""
+    """The inner network's variables, in its order."""
     return self._network.trainable_variables
 
   @property
@@ -67,11 +67,11 @@ class FrameStack(snt.Module):
 
   @property
   def value_layer(self) -> Any:
-    """See `core.RecurrentNetwork`; None where the network names none."""
+    """See `core.RecurrentNetwork`; None if the network has none."""
     return getattr(self._network, 'value_layer', None)
 
   def initial_state(self, batch_size: Any) -> FrameStackState:
-    """Black images, and the inner network's initial state."""
+    """Returns black images, and the inner network's initial state."""
     shape = [batch_size, self._num_frames - 1, *self._image_shape]
     return FrameStackState(tf.zeros(shape, self._dtype), self._network.initial_state(batch_size))
 
@@ -97,9 +97,9 @@ class FrameStack(snt.Module):
 def stack_observation(
   step_type: tf.Tensor, observation: types.Nest, frames: tf.Tensor
 ) -> tuple[types.Nest, tf.Tensor]:
-  """step_type `[T, B]`, observation the image `[T, B, height, width(, 1)]`, frames as in the state.
+  """Returns the observation with images `[T, B, height, width, K]`, and the frames after it.
 
-  Returns the observation with images `[T, B, height, width, K]`, and the frames after it.
+  step_type: `[T, B]`. observation: the image `[T, B, height, width(, 1)]`. frames: as in the state.
   """
   step_type = tf.convert_to_tensor(step_type)
   is_first = tf.equal(step_type, tf.cast(types.FIRST, step_type.dtype))
@@ -115,9 +115,9 @@ def stack_frames(
 
   Returns stacks `[T, B, height, width, K]` and the frames for the row after the last.
 
-  Every image is a row of one table; stacks and new frames are rows picked by number. Beside
-  the table that is one copy of whole images and one transposition of bytes: 13 CPU-ms for
-  21 x 32 stacks of four 84 x 84 images, where `tf.stack` on the last axis takes 46.
+  Every image is a row of one table; stacks and new frames are rows gathered by number. Apart
+  from the table this takes one copy of whole images and one transposition of bytes: 13 CPU-ms for
+  21 x 32 stacks of four 84 x 84 images, while `tf.stack` on the last axis takes 46.
   """
   height, width = frames.shape[2:]
   num_frames = frames.shape[1] + 1
@@ -130,8 +130,8 @@ def stack_frames(
 
 
 def _image_table(images: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
-  """Every image as a row of pixels: a black one, K-1 state frames of each unroll (newest first),
-  and the T rows of images: 1 + B (K-1) + T B rows.
+  """Returns every image as a row of pixels: a black one, K-1 state frames of each unroll (newest
+  first), and the T rows of images: 1 + B (K-1) + T B rows.
   """
   height, width = frames.shape[2:]
   in_rows = lambda x: tf.reshape(x, [-1, height * width])
@@ -140,7 +140,7 @@ def _image_table(images: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
 
 
 def _frame_numbers(is_first: tf.Tensor, num_frames: int) -> tf.Tensor:
-  """`[K, T, B]` int32: which row of the table is channel k of the stack in row t."""
+  """Returns `[K, T, B]` int32: the row of the table that is channel k of the stack in row t."""
   rows, batch_size = tf.shape(is_first)[0], tf.shape(is_first)[1]
   num_old = num_frames - 1
   old = 1 + tf.reshape(tf.range(batch_size * num_old), [batch_size, num_old])
@@ -150,7 +150,7 @@ def _frame_numbers(is_first: tf.Tensor, num_frames: int) -> tf.Tensor:
   first_by_time = tf.concat([no_first, is_first], axis=0)
   numbers, is_older = [new], tf.zeros_like(is_first)
   for age in range(1, num_frames):
-    # An image of `age` rows ago is of this episode unless one of the rows after it is FIRST.
+    # An image of `age` rows ago belongs to this episode unless one of the rows after it is FIRST.
     start = num_old - age
     is_older = tf.logical_or(is_older, first_by_time[start + 1 : start + 1 + rows])
     numbers.append(tf.where(is_older, 0, by_time[start : start + rows]))
@@ -158,6 +158,6 @@ def _frame_numbers(is_first: tf.Tensor, num_frames: int) -> tf.Tensor:
 
 
 def _shape(x: tf.Tensor) -> list[Any]:
-  """The first two dimensions, as numbers where they are known."""
+  """Returns the first two dimensions, as numbers where they are known."""
   dynamic = tf.shape(x)
   return [dynamic[i] if n is None else n for i, n in enumerate(x.shape[:2])]

@@ -1,4 +1,4 @@
-"""From the core's output to the prediction."""
+"""Heads, which turn the core's output into the prediction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DenseHead(snt.Module):
     gain: float,
     name: str,
   ):
-    """gain: of the last layer's weights."""
+    """gain: factor of the last layer's initial weights."""
     super().__init__(name=name)
     self._hidden = torsos.MLP(hidden_sizes, 'hidden', style)
     self._output = torsos.linear(output_size, 'output', w_init=style.output_initializer(gain))
@@ -65,7 +65,7 @@ class ActorCriticHeads(snt.Module):
 
   @property
   def value_layer(self) -> snt.Linear:
-    """The layer that gives the value."""
+    """The layer whose output is the value."""
     return self._value
 
   def __call__(self, x: tf.Tensor) -> types.ActorCriticOutput:
@@ -79,7 +79,7 @@ class ActorCriticHeads(snt.Module):
 class DuelingHeads(snt.Module):
   """Q(x, a) = V(x) + A(x, a) - mean over actions of A(x, .) (Wang et al. 2016, eq. 9).
 
-  V and A have hidden layers of `hidden_sizes` each, then a dense layer; that of A has no bias,
+  V and A have hidden layers of `hidden_sizes` each, then a dense layer, which has no bias for A,
   as in R2D2.
   """
 

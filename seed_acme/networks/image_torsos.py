@@ -1,7 +1,7 @@
-"""Convolutional torsos: from an image to features.
+"""Convolutional torsos, which map an image to features.
 
-Weights are drawn as `torsos` says, unless a torso is given another `w_init`. A torso computes in
-its `dtype`, bfloat16 or float32. Its weights and features are float32.
+Weights are initialised as in `torsos`, unless a torso is given another `w_init`. A torso computes
+in its `dtype`, bfloat16 or float32. Its weights and features are float32.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from seed_acme.ops import byte_scale
 class _PlainCNN(snt.Module):
   """Convolutions without padding, then a dense layer; ReLU after each."""
 
-  _KIND: str  # whose convolutions, of `requirements.CONVOLUTIONS`
+  _KIND: str  # key of its convolutions in `requirements.CONVOLUTIONS`
 
   def __init__(
     self,
@@ -54,9 +54,9 @@ class _PlainCNN(snt.Module):
 class NatureCNN(_PlainCNN):
   """Three convolutions and a dense layer (Mnih et al. 2015, Methods, "Model architecture").
 
-  With oneDNN on one core its products run at 87 to 108 GFLOP/s in float32, a plain matrix product
-  at 108. Neither the first convolution as 2x2 on `space_to_depth`, nor smaller batches made it
-  faster.
+  With oneDNN on one core its products run at 87 to 108 GFLOP/s in float32, and a plain matrix
+  product at 108. Neither making the first convolution a 2x2 one on `space_to_depth` nor smaller
+  batches made it faster.
   """
 
   _KIND = 'nature_cnn'
@@ -65,8 +65,8 @@ class NatureCNN(_PlainCNN):
 class ImpalaShallow(_PlainCNN):
   """The shallow network (Espeholt et al. 2018, figure 3, left), for Atari 84 x 84.
 
-  The figure does not give the padding; without any, as in the network of Mnih et al. 2013
-  that it goes back to, 84 x 84 pixels become 20 x 20 and 9 x 9.
+  The figure does not give the padding. Without any, as in the network of Mnih et al. 2013
+  that it is based on, 84 x 84 pixels become 20 x 20 and 9 x 9.
   """
 
   _KIND = 'impala_shallow'
@@ -74,7 +74,7 @@ class ImpalaShallow(_PlainCNN):
 
 class RLlib42(snt.Module):
   """RLlib's convolutions for Atari 42 x 42 (Liang et al. 2018, its `VisionNetwork`): 42 x 42 pixels
-  become 21 x 21 and 11 x 11, and the last convolution is as large as what it sees.
+  become 21 x 21 and 11 x 11, and the last convolution covers its whole input.
   """
 
   def __init__(
@@ -143,8 +143,8 @@ class ImpalaResNet(snt.Module):
     dtype: tf.DType = tf.float32,
     divisor: float = byte_scale.BYTE,
   ):
-    """channels: of each stack. w_init: of all weights; None = as everywhere here. divisor: of an
-    image of bytes."""
+    """channels: of each stack. w_init: initialiser of all weights; None = the default of `torsos`.
+    divisor: what an image of bytes is divided by."""
     super().__init__(name=name)
     self._dtype = dtype
     self._divisor = divisor
@@ -161,8 +161,8 @@ class ImpalaResNet(snt.Module):
 
 
 class FootballResNet(ImpalaResNet):
-  """Football's: four stacks of 16, 32, 32 and 32 channels (Espeholt et al. 2019). Without `w_init`
-  the weights are LeCun's."""
+  """Football's residual network: four stacks of 16, 32, 32 and 32 channels (Espeholt et al. 2019).
+  The default of `w_init` is LeCun's."""
 
   def __init__(
     self,
@@ -179,9 +179,10 @@ class FootballResNet(ImpalaResNet):
 def _single_image(
   observation: types.Nest, torso: str, dtype: tf.DType, divisor: float
 ) -> tuple[tf.Tensor, float]:
-  """The only array of the observation, `[N, height, width, channels]` of `dtype`, and its scale.
+  """Returns the observation's only array, `[N, height, width, channels]` of `dtype`, and its scale.
 
-  Bytes are not scaled: bfloat16 holds each of them exactly, but few of their 255ths.
+  Bytes are not scaled here, because bfloat16 represents each of them exactly, but few of their
+  255ths.
   """
   leaves = tree.flatten(observation)
   requirements.check_image([x.shape[1:] for x in leaves], torso)

@@ -1,4 +1,4 @@
-"""Torsos for an image and an instruction in words, as IMPALA's for DMLab-30."""
+"""Torsos for an image and an instruction in words, like IMPALA's for DMLab-30."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _EMBEDDING_SIZE, _LSTM_SIZE = 20, 64
 
 
 class InstructionEncoder(snt.Module):
-  """Words are embedded and run through an LSTM, whose output at the last word comes out.
+  """Embeds words and runs them through an LSTM; returns its output at the last word.
 
-  Espeholt et al. 2018, figure 3, right: embedding 20, LSTM 64. No words give zeros.
+  Espeholt et al. 2018, figure 3, right: embedding 20, LSTM 64. Without words it returns zeros.
   """
 
   def __init__(self, num_ids: int, name: str = 'instruction_encoder'):
-    """num_ids: of words, 0 among them, which fills what is behind the last word."""
+    """num_ids: number of word ids, including 0, the padding after the last word."""
     super().__init__(name=name)
     self._embeddings = tf.Variable(
       torsos.weight_initializer()([num_ids, _EMBEDDING_SIZE], tf.float32), name='embeddings'
@@ -30,7 +30,7 @@ class InstructionEncoder(snt.Module):
     """`[N, words]` integers -> `[N, 64]`."""
     words = tf.transpose(tf.gather(self._embeddings, word_ids), [1, 0, 2])
     num_rows = tf.shape(word_ids)[0]
-    is_first = tf.zeros(tf.shape(words)[:2], tf.bool)  # the state is all zeros as it is
+    is_first = tf.zeros(tf.shape(words)[:2], tf.bool)  # the state is zero anyway
     is_first = tf.ensure_shape(is_first, words.shape[:2])
     outputs, _ = self._lstm.unroll(words, is_first, self._lstm.initial_state(num_rows))
     lengths = tf.reduce_sum(tf.cast(tf.not_equal(word_ids, 0), tf.int32), axis=-1)
@@ -41,7 +41,7 @@ class InstructionEncoder(snt.Module):
 
 
 class ImageAndInstruction(snt.Module):
-  """Features of the image, then those of the instruction."""
+  """Concatenates the features of the image and those of the instruction."""
 
   def __init__(self, image_torso: torsos.Torso, num_ids: int, name: str = 'image_and_instruction'):
     super().__init__(name=name)

@@ -1,6 +1,6 @@
 """The number format that convolutional torsos compute in, and their layers.
 
-Weights, gradients as the optimiser sees them, and features are float32 whatever the format.
+Weights, the optimiser's gradients, and features are float32 whatever the format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from seed_acme.networks import torsos
 
 @functools.cache
 def has_fast_bfloat16() -> bool:
-  """Whether the processor multiplies bfloat16 by itself (avx512_bf16), and no GPU does the work."""
+  """Whether the CPU multiplies bfloat16 natively (avx512_bf16), and there is no GPU."""
   if tf.config.list_physical_devices('GPU'):
     return False
   try:
@@ -28,7 +28,7 @@ def has_fast_bfloat16() -> bool:
 
 
 def compute_dtype(precision: str) -> tf.DType:
-  """precision: as `NetworkConfig.precision`."""
+  """Returns the dtype to compute in. precision: see `NetworkConfig.precision`."""
   is_short = precision == 'bfloat16' or (precision == 'auto' and has_fast_bfloat16())
   return tf.bfloat16 if is_short else tf.float32
 
@@ -36,7 +36,7 @@ def compute_dtype(precision: str) -> tf.DType:
 class Convolution(snt.Module):
   """y = scale (w * x) + b, computed in the format of x; w and b are float32 variables.
 
-  Sonnet's own takes w in the format of x, and then the optimiser would round each step.
+  Sonnet's layer needs w in the format of x, so that the optimiser would round each step.
   """
 
   def __init__(
@@ -63,7 +63,8 @@ class Convolution(snt.Module):
     self._b = tf.Variable(tf.zeros([self._channels]), name='b')
 
   def __call__(self, x: tf.Tensor, scale: float = 1.0) -> tf.Tensor:
-    """x: `[N, height, width, channels]`. scale: of the weights, which are fewer than the pixels."""
+    """x: `[N, height, width, channels]`. scale: applied to the weights, as they are fewer than
+    pixels."""
     self._create(x.shape[-1])
     w = self._w if scale == 1.0 else self._w * scale
     y = tf.nn.conv2d(x, tf.cast(w, x.dtype), self._stride, self._padding)
@@ -74,7 +75,7 @@ class Convolution(snt.Module):
 def _add_bias(y: tf.Tensor, bias: tf.Tensor) -> tuple[tf.Tensor, Any]:
   """y `[N, height, width, C]` bfloat16, bias `[C]` float32 -> their sum in bfloat16.
 
-  TensorFlow (2.15) sums the gradient of a bias in the format of y, where 256 + 1 is 256. A product
+  TensorFlow (2.15) sums the gradient of a bias in the format of y, where 256 + 1 = 256. A product
   with ones sums in float32, and is faster.
   """
 
@@ -87,9 +88,9 @@ def _add_bias(y: tf.Tensor, bias: tf.Tensor) -> tuple[tf.Tensor, Any]:
 
 
 class Dense(snt.Module):
-  """y = x w + b, the product in the format of x, all else float32.
+  """y = x w + b, with the product in the format of x and all else in float32.
 
-  A bias in bfloat16 would be taught by a sum over the batch that is rounded at every term.
+  The gradient of a bias in bfloat16 would be a sum over the batch that is rounded at every term.
   """
 
   def __init__(

@@ -1,6 +1,6 @@
-"""What a network's configuration asks of an observation. Loads no TensorFlow.
+"""Checks that a network's configuration fits an observation. Imports no TensorFlow.
 
-It is asked before a run is started, and again where the network is built.
+The checks are made before a run is started, and again when the network is built.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
   'nature_cnn': ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
   'impala_shallow': ((16, 8, 4), (32, 4, 2)),
 }
-# From this height and width on an array is a picture, which convolutions pay for.
+# From this height and width on an array counts as a picture, for which convolutions pay off.
 _SMALLEST_PICTURE = 8
-# Height and width of the only images that a torso takes.
+# Height and width of the images of torsos that accept only one size.
 _EXACT_SIZES = {'rllib_42': 42}
 
 
 def is_own(config: config_lib.NetworkConfig) -> bool:
-  """Whether a part of it is a module of the user's, which only TensorFlow can look at."""
+  """Whether part of the network is a user's module, which cannot be checked without TensorFlow."""
   return bool(config.module) or ':' in config.torso
 
 
 def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None:
-  """Raises `types.UserError` for names that are not known, and for an observation that the torso
-  cannot take. Of the user's own modules it knows only which settings they do not see.
+  """Raises `types.UserError` for unknown names, and for an observation that does not fit the torso.
+  Of a user's own modules it checks only settings that have no effect on them.
   """
   _check_torso_initializer(config, spec.observation)
   if config.module:
@@ -65,7 +65,7 @@ def check(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> None
 
 
 def notices(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> tuple[str, ...]:
-  """What a run with such observations should be told at its start; nothing of the user's own
+  """Returns notices to show when a run with such observations starts; none about a user's own
   modules."""
   if is_own(config):
     return ()
@@ -87,8 +87,8 @@ def notices(config: config_lib.NetworkConfig, spec: types.EnvironmentSpec) -> tu
 
 
 def resolved_torso(torso: str, observation_spec: types.Nest) -> str:
-  """Which torso `auto` means: that of the picture if the observation is nothing else, `mlp` if it
-  has no picture; `auto` itself is left for both together. Any other torso is what it is."""
+  """Resolves `auto`: to the picture's torso if the observation is a single picture, to `mlp` if it
+  has no picture; otherwise it remains `auto`. Any other torso is returned as it is."""
   leaves = tree.flatten(observation_spec)
   if torso != 'auto':
     return torso
@@ -98,7 +98,8 @@ def resolved_torso(torso: str, observation_spec: types.Nest) -> str:
 
 
 def is_picture(leaf: dm_specs.Array) -> bool:
-  """`[height, width, channels]`, or `[height, width]` of bytes, at least 8 x 8; no choices."""
+  """Whether an array is `[height, width, channels]`, or `[height, width]` of bytes, at least 8 x 8,
+  and does not hold choices."""
   if choices.num_values(leaf) is not None:
     return False
   has_form = len(leaf.shape) == 3 or (len(leaf.shape) == 2 and leaf.dtype == np.uint8)
@@ -106,7 +107,7 @@ def is_picture(leaf: dm_specs.Array) -> bool:
 
 
 def picture_torso(leaf: dm_specs.Array) -> str:
-  """The CNN that `auto` takes: Nature's, or the residual one for what is too small for that."""
+  """Returns the CNN that `auto` uses: Nature's, or the residual one if a picture is too small."""
   is_large = min(leaf.shape[:2]) >= smallest_image('nature_cnn')
   return 'nature_cnn' if is_large else 'impala_resnet'
 
@@ -143,7 +144,8 @@ def _require_unpacked(observation_spec: types.Nest, num_frames: int) -> None:
 
 
 def check_image(shapes: Sequence[Sequence[int]], torso: str) -> None:
-  """shapes: of the observation's arrays, of which there must be one, large enough an image."""
+  """Raises `types.UserError` unless there is one array, a large enough image. shapes: of the
+  observation's arrays."""
   shown = [tuple(shape) for shape in shapes]
   if len(shown) != 1 or len(shown[0]) not in (2, 3):
     raise types.UserError(
@@ -166,7 +168,7 @@ def check_image(shapes: Sequence[Sequence[int]], torso: str) -> None:
 
 
 def num_word_ids(observation_spec: types.Nest) -> int:
-  """How many ids of words there are in `{'image', 'instruction'}`; `types.UserError` for another
+  """Returns the number of word ids in `{'image', 'instruction'}`; `types.UserError` for any other
   observation.
   """
   is_pair = isinstance(observation_spec, dict) and set(observation_spec) == {'image', 'instruction'}
@@ -181,7 +183,7 @@ def num_word_ids(observation_spec: types.Nest) -> int:
 
 
 def smallest_image(torso: str) -> int:
-  """Height and width that leave one number after the convolutions."""
+  """Returns the height and width that leave one number after the convolutions."""
   least = 1
   for _, size, stride in reversed(CONVOLUTIONS.get(torso, ())):
     least = (least - 1) * stride + size
@@ -189,7 +191,7 @@ def smallest_image(torso: str) -> int:
 
 
 def image_to_stack(observation_spec: types.Nest, num_frames: int) -> dm_specs.Array:
-  """The only array of the observation, an image of one channel."""
+  """Returns the observation's only array, an image with one channel; else `types.UserError`."""
   leaves = tree.flatten(observation_spec)
   shapes = [tuple(leaf.shape) for leaf in leaves]
   if len(shapes) == 1 and (len(shapes[0]) == 2 or (len(shapes[0]) == 3 and shapes[0][2] == 1)):

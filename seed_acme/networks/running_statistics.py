@@ -1,7 +1,7 @@
-"""Running mean and standard deviation, and what is normalised with them.
+"""Running mean and standard deviation, and normalisation with them.
 
-Statistics change by `update` alone, never by a gradient. They belong to the network, so that
-inference, checkpoints and published copies carry them.
+Only `update` changes statistics, never a gradient. They are variables of the network, so that
+they are part of checkpoints and of the weights published to inference.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _MIN_STD, _MAX_STD = 1e-6, 1e6
 
 
 class RunningStatistics(snt.Module):
-  """Mean and standard deviation of all there was, or with forgetting.
+  """Mean and standard deviation of all data so far, or as exponential moving averages.
 
-  Batches are merged as by Chan et al. 1983. In float64: in float32 the mean stops moving
-  after some millions of updates, which the original met with two levels of statistics.
+  Batches are merged as by Chan et al. 1983, in float64, because in float32 the mean stops
+  moving after some millions of updates; the original has two levels of statistics for that.
   """
 
   def __init__(self, shape: Sequence[int], decay: float | None, name: str, std_at_first: float = 1):
-    """decay: share of the newest batch in mean and variance; None = all batches count by size.
+    """decay: weight of the newest batch in mean and variance; None = batches count by size.
 
     std_at_first: standard deviation before the first update, when the mean is 0.
     """
@@ -38,22 +38,23 @@ class RunningStatistics(snt.Module):
     self._weight = tf.Variable(tf.zeros([], tf.float64), trainable=False, name='weight')
 
   def mean(self) -> tf.Tensor:
-    """float32 of the shape; 0 before the first update."""
+    """Returns the mean, float32 of the shape; 0 before the first update."""
     return tf.cast(self._mean, tf.float32)
 
   def std(self) -> tf.Tensor:
-    """float32 of the shape, within [1e-6, 1e6]; `std_at_first` before the first update."""
+    """Returns the standard deviation, float32 of the shape, within [1e-6, 1e6]; `std_at_first`
+    before the first update."""
     std = tf.clip_by_value(tf.sqrt(self._variance), _MIN_STD, _MAX_STD)
     return tf.cast(
       tf.where(self._weight > 0, std, self._std_at_first * tf.ones_like(std)), tf.float32
     )
 
   def has_spread(self) -> tf.Tensor:
-    """bool of the shape: whether the standard deviation is above its least."""
+    """Returns bool of the shape: whether the standard deviation is above its minimum."""
     return tf.sqrt(self._variance) > _MIN_STD
 
   def update(self, x: tf.Tensor, mask: tf.Tensor) -> None:
-    """x `[N, *shape]`, mask `[N]`; masked rows may be NaN. Nothing changes if all are masked.
+    """Adds x `[N, *shape]`, mask `[N]`; masked rows may be NaN. Does nothing if all are masked.
 
       average: W' = W + n,  share s = n / W'     ema: W' = W + beta (1 - W),  s = beta / W'
       mean' = mean + s (m - mean);  var' = (1 - s) var + s v + s (1 - s) (m - mean)^2
@@ -87,9 +88,9 @@ class RunningStatistics(snt.Module):
       variable.assign(tf.where(is_empty, variable, value))
 
 
-@snt.allow_empty_variables  # where no array of the observation is a float
+@snt.allow_empty_variables  # if no array of the observation is a float
 class ObservationNormalizer(snt.Module):
-  """(x - mean) / std, clipped, for every float array of the observation; others pass."""
+  """Computes (x - mean) / std, clipped, for float arrays of the observation; keeps all others."""
 
   def __init__(
     self, observation_spec: types.Nest, decay: float | None, clip: float, name: str = 'observations'
@@ -104,7 +105,7 @@ class ObservationNormalizer(snt.Module):
     ]
 
   def __call__(self, observation: types.Nest) -> types.Nest:
-    """Nest of `[..., *shape]`."""
+    """Normalises an observation, a nest of `[..., *shape]`."""
     leaves = [
       x
       if statistics is None
@@ -116,28 +117,28 @@ class ObservationNormalizer(snt.Module):
     return tree.unflatten_as(observation, leaves)
 
   def update(self, observation: types.Nest, mask: tf.Tensor) -> None:
-    """observation: nest of `[T, B, ...]`; mask `[T, B]`."""
+    """Updates the statistics. observation: nest of `[T, B, ...]`; mask `[T, B]`."""
     for x, statistics in zip(tree.flatten(observation), self._statistics):
       if statistics is not None:
         statistics.update(shapes.merge_rows(x), tf.reshape(mask, [-1]))
 
 
 class ValueNormalizer(snt.Module):
-  """PopArt (van Hasselt et al. 2016): the network predicts values in units of their spread.
+  """PopArt (van Hasselt et al. 2016): the network predicts values in units of their deviation.
 
     V = sigma x + m,  x = w h + b the output of the last layer
 
-  With compensation the last layer changes with m and sigma so that V stays the same, and is
-  learnt as ever:
+  With compensation the last layer is rescaled when m and sigma change, so that V stays the
+  same; it is trained as usual:
 
     w' = (sigma / sigma') w,  b' = (m - m' + sigma b) / sigma'
 
-  Without it x stays: plain normalisation of the targets.
+  Without it x stays the same, which is plain normalisation of the targets.
 
-  Until targets have a spread there is nothing to preserve, so V begins as next to nothing
-  (sigma = 1e-6) and the first statistics leave x alone. A network that was initialised for
-  outputs near 1 keeps them, whatever the scale of the rewards; so all that is learnt is the
-  same at each scale. Preserving V = x would divide the last layer by the scale of the rewards.
+  Until the first statistics exist, values are close to 0 (sigma = 1e-6) and nothing is rescaled.
+  A network that was initialised for outputs near 1 keeps them, whatever the scale of the
+  rewards, so that training is the same at every scale. Preserving V = x would instead divide
+  the last layer by the scale of the rewards.
   """
 
   def __init__(
@@ -148,10 +149,10 @@ class ValueNormalizer(snt.Module):
     last_layer: tuple[tf.Variable, tf.Variable] | None = None,
     name: str = 'values',
   ):
-    """keeps_previous: for `normalize_previous`.
+    """keeps_previous: keep the variables that `normalize_previous` needs.
 
-    last_layer: w `[H, 1]` and b `[1]`. None where nobody knows them: compensation then appends a
-    linear layer of one input, which is learnt too.
+    last_layer: w `[H, 1]` and b `[1]`. None if they are not known; compensation then appends a
+    linear layer with one input, which is also trained.
     """
     super().__init__(name=name)
     self._statistics = RunningStatistics((), decay, 'statistics', std_at_first=_MIN_STD)
@@ -169,46 +170,46 @@ class ValueNormalizer(snt.Module):
 
   @property
   def variables(self) -> tuple[tf.Variable, ...]:
-    """Its own: not those of the network's last layer."""
+    """Variables of this module, without those of the network's last layer."""
     return (*self.trainable_variables, *self._statistics.variables, *(self._previous or ()))
 
   @property
   def trainable_variables(self) -> tuple[tf.Variable, ...]:
-    """Of the appended layer."""
+    """Variables of the appended layer."""
     return self._appended or ()
 
   def value(self, x: tf.Tensor) -> tf.Tensor:
-    """The network's output `[...]` -> value in units of the reward."""
+    """Converts the network's output `[...]` to values in units of the reward."""
     if self._appended is not None:
       scale, shift = self._appended
       x = scale * x + shift
     return self._statistics.std() * x + self._statistics.mean()
 
   def normalize(self, value: tf.Tensor) -> tf.Tensor:
-    """(v - m) / sigma, `[...]`."""
+    """Returns (v - m) / sigma, `[...]`."""
     return (value - self._statistics.mean()) / self._statistics.std()
 
   def normalize_previous(self, value: tf.Tensor) -> tf.Tensor:
-    """V that the network gave before the last update -> x of the same weights now, `[...]`."""
+    """Converts V predicted before the last update to x that the same weights give now, `[...]`."""
     if self._previous is None:
       return self.normalize(value)
     mean, std = self._previous
     return (value - mean) / std
 
   def std(self) -> tf.Tensor:
-    """Scalar sigma."""
+    """Returns sigma, a scalar."""
     return self._statistics.std()
 
   def mean(self) -> tf.Tensor:
-    """Scalar m."""
+    """Returns m, a scalar."""
     return self._statistics.mean()
 
   def has_spread(self) -> tf.Tensor:
-    """Scalar bool: whether the targets so far differed, so that sigma means something."""
+    """Returns a scalar bool: whether the targets so far differed, so that sigma is meaningful."""
     return self._statistics.has_spread()
 
   def update(self, targets: tf.Tensor, mask: tf.Tensor) -> None:
-    """targets `[...]` in units of the reward, mask `[...]`."""
+    """Updates the statistics with targets `[...]` in units of the reward, mask `[...]`."""
     old = self.mean(), self.std()
     preserves = tf.logical_and(self._compensates, self.has_spread())
     self._statistics.update(tf.reshape(targets, [-1]), tf.reshape(mask, [-1]))
@@ -228,7 +229,7 @@ def _preserve_outputs(
   new: tuple[tf.Tensor, tf.Tensor],
   is_wanted: tf.Tensor,
 ) -> None:
-  """old, new: mean and standard deviation."""
+  """Rescales w and b where it is wanted. old, new: mean and standard deviation."""
   (mean, std), (new_mean, new_std) = old, new
   w.assign(tf.where(is_wanted, std / new_std * w, w))
   b.assign(tf.where(is_wanted, (mean - new_mean + std * b) / new_std, b))

@@ -1,4 +1,4 @@
-"""Policy and value from two networks that share nothing."""
+"""An actor-critic of two networks, for policy and value, that share nothing."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class SeparateActorCritic(snt.Module):
 
   @property
   def variables(self) -> tuple[tf.Variable, ...]:
-    """The policy's, then the value's."""
+    """The policy's variables, then the value's."""
     return (*self._policy.variables, *self._value.variables)
 
   @property
   def trainable_variables(self) -> tuple[tf.Variable, ...]:
-    """The policy's, then the value's."""
+    """The policy's variables, then the value's."""
     return (*self._policy.trainable_variables, *self._value.trainable_variables)
 
   @property
   def value_layer(self) -> Any:
-    """See `core.RecurrentNetwork`; None where the value network names none."""
+    """See `core.RecurrentNetwork`; None if the value network has none."""
     return getattr(self._value, 'value_layer', None)
 
   def initial_state(self, batch_size: Any) -> types.Nest:
-    """`()` where neither network has a state."""
+    """Returns both initial states, or `()` if neither network has a state."""
     state = SeparateState(
       self._policy.initial_state(batch_size), self._value.initial_state(batch_size)
     )

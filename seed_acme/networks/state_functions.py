@@ -1,12 +1,12 @@
-"""What is said of a state, or of a state and an action, for losses that ask about many actions.
+"""Functions of a state, or of a state and an action, for losses that evaluate many actions.
 
 A policy, a state value and an action value are functions of one form:
 
   f(x_t, a) = head(branch(x_t, a), memory(x_0 ... x_t))
 
-The branch is a torso of its own. The memory, a torso and a recurrent core, is left out of networks
-without one. It never sees the action that is asked about, so it runs over the rows once, however
-many actions are tried.
+The branch is a torso. The memory, a separate torso and a recurrent core, is left out of networks
+without a core. It never sees the action that is evaluated, so it runs over the rows once, however
+many actions are evaluated.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ACHIEVED_GOAL, DESIRED_GOAL = 'achieved_goal', 'desired_goal'
 
 
 class StateFunction(snt.Module):
-  """See the module. What is remembered is `[..., H]`, or `()` without a memory."""
+  """A function of a state, see the module. The memory's output is `[..., H]`; `()` without one."""
 
   def __init__(
     self,
@@ -50,17 +50,17 @@ class StateFunction(snt.Module):
     self._head = head
 
   def initial_state(self, batch_size: Any) -> types.Nest:
-    """Zero state `[batch_size, ...]` of the memory; `()` without one."""
+    """Returns the zero state `[batch_size, ...]` of the memory; `()` without one."""
     return () if self._memory is None else self._memory.initial_state(batch_size)
 
   def remember(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """One row `[N, ...]` -> what is remembered then `[N, H]`, and the new state."""
+    """Runs the memory on one row `[N, ...]`; returns its output `[N, H]` and the new state."""
     return ((), state) if self._memory is None else self._memory(_without_goals(inputs), state)
 
   def remember_unroll(
     self, inputs: types.AgentInput, state: types.Nest
   ) -> tuple[types.Nest, types.Nest]:
-    """Rows `[T, B, ...]` and the state before them -> `[T, B, H]`, and the last state."""
+    """Runs the memory on rows `[T, B, ...]`; returns its outputs `[T, B, H]` and the last state."""
     if self._memory is None:
       return (), state
     inputs = _without_goals(inputs)
@@ -69,7 +69,7 @@ class StateFunction(snt.Module):
   def __call__(
     self, observation: types.Nest, remembered: types.Nest, action: types.Nest | None = None
   ) -> tf.Tensor:
-    """observation, what is remembered and action, all `[N, ...]` -> `[N, output_size]`."""
+    """observation, the memory's output and action, all `[N, ...]` -> `[N, output_size]`."""
     features = self._branch(observation, action)
     if self._memory is not None:
       features = tf.concat([features, remembered], axis=-1)
@@ -78,7 +78,7 @@ class StateFunction(snt.Module):
   def over_rows(
     self, observation: types.Nest, remembered: types.Nest, action: types.Nest | None = None
   ) -> tf.Tensor:
-    """The same with `[T, B, ...]` -> `[T, B, output_size]`."""
+    """Does the same for `[T, B, ...]` -> `[T, B, output_size]`."""
     rows = (observation, remembered) if action is None else (observation, remembered, action)
     return data_parallel.over_batch(self._over_rows, (1,) * len(rows), 1, *rows)
 
@@ -89,17 +89,17 @@ class StateFunction(snt.Module):
 
 
 class Branch(snt.Module):
-  """From an observation, and an action if there is one, to features.
+  """Maps an observation, and an action if there is one, to features.
 
-  An MLP sees the action beside the observation. After any other torso it stands beside the
-  features, and it is for the head to make something of both.
+  An MLP takes the action as an input together with the observation. With any other torso the action
+  is concatenated to the features, for the head to combine.
   """
 
   def __init__(
     self, torso: torsos.Torso, action_spec: types.Nest | None, is_early: bool, name: str = 'branch'
   ):
-    """action_spec: None for a function of the state alone. is_early: the action enters the torso,
-    as the second of a pair."""
+    """action_spec: None for a function of the state alone. is_early: the action is an input of the
+    torso, as the second of a pair."""
     super().__init__(name=name)
     self._torso = torso
     self._specs = (
@@ -122,7 +122,7 @@ class Branch(snt.Module):
 
 
 def as_choices(spec: dm_specs.Array) -> dm_specs.Array:
-  """One array of an action: integers are choices, 0 ... maximum."""
+  """Converts the specification of an action's array: integers become choices, 0 ... maximum."""
   if isinstance(spec, dm_specs.DiscreteArray) or not np.issubdtype(spec.dtype, np.integer):
     return spec
   assert isinstance(spec, dm_specs.BoundedArray)
@@ -130,7 +130,7 @@ def as_choices(spec: dm_specs.Array) -> dm_specs.Array:
 
 
 def encoded_size(action_spec: types.Nest) -> int:
-  """Numbers that an encoded action has."""
+  """Returns how many numbers an encoded action has."""
   specs = [as_choices(spec) for spec in tree.flatten(action_spec)]
   sizes = [choices.num_values(spec) for spec in specs]
   return sum(
@@ -140,8 +140,8 @@ def encoded_size(action_spec: types.Nest) -> int:
 
 
 def without(observation: types.Nest, keys: Collection[str]) -> types.Nest:
-  """An observation, or the specification of one, without what a goal environment has by these
-  keys; any other as it is."""
+  """Returns a goal environment's observation, or its specification, without these keys; any other
+  is returned as it is."""
   if not isinstance(observation, dict) or DESIRED_GOAL not in observation:
     return observation
   return {key: value for key, value in observation.items() if key not in keys}

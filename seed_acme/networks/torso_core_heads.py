@@ -1,4 +1,4 @@
-"""Torso, core and heads put together as a `core.RecurrentNetwork`."""
+"""A `core.RecurrentNetwork` composed of torso, core and heads."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from seed_acme.ops import shapes
 class TorsoCoreHeads(snt.Module):
   """Torso -> core -> heads, for one row or for many.
 
-  The heads decide what the prediction is: an actor-critic's, Q-values, or another record.
-  Built by `networks.build`; called by the inference server (one row) and by the loss (many),
-  each on its own copy. Torso and heads see all rows at once; only the core goes row by row.
+  The heads determine the prediction: an actor-critic's, Q values, or another record.
+  Made by `networks.build`; called by the inference server (one row) and by the loss (many),
+  each with its own copy. Torso and heads process all rows at once, only the core row by row.
   """
 
   def __init__(
@@ -37,7 +37,7 @@ class TorsoCoreHeads(snt.Module):
     previous_reward_bound: float,
     name: str = 'torso_core_heads',
   ):
-    """previous_reward_bound: of what the core is told; 0 = the reward as it is."""
+    """previous_reward_bound: bound of the core's reward input; 0 = no clipping."""
     super().__init__(name=name)
     self._torso = torso
     self._core = core
@@ -49,11 +49,11 @@ class TorsoCoreHeads(snt.Module):
 
   @property
   def value_layer(self) -> Any:
-    """See `core.RecurrentNetwork`; None where the heads name none."""
+    """See `core.RecurrentNetwork`; None if the heads have none."""
     return getattr(self._heads, 'value_layer', None)
 
   def initial_state(self, batch_size: Any) -> types.Nest:
-    """Zero state `[batch_size, ...]` of the core."""
+    """Returns the zero state `[batch_size, ...]` of the core."""
     return self._core.initial_state(batch_size)
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
@@ -72,14 +72,14 @@ class TorsoCoreHeads(snt.Module):
     return tf.nest.map_structure(lambda x: shapes.split_rows_like(x, is_first), predictions), state
 
   def _features(self, inputs: types.AgentInput, is_first: tf.Tensor) -> tf.Tensor:
-    """What enters the core, `[N, F]`."""
+    """Returns the core's inputs, `[N, F]`."""
     parts = [self._torso(inputs.observation)]
     if self._previous_reward_input:
       parts.append(self._bounded(torsos.as_float(inputs.reward))[:, tf.newaxis])
     if self._previous_action_input:
       specs, actions = tree.flatten(self._action_spec), tree.flatten(inputs.previous_action)
       parts.extend(encode_action(*pair) for pair in zip(specs, actions))
-    # At FIRST there is no previous action: not even action 0, and no reward, may be told.
+    # At FIRST there is no previous action or reward, so both inputs are zeros, not even action 0.
     first = is_first[:, tf.newaxis]
     parts[1:] = [tf.where(first, tf.zeros_like(x), x) for x in parts[1:]]
     return parts[0] if len(parts) == 1 else tf.concat(parts, axis=-1)
@@ -90,7 +90,7 @@ class TorsoCoreHeads(snt.Module):
 
 
 class FeedForward(snt.Module):
-  """In the place of a core: features pass through, the state is `()`."""
+  """Replaces a core in networks without one: features pass through, the state is `()`."""
 
   def initial_state(self, batch_size: Any) -> types.Nest:
     del batch_size
@@ -106,7 +106,7 @@ class FeedForward(snt.Module):
 
 
 def encode_action(spec: dm_specs.Array, action: tf.Tensor) -> tf.Tensor:
-  """One array of the action, `[N, ...]` -> `[N, A]`: choices one-hot, else the flat numbers."""
+  """Encodes one array of the action, `[N, ...]` -> `[N, A]`: choices one-hot, else flat numbers."""
   num_values = choices.num_values(spec)
   if num_values is not None:
     return torsos.one_hot(num_values, action)

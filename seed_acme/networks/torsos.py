@@ -1,8 +1,8 @@
-"""From an observation to features: everything before the recurrent core.
+"""Torsos, which map an observation to features: everything before the recurrent core.
 
 A torso maps a nest of `[N, ...]` to `[N, F]`. Unless `DenseStyle` says otherwise, weights are
-drawn uniformly with variance 2 / (fan_in + fan_out) and biases are 0, as Keras does and unlike
-Sonnet's own default.
+drawn uniformly with variance 2 / (fan_in + fan_out) and biases are 0, as in Keras and unlike
+Sonnet's default.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _ACTIVATIONS = {'relu': tf.nn.relu, 'tanh': tf.tanh, 'swish': tf.nn.swish, 'elu'
 def weight_initializer(
   kind: str = 'glorot_uniform', gain: float = 1.0
 ) -> snt.initializers.Initializer:
-  """Glorot and Bengio 2010 (uniform, variance gain^2 2 / (fan_in + fan_out)); `lecun_normal`
-  (LeCun et al. 1998; normal, cut off at two deviations, variance gain^2 / fan_in); or `orthogonal`:
-  gain times a matrix with orthonormal rows or columns (Saxe et al. 2014).
+  """Returns `glorot_uniform` (Glorot and Bengio 2010; variance gain^2 2 / (fan_in + fan_out)),
+  `lecun_normal` (LeCun et al. 1998; truncated at two deviations, variance gain^2 / fan_in), or
+  `orthogonal`: gain times a matrix with orthonormal rows or columns (Saxe et al. 2014).
   """
   if kind == 'lecun_normal':
     return snt.initializers.VarianceScaling(gain * gain, 'fan_in', 'truncated_normal')
@@ -43,7 +43,7 @@ def linear(
   with_bias: bool = True,
   w_init: snt.initializers.Initializer | None = None,
 ) -> snt.Linear:
-  """A dense layer with the initialisers of this package."""
+  """Makes a dense layer with the initialisers of this package."""
   return snt.Linear(
     output_size,
     with_bias,
@@ -64,31 +64,31 @@ class DenseStyle(NamedTuple):
   hidden_gain: float = 0.0
 
   def activate(self, x: tf.Tensor) -> tf.Tensor:
-    """Elementwise."""
+    """Applies the activation elementwise."""
     return _ACTIVATIONS[self.activation](x)
 
   def hidden_initializer(self) -> snt.initializers.Initializer:
-    """Of the gain that is set; else orthogonal layers before a rectifier make up for the half
-    that it sets to 0.
+    """Returns the initialiser with the configured gain. By default, orthogonal layers before a
+    rectifier compensate for the half that it sets to 0.
     """
     keeps_all = self.initializer != 'orthogonal' or self.activation == 'tanh'
     gain = self.hidden_gain or (1.0 if keeps_all else math.sqrt(2.0))
     return weight_initializer(self.initializer, gain)
 
   def output_initializer(self, gain: float) -> snt.initializers.Initializer:
-    """Of the last layer of a head."""
+    """Returns the initialiser of the last layer of a head."""
     return weight_initializer(self.initializer, gain)
 
 
 def as_float(x: tf.Tensor, divisor: byte_scale.Divisor = byte_scale.BYTE) -> tf.Tensor:
-  """float32 of any shape; uint8 is divided: by 255, which scales an image from [0, 255] to [0, 1],
-  or by another divisor, a number or one for each of the numbers `[..., K]`."""
+  """Casts to float32; uint8 is divided by 255, which scales an image from [0, 255] to [0, 1], or by
+  another divisor, a number or one for each of the numbers `[..., K]`."""
   scaled = tf.cast(x, tf.float32)
   return scaled * np.float32(1.0 / divisor) if x.dtype == tf.uint8 else scaled
 
 
 def one_hot(num_values: Sequence[int] | np.ndarray, values: tf.Tensor) -> tf.Tensor:
-  """Choices `[N, ...]`, K in each row -> `[N, sum of num_values]`, one block for each choice."""
+  """Encodes choices `[N, ...]`, K per row, as `[N, sum of num_values]`, one block per choice."""
   if len(num_values) == 1:
     return tf.one_hot(tf.reshape(tf.cast(values, tf.int32), [-1]), int(num_values[0]))
   block_of_column = np.repeat(np.arange(len(num_values)), num_values)
@@ -98,7 +98,8 @@ def one_hot(num_values: Sequence[int] | np.ndarray, values: tf.Tensor) -> tf.Ten
 
 
 def _flat(x: tf.Tensor, sizes: np.ndarray | None, divisor: byte_scale.Divisor) -> tf.Tensor:
-  """One array of the observation, `[N, ...]` -> `[N, numbers]`. sizes: see `choices.num_values`."""
+  """Flattens an array of the observation, `[N, ...]` -> `[N, numbers]`. sizes: see
+  `choices.num_values`."""
   rows = snt.flatten(x) if len(x.shape) > 1 else x[:, tf.newaxis]
   if sizes is None:
     return as_float(rows, divisor)
@@ -108,10 +109,10 @@ def _flat(x: tf.Tensor, sizes: np.ndarray | None, divisor: byte_scale.Divisor) -
 
 
 class MLP(snt.Module):
-  """Dense layers, each activated. A nested observation is flattened and concatenated.
+  """Dense layers, each with an activation. A nested observation is flattened and concatenated.
 
-  Choices, such as Discrete and MultiDiscrete observations, enter one-hot; those of an array that
-  has more than `choices.MOST_ONE_HOT_VALUES` values in all as numbers from 0 to 1.
+  Choices, such as Discrete and MultiDiscrete observations, are encoded one-hot; if an array has
+  more than `choices.MOST_ONE_HOT_VALUES` values in all, as numbers from 0 to 1.
   """
 
   def __init__(
@@ -122,9 +123,9 @@ class MLP(snt.Module):
     observation_spec: types.Nest | None = None,
     divisors: Sequence[byte_scale.Divisor] | None = None,
   ):
-    """observation_spec: says which arrays hold choices; without it all are taken as numbers.
+    """observation_spec: tells which arrays hold choices; without it all are taken as numbers.
 
-    divisors: of each array, if its numbers are bytes; None = 255.
+    divisors: for each array, in case its numbers are bytes; None = 255.
     """
     super().__init__(name=name)
     style = style or DenseStyle()
@@ -149,21 +150,21 @@ class MLP(snt.Module):
 
 
 def unpack_planes(packed: tf.Tensor, num_planes: int) -> tf.Tensor:
-  """`[N, height, width, 1]` of `packed_planes.pack` -> `[N, height, width, num_planes]` float32 of
-  0 and 1: bit i becomes plane i."""
+  """Unpacks `[N, height, width, 1]` of `packed_planes.pack` to `[N, height, width, num_planes]`
+  float32 of 0 and 1: bit i becomes plane i."""
   bits = tf.bitwise.right_shift(tf.cast(packed, tf.int32), tf.range(num_planes))
   return tf.cast(tf.bitwise.bitwise_and(bits, 1), tf.float32)
 
 
 def of_packed_planes(torso: Torso, num_planes: int) -> Torso:
-  """The torso with its planes unpacked; itself where the observation is not packed (0)."""
+  """Returns a torso that unpacks planes first; the torso itself if there are none (0)."""
   if not num_planes:
     return torso
   return _Unpacked(torso, num_planes)
 
 
 class _Unpacked(snt.Module):
-  """In front of a torso, which remains the owner of the variables."""
+  """Unpacks planes for a torso, which owns the variables."""
 
   def __init__(self, torso: Torso, num_planes: int):
     super().__init__(name='unpacked')
