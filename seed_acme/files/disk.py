@@ -1,4 +1,4 @@
-"""A disk that is full: how it shows, and what to say of it. Imports no TensorFlow."""
+"""Detects a full disk, and describes it for messages. Imports no TensorFlow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FULL = {
   errno.ENOSPC: 'the disk of {path} is full',
   errno.EDQUOT: 'the quota on the disk of {path} is used up',
 }
-# What no other path and no other permission would mend.
+# Errors that no other path or permission would fix.
 _OF_THE_MACHINE = {
   *_FULL,
   errno.EIO,
@@ -22,11 +22,11 @@ _OF_THE_MACHINE = {
   errno.ETIMEDOUT,
 }
 RESERVE_FILE = '.reserve'
-_RESERVE_BYTES = 1 << 16  # less is no room for anything
+_RESERVE_BYTES = 1 << 16  # with less free space, nothing useful can be written
 
 
 def is_full(error: BaseException | None) -> bool:
-  """Whether an error, or what it arose from, is that a disk has no more room."""
+  """Whether an error, or one of its causes, is that a disk is full."""
   return _refusal(error) is not None
 
 
@@ -39,23 +39,23 @@ def _refusal(error: BaseException | None) -> OSError | None:
 
 
 def is_of_the_machine(error: OSError) -> bool:
-  """Whether the operating system refused for a reason that lies in no path the user gave."""
+  """Whether the operating system's error has nothing to do with the path that the user gave."""
   return error.errno in _OF_THE_MACHINE
 
 
 def has_no_room(path: pathlib.Path) -> bool:
-  """Whether next to nothing can be written there now."""
+  """Whether the disk of a path has practically no free space."""
   return free_bytes(path) < _RESERVE_BYTES
 
 
 def free_bytes(path: pathlib.Path) -> int:
-  """What may still be written there without the privileges of root."""
+  """Returns the free bytes of a path's disk that a user without root privileges can write."""
   status = os.statvfs(path)
   return status.f_bavail * status.f_frsize
 
 
 def describe(path: str | os.PathLike[str], error: BaseException | None = None) -> str:
-  """`the disk of /runs/catch is full (0.0 of 500.0 MB free)`; error: what told it."""
+  """Returns `the disk of /runs/catch is full (0.0 of 500.0 MB free)`; error: its cause, if any."""
   words = _FULL[getattr(_refusal(error), 'errno', None) or errno.ENOSPC]
   folder = pathlib.Path(path).absolute()
   while not folder.is_dir():
@@ -68,7 +68,7 @@ def describe(path: str | os.PathLike[str], error: BaseException | None = None) -
 
 
 def reserve(folder: pathlib.Path) -> None:
-  """Takes the room that `release_reserve` gives back; none where the disk has none."""
+  """Reserves space for `release_reserve` to free; does nothing if the disk is full."""
   try:
     (folder / RESERVE_FILE).write_bytes(bytes(_RESERVE_BYTES))
   except OSError:
@@ -76,5 +76,5 @@ def reserve(folder: pathlib.Path) -> None:
 
 
 def release_reserve(folder: pathlib.Path) -> None:
-  """Makes room for the reason of a failure and the summary on a disk that is full."""
+  """Frees space on a full disk for the reason of a failure and the summary."""
   (folder / RESERVE_FILE).unlink(missing_ok=True)

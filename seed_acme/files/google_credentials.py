@@ -1,4 +1,4 @@
-"""Whether this machine has credentials of Google Cloud, looked up without asking the network."""
+"""Finds out whether this machine has Google Cloud credentials, without using the network."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import pathlib
 from typing import NamedTuple
 
-_TOKEN = 'GOOGLE_AUTH_TOKEN_FOR_TESTING'  # of TensorFlow's own
+_TOKEN = 'GOOGLE_AUTH_TOKEN_FOR_TESTING'  # read by TensorFlow
 _LOGIN = 'gcloud auth application-default login'
 
 
 class Credentials(NamedTuple):
-  """where: they are, or why they are missing. commands: that give them."""
+  """Result of the search. where: their place, or why there are none. commands: how to get them."""
 
   are_there: bool
   where: str
@@ -19,7 +19,7 @@ class Credentials(NamedTuple):
 
 
 def find() -> Credentials:
-  """Looks where Google's libraries, and TensorFlow, would."""
+  """Looks for credentials where Google's libraries and TensorFlow do."""
   if os.environ.get(_TOKEN):
     return Credentials(True, _TOKEN)
   given = os.environ.get('GOOGLE_APPLICATION_CREDENTIALS')

@@ -1,4 +1,4 @@
-"""Files that are read and written whole, and locks on them. Imports no TensorFlow."""
+"""Reads and writes whole files, and locks them. Imports no TensorFlow."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from seed_acme.files import disk
 
 @contextlib.contextmanager
 def lock(path: pathlib.Path, complaint: Callable[[str], str]) -> Iterator[None]:
-  """Holds a file for this process; `UserError` with `complaint(holder)` if another has it.
+  """Locks a file for this process; `UserError` with `complaint(holder)` if another holds it.
 
-  The kernel lets go when the process ends, however it ends: there are no stale locks.
+  The kernel releases the lock when the process ends, however it ends, so no lock becomes stale.
   """
   with explained(path, 'write'):
     handle = open(path, 'a+', encoding='utf-8')
@@ -41,7 +41,7 @@ def lock(path: pathlib.Path, complaint: Callable[[str], str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def lock_with_others(path: pathlib.Path) -> Iterator[None]:
-  """Holds a file beside others that hold it so, until the last of which `is_held` is True."""
+  """Holds a shared lock on a file; `is_held` is True until the last holder releases it."""
   with explained(path, 'write'):
     handle = open(path, 'a', encoding='utf-8')
   with handle:
@@ -50,7 +50,7 @@ def lock_with_others(path: pathlib.Path) -> Iterator[None]:
 
 
 def is_held(path: pathlib.Path) -> bool:
-  """Whether a process of this machine holds the file; a file that is not there is not held."""
+  """Whether a process on this machine holds a lock on the file; False if it does not exist."""
   try:
     with open(path, encoding='utf-8') as handle:
       fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,12 +62,12 @@ def is_held(path: pathlib.Path) -> bool:
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-  """As `write_text`; NaN and infinities, which JSON does not have, are written as null."""
+  """Writes JSON like `write_text`; NaN and infinities, which JSON does not have, become null."""
   write_text(path, json.dumps(_finite(value), indent=2, allow_nan=False) + '\n')
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-  """Writes `text` so that readers see the old file or the new one, never a part.
+  """Writes `text` atomically: readers see the old file or the new one, never a part.
 
   Raises `types.Failure` on a full disk, and `UserError` for a path that cannot be written.
   """
@@ -85,7 +85,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-  """Reads a JSON file; `UserError` naming it if it is missing or no JSON."""
+  """Reads a JSON file; `UserError`, which names it, if it is missing or not JSON."""
   with explained(path, 'read'):
     text = pathlib.Path(path).read_bytes()
   try:
@@ -97,7 +97,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 
 
 def digest(path: pathlib.Path) -> str:
-  """SHA-256 of a file, as hexadecimal digits."""
+  """Returns the SHA-256 of a file, as hexadecimal digits."""
   found = hashlib.sha256()
   with open(path, 'rb') as file:
     while chunk := file.read(1 << 20):
@@ -106,7 +106,7 @@ def digest(path: pathlib.Path) -> str:
 
 
 def sizes(folder: pathlib.Path) -> dict[str, int]:
-  """Bytes of every file below a folder, which may be missing."""
+  """Returns the size in bytes of every file below a folder, which may be missing."""
   paths = sorted(path for path in folder.rglob('*') if path.is_file())
   return {str(path.relative_to(folder)): path.stat().st_size for path in paths}
 
@@ -127,7 +127,7 @@ def _finite(value: Any) -> Any:
 
 @contextlib.contextmanager
 def explained(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
-  """Turns the operating system's refusal into a message with the path."""
+  """Turns an error of the operating system into a message that contains the path."""
   try:
     yield
   except OSError as error:

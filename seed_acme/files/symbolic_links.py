@@ -1,4 +1,4 @@
-"""Symbolic links in a run folder, which may be somebody's: none is followed out of it."""
+"""Refuses symbolic links out of a run folder, which may come from an untrusted source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seed_acme import types
 def refuse(folder: pathlib.Path, names: Iterable[str]) -> None:
   """Raises `types.UserError` for a link at or below `folder/<name>` that leads out of the folder.
 
-  The folder itself may be one, such as `runs/latest`.
+  The folder itself may be a link, such as `runs/latest`.
   """
   root = folder.resolve()
   for name in names:

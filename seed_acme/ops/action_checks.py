@@ -1,4 +1,4 @@
-"""Which actions the distributions take. Loads no TensorFlow: asked before anything is started."""
+"""Checks that actions fit a distribution, before anything is started. Imports no TensorFlow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seed_acme import types
 
 
 def check(action_spec: types.Nest) -> None:
-  """Raises `types.UserError` for actions that no distribution of `action_distributions` fits."""
+  """Raises `types.UserError` for actions that fit no distribution of `action_distributions`."""
   if not tree.flatten(action_spec):
     raise types.UserError('the environment takes no action: its specification is empty')
   for path, spec in tree.flatten_with_path(action_spec):
@@ -22,7 +22,7 @@ def check(action_spec: types.Nest) -> None:
 
 
 def _check_leaf(where: str, spec: Any) -> None:
-  """where: the words for the leaf in an error."""
+  """Checks one array of the action. where: its name in error messages."""
   if isinstance(spec, dm_specs.Array) and not math.prod(spec.shape):
     raise types.UserError(f'{where} has shape {spec.shape}, with no number in it: leave it out')
   is_float = isinstance(spec, dm_specs.Array) and np.issubdtype(spec.dtype, np.floating)
@@ -49,5 +49,5 @@ def _check_leaf(where: str, spec: Any) -> None:
 
 
 def is_integer(spec: Any) -> bool:
-  """Whether an array holds choices."""
+  """Whether an array of the action holds discrete choices."""
   return np.issubdtype(spec.dtype, np.integer)

@@ -1,4 +1,4 @@
-"""Which distribution suits the actions of an environment."""
+"""Chooses the distribution for an environment's actions."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _CONTINUOUS: dict[str, Callable[[int, std_functions.StdFunction], distributions.
 def make(
   action_spec: types.Nest, *, continuous: str, std: std_functions.StdFunction
 ) -> distributions.Distribution:
-  """The distribution of one environment's actions; `types.UserError` if none fits.
+  """Makes the distribution of one environment's actions; `types.UserError` if none fits.
 
   action_spec: nest of dm_env specifications. Each leaf gets
     `DiscreteArray`, or a scalar integer `BoundedArray`: Categorical;
     an integer `BoundedArray` of any other shape, minimum 0: MultiCategorical;
-    a float `BoundedArray`, bounds exactly [-1, 1]: what `continuous` names;
+    a float `BoundedArray`, bounds exactly [-1, 1]: the one that `continuous` names;
     and a nest of them Joint. Actions other than vectors are flattened, row-major, in params.
   continuous: `tanh_normal`, `clipped_normal` or `deterministic_tanh`.
-  std: from parameters to standard deviations, of `ops.std_functions`.
+  std: function of `ops.std_functions` from parameters to standard deviations.
 
-  Actions come back as int32 or float32 in the shape of the specification and within its
-  bounds; a cast to its dtype is all they need.
+  It returns actions as int32 or float32 in the shape of the specification and within its
+  bounds; they only need a cast to its dtype.
   """
   if continuous not in _CONTINUOUS:
     raise types.UserError(
@@ -63,15 +63,15 @@ def make(
 
 
 def num_uniforms(action_spec: types.Nest) -> int:
-  """U of every distribution that `make` may choose: one for each number of the action."""
+  """Returns U of any distribution that `make` may choose: one for each number of the action."""
   action_checks.check(action_spec)
   return sum(math.prod(spec.shape) for spec in tree.flatten(action_spec))
 
 
 def uniform_actions(action_spec: types.Nest, uniforms: Any) -> types.Nest:
-  """Actions drawn evenly from the whole space, as `sample` of its distribution returns them.
+  """Draws actions uniformly from the whole space, in the form that a distribution's `sample` has.
 
-  uniforms: `[..., U]` in [0, 1], each number used for the same part of the action as there.
+  uniforms: `[..., U]` in [0, 1], each used for the same part of the action as in `sample`.
 
     a = 2 u - 1 for float numbers in [-1, 1],  a = min(floor(u n), n - 1) for n choices
   """
@@ -90,7 +90,7 @@ def uniform_actions(action_spec: types.Nest, uniforms: Any) -> types.Nest:
 
 
 def _uniform(spec: Any, uniforms: tf.Tensor) -> tf.Tensor:
-  """uniforms `[..., n]` -> the n numbers of one leaf, not yet in its shape."""
+  """uniforms `[..., n]` -> the n numbers of one leaf, still flat."""
   if not action_checks.is_integer(spec):
     return 2.0 * uniforms - 1.0
   sizes = _sizes(spec)
@@ -99,12 +99,12 @@ def _uniform(spec: Any, uniforms: tf.Tensor) -> tf.Tensor:
 
 
 def _sizes(spec: Any) -> np.ndarray:
-  """`[n]` int64, of each choice of an integer leaf the number of its alternatives."""
+  """Returns `[n]` int64, the number of alternatives of each choice of an integer leaf."""
   return np.broadcast_to(spec.maximum, spec.shape).astype(np.int64).ravel() + 1
 
 
 def where(condition: Any, chosen: types.Nest, other: types.Nest) -> types.Nest:
-  """By row: condition `[N]` bool, nests of actions `[N, ...]`."""
+  """Selects actions, nests of `[N, ...]`, by row: condition `[N]` bool."""
 
   def leaf(x: Any, y: Any) -> tf.Tensor:
     return tf.where(tf.reshape(condition, [-1] + [1] * (y.shape.rank - 1)), x, y)

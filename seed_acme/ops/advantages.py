@@ -11,7 +11,7 @@ from seed_acme.ops import transitions as transitions_lib
 
 
 class AdvantageOutput(NamedTuple):
-  """`[T, B]` each, without gradient. targets: V_t + A_t, the lambda-return."""
+  """Value targets V_t + A_t, the lambda-returns, and advantages A_t, `[T, B]` without gradient."""
 
   targets: tf.Tensor
   advantages: tf.Tensor

@@ -1,4 +1,4 @@
-"""What bytes are divided by before a network sees them. Loads no TensorFlow."""
+"""Divisors of uint8 observations, applied before a network sees them. Imports no TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import tree
 from seed_acme import types
 
 Divisor = Union[float, np.ndarray]
-BYTE = 255.0  # the greatest
+BYTE = 255.0  # the greatest uint8
 
 
 def divisors(byte_scale: str, observation_spec: types.Nest) -> list[Divisor]:
-  """For each array of the observation what its bytes are divided by: a number, or one for each of
-  its numbers `[K]`. Arrays of other types have one, too, that nobody reads.
+  """Returns each array's divisor of bytes: a number, or one for each of its numbers `[K]`. Arrays
+  of other types have one, too, which is not used.
 
-  byte_scale: as `NetworkConfig.byte_scale`.
+  byte_scale: see `NetworkConfig.byte_scale`.
   """
   return [
     _bound(leaf) if byte_scale == 'bound' else BYTE for leaf in tree.flatten(observation_spec)
@@ -26,7 +26,7 @@ def divisors(byte_scale: str, observation_spec: types.Nest) -> list[Divisor]:
 
 
 def largest(divisor: Divisor) -> float:
-  """One for a whole array, whose numbers are then between 0 and 1."""
+  """Returns one divisor for a whole array, so that its numbers are between 0 and 1."""
   return float(np.max(divisor))
 
 

@@ -14,8 +14,9 @@ from seed_acme.ops import shapes
 class DeterministicTanh:
   """a = tanh(params), for evaluation and for losses whose gradient passes through the action.
 
-  D actions, P = D. A point mass has no density: log_prob and kl are refused, instead of numbers
-  that would let a policy gradient run on nonsense. TFP's VectorDeterministic gives such numbers.
+  D actions, P = D. A point mass has no density, so log_prob and kl raise an error instead of
+  returning numbers with which a policy gradient would train on nonsense, as TFP's
+  VectorDeterministic does.
   """
 
   def __init__(self, num_actions: int):
@@ -23,7 +24,7 @@ class DeterministicTanh:
       raise ValueError(f'num_actions ({num_actions}) must be at least 1')
     self._num_actions = num_actions
     self.num_params = num_actions
-    # Taken and not used, so that U depends on the environment alone, not on the distribution.
+    # Accepted but not used, so that U depends only on the environment, not on the distribution.
     self.num_uniforms = num_actions
     self.is_std = np.zeros([num_actions], bool)
     self.is_reparametrizable = True
@@ -34,14 +35,14 @@ class DeterministicTanh:
     self._refuse('log-probabilities')
 
   def entropy(self, params: Any) -> tf.Tensor:
-    """params `[..., D]` -> `[...]` zeros: no choice is left open, and an entropy bonus adds
-    nothing. (The differential entropy would be -inf.)
+    """params `[..., D]` -> `[...]` zeros, because nothing is random, so an entropy bonus has no
+    effect. (The differential entropy would be -inf.)
     """
     params = self._checked(params)
     return tf.zeros_like(params[..., 0])
 
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
-    """Raises `types.UserError`: it is 0 or infinite."""
+    """Raises `types.UserError`: the divergence is 0 or infinite."""
     del params, other_params
     self._refuse('KL divergences')
 

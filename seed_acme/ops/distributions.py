@@ -1,12 +1,12 @@
-"""Action distributions as functions of their parameters: what they are, and the categorical one.
+"""Interface of action distributions, as functions of their parameters, and the categorical one.
 
-A distribution holds no tensors: it maps `params`, what the policy head puts out, to numbers.
-Sampling takes its random numbers as an argument, so that what one row does depends on no
-other row of the batch. `ops.action_distributions` chooses one for an environment.
+A distribution holds no tensors: it maps `params`, the output of the policy head, to numbers.
+Sampling takes its random numbers as an argument, so that the action of one row does not
+depend on other rows of the batch. `ops.action_distributions` chooses one for an environment.
 
-TensorFlow Probability draws from a seed, by a row's place in its batch, and only the tests depend
-on it. What else it lacks is said with each class. `tests/ops/tensorflow_probability_test.py` holds
-these reasons, and compares log p, entropy and KL with it.
+TensorFlow Probability is used only in tests, because it samples from a seed and a row's position
+in its batch. Each class says what else TFP lacks. `tests/ops/tensorflow_probability_test.py` tests
+these reasons, and compares log p, entropy and KL with TFP's.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ import tensorflow as tf
 from seed_acme import types
 from seed_acme.ops import shapes
 
-# The largest uniform used. One step of float32 further and uniform * total could round up to
-# total, past every action.
+# The largest uniform used. With the next float32, uniform * total could round up to total, beyond
+# all actions.
 _MAX_UNIFORM = 1.0 - 2.0**-22
 
 
 class Distribution(Protocol):
-  """`params` are `[..., P]` and float32; numbers come back as `[...]`, actions as `[..., *A]`.
+  """Maps `params` `[..., P]` float32 to numbers `[...]` and actions `[..., *A]`.
 
   A is the shape of one action, () for a single discrete one; a nest of actions is a nest of
   such arrays.
 
   num_params: P.
-  num_uniforms: U, the random numbers that one sample takes.
-  is_std: `[P]` bool, the params that are passed through a standard deviation function. A policy
-    may want to start them, or to learn them, in another way than the rest.
+  num_uniforms: U, the random numbers that one sample needs.
+  is_std: `[P]` bool, the params that a standard deviation function is applied to. A policy
+    may initialise or learn them in another way than the rest.
   is_reparametrizable: whether a sample has a gradient in params (the pathwise one).
   """
 
@@ -43,32 +43,32 @@ class Distribution(Protocol):
   is_reparametrizable: bool
 
   def log_prob(self, params: Any, actions: types.Nest) -> tf.Tensor:
-    """`[...]` log p(a), in nats; of a density where actions are continuous."""
+    """Returns log p(a) `[...]`, in nats; for continuous actions, the log of a density."""
 
   def entropy(self, params: Any) -> tf.Tensor:
-    """`[...]` H(p), in nats; differential, so possibly negative, where actions are continuous."""
+    """Returns H(p) `[...]`, in nats; differential, so possibly negative, for continuous actions."""
 
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
-    """`[...]` KL(p || other), in nats."""
+    """Returns KL(p || other) `[...]`, in nats."""
 
   def mode(self, params: Any) -> types.Nest:
-    """The one action of each row that stands for p: what to do in evaluation."""
+    """Returns the action of each row that represents p, for evaluation."""
 
   def sample(self, params: Any, uniforms: Any) -> types.Nest:
-    """One action a row from uniforms `[..., U]` in [0, 1]."""
+    """Samples one action per row from uniforms `[..., U]` in [0, 1]."""
 
   def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[types.Nest, tf.Tensor]:
-    """The action of `sample` for the same uniforms, and `[...]` its log p(a), in nats.
+    """Returns the action of `sample` for the same uniforms, and its log p(a) `[...]`, in nats.
 
-    The gradient of log p(a) in params is the whole one: where `is_reparametrizable`, that
-    through the action is part of it. For the score alone, give `log_prob` a stopped action.
+    The gradient of log p(a) in params is the total one: if `is_reparametrizable`, it includes
+    the part through the action. For the score alone, give `log_prob` a stopped action.
     """
 
 
 class Categorical:
   """One of P actions; params are unnormalised log-probabilities (logits).
 
-  TFP's has no quantile: it cannot choose by a number that belongs to the row.
+  TFP's has no quantile, so it cannot sample from a number that belongs to the row.
   """
 
   def __init__(self, num_actions: int):
@@ -114,9 +114,9 @@ class Categorical:
 
       a = min { k : F_k > u F_{P-1} },  F_k = sum_{j <= k} p_j
 
-    Whatever u is, 0 and 1 included, no action of probability 0 is taken: F rises strictly
-    at `a`, and u is capped so that u F_{P-1} stays below F_{P-1}, which rounding leaves
-    close to 1 but not at 1.
+    No u, 0 and 1 included, gives an action of probability 0: F rises strictly at `a`,
+    and u is capped so that u F_{P-1} stays below F_{P-1}, which because of rounding is
+    close to 1 but not exactly 1.
     """
     params, uniforms = shapes.as_float(params), shapes.as_float(uniforms)
     shapes.check_params(params, self.num_params)

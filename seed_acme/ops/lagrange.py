@@ -1,4 +1,4 @@
-"""A positive weight that learns to hold a quantity at its target: the entropy, a KL.
+"""A positive weight that is learnt so that a quantity, an entropy or a KL, meets its target.
 
 The weight is exp(k p) with one trainable number p, so that a step of the optimiser changes it
 by a factor; k is the speed. |k p| <= 20 keeps it within [2e-9, 5e8].
@@ -16,9 +16,9 @@ _MAX_LOG_WEIGHT = 20.0
 
 
 def initial_parameter(weight: float, *, speed: float, weight_name: str, speed_name: str) -> float:
-  """p = log(weight) / k, clipped to [-20/k, 20/k]; 0 has no logarithm and is refused.
+  """Returns p = log(weight) / k, clipped to [-20/k, 20/k]; 0 has no logarithm and is refused.
 
-  *_name: of the settings, for messages.
+  *_name: names of the settings, for messages.
   """
   if not (math.isfinite(speed) and speed > 0):
     raise types.UserError(f'{speed_name} ({speed}) must be > 0')
@@ -32,18 +32,18 @@ def initial_parameter(weight: float, *, speed: float, weight_name: str, speed_na
 
 
 def weight(parameter: tf.Tensor, *, speed: float) -> tf.Tensor:
-  """Scalar exp(k p), p clipped to [-20/k, 20/k].
+  """Returns the scalar exp(k p), with p clipped to [-20/k, 20/k].
 
-  Outside the bounds only a gradient that leads back inside passes: a plain clip would hold p
-  there for ever, and an unclipped gradient would carry it ever further out.
+  Outside the bounds only a gradient that leads back inside passes, because a plain clip would hold
+  p there for ever, and an unclipped gradient would move it ever further out.
   """
   return tf.exp(speed * _clip_with_way_back(parameter, _MAX_LOG_WEIGHT / speed))
 
 
 def adjustment_loss(weight_: tf.Tensor, excess: tf.Tensor) -> tf.Tensor:
-  """Scalar whose gradient lowers the weight while the quantity exceeds its target.
+  """Returns a scalar whose gradient lowers the weight while the quantity exceeds its target.
 
-  weight_: scalar c = exp(k p). excess: scalar mean(x - target), no gradient passes into it.
+  weight_: scalar c = exp(k p). excess: scalar mean(x - target), which gets no gradient.
 
     L = c * stop_gradient(mean(x - target)),  dL/dp = k c mean(x - target)
   """

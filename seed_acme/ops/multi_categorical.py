@@ -1,4 +1,4 @@
-"""Several independent discrete choices at once, each with its own number of alternatives."""
+"""Several independent discrete choices, each with its own number of alternatives."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import tensorflow as tf
 from seed_acme.ops import distributions
 from seed_acme.ops import shapes
 
-# Stands where a shorter choice has no alternative: probability exactly 0. Not -inf, which
-# times that 0 is NaN.
+# Logit where a shorter choice has no alternative; its probability is exactly 0. Not -inf, which
+# times that 0 would be NaN.
 _NO_LOGIT = -1e30
 
 
@@ -22,7 +22,7 @@ class MultiCategorical:
   nvec: the number of alternatives of each choice, n_1 ... n_D; P = n_1 + ... + n_D, U = D.
   Internally all choices are padded to the longest and handled as one categorical batch.
 
-  TFP's categoricals have no quantile, and a Blockwise of them no mode either.
+  TFP's categoricals have no quantile, and a Blockwise of them has no mode either.
   """
 
   def __init__(self, nvec: Sequence[int]):
@@ -61,11 +61,11 @@ class MultiCategorical:
     return tf.reduce_sum(kls, axis=-1)
 
   def mode(self, params: Any) -> tf.Tensor:
-    """params `[..., P]` -> `[..., D]` int32, the likeliest of each choice."""
+    """params `[..., P]` -> `[..., D]` int32, the likeliest alternative of each choice."""
     return self._choice.mode(self._logits(params))
 
   def sample(self, params: Any, uniforms: Any) -> tf.Tensor:
-    """params `[..., P]`, uniforms `[..., D]` -> `[..., D]` int32, one uniform a choice."""
+    """params `[..., P]`, uniforms `[..., D]` -> `[..., D]` int32, one uniform per choice."""
     params, uniforms = shapes.as_float(params), shapes.as_float(uniforms)
     shapes.check_event('uniforms', uniforms, params, [self._num_choices])
     return self._choice.sample(self._logits(params), uniforms[..., tf.newaxis])

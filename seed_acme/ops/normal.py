@@ -12,17 +12,17 @@ from seed_acme.ops import shapes
 from seed_acme.ops import std_functions
 from seed_acme.ops import straight_through
 
-# |mean| <= 1e6 and 1e-6 <= std <= 1e6: within these no square, quotient or gradient of the
-# formulas below leaves float32. Gradients pass as if there were no bounds.
+# |mean| <= 1e6 and 1e-6 <= std <= 1e6: within these bounds no square, quotient or gradient of the
+# formulas below overflows float32. Gradients pass as if there were no bounds.
 _LARGEST = 1e6
 _SMALLEST_STD = 1e-6
 _MIN_UNIFORM = 2.0**-24  # the quantiles 0 and 1 are infinite; these two are -5.3 and 5.3
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-_FAR = 10.0  # from here on erfc in float32 comes near its smallest number
+_FAR = 10.0  # from here on erfc approaches the smallest float32
 
 
 class Normal(NamedTuple):
-  """`[..., D]` each."""
+  """Means and standard deviations, `[..., D]` each."""
 
   mean: tf.Tensor
   std: tf.Tensor
@@ -31,7 +31,7 @@ class Normal(NamedTuple):
 class DiagonalNormal:
   """D independent Normal numbers, without bounds.
 
-  params are D means, then D parameters that `std_function` makes standard deviations of; P = 2D
+  params are D means, then D parameters that `std_function` maps to standard deviations; P = 2D
   and U = D.
 
   TFP's Normal has infinite quantiles at 0 and 1.
@@ -70,7 +70,7 @@ class DiagonalNormal:
     shapes.check_params(params, self.num_params, other_params)
     p, q = self.normal(params), self.normal(other_params)
     log_ratio = tf.math.log(p.std) - tf.math.log(q.std)
-    # expm1 keeps the difference of two nearly equal policies, which r^2 - 1 would round away.
+    # expm1 preserves the difference of two nearly equal policies, which r^2 - 1 would round away.
     spread = 0.5 * tf.math.expm1(2.0 * log_ratio) - log_ratio
     return tf.reduce_sum(spread + 0.5 * tf.square((p.mean - q.mean) / q.std), axis=-1)
 
@@ -91,7 +91,7 @@ class DiagonalNormal:
 
       log p(a) = sum_i -1/2 z_i^2 - log std_i - 1/2 log 2 pi
 
-    z is the quantile itself: (a - mean) / std would lose it to rounding where the mean is large.
+    z is the quantile itself, as (a - mean) / std would lose it to rounding if the mean is large.
     """
     normal, z = self.normal(params), self.quantiles(params, uniforms)
     return normal.mean + normal.std * z, tf.reduce_sum(log_density_of_z(normal, z), axis=-1)
@@ -102,7 +102,7 @@ class DiagonalNormal:
     return tf.math.ndtri(tf.clip_by_value(uniforms, _MIN_UNIFORM, 1.0 - _MIN_UNIFORM))
 
   def normal(self, params: Any) -> Normal:
-    """params `[..., 2D]` -> means and standard deviations `[..., D]`, bounded as said above."""
+    """params `[..., 2D]` -> means and standard deviations `[..., D]`, bounded as above."""
     params = shapes.as_float(params)
     shapes.check_params(params, self.num_params)
     mean, std_params = tf.split(params, 2, axis=-1)
@@ -112,19 +112,19 @@ class DiagonalNormal:
     )
 
   def checked(self, name: str, x: Any, params: Any) -> tf.Tensor:
-    """`x` as float32; ValueError unless it is `[..., D]` for params `[..., 2D]`."""
+    """Returns `x` as float32; ValueError unless it is `[..., D]` for params `[..., 2D]`."""
     x = shapes.as_float(x)
     shapes.check_event(name, x, shapes.as_float(params), [self._num_actions])
     return x
 
 
 class ClippedNormal(DiagonalNormal):
-  """Normal numbers clipped to [-1, 1] on their way to the environment.
+  """Normal numbers, clipped to [-1, 1] when they are sampled.
 
-  log_prob is the density of the Normal *before* clipping, taken at the clipped action, as in
-  SEED RL: the mass beyond each bound is not gathered on it. Entropy and KL are the Normal's
-  too. So the ratio of two policies at a bound is an approximation, and the entropy has no upper
-  bound; TanhNormal has neither fault. TFP has nothing that clips: a clip is no bijector.
+  log_prob is the density of the Normal *before* clipping, evaluated at the clipped action, as in
+  SEED RL; the mass beyond a bound is not added to the bound. Entropy and KL are also the Normal's.
+  So the ratio of two policies at a bound is an approximation, and the entropy has no upper bound;
+  TanhNormal has neither fault. TFP has no clipped distribution, because a clip is not a bijector.
   """
 
   def mode(self, params: Any) -> tf.Tensor:
@@ -138,7 +138,7 @@ class ClippedNormal(DiagonalNormal):
   def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """params `[..., 2D]`, uniforms `[..., D]` -> actions `[..., D]`, log p(a) `[...]`.
 
-    As in `log_prob`, log p is that of the clipped action: of the clipped z.
+    As in `log_prob`, log p is the density at the clipped action, so z is clipped.
     """
     normal = self.normal(params)
     lowest, highest = (-1.0 - normal.mean) / normal.std, (1.0 - normal.mean) / normal.std
@@ -148,7 +148,7 @@ class ClippedNormal(DiagonalNormal):
 
 
 def log_density(normal: Normal, x: tf.Tensor) -> tf.Tensor:
-  """normal, x `[..., D]` -> `[..., D]`, of each number apart."""
+  """normal, x `[..., D]` -> `[..., D]`, the log density of each number."""
   return log_density_of_z(normal, (x - normal.mean) / normal.std)
 
 
@@ -158,7 +158,7 @@ def log_density_of_z(normal: Normal, z: tf.Tensor) -> tf.Tensor:
 
 
 def entropy(normal: Normal) -> tf.Tensor:
-  """`[..., D]` -> `[..., D]` in nats, of each number apart."""
+  """`[..., D]` -> `[..., D]`, the entropy of each number in nats."""
   return tf.math.log(normal.std) + (0.5 + _HALF_LOG_2PI)
 
 
@@ -168,8 +168,8 @@ def log_cdf(z: tf.Tensor) -> tf.Tensor:
     z > -10:  log(erfc(-z / sqrt 2) / 2)
     else:     -z^2/2 - log(-z sqrt(2 pi)) + log(1 - 1/z^2 + 3/z^4 - 15/z^6)
 
-  The second is the asymptotic series (Abramowitz and Stegun 1964, 26.2.12), off by less than
-  1.1e-6 there.
+  The second is the asymptotic series (Abramowitz and Stegun 1964, 26.2.12), whose error there is
+  below 1.1e-6.
   """
   near, far = tf.maximum(z, -_FAR), tf.minimum(z, -_FAR)
   log_near = tf.math.log(0.5 * tf.math.erfc(-near * math.sqrt(0.5)))

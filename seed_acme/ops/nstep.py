@@ -17,7 +17,7 @@ def nstep_returns(values: Any, rewards: Any, discounts: Any, mask: Any, *, n: in
   rewards, discounts: `[T, B]` result of action t; discount 0 = terminated.
   mask: `[T, B]` False where row t is LAST; such a row returns its own value, so that a
     truncated episode bootstraps there. Its reward and discount may be NaN.
-  n: number of rewards; rows nearer than n to the end use as many as there are.
+  n: number of rewards; rows closer than n to the end use as many as there are.
 
     G^0_t = V_t;  G^k_t = m_t ? r_t + d_t G^{k-1}_{t+1} : V_t;  G^k_T = V_T
 
@@ -44,14 +44,14 @@ def nstep_q_targets(
 ) -> tf.Tensor:
   """n-step targets of a rescaled Q function (Kapturowski et al. 2019, R2D2, sec. 2.3).
 
-  q_values: `[T+1, B]` Q_target(x_t, a*_t) as the network gives it, on the scaled side, a*_t
-    the online network's greedy action.
-  rewards, discounts, mask, n: as in `nstep_returns`, on the unscaled side.
+  q_values: `[T+1, B]` Q_target(x_t, a*_t) as predicted, in rescaled units, where a*_t is the
+    online network's greedy action.
+  rewards, discounts, mask, n: as in `nstep_returns`, in unscaled units.
   epsilon: of h, see `rescale`.
 
     q_t = h^-1(Q_target(x_t, a*_t)),  target_t = h(G^n_t) with G^0_t = q_t
 
-  Returns `[T, B]` for Q(x_t, a_t) on the scaled side, without gradient.
+  Returns `[T, B]` targets of Q(x_t, a_t) in rescaled units, without gradient.
   """
   unscaled = unrescale(q_values, epsilon=epsilon)
   return rescale(nstep_returns(unscaled, rewards, discounts, mask, n=n), epsilon=epsilon)
@@ -62,7 +62,7 @@ def rescale(x: Any, *, epsilon: float) -> tf.Tensor:
 
     h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x
 
-  Written as x / (sqrt(|x| + 1) + 1), which does not cancel near 0.
+  Computed as x / (sqrt(|x| + 1) + 1) + epsilon x, which does not cancel near 0.
   """
   x = shapes.as_float(x)
   return x / (tf.sqrt(tf.abs(x) + 1.0) + 1.0) + epsilon * x
@@ -73,8 +73,8 @@ def unrescale(x: Any, *, epsilon: float) -> tf.Tensor:
 
     h^-1(x) = sign(x) [ ((sqrt(1 + 4 epsilon (|x| + 1 + epsilon)) - 1) / (2 epsilon))^2 - 1 ]
 
-  As written, float32 loses four digits and epsilon = 0 divides by zero. With s the root and
-  p = 2|x| / (s + 1 + 2 epsilon) the bracket is p (p + 2) exactly, and nothing cancels.
+  Computed like this, float32 loses four digits and epsilon = 0 divides by zero. With s the root
+  and p = 2|x| / (s + 1 + 2 epsilon) the bracket is exactly p (p + 2), and nothing cancels.
   """
   x = shapes.as_float(x)
   root = tf.sqrt(1.0 + 4.0 * epsilon * (tf.abs(x) + 1.0 + epsilon))

@@ -1,4 +1,4 @@
-"""What normalisation finds in an observation. Loads no TensorFlow: asked before a run starts."""
+"""Checks what normalisation applies to, before a run starts. Imports no TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from seed_acme import types
 
 
 def notices(field: str, value: Any, off: Any, spec: types.EnvironmentSpec) -> tuple[str, ...]:
-  """That a field which normalises observations does nothing, because none of them is a float.
+  """Returns a notice if a field that normalises observations has no effect, as none is a float.
 
-  off: its value that does not ask for it.
+  off: the field's value that turns normalisation off.
   """
   leaves = tree.flatten(spec.observation)
   if value == off or any(np.issubdtype(leaf.dtype, np.floating) for leaf in leaves):

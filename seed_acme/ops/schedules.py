@@ -1,4 +1,4 @@
-"""How a setting changes over the run."""
+"""Schedules of a setting over the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from seed_acme import types
 
 
 def scheduled_value(schedule: str, initial: float, steps: int, total_steps: int) -> float:
-  """The value after `steps` of `total_steps` agent steps. Plain numbers, no tensors.
+  """Returns the value after `steps` of `total_steps` agent steps. Plain numbers, no tensors.
 
   schedule: `constant`, or `linear`: down to 0 at the end of the run, and 0 after it.
 

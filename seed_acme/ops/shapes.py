@@ -1,4 +1,4 @@
-"""Shape checks that name the argument and the shape it should have had; rows of time and batch."""
+"""Shape checks that name the argument and its expected shape; merging of time and batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 
 def as_float(x: Any) -> tf.Tensor:
-  """Any shape, as float32: the one precision of the ops."""
+  """Casts any shape to float32, the only precision of the ops."""
   return tf.cast(x, tf.float32)
 
 
@@ -22,7 +22,7 @@ def check_rank(name: str, x: tf.Tensor, rank: int) -> None:
 def check_transitions(values: tf.Tensor, **transitions: tf.Tensor) -> None:
   """Raises ValueError unless values are `[T+1, B]` and all others `[T, B]`.
 
-  Without this a `[T, 1]` or `[T]` argument would broadcast into a plausible wrong number.
+  Without this, a `[T, 1]` or `[T]` argument would broadcast to a plausible but wrong number.
   """
   check_rank('values', values, 2)
   rows, batch_size = values.shape.as_list()

@@ -1,8 +1,8 @@
-"""From an unbounded parameter to a standard deviation, elementwise.
+"""Functions from an unbounded parameter to a standard deviation, elementwise.
 
-Each is shifted so that parameter 0, about what a fresh policy head puts out, gives a chosen
-standard deviation. Of TFP's bijectors each would be a chain of three, and none of those clips with
-a gradient that leads back.
+Each is shifted so that parameter 0, about the output of an untrained policy head, gives a chosen
+standard deviation. With TFP, each would be a chain of three bijectors, and none clips with a
+gradient that leads back.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from seed_acme.ops import straight_through
 
 StdFunction = Callable[[tf.Tensor], tf.Tensor]
 
-_MAX_EXPONENT = 15.0  # of `safe_exp`, as in SEED RL: e^15 is 3.3e6, e^-15 is 3.1e-7
+_MAX_EXPONENT = 15.0  # in `safe_exp`, as in SEED RL: e^15 is 3.3e6, e^-15 is 3.1e-7
 
 
 def softplus(*, std_at_zero: float, min_std: float) -> StdFunction:
-  """Any shape -> standard deviations; close to linear above 1, so no step changes them by much.
+  """Any shape -> standard deviations; nearly linear above 1, so no step changes them by much.
 
   std(s) = log(1 + exp(s + c)) + min_std,  c such that std(0) = std_at_zero
   """
@@ -58,7 +58,7 @@ def safe_exp(*, std_at_zero: float, min_std: float) -> StdFunction:
 
 
 def make(kind: str, *, std_at_zero: float, min_std: float) -> StdFunction:
-  """kind: `softplus` or `safe_exp`, as configurations name them."""
+  """Makes a function. kind: `softplus` or `safe_exp`, as in configurations."""
   makers = {'softplus': softplus, 'safe_exp': safe_exp}
   return makers[kind](std_at_zero=std_at_zero, min_std=min_std)
 

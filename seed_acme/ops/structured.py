@@ -16,12 +16,12 @@ from seed_acme.ops import shapes
 
 
 class Joint:
-  """Independent parts of a nested action, such as (arm, gripper).
+  """Joint distribution of a nested action whose parts are independent, such as (arm, gripper).
 
-  parts: a nest of distributions, shaped as the action. Params and uniforms are those of the
-  parts one after the other, in dm-tree's order: tuples as they stand, dicts by sorted key.
+  parts: a nest of distributions with the structure of the action. The params and uniforms of the
+  parts are concatenated in dm-tree's order: tuples in their order, dicts by sorted key.
 
-  TFP's joint distributions have no quantile, and are made of its own distributions alone.
+  TFP's joint distributions have no quantile and accept only TFP distributions.
   """
 
   def __init__(self, parts: types.Nest):
@@ -110,9 +110,9 @@ class Joint:
 
 
 class Reshaped:
-  """A distribution of vectors `[n]` as one of arrays of another shape with n numbers, row-major.
+  """Turns a distribution of vectors `[n]` into one of arrays with n numbers, row-major.
 
-  TFP's would do, but for distributions of its own kind only, and without a quantile.
+  TFP's equivalent accepts only TFP's own distributions, and has no quantile.
   """
 
   def __init__(self, distribution: distributions.Distribution, action_shape: Sequence[int]):
@@ -153,7 +153,7 @@ class Reshaped:
 
 
 def reshape(x: tf.Tensor, old_rank: int, new_shape: Sequence[int]) -> tf.Tensor:
-  """The last `old_rank` axes become `new_shape`; the leading ones may be unknown when traced."""
+  """Reshapes the last `old_rank` axes to `new_shape`; leading ones may be unknown when traced."""
   leading_rank = x.shape.rank - old_rank
   result = tf.reshape(x, tf.concat([tf.shape(x)[:leading_rank], list(new_shape)], axis=0))
   result.set_shape(x.shape[:leading_rank].concatenate(list(new_shape)))

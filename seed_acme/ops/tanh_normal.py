@@ -10,10 +10,10 @@ import tensorflow as tf
 
 from seed_acme.ops import normal as normal_lib
 
-# Stored actions round to 1 long before the Normal number behind them is large, so beyond this
-# the number is taken as unknown (SEED RL's threshold).
+# Stored actions round to 1 long before the underlying Normal number is large, so beyond this
+# threshold, which is SEED RL's, the number is taken as unknown.
 _EDGE = 0.999
-# Largest error of the expectation in `entropy`, in nats, by std, for |mean| <= 3 and against
+# Largest error of the expectation in `entropy`, in nats, by std, for |mean| <= 3, compared with
 # adaptive integration: 1e-7 (std <= 1), 1.7e-4 (<= 2), 2.7e-3 (<= 3). With 16 nodes it is
 # 2.2e-2 at std 3, with 64 1.7e-4; beyond std 3 it grows to 0.16 at 10, where H is about -11.
 _NUM_NODES = 32
@@ -23,7 +23,7 @@ class TanhNormal(normal_lib.DiagonalNormal):
   """a_i = tanh(x_i) with independent Normal x_i; D actions, P = 2D, U = D.
 
   params are D means, then D parameters that the standard deviation function is applied to.
-  KL is that of the Normals: no bijection changes it.
+  KL is that of the Normals, because no bijection changes it.
 
   TFP's tanh of a Normal has neither entropy nor mode, and no finite log p at the bounds.
   """
@@ -34,9 +34,9 @@ class TanhNormal(normal_lib.DiagonalNormal):
       |a| < 0.999:  log N(x; mean, std) - log tanh'(x),  x = atanh(a)
       a >= 0.999:   log( P(x >= atanh 0.999) / 0.001 ),  and likewise at a <= -0.999
 
-    summed over the D actions. In each edge the density is constant, so it integrates to 1. Its
-    gradient in the action goes on in the edges with that of the first formula at their threshold:
-    a constant would not lead an action back. Finite, with its gradients, for every action and
+    summed over the D actions. The density is constant in each edge, so that it integrates to 1. In
+    the edges, its gradient in the action is that of the first formula at the threshold, because a
+    constant would not lead an action back. It and its gradients are finite for every action and
     all finite params.
     """
     normal = self.normal(params)
@@ -50,14 +50,14 @@ class TanhNormal(normal_lib.DiagonalNormal):
     return tf.reduce_sum(tf.where(tf.abs(inner) >= _EDGE, edges, inside), axis=-1)
 
   def entropy(self, params: Any) -> tf.Tensor:
-    """params `[..., 2D]` -> `[...]`, of tanh(x) itself, edges and all.
+    """params `[..., 2D]` -> `[...]`, the entropy of tanh(x) itself, without edges.
 
       H = sum_i H(x_i) + E[log tanh'(x_i)]
 
-    The expectation is a Gauss-Hermite sum. SEED RL puts one sample there, which is right only
-    on average: it scatters by 0.9 nats an action at std 1, by 2.1 at std 2. This sum needs no
-    random numbers, gives equal policies equal entropies, and keeps noise out of the gradient
-    and of an entropy cost that is adjusted to a target.
+    The expectation is a Gauss-Hermite sum. SEED RL uses one sample instead, which is right only
+    on average: its deviation is 0.9 nats per action at std 1, and 2.1 at std 2. The sum needs no
+    random numbers, gives equal policies equal entropies, and adds no noise to the gradient
+    or to an entropy cost that is adjusted to a target.
     """
     normal = self.normal(params)
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NUM_NODES)
@@ -82,15 +82,15 @@ class TanhNormal(normal_lib.DiagonalNormal):
 
       log p(a) = sum_i log N(x_i; mean_i, std_i) - log tanh'(x_i),  x = mean + std z
 
-    Taken from x, the number before the tanh, so nothing is lost however close a is to a bound,
-    and no edges are needed: `log_prob` sees the rounded action only, and differs in them.
+    It is computed from x, the number before the tanh, so nothing is lost however close a is to a
+    bound, and no edges are needed. `log_prob` sees only the rounded action, and differs in them.
     """
     x, log_prob = super().sample_with_log_prob(params, uniforms)
     return tf.tanh(x), log_prob - tf.reduce_sum(_log_slope(x), axis=-1)
 
 
 def _slope_alone(normal: normal_lib.Normal, x: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-  """`[..., D]` zeros, with the gradient of log p(a) in the action at tanh(x), and no other.
+  """Returns zeros `[..., D]` whose only gradient is that of log p(a) in the action at tanh(x).
 
   d log p / da = ( 2 tanh(x) - (x - mean) / std^2 ) / tanh'(x)
   """
@@ -101,7 +101,7 @@ def _slope_alone(normal: normal_lib.Normal, x: tf.Tensor, actions: tf.Tensor) ->
 def _log_slope(x: tf.Tensor) -> tf.Tensor:
   """Any shape -> log tanh'(x) = 2 (log 2 - |x| - log(1 + exp(-2 |x|))), for every finite x.
 
-  As log(1 - tanh(x)^2) it would be -inf from |x| = 9 on.
+  Computed as log(1 - tanh(x)^2) it would be -inf from |x| = 9 on.
   """
   size = tf.abs(x)
   return 2.0 * (math.log(2.0) - size - tf.nn.softplus(-2.0 * size))

@@ -1,8 +1,8 @@
-"""Uniform random numbers from a key, the same ones however the graph is compiled.
+"""Uniform random numbers from a key that do not depend on how the graph is compiled.
 
-TensorFlow's stateless operations give other numbers under XLA than without it, on a CPU:
-floats always, integers where the key holds a negative one. So these take bits, and no signs.
-TensorFlow Probability's samplers call the same operations.
+On a CPU, TensorFlow's stateless operations give different numbers with XLA than without it:
+floats always, integers if the key contains a negative number. So these functions draw integer
+bits, and remove the signs of keys. TensorFlow Probability's samplers call the same operations.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _NUM_BITS = 23
 
 
 def draw(key: Any, shape: Any) -> tf.Tensor:
-  """`shape` float32 in (0, 1), a function of the key alone.
+  """Draws float32 in (0, 1) of a shape, a function of the key alone.
 
-  key: `[2]` int32. One key gives one tensor: `split` it for more. shape: a list or an integer
+  key: `[2]` int32. One key gives one tensor; `split` it for more. shape: a list or an integer
     tensor.
 
     u = (k + 1/2) / 2^23,  k uniform over 0 ... 2^23 - 1
@@ -32,12 +32,12 @@ def draw(key: Any, shape: Any) -> tf.Tensor:
 
 
 def split(key: Any, num: int) -> list[tf.Tensor]:
-  """`num` keys, `[2]` int32 each, for numbers that are independent of each other."""
+  """Returns `num` keys, `[2]` int32 each, for mutually independent numbers."""
   return tf.unstack(tf.random.experimental.stateless_split(_without_signs(key), num))
 
 
 def fold_in(key: Any, number: int) -> tf.Tensor:
-  """Another key `[2]` int32, for one of several users of one key who know nothing of each other."""
+  """Returns another key `[2]` int32, for one of several independent users of the same key."""
   return tf.random.experimental.stateless_fold_in(_without_signs(key), number)
 
 

@@ -9,11 +9,11 @@ import tensorflow as tf
 from seed_acme.ops import shapes
 from seed_acme.ops import transitions as transitions_lib
 
-_MAX_LOG_RATIO = 20.0  # exp of more is of no use to anybody, and of 89 infinite
+_MAX_LOG_RATIO = 20.0  # larger ratios are useless, and exp(89) is infinite
 
 
 class VTraceOutput(NamedTuple):
-  """`[T, B]` each, without gradient.
+  """Results of V-trace, `[T, B]` each, without gradient.
 
   targets: v_t. advantages: A_t, already weighted by the clipped importance ratio w_t.
   """
@@ -23,7 +23,7 @@ class VTraceOutput(NamedTuple):
 
 
 def importance_ratios(log_rhos: tf.Tensor) -> tf.Tensor:
-  """pi/mu `[...]` from its logarithm, which is clipped to [-20, 20]."""
+  """Returns pi/mu `[...]` from its logarithm, which is clipped to [-20, 20]."""
   return tf.exp(tf.clip_by_value(log_rhos, -_MAX_LOG_RATIO, _MAX_LOG_RATIO))
 
 
@@ -53,7 +53,7 @@ def vtrace(
   mask: `[T, B]` False where row t is LAST; such rows pass no error backwards, have target
     V_t and advantage 0, and their reward, discount and ratio may be NaN.
   lambda_: multiplies c_t. *_clip: upper bounds of the ratios; policy_rho_clip None leaves the
-    advantages unweighted (w_t = 1), for policy losses that weigh them anew in every pass.
+    advantages unweighted (w_t = 1), for policy losses that weight them themselves in every pass.
   advantage_lambda: l below; 1 in the paper, lambda gives advantages of the form of GAE.
 
     rho_t = min(rho_clip, pi/mu),  c_t = lambda min(c_clip, pi/mu),  w_t = min(policy_clip, pi/mu)

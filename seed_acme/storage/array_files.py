@@ -1,4 +1,4 @@
-"""Reads files of arrays that somebody else may have written: nothing in them is run or believed."""
+"""Reads files of arrays from untrusted sources, without running or trusting anything in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 
-# What reading raises where a file is damaged, or is no such file.
+# Errors from reading a file that is damaged or of another kind.
 UNREADABLE = (
   OSError,
   EOFError,
@@ -31,7 +31,7 @@ UNREADABLE = (
 
 
 def read(path: pathlib.Path) -> dict[str, np.ndarray]:
-  """What `np.savez` wrote; ValueError for a header that promises more than the file holds.
+  """Reads what `np.savez` wrote; ValueError for a header that claims more than the file contains.
 
   Damage raises any of `UNREADABLE`.
   """

@@ -1,14 +1,16 @@
-"""A run folder kept in a bucket: worked on in a local one, copied from a thread of its own.
+"""Keeps a run folder in a bucket: the run uses a local folder, which a thread copies.
 
-Everything else reads and writes local files, with the renames, links and locks that an object
-store lacks. What counts after a preemption is the copy in the bucket, which has the same layout:
+All other code reads and writes local files, with the renames, links and locks that an object
+store lacks. After a preemption the run continues from the copy in the bucket, which has the same
+layout:
 
-* A checkpoint is copied with `meta.json` last and deleted with it first, so one without is no
-  checkpoint. Nothing is written over one: saved again at the same update, it goes to the other
-  of two names, `000000000042` and `000000000042.again`, and the first is deleted then.
-* Other files replace those in the bucket whole. A file of n MB is sent at most every n seconds.
-* Logs of an earlier start are moved to `logs/attempt_<n>` there, and are not fetched.
-* `lock.json` is a lease (`lease.py`), kept up by a thread of its own: a copy may take long.
+* A checkpoint is copied with `meta.json` last and deleted with it first, so a folder without it is
+  not a checkpoint. A checkpoint is never overwritten: if it is saved again at the same update, it
+  gets the other of two names, `000000000042` and `000000000042.again`, and the first is then
+  deleted.
+* Other files are replaced as a whole. A file of n MB is sent at most every n seconds.
+* Logs of an earlier start are moved to `logs/attempt_<n>` in the bucket, and are not fetched.
+* `lock.json` is a lease (`lease.py`), renewed by a separate thread, because a copy may take long.
 """
 
 from __future__ import annotations
@@ -29,26 +31,26 @@ from seed_acme.storage import lease
 from seed_acme.storage import run_directory
 
 PERIOD_S = 10.0
-_GIVE_UP_S = 900.0  # without one round that went through
+_GIVE_UP_S = 900.0  # time without one successful round
 _LOCK = 'lock.json'
-_BYTES_PER_S = 1e6  # of one file, on average
-_OF_AN_ATTEMPT = ('failure.json', 'notices.txt')  # void as soon as another one starts
+_BYTES_PER_S = 1e6  # average rate for one file
+_OF_AN_ATTEMPT = ('failure.json', 'notices.txt')  # obsolete once another attempt starts
 _LOGS = 'logs'
-ATTEMPT = 'attempt_'  # and a number: folder with the logs of an earlier start
+ATTEMPT = 'attempt_'  # followed by a number: folder with the logs of an earlier start
 
 
 class _Sent(NamedTuple):
-  """What is known of a file that was copied."""
+  """State of a file when it was copied."""
 
   state: tuple[int, int]  # size and time of change
   at_s: float
 
 
 class Mirror:
-  """Copies a run's local folder to its bucket, from `start` to `stop`, on a thread of its own.
+  """Copies a run's local folder to its bucket, from `start` to `stop`, in its own thread.
 
-  on_round: called on that thread after each round. on_failure: called on a thread of ours if the
-  bucket was out of reach for long or another program took the folder over; the run must end.
+  on_round: called on that thread after each round. on_failure: called on one of its threads if the
+  bucket was unreachable for long or another program took over the folder; the run must then end.
   """
 
   def __init__(
@@ -92,8 +94,8 @@ class Mirror:
       thread.start()
 
   def _find_earlier_logs(self) -> list[tuple[str, str]]:
-    """Those of the last start, and where each is to go. Every `attempt_<n>` gets an empty folder
-    here, so that who counts them here goes on with the number that is due."""
+    """Returns the logs of the last start, and where each is to be moved. Makes an empty local
+    folder for every `attempt_<n>`, so that counting the local folders gives the next number."""
     url = bucket.join(self._url, _LOGS)
     attempts = [name for name in bucket.names(url) if name.startswith(ATTEMPT)]
     earlier = [name for name in bucket.files_below(url) if not name.startswith(ATTEMPT)]
@@ -107,14 +109,14 @@ class Mirror:
     return [(bucket.join(url, name), bucket.join(url, attempts[-1], name)) for name in earlier]
 
   def stop(self) -> None:
-    """Copies what is left and lets go of the lease; raises what prevents it."""
+    """Copies what is left and releases the lease; raises any error that prevents it."""
     self._end_threads()
     self._lease.renew()
     self._copy(is_last=True)
     self._lease.release()
 
   def abandon(self) -> None:
-    """Instead of `stop` where nothing is to be copied any more."""
+    """Ends without copying anything more; an alternative to `stop`."""
     self._end_threads()
     self._lease.release()
 
@@ -143,7 +145,7 @@ class Mirror:
       except lease.TakenOver as error:
         self._on_failure(error)
         return
-      except bucket.BucketError:  # the other thread meets the same, and counts how long
+      except bucket.BucketError:  # the other thread gets the same error, and measures how long
         continue
 
   def _copy(self, is_last: bool) -> None:
@@ -184,7 +186,7 @@ class Mirror:
     self._sent[name] = _Sent(state, now)
 
   def _files(self) -> list[pathlib.Path]:
-    """All but checkpoints and what is being written."""
+    """Returns all files except checkpoints and those being written."""
     return [
       path
       for path in sorted(self._run.path.rglob('*'))
@@ -197,7 +199,8 @@ class Mirror:
     return path.relative_to(self._run.path).as_posix()
 
   def _copy_checkpoint(self, newest: pathlib.Path) -> None:
-    """And before it the best one that it names, which no round may have met as the newest."""
+    """Copies the newest checkpoint, after the best one that it names, which may never have been the
+    newest one in any round."""
     try:
       state = _checkpoint_state(newest)
       if state == self._checkpoint_state:
@@ -215,16 +218,16 @@ class Mirror:
       self._delete_old_checkpoints(target, None if best is None else best.updates)
 
   def _copy_best(self, updates: int, newest: pathlib.Path) -> None:
-    """Unless it is there already, or is the one that is sent next."""
+    """Copies the best checkpoint, unless the bucket has it or it is the one that is sent next."""
     path = checkpoint.at(self._run.checkpoints, updates)
     there = bucket_fetch.whole_checkpoints(self._url)
     if path not in (None, newest) and updates not in map(bucket_fetch.updates_of, there):
       self._send(path)
 
   def _send(self, path: pathlib.Path) -> str | None:
-    """Copies a checkpoint and returns the name that it has there; None if it is gone.
+    """Copies a checkpoint and returns its name in the bucket; None if it is gone.
 
-    Of hard links to its files: the loop may delete it meanwhile.
+    It copies hard links to the files, because the loop may delete them meanwhile.
     """
     frozen = self._run.checkpoints / '.sending'
     shutil.rmtree(frozen, ignore_errors=True)
@@ -246,8 +249,9 @@ class Mirror:
     return target
 
   def _delete_old_checkpoints(self, newest: str, best: int | None) -> None:
-    """As many stay as the run is to keep, though a start fetches fewer, the best one, and the one
-    that has the newest replay memory; the others lose theirs, as here. best: its update."""
+    """Deletes old checkpoints. Those that the run keeps remain, although a start fetches fewer, and
+    so do the best one and the one with the newest replay memory; the others lose their memory, as
+    they do locally. best: update of the best one."""
     folder = bucket.join(self._url, bucket_fetch.CHECKPOINTS)
     update = newest.removesuffix(bucket_fetch.AGAIN)
     old = [

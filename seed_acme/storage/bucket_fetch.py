@@ -1,4 +1,4 @@
-"""Fetches a run, or a checkpoint of it, from a bucket: see `bucket_copy.py` for what lies there."""
+"""Fetches a run, or one of its checkpoints, from a bucket; see `bucket_copy.py` for the layout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FETCHED = (
 
 
 def fetch(url: str, path: pathlib.Path, with_replay: bool = True) -> run_directory.RunDirectory:
-  """Makes the local folder of a run at `path`, with what resuming or reading it needs."""
+  """Makes the local folder of a run at `path`, with all files needed to resume or read it."""
   run = run_directory.RunDirectory(path, bucket=url)
   for folder in (run.logs, run.checkpoints, run.tensorboard):
     folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def fetch(url: str, path: pathlib.Path, with_replay: bool = True) -> run_directo
     bucket.download(bucket.join(url, name), path / name)
   there, whole = bucket.join(url, CHECKPOINTS), whole_checkpoints(url)
   fetched = []
-  for name in reversed(whole):  # back to the first that reads back, the newest as a rule
+  for name in reversed(whole):  # until one is readable, which usually is the newest
     fetched.append(name)
     if _reads_back(_fetch_checkpoint(bucket.join(there, name), run.checkpoints, with_replay)):
       break
@@ -53,7 +53,7 @@ def fetch(url: str, path: pathlib.Path, with_replay: bool = True) -> run_directo
 def fetch_chosen(run: run_directory.RunDirectory, choice: checkpoint_choice.Choice) -> pathlib.Path:
   """Adds the best checkpoint, or that of an update, to a copy of a run that `fetch` has made.
 
-  Raises `types.UserError` that names those that there are.
+  Raises `types.UserError`, which names the existing checkpoints, if it does not exist.
   """
   whole, best = whole_checkpoints(run.bucket), checkpoint_choice.best_updates(run.checkpoints)
   wanted = best if choice == checkpoint_choice.BEST else checkpoint_choice.number(choice)
@@ -69,7 +69,7 @@ def fetch_chosen(run: run_directory.RunDirectory, choice: checkpoint_choice.Choi
 
 
 def _of_update(names: list[str], updates: int | None) -> list[str]:
-  """The last of the checkpoints that are of this update, or none."""
+  """Returns the last of the checkpoints of this update, or none."""
   return [name for name in names if updates_of(name) == updates][-1:]
 
 
@@ -83,14 +83,14 @@ def _reads_back(path: pathlib.Path) -> bool:
 
 @functools.cache
 def fetch_for_reading(url: str) -> pathlib.Path:
-  """A copy of the run that lasts as long as this process; without the replay memory."""
+  """Fetches a copy of the run, without its replay memory, that exists as long as this process."""
   folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
   atexit.register(shutil.rmtree, folder, ignore_errors=True)
   return fetch(url, folder, with_replay=False).path
 
 
 def fetch_checkpoint(url: str, folder: pathlib.Path) -> pathlib.Path:
-  """Copies the checkpoint that a user means by the URL of a run or of a checkpoint."""
+  """Copies the checkpoint that the URL of a run or of a checkpoint refers to."""
   if bucket.read_bytes(bucket.join(url, META)) is None:
     whole = whole_checkpoints(url)
     if not whole:
@@ -116,17 +116,17 @@ def _fetch_checkpoint(url: str, folder: pathlib.Path, with_replay: bool) -> path
 
 
 def whole_checkpoints(url: str) -> list[str]:
-  """Names of the folders below `checkpoints` that may be read, oldest first."""
+  """Returns the names of complete checkpoints, oldest first."""
   folder = bucket.join(url, CHECKPOINTS)
   found = [name for name in bucket.names(folder) if name.removesuffix(AGAIN).isdigit()]
   return [name for name in found if META in bucket.names(bucket.join(folder, name))]
 
 
 def updates_of(name: str) -> int:
-  """The update at which a checkpoint, one of `whole_checkpoints`, was saved."""
+  """Returns the update at which a checkpoint, one of `whole_checkpoints`, was saved."""
   return int(name.removesuffix(AGAIN))
 
 
 def with_replay_memory(folder: str, names: list[str]) -> list[str]:
-  """Those of the checkpoints in `folder` that hold a replay memory."""
+  """Returns those checkpoints in `folder` that contain a replay memory."""
   return [name for name in names if REPLAY in bucket.names(bucket.join(folder, name))]

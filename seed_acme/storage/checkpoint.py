@@ -1,11 +1,11 @@
-"""Checkpoints: a folder of arrays and a record that vouches for them.
+"""Checkpoints: a folder of arrays and a record with their checksums.
 
-A checkpoint is `checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both. One of
-them also has `replay`, which Reverb wrote of the replay memory at the same moment. It is the newest
-checkpoint that was saved with its memory. Each names the best one, as far as it is known, which
-stays however old it is. A checkpoint is written under another name and renamed when it is whole. It
-is renamed again before it is deleted. So a kill at any moment leaves only whole checkpoints.
-Imports no TensorFlow: the front end checks a checkpoint before anything starts.
+A checkpoint is `checkpoints/<updates>/arrays.npz`, and `meta.json` with the SHA-256 of both. The
+newest checkpoint that was saved with its replay memory also has `replay`, Reverb's own checkpoint
+of the memory at the same moment. Each checkpoint names the best one known when it was saved; the
+best one is kept however old it is. A checkpoint is written under another name and renamed when it
+is complete, and renamed again before it is deleted, so a kill at any moment leaves only complete
+checkpoints. Imports no TensorFlow: the front end checks a checkpoint before anything starts.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ _REPLAY = 'replay'
 _FORMAT = 2
 _DIGITS = 12
 _PARTIAL = '.partial'  # being written or deleted
-_DAMAGED = '.damaged'  # set aside, so that the run can go on from the one before it
-_REPLACED = '.replaced'  # whole, until its successor at the same update is in place
+_DAMAGED = '.damaged'  # renamed, so that the run can resume from the one before it
+_REPLACED = '.replaced'  # complete; kept until its successor at the same update is in place
 
 
 class Damaged(types.Failure):
-  """A checkpoint does not read back as it was written."""
+  """A checkpoint is not as it was written."""
 
 
 class Forged(Damaged, types.UserError):
-  """A checkpoint reads back as somebody has written it, and that is nothing that is saved here."""
+  """A checkpoint has correct checksums, but its content was not written by this program."""
 
 
 class Best(NamedTuple):
   """The checkpoint of a run with the highest evaluation return.
 
-  evaluation_return: the mean of the last `num_episodes` evaluation episodes, when it was scored.
+  evaluation_return: mean over the last `num_episodes` evaluation episodes when it was scored.
   """
 
   updates: int
@@ -58,10 +58,10 @@ class Best(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-  """arrays: by name. meta: JSON values, the counters and the number of resumptions.
+  """A loaded checkpoint. arrays: by name. meta: JSON values, such as counters and resumptions.
 
-  The counters are also the place in every schedule. The number of resumptions is the random
-  state: all streams (environments, actions) are keyed by the seed, the run ids and it.
+  The counters also determine the position in every schedule. The number of resumptions is the
+  random state: all streams (environments, actions) are keyed by it, the seed and the run ids.
   """
 
   path: pathlib.Path
@@ -70,17 +70,17 @@ class Checkpoint:
 
   @property
   def counts(self) -> counting.Counts:
-    """How far the run was. Raises `Forged` where it is not said."""
+    """The run's counters. Raises `Forged` if they are missing."""
     return counting.Counts(**self._of_meta('counts'))
 
   @property
   def resumptions(self) -> int:
-    """How often it had been resumed. Raises `Forged` where it is not said."""
+    """How often the run had been resumed. Raises `Forged` if this is missing."""
     return self._of_meta('resumptions')
 
   @property
   def best(self) -> Best | None:
-    """The best checkpoint of the run that was known when this one was saved."""
+    """The run's best checkpoint that was known when this one was saved."""
     return best_of(self.meta)
 
   def _of_meta(self, key: str) -> Any:
@@ -90,7 +90,7 @@ class Checkpoint:
 
 
 def best_of(meta: dict[str, Any]) -> Best | None:
-  """What the `meta` of a checkpoint says of the best one of its run."""
+  """Returns the run's best checkpoint from the `meta` of any of its checkpoints."""
   return Best(**meta['best']) if meta.get('best') else None
 
 
@@ -105,16 +105,16 @@ def save(
 ) -> pathlib.Path:
   """Writes the checkpoint `folder/<updates>` and deletes old ones.
 
-  keep: number of checkpoints to keep. The newest one with a replay memory is kept beyond that, and
-  so are those of the updates in `keep_also`.
+  keep: number of checkpoints to keep. In addition, the newest one with a replay memory is kept, and
+  those of the updates in `keep_also`.
   replay: folder with a saved replay memory, on the same disk. It is moved into the checkpoint, and
-  older checkpoints lose theirs. Without it the memory that was saved last stays in its checkpoint.
-  If that checkpoint is of the same update, the new one takes the memory over.
+  older checkpoints lose theirs. Without it, the memory that was saved last remains in its
+  checkpoint. If that checkpoint is of the same update, the new one gets the memory.
   Raises `OSError`, for instance on a full disk, and then deletes what it had written.
   """
   path = folder / f'{updates:0{_DIGITS}d}'
   partial = folder / f'{path.name}{_PARTIAL}'
-  for left in folder.glob(f'*{_PARTIAL}'):  # by a kill
+  for left in folder.glob(f'*{_PARTIAL}'):  # left by a kill
     shutil.rmtree(left)
   try:
     _write(path, partial, updates, arrays, meta, replay)
@@ -145,7 +145,7 @@ def _write(
   meta: dict[str, Any],
   replay: pathlib.Path | None,
 ) -> None:
-  """Into `partial` what is to lie at `path`."""
+  """Writes into `partial` what is later renamed to `path`."""
   partial.mkdir(parents=True)
   with open(partial / _ARRAYS, 'wb') as file:
     np.savez(file, **arrays)
@@ -168,8 +168,8 @@ def _write(
 
 
 def _drop_old(folder: pathlib.Path, keep: int, keep_also: Collection[int]) -> None:
-  """All but the newest `keep`, those of the updates in `keep_also`, and the one that has the newest
-  memory; older ones lose theirs."""
+  """Deletes all checkpoints except the newest `keep`, those of the updates in `keep_also`, and the
+  one with the newest memory; older ones lose their memory."""
   whole = all_whole(folder)
   with_replay = [path for path in whole if (path / _REPLAY).is_dir()]
   for old in with_replay[:-1]:
@@ -180,10 +180,10 @@ def _drop_old(folder: pathlib.Path, keep: int, keep_also: Collection[int]) -> No
 
 
 def _keep_replay(old: pathlib.Path, new: pathlib.Path) -> None:
-  """Gives a checkpoint the memory of the one that it replaces, unless that is not whole.
+  """Gives a checkpoint the memory of the one that it replaces, unless that is damaged.
 
-  By hard links, or copies where the disk has none, so that either of them is whole if the other
-  is not written or deleted.
+  It uses hard links, or copies if the disk has none, so that each of them stays complete if the
+  other is not written or deleted.
   """
   try:
     replay = replay_folder(old)
@@ -201,15 +201,15 @@ def _link(source: str, target: str) -> None:
 
 
 def part_of_host(index: int) -> str:
-  """Where, within the saved replay memory, that of one of several learner hosts lies."""
+  """Returns the folder of one learner host's memory within the saved replay memory of several."""
   return f'host_{index}'
 
 
 def replay_folder(path: pathlib.Path) -> pathlib.Path | None:
-  """Where the replay memory of the checkpoint at `path` lies; None if it has none.
+  """Returns the folder of the replay memory of the checkpoint at `path`; None if it has none.
 
-  Raises `Damaged` if its files have other sizes than when they were saved: Reverb
-  itself reads a file that was cut short without complaint.
+  Raises `Damaged` if its files have other sizes than when they were saved, because Reverb
+  itself reads a truncated file without an error.
   """
   folder = path / _REPLAY
   if not folder.is_dir():
@@ -243,7 +243,7 @@ def _meta_digest(meta: Any) -> str:
 
 
 def all_whole(folder: pathlib.Path) -> list[pathlib.Path]:
-  """Checkpoints that were written to their end, not checked, oldest first."""
+  """Returns the completely written checkpoints, unchecked, oldest first."""
   if not folder.is_dir():
     return []
   whole = [p for p in folder.iterdir() if p.name.removesuffix(_REPLACED).isdigit() and p.is_dir()]
@@ -251,24 +251,24 @@ def all_whole(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def updates_of(path: pathlib.Path) -> int:
-  """The update at which the checkpoint at `path`, one of `all_whole`, was saved."""
+  """Returns the update at which the checkpoint at `path`, one of `all_whole`, was saved."""
   return int(path.name.removesuffix(_REPLACED))
 
 
 def at(folder: pathlib.Path, updates: int) -> pathlib.Path | None:
-  """The checkpoint of this update, not checked; None if there is none."""
+  """Returns the checkpoint of this update, unchecked; None if there is none."""
   found = [path for path in all_whole(folder) if updates_of(path) == updates]
   return found[-1] if found else None
 
 
 def newest(folder: pathlib.Path) -> pathlib.Path | None:
-  """The newest checkpoint, not checked; None if there is none."""
+  """Returns the newest checkpoint, unchecked; None if there is none."""
   checkpoints = all_whole(folder)
   return checkpoints[-1] if checkpoints else None
 
 
 def load(path: pathlib.Path) -> Checkpoint:
-  """Reads and checks; raises `Damaged` naming what is wrong with the file."""
+  """Reads and checks a checkpoint; raises `Damaged`, which says what is wrong with it."""
   record = _checked_record(path)
   try:
     digest = local.digest(path / _ARRAYS)
@@ -288,7 +288,7 @@ def load(path: pathlib.Path) -> Checkpoint:
 
 
 def load_meta(path: pathlib.Path) -> dict[str, Any]:
-  """The `meta` of a checkpoint, whose arrays are not read; raises as `load` does."""
+  """Returns the `meta` of a checkpoint without reading its arrays; raises like `load`."""
   return _checked_record(path)['meta']
 
 
@@ -311,9 +311,9 @@ def _checked_record(path: pathlib.Path) -> dict[str, Any]:
 def load_newest(
   folder: pathlib.Path, tell: Callable[[str], None] = lambda text: None
 ) -> Checkpoint | None:
-  """The newest checkpoint that is whole; None if there is none at all.
+  """Loads the newest undamaged checkpoint; None if there is none at all.
 
-  tell: is told of each that is skipped. Raises `Damaged` if there are some and none is whole.
+  tell: called with a line about each that is skipped. Raises `Damaged` if all are damaged.
   """
   reasons: list[Damaged] = []
   skipped: list[str] = []
@@ -337,8 +337,9 @@ def load_newest(
 
 
 def set_damaged_aside(folder: pathlib.Path) -> list[str]:
-  """Renames the checkpoints that `load_newest` skips, so that none stands before those that the
-  run will save; what to say of each. Where none is whole, which `load_newest` says, nothing is."""
+  """Renames the checkpoints that `load_newest` skips, so that none comes before those that the run
+  will save; returns a message about each. If all are damaged, which `load_newest` reports, it does
+  nothing."""
   told: list[str] = []
   try:
     found = load_newest(folder, told.append)
@@ -354,20 +355,20 @@ def set_damaged_aside(folder: pathlib.Path) -> list[str]:
 
 
 def num_resumptions(folder: pathlib.Path) -> int:
-  """How often the run whose checkpoints these are will have been resumed when it starts now."""
+  """Returns how often the run with these checkpoints will have been resumed if it starts now."""
   saved = load_newest(folder)
   return 0 if saved is None else saved.resumptions + 1
 
 
 def load_found(path: pathlib.Path, tell: Callable[[str], None] = lambda text: None) -> Checkpoint:
-  """As `find`, but the newest that is whole; tell: as in `load_newest`."""
+  """Loads what `find` finds, but the newest undamaged one of a run; tell: see `load_newest`."""
   found = find(path)
   newest_whole = None if found == path else load_newest(found.parent, tell)
   return newest_whole or load(found)
 
 
 def find(path: pathlib.Path) -> pathlib.Path:
-  """The checkpoint that a user means by a run folder, its `checkpoints`, or one itself."""
+  """Returns the checkpoint that `path`, a run folder, its `checkpoints` or a checkpoint, means."""
   for folder in (path, path / 'checkpoints'):
     if (folder / _META).is_file():
       return folder

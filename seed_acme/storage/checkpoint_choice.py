@@ -1,4 +1,4 @@
-"""Which checkpoint of a run is meant: `newest`, `best`, the number of an update, or a path."""
+"""The choice of a run's checkpoint: `newest`, `best`, the number of an update, or a path."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _WHY_NO_BEST = (
 
 
 def number(choice: Choice) -> int | None:
-  """The update that is meant; None of the other kinds of choice."""
+  """Returns the update that is chosen; None for the other kinds of choice."""
   text = os.fspath(choice) if not isinstance(choice, int) else str(choice)
   return int(text) if re.fullmatch('[0-9]{1,18}', text) else None
 
 
 def is_path(choice: Choice) -> bool:
-  """Whether a checkpoint is named by where it lies. Raises `types.UserError` for no choice."""
+  """Whether a checkpoint is chosen by its path. Raises `types.UserError` for an invalid choice."""
   if isinstance(choice, int):
     is_wrong = isinstance(choice, bool) or choice < 0
   else:
@@ -40,8 +40,8 @@ def is_path(choice: Choice) -> bool:
 
 
 def split(text: str) -> tuple[str, str]:
-  """`RUN@best` -> (`RUN`, `best`); what says nothing means the newest, and a path that exists is
-  what it says, whatever it is called."""
+  """Splits `RUN@best` into `RUN` and `best`. Without a suffix the newest is meant, and an existing
+  path is never split, whatever its name is."""
   match = _AT_END.fullmatch(text)
   if match is None or not bucket.is_url(text) and os.path.exists(text):
     return text, NEWEST
@@ -49,9 +49,9 @@ def split(text: str) -> tuple[str, str]:
 
 
 def find(folder: pathlib.Path, choice: Choice, of: str) -> pathlib.Path:
-  """The best checkpoint in the `checkpoints` of a run, or that of an update; not checked.
+  """Finds the best checkpoint in the `checkpoints` of a run, or that of an update; unchecked.
 
-  of: what the run is called. Raises `types.UserError` that names those that there are.
+  of: the run's name. Raises `types.UserError`, which names the existing checkpoints.
   """
   wanted = best_updates(folder) if choice == BEST else number(choice)
   path = None if wanted is None else checkpoint.at(folder, wanted)
@@ -62,7 +62,7 @@ def find(folder: pathlib.Path, choice: Choice, of: str) -> pathlib.Path:
 
 
 def best_updates(folder: pathlib.Path) -> int | None:
-  """The update of the best checkpoint that a run knows of; None if it knows none."""
+  """Returns the update of a run's best checkpoint; None if it is not known."""
   for path in reversed(checkpoint.all_whole(folder)):
     try:
       best = checkpoint.best_of(checkpoint.load_meta(path))
@@ -75,8 +75,8 @@ def best_updates(folder: pathlib.Path) -> int | None:
 def absent(
   choice: Choice, of: str, wanted: int | None, there: Sequence[int], best: int | None
 ) -> types.UserError:
-  """What to say where a run lacks the checkpoint that is asked for. wanted: its update, if known.
-  there: updates of those that it has, oldest first. best: that of the best one, if known."""
+  """Returns the error for a checkpoint that a run does not have. wanted: its update, if known.
+  there: updates of the run's checkpoints, oldest first. best: the best one's update, if known."""
   if not there:
     return types.UserError(f'no checkpoint in {of}: give a run folder that has one')
   if choice != BEST:
@@ -89,7 +89,7 @@ def absent(
 
 
 def there_are(folder: pathlib.Path) -> str:
-  """A sentence that names the checkpoints in the `checkpoints` of a run."""
+  """Returns a sentence that names the checkpoints in the `checkpoints` of a run."""
   there = [checkpoint.updates_of(path) for path in checkpoint.all_whole(folder)]
   return _listed(there, best_updates(folder))
 

@@ -1,4 +1,4 @@
-"""What a checkpoint says beside its arrays, held against what the training loop saves."""
+"""Checks the metadata of a checkpoint against what the training loop saves."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from seed_acme.progress import counting
 
 
 def wrong(meta: Any) -> str:
-  """What is wrong with it, in words; '' if nothing is.
+  """Describes what is wrong with the metadata; '' if nothing is.
 
-  What is missing is no fault here, since who needs it asks for it.
+  Missing values are not an error here; code that needs them checks for them.
   """
   if not isinstance(meta, dict):
     return f'"meta" is {_kind(meta)}, no object'
@@ -55,7 +55,7 @@ def _wrong_best(best: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-  """As JSON has it; of the floats those that are finite, of the integers those of 64 bits."""
+  """Whether the value is a JSON number: a finite float, or an integer of at most 64 bits."""
   if isinstance(value, int):
     return not isinstance(value, bool) and abs(value) < 2**63
   return isinstance(value, float) and math.isfinite(value)

@@ -1,7 +1,7 @@
-"""Who works in a folder of a bucket, where no kernel holds locks: a record that moves.
+"""A lease on a folder of a bucket, where file locks do not exist: a record that keeps changing.
 
-Its holder rewrites it every round. Who finds one waits until it has stood still for several
-rounds, by the clock of the one who waits, or gives up when it moves.
+Its holder rewrites the record in every round. A program that finds one waits until it has not
+changed for several rounds, by its own clock, or gives up when the record changes.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ import uuid
 from seed_acme import types
 from seed_acme.files import bucket
 
-_STALE_PERIODS = 3.0  # a record that has not moved for so long is nobody's
+_STALE_PERIODS = 3.0  # a record that has not changed for so long is stale
 
 
 class TakenOver(types.UserError):
-  """Another program trains in the same folder of the bucket."""
+  """Raised if another program trains in the same folder of the bucket."""
 
 
 class Lease:
-  """One program's claim to the folder that `url` lies in. Any thread, one at a time."""
+  """One program's lease on the folder that contains `url`. Used by any thread, one at a time."""
 
   def __init__(self, url: str, period_s: float):
-    """period_s: `renew` is called at least so often."""
+    """period_s: `renew` must be called at least this often."""
     self._url = url
     self._period_s = period_s
     self._owner = uuid.uuid4().hex
-    # Name of the Vertex AI job this is; '' elsewhere.
+    # Name of this Vertex AI job; '' elsewhere.
     self._job = os.environ.get('CLOUD_ML_JOB_ID', '')
     self._beat = 0
 
   def acquire(self) -> None:
-    """Raises `types.UserError` if somebody else's record moves."""
+    """Takes the lease. Raises `types.UserError` if another program holds it."""
     found = self._read()
-    # A job that is started again by Vertex AI finds the record of its own dead learner.
+    # A job that Vertex AI restarts finds the record of its own dead learner.
     if found is not None and not (found['job'] and found['job'] == self._job):
       deadline = time.monotonic() + _STALE_PERIODS * self._period_s
       while time.monotonic() < deadline:
@@ -55,7 +55,7 @@ class Lease:
     self._check()
 
   def renew(self) -> None:
-    """Raises `TakenOver` if it is somebody else's by now."""
+    """Renews the lease. Raises `TakenOver` if another program has it by now."""
     self._check()
     self._write()
 
@@ -87,5 +87,5 @@ class Lease:
     content = bucket.read_bytes(self._url)
     try:
       return None if content is None else json.loads(content)
-    except ValueError:  # torn, where files do not appear whole
+    except ValueError:  # incomplete, where files do not appear atomically
       return {'owner': '', 'beat': content.hex() if content else '', 'job': '', 'host': 'unknown'}

@@ -1,4 +1,4 @@
-"""Opens what a user names: a run or a checkpoint, on this machine, in a bucket, or packed."""
+"""Opens the run or checkpoint that a user names: on this machine, in a bucket, or packed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from seed_acme.storage import run_directory
 
 
 def open_run(path: str | os.PathLike[str]) -> run_directory.RunDirectory:
-  """The run folder at `path` (symbolic links followed); `UserError` if it is none.
+  """Opens the run folder at `path` (symbolic links are followed); `UserError` if it is none.
 
-  Of one in a bucket, or in a zip that `seed-acme pack` has written, a copy of what it takes to
-  read it, which lasts as long as this process.
+  For a run in a bucket, or in a zip that `seed-acme pack` wrote, this is a copy with all that is
+  needed to read it, which exists as long as this process.
   """
   url = os.fspath(path) if bucket.is_url(path) else ''
   if not url and os.path.isfile(path):
@@ -50,10 +50,10 @@ def _fetched(url: str) -> pathlib.Path:
 def find_checkpoint(
   run: run_directory.RunDirectory, choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST
 ) -> pathlib.Path:
-  """The checkpoint of a run that a user means, not checked.
+  """Finds the checkpoint of a run that a user chooses; unchecked.
 
   choice: `newest`, `best`, the number of an update, or the path of a checkpoint, which need not be
-  of this run. Raises `types.UserError` that names the checkpoints that there are.
+  of this run. Raises `types.UserError`, which names the existing checkpoints.
   """
   if checkpoint_choice.is_path(choice):
     path = os.fspath(choice)  # type: ignore[arg-type]
@@ -91,10 +91,10 @@ def load_of_run(
   choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
   tell: Callable[[str], None] = lambda text: None,
 ) -> checkpoint.Checkpoint:
-  """Reads and checks what `find_checkpoint` finds; of `newest` the newest that is whole.
+  """Reads and checks what `find_checkpoint` finds; for `newest`, the newest undamaged one.
 
-  tell: is told of each that is skipped for it. Raises `checkpoint.Damaged` for any other that does
-  not read back.
+  tell: called with a line about each that is skipped. Raises `checkpoint.Damaged` if any other
+  choice is damaged.
   """
   if choice == checkpoint_choice.NEWEST:
     return checkpoint.load_found(run.path, tell)
@@ -102,9 +102,10 @@ def load_of_run(
 
 
 def load_checkpoint(name: str) -> checkpoint.Checkpoint:
-  """What `initial_checkpoint` names: a run, packed or not, or a checkpoint, in a bucket too.
+  """Loads what `initial_checkpoint` names: a run, packed or not, or a checkpoint; a bucket's, too.
 
-  Of a run its newest whole checkpoint, or the one of `RUN@best`, `RUN@NUMBER` or `RUN@newest`.
+  For a run, this is its newest undamaged checkpoint, or that of `RUN@best`, `RUN@NUMBER` or
+  `RUN@newest`.
   """
   place, choice = checkpoint_choice.split(name)
   if bucket.is_url(place):

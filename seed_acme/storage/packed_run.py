@@ -1,13 +1,14 @@
-"""A packed run: one zip of what it takes to play a run or to start from its weights.
+"""Packed runs: one zip with all that is needed to play a run or to start from its weights.
 
 ```
 pack.json  README.md  config.json  environment.json  checkpoints/<updates>/{arrays.npz,meta.json}
 metrics.csv  plot.png  video.mp4 or video.gif       (these may be missing, environment.json too)
 ```
-Unpacked it is the folder of a run. It may come from a stranger, so nothing in it is believed: only
-these names are taken, each once and as a plain file. Text is read up to a bound. Everything else
-is stored as it is, so that it cannot be larger than the zip. Nothing is unpickled, and no code that
-config.json names is imported, here or by whoever reads the folder without being told to (`trust`).
+Unpacked it is the folder of a run. It may come from an untrusted source, so only these names are
+accepted, each once and as a plain file. Text is read up to a limit. Everything else must be stored
+uncompressed, so that it cannot be larger than the zip. Nothing is unpickled, and no code that
+config.json names is imported, here or by code that reads the folder, unless it is trusted
+(`trust`).
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ SUFFIX = '.zip'
 RECORD, CARD = 'pack.json', 'README.md'
 VIDEOS = ('video.mp4', 'video.gif')
 FORMAT = 1
-MAX_BYTES = 2**32 - 2  # of the zip: more would take its 64-bit form, of which nothing is read
+MAX_BYTES = 2**32 - 2  # of the zip; more would need the 64-bit form, which is not supported
 MAX_METRICS_BYTES = 1 << 30
 _MAX_TEXT_BYTES = 1 << 24
-_MAX_DIRECTORY_BYTES = 1 << 16  # in the zip, of its names
+_MAX_DIRECTORY_BYTES = 1 << 16  # of the zip's list of names
 _OF_CHECKPOINT = re.compile(r'checkpoints/([0-9]{12})/(arrays\.npz|meta\.json)')
 _TEXTS = (RECORD, CARD, 'config.json', 'environment.json')
 _STORED = ('plot.png', *VIDEOS)
@@ -53,7 +54,7 @@ _NOT_READABLE = (*array_files.UNREADABLE, zlib.error, struct.error)
 
 
 def write(out: pathlib.Path, contents: Mapping[str, pathlib.Path | bytes]) -> None:
-  """Writes the zip in one step. contents: by name, files of a run or their bytes.
+  """Writes the zip atomically. contents: by name, files of a run or their bytes.
 
   Raises `types.UserError` for a path that cannot be written, `types.Failure` on a full disk.
   """
@@ -77,10 +78,10 @@ def write(out: pathlib.Path, contents: Mapping[str, pathlib.Path | bytes]) -> No
 
 
 def unpack(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> run_directory.RunDirectory:
-  """Makes the folder `out`, new or empty, of the packed run at `path`, and returns it.
+  """Unpacks the run at `path` into the folder `out`, which must be new or empty, and returns it.
 
-  Raises `types.UserError` for what is no packed run or no place for one, `types.Failure` where the
-  disk is full; in each case nothing is left of it.
+  Raises `types.UserError` if `path` is not a packed run or `out` not a suitable folder, and
+  `types.Failure` if the disk is full; in each case nothing is left behind.
   """
   folder = _checked_place(out)
   temporary = folder.with_name(f'.{folder.name}.{os.getpid()}')
@@ -106,7 +107,7 @@ def _checked_place(out: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def opened(path: pathlib.Path) -> run_directory.RunDirectory:
-  """The run in a zip, in a folder that lasts as long as this process."""
+  """Opens the run in a zip, in a folder that exists as long as this process."""
   with local.explained(path, 'read'):
     status = path.stat()
   folder = _unpacked_for_reading(path.absolute(), status.st_mtime_ns, status.st_size)
@@ -115,7 +116,7 @@ def opened(path: pathlib.Path) -> run_directory.RunDirectory:
 
 @functools.cache
 def _unpacked_for_reading(path: pathlib.Path, changed_ns: int, size: int) -> pathlib.Path:
-  """changed_ns, size: so that another file of the same name is read anew."""
+  """Unpacks a run once. changed_ns, size: cache keys, so that a changed file is read again."""
   del changed_ns, size
   above = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
   atexit.register(shutil.rmtree, above, ignore_errors=True)
@@ -132,7 +133,7 @@ def _extract(path: pathlib.Path, folder: pathlib.Path) -> None:
       _check_members(members, os.fstat(file.fileno()).st_size)
       _check_room(folder, sum(member.file_size for member in members))
       for member in members:
-        target = folder / member.filename  # one of the known names, none of which leads out
+        target = folder / member.filename  # one of the known names, which cannot leave the folder
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
           local.explained(target, 'write'),
@@ -145,7 +146,7 @@ def _extract(path: pathlib.Path, folder: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _in_words(path: pathlib.Path, folder: pathlib.Path) -> Iterator[None]:
-  """What is wrong with the zip at `path` that is unpacked into `folder`."""
+  """Turns errors into messages about the zip at `path`, which is unpacked into `folder`."""
   try:
     yield
   except (types.UserError, checkpoint.Damaged) as error:
@@ -160,7 +161,7 @@ def _in_words(path: pathlib.Path, folder: pathlib.Path) -> Iterator[None]:
 
 
 def _check_end(file: BinaryIO) -> None:
-  """Python reads all names of a zip at once: only a short list of them, at its very end."""
+  """Checks that the list of names is short and at the end, because Python reads it all at once."""
   size = file.seek(0, os.SEEK_END)
   if size > MAX_BYTES:
     raise types.UserError('it is larger than 4 GiB')
@@ -178,7 +179,7 @@ def _check_end(file: BinaryIO) -> None:
 
 
 def _check_members(members: list[zipfile.ZipInfo], num_bytes: int) -> None:
-  """Before any of them is read."""
+  """Checks all members of the zip before any of them is read."""
   names = [member.filename for member in members]
   for member in members:
     name, mode = member.filename, member.external_attr >> 16
@@ -205,7 +206,7 @@ def _check_members(members: list[zipfile.ZipInfo], num_bytes: int) -> None:
 
 
 def _max_text_bytes(name: str) -> int:
-  """Of what may be compressed; 0 for everything else."""
+  """Returns the largest size of a file that may be compressed; 0 for all others."""
   if name == 'metrics.csv':
     return MAX_METRICS_BYTES
   return _MAX_TEXT_BYTES if name in _TEXTS or name.endswith('/meta.json') else 0

@@ -3,9 +3,9 @@
 ```
 000000020000.mp4   the episode, named by the run's agent steps when it began
 000000020000.gif   a preview of it, for TensorBoard, which plays no .mp4
-000000020000.json  its return and length; written last, so what it describes is whole
+000000020000.json  its return and length; written last, so the other files are then complete
 ```
-The evaluation actor writes them and the learner reads them: on one machine both see the folder.
+The evaluation actor writes them and the learner reads them, so both must be on one machine.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ import pathlib
 from seed_acme import types
 from seed_acme.files import local
 
-METRIC = 'evaluation/video'  # what loggers call an episode
+METRIC = 'evaluation/video'  # name of an episode in the loggers
 _RETURN, _LENGTH, _IS_CUT = 'return', 'length', 'is_cut'
 
 
 def video_path(folder: pathlib.Path, agent_steps: int) -> pathlib.Path:
-  """Of the episode that began when the run had made so many steps."""
+  """Returns the path of the film of the episode that began at this number of steps."""
   return folder / f'{agent_steps:012d}.mp4'
 
 
 def preview_path(folder: pathlib.Path, agent_steps: int) -> pathlib.Path:
-  """Of its preview."""
+  """Returns the path of that episode's preview."""
   return video_path(folder, agent_steps).with_suffix('.gif')
 
 
 def add(recording: types.Recording) -> None:
-  """Makes known an episode whose two files are written."""
+  """Registers an episode whose two files are written."""
   record = {_RETURN: recording.episode_return, _LENGTH: recording.length, _IS_CUT: recording.is_cut}
   local.write_json(recording.video.with_suffix('.json'), record)
 
 
 def steps(folder: pathlib.Path) -> list[int]:
-  """Agent steps at which the episodes began that are filmed by now, ascending."""
+  """Returns the agent steps at which the filmed episodes began, in ascending order."""
   return sorted(int(path.stem) for path in _records(folder))
 
 
@@ -46,10 +46,10 @@ def _records(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 class Unseen:
-  """Finds the recordings that appear in the folder of a run, which need not be there yet.
+  """Finds new recordings in the folder of a run, which need not exist yet.
 
-  Those of earlier starts count as seen, because they were handed on then. After a resumption an
-  episode may be filmed again under the same name; it then appears again.
+  Those of earlier starts count as seen, because they were logged then. After a resumption an
+  episode may be filmed again under the same name; it is then new again.
   """
 
   def __init__(self, folder: pathlib.Path):
@@ -57,7 +57,7 @@ class Unseen:
     self._seen = self._written()
 
   def take(self) -> list[types.Recording]:
-    """Those that have appeared since the last call, in the order of their steps."""
+    """Returns the recordings that are new since the last call, in the order of their steps."""
     written = self._written()
     fresh = sorted(path for path, time in written.items() if self._seen.get(path) != time)
     self._seen = written

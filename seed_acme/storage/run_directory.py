@@ -1,20 +1,20 @@
-"""The folder of one run: what lies where, and how it is written safely.
+"""The folder of one run: its layout, and functions that write it safely.
 
 ```
 runs/<config name>/<UTC time>/     (and runs/latest -> the newest)
   config.json      the resolved configuration        (saved_config.py)
-  environment.json what the environments take and return
+  environment.json specification of the environments
   status.json      where the run is now, rewritten about once a second
   phase.txt        what a live run does instead of learning, such as starting
   notices.txt      what the user should know of this start, one line each
   summary.json     what a finished run reached       failure.json  why it ended badly
   launch.json      what --launch=auto has chosen, and why
-  .reserve         room for the last words of a run whose disk is full
+  .reserve         space for the last messages of a run whose disk is full
   wandb.json, mlflow.json            which run of a tracking server this is
   metrics.csv      tensorboard/      checkpoints/      logs/  (one file a node)
   videos/          episodes filmed during training   (recordings.py)
 ```
-Imports no TensorFlow: the front end and the actors use it.
+Imports no TensorFlow, because the front end and the actors use it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ ROOT = 'runs'
 LATEST = 'latest'
 _MOST_BYTES = 255  # of a name, on the file systems of Linux
 _LOCK_FILE = '.lock'
-_LEARNER_FILE = '.learner'  # held by a learner as long as it needs the other nodes
-# Everything a run puts into its folder. A folder that holds anything else is not ours.
+_LEARNER_FILE = '.learner'  # locked by a learner as long as it needs the other nodes
+# Everything a run puts into its folder. A folder that contains anything else is not a run's.
 OURS = frozenset(
   {
     _LOCK_FILE,
@@ -69,11 +69,10 @@ OURS = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class RunDirectory:
-  """Paths of one run; holds no open file and may be sent to other processes.
+  """Paths of one run. It has no open file and may be sent to other processes.
 
-  bucket: URL of the folder that this one is copied to (`bucket_copy.py`); '' = it is the run
-    itself.
-  packed: zip that this one is unpacked from (`packed_run.py`); '' = none.
+  bucket: URL of the folder that this one is copied to (`bucket_copy.py`); '' = none.
+  packed: zip that this one was unpacked from (`packed_run.py`); '' = none.
   """
 
   path: pathlib.Path
@@ -82,7 +81,7 @@ class RunDirectory:
 
   @property
   def name(self) -> str:
-    """Where the run is, as people are told."""
+    """Location of the run, for messages."""
     return self.bucket or self.packed or str(self.path)
 
   @property
@@ -92,12 +91,12 @@ class RunDirectory:
 
   @property
   def specification(self) -> pathlib.Path:
-    """That of the environments: shapes, types and bounds."""
+    """The specification of the environments: shapes, types and bounds."""
     return self.path / 'environment.json'
 
   @property
   def status(self) -> pathlib.Path:
-    """Progress of a run under way."""
+    """Progress of a live run."""
     return self.path / 'status.json'
 
   @property
@@ -122,22 +121,22 @@ class RunDirectory:
 
   @property
   def notices(self) -> pathlib.Path:
-    """What the nodes want the user to know, one line each."""
+    """Messages of the nodes for the user, one line each."""
     return self.path / 'notices.txt'
 
   @property
   def phase(self) -> pathlib.Path:
-    """What the run does while it does not learn; absent while it does."""
+    """What the run does while it is not learning; absent while it is."""
     return self.path / 'phase.txt'
 
   @property
   def addresses(self) -> pathlib.Path:
-    """Where the servers of a live run listen."""
+    """Addresses of the servers of a live run."""
     return self.path / 'addresses.json'
 
   @property
   def launch(self) -> pathlib.Path:
-    """How `--launch=auto` has launched the run, and why."""
+    """The choice of `--launch=auto`, and its reason."""
     return self.path / 'launch.json'
 
   @property
@@ -152,11 +151,11 @@ class RunDirectory:
 
   @property
   def replay_in_progress(self) -> pathlib.Path:
-    """Where Reverb writes a checkpoint before it is moved into the learner's."""
+    """Folder that Reverb writes a checkpoint to, before it is moved into the learner's."""
     return self.replay_in_progress_of(0)
 
   def replay_in_progress_of(self, host: int) -> pathlib.Path:
-    """That of one of several learner hosts."""
+    """Returns `replay_in_progress` of one of several learner hosts."""
     return self.checkpoints / (f'replay_in_progress_{host}' if host else 'replay_in_progress')
 
   @property
@@ -166,16 +165,16 @@ class RunDirectory:
 
   @property
   def videos(self) -> pathlib.Path:
-    """Folder of the episodes that `record_every` films; absent where none is."""
+    """Folder of the episodes that `record_every` films; absent if none is filmed."""
     return self.path / 'videos'
 
   def add_notice(self, text: str) -> None:
-    """Tells the user, through the front end, without ending the run. One line."""
+    """Adds one line that the front end shows to the user. The run continues."""
     with open(self.notices, 'a', encoding='utf-8', errors='backslashreplace') as file:
       file.write(' '.join(text.split()) + '\n')
 
   def set_phase(self, text: str) -> None:
-    """Tells the user what the run does; '' = it learns. Only a courtesy: may fail."""
+    """Shows the user what the run is doing; '' = it is learning. Errors are ignored."""
     with contextlib.suppress(types.UserError, types.Failure, OSError):
       if text:
         local.write_text(self.phase, text)
@@ -183,7 +182,7 @@ class RunDirectory:
         self.phase.unlink(missing_ok=True)
 
   def learns(self) -> contextlib.AbstractContextManager[None]:
-    """Held by a learner of the run, to the end of its last checkpoint."""
+    """Returns a lock that a learner holds until its last checkpoint is written."""
     return local.lock_with_others(self.path / _LEARNER_FILE)
 
   def has_learner(self) -> bool:
@@ -191,7 +190,7 @@ class RunDirectory:
     return local.is_held(self.path / _LEARNER_FILE)
 
   def holds_run(self) -> bool:
-    """True where a run was started before, so that starting again resumes it."""
+    """Whether a run was started here before, so that starting again resumes it."""
     return self.config.is_file()
 
 
@@ -201,7 +200,7 @@ def new(name: str, root: str | os.PathLike[str] = ROOT) -> RunDirectory:
 
 
 def new_folder(name: str, root: str | os.PathLike[str]) -> pathlib.Path:
-  """Makes `root/<name>/<UTC time>`, an empty folder that nobody else got, and returns it.
+  """Makes `root/<name>/<UTC time>`, a new empty folder, and returns it.
 
   Two programs that start in the same second get different folders.
   """
@@ -218,7 +217,7 @@ def new_folder(name: str, root: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def _make_first_free(parent: pathlib.Path, stem: str) -> pathlib.Path:
-  """`stem`, or `stem-2`, `stem-3`, ...: the first that is not there yet."""
+  """Makes the first of `stem`, `stem-2`, `stem-3`, ... that does not exist yet."""
   number = 1
   while True:
     path = parent / (stem if number == 1 else f'{stem}-{number}')
@@ -233,7 +232,7 @@ def _make_first_free(parent: pathlib.Path, stem: str) -> pathlib.Path:
 def create(path: str | os.PathLike[str]) -> RunDirectory:
   """Makes (or completes) the run folder at `path`.
 
-  Raises `UserError` if it cannot be written, or holds files that are no run's.
+  Raises `UserError` if it cannot be written, or contains files that do not belong to a run.
   """
   if bucket_lib.is_url(path):
     raise types.UserError(
@@ -267,9 +266,9 @@ def create(path: str | os.PathLike[str]) -> RunDirectory:
 
 
 def point_latest(run: RunDirectory, root: str | os.PathLike[str] = ROOT) -> bool:
-  """Points `root/latest` to the run, in one step.
+  """Points `root/latest` to the run, atomically.
 
-  Returns False, and touches nothing, where `latest` is somebody's real file or folder.
+  Returns False, and changes nothing, if `latest` is a real file or folder.
   """
   base = pathlib.Path(root).absolute()
   link = base / LATEST
@@ -286,9 +285,9 @@ def point_latest(run: RunDirectory, root: str | os.PathLike[str] = ROOT) -> bool
 
 @contextlib.contextmanager
 def lock(run: RunDirectory) -> Iterator[None]:
-  """Holds the run for one training program; `UserError` if another has it.
+  """Locks the run for one training program; `UserError` if another holds it.
 
-  The kernel lets go when the process ends, however it ends: there are no stale locks.
+  The kernel releases the lock when the process ends, however it ends, so no lock becomes stale.
   A process forked from this one keeps the lock as long as it lives; a process started
   with `subprocess` does not have it.
   """

@@ -1,6 +1,6 @@
-"""Configurations as JSON: saved beside the checkpoints, read back, held against each other.
+"""Saves configurations as JSON in the run folder, loads them, and compares them.
 
-Every record carries its type, `"type": "seed_acme.config:NetworkConfig"`,
+Every record contains its type, `"type": "seed_acme.config:NetworkConfig"`,
 so that reading needs no registry and a user's own configuration class works as well.
 """
 
@@ -25,8 +25,8 @@ _TYPE_NAME = re.compile(r'[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*')
 _SPECIAL_FLOATS = {'inf': math.inf, '-inf': -math.inf, 'nan': math.nan}
 _T = TypeVar('_T')
 
-# What may differ between a saved run and its continuation: how long it runs, and where and
-# how fast, but nothing that decides what is learnt. `num_actors` is among them because a
+# Fields that may differ between a saved run and its continuation: how long it runs, where and
+# how fast, but nothing that determines what is learnt. `num_actors` is included because one
 # machine more or less must not end an experiment; `environments_per_actor` is not.
 MAY_CHANGE_ON_RESUME = frozenset(
   {
@@ -64,8 +64,8 @@ MAY_CHANGE_ON_RESUME = frozenset(
   }
 )
 
-# Fields that are younger than the first release, by their class, with what was done before there
-# was a choice. A saved configuration may lack them.
+# Fields that were added after the first release, by their class, with the value that corresponds to
+# the earlier behaviour. A saved configuration may lack them.
 _ADDED: dict[str, dict[str, Any]] = {
   'seed_acme.config:NetworkConfig': {
     'precision': 'float32',
@@ -94,8 +94,8 @@ def load(
   trust: trust_lib.Trust = trust_lib.EVERYTHING,
   only_types: bool = False,
 ) -> config_lib.ExperimentConfig:
-  """Reads a saved experiment; `UserError` names the file and the field that is wrong, or is not
-  to be trusted (`trust.require`)."""
+  """Reads a saved experiment; `UserError` names the file and the field that is wrong or not trusted
+  (`trust.require`)."""
   try:
     record = local.read_json(path)
     trust_lib.require(record, os.fspath(path), trust, only_types)
@@ -111,7 +111,7 @@ def load(
 
 
 def to_json(value: Any) -> Any:
-  """Nested frozen dataclasses, tuples, dicts and scalars -> JSON values."""
+  """Converts nested frozen dataclasses, tuples, dicts and scalars to JSON values."""
   if _is_record(type(value)):
     return _record_to_json(value)
   if isinstance(value, tuple):
@@ -140,19 +140,19 @@ def _record_to_json(record: Any) -> dict[str, Any]:
 
 
 def trust_in(config: config_lib.ExperimentConfig) -> trust_lib.Trust:
-  """In the code that a configuration names which the command has chosen."""
+  """Returns trust in all code that a configuration names, for one that the command has chosen."""
   return trust_lib.Trust(paths=frozenset(path for _, path in trust_lib.named_code(to_json(config))))
 
 
 def from_json(value: Any) -> Any:
-  """The inverse of `to_json`. Lists come back as tuples."""
+  """Converts what `to_json` returned back to a value. Lists become tuples."""
   return _decode(value, '')
 
 
 def compare_for_resume(
   saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig
 ) -> None:
-  """Raises `UserError` naming the fields that differ and may not (MAY_CHANGE_ON_RESUME)."""
+  """Raises `UserError`, which names the fields that differ but must not (MAY_CHANGE_ON_RESUME)."""
   differing = differences(saved, new)
   if differing:
     raise types.UserError(
@@ -163,7 +163,7 @@ def compare_for_resume(
 
 
 def differences(saved: config_lib.ExperimentConfig, new: config_lib.ExperimentConfig) -> list[str]:
-  """`name: saved -> new` of every field that differs and is not in MAY_CHANGE_ON_RESUME."""
+  """Returns `name: saved -> new` of each field that differs and is not in MAY_CHANGE_ON_RESUME."""
   before, after = flatten(saved), flatten(new)
   return [
     f'{name}: {_short(before.get(name, "absent"))} -> {_short(after.get(name, "absent"))}'
@@ -175,14 +175,14 @@ def differences(saved: config_lib.ExperimentConfig, new: config_lib.ExperimentCo
 
 
 class _Absent:
-  """Differs from every value, None included."""
+  """Marks a missing field; it differs from every value, even None."""
 
 
 _ABSENT = _Absent()
 
 
 def flatten(value: Any, path: str = '') -> dict[str, Any]:
-  """`{'agent': type name, 'agent.batch_size': 32, ...}`: scalars and tuples by dotted name."""
+  """Returns scalars and tuples by dotted name: `{'agent': type name, 'agent.batch_size': 32}`."""
   if _is_record(type(value)):
     flat: dict[str, Any] = {path: _type_name(type(value))} if path else {}
     items = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -196,7 +196,7 @@ def flatten(value: Any, path: str = '') -> dict[str, Any]:
 
 
 def _below_changed_type(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
-  """True inside a record whose type itself differs: the type is then reported alone."""
+  """Whether a field is in a record whose type differs, so that only the type is reported."""
   parts = name.split('.')
   parents = ('.'.join(parts[:end]) for end in range(1, len(parts)))
   return any(parent in before and before[parent] != after.get(parent) for parent in parents)
@@ -266,7 +266,7 @@ def _decode_float(value: dict[str, Any], path: str) -> float:
 
 
 def _resolve(name: Any, path: str) -> Any:
-  """The frozen dataclass that a type name stands for."""
+  """Returns the frozen dataclass with a type name."""
   where = f' ({path})' if path else ''
   if not isinstance(name, str) or not _TYPE_NAME.fullmatch(name):
     raise types.UserError(f'{name!r}{where} is no type name of the form package.module:Class')

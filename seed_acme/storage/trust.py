@@ -1,7 +1,7 @@
-"""Whose code a run folder may have imported: what its config.json names is code, and somebody's.
+"""Decides which code named in a run folder's config.json may be imported, as it may be anybody's.
 
-`seed_acme....` is always allowed, and so is what the command itself names; all other code needs
-`--trust_run_dir` (`trust=True`). Held against the JSON, before anything of it is imported.
+`seed_acme....` is always allowed, and so is code that the command itself names; all other code
+needs `--trust_run_dir` (`trust=True`). The JSON is checked before any of it is imported.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _CODE = re.compile(r'[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*')
 
 @dataclasses.dataclass(frozen=True)
 class Trust:
-  """fields: dotted names that the command gives. paths: code that it names."""
+  """What may be imported. fields: dotted names that the command sets. paths: code that it names."""
 
   everything: bool = False
   fields: frozenset[str] = frozenset()
   paths: frozenset[str] = frozenset()
 
 
-EVERYTHING = Trust(everything=True)  # of a run that this program, or the one above it, has started
+EVERYTHING = Trust(everything=True)  # for runs that this program, or its parent, has started
 
 
 def require(value: Any, where: str, trust: Trust, only_types: bool = False) -> None:
   """Raises `types.UserError` for code that is not trusted in a configuration's JSON.
 
-  only_types: of the classes, which reading the configuration imports.
+  only_types: check only the classes, which are imported when the configuration is read.
   """
   if trust.everything:
     return
@@ -53,7 +53,7 @@ def require(value: Any, where: str, trust: Trust, only_types: bool = False) -> N
 
 
 def named_code(value: Any) -> list[tuple[str, str]]:
-  """(field, dotted path) of all code in a configuration's JSON that is not seed_acme's own."""
+  """Returns (field, dotted path) of all code in a configuration's JSON that is not seed_acme's."""
   return [(field, path) for field, path in _walk(value, '') if not path.startswith(_OWN)]
 
 
