@@ -1,9 +1,9 @@
-"""Files in a bucket, `gs://bucket/path`, or in whatever else TensorFlow's file systems reach.
+"""Files in a bucket, `gs://bucket/path`, or on another file system that TensorFlow supports.
 
-An object store knows no locks, links or appending, and its renames are copies. What holds is
-this: an object appears whole, when its writer closes it. So nothing is worked on in place:
-`storage/bucket_copy.py` keeps a local folder and copies. TensorFlow is loaded by the first call
-that needs it; `is_url` does not.
+An object store has no locks, links or appends, and its renames are copies. Its one guarantee is
+that an object appears complete, when its writer closes it. So no file is modified in place:
+`storage/bucket_copy.py` keeps a local folder and uploads it. TensorFlow is imported by the first
+call that needs it; `is_url` does not.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class BucketError(types.UserError):
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-  """Whether a path is meant for TensorFlow's file systems and not for the local one."""
+  """Whether a path is a URL for TensorFlow's file systems rather than a local path."""
   return _MARK in os.fspath(path)
 
 
 def join(url: str, *parts: str) -> str:
-  """`gs://bucket/run`, `logs` -> `gs://bucket/run/logs`."""
+  """Joins a URL and parts: `gs://bucket/run`, `logs` -> `gs://bucket/run/logs`."""
   return '/'.join((url.rstrip('/'), *parts))
 
 
 def read_bytes(url: str) -> bytes | None:
-  """The content, or None if there is no such file."""
+  """Returns the content, or None if there is no such file."""
   tf = _tensorflow()
   with _explained('read', url):
     try:
@@ -46,7 +46,7 @@ def read_bytes(url: str) -> bytes | None:
 
 
 def write_bytes(url: str, content: bytes) -> None:
-  """Replaces the file; the folders above it are made."""
+  """Writes or replaces the file, and creates the folders above it."""
   tf = _tensorflow()
   with _explained('write', url):
     _make_folder_of(url, tf)
@@ -55,7 +55,7 @@ def write_bytes(url: str, content: bytes) -> None:
 
 
 def upload(local: pathlib.Path, url: str) -> None:
-  """Copies a local file there; `FileNotFoundError` if it is gone by now."""
+  """Copies a local file to `url`; raises `FileNotFoundError` if it no longer exists."""
   tf = _tensorflow()
   with _explained('write', url):
     if not local.exists():
@@ -65,13 +65,13 @@ def upload(local: pathlib.Path, url: str) -> None:
 
 
 def download(url: str, local: pathlib.Path) -> bool:
-  """Copies a file here; False if there is none."""
+  """Copies the file to `local`; returns False if there is none."""
   tf = _tensorflow()
   with _explained('read', url):
     try:
       tf.io.gfile.copy(url, str(local), overwrite=True)
     except tf.errors.OpError as error:
-      local.unlink(missing_ok=True)  # it is made before the other one is looked for
+      local.unlink(missing_ok=True)  # `copy` creates it before it opens the source
       if isinstance(error, tf.errors.NotFoundError):
         return False
       raise
@@ -79,7 +79,7 @@ def download(url: str, local: pathlib.Path) -> bool:
 
 
 def names(url: str) -> list[str]:
-  """What lies directly in a folder, files and folders; empty if there is no such folder."""
+  """Returns the names of the files and folders in a folder; empty if there is no such folder."""
   tf = _tensorflow()
   with _explained('list', url):
     try:
@@ -90,7 +90,7 @@ def names(url: str) -> list[str]:
 
 
 def files_below(url: str) -> list[str]:
-  """Paths of all files in a folder and its folders, relative to it."""
+  """Returns the paths of all files in a folder and its subfolders, relative to it."""
   tf = _tensorflow()
   with _explained('list', url):
     try:
@@ -105,7 +105,7 @@ def files_below(url: str) -> list[str]:
 
 
 def rename(url: str, target: str) -> None:
-  """Moves a file within its bucket; whoever looks meanwhile may see both."""
+  """Moves a file within its bucket; during the move both files may be visible."""
   tf = _tensorflow()
   with _explained('write', target):
     _make_folder_of(target, tf)
@@ -113,26 +113,26 @@ def rename(url: str, target: str) -> None:
 
 
 def delete(url: str) -> None:
-  """Deletes a file, which may be missing."""
+  """Deletes a file, if it exists."""
   tf = _tensorflow()
   with _explained('delete', url), contextlib.suppress(tf.errors.NotFoundError):
     tf.io.gfile.remove(url)
 
 
 def delete_folder(url: str) -> None:
-  """Deletes a folder with all in it; it may be missing."""
+  """Deletes a folder with its content, if it exists."""
   tf = _tensorflow()
   with _explained('delete', url), contextlib.suppress(tf.errors.NotFoundError):
     tf.io.gfile.rmtree(url)
 
 
 def _make_folder_of(url: str, tf: Any) -> None:
-  if not url.startswith(GOOGLE):  # there a folder is no more than a part of names
+  if not url.startswith(GOOGLE):  # in a bucket, folders are only prefixes of names
     tf.io.gfile.makedirs(url.rpartition('/')[0])
 
 
 def _tensorflow() -> Any:
-  import tensorflow as tf  # front ends of local runs never load it
+  import tensorflow as tf  # not at the top: front ends of local runs never need it
 
   return tf
 

@@ -1,4 +1,4 @@
-"""Which axis of each array of a sample counts its unrolls."""
+"""The batch axis of each array of a sample."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from seed_acme import types
 
 
 def of_sample(sample: types.Sample) -> types.Sample:
-  """A nest of the same structure: 1 for rows `[L, B, ...]`, 0 for all else, `[B, ...]`."""
+  """Returns a nest of axes: 1 for rows `[L, B, ...]`, 0 for all other arrays, `[B, ...]`."""
   rows = sample.unroll._replace(initial_state=())
   axes = tree.map_structure(lambda _: 1, rows)
   state = tree.map_structure(lambda _: 0, sample.unroll.initial_state)

@@ -1,4 +1,4 @@
-"""Loads matplotlib where the machine says something that it cannot use."""
+"""Imports matplotlib, even if the machine's settings would make that fail."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ import tempfile
 
 from seed_acme import types
 
-# Pictures are written to files, so whatever a shell's profile names for windows is of no use.
+# Pictures are only written to files, so the backend for windows that a user may have set is unused.
 BACKEND = {'MPLBACKEND': 'agg'}
 _FOLDER = 'MPLCONFIGDIR'
 
 
 def use_own_backend() -> None:
-  """For a process of ours; never called in a user's Python, whose notebook has its own."""
+  """Selects the backend for files, in processes of seed_acme only: a user's notebook has its own
+  backend."""
   if 'matplotlib' not in sys.modules:
     os.environ.update(BACKEND)
 
 
 def load() -> None:
-  """Before anything of matplotlib is imported, in any process.
+  """Imports matplotlib; in every process, call this before any other import of matplotlib.
 
-  Where nobody's home is known, as in a container under a user id without a name, matplotlib could
-  not be imported. Raises `types.UserError` where it is not installed.
+  Without a home directory, as in a container with a user id that has no name, a plain import would
+  fail. Raises `types.UserError` if matplotlib is not installed.
   """
   if 'matplotlib' not in sys.modules and _FOLDER not in os.environ and not _has_home():
     folder = tempfile.mkdtemp(prefix='seed_acme_matplotlib_')

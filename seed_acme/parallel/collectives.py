@@ -1,7 +1,7 @@
-"""What the learner hosts of a run exchange, by TensorFlow's collective operations.
+"""Communication between the learner hosts of a run, by TensorFlow's collective operations.
 
-Each host is one process. All of them must call the same operations in the same order: an operation
-returns when every host has called it, and fails where one has not within the time-out.
+Each host is one process. All hosts must call the same operations in the same order: an operation
+returns when every host has called it, and fails if one has not within the time-out.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from seed_acme import types
 from seed_acme.libraries import grpc_variables
 from seed_acme.transport import fence as fence_lib
 
-TRACING_S = 300.0  # that the first call of a function may take longer than others
+TRACING_S = 300.0  # extra time for the first call of a function
 _JOB = 'worker'
 _GROUP_KEY = 1
-# An operation's key goes with its shape. Of facts and of texts the length is added.
-_FACTS_KEY, _TEXT_KEY, _FIRST_KEY = 0, 500, 1000  # the last: of what is exchanged in graphs
+# Operations of different shapes need different keys, so facts and texts add their length to it.
+_FACTS_KEY, _TEXT_KEY, _FIRST_KEY = 0, 500, 1000  # the last is for operations in graphs
 _WORD = 4  # bytes; TensorFlow gathers no smaller type than int32
-_PROBE_S = 2.0  # for a host to accept a connection
-_CLOSED_S = 1.0  # until a host that has died listens no more; its connections end first
+_PROBE_S = 2.0  # limit for a host to accept a connection
+_CLOSED_S = 1.0  # until a dead host stops listening, which happens after its connections break
 _POLL_S = 0.2
 _LOSSES = (
   tf.errors.UnavailableError,
@@ -42,15 +42,15 @@ _LOSSES = (
 
 
 class HostLost(types.Failure):
-  """Another learner host has died, or has not answered in time."""
+  """Another learner host has died or has not answered in time."""
 
 
 class HostGone(HostLost, types.OtherNodeFailed):
-  """Another learner host has ended: it has said so, or listens no more."""
+  """Another learner host has ended: it has said so, or no longer listens."""
 
 
 class Group:
-  """The learner hosts of a run, as one of them sees them. Used by the learner's thread only."""
+  """One learner host's view of all learner hosts. Used by the learner's thread only."""
 
   def __init__(
     self,
@@ -59,9 +59,9 @@ class Group:
     timeout_s: float,
     fence: fence_lib.Fence = fence_lib.LOOPBACK,
   ):
-    """index: of this host. addresses: `host:port` of each, for the exchange. timeout_s: for the
-    others to call the same operation. fence: who may connect to this host's port, because
-    TensorFlow's server runs whatever operations it is sent."""
+    """index: number of this host. addresses: `host:port` of each host's collective server.
+    timeout_s: limit for the other hosts to call the same operation. fence: restricts who may
+    connect to this host's port, because TensorFlow's server runs any operation that it is sent."""
     self.index = index
     self.number = len(addresses)
     self._addresses = tuple(addresses)
@@ -76,9 +76,9 @@ class Group:
     return self.index == 0
 
   def connect(self, patience_s: float, should_stop: Callable[[], bool]) -> bool:
-    """Opens this host's port and waits until the others listen; False if it is to stop instead.
+    """Opens this host's port and waits until the others listen; returns False if stopped before.
 
-    Before TensorFlow's first operation. Raises `HostLost` after `patience_s`.
+    Must be called before TensorFlow's first operation. Raises `HostLost` after `patience_s`.
     """
     grpc_variables.reach_addresses(self._addresses)
     cluster = tf.train.ClusterSpec({_JOB: self._addresses}).as_cluster_def()
@@ -111,24 +111,25 @@ class Group:
 
   @contextlib.contextmanager
   def watched(self) -> Iterator[None]:
-    """Within it, `HostLost` is raised where TensorFlow speaks of failed operations."""
+    """Turns TensorFlow's errors of failed operations inside the context into `HostLost`."""
     try:
       yield
     except _LOSSES as error:
       raise self._explain() from error
 
   def absent(self) -> list[int]:
-    """The hosts that accept no connection."""
+    """Returns the hosts that accept no connection."""
     return [i for i, address in enumerate(self._addresses) if not _listens(address)]
 
   def wait_for_chief(self, stop: threading.Event, timeout_s: float) -> None:
-    """Until it has ended, who may still read what this host told last. Nothing for itself."""
+    """Waits until the chief has ended, because it may still read this host's last message. Does
+    nothing on the chief."""
     end_s = time.monotonic() + (0.0 if self.is_chief else timeout_s)
     while 0 not in self.absent() and time.monotonic() < end_s and not stop.wait(_POLL_S):
       pass
 
   def _explain(self) -> HostLost:
-    """To be called after an operation has failed for want of another host."""
+    """Finds out which host is lost, after an operation has failed because of another host."""
     end_s = time.monotonic() + _CLOSED_S
     while time.monotonic() < end_s:
       if absent := self.absent():
@@ -142,10 +143,10 @@ class Group:
 
   @contextlib.contextmanager
   def timed(self, timeout_s: float | None = None) -> Iterator[None]:
-    """Within it, operations fail where the others do not call them in time.
+    """Makes operations inside the context fail if the other hosts do not call them in time.
 
-    TensorFlow has time-outs of its own, for which every operation keeps a thread until its time
-    has passed. timeout_s: None = that of the group.
+    TensorFlow's own time-outs would occupy a thread for each operation until the time has passed.
+    timeout_s: None = the group's time-out.
     """
     self._alarm.set(self._timeout_s if timeout_s is None else timeout_s)
     try:
@@ -154,9 +155,9 @@ class Group:
       self._alarm.clear()
 
   def timed_function(self, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, whose operations fail where the others do not call them in time.
+    """Returns `function` with a time limit: it fails if the other hosts do not call it in time.
 
-    Its first call has `TRACING_S` more, because each host traces and compiles it, on its own.
+    The first call has `TRACING_S` more, because each host then traces and compiles the function.
     """
     more_s = [TRACING_S]
 
@@ -171,13 +172,13 @@ class Group:
     context.context().abort_collective_ops(tf.errors.DEADLINE_EXCEEDED, message)
 
   def facts(self, own: Sequence[int], timeout_s: float | None = None) -> np.ndarray:
-    """`[hosts, K]` int64: the K numbers of each host. timeout_s: None = that of the group."""
+    """Gathers K numbers of each host, `[hosts, K]` int64. timeout_s: None = that of the group."""
     key = _FACTS_KEY + len(own)
     with tf.device('cpu:0'), self.timed(timeout_s):
       return self._gather(tf.constant([list(own)], tf.int64), key).numpy()
 
   def reports(self, own: Any, timeout_s: float | None = None) -> list[Any]:
-    """What each host tells, in their order; anything that JSON knows. timeout_s: as of `facts`."""
+    """Gathers a JSON value of each host, in the hosts' order. timeout_s: as in `facts`."""
     text = np.frombuffer(json.dumps(own).encode(), np.uint8)
     sizes = self.facts([text.size], timeout_s)[:, 0]
     bits = int(sizes.max() - 1).bit_length()
@@ -188,16 +189,16 @@ class Group:
     return [json.loads(row[:size].astype(np.uint8).tobytes()) for row, size in zip(rows, sizes)]
 
   def of_chief(self, own: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The chief's arrays, from each host's own, which have the same shapes and types."""
+    """Returns the chief's arrays on every host. own: this host's, of the same shapes and types."""
     flat = [tf.constant(x.reshape(-1)) for x in own]
     with self.timed():
       joined = self.joined(flat, [0] * len(flat))
     return [y.numpy()[: x.size].reshape(x.shape) for x, y in zip(own, joined)]
 
   def joined(self, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[tf.Tensor]:
-    """Of each leaf the parts of all hosts, one after the other along its axis.
+    """Concatenates the hosts' parts of each leaf along its axis, in the hosts' order.
 
-    Shapes are known and equal on all hosts. Has no gradient.
+    Shapes must be known and equal on all hosts. Has no gradient.
     """
     with tf.device('cpu:0'):
       packed = _packed(leaves)
@@ -206,7 +207,7 @@ class Group:
       return _unpacked(rows, leaves, axes)
 
   def mean(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """In a graph: of float32 tensors, over the hosts; the same bits on each."""
+    """Averages float32 tensors over the hosts, in a graph. The result is bitwise equal on all."""
     with tf.device('cpu:0'):
       flat = tf.concat([tf.reshape(tf.convert_to_tensor(x), [-1]) for x in tensors], axis=0)
       total = tf.raw_ops.CollectiveReduceV2(
@@ -222,7 +223,7 @@ class Group:
       return [tf.reshape(part, x.shape) for part, x in zip(parts, tensors)]
 
   def _gather(self, tensor: tf.Tensor, key: int) -> tf.Tensor:
-    """Along the first axis."""
+    """Concatenates the hosts' tensors along the first axis."""
     return tf.raw_ops.CollectiveGatherV2(
       input=tensor,
       group_size=self.number,
@@ -232,13 +233,14 @@ class Group:
     )
 
   def _new_key(self) -> int:
-    """Of one operation of a graph. Hosts trace the same graphs in the same order."""
+    """Returns the key of an operation in a graph. It is the same on all hosts, because they trace
+    the same graphs in the same order."""
     self._num_keys += 1
     return _FIRST_KEY + self._num_keys
 
 
 class _Alarm:
-  """Calls `ring`, on a thread of its own, when a time that was set has passed."""
+  """Calls `ring` from a separate thread when the time that was set has passed."""
 
   def __init__(self, ring: Callable[[], None]):
     self._ring = ring
@@ -273,7 +275,7 @@ def _listens(address: str) -> bool:
 
 
 def _packed(leaves: Sequence[tf.Tensor]) -> tf.Tensor:
-  """`[words]` int32: the bytes of all leaves, one operation's worth."""
+  """Packs the bytes of all leaves into one tensor `[words]` int32, for a single operation."""
   parts = [tf.reshape(_as_bytes(x), [-1]) for x in leaves]
   num_bytes = sum(part.shape[0] for part in parts)
   parts.append(tf.zeros([-num_bytes % _WORD], tf.uint8))
@@ -285,7 +287,7 @@ def _as_bytes(x: tf.Tensor) -> tf.Tensor:
 
 
 def _unpacked(rows: tf.Tensor, leaves: Sequence[tf.Tensor], axes: Sequence[int]) -> list[tf.Tensor]:
-  """The inverse, of `[hosts, bytes]`; hosts are laid out along each leaf's axis."""
+  """Unpacks rows `[hosts, bytes]` into leaves, each concatenated over the hosts along its axis."""
   found, begin = [], 0
   for x, axis in zip(leaves, axes):
     size = x.shape.num_elements() * x.dtype.size
@@ -296,7 +298,7 @@ def _unpacked(rows: tf.Tensor, leaves: Sequence[tf.Tensor], axes: Sequence[int])
 
 
 def _from_bytes(rows: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
-  """`[hosts, *like.shape]` of `like`'s type."""
+  """Converts rows of bytes to `[hosts, *like.shape]` of `like`'s type."""
   shape = [rows.shape[0], *like.shape]
   if like.dtype == tf.bool:
     return tf.cast(tf.reshape(rows, shape), tf.bool)

@@ -1,14 +1,14 @@
-"""Data parallelism: the rows of a network's batch are dealt out over hosts and training devices.
+"""Data parallelism: the rows of a network's batch are split over hosts and training devices.
 
 Forward and backward passes of networks run on all devices, each on its share of the batch. All
-else is computed once, on the first device, from the predictions of the whole batch: the loss,
-returns, statistics and the step of the optimiser. So no loss knows how many devices there are, and
-a mean over unmasked steps is the mean over all of them, however they are dealt out. Variables live
-on the first device; the others read them, and their gradients are added up there.
+else is computed once, on the first device, from the predictions for the whole batch: the loss,
+returns, statistics and the optimiser step. So a loss need not know how many devices there are, and
+a mean over unmasked steps is the mean over the whole batch, however it is split. Variables are
+placed on the first device; the other devices read them, and gradients are summed on the first.
 
-With several learner hosts each has variables of its own, and the hosts exchange samples,
-predictions and gradients. Then every host computes that rest for itself, of the same numbers as the
-others, so that the variables of all stay the same.
+With several learner hosts, each host has a copy of the variables, and the hosts exchange samples,
+predictions and gradients. Every host then computes the rest from the same numbers, so the copies
+stay equal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from seed_acme import types
 from seed_acme.parallel import collectives
 from seed_acme.parallel import devices as devices_lib
 
-# Of the graph that is being traced; empty and None where there is nothing to deal out.
+# Settings of the graph that is being traced; empty and None if there is nothing to split.
 _DEVICES: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar('devices', default=())
 _HOSTS: contextvars.ContextVar[collectives.Group | None] = contextvars.ContextVar(
   'hosts', default=None
@@ -37,8 +37,8 @@ _HOSTS: contextvars.ContextVar[collectives.Group | None] = contextvars.ContextVa
 
 @contextlib.contextmanager
 def on_devices(devices: Sequence[str], hosts: collectives.Group | None = None) -> Iterator[None]:
-  """What is traced within it is placed on the first device, the networks' rows on all of them, and
-  on those of the other hosts."""
+  """Places what is traced inside the context on the first device, and splits the batches of
+  networks over all devices and, with `hosts`, over the hosts."""
   with _set(_DEVICES, tuple(devices) if len(devices) > 1 else ()), _set(_HOSTS, hosts):
     with devices_lib.scope(devices[0]):
       yield
@@ -47,11 +47,11 @@ def on_devices(devices: Sequence[str], hosts: collectives.Group | None = None) -
 def over_batch(
   function: Callable[..., Any], axes: Sequence[int], result_axes: Any, *arguments: types.Nest
 ) -> Any:
-  """`function(*arguments)`, its batch in nearly equal parts on the devices of `on_devices`.
+  """Computes `function(*arguments)` with the batch split evenly over the devices of `on_devices`.
 
-  axes: the batch axis of each argument, a nest of tensors whose size there is known.
-  result_axes: likewise of the result: a number, or a tuple of them for a tuple. No row of the
-  result may depend on another row of the batch.
+  axes: the batch axis of each argument, which is a nest of tensors of known batch size.
+  result_axes: the batch axis of the result, or a tuple of axes if the result is a tuple. No row of
+  the result may depend on another row of the batch.
   """
   hosts, devices = _HOSTS.get(), _DEVICES.get()
   if hosts is not None:
@@ -61,7 +61,7 @@ def over_batch(
     return function(*arguments)
   sizes = _shares(arguments, axes, len(devices))
   parts = zip(*(_dealt(x, axis, sizes) for x, axis in zip(arguments, axes)))
-  with _set(_DEVICES, ()):  # a network within this one is not dealt out again
+  with _set(_DEVICES, ()):  # the batch of a nested network is not split again
     results = [_on_device(one, function, part) for one, part in zip(devices, parts)]
   if isinstance(result_axes, int):
     return _joined(results, result_axes)
@@ -69,7 +69,7 @@ def over_batch(
 
 
 class DataParallelNetwork(snt.Module):
-  """A network whose batches are dealt out; elsewhere the network as it is."""
+  """Wrapper that splits a network's batches inside `on_devices`, and changes nothing elsewhere."""
 
   def __init__(self, network: core_lib.RecurrentNetwork, name: str = 'data_parallel'):
     super().__init__(name=name)
@@ -77,34 +77,34 @@ class DataParallelNetwork(snt.Module):
 
   @property
   def variables(self) -> tuple[tf.Variable, ...]:
-    """The inner network's, in its order."""
+    """Variables of the wrapped network, in its order."""
     return self._network.variables
 
   @property
   def trainable_variables(self) -> tuple[tf.Variable, ...]:
-    """The inner network's, in its order."""
+    """Trainable variables of the wrapped network, in its order."""
     return self._network.trainable_variables
 
   @property
   def value_layer(self) -> Any:
-    """See `core.RecurrentNetwork`; None where the network names none."""
+    """See `core.RecurrentNetwork`; None if the network has no such attribute."""
     return getattr(self._network, 'value_layer', None)
 
   def initial_state(self, batch_size: Any) -> types.Nest:
-    """As the inner network."""
+    """Returns the initial state of the wrapped network."""
     return self._network.initial_state(batch_size)
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """One row `[N, ...]`, see `core.RecurrentNetwork`."""
+    """Runs one row `[N, ...]`; see `core.RecurrentNetwork`."""
     return over_batch(self._network, (0, 0), (0, 0), inputs, state)
 
   def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """Rows `[T, B, ...]`, see `core.RecurrentNetwork`."""
+    """Runs rows `[T, B, ...]`; see `core.RecurrentNetwork`."""
     return over_batch(self._network.unroll, (1, 0), (1, 0), inputs, state)
 
 
 def unwrapped(network: core_lib.RecurrentNetwork) -> core_lib.RecurrentNetwork:
-  """The network that its maker knows."""
+  """Returns the wrapped network, or `network` itself if it is not wrapped."""
   return network._network if isinstance(network, DataParallelNetwork) else network
 
 
@@ -118,7 +118,7 @@ def _set(variable: contextvars.ContextVar[Any], value: Any) -> Iterator[None]:
 
 
 def _shares(arguments: Sequence[types.Nest], axes: Sequence[int], number: int) -> list[int]:
-  """Rows for each device; fewer shares where there are fewer rows than devices."""
+  """Returns how many rows each share has: `number` shares, or fewer if there are fewer rows."""
   total = next(x.shape[axis] for nest, axis in zip(arguments, axes) for x in tree.flatten(nest))
   if total is None:
     raise ValueError('the size of the batch must be known when it is dealt out over devices')
@@ -127,7 +127,7 @@ def _shares(arguments: Sequence[types.Nest], axes: Sequence[int], number: int) -
 
 
 def _dealt(nest: types.Nest, axis: int, sizes: Sequence[int]) -> list[types.Nest]:
-  """A nest for each share."""
+  """Splits a nest into one nest for each share."""
   leaves = [tf.split(x, sizes, axis=axis) for x in tree.flatten(nest)]
   return [tree.unflatten_as(nest, [leaf[i] for leaf in leaves]) for i in range(len(sizes))]
 
@@ -137,9 +137,9 @@ def _joined(parts: Sequence[types.Nest], axis: int) -> types.Nest:
 
 
 def _on_device(device: str, function: Callable[..., Any], arguments: Sequence[types.Nest]) -> Any:
-  """`function(*arguments)` on the device, its backward pass as well.
+  """Runs `function(*arguments)` and its backward pass on the device.
 
-  A tape would place the operations of the backward pass where the gradient is asked for.
+  By default, a tape places the backward pass on the device where the gradient is computed.
   """
   structure: types.Nest = None
 
@@ -147,7 +147,7 @@ def _on_device(device: str, function: Callable[..., Any], arguments: Sequence[ty
   def run(*flat: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
     nonlocal structure
     floats = [x for x in flat if x.dtype.is_floating]
-    # Persistent: several objectives may ask for their gradients.
+    # Persistent, because several objectives may compute gradients.
     with tf.device(device), tf.GradientTape(persistent=True) as tape:
       tape.watch(floats)
       result = function(*tree.unflatten_as(tuple(arguments), flat))
@@ -179,10 +179,11 @@ def _over_hosts(
   result_axes: Any,
   arguments: Sequence[types.Nest],
 ) -> Any:
-  """`over_batch` of this host's share; the results of all shares, on every host.
+  """Computes `over_batch` on this host's share; returns the results of all shares on every host.
 
-  Each host gets the gradient of its own rows. That of an argument which depends on variables is
-  exchanged; that of the variables counts `hosts.number` times, for `Group.mean` of the gradients.
+  Each host computes the gradient of its own rows. The gradient with respect to an argument that
+  depends on variables is exchanged. The gradient with respect to the variables is multiplied by
+  `hosts.number`, because `Group.mean` will average it over the hosts.
   """
   sizes = _shares(arguments, axes, hosts.number)
   if len(sizes) < hosts.number:
@@ -240,7 +241,7 @@ def _over_hosts(
 
 
 def _leaf_axes(result: Any, result_axes: Any) -> list[int]:
-  """The batch axis of each leaf."""
+  """Returns the batch axis of each leaf of the result."""
   if isinstance(result_axes, int):
     return [result_axes] * len(tree.flatten(result))
   return [axis for part, axis in zip(result, result_axes) for _ in tree.flatten(part)]
@@ -249,7 +250,7 @@ def _leaf_axes(result: Any, result_axes: Any) -> list[int]:
 def _joined_shares(
   hosts: collectives.Group, own: Sequence[tf.Tensor], axes: Sequence[int], sizes: Sequence[int]
 ) -> list[tf.Tensor]:
-  """All rows, from the shares of the hosts, which may differ by one row."""
+  """Concatenates the shares of the hosts, whose sizes may differ by one row."""
   greatest = max(sizes)
   padded = [_padded(x, axis, greatest - sizes[hosts.index]) for x, axis in zip(own, axes)]
   joined = hosts.joined(padded, axes)

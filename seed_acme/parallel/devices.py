@@ -1,4 +1,4 @@
-"""The devices of this host that train and those that act, by TensorFlow's names."""
+"""Choice of the devices of this host for training and inference, by TensorFlow's names."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import device_names
 
-# The newest compute capability that runs the kernels TensorFlow 2.15 brings (those for 8.0); for
-# later cards the driver compiles them at the first start (https://developer.nvidia.com/cuda-gpus).
+# The newest compute capability that runs the kernels built into TensorFlow 2.15 (those for 8.0);
+# for later cards the driver compiles them at the first start
+# (https://developer.nvidia.com/cuda-gpus).
 _NEWEST_WITH_KERNELS = (8, 9)
 _FIELDS = ('training_devices', 'inference_devices')  # of `config.LearnerConfig`
 
 
 class Devices(NamedTuple):
-  """Names such as `gpu:0`, at least one each; the same device may stand in both."""
+  """Device names such as `gpu:0`, at least one for each purpose; one device may serve both."""
 
   training: tuple[str, ...]
   inference: tuple[str, ...]
 
 
 def configure(config: config_lib.LearnerConfig) -> None:
-  """Divides the CPU into the logical devices that are named, and has a thread for each device.
+  """Divides the CPU into the logical devices that are named, and provides a thread per device.
 
-  Before TensorFlow's first operation: raises `types.UserError` where cpu:1 is to be made after it.
+  Must run before TensorFlow's first operation; raises `types.UserError` if it is too late for
+  cpu:1 and higher.
   """
   num_devices = sum(device_names.number_of(choice) for choice in _choices(config))
   if 0 < tf.config.threading.get_inter_op_parallelism_threads() < num_devices:
@@ -50,17 +52,17 @@ def configure(config: config_lib.LearnerConfig) -> None:
 
 
 def choose(config: config_lib.LearnerConfig, batch_size: int, num_actors: int) -> Devices:
-  """Those that are named, or so many, or by what is there; see `config.LearnerConfig`.
+  """Chooses devices by name, by number or automatically; see `config.LearnerConfig`.
 
-  batch_size: unrolls of this host in an update. num_actors: its training actors.
-  Raises `types.UserError` for one that is not there.
+  batch_size: unrolls of this host in an update. num_actors: training actors of this host.
+  Raises `types.UserError` for a device that does not exist.
   """
   gpus, cpus = ([f'{kind}:{i}' for i in range(_num_logical(kind))] for kind in ('gpu', 'cpu'))
   training, inference = _choices(config)
   for field, choice in zip(_FIELDS, (training, inference)):
     _check_there(choice, f'learner.{field}', gpus, cpus)
   found = _chosen(training, inference, gpus or cpus[:1])
-  if training is None:  # no more than can be used
+  if training is None:  # no more devices than can be used
     limit = 1 if config.xla else batch_size
     found = found._replace(training=found.training[:limit])
   if inference is None:
@@ -69,10 +71,10 @@ def choose(config: config_lib.LearnerConfig, batch_size: int, num_actors: int) -
 
 
 def check_gpus(tell: Callable[[str], None]) -> None:
-  """Trains one convolution on each GPU, so that one that cannot is found before the run begins.
+  """Trains one convolution on each GPU, to detect an unusable GPU before the run begins.
 
-  tell: is called beforehand with what is waited for, where that may take minutes. Raises
-  `types.Failure` that names the card and says why. Does nothing without a GPU.
+  tell: called with an explanation before a check that may take minutes. Raises `types.Failure`
+  with the card and the reason. Does nothing without a GPU.
   """
   physical = tf.config.list_physical_devices('GPU')
   for gpu, logical in zip(physical, tf.config.list_logical_devices('GPU')):
@@ -103,13 +105,13 @@ def _train_convolution(device: str) -> None:
 
 
 def default() -> Devices:
-  """Where TensorFlow places what nobody places, for both."""
+  """Returns TensorFlow's default device, for both purposes."""
   device = ('gpu:0' if _num_logical('gpu') else 'cpu:0',)
   return Devices(device, device)
 
 
 def scope(device: str) -> contextlib.AbstractContextManager[Any]:
-  """Places operations and variables there; does nothing for the one that TensorFlow would take."""
+  """Places operations and variables on a device; does nothing for TensorFlow's default device."""
   return contextlib.nullcontext() if device in default().training else tf.device(device)
 
 
@@ -147,8 +149,9 @@ def _check_there(
 def _chosen(
   training: device_names.Choice, inference: device_names.Choice, there: Sequence[str]
 ) -> Devices:
-  """Counts take the first devices for training, the last for inference. What is left open takes
-  those that the other leaves; where both are open the last acts."""
+  """Resolves both choices. A number takes the first devices for training and the last ones for
+  inference. None takes the devices that the other choice leaves; if both are None, the last device
+  runs inference."""
   if training is None and inference is None:
     inference = 1
   acting = _named(inference, there[::-1])

@@ -1,4 +1,4 @@
-"""How far a run is: agent steps, frames, updates, episodes, trained steps, seconds."""
+"""Counters of a run's progress: agent steps, frames, updates, episodes, trained steps, seconds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Callable, NamedTuple
 
 
 class Counts(NamedTuple):
-  """One reading of all counters; what a checkpoint stores.
+  """One reading of all counters, as a checkpoint stores it.
 
-  agent_steps: unmasked transitions that the training environments made.
-  frames: environment frames they lasted (action repeat included).
-  updates: gradient steps. trained_steps: unmasked transitions in them.
+  agent_steps: unmasked transitions of the training environments.
+  frames: environment frames in these transitions (action repeat included).
+  updates: gradient steps. trained_steps: unmasked transitions used in them.
   episodes: training episodes that ended. wall_s: seconds of training, over all resumptions.
   """
 
@@ -46,7 +46,7 @@ class Counters:
     episodes: int = 0,
     trained_steps: int = 0,
   ) -> None:
-    """Adds to several counters at once, so that no reader sees them out of step."""
+    """Adds to several counters at once, so that every reader sees them consistent."""
     # int(): NumPy integers of a fixed width would overflow or not be JSON.
     added = tuple(map(int, (agent_steps, frames, updates, episodes, trained_steps)))
     if min(added) < 0:
@@ -57,22 +57,22 @@ class Counters:
 
   @property
   def agent_steps(self) -> int:
-    """Of `snapshot`, for those who need nothing else."""
+    """Same as `snapshot().agent_steps`, but cheaper."""
     return self._counts.agent_steps
 
   def snapshot(self) -> Counts:
-    """All counters at one moment."""
+    """Returns all counters at one moment."""
     with self._lock:
       return self._counts._replace(
         wall_s=self._counts.wall_s + max(0.0, self._clock() - self._started)
       )
 
   def own(self) -> Counts:
-    """What this learner host has counted; its updates are those of all hosts."""
+    """Returns what this learner host has counted. Every host counts every update."""
     return self.snapshot()
 
   def agree(self, counts: Counts) -> None:
-    """Takes over what all learner hosts have counted together; alone that is what is here."""
+    """Takes over the common counts of all learner hosts; does nothing with a single host."""
 
   def restore(self, counts: Counts) -> None:
     """Continues from `counts`; the time between saving and restoring is not counted."""
@@ -89,8 +89,8 @@ class Counters:
 
 
 class AgreedCounters(Counters):
-  """Those of one of several learner hosts: it counts what its own environments do, and reads what
-  all hosts have agreed on, so that all decide alike."""
+  """Counters that several learner hosts agree on. Each host counts what its own environments do,
+  and reads the agreed counts, so that all hosts make the same decisions."""
 
   def __init__(self, clock: Callable[[], float] = time.monotonic):
     super().__init__(clock)
@@ -106,12 +106,12 @@ class AgreedCounters(Counters):
     return super().snapshot()
 
   def restore(self, counts: Counts) -> None:
-    """See the base class. What is restored holds until the hosts agree on more."""
+    """See the base class. The restored counts are valid until the hosts agree on new ones."""
     super().restore(counts)
     self._agreed = counts
 
   def agree(self, counts: Counts) -> None:
-    """See the base class. Updates and trained steps are counted alike on each host."""
+    """See the base class. Ignores updates and trained steps, which all hosts count alike."""
     self._agreed = counts
 
   def snapshot(self) -> Counts:

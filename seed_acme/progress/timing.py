@@ -1,6 +1,6 @@
-"""Where a thread's time goes, and how long single things take.
+"""Timers: the time that a thread spends in each phase, and statistics of latencies.
 
-Figures of several threads or processes are plain dicts of seconds that `merge` adds up.
+The seconds of several threads or processes are plain dicts, which `merge` adds up.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ OTHER = 'other'
 class PhaseTimer:
   """Splits the time of *one thread* into named phases; the rest is `other`.
 
-  At any moment exactly one phase runs, so phases add up to the elapsed time: a phase
-  within a phase interrupts the outer one. Only the owning thread enters phases and resets;
-  any thread may take a `snapshot`. A change of phase costs about
-  0.4 µs, a `with` block 1 µs.
+  At any moment exactly one phase runs, so phases add up to the elapsed time: an inner phase
+  interrupts the outer one. Only the owning thread may enter phases and reset; any thread may take
+  a `snapshot`. A change of phase costs about 0.4 µs, a `with` block 1 µs.
   """
 
   def __init__(self, clock: Callable[[], float] = time.perf_counter):
@@ -34,7 +33,7 @@ class PhaseTimer:
     self._phases: dict[str, _Phase] = {}
 
   def start(self, name: str) -> str:
-    """Ends the running phase and begins `name`; returns the name of the one ended."""
+    """Ends the running phase and begins `name`; returns the name of the ended phase."""
     now = self._clock()
     phase, since = self._current  # type: ignore[misc]  # None is only seen by other threads
     self._current = None
@@ -46,18 +45,19 @@ class PhaseTimer:
     return phase
 
   def stop(self) -> str:
-    """Ends the running phase: what follows is `other`."""
+    """Ends the running phase; the time that follows counts as `other`."""
     return self.start(OTHER)
 
   def phase(self, name: str) -> _Phase:
-    """`with timer.phase('gradient'): ...`; afterwards the outer phase goes on."""
+    """Returns a context for a phase: `with timer.phase('gradient'): ...`; the outer phase then
+    continues."""
     context = self._phases.get(name)
     if context is None:
       context = self._phases[name] = _Phase(self, name)
     return context
 
   def snapshot(self) -> dict[str, float]:
-    """Seconds by phase since construction or `reset`, the running phase included."""
+    """Returns seconds by phase since construction or `reset`, including the running phase."""
     while True:
       current = self._current
       if current is not None:
@@ -69,11 +69,11 @@ class PhaseTimer:
       time.sleep(0)  # lets the owner finish its change of phase
 
   def shares(self) -> dict[str, float]:
-    """Fraction of the elapsed time by phase; they add up to 1."""
+    """Returns each phase's fraction of the elapsed time; fractions add up to 1."""
     return shares(self.snapshot())
 
   def reset(self) -> None:
-    """Starts from zero; the running phase goes on. Owning thread only."""
+    """Sets all times to zero; the running phase continues. Owning thread only."""
     phase, _ = self._current  # type: ignore[misc]
     self._current = None
     self._seconds = {OTHER: 0.0, phase: 0.0}
@@ -81,7 +81,7 @@ class PhaseTimer:
 
 
 class _Phase:
-  """Re-entrant context manager; one per timer and name, made once."""
+  """Re-entrant context manager of a phase, created once per timer and name."""
 
   __slots__ = ('_timer', '_name', '_outer')
 
@@ -98,7 +98,7 @@ class _Phase:
 
 
 def merge(*snapshots: Mapping[str, float]) -> dict[str, float]:
-  """Adds seconds by phase, over threads or processes."""
+  """Adds up the seconds of each phase over threads or processes."""
   total: dict[str, float] = {}
   for snapshot in snapshots:
     for name, seconds in snapshot.items():
@@ -107,21 +107,21 @@ def merge(*snapshots: Mapping[str, float]) -> dict[str, float]:
 
 
 def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-  """Seconds by phase between two snapshots of the same timer."""
+  """Returns the seconds by phase between two snapshots of the same timer."""
   return {name: seconds - before.get(name, 0.0) for name, seconds in after.items()}
 
 
 def shares(snapshot: Mapping[str, float]) -> dict[str, float]:
-  """Fractions of the total; all 0 where no time has passed."""
+  """Returns fractions of the total; all are 0 if no time has passed."""
   total = sum(snapshot.values())
   return {name: seconds / total if total > 0 else 0.0 for name, seconds in snapshot.items()}
 
 
 class Latencies:
-  """Mean and maximum of a stream of values, and the 95th percentile of the newest of them.
+  """Mean and maximum of a stream of values, and the 95th percentile of the newest ones.
 
-  Any thread may call it. The unit is the caller's. `add` costs less than 1 µs, because it
-  stands in the path of every inference batch.
+  Thread-safe; values are in any unit. `add` costs less than 1 µs, because every inference batch
+  calls it.
   """
 
   def __init__(self, num_newest: int = 4096):
@@ -130,7 +130,7 @@ class Latencies:
     self.reset()
 
   def reset(self) -> None:
-    """Forgets everything."""
+    """Discards all values."""
     with self._lock:
       self._newest: collections.deque[float] = collections.deque(maxlen=self._num_newest)
       self._count = 0
@@ -138,7 +138,7 @@ class Latencies:
       self._maximum = -math.inf
 
   def add(self, value: float) -> None:
-    """Takes one value."""
+    """Adds one value."""
     with self._lock:
       self._newest.append(value)
       self._count += 1
@@ -147,7 +147,7 @@ class Latencies:
         self._maximum = value
 
   def summary(self) -> dict[str, float]:
-    """`{'count', 'mean', 'p95', 'max'}`; all 0 before the first value."""
+    """Returns `{'count', 'mean', 'p95', 'max'}`; all are 0 before the first value."""
     with self._lock:
       if not self._count:
         return {'count': 0, 'mean': 0.0, 'p95': 0.0, 'max': 0.0}

@@ -1,7 +1,7 @@
-"""Waits that may last: nobody should have to guess what a run that stands still waits for.
+"""Registry of waits, so that users see what a run waits for when it makes no progress.
 
-Whoever waits does so within `on`, and looks for the end every second where that is possible.
-A `Watch` tells the user of every wait of its process that lasts.
+Code that may wait long does so inside `on`, and checks for the end of the run every second where
+that is possible. A `Watch` reports every long wait of its process to the user.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ class _Wait(NamedTuple):
 
 
 _lock = threading.Lock()
-_waits: dict[object, _Wait] = {}  # of all threads, from the start of each to its end
+_waits: dict[object, _Wait] = {}  # the current waits of all threads
 
 
 @contextlib.contextmanager
 def on(what: str | Callable[[], str]) -> Iterator[None]:
-  """While its body waits. what: completes "waiting for"; called, on another thread, if it lasts."""
+  """Registers the wait inside the context. what: completes "waiting for"; a function is called only
+  if the wait is reported, from another thread."""
   key = object()
   with _lock:
     _waits[key] = _Wait(what, time.monotonic())
@@ -39,7 +40,7 @@ def on(what: str | Callable[[], str]) -> Iterator[None]:
 
 
 def oldest(at_least_s: float) -> str:
-  """What this process has waited for longest, if for so long; or ''."""
+  """Describes the longest current wait of this process; '' if it is shorter than `at_least_s`."""
   with _lock:
     waits = [w for w in _waits.values() if time.monotonic() - w.since_s >= at_least_s]
   if not waits:
@@ -49,7 +50,7 @@ def oldest(at_least_s: float) -> str:
 
 
 class Watch:
-  """A thread that tells, once each, of waits that have lasted `SILENT_S`."""
+  """A thread that reports each wait once, when it has lasted `SILENT_S`."""
 
   def __init__(self, tell: Callable[[str], None]):
     self._tell = tell
@@ -61,7 +62,7 @@ class Watch:
     self._thread.start()
 
   def look(self) -> None:
-    """Tells of the waits that have lasted by now."""
+    """Reports the waits that have lasted `SILENT_S` and were not reported yet."""
     with _lock:
       waits = dict(_waits)
     self._told.intersection_update(waits)
@@ -76,5 +77,5 @@ class Watch:
       self.look()
 
   def stop(self) -> None:
-    """Tells of nothing any more; does not wait for the thread."""
+    """Ends the reports; does not wait for the thread."""
     self._stopped.set()

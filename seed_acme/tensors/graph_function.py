@@ -1,4 +1,4 @@
-"""A graph function over nests, traced once, with a cheap call."""
+"""A graph function over nests that is traced once and cheap to call."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import tree
 from seed_acme import types
 from seed_acme.tensors import nests
 
-# What `tf.cond` and `tf.while_loop` become; the serial executor has no kernel for the
-# switch that they need.
+# Operations that `tf.cond` and `tf.while_loop` become; the serial executor has no kernel for the
+# `Switch` operation that they need.
 _CONTROL_FLOW = frozenset(
   {'If', 'StatelessIf', 'While', 'StatelessWhile', 'Case', 'StatelessCase', 'Switch', 'RefSwitch'}
 )
@@ -24,11 +24,11 @@ _COLLECTIVE = frozenset({'CollectiveGatherV2', 'CollectiveReduceV2'})  # waits f
 
 
 class GraphFunction:
-  """`function(*arguments)` compiled for the shapes of `specs`.
+  """Compiles `function(*arguments)` for the shapes of `specs`.
 
-  `tf.function` looks at the whole nest of its arguments on every call to see whether it has
-  to trace again, which costs several times what a small network costs. The shapes of a run do
-  not change, so this traces once and calls the concrete function with flat tensors.
+  `tf.function` checks the whole nest of its arguments on every call, to decide whether it must
+  trace again, which costs several times as much as a small network. The shapes of a run do not
+  change, so this traces once and calls the concrete function with flat tensors.
   """
 
   def __init__(
@@ -36,7 +36,7 @@ class GraphFunction:
   ):
     """specs: a nest of `tf.TensorSpec` for each argument; None dimensions may vary.
 
-    xla: compile to few large kernels; seconds at the first call.
+    xla: compile to a few large kernels, which takes seconds at the first call.
     """
     self._specs = specs
     self._output_structure: types.Nest = None
@@ -47,12 +47,12 @@ class GraphFunction:
       self._output_structure = tree.map_structure(lambda _: None, output)
       return tree.flatten(output)
 
-    # Placeholders are named by position: paths of nests are no valid names for TensorFlow.
+    # Placeholders are named by position, because paths of nests are not valid TensorFlow names.
     flat_specs = [
       tf.TensorSpec(spec.shape, spec.dtype, name=f'argument_{i}')
       for i, spec in enumerate(tree.flatten(specs))
     ]
-    # Without autograph: it would bury what a loss or a network raises in a page of text.
+    # Without autograph, whose long tracebacks would hide the error of a loss or a network.
     self._function = tf.function(
       flat_function, input_signature=flat_specs, autograph=False, jit_compile=xla or None
     )
@@ -63,11 +63,12 @@ class GraphFunction:
     self._unflatten_output = nests.unflattener(self._output_structure)
 
   def __call__(self, *arguments: types.Nest) -> types.Nest:
-    """Arguments as the specs, numpy or tensors; TensorFlow raises where a dtype differs."""
+    """Calls the function with numpy arrays or tensors that match the specs; TensorFlow raises if a
+    dtype differs."""
     return self._unflatten_output(iter(self._call(arguments)))
 
   def numpy(self, *arguments: types.Nest) -> types.Nest:
-    """As a call, but the result is numpy arrays, valid for ever and read-only."""
+    """Calls the function and returns read-only numpy arrays that stay valid."""
     return self._unflatten_output(tensor.numpy() for tensor in self._call(arguments))
 
   def _call(self, arguments: tuple[types.Nest, ...]) -> list[Any]:
@@ -75,22 +76,22 @@ class GraphFunction:
       stand_in if stand_in is not None else x if isinstance(x, tf.Tensor) else _to_tensor(x)
       for x, stand_in in zip(tree.flatten(arguments), self._stand_ins)
     ]
-    # What `self._concrete(*flat)` ends in, after looking at every argument again in Python:
-    # half of the cost of a call on a small network. TensorFlow's version is pinned.
+    # `self._concrete(*flat)` would first check every argument again in Python, which is half of
+    # the cost of a call of a small network. `_call_flat` is private; we pin TensorFlow's version.
     if self._needs_parallel:
       with _in_parallel():
         return self._concrete._call_flat(flat, self._captured)
     return self._concrete._call_flat(flat, self._captured)
 
   def variables_read(self, variables: Sequence[tf.Variable]) -> tuple[int, ...]:
-    """Which of `variables` the function uses: their positions, in the order of first use."""
+    """Returns the positions of those `variables` that the function uses, in order of first use."""
     position = {id(variable.handle): i for i, variable in enumerate(variables)}
     return tuple(position[id(x)] for x in self._captured if id(x) in position)
 
 
 def _needs_parallel(function: Any) -> bool:
-  """Whether the serial executor cannot run it: it has control flow, or several devices or hosts,
-  which wait for each other."""
+  """Whether the serial executor cannot run a function: it has control flow, or uses several devices
+  or hosts, which wait for each other."""
   graph = function.graph.as_graph_def()
   return any(
     node.op in _CONTROL_FLOW | _COLLECTIVE or _is_elsewhere(node.device)
@@ -100,16 +101,16 @@ def _needs_parallel(function: Any) -> bool:
 
 
 def _is_elsewhere(device: str) -> bool:
-  """Whether it is another device than the one where arguments are."""
+  """Whether `device` is another device than CPU 0, where the arguments are."""
   spec = tf.DeviceSpec.from_string(device)
   return spec.device_type is not None and (spec.device_type, spec.device_index) != ('CPU', 0)
 
 
 def _stand_ins(function: Any, specs: Sequence[tf.TensorSpec]) -> list[tf.Tensor | None]:
-  """An empty tensor for each argument that no op reads, None for the others.
+  """Returns an empty tensor for each argument that no op reads, and None for the others.
 
-  Making a tensor of a numpy array costs as much as two small ops, and a policy reads few of the
-  inputs that it is offered.
+  Converting a numpy array to a tensor costs as much as two small ops, and a policy reads few of
+  its inputs.
   """
   outputs = {id(tensor) for tensor in function.graph.outputs}
   return [
@@ -123,27 +124,27 @@ def _to_tensor(array: Any) -> tf.Tensor:
 
 
 def batch_specs(example: types.Nest) -> types.Nest:
-  """TensorSpecs of an example with its first dimension left open."""
+  """Returns the TensorSpecs of an example, with an unknown first dimension."""
   return tree.map_structure(lambda x: tf.TensorSpec((None, *x.shape[1:]), x.dtype), example)
 
 
 @contextlib.contextmanager
 def serial_execution() -> Iterator[None]:
-  """Within it, graph functions called by this thread run op after op, on one thread of a pool.
+  """Makes graph functions called by this thread inside the context run op after op on one thread.
 
-  TensorFlow otherwise hands every op that becomes ready to the pool, which costs more than a small
-  network (a tenth of all CPU-seconds on Catch). The call itself still goes to the pool, and the
-  caller waits: TensorFlow runs whole calls there, whatever the executor. One op may still use
-  several threads. Functions with a condition or a loop run as ever. With a GPU, whose ops are
-  asynchronous, nothing is changed.
+  By default, TensorFlow passes every op that becomes ready to a thread pool, which costs more than
+  a small network (a tenth of all CPU-seconds on Catch). The call as a whole still runs on a thread
+  of the pool while the caller waits, as with every executor. One op may still use several threads.
+  Functions with a condition or a loop run as usual. With a GPU, whose ops are asynchronous, nothing
+  changes.
   """
   if tf.config.list_physical_devices('GPU'):
     yield
     return
   before = context.context().function_call_options
   config = tf.compat.v1.ConfigProto.FromString(before.config_proto_serialized)
-  # TensorFlow rewrites long sums of large tensors (residual networks, gradients of shared
-  # weights) into reference variables, to save memory; this executor knows no references.
+  # To save memory, TensorFlow rewrites long sums of large tensors (residual networks, gradients of
+  # shared weights) into reference variables, which this executor does not support.
   config.graph_options.rewrite_options.memory_optimization = (
     rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
   )
@@ -158,9 +159,9 @@ def serial_execution() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _in_parallel() -> Iterator[None]:
-  """Undoes `serial_execution` for a call."""
+  """Undoes `serial_execution` inside the context."""
   before = context.context().function_call_options
-  context.context().function_call_options = None  # TensorFlow's own choice
+  context.context().function_call_options = None  # TensorFlow's default
   try:
     yield
   finally:

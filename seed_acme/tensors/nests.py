@@ -1,8 +1,8 @@
-"""Maps over small nests of arrays, quickly.
+"""Fast maps over small nests of arrays.
 
-`tree.map_structure` spends tens of microseconds on the bookkeeping of one call, more than the
-work on a small batch. The hot path has nests of a few named tuples: these are taken apart
-directly, and everything else is left to `tree`.
+`tree.map_structure` has an overhead of tens of microseconds per call, more than the work on a
+small batch. Inference uses nests of a few named tuples: these are handled directly, and all other
+nests by `tree`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from seed_acme import types
 
 
 def map_arrays(function: Callable[..., Any], nest: types.Nest, *others: types.Nest) -> types.Nest:
-  """`function` of corresponding arrays; the nests must have the same structure."""
+  """Applies `function` to corresponding arrays of nests with the same structure."""
   if isinstance(nest, np.ndarray):
     return function(nest, *others)
   if isinstance(nest, tuple):
@@ -27,7 +27,7 @@ def map_arrays(function: Callable[..., Any], nest: types.Nest, *others: types.Ne
 
 
 def unflattener(structure: types.Nest) -> Callable[[Iterator[Any]], types.Nest]:
-  """A function that takes leaves from an iterator and gives a nest of this structure."""
+  """Returns a function that builds a nest of this structure from an iterator over its leaves."""
   if isinstance(structure, tuple):
     parts = [unflattener(part) for part in structure]
     if hasattr(structure, '_fields'):

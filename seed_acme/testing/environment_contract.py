@@ -1,4 +1,4 @@
-"""What every `core.VectorEnvironment` promises, as tests to inherit.
+"""Tests of the contract of `core.VectorEnvironment`, to be inherited by an environment's test.
 
 ```
 class TestMyEnvironment(environment_contract.EnvironmentContract):
@@ -22,12 +22,12 @@ from seed_acme import types
 
 
 class EnvironmentContract:
-  """Mixin for a pytest class. Actions are random, from a seed of the test's own.
+  """Mixin for a pytest class. Actions are random, with a fixed seed.
 
-  num_steps: played in each test; long enough to see an episode end.
-  is_random: False for an environment that does the same for every seed.
-  has_seed_per_environment: False for one that draws for all environments from one
-    stream; then environment 0 of 4 need not do what environment 0 of 1 does.
+  num_steps: steps played in each test; enough for an episode to end.
+  is_random: False for an environment that behaves the same for every seed.
+  has_seed_per_environment: False if all environments draw from one random stream; then
+    environment 0 of 4 may differ from environment 0 of 1.
   """
 
   num_steps: int = 60
@@ -35,7 +35,7 @@ class EnvironmentContract:
   has_seed_per_environment: bool = True
 
   def make_environment(self, num_environments: int, seed: int) -> core.VectorEnvironment:
-    """Called by every test, which closes what it gets."""
+    """Returns a new environment; each test calls this and closes what it returns."""
     raise NotImplementedError
 
   def test_reset_starts_every_environment(self):
@@ -104,7 +104,7 @@ class EnvironmentContract:
 
   def test_environments_of_one_vector_differ(self):
     if self.is_random:
-      # Many episodes of few environments: with few outcomes two may agree by chance.
+      # Over many episodes: an environment with few outcomes may match another by chance.
       rows = self._trajectory(8, seed=1, equal_actions=True)
       assert any(_differ(_one(rows, 0), _one(rows, index)) for index in range(1, 8))
 
@@ -154,10 +154,10 @@ def play(
   change: Callable[[types.Nest, types.Nest], types.Nest] | None = None,
   on_row: Callable[[types.VectorTimeStep], Any] = lambda row: None,
 ) -> list[types.VectorTimeStep]:
-  """`num_steps + 1` rows under random actions, which depend on no row.
+  """Returns `num_steps + 1` rows under random actions that do not depend on the rows.
 
-  equal_actions: the same for all environments, whatever their number. change: gets the
-  actions and other random ones, returns those to take. on_row: called with each row.
+  equal_actions: give all environments the same actions, whatever their number. change: takes the
+  actions and other random actions and returns the actions to apply. on_row: called with each row.
   """
   random, other_random = np.random.default_rng(10), np.random.default_rng(11)
   rows = [environment.reset()]
@@ -182,7 +182,7 @@ def random_actions(
   random: np.random.Generator,
   num_environments: int | None = None,
 ) -> types.Nest:
-  """Nest of `[E, ...]`, uniform within the bounds, in [-1, 1] where there are none."""
+  """Draws a nest of actions `[E, ...]`, uniform within the bounds, or in [-1, 1] without bounds."""
   count = environment.num_environments if num_environments is None else num_environments
 
   def draw(spec: dm_specs.Array) -> np.ndarray:
@@ -198,7 +198,7 @@ def random_actions(
 
 
 def assert_equal_rows(a: types.VectorTimeStep, b: types.VectorTimeStep) -> None:
-  """All fields equal, bit for bit."""
+  """Asserts that all fields are equal, bit for bit."""
   tree.map_structure(np.testing.assert_array_equal, a, b)
 
 
@@ -209,7 +209,7 @@ def _check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any) -> N
 
 
 def _stack(rows: list[types.VectorTimeStep]) -> types.VectorTimeStep:
-  """Rows `[E, ...]` to one record of `[T, E, ...]`."""
+  """Stacks rows `[E, ...]` into one record of `[T, E, ...]`."""
   return tree.map_structure(lambda *leaves: np.stack(leaves), *rows)
 
 

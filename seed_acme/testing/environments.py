@@ -1,7 +1,7 @@
-"""Small environments with known behaviour, for tests. All are plain dm_env environments.
+"""Small dm_env environments with known behaviour, for tests.
 
-Each takes the seed first and plain settings after it, so that each is also reachable by
-configuration: `seed_acme.testing.environments:TruncatingEnvironment`.
+Each takes the seed first and then plain settings, so a configuration can name it:
+`seed_acme.testing.environments:TruncatingEnvironment`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from seed_acme import types
 
 
 class ScriptedEnvironment(dm_env.Environment):
-  """Episodes of given lengths, and rows that say where they come from.
+  """Episodes of given lengths whose observations identify the episode and the row.
 
-  Observation `[2]` float32: number of the episode, number of the row in it, both from 0.
-  The reward of a row is its number. Two actions; `actions` keeps all that were received.
+  Observation `[2]` float32: number of the episode and number of the row in it, both from 0.
+  The reward of a row is its number. There are two actions; `actions` records all received ones.
   """
 
   def __init__(
     self, seed: int = 0, episode_lengths: Sequence[int] = (3,), last_discount: float = 0.0
   ):
-    """episode_lengths: steps (rows minus one) of each episode, repeated for ever.
+    """episode_lengths: steps (rows minus one) of each episode, repeated in a cycle.
 
-    last_discount: 0 = episodes terminate, more = they are truncated. seed: not used.
+    last_discount: 0 = episodes terminate, more = they are truncated. seed: unused.
     """
     del seed
     self._episode_lengths = tuple(episode_lengths)
@@ -73,10 +73,11 @@ class ScriptedEnvironment(dm_env.Environment):
 
 
 class TruncatingEnvironment(ScriptedEnvironment):
-  """Pays the same reward every step and is cut off, never terminated.
+  """Gives the same reward at every step; its episodes are truncated and never terminate.
 
-  So the value of every row, LAST included, is `reward / (1 - discount)` of the agent; one
-  that takes the cut for an end gets less. The observation is constant, `[1]` float32.
+  So with the agent's discount the value of every row, LAST included, is
+  `reward / (1 - discount)`; an agent that treats truncation as termination learns less. The
+  observation is constant, `[1]` float32.
   """
 
   def __init__(self, seed: int = 0, episode_length: int = 5, reward: float = 1.0):
@@ -132,12 +133,12 @@ class NanEnvironment(ScriptedEnvironment):
 
 
 class NestedEnvironment(dm_env.Environment):
-  """Observations in a dict, actions in a dict, a score beside the reward, random by seed.
+  """Environment with nested observations and actions, a score besides the reward, and randomness.
 
   Observation: `camera` `[4, 4, 3]` uint8 and `joints` (`position` `[2]`, float64). Action:
   `button`, one of 3, and `force` `[2]` float64 in [-1, 1], which moves the position. The
-  reward is half of the score, which is minus the distance from the origin. Each step ends
-  the episode with probability 0.2, in a termination or a truncation.
+  reward is half the score, which is minus the distance from the origin. Each step ends the
+  episode with probability 0.2, by termination or truncation with equal chances.
   """
 
   def __init__(self, seed: int = 0):

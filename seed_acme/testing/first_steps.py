@@ -1,8 +1,8 @@
-"""`python -m seed_acme.testing.first_steps ID`: makes one environment and steps it a little.
+"""`python -m seed_acme.testing.first_steps ID`: makes one environment and takes a few steps in it.
 
-Ends with 0 where that works. Otherwise with 1, and the last line of stderr says why, unless the
-environment ends the whole process, which is why this is a process of its own. Runs under any
-Python that actors run under.
+Exits with 0 if that works, otherwise with 1 and the reason in the last line of stderr. It is a
+separate process because a faulty environment may end its whole process. Runs under every Python
+that actors run under.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUM_STEPS = 10
 
 
 def run(environment_id: str) -> None:
-  """Random actions; each time step is held against the specification. Raises what is wrong."""
+  """Takes random actions and checks each time step against the specification; raises on errors."""
   config = config_lib.EnvironmentConfig(environment_id)
   random = np.random.default_rng(0)
   made = checked.CheckedEnvironment(registry.make(config, 1, seed=0), environment_id)
@@ -36,7 +36,7 @@ def main(environment_id: str) -> int:
   """Returns the exit code."""
   try:
     run(environment_id)
-  except Exception as error:  # of code that is not ours
+  except Exception as error:  # third-party environments may raise anything
     said = ' '.join(str(error).split())
     print(f'{type(error).__name__}: {said}', file=sys.stderr)
     return 1
@@ -47,4 +47,4 @@ if __name__ == '__main__':
   code = main(sys.argv[1])
   sys.stdout.flush()
   sys.stderr.flush()
-  os._exit(code)  # without waiting for what the environment may have left running
+  os._exit(code)  # without waiting for threads that the environment may have left running

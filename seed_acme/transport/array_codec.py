@@ -1,4 +1,4 @@
-"""Flat arrays on the wire: a message is the bytes of a fixed list of arrays, nothing else."""
+"""Encoding of arrays: a message is the bytes of a fixed list of arrays and nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Field(NamedTuple):
 
 
 class ArrayCodec:
-  """Encodes arrays of fixed shapes and dtypes as one `bytes`, and back as views."""
+  """Encodes arrays of fixed shapes and dtypes as one `bytes`, and decodes it to views."""
 
   def __init__(self, fields: Sequence[Field]):
     self.fields = tuple(fields)
@@ -37,7 +37,7 @@ class ArrayCodec:
     self.num_bytes = offset
 
   def encode(self, arrays: Sequence[np.ndarray]) -> bytes:
-    """Arrays in field order; raises ValueError where one differs from its field."""
+    """Encodes arrays in field order; raises ValueError if one does not match its field."""
     self._check(arrays)
     parts: list[Any] = []
     for array, padding in zip(arrays, self._padding):
@@ -47,12 +47,12 @@ class ArrayCodec:
     return b''.join(parts)
 
   def views(self, buffer: bytearray, start: int) -> list[np.ndarray]:
-    """The arrays of a message that begins at `start` of a buffer, to be written in place."""
+    """Returns writable arrays over the message that begins at byte `start` of the buffer."""
     message = memoryview(buffer)[start : start + self.num_bytes]
     return self.decode(message)
 
   def write(self, arrays: Sequence[np.ndarray], views: Sequence[np.ndarray]) -> None:
-    """As `encode`, into the arrays that `views` returned."""
+    """Encodes like `encode`, but in place, into the arrays that `views` returned."""
     self._check(arrays)
     for view, array in zip(views, arrays):
       view[...] = array
@@ -71,7 +71,7 @@ class ArrayCodec:
         )
 
   def decode(self, message: Buffer) -> list[np.ndarray]:
-    """Views into `message`; raises ValueError on a wrong length."""
+    """Returns the arrays as views into `message`; raises ValueError if its length is wrong."""
     if len(message) != self.num_bytes:
       raise ValueError(f'a message of {len(message)} bytes, expected {self.num_bytes}')
     return [

@@ -1,7 +1,7 @@
-"""Launchpad's courier as transport, for programs that already live on it.
+"""Launchpad's courier as transport, for programs that already use it.
 
-Courier unpickles what it receives, so whoever may call can run code. It serves runs on one machine
-only, listens there alone, and looks for the token of the run before it unpickles anything.
+Courier unpickles what it receives, so every caller can run code. It therefore serves only runs on
+one machine, listens only on that machine, and checks the run's token before it unpickles anything.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from seed_acme.transport import sessions
 from seed_acme.transport import wire
 
 _POLL_S = 0.5
-_CLOSE_S = 1.0  # how long a channel waits for the server to hear that it closes
-_REPLY_TIMEOUT_S = 60.0  # a server that hangs is known by running out of this
-_NO_LIMIT_S = 1e7  # courier wants some number
+_CLOSE_S = 1.0  # how long a closing channel waits for the server's acknowledgement
+_REPLY_TIMEOUT_S = 60.0  # after which the server counts as hanging
+_NO_LIMIT_S = 1e7  # courier requires a number
 _WRONG_TOKEN = 'the token of this run is missing or wrong'
 
 
 class CourierServer:
-  """Serves sessions by three methods: `open`, `answer`, `close`."""
+  """Serves sessions through three courier methods: `open`, `answer` and `close`."""
 
   def __init__(self, desk: sessions.SessionDesk, port: int, max_streams: int):
     self._desk = desk
@@ -82,10 +82,10 @@ class CourierServer:
 
 
 class CourierChannel:
-  """An actor's end; a call in flight at a time, waited for in short polls.
+  """An actor's channel to the courier server. It has one call in flight and polls for its reply.
 
-  Nothing tells a server that hangs from one that takes its time with a reply. So a patience without
-  limit is one for replies, too.
+  A hanging server cannot be told from a slow one, so without a limit on the wait for the server
+  there is no limit on the wait for a reply either.
   """
 
   def __init__(
@@ -120,7 +120,7 @@ class CourierChannel:
   def receive(self) -> types.Nest:
     assert self._reply is not None
     reply = self._wait(self._reply)
-    if self._closed:  # the server may have refused, because the session is gone
+    if self._closed:  # the server may have refused because the session was closed
       raise core.ChannelClosed
     return self._codec.decode_reply(reply)
 
@@ -129,7 +129,7 @@ class CourierChannel:
       return
     self._closed = True
     closing = self._client.futures.close(self._session_id)
-    futures.wait([closing], _CLOSE_S)  # the server answers what is under way, too
+    futures.wait([closing], _CLOSE_S)  # the server then also answers a pending request
     closing.cancel()
     if self._reply is not None:
       self._reply.cancel()
@@ -155,7 +155,7 @@ class CourierChannel:
           ) from None
 
   def _why(self, error: courier.StatusNotOk) -> Exception:
-    """The failure of a call as channels report it."""
+    """Returns the exception with which channels report this failure of a call."""
     if self._closed or error.code is grpc.StatusCode.CANCELLED:
       return core.ChannelClosed()
     if error.code is grpc.StatusCode.UNAUTHENTICATED:

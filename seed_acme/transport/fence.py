@@ -1,9 +1,9 @@
-"""A fence around ports that ask for no password: the kernel drops what strangers send there.
+"""A packet filter for ports without authentication: the kernel drops packets of other machines.
 
-Reverb and TensorFlow's collective server listen on every interface, and neither can be told
-otherwise. A socket filter (classic BPF, which needs no privileges) on their listening sockets
-admits packets that arrive on the loopback interface, or from a list of addresses. To everybody else
-the port looks like one behind a firewall: a connection is never answered.
+Reverb and TensorFlow's collective server listen on every interface, which cannot be configured.
+A socket filter (classic BPF, which needs no privileges) on their listening sockets admits packets
+that arrive on the loopback interface or come from a list of addresses. To everybody else the port
+looks like one behind a firewall: a connection is never answered.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Union
 
 RUNS_CODE, ENDS_RUN = 'can run code for whoever reaches it', 'can end this run'
 
-_LOOK_UP_S = 10.0  # between two looks at the addresses that the names have
-_SETTLE_S = 0.02  # for a connection that the server is just taking out of its queue
-_SETTLED_S = 5.0  # a server that takes no connections for so long is left to its filter
+_LOOK_UP_S = 10.0  # between two look-ups of the names' addresses
+_SETTLE_S = 0.02  # until a connection that the server has just accepted has a descriptor
+_SETTLED_S = 5.0  # limit of the search for connections from before the filter
 
 # Linux: asm-generic/socket.h, linux/filter.h, linux/tcp.h.
 _SO_ATTACH_FILTER = 26
@@ -36,7 +36,7 @@ _LOOPBACK_INTERFACE = 1  # LOOPBACK_IFINDEX, the same in every network namespace
 _SOURCE_V4, _SOURCE_V6 = _NETWORK_HEADER + 12, _NETWORK_HEADER + 8
 _DROP, _ADMIT = (_RETURN, 0, 0, 0), (_RETURN, 0, 0, 0xFFFFFFFF)
 _DESCRIPTORS = '/proc/self/fd'
-_BACKLOG = slice(24, 28)  # of struct tcp_info: tcpi_unacked, connections that nobody has accepted
+_BACKLOG = slice(24, 28)  # tcpi_unacked in struct tcp_info: connections not yet accepted
 
 _Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 _Instruction = tuple[int, int, int, int]
@@ -44,22 +44,22 @@ _Instruction = tuple[int, int, int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Fence:
-  """Who may connect to the ports without a password of this node.
+  """The hosts that may connect to this node's ports without authentication.
 
-  hosts: admitted beside this machine itself, names or addresses; None = there is no fence.
-  tell: takes a line for the user where the kernel refuses.
+  hosts: names or addresses that are admitted besides this machine; None = no filter.
+  tell: called with a message for the user if the kernel rejects the filter.
   """
 
   hosts: tuple[str, ...] | None = ()
   tell: Callable[[str], None] = print
 
   def put_around(self, port: int, danger: str) -> None:
-    """Of a server of this process that listens by now, on all its sockets with this port.
+    """Filters all sockets of this process that listen on `port`; the server must listen already.
 
-    danger: what the port without a fence makes possible.
+    danger: what an unfiltered port makes possible, for the message to the user.
 
-    Connections that others have made before are shut. Names are looked up again every 10 s, on a
-    thread of its own.
+    Shuts down existing connections of hosts that are not admitted. A thread looks up names again
+    every 10 s.
     """
     if self.hosts is None:
       return
@@ -84,20 +84,21 @@ LOOPBACK = Fence()
 
 
 def _follow_names(port: int, hosts: Sequence[str], addresses: frozenset[_Address]) -> None:
-  """A host that comes back elsewhere has the same name. Connections that exist stay as they are."""
+  """Renews the filter when addresses of the names change, because a host may restart with another
+  address. Existing connections are kept."""
   while True:
     time.sleep(_LOOK_UP_S)
     found = _addresses(hosts, addresses)
     if found == addresses:
       continue
-    with contextlib.suppress(OSError):  # as before, until the next look
+    with contextlib.suppress(OSError):  # keep the old filter until the next look-up
       if not _attach(port, found):
         return
       addresses = found
 
 
 def _addresses(hosts: Iterable[str], before: frozenset[_Address]) -> frozenset[_Address]:
-  """Of all names. Where one is not known for the moment, those of `before` stay."""
+  """Returns the addresses of all hosts, and those of `before` if a name cannot be resolved now."""
   found: set[_Address] = set()
   for host in hosts:
     try:
@@ -110,7 +111,7 @@ def _addresses(hosts: Iterable[str], before: frozenset[_Address]) -> frozenset[_
 
 
 def _parsed(address: str) -> _Address:
-  """An IPv4 address that a socket of IPv6 shows is one of IPv4."""
+  """Parses an address; converts an IPv4 address that an IPv6 socket reports to plain IPv4."""
   parsed = ipaddress.ip_address(address.partition('%')[0])
   return getattr(parsed, 'ipv4_mapped', None) or parsed
 
@@ -124,7 +125,7 @@ def _is_address(host: str) -> bool:
 
 
 def _attach(port: int, addresses: frozenset[_Address]) -> int:
-  """The filter to every socket that listens on `port`; returns their number."""
+  """Attaches the filter to every socket that listens on `port`; returns their number."""
   program = _program(sorted(addresses, key=str))
   packed = b''.join(struct.pack('=HBBI', *instruction) for instruction in program)
   buffer = ctypes.create_string_buffer(packed)
@@ -138,7 +139,8 @@ def _attach(port: int, addresses: frozenset[_Address]) -> int:
 
 
 def _program(addresses: Sequence[_Address]) -> list[_Instruction]:
-  """Jumps of conditions reach 255 instructions, so each address has a return of its own."""
+  """Returns the filter program. Each address has its own return instruction, because conditional
+  jumps reach only 255 instructions."""
   v4 = [part for address in addresses if address.version == 4 for part in _if_from_v4(address)]
   v6 = [part for address in addresses if address.version == 6 for part in _if_from_v6(address)]
   start = [(_LOAD_WORD, 0, 0, _INTERFACE), (_JUMP_IF_EQUAL, 0, 1, _LOOPBACK_INTERFACE), _ADMIT]
@@ -172,8 +174,8 @@ def _if_from_v6(address: _Address) -> list[_Instruction]:
 
 
 def _shut_strangers(port: int, addresses: frozenset[_Address]) -> None:
-  """Connections that came before the filter, which does not look at them. Nobody new can come, so
-  it ends when the server has accepted all that waited."""
+  """Shuts down connections of other hosts from before the filter, which does not apply to them.
+  New ones are impossible, so this ends when the server has accepted all pending connections."""
   end_s = time.monotonic() + _SETTLED_S
   has_settled = False
   while not has_settled and time.monotonic() < end_s:
@@ -195,7 +197,8 @@ def _is_admitted(connection: socket.socket, addresses: frozenset[_Address]) -> b
 
 
 def _is_this_machine(peer: _Address, own: _Address) -> bool:
-  """own: at this end. A process that connects to an address of its machine comes from the same."""
+  """Whether a connection comes from this machine: its peer has a loopback address or the same
+  address as this side. own: this side's address."""
   return peer.is_loopback or peer == own
 
 
@@ -209,8 +212,8 @@ def _listens(one: socket.socket) -> bool:
 
 
 def _sockets(port: int) -> Iterator[socket.socket]:
-  """Those of this process, of TCP, whose own port it is; each as a duplicate, open until the next
-  one is asked for."""
+  """Yields duplicates of this process's TCP sockets with the local port `port`; each stays open
+  until the next one is requested."""
   for entry in os.listdir(_DESCRIPTORS):
     try:
       if not os.readlink(f'{_DESCRIPTORS}/{entry}').startswith('socket:'):

@@ -1,6 +1,6 @@
-"""The actors' end of gRPC streaming: one bidirectional stream an environment group, raw bytes.
+"""Actors' side of the gRPC transport: one bidirectional stream of raw bytes per environment group.
 
-The learner's is `grpc_server.py`.
+The learner's side is `grpc_server.py`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _CHANNEL_OPTIONS = [
   *grpc_protocol.OPTIONS,
   ('grpc.max_receive_message_length', grpc_protocol.NO_LIMIT),
   ('grpc.enable_http_proxy', 0),  # gRPC would send even 127.0.0.1 through $http_proxy
-  # We try again ourselves. gRPC would wait up to 2 minutes between attempts where another
-  # channel of this process knows the address, and repeat a stream without our knowing.
+  # `Reconnecting` does the retries. gRPC would wait up to 2 minutes between attempts if another
+  # channel of this process uses the address, and could repeat a stream unnoticed.
   ('grpc.use_local_subchannel_pool', 1),
   ('grpc.enable_retries', 0),
 ]
-# Errors after which the same actor may try again: the network, not the request.
+# Errors of the network rather than the request, after which the actor may try again.
 _TRANSIENT = (
   grpc.StatusCode.UNAVAILABLE,
   grpc.StatusCode.CANCELLED,
@@ -42,7 +42,7 @@ _TRANSIENT = (
 
 @contextlib.contextmanager
 def _unless_done_within(limit_s: float, act: Callable[[], None]) -> Iterator[None]:
-  """Calls `act` from another thread if the block takes longer."""
+  """Calls `act` from another thread if the block takes longer than `limit_s`."""
   timer = threading.Timer(limit_s, act)
   timer.daemon = True
   timer.start()
@@ -53,7 +53,7 @@ def _unless_done_within(limit_s: float, act: Callable[[], None]) -> Iterator[Non
 
 
 class _Connection(reconnecting.Reconnecting):
-  """A channel of gRPC, and on it one stream."""
+  """A gRPC channel with one stream."""
 
   losses = (grpc.RpcError, StopIteration)
 
@@ -70,7 +70,7 @@ class _Connection(reconnecting.Reconnecting):
       self._channel.close()
 
   def _open_stream(self, call: Callable[[grpc.Channel], Any]) -> None:
-    """A new channel, and on it the stream that `call` makes."""
+    """Opens a new channel and the stream that `call` makes on it."""
 
     def connect() -> None:
       self._channel = grpc.insecure_channel(self._address, options=_CHANNEL_OPTIONS)
@@ -79,7 +79,7 @@ class _Connection(reconnecting.Reconnecting):
     self._open(connect)
 
   def _answer_to_greeting(self) -> bytes:
-    """The first message of the stream; `NoAnswer` if it does not come."""
+    """Returns the server's first message; raises `NoAnswer` if it does not come in time."""
     replies, is_late = self._replies, threading.Event()
 
     def give_up() -> None:
@@ -108,8 +108,9 @@ class _Connection(reconnecting.Reconnecting):
 
 
 def _take_apart(error: BaseException | None) -> None:
-  """gRPC raises the stream itself as its error, which so refers to itself through its traceback.
-  The garbage collector would end it at any moment, which has been seen to hang on gRPC's locks.
+  """Breaks the reference cycle of an error of gRPC. gRPC raises the stream itself as the error,
+  which then refers to itself through its traceback. The garbage collector could delete it at any
+  moment, and that has been seen to hang on gRPC's locks.
   """
   while error is not None:
     cause = error.__cause__ or error.__context__
@@ -118,7 +119,8 @@ def _take_apart(error: BaseException | None) -> None:
 
 
 class GrpcChannel(_Connection):
-  """An actor's stream; opens itself again after a broken connection and repeats the request."""
+  """An actor's channel to the gRPC server. Reconnects when the connection breaks, and then repeats
+  the unanswered request."""
 
   def __init__(
     self,
@@ -152,7 +154,7 @@ class GrpcChannel(_Connection):
     super()._disconnect()
 
   def _connect(self) -> bytes:
-    """Opens a stream; returns who answers."""
+    """Opens a stream; returns the instance name of the server that answers."""
 
     def call(channel: grpc.Channel) -> Any:
       self._outbox = queue.SimpleQueue()
@@ -171,20 +173,20 @@ class GrpcChannel(_Connection):
 
 
 class GrpcMember(_Connection):
-  """The place in a run of a node that was started by itself, on a host of its own."""
+  """Registers a node with the learner, in a run whose nodes are started separately on each host."""
 
   def __init__(self, address: str, token: str, hello: bytes, connect_timeout_s: float):
     super().__init__(address, token, patience_lib.on_other_hosts(connect_timeout_s))
     self._hello = hello
 
   def join(self) -> wire.Start:
-    """Waits for the learner; returns which start of this node this is.
+    """Waits for the learner and returns which start of this node this is.
 
-    Raises `wire.Refused` with the learner's reason, `core.ServerLost` if there is none."""
+    Raises `wire.Refused` with the learner's reason, or `core.ServerLost` if no learner answers."""
     return joining.parse_welcome(self._retry(self._connect))
 
   def wait_for_end(self) -> None:
-    """After `join`: returns when the run is over. Raises as `join`."""
+    """Returns when the run is over. Call `join` first; raises the same errors."""
     while True:
       try:
         while next(self._replies) != grpc_protocol.OVER:

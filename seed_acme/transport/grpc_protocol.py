@@ -1,4 +1,4 @@
-"""What both ends of the gRPC transport have to agree on."""
+"""Names and options that both sides of the gRPC transport share."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ TOKEN_KEY = 'seed-acme-token'
 OVER = b'over'
 
 NO_LIMIT = -1
-# An end that vanishes without a word is noticed after the sum of the two, sooner where something
-# was under way: the kernel then gives up on unacknowledged data after the second alone.
+# A peer that vanishes silently is noticed after the sum of the two. If data is in flight, the
+# kernel notices sooner: it gives up on unacknowledged data after the timeout alone.
 _KEEPALIVE_MS = 2_000
 _KEEPALIVE_TIMEOUT_MS = 3_000
 OPTIONS = [
   ('grpc.keepalive_time_ms', _KEEPALIVE_MS),
   ('grpc.keepalive_timeout_ms', _KEEPALIVE_TIMEOUT_MS),
-  # gRPC sends no keepalive ping while another one of its own is unanswered, and would wait a
-  # minute for the answer to that.
+  # gRPC sends no keepalive ping while another of its pings is unanswered, and would by default
+  # wait a minute for that answer.
   ('grpc.http2.ping_timeout_ms', _KEEPALIVE_TIMEOUT_MS),
   ('grpc.keepalive_permit_without_calls', 1),
   ('grpc.http2.max_pings_without_data', 0),
@@ -26,5 +26,5 @@ OPTIONS = [
 
 
 def method(name: str) -> str:
-  """The full name of a method of the service."""
+  """Returns the full name of a method of the service."""
   return f'/{SERVICE}/{name}'

@@ -1,7 +1,7 @@
-"""The learner's end of gRPC streaming, on a port that strangers may reach, too.
+"""Learner's side of the gRPC transport, on a port that unauthorized callers may also reach.
 
-Generic handlers: no generated code, no protocol buffers, nothing unpickled. Of a caller without the
-token nothing is read but its headers, and it gets no thread of the actors'.
+It uses generic handlers: no generated code, no protocol buffers, and nothing is unpickled. From a
+caller without the token only the headers are read, and it gets none of the actors' threads.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from seed_acme.transport import grpc_protocol
 from seed_acme.transport import joining
 from seed_acme.transport import sessions
 
-# From the start of a call to its first message. A client sends that at once.
+# Limit from the start of a call to its first message, which clients send at once.
 _GREETING_S = 20.0
-_STRANGERS = 1024  # connections beyond twice those of the streams
-# A connection that does not speak HTTP/2 by then, or has no call for so long, is closed. Ours open
-# one for each call, which lasts as long as they live.
+_STRANGERS = 1024  # connections allowed besides two for each stream
+# A connection is closed if it does not speak HTTP/2 by then, or has no call for so long. Actors
+# open a connection for each call, and their calls last as long as the connection.
 _IDLE_S = 10.0
 
 
 class GrpcServer:
-  """Serves sessions on `host:port`; one thread of its pool for each open stream."""
+  """Serves sessions on `host:port`, with one thread for each open stream."""
 
   def __init__(
     self,
@@ -39,9 +39,10 @@ class GrpcServer:
     max_message_bytes: int,
     members: joining.Members,
   ):
-    """port 0 picks a free one. Raises `types.UserError` if the port is taken.
+    """Raises `types.UserError` if the port is taken.
 
-    max_message_bytes: of a longer message nothing but its length is read, and its stream ends."""
+    port: 0 = any free one. max_message_bytes: of a longer message only the length is read, and its
+    stream ends."""
     self._desk = desk
     self._members = members
     handlers = {
@@ -53,11 +54,11 @@ class GrpcServer:
       handlers=[_ForAdmitted(desk, handlers)],
       options=[
         *grpc_protocol.OPTIONS,
-        # Without this two servers share a port silently, and actors reach either.
+        # Without this, two servers could silently share a port, and actors would reach either.
         ('grpc.so_reuseport', 0),
         ('grpc.max_receive_message_length', max_message_bytes),
         ('grpc.max_allowed_incoming_connections', _max_connections(max_streams)),
-        ('grpc.max_concurrent_streams', 8),  # of one connection
+        ('grpc.max_concurrent_streams', 8),  # per connection
         ('grpc.server_handshake_timeout_ms', int(1e3 * _IDLE_S)),
         ('grpc.max_connection_idle_ms', int(1e3 * _IDLE_S)),
       ],
@@ -76,7 +77,7 @@ class GrpcServer:
     self._server.start()
 
   def stop(self) -> None:
-    """Ends all streams. Close the batcher first, or streams wait for their replies."""
+    """Ends all streams. Close the batcher first; otherwise streams wait for their replies."""
     self._server.stop(grace=1.0).wait()
 
   def _stream(self, messages: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
@@ -108,8 +109,9 @@ class GrpcServer:
 
 
 def _max_connections(max_streams: int) -> int:
-  """That the server takes at once; it closes any further one. Streams that are being replaced are
-  open twice, and half of the descriptors are left to the rest of the process."""
+  """Returns how many connections the server accepts at a time; it closes any further one. Each
+  stream counts twice, because a reconnecting actor holds two for a moment, and half of the file
+  descriptors are left to the rest of the process."""
   descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
   wanted = 2 * max_streams + _STRANGERS
   if descriptors == resource.RLIM_INFINITY:
@@ -118,7 +120,7 @@ def _max_connections(max_streams: int) -> int:
 
 
 def _greeting(messages: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
-  """The first message. A caller that does not say it in time is cut off, which frees its thread."""
+  """Returns the first message. Cancels the call if it does not come in time, to free the thread."""
   timer = threading.Timer(_GREETING_S, context.cancel)
   timer.daemon = True
   timer.start()
@@ -131,9 +133,9 @@ def _greeting(messages: Iterator[bytes], context: grpc.ServicerContext) -> bytes
 
 
 class _ForAdmitted(grpc.GenericRpcHandler):
-  """The methods of the service, for callers with the token of the run.
+  """Handler that gives access to the service's methods only to callers with the run's token.
 
-  gRPC asks on the thread that takes all calls in turn, when it has read a call's headers.
+  gRPC calls `service` when it has read the headers of a call, on the thread that accepts all calls.
   """
 
   def __init__(self, desk: sessions.SessionDesk, methods: dict[str, grpc.RpcMethodHandler]):
@@ -149,13 +151,13 @@ class _ForAdmitted(grpc.GenericRpcHandler):
 
 
 class _TurnAway:
-  """Says why and ends the call; waits for nothing. On a thread of its own, so that the calls of
-  actors do not queue behind those of strangers, nor the other way round."""
+  """Rejects a call without the token at once. It runs on a separate thread, so that actors' calls
+  and unauthorized ones do not queue behind each other."""
 
   def __init__(self) -> None:
     self.experimental_thread_pool = futures.ThreadPoolExecutor(
       max_workers=1, thread_name_prefix='grpc_strangers'
-    )  # gRPC looks for this name
+    )  # gRPC looks for an attribute of this name
 
   def __call__(self, messages: Any, context: grpc.ServicerContext) -> NoReturn:
     del messages  # unread

@@ -1,8 +1,8 @@
-"""Which nodes take part in a run that are started one by one, each on its own host.
+"""Registration of nodes that are started one by one, each on its own host.
 
-Such a node asks the learner before it does anything: `join`. The learner holds what decides
-the node's part in the run against its own values, and tells it which start of this node it
-is. A node without environments (replay) stays on to hear when the run is over.
+Such a node first calls `join` on the learner. The learner compares the node's settings with its
+own and replies which start of this node it is. A node without environments (replay) stays
+connected to learn when the run is over.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from seed_acme import version
 from seed_acme.transport import wire
 
 PROTOCOL = 3
-STARTS_BETWEEN_RESUMPTIONS = 1000  # of one node, before seeds of environments recur
+STARTS_BETWEEN_RESUMPTIONS = 1000  # of one node; beyond it, environment seeds recur
 _MAX_DIFFERENCES = 3  # named in a refusal
 
 
 def hello(node: str, settings: Mapping[str, str]) -> bytes:
-  """node: `actor/3`. settings: what it was started with, by name, as text."""
+  """Encodes a node's first message. node: such as `actor/3`. settings: its settings by name, as
+  text."""
   return json.dumps(
     {'protocol': PROTOCOL, 'version': version.__version__, 'node': node, 'settings': dict(settings)}
   ).encode()
 
 
 def parse_welcome(message: bytes) -> wire.Start:
-  """Which start of the node this is."""
+  """Returns which start of the node this is, from the learner's reply to `hello`."""
   return wire.Start(*map(int, json.loads(message)['start']))
 
 
 class Members:
-  """The learner's end. Called from any thread; knows nothing of transports."""
+  """Learner's registry of the nodes that joined. Independent of the transport; thread-safe."""
 
   def __init__(self, settings: Mapping[str, Mapping[str, str]], resumptions: int):
-    """settings: by kind of node, those that a node has to share with the learner."""
+    """settings: by kind of node, the settings in which it must agree with the learner."""
     self._settings = settings
     self._lock = threading.Condition()
     self._num_starts: collections.Counter[str] = collections.Counter()
@@ -47,7 +48,7 @@ class Members:
     self._is_over = False
 
   def join(self, message: bytes) -> bytes:
-    """The welcome to a `hello`; raises ValueError where the node does not fit this run."""
+    """Returns the reply to a `hello`; raises ValueError if the node does not fit this run."""
     try:
       said = json.loads(message)
       protocol, node, theirs = said['protocol'], said['node'], said['settings']
@@ -86,11 +87,11 @@ class Members:
     return json.dumps({'start': list(start)}).encode()
 
   def wait_for_end(self) -> WaitForEnd:
-    """For a node that wants to hear of the end."""
+    """Returns a waiter for a node that stays connected until the run is over."""
     return WaitForEnd(self)
 
   def end_run(self, timeout_s: float) -> None:
-    """Tells the nodes that stayed, and waits until they have heard it."""
+    """Notifies the nodes that stayed connected, and waits until all have been notified."""
     with self._lock:
       self._is_over = True
       self._lock.notify_all()
@@ -98,20 +99,20 @@ class Members:
 
 
 class WaitForEnd:
-  """One node that waits for the end of the run; its connection may break before."""
+  """Wait of one node for the end of the run. Its connection may break before."""
 
   def __init__(self, members: Members):
     self._members = members
     self._is_broken = False
 
   def leave(self) -> None:
-    """The connection has ended: `wait_until_over` returns."""
+    """Ends `wait_until_over`, because the connection has ended."""
     with self._members._lock:
       self._is_broken = True
       self._members._lock.notify_all()
 
   def wait_until_over(self) -> bool:
-    """Whether the run is over, or only this node's connection."""
+    """Blocks until the run is over (returns True) or this node's connection has ended (False)."""
     members = self._members
     with members._lock:
       members._num_staying += 1

@@ -13,10 +13,10 @@ def _never() -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Patience:
-  """The limits of a wait, and who may end it earlier.
+  """Time limits of an actor's wait for its server.
 
-  first_s: for a server that was not there yet. again_s: for one that was there and went.
-  is_stopped: asked during the wait, from the thread that waits; True ends it by `ChannelClosed`.
+  first_s: limit for the server's first answer. again_s: limit for a server that has disappeared.
+  is_stopped: polled by the waiting thread; True ends the wait with `ChannelClosed`.
   """
 
   first_s: float
@@ -25,10 +25,11 @@ class Patience:
 
 
 def on_other_hosts(connect_timeout_s: float) -> Patience:
-  """Nobody here knows whether the learner still lives."""
+  """Limits both waits, because on another host nothing tells an actor that the learner has died."""
   return Patience(connect_timeout_s, connect_timeout_s)
 
 
 def beside_learner(connect_timeout_s: float, is_stopped: Callable[[], bool] = _never) -> Patience:
-  """The launcher ends the actor if the learner dies: until that serves, the wait has no limit."""
+  """Waits without a time limit until the learner first answers, because the launcher ends the actor
+  if the learner dies."""
   return Patience(math.inf, connect_timeout_s, is_stopped)

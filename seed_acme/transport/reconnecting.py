@@ -1,4 +1,4 @@
-"""A connection to the learner that is opened again and again, for as long as patience allows."""
+"""A connection to the learner that is retried until the limits of a `Patience` are reached."""
 
 from __future__ import annotations
 
@@ -13,40 +13,41 @@ from typing import ClassVar, TypeVar
 from seed_acme import core
 from seed_acme.transport import patience as patience_lib
 
-# Between a greeting and its answer, which waits for nothing. A stream that was opened while its
-# server ended has been seen to wait for ever, connected to the next one, which never got it.
+# Limit from a greeting to its answer, which the server sends at once. Without a limit, a stream
+# that was opened while its server ended has been seen to hang: it was connected to the next
+# server, which never received the call.
 GREETING_S = 20.0
 _RETRY_S = 0.5
-_TELL_S = 30.0  # between two lines that say that an actor still waits
-# A stream that lasted so long after its greeting was to a server that was there. One that ends
-# sooner may be refused again and again, which must not go on for ever.
+_TELL_S = 30.0  # between two warnings that an actor still waits
+# A connection that lasted so long after its greeting restarts the time limit. A shorter one does
+# not: it may be ended again and again, and such retries must end at some time.
 _LASTED_S = 5.0
 _LOG = logging.getLogger(__name__)
 _T = TypeVar('_T')
 
 
 class NoAnswer(Exception):
-  """The server is there, and silent."""
+  """The server accepted the connection but does not answer."""
 
 
 _WITH_REASON: tuple[type[Exception], ...] = (core.ServerPaused, NoAnswer)
 
 
 class Reconnecting(abc.ABC):
-  """What the actors' ends of transports share. `close` may be called from any thread."""
+  """Base class of the actors' channels that reconnect. `close` may be called from any thread."""
 
-  losses: ClassVar[tuple[type[Exception], ...]]  # by which a connection may end
+  losses: ClassVar[tuple[type[Exception], ...]]  # raised when a connection breaks
 
   def __init__(self, address: str, patience: patience_lib.Patience):
     self._address = address
     self._patience = patience
     self._limit_s = patience.first_s
-    self._greeted_s = math.inf  # when the connection that is open was greeted
+    self._greeted_s = math.inf  # when the server of the open connection answered the greeting
     self._closed = False
     self._lock = threading.Lock()  # between `close` and opening a connection
 
   def close(self) -> None:
-    """A call that waits for the server raises `core.ChannelClosed`."""
+    """Closes the connection; a call that waits for the server raises `core.ChannelClosed`."""
     with self._lock:
       self._closed = True
       self._disconnect()
@@ -57,11 +58,11 @@ class Reconnecting(abc.ABC):
 
   @abc.abstractmethod
   def _reason(self, error: Exception) -> str:
-    """Why the connection was lost, one of `losses`; raises `wire.Refused` if the server says that
-    no other attempt will be better."""
+    """Returns why the connection was lost. error: one of `losses`. Raises `wire.Refused` if the
+    server rejected the actor, so that a retry is useless."""
 
   def _open(self, connect: Callable[[], None]) -> None:
-    """In place of the connection that is open the one that `connect` makes."""
+    """Replaces the open connection, if any, by a new one, which `connect` opens."""
     with self._lock:
       if self._closed:  # while waiting for the next attempt
         raise core.ChannelClosed
@@ -77,7 +78,7 @@ class Reconnecting(abc.ABC):
     self._limit_s = self._patience.again_s
 
   def _retry(self, attempt: Callable[[], _T]) -> _T:
-    """Repeats `attempt` through losses for as long as `patience` allows."""
+    """Repeats `attempt` while the connection is lost, up to the limits of `patience`."""
     started = there_s = told_s = time.monotonic()
     while True:
       try:
@@ -98,7 +99,7 @@ class Reconnecting(abc.ABC):
       time.sleep(_RETRY_S)
 
   def _explain(self, error: Exception) -> str:
-    """Why a connection is lost that may be opened again; raises if it may not."""
+    """Returns why the connection was lost; raises if the actor must not reconnect."""
     if self._closed or self._patience.is_stopped():
       raise core.ChannelClosed from error
     if isinstance(error, core.ServerPaused):

@@ -1,7 +1,6 @@
-"""Between transport and batcher: opens sessions for actors and carries their messages.
+"""Sessions of actors: they decode the messages of a transport and pass them to the batcher.
 
-A transport moves bytes and knows none of this; there are three of them (Unix sockets, gRPC,
-courier).
+The three transports (Unix sockets, gRPC, courier) only move bytes.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from seed_acme.transport import wire
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.02
-_JOINING_BYTES = 1 << 20  # a node's greeting, with its settings: some kilobytes
-_UNKNOWN_BYTES = 1 << 26  # a greeting and a request of environments that are not known yet
+_JOINING_BYTES = 1 << 20  # limit for a node's greeting; with its settings it has some kilobytes
+_UNKNOWN_BYTES = 1 << 26  # limit for a message while the environments' specification is unknown
 
 
 class Session:
-  """One environment group of one actor."""
+  """Session of one environment group of one actor."""
 
   def __init__(
     self,
@@ -40,7 +39,7 @@ class Session:
   ):
     self.env_ids = env_ids
     self.num_answered = 0
-    self.loop = batcher.loop  # of the thread that answers
+    self.loop = batcher.loop  # event loop of the thread that answers
     self._batcher = batcher
     self._codec = codec
     self._is_training = min(env_ids) < num_training
@@ -52,14 +51,14 @@ class Session:
     batcher.add_caller()
 
   def answer(self, message: bytes) -> bytes:
-    """An encoded request in, an encoded reply out; blocks until a batch has carried it."""
+    """Takes an encoded request and returns the encoded reply; blocks until a batch included it."""
     replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     self.ask(message, replies.put)
     return replies.get()
 
   def ask(self, message: array_codec.Buffer, on_reply: Callable[[bytes], None]) -> None:
-    """As `answer`, without waiting. on_reply: takes the encoded reply, on whatever thread has it,
-    once; it must neither block nor call this session. `message` must not change before.
+    """Passes on an encoded request without waiting. on_reply: called once with the encoded reply,
+    on any thread; it must neither block nor call this session. `message` must not change before.
     """
     try:
       request = self._decoded(message)
@@ -73,7 +72,7 @@ class Session:
       is_closed = self._closed
       if not is_closed:
         self._pending = pending
-        self._batcher.submit(pending)  # under the lock: `close` finds it there, or comes first
+        self._batcher.submit(pending)  # under the lock, so that `close` finds it or comes first
     if is_closed:
       on_reply(self._ending())
 
@@ -86,7 +85,8 @@ class Session:
     return self._codec.encode_actions(reply)
 
   def _decoded(self, message: array_codec.Buffer) -> types.ActorRequest:
-    """ValueError for a message that is no request, or is of environments of another stream."""
+    """Decodes a request; raises ValueError if it is invalid or names another session's
+    environments."""
     request = self._codec.decode_request(message)
     if not self.env_ids.issuperset(request.env_ids.tolist()):
       raise ValueError('the request names environments that this stream did not open')
@@ -98,7 +98,8 @@ class Session:
     return wire.encode_stopped() if self._run_is_over() else wire.encode_paused()
 
   def close(self, taken: bool = False) -> None:
-    """The actor went away, or (taken) another opened its environments. Safe to call twice."""
+    """Closes the session, because the actor has left or (taken) another start of it has opened a
+    session for the environments. Safe to call twice."""
     with self._lock:
       if self._closed:
         return
@@ -112,7 +113,7 @@ class Session:
 
 
 class SessionDesk:
-  """Opens sessions; one for each environment group, the newest wins."""
+  """Opens sessions, one for each environment group; the latest start of an actor wins."""
 
   def __init__(
     self,
@@ -123,11 +124,11 @@ class SessionDesk:
     token: str,
     instance: str = '',
   ):
-    """batcher_of: which batcher takes the requests of a group, by its first env_id.
+    """batcher_of: returns the batcher for a group's requests, given its smallest env_id.
 
-    spec: of the environments; None = that of the first actor which says hello. token: shared secret
-    of the run; an actor that cannot show it is turned away. instance: that of a desk which this one
-    takes the place of, so that its actors need not begin anew; '' = none.
+    spec: specification of the environments; None = the one that the first actor sends. token:
+    shared secret of the run; an actor without it is rejected. instance: instance name of the desk
+    that this one replaces, so that its actors need not restart their episodes; '' = a new name.
     """
     self._batcher_of = batcher_of
     self.spec = spec
@@ -136,10 +137,10 @@ class SessionDesk:
     self.token = token
     self._lock = threading.Lock()
     self._sessions: list[Session] = []
-    self._starts: dict[int, wire.Start] = {}  # by env_id, the latest that has come
-    self._answered_before = np.zeros(num_environments, np.int64)  # in sessions that are gone
+    self._starts: dict[int, wire.Start] = {}  # the latest start so far, by env_id
+    self._answered_before = np.zeros(num_environments, np.int64)  # in replaced sessions
     self._run_is_over = False
-    # Tells this process from one that takes its place.
+    # Lets actors tell this server from one that replaces it.
     self.instance = instance or secrets.token_hex(8)
 
   def is_admitted(self, token: str) -> bool:
@@ -147,11 +148,11 @@ class SessionDesk:
     return hmac.compare_digest(token.encode(), self.token.encode())
 
   def open(self, hello: bytes) -> Session:
-    """A session for the group that says hello; raises ValueError where it does not fit.
+    """Returns a session for the group of `hello`; raises ValueError if it does not fit this run.
 
-    An older session that holds any of the same environments is closed: its actor died, or
-    was replaced after being cut off. But an actor that was started before the one which holds
-    them, or held them last, gets a session that is closed: it is the one that was replaced.
+    Closes earlier sessions with any of the same environments: their actor died, or was replaced
+    after it was disconnected. But if the caller was started before the latest actor with any of
+    these environments, the caller is the replaced one and gets a closed session.
     """
     try:
       codec, env_ids, start = wire.GroupCodec.check_hello(hello, self.spec, self._num_environments)
@@ -174,14 +175,15 @@ class SessionDesk:
     return session
 
   def max_message_bytes(self, largest_group: int) -> int:
-    """Of what an actor with groups of up to so many environments sends, or a node that joins."""
+    """Returns the size limit of messages from actors with groups of up to `largest_group`
+    environments, and from nodes that join."""
     if self.spec is None:
       return _UNKNOWN_BYTES
     return max(_JOINING_BYTES, wire.GroupCodec(self.spec, largest_group).max_message_bytes())
 
   def end_run(self) -> None:
-    """From now on actors are told that the run is over, and end. Without this, when the batcher
-    closes they are told of a pause, and wait for the server that takes this one's place."""
+    """Lets replies tell actors from now on that the run is over, so that they end. Without this
+    call, a closed batcher tells them to wait for the server that replaces this one."""
     self._run_is_over = True
 
   def wait_until_all_left(self, timeout_s: float) -> None:
@@ -191,7 +193,7 @@ class SessionDesk:
       time.sleep(_POLL_S)
 
   def is_connected(self) -> np.ndarray:
-    """`[environments]` bool: whether a stream of its actor is open."""
+    """Returns `[environments]` bool: whether the session of the environment is open."""
     connected = np.zeros(self._num_environments, bool)
     with self._lock:
       for session in self._sessions:
@@ -199,7 +201,7 @@ class SessionDesk:
     return connected
 
   def num_answered(self) -> np.ndarray:
-    """`[environments]` int64: rows answered so far."""
+    """Returns `[environments]` int64: how many rows were answered so far."""
     with self._lock:
       number = self._answered_before.copy()
       for session in self._sessions:

@@ -1,4 +1,4 @@
-"""The transports by name. Imported by actors: each is loaded only when it is used."""
+"""The transports by name. Each is imported only when used, because actors import this module."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from seed_acme.transport import sessions
 from seed_acme.transport import wire
 
 _UNIX = 'unix:'
-_SOCKETS = ('inference.sock', 'inference_{}.sock')  # in the run folder: of learner host 0, others
+_SOCKETS = ('inference.sock', 'inference_{}.sock')  # in the run folder: learner host 0, others
 
 
 class TransportServer(Protocol):
-  """The learner's end: moves messages between actors and their sessions."""
+  """Learner's side of a transport: moves messages between actors and their sessions."""
 
   def start(self) -> None:
     """Begins to serve."""
@@ -32,20 +32,21 @@ class TransportServer(Protocol):
 
 
 class NetworkServer(TransportServer, Protocol):
-  """One that listens on a port."""
+  """A transport server that listens on a port."""
 
   port: int
 
 
 def is_local(config: config_lib.TransportConfig) -> bool:
-  """Whether actors beside the learner use its Unix socket."""
+  """Whether actors on the learner's host use its Unix socket."""
   return config.kind == 'auto'
 
 
 def address_beside(
   config: config_lib.TransportConfig, run_dir: pathlib.Path, address: str, learner: int = 0
 ) -> str:
-  """Of learner host `learner`, for an actor beside it. address: `host:port`, which others use."""
+  """Returns the address of learner host `learner` for an actor on the same host. address:
+  `host:port`, for actors on other hosts."""
   return f'{_UNIX}{_socket(run_dir, learner)}' if is_local(config) else address
 
 
@@ -61,7 +62,8 @@ def serve_beside(
   max_message_bytes: int,
   learner: int = 0,
 ) -> list[TransportServer]:
-  """For the actors beside learner host `learner`: none or one. Raises `types.UserError`."""
+  """Returns the servers only for actors on the host of learner `learner`: none or one. Raises
+  `types.UserError` if the socket cannot be opened."""
   if not is_local(config):
     return []
   from seed_acme.transport import unix_server
@@ -77,12 +79,12 @@ def serve(
   max_message_bytes: int,
   members: joining.Members,
 ) -> NetworkServer:
-  """The server's end, for hosts that reach it by network.
+  """Returns the server for actors that connect over the network.
 
-  Raises `types.UserError` if the port cannot be had.
+  Raises `types.UserError` if it cannot listen on the port.
 
-  max_message_bytes: courier knows no such limit. members: for nodes that are started one by
-  one, which courier does not serve.
+  max_message_bytes: ignored by courier. members: registry of nodes that are started one by one,
+  which courier does not support.
   """
   if config.kind == 'courier':
     is_ours, installed = launchpad_wheel.describe()
@@ -108,9 +110,9 @@ def connect(
   patience: patience_lib.Patience,
   start: wire.Start,
 ) -> core.InferenceChannel:
-  """The actor's end; waits for the server as long as `patience` allows.
+  """Returns an actor's channel; waits for the server up to the limits of `patience`.
 
-  address: `host:port`, or what `address_beside` returned.
+  address: `host:port`, or the result of `address_beside`.
   """
   if address.startswith(_UNIX):
     from seed_acme.transport import unix_client

@@ -1,4 +1,5 @@
-"""The actors' end of Unix sockets, beside the learner. Its own is `unix_server.py`."""
+"""Actors' side of the Unix socket transport, on the learner's host. The learner's side is
+`unix_server.py`."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from seed_acme.transport import wire
 
 
 class UnixChannel(reconnecting.Reconnecting):
-  """An actor's connection; opens itself again after it broke and repeats the request."""
+  """An actor's channel to the Unix socket server. Reconnects when the connection breaks, and then
+  repeats the unanswered request."""
 
   losses = (OSError, EOFError)
 
@@ -38,13 +40,13 @@ class UnixChannel(reconnecting.Reconnecting):
     self._socket: socket.socket | None = None
     try:
       self._instance = self._retry(self._connect)
-    except BaseException:  # SIGTERM, too, by which a worker's wait is ended
+    except BaseException:  # also the exception of SIGTERM, which ends a worker's wait
       self.close()
       raise
 
   def send(self, request: types.ActorRequest) -> None:
     self._request.write(request)
-    with contextlib.suppress(OSError):  # `receive` finds out, and says it again
+    with contextlib.suppress(OSError):  # `receive` notices the loss and repeats the request
       self._connected().sendall(self._request.frame)
 
   def receive(self) -> types.Nest:
@@ -55,7 +57,7 @@ class UnixChannel(reconnecting.Reconnecting):
     return self._retry(self._connect_and_repeat)
 
   def _connect(self) -> str:
-    """Opens a connection; returns who answers."""
+    """Opens a connection; returns the instance name of the server that answers."""
 
     def connect() -> None:
       self._socket = unix_protocol.new_socket()

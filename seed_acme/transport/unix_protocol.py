@@ -1,7 +1,7 @@
-"""What both ends of the transport over Unix sockets have to agree on.
+"""Framing of messages that both sides of the Unix socket transport share.
 
-A frame is the length of a message, 8 bytes, and the message. The first frame of a connection is the
-token of the run, a zero byte and the greeting; its answer has the form of a reply.
+A frame is the length of a message (8 bytes) and the message. The first frame of a connection holds
+the run's token, a zero byte and the greeting; its answer has the form of a reply.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import contextlib
 import os
 import socket
 
-HEADER_BYTES = 8  # keeps what follows aligned
-_FIRST_BYTES = 1 << 12  # of a buffer, until the size of the messages is known
-_MAX_PATH_BYTES = 107  # of the address of a Unix socket
+HEADER_BYTES = 8  # keeps the message aligned
+_FIRST_BYTES = 1 << 12  # initial size of a buffer, which grows with the messages
+_MAX_PATH_BYTES = 107  # limit of a Unix socket's address
 
 
 def header(num_bytes: int) -> bytes:
-  """Of a message of so many bytes."""
+  """Returns the header of a message of `num_bytes` bytes."""
   return num_bytes.to_bytes(HEADER_BYTES, 'little')
 
 
 class FrameBuffer:
-  """Receives frames, one after another, into the same memory."""
+  """Receives frames one after another into the same memory."""
 
   def __init__(self, max_message_bytes: float):
     self._max_message_bytes = max_message_bytes
@@ -30,10 +30,10 @@ class FrameBuffer:
     self._num_read = 0
 
   def receive(self, there: socket.socket) -> memoryview:
-    """The next message; the one after it overwrites it.
+    """Returns the next message, valid until the next call.
 
-    Raises EOFError where the other end is closed, ValueError for a message that is too long, and
-    what `there` raises. After BlockingIOError the next call goes on with the same frame.
+    Raises EOFError if the other side has closed the connection, ValueError for a message that is
+    too long, and the errors of `there`. After BlockingIOError the next call continues the frame.
     """
     while (missing := self._num_missing()) > 0:
       number = there.recv_into(self._buffer[self._num_read :], missing)
@@ -45,11 +45,11 @@ class FrameBuffer:
     return message
 
   def clear(self) -> None:
-    """Forgets a frame that had begun on an earlier connection."""
+    """Discards the incomplete frame of an earlier connection."""
     self._num_read = 0
 
   def _num_missing(self) -> int:
-    """Bytes of the frame under way; makes room for them."""
+    """Returns how many bytes the current frame still misses, and makes room for them."""
     if self._num_read < HEADER_BYTES:
       return HEADER_BYTES - self._num_read
     length = int.from_bytes(self._buffer[:HEADER_BYTES], 'little')
@@ -68,7 +68,7 @@ def greeting(token: str, hello: bytes) -> bytes:
 
 
 def split_greeting(message: bytes) -> tuple[str, bytes]:
-  """(token, hello); an empty token where there is none."""
+  """Returns (token, hello); the token is empty if there is none."""
   token, _, hello = message.partition(b'\0')
   return token.decode(errors='replace'), hello
 
@@ -79,7 +79,7 @@ def new_socket() -> socket.socket:
 
 @contextlib.contextmanager
 def short(path: str) -> Iterator[str]:
-  """Another name of `path`, short enough for an address, while the context lasts."""
+  """Yields a name of `path` that is short enough for a socket address, valid inside the context."""
   if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
     yield path
     return

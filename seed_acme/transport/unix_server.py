@@ -1,9 +1,9 @@
-"""The learner's end of Unix sockets: read and answered by the thread that acts.
+"""Learner's side of the Unix socket transport, which runs on the threads that run inference.
 
-A message so reaches its batch without waking another thread. Nothing here blocks: an actor sends
-one request and waits for its reply, and what a slow reader does not take is kept for it. Where
-several threads act, one of them takes the calls, and each connection moves to its own thread
-once the actor has said who it is.
+So a message reaches its batch without waking another thread. All operations are non-blocking. An
+actor has at most one request in flight; the server buffers replies for slow clients. With several
+inference threads, one accepts connections, and after an actor's greeting its connection moves to
+the thread that serves its environments.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from seed_acme.transport import sessions
 from seed_acme.transport import unix_protocol
 from seed_acme.transport import wire
 
-_GREETING_S = 20.0  # who has not said by then who it is makes room for others
-_MAX_STRANGERS = 64  # connections that have not said it yet
+_GREETING_S = 20.0  # after which a connection without a greeting may be closed
+_MAX_STRANGERS = 64  # connections without a greeting at a time
 _STOP_S = 10.0
 _BACKLOG = 1024
 _LOG = logging.getLogger(__name__)
@@ -35,8 +35,8 @@ _LOG = logging.getLogger(__name__)
 class UnixServer:
   """Serves sessions on a socket in the run folder, which only the run's user can open.
 
-  All but `start` and `stop` happens on the thread that waits on `loop`, and what a connection does
-  after its greeting on the one that answers it.
+  All but `start`, `stop` and `forget` runs on the thread of `loop`. After its greeting, a
+  connection runs on the thread that answers it.
   """
 
   def __init__(
@@ -74,7 +74,7 @@ class UnixServer:
     self._path.unlink(missing_ok=True)
 
   def forget(self, connection: _Connection) -> None:
-    """From any thread."""
+    """Removes a closed connection; may be called from any thread."""
 
     def remove() -> None:
       self._connections.remove(connection)
@@ -94,7 +94,8 @@ class UnixServer:
         self._dismiss_strangers()
 
   def _dismiss_strangers(self) -> None:
-    """Of those who have said nothing, the silent and, of too many, the oldest."""
+    """Closes connections without a greeting: those over the time limit, and the oldest above
+    `_MAX_STRANGERS`."""
     strangers = [one for one in self._connections if one.session is None]
     now = time.monotonic()
     for index, stranger in enumerate(strangers):
@@ -104,11 +105,11 @@ class UnixServer:
 
 
 class _Connection:
-  """To one environment group of one actor."""
+  """Connection of one environment group of one actor."""
 
   def __init__(self, server: UnixServer, caller: socket.socket):
     self.session: sessions.Session | None = None
-    self.loop = server.loop  # until the greeting, then that of the session
+    self.loop = server.loop  # until the greeting; then the session's
     self.accepted_s = time.monotonic()
     self._server = server
     self._socket = caller
@@ -138,12 +139,13 @@ class _Connection:
         self._send_rest()
       if events & ~select.EPOLLOUT and not self._is_closed:
         self._read()
-    except Exception:  # whatever came over one connection, the run goes on with the others
+    except Exception:  # a bad message on one connection must not end the run
       _LOG.exception('closed the connection of an actor: its message could not be handled')
       self.close()
 
   def _read(self) -> None:
-    """As much as has come. Whoever is gone, speaks before the reply or too long, is cut off."""
+    """Reads what has arrived. Closes the connection if the actor has disconnected, sends before
+    its reply, or sends a message that is too long."""
     if self._owes_reply:
       self.close()
       return
@@ -178,7 +180,7 @@ class _Connection:
     self.loop.call(functools.partial(self._send, wire.encode_welcome(desk.instance)))
 
   def _reply(self, reply: bytes) -> None:
-    """From any thread."""
+    """Sends a reply; may be called from any thread."""
     self.loop.call(functools.partial(self._send, reply))
 
   def _send(self, message: bytes) -> None:
@@ -187,8 +189,8 @@ class _Connection:
     self._send_rest()
 
   def _send_rest(self) -> None:
-    """Never closes the session: whoever answers may hold its lock. That a caller is gone is told
-    by the next event."""
+    """Sends as much of the reply as the socket accepts. Never closes the session, because the
+    caller may hold its lock; if the actor has disconnected, the next event shows it."""
     if self._is_closed:
       return
     try:
@@ -210,7 +212,7 @@ def _listen(path: pathlib.Path) -> socket.socket:
     with unix_protocol.short(str(path)) as address:
       _remove_left_over(path, address)
       listener.bind(address)
-      os.chmod(path, 0o600)  # before `listen`, so nobody else gets in
+      os.chmod(path, 0o600)  # before `listen`, so that no other user can connect
     listener.listen(_BACKLOG)
     listener.setblocking(False)
   except OSError as error:
@@ -223,7 +225,7 @@ def _listen(path: pathlib.Path) -> socket.socket:
 
 
 def _remove_left_over(path: pathlib.Path, address: str) -> None:
-  """The socket of a learner that was killed; OSError where one listens."""
+  """Removes the socket of a killed learner; raises OSError if a learner still listens there."""
   probe = unix_protocol.new_socket()
   try:
     probe.connect(address)

@@ -1,7 +1,8 @@
-"""What actors and learner say to each other: greetings, requests, replies.
+"""Messages between actors and learner: greetings, requests and replies.
 
-Both ends derive the same list of fields from the environment's specification and compare
-them once, when a stream opens. Nothing is unpickled, so a message cannot run code.
+Both sides derive the same list of fields from the environment's specification. The learner
+compares the specifications once, when a stream opens. Nothing is unpickled, so a message cannot
+run code.
 """
 
 from __future__ import annotations
@@ -30,18 +31,19 @@ _ENDS: dict[int, type[core.ChannelClosed]] = {
 
 
 class Start(NamedTuple):
-  """One start of an actor; of two the greater is the later one.
+  """One start of an actor. Of two starts the greater one is later.
 
-  joined: when the learner admitted its node, in ms of the clock there, so that the order holds
-  over learners that take each other's place; 0 = of a launcher, which starts all nodes but once.
-  number: how often the actor was started before, over all resumptions of the run.
+  joined: when the learner admitted the actor's node, in ms of the learner's clock, so that the
+  order also holds after another learner has replaced it; 0 = started by a launcher, which starts
+  each node only once. number: how often the actor was started before, over all resumptions of the
+  run.
   """
 
   joined: int = 0
   number: int = 0
 
   def following(self) -> Start:
-    """The next one on the same node."""
+    """Returns the next start on the same node."""
     return self._replace(number=self.number + 1)
 
 
@@ -72,7 +74,7 @@ def _request_arrays(request: types.ActorRequest) -> list[np.ndarray]:
 
 
 class RequestWriter:
-  """Requests in one piece of memory, each over the last one: nothing is allocated."""
+  """Encodes requests into `frame`, each over the last one, without allocating memory."""
 
   def __init__(self, codec: array_codec.ArrayCodec, header: bytes):
     self._codec = codec
@@ -80,12 +82,12 @@ class RequestWriter:
     self._views = codec.views(self.frame, len(header))
 
   def write(self, request: types.ActorRequest) -> None:
-    """Into `frame`; raises ValueError where an array differs from its field."""
+    """Writes a request into `frame`; raises ValueError if an array does not match its field."""
     self._codec.write(_request_arrays(request), self._views)
 
 
 class GroupCodec:
-  """Requests and replies of one environment group of E environments."""
+  """Encodes and decodes requests and replies of one group of E environments."""
 
   def __init__(self, spec: types.EnvironmentSpec, num_environments: int):
     self.spec = spec
@@ -106,7 +108,7 @@ class GroupCodec:
     self._reply = array_codec.ArrayCodec(_leaf_fields('action', spec.action, num_environments))
 
   def hello(self, env_ids: np.ndarray, start: Start = FIRST_START) -> bytes:
-    """What the actor says when it opens a stream; the server answers with `check_hello`."""
+    """Returns an actor's first message on a stream, which the server checks by `check_hello`."""
     said = {
       'protocol': PROTOCOL,
       'start': list(start),
@@ -116,7 +118,7 @@ class GroupCodec:
     return json.dumps(said).encode()
 
   def max_message_bytes(self) -> int:
-    """Of a hello or a request of such a group."""
+    """Returns the largest size of a hello or a request of such a group."""
     longest = np.full(self.num_environments, np.iinfo(np.int32).max)
     start = Start(1 << 62, 1 << 62)
     return max(len(self.hello(longest, start)), self._request.num_bytes)
@@ -125,10 +127,10 @@ class GroupCodec:
   def check_hello(
     hello: bytes, spec: types.EnvironmentSpec | None, max_environments: int
   ) -> tuple[GroupCodec, frozenset[int], Start]:
-    """The server's codec for this actor, its env_ids and which start of it this is.
+    """Returns the server's codec for this actor, the actor's env_ids and its start.
 
-    spec: of the environments that the server expects; None = whatever the actor has. Raises
-    ValueError naming the first difference."""
+    spec: specification of the environments that the server expects; None = accept the actor's.
+    Raises ValueError, naming the first difference."""
     said = _greeting(hello)
     listed, start = said['env_ids'], said['start']
     if not _are_integers(listed) or not _are_integers(start) or len(start) != len(Start._fields):
@@ -158,7 +160,7 @@ class GroupCodec:
     return self._request.encode(_request_arrays(request))
 
   def request_writer(self, header: bytes) -> RequestWriter:
-    """header: what a transport puts before each message."""
+    """Returns a writer of requests. header: bytes that the transport puts before each message."""
     return RequestWriter(self._request, header)
 
   @property
@@ -183,12 +185,12 @@ class GroupCodec:
     )
 
   def encode_actions(self, actions: types.Nest) -> bytes:
-    """A reply is a status word and then either the actions or the text of a refusal."""
+    """Encodes a reply. It is a status word and then either the actions or the text of a refusal."""
     return _STATUS.type(_OK).tobytes() + self._reply.encode(tree.flatten(actions))
 
   def decode_reply(self, message: array_codec.Buffer) -> types.Nest:
-    """Actions `[E, ...]`; raises `Refused` with the server's words, or ChannelClosed, the
-    exact kind of it."""
+    """Returns actions `[E, ...]`; raises `Refused` with the server's reason, or the subclass of
+    `core.ChannelClosed` that the status means."""
     status = int(np.frombuffer(message, _STATUS, 1)[0])
     if status in _ENDS:
       raise _ENDS[status]
@@ -198,7 +200,7 @@ class GroupCodec:
 
 
 def _greeting(hello: bytes) -> dict[str, Any]:
-  """What the first message says, with all its fields; their values are anything that JSON knows."""
+  """Returns the content of a first message. All fields are present; their values are unchecked."""
   try:
     said = json.loads(hello)
   except (ValueError, RecursionError) as error:
@@ -216,24 +218,24 @@ def _greeting(hello: bytes) -> dict[str, Any]:
 
 
 def _are_integers(value: Any) -> bool:
-  """Whether it is a list of whole numbers of 64 bits."""
+  """Whether `value` is a list of 64-bit integers."""
   return isinstance(value, list) and all(
     type(x) is int and -_INTEGERS <= x < _INTEGERS for x in value
   )
 
 
 def encode_refusal(text: str) -> bytes:
-  """The reply that `GroupCodec.decode_reply` raises as `Refused`."""
+  """Encodes the reply that `GroupCodec.decode_reply` raises as `Refused`."""
   return _STATUS.type(_REFUSED).tobytes() + text.encode()
 
 
 def encode_welcome(instance: str) -> bytes:
-  """The answer to a greeting; `instance` tells this server from one that takes its place."""
+  """Encodes the answer to a greeting; `instance` distinguishes this server from its successors."""
   return _STATUS.type(_OK).tobytes() + instance.encode()
 
 
 def decode_welcome(message: array_codec.Buffer) -> str:
-  """The instance; raises `Refused` with the server's words."""
+  """Returns the server's instance name; raises `Refused` with the server's reason."""
   text = bytes(message[_STATUS.itemsize :]).decode()
   if int(np.frombuffer(message, _STATUS, 1)[0]) != _OK:
     raise Refused(text)
@@ -241,19 +243,19 @@ def decode_welcome(message: array_codec.Buffer) -> str:
 
 
 def encode_stopped() -> bytes:
-  """The reply that ends an actor: the run is over."""
+  """Encodes the reply that ends an actor because the run is over."""
   return _STATUS.type(_STOPPED).tobytes()
 
 
 def encode_paused() -> bytes:
-  """The reply of a server that ends before the run is over."""
+  """Encodes the reply of a server that stops before the run is over."""
   return _STATUS.type(_PAUSED).tobytes()
 
 
 def encode_taken() -> bytes:
-  """The reply to an actor whose environments a later one has."""
+  """Encodes the reply to an actor that a later start has replaced."""
   return _STATUS.type(_TAKEN).tobytes()
 
 
 class Refused(Exception):
-  """The server did not take a request; the text says why."""
+  """The server rejected a message; the text says why."""
