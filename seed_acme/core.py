@@ -65,10 +65,10 @@ class RecurrentNetwork(Protocol):
     """Zero state `[batch_size, ...]`; `()` for a feed-forward network."""
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """One row `[N, ...]` -> (prediction `[N, ...]`, new state `[N, ...]`)."""
+    """Runs one row `[N, ...]` -> (prediction `[N, ...]`, new state `[N, ...]`)."""
 
   def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """Rows `[T, B, ...]` from state `[B, ...]` -> (predictions `[T, B, ...]`, last state)."""
+    """Runs rows `[T, B, ...]` from state `[B, ...]` -> (predictions `[T, B, ...]`, last state)."""
 
 
 class InferenceChannel(Protocol):

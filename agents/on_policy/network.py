@@ -117,12 +117,12 @@ class OnPolicyNetwork(snt.Module):
     return self._inner.initial_state(batch_size)
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """One row `[N, ...]`, see `core.RecurrentNetwork`."""
+    """Runs one row `[N, ...]`; see `core.RecurrentNetwork`."""
     prediction, state = self._inner(self._normalized(inputs), state)
     return self._finished(prediction), state
 
   def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """Rows `[T, B, ...]`, see `core.RecurrentNetwork`."""
+    """Runs rows `[T, B, ...]`; see `core.RecurrentNetwork`."""
     prediction, state = self._inner.unroll(self._normalized(inputs), state)
     return self._finished(prediction), state
 

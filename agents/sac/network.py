@@ -98,7 +98,7 @@ class PolicyNetwork(snt.Module):
   def __call__(
     self, inputs: types.AgentInput, state: types.Nest
   ) -> tuple[PolicyOutput, types.Nest]:
-    """One row, see `core.RecurrentNetwork`."""
+    """Runs one row; see `core.RecurrentNetwork`."""
     inputs = self.normalized(inputs)
     remembered, state = self.function.remember(inputs, state)
     return PolicyOutput(self.function(inputs.observation, remembered)), state

@@ -44,8 +44,7 @@ class ChoicesArray(dm_specs.BoundedArray):
 
 
 def num_values(spec: dm_specs.Array) -> np.ndarray | None:
-  """Returns `[K]`, the number of values of each of an array's K choices; None if it has no choices.
-  """
+  """Returns `[K]`, the number of values of each of an array's K choices; None without choices."""
   if isinstance(spec, (dm_specs.DiscreteArray, ChoicesArray)) and math.prod(spec.shape):
     return np.asarray(spec.num_values, np.int64).reshape(-1)
   return None

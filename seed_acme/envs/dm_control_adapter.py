@@ -148,8 +148,7 @@ def known_levels() -> list[str]:
 
 
 def _suite() -> Any:
-  """Imports the suite. dm_control chooses its rendering backend at first import, even a broken one.
-  """
+  """Imports the suite, with a working rendering backend, which it chooses when first imported."""
   variable = mujoco_setup.BACKEND_VARIABLE
   if variable in os.environ:
     try:

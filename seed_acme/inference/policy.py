@@ -45,7 +45,7 @@ def act(
   state: types.Nest,
   exploration: types.Exploration,
 ) -> tuple[types.AgentOutput, types.Nest]:
-  """In a graph: rows of environments `[N, ...]` -> (actions and predictions, new state)."""
+  """Acts in a graph: rows of environments `[N, ...]` -> (actions and predictions, new state)."""
   prediction, new_state = network(inputs, state)
   output = acting.select_actions(prediction, exploration)
   action = tree.map_structure(lambda a, s: tf.cast(a, s.dtype), output.action, action_spec)

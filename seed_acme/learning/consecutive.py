@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def for_each_row(step: Callable[..., tf.Tensor], *rows: tf.Tensor) -> tf.Tensor:
-  """In a graph: calls `step` with the first row of each argument, then with the second, and so on.
+  """Calls `step` in a graph with the first row of each argument, then the second, and so on.
 
   Each step sees the variables as the previous one left them. Several steps run in one loop, whose
   body is traced and compiled once.

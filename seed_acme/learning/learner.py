@@ -140,7 +140,7 @@ class Learner:
     rates: tf.Tensor,
     num_updates: tf.Tensor,
   ) -> tuple[tf.Tensor, Any]:
-    """In a graph: an update of one pass over the whole batch."""
+    """Computes an update of one pass over the whole batch, in a graph."""
     prepared = self._learning.prepare(sample, key, True)
     metrics, priorities = self._gradient_step(prepared.batch, key, progress, rates)
     metrics.update(self._finishing(sample, num_updates))
@@ -227,7 +227,7 @@ class Learner:
   def _gradient_step(
     self, batch: types.Nest, key: tf.Tensor, progress: tf.Tensor, rates: tf.Tensor
   ) -> tuple[dict[str, tf.Tensor], Any]:
-    """In a graph: computes all losses with the same weights, then takes all steps. Returns metrics
+    """Computes all losses with the same weights, then takes all steps, in a graph. Returns metrics
     and priorities (or None)."""
     with tf.GradientTape(persistent=len(self._steppers) > 1) as tape:
       output = self._learning.losses(batch, key, progress)
@@ -247,7 +247,7 @@ class Learner:
     return metrics, output.priorities
 
   def _finishing(self, sample: types.Sample, num_updates: tf.Tensor) -> dict[str, tf.Tensor]:
-    """In a graph: does what follows the last gradient step of an update; returns metrics."""
+    """Does what follows the last gradient step of an update, in a graph; returns metrics."""
     if self._learning.after_update is not None:
       self._learning.after_update(num_updates + 1)
     return {} if self._learning.finish is None else self._learning.finish(sample)

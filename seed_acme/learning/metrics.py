@@ -33,7 +33,7 @@ class Stacks:
     self._names: dict[str, list[str]] = {}
 
   def stack(self, what: str, metrics: dict[str, tf.Tensor]) -> tf.Tensor:
-    """In a graph: stacks metrics to `[M]` float32."""
+    """Stacks metrics to `[M]` float32, in a graph."""
     self._names[what] = list(metrics)
     return tf.stack([tf.cast(x, tf.float32) for x in metrics.values()]) if metrics else tf.zeros(0)
 

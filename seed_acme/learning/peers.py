@@ -46,7 +46,7 @@ class Proposal(NamedTuple):
 
 
 class Decision(NamedTuple):
-  """What all hosts do next; it is the same on each of them.
+  """A decision on the next action of all hosts, which is the same on each of them.
 
   trains: whether they begin the update. stops: whether the run ends now. logs, saves: whether the
   chief first writes a row of the log, and a checkpoint. counts: the sum of all hosts' counts.
@@ -154,7 +154,7 @@ class Peers:
     return rows
 
   def mean(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
-    """In a graph: averages float32 gradients over the hosts, bit-identically on each."""
+    """Averages float32 gradients over the hosts, in a graph; bit-identical on each."""
     return gradients
 
   def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -276,7 +276,7 @@ class LearnerHosts(Peers):
     return self._join(sample)
 
   def _joined(self, sample: types.Sample) -> types.Sample:
-    """In a graph: joins the samples of all hosts."""
+    """Joins the samples of all hosts, in a graph."""
     axes = tree.flatten(batch_axes.of_sample(sample))
     return tree.unflatten_as(sample, self.group.joined(tree.flatten(sample), axes))
 

@@ -78,7 +78,7 @@ class FrameStack(snt.Module):
   def __call__(
     self, inputs: types.AgentInput, state: FrameStackState
   ) -> tuple[types.Nest, FrameStackState]:
-    """One row: images `[N, height, width(, 1)]`, state `[N, ...]`."""
+    """Runs one row: images `[N, height, width(, 1)]`, state `[N, ...]`."""
     one_row = tree.map_structure(lambda x: x[tf.newaxis], inputs.observation)
     stacked, frames = stack_observation(inputs.step_type[tf.newaxis], one_row, state.frames)
     observation = tree.map_structure(lambda x: x[0], stacked)
@@ -88,7 +88,7 @@ class FrameStack(snt.Module):
   def unroll(
     self, inputs: types.AgentInput, state: FrameStackState
   ) -> tuple[types.Nest, FrameStackState]:
-    """Rows: images `[T, B, height, width(, 1)]`, state `[B, ...]`."""
+    """Runs rows: images `[T, B, height, width(, 1)]`, state `[B, ...]`."""
     stacked, frames = stack_observation(inputs.step_type, inputs.observation, state.frames)
     predictions, core = self._network.unroll(inputs._replace(observation=stacked), state.core)
     return predictions, FrameStackState(frames, core)

@@ -55,7 +55,7 @@ class SeparateActorCritic(snt.Module):
     return state if tf.nest.flatten(state) else ()
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """One row, see `core.RecurrentNetwork`."""
+    """Runs one row; see `core.RecurrentNetwork`."""
     before = state or SeparateState((), ())
     params, policy_state = self._policy(inputs, before.policy)
     value, value_state = self._value(inputs, before.value)

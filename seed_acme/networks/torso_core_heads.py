@@ -57,13 +57,13 @@ class TorsoCoreHeads(snt.Module):
     return self._core.initial_state(batch_size)
 
   def __call__(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """One row `[N, ...]` and state `[N, ...]` -> prediction `[N, ...]`, new state."""
+    """Runs one row `[N, ...]` and state `[N, ...]` -> prediction `[N, ...]`, new state."""
     is_first = _is_first(inputs)
     output, state = self._core(self._features(inputs, is_first), is_first, state)
     return self._heads(output), state
 
   def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """Rows `[T, B, ...]` and state `[B, ...]` -> predictions `[T, B, ...]`, last state."""
+    """Runs rows `[T, B, ...]` and state `[B, ...]` -> predictions `[T, B, ...]`, last state."""
     is_first = _is_first(inputs)
     rows = tree.map_structure(shapes.merge_rows, inputs)
     features = shapes.split_rows_like(self._features(rows, tf.reshape(is_first, [-1])), is_first)

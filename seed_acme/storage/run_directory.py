@@ -126,7 +126,7 @@ class RunDirectory:
 
   @property
   def phase(self) -> pathlib.Path:
-    """What the run does while it is not learning; absent while it is."""
+    """File that says what the run does while it is not learning; absent while it is learning."""
     return self.path / 'phase.txt'
 
   @property

@@ -23,7 +23,7 @@ _CODE = re.compile(r'[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*')
 
 @dataclasses.dataclass(frozen=True)
 class Trust:
-  """What may be imported. fields: dotted names that the command sets. paths: code that it names."""
+  """Code that may be imported. fields: dotted names that the command sets. paths: code it names."""
 
   everything: bool = False
   fields: frozenset[str] = frozenset()

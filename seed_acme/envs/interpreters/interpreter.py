@@ -49,7 +49,7 @@ class NoAnswer(types.UserError):
 
 
 class Found(NamedTuple):
-  """What was found about an interpreter. version: `3.12.1`. missing: modules."""
+  """Facts about an interpreter. version: such as `3.12.1`. missing: modules that it lacks."""
 
   version: tuple[int, ...]
   missing: tuple[str, ...]
