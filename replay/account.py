@@ -71,8 +71,8 @@ class Account:
     return self._prefetcher.num_received * self._batch_size
 
   def missing(self) -> str:
-    """Returns a message about unrolls that replay handed out and nobody has; '' if there are none,
-    or if the last check was less than 10 s ago."""
+    """Returns a message about unrolls that were lost between replay and learner; '' if there are
+    none, or if the last check was less than 10 s ago."""
     if time.monotonic() < self._next_s:
       return ''
     self._next_s = time.monotonic() + _PERIOD_S

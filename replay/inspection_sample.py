@@ -31,8 +31,8 @@ _GRACE_S = 10.0  # beyond the time-out, for the transfer of one item
 class Item:
   """One drawn item. key: a random identifier, which says nothing about the order of items.
 
-  times_sampled: including this draw. probability: that of this draw. leaves: arrays by name,
-  `[U, L, ...]` in our tables.
+  times_sampled: draws so far, including this one. probability: probability of this draw. leaves:
+  arrays by name, `[U, L, ...]` in our tables.
   """
 
   key: int

@@ -127,7 +127,7 @@ def _merged(items: Sequence[types.Unroll]) -> types.Unroll:
 
 
 def _time_major(*leaves: np.ndarray) -> tf.Tensor:
-  """`[U, L, ...]` each -> `[L, B, ...]`."""
+  """Merges leaves `[U, L, ...]` into one `[L, B, ...]`."""
   num_unrolls, num_rows = leaves[0].shape[:2]
   merged = _aligned((num_rows, num_unrolls * len(leaves), *leaves[0].shape[2:]), leaves[0].dtype)
   for i, leaf in enumerate(leaves):

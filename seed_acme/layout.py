@@ -67,8 +67,8 @@ class Device:
 class Learner:
   """A process that acts and learns.
 
-  batch_size: unrolls that it contributes to an update. shards: of its replay. devices: devices that
-  act; () = not chosen yet.
+  batch_size: unrolls that it contributes to an update. shards: shards of its replay. devices:
+  inference devices; () = not chosen yet.
   """
 
   index: int

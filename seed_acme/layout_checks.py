@@ -130,7 +130,7 @@ def _divided(config: config_lib.ExperimentConfig) -> dict[str, int]:
 def _check_equal_parts(values: Mapping[str, int], number: int, given: str) -> None:
   """Raises `types.UserError` for a value that cannot be divided into `number` equal parts.
 
-  values: by the fields' names. given: the fields that ask for so many parts, with their values.
+  values: by the fields' names. given: the fields that require `number` parts, with their values.
   """
   for name, value in values.items():
     if value % number:

@@ -177,9 +177,10 @@ class Variables(NamedTuple):
 class Recording(NamedTuple):
   """Evaluation actor -> loggers, through the run folder: an episode that was filmed.
 
-  agent_steps: of the run, when the episode began.
-  video: the `.mp4`. preview: a `.gif` of the same, with fewer and smaller pictures.
-  episode_return: sum of the scores. length: agent steps. is_cut: it went on after the film ended.
+  agent_steps: steps of the run when the episode began.
+  video: the `.mp4`. preview: a `.gif` of the film, with fewer and smaller pictures.
+  episode_return: sum of the scores. length: agent steps. is_cut: whether the film ended before the
+  episode did.
   """
 
   agent_steps: int

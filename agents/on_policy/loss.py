@@ -53,7 +53,8 @@ class Networks(NamedTuple):
 class Forward(NamedTuple):
   """Outputs of policy and behaviour for the steps of a minibatch, `[...]` each, params `[..., P]`.
 
-  all_values: of unrolls, `[T+1, M]` with the last row's. penalties: x of each penalty, by name.
+  all_values: for unrolls `[T+1, M]`, with the values of the last rows; otherwise `values`.
+  penalties: x of each penalty, by name.
   """
 
   params: tf.Tensor

@@ -104,7 +104,7 @@ class PolicyNetwork(snt.Module):
     return PolicyOutput(self.function(inputs.observation, remembered)), state
 
   def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[PolicyOutput, types.Nest]:
-    """Many rows, see `core.RecurrentNetwork`."""
+    """Runs many rows; see `core.RecurrentNetwork`."""
     inputs = self.normalized(inputs)
     remembered, state = self.function.remember_unroll(inputs, state)
     return PolicyOutput(self.function.over_rows(inputs.observation, remembered)), state

@@ -29,7 +29,7 @@ class Doing(enum.IntEnum):
 
 
 class Call(NamedTuple):
-  """One activity. number: distinguishes it from the previous one. group: of environments."""
+  """One activity. number: distinguishes it from the previous one. group: environment group."""
 
   number: int
   doing: Doing

@@ -76,7 +76,7 @@ class DmLab2d(dm_env.Environment):
   """
 
   def __init__(self, level: str, seed: int, settings: dict[str, Any]):
-    """level, settings: must have passed `check`. seed: of all episodes, below 2**32."""
+    """level, settings: must have passed `check`. seed: for all episodes, below 2**32."""
     own, of_level = split(settings)
     self._image_name = LEVELS[level].image
     self._max_steps = own.max_steps or LEVELS[level].max_steps

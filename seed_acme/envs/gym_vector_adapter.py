@@ -57,7 +57,7 @@ class GymVector:
   """
 
   def __init__(self, environment: Any, num_environments: int, seeds: list[int], name: str):
-    """num_environments: the vector must have so many. seeds: one for each. name: for messages.
+    """num_environments: required number in the vector. seeds: one for each. name: for messages.
 
     Raises `types.UserError` for another number, unsupported spaces, and a vector that does not
     say how it resets.

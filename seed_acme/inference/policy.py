@@ -24,7 +24,7 @@ class PublishedVariables:
     self._on_publish: Callable[[], None] = lambda: None
 
   def watch(self, on_publish: Callable[[], None]) -> None:
-    """on_publish: called after each publication, from the learner's thread."""
+    """Calls `on_publish` after each publication, from the learner's thread."""
     self._on_publish = on_publish
 
   def publish(self, variables: types.Variables) -> None:

@@ -26,7 +26,7 @@ from seed_acme.tensors import nests
 
 
 class _ToRecord(NamedTuple):
-  """Rows that were acted on and are not recorded yet. version: of the weights."""
+  """Rows that were acted on and are not recorded yet. version: version of the weights used."""
 
   env_ids: np.ndarray
   rows: rows_lib.ActedRows

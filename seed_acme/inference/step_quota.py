@@ -18,7 +18,7 @@ class StepQuota:
     self._version = -1
 
   def renew(self, version: int) -> None:
-    """Starts a new quota if weights are new. version: of the newest published weights."""
+    """Starts a new quota if the newest published weights, of version `version`, are new."""
     if version != self._version:
       self._version = version
       self._num_given[:] = 0

@@ -88,7 +88,7 @@ class Learner:
     self.num_updates = 0
 
   def step(self, sample: types.Sample, agent_steps: int) -> Update:
-    """Makes one update. agent_steps: of the run so far, for schedules and `progress`.
+    """Makes one update. agent_steps: steps of the run so far, for schedules and `progress`.
 
     With several hosts, sample and priorities belong to this host's share of the batch.
 

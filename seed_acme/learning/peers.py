@@ -83,8 +83,8 @@ class Peers:
   All hosts call the same methods in the same order. With several hosts, a method returns when every
   host has called it, and raises `collectives.HostLost` if one has not within the time-out.
 
-  index: of this host. is_chief: whether it writes the files of the run. is_alone: whether there is
-  no other. group: hosts over which `data_parallel` distributes the rows of networks, or None.
+  index: number of this host. is_chief: whether it writes the files of the run. is_alone: whether
+  there is no other. group: hosts over which `data_parallel` splits the rows of networks, or None.
   """
 
   index: int = 0

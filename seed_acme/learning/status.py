@@ -88,7 +88,7 @@ class StatusWriter:
     episodes: dict[str, episodes_lib.EpisodeSummary],
     resumptions: int,
   ) -> None:
-    """Writes status.json. episodes: of `training` and `evaluation`."""
+    """Writes status.json. episodes: summaries by `training` and `evaluation`."""
     record = {
       'status': status,
       'time_s': time.time(),

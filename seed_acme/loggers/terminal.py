@@ -67,7 +67,7 @@ class Progress:
     }
 
   def live(self, status: Mapping[str, Any], columns: int, cells: str) -> str:
-    """Returns the line for a terminal of so many columns."""
+    """Returns the line for a terminal with this number of columns."""
     return live_line(status, columns, cells)
 
   def plain(self, status: Mapping[str, Any]) -> str:
@@ -158,7 +158,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-  """Formats a number with so many digits, and all before the point: `0.8712`, `-20.7`, `10,330`."""
+  """Formats a number with `digits` digits, or all before the point: `0.8712`, `-20.7`, `10,330`."""
   text = f'{value:.{digits}g}'
   return f'{value:,.0f}' if 'e+' in text else text
 

@@ -127,8 +127,8 @@ def make_state_function(
 ) -> state_functions.StateFunction:
   """Makes a head of `output_size` on the configured torso and, with a core, on a separate memory.
 
-  gain: of the head's last layer. takes_action: it is a function of a state and an action. name:
-  prefix of its variables' names. The variables exist only after its first call.
+  gain: scale of the head's last layer. takes_action: whether the head is a function of a state and
+  an action. name: prefix of the variables' names. The variables exist only after the first call.
   """
   requirements.check(config, spec)
   # Inputs are already stacked if images are stacked.

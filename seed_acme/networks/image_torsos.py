@@ -143,8 +143,8 @@ class ImpalaResNet(snt.Module):
     dtype: tf.DType = tf.float32,
     divisor: float = byte_scale.BYTE,
   ):
-    """channels: of each stack. w_init: initialiser of all weights; None = the default of `torsos`.
-    divisor: what an image of bytes is divided by."""
+    """channels: number of channels of each stack. w_init: initialiser of all weights; None = the
+    default of `torsos`. divisor: number that an image of bytes is divided by."""
     super().__init__(name=name)
     self._dtype = dtype
     self._divisor = divisor

@@ -48,7 +48,7 @@ class Convolution(snt.Module):
     name: str,
     w_init: snt.initializers.Initializer | None = None,
   ):
-    """size: of the square kernel. padding: `VALID` or `SAME`."""
+    """size: side of the square kernel. padding: `VALID` or `SAME`."""
     super().__init__(name=name)
     self._channels = channels
     self._size = size

@@ -144,8 +144,8 @@ def _require_unpacked(observation_spec: types.Nest, num_frames: int) -> None:
 
 
 def check_image(shapes: Sequence[Sequence[int]], torso: str) -> None:
-  """Raises `types.UserError` unless there is one array, a large enough image. shapes: of the
-  observation's arrays."""
+  """Raises `types.UserError` unless the observation is one array, a large enough image. shapes:
+  shapes of the observation's arrays."""
   shown = [tuple(shape) for shape in shapes]
   if len(shown) != 1 or len(shown[0]) not in (2, 3):
     raise types.UserError(

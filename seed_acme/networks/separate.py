@@ -62,7 +62,7 @@ class SeparateActorCritic(snt.Module):
     return _joined(params, value, policy_state, value_state, state)
 
   def unroll(self, inputs: types.AgentInput, state: types.Nest) -> tuple[types.Nest, types.Nest]:
-    """Many rows, see `core.RecurrentNetwork`."""
+    """Runs many rows; see `core.RecurrentNetwork`."""
     before = state or SeparateState((), ())
     params, policy_state = self._policy.unroll(inputs, before.policy)
     value, value_state = self._value.unroll(inputs, before.value)

@@ -47,7 +47,7 @@ def nstep_q_targets(
   q_values: `[T+1, B]` Q_target(x_t, a*_t) as predicted, in rescaled units, where a*_t is the
     online network's greedy action.
   rewards, discounts, mask, n: as in `nstep_returns`, in unscaled units.
-  epsilon: of h, see `rescale`.
+  epsilon: parameter of h, see `rescale`.
 
     q_t = h^-1(Q_target(x_t, a*_t)),  target_t = h(G^n_t) with G^0_t = q_t
 

@@ -41,8 +41,8 @@ class GrpcServer:
   ):
     """Raises `types.UserError` if the port is taken.
 
-    port: 0 = any free one. max_message_bytes: of a longer message only the length is read, and its
-    stream ends."""
+    port: 0 = any free one. max_message_bytes: limit of a message; if one is longer, only its length
+    is read and its stream ends."""
     self._desk = desk
     self._members = members
     handlers = {

@@ -123,7 +123,7 @@ class _Connection:
     self.loop.add(caller.fileno(), self._on_ready)
 
   def close(self) -> None:
-    """Safe to call twice."""
+    """Closes the connection and its session; safe to call twice."""
     if self._is_closed:
       return
     self._is_closed = True

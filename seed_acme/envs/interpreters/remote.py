@@ -45,7 +45,7 @@ class _Process:
   """One process of `server`, and the connection to it."""
 
   def __init__(self, python: str, timeout_s: float):
-    """timeout_s: of a call of `ask` with `has_limit`; 0 = no limit."""
+    """timeout_s: limit for a call of `ask` with `has_limit`; 0 = no limit."""
     interpreter.require(python)
     self._python = python
     self._timeout_s = timeout_s or None
@@ -133,7 +133,8 @@ class RemoteEnvironment:
     renders: bool,
     timeout_s: float,
   ):
-    """timeout_s: for making them. A process that is lost meanwhile is restarted, at most twice."""
+    """timeout_s: limit for creating the environments. A process that is lost meanwhile is
+    restarted, at most twice."""
     self.num_environments = num_environments
     request = {
       'do': 'make',
