@@ -21,7 +21,7 @@ class Version(NamedTuple):
 
 
 def declared() -> list[Version]:
-  """Returns a record for each package that a run needs, or an actor if installed for actors alone."""
+  """Returns a record for each package that a run needs, or an actor if only that is installed."""
   name = distribution.ACTORS if distribution.is_for_actors() else distribution.WHOLE
   try:
     lines = metadata.requires(name) or []
