@@ -1,23 +1,18 @@
 """Catch, MLP 64x64 and LSTM 128, one actor of 512 environments."""
 
+import dataclasses
+
 from seed_acme import config as config_lib
-from seed_acme.agents.on_policy import config as on_policy_config
-from seed_acme.agents.on_policy import presets
+from seed_acme.configs import bench_catch_mlp
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """Our own values; batch and queue give a high throughput at a policy lag below 8 updates."""
-  return config_lib.ExperimentConfig(
+  """The numbers of `bench_catch_mlp`, with half of its batch, and a queue of as many unrolls."""
+  mlp = bench_catch_mlp.experiment()
+  return dataclasses.replace(
+    mlp,
     name='bench_catch_lstm',
-    num_actors=1,
-    environments_per_actor=512,
-    environment=config_lib.EnvironmentConfig(id='catch'),
-    network=config_lib.NetworkConfig(torso='mlp', mlp_sizes=(64, 64), core='lstm', core_size=128),
-    agent=presets.vtrace(
-      unroll_length=20,  # agent steps
-      batch_size=256,
-      entropy=on_policy_config.PenaltyConfig(weight=0.01),
-      optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
-    ),
-    replay=config_lib.ReplayConfig(queue_size=256, unrolls_per_item=64),
+    network=dataclasses.replace(mlp.network, core='lstm', core_size=128),
+    agent=dataclasses.replace(mlp.agent, batch_size=256),
+    replay=dataclasses.replace(mlp.replay, queue_size=256),
   )

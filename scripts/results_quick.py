@@ -52,7 +52,7 @@ ROWS = (
     for seed in _SEEDS
   ),
   played('pong_vtrace', 5, episodes=16),
-  *(played(f'halfcheetah_sac/seed{seed}', 8_000, episodes=2) for seed in _SEEDS),
+  played('halfcheetah_sac/seed1', 8_000, episodes=2),
 )
 
 

@@ -1,5 +1,6 @@
 """The runs kept in docs/evidence can be played and drawn, and the docs quote them correctly."""
 
+import collections
 import json
 import pathlib
 
@@ -19,6 +20,7 @@ _FOLDER = _ROOT / 'docs' / 'evidence'
 _RUNS = sorted(path.parent for path in _FOLDER.rglob('config.json'))
 _PLAYED = [run for run in _RUNS if (run / 'checkpoints').is_dir()]
 _MAX_BYTES = 8_000_000  # size of a run, which every clone downloads
+_MAX_BYTES_OF_ALL = 34_000_000
 
 
 def _name(run):
@@ -53,6 +55,27 @@ def test_a_checkpoint_holds_what_acting_needs_and_no_more(run):
 def test_a_run_is_small_and_has_a_curve(run):
   assert sum(path.stat().st_size for path in run.rglob('*') if path.is_file()) < _MAX_BYTES
   assert plot.read_curve(run, 'label').steps.size > 10
+
+
+def _twice(runs):
+  """The runs that are of an agent, with its loss, and of a game that another one is of, too."""
+  found = collections.defaultdict(list)
+  for run in runs:
+    config = saved_config.load(run / 'config.json')
+    loss = getattr(config.agent, 'policy_loss', None)
+    found[type(config.agent), loss, config.environment.id].append(_name(run))
+  return [names for names in found.values() if len(names) > 1]
+
+
+def test_an_agent_has_one_checkpoint_and_one_video_of_a_game():
+  assert len(_PLAYED) > 5
+  assert not _twice(_PLAYED)
+  assert not _twice([run for run in _RUNS if list(run.glob('*.mp4'))])
+
+
+def test_everything_together_is_small():
+  sizes = [path.stat().st_size for path in _FOLDER.rglob('*') if path.is_file()]
+  assert sum(sizes) < _MAX_BYTES_OF_ALL
 
 
 @pytest.mark.parametrize(

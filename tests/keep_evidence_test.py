@@ -49,6 +49,14 @@ def test_what_is_kept_is_played_and_drawn(run, tmp_path):
   assert rows['kept'][-1] == rows['run'][-1]
 
 
+def test_a_further_seed_is_kept_without_a_checkpoint(run, tmp_path):
+  folder = tmp_path / 'curve'
+  _script().keep(run.path, folder, curve_only=True)
+  names = sorted(path.name for path in folder.iterdir())
+  assert names == ['config.json', 'metrics.csv', 'summary.json']
+  assert plot.read_curve(folder, 'label').steps[-1] >= 4_000
+
+
 def test_nothing_is_written_over(run, tmp_path):
   with pytest.raises(FileExistsError):
     _script().keep(run.path, tmp_path)

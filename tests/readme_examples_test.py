@@ -34,8 +34,8 @@ from seed_acme.programs.tools.export import saved_model
 from seed_acme.programs.tools.inspection import address as inspect_address
 from seed_acme.programs.tools.packing import packing
 from seed_acme.programs.tools.planning import costs as planning_costs
-from seed_acme.programs.tools.reports import evaluation
 from seed_acme.programs.tools.sweep import schedule as sweep_schedule
+from seed_acme.storage import opening
 from seed_acme.storage import packed_run
 from seed_acme.storage import run_directory
 from tests import built
@@ -88,7 +88,7 @@ def _check_seed_acme(arguments, monkeypatch):
     (lifecycle, 'prepare'),
     (bench, 'bench'),
     (side_by_side, 'measure'),
-    (evaluation, 'evaluate_runs'),
+    (opening, 'open_run'),
     (plot_lib, 'plot'),
     (remote, 'known_environments'),
     (saved_model, 'export'),

@@ -182,13 +182,14 @@ def _admit(value: Mapping[str, Any]) -> tuple[str, ...]:
   if not isinstance(given, list) or not all(isinstance(one, str) and one for one in given):
     raise types.UserError(f'admit is {_short(given)}: give a list of hosts, names or addresses')
   for one in given:
-    is_address = _is_address(one.strip('[]'))
+    is_address = is_ip_address(one.strip('[]'))
     if not is_address and not set(':/ ').isdisjoint(one):
       raise types.UserError(f'admit has {_short(one)}: write a host alone, without a port')
   return tuple(one.strip('[]') for one in given)
 
 
-def _is_address(text: str) -> bool:
+def is_ip_address(text: str) -> bool:
+  """Whether it is no name."""
   try:
     ipaddress.ip_address(text)
   except ValueError:
@@ -260,12 +261,7 @@ def with_cluster(
   overridden: fields that the command line sets. index: of a learner host. Raises `UserError` if one
     of them contradicts the file.
   """
-  if config.transport.kind == 'courier':
-    raise types.UserError(
-      f'transport.kind={config.transport.kind} cannot be used between hosts: whoever may '
-      "call can run code, so it listens on the learner's own machine alone; use "
-      '--config.transport.kind=grpc'
-    )
+  refuse_courier(config)
   numbers = {'num_actors': ('actors', cluster.actors)}
   numbers['num_learner_hosts'] = ('learner', cluster.learners)
   for field, (key, there) in numbers.items():
@@ -286,28 +282,49 @@ def with_cluster(
       f'"replay": "HOST:PORT" to the cluster file {cluster.path}'
     )
   host, port = split(cluster.listen_of(index) if role == 'learner' else cluster.learner)
-  timeout_s = config.actor.connect_timeout_s
-  if (
-    'actor.connect_timeout_s' not in overridden
-    and timeout_s == config_lib.ActorConfig().connect_timeout_s
-  ):
-    timeout_s = _CONNECT_TIMEOUT_S
   replay_port = config.replay.port
   if cluster.replay is not None:
     replay_port = split(cluster.replay)[1] if role == 'replay' else 0
-  replace = dataclasses.replace
-  return replace(
+  config = dataclasses.replace(
     config,
     num_actors=len(cluster.actors),
     num_learner_hosts=len(cluster.learners),
+    replay=dataclasses.replace(config.replay, separate_process=is_apart, port=replay_port),
+  )
+  return between_hosts(config, host, port, 'actor.connect_timeout_s' not in overridden)
+
+
+def refuse_courier(config: config_lib.ExperimentConfig) -> None:
+  """Raises `UserError` for the transport that must not be reached from another host."""
+  if config.transport.kind == 'courier':
+    raise types.UserError(
+      f'transport.kind={config.transport.kind} cannot be used between hosts: whoever may '
+      "call can run code, so it listens on the learner's own machine alone; use "
+      '--config.transport.kind=grpc'
+    )
+
+
+def between_hosts(
+  config: config_lib.ExperimentConfig, host: str, port: int, waits_longer: bool = True
+) -> config_lib.ExperimentConfig:
+  """The configuration of nodes that are on hosts of their own. Raises `UserError`.
+
+  host, port: of the learner. waits_longer: actors wait for it as long as a host takes to come,
+  unless the configuration has a time-out of its own.
+  """
+  refuse_courier(config)
+  replace = dataclasses.replace
+  actor = config.actor
+  if waits_longer and actor.connect_timeout_s == config_lib.ActorConfig().connect_timeout_s:
+    actor = replace(actor, connect_timeout_s=_CONNECT_TIMEOUT_S)
+  # Reverb writes on the disk of its node, where the (chief) learner cannot fetch it.
+  is_elsewhere = config.replay.separate_process or config.num_learner_hosts > 1
+  saves_replay = config.checkpoint.replay and not is_elsewhere
+  return replace(
+    config,
     transport=replace(config.transport, host=host, port=port),
-    actor=replace(config.actor, connect_timeout_s=timeout_s),
-    replay=replace(config.replay, separate_process=is_apart, port=replay_port),
-    # Reverb writes to the disk of its own host, where the (chief) learner cannot read it.
-    checkpoint=replace(
-      config.checkpoint,
-      replay=config.checkpoint.replay and not is_apart and len(cluster.learners) == 1,
-    ),
+    actor=actor,
+    checkpoint=replace(config.checkpoint, replay=saves_replay),
   )
 
 

@@ -26,7 +26,7 @@ def check_listens(cluster: cluster_file.Cluster, index: int = 0) -> None:
   name = host
   addresses = _look_up(name, where)
   if (
-    not _is_address(name)
+    not cluster_file.is_ip_address(name)
     and name != 'localhost'
     and all(ipaddress.ip_address(address).is_loopback for _, address in addresses)
   ):
@@ -59,14 +59,6 @@ def _look_up(name: str, where: str) -> list[tuple[int, str]]:
       f'{where}the host {name} is unknown here ({reason}): check its name, or write its address'
     ) from None
   return [(family, str(address[0])) for family, _, _, _, address in found]
-
-
-def _is_address(name: str) -> bool:
-  try:
-    ipaddress.ip_address(name)
-  except ValueError:
-    return False
-  return True
 
 
 def _listening_failure(family: int, address: str, port: int) -> OSError | None:

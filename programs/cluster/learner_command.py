@@ -155,12 +155,7 @@ def _exit_code(outcome: launches.Outcome) -> int:
 
 
 def _summary_text(summary: dict, folder: run_directory.RunDirectory) -> str:
-  mean_return = summary['episode_return_last_100']
-  text = (
-    f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
-    f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, return of the '
-    f'last 100: {"-" if mean_return is None else format(mean_return, ".3g")}\n'
-  )
+  text = f'{summary_lib.totals_text(summary)}\n'
   if lost := summary_lib.lost_text(summary):
     text += f'Lost: {lost}\n'
   if checkpoint.newest(folder.checkpoints) is None:

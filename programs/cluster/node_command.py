@@ -27,8 +27,6 @@ from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.nodes import filming
 
-ROLES = ('learner', 'replay', 'actor')
-
 
 @dataclasses.dataclass(frozen=True)
 class NodeArguments:

@@ -48,7 +48,7 @@ class Attempt:
     self._launcher: subprocess.Popen | None = None
     self._started_s = time.time()
     self._ending_since_s: float | None = None  # time of a stop or a failure
-    self._num_notices = 0
+    self._notices = summary_lib.Notices(run_dir)
     self._status: dict[str, Any] = {}  # the last status written in this attempt
     self.is_stopped = False
     self.stop_signal: int | None = None  # the signal that stopped it, if one did
@@ -77,7 +77,7 @@ class Attempt:
       self._show(f'Notice: {skipped}')
     _set_earlier_logs_aside(self._run_dir)
     self._run_dir.notices.unlink(missing_ok=True)
-    self._num_notices = 0
+    self._notices = summary_lib.Notices(self._run_dir)
     self._started_s, self._status, self._ending_since_s = time.time(), {}, None
     self._run_dir.set_phase('starting')
     self._show_progress()
@@ -159,11 +159,8 @@ class Attempt:
 
   def _show_notices(self) -> None:
     """Shows messages of the nodes to the user that do not end the run."""
-    if self._run_dir.notices.exists():
-      lines = self._run_dir.notices.read_text(encoding='utf-8').splitlines()
-      for line in lines[self._num_notices :]:
-        self._show(f'Notice: {line}')
-      self._num_notices = len(lines)
+    for line in self._notices.new():
+      self._show(f'Notice: {line}')
 
   def _show_progress(self) -> None:
     status = summary_lib.read_progress(self._run_dir, self._started_s)

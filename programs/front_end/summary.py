@@ -10,6 +10,7 @@ from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.files import disk
 from seed_acme.files import local
+from seed_acme.loggers import terminal
 from seed_acme.programs.pictures import drawing
 from seed_acme.programs.pictures import plot
 from seed_acme.programs.system import processes
@@ -36,6 +37,22 @@ def read_progress(run: run_directory.RunDirectory, started_s: float) -> dict[str
   return {**status, 'phase': phase}
 
 
+class Notices:
+  """Notices of a run's nodes for the user, each of which is read once."""
+
+  def __init__(self, run: run_directory.RunDirectory):
+    self._path = run.notices
+    self._num_read = 0
+
+  def new(self) -> list[str]:
+    """Returns the notices since the last call."""
+    if not self._path.exists():
+      return []
+    lines = self._path.read_text(encoding='utf-8').splitlines()[self._num_read :]
+    self._num_read += len(lines)
+    return lines
+
+
 class Saved(NamedTuple):
   """The contents of the newest whole checkpoint, and how far it is behind the last status.
 
@@ -47,10 +64,6 @@ class Saved(NamedTuple):
   agent_steps: int
   lost_updates: int
   lost_agent_steps: int
-
-  @property
-  def is_all(self) -> bool:
-    return not (self.lost_updates or self.lost_agent_steps)
 
 
 def saved(run: run_directory.RunDirectory) -> Saved:
@@ -78,6 +91,17 @@ def lost_text(summary: dict[str, Any]) -> str:
   if not summary['has_checkpoint']:
     since = 'because no whole checkpoint is on the disk'
   return f'{updates:,} updates and {steps:,} steps are lost {since}'
+
+
+def totals_text(summary: dict[str, Any]) -> str:
+  """How a run ended, and how far it came. summary: of `summarise`."""
+  mean_return = summary['episode_return_last_100']
+  shown_return = '-' if mean_return is None else terminal.number(mean_return, 3)
+  return (
+    f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
+    f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, '
+    f'return of the last 100: {shown_return}'
+  )
 
 
 def summarise(

@@ -108,13 +108,7 @@ def _print_summary(
   folder: run_directory.RunDirectory,
   options: Options,
 ) -> None:
-  mean_return = summary['episode_return_last_100']
-  shown_return = '-' if mean_return is None else terminal.number(mean_return, 3)
-  print(
-    f'{summary["status"].capitalize()}: {summary["agent_steps"]:,} steps, '
-    f'{summary["updates"]:,} updates, {summary["episodes"]:,} episodes, '
-    f'return of the last 100: {shown_return}'
-  )
+  print(summary_lib.totals_text(summary))
   print(
     f'{summary["steps_per_s"]:,.0f} steps/s, {summary["steps_per_cpu_s"]:,.0f} steps per '
     'CPU-second (all processes, start-up included)'

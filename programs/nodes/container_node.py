@@ -213,17 +213,14 @@ class _News:
   def __init__(self, run: run_directory.RunDirectory, learner: config_lib.LearnerConfig):
     self._run = run
     self._progress = terminal.Progress(sys.stdout)
-    self._num_notices = 0
+    self._notices = summary_lib.Notices(run)
     self._started_s = time.time()
     self._stall = stall.Stall(stall.limit_s(learner), _LONGEST_GAP_S)
 
   def show(self) -> None:
     """Prints new notices and the progress; called periodically."""
-    if self._run.notices.exists():
-      lines = self._run.notices.read_text(encoding='utf-8').splitlines()
-      for line in lines[self._num_notices :]:
-        print(f'Notice: {line}', flush=True)
-      self._num_notices = len(lines)
+    for line in self._notices.new():
+      print(f'Notice: {line}', flush=True)
     status = summary_lib.read_progress(self._run, self._started_s)
     stalled = self._stall.look(status)
     self._progress.update({**status, 'stalled': stalled} if stalled else status)

@@ -17,6 +17,7 @@ import numpy as np
 
 from seed_acme import types
 from seed_acme.checks import extras
+from seed_acme.files import local
 
 MAX_STEPS = 27_000  # agent steps; as long as an Atari game at its limit of 108,000 frames
 SUFFIXES = ('.mp4', '.gif')
@@ -122,14 +123,12 @@ class Preview:
 
   def write(self, path: pathlib.Path, frames_per_s: float) -> None:
     """Writes the file, which appears only when complete. frames_per_s: of the episode."""
-    partial = path.with_name(f'.{path.stem}.{os.getpid()}{path.suffix}')
-    try:
-      with contextlib.closing(_open(partial, frames_per_s / self._period)) as writer:
-        for frame in self._frames:
-          writer.append_data(frame)
-      os.replace(partial, path)
-    finally:
-      partial.unlink(missing_ok=True)
+    with (
+      local.replacing(path) as partial,
+      contextlib.closing(_open(partial, frames_per_s / self._period)) as writer,
+    ):
+      for frame in self._frames:
+        writer.append_data(frame)
 
 
 def _resized(screen: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import near_names
+from seed_acme.programs.cluster import cluster_file
 
 # vCPUs and GiB. https://cloud.google.com/vertex-ai/docs/training/configure-compute
 MACHINES = {
@@ -65,7 +66,6 @@ _BUCKET = re.compile(r'gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*')
 _REGION = re.compile(r'[a-z]+-[a-z]+\d{1,2}')
 _REPOSITORY = re.compile(r'[a-z][a-z0-9-]{0,61}[a-z0-9]')
 _EXAMPLE = 'n1-standard-8 or n1-standard-8+1xT4'
-_WAITS_S = 600.0  # a cloud host takes longer to start, or restart, than a process
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,24 +231,6 @@ def bucket_name(cloud: CloudConfig) -> str:
 
 
 def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
-  """Returns the configuration of nodes on separate hosts, which get their addresses elsewhere."""
-  if config.transport.kind == 'courier':
-    raise types.UserError(
-      f'transport.kind={config.transport.kind} cannot be used between hosts: whoever may '
-      "call can run code, so it listens on the learner's own machine alone; use "
-      '--config.transport.kind=grpc'
-    )
-  timeout_s = config.actor.connect_timeout_s
-  if timeout_s == config_lib.ActorConfig().connect_timeout_s:
-    timeout_s = _WAITS_S
-  # Reverb writes to the disk of its own host, where the (chief) learner cannot read it.
-  is_elsewhere = config.replay.separate_process or config.num_learner_hosts > 1
-  saves_replay = config.checkpoint.replay and not is_elsewhere
-  replace = dataclasses.replace
-  return replace(
-    config,
-    transport=replace(config.transport, host='0.0.0.0', port=0),
-    actor=replace(config.actor, connect_timeout_s=timeout_s),
-    replay=replace(config.replay, port=0),
-    checkpoint=replace(config.checkpoint, replay=saves_replay),
-  )
+  """The configuration of nodes that are on hosts of their own, with addresses from outside."""
+  config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, port=0))
+  return cluster_file.between_hosts(config, '0.0.0.0', 0)

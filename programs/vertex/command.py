@@ -17,6 +17,7 @@ from seed_acme import types
 from seed_acme.checks import extras
 from seed_acme.envs import experiment_environments as environments
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.programs.command_line import own_name
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
@@ -217,9 +218,7 @@ def _check_resume(config: config_lib.ExperimentConfig, url: str) -> None:
 def _out_folder(request: Request, name: str) -> pathlib.Path:
   if not request.out:
     return run_directory.new_folder(name, _DRY_RUNS)
-  folder = pathlib.Path(request.out).absolute()
-  if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-    raise types.UserError(f'--out={request.out} is there already: choose a new or an empty folder')
+  folder = local.new_folder(request.out)
   folder.mkdir(parents=True, exist_ok=True)
   return folder
 

@@ -55,7 +55,7 @@ class AtariVector:
     self.spec = atari.environment_spec(len(codes), settings)
     self._strength = np.ones(len(seeds), np.float32)  # full strength of a paddle's turn
     self._num_steps = np.zeros(len(seeds), np.int64)  # of each episode
-    self._step_types: np.ndarray = np.full(len(seeds), types.LAST, np.uint8)
+    self._has_ended = np.ones(len(seeds), bool)
     self._is_truncated = np.zeros(len(seeds), bool)
 
   def reset(self) -> types.VectorTimeStep:
@@ -67,7 +67,7 @@ class AtariVector:
     again = self._has_no_noops(everyone, info)
     if again.any():
       screens, info = self._restart(again)
-    zeros = np.zeros(self.num_environments, np.float32)
+    zeros = np.zeros(self.num_environments)
     return self._timestep(everyone, zeros, ~everyone, screens, info)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
@@ -78,7 +78,7 @@ class AtariVector:
     if self._seeds:
       return self.reset()
     actions = lockstep.check_actions(actions, self.num_environments, len(self._positions))
-    is_first = self._step_types == types.LAST
+    is_first = self._has_ended
     # Truncated games take a step that nobody sees before they are reset. It is a no-op, so
     # that the caller's action does not affect the game's random stream.
     positions = np.where(self._lives.fires, self._fire, self._positions[actions])
@@ -88,7 +88,6 @@ class AtariVector:
     again = self._is_truncated | self._has_no_noops(is_first, info)
     if again.any():
       screens, info = self._restart(again)
-    rewards = np.where(is_first, np.float32(0), rewards.astype(np.float32))
     return self._timestep(is_first, rewards, is_over & ~is_first, screens, info)
 
   def close(self) -> None:
@@ -122,19 +121,14 @@ class AtariVector:
     self._num_steps = np.where(is_first, 0, self._num_steps + 1)
     num_frames = self._num_steps * self._settings.frames_per_step
     self._is_truncated = ~is_over & (num_frames >= self._settings.max_frames)
-    is_last = is_over | self._is_truncated
-    self._step_types = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
+    self._has_ended = is_over | self._is_truncated
     if self._settings.stack == 1:
       observation = screens.reshape(self.num_environments, *self.spec.observation.shape)
     else:
       # From [E, stack, H, W], the oldest first. The array is new, so no other copy is needed.
       observation = np.ascontiguousarray(screens[:, ::-1].transpose(0, 2, 3, 1))
-    return types.VectorTimeStep(
-      self._step_types.astype(np.uint8),
-      rewards,
-      np.where(is_over, np.float32(0), discounts),
-      observation,
-      score=rewards.copy(),
+    return lockstep.time_step(
+      is_first, rewards, is_over, self._is_truncated, observation, discounts
     )
 
 

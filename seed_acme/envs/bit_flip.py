@@ -8,8 +8,6 @@ import numpy as np
 from seed_acme import types
 from seed_acme.envs import lockstep
 
-_CELL_PIXELS = 16
-
 
 class BitFlip:
   """A `core.VectorEnvironment`; called from one thread.
@@ -78,9 +76,7 @@ class BitFlip:
 
   def render(self) -> np.ndarray:
     """Draws environment 0, `[32, 16 * num_bits, 3]` uint8: its bits, and below them the goal's."""
-    grays = 255 * np.stack([self._state[0], self._goal[0]]).astype(np.uint8)
-    cells = grays.repeat(_CELL_PIXELS, axis=0).repeat(_CELL_PIXELS, axis=1)
-    return np.repeat(cells[:, :, None], 3, axis=2)
+    return lockstep.picture(255 * np.stack([self._state[0], self._goal[0]]).astype(np.uint8))
 
   def close(self) -> None:
     """Nothing to free."""

@@ -9,11 +9,10 @@ from seed_acme import types
 from seed_acme.envs import lockstep
 
 NUM_ACTIONS = 3  # left, stay, right
-_CELL_PIXELS = 16
 _BALL, _PADDLE = (255, 255, 255), (80, 160, 255)  # red, green, blue
 
 
-class Catch:
+class Catch(lockstep.EndTogether):
   """A `core.VectorEnvironment`; called from one thread.
 
   A board of `rows x columns` zeros, with ones at the ball and at the paddle. The ball
@@ -35,13 +34,13 @@ class Catch:
       ('columns', columns, 1),
     ):
       lockstep.check_integer('catch', name, value, least)
-    self.num_environments = num_environments
-    self.spec = types.EnvironmentSpec(
+    spec = types.EnvironmentSpec(
       observation=dm_specs.BoundedArray(
         (rows * columns,), np.float32, minimum=0, maximum=1, name='observation'
       ),
       action=dm_specs.DiscreteArray(NUM_ACTIONS, dtype=np.int32, name='action'),
     )
+    super().__init__(num_environments, spec)
     self._rows, self._columns = rows, columns
     self._random = np.random.default_rng(seed)
     # Columns are counted from the left of each environment's own board.
@@ -51,12 +50,6 @@ class Catch:
     self._top = np.arange(num_environments) * (rows * columns)
     self._bottom = self._top + (rows - 1) * columns
     self._row = rows - 1  # of the ball; at the bottom the next step starts an episode
-    self._step_types = {
-      kind: lockstep.constant(num_environments, kind, np.uint8)
-      for kind in (types.FIRST, types.MID, types.LAST)
-    }
-    self._zeros = lockstep.constant(num_environments, 0, np.float32)
-    self._ones = lockstep.constant(num_environments, 1, np.float32)
 
   def reset(self) -> types.VectorTimeStep:
     """Abandons the episodes and starts new ones; the random stream continues."""
@@ -89,18 +82,11 @@ class Catch:
     cells = np.zeros((self._rows, self._columns, 3), np.uint8)
     cells[-1, self._paddle[0]] = _PADDLE
     cells[self._row, self._ball[0]] = _BALL
-    return cells.repeat(_CELL_PIXELS, axis=0).repeat(_CELL_PIXELS, axis=1)
+    return lockstep.picture(cells)
 
-  def close(self) -> None:
-    """Nothing to free."""
-
-  def _timestep(
-    self, step_type: int, reward: np.ndarray, discount: np.ndarray
-  ) -> types.VectorTimeStep:
+  def _observation(self) -> np.ndarray:
     observation = np.zeros((self.num_environments, self._rows * self._columns), np.float32)
     cells = observation.reshape(-1)
     cells[self._top + self._ball + self._row * self._columns] = 1
     cells[self._bottom + self._paddle] = 1
-    return types.VectorTimeStep(
-      self._step_types[step_type], reward, discount, observation, score=reward
-    )
+    return observation

@@ -108,7 +108,7 @@ class Envpool:
     observation, info = self._pool.reset(self._all_ids)
     self._begun = True
     self._has_ended = np.zeros(self.num_environments, bool)
-    zeros = np.zeros(self.num_environments, np.float32)
+    zeros = np.zeros(self.num_environments)
     everyone = np.ones(self.num_environments, bool)
     return self._timestep(everyone, zeros, ~everyone, ~everyone, observation, info)
 
@@ -131,7 +131,6 @@ class Envpool:
     observation, reward, terminated, truncated, info = self._pool.step(
       self._action.unflatten(given), self._all_ids
     )
-    reward = np.where(is_first, 0, reward).astype(np.float32)
     terminated = terminated.astype(bool) & ~is_first
     truncated = truncated.astype(bool) & ~is_first & ~terminated
     self._has_ended = terminated | truncated
@@ -148,21 +147,12 @@ class Envpool:
   ) -> types.VectorTimeStep:
     if (info['env_id'] != self._all_ids).any():
       raise RuntimeError(f'envpool returned environments {info["env_id"]}, not all in order')
-    discount = np.ones(self.num_environments, np.float32)
-    if self._lives is not None:
-      discount = self._lives.read(info['lives'], is_first)
-    is_last = terminated | truncated
-    step_type = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
+    discount = 1.0 if self._lives is None else self._lives.read(info['lives'], is_first)
     leaves = [
       self._read(number, leaf) for number, leaf in enumerate(self._observation.flatten(observation))
     ]
-    return types.VectorTimeStep(
-      step_type.astype(np.uint8),
-      reward,
-      np.where(terminated, np.float32(0), discount),
-      self._observation.unflatten(leaves),
-      score=reward.copy(),
-    )
+    row = self._observation.unflatten(leaves)
+    return lockstep.time_step(is_first, reward, terminated, truncated, row, discount)
 
   def _read(self, number: int, leaf: np.ndarray) -> np.ndarray:
     """Returns a copy, because envpool reuses its buffers."""

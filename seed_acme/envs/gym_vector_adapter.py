@@ -98,7 +98,8 @@ class GymVector:
     self._begun = True
     self._has_ended = np.zeros(self.num_environments, bool)
     everyone, zeros = np.ones(self.num_environments, bool), np.zeros(self.num_environments)
-    return self._timestep(everyone, zeros, ~everyone, ~everyone, self._read(observation))
+    first = self._observation.unflatten(self._read(observation))
+    return lockstep.time_step(everyone, zeros, ~everyone, ~everyone, first)
 
   def step(self, actions: types.Nest) -> types.VectorTimeStep:
     """actions: nest of `[E, ...]` that matches `spec.action`; ignored where the row was LAST.
@@ -127,8 +128,8 @@ class GymVector:
       self._put_last_observations(leaves, info)
     if self._mode != _NEXT_STEP and is_first.any():
       leaves = self._restarted(is_first, leaves)
-    reward = np.where(is_first, 0, np.asarray(reward))
-    return self._timestep(is_first, reward, terminated, truncated, leaves)
+    row = self._observation.unflatten(leaves)
+    return lockstep.time_step(is_first, reward, terminated, truncated, row)
 
   def _put_last_observations(self, leaves: list[np.ndarray], info: dict[str, Any]) -> None:
     """Puts last observations in the place of the next episodes' first ones."""
@@ -162,25 +163,6 @@ class GymVector:
         )
       before[is_first] = after[is_first]
     return leaves
-
-  def _timestep(
-    self,
-    is_first: np.ndarray,
-    reward: np.ndarray,
-    terminated: np.ndarray,
-    truncated: np.ndarray,
-    leaves: list[np.ndarray],
-  ) -> types.VectorTimeStep:
-    is_last = terminated | truncated
-    step_type = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
-    reward = reward.astype(np.float32)
-    return types.VectorTimeStep(
-      step_type.astype(np.uint8),
-      reward,
-      np.where(terminated, np.float32(0), np.float32(1)),
-      self._observation.unflatten(leaves),
-      score=reward.copy(),
-    )
 
   def _read(self, observation: Any) -> list[np.ndarray]:
     """Returns copies `[E, ...]`, because a vector may reuse its buffers."""

@@ -6,6 +6,8 @@ import numpy as np
 
 from seed_acme import types
 
+_CELL_PIXELS = 16
+
 
 def check_integer(environment: str, name: str, value: int, least: int) -> None:
   """Raises `types.UserError` unless the setting is an integer of at least `least`."""
@@ -35,3 +37,67 @@ def constant(size: int, value: float, dtype: type) -> np.ndarray:
   array: np.ndarray = np.full(size, value, dtype)
   array.setflags(write=False)
   return array
+
+
+def time_step(
+  is_first: np.ndarray,
+  reward: np.ndarray,
+  terminated: np.ndarray,
+  truncated: np.ndarray,
+  observation: types.Nest,
+  discount: np.ndarray | float = 1.0,
+) -> types.VectorTimeStep:
+  """From the words of gymnasium, `[E]` each.
+
+  reward: whatever it is where an episode begins, where it counts for nothing. discount: where
+  nothing is terminated.
+  """
+  is_last = terminated | truncated
+  step_type = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
+  reward = np.where(is_first, 0, reward).astype(np.float32)
+  return types.VectorTimeStep(
+    step_type.astype(np.uint8),
+    reward,
+    np.where(terminated, 0, discount).astype(np.float32),
+    observation,
+    score=reward.copy(),
+  )
+
+
+def picture(cells: np.ndarray) -> np.ndarray:
+  """Cells of a board, gray `[rows, columns]` or `[rows, columns, 3]` uint8, as a screen
+  `[16 * rows, 16 * columns, 3]`."""
+  if cells.ndim == 2:
+    cells = np.repeat(cells[:, :, None], 3, axis=2)
+  return cells.repeat(_CELL_PIXELS, axis=0).repeat(_CELL_PIXELS, axis=1)
+
+
+class EndTogether:
+  """Base class of environments whose episodes are equally long, so that they end together.
+
+  Time steps share the arrays that never change, which are write-protected.
+  """
+
+  def __init__(self, num_environments: int, spec: types.EnvironmentSpec):
+    self.num_environments = num_environments
+    self.spec = spec
+    self._step_types = {
+      kind: constant(num_environments, kind, np.uint8)
+      for kind in (types.FIRST, types.MID, types.LAST)
+    }
+    self._zeros = constant(num_environments, 0, np.float32)
+    self._ones = constant(num_environments, 1, np.float32)
+
+  def close(self) -> None:
+    """Nothing to free."""
+
+  def _observation(self) -> np.ndarray:
+    """`[E, ...]` of the row that all of them are in, allocated anew."""
+    raise NotImplementedError
+
+  def _timestep(
+    self, step_type: int, reward: np.ndarray, discount: np.ndarray
+  ) -> types.VectorTimeStep:
+    return types.VectorTimeStep(
+      self._step_types[step_type], reward, discount, self._observation(), score=reward
+    )

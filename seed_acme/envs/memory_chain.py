@@ -8,10 +8,8 @@ import numpy as np
 from seed_acme import types
 from seed_acme.envs import lockstep
 
-_CELL_PIXELS = 16
 
-
-class MemoryChain:
+class MemoryChain(lockstep.EndTogether):
   """A `core.VectorEnvironment`; called from one thread.
 
   Row 0 (FIRST) shows one of `num_cues` cues, drawn uniformly. Rows 1 ... `length` show
@@ -39,13 +37,13 @@ class MemoryChain:
       ('num_cues', num_cues, 2),
     ):
       lockstep.check_integer('memory_chain', name, value, least)
-    self.num_environments = num_environments
-    self.spec = types.EnvironmentSpec(
+    spec = types.EnvironmentSpec(
       observation=dm_specs.BoundedArray(
         (num_cues + 2,), np.float32, minimum=0, maximum=1, name='observation'
       ),
       action=dm_specs.DiscreteArray(num_cues, dtype=np.int32, name='action'),
     )
+    super().__init__(num_environments, spec)
     self._length, self._num_cues = length, num_cues
     self._random = np.random.default_rng(seed)
     self._cue = np.zeros(num_environments, np.int64)
@@ -54,12 +52,6 @@ class MemoryChain:
     self._blank = np.zeros((length + 2, num_cues + 2), np.float32)
     self._blank[:-1, num_cues] = 1 - np.arange(length + 1) / length
     self._blank[length, num_cues + 1] = 1
-    self._step_types = {
-      kind: lockstep.constant(num_environments, kind, np.uint8)
-      for kind in (types.FIRST, types.MID, types.LAST)
-    }
-    self._zeros = lockstep.constant(num_environments, 0, np.float32)
-    self._ones = lockstep.constant(num_environments, 1, np.float32)
 
   @property
   def chance_return(self) -> float:
@@ -92,22 +84,10 @@ class MemoryChain:
 
   def render(self) -> np.ndarray:
     """Draws observation 0 as a row of cells, `[16, 16 * (num_cues + 2), 3]` uint8; 1 is white."""
-    grays = (255 * self._observation()[:1]).astype(np.uint8)
-    cells = grays.repeat(_CELL_PIXELS, axis=0).repeat(_CELL_PIXELS, axis=1)
-    return np.repeat(cells[:, :, None], 3, axis=2)
-
-  def close(self) -> None:
-    """Nothing to free."""
+    return lockstep.picture((255 * self._observation()[:1]).astype(np.uint8))
 
   def _observation(self) -> np.ndarray:
     observation = np.repeat(self._blank[self._row : self._row + 1], self.num_environments, axis=0)
     if self._row == 0:
       observation[np.arange(self.num_environments), self._cue] = 1
     return observation
-
-  def _timestep(
-    self, step_type: int, reward: np.ndarray, discount: np.ndarray
-  ) -> types.VectorTimeStep:
-    return types.VectorTimeStep(
-      self._step_types[step_type], reward, discount, self._observation(), score=reward
-    )

@@ -9,10 +9,8 @@ from seed_acme import types
 from seed_acme.envs import action_scaling
 from seed_acme.envs import lockstep
 
-_CELL_PIXELS = 16
 
-
-class _CopyVectors:
+class _CopyVectors(lockstep.EndTogether):
   """A `core.VectorEnvironment`; called from one thread. See the classes below.
 
   An episode has `num_vectors` vectors x_0, x_1 ... of `size` numbers, each drawn uniformly
@@ -39,15 +37,15 @@ class _CopyVectors:
   """
 
   def __init__(self, num_environments: int, seed: int, *, size: int, delay: int, num_vectors: int):
-    self.num_environments = num_environments
     low, high = np.full(size + 2, -1), np.full(size + 2, 1)
     low[size:] = 0
-    self.spec = types.EnvironmentSpec(
+    spec = types.EnvironmentSpec(
       observation=dm_specs.BoundedArray((size + 2,), np.float32, low, high, 'observation'),
       action=dm_specs.BoundedArray(
         (size,), np.float32, np.full(size, -1), np.full(size, 1), 'action'
       ),
     )
+    super().__init__(num_environments, spec)
     self._size, self._delay, self._num_vectors = size, delay, num_vectors
     self._length = delay + num_vectors  # of an episode, in steps
     self._random = np.random.default_rng(seed)
@@ -58,12 +56,6 @@ class _CopyVectors:
     self._blank = np.zeros((self._length + 1, size + 2), np.float32)
     self._blank[:, size] = 1 - np.arange(self._length + 1) / self._length
     self._blank[delay:-1, size + 1] = 1
-    self._step_types = {
-      kind: lockstep.constant(num_environments, kind, np.uint8)
-      for kind in (types.FIRST, types.MID, types.LAST)
-    }
-    self._zeros = lockstep.constant(num_environments, 0, np.float32)
-    self._ones = lockstep.constant(num_environments, 1, np.float32)
 
   @property
   def best_return(self) -> float:
@@ -118,22 +110,13 @@ class _CopyVectors:
     if self._delay <= self._row < self._length:
       lines[1] = self._vectors[0, self._row - self._delay]
     lines[2] = self._last_actions[0]
-    grays = (127.5 * (lines + 1)).astype(np.uint8)
-    cells = grays.repeat(_CELL_PIXELS, axis=0).repeat(_CELL_PIXELS, axis=1)
-    return np.repeat(cells[:, :, None], 3, axis=2)
+    return lockstep.picture((127.5 * (lines + 1)).astype(np.uint8))
 
-  def close(self) -> None:
-    """Nothing to free."""
-
-  def _timestep(
-    self, step_type: int, reward: np.ndarray, discount: np.ndarray
-  ) -> types.VectorTimeStep:
+  def _observation(self) -> np.ndarray:
     observation = np.repeat(self._blank[self._row : self._row + 1], self.num_environments, axis=0)
     if self._row < self._num_vectors:
       observation[:, : self._size] = self._vectors[:, self._row]
-    return types.VectorTimeStep(
-      self._step_types[step_type], reward, discount, observation, score=reward
-    )
+    return observation
 
 
 class Toy(_CopyVectors):

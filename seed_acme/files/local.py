@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterator
 import contextlib
 import fcntl
@@ -10,9 +11,12 @@ import json
 import math
 import os
 import pathlib
+import shutil
+import tempfile
 from typing import Any
 
 from seed_acme import types
+from seed_acme.files import bucket
 from seed_acme.files import disk
 
 
@@ -72,16 +76,51 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
   Raises `types.Failure` on a full disk, and `UserError` for a path that cannot be written.
   """
   target = pathlib.Path(path)
-  temporary = target.with_name(f'.{target.name}.{os.getpid()}')
-  with explained(target, 'write'):
-    try:
-      with open(temporary, 'w', encoding='utf-8') as handle:
-        handle.write(text)
-        handle.flush()
-        os.fsync(handle.fileno())
-      os.replace(temporary, target)
-    finally:
-      temporary.unlink(missing_ok=True)
+  with (
+    explained(target, 'write'),
+    replacing(target) as temporary,
+    open(temporary, 'w', encoding='utf-8') as handle,
+  ):
+    handle.write(text)
+    handle.flush()
+    os.fsync(handle.fileno())
+
+
+@contextlib.contextmanager
+def replacing(target: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Yields a path beside `target` to write a file or a folder to, which takes its place at the end.
+
+  So readers see the old one or the new one, never a part. What was written is deleted if anything
+  is raised.
+  """
+  temporary = target.with_name(f'.{os.getpid()}.{target.name}')
+  try:
+    yield temporary
+    os.replace(temporary, target)
+  finally:
+    if temporary.is_dir():
+      shutil.rmtree(temporary, ignore_errors=True)
+    with contextlib.suppress(OSError):
+      temporary.unlink()
+
+
+def lasting_folder() -> pathlib.Path:
+  """A new temporary folder that is there as long as this process."""
+  folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
+  atexit.register(shutil.rmtree, folder, ignore_errors=True)
+  return folder
+
+
+def new_folder(path: str | os.PathLike[str]) -> pathlib.Path:
+  """The absolute path of a folder that a user wants made; raises `UserError` unless it is new or
+  empty, and on this machine."""
+  if bucket.is_url(path):
+    raise types.UserError(f'{os.fspath(path)} is in a bucket: give a local folder and copy that')
+  folder = pathlib.Path(path).absolute()
+  with explained(folder, 'write'):
+    if folder.is_symlink() or folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+      raise types.UserError(f'{folder} is there already: give a new or an empty folder')
+  return folder
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:

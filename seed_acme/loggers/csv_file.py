@@ -13,6 +13,7 @@ import pathlib
 from typing import TextIO
 
 from seed_acme import types
+from seed_acme.files import local
 
 KEY = 'agent_steps'
 # Counters come first, in this order; metrics follow as they appear.
@@ -76,12 +77,13 @@ class CsvLogger:
   def _rewrite(self, columns: list[str], rows: list[list[str]]) -> None:
     """Replaces the file atomically, so that a kill leaves the old one or the new one."""
     self.close()
-    temporary = self._path.with_name(f'.{self._path.name}.{os.getpid()}')
-    with open(temporary, 'w', encoding='utf-8', newline='') as handle:
+    with (
+      local.replacing(self._path) as temporary,
+      open(temporary, 'w', encoding='utf-8', newline='') as handle,
+    ):
       handle.writelines(map(_line, [columns, *rows]))
       handle.flush()
       os.fsync(handle.fileno())
-    os.replace(temporary, self._path)
     self._columns = columns
 
 

@@ -37,65 +37,35 @@ class Joint:
   def log_prob(self, params: Any, actions: types.Nest) -> tf.Tensor:
     """params `[..., P]`, nest of actions `[..., *A_i]` -> `[...]`, the sum over the parts."""
     leaves = tree.flatten_up_to(self._parts, actions, check_types=False)
-    return tf.add_n(
-      [
-        part.log_prob(part_params, leaf)
-        for part, part_params, leaf in zip(self._leaves, self._split_params(params), leaves)
-      ]
-    )
+    parts = zip(self._leaves, self._split_params(params), leaves)
+    return tf.add_n([part.log_prob(its_params, leaf) for part, its_params, leaf in parts])
 
   def entropy(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[...]`, the sum over the parts."""
-    return tf.add_n(
-      [
-        part.entropy(part_params)
-        for part, part_params in zip(self._leaves, self._split_params(params))
-      ]
-    )
+    parts = zip(self._leaves, self._split_params(params))
+    return tf.add_n([part.entropy(its_params) for part, its_params in parts])
 
   def kl(self, params: Any, other_params: Any) -> tf.Tensor:
     """params, other_params `[..., P]` -> `[...]`, the sum over the parts."""
-    return tf.add_n(
-      [
-        part.kl(part_params, part_others)
-        for part, part_params, part_others in zip(
-          self._leaves, self._split_params(params), self._split_params(other_params)
-        )
-      ]
-    )
+    parts = zip(self._leaves, self._split_params(params), self._split_params(other_params))
+    return tf.add_n([part.kl(its_params, others) for part, its_params, others in parts])
 
   def mode(self, params: Any) -> types.Nest:
     """params `[..., P]` -> nest of `[..., *A_i]`."""
-    return tree.unflatten_as(
-      self._parts,
-      [
-        part.mode(part_params)
-        for part, part_params in zip(self._leaves, self._split_params(params))
-      ],
-    )
+    parts = zip(self._leaves, self._split_params(params))
+    return tree.unflatten_as(self._parts, [part.mode(its_params) for part, its_params in parts])
 
   def sample(self, params: Any, uniforms: Any) -> types.Nest:
     """params `[..., P]`, uniforms `[..., U]` -> nest of `[..., *A_i]`."""
-    return tree.unflatten_as(
-      self._parts,
-      [
-        part.sample(part_params, numbers)
-        for part, part_params, numbers in zip(
-          self._leaves, self._split_params(params), self._split_uniforms(params, uniforms)
-        )
-      ],
-    )
+    parts = zip(self._leaves, self._split_params(params), self._split_uniforms(params, uniforms))
+    actions = [part.sample(its_params, numbers) for part, its_params, numbers in parts]
+    return tree.unflatten_as(self._parts, actions)
 
   def sample_with_log_prob(self, params: Any, uniforms: Any) -> tuple[types.Nest, tf.Tensor]:
     """params `[..., P]`, uniforms `[..., U]` -> nest of `[..., *A_i]`, their log p `[...]`."""
-    actions, log_probs = zip(
-      *[
-        part.sample_with_log_prob(part_params, numbers)
-        for part, part_params, numbers in zip(
-          self._leaves, self._split_params(params), self._split_uniforms(params, uniforms)
-        )
-      ]
-    )
+    parts = zip(self._leaves, self._split_params(params), self._split_uniforms(params, uniforms))
+    drawn = [part.sample_with_log_prob(its_params, numbers) for part, its_params, numbers in parts]
+    actions, log_probs = zip(*drawn)
     return tree.unflatten_as(self._parts, actions), tf.add_n(log_probs)
 
   def _split_params(self, params: Any) -> list[tf.Tensor]:

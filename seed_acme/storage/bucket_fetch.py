@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 import pathlib
-import shutil
-import tempfile
 
 from seed_acme import types
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.storage import checkpoint
 from seed_acme.storage import checkpoint_choice
 from seed_acme.storage import run_directory
@@ -84,9 +82,7 @@ def _reads_back(path: pathlib.Path) -> bool:
 @functools.cache
 def fetch_for_reading(url: str) -> pathlib.Path:
   """Fetches a copy of the run, without its replay memory, that exists as long as this process."""
-  folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
-  atexit.register(shutil.rmtree, folder, ignore_errors=True)
-  return fetch(url, folder, with_replay=False).path
+  return fetch(url, local.lasting_folder(), with_replay=False).path
 
 
 def fetch_checkpoint(url: str, folder: pathlib.Path) -> pathlib.Path:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Callable
 import functools
 import os
 import pathlib
-import shutil
 import tempfile
 
 from seed_acme import types
 from seed_acme.files import bucket
+from seed_acme.files import local
 from seed_acme.files import symbolic_links
 from seed_acme.storage import checkpoint
 from seed_acme.storage import checkpoint_choice
@@ -81,9 +80,7 @@ def _at_path(path: str, run: run_directory.RunDirectory) -> pathlib.Path:
 def _fetched_checkpoint(url: str) -> pathlib.Path:
   from seed_acme.storage import bucket_fetch  # loads TensorFlow
 
-  folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
-  atexit.register(shutil.rmtree, folder, ignore_errors=True)
-  return bucket_fetch.fetch_checkpoint(url, folder)
+  return bucket_fetch.fetch_checkpoint(url, local.lasting_folder())
 
 
 def load_of_run(

@@ -13,7 +13,6 @@ config.json names is imported, here or by code that reads the folder, unless it 
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Iterator, Mapping
 import contextlib
 import functools
@@ -24,13 +23,11 @@ import re
 import shutil
 import stat
 import struct
-import tempfile
 from typing import Any, BinaryIO
 import zipfile
 import zlib
 
 from seed_acme import types
-from seed_acme.files import bucket
 from seed_acme.files import disk
 from seed_acme.files import local
 from seed_acme.storage import array_files
@@ -58,23 +55,21 @@ def write(out: pathlib.Path, contents: Mapping[str, pathlib.Path | bytes]) -> No
 
   Raises `types.UserError` for a path that cannot be written, `types.Failure` on a full disk.
   """
-  temporary = out.with_name(f'.{out.name}.{os.getpid()}')
   try:
     with local.explained(out, 'write'):
       out.parent.mkdir(parents=True, exist_ok=True)
-      with zipfile.ZipFile(temporary, 'w', allowZip64=False) as archive:
+      with (
+        local.replacing(out) as temporary,
+        zipfile.ZipFile(temporary, 'w', allowZip64=False) as archive,
+      ):
         for name, content in contents.items():
           kind = zipfile.ZIP_DEFLATED if _max_text_bytes(name) else zipfile.ZIP_STORED
           if isinstance(content, bytes):
             archive.writestr(name, content, kind)
           else:
             archive.write(content, name, kind)
-      os.replace(temporary, out)
   except zipfile.LargeZipFile as error:
     raise types.UserError(f'{out} would be larger than 4 GiB, which no pack may be') from error
-  finally:
-    with contextlib.suppress(OSError):
-      temporary.unlink()
 
 
 def unpack(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> run_directory.RunDirectory:
@@ -83,27 +78,11 @@ def unpack(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> run_dir
   Raises `types.UserError` if `path` is not a packed run or `out` not a suitable folder, and
   `types.Failure` if the disk is full; in each case nothing is left behind.
   """
-  folder = _checked_place(out)
-  temporary = folder.with_name(f'.{folder.name}.{os.getpid()}')
-  try:
-    with local.explained(folder, 'write'):
-      temporary.mkdir(parents=True)
+  folder = local.new_folder(out)
+  with local.explained(folder, 'write'), local.replacing(folder) as temporary:
+    temporary.mkdir(parents=True)
     _extract(pathlib.Path(path), temporary)
-    with local.explained(folder, 'write'):
-      os.replace(temporary, folder)
-  finally:
-    shutil.rmtree(temporary, ignore_errors=True)
   return run_directory.RunDirectory(folder)
-
-
-def _checked_place(out: str | os.PathLike[str]) -> pathlib.Path:
-  if bucket.is_url(out):
-    raise types.UserError(f'{os.fspath(out)} is in a bucket: give a local folder and copy that')
-  folder = pathlib.Path(out).absolute()
-  with local.explained(folder, 'write'):
-    if folder.is_symlink() or folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-      raise types.UserError(f'{folder} is there already: give a new or an empty folder')
-  return folder
 
 
 def opened(path: pathlib.Path) -> run_directory.RunDirectory:
@@ -118,9 +97,7 @@ def opened(path: pathlib.Path) -> run_directory.RunDirectory:
 def _unpacked_for_reading(path: pathlib.Path, changed_ns: int, size: int) -> pathlib.Path:
   """Unpacks a run once. changed_ns, size: cache keys, so that a changed file is read again."""
   del changed_ns, size
-  above = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
-  atexit.register(shutil.rmtree, above, ignore_errors=True)
-  return unpack(path, above / 'run').path
+  return unpack(path, local.lasting_folder() / 'run').path
 
 
 def _extract(path: pathlib.Path, folder: pathlib.Path) -> None:

@@ -13,8 +13,8 @@ from seed_acme.acting import activity as activity_lib
 from seed_acme.acting import actor as actor_lib
 from seed_acme.envs import vector
 from seed_acme.inference import batching
-from seed_acme.testing import environments
 from seed_acme.transport import wire
+from tests import scripted_environments
 from tests.acting import logged
 
 pytestmark = pytest.mark.timeout(60)
@@ -110,7 +110,9 @@ def test_run_ends_with_the_server_or_when_told():
 
 
 def test_other_errors_are_not_swallowed():
-  environment = vector.VectorOfEnvironments([environments.RaisingEnvironment(raise_at_step=2)], 'x')
+  environment = vector.VectorOfEnvironments(
+    [scripted_environments.RaisingEnvironment(raise_at_step=2)], 'x'
+  )
   channel = actor_lib.LocalChannel(lambda requests: [np.zeros(1, np.int32)])
   actor = actor_lib.Actor(
     [actor_lib.EnvironmentGroup(environment, channel, np.zeros(1, np.int32), np.ones(1, np.int64))],

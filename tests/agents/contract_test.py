@@ -15,8 +15,8 @@ from seed_acme.agents.on_policy import config as on_policy_config
 from seed_acme.configs import registry as configs
 from seed_acme.inference import policy as policy_lib
 from seed_acme.learning import saved_variables
-from seed_acme.testing import environments
 from tests import built
+from tests import scripted_environments
 
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 
@@ -57,7 +57,7 @@ def _images(config):
   )
 
 
-class ImageEnvironment(environments.TruncatingEnvironment):
+class ImageEnvironment(scripted_environments.TruncatingEnvironment):
   """An environment that shows a small grey image."""
 
   def observation_spec(self):

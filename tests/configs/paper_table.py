@@ -6,9 +6,8 @@ anywhere, has to be entered here, with its source.
 
 from typing import Any, NamedTuple
 
-R2D2, SHALLOW, DEEP = 'atari_r2d2', 'atari_vtrace', 'atari_vtrace_deep'
-VTRACE = (SHALLOW, DEEP)
-ALL = (R2D2, *VTRACE)
+R2D2, VTRACE = 'atari_r2d2', 'atari_vtrace'
+ALL = (R2D2, VTRACE)
 
 
 class Row(NamedTuple):
@@ -86,11 +85,9 @@ TABLE = (
   Row(ALL, 'settings.num_threads', 1, 'own'),
   # The network.
   Row(R2D2, 'network.torso', 'nature_cnn', 'code'),
-  Row(SHALLOW, 'network.torso', 'impala_shallow', 'unverified', 'figure 3, left'),
-  Row(DEEP, 'network.torso', 'impala_resnet', 'code', 'figure 3, right'),
+  Row(VTRACE, 'network.torso', 'impala_shallow', 'unverified', 'figure 3, left'),
   Row(R2D2, 'network.torso_output_size', 512, 'code'),
-  Row(SHALLOW, 'network.torso_output_size', 256, 'unverified'),
-  Row(DEEP, 'network.torso_output_size', 256, 'code'),
+  Row(VTRACE, 'network.torso_output_size', 256, 'unverified'),
   Row(ALL, 'network.precision', 'auto', 'own', 'of the convolutions only; the papers used float32'),
   Row(ALL, 'network.byte_scale', 'bound', 'code', '255 for screens, whose bound it is'),
   Row(R2D2, 'network.frame_stack', 4, 'code', 'newest first, zeros before the episode'),

@@ -15,7 +15,7 @@ from dm_env import specs
 from seed_acme import types
 from seed_acme.envs import toy
 from seed_acme.envs import vector
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 
 def make_wide(seed, size=2):
@@ -39,12 +39,12 @@ def make_vector(seed, num_environments):
 
 
 def make_clash(seed, action_bins=3):
-  return environments.ScriptedEnvironment(seed)
+  return scripted_environments.ScriptedEnvironment(seed)
 
 
 def make_anything(seed, **settings):
   assert not settings, settings
-  return environments.NestedEnvironment(seed)
+  return scripted_environments.NestedEnvironment(seed)
 """
 
 

@@ -10,7 +10,7 @@ from seed_acme.envs import action_scaling
 from seed_acme.envs import registry
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
-from seed_acme.testing import environments
+from tests import scripted_environments
 from tests.envs import configs
 
 
@@ -178,7 +178,7 @@ def test_an_agent_of_one_choice_says_how_to_make_it_so(shape, advice):
 
 @pytest.mark.parametrize('settings', [{}, {'action_bins': 3}])
 def test_other_leaves_of_the_action_pass(settings):
-  nested = vector.VectorOfEnvironments([environments.NestedEnvironment(1)], 'nested')
+  nested = vector.VectorOfEnvironments([scripted_environments.NestedEnvironment(1)], 'nested')
   environment = action_scaling.wrap(nested, action_scaling.Settings(**settings), 'nested')
   assert environment.spec.action['button'] == nested.spec.action['button']
   assert environment.spec.action['force'].dtype == (np.int32 if settings else np.float32)

@@ -16,23 +16,23 @@ import numpy as np
 
 from seed_acme.envs import catch
 from seed_acme.envs import suite
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 calls = []
 
 
 def make_plain(seed, episode_length=4):
   calls.append((seed, episode_length))
-  return environments.TruncatingEnvironment(seed, episode_length)
+  return scripted_environments.TruncatingEnvironment(seed, episode_length)
 
 
 def make_strict(seed, level, *, size=3):
-  return environments.ScriptedEnvironment(seed, (size,))
+  return scripted_environments.ScriptedEnvironment(seed, (size,))
 
 
 def make_anything(seed, **settings):
   calls.append((seed, settings))
-  return environments.ScriptedEnvironment(seed)
+  return scripted_environments.ScriptedEnvironment(seed)
 
 
 def make_gymnasium(seed, **settings):
@@ -50,7 +50,7 @@ def make_catch_without_number(seed):
 
 
 def make_plain_with_number(seed, num_environments):
-  return environments.ScriptedEnvironment(seed)
+  return scripted_environments.ScriptedEnvironment(seed)
 
 
 def make_number(seed):

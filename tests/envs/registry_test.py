@@ -19,7 +19,7 @@ from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
 from tests.envs import configs
 
-FAKES = 'seed_acme.testing.environments'
+FAKES = 'tests.scripted_environments'
 
 
 class TestDottedFactoryContract(environment_contract.EnvironmentContract):

@@ -14,17 +14,17 @@ from seed_acme.envs import gym_adapter
 from seed_acme.envs import memory_chain
 from seed_acme.envs import registry
 from seed_acme.envs import vector
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 FACTORIES = """
 import numpy as np
 from seed_acme.envs import catch
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 closed = []
 
 
-class Shows(environments.ScriptedEnvironment):
+class Shows(scripted_environments.ScriptedEnvironment):
 
   def render(self):
     return np.full((4, 6, 3), self._row, np.uint8)
@@ -116,7 +116,7 @@ def test_a_factorys_environment_shows_environment_0(factories):
 
 @pytest.mark.parametrize(
   'environment_id',
-  ['seed_acme.testing.environments:ScriptedEnvironment', 'picture_levels:make_vector'],
+  ['tests.scripted_environments:ScriptedEnvironment', 'picture_levels:make_vector'],
 )
 def test_an_environment_without_render_is_refused_only_if_it_has_to(factories, environment_id):
   registry.make(config(environment_id), 2, seed=1).close()
@@ -127,7 +127,7 @@ def test_an_environment_without_render_is_refused_only_if_it_has_to(factories, e
 
 
 def test_the_vector_complains_if_environment_0_cannot():
-  environment = vector.VectorOfEnvironments([environments.ScriptedEnvironment()], 'plain')
+  environment = vector.VectorOfEnvironments([scripted_environments.ScriptedEnvironment()], 'plain')
   assert not environment.can_render
   with pytest.raises(types.UserError, match=r'plain cannot show its screen: give'):
     environment.render()
@@ -143,7 +143,7 @@ def test_the_vector_complains_if_environment_0_cannot():
   ],
 )
 def test_wrong_screens_are_refused(screen, message):
-  class Shows(environments.ScriptedEnvironment):
+  class Shows(scripted_environments.ScriptedEnvironment):
     def render(self):
       return screen
 

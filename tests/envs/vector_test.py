@@ -10,7 +10,7 @@ import pytest
 from seed_acme import types
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 ZEROS = np.zeros(2, np.int32)
 
@@ -18,7 +18,8 @@ ZEROS = np.zeros(2, np.int32)
 class TestNestedContract(environment_contract.EnvironmentContract):
   def make_environment(self, num_environments, seed):
     return vector.VectorOfEnvironments(
-      [environments.NestedEnvironment(1000 * seed + i) for i in range(num_environments)], 'nested'
+      [scripted_environments.NestedEnvironment(1000 * seed + i) for i in range(num_environments)],
+      'nested',
     )
 
 
@@ -27,12 +28,12 @@ class TestScriptedContract(environment_contract.EnvironmentContract):
 
   def make_environment(self, num_environments, seed):
     return vector.VectorOfEnvironments(
-      [environments.ScriptedEnvironment(seed, (2, 5, 1)) for _ in range(num_environments)],
+      [scripted_environments.ScriptedEnvironment(seed, (2, 5, 1)) for _ in range(num_environments)],
       'scripted',
     )
 
 
-class Faulty(environments.ScriptedEnvironment):
+class Faulty(scripted_environments.ScriptedEnvironment):
   """An environment that is valid in its first row; `fault` replaces fields of later rows."""
 
   def __init__(self, fault=None, first_fault=None):
@@ -47,14 +48,14 @@ class Faulty(environments.ScriptedEnvironment):
 
 
 def two(second):
-  return vector.VectorOfEnvironments([environments.ScriptedEnvironment(), second], 'pair')
+  return vector.VectorOfEnvironments([scripted_environments.ScriptedEnvironment(), second], 'pair')
 
 
 def test_each_environment_ends_and_restarts_alone():
   environment = vector.VectorOfEnvironments(
     [
-      environments.ScriptedEnvironment(episode_lengths=(2,)),
-      environments.ScriptedEnvironment(episode_lengths=(3,), last_discount=0.5),
+      scripted_environments.ScriptedEnvironment(episode_lengths=(2,)),
+      scripted_environments.ScriptedEnvironment(episode_lengths=(3,), last_discount=0.5),
     ],
     'pair',
   )
@@ -72,7 +73,7 @@ def test_each_environment_ends_and_restarts_alone():
 
 
 def test_each_environment_gets_its_own_action():
-  inner = [environments.ScriptedEnvironment(), environments.ScriptedEnvironment()]
+  inner = [scripted_environments.ScriptedEnvironment(), scripted_environments.ScriptedEnvironment()]
   environment = vector.VectorOfEnvironments(inner, 'pair')
   environment.reset()
   for actions in ((0, 1), (1, 1), (1, 0), (1, 1)):  # the fourth action meets LAST
@@ -82,7 +83,7 @@ def test_each_environment_gets_its_own_action():
 
 
 def test_float64_becomes_float32_and_other_dtypes_stay():
-  environment = vector.VectorOfEnvironments([environments.NestedEnvironment()], 'nested')
+  environment = vector.VectorOfEnvironments([scripted_environments.NestedEnvironment()], 'nested')
   spec = environment.spec
   assert spec.observation['joints']['position'].dtype == np.float32
   assert spec.observation['camera'].dtype == np.uint8
@@ -94,7 +95,7 @@ def test_float64_becomes_float32_and_other_dtypes_stay():
 def test_narrowed_action_bounds_stay_inside_and_exact_ones_stay():
   low, high = np.array([-0.1, -0.8, -1.0]), np.array([0.7, 1.1, 1e300])
 
-  class Odd(environments.ScriptedEnvironment):
+  class Odd(scripted_environments.ScriptedEnvironment):
     def action_spec(self):
       return dm_specs.BoundedArray((3,), np.float64, low, high)
 
@@ -110,7 +111,7 @@ def test_narrowed_action_bounds_stay_inside_and_exact_ones_stay():
 def test_environment_gets_its_own_action_dtype():
   received = []
 
-  class Recording(environments.NestedEnvironment):
+  class Recording(scripted_environments.NestedEnvironment):
     def step(self, action):
       received.append(action)
       return super().step(action)
@@ -125,7 +126,7 @@ def test_environment_gets_its_own_action_dtype():
 
 def test_what_an_environment_writes_stays_with_it():
 
-  class Clipping(environments.NestedEnvironment):
+  class Clipping(scripted_environments.NestedEnvironment):
     def step(self, action):
       action['force'][:] = 9
       return super().step(action)
@@ -138,13 +139,13 @@ def test_what_an_environment_writes_stays_with_it():
 
 
 def test_score_is_the_reward_unless_the_environment_has_its_own():
-  environment = vector.VectorOfEnvironments([environments.NestedEnvironment(3)], 'nested')
+  environment = vector.VectorOfEnvironments([scripted_environments.NestedEnvironment(3)], 'nested')
   environment.reset()
   row = environment.step({'button': np.array([0]), 'force': np.zeros((1, 2))})
   assert row.score[0] < 0
   np.testing.assert_allclose(row.reward, row.score / 2)
   assert environment.spec.frames_per_step == 4
-  plain = two(environments.ScriptedEnvironment())
+  plain = two(scripted_environments.ScriptedEnvironment())
   plain.reset()
   row = plain.step(ZEROS)
   np.testing.assert_array_equal(row.score, [1, 1])
@@ -207,7 +208,7 @@ def test_wrong_first_row_is_named():
 
 
 def test_what_is_no_time_step_is_named():
-  class Gymlike(environments.ScriptedEnvironment):
+  class Gymlike(scripted_environments.ScriptedEnvironment):
     def step(self, action):
       return np.zeros(2, np.float32), 1.0, False, {}
 
@@ -220,7 +221,7 @@ def test_what_is_no_time_step_is_named():
 
 @pytest.mark.filterwarnings('ignore:overflow')
 def test_a_number_beyond_float32_is_shown_as_the_environment_gave_it():
-  class Large(environments.NestedEnvironment):
+  class Large(scripted_environments.NestedEnvironment):
     def _observation(self):
       observation = super()._observation()
       observation['joints'] = {'position': np.array([0, 1e300])}
@@ -232,15 +233,15 @@ def test_a_number_beyond_float32_is_shown_as_the_environment_gave_it():
 
 
 def test_wrong_nested_observation_is_named_with_its_path():
-  class WrongCamera(environments.NestedEnvironment):
+  class WrongCamera(scripted_environments.NestedEnvironment):
     def _observation(self):
       return {**super()._observation(), 'camera': np.zeros((4, 4), np.uint8)}
 
-  class OtherKey(environments.NestedEnvironment):
+  class OtherKey(scripted_environments.NestedEnvironment):
     def _observation(self):
       return {'camera': super()._observation()['camera'], 'legs': np.zeros(2)}
 
-  class NoJoints(environments.NestedEnvironment):
+  class NoJoints(scripted_environments.NestedEnvironment):
     def _observation(self):
       return {'camera': super()._observation()['camera']}
 
@@ -254,7 +255,7 @@ def test_wrong_nested_observation_is_named_with_its_path():
 @pytest.mark.parametrize('field', ['reward', 'observation'])
 def test_nan_environment_is_caught_at_its_step(field):
   environment = vector.VectorOfEnvironments(
-    [environments.NanEnvironment(nan_at_step=2, field=field)], 'nan'
+    [scripted_environments.NanEnvironment(nan_at_step=2, field=field)], 'nan'
   )
   environment.reset()
   environment.step(np.zeros(1, np.int32))
@@ -263,7 +264,7 @@ def test_nan_environment_is_caught_at_its_step(field):
 
 
 def test_exceptions_of_an_environment_pass_through():
-  environment = two(environments.RaisingEnvironment(raise_at_step=2))
+  environment = two(scripted_environments.RaisingEnvironment(raise_at_step=2))
   environment.reset()
   environment.step(ZEROS)
   with pytest.raises(RuntimeError, match='scripted failure at step 2'):
@@ -271,7 +272,7 @@ def test_exceptions_of_an_environment_pass_through():
 
 
 def test_unequal_specifications_are_refused():
-  class Wider(environments.ScriptedEnvironment):
+  class Wider(scripted_environments.ScriptedEnvironment):
     def action_spec(self):
       return dm_specs.DiscreteArray(7, dtype=np.int32, name='action')
 
@@ -281,18 +282,22 @@ def test_unequal_specifications_are_refused():
 
 @pytest.mark.parametrize('actions', [np.zeros(3, np.int32), np.zeros((2, 1), np.int32)])
 def test_actions_of_a_wrong_shape_are_refused(actions):
-  environment = two(environments.ScriptedEnvironment())
+  environment = two(scripted_environments.ScriptedEnvironment())
   environment.reset()
   with pytest.raises(ValueError, match=r'expected \(2,\)'):
     environment.step(actions)
 
 
 def test_close_reaches_every_environment_though_one_raises():
-  class BadClose(environments.ScriptedEnvironment):
+  class BadClose(scripted_environments.ScriptedEnvironment):
     def close(self):
       raise OSError('window is gone')
 
-  inner = [environments.ScriptedEnvironment(), BadClose(), environments.ScriptedEnvironment()]
+  inner = [
+    scripted_environments.ScriptedEnvironment(),
+    BadClose(),
+    scripted_environments.ScriptedEnvironment(),
+  ]
   with pytest.raises(OSError, match='window is gone'):
     vector.VectorOfEnvironments(inner, 'trio').close()
   assert inner[0].is_closed

@@ -17,7 +17,7 @@ from seed_acme.envs import vector
 from seed_acme.inference import server as server_lib
 from seed_acme.inference import server_statistics
 from seed_acme.progress import counting
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -25,7 +25,7 @@ TOLERANCE = 1e-5
 EPISODE_LENGTHS = ((3, 7, 1), (1,), (12, 2), (30, 4, 9), (200,), (6, 5))
 
 
-class _RandomObservations(environments.ScriptedEnvironment):
+class _RandomObservations(scripted_environments.ScriptedEnvironment):
   """An environment whose observations are unique, so that rows can be recognised."""
 
   def __init__(self, seed: int, episode_lengths: tuple[int, ...]):

@@ -48,9 +48,9 @@ MUTATIONS = (
   ),
   record.Mutation(
     name='vectors_truncate_without_discount',
-    file='seed_acme/envs/gym_vector_adapter.py',
-    old='np.where(terminated, np.float32(0), np.float32(1)),',
-    new='np.where(is_last, np.float32(0), np.float32(1)),',
+    file='seed_acme/envs/lockstep.py',
+    old='np.where(terminated, 0, discount).astype(np.float32),',
+    new='np.where(is_last, 0, discount).astype(np.float32),',
     tests='tests/envs/gym_vector_adapter_test.py::'
     'test_an_end_shows_its_own_last_row_and_the_next_its_first',
     fault='time that is up counts as a termination',

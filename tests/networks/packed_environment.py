@@ -3,14 +3,14 @@
 import numpy as np
 
 from seed_acme.envs import packed_planes
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 
 def make(seed):
   return _Packed(seed)
 
 
-class _Packed(environments.TruncatingEnvironment):
+class _Packed(scripted_environments.TruncatingEnvironment):
   def __init__(self, seed):
     super().__init__(seed)
     self._random = np.random.default_rng(seed)

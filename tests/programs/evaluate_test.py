@@ -19,6 +19,7 @@ from seed_acme.programs.pictures import video
 from seed_acme.programs.tools.reports import evaluate_command
 from seed_acme.programs.tools.reports import evaluation
 from seed_acme.programs.tools.reports import window
+from tests import pages
 from tests.programs import evaluated_runs
 
 pytestmark = [
@@ -50,7 +51,7 @@ def _drill(tmp_path_factory):
   return evaluated_runs.train(
     tmp_path_factory.mktemp('runs') / 'drill',
     'catch_vtrace',
-    config_lib.EnvironmentConfig('seed_acme.testing.environments:ScriptedEnvironment'),
+    config_lib.EnvironmentConfig('tests.scripted_environments:ScriptedEnvironment'),
     {},
     mlp_sizes=(8,),
   )
@@ -236,7 +237,7 @@ def test_an_environment_without_a_screen_is_refused_before_any_play(
 ):
   monkeypatch.setattr(evaluation, '_timesteps', None)
   assert 'cannot show its screen' in evaluated_runs.refusal(
-    capsys, drill, f'--video={tmp_path / "a.mp4"}'
+    capsys, drill, f'--video={tmp_path / "a.mp4"}', '--trust_run_dir'
   )
   assert list(tmp_path.iterdir()) == []
 
@@ -329,14 +330,15 @@ def test_no_run_is_refused(capsys):
   assert 'seed-acme evaluate runs/latest' in evaluated_runs.refusal(capsys)
 
 
-_LOUD = """
-import atexit, ctypes, os
-from seed_acme.testing import environments
+_LOUD = f"""
+import atexit, ctypes, os, sys
+sys.path.append({str(pages.ROOT)!r})
+from tests import scripted_environments
 
 print('imported')
 
 
-class Loud(environments.ScriptedEnvironment):
+class Loud(scripted_environments.ScriptedEnvironment):
   def __init__(self, seed):
     super().__init__(seed)
     print('made', end='')

@@ -70,7 +70,7 @@ def test_code_of_others_is_refused_by_field_and_path(field, change, path):
     'gym:CartPole-v1',
     'gymnasium:Cart-v1',
     'dm_control:cheetah/run',
-    'seed_acme.testing.environments:NanEnvironment',
+    'seed_acme.envs.catch:Catch',
   ],
 )
 def test_what_is_installed_needs_no_trust(environment_id):

@@ -7,7 +7,7 @@ from seed_acme import types
 from seed_acme.envs import catch
 from seed_acme.envs import vector
 from seed_acme.testing import environment_contract
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 
 class Wrapped:
@@ -21,7 +21,7 @@ class Wrapped:
     self.spec = self._inner.spec
 
   def make_one(self, seed):
-    return environments.NestedEnvironment(seed)
+    return scripted_environments.NestedEnvironment(seed)
 
   def reset(self):
     return self.change(self._inner.reset())

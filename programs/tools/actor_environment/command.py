@@ -95,26 +95,11 @@ def plan(arguments: ActorEnvArguments) -> Plan:
         f'--extras {extra} is for Python {", ".join(pythons(extra))}, not for {version} ({place}): '
         'choose another folder, or another --python'
       )
-  alone = [
-    package
-    for extra in arguments.extras
-    for package in actor_packages.WITHOUT_REQUIREMENTS.get(extra, ())
-    if _applies(package, version)
-  ]
-  return Plan(
-    base,
-    [
-      *actor_packages.REQUIRES,
-      *(
-        package
-        for extra in arguments.extras
-        for package in actor_packages.EXTRAS[extra]
-        if _applies(package, version)
-      ),
-      *arguments.packages,
-    ],
-    alone,
+  of_suites, alone = (
+    [one for extra in arguments.extras for one in of.get(extra, ()) if _applies(one, version)]
+    for of in (actor_packages.EXTRAS, actor_packages.WITHOUT_REQUIREMENTS)
   )
+  return Plan(base, [*actor_packages.REQUIRES, *of_suites, *arguments.packages], alone)
 
 
 def pythons(extra: str) -> list[str]:

@@ -106,10 +106,13 @@ def _with_batch(config: config_lib.ExperimentConfig, size: int) -> config_lib.Ex
 
 def _exchange_bytes(acting: build.Acting, size: int) -> int:
   codec = wire.GroupCodec(acting.spec, size)
-  actions = tree.map_structure(
-    lambda a: np.repeat(np.asarray(a)[None], size, axis=0), acting.policy.example_row()[1].action
-  )
+  actions = _batch(acting.policy.example_row()[1].action, size)
   return codec.num_request_bytes + len(codec.encode_actions(actions))
+
+
+def _batch(row: types.Nest, size: int) -> Any:
+  """The same row `size` times."""
+  return tree.map_structure(lambda x: np.repeat(np.asarray(x)[None], size, axis=0), row)
 
 
 def _num_bytes(nest: types.Nest) -> int:
@@ -121,24 +124,17 @@ def _environment(
 ) -> float:
   environment = environments.make(config, size, config.seed)
   environment.reset()
-  inputs, outputs = acting.policy.example_row()
-  del inputs
-  actions = tree.map_structure(
-    lambda a: np.repeat(np.asarray(a)[None], size, axis=0), outputs.action
-  )
+  actions = _batch(acting.policy.example_row()[1].action, size)
   seconds = _best(lambda: environment.step(actions), min_s)
   environment.close()
   return seconds
 
 
 def _inference(acting: build.Acting, num_rows: int, min_s: float = _MIN_S) -> float:
-  repeat = lambda x: np.repeat(np.asarray(x)[None], num_rows, axis=0)
-  inputs = tree.map_structure(repeat, acting.policy.example_row()[0])
-  state = tree.map_structure(
-    lambda x: np.repeat(x, num_rows, axis=0), acting.policy.initial_state()
-  )
-  exploration = tree.map_structure(
-    lambda x: np.repeat(x, num_rows, axis=0), acting.policy.example_exploration()
+  inputs = _batch(acting.policy.example_row()[0], num_rows)
+  state, exploration = (
+    tree.map_structure(lambda x: np.repeat(x, num_rows, axis=0), of_one)
+    for of_one in (acting.policy.initial_state(), acting.policy.example_exploration())
   )
   return _best(lambda: acting.policy(inputs, state, exploration), min_s)
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
-import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from typing import Any, NamedTuple
@@ -17,7 +15,6 @@ import psutil
 
 from seed_acme import config as config_lib
 from seed_acme.programs.front_end import lifecycle
-from seed_acme.programs.pictures import drawing
 from seed_acme.programs.system import processes
 from seed_acme.programs.tools.benchmark import bench
 from seed_acme.storage import run_directory
@@ -29,17 +26,6 @@ _WARMUP = 0.1  # share of the steps in which buffers fill and first checkpoints 
 _NUM_ROWS = 20  # rows of the printed table
 _POLL_S = 0.2
 _REPORT_S = 10.0
-
-
-def command(config: config_lib.ExperimentConfig, num_steps: int, out: str, as_json: bool) -> int:
-  """Runs `bench --soak_steps`: prints the record, draws it to `out`, returns the exit code."""
-  if out:  # refuses a bad name before all the steps, not after them
-    drawing.write(drawing.new_figure(1, 1), out)
-  result = soak(config, num_steps, lambda line: print(line, file=sys.stderr, flush=True))
-  print(json.dumps(result) if as_json else describe(result), flush=True)
-  if out:
-    draw(result, out)
-  return 0 if result['is_within_limit'] else processes.FAILURE_EXIT
 
 
 class Sample(NamedTuple):
@@ -194,31 +180,3 @@ def describe(result: Mapping[str, Any]) -> str:
 
 def _number(value: float | None, form: str) -> str:
   return '-' if value is None else f'{value:{form}}'
-
-
-def draw(result: Mapping[str, Any], out: str) -> None:
-  """Draws how much each process has grown since the warm-up, against steps. Raises `UserError`."""
-  figure = drawing.new_figure(8, 4.6)
-  panel = figure.subplots()
-  for i, (name, grown) in enumerate(result['mb_per_million_steps'].items()):
-    seen = [
-      (sample['agent_steps'], sample['resident_mb'][name])
-      for sample in result['samples']
-      if name in sample['resident_mb'] and sample['agent_steps'] >= result['slope_since_steps']
-    ]
-    if seen:
-      style, colour = drawing.line_style(i)
-      steps, mb = np.array(seen).T
-      panel.plot(
-        steps,
-        mb - mb[0],
-        style,
-        color=colour,
-        label=f'{name}: {mb[0]:.0f} MB, {_number(grown, ".2f")} MB per million steps',
-      )
-  drawing.dress(panel, 'agent steps')
-  panel.set_ylabel('MB more than after the warm-up', color=drawing.INK)
-  drawing.count_steps(panel)
-  drawing.title(figure, f'{result["config"]}: resident memory')
-  drawing.legend(figure, panel, 2)
-  drawing.write(figure, out)

@@ -18,6 +18,7 @@ from seed_acme import config_validation
 from seed_acme import layout as layout_lib
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.programs.cluster import cluster_file
 from seed_acme.programs.command_line import given as given_lib
 from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import replay_size
@@ -115,11 +116,7 @@ def write(arguments: ManifestArguments, config: config_lib.ExperimentConfig) -> 
   layout = layout_lib.Layout.of(config)
   launches.refuse_shards_elsewhere(layout)
   filming.refuse_elsewhere(config.record_every, 'Kubernetes')
-  if config.transport.kind == 'courier':
-    raise types.UserError(
-      f'transport.kind={config.transport.kind} cannot be used between hosts: '
-      'use --config.transport.kind=grpc'
-    )
+  cluster_file.refuse_courier(config)
   deployment = _deployment(arguments, config)
   made = kubernetes.objects(config, deployment)
   text = yaml.dump_all(made, Dumper=_Dumper, sort_keys=False, width=100)

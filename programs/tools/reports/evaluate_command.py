@@ -21,6 +21,7 @@ from seed_acme.programs.system import processes
 from seed_acme.programs.system import streams
 from seed_acme.programs.tools.reports import window
 from seed_acme.storage import checkpoint_choice
+from seed_acme.storage import opening
 
 _PROGRESS_PERIOD_S = 10.0
 
@@ -86,22 +87,38 @@ def evaluate(arguments: EvaluateArguments) -> int:
 
 
 def _records(arguments: EvaluateArguments, screen: window.Window | None) -> list[dict[str, Any]]:
-  processes.load_tensorflow()
-  # Takes seconds; wrong arguments are answered before.
-  from seed_acme.programs.tools.reports import evaluation
+  """Evaluates each run in turn; the video shows the first.
 
-  return evaluation.evaluate_runs(
-    arguments.run_dirs,
-    arguments.episodes,
-    arguments.video,
-    arguments.max_video_steps,
-    None if arguments.json else Progress(sys.stderr),
-    greedy=not arguments.sampled,
-    trust=arguments.trust_run_dir,
-    python=arguments.python,
-    screen=screen,
-    choice=arguments.checkpoint,
-  )
+  Before any episode is played, it refuses a folder that is no run or lacks the checkpoint, and the
+  path of a single checkpoint for several runs.
+  """
+  choice = arguments.checkpoint
+  if len(arguments.run_dirs) > 1 and checkpoint_choice.is_path(choice):
+    raise types.UserError(
+      f'the checkpoint {choice} is that of one run: give one run, or choose newest, best or the '
+      'number of an update for all'
+    )
+  for run_dir in arguments.run_dirs:
+    opening.find_checkpoint(opening.open_run(run_dir), choice)
+  processes.load_tensorflow()
+  from seed_acme.programs.tools.reports import evaluation  # takes seconds
+
+  progress = None if arguments.json else Progress(sys.stderr)
+  return [
+    evaluation.evaluate(
+      run_dir,
+      arguments.episodes,
+      video='' if i else arguments.video,
+      max_video_steps=arguments.max_video_steps,
+      progress=progress,
+      greedy=not arguments.sampled,
+      trust=arguments.trust_run_dir,
+      python=arguments.python,
+      screen=screen,
+      choice=choice,
+    )
+    for i, run_dir in enumerate(arguments.run_dirs)
+  ]
 
 
 def _print(records: list[dict[str, Any]], arguments: EvaluateArguments, results: TextIO) -> None:

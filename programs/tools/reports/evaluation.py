@@ -158,48 +158,6 @@ def evaluate(
   return {**record, 'video': recorded} if recorded else record
 
 
-def evaluate_runs(
-  run_dirs: Sequence[str],
-  num_episodes: int,
-  video: str = '',
-  max_video_steps: int = video_lib.MAX_STEPS,
-  progress: Progress | None = None,
-  greedy: bool = True,
-  trust: bool = False,
-  python: str = '',
-  screen: window.Window | None = None,
-  choice: checkpoint_choice.Choice = checkpoint_choice.NEWEST,
-) -> list[dict[str, Any]]:
-  """Calls `evaluate` for each run in turn; the video shows the first.
-
-  Before any episode is played, it refuses a folder that is no run or lacks the checkpoint, and the
-  path of a single checkpoint for several runs.
-  """
-  if len(run_dirs) > 1 and checkpoint_choice.is_path(choice):
-    raise types.UserError(
-      f'the checkpoint {choice} is that of one run: give one run, or choose newest, best or the '
-      'number of an update for all'
-    )
-  for run_dir in run_dirs:
-    opening.find_checkpoint(opening.open_run(run_dir), choice)
-  return [
-    evaluate(
-      run_dir,
-      num_episodes,
-      None,
-      '' if i else video,
-      max_video_steps,
-      progress,
-      greedy,
-      trust,
-      python,
-      screen,
-      choice,
-    )
-    for i, run_dir in enumerate(run_dirs)
-  ]
-
-
 def human_normalized_summary(records: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
   """Returns mean and median over games of the human-normalised score, and the number of games.
 

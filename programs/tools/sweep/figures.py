@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import contextlib
 import functools
-import os
 import pathlib
 from typing import Any
 
 import numpy as np
 
 from seed_acme import types
+from seed_acme.files import local
 from seed_acme.loggers import terminal
 from seed_acme.programs.pictures import confidence_intervals
 from seed_acme.programs.pictures import drawing
@@ -53,9 +53,8 @@ def _draw_best(groups: Sequence[sweep_plot.Group], path: pathlib.Path) -> None:
 
 
 def _replace(path: pathlib.Path, draw: Callable[[pathlib.Path], object]) -> pathlib.Path:
-  partial = path.with_name(f'.{os.getpid()}.{path.name}')
-  draw(partial)
-  os.replace(partial, path)
+  with local.replacing(path) as partial:
+    draw(partial)
   return path
 
 

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from seed_acme import types
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 
 def ending(seed, how='raises'):
@@ -16,7 +16,7 @@ def ending(seed, how='raises'):
   return _Ending(seed, how)
 
 
-class _Ending(environments.TruncatingEnvironment):
+class _Ending(scripted_environments.TruncatingEnvironment):
   def __init__(self, seed, how):
     super().__init__(seed)
     self._how = how
@@ -41,7 +41,7 @@ def drawn(seed):
   return _Drawn(seed)
 
 
-class _Drawn(environments.TruncatingEnvironment):
+class _Drawn(scripted_environments.TruncatingEnvironment):
   def render(self):
     return np.full((4, 5, 3), 7, np.uint8)
 
@@ -49,7 +49,7 @@ class _Drawn(environments.TruncatingEnvironment):
 def talking(seed):
   """Prints while it makes an environment, as many do."""
   print('welcome to the world')
-  return environments.TruncatingEnvironment(seed)
+  return scripted_environments.TruncatingEnvironment(seed)
 
 
 def crashing(seed, folder, times):
@@ -58,4 +58,4 @@ def crashing(seed, folder, times):
   if len(list(crashes.iterdir())) < times:
     (crashes / str(os.getpid())).touch()
     os.kill(os.getpid(), signal.SIGKILL)
-  return environments.TruncatingEnvironment(seed)
+  return scripted_environments.TruncatingEnvironment(seed)

@@ -16,7 +16,7 @@ from seed_acme.testing import environment_contract
 from tests.envs.interpreters import pythons
 
 _MINE = 'tests.envs.interpreters.remote_environments'
-_BLIND = 'seed_acme.testing.environments:TruncatingEnvironment'
+_BLIND = 'tests.scripted_environments:TruncatingEnvironment'
 _TIMEOUT_S = 60.0
 
 
@@ -46,7 +46,7 @@ class TestNestedContract(environment_contract.EnvironmentContract):
     self._path = python
 
   def make_environment(self, num_environments, seed):
-    config = _config('seed_acme.testing.environments:NestedEnvironment')
+    config = _config('tests.scripted_environments:NestedEnvironment')
     return remote.RemoteEnvironment(config, self._path, num_environments, seed, False, _TIMEOUT_S)
 
 

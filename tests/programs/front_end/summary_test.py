@@ -201,4 +201,5 @@ def test_a_checkpoint_that_is_not_whole_saves_nothing(tmp_path, config):
 
 def test_a_run_that_has_not_begun_has_nothing_to_lose(tmp_path, config):
   run = run_directory.create(tmp_path / 'run')
-  assert summary_lib.saved(run).is_all
+  kept = summary_lib.saved(run)
+  assert kept.lost_updates == kept.lost_agent_steps == 0

@@ -4,7 +4,7 @@ import dm_env
 import numpy as np
 import pytest
 
-from seed_acme.testing import environments
+from tests import scripted_environments
 
 
 def play(environment, num_steps):
@@ -15,7 +15,9 @@ def play(environment, num_steps):
 
 
 def test_scripted_lengths_repeat():
-  environment = environments.ScriptedEnvironment(episode_lengths=(1, 3), last_discount=0.25)
+  environment = scripted_environments.ScriptedEnvironment(
+    episode_lengths=(1, 3), last_discount=0.25
+  )
   rows = play(environment, 8)
   assert [int(row.step_type) for row in rows] == [0, 2, 0, 1, 1, 2, 0, 2, 0]
   assert [row.observation.tolist() for row in rows[1:6]] == [[0, 1], [1, 0], [1, 1], [1, 2], [1, 3]]
@@ -25,14 +27,14 @@ def test_scripted_lengths_repeat():
 
 
 def test_truncating_environment_never_terminates():
-  rows = play(environments.TruncatingEnvironment(episode_length=2, reward=3.0), 5)
+  rows = play(scripted_environments.TruncatingEnvironment(episode_length=2, reward=3.0), 5)
   assert [int(row.step_type) for row in rows] == [0, 1, 2, 0, 1, 2]
   assert all(row.reward == 3 and row.discount == 1 for row in rows if not row.first())
   assert all(row.observation == 1 for row in rows)
 
 
 def test_raising_environment_raises_at_its_step():
-  environment = environments.RaisingEnvironment(raise_at_step=4, episode_length=3)
+  environment = scripted_environments.RaisingEnvironment(raise_at_step=4, episode_length=3)
   play(environment, 4)  # three steps and a reset
   with pytest.raises(RuntimeError, match='step 4'):
     environment.step(np.int32(0))
@@ -40,7 +42,7 @@ def test_raising_environment_raises_at_its_step():
 
 @pytest.mark.parametrize('field', ['reward', 'observation'])
 def test_nan_environment_starts_at_its_step(field):
-  rows = play(environments.NanEnvironment(nan_at_step=2, field=field), 2)
+  rows = play(scripted_environments.NanEnvironment(nan_at_step=2, field=field), 2)
   assert not np.isnan(getattr(rows[1], field)).any()
   assert np.isnan(getattr(rows[2], field)).all()
   other = {'reward': 'observation', 'observation': 'reward'}[field]
@@ -48,7 +50,7 @@ def test_nan_environment_starts_at_its_step(field):
 
 
 def test_nested_environment_ends_in_both_ways():
-  environment = environments.NestedEnvironment(seed=1)
+  environment = scripted_environments.NestedEnvironment(seed=1)
   timestep, last_discounts = environment.reset(), set()
   action = {'button': np.int32(0), 'force': np.array([0.5, 0.0])}
   for _ in range(100):
