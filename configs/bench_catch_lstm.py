@@ -7,7 +7,7 @@ from seed_acme.configs import bench_catch_mlp
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of `bench_catch_mlp`, with half of its batch, and a queue of as many unrolls."""
+  """Values of `bench_catch_mlp` with half of its batch, and a queue of as many unrolls."""
   mlp = bench_catch_mlp.experiment()
   return dataclasses.replace(
     mlp,

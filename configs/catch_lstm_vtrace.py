@@ -8,7 +8,7 @@ from seed_acme.configs import catch_vtrace
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of `catch_vtrace` at a constant rate; the core is that of `bench_catch_lstm`.
+  """Values of `catch_vtrace` with a constant learning rate; the core is that of `bench_catch_lstm`.
 
   Ends with a mean return of at least 0.95 over its last 100 training episodes (seeds 1, 2, 3).
   """

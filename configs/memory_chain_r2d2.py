@@ -7,7 +7,7 @@ from seed_acme.configs import catch_r2d2
 
 
 def experiment() -> config_lib.ExperimentConfig:
-  """The numbers of `catch_r2d2` but for the lengths; training explores, and stays below.
+  """Values of `catch_r2d2` except for the lengths; returns are lower in training, which explores.
 
   Ends with a mean return of at least 0.9 over 200 greedy episodes (seeds 1, 2, 3).
   """

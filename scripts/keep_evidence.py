@@ -1,10 +1,10 @@
 """Keeps the evidence of a run: `python scripts/keep_evidence.py RUN_DIR FOLDER`.
 
-The folder gets the configuration, the summary, the log (of long ones every n-th row, and each row
-in which an episode ended) and the newest checkpoint without what only learning needs. It is a run
-folder: `seed-acme evaluate FOLDER` and `seed-acme plot FOLDER` work on it. docs/evidence has one
-checkpoint of an agent on a game, as tests/evidence_test.py checks: further seeds are kept with
-`--curve_only`.
+The folder gets the configuration, the summary, the log (for long ones every n-th row, and each row
+in which an episode ended) and the newest checkpoint without the arrays that only training needs. It
+is a run folder: `seed-acme evaluate FOLDER` and `seed-acme plot FOLDER` work on it. docs/evidence
+keeps one checkpoint per agent and game, which tests/evidence_test.py checks, so further seeds are
+kept with `--curve_only`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Small dm_env environments with known behaviour, for tests.
 
-Each takes the seed first and plain settings after it, so that each is also reachable by
-configuration: `tests.scripted_environments:TruncatingEnvironment`.
+Each takes the seed first and then plain settings, so a configuration can name it:
+`tests.scripted_environments:TruncatingEnvironment`.
 """
 
 from __future__ import annotations

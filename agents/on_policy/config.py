@@ -100,12 +100,11 @@ class OnPolicyConfig(config_lib.AgentConfig):
   reward_scale: multiplies rewards, after clipping.
   observations: running statistics that normalise observations.
   observation_clip: normalised observations are clipped to [-clip, clip]; inf = no bound.
-  values: running statistics with which value targets are normalised (van Hasselt et al. 2016,
-    PopArt).
-  value_compensation: values are preserved when the statistics change, once there are some.
-  popart_order: statistics are renewed before targets are normalised (paper), or after (original).
-  action_distribution: of continuous actions.
-  std_function: from the network's output to a standard deviation.
+  values: running statistics that normalise value targets (van Hasselt et al. 2016, PopArt).
+  value_compensation: predicted values are preserved when the statistics change, once they exist.
+  popart_order: statistics are updated before targets are normalised (paper), or after (original).
+  action_distribution: distribution of continuous actions.
+  std_function: function from the network's output to a standard deviation.
   initial_std: standard deviation of an untrained policy.
   min_std: lower bound of the standard deviation.
   state_independent_std: learn one standard deviation for all observations.

@@ -189,7 +189,7 @@ def _admit(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_ip_address(text: str) -> bool:
-  """Whether it is no name."""
+  """Whether `text` is an IP address and not a host name."""
   try:
     ipaddress.ip_address(text)
   except ValueError:
@@ -307,17 +307,17 @@ def refuse_courier(config: config_lib.ExperimentConfig) -> None:
 def between_hosts(
   config: config_lib.ExperimentConfig, host: str, port: int, waits_longer: bool = True
 ) -> config_lib.ExperimentConfig:
-  """The configuration of nodes that are on hosts of their own. Raises `UserError`.
+  """Returns the configuration of nodes on separate hosts. Raises `UserError`.
 
-  host, port: of the learner. waits_longer: actors wait for it as long as a host takes to come,
-  unless the configuration has a time-out of its own.
+  host, port: of the learner. waits_longer: unless the configuration sets a time-out, actors wait
+    for the learner as long as a host may take to start.
   """
   refuse_courier(config)
   replace = dataclasses.replace
   actor = config.actor
   if waits_longer and actor.connect_timeout_s == config_lib.ActorConfig().connect_timeout_s:
     actor = replace(actor, connect_timeout_s=_CONNECT_TIMEOUT_S)
-  # Reverb writes on the disk of its node, where the (chief) learner cannot fetch it.
+  # Reverb writes to the disk of its own host, where the (chief) learner cannot read it.
   is_elsewhere = config.replay.separate_process or config.num_learner_hosts > 1
   saves_replay = config.checkpoint.replay and not is_elsewhere
   return replace(

@@ -94,7 +94,7 @@ def lost_text(summary: dict[str, Any]) -> str:
 
 
 def totals_text(summary: dict[str, Any]) -> str:
-  """How a run ended, and how far it came. summary: of `summarise`."""
+  """Returns one line with the status and the totals of a run. summary: as from `summarise`."""
   mean_return = summary['episode_return_last_100']
   shown_return = '-' if mean_return is None else terminal.number(mean_return, 3)
   return (

@@ -231,6 +231,6 @@ def bucket_name(cloud: CloudConfig) -> str:
 
 
 def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
-  """The configuration of nodes that are on hosts of their own, with addresses from outside."""
+  """Returns the configuration of nodes on separate hosts, which get their addresses elsewhere."""
   config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, port=0))
   return cluster_file.between_hosts(config, '0.0.0.0', 0)

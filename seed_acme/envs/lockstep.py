@@ -47,10 +47,9 @@ def time_step(
   observation: types.Nest,
   discount: np.ndarray | float = 1.0,
 ) -> types.VectorTimeStep:
-  """From the words of gymnasium, `[E]` each.
+  """Returns the time step that a vector of gymnasium's kind describes, with arrays `[E]`.
 
-  reward: whatever it is where an episode begins, where it counts for nothing. discount: where
-  nothing is terminated.
+  reward: ignored where an episode begins. discount: applies where no episode is terminated.
   """
   is_last = terminated | truncated
   step_type = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
@@ -65,7 +64,7 @@ def time_step(
 
 
 def picture(cells: np.ndarray) -> np.ndarray:
-  """Cells of a board, gray `[rows, columns]` or `[rows, columns, 3]` uint8, as a screen
+  """Draws the cells of a board, `[rows, columns]` (gray) or `[rows, columns, 3]` uint8, as a screen
   `[16 * rows, 16 * columns, 3]`."""
   if cells.ndim == 2:
     cells = np.repeat(cells[:, :, None], 3, axis=2)
@@ -75,7 +74,7 @@ def picture(cells: np.ndarray) -> np.ndarray:
 class EndTogether:
   """Base class of environments whose episodes are equally long, so that they end together.
 
-  Time steps share the arrays that never change, which are write-protected.
+  Time steps share the arrays that never change; those are write-protected.
   """
 
   def __init__(self, num_environments: int, spec: types.EnvironmentSpec):
@@ -92,7 +91,7 @@ class EndTogether:
     """Nothing to free."""
 
   def _observation(self) -> np.ndarray:
-    """`[E, ...]` of the row that all of them are in, allocated anew."""
+    """Returns the current observations `[E, ...]`, in a new array."""
     raise NotImplementedError
 
   def _timestep(

@@ -88,10 +88,10 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextlib.contextmanager
 def replacing(target: pathlib.Path) -> Iterator[pathlib.Path]:
-  """Yields a path beside `target` to write a file or a folder to, which takes its place at the end.
+  """Yields a temporary path beside `target`, which is renamed to `target` at the end.
 
-  So readers see the old one or the new one, never a part. What was written is deleted if anything
-  is raised.
+  Whoever reads a file or folder that is written in this way sees the old or the new one, never a
+  part. After an exception the temporary one is deleted.
   """
   temporary = target.with_name(f'.{os.getpid()}.{target.name}')
   try:
@@ -105,15 +105,15 @@ def replacing(target: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def lasting_folder() -> pathlib.Path:
-  """A new temporary folder that is there as long as this process."""
+  """Returns a new temporary folder, which is deleted when this process exits."""
   folder = pathlib.Path(tempfile.mkdtemp(prefix='seed_acme_'))
   atexit.register(shutil.rmtree, folder, ignore_errors=True)
   return folder
 
 
 def new_folder(path: str | os.PathLike[str]) -> pathlib.Path:
-  """The absolute path of a folder that a user wants made; raises `UserError` unless it is new or
-  empty, and on this machine."""
+  """Returns the absolute path of a folder to create. Raises `UserError` unless it is new or empty,
+  and not in a bucket."""
   if bucket.is_url(path):
     raise types.UserError(f'{os.fspath(path)} is in a bucket: give a local folder and copy that')
   folder = pathlib.Path(path).absolute()

@@ -34,7 +34,7 @@ class BenchArguments:
   against_launch: how the second is launched, by default as the first; without --against the second
     is the first configuration, launched like this.
   rounds: how often each of the two is measured; 0 = 3.
-  soak_steps: instead of throughput, watch the resident memory of all processes over so many agent
+  soak_steps: instead of throughput, watch the resident memory of all processes over this many agent
     steps; exit code 1 if the learner's grows. 0 = measure throughput.
   json: print JSON.
   """

@@ -111,7 +111,7 @@ def _exchange_bytes(acting: build.Acting, size: int) -> int:
 
 
 def _batch(row: types.Nest, size: int) -> Any:
-  """The same row `size` times."""
+  """Returns a batch of `size` copies of a row."""
   return tree.map_structure(lambda x: np.repeat(np.asarray(x)[None], size, axis=0), row)
 
 
