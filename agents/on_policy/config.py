@@ -103,7 +103,8 @@ class OnPolicyConfig(config_lib.AgentConfig):
   values: running statistics that normalise value targets (van Hasselt et al. 2016, PopArt).
   value_compensation: predicted values are preserved when the statistics change, once they exist.
   popart_order: statistics are updated before targets are normalised (paper), or after (original).
-  action_distribution: distribution of continuous actions.
+  action_distribution: distribution of continuous actions. `deterministic_tanh` has no density to
+    learn from.
   std_function: function from the network's output to a standard deviation.
   initial_std: standard deviation of an untrained policy.
   min_std: lower bound of the standard deviation.
@@ -159,7 +160,9 @@ class OnPolicyConfig(config_lib.AgentConfig):
   values: NormalizationConfig = NormalizationConfig()
   value_compensation: bool = True
   popart_order: Literal['statistics_first', 'targets_first'] = 'statistics_first'
-  action_distribution: Literal['tanh_normal', 'clipped_normal'] = 'tanh_normal'
+  action_distribution: Literal['tanh_normal', 'clipped_normal', 'deterministic_tanh'] = (
+    'tanh_normal'
+  )
   std_function: Literal['softplus', 'safe_exp'] = 'softplus'
   initial_std: Annotated[float, bounds.above(0)] = 1.0
   min_std: Annotated[float, bounds.at_least(0)] = 1e-3
@@ -250,6 +253,11 @@ def _check_penalties(config: OnPolicyConfig) -> None:
 
 
 def _check_combinations(config: OnPolicyConfig) -> None:
+  if config.action_distribution == 'deterministic_tanh':
+    raise types.UserError(
+      "agent.action_distribution ('deterministic_tanh') has no log-probabilities, and every "
+      "agent.policy_loss needs them: choose 'tanh_normal' or 'clipped_normal'"
+    )
   if config.policy_loss == 'vmpo' and config.keep_advantages != 'all':
     raise types.UserError(
       f"agent.keep_advantages ('{config.keep_advantages}') must be 'all' with "

@@ -12,6 +12,7 @@ import tree
 
 from seed_acme import types
 from seed_acme.ops import action_checks
+from seed_acme.ops import deterministic_tanh
 from seed_acme.ops import distributions
 from seed_acme.ops import multi_categorical
 from seed_acme.ops import normal
@@ -23,6 +24,7 @@ from seed_acme.ops import tanh_normal
 _CONTINUOUS: dict[str, Callable[[int, std_functions.StdFunction], distributions.Distribution]] = {
   'tanh_normal': tanh_normal.TanhNormal,
   'clipped_normal': normal.ClippedNormal,
+  'deterministic_tanh': lambda num_actions, std: deterministic_tanh.DeterministicTanh(num_actions),
 }
 
 
@@ -36,7 +38,7 @@ def make(
     an integer `BoundedArray` of any other shape, minimum 0: MultiCategorical;
     a float `BoundedArray`, bounds exactly [-1, 1]: the one that `continuous` names;
     and a nest of them Joint. Actions other than vectors are flattened, row-major, in params.
-  continuous: `tanh_normal` or `clipped_normal`.
+  continuous: `tanh_normal`, `clipped_normal` or `deterministic_tanh`.
   std: function of `ops.std_functions` from parameters to standard deviations.
 
   It returns actions as int32 or float32 in the shape of the specification and within its

@@ -29,6 +29,7 @@ _EMA = on_policy_config.NormalizationConfig
     ('lambda_', 1.5, r'lambda_ \(1.5\) must be in \[0, 1\]'),
     ('values', _EMA('ema', decay=2.0), r'values.decay \(2.0\)'),
     ('num_bootstrap_steps', 0, r'num_bootstrap_steps \(0\)'),
+    ('action_distribution', 'deterministic_tanh', r"action_distribution \('deterministic_tanh'\)"),
     ('advantage_offset', _NAN, r'advantage_offset \(nan\) must be a finite number'),
     ('min_std', 1.0, r'initial_std \(1.0\) must be above agent.min_std \(1.0\)'),
     ('initial_std', 1e-9, r'initial_std \(1e-09\)'),

@@ -259,3 +259,12 @@ def test_transitions_need_a_network_without_memory(settings, name, make_config, 
   with pytest.raises(types.UserError, match="minibatch_of .*'unrolls'") as error:
     make_network(make_config(minibatch_of='transitions'), observation=observation, **settings)
   assert name in str(error.value)
+
+
+def test_a_deterministic_policy_acts_but_has_no_loss(make_config, make_network, make_sample):
+  config = make_config(action_distribution='deterministic_tanh')
+  network = make_network(config, 'continuous')
+  sample = make_sample(network, config, 'continuous')
+  assert sample.unroll.outputs.action.shape == (7, 4, 2)
+  with pytest.raises(types.UserError, match='deterministic_tanh policy has no log-prob'):
+    learner.prepare(resolve.algorithm(config), network, sample, True)

@@ -185,6 +185,7 @@ def test_every_combination_is_checked_before_anything_is_started(grid, num_seeds
       'agent.keep_advantages=all,top_half agent.policy_loss=ppo,vmpo',
       ['keep_advantages=top_half, policy_loss=vmpo: ', "must be 'all'"],
     ),
+    ('agent.action_distribution=tanh_normal,deterministic_tanh', ['deterministic_tanh: ']),
   ],
 )
 def test_combinations_of_the_on_policy_agent_that_cannot_run_are_told(grid, words):
