@@ -30,7 +30,4 @@ class Launch(launches.Launch):
       raise types.UserError(
         '--launch=vertex_ai with --run_dir needs --config=NAME_OR_PATH, the same as before'
       )
-    request = vertex_command.Request(
-      run.config, arguments.cloud, arguments.run_dir, arguments.dry_run, arguments.out, words
-    )
-    return launches.Outcome(vertex_command.train(request), {}, None)
+    return launches.Outcome(vertex_command.train(run.config, arguments, words), {}, None)
