@@ -46,7 +46,7 @@ def find(line: str) -> Version:
   try:
     installed = metadata.version(name)
   except metadata.PackageNotFoundError:
-    return Version(name, f'not installed, needs {needed}', extras.repair())
-  if needed.contains(installed, prereleases=True):
+    installed = ''
+  if installed and needed.contains(installed, prereleases=True):
     return Version(name, installed)
-  return Version(name, f'{installed}, needs {needed}', extras.repair())
+  return Version(name, f'{installed or "not installed"}, needs {needed}', extras.repair())

@@ -273,15 +273,16 @@ def _ports() -> list[Check]:
 
 
 def _optional() -> list[Check]:
-  checks = []
-  for module, (name, extra) in _OPTIONAL.items():
-    if importlib.util.find_spec(module) is None:
-      checks.append(
-        Check(name, 'warning', 'not installed (optional)', extras.install_command(extra))
-      )
-    else:
-      checks.append(Check(name, 'ok', metadata.version(name)))
-  return checks
+  return [
+    Check(name, 'ok', metadata.version(name))
+    if importlib.util.find_spec(module)
+    else _not_installed(name, extra)
+    for module, (name, extra) in _OPTIONAL.items()
+  ]
+
+
+def _not_installed(name: str, extra: str) -> Check:
+  return Check(name, 'warning', 'not installed (optional)', extras.install_command(extra))
 
 
 def _extras_of_actors() -> list[Check]:
@@ -293,7 +294,5 @@ def _extras_of_actors() -> list[Check]:
       detail = ', '.join(f'{version.name} {version.detail}' for version in found)
       checks.append(Check(extra, 'ok', detail))
     elif found:
-      checks.append(
-        Check(extra, 'warning', 'not installed (optional)', extras.install_command(extra))
-      )
+      checks.append(_not_installed(extra, extra))
   return checks
