@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 import dataclasses
 import math
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import core
 from seed_acme import types
+from seed_acme.checks import bounds
+from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import vector
 from seed_acme.envs import wrapper
 
@@ -38,9 +40,9 @@ class Settings:
   """
 
   rescale_actions: bool = True
-  action_bins: int = 0
+  action_bins: Annotated[int, bounds.at_least(0)] = 0
   action_spacing: Spacing = 'linear'
-  action_ratio: float = 30.0  # seed_rl's mujoco/env.py
+  action_ratio: Annotated[float, bounds.above(1)] = 30.0  # seed_rl's mujoco/env.py
 
 
 NAMES = tuple(field.name for field in dataclasses.fields(Settings))
@@ -49,17 +51,20 @@ NAMES = tuple(field.name for field in dataclasses.fields(Settings))
 def split(environment_id: str, settings: dict[str, Any]) -> tuple[Settings, dict[str, Any]]:
   """Returns this module's settings and the environment's own; `types.UserError` for bad values."""
   ours = {name: value for name, value in settings.items() if name in NAMES}
-  _check(environment_id, ours)
+  scaling = Settings(**ours)
+  settings_lib.check_values(f'environment {environment_id!r}', scaling)
+  _check_together(environment_id, ours)
   own = {name: value for name, value in settings.items() if name not in NAMES}
-  return Settings(**ours), own
+  return scaling, own
 
 
-def _check(environment_id: str, ours: dict[str, Any]) -> None:
+def _check_together(environment_id: str, ours: dict[str, Any]) -> None:
   def refuse(name: str, fix: str) -> None:
     raise types.UserError(f'environment {environment_id!r}: {name} ({ours[name]!r}) {fix}')
 
-  _check_values(ours, refuse)
   bins = ours.get('action_bins', 0)
+  if bins == 1:
+    refuse('action_bins', 'must be an integer >= 2, or 0 for continuous actions')
   for name in ('action_spacing', 'action_ratio'):
     if name in ours and not bins:
       refuse(name, 'does nothing without action_bins: set action_bins, the number of values')
@@ -67,20 +72,6 @@ def _check(environment_id: str, ours: dict[str, Any]) -> None:
     refuse('action_ratio', 'is for action_spacing log only: set that, or leave it out')
   if bins and not ours.get('rescale_actions', True):
     refuse('rescale_actions', 'does nothing with action_bins: leave one of them out')
-
-
-def _check_values(ours: dict[str, Any], refuse: Callable[[str, str], None]) -> None:
-  """Checks each setting by itself. refuse: raises an error for a name, with the fix."""
-  if not isinstance(ours.get('rescale_actions', True), bool):
-    refuse('rescale_actions', 'must be True or False')
-  bins = ours.get('action_bins', 0)
-  if isinstance(bins, bool) or not isinstance(bins, int) or (bins < 2 and bins != 0):
-    refuse('action_bins', 'must be an integer >= 2, or 0 for continuous actions')
-  if ours.get('action_spacing', 'linear') not in get_args(Spacing):
-    refuse('action_spacing', f'must be one of {", ".join(get_args(Spacing))}')
-  ratio = ours.get('action_ratio', 30.0)
-  if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 1 < ratio < np.inf:
-    refuse('action_ratio', 'must be a number > 1')
 
 
 def value_table(settings: Settings) -> np.ndarray:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
-from typing import Any
+from typing import Annotated, Any
 
 import dm_env
 from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import types
+from seed_acme.checks import bounds
 from seed_acme.checks import extras
 from seed_acme.envs import atari_lives
+from seed_acme.envs import settings as settings_lib
 
 # ale-py has ROMs of these only for two and four players, and its loader ends the process.
 _MULTIPLAYER_ROMS = frozenset({'combat', 'joust', 'maze_craze', 'warlords'})
@@ -54,42 +56,20 @@ class Settings:
   num_threads: threads of the emulators, if vectorized.
   """
 
-  frames_per_step: int = 4
-  max_num_noops: int = 30
-  repeat_action_probability: float = 0.0
+  frames_per_step: Annotated[int, bounds.Bound(1, 60)] = 4
+  max_num_noops: Annotated[int, bounds.Bound(0, 1000)] = 30
+  repeat_action_probability: Annotated[float, bounds.Bound(0, 1, is_open_above=True)] = 0.0
   full_action_set: bool = True
-  stack: int = 1
-  max_frames: int = 108_000
-  image_size: int = 84
+  stack: Annotated[int, bounds.Bound(1, 16)] = 1
+  max_frames: Annotated[int, bounds.Bound(1, 10**9)] = 108_000
+  image_size: Annotated[int, bounds.Bound(8, 512)] = 84
   life_loss: atari_lives.LifeLoss = 'ignore'
   fire_at_start: bool = False
   vectorized: bool = True
-  num_threads: int = 1
+  num_threads: Annotated[int, bounds.Bound(1, 256)] = 1
 
   def __post_init__(self) -> None:
-    for name, least, most in (
-      ('frames_per_step', 1, 60),
-      ('max_num_noops', 0, 1000),
-      ('stack', 1, 16),
-      ('max_frames', 1, 10**9),
-      ('image_size', 8, 512),
-      ('num_threads', 1, 256),
-    ):
-      value = getattr(self, name)
-      if type(value) is not int or not least <= value <= most:
-        raise types.UserError(
-          f'atari: {name} ({value!r}) must be an integer from {least} to {most}'
-        )
-    for name in ('full_action_set', 'fire_at_start', 'vectorized'):
-      if type(getattr(self, name)) is not bool:
-        raise types.UserError(f'atari: {name} ({getattr(self, name)!r}) must be True or False')
-    atari_lives.check_life_loss('atari', self.life_loss)
-    probability = self.repeat_action_probability
-    if type(probability) not in (int, float) or not 0 <= probability < 1:
-      raise types.UserError(
-        f'atari: repeat_action_probability ({probability!r}) must be a number in [0, 1): '
-        '0.25 for sticky actions, 0 without'
-      )
+    settings_lib.check_values('atari', self)
     if self.num_threads > 1 and not self.vectorized:
       raise types.UserError(
         f'atari: num_threads ({self.num_threads}) needs vectorized=True; set it to 1'

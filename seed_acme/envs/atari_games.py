@@ -5,11 +5,11 @@ Imports no optional package.
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import NamedTuple
 
 from seed_acme import types
+from seed_acme.envs import settings
 
 
 class Scores(NamedTuple):
@@ -107,10 +107,9 @@ def human_normalized_score(game: str, score: float) -> float:
   game: one of `GAMES` (`MontezumaRevenge`); for any other, `types.UserError` names similar ones.
   """
   if game not in SCORES:
-    near = difflib.get_close_matches(game, GAMES, n=3)
-    hint = f' (near: {", ".join(near)})' if near else ''
+    near = settings.near(game, GAMES)
     raise types.UserError(
-      f'no human score is known for {game!r}{hint}: expected one of the 57 games of '
+      f'no human score is known for {game!r}{near}: expected one of the 57 games of '
       'seed_acme.envs.atari_games.GAMES'
     )
   random, human = SCORES[game]

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import typing
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from seed_acme import types
-
 # A lost life has no effect, or it cuts the value (discount 0) while the game goes on.
 LifeLoss = Literal['ignore', 'cut']
-
-
-def check_life_loss(environment: str, value: Any) -> None:
-  """Raises `types.UserError` unless `value` is a `LifeLoss`."""
-  choices = typing.get_args(LifeLoss)
-  if value not in choices:
-    raise types.UserError(
-      f'{environment}: life_loss ({value!r}) must be one of {", ".join(choices)}'
-    )
 
 
 class Lives:

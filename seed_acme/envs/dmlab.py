@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import dm_env
 from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import types
+from seed_acme.checks import bounds
 from seed_acme.envs import dmlab_cache
 from seed_acme.envs import dmlab_levels
 from seed_acme.envs import instructions
-from seed_acme.envs import lockstep
+from seed_acme.envs import settings as settings_lib
 
 PACKAGE = 'deepmind_lab'
 INSTALL = 'build its Python module from https://github.com/google-deepmind/lab'
@@ -69,12 +70,12 @@ class Settings:
   temp_folder: folder that the package unpacks files into; '' = its own choice.
   """
 
-  width: int = 96
-  height: int = 72
-  num_action_repeats: int = 4
+  width: Annotated[int, bounds.at_least(4)] = 96
+  height: Annotated[int, bounds.at_least(4)] = 72
+  num_action_repeats: Annotated[int, bounds.at_least(1)] = 4
   instructions: bool = False
-  max_words: int = 16
-  episode_length_s: int = 0
+  max_words: Annotated[int, bounds.at_least(1)] = 16
+  episode_length_s: Annotated[int, bounds.at_least(0)] = 0
   test: bool = False
   level_cache: str = ''
   dataset_path: str = ''
@@ -83,24 +84,7 @@ class Settings:
   temp_folder: str = ''
 
   def __post_init__(self) -> None:
-    for name, least in (
-      ('width', 4),
-      ('height', 4),
-      ('num_action_repeats', 1),
-      ('max_words', 1),
-      ('episode_length_s', 0),
-    ):
-      lockstep.check_integer('dmlab', name, getattr(self, name), least)
-    for name in ('instructions', 'test'):
-      if type(getattr(self, name)) is not bool:
-        raise types.UserError(f'dmlab: {name} ({getattr(self, name)!r}) must be True or False')
-    for name in ('level_cache', 'dataset_path', 'runfiles_path', 'temp_folder'):
-      if type(getattr(self, name)) is not str:
-        raise types.UserError(f'dmlab: {name} ({getattr(self, name)!r}) must be a path')
-    if self.renderer not in get_args(Renderer):
-      raise types.UserError(
-        f'dmlab: renderer ({self.renderer!r}) must be one of {", ".join(get_args(Renderer))}'
-      )
+    settings_lib.check_values('dmlab', self)
 
 
 class DmLab(dm_env.Environment):

@@ -8,15 +8,15 @@ import dataclasses
 import importlib
 import itertools
 import re
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import dm_env
 from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import types
+from seed_acme.checks import bounds
 from seed_acme.envs import choices
-from seed_acme.envs import lockstep
 from seed_acme.envs import settings as settings_lib
 
 PACKAGE = 'dmlab2d'
@@ -54,13 +54,11 @@ class Settings:
     False: one choice for each.
   """
 
-  max_steps: int = 0
+  max_steps: Annotated[int, bounds.at_least(0)] = 0
   flat_actions: bool = True
 
   def __post_init__(self) -> None:
-    lockstep.check_integer('dmlab2d', 'max_steps', self.max_steps, 0)
-    if type(self.flat_actions) is not bool:
-      raise types.UserError(f'dmlab2d: flat_actions ({self.flat_actions!r}) must be True or False')
+    settings_lib.check_values('dmlab2d', self)
 
 
 SETTINGS = tuple(settings_lib.names(Settings))

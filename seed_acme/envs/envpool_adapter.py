@@ -6,10 +6,9 @@ supported.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
-from typing import Any
+from typing import Any, get_args
 import warnings
 
 from dm_env import specs as dm_specs
@@ -21,6 +20,7 @@ from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_lives
 from seed_acme.envs import gym_spaces
 from seed_acme.envs import lockstep
+from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import vector
 
 # Fields of envpool's configuration that are not settings, because this adapter sets them.
@@ -221,9 +221,8 @@ def _without_limits(spec: dm_specs.Array) -> dm_specs.Array:
 def check(level: str, settings: dict[str, Any]) -> None:
   """Raises `types.UserError` for an unknown level or setting, or one of another type."""
   if level not in known_levels():
-    near = difflib.get_close_matches(level, known_levels(), n=3)
-    hint = f' (near: {", ".join(f"envpool:{name}" for name in near)})' if near else ''
-    raise types.UserError(f"unknown environment 'envpool:{level}'{hint}")
+    near = settings_lib.near(level, known_levels(), 'envpool:')
+    raise types.UserError(f"unknown environment 'envpool:{level}'{near}")
   accepted = _settings(level)
   for name, value in settings.items():
     if name not in accepted:
@@ -248,7 +247,12 @@ def check(level: str, settings: dict[str, Any]) -> None:
 def _check_lives(level: str, settings: dict[str, Any]) -> None:
   """Checks the settings for lost lives. envpool does not say which actions a set contains, so only
   the full set is known to contain FIRE."""
-  atari_lives.check_life_loss(f"environment 'envpool:{level}'", settings['life_loss'])
+  choices = get_args(atari_lives.LifeLoss)
+  if settings['life_loss'] not in choices:
+    raise types.UserError(
+      f"environment 'envpool:{level}': life_loss ({settings['life_loss']!r}) must be one of "
+      f'{", ".join(choices)}'
+    )
   if settings['fire_at_start']:
     spec = _import().make_spec(level, full_action_space=settings['full_action_space'])
     if spec.gymnasium_action_space.n != _ALL_ACTIONS:

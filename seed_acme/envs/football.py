@@ -9,30 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 import contextlib
 import dataclasses
-import difflib
 import importlib
 import importlib.util
 import os
 import pathlib
 import sys
 import tempfile
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import dm_env
 from dm_env import specs as dm_specs
 import numpy as np
 
 from seed_acme import types
+from seed_acme.checks import bounds
 from seed_acme.envs import football_views
 from seed_acme.envs import gym_adapter
+from seed_acme.envs import settings as settings_lib
 
 Observation = Literal['mini_map', 'simple115']
 Rewards = Literal['scoring', 'scoring,checkpoints']
 Picture = Literal['pitch', 'engine']
 NUM_ACTIONS = 19  # of the default set
 _NOT_LEVELS = ('__init__', 'test_example_multiagent')
-_MOST_SIDE = 512  # of a map, in pixels
-_MOST_STACK = 4  # maps of four planes in 16 bits
+_Side = Annotated[int, bounds.Bound(8, 512)]  # of a map, in pixels
 _PICTURE_WIDTH, _PICTURE_HEIGHT = 640, 360  # pixels, if the engine draws
 
 
@@ -53,35 +53,16 @@ class Settings:
   """
 
   observation: Observation = 'mini_map'
-  map_width: int = 96
-  map_height: int = 72
-  stack: int = 4
+  map_width: _Side = 96
+  map_height: _Side = 72
+  stack: Annotated[int, bounds.Bound(1, 4)] = 4  # maps of four planes in 16 bits
   packed: bool = True
   rewards: Rewards = 'scoring'
   time_up_terminates: bool = False
   picture: Picture = 'pitch'
 
   def __post_init__(self) -> None:
-    choices = {'observation': Observation, 'rewards': Rewards, 'picture': Picture}
-    for name, kind in choices.items():
-      if getattr(self, name) not in get_args(kind):
-        raise types.UserError(
-          f'football: {name} ({getattr(self, name)!r}) must be one of '
-          f'{" and ".join(map(repr, get_args(kind)))}'
-        )
-    for name, least, most in (
-      ('map_width', 8, _MOST_SIDE),
-      ('map_height', 8, _MOST_SIDE),
-      ('stack', 1, _MOST_STACK),
-    ):
-      value = getattr(self, name)
-      if type(value) is not int or not least <= value <= most:
-        raise types.UserError(
-          f'football: {name} ({value!r}) must be an integer from {least} to {most}'
-        )
-    for name in ('packed', 'time_up_terminates'):
-      if type(getattr(self, name)) is not bool:
-        raise types.UserError(f'football: {name} ({getattr(self, name)!r}) must be True or False')
+    settings_lib.check_values('football', self)
 
 
 class Football(dm_env.Environment):
@@ -211,10 +192,9 @@ def _view(settings: Settings) -> football_views.MiniMap | football_views.Numbers
 def check_level(level: str) -> None:
   """Raises `types.UserError`, which names similar levels, if there is no such scenario."""
   if level not in known_levels():
-    near = difflib.get_close_matches(level, known_levels(), n=3)
-    hint = f' (near: {", ".join(f"football:{name}" for name in near)})' if near else ''
+    near = settings_lib.near(level, known_levels(), 'football:')
     raise types.UserError(
-      f"unknown environment 'football:{level}'{hint}: expected one of {', '.join(known_levels())}"
+      f"unknown environment 'football:{level}'{near}: expected one of {', '.join(known_levels())}"
     )
 
 

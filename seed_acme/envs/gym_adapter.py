@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import contextlib
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -24,6 +23,7 @@ from seed_acme.envs import action_scaling
 from seed_acme.envs import atari_games
 from seed_acme.envs import gym_spaces
 from seed_acme.envs import mujoco_setup
+from seed_acme.envs import settings as settings_lib
 from seed_acme.envs import time_steps
 
 _MID = dm_env.StepType.MID
@@ -228,9 +228,8 @@ def _registration(gym: Any, package: str, level: str) -> Any:
     spelled = spelled_elsewhere(package, level)
     if spelled:  # gym's own message would be misleading
       raise types.UserError(f'unknown {package} environment {level!r}{spelled}') from error
-    near = difflib.get_close_matches(registered, known_levels(package), n=3)
-    hint = f' (near: {", ".join(near)})' if near else ''
-    raise types.UserError(f'unknown {package} environment {level!r}{hint}: {error}') from error
+    near = settings_lib.near(registered, known_levels(package))
+    raise types.UserError(f'unknown {package} environment {level!r}{near}: {error}') from error
 
 
 def spelled_elsewhere(package: str, level: str) -> str:

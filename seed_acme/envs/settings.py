@@ -1,4 +1,4 @@
-"""Checks an environment's settings against the parameters of the function that makes it."""
+"""Checks an environment's settings: their names, and the values in a record of a suite."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.checks import bounds
+from seed_acme.checks import field_types
 
 
 def check(
@@ -36,6 +38,18 @@ def check(
   ]
   if missing:
     raise types.UserError(f'environment {config.id!r} needs the setting {missing[0]!r}')
+
+
+def check_values(where: str, settings: Any) -> None:
+  """Raises `types.UserError` for a value of the wrong type or out of the bounds of its field.
+
+  settings: an instance of a suite's dataclass. where: names the suite, for messages.
+  """
+  try:
+    field_types.check(settings)
+    bounds.check(settings)
+  except types.UserError as error:
+    raise types.UserError(f'{where}: {error}') from None
 
 
 def names(function: Callable[..., Any], skip: Iterable[str] = ()) -> list[str]:

@@ -65,16 +65,16 @@ def factories(tmp_path, monkeypatch):
     ({'action_bins': True}, r'action_bins \(True\)'),
     (
       {'action_bins': 3, 'action_spacing': 'lin'},
-      r"action_spacing \('lin'\) must be one of linear, log",
+      r"action_spacing \('lin'\) must be one of 'linear', 'log'",
     ),
     ({'action_spacing': 'log'}, r'action_spacing .* without action_bins: set action_bins'),
     ({'action_ratio': 9}, r'action_ratio \(9\) does nothing without action_bins'),
     ({'action_bins': 3, 'action_ratio': 9}, r'action_ratio \(9\) is for action_spacing log'),
     (
       {'action_bins': 3, 'action_spacing': 'log', 'action_ratio': 1},
-      r'action_ratio \(1\) must be a number > 1',
+      r'action_ratio \(1\) must be > 1',
     ),
-    ({'rescale_actions': 1}, r'rescale_actions \(1\) must be True or False'),
+    ({'rescale_actions': 1}, r'rescale_actions \(1\) is of type int; expected bool'),
     ({'rescale_actions': False, 'action_bins': 3}, r'rescale_actions \(False\) does nothing with'),
   ],
 )

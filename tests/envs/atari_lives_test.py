@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from seed_acme import types
 from seed_acme.envs import atari_lives
 
 # Rows of three games: lives left, and whether the row is FIRST. The second game wins a life, is cut
@@ -29,8 +28,3 @@ def test_a_life_is_lost_within_an_episode_alone(life_loss, fire_at_start):
     assert discounts.dtype == np.float32
     np.testing.assert_array_equal(discounts, 1 - np.array(lost) * (life_loss == 'cut'))
     np.testing.assert_array_equal(lives.fires, np.array(fires) * fire_at_start)
-
-
-def test_a_wrong_choice_is_named():
-  with pytest.raises(types.UserError, match=r"atari: life_loss \('end'\) .* ignore, cut"):
-    atari_lives.check_life_loss('atari', 'end')

@@ -132,8 +132,8 @@ def test_pictures():
     ('pushbox', {'episodeLengthFrames': 9}, 'it follows from max_steps'),
     ('pushbox', {'levelName': 'clean_up'}, 'it follows from the id'),
     ('clean_up', {'numPlayers': 2}, 'it follows from one player'),
-    ('pushbox', {'max_steps': -1}, r'max_steps \(-1\) must be an integer >= 0'),
-    ('pushbox', {'flat_actions': 1}, r'flat_actions \(1\) must be True or False'),
+    ('pushbox', {'max_steps': -1}, r'dmlab2d: max_steps \(-1\) must be >= 0'),
+    ('pushbox', {'flat_actions': 1}, r'flat_actions \(1\) is of type int; expected bool'),
   ],
 )
 def test_wrong_ids_and_settings_are_user_errors(level, settings, message):

@@ -257,11 +257,11 @@ def test_close_reaches_the_package(lab):
     ('dmlab:rooms_watermze', {}, r'unknown environment .* \(near: dmlab:rooms_watermaze'),
     ('dmlab:', {}, r"unknown environment 'dmlab:'"),
     (MAZE, {'repeat': 4}, r"no setting 'repeat': expected width, height, num_action_repeats"),
-    (MAZE, {'num_action_repeats': 0}, r'num_action_repeats \(0\) must be an integer >= 1'),
-    (MAZE, {'width': 96.0}, r'width \(96.0\) must be an integer'),
-    (MAZE, {'test': 'yes'}, r"test \('yes'\) must be True or False"),
-    (MAZE, {'renderer': 'egl'}, r"renderer \('egl'\) must be one of software, hardware"),
-    (MAZE, {'level_cache': 3}, r'level_cache \(3\) must be a path'),
+    (MAZE, {'num_action_repeats': 0}, r'dmlab: num_action_repeats \(0\) must be >= 1'),
+    (MAZE, {'width': 96.0}, r'width \(96.0\) is of type float; expected int: write 96'),
+    (MAZE, {'test': 'yes'}, r"test \('yes'\) is of type str; expected bool"),
+    (MAZE, {'renderer': 'egl'}, r"renderer \('egl'\) must be one of 'software', 'hardware'"),
+    (MAZE, {'level_cache': 3}, r'level_cache \(3\) is of type int; expected str'),
   ],
 )
 def test_wrong_ids_and_settings_are_user_errors(environment_id, settings, message):

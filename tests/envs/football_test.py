@@ -13,13 +13,13 @@ from tests.envs import configs
 @pytest.mark.parametrize(
   ('settings', 'message'),
   [
-    ({'rewards': 'goals'}, "rewards ('goals') must be one of 'scoring' and 'scoring,checkpoints'"),
+    ({'rewards': 'goals'}, "rewards ('goals') must be one of 'scoring', 'scoring,checkpoints'"),
     ({'observation': 'pixels'}, "observation ('pixels') must be one of"),
-    ({'picture': 'film'}, "picture ('film') must be one of 'pitch' and 'engine'"),
-    ({'stack': 5}, 'stack (5) must be an integer from 1 to 4'),
-    ({'map_width': 0}, 'map_width (0) must be an integer from 8 to 512'),
-    ({'map_height': 72.0}, 'map_height (72.0) must be an integer'),
-    ({'packed': 1}, 'packed (1) must be True or False'),
+    ({'picture': 'film'}, "picture ('film') must be one of 'pitch', 'engine'"),
+    ({'stack': 5}, 'football: stack (5) must be in [1, 4]'),
+    ({'map_width': 0}, 'map_width (0) must be in [8, 512]'),
+    ({'map_height': 72.0}, 'map_height (72.0) is of type float; expected int'),
+    ({'packed': 1}, 'packed (1) is of type int; expected bool'),
   ],
 )
 def test_settings_that_cannot_be_are_named(settings, message):
