@@ -148,12 +148,7 @@ def frames_per_s(environment_id: str, frames_per_step: int) -> float:
 def require_packages(suffix: str) -> None:
   """Raises `types.UserError` if the packages that write such files are not installed."""
   for package in _PACKAGES[suffix]:
-    try:
-      module = importlib.import_module(package)
-    except ImportError as error:
-      raise types.UserError(
-        f'a video needs {package}: {extras.install_command("video")} ({error})'
-      ) from error
+    module = extras.import_module(package, 'video', 'a video')
     if package == 'imageio_ffmpeg':
       try:
         module.get_ffmpeg_exe()

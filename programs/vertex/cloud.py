@@ -230,6 +230,11 @@ def bucket_name(cloud: CloudConfig) -> str:
   return cloud.bucket.removeprefix('gs://').partition('/')[0]
 
 
+def registry(cloud: CloudConfig) -> str:
+  """Returns the registry host of the images."""
+  return f'{cloud.region}-docker.pkg.dev'
+
+
 def with_cloud(config: config_lib.ExperimentConfig) -> config_lib.ExperimentConfig:
   """Returns the configuration of nodes on separate hosts, which get their addresses elsewhere."""
   config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, port=0))

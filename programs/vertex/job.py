@@ -20,6 +20,7 @@ import sys
 import tempfile
 import types as python_types
 from typing import Any, NamedTuple
+from unittest import mock
 
 from absl import flags
 import launchpad as lp
@@ -252,7 +253,7 @@ class _StandIn:
         # Their temporary files are created in a folder that is deleted.
         (tempfile, 'tempdir', scratch),
       ):
-        stack.enter_context(stand_ins.replaced(module, name, value))
+        stack.enter_context(mock.patch.object(module, name, value))
       stack.enter_context(signals.kept(signal.SIGINT, signal.SIGQUIT))  # Launchpad sets handlers
       yield
 
@@ -293,7 +294,7 @@ class _StandIn:
     cloud = self._cloud
     name = ''.join(c if c.isalnum() else '-' for c in f'{self._program.name}-{group}'.lower())
     return (
-      f'{registry(cloud)}/{cloud.project.replace(":", "/")}/{cloud.repository}/'
+      f'{cloud_lib.registry(cloud)}/{cloud.project.replace(":", "/")}/{cloud.repository}/'
       f'{name.strip("-")}:{self._tag}'
     )
 
@@ -310,8 +311,3 @@ def _run_as_user(dockerfile: pathlib.Path) -> None:
   [entry] = [i for i, line in enumerate(lines) if line.startswith('ENTRYPOINT')]
   lines.insert(entry, f'USER {cloud_image.USER}')
   dockerfile.write_text('\n'.join(lines) + '\n', encoding='utf-8')
-
-
-def registry(cloud: cloud_lib.CloudConfig) -> str:
-  """Returns the registry host of the images."""
-  return f'{cloud.region}-docker.pkg.dev'

@@ -125,7 +125,7 @@ def _repository(cloud: cloud_lib.CloudConfig) -> Need:
 
 
 def _docker_login(cloud: cloud_lib.CloudConfig) -> Need:
-  host = f'{cloud.region}-docker.pkg.dev'
+  host = cloud_lib.registry(cloud)
   command = (shlex.join(['gcloud', 'auth', 'configure-docker', host]),)
   folder = os.environ.get('DOCKER_CONFIG') or str(pathlib.Path.home() / '.docker')
   try:

@@ -19,11 +19,13 @@ import tempfile
 from typing import Any, NamedTuple
 
 from packaging import requirements as requirements_lib
+from packaging import utils as packaging_utils
 
 import seed_acme
 from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.envs import registry as environments
+from seed_acme.envs import suite
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.storage import saved_config
 
@@ -104,7 +106,7 @@ def requirements(
   wanted = [PACKAGE, *(f'{PACKAGE}[{extra}]' for extra in _extras(config))]
   wanted += _of_user_modules(config, code)
   pins = _closure([*wanted, *_ALWAYS])
-  pins.pop(_normal(PACKAGE))
+  pins.pop(packaging_utils.canonicalize_name(PACKAGE))
   if has_accelerator:  # its extra pins CUDA packages, which need not be installed here
     pins[_WITH_CUDA] = pins.pop(_TENSORFLOW)
   lines = [_FROM_HERE, *(f'{name}=={version}' for name, version in sorted(pins.items()))]
@@ -125,11 +127,9 @@ def _extras(config: config_lib.ExperimentConfig) -> list[str]:
   if not interpreter.is_this_one(config.actor.python):
     return []  # the other interpreter has the environments' packages
   extra = environments.find(config.environment.id).extra
-  extras = [extra] if extra else []
-  return [
-    *extras,
-    *(['mujoco'] if _is_installed('mujoco') and extras in (['gym'], ['gymnasium']) else []),
-  ]
+  if extra in ('gym', 'gymnasium') and suite.is_installed('mujoco'):
+    return [extra, 'mujoco']
+  return [extra] if extra else []
 
 
 def _of_user_modules(config: config_lib.ExperimentConfig, code: str) -> list[str]:
@@ -187,7 +187,8 @@ def _closure(wanted: Iterable[str]) -> dict[str, str]:
   waiting = list(wanted)
   while waiting:
     requirement = requirements_lib.Requirement(waiting.pop())
-    key = f'{_normal(requirement.name)}[{",".join(sorted(requirement.extras))}]'
+    name = packaging_utils.canonicalize_name(requirement.name)
+    key = f'{name}[{",".join(sorted(requirement.extras))}]'
     if key in seen:
       continue
     seen.add(key)
@@ -198,14 +199,17 @@ def _closure(wanted: Iterable[str]) -> dict[str, str]:
         f'{requirement.name} is needed in the images and not installed here: '
         'pip install it, or make setup'
       ) from None
-    known = {_normal(extra) for extra in found.metadata.get_all('Provides-Extra') or ()}
+    known = {
+      packaging_utils.canonicalize_name(extra)
+      for extra in found.metadata.get_all('Provides-Extra') or ()
+    }
     for extra in requirement.extras:
-      if _normal(extra) not in known:
+      if packaging_utils.canonicalize_name(extra) not in known:
         raise types.UserError(
           f'{requirement.name} is installed without its extra {extra}: pip '
           f'install {requirement.name}[{extra}] again, or make setup'
         )
-    pins[_normal(requirement.name)] = found.version
+    pins[name] = found.version
     waiting += [line for line in found.requires or () if _applies(line, requirement.extras)]
   return pins
 
@@ -213,15 +217,3 @@ def _closure(wanted: Iterable[str]) -> dict[str, str]:
 def _applies(line: str, extras: set[str]) -> bool:
   marker = requirements_lib.Requirement(line).marker
   return marker is None or any(marker.evaluate({'extra': extra}) for extra in (*extras, ''))
-
-
-def _is_installed(name: str) -> bool:
-  try:
-    importlib.metadata.distribution(name)
-  except importlib.metadata.PackageNotFoundError:
-    return False
-  return True
-
-
-def _normal(name: str) -> str:
-  return re.sub(r'[-_.]+', '-', name).lower()

@@ -56,14 +56,3 @@ def scratch_folder() -> Iterator[str]:
     yield path
   finally:
     shutil.rmtree(path, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
-  """Sets an attribute of a module, and restores it at the end."""
-  before = getattr(module, name)
-  setattr(module, name, value)
-  try:
-    yield
-  finally:
-    setattr(module, name, before)

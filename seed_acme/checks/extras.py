@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from importlib import metadata
 import importlib.util
 import pathlib
 import shlex
 import sys
+from typing import Any
 
+from seed_acme import types
 from seed_acme.checks import actor_packages
 from seed_acme.checks import distribution
 
@@ -61,6 +64,19 @@ def install_command(extra: str) -> str:
     f'it comes with the extra {extra} of learners (Python 3.10 and 3.11), and `actor-env` has no '
     'such extra'
   )
+
+
+def import_module(module: str, extra: str, user: str) -> Any:
+  """Imports a module that an extra installs; `types.UserError` names the extra if it is missing.
+
+  user: what needs it, the beginning of the message.
+  """
+  try:
+    return importlib.import_module(module)
+  except ImportError as error:
+    raise types.UserError(
+      f'{user} needs the package {module}: {install_command(extra)} ({error})'
+    ) from error
 
 
 def _of_learners(extra: str) -> str:

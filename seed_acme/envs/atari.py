@@ -264,12 +264,7 @@ def _game_name(rom: str) -> str:
 
 def _import(module: str) -> Any:
   """Imports ale_py or cv2."""
-  try:
-    imported = importlib.import_module(module)
-  except ImportError as error:
-    raise types.UserError(
-      f'Atari games need {module}: {extras.install_command("atari")} ({error})'
-    ) from error
+  imported = extras.import_module(module, 'atari', 'an Atari game')
   if module == 'cv2':
     imported.setNumThreads(1)  # a screen is too small for several threads
   return imported

@@ -21,7 +21,7 @@ _Path = str | os.PathLike[str]
 
 def load(run_dirs: _Path | Sequence[_Path]) -> pd.DataFrame:
   """Implements `seed_acme.load_metrics`, which documents it."""
-  pandas = _import_pandas()
+  pandas = extras.import_module('pandas', 'metrics', 'load_metrics')
   if isinstance(run_dirs, (str, os.PathLike)):
     return _load_one(run_dirs, pandas)
   if not run_dirs:
@@ -47,13 +47,3 @@ def _load_one(run_dir: _Path, pandas: Any) -> pd.DataFrame:
   frame = pandas.DataFrame(columns)
   whole = [name for name in _COUNTS if name in columns and frame[name].notna().all()]
   return frame.astype(dict.fromkeys(whole, 'int64'))
-
-
-def _import_pandas() -> Any:
-  try:
-    import pandas
-  except ImportError as error:
-    raise types.UserError(
-      f'load_metrics needs pandas: {extras.install_command("metrics")} ({error})'
-    ) from error
-  return pandas

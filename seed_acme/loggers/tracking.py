@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import pathlib
 from typing import Any
@@ -18,12 +17,7 @@ CLOSE_S = 30.0  # time limit for the last rows; nodes have 45 s to end
 
 def import_package(name: str) -> Any:
   """Imports the client library; if it is missing, `UserError` names the extra of the same name."""
-  try:
-    return importlib.import_module(name)
-  except ImportError as error:
-    raise types.UserError(
-      f'learner.logger={name} needs the package {name}: {extras.install_command(name)} ({error})'
-    ) from error
+  return extras.import_module(name, name, f'learner.logger={name}')
 
 
 def load(path: pathlib.Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ It uses pygame, from the extra `video`, and imports it only when a window is ope
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import Any
 
@@ -40,12 +39,7 @@ class Window:
     os.environ.setdefault('PYGAME_HIDE_SUPPORT_PROMPT', '1')
     # SDL would make Ctrl-C close the window instead of ending the command.
     os.environ.setdefault('SDL_NO_SIGNAL_HANDLERS', '1')
-    try:
-      self._pygame: Any = importlib.import_module('pygame')
-    except ImportError as error:
-      raise types.UserError(
-        f'a window needs pygame: {extras.install_command("video")} ({error})'
-      ) from error
+    self._pygame = extras.import_module('pygame', 'video', 'a window')
     try:
       self._pygame.display.init()
     except self._pygame.error as error:

@@ -188,17 +188,14 @@ def _jobs(arguments: SweepArguments, plan: sweep_plan.Plan) -> int:
   for path in {combination.config.initial_checkpoint for combination in combinations} - {''}:
     opening.load_checkpoint(path)
   out = pathlib.Path(arguments.out).absolute() if arguments.out else None
-  to_run = [one for one in combinations if out is None or not _has_finished(plan, one, out)]
-  door.check([combination.config for combination in to_run])
+  # Combinations whose runs are all finished need no environment any more.
+  to_run = [
+    combination.config
+    for combination in combinations
+    if out is None or not all(map(sweep_state.is_finished, plan.runs_of(combination, out)))
+  ]
+  door.check(to_run)
   return jobs
-
-
-def _has_finished(
-  plan: sweep_plan.Plan, combination: sweep_plan.Combination, out: pathlib.Path
-) -> bool:
-  """Whether all runs of a combination are finished, so that a report needs no environment."""
-  states = [sweep_state.read(run) for run in plan.runs_of(combination, out)]
-  return all(state.status == sweep_state.FINISHED for state in states)
 
 
 @contextlib.contextmanager

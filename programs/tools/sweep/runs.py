@@ -38,8 +38,9 @@ class Grid:
 
   def __init__(self, runs: Sequence[sweep_plan.Run]):
     self._runs = list(runs)
-    finished = [run for run in runs if sweep_state.read(run).status == sweep_state.FINISHED]
-    self._finished: set[pathlib.Path] = {run.run_dir.path for run in finished}
+    self._finished: set[pathlib.Path] = {
+      run.run_dir.path for run in runs if sweep_state.is_finished(run)
+    }
     self._pending = collections.deque(run for run in runs if run.run_dir.path not in self._finished)
 
   def next(self) -> sweep_plan.Run | None:
@@ -53,7 +54,7 @@ class Grid:
 
   def ended(self, run: sweep_plan.Run, has_failed: bool) -> None:
     """Counts the run if it is finished; a failed run stays unfinished."""
-    if not has_failed and sweep_state.read(run).status == sweep_state.FINISHED:
+    if not has_failed and sweep_state.is_finished(run):
       self._finished.add(run.run_dir.path)
 
   def known(self) -> list[sweep_plan.Run]:

@@ -45,13 +45,7 @@ class _Open:
 
 def require() -> Any:
   """Returns the package optuna; raises `UserError` with the extra to install if it is missing."""
-  try:
-    return importlib.import_module('optuna')
-  except ImportError as error:
-    raise types.UserError(
-      f'{search_space.OPTION} needs the package optuna: {extras.install_command("search")} '
-      f'({error})'
-    ) from error
+  return extras.import_module('optuna', 'search', search_space.OPTION)
 
 
 class Search:
@@ -83,7 +77,7 @@ class Search:
         for opened in self._open:
           runs = self.plan.runs_of(opened.combination, self._out)
           if not any(run.run_dir.path in self._under_way for run in runs):
-            run = next(run for run in runs if not _is_finished(run))
+            run = next(run for run in runs if not sweep_state.is_finished(run))
             self._under_way.add(run.run_dir.path)
             return run
         if self._num_drawn() >= self._num_trials:
@@ -126,7 +120,9 @@ class Search:
   def num_over(self) -> int:
     """Returns the runs of ended trials, plus finished runs of open ones."""
     of_open = sum(
-      _is_finished(run) for slug in self._slugs() - self._over for run in self._runs(slug)
+      sweep_state.is_finished(run)
+      for slug in self._slugs() - self._over
+      for run in self._runs(slug)
     )
     return self._num_of(self._over) + of_open
 
@@ -280,7 +276,7 @@ class Search:
     """Tells Optuna if a trial has ended, according to its run folders."""
     runs = self.plan.runs_of(opened.combination, self._out)
     states = self._optuna.trial.TrialState
-    if all(map(_is_finished, runs)):
+    if all(map(sweep_state.is_finished, runs)):
       self._report(opened, runs[0])
       value = self._value(runs)  # None if no episode has ended
       self._close(opened, states.FAIL if value is None else states.COMPLETE, value)
@@ -337,10 +333,6 @@ class Search:
       raise types.Failure(
         f'{self._out / FILE}, where Optuna keeps the trials, cannot be used: {reason}'
       ) from error
-
-
-def _is_finished(run: sweep_plan.Run) -> bool:
-  return sweep_state.read(run).status == sweep_state.FINISHED
 
 
 def _is_pruned(run: sweep_plan.Run) -> bool:

@@ -55,6 +55,11 @@ def read(run: sweep_plan.Run) -> State:
   return _state(status, run.config, record, summary)
 
 
+def is_finished(run: sweep_plan.Run) -> bool:
+  """Whether the run has used up its budget."""
+  return read(run).status == FINISHED
+
+
 def prune(run: sweep_plan.Run, percent: int) -> None:
   """Records in the combination's folder that it was pruned at this percentage of a run's budget."""
   path = run.run_dir.path.parent / _PRUNED_FILE
