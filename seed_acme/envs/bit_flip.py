@@ -30,8 +30,7 @@ class BitFlip:
   """
 
   def __init__(self, num_environments: int, seed: int, num_bits: int = 10):
-    for name, value in (('num_environments', num_environments), ('num_bits', num_bits)):
-      lockstep.check_integer('bit_flip', name, value, least=1)
+    lockstep.check_integers('bit_flip', 1, num_environments=num_environments, num_bits=num_bits)
     self.num_environments = num_environments
     self.spec = types.EnvironmentSpec(
       observation={

@@ -28,12 +28,8 @@ class Catch(lockstep.EndTogether):
   """
 
   def __init__(self, num_environments: int, seed: int, rows: int = 10, columns: int = 5):
-    for name, value, least in (
-      ('num_environments', num_environments, 1),
-      ('rows', rows, 2),
-      ('columns', columns, 1),
-    ):
-      lockstep.check_integer('catch', name, value, least)
+    lockstep.check_integers('catch', 1, num_environments=num_environments, columns=columns)
+    lockstep.check_integers('catch', 2, rows=rows)
     spec = types.EnvironmentSpec(
       observation=dm_specs.BoundedArray(
         (rows * columns,), np.float32, minimum=0, maximum=1, name='observation'

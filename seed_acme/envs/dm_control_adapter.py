@@ -130,16 +130,12 @@ def check(level: str, settings: dict[str, Any]) -> None:
     *_OF_ENVIRONMENT,
     *_OF_SUITE,
     *_OF_SCREEN,
+    *action_scaling.NAMES,
   ]
-  for name in settings:
-    if name not in accepted:
-      raise types.UserError(
-        f"environment 'dm_control:{level}' has no setting {name!r}: expected one of "
-        f'{", ".join([*accepted, *action_scaling.NAMES])}'
-      )
+  settings_lib.check_names(f"environment 'dm_control:{level}'", settings, accepted)
   for name, least in _LEAST.items():
     if name in settings:
-      lockstep.check_integer(f'dm_control:{level}', name, settings[name], least)
+      lockstep.check_integers(f'dm_control:{level}', least, **{name: settings[name]})
 
 
 def known_levels() -> list[str]:

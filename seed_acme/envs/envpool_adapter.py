@@ -107,7 +107,6 @@ class Envpool:
     """Abandons the episodes and starts new ones; the random streams continue."""
     observation, info = self._pool.reset(self._all_ids)
     self._begun = True
-    self._has_ended = np.zeros(self.num_environments, bool)
     zeros = np.zeros(self.num_environments)
     everyone = np.ones(self.num_environments, bool)
     return self._timestep(everyone, zeros, ~everyone, ~everyone, observation, info)
@@ -131,9 +130,6 @@ class Envpool:
     observation, reward, terminated, truncated, info = self._pool.step(
       self._action.unflatten(given), self._all_ids
     )
-    terminated = terminated.astype(bool) & ~is_first
-    truncated = truncated.astype(bool) & ~is_first & ~terminated
-    self._has_ended = terminated | truncated
     return self._timestep(is_first, reward, terminated, truncated, observation, info)
 
   def _timestep(
@@ -152,7 +148,9 @@ class Envpool:
       self._read(number, leaf) for number, leaf in enumerate(self._observation.flatten(observation))
     ]
     row = self._observation.unflatten(leaves)
-    return lockstep.time_step(is_first, reward, terminated, truncated, row, discount)
+    timestep = lockstep.time_step(is_first, reward, terminated, truncated, row, discount)
+    self._has_ended = timestep.step_type == types.LAST
+    return timestep
 
   def _read(self, number: int, leaf: np.ndarray) -> np.ndarray:
     """Returns a copy, because envpool reuses its buffers."""
@@ -189,8 +187,7 @@ def _checked(leaf: Any, spec: dm_specs.Array, dtype: np.dtype, num_environments:
   if isinstance(spec, dm_specs.DiscreteArray):
     return lockstep.check_actions(leaf, num_environments, spec.num_values).astype(dtype)
   leaf = np.asarray(leaf)
-  if leaf.shape != (num_environments, *spec.shape):
-    raise ValueError(f'actions of shape {leaf.shape}: expected {(num_environments, *spec.shape)}')
+  lockstep.check_shape(leaf, (num_environments, *spec.shape))
   return leaf.astype(dtype)
 
 
@@ -224,12 +221,10 @@ def check(level: str, settings: dict[str, Any]) -> None:
     near = settings_lib.near(level, known_levels(), 'envpool:')
     raise types.UserError(f"unknown environment 'envpool:{level}'{near}")
   accepted = _settings(level)
+  settings_lib.check_names(
+    f"environment 'envpool:{level}'", settings, [*accepted, *action_scaling.NAMES]
+  )
   for name, value in settings.items():
-    if name not in accepted:
-      raise types.UserError(
-        f"environment 'envpool:{level}' has no setting {name!r}: expected one of "
-        f'{", ".join([*accepted, *action_scaling.NAMES])}'
-      )
     kind = type(accepted[name])
     if type(value) is not kind and not (kind is float and type(value) is int):
       raise types.UserError(

@@ -209,12 +209,9 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
   spec = _registration(gym, package, level)
   mujoco_setup.check_level(package, level, spec.entry_point)
   accepted = _accepted_settings(gym, spec, settings.get(VECTORIZATION_MODE))
-  for name in settings:
-    if accepted is not None and name not in accepted:
-      raise types.UserError(
-        f'{package} environment {level!r} has no setting {name!r}: '
-        f'expected one of {", ".join([*accepted, *action_scaling.NAMES])}'
-      )
+  if accepted is not None:
+    accepted += action_scaling.NAMES
+    settings_lib.check_names(f'{package} environment {level!r}', settings, accepted)
 
 
 def _registration(gym: Any, package: str, level: str) -> Any:

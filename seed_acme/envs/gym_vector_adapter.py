@@ -121,9 +121,7 @@ class GymVector:
       self._environment.reset(options={'reset_mask': is_first.copy()})
     observation, reward, terminated, truncated, info = self._environment.step(given)
     leaves = self._read(observation)
-    terminated = np.asarray(terminated, bool) & ~is_first
-    truncated = np.asarray(truncated, bool) & ~is_first & ~terminated
-    self._has_ended = terminated | truncated
+    self._has_ended = np.logical_or(terminated, truncated) & ~is_first
     if self._mode == _SAME_STEP:
       self._put_last_observations(leaves, info)
     if self._mode != _NEXT_STEP and is_first.any():
@@ -184,10 +182,7 @@ class GymVector:
       leaf = lockstep.check_actions(leaf, self.num_environments, spec.num_values, ~is_unused)
     else:
       leaf = np.array(leaf)
-      if leaf.shape != (self.num_environments, *spec.shape):
-        raise ValueError(
-          f'actions of shape {leaf.shape}: expected {(self.num_environments, *spec.shape)}'
-        )
+      lockstep.check_shape(leaf, (self.num_environments, *spec.shape))
       is_bounded = isinstance(spec, dm_specs.BoundedArray)
       leaf[is_unused] = np.clip(0, spec.minimum, spec.maximum) if is_bounded else 0
     return of_space.from_start(leaf.astype(of_space.dtype))

@@ -9,10 +9,11 @@ from seed_acme import types
 _CELL_PIXELS = 16
 
 
-def check_integer(environment: str, name: str, value: int, least: int) -> None:
-  """Raises `types.UserError` unless the setting is an integer of at least `least`."""
-  if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-    raise types.UserError(f'{environment}: {name} ({value!r}) must be an integer >= {least}')
+def check_integers(environment: str, least: int, **settings: int) -> None:
+  """Raises `types.UserError` unless the settings are integers of at least `least`."""
+  for name, value in settings.items():
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+      raise types.UserError(f'{environment}: {name} ({value!r}) must be an integer >= {least}')
 
 
 def check_actions(
@@ -23,13 +24,18 @@ def check_actions(
   is_used: `[E]` bool; where it is False, any action is valid and 0 is returned.
   """
   actions = np.asarray(actions)
-  if actions.shape != (num_environments,):
-    raise ValueError(f'actions of shape {actions.shape}: expected ({num_environments},)')
+  check_shape(actions, (num_environments,))
   if is_used is not None:
     actions = np.where(is_used, actions, 0)
   if actions.min() < 0 or actions.max() >= num_actions:
     raise ValueError(f'actions {actions.tolist()}: expected 0 ... {num_actions - 1}')
   return actions
+
+
+def check_shape(actions: np.ndarray, expected: tuple[int, ...]) -> None:
+  """Raises ValueError for actions of another shape."""
+  if actions.shape != expected:
+    raise ValueError(f'actions of shape {actions.shape}: expected {expected}')
 
 
 def constant(size: int, value: float, dtype: type) -> np.ndarray:
@@ -49,9 +55,11 @@ def time_step(
 ) -> types.VectorTimeStep:
   """Returns the time step that a vector of gymnasium's kind describes, with arrays `[E]`.
 
-  reward: ignored where an episode begins. discount: applies where no episode is terminated.
+  In the row that begins an episode, the reward and the ends are ignored. discount: applies where no
+  episode is terminated.
   """
-  is_last = terminated | truncated
+  terminated = np.asarray(terminated, bool) & ~is_first
+  is_last = terminated | np.asarray(truncated, bool)
   step_type = np.where(is_first, types.FIRST, np.where(is_last, types.LAST, types.MID))
   reward = np.where(is_first, 0, reward).astype(np.float32)
   return types.VectorTimeStep(

@@ -31,12 +31,8 @@ class MemoryChain(lockstep.EndTogether):
   """
 
   def __init__(self, num_environments: int, seed: int, length: int = 10, num_cues: int = 2):
-    for name, value, least in (
-      ('num_environments', num_environments, 1),
-      ('length', length, 1),
-      ('num_cues', num_cues, 2),
-    ):
-      lockstep.check_integer('memory_chain', name, value, least)
+    lockstep.check_integers('memory_chain', 1, num_environments=num_environments, length=length)
+    lockstep.check_integers('memory_chain', 2, num_cues=num_cues)
     spec = types.EnvironmentSpec(
       observation=dm_specs.BoundedArray(
         (num_cues + 2,), np.float32, minimum=0, maximum=1, name='observation'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 import difflib
 import inspect
 from typing import Any
@@ -25,12 +25,8 @@ def check(
   """
   kinds = {parameter.kind for parameter in parameters(function).values()}
   accepted = [*names(function, skip), *also]
-  unknown = [name for name in config.settings if name not in accepted]
-  if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
-    raise types.UserError(
-      f'environment {config.id!r} has no setting {unknown[0]!r}: expected '
-      f'{", ".join(accepted) or "none"}'
-    )
+  if inspect.Parameter.VAR_KEYWORD not in kinds:
+    check_names(f'environment {config.id!r}', config.settings, accepted)
   missing = [
     name
     for name, parameter in list(parameters(function).items())[1:]
@@ -38,6 +34,15 @@ def check(
   ]
   if missing:
     raise types.UserError(f'environment {config.id!r} needs the setting {missing[0]!r}')
+
+
+def check_names(environment: str, given: Iterable[str], accepted: Collection[str]) -> None:
+  """Raises `types.UserError` for a setting that is not accepted. environment: for messages."""
+  for name in given:
+    if name not in accepted:
+      raise types.UserError(
+        f'{environment} has no setting {name!r}: expected {", ".join(accepted) or "none"}'
+      )
 
 
 def check_values(where: str, settings: Any) -> None:

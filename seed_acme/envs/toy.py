@@ -130,8 +130,7 @@ class Toy(_CopyVectors):
   """
 
   def __init__(self, num_environments: int, seed: int, size: int = 3, length: int = 3):
-    for name, value in (('num_environments', num_environments), ('size', size), ('length', length)):
-      lockstep.check_integer('toy', name, value, 1)
+    lockstep.check_integers('toy', 1, num_environments=num_environments, size=size, length=length)
     super().__init__(num_environments, seed, size=size, delay=0, num_vectors=length)
 
 
@@ -150,13 +149,8 @@ class ToyMemory(_CopyVectors):
   def __init__(
     self, num_environments: int, seed: int, size: int = 3, delay: int = 3, num_vectors: int = 3
   ):
-    for name, value in (
-      ('num_environments', num_environments),
-      ('size', size),
-      ('delay', delay),
-      ('num_vectors', num_vectors),
-    ):
-      lockstep.check_integer('toy_memory', name, value, 1)
+    lockstep.check_integers('toy_memory', 1, num_environments=num_environments, size=size)
+    lockstep.check_integers('toy_memory', 1, delay=delay, num_vectors=num_vectors)
     if num_vectors > delay:
       raise types.UserError(
         f'toy_memory: num_vectors ({num_vectors}) must be <= delay ({delay}): '

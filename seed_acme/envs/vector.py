@@ -12,6 +12,7 @@ import numpy as np
 import tree
 
 from seed_acme import types
+from seed_acme.envs import lockstep
 from seed_acme.envs import time_steps
 
 _AT_FIRST, _AFTER_FIRST = (types.FIRST,), (types.MID, types.LAST)
@@ -84,10 +85,7 @@ class VectorOfEnvironments:
     for leaf, spec in zip(self._action.flatten(actions), self._action.leaves):
       # A copy, because an environment may modify its action, but not the caller's array.
       leaf = np.array(leaf, spec.dtype)
-      if leaf.shape != (self.num_environments, *spec.shape):
-        raise ValueError(
-          f'actions of shape {leaf.shape}: expected {(self.num_environments, *spec.shape)}'
-        )
+      lockstep.check_shape(leaf, (self.num_environments, *spec.shape))
       leaves.append(leaf)
     rows = zip(self._environments, self._has_ended, self._action.rows(leaves))
     return self._collect(

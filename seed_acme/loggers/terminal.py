@@ -163,6 +163,18 @@ def number(value: float, digits: int = 4) -> str:
   return f'{value:,.0f}' if 'e+' in text else text
 
 
+def aligned(rows: Sequence[Sequence[str]], num_left: int = 0) -> list[str]:
+  """Returns a line a row with aligned columns: the first `num_left` to the left, others right."""
+  widths = [max(map(len, column)) for column in zip(*rows)]
+  return [
+    '  '.join(
+      cell.ljust(width) if index < num_left else cell.rjust(width)
+      for index, (cell, width) in enumerate(zip(row, widths))
+    )
+    for row in rows
+  ]
+
+
 def duration(seconds: float) -> str:
   """Formats a duration: `0:07`, `12:40`, `3:05:00`."""
   minutes, rest = divmod(int(max(0.0, seconds)), 60)

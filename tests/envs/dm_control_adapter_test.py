@@ -98,7 +98,7 @@ def test_unbounded_actions_are_not_rescaled():
     ('cheeta/run', {}, r'near: dm_control:cheetah/run.*domains: acrobot, '),
     ('cheetah', {}, r'expected dm_control:domain/task; tasks of cheetah: run'),
     ('', {}, r'unknown environment .dm_control:.: expected dm_control:domain/task'),
-    ('cheetah/run', {'limit': 3}, r"no setting 'limit': expected one of time_limit, .*action_bin"),
+    ('cheetah/run', {'limit': 3}, r"no setting 'limit': expected time_limit, .*action_bin"),
     ('cheetah/run', {'random': 3}, r"no setting 'random'"),
     ('cheetah/run', {'screen_width': 0}, r'screen_width \(0\) must be an integer >= 1'),
   ],

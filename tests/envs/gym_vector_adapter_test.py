@@ -147,7 +147,7 @@ def test_pictures_of_an_id_come_from_a_single_environment():
     (
       'gymnasium:CartPole-v1',
       {'vectorization_mode': 'vector_entry_point', 'gravity': 3},
-      "no setting 'gravity': expected one of max_episode_steps",
+      "no setting 'gravity': expected max_episode_steps",
     ),
     ('CartPole-v1', {'vectorization_mode': 'sync'}, "no setting 'vectorization_mode'"),
     (f'{_MINE}:make', {'missing': 1}, 'the vector has 3 environments instead of 4'),

@@ -82,5 +82,7 @@ def test_an_empty_log_and_one_with_only_a_header_are_refused(tmp_path):
 
 def test_without_pandas_the_extra_is_named(tmp_path, monkeypatch):
   monkeypatch.setitem(sys.modules, 'pandas', None)
-  with pytest.raises(types.UserError, match=r"needs the package pandas: .*pip install -e '\.\[metrics\]'"):
+  with pytest.raises(
+    types.UserError, match=r"the package pandas: .*pip install -e '\.\[metrics\]'"
+  ):
     seed_acme.load_metrics(_run(tmp_path / 'a'))

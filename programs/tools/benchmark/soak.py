@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 
 from seed_acme import config as config_lib
+from seed_acme.loggers import terminal
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.system import processes
 from seed_acme.programs.tools.benchmark import bench
@@ -168,14 +169,13 @@ def describe(result: Mapping[str, Any]) -> str:
       rows.append([f'{sample["agent_steps"] / 1e6:.2f}', *cells])
   slopes = [_number(value, '.3f') for value in grown.values()]
   rows = [['M steps', *grown], *rows, ['slope', *slopes]]
-  widths = [max(map(len, column)) for column in zip(*rows)]
-  table = ['  '.join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows]
   verdict = (
     f'slope: MB per million steps since {result["slope_since_steps"] / 1e6:.2f}M; '
     f'of the learner {result["learner_mb_per_million_steps"]:.3f}, at most '
     f'{result["limit_mb_per_million_steps"]:g} allowed'
   )
-  return '\n'.join([f'{result["config"]}: resident memory by process, MB', *table, verdict])
+  title = f'{result["config"]}: resident memory by process, MB'
+  return '\n'.join([title, *terminal.aligned(rows), verdict])
 
 
 def _number(value: float | None, form: str) -> str:

@@ -111,15 +111,7 @@ def _leaf_lines(ranges: Sequence[Ranges]) -> list[str]:
     shape = inspect_output.shape_words(found[0].shape) + (' varies' if len(shapes) > 1 else '')
     num_nan = sum(leaf.num_nan for leaf in found)
     rows.append((name, found[0].dtype, shape, *_extremes_and_mean(found), str(num_nan)))
-  widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-  return [
-    '  '
-    + '  '.join(
-      text.ljust(width) if i < 3 else text.rjust(width)
-      for i, (text, width) in enumerate(zip(row, widths))
-    )
-    for row in rows
-  ]
+  return [f'  {line}' for line in terminal.aligned(rows, num_left=3)]
 
 
 def sample_record(

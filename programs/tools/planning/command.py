@@ -11,6 +11,7 @@ import tyro
 
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.loggers import terminal
 from seed_acme.programs.command_line import command as command_lib
 from seed_acme.programs.tools.planning import costs as costs_lib
 from seed_acme.programs.tools.planning import model
@@ -166,10 +167,6 @@ def describe(record: Mapping[str, Any]) -> str:
     ('dollars an hour', *(f'{way["dollars_per_hour"]:,.2f}' for way in ways)),
     ('dollars per 1e9 frames', *(f'{way["dollars_per_billion_frames"]:,.2f}' for way in ways)),
   ]
-  widths = [max(map(len, column)) for column in zip(*rows)]
-  lines = [
-    '  '.join([row[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(row[1:], widths[1:]))])
-    for row in rows
-  ]
+  lines = terminal.aligned(rows, num_left=1)
   note = ', prices from memory (September 2019)' if record['prices_are_from_memory'] else ''
   return '\n'.join([f'{record["environments"]:,} environments{note}', *lines])
