@@ -421,8 +421,10 @@ def _vertex_ai(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
     run.patch.setattr(vertex_missing, 'needs', lambda *_: [])
     out = str(run.folder.path / 'dry_run')
     arguments = train_command.TrainArguments(launch='vertex_ai', dry_run=True, out=out, cloud=cloud)
+    config = case.config()
+    launches.load('vertex_ai').refuse(layout_lib.Layout.of(config))
     with contextlib.redirect_stdout(io.StringIO()):
-      vertex_command.train(case.config(), arguments, ())
+      vertex_command.train(config, arguments, ())
   [(program, job)] = staged
   addresses = {
     f'workerpool{i}': [f'{pool.group}-{replica}:2222' for replica in range(pool.replicas)]
