@@ -8,7 +8,7 @@ import json
 import math
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from seed_acme import config as config_lib
 from seed_acme import config_validation
@@ -26,21 +26,25 @@ from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
-if TYPE_CHECKING:
-  from seed_acme.programs.train import command
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """The options of `TrainArguments`. is_launch_given: whether the user has chosen a launch."""
+
+  launch: str
+  is_launch_given: bool
+  max_restarts: int
+  prints_json: bool
 
 
 def train(
-  config: config_lib.ExperimentConfig,
-  run: run_directory.RunDirectory | None,
-  launch: launches.Launch,
-  arguments: command.TrainArguments,
+  config: config_lib.ExperimentConfig, run: run_directory.RunDirectory | None, options: Options
 ) -> int:
   """Trains and returns the exit code. run: the folder that `--run_dir` names; None = a new one."""
-  if not arguments.json:
-    return _train(config, run, launch, arguments, sys.stdout)
+  if not options.prints_json:
+    return _train(config, run, options, sys.stdout)
   with streams.results_only() as results:
-    return _train(config, run, launch, arguments, results)
+    return _train(config, run, options, results)
 
 
 def show_layout(config: config_lib.ExperimentConfig, launch: launches.Launch) -> command_lib.Answer:
@@ -55,26 +59,25 @@ def show_layout(config: config_lib.ExperimentConfig, launch: launches.Launch) ->
 def _train(
   config: config_lib.ExperimentConfig,
   run: run_directory.RunDirectory | None,
-  launch: launches.Launch,
-  arguments: command.TrainArguments,
+  options: Options,
   results: TextIO,
 ) -> int:
-  layout = layout_lib.Layout.of(config)
+  layout, launch = layout_lib.Layout.of(config), launches.load(options.launch)
   launch.refuse(layout)
   path, bucket = (str(run.path), run.bucket) if run else (None, '')
   folder = lifecycle.prepare(config, path, bucket)
-  if not arguments.json:
+  if not options.prints_json:
     log_folder = f'--logdir={shown(folder).rstrip("/")}/tensorboard'
     print(
       f'{"Resuming" if folder.holds_run() else "Run"}: {shown(folder)}\n'
       f'TensorBoard: {shlex.join([own_name.command("tensorboard"), log_folder])}',
       flush=True,
     )
-    hint = '' if arguments.launch else launch_choice.hint(config)
+    hint = '' if options.is_launch_given else launch_choice.hint(config)
     if hint:
       print(f'Hint: {hint}', flush=True)
-  progress = None if arguments.json else terminal.Progress()
-  life = launches.Life(max_restarts=arguments.max_restarts, show=above(progress), progress=progress)
+  progress = None if options.prints_json else terminal.Progress()
+  life = launches.Life(max_restarts=options.max_restarts, show=above(progress), progress=progress)
   outcome = launch.start(launches.Run(config, folder), layout, life)
   if progress is not None:
     progress.finish()
@@ -85,10 +88,10 @@ def _train(
     print(summary_lib.failure_text(outcome.failure, folder), file=sys.stderr, flush=True)
   if outcome.exit_code == processes.USER_ERROR_EXIT:
     return outcome.exit_code
-  if arguments.json:
+  if options.prints_json:
     print(json.dumps(outcome.summary), file=results)
   else:
-    _print_summary(config, outcome.summary, folder, arguments.launch)
+    _print_summary(config, outcome.summary, folder, options)
   return outcome.exit_code
 
 
@@ -103,9 +106,8 @@ def _print_summary(
   config: config_lib.ExperimentConfig,
   summary: dict[str, Any],
   folder: run_directory.RunDirectory,
-  launch: str,
+  options: Options,
 ) -> None:
-  """launch: as it was given; '' = it was not."""
   print(summary_lib.totals_text(summary))
   print(
     f'{summary["steps_per_s"]:,.0f} steps/s, {summary["steps_per_cpu_s"]:,.0f} steps per '
@@ -114,6 +116,7 @@ def _print_summary(
   if lost := summary_lib.lost_text(summary):
     print(f'Lost: {lost}')
   path, program = shown(folder), own_name.command('seed-acme')
+  launch = [f'--launch={options.launch}'] if options.is_launch_given else []
   if folder.plot.exists():
     print(f'Plot: {path.rstrip("/")}/{folder.plot.name}')
   if folder.videos.exists():
@@ -122,8 +125,7 @@ def _print_summary(
     return  # nothing to evaluate or to resume
   # Its paths are the user's own code, so the printed commands may trust it.
   trust = ['--trust_run_dir'] if saved_config.trust_in(config).paths else []
-  options = [*trust, f'--launch={launch}'] if launch else trust
-  train = shlex.join([program, 'train', f'--run_dir={path}', *options])
+  train = shlex.join([program, 'train', f'--run_dir={path}', *trust, *launch])
   print(f'Evaluate: {shlex.join([program, "evaluate", path, *trust])}')
   best = summary.get('best_checkpoint')
   if best is not None and best['updates'] != summary['saved_updates']:

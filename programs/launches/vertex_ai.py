@@ -30,4 +30,7 @@ class Launch(launches.Launch):
       raise types.UserError(
         '--launch=vertex_ai with --run_dir needs --config=NAME_OR_PATH, the same as before'
       )
-    return launches.Outcome(vertex_command.train(run.config, arguments, words), {}, None)
+    request = vertex_command.Request(
+      run.config, arguments.cloud, arguments.run_dir, arguments.dry_run, arguments.out, words
+    )
+    return launches.Outcome(vertex_command.train(request), {}, None)

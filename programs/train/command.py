@@ -78,4 +78,7 @@ def train(arguments: TrainArguments, given: given_lib.Given) -> int | command_li
       raise types.UserError(
         '--dry_run, --out and --cloud.… are for --launch=vertex_ai: add it, or leave them out'
       )
-    return train_command.train(config, run, launch, arguments)
+    options = train_command.Options(
+      name, bool(arguments.launch), arguments.max_restarts, arguments.json
+    )
+    return train_command.train(config, run, options)

@@ -19,6 +19,7 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.files import bucket
 from seed_acme.files import local
 from seed_acme.programs.command_line import own_name
+from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.nodes import container_node
@@ -37,7 +38,6 @@ from seed_acme.transport import wire
 if TYPE_CHECKING:
   import launchpad as lp
 
-  from seed_acme.programs.train import command as train_command
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
 _KINDS = {
@@ -49,16 +49,22 @@ _KINDS = {
 _DRY_RUNS = 'dry_runs'
 
 
-class _Asked(NamedTuple):
-  """A request that has passed the checks.
-
-  config: of the nodes. words: the command line after `train`. machines, requirements: by group of
-    nodes.
-  """
+class Request(NamedTuple):
+  """The request, from `TrainArguments`. out: folder that a dry run writes; '' = a new one."""
 
   config: config_lib.ExperimentConfig
-  arguments: train_command.TrainArguments
-  words: tuple[str, ...]
+  cloud: cloud_lib.CloudConfig
+  run_dir: str
+  is_dry_run: bool
+  out: str
+  arguments: tuple[str, ...]  # the command line after `train`
+
+
+class _Asked(NamedTuple):
+  """A request that has passed the checks. machines, requirements: by group of nodes."""
+
+  request: Request
+  config: config_lib.ExperimentConfig
   spec: types.EnvironmentSpec
   url: str
   program: lp.Program
@@ -69,35 +75,28 @@ class _Asked(NamedTuple):
     return replay_size.replay_bytes(self.config, lambda: self.spec)
 
 
-def train(
-  given: config_lib.ExperimentConfig,
-  arguments: train_command.TrainArguments,
-  words: tuple[str, ...],
-) -> int:
-  """Submits the job, which runs on without this machine; returns the exit code.
-
-  words: the command line after `train`.
-  """
-  cloud = arguments.cloud
-  if arguments.out and not arguments.dry_run:
-    raise types.UserError(f'--out={arguments.out} is for --dry_run: add it, or leave --out out')
-  cloud_lib.check(cloud)
-  cloud_lib.check_replay(cloud, given)
-  config = cloud_lib.with_cloud(given)
+def train(request: Request) -> int:
+  """Submits the job, which runs on without this machine; returns the exit code."""
+  if request.out and not request.is_dry_run:
+    raise types.UserError(f'--out={request.out} is for --dry_run: add it, or leave --out out')
+  cloud_lib.check(request.cloud)
+  cloud_lib.check_replay(request.cloud, request.config)
+  config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
+  launches.refuse_shards_elsewhere(layout_lib.Layout.of(config))
   filming.refuse_elsewhere(config.record_every, '--launch=vertex_ai')
   environments.check(config)
-  url = _run_url(arguments.run_dir, cloud.bucket, config.name)
-  if cloud.code:
+  url = _run_url(request)
+  if request.cloud.code:
     # raises its errors before anything is staged
-    user_code.find(cloud.code, cloud_stage.PACKAGE)
+    user_code.find(request.cloud.code, cloud_stage.PACKAGE)
   numbers = _replicas(config)
   machines = {
-    group: machine for group, machine in cloud_lib.machines(cloud).items() if numbers[group]
+    group: machine for group, machine in cloud_lib.machines(request.cloud).items() if numbers[group]
   }
   requirements = {
     group: cloud_stage.requirements(
-      config, cloud.code, cloud.requirements, bool(machine.accelerator)
+      config, request.cloud.code, request.cloud.requirements, bool(machine.accelerator)
     )
     for group, machine in machines.items()
   }
@@ -109,9 +108,9 @@ def train(
   [spec] = door.check([config])  # last, because it takes the longest
   program = _program(cloud_image.with_its_python(config), url)
   replicas = [(machine, numbers[group]) for group, machine in machines.items()]
-  needs = vertex_missing.needs(cloud, replicas)
-  asked = _Asked(config, arguments, words, spec, url, program, machines, requirements)
-  if arguments.dry_run:
+  needs = vertex_missing.needs(request.cloud, replicas)
+  asked = _Asked(request, config, spec, url, program, machines, requirements)
+  if request.is_dry_run:
     return _dry_run(asked, needs)
   missing = vertex_missing.blocking(needs)
   if missing is not None:
@@ -147,7 +146,7 @@ def _program(config: config_lib.ExperimentConfig, url: str) -> lp.Program:
 
 
 def _dry_run(asked: _Asked, needs: list[vertex_missing.Need]) -> int:
-  job = _stage(asked, _out_folder(asked.arguments.out, asked.config.name))
+  job = _stage(asked, _out_folder(asked.request, asked.config.name))
   _describe(job, asked)
   print(
     f'Job specification: {own_name.shorter(str(job.path))}\n'
@@ -172,8 +171,9 @@ def _launch(asked: _Asked) -> int:
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as folder:
     job = _stage(asked, pathlib.Path(folder))
     _describe(job, asked)
-    name, page = vertex_submit.submit(job, asked.arguments.cloud)
-  url, cloud, number = asked.url, asked.arguments.cloud, name.rpartition('/')[2]
+    name, page = vertex_submit.submit(job, asked.request.cloud)
+  request, url = asked.request, asked.url
+  cloud, number = request.cloud, name.rpartition('/')[2]
   log_folder = f'--logdir={bucket.join(url, "tensorboard")}'
   of_job = shlex.join([number, f'--region={cloud.region}', f'--project={cloud.project}'])
   print(
@@ -183,27 +183,28 @@ def _launch(asked: _Asked) -> int:
     f'TensorBoard: {shlex.join(["tensorboard", log_folder])}\n'
     f'Evaluate: {shlex.join([own_name.command("seed-acme"), "evaluate", url])}\n'
     f'Resume, after a preemption too: the same command with {shlex.quote(f"--run_dir={url}")}\n'
-    f'  {_again(asked)}'
+    f'  {_again(request, url)}'
   )
   return 0
 
 
-def _again(asked: _Asked) -> str:
+def _again(request: Request, url: str) -> str:
   """Returns the command that resumes this run."""
-  run_dir = [] if asked.arguments.run_dir else [f'--run_dir={asked.url}']
-  return shlex.join([own_name.command('seed-acme'), 'train', *asked.words, *run_dir])
+  run_dir = [] if request.run_dir else [f'--run_dir={url}']
+  return shlex.join([own_name.command('seed-acme'), 'train', *request.arguments, *run_dir])
 
 
-def _run_url(run_dir: str, bucket_url: str, name: str) -> str:
-  if not run_dir:
+def _run_url(request: Request) -> str:
+  cloud = request.cloud
+  if not request.run_dir:
     now = datetime.datetime.now(datetime.timezone.utc)
-    return bucket.join(bucket_url, name, now.strftime('%Y%m%d-%H%M%SZ'))
-  if not run_dir.startswith('gs://'):
+    return bucket.join(cloud.bucket, request.config.name, now.strftime('%Y%m%d-%H%M%SZ'))
+  if not request.run_dir.startswith('gs://'):
     raise types.UserError(
-      f'--run_dir={run_dir} is not in a bucket, where the nodes could '
-      f'reach it: give {bucket.join(bucket_url, "FOLDER")}, or leave it out'
+      f'--run_dir={request.run_dir} is not in a bucket, where the nodes could '
+      f'reach it: give {bucket.join(cloud.bucket, "FOLDER")}, or leave it out'
     )
-  return cloud_lib.checked_url(run_dir, '--run_dir')
+  return cloud_lib.checked_url(request.run_dir, '--run_dir')
 
 
 def _check_resume(config: config_lib.ExperimentConfig, url: str) -> None:
@@ -214,10 +215,10 @@ def _check_resume(config: config_lib.ExperimentConfig, url: str) -> None:
     lifecycle.check_resume(config, run)
 
 
-def _out_folder(out: str, name: str) -> pathlib.Path:
-  if not out:
+def _out_folder(request: Request, name: str) -> pathlib.Path:
+  if not request.out:
     return run_directory.new_folder(name, _DRY_RUNS)
-  folder = local.new_folder(out)
+  folder = local.new_folder(request.out)
   folder.mkdir(parents=True, exist_ok=True)
   return folder
 
@@ -226,7 +227,7 @@ def _stage(asked: _Asked, folder: pathlib.Path) -> vertex_job.Job:
   """Stages the graph, and for each of its groups the code, the requirements and the image."""
   from seed_acme.programs.vertex import job as vertex_job  # loads xmanager
 
-  actor, cloud = cloud_stage.actor_python(asked.config.actor.python), asked.arguments.cloud
+  actor, cloud = cloud_stage.actor_python(asked.config.actor.python), asked.request.cloud
   saving_s = math.ceil(replay_size.saving_seconds(asked.replay_bytes()))
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
     parts = {}
@@ -247,7 +248,7 @@ def _stage(asked: _Asked, folder: pathlib.Path) -> vertex_job.Job:
 
 
 def _describe(job: vertex_job.Job, asked: _Asked) -> None:
-  config, cloud, layout = asked.config, asked.arguments.cloud, layout_lib.Layout.of(asked.config)
+  config, cloud, layout = asked.config, asked.request.cloud, layout_lib.Layout.of(asked.config)
   print(f'Vertex AI, project {cloud.project}, region {cloud.region}\nRun: {asked.url}')
   if cloud.code:
     print(user_code.find(cloud.code, cloud_stage.PACKAGE).describe())

@@ -33,9 +33,12 @@ def _summary(**changes):
 
 def _printed(capsys, run, launch='', **changes):
   config = dataclasses.replace(registry.load('catch_vtrace'), total_steps=1_000)
+  options = train_command.Options(
+    launch=launch or 'local_mp', is_launch_given=bool(launch), max_restarts=0, prints_json=False
+  )
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(own_name, 'command', lambda name: name)
-    train_command._print_summary(config, _summary(**changes), run, launch)
+    train_command._print_summary(config, _summary(**changes), run, options)
   return capsys.readouterr().out
 
 
