@@ -19,7 +19,6 @@ from seed_acme.envs import experiment_environments as environments
 from seed_acme.files import bucket
 from seed_acme.files import local
 from seed_acme.programs.command_line import own_name
-from seed_acme.programs.front_end import launches
 from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.front_end import replay_size
 from seed_acme.programs.nodes import container_node
@@ -83,7 +82,6 @@ def train(request: Request) -> int:
   cloud_lib.check_replay(request.cloud, request.config)
   config = cloud_lib.with_cloud(request.config)
   config_validation.validate(config)
-  launches.refuse_shards_elsewhere(layout_lib.Layout.of(config))
   filming.refuse_elsewhere(config.record_every, '--launch=vertex_ai')
   environments.check(config)
   url = _run_url(request)

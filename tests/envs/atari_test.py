@@ -163,7 +163,9 @@ def test_a_missing_package_names_the_extra(monkeypatch, package):
   assert not listed['atari:GAME'].is_available
   assert listed['atari:GAME'].install == "PIP_CONSTRAINT=constraints.txt pip install -e '.[atari]'"
   monkeypatch.setitem(sys.modules, package, None)  # makes its import fail
-  with pytest.raises(types.UserError, match=rf'needs the package {package}: .*pip install -e .\.\[atari\]'):
+  with pytest.raises(
+    types.UserError, match=rf'needs the package {package}: .*pip install -e .\.\[atari\]'
+  ):
     atari.Atari('Pong', 1, atari.Settings())
 
 

@@ -49,7 +49,6 @@ from seed_acme.programs.nodes import lives
 from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.nodes import replay_service
 from seed_acme.programs.tools.manifests import command as manifest_command
-from seed_acme.programs.train import command as train_command
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import command as vertex_command
 from seed_acme.programs.vertex import missing as vertex_missing
@@ -420,11 +419,11 @@ def _vertex_ai(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
     )
     run.patch.setattr(vertex_missing, 'needs', lambda *_: [])
     out = str(run.folder.path / 'dry_run')
-    arguments = train_command.TrainArguments(launch='vertex_ai', dry_run=True, out=out, cloud=cloud)
     config = case.config()
     launches.load('vertex_ai').refuse(layout_lib.Layout.of(config))
+    request = vertex_command.Request(config, cloud, '', True, out, ())
     with contextlib.redirect_stdout(io.StringIO()):
-      vertex_command.train(config, arguments, ())
+      vertex_command.train(request)
   [(program, job)] = staged
   addresses = {
     f'workerpool{i}': [f'{pool.group}-{replica}:2222' for replica in range(pool.replicas)]

@@ -58,11 +58,12 @@ def _object(
   version: str,
   kind: str,
   deployment: deployment_lib.Deployment,
-  name: str,
+  name: str = '',
   role: str = '',
   **fields: Any,
 ) -> Object:
-  metadata: Object = {'name': name, 'labels': _labels(deployment, role)}
+  """name: '' = that of the run."""
+  metadata: Object = {'name': name or deployment.name, 'labels': _labels(deployment, role)}
   if deployment.namespace:
     metadata['namespace'] = deployment.namespace
   return {'apiVersion': version, 'kind': kind, 'metadata': metadata, **fields}
@@ -104,7 +105,6 @@ def _service(layout: layout_lib.Layout, deployment: deployment_lib.Deployment) -
     'v1',
     'Service',
     deployment,
-    deployment.name,
     spec={
       'clusterIP': 'None',
       'publishNotReadyAddresses': True,
@@ -124,7 +124,6 @@ def _network_policy(deployment: deployment_lib.Deployment) -> Object:
     'networking.k8s.io/v1',
     'NetworkPolicy',
     deployment,
-    deployment.name,
     spec={**own, 'policyTypes': ['Ingress'], 'ingress': [{'from': [own]}]},
   )
 
@@ -151,7 +150,6 @@ def _settings(
     'v1',
     'ConfigMap',
     deployment,
-    deployment.name,
     data={
       'cluster.json': json.dumps(cluster, indent=2) + '\n',
       'config.json': json.dumps(record, indent=2) + '\n',
@@ -174,7 +172,7 @@ def _claim(deployment: deployment_lib.Deployment) -> Object:
   }
   if deployment.storage_class:
     spec['storageClassName'] = deployment.storage_class
-  return _object('v1', 'PersistentVolumeClaim', deployment, deployment.name, spec=spec)
+  return _object('v1', 'PersistentVolumeClaim', deployment, spec=spec)
 
 
 def _job(

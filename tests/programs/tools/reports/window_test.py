@@ -83,6 +83,6 @@ def test_without_pygame_the_extra_is_named(monkeypatch):
       raise ImportError('No module named pygame')
     return really(name, *rest)
 
-  monkeypatch.setattr(window.importlib, 'import_module', without)
-  with pytest.raises(types.UserError, match=r"needs pygame: .*'\.\[video\]'"):
+  monkeypatch.setattr(importlib, 'import_module', without)
+  with pytest.raises(types.UserError, match=r"needs the package pygame: .*'\.\[video\]'"):
     window.Window()
