@@ -57,7 +57,7 @@ class FrameStack(snt.Module):
 
   @property
   def trainable_variables(self) -> tuple[tf.Variable, ...]:
-    """The inner network's variables, in its order."""
+    """The inner network's trainable variables, in its order."""
     return self._network.trainable_variables
 
   @property
