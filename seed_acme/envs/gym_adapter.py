@@ -210,7 +210,7 @@ def check(package: str, level: str, settings: dict[str, Any]) -> None:
   mujoco_setup.check_level(package, level, spec.entry_point)
   accepted = _accepted_settings(gym, spec, settings.get(VECTORIZATION_MODE))
   if accepted is not None:
-    accepted += action_scaling.NAMES
+    accepted = [*accepted, *action_scaling.NAMES]
     settings_lib.check_names(f'{package} environment {level!r}', settings, accepted)
 
 
