@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _LAST_WORDS_S = 5.0  # time for a live learner host to notice that another has failed, and to end
 # A process that is killed closes its connections some time before its exit code can be read.
 _DYING_S = 5.0
-_POLL_S = 0.05
 
 
 class Launch(here.Here):
@@ -85,27 +84,22 @@ def _report_lost_processes(run: run_directory.RunDirectory, workers: list[tuple[
 
   If a node has failed because another one has died, that one may still be dying, and is waited for.
   """
-  end_s = time.monotonic()
-  if processes.is_of_another(processes.read_failure(run)):
-    end_s += _DYING_S
-  while not _reported(run, workers) and time.monotonic() < end_s:
-    time.sleep(_POLL_S)
+  is_missed = processes.is_of_another(processes.read_failure(run))
+  end_s = time.monotonic() + _DYING_S * is_missed
+  while not any(_reported(run, *worker) for worker in workers) and time.monotonic() < end_s:
+    time.sleep(0.05)
 
 
-def _reported(run: run_directory.RunDirectory, workers: list[tuple[str, Any]]) -> bool:
-  """Reports the nodes that have ended by now; returns whether one of them was killed."""
-  any_killed = False
-  for title, worker in workers:
-    # Checked now, because Launchpad may first have noticed another node that failed for lack of
-    # this one.
-    code = worker.poll() if isinstance(worker, subprocess.Popen) else None
-    # SIGTERM comes from Launchpad, which stops the other nodes after a failure.
-    is_killed = code is not None and code < 0 and code != -signal.SIGTERM
-    if code:
-      message = f'the process was lost: {processes.describe_exit(code)}'
-      processes.report_failure(run, title, message, title, is_cause=is_killed)
-    any_killed |= is_killed
-  return any_killed
+def _reported(run: run_directory.RunDirectory, title: str, worker: Any) -> bool:
+  """Reports a node that has ended by now; returns whether it was killed."""
+  # Checked now, because Launchpad may first have noticed another node that failed for lack of this.
+  code = worker.poll() if isinstance(worker, subprocess.Popen) else None
+  # SIGTERM comes from Launchpad, which stops the other nodes after a failure.
+  is_killed = code is not None and code < 0 and code != -signal.SIGTERM
+  if code:
+    message = f'the process was lost: {processes.describe_exit(code)}'
+    processes.report_failure(run, title, message, title, is_cause=is_killed)
+  return is_killed
 
 
 def _end_hanging_learners(learners: list[Any]) -> None:

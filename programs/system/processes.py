@@ -130,17 +130,16 @@ def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> I
   except Exception as error:  # reported, and the process ends
     descriptors.release_reserve()
     shortage = descriptors.explain(error)
-    is_user_error = isinstance(error, types.UserError) and not shortage
     record = failure_record(run, node, error, log)
     if shortage:
-      record = _record(run, node, shortage, log, is_user_error)
+      record |= {'message': shortage, 'is_user_error': False}
     if isinstance(error, types.OtherNodeFailed):
       record[_OF_ANOTHER] = True
       record[_HAS_BEGUN] = error.has_begun
     _write_failure(run, record)
     if not isinstance(error, (types.UserError, types.Failure)) and not disk.is_full(error):
       traceback.print_exc()
-    raise SystemExit(USER_ERROR_EXIT if is_user_error else FAILURE_EXIT) from error
+    raise SystemExit(USER_ERROR_EXIT if record['is_user_error'] else FAILURE_EXIT) from error
 
 
 def failure_record(
