@@ -36,7 +36,6 @@ _WITH_MEMORY = {
 }
 # name: configuration, changes of its network and of its agent
 _POLICIES = {
-  'feed_forward': ('catch_vtrace', _SMALL, {}),
   'lstm': ('catch_lstm_vtrace', _WITH_MEMORY, {}),
   'continuous': ('pendulum_ppo', _SMALL, {}),
   'dict_observation': ('bitflip_sac_her', _SMALL, {}),
@@ -105,7 +104,8 @@ def _runs(tmp_path_factory):
   runs = {}
   for name, (config_name, network, agent) in _POLICIES.items():
     config = _make_run(folder / name, config_name, network, agent)
-    seed_acme.export_policy(str(folder / name), folder / f'{name}_exported')
+    record = seed_acme.export_policy(str(folder / name), folder / f'{name}_exported')
+    assert record['greedy'] is True
     runs[name] = config, folder / name, folder / f'{name}_exported'
   return runs
 
@@ -180,27 +180,13 @@ def test_the_signatures_take_and_give_named_tensors(name, runs):
   assert '4,321 agent steps' in readme and config.environment.id in readme
 
 
-def test_sampled_actions_are_drawn_anew_and_greedy_ones_are_not(runs, tmp_path):
-  _, run_dir, folder = runs['feed_forward']
-  record = seed_acme.export_policy(str(run_dir), tmp_path / 'sampled', greedy=False)
-  assert record['greedy'] is False
-  observation, rows = np.zeros((200, 50), np.float32), 200
-  zeros, begins = np.zeros(rows, np.float32), np.ones(rows, bool)
-  chosen = {}
-  for name, path in (('greedy', folder), ('sampled', tmp_path / 'sampled')):
-    policy = tf.saved_model.load(str(path))
-    chosen[name] = {
-      int(a)
-      for _ in range(5)
-      for a in policy.step(observation, zeros, zeros, begins, policy.initial_state(rows))[0]
-    }
-  assert len(chosen['greedy']) == 1 < len(chosen['sampled'])
-
-
-def test_the_command_says_what_it_has_written(runs, tmp_path, capsys):
-  _, run_dir, _ = runs['feed_forward']
+def test_the_command_says_what_it_has_written_and_its_sampled_actions_are_drawn_anew(
+  runs, tmp_path, capsys
+):
+  _, run_dir, greedy = runs['lstm']
   out = tmp_path / 'new' / 'policy'
-  assert cli.main(['export', str(run_dir), f'--out={out}', '--json']) == 0
+  command = ['export', str(run_dir), f'--out={out}', '--sampled', '--json']
+  assert cli.main(command) == 0
   record = json.loads(capsys.readouterr().out)
   assert record == {
     'path': str(out),
@@ -208,12 +194,21 @@ def test_the_command_says_what_it_has_written(runs, tmp_path, capsys):
     'environment': 'catch',
     'checkpoint_updates': 7,
     'checkpoint_agent_steps': 4_321,
-    'greedy': True,
+    'greedy': False,
   }
   assert (out / 'saved_model.pb').is_file()
   assert [path.name for path in out.parent.iterdir()] == ['policy']
-  assert cli.main(['export', str(run_dir), f'--out={out}']) == 2
+  assert cli.main(command) == 2
   assert 'is there already: give a new or an empty folder' in capsys.readouterr().err
+
+  rows, chosen = 200, []
+  observation, zeros = np.zeros((rows, 50), np.float32), np.zeros(rows, np.float32)
+  for path in (greedy, out):
+    policy = tf.saved_model.load(str(path))
+    state = policy.initial_state(rows)
+    action, _ = policy.step(observation, zeros, zeros, np.ones(rows, bool), state)
+    chosen.append({*action.numpy().tolist()})
+  assert len(chosen[0]) == 1 < len(chosen[1])
 
 
 @pytest.mark.parametrize(
@@ -230,7 +225,7 @@ def test_the_command_says_what_it_has_written(runs, tmp_path, capsys):
 def test_wrong_arguments_are_answered_in_words(arguments, said, runs, tmp_path, capsys):
   (tmp_path / 'a_file').write_text('')
   before = sorted(pathlib.Path(tmp_path).iterdir())
-  given = [part.format(run=runs['feed_forward'][1], tmp=tmp_path) for part in arguments]
+  given = [part.format(run=runs['lstm'][1], tmp=tmp_path) for part in arguments]
   assert cli.main(['export', *given]) == 2
   assert said in capsys.readouterr().err
   assert sorted(pathlib.Path(tmp_path).iterdir()) == before
