@@ -268,6 +268,11 @@ def test_a_saved_search_is_read_back(tmp_path):
   assert len(search.plan.combinations) == 1
 
 
+@pytest.fixture(name='saved', scope='module')
+def _saved():
+  return _plan(8)
+
+
 @pytest.mark.parametrize(
   'change, words',
   [
@@ -278,9 +283,9 @@ def test_a_saved_search_is_read_back(tmp_path):
     ({'base': dataclasses.replace(_BASE, seed=2)}, ['seed: 1 -> 2']),
   ],
 )
-def test_what_would_not_compare_with_earlier_trials_is_refused(change, words):
+def test_what_would_not_compare_with_earlier_trials_is_refused(saved, change, words):
   with pytest.raises(types.UserError) as caught:
-    _plan(**{'num_trials': 8, **change}, saved=_plan(8))
+    _plan(**{'num_trials': 8, **change}, saved=saved)
   for word in words:
     assert word in str(caught.value)
 
