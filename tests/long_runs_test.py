@@ -1,7 +1,7 @@
 """scripts/long_runs.py: how a list is read, when a run is given up, and that a list is resumed."""
 
-import json
 import math
+import pathlib
 import signal
 import subprocess
 import sys
@@ -10,8 +10,11 @@ import time
 import pytest
 
 from seed_acme import types
+from seed_acme.configs import registry
 from seed_acme.files import local
 from seed_acme.loggers import csv_file
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 from tests import sources
 
 _HANG_S = 300.0
@@ -126,27 +129,93 @@ def test_a_rule_without_a_column_ends_a_run_in_any_case(script):
   assert 'as the list says' in script.judge(script.Rule(1000), [])
 
 
-@pytest.fixture(name='start')
-def _start(tmp_path):
-  """Starts the script on `list.txt`. Its runs end with it, so none outlives the test."""
-  started = []
+class _Child:
+  """A training process that ends at once: `bad` fails, and others have finished."""
 
-  def start():
-    command = [sources.ROOT / 'scripts' / 'long_runs.py', '--folder=runs', 'list.txt']
-    program = subprocess.Popen(
-      [sys.executable, *command],
-      cwd=tmp_path,
-      stdout=subprocess.PIPE,
-      stderr=subprocess.STDOUT,
-      text=True,
-    )
-    started.append(program)
-    return program
+  def __init__(self, command, stdout, **_):
+    path = pathlib.Path(command[-1].removeprefix('--run_dir='))
+    self.returncode = int(path.name == 'bad')
+    if self.returncode:
+      stdout.write('error: no room\n')
+      return
+    run = run_directory.create(path)
+    saved_config.save(registry.load('catch_vtrace'), run.config)
+    record = {'status': 'finished', 'agent_steps': 300_000}
+    local.write_json(run.status, record)
+    local.write_json(run.summary, record)
 
-  yield start
-  for program in started:
-    program.kill()
-    program.communicate()
+  def poll(self):
+    return self.returncode
+
+
+def test_a_run_that_fails_is_tried_again_and_one_that_is_finished_is_not(
+  script, tmp_path, monkeypatch, capsys
+):
+  monkeypatch.setattr(script, '_commit', lambda: 'commit')
+  monkeypatch.setattr(script.subprocess, 'Popen', _Child)
+  (tmp_path / 'list.txt').write_text(f'bad{_LINE[1:]}\ngood{_LINE[1:]}\n')
+  for good in ('started at 0 steps', 'finished before, 300,000 steps'):
+    assert script.main([str(tmp_path / 'list.txt'), f'--folder={tmp_path / "runs"}']) == 1
+    output = capsys.readouterr().out
+    assert 'bad: started at 0 steps' in output and 'bad: failed, error: no room' in output
+    assert f'good: {good}' in output
+    assert ('good: finished, 300,000 steps' in output) == ('started' in good)
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+@pytest.mark.timeout(600)
+def test_a_stopped_run_goes_on_until_it_is_given_up_and_counts_no_step_twice(
+  script, tmp_path, monkeypatch, capsys
+):
+  path, folder = tmp_path / 'list.txt', tmp_path / 'runs'
+  line = f'one: {_SMALL} --config.total_steps=1000000000'
+  path.write_text(line)
+  program = subprocess.Popen(
+    [sys.executable, sources.ROOT / 'scripts' / 'long_runs.py', f'--folder={folder}', path],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+  )
+  try:
+    _wait_for_updates(folder / 'one' / 'status.json', 20)
+    program.send_signal(signal.SIGINT)
+    output, _ = program.communicate(timeout=_HANG_S)
+  finally:
+    program.kill()  # its run ends with it
+    program.wait()
+  assert program.returncode == 128 + signal.SIGINT, output
+  assert 'one: started at 0 steps' in output and 'one: stopped, ' in output
+  stopped = local.read_json(folder / 'one' / 'summary.json')
+  assert stopped['status'] == 'stopped' and stopped['agent_steps'] > 0
+
+  end = stopped['agent_steps'] + 2000
+  path.write_text(
+    f'{line} | give up at 1400 unless episode/return >= -9 '
+    f'| give up at {end} unless episode/return >= 9\n'
+  )
+  monkeypatch.setattr(sys, 'path', [*sys.path])
+  assert script.main([str(path), f'--folder={folder}']) == 0
+  output = capsys.readouterr().out
+  assert f'one: resumed at {stopped["agent_steps"]:,} steps' in output
+  assert f'one: given up, at {end:,} steps episode/return is ' in output and 'not >= 9' in output
+  summary = local.read_json(folder / 'one' / 'summary.json')
+  assert summary['status'] == 'stopped' and summary['agent_steps'] >= end
+  assert local.read_json(folder / 'one' / 'status.json')['resumptions'] == 1
+  # An episode of Catch has nine steps. Each start leaves an episode and an unroll of nine steps
+  # unfinished in each environment; steps are counted when their unroll is finished.
+  assert summary['trained_steps'] <= summary['agent_steps']
+  assert abs(9 * summary['episodes'] - summary['agent_steps']) <= 2 * 8 * 9
+  metrics = csv_file.read(folder / 'one' / 'metrics.csv')
+  for name in ('agent_steps', 'updates', 'episodes', 'trained_steps'):
+    assert metrics[name] == sorted(metrics[name]), name
+    assert metrics[name][-1] == summary[name]
+  assert metrics['agent_steps'][0] < stopped['agent_steps'] < metrics['agent_steps'][-1]
+
+  kept = (folder / 'one' / 'metrics.csv').read_bytes()
+  assert script.main([str(path), f'--folder={folder}']) == 0
+  assert 'one: given up before' in capsys.readouterr().out
+  assert (folder / 'one' / 'metrics.csv').read_bytes() == kept
 
 
 def _wait_for_updates(path, number):
@@ -154,55 +223,3 @@ def _wait_for_updates(path, number):
   while not path.exists() or local.read_json(path).get('updates', 0) < number:
     assert time.monotonic() < give_up, path
     time.sleep(0.05)
-
-
-@pytest.mark.slow
-@pytest.mark.processes
-@pytest.mark.timeout(600)
-def test_a_stopped_list_goes_on_where_it_was_and_counts_no_step_twice(start, tmp_path):
-  first, second, third = (tmp_path / 'runs' / name for name in ('first', 'second', 'third'))
-  (tmp_path / 'list.txt').write_text(
-    f'first: {_SMALL} --config.total_steps=2000\n'
-    f'third: {_SMALL} --config.total_steps=1000000000 '
-    '| give up at 1500 unless episode/return >= -9 | give up at 2000 unless episode/return >= 9\n'
-    f'second: {_SMALL} --config.total_steps=15000\n'
-  )
-  program = start()
-  _wait_for_updates(second / 'status.json', 20)
-  program.send_signal(signal.SIGINT)
-  output, _ = program.communicate(timeout=_HANG_S)
-  assert program.returncode == 128 + signal.SIGINT, output
-  assert [line.split(' ', 2)[2].split(',')[0] for line in output.splitlines()[:4]] == [
-    'first: started at 0 steps',
-    f'first: finished, {_summary(first)["agent_steps"]:,} steps'.split(',')[0],
-    'third: started at 0 steps',
-    'third: given up',
-  ]
-  assert 'episode/return is' in output and 'not >= 9' in output
-  stopped = _summary(second)
-  assert stopped['status'] == 'stopped' and 0 < stopped['agent_steps'] < 15_000
-  kept = [(path / 'metrics.csv').read_bytes() for path in (first, third)]
-
-  again = start()
-  output, _ = again.communicate(timeout=_HANG_S)
-  assert again.returncode == 0, output
-  assert 'first: finished before' in output and 'third: given up before' in output
-  assert f'second: resumed at {stopped["agent_steps"]:,} steps' in output
-  assert [(path / 'metrics.csv').read_bytes() for path in (first, third)] == kept
-  summary = _summary(second)
-  assert summary['status'] == 'finished'
-  assert 15_000 <= summary['agent_steps'] < 16_000
-  assert local.read_json(second / 'status.json')['resumptions'] == 1
-  # An episode of Catch has nine steps. Each start leaves an episode and an unroll of nine steps
-  # unfinished in each environment; steps are counted when their unroll is finished.
-  assert summary['trained_steps'] <= summary['agent_steps']
-  assert abs(9 * summary['episodes'] - summary['agent_steps']) <= 2 * 8 * 9
-  metrics = csv_file.read(second / 'metrics.csv')
-  for name in ('agent_steps', 'updates', 'episodes', 'trained_steps'):
-    assert metrics[name] == sorted(metrics[name]), name
-    assert metrics[name][-1] == summary[name]
-  assert metrics['agent_steps'][0] < stopped['agent_steps'] < metrics['agent_steps'][-1]
-
-
-def _summary(folder):
-  return json.loads((folder / 'summary.json').read_text())

@@ -1,4 +1,9 @@
-"""The five presets learn CartPole and continuous actions; only a memory solves ToyMemory.
+"""Presets of the on-policy agent learn CartPole or continuous actions; a memory solves ToyMemory.
+
+The shorter runs have each policy loss and each kind of action, but not every pair, because a loss
+sees an action's log-probability alone. Only V-MPO is in both, because its KL constraint differs
+between them. V-trace learns Catch in `tests/learning_test.py`, and PPO learns continuous actions of
+ToyMemory. Without a memory nothing of ToyMemory can be known: `tests/envs/toy_test.py`.
 
 Budgets are in agent steps; CartPole's are those of the configurations.
 `tests/configs/returns_test.py` has whole runs.
@@ -25,7 +30,7 @@ _CARTPOLE_RETURN = 200  # random actions have 22; every seed has to reach 400 in
 #   vmpo     54743,  63111,  64924; 4800, 4608
 _PRESETS = ('vpg', 'ppo', 'vtrace', 'awr', 'vmpo')
 _TOY_STEPS = 30_000
-_TOY_MEMORY_STEPS = 40_000  # with the LSTM it takes 20,000; without, twice as many do not help
+_TOY_MEMORY_STEPS = 40_000  # it takes 20,000
 # with seed 1 it takes 240,000 to reach 2.4; the best is 3, or 0 without memory
 _WHOLE_TOY_MEMORY_STEPS = 500_000
 
@@ -73,7 +78,7 @@ def _toy(preset):
   )
 
 
-@pytest.mark.parametrize('preset', _PRESETS)
+@pytest.mark.parametrize('preset', ['ppo', 'awr', 'vmpo'])
 def test_the_preset_learns_cartpole(tmp_path, preset):
   """One of three seeds is enough, because rounding on some processor may make one fail."""
   configs = [_cartpole(preset, seed) for seed in (1, 2, 3)]
@@ -92,7 +97,7 @@ def test_the_preset_learns_cartpole_with_every_seed(tmp_path, preset, seed):
   assert _train(config, tmp_path, target=400, max_steps=config.total_steps) >= 400
 
 
-@pytest.mark.parametrize('preset', _PRESETS)
+@pytest.mark.parametrize('preset', ['vpg', 'vmpo'])
 def test_the_preset_learns_continuous_actions(tmp_path, preset):
   """The target is far above random actions (-3) and above acting blindly (0); the best is 3."""
   environment = toy.Toy(1, 0, size=2)
@@ -103,13 +108,6 @@ def test_the_preset_learns_continuous_actions(tmp_path, preset):
 def test_toy_memory_is_solved_with_a_recurrent_core(tmp_path):
   config = registry.load('toy_memory_ppo')
   assert _train(config, tmp_path, target=0.8, max_steps=_TOY_MEMORY_STEPS) >= 0.8
-
-
-def test_toy_memory_is_not_solved_without_one(tmp_path):
-  config = registry.load('toy_memory_ppo')
-  config = dataclasses.replace(config, network=dataclasses.replace(config.network, core='none'))
-  best = _train(config, tmp_path, target=0.8, max_steps=_TOY_MEMORY_STEPS)
-  assert best <= 0.15  # 0 at best, except for luck in 100 episodes
 
 
 @pytest.mark.learning

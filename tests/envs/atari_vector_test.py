@@ -28,32 +28,19 @@ def make(game, seed=1, num_environments=1, **settings):
 
 
 class TestAtariVectorContract(environment_contract.EnvironmentContract):
-  num_steps = 20
+  num_steps = 40
 
   def make_environment(self, num_environments, seed):
     return make(
       'Breakout',
       seed,
       num_environments,
-      max_frames=20,
+      max_frames=100,
       stack=2,
       image_size=42,
       max_num_noops=8,
       repeat_action_probability=0.25,
       num_threads=2,
-    )
-
-
-class TestContractWithLostLives(environment_contract.EnvironmentContract):
-  num_steps = 60
-
-  def make_environment(self, num_environments, seed):
-    return make(
-      'Breakout',
-      seed,
-      num_environments,
-      max_frames=150,
-      max_num_noops=8,
       life_loss='cut',
       fire_at_start=True,
     )
@@ -92,10 +79,8 @@ def reference(game, actions, frames_per_step):
   [
     ('Breakout', 1, 1000, True),
     ('Breakout', 2, 600, True),
-    ('Breakout', 4, 300, True),
     ('Seaquest', 4, 700, True),
-    ('Pong', 1, 300, False),
-    ('Pong', 4, 1500, True),
+    ('Pong', 4, 300, False),
   ],
 )
 def test_both_adapters_equal_a_plain_loop(game, frames_per_step, num_steps, ends):
@@ -122,13 +107,10 @@ def test_both_adapters_equal_a_plain_loop(game, frames_per_step, num_steps, ends
     environment.close()
 
 
-@pytest.mark.parametrize('vectorized', [True, False])
 @pytest.mark.parametrize('frames_per_step', [1, 2, 4])
-def test_the_screen_moves_at_every_step(vectorized, frames_per_step):
+def test_the_screen_moves_at_every_step(frames_per_step):
   # Freeway, because its cars drive whatever is played.
-  environment = make(
-    'Freeway', frames_per_step=frames_per_step, max_num_noops=0, vectorized=vectorized
-  )
+  environment = make('Freeway', frames_per_step=frames_per_step, max_num_noops=0)
   environment.reset()
   for _ in range(30):
     environment.step(np.zeros(1, int))
@@ -148,9 +130,10 @@ def test_games_with_an_unusual_start_or_without_a_button(game):
     environment_contract.assert_equal_rows(*[one.step(np.array([action])) for one in environments])
 
 
-def test_all_57_games_are_played_alike_by_both_adapters():
+def test_games_of_every_kind_are_played_alike_by_both_adapters():
+  """Loading a game takes most of the time; `atari_test.py` has all 57 in the other adapter."""
   random = np.random.default_rng(5)
-  for game in atari_games.GAMES:
+  for game in sorted(atari_games.GAMES)[::8]:
     environments = [
       make(game, vectorized=vectorized, max_num_noops=0) for vectorized in (True, False)
     ]
@@ -210,28 +193,7 @@ def test_sticky_actions_come_from_the_same_seeds():
   assert not (row.observation[0] == row.observation[1]).all()
 
 
-def test_a_terminated_game_and_a_truncated_one_start_anew_beside_one_that_goes_on():
-  """Breakout's 5 lives are lost at different times; the limit truncates some games in between."""
-  settings = {'max_num_noops': 0, 'max_frames': 700}
-  environments = [
-    make('Breakout', 1, 3, vectorized=vectorized, **settings) for vectorized in (True, False)
-  ]
-  random = np.random.default_rng(6)
-  rows = [environment.reset() for environment in environments]
-  discounts = []
-  for _ in range(360):
-    actions = random.integers(18, size=3)
-    rows = [environment.step(actions) for environment in environments]
-    is_over = (rows[0].step_type == types.LAST) & (rows[0].discount == 0)
-    for field in ('step_type', 'reward', 'discount', 'score'):
-      np.testing.assert_array_equal(getattr(rows[0], field), getattr(rows[1], field))
-    np.testing.assert_array_equal(rows[0].observation[~is_over], rows[1].observation[~is_over])
-    discounts += list(rows[0].discount[rows[0].step_type == types.LAST])
-  assert set(discounts) == {0, 1}, 'no termination or no truncation among the ends'
-
-
-@pytest.mark.parametrize('frames_per_step', [1, 4])
-@pytest.mark.parametrize('vectorized', [True, False])
+@pytest.mark.parametrize('vectorized, frames_per_step', [(True, 1), (False, 4)])
 def test_with_the_button_at_the_start_breakout_ends_under_a_player_without_one(
   vectorized, frames_per_step
 ):
@@ -261,7 +223,7 @@ def test_with_the_button_at_the_start_breakout_ends_under_a_player_without_one(
 
 
 def test_lost_lives_change_discounts_alone_and_the_same_in_both_adapters():
-  """In random play, three games lose lives at different times, end, and are truncated."""
+  """Three games lose lives at different times; each that ends or is truncated starts anew alone."""
   settings = {'max_num_noops': 0, 'max_frames': 700, 'fire_at_start': True}
   environments = [
     make('Breakout', 1, 3, vectorized=vectorized, life_loss=life_loss, **settings)
@@ -269,21 +231,24 @@ def test_lost_lives_change_discounts_alone_and_the_same_in_both_adapters():
   ]
   random, scores = np.random.default_rng(6), np.zeros(3)
   rows = [environment.reset() for environment in environments]
-  cuts = ends = 0
+  cuts, discounts = 0, []
   for _ in range(360):
     actions = random.integers(18, size=3)
     rows = [environment.step(actions) for environment in environments]
     cut, single, ignored = rows
     for field in ('step_type', 'reward', 'discount', 'score'):
       np.testing.assert_array_equal(getattr(cut, field), getattr(single, field))
+    is_over = (cut.step_type == types.LAST) & (ignored.discount == 0)
+    np.testing.assert_array_equal(cut.observation[~is_over], single.observation[~is_over])
     np.testing.assert_array_equal(cut.observation, ignored.observation)
     np.testing.assert_array_equal(cut.reward, ignored.reward)
     np.testing.assert_array_equal(cut.step_type, ignored.step_type)
     assert (cut.discount <= ignored.discount).all()
     cuts += ((cut.step_type == types.MID) & (cut.discount == 0)).sum()
-    ends += (cut.step_type == types.LAST).sum()
+    discounts += list(ignored.discount[cut.step_type == types.LAST])
     scores += cut.score
-  assert cuts > ends > 3 and scores.any()
+  assert cuts > len(discounts) > 3 and scores.any()
+  assert set(discounts) == {0, 1}, 'no termination or no truncation among the ends'
   for environment in environments:
     environment.close()
 

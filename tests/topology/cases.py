@@ -251,7 +251,7 @@ _ANY_HOSTS: dict[str, Case] = {
   'Kubernetes, three learner hosts': _kubernetes(num_learner_hosts=3, num_actors=4),
 }
 
-# Made by Launchpad's and xmanager's launchers, which takes a second each.
+# Made by Launchpad's and xmanager's launchers, whose import takes seconds.
 ON_VERTEX: dict[str, Case] = {
   'Vertex AI': _vertex(num_evaluation_environments=1),
   'Vertex AI, replay node': _vertex('prioritized', **_SEPARATE),

@@ -52,6 +52,7 @@ from seed_acme.programs.tools.manifests import command as manifest_command
 from seed_acme.programs.vertex import cloud as cloud_lib
 from seed_acme.programs.vertex import command as vertex_command
 from seed_acme.programs.vertex import missing as vertex_missing
+from seed_acme.programs.vertex import stage as vertex_stage
 from seed_acme.storage import run_directory
 from seed_acme.transport import fence as fence_lib
 from seed_acme.transport import wire
@@ -418,6 +419,10 @@ def _vertex_ai(case: cases_lib.Case, run: _Run) -> dict[str, Any]:
       project='my-project-123', bucket='gs://bucket', **dict(case.settings)
     )
     run.patch.setattr(vertex_missing, 'needs', lambda *_: [])
+    # What the images hold takes seconds to copy, and does not matter here.
+    run.patch.setattr(vertex_stage, 'stage_package', lambda folder: folder.mkdir())
+    run.patch.setattr(vertex_stage, 'stage_launchpad', lambda folder: None)
+    run.patch.setattr(vertex_stage, 'requirements', lambda *_: [])
     out = str(run.folder.path / 'dry_run')
     config = case.config()
     launches.load('vertex_ai').refuse(layout_lib.Layout.of(config))

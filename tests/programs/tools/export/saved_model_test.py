@@ -27,19 +27,11 @@ from tests import built
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 _ROWS, _STEPS = 3, 24
 _SMALL = {'mlp_sizes': (8,)}
-_WITH_MEMORY = {
-  **_SMALL,
-  'core': 'lstm',
-  'core_size': 8,
-  'previous_action_input': True,
-  'previous_reward_input': True,
-}
 # name: configuration, changes of its network and of its agent
 _POLICIES = {
-  'feed_forward': ('catch_vtrace', _SMALL, {}),
-  'lstm': ('catch_lstm_vtrace', _WITH_MEMORY, {}),
   'continuous': ('pendulum_ppo', _SMALL, {}),
   'dict_observation': ('bitflip_sac_her', _SMALL, {}),
+  # with an LSTM that sees the previous action and reward
   'r2d2': ('catch_r2d2', {**_SMALL, 'core_size': 8, 'head_sizes': ()}, {'evaluation_epsilon': 0.0}),
 }
 # A program for another process, which replays recorded inputs and compares actions.
@@ -105,7 +97,8 @@ def _runs(tmp_path_factory):
   runs = {}
   for name, (config_name, network, agent) in _POLICIES.items():
     config = _make_run(folder / name, config_name, network, agent)
-    seed_acme.export_policy(str(folder / name), folder / f'{name}_exported')
+    record = seed_acme.export_policy(str(folder / name), folder / f'{name}_exported')
+    assert record['greedy'] is True
     runs[name] = config, folder / name, folder / f'{name}_exported'
   return runs
 
@@ -154,7 +147,7 @@ def test_it_acts_as_load_policy_does_where_there_is_only_tensorflow(runs, tmp_pa
   assert done.stdout.count('same') == len(_POLICIES)
 
 
-@pytest.mark.parametrize('name', ['lstm', 'dict_observation'])
+@pytest.mark.parametrize('name', ['r2d2', 'dict_observation'])
 def test_the_signatures_take_and_give_named_tensors(name, runs):
   """The table in the README has exactly these names."""
   config, run_dir, folder = runs[name]
@@ -180,40 +173,35 @@ def test_the_signatures_take_and_give_named_tensors(name, runs):
   assert '4,321 agent steps' in readme and config.environment.id in readme
 
 
-def test_sampled_actions_are_drawn_anew_and_greedy_ones_are_not(runs, tmp_path):
-  _, run_dir, folder = runs['feed_forward']
-  record = seed_acme.export_policy(str(run_dir), tmp_path / 'sampled', greedy=False)
-  assert record['greedy'] is False
-  observation, rows = np.zeros((200, 50), np.float32), 200
-  zeros, begins = np.zeros(rows, np.float32), np.ones(rows, bool)
-  chosen = {}
-  for name, path in (('greedy', folder), ('sampled', tmp_path / 'sampled')):
-    policy = tf.saved_model.load(str(path))
-    chosen[name] = {
-      int(a)
-      for _ in range(5)
-      for a in policy.step(observation, zeros, zeros, begins, policy.initial_state(rows))[0]
-    }
-  assert len(chosen['greedy']) == 1 < len(chosen['sampled'])
-
-
-def test_the_command_says_what_it_has_written(runs, tmp_path, capsys):
-  _, run_dir, _ = runs['feed_forward']
+def test_the_command_says_what_it_has_written_and_its_sampled_actions_are_drawn_anew(
+  runs, tmp_path, capsys
+):
+  config, run_dir, greedy = runs['continuous']
   out = tmp_path / 'new' / 'policy'
-  assert cli.main(['export', str(run_dir), f'--out={out}', '--json']) == 0
+  command = ['export', str(run_dir), f'--out={out}', '--sampled', '--json']
+  assert cli.main(command) == 0
   record = json.loads(capsys.readouterr().out)
   assert record == {
     'path': str(out),
     'run_dir': str(run_dir),
-    'environment': 'catch',
+    'environment': config.environment.id,
     'checkpoint_updates': 7,
     'checkpoint_agent_steps': 4_321,
-    'greedy': True,
+    'greedy': False,
   }
   assert (out / 'saved_model.pb').is_file()
   assert [path.name for path in out.parent.iterdir()] == ['policy']
-  assert cli.main(['export', str(run_dir), f'--out={out}']) == 2
+  assert cli.main(command) == 2
   assert 'is there already: give a new or an empty folder' in capsys.readouterr().err
+
+  spreads = []
+  for path in (greedy, out):
+    policy = tf.saved_model.load(str(path))
+    state, zeros = policy.initial_state(200), np.zeros(200, np.float32)
+    observation = np.zeros((200, 3), np.float32)
+    action, _ = policy.step(observation, zeros, zeros, np.ones(200, bool), state)
+    spreads.append(np.std(action))
+  assert spreads[0] < 1e-6 and spreads[1] > 0.01
 
 
 @pytest.mark.parametrize(
@@ -230,7 +218,7 @@ def test_the_command_says_what_it_has_written(runs, tmp_path, capsys):
 def test_wrong_arguments_are_answered_in_words(arguments, said, runs, tmp_path, capsys):
   (tmp_path / 'a_file').write_text('')
   before = sorted(pathlib.Path(tmp_path).iterdir())
-  given = [part.format(run=runs['feed_forward'][1], tmp=tmp_path) for part in arguments]
+  given = [part.format(run=runs['r2d2'][1], tmp=tmp_path) for part in arguments]
   assert cli.main(['export', *given]) == 2
   assert said in capsys.readouterr().err
   assert sorted(pathlib.Path(tmp_path).iterdir()) == before

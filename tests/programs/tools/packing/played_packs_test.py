@@ -54,16 +54,12 @@ def _run(tmp_path_factory):
   return run
 
 
-@pytest.fixture(scope='module', name='zips')
-def _zips(run, tmp_path_factory):
-  """Returns packs of the best and of the newest checkpoint."""
-  folder, found = tmp_path_factory.mktemp('packs'), {}
-  for choice in ('best', 'newest'):
-    out = folder / f'{choice}.zip'
-    arguments = ['pack', str(run.path), str(out), f'--checkpoint={choice}', '--episodes=8']
-    assert cli.main(arguments) == 0
-    found[choice] = out
-  return found
+@pytest.fixture(scope='module', name='pack')
+def _pack(run, tmp_path_factory):
+  """Returns a pack of the best checkpoint."""
+  out = tmp_path_factory.mktemp('packs') / 'best.zip'
+  assert cli.main(['pack', str(run.path), str(out), '--checkpoint=best', '--episodes=8']) == 0
+  return out
 
 
 def _newest(run):
@@ -71,15 +67,12 @@ def _newest(run):
 
 
 def test_evaluate_plays_the_checkpoint_that_is_named(run, capsys):
+  """`storage/checkpoint_choice_test.py` has all the ways to name it."""
   newest, first = _newest(run), run.checkpoints / f'{0:012d}'
   assert newest > 0
-  for choice, updates in (('newest', newest), ('best', 0), ('0', 0), (newest, newest), (first, 0)):
-    arguments = (run.path, f'--checkpoint={choice}', '--episodes=2', '--json')
-    record = json.loads(evaluated_runs.evaluate(capsys, *arguments).out)
-    assert record['checkpoint_updates'] == updates
-  assert seed_acme.evaluate(str(run.path), 2, checkpoint='best')['checkpoint_updates'] == 0
-  plain = json.loads(evaluated_runs.evaluate(capsys, run.path, '--episodes=2', '--json').out)
-  assert plain['checkpoint_updates'] == newest
+  arguments = (run.path, f'--checkpoint={first}', '--episodes=2', '--json')
+  assert json.loads(evaluated_runs.evaluate(capsys, *arguments).out)['checkpoint_updates'] == 0
+  assert seed_acme.evaluate(str(run.path), 2)['checkpoint_updates'] == newest
   several = (run.path, run.path, '--checkpoint=best', '--episodes=2', '--json')
   records = json.loads(evaluated_runs.evaluate(capsys, *several).out)['runs']
   assert [record['checkpoint_updates'] for record in records] == [0, 0]
@@ -97,73 +90,50 @@ def test_a_checkpoint_that_is_not_there_is_refused_by_the_names_of_those_that_ar
       function(str(run.path), checkpoint=77)
 
 
-def test_load_policy_and_export_take_the_weights_that_are_named(run, tmp_path, capsys):
+def test_load_policy_takes_the_weights_that_are_named(run):
   observations = np.random.default_rng(1).random((64, 50)).astype(np.float32)
-  drawn = {}
-  for choice in ('best', 'newest', 0):
+  drawn = []
+  for choice in ('best', 'newest'):
     policy = seed_acme.load_policy(str(run.path), greedy=False, seed=5, checkpoint=choice)
     policy.reset(batch_size=64)
-    drawn[choice] = policy(observations)
-  assert (drawn['best'] == drawn[0]).all() and (drawn['best'] != drawn['newest']).any()
-  record = seed_acme.export_policy(str(run.path), tmp_path / 'a', checkpoint='best')
-  assert record['checkpoint_updates'] == 0
-  out = tmp_path / 'b'
-  assert cli.main(['export', str(run.path), f'--out={out}', '--checkpoint=best', '--json']) == 0
-  assert json.loads(capsys.readouterr().out)['checkpoint_updates'] == 0
-  assert cli.main(['export', str(run.path), f'--out={out}2', '--checkpoint=9', '--json']) == 2
+    drawn.append(policy(observations))
+  assert (drawn[0] != drawn[1]).any()
+
+
+def test_export_takes_the_weights_that_are_named(run, tmp_path, capsys):
+  out = ['export', str(run.path), f'--out={tmp_path / "out"}', '--json']
+  assert cli.main([*out, '--checkpoint=9']) == 2
   assert 'has no checkpoint of update 9' in capsys.readouterr().err
-
-
-def test_the_score_on_the_card_is_of_the_weights_in_the_pack(run, zips, capsys):
-  for choice, path in zips.items():
-    plain = evaluated_runs.evaluate(
-      capsys, run.path, f'--checkpoint={choice}', '--episodes=8', '--json'
-    )
-    expected = json.loads(plain.out)
-    score = json.loads(_part(path, 'pack.json'))['score']
-    assert score['of'] == 'played' and score['episodes'] == 8
-    for name in ('return_mean', 'return_standard_error'):
-      assert score[name] == expected[name]
-    assert 'of 8 greedy episodes that these weights played' in _part(path, 'README.md')
+  assert cli.main([*out, '--checkpoint=best']) == 0
+  assert json.loads(capsys.readouterr().out)['checkpoint_updates'] == 0
 
 
 def _part(path, name):
   return (opening.open_run(path).path / name).read_text()
 
 
-def test_a_pack_is_played_as_it_is_and_unpacked(run, zips, tmp_path, capsys):
-  path = zips['best']
-  assert cli.main(['unpack', str(path), str(tmp_path / 'theirs')]) == 0
-  capsys.readouterr()
+def test_a_pack_is_played_as_it_is_and_its_card_has_the_score_of_its_weights(run, pack, capsys):
   expected = seed_acme.evaluate(str(run.path), 8, checkpoint='best')
-  for place in (path, tmp_path / 'theirs'):
-    record = json.loads(evaluated_runs.evaluate(capsys, place, '--episodes=8', '--json').out)
-    assert record == {**expected, 'run_dir': str(place)}
-  assert 'Its checkpoints are 0' in evaluated_runs.refusal(capsys, path, '--checkpoint=5')
-  policy = seed_acme.load_policy(str(path))
-  assert policy.spec.action.num_values == 3
-  assert seed_acme.export_policy(str(path), tmp_path / 'out')['checkpoint_updates'] == 0
+  score = json.loads(_part(pack, 'pack.json'))['score']
+  assert score['of'] == 'played' and score['episodes'] == 8
+  for name in ('return_mean', 'return_standard_error'):
+    assert score[name] == expected[name]
+  assert 'of 8 greedy episodes that these weights played' in _part(pack, 'README.md')
+  record = json.loads(evaluated_runs.evaluate(capsys, pack, '--episodes=8', '--json').out)
+  assert record == {**expected, 'run_dir': str(pack)}
+  assert 'Its checkpoints are 0' in evaluated_runs.refusal(capsys, pack, '--checkpoint=5')
 
 
-def _first_weights(run, folder, initial_checkpoint):
-  """Returns the weights that a run begins with if it starts from this checkpoint."""
+def test_a_run_starts_from_a_pack(run, pack, tmp_path):
+  best, newest = (opening.load_of_run(run, choice).arrays for choice in ('best', 'newest'))
   config = dataclasses.replace(
-    saved_config.load(run.config), initial_checkpoint=initial_checkpoint, total_steps=1, seed=9
+    saved_config.load(run.config), initial_checkpoint=str(pack), total_steps=1, seed=9
   )
-  started = run_directory.create(folder)
+  started = run_directory.create(tmp_path)
   saved_config.save(config, started.config)
   assert single_process.run(config, started) == training_loop.FINISHED
   arrays = checkpoint.load(checkpoint.at(started.checkpoints, 0)).arrays
-  return {k: v for k, v in arrays.items() if k.startswith(f'{saved_variables.ACTING}/')}
-
-
-def test_a_run_starts_from_the_best_of_another_and_from_a_pack(run, zips, tmp_path):
-  best, newest = (opening.load_of_run(run, choice).arrays for choice in ('best', 'newest'))
-  for number, (name, expected) in enumerate(
-    ((f'{run.path}@best', best), (str(zips['best']), best), (str(zips['newest']), newest))
-  ):
-    found = _first_weights(run, tmp_path / str(number), name)
-    assert found
-    for key, array in found.items():
-      np.testing.assert_array_equal(array, expected[key], err_msg=f'{name} {key}')
-  assert any((best[key] != newest[key]).any() for key in found)
+  found = [name for name in arrays if name.startswith(f'{saved_variables.ACTING}/')]
+  assert any((best[name] != newest[name]).any() for name in found)
+  for name in found:
+    np.testing.assert_array_equal(arrays[name], best[name], err_msg=name)

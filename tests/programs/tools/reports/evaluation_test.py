@@ -1,14 +1,20 @@
 """The parts of a run that are loaded to play it."""
 
-import json
-import shutil
+import dataclasses
 
 import numpy as np
 import pytest
 
+from seed_acme import config as config_lib
+from seed_acme.configs import registry
+from seed_acme.learning import saved_variables
 from seed_acme.networks import build
 from seed_acme.programs.tools.reports import evaluation
-from tests.programs import evaluated_runs
+from seed_acme.progress import counting
+from seed_acme.storage import checkpoint
+from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
+from tests import built
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -16,20 +22,27 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 def test_a_policy_is_loaded_in_float32_whatever_it_was_trained_in(tmp_path):
   """The machine or TensorFlow that runs an exported policy may be slow in bfloat16."""
   pytest.importorskip('ale_py')
-  run = evaluated_runs.atari(tmp_path / 'run', 'Pong')
-  loaded = []
-  for precision in ('float32', 'bfloat16'):
-    folder = tmp_path / precision
-    shutil.copytree(run, folder)
-    record = json.loads((folder / 'config.json').read_text())
-    record['network']['precision'] = precision
-    (folder / 'config.json').write_text(json.dumps(record))
-    loaded.append(evaluation.load(str(folder)))
-    assert loaded[-1].config.network.precision == precision
-  spec = loaded[0].acting.spec
-  rng = np.random.default_rng(0)
-  inputs = build.zero_inputs(spec, 2)._replace(
-    observation=rng.integers(0, 256, (2, *spec.observation.shape)).astype(np.uint8)
+  config = registry.load('atari_vtrace_small')
+  of_network = dataclasses.replace(config.network, torso_output_size=8, precision='float32')
+  config = dataclasses.replace(
+    config, environment=config_lib.EnvironmentConfig('atari:Pong'), network=of_network
   )
-  one, other = (x.network(inputs, x.network.initial_state(2))[0].policy_params for x in loaded)
-  np.testing.assert_array_equal(one, other)
+  acting = built.make_acting(config)
+  network = acting.agent.acting.make()
+  run = run_directory.create(tmp_path)
+  trained_in = dataclasses.replace(of_network, precision='bfloat16')
+  saved_config.save(dataclasses.replace(config, network=trained_in), run.config)
+  arrays = {name: x.numpy() for name, x in saved_variables.acting(network).items()}
+  meta = {'counts': counting.Counts()._asdict(), 'resumptions': 0}
+  checkpoint.save(run.checkpoints, 0, arrays, meta, keep=1)
+
+  loaded = evaluation.load(str(run.path))
+  assert loaded.config.network.precision == 'bfloat16'
+  rng = np.random.default_rng(0)
+  inputs = build.zero_inputs(acting.spec, 2)._replace(
+    observation=rng.integers(0, 256, (2, *acting.spec.observation.shape)).astype(np.uint8)
+  )
+  wanted, found = (
+    x(inputs, x.initial_state(2))[0].policy_params for x in (network, loaded.network)
+  )
+  np.testing.assert_array_equal(found, wanted)

@@ -20,10 +20,10 @@ def _configured(name, **network_changes):
   return dataclasses.replace(config, network=dataclasses.replace(config.network, **network_changes))
 
 
-def _loaded(name, greedy=True, **network_changes):
-  """Returns a configuration and its policy, with a network's initial weights."""
-  config = _configured(name, **network_changes)
-  return config, loaded_policy.LoadedPolicy(built.make_acting(config), 0, greedy, seed=1)
+@pytest.fixture(scope='module', name='of_catch')
+def _of_catch():
+  """Returns the acting side of a small network for Catch, with initial weights."""
+  return built.make_acting(_configured('catch_vtrace', mlp_sizes=(4,)))
 
 
 @pytest.fixture(scope='module', name='of_memory')
@@ -103,8 +103,8 @@ def test_each_row_of_a_batch_acts_as_it_would_alone(recorded):
         np.testing.assert_allclose(one[0], of_all[row], atol=1e-6)
 
 
-def test_drawn_actions_differ_over_a_batch():
-  _, policy = _loaded('catch_vtrace', greedy=False, mlp_sizes=(4,))
+def test_drawn_actions_differ_over_a_batch(of_catch):
+  policy = loaded_policy.LoadedPolicy(of_catch, 0, False, seed=1)
   policy.reset(batch_size=50)
   assert set(policy(np.zeros((50, 50), np.float32)).tolist()) == {0, 1, 2}
 
@@ -162,8 +162,10 @@ def test_an_environment_is_played_in_batches(with_memory):
     (None, ['x'] * 50, 'observation is (50,) <U1; this policy takes (50,) float32'),
   ],
 )
-def test_an_observation_of_another_shape_is_refused_in_words(batch_size, observation, said):
-  _, policy = _loaded('catch_vtrace', mlp_sizes=(4,))
+def test_an_observation_of_another_shape_is_refused_in_words(
+  of_catch, batch_size, observation, said
+):
+  policy = loaded_policy.LoadedPolicy(of_catch, 0, True, seed=1)
   policy.reset(batch_size)
   with pytest.raises(types.UserError) as caught:
     policy(observation)

@@ -3,59 +3,46 @@
 import contextlib
 import csv
 import os
+import pathlib
 import signal
 import sqlite3
+from typing import NamedTuple
 
 import pytest
 
 from seed_acme.configs import registry
 from seed_acme.files import local
 from seed_acme.programs import cli
+from seed_acme.programs.system import processes
 from seed_acme.programs.tools.sweep import plan as sweep_plan
 from seed_acme.programs.tools.sweep import schedule as sweep_schedule
 from seed_acme.programs.trial import door
 from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 
 pytestmark = pytest.mark.slow
 
 _GRID = '--grid=agent.optimizer.learning_rate=1e-3,1e-2'
-_SEEDS = ('seed_1', 'seed_2')
-_STEPS = 15_000  # so many that both runs of a pair are still running when they are killed
-_SLUGS = ('learning_rate=0.001', 'learning_rate=0.01')
-_HANG_S = 450.0  # four runs, two at a time; a minute on an idle machine
-_processes = [pytest.mark.processes, pytest.mark.timeout(600)]
+_STEPS = 12_000  # so many that both runs of a pair are still running when they are stopped
+_HANG_S = 450.0  # two runs at a time; half a minute on an idle machine
 
 
 def _sweep(runs, folder, *arguments):
   return runs.start(
-    'sweep',
-    '--config=catch_vtrace',
-    *runs.small,
-    '--out=out',
-    '--jobs=2',
-    *arguments,
-    folder=folder,
+    'sweep', '--config=catch_vtrace', *runs.small, '--out=out', *arguments, folder=folder
   )
 
 
-def _run_dir(run, slug, seed):
-  return run_directory.RunDirectory(run.folder / 'out' / slug / seed)
+def _run_dirs(run):
+  return [run_directory.RunDirectory(path) for path in sorted(run.folder.glob('out/*/seed_1'))]
 
 
-def _updates(run_dir):
-  return local.read_json(run_dir.status)['updates'] if run_dir.status.exists() else 0
+def _statuses(run):
+  return [local.read_json(found.status) for found in _run_dirs(run) if found.status.exists()]
 
 
-def _wait_for_updates(run, until, seed, number=1):
-  """Waits for both combinations with this seed, which run at the same time."""
-  until(
-    lambda: (
-      all(_updates(_run_dir(run, slug, seed)) >= number for slug in _SLUGS)
-      or run.process.poll() is not None
-    ),
-    f'update {number}',
-    _HANG_S,
-  )
+def _wait(run, until, is_so, what):
+  until(lambda: is_so() or run.process.poll() is not None, what, _HANG_S)
   assert run.process.poll() is None, run.stdout + run.stderr
 
 
@@ -64,131 +51,74 @@ def _table(run, name='table.csv'):
     return list(csv.DictReader(file))
 
 
-@pytest.fixture(scope='module')
-def interrupted(runs, until):
-  """Stops a sweep, then kills it; returns the updates that its first runs had made."""
-  folder = runs.folder()
-  arguments = (_GRID, '--seeds=2', f'--config.total_steps={_STEPS}')
-  run = _sweep(runs, folder, *arguments)
-  _wait_for_updates(run, until, 'seed_1')
-  os.killpg(run.process.pid, signal.SIGINT)
-  assert run.wait() == 130, run.stderr
-  stopped = [local.read_json(_run_dir(run, slug, 'seed_1').status) for slug in _SLUGS]
+class Drill(NamedTuple):
+  """A search that was stopped in its first two trials, and killed in one of them after that."""
 
-  killed = _sweep(runs, folder, *arguments)
-  updates = max(status['updates'] for status in stopped)
-  _wait_for_updates(killed, until, 'seed_1', updates + 1)
+  stopped: object  # the `Run` of the command
+  statuses: list[dict]  # of the two trials, after the stop
+  arguments: tuple[str, ...]
+
+
+@pytest.fixture(scope='module')
+def drill(runs, until):
+  arguments = (
+    '--search=agent.optimizer.learning_rate=1e-4..1e-2:log',
+    '--trials=2',
+    f'--config.total_steps={_STEPS}',
+  )
+  stopped = _sweep(runs, runs.folder(), *arguments, '--jobs=2')
+  updates = lambda: [status['updates'] for status in _statuses(stopped)]
+  _wait(stopped, until, lambda: len(updates()) == 2 and all(updates()), 'updates of two trials')
+  os.killpg(stopped.process.pid, signal.SIGINT)
+  assert stopped.wait() == 130, stopped.stderr
+  statuses, before = _statuses(stopped), updates()
+
+  killed = _sweep(runs, stopped.folder, *arguments, '--jobs=1')
+  _wait(killed, until, lambda: sum(updates()) > sum(before), 'an update')
   killed.process.kill()
   killed.process.wait()
   until(lambda: not killed.nodes(), 'the end of all processes', 30)
-  return run, stopped, killed, arguments
+  return Drill(stopped, statuses, arguments)
 
 
-class TestInterruptedSweep:
-  """One sweep that is stopped, killed, finished, and started once more."""
+class TestInterruptedSearch:
+  """A `--search` that is stopped, killed, finished, and started once more."""
 
-  pytestmark = _processes
+  pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 
-  def test_ctrl_c_stops_the_runs_with_checkpoints_and_leaves_a_table(self, interrupted):
-    run, stopped, _, _ = interrupted
+  def test_ctrl_c_stops_the_runs_with_checkpoints_and_leaves_a_table(self, drill):
+    run = drill.stopped
     assert run.nodes() == []
     assert 'Traceback' not in run.stdout + run.stderr
     assert 'Stopping with checkpoints' in run.stdout
     assert run.stdout.count('Stopped learning_rate') == 2
     assert run.stdout.splitlines()[-1].startswith('Resume: ')
     assert run.stdout.splitlines()[-1].endswith('sweep --out=out --jobs=2')
-    assert [status['status'] for status in stopped] == ['stopped'] * 2
-    assert all(status['updates'] for status in stopped)
+    assert [status['status'] for status in drill.statuses] == ['stopped'] * 2
 
-  def test_the_command_that_it_prints_resumes_it_and_finished_runs_stay(
-    self, interrupted, runs, digest
-  ):
-    first, stopped, killed, arguments = interrupted
-    run = runs.start('sweep', '--out=out', '--jobs=2', folder=first.folder)
+  def test_the_command_that_it_prints_finishes_its_trials_and_they_stay(self, drill, runs, digest):
+    run = runs.start('sweep', '--out=out', '--jobs=2', folder=drill.stopped.folder)
     assert run.wait(_HANG_S) == 0, run.stdout + run.stderr
     assert run.stderr == '' and run.nodes() == []
-    assert 'Resumed learning_rate=0.001 seed 1 at ' in run.stdout
-    assert 'Started learning_rate=0.001 seed 2' in run.stdout
-    assert '4 of 4 runs finished' in run.stdout
-    for slug in _SLUGS:
-      for seed, resumptions in zip(_SEEDS, (2, 0)):
-        status = local.read_json(_run_dir(run, slug, seed).status)
-        assert (status['status'], status['resumptions']) == ('finished', resumptions)
-        assert status['agent_steps'] >= _STEPS
-    assert [row['seeds'] for row in _table(run)] == ['2', '2']
+    assert run.stdout.count('Resumed learning_rate=') == 2
+    assert 'Started' not in run.stdout and '2 of 2 runs finished' in run.stdout
+    statuses = _statuses(run)
+    assert [status['status'] for status in statuses] == ['finished'] * 2
+    assert sorted(status['resumptions'] for status in statuses) == [1, 2]
+    assert all(status['agent_steps'] >= _STEPS for status in statuses)
+    with contextlib.closing(sqlite3.connect(run.folder / 'out' / 'search.db')) as database:
+      states = database.execute('select state from trials').fetchall()
+    assert states == [('COMPLETE',)] * 2
+    assert [row['seeds'] for row in _table(run)] == ['1'] * 2
     assert {row['status'] for row in _table(run, 'runs.csv')} == {'finished'}
     for name in ('table.md', 'curves.png', 'settings.png'):
       assert (run.folder / 'out' / name).stat().st_size > 500
 
-    before = [digest(_run_dir(run, slug, seed).path) for slug in _SLUGS for seed in _SEEDS]
-    again = _sweep(runs, first.folder, *arguments)
+    before = [digest(found.path) for found in _run_dirs(run)]
+    again = _sweep(runs, run.folder, *drill.arguments)
     assert again.wait() == 0, again.stderr
-    assert '4 of them finished' in again.stdout and 'Started' not in again.stdout
-    assert before == [digest(_run_dir(run, slug, seed).path) for slug in _SLUGS for seed in _SEEDS]
-
-
-class TestKilledSearch:
-  """A `--search` that is killed during its first two trials, and resumed."""
-
-  pytestmark = _processes
-
-  def test_the_trials_that_were_under_way_are_finished_and_only_the_others_are_drawn(
-    self, runs, until
-  ):
-    run = _sweep(
-      runs,
-      runs.folder(),
-      '--search=agent.optimizer.learning_rate=1e-4..1e-2:log',
-      '--trials=3',
-      f'--config.total_steps={_STEPS}',
-    )
-    folders = lambda: [run_directory.RunDirectory(p) for p in run.folder.glob('out/*/seed_1')]
-    until(
-      lambda: (
-        (len(folders()) == 2 and all(map(_updates, folders()))) or run.process.poll() is not None
-      ),
-      'updates of two trials',
-      _HANG_S,
-    )
-    assert run.process.poll() is None, run.stdout + run.stderr
-    begun = {folder.path for folder in folders()}
-    run.process.kill()
-    run.process.wait()
-    until(lambda: not run.nodes(), 'the end of all processes', 30)
-
-    again = runs.start('sweep', '--out=out', '--jobs=2', '--json', folder=run.folder)
-    assert again.wait(_HANG_S) == 0, again.stdout + again.stderr
-    assert begun < {folder.path for folder in folders()} and len(folders()) == 3
-    assert {local.read_json(folder.status)['status'] for folder in folders()} == {'finished'}
-    assert [row['seeds'] for row in _table(run)] == ['1'] * 3
-    with contextlib.closing(sqlite3.connect(run.folder / 'out' / 'search.db')) as database:
-      states = database.execute('select state from trials').fetchall()
-    assert states == [('COMPLETE',)] * 3
-
-
-class TestFailingRun:
-  """A sweep in which one of two combinations cannot run."""
-
-  pytestmark = _processes
-
-  def test_the_others_are_finished_and_it_is_told_at_the_end(self, runs, one_json):
-    run = _sweep(
-      runs,
-      runs.folder(),
-      '--grid=environment.id=drill_environments:Raising,catch',
-      '--seeds=1',
-      '--config.total_steps=2000',
-      '--json',
-    )
-    assert run.wait(_HANG_S) == 1, run.stdout + run.stderr
-    record = one_json(run.stdout)
-    assert record['runs'] == {'finished': 1, 'unfinished': 0, 'failed': 1, 'waiting': 0}
-    best, worst = record['table']
-    assert (best['environment.id'], best['seeds'], worst['seeds']) == ('catch', 1, 0)
-    lines = run.stderr.splitlines()
-    assert lines[0] == 'error: 1 of 2 runs failed'
-    assert 'id=drill_environments:Raising seed 1: RuntimeError: the ball fell off' in lines[1]
-    assert len(lines) == 2
+    assert '2 runs of them over' in again.stdout and 'Started' not in again.stdout
+    assert before == [digest(found.path) for found in _run_dirs(run)]
 
 
 def _refused(capsys, *arguments):
@@ -198,12 +128,18 @@ def _refused(capsys, *arguments):
   return err
 
 
-@pytest.fixture(name='here')
-def _here(tmp_path, monkeypatch):
+@pytest.fixture(name='may_start')
+def _may_start(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
-  monkeypatch.setattr(sweep_schedule, '_start', None)  # nothing may be started
+  monkeypatch.setattr(door, 'check', lambda configs: None)  # it would start a process
   return tmp_path
+
+
+@pytest.fixture(name='here')
+def _here(may_start, monkeypatch):
+  monkeypatch.setattr(sweep_schedule, '_start', None)  # nothing may be started
+  return may_start
 
 
 _COMPLETE = ('--config=catch_vtrace', _GRID, '--seeds=2')
@@ -259,18 +195,49 @@ def test_a_stop_after_which_something_is_lost_is_no_orderly_end(
   assert 'Resume: ' in capsys.readouterr().out
 
 
-def test_a_run_that_was_begun_with_other_values_is_not_touched(here, capsys, monkeypatch):
-  monkeypatch.undo()
-  monkeypatch.chdir(here)
-  monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+class _Child:
+  """A training process that ends at once: it fails at the first rate and finishes otherwise."""
+
+  def __init__(self, command, **_):
+    [path] = [part.partition('=')[2] for part in command if part.startswith('--run_dir=')]
+    run = run_directory.RunDirectory(pathlib.Path(path))
+    self.returncode = int(saved_config.load(run.config).agent.optimizer.learning_rate == 1e-3)
+    if self.returncode:
+      processes.report_failure(run, 'learner/0', 'RuntimeError: the ball fell off', 'learner/0')
+      return
+    for file in (run.status, run.summary):
+      record = {'status': 'finished', 'agent_steps': 300_000, 'episode_return_last_100': 0.5}
+      local.write_json(file, record)
+
+  def poll(self):
+    return self.returncode
+
+
+def test_after_a_run_that_fails_the_others_are_finished_and_it_is_told_at_the_end(
+  may_start, monkeypatch, capsys, one_json
+):
+  monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', _Child)
+  arguments = ('--config=catch_vtrace', _GRID, '--seeds=1', '--jobs=1', '--json')
+  assert cli.main(['sweep', *arguments, '--out=out']) == 1
+  out, err = capsys.readouterr()
+  record = one_json(out)
+  assert record['runs'] == {'finished': 1, 'unfinished': 0, 'failed': 1, 'waiting': 0}
+  rates = [(row['agent.optimizer.learning_rate'], row['seeds']) for row in record['table']]
+  assert rates == [(1e-2, 1), (1e-3, 0)]
+  assert err.splitlines()[0] == 'error: 1 of 2 runs failed'
+  assert 'learning_rate=0.001 seed 1: RuntimeError: the ball fell off' in err.splitlines()[1]
+  assert len(err.splitlines()) == 2
+
+
+def test_a_run_that_was_begun_with_other_values_is_not_touched(may_start, capsys, monkeypatch):
+  here = may_start
   monkeypatch.setattr(sweep_schedule.subprocess, 'Popen', None)
-  monkeypatch.setattr(door, 'check', lambda configs: None)  # it would start a process
   config = registry.load('catch_vtrace')
   run = sweep_plan.make(config, [], 1).runs(here / 'out')[0]
   run_directory.create(run.run_dir.path)
   saved = sweep_plan.sweep_grid.replace(run.config, 'agent.discount', 0.5)
-  sweep_plan.saved_config.save(saved, run.run_dir.config)
+  saved_config.save(saved, run.run_dir.config)
   sweep_plan.save(sweep_plan.make(config, [], 1), here / 'out')
   assert cli.main(['sweep', '--out=out']) == 1
   assert 'agent.discount: 0.5 -> 0.99' in capsys.readouterr().err
-  assert sweep_plan.saved_config.load(run.run_dir.config) == saved
+  assert saved_config.load(run.run_dir.config) == saved
