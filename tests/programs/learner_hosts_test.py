@@ -137,5 +137,6 @@ def test_two_hosts_of_two_devices_learn_catch(runs):
     '--config.total_steps=100000',
     '--run_dir=run',
   )
+  run.wait(500)  # it takes longer than other runs
   summary = _expect_finished(run, 100_000)
   assert summary['episode_return_last_100'] >= 0.9
