@@ -62,7 +62,7 @@ coverage: $(STAMP)
 		--cov --cov-report=term $(ARGS)
 
 test-scale: $(STAMP)
-	$(VENV)/bin/python -m pytest -n 2 $(BY_FILE) -m scale --timeout=1800 -o faulthandler_timeout=2000 $(ARGS)
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m scale $(ARGS)
 
 test-learning: $(STAMP)
 	$(VENV)/bin/python -m pytest -m learning --timeout=3600 -o faulthandler_timeout=0 $(ARGS)

@@ -27,12 +27,13 @@ os.environ['MPLBACKEND'] = 'agg'  # overrides the shell's setting, since there m
 
 
 def pytest_collection_modifyitems(items):
-  """Runs files with slow tests first.
+  """Runs files with slow tests first, or with tests on several hosts.
 
   Each file belongs to one of several processes, and the others would wait for a slow one that
   starts last.
   """
-  slow = {item.path for item in items if item.get_closest_marker('slow')}
+  marks = ('slow', 'scale')
+  slow = {item.path for item in items if any(map(item.get_closest_marker, marks))}
   items.sort(key=lambda item: item.path not in slow)
 
 

@@ -134,8 +134,9 @@ def test_two_hosts_of_two_devices_learn_catch(runs):
     '--config=catch_vtrace',
     '--config.num_learner_hosts=2',
     '--config.learner.training_devices=cpu:0,cpu:1',
-    '--config.total_steps=150000',
+    '--config.total_steps=100000',
     '--run_dir=run',
   )
-  summary = _expect_finished(run, 150_000)
+  run.wait(500)  # it takes longer than other runs
+  summary = _expect_finished(run, 100_000)
   assert summary['episode_return_last_100'] >= 0.9

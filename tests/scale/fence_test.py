@@ -5,7 +5,6 @@ From its own machine every port is reachable, so silence elsewhere is due to the
 
 import contextlib
 import json
-import os
 import pathlib
 import signal
 import subprocess
@@ -13,9 +12,6 @@ import sys
 import time
 
 import pytest
-
-from seed_acme.files import local
-from seed_acme.storage import run_directory
 
 pytestmark = [pytest.mark.scale, pytest.mark.timeout(600)]
 
@@ -45,6 +41,7 @@ class Hosts:
     self._network = network
     self._folder = folder
     self._started = []
+    self.addresses = [network.address(i + 1) for i, _ in enumerate(network.hosts)]
 
   def run(self, host, *command):
     """Runs a command on a host and returns its output."""
@@ -66,96 +63,93 @@ class Hosts:
       )
     self._started.append((process, path))
 
-  def wait_until_it_learns(self, run):
-    """Waits for the first update. run: its folder."""
+  def ports(self, host, number):
+    """Waits until this many ports of a host listen, and returns them.
+
+    The fences are up then, because each learner opens the port for its actors last.
+    """
     end_s = time.monotonic() + _START_S
-    status = run_directory.RunDirectory(self._folder / run).status
-    while not (status.exists() and local.read_json(status).get('updates')):
+    while True:
+      lines = self.run(host, 'ss', '--no-header', '--listening', '--tcp', '--numeric').splitlines()
+      ports = sorted({int(line.split()[3].rpartition(':')[2]) for line in lines})
+      if len(ports) == number:
+        return ports
       for process, path in self._started:
         assert process.poll() is None, path.read_text()
-      assert time.monotonic() < end_s, [path.read_text() for _, path in self._started]
+      assert time.monotonic() < end_s, [ports, *(path.read_text() for _, path in self._started)]
       time.sleep(0.2)
 
-  def ports(self, host):
-    """Returns all listening ports of a host."""
-    lines = self.run(host, 'ss', '--no-header', '--listening', '--tcp', '--numeric').splitlines()
-    return sorted({int(line.split()[3].rpartition(':')[2]) for line in lines})
+  def signal(self, number):
+    """Sends a signal to all processes."""
+    for host, _ in enumerate(self.addresses, start=1):
+      self._network.signal(host, number)
 
   def reached(self, own, address, ports):
     """Returns the ports that host `own` can reach."""
     return json.loads(self.run(own, sys.executable, '-c', _CONNECT, address, json.dumps(ports)))
 
-  def stop(self):
+  def kill(self):
+    self.signal(signal.SIGKILL)
     for process, _ in self._started:
-      with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    for process, _ in self._started:
-      try:
-        process.wait(60.0)
-      except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+      process.wait()
 
 
 @pytest.fixture
 def hosts(make_network, tmp_path):
-  """`hosts(number)` -> the hosts and their addresses, from 1."""
+  """`hosts(number)` -> the hosts, from 1."""
   with contextlib.ExitStack() as stack:
 
     def make(number):
-      network = make_network(number)
-      made = Hosts(network, tmp_path)
-      stack.callback(made.stop)
-      return made, [network.address(i) for i in range(number + 1)]
+      made = Hosts(make_network(number), tmp_path)
+      stack.callback(made.kill)
+      return made
 
     yield make
 
 
-@pytest.mark.parametrize(
-  'settings, num_ports',
-  [
-    (['--config.num_learner_hosts=2'], 6),  # two each of Reverb, the exchange, and gRPC
-    # Reverb's, and courier's, which listens on its own machine only.
-    (['--config.transport.kind=courier', '--config.replay.separate_process=True'], 2),
-  ],
-)
-def test_no_port_of_a_run_on_one_machine_answers_another(hosts, settings, num_ports):
-  here, addresses = hosts(2)
-  here.start(
-    1,
-    'train',
-    '--config=catch_vtrace',
-    '--run_dir=run',
-    '--config.total_steps=1000000000',
-    *settings,
-  )
-  here.wait_until_it_learns('run')
-  ports = here.ports(1)
-  assert len(ports) == num_ports
-  assert here.reached(1, '127.0.0.1', ports) == ports
-  assert here.reached(2, addresses[1], ports) == []
+def test_no_port_of_a_run_on_one_machine_answers_another(hosts):
+  here = hosts(2)
+  for host, settings in (
+    (1, ['--config.num_learner_hosts=2']),
+    (2, ['--config.transport.kind=courier', '--config.replay.separate_process=True']),
+  ):
+    here.start(
+      host,
+      'train',
+      '--config=catch_vtrace',
+      f'--run_dir=run{host}',
+      '--config.num_actors=2',
+      '--config.environments_per_actor=8',
+      *settings,
+    )
+  # Two each of Reverb, the exchange, and gRPC; Reverb's, and courier's, which listens on its own
+  # machine only.
+  both = here.ports(1, 6), here.ports(2, 2)
+  here.signal(signal.SIGSTOP)  # the kernel alone answers who connects
+  for host, other, ports in zip((1, 2), (2, 1), both):
+    assert here.reached(host, '127.0.0.1', ports) == ports
+    assert here.reached(other, here.addresses[host - 1], ports) == []
 
 
-def test_ports_of_a_run_on_two_hosts_answer_those_and_whom_they_admit(hosts, tmp_path):
-  here, addresses = hosts(4)
+def test_ports_of_learners_on_two_hosts_answer_those_and_whom_they_admit(hosts, tmp_path):
+  here = hosts(4)
+  one, two, _, friend = here.addresses
   cluster = {
-    'learner': [f'{addresses[i]}:{_SERVING}' for i in (1, 2)],
-    'exchange': [f'{addresses[i]}:8002' for i in (1, 2)],
-    'actors': [addresses[1], addresses[2]],
-    'admit': [addresses[4]],
+    'learner': [f'{one}:{_SERVING}', f'{two}:{_SERVING}'],
+    'exchange': [f'{one}:8002', f'{two}:8002'],
+    'actors': [one, two],
+    'admit': [friend],
     'token': 'the-token-of-this-run',
   }
   (tmp_path / 'cluster.json').write_text(json.dumps(cluster))
   (tmp_path / 'cluster.json').chmod(0o600)
-  settings = ('--cluster=cluster.json', '--config=catch_vtrace', '--config.total_steps=1000000000')
-  for host in (1, 2):
-    run = ['--run_dir=run'] if host == 1 else []
-    here.start(host, 'node', 'learner', *run, *settings)
-    here.start(host, 'node', 'actor', *settings)
-  here.wait_until_it_learns('run')
-  for host, other in ((1, 2), (2, 1)):
-    ports = here.ports(host)
-    assert len(ports) == 3 and {_SERVING, 8002} < set(ports)
-    for friend in (host, other, 4):
-      assert here.reached(friend, addresses[host], ports) == ports
-    assert here.reached(3, addresses[host], ports) == [_SERVING]  # it asks for the token
+  settings = ('--cluster=cluster.json', '--config=catch_vtrace')
+  here.start(1, 'node', 'learner', '--run_dir=run', *settings)
+  here.start(2, 'node', 'learner', *settings)
+  both = here.ports(1, 3), here.ports(2, 3)
+  here.signal(signal.SIGSTOP)  # the kernel alone answers who connects
+  for host, other, ports in zip((1, 2), (2, 1), both):
+    assert {_SERVING, 8002} < set(ports)
+    for admitted in (host, other, 4):
+      assert here.reached(admitted, here.addresses[host - 1], ports) == ports
+    assert here.reached(3, here.addresses[host - 1], ports) == [_SERVING]  # it asks for the token

@@ -100,7 +100,11 @@ def _cut_off_and_back(network, learner, actor, nodes, say):
   rows, others, steps = _rows(learner, 1), _rows(learner, 0), learner.status()['agent_steps']
   _until(lambda: 'is lost' in actor.output, 'the loss, on its own side', nodes)
   both_noticed_s = time.monotonic() - cut
-  time.sleep(max(0.0, _CUT_S - (time.monotonic() - cut)))
+  while time.monotonic() < cut + _CUT_S:  # the other host acts now and then
+    network.signal(2, signal.SIGSTOP)
+    time.sleep(0.9)
+    network.signal(2, signal.SIGCONT)
+    time.sleep(0.1)
   assert _rows(learner, 1) == rows
   made = learner.status()['agent_steps'] - steps
   assert made > 0 and _rows(learner, 0) > others

@@ -1,5 +1,6 @@
 """Network namespaces as hosts, connected by a switch that is a namespace, too."""
 
+import contextlib
 import os
 import subprocess
 
@@ -52,6 +53,12 @@ class Network:
   def set_link(self, i, state):
     """Sets a link at the switch, so that the host does not notice."""
     must('-n', self._switch, 'link', 'set', f'port{i}', state)
+
+  def signal(self, i, number):
+    """Sends a signal to every process on a host."""
+    for pid in ip('netns', 'pids', self.hosts[i - 1]).stdout.split():
+      with contextlib.suppress(ProcessLookupError):
+        os.kill(int(pid), number)
 
   def remove(self):
     for name in (*self.hosts, self._switch):

@@ -50,7 +50,7 @@ def test_a_killed_run_goes_on_from_its_bucket(runs, storage, until, tmp_path):
   storage.path(f'{_URL}/lock.json').unlink()  # otherwise its successor waits until it seems dead
   shutil.rmtree(tmp_path)
   tmp_path.mkdir()
-  total = counts['agent_steps'] + 20_000
+  total = counts['agent_steps'] + 5_000
   successor = runs.train(*_ALONE, f'--config.total_steps={total}', run_dir=_URL)
   assert successor.wait(400) == 0, successor.stderr
   assert f'Resuming: {_URL}' in successor.stdout

@@ -1,7 +1,6 @@
-"""Several learner hosts with `--launch=vertex_ai`: a dry run, and the replicas themselves."""
+"""Several learner hosts with `--launch=vertex_ai`: the replicas themselves."""
 
 import json
-import re
 
 import pytest
 
@@ -11,7 +10,7 @@ from tests.programs.vertex import launching
 pytestmark = pytest.mark.slow
 
 _URL = 'gs://bucket/vertex/learners'
-_STEPS = 300_000  # so many that each host can be lost before the end
+_STEPS = 150_000  # so many that each host can be lost before the end
 
 
 @pytest.fixture(scope='module')
@@ -20,33 +19,11 @@ def dry_run(tmp_path_factory):
   return launching.dry_run(
     tmp_path_factory.mktemp('dry'),
     f'--run_dir={_URL}',
-    '--config.num_learner_hosts=3',
-    '--config.agent.batch_size=24',
-    '--config.replay.queue_size=48',
-    '--config.num_actors=3',
-    '--config.num_evaluation_environments=2',
+    '--config.num_learner_hosts=2',
+    '--config.num_actors=2',
     f'--config.total_steps={_STEPS}',
     '--config.checkpoint.period_s=1',
   )
-
-
-def test_the_first_host_is_a_pool_and_the_others_are_the_next(dry_run):
-  pools = dry_run.spec()['workerPoolSpecs']
-  assert [pool['replicaCount'] for pool in pools] == ['1', '2', '4']
-  assert [pool['machineSpec']['machineType'] for pool in pools] == [
-    'n1-standard-8',
-    'n1-standard-8',
-    'n1-standard-4',
-  ]
-  images = [re.search(r'-(\w+):', pool['containerSpec']['imageUri'])[1] for pool in pools]
-  assert images == ['learner', 'learners', 'actor']
-  for text in (
-    'Pool 0: 1 x n1-standard-8: learner\n',
-    'Pool 1: 2 x n1-standard-8: learner hosts 1 ... 2\n',
-    'Pool 2: 4 x n1-standard-4: actors, 32 environments each, 96 in all',
-    'quota [not checked]: cpus >= 40',
-  ):
-    assert text in dry_run.stdout
 
 
 @pytest.fixture
@@ -58,7 +35,7 @@ def replicas(dry_run, storage, tmp_path):
 
 @pytest.mark.scale
 @pytest.mark.processes
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(1200)
 def test_the_hosts_meet_again_after_each_loss_and_train_to_the_end(replicas, storage, until):
   def status():
     path = storage.path(f'{_URL}/status.json')
@@ -77,10 +54,10 @@ def test_the_hosts_meet_again_after_each_loss_and_train_to_the_end(replicas, sto
 
   replicas.start_all()
   wait_for_updates(0)
-  lost = replicas.processes['learners', 1]
+  lost = replicas.processes['learners', 0]
   lost.kill()
   lost.wait()
-  replicas.start('workerpool1', 'learners', 1)  # Vertex AI restarts a container in its place
+  replicas.start('workerpool1', 'learners', 0)  # Vertex AI restarts a container in its place
   wait_for_updates(1)
   assert replicas.terminate('learner', 0) == 143, replicas.logs()
   replicas.start('workerpool0', 'learner', 0)
