@@ -216,8 +216,12 @@ def test_the_custom_logger_gets_rows_and_is_closed_once(shown_files):
   assert json.loads(path.read_text()) == {'agent_steps': 7, 'loss/total': 0.5}
 
 
-def test_the_custom_environment_keeps_the_contract(shown_files):
-  test_class = importlib.import_module('my_environment_test').TestMyEnvironment
+@pytest.mark.parametrize(
+  'module, name',
+  [('my_environment_test', 'TestMyEnvironment'), ('thermostat_test', 'TestThermostat')],
+)
+def test_a_custom_environment_keeps_the_contract(shown_files, module, name):
+  test_class = getattr(importlib.import_module(module), name)
   checks = [name for name in dir(test_class) if name.startswith('test_')]
   assert len(checks) > 5
   for name in checks:
