@@ -30,11 +30,13 @@ from seed_acme.programs.front_end import lifecycle
 from seed_acme.programs.pictures import plot as plot_lib
 from seed_acme.programs.tools.benchmark import bench
 from seed_acme.programs.tools.benchmark import side_by_side
+from seed_acme.programs.tools.doctor import examination
 from seed_acme.programs.tools.export import saved_model
 from seed_acme.programs.tools.inspection import address as inspect_address
 from seed_acme.programs.tools.packing import packing
 from seed_acme.programs.tools.planning import costs as planning_costs
 from seed_acme.programs.tools.sweep import schedule as sweep_schedule
+from seed_acme.programs.trial import door
 from seed_acme.storage import opening
 from seed_acme.storage import packed_run
 from seed_acme.storage import run_directory
@@ -65,27 +67,36 @@ def _shown_files(tmp_path, monkeypatch):
     sys.modules.pop(pathlib.Path(name).stem, None)
 
 
+_TRIED = ('reverb', 'tensorflow')  # by the doctor's own tests
+
+
 class _Parsed(Exception):
   """The command line has been parsed, and the work would begin."""
 
 
+def _check_config(config):
+  config_validation.validate(config)
+  suite = environments.find(config.environment.id)
+  assert suite
+  # Its packages may be installed by a separate command.
+  if not (config.actor.python or suite.missing_packages()):
+    environments.check(config.environment)
+  if ':' in config.network.torso:
+    dotted_path.load_object(config.network.torso, 'network.torso')
+
+
 def _check_seed_acme(arguments, monkeypatch):
-  """Runs the real command line up to where the work would begin; `list` and `doctor` run fully."""
+  """Runs the real command line up to where the work begins; `list` and most of `doctor` run."""
 
   def begin(config, *args, **kwargs):
-    if isinstance(config, config_lib.ExperimentConfig):
-      config_validation.validate(config)
-      suite = environments.find(config.environment.id)
-      assert suite
-      # Its packages may be installed by a separate command.
-      if not (config.actor.python or suite.missing_packages()):
-        environments.check(config.environment)
-      if ':' in config.network.torso:
-        dotted_path.load_object(config.network.torso, 'network.torso')
+    for one in config if isinstance(config, list) else [config]:  # a list is that of a sweep
+      if isinstance(one, config_lib.ExperimentConfig):
+        _check_config(one)
     raise _Parsed
 
   for module, name in (
     (lifecycle, 'prepare'),
+    (door, 'check'),
     (bench, 'bench'),
     (side_by_side, 'measure'),
     (opening, 'open_run'),
@@ -101,6 +112,8 @@ def _check_seed_acme(arguments, monkeypatch):
     (inspect_address, 'check_answers'),
   ):
     monkeypatch.setattr(module, name, begin)
+  imports = {name: code for name, code in examination.IMPORTS.items() if name not in _TRIED}
+  monkeypatch.setattr(examination, 'IMPORTS', imports)
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
   monkeypatch.setenv('SDL_VIDEODRIVER', 'dummy')  # a display that always exists
   try:
@@ -216,8 +229,12 @@ def test_the_custom_logger_gets_rows_and_is_closed_once(shown_files):
   assert json.loads(path.read_text()) == {'agent_steps': 7, 'loss/total': 0.5}
 
 
-def test_the_custom_environment_keeps_the_contract(shown_files):
-  test_class = importlib.import_module('my_environment_test').TestMyEnvironment
+@pytest.mark.parametrize(
+  'module, name',
+  [('my_environment_test', 'TestMyEnvironment'), ('thermostat_test', 'TestThermostat')],
+)
+def test_a_custom_environment_keeps_the_contract(shown_files, module, name):
+  test_class = getattr(importlib.import_module(module), name)
   checks = [name for name in dir(test_class) if name.startswith('test_')]
   assert len(checks) > 5
   for name in checks:

@@ -14,27 +14,23 @@ def _script():
   return sources.script('results_quick')
 
 
-@pytest.fixture(name='rows')
-def _rows(script):
-  """Returns two runs of a second, one with too high a bound, and one whose field is no number."""
-  short = ('--config.total_steps=1000', '--config.num_actors=1')
-  train = lambda least, field: script.trained('catch_vtrace', 1, field, least, *short)
-  return (
-    train(-1.0, 'episode_return_last_100'),
-    train(1.1, 'episode_return_last_100'),
-    train(0.0, 'steps_per_s'),
-  )
-
-
 @pytest.mark.slow
-def test_what_stays_below_is_named_and_is_a_failure(script, rows, tmp_path, capsys):
+def test_a_row_is_trained_anew(script, tmp_path, capsys):
+  short = ('--config.total_steps=1000', '--config.num_actors=1')
+  row = script.trained('catch_vtrace', 1, 'episode_return_last_100', -1.0, *short)
   (tmp_path / 'runs' / '01').mkdir(parents=True)  # left by an earlier call
-  assert script.main(rows, tmp_path / 'runs') == 1
+  assert script.main((row,), tmp_path / 'runs') == 0
+  line, last = capsys.readouterr().out.splitlines()
+  assert line.startswith(' 1 of 1  catch_vtrace, seed 1 ') and last.startswith('1 of 1 reach')
+
+
+def test_what_stays_below_is_named_and_is_a_failure(script, tmp_path, capsys, monkeypatch):
+  rows = [script.Row(name, (), 'return', 1.0) for name in ('0.9', '1.0', 'nan')]
+  monkeypatch.setattr(script, 'repeat', lambda row, run_dir: float(row.name))
+  assert script.main(tuple(rows), tmp_path / 'runs') == 1
   lines = capsys.readouterr().out.splitlines()
-  assert len(lines) == 4
-  assert [line.endswith('BELOW') for line in lines] == [False, True, False, False]
-  assert lines[-1].startswith('2 of 3 reach')
-  assert script.main(rows[2:], tmp_path / 'runs') == 0
+  assert [line.endswith('BELOW') for line in lines] == [True, False, True, False]
+  assert lines[-1].startswith('1 of 3 reach')
 
 
 def test_a_command_that_fails_says_why(script, tmp_path):
