@@ -219,7 +219,7 @@ def test_a_memory_that_reverb_does_not_take_outlives_a_run_that_learnt_nothing(
     patch.setattr(checkpointers, 'DefaultCheckpointer', refuse)
     program = start(_config(10_000), run)
     assert _info(program)[0] == 0
-    for _ in range(15):
+    for _ in range(10):
       program.step()
     assert _info(program)[0] > 0
     program.loop.finish(training_loop.STOPPED)  # as if somebody stopped it because of the notice

@@ -13,14 +13,6 @@ from seed_acme.programs import cli
 
 VERTEX = ('train', '--launch=vertex_ai', '--config=catch_vtrace')
 CLOUD = ('--cloud.project=my-project-123', '--cloud.bucket=gs://bucket')
-# With actors of evaluation.
-THREE_LEARNERS = (
-  '--config.num_learner_hosts=3',
-  '--config.agent.batch_size=24',
-  '--config.replay.queue_size=48',
-  '--config.num_actors=3',
-  '--config.num_evaluation_environments=2',
-)
 HANG_S = 600.0
 
 

@@ -42,7 +42,14 @@ def test_nodes_of_one_machine_type_are_pools_of_their_own_and_the_learner_is_fir
 
 
 def test_the_first_learner_host_is_a_pool_and_the_others_are_the_next(tmp_path, empty_images):
-  dry_run = launching.dry_run(tmp_path, *launching.THREE_LEARNERS)
+  dry_run = launching.dry_run(
+    tmp_path,
+    '--config.num_learner_hosts=3',
+    '--config.agent.batch_size=24',
+    '--config.replay.queue_size=48',
+    '--config.num_actors=3',
+    '--config.num_evaluation_environments=2',
+  )
   pools = dry_run.spec()['workerPoolSpecs']
   assert [pool['replicaCount'] for pool in pools] == ['1', '2', '4']
   assert [pool['machineSpec']['machineType'] for pool in pools] == [

@@ -19,7 +19,11 @@ def dry_run(tmp_path_factory):
   return launching.dry_run(
     tmp_path_factory.mktemp('dry'),
     f'--run_dir={_URL}',
-    *launching.THREE_LEARNERS,
+    '--config.num_learner_hosts=3',
+    '--config.agent.batch_size=24',
+    '--config.replay.queue_size=48',
+    '--config.num_actors=3',
+    '--config.num_evaluation_environments=2',
     f'--config.total_steps={_STEPS}',
     '--config.checkpoint.period_s=1',
   )
