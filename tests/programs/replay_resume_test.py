@@ -238,7 +238,7 @@ def test_updates_follow_the_replay_ratio_and_uniform_replay_sends_no_priority(
     lambda *arguments, **named: sent.append(named) or send(*arguments, **named),
   )
   program = start(_config(10_000, ratio, replay=replay), run_directory.create(tmp_path / 'run'))
-  _play(program, 160)
+  _play(program, 120)
   updates = program.counters.snapshot().updates
   expected = ratio * (_info(program)[1] - 10) / 4
   assert updates > 0 and updates == pytest.approx(expected, abs=1 + ratio)
