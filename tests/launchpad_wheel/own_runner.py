@@ -1,4 +1,7 @@
-"""Runs a test module of the wheel itself: `python -m tests.launchpad_wheel.own_runner MODULE`."""
+"""Runs test modules of the wheel itself: `python -m tests.launchpad_wheel.own_runner MODULE ...`.
+
+Ends with the exit code of the first one that fails.
+"""
 
 import runpy
 import sys
@@ -6,8 +9,8 @@ import types
 
 import courier.python.status
 
-if __name__ == '__main__':
-  name = sys.argv.pop(1)
+
+def _run(name):
   if name.startswith('courier.'):
     # The place where courier's own test imports it from. It has the name of TensorFlow's module, so
     # it is neither for users nor for tests that load TensorFlow.
@@ -15,5 +18,14 @@ if __name__ == '__main__':
     package.status = courier.python.status
     sys.modules['pybind11_abseil'] = package
     sys.modules['pybind11_abseil.status'] = courier.python.status
-  sys.argv[0] = name
-  runpy.run_module(name, run_name='__main__', alter_sys=True)
+  sys.argv[:] = [name]
+  try:
+    runpy.run_module(name, run_name='__main__', alter_sys=True)
+  except SystemExit as end:
+    if end.code:
+      raise
+
+
+if __name__ == '__main__':
+  for module in sys.argv[1:]:
+    _run(module)

@@ -2,8 +2,11 @@
 
 import dataclasses
 import json
+import os
 import pathlib
+import re
 import shlex
+import subprocess
 
 import numpy as np
 import psutil
@@ -17,25 +20,31 @@ from seed_acme.envs import experiment_environments
 from seed_acme.envs import registry
 from seed_acme.envs.interpreters import interpreter
 from seed_acme.envs.interpreters import remote
+from seed_acme.programs import cli
 from seed_acme.programs.tools.doctor import actor_python
 from seed_acme.storage import recordings
 from seed_acme.testing import environment_contract
 from tests import actor_pythons
 from tests import sources
+from tests.programs import evaluated_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(1200)]
 
 
-@pytest.fixture(scope='module', params=actor_pythons.VERSIONS)
-def python(request, tmp_path_factory):
-  return actor_pythons.make(actor_pythons.shared_folder(tmp_path_factory), request.param)
+@pytest.fixture(scope='module')
+def pythons(tmp_path_factory):
+  folder = actor_pythons.shared_folder(tmp_path_factory)
+  return [actor_pythons.make(folder, version) for version in actor_pythons.VERSIONS]
 
 
 @pytest.fixture(scope='module')
-def newest(tmp_path_factory):
-  return actor_pythons.make(
-    actor_pythons.shared_folder(tmp_path_factory), actor_pythons.VERSIONS[-1]
-  )
+def oldest(pythons):
+  return pythons[0]
+
+
+@pytest.fixture(scope='module')
+def newest(pythons):
+  return pythons[-1]
 
 
 def _experiment(python, environment_id, **settings):
@@ -47,69 +56,48 @@ def _experiment(python, environment_id, **settings):
   )
 
 
-def test_a_run_learns_from_actors_there_and_is_evaluated_there(runs, python):
-  folder = runs.folder()
+def test_a_run_learns_from_actors_there_and_is_evaluated_there(runs, newest, capsys, monkeypatch):
   run = runs.train(
-    f'--config.actor.python={python}',
-    '--config.total_steps=5000',
+    f'--config.actor.python={newest}',
+    '--config.total_steps=2000',
     '--config.num_evaluation_environments=1',
     '--config.record_every=1000',
-    folder=folder,
   )
   workers = lambda: [p for p in run.nodes('actor') if p.exe() != psutil.Process().exe()]
   run.wait_for_updates(1)
   assert workers(), 'no process of the other interpreter acts'
   assert run.wait() == 0, run.stderr
-  assert run.summary()['agent_steps'] >= 5000
+  assert run.summary()['agent_steps'] >= 2000
   # rendered there, filmed by the learner's Python
   assert recordings.steps(run.run_dir.videos)[0] == 0
-  record = runs.start('evaluate', 'run', '--episodes=8', '--json', folder=folder)
-  assert record.wait() == 0, record.stderr
-  assert json.loads(record.stdout)['episodes'] == 8
+  monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+  said = evaluated_runs.evaluate(capsys, run.run_dir.path, '--episodes=8', '--json')
+  assert json.loads(said.out)['episodes'] == 8
 
 
-def test_a_users_own_factory_is_found_there(runs, python):
+def test_a_users_own_factory_is_found_there_by_a_run_in_one_thread(runs, oldest):
   run = runs.train(
-    f'--config.actor.python={python}',
+    f'--config.actor.python={oldest}',
     '--config.environment.id=drill_environments:Marked',
     '--config.total_steps=500',
-  )
-  assert run.wait() == 0, run.stderr
-
-
-def test_wrong_settings_are_found_at_the_door(runs, python):
-  run = runs.train(f'--config.actor.python={python}', '--config.environment.id=envpool:Pong-v55')
-  assert run.wait() == 2
-  assert "unknown environment 'envpool:Pong-v55' (near: envpool:Pong-v5" in run.stderr
-  assert not run.run_dir.path.exists()
-
-
-def test_all_in_one_thread_reaches_them_too(runs, newest):
-  run = runs.start(
-    'train',
-    *runs.small,
-    f'--config.actor.python={newest}',
-    '--config.environment.id=envpool:CartPole-v1',
-    '--config.total_steps=1000',
     '--launch=single_process',
-    '--run_dir=run',
   )
   assert run.wait() == 0, run.stderr
 
 
-def test_doctor_and_list_look_there(runs, newest):
+def test_doctor_and_list_look_there(newest, capsys, monkeypatch):
   found = {check.name: check.state for check in actor_python.examine(newest)}
   # gymnasium comes with envpool.
   for name in ('actor python', 'catch', 'envpool:CartPole-v1', 'gymnasium:CartPole-v1'):
     assert found[name] == 'ok'
   assert found['atari:GAME'] == 'warning' and 'gymnasium:HalfCheetah-v5' not in found
-  listing = runs.start('list', f'--python={newest}', '--json')
-  assert listing.wait() == 0, listing.stderr
-  known = {record['id']: record for record in json.loads(listing.stdout)['environments']}
+  monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+  assert cli.main(['list', f'--python={newest}', '--json']) == 0
+  records = json.loads(capsys.readouterr().out)['environments']
+  known = {record['id']: record for record in records}
   assert known['envpool:ID']['is_available']
-  of_envpool = runs.start('list', 'envpool', f'--python={newest}', '--json')
-  assert of_envpool.wait() == 0, of_envpool.stderr
-  assert 'envpool:Pong-v5' in json.loads(of_envpool.stdout)['ids']
+  assert cli.main(['list', 'envpool', f'--python={newest}', '--json']) == 0
+  assert 'envpool:Pong-v5' in json.loads(capsys.readouterr().out)['ids']
   folder = str(pathlib.Path(newest).parents[1])
   advice = f'seed-acme actor-env {folder} --extras '
   assert known['atari:GAME']['install'] == f'{advice}atari'
@@ -130,44 +118,32 @@ def test_what_is_advised_there_can_be_run(runs, newest):
   assert f'Actors run there with --config.actor.python={newest}' in done.stdout
 
 
-def test_all_that_is_installed_is_held_by_a_constraint(python):
-  version = '.'.join(map(str, interpreter.probe(python).version[:2]))
+def test_all_that_is_installed_is_held_by_a_constraint(pythons):
   script = sources.script('try_extras')
-  installed = interpreter.installed(python)
-  assert installed and not script.not_held(installed, actor_packages.CONSTRAINTS, version)
+  for python in pythons:
+    version = '.'.join(map(str, interpreter.probe(python).version[:2]))
+    installed = interpreter.installed(python)
+    assert installed and not script.not_held(installed, actor_packages.CONSTRAINTS, version)
 
 
-class _Contract(environment_contract.EnvironmentContract):
-  environment_id = ''
-  settings: dict = {}
+class TestEnvpool(environment_contract.EnvironmentContract):
+  environment_id = 'envpool:MiniGrid-LavaCrossingS9N2-v0'  # observations are dictionaries
 
   @pytest.fixture(autouse=True)
   def _there(self, newest):
     self.python = newest
 
   def make_environment(self, num_environments, seed):
-    config = _experiment(self.python, self.environment_id, **self.settings)
+    config = _experiment(self.python, self.environment_id, max_episode_steps=20)
     return experiment_environments.make(config, num_environments, seed)
 
-
-class TestPong(_Contract):
-  environment_id = 'envpool:Pong-v5'
-  settings = {'max_episode_steps': 20}
-
-
-class TestDictionaries(_Contract):
-  environment_id = 'envpool:MiniGrid-LavaCrossingS9N2-v0'
-  settings = {'max_episode_steps': 20}
-
-
-class TestContinuousActions(_Contract):
-  environment_id = 'envpool:HalfCheetah-v4'
-  settings = {'max_episode_steps': 20}
-
-
-class TestFootball(_Contract):
-  environment_id = 'envpool:gfootball/academy_empty_goal_close-v1'
-  settings = {'max_episode_steps': 20}
+  @pytest.mark.parametrize(
+    'environment_id', ['envpool:HalfCheetah-v4', 'envpool:gfootball/academy_empty_goal_close-v1']
+  )
+  def test_other_spaces(self, environment_id):
+    """Continuous actions, and Football; a test below has the screens of Pong."""
+    self.environment_id = environment_id
+    self.test_arrays_are_as_specified()
 
 
 def test_pong_is_the_same_game_as_the_other_adapters(newest):
@@ -238,9 +214,22 @@ def test_time_that_is_up_is_no_end_and_a_fall_is_one(
     np.testing.assert_array_equal(discounts[~is_last], 1)
 
 
-def test_wrong_levels_and_settings_of_envpool(newest):
-  for environment_id, settings, words in (
-    ('envpool:Pnog-v5', {}, 'near: envpool:Pong-v5'),
+# Checks all in one process.
+_CHECKS = """
+import json, sys
+from seed_acme import config, types
+from seed_acme.envs import registry
+for environment_id, settings in json.load(sys.stdin):
+  try:
+    registry.check(config.EnvironmentConfig(environment_id, settings))
+    print('nothing is wrong')
+  except types.UserError as error:
+    print(error)
+"""
+
+
+def test_wrong_settings_of_envpool(newest):
+  wrong = (
     ('envpool:Pong-v5', {'frame_skipp': 2}, "has no setting 'frame_skipp': expected .*frame_skip"),
     ('envpool:Pong-v5', {'frame_skip': 'two'}, r"frame_skip \('two'\) must be of type int"),
     ('envpool:Pong-v5', {'noop_max': 0}, r'noop_max \(0\) must be >= 1'),
@@ -256,9 +245,27 @@ def test_wrong_levels_and_settings_of_envpool(newest):
       'there are 6: set full_action_space=True, or fire_at_start=False',
     ),
     ('envpool:CartPole-v1', {'life_loss': 'cut'}, "has no setting 'life_loss'"),
-  ):
-    with pytest.raises(types.UserError, match=words):
-      experiment_environments.check(_experiment(newest, environment_id, **settings))
+  )
+  done = subprocess.run(
+    [newest, '-c', _CHECKS],
+    input=json.dumps([given for *given, _ in wrong]),
+    env={**os.environ, **interpreter.variables(newest)},
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert done.returncode == 0, done.stderr
+  for (*_, words), line in zip(wrong, done.stdout.splitlines(), strict=True):
+    assert re.search(words, line)
+
+
+def test_a_wrong_level_of_envpool_is_found_at_the_door(newest, capsys, monkeypatch, tmp_path):
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
+  wrong = [f'--config.actor.python={newest}', '--config.environment.id=envpool:Pong-v55']
+  assert cli.main(['train', '--config=catch_vtrace', *wrong, '--run_dir=run']) == 2
+  assert "unknown environment 'envpool:Pong-v55' (near: envpool:Pong-v5" in capsys.readouterr().err
+  assert not list(tmp_path.iterdir())
 
 
 def test_pictures_of_envpool(newest):

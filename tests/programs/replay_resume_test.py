@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import reverb
+import tensorflow as tf
 
 from seed_acme import config_validation
 from seed_acme import types
@@ -16,15 +17,19 @@ from seed_acme.replay import tables
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [
+  pytest.mark.slow,
+  pytest.mark.timeout(240),
+  pytest.mark.filterwarnings('ignore:Even though the `tf.config'),  # Reverb's stays compiled
+]
 
 
 def _config(total_steps, ratio=1.0, **changes):
   config = registry.load('catch_r2d2')
   agent = dataclasses.replace(
     config.agent,
-    unroll_length=6,
-    overlap=3,
+    unroll_length=4,
+    overlap=2,
     batch_size=4,
     replay_min_size=10,
     replay_capacity=200,
@@ -41,6 +46,14 @@ def _config(total_steps, ratio=1.0, **changes):
     agent=agent,
     checkpoint=dataclasses.replace(config.checkpoint, period_s=1e6),
   )
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _eagerly():
+  """Traces nothing, because no program makes more than some dozen updates."""
+  tf.config.run_functions_eagerly(True)
+  yield
+  tf.config.run_functions_eagerly(False)
 
 
 @pytest.fixture
@@ -68,26 +81,42 @@ def _info(program):
   return info.current_size, limiter.insert_stats.completed, limiter.sample_stats.completed
 
 
-@pytest.fixture
-def saved(start, tmp_path):
-  """Returns a run that was stopped after 400 steps, and its table's info."""
-  run = run_directory.create(tmp_path / 'run')
-  program = start(_config(10_000), run)
-  _play(program, 400)
+@pytest.fixture(scope='module')
+def stopped(tmp_path_factory):
+  """Returns a run that was stopped after 240 steps, and its table's info."""
+  run = run_directory.create(tmp_path_factory.mktemp('stopped') / 'run')
+  program = single_process.SingleProcess(_config(10_000), run)
+  _play(program, 240)
   program.loop.finish(training_loop.STOPPED)
-  return run, _info(program)
+  info = _info(program)
+  program.close()
+  return run, info
 
 
-def test_size_and_counts_go_on(start, saved):
+@pytest.fixture
+def saved(stopped, tmp_path):
+  """Returns a copy of the stopped run, and its table's info."""
+  run, info = stopped
+  shutil.copytree(run.path, tmp_path / 'run')
+  return run_directory.RunDirectory(tmp_path / 'run'), info
+
+
+def test_size_and_counts_go_on_and_the_memory_is_not_saved_again(start, saved):
   run, info = saved
+  before = checkpoint.replay_folder(checkpoint.newest(run.checkpoints)) / 'chunks.tfrecord'
+  inode = before.stat().st_ino
   program = start(_config(10_000), run)
+  assert before.stat().st_ino == inode
   assert not run.notices.exists()
   size, inserts, samples = _info(program)
   assert (size, inserts) == info[:2]
   assert 0 <= samples - info[2] <= 8  # Reverb's own threads sample up to two batches ahead
   assert info[0] == info[1] > 50
-  _play(program, 600)
+  _play(program, 320)
   assert _info(program)[0] > info[0]
+  program.loop.save()
+  after = checkpoint.replay_folder(checkpoint.newest(run.checkpoints)) / 'chunks.tfrecord'
+  assert after != before and not before.exists()
 
 
 @pytest.mark.parametrize(
@@ -117,8 +146,9 @@ def test_what_cannot_be_restored_is_told_and_the_run_goes_on(start, saved, spoil
   (notice,) = run.notices.read_text().splitlines()
   assert 'starts empty' in notice
   assert reason in notice
-  _play(program, 600)
-  assert program.counters.snapshot().updates > 0
+  updates = program.counters.snapshot().updates
+  _play(program, 320)
+  assert program.counters.snapshot().updates > updates
 
 
 def test_only_the_newest_checkpoint_keeps_the_memory(saved):
@@ -132,7 +162,7 @@ def test_only_the_newest_checkpoint_keeps_the_memory(saved):
 def test_a_memory_that_finds_no_room_loses_no_weights(start, tmp_path, monkeypatch):
   run = run_directory.create(tmp_path / 'run')
   program = start(_config(10_000), run)
-  _play(program, 200)
+  _play(program, 100)
 
   def fail(memory):
     raise RuntimeError('No space left on device')
@@ -141,16 +171,16 @@ def test_a_memory_that_finds_no_room_loses_no_weights(start, tmp_path, monkeypat
   good, info = checkpoint.newest(run.checkpoints), _info(program)
   with monkeypatch.context() as patch:
     patch.setattr(memory_lib.ReplayMemory, 'checkpoint', fail)
-    _play(program, 400)
+    _play(program, 160)
     program.loop.save()
   newest = checkpoint.newest(run.checkpoints)
   assert newest != good
-  assert checkpoint.load(newest).meta['counts']['agent_steps'] >= 400
+  assert checkpoint.load(newest).meta['counts']['agent_steps'] >= 160
   assert checkpoint.replay_folder(newest) is None
   assert 'No space left' in run.notices.read_text()
   run.notices.unlink()
   resumed = start(_config(10_000), run)
-  assert resumed.counters.snapshot().agent_steps >= 400
+  assert resumed.counters.snapshot().agent_steps >= 160
   assert _info(resumed)[:2] == info[:2]
   (notice,) = run.notices.read_text().splitlines()
   assert f'that of checkpoint {good.name}' in notice and 'full disk' in notice
@@ -189,43 +219,30 @@ def test_a_memory_that_reverb_does_not_take_outlives_a_run_that_learnt_nothing(
     patch.setattr(checkpointers, 'DefaultCheckpointer', refuse)
     program = start(_config(10_000), run)
     assert _info(program)[0] == 0
-    for _ in range(15):
+    for _ in range(10):
       program.step()
     assert _info(program)[0] > 0
     program.loop.finish(training_loop.STOPPED)  # as if somebody stopped it because of the notice
   assert _info(start(_config(10_000), run))[:2] == info[:2]
 
 
-def test_a_resumption_does_not_save_the_memory_again(start, saved):
-  run, _ = saved
-  before = checkpoint.replay_folder(checkpoint.newest(run.checkpoints)) / 'chunks.tfrecord'
-  inode = before.stat().st_ino
-  program = start(_config(10_000), run)
-  assert before.stat().st_ino == inode
-  _play(program, 600)
-  program.loop.save()
-  after = checkpoint.replay_folder(checkpoint.newest(run.checkpoints)) / 'chunks.tfrecord'
-  assert after != before and not before.exists()
-
-
-@pytest.mark.parametrize('ratio', [0.5, 1.0, 3.0])
-def test_updates_follow_the_replay_ratio(start, tmp_path, ratio):
-  program = start(_config(10_000, ratio), run_directory.create(tmp_path / 'run'))
-  _play(program, 900)
+@pytest.mark.parametrize('ratio, replay', [(0.5, 'uniform'), (3.0, 'prioritized')])
+def test_updates_follow_the_replay_ratio_and_uniform_replay_sends_no_priority(
+  start, tmp_path, monkeypatch, ratio, replay
+):
+  sent = []
+  send = reverb.Client.mutate_priorities
+  monkeypatch.setattr(
+    reverb.Client,
+    'mutate_priorities',
+    lambda *arguments, **named: sent.append(named) or send(*arguments, **named),
+  )
+  program = start(_config(10_000, ratio, replay=replay), run_directory.create(tmp_path / 'run'))
+  _play(program, 120)
   updates = program.counters.snapshot().updates
   expected = ratio * (_info(program)[1] - 10) / 4
-  assert updates == pytest.approx(expected, abs=1 + ratio)
-
-
-def test_uniform_replay_is_a_setting(start, tmp_path, monkeypatch):
-  sent = []
-  monkeypatch.setattr(
-    reverb.Client, 'mutate_priorities', lambda *arguments, **named: sent.append(named)
-  )
-  program = start(_config(10_000, replay='uniform'), run_directory.create(tmp_path / 'run'))
-  _play(program, 300)
-  assert program.counters.snapshot().updates > 0
-  assert not sent  # no priority was sent
+  assert updates > 0 and updates == pytest.approx(expected, abs=1 + ratio)
+  assert bool(sent) is (replay == 'prioritized')
 
 
 @pytest.mark.parametrize(

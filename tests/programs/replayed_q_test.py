@@ -1,6 +1,7 @@
 """With equal weights, replay reproduces acting: state, burn-in, frames and Q values.
 
-Catch tests unrolls on their way into replay, for many overlaps; Pong tests samples from it.
+Catch tests unrolls on their way into replay, without an overlap and with one that is longer than an
+unroll; Pong tests samples from it, with an overlap in between. Nothing is learnt.
 """
 
 import dataclasses
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 import tree
 
-from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.configs import registry
 from seed_acme.learning import saved_variables
@@ -30,16 +30,11 @@ def _learnt(config, program, run):
   return network
 
 
-@pytest.mark.parametrize('overlap', [0, 1, 7, 40])
+@pytest.mark.parametrize('overlap', [0, 40])
 def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
   config = registry.load('catch_r2d2')
   agent = dataclasses.replace(
-    config.agent,
-    unroll_length=12,
-    overlap=overlap,
-    batch_size=4,
-    replay_min_size=8,
-    optimizer=config_lib.OptimizerConfig(learning_rate=0.0),
+    config.agent, unroll_length=12, overlap=overlap, batch_size=4, replay_min_size=8
   )
   config = dataclasses.replace(
     config, total_steps=10**6, num_actors=1, environments_per_actor=4, agent=agent
@@ -55,7 +50,7 @@ def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
     )
     put(env_ids, finished)
 
-  program.writer.put = put_and_keep
+  program.writer.put, program.loop.train = put_and_keep, lambda sample: None
   while len(unrolls) < 40:
     program.step()
   network = _learnt(config, program, run)
@@ -76,11 +71,10 @@ def test_replayed_q_values_equal_those_that_were_acted(tmp_path, overlap):
   assert (batch.inputs.step_type == types.LAST)[overlap:].any()  # across episode ends
 
 
-@pytest.mark.parametrize('overlap', [0, 5])
-def test_what_reverb_samples_of_pong_with_stacked_frames_is_what_was_acted(tmp_path, overlap):
+def test_what_reverb_samples_of_pong_with_stacked_frames_is_what_was_acted(tmp_path):
   pytest.importorskip('ale_py')
   pytest.importorskip('cv2')
-  config = registry.load('atari_r2d2_small')
+  config, overlap = registry.load('atari_r2d2_small'), 5
   assert (config.network.frame_stack, config.network.core) == (4, 'lstm')
   config = dataclasses.replace(
     config,
@@ -96,12 +90,7 @@ def test_what_reverb_samples_of_pong_with_stacked_frames_is_what_was_acted(tmp_p
       config.network, torso_output_size=32, core_size=16, head_sizes=(16,)
     ),
     agent=dataclasses.replace(
-      config.agent,
-      unroll_length=8,
-      overlap=overlap,
-      batch_size=4,
-      replay_min_size=4,
-      optimizer=config_lib.OptimizerConfig(learning_rate=0.0),
+      config.agent, unroll_length=8, overlap=overlap, batch_size=4, replay_min_size=4
     ),
   )
   run = run_directory.create(tmp_path / 'run')

@@ -3,6 +3,7 @@
 import pytest
 
 from seed_acme.programs.vertex import missing as vertex_missing
+from seed_acme.programs.vertex import stage as cloud_stage
 
 
 @pytest.fixture
@@ -23,3 +24,10 @@ def docker(tmp_path, monkeypatch):
 @pytest.fixture
 def without_docker(monkeypatch):
   monkeypatch.setattr(vertex_missing, 'has_docker', lambda: False)
+
+
+@pytest.fixture
+def empty_images(monkeypatch):
+  """Leaves out of the images the packages, on which nothing else of a job depends."""
+  monkeypatch.setattr(cloud_stage, 'stage_package', lambda folder: folder.mkdir())
+  monkeypatch.setattr(cloud_stage, 'stage_launchpad', lambda folder: None)

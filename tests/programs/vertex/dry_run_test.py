@@ -1,6 +1,5 @@
 """Dry runs for Vertex AI without an account: a learner with accelerators, and wrong input."""
 
-import json
 import pathlib
 import re
 import shlex
@@ -31,29 +30,14 @@ def _signals(monkeypatch):
   monkeypatch.setattr(signal, 'signal', lambda *_: None)
 
 
-@pytest.fixture(scope='module', params=['n1-standard-8+1xT4', 'g2-standard-8'])
-def with_accelerator(request, tmp_path_factory):
-  """Returns (machine, folder, output) of a dry run whose learner has an accelerator."""
-  folder = tmp_path_factory.mktemp('dry')
-  (folder / 'more.txt').write_text('\n'.join(_MORE) + '\n')
-  done = subprocess.run(
-    [
-      _BIN / 'seed-acme',
-      *launching.VERTEX,
-      *launching.CLOUD,
-      '--dry_run',
-      '--out=out',
-      f'--cloud.learner={request.param}',
-      '--cloud.requirements=more.txt',
-    ],
-    cwd=folder,
-    capture_output=True,
-    text=True,
-    timeout=300,
-    check=False,
+@pytest.fixture(scope='module')
+def with_accelerator(tmp_path_factory):
+  """Makes a dry run whose learner has an accelerator."""
+  more = tmp_path_factory.mktemp('more') / 'more.txt'
+  more.write_text('\n'.join(_MORE) + '\n')
+  return launching.dry_run(
+    tmp_path_factory.mktemp('dry'), '--cloud.learner=g2-standard-8', f'--cloud.requirements={more}'
   )
-  assert done.returncode == 0, done.stderr
-  return request.param, folder / 'out', done.stdout
 
 
 def _app(folder, group):
@@ -61,24 +45,19 @@ def _app(folder, group):
 
 
 def test_the_learner_gets_the_accelerator_and_cuda(with_accelerator):
-  machine, folder, stdout = with_accelerator
-  learner, actors = json.loads((folder / 'job.json').read_text())['workerPoolSpecs']
-  type_, accelerator = {
-    'n1-standard-8+1xT4': ('n1-standard-8', 'TESLA_T4'),
-    'g2-standard-8': ('g2-standard-8', 'L4'),
-  }[machine]
+  learner, actors = with_accelerator.spec()['workerPoolSpecs']
   assert learner['machineSpec'] == {
-    'machineType': type_,
-    'acceleratorType': f'NVIDIA_{accelerator}',
+    'machineType': 'g2-standard-8',
+    'acceleratorType': 'NVIDIA_L4',
     'acceleratorCount': 1,
   }
   assert actors['machineSpec'] == {'machineType': 'n1-standard-4'}
-  assert f'nvidia_{accelerator.removeprefix("TESLA_").lower()}_gpus >= 1' in stdout
+  assert 'nvidia_l4_gpus >= 1' in with_accelerator.stdout
   for group, tensorflow in (('learner', 'tensorflow[and-cuda]'), ('actor', 'tensorflow')):
-    lines = (folder / group / 'Dockerfile').read_text().splitlines()
+    lines = (with_accelerator.folder / group / 'Dockerfile').read_text().splitlines()
     bases = [line for line in lines if line.startswith('FROM ')]
     assert bases == [f'FROM {cloud_image.python_image()}']
-    pins = (_app(folder, group) / 'requirements.txt').read_text().splitlines()
+    pins = (_app(with_accelerator.folder, group) / 'requirements.txt').read_text().splitlines()
     assert [
       pin
       for pin in pins
@@ -88,7 +67,7 @@ def test_the_learner_gets_the_accelerator_and_cuda(with_accelerator):
 
 
 def test_hadolint_finds_nothing_in_what_is_really_staged(with_accelerator):
-  files = sorted(with_accelerator[1].glob('*/Dockerfile'))
+  files = sorted(with_accelerator.folder.glob('*/Dockerfile'))
   assert [file.parent.name for file in files] == ['actor', 'learner']
   for file in files:
     done = subprocess.run(
@@ -103,7 +82,7 @@ def test_hadolint_finds_nothing_in_what_is_really_staged(with_accelerator):
 @pytest.mark.parametrize('group', ['learner', 'actor'])
 def test_what_pip_builds_with_is_pinned_too(with_accelerator, group, tmp_path):
   """This matters for setuptools, whose newest version cannot build all packages of that age."""
-  folder = with_accelerator[1]
+  folder = with_accelerator.folder
   lines = (folder / group / 'Dockerfile').read_text().splitlines()
   [choose] = [line for line in lines if line.startswith('RUN grep')]
   install = lines.index('RUN python -m pip install --no-cache-dir -r requirements.txt')
@@ -172,6 +151,7 @@ def test_five_kinds_of_node_are_refused_before_anything_is_staged(
 ):
   program = _program('learner', 'a', 'b', 'c', 'd')
   monkeypatch.setattr(program_graph, 'make_program', lambda *_, **__: program)
+  monkeypatch.setattr(vertex_command.door, 'check', lambda configs: [None])
   monkeypatch.setattr(vertex_command, '_stage', lambda *_: pytest.fail('it stages'))
   error = _error(capsys, tmp_path, monkeypatch, *arguments)
   assert 'has 5 kinds of node (learner, a, b, c, d); Vertex AI takes at most 4' in error
@@ -202,7 +182,9 @@ def test_a_docker_without_login_is_said_before_images_are_built(
   assert docker.read_text().splitlines() == ['info']
 
 
-def test_the_printed_command_resumes_the_run(capsys, tmp_path, monkeypatch, without_docker):
+def test_the_printed_command_resumes_the_run(
+  capsys, tmp_path, monkeypatch, without_docker, empty_images
+):
   monkeypatch.chdir(tmp_path)
   monkeypatch.setenv('GOOGLE_AUTH_TOKEN_FOR_TESTING', 'x')
   monkeypatch.setattr(vertex_command, '_check_resume', lambda *_: None)

@@ -1,11 +1,15 @@
 """Arguments of a launch on Vertex AI, and a dry run with them."""
 
+import contextlib
+import io
 import json
-import os
 import pathlib
-import subprocess
-import sys
+import signal
 from typing import NamedTuple
+
+import pytest
+
+from seed_acme.programs import cli
 
 VERTEX = ('train', '--launch=vertex_ai', '--config=catch_vtrace')
 CLOUD = ('--cloud.project=my-project-123', '--cloud.bucket=gs://bucket')
@@ -23,23 +27,17 @@ class DryRun(NamedTuple):
 def dry_run(parent, *arguments):
   """Makes a dry run that writes only `out` into this folder."""
   folder = parent / 'out'
-  done = subprocess.run(
-    [
-      pathlib.Path(sys.executable).with_name('seed-acme'),
-      *VERTEX,
-      *CLOUD,
-      '--dry_run',
-      f'--out={folder}',
-      *arguments,
-    ],
-    cwd=parent,
-    capture_output=True,
-    text=True,
-    timeout=HANG_S,
-    check=False,
-    env={**os.environ, 'HOME': str(parent)},
-  )
-  assert done.returncode == 0, done.stderr
-  assert not done.stderr, done.stderr
+  out, error = io.StringIO(), io.StringIO()
+  with (
+    pytest.MonkeyPatch.context() as patch,
+    contextlib.redirect_stdout(out),
+    contextlib.redirect_stderr(error),
+  ):
+    patch.chdir(parent)
+    patch.setenv('HOME', str(parent))
+    patch.setattr(signal, 'signal', lambda *_: None)
+    code = cli.main([*VERTEX, *CLOUD, '--dry_run', f'--out={folder}', *arguments])
+  assert code == 0, error.getvalue()
+  assert not error.getvalue(), error.getvalue()
   assert sorted(path.name for path in parent.iterdir()) == ['out'], 'it left files'
-  return DryRun(folder, done.stdout)
+  return DryRun(folder, out.getvalue())

@@ -27,7 +27,7 @@ _PYTHON = cloud_stage.ActorPython('3.10', ['gfootball==2.10.2'])
 
 
 @pytest.fixture(autouse=True)
-def _packages(monkeypatch):
+def _packages(monkeypatch, empty_images):
   """Replaces DMLab and Football, which are not installed here; a plan does not depend on them."""
   monkeypatch.setattr(signal, 'signal', lambda *_: None)
   monkeypatch.setitem(sys.modules, 'deepmind_lab', dmlab_stand_in.module())

@@ -1,6 +1,5 @@
 """Refusals and output of a launch on Vertex AI."""
 
-import json
 import os
 import re
 import signal
@@ -19,37 +18,53 @@ from tests.programs.vertex import launching
 pytestmark = pytest.mark.slow
 
 
+def _images(dry_run):
+  """Returns the group of nodes that each pool's image is for."""
+  pools = dry_run.spec()['workerPoolSpecs']
+  return [re.search(r'-(\w+):', pool['containerSpec']['imageUri'])[1] for pool in pools]
+
+
 def test_nodes_of_one_machine_type_are_pools_of_their_own_and_the_learner_is_first(
-  tmp_path, monkeypatch, capsys
+  tmp_path, empty_images
 ):
-  monkeypatch.chdir(tmp_path)
-  monkeypatch.setattr(signal, 'signal', lambda *_: None)
-  same = [f'--cloud.{kind}=n1-standard-4' for kind in ('learner', 'replay', 'actors')]
-  assert (
-    cli.main(
-      [
-        *launching.VERTEX,
-        *launching.CLOUD,
-        *same,
-        '--dry_run',
-        '--out=out',
-        '--config.num_actors=1',
-        '--config.replay.separate_process=True',
-      ]
-    )
-    == 0
+  dry_run = launching.dry_run(
+    tmp_path,
+    *(f'--cloud.{kind}=n1-standard-4' for kind in ('learner', 'replay', 'actors')),
+    '--config.num_actors=1',
+    '--config.replay.separate_process=True',
   )
-  assert re.findall(r'^Pool (\d): 1 x n1-standard-4: (\w+)', capsys.readouterr().out, re.M) == [
+  assert re.findall(r'^Pool (\d): 1 x n1-standard-4: (\w+)', dry_run.stdout, re.M) == [
     ('0', 'learner'),
     ('1', 'replay'),
     ('2', 'actors'),
   ]
-  pools = json.loads((tmp_path / 'out' / 'job.json').read_text())['workerPoolSpecs']
-  assert [re.search(r'-(\w+):', pool['containerSpec']['imageUri'])[1] for pool in pools] == [
-    'learner',
-    'replay',
-    'actor',
+  assert _images(dry_run) == ['learner', 'replay', 'actor']
+
+
+def test_the_first_learner_host_is_a_pool_and_the_others_are_the_next(tmp_path, empty_images):
+  dry_run = launching.dry_run(
+    tmp_path,
+    '--config.num_learner_hosts=3',
+    '--config.agent.batch_size=24',
+    '--config.replay.queue_size=48',
+    '--config.num_actors=3',
+    '--config.num_evaluation_environments=2',
+  )
+  pools = dry_run.spec()['workerPoolSpecs']
+  assert [pool['replicaCount'] for pool in pools] == ['1', '2', '4']
+  assert [pool['machineSpec']['machineType'] for pool in pools] == [
+    'n1-standard-8',
+    'n1-standard-8',
+    'n1-standard-4',
   ]
+  assert _images(dry_run) == ['learner', 'learners', 'actor']
+  for text in (
+    'Pool 0: 1 x n1-standard-8: learner\n',
+    'Pool 1: 2 x n1-standard-8: learner hosts 1 ... 2\n',
+    'Pool 2: 4 x n1-standard-4: actors, 32 environments each, 96 in all',
+    'quota [not checked]: cpus >= 40',
+  ):
+    assert text in dry_run.stdout
 
 
 def _error(capsys, tmp_path, monkeypatch, *arguments):
@@ -100,43 +115,45 @@ def test_without_credentials_nothing_is_launched(capsys, tmp_path, monkeypatch):
   assert 'gcloud auth application-default login' in error
 
 
-# The real launch except for its last step.
-_LAUNCH = """
-import sys
+# The real launch of a new run, and then of one that cannot go on. The last step is left out, with
+# the libraries and the contents of images that only this step needs.
+_LAUNCHES = """
+import sys, types
 from seed_acme.programs import cli
 from seed_acme.programs.vertex import missing as vertex_missing
-from seed_acme.programs.vertex import submit as vertex_submit
+from seed_acme.programs.vertex import stage as cloud_stage
 vertex_missing.has_docker = lambda: False  # it would have to be logged in
-vertex_submit.submit = lambda job, cloud: (
+cloud_stage.stage_package = lambda folder: folder.mkdir()
+cloud_stage.stage_launchpad = lambda folder: None
+submit = lambda job, cloud: (
     f'projects/1/locations/{cloud.region}/customJobs/{len(job.pools)}00', 'https://page')
-sys.exit(cli.main(sys.argv[1:]))
+sys.modules['seed_acme.programs.vertex.submit'] = types.SimpleNamespace(submit=submit)
+new, old, *arguments = sys.argv[1:]
+assert cli.main([*arguments, new]) == 0
+print('The second', flush=True)
+sys.exit(cli.main([*arguments, old, '--config.agent.batch_size=8']))
 """
 
 
-def _launch(storage, folder, url, *arguments):
-  return subprocess.run(
-    [
-      sys.executable,
-      '-c',
-      _LAUNCH,
-      *launching.VERTEX,
-      *launching.CLOUD,
-      f'--run_dir={url}',
-      *arguments,
-    ],
-    cwd=folder,
+def test_a_launch_says_how_to_go_on_and_a_run_that_cannot_go_on_is_not_even_staged(
+  storage, tmp_path
+):
+  url, old_url = 'gs://bucket/vertex/new', 'gs://bucket/vertex/old'
+  path = storage.path(f'{old_url}/config.json')
+  path.parent.mkdir(parents=True, exist_ok=True)
+  saved_config.save(registry.load('catch_vtrace'), path)
+  run_dirs = [f'--run_dir={url}', f'--run_dir={old_url}']
+  done = subprocess.run(
+    [sys.executable, '-c', _LAUNCHES, *run_dirs, *launching.VERTEX, *launching.CLOUD],
+    cwd=tmp_path,
     capture_output=True,
     text=True,
     timeout=launching.HANG_S,
     check=False,
     env={**os.environ, **storage.environment},
   )
-
-
-def test_a_launch_says_how_to_follow_stop_and_resume(storage, tmp_path):
-  url = 'gs://bucket/vertex/new'
-  done = _launch(storage, tmp_path, url)
-  assert done.returncode == 0, done.stderr
+  assert done.returncode == processes.USER_ERROR_EXIT, done.stderr
+  said, _, of_second = done.stdout.partition('The second\n')
   of_job = '200 --region=us-central1 --project=my-project-123'
   for line in (
     f'Logs: gcloud ai custom-jobs stream-logs {of_job}',
@@ -144,19 +161,10 @@ def test_a_launch_says_how_to_follow_stop_and_resume(storage, tmp_path):
     f'TensorBoard: tensorboard --logdir={url}/tensorboard',
     f'Resume, after a preemption too: the same command with --run_dir={url}',
   ):
-    assert line in done.stdout.splitlines(), done.stdout
-  assert not list(tmp_path.iterdir())
-
-
-def test_a_run_that_cannot_go_on_is_refused_before_anything_is_staged(storage, tmp_path):
-  url = 'gs://bucket/vertex/old'
-  path = storage.path(f'{url}/config.json')
-  path.parent.mkdir(parents=True, exist_ok=True)
-  saved_config.save(registry.load('catch_vtrace'), path)
-  done = _launch(storage, tmp_path, url, '--config.agent.batch_size=8')
-  assert done.returncode == processes.USER_ERROR_EXIT
+    assert line in said.splitlines(), said
   assert 'agent.batch_size: ' in done.stderr and '-> 8' in done.stderr
-  assert not done.stdout
+  assert not of_second
+  assert not list(tmp_path.iterdir())
 
 
 # A node that is stopped, or not, after Launchpad has set its alarm, and that takes long to end.
@@ -182,12 +190,13 @@ def test_the_exit_code_says_whether_the_run_is_over(tmp_path, how, code):
   assert done.returncode == code
 
 
-# A learner that is stopped without having saved its updates, and without a bucket.
+# A learner that is stopped without having saved its updates, without a bucket and TensorFlow.
 _LOSS = """
-import pathlib, threading
+import pathlib, sys, threading, types
 from seed_acme.configs import registry
 from seed_acme.programs.building import sections
-from seed_acme.programs.nodes import container_node, learner_node, node
+from seed_acme.programs.nodes import container_node, node
+from seed_acme.programs.system import processes
 from seed_acme.files import local
 from seed_acme.storage import bucket_copy, run_directory
 
@@ -201,7 +210,8 @@ def train(node):
   local.write_json(node.folder.status, {'time_s': 1.0, 'updates': 30, 'agent_steps': 600})
   return False
 
-bucket_copy.Mirror, learner_node.run = Mirror, train
+bucket_copy.Mirror, processes.load_tensorflow = Mirror, lambda: None
+sys.modules['seed_acme.programs.nodes.learner_node'] = types.SimpleNamespace(run=train)
 life = container_node.InContainer(threading.Event())
 run = run_directory.RunDirectory(pathlib.Path('run'))
 [learner] = sections.split(registry.load('catch_vtrace')).learners

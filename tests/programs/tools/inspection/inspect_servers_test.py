@@ -140,9 +140,17 @@ def server_process():
 
 
 @pytest.mark.processes
-def test_watching_says_when_the_server_is_gone(runs, until, server_process):
+def test_watching_ends_quietly_with_ctrl_c_and_says_when_the_server_is_gone(
+  runs, until, server_process
+):
   process, address = server_process
+  stopped = runs.start('inspect', f'--server={address}', '--watch=0.2')
   run = runs.start('inspect', f'--server={address}', '--watch=0.2', '--json')
+  until(lambda: stopped.stdout.count('q: 0 of 3 items') >= 2 or stopped.check_runs(), 'two blocks')
+  stopped.process.send_signal(signal.SIGINT)
+  assert stopped.wait() == 130
+  assert stopped.stderr == ''
+  assert '\x1b' not in stopped.stdout  # standard output is no terminal
   until(lambda: len(run.stdout.splitlines()) >= 3 or run.check_runs(), 'three records')
   process.kill()
   assert run.wait() == 1
@@ -153,30 +161,7 @@ def test_watching_says_when_the_server_is_gone(runs, until, server_process):
 
 
 @pytest.mark.processes
-def test_watching_ends_quietly_with_ctrl_c(runs, until, server_process):
-  run = runs.start('inspect', f'--server={server_process[1]}', '--watch=0.2')
-  until(lambda: run.stdout.count('q: 0 of 3 items') >= 2 or run.check_runs(), 'two blocks')
-  run.process.send_signal(signal.SIGINT)
-  assert run.wait() == 130
-  assert run.stderr == ''
-  assert '\x1b' not in run.stdout  # standard output is no terminal
-
-
-@pytest.mark.processes
-def test_something_that_is_no_reverb_server(runs, request):
-  other = socket.socket()
-  request.addfinalizer(other.close)
-  other.bind(('127.0.0.1', 0))
-  other.listen()
-  address = f'127.0.0.1:{other.getsockname()[1]}'
-  run = runs.start('inspect', f'--server={address}')
-  assert run.wait() == 2
-  (line,) = run.stderr.splitlines()
-  assert line.startswith('error: ') and address in line and 'no answer within 3 s' in line
-
-
-@pytest.mark.processes
-def test_a_live_run_and_the_same_when_it_has_ended(runs, one_json):
+def test_a_live_run_and_the_same_when_it_has_ended(runs, inspect, one_json):
   folder = runs.folder()
   trained = runs.train(runs.endless, folder=folder)
   trained.wait_for_updates(3)
@@ -188,21 +173,13 @@ def test_a_live_run_and_the_same_when_it_has_ended(runs, one_json):
   assert tables['mirror']['size'] >= 1
   leaves = {leaf['name'] for leaf in tables['unrolls']['signature']}
   assert {'inputs/reward', 'outputs/action', 'policy_version'} <= leaves
-  consumed = runs.start(
-    'inspect', '--run_dir=run', '--sample=1', '--table=unrolls', '--consume', folder=folder
-  )
-  assert consumed.wait() == 2
-  assert 'has no items to draw' in consumed.stderr
-  drawn = runs.start(
-    'inspect', '--run_dir=run', '--sample=1', '--save=items', '--json', folder=folder
-  )
-  assert drawn.wait() == 0, drawn.stderr
-  record = one_json(drawn.stdout)
+  run_dir = str(trained.run_dir.path)
+  with pytest.raises(types.UserError, match='has no items to draw'):
+    inspect(run_dir=run_dir, sample=1, table='unrolls', consume=True)
+  record = one_json(inspect(run_dir=run_dir, sample=1, save='items', json=True))
   assert record['table'] == 'mirror'
   assert record['items'][0]['leaves']['policy_version']['shape'] == [8, 10]
   trained.process.send_signal(signal.SIGINT)
   assert trained.wait() == 130
-  late = runs.start('inspect', '--run_dir=run', folder=folder)
-  assert late.wait() == 2
-  (line,) = late.stderr.splitlines()
-  assert line.startswith('error: ') and 'has ended' in line
+  with pytest.raises(types.UserError, match='has ended'):
+    inspect(run_dir=run_dir)
