@@ -1,12 +1,12 @@
 """A launch is a file and a table entry; everything else about launches reads the table."""
 
+import subprocess
 import sys
 
 import pytest
 
 from seed_acme import types
 from seed_acme.configs import registry
-from seed_acme.programs import cli
 from seed_acme.programs.front_end import from_python
 from seed_acme.programs.front_end import launches
 
@@ -24,40 +24,51 @@ class Launch(launches.Launch):
     print(f'{len(layout.actors)} actors of {run.config.name} fly')
     return launches.Outcome(7, {}, None)
 """
+_PROGRAM = """
+import sys
+from seed_acme.programs.front_end import launches
+
+launches.TABLE['pigeon'] = launches.Entry('their_pigeon', 'actors that fly', is_here=False)
+
+from seed_acme.programs import cli
+
+sys.exit(cli.main(sys.argv[1:]))
+"""
 
 
 @pytest.fixture(name='run')
-def _run(tmp_path, monkeypatch, capsys):
+def _run(tmp_path):
   (tmp_path / 'their_pigeon.py').write_text(_FILE)
-  monkeypatch.chdir(tmp_path)
-  monkeypatch.syspath_prepend(tmp_path)
-  monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
-  pigeon = launches.Entry('their_pigeon', 'actors that fly', is_here=False)
-  monkeypatch.setitem(launches.TABLE, 'pigeon', pigeon)
+  (tmp_path / 'program.py').write_text(_PROGRAM)
 
   def run(*arguments):
-    code = cli.main(arguments)
-    return code, capsys.readouterr()
+    return subprocess.run(
+      [sys.executable, 'program.py', *arguments],
+      cwd=tmp_path,
+      capture_output=True,
+      text=True,
+      timeout=120,
+      check=False,
+    )
 
-  yield run
-  sys.modules.pop('their_pigeon', None)
+  return run
 
 
 def test_a_launch_is_a_file_and_an_entry(run):
   small = ('--config.num_actors=2', '--config.environments_per_actor=5')
-  code, said = run('train', '--launch=pigeon', *small)
-  assert code == 7, said.err
-  assert said.out == '2 actors of catch_vtrace fly\n'
-  code, said = run('train', '--launch=pigeon')
-  assert code == 2
-  assert said.err == 'error: a carrier pigeon takes 10 environments, not 64\n'
-  text = ' '.join(run('train', '--help')[1].out.split())
+  started = run('train', '--launch=pigeon', *small)
+  assert started.returncode == 7, started.stderr
+  assert started.stdout == '2 actors of catch_vtrace fly\n'
+  refused = run('train', '--launch=pigeon')
+  assert refused.returncode == 2
+  assert refused.stderr == 'error: a carrier pigeon takes 10 environments, not 64\n'
+  text = ' '.join(run('train', '--help').stdout.split())
   assert '{local_mp,single_process,auto,vertex_ai,pigeon}' in text
   assert 'pigeon = actors that fly' in text
   assert 'single_process = all in one thread' in text
-  completed = run('completion', 'bash', '--line=seed-acme train --launch=p')[1].out
+  completed = run('completion', 'bash', '--line=seed-acme train --launch=p').stdout
   assert completed == '--launch=pigeon\n'
-  assert 'pigeon' in run('train', '--launch=dove')[1].err
+  assert 'pigeon' in run('train', '--launch=dove').stderr
 
 
 def test_each_has_what_its_entry_says():
