@@ -1,15 +1,31 @@
 """An actor's worker is killed, or its environment fails: the effects on data and output."""
 
+import contextlib
+import dataclasses
 import json
 import os
 import signal
+import sys
+import threading
 
 import numpy as np
 import pytest
 import reverb
 
+from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.configs import registry
 from seed_acme.files import local
+from seed_acme.inference import batching
+from seed_acme.learning import training_loop
+from seed_acme.programs import single_process
+from seed_acme.programs.building import sections as sections_lib
+from seed_acme.programs.nodes import lives
+from seed_acme.programs.nodes import node as node_lib
+from seed_acme.programs.system import processes
+from seed_acme.storage import run_directory
+from seed_acme.transport import sessions
+from seed_acme.transport import transports
 
 pytestmark = [pytest.mark.slow, pytest.mark.processes, pytest.mark.timeout(600)]
 _PID_SCALE = 2.0**-22  # as in drill_environments.py
@@ -50,6 +66,8 @@ def test_a_killed_worker_is_started_anew_and_no_unroll_mixes_its_runs(runs, unti
   run = runs.train(
     runs.endless,
     '--config.replay.separate_process=True',
+    # All nodes start slower than this, and actors and learner wait for them all the same.
+    '--config.actor.connect_timeout_s=0.1',
     '--config.environment.id=drill_environments:Marked',
     '--config.environment.settings',
     'report',
@@ -75,171 +93,163 @@ def test_a_killed_worker_is_started_anew_and_no_unroll_mixes_its_runs(runs, unti
   log = run.log('actor/0')
   assert 'worker failed (killed by SIGKILL), failure 1 of 3 in a row' in log
   assert 'worker failed (exit code 143), failure 2 of 3 in a row' in log
-  os.kill(seen[-1], signal.SIGKILL)
-  assert run.wait() == 1
+  report.with_suffix('.nan').touch()  # the third time it is a reward that is NaN
+  assert run.wait() == 2
   assert run.nodes() == []
-  notices = [line for line in run.stderr.splitlines() if line.startswith('Notice: ')]
-  message, where = [line for line in run.stderr.splitlines() if line not in notices]
-  # The learner misses the unrolls that this test has taken out of its queue, and the environment's
-  # program was left to the worker that was ended by SIGTERM.
-  assert all(
-    'unrolls are lost' in notice or '1 program (sleep) still ran' in notice for notice in notices
-  )
+  assert run.failure()['is_user_error'] is True
+  # Notices: the learner misses the unrolls that this test has taken out of its queue, and the
+  # environment's program was left to the worker that was ended by SIGTERM.
+  [message] = [line for line in run.stderr.splitlines() if not line.startswith('Notice: ')]
   assert message == (
-    'error in actor/0: the worker failed 3 times in a row (actor.max_failures), '
-    'the last time with killed by SIGKILL'
+    'error: actor/0: the worker failed 3 times in a row (actor.max_failures), the last time with '
+    'environment 0 of drill_environments:Marked: reward: expected a finite scalar, got nan'
   )
-  assert where == f'log: {run.run_dir.logs / "actor" / "0"}'
 
 
-def test_actors_and_learner_wait_for_nodes_that_start_slower_than_the_limit(runs):
-  run = runs.train(
-    '--config.total_steps=2000',
-    '--config.actor.connect_timeout_s=0.1',
-    '--config.replay.separate_process=True',
+@contextlib.contextmanager
+def _answered(node):
+  """Serves an actor's node as its learner would, with action 0 for everyone."""
+  batcher = batching.Batcher(8, 0.0, lambda: True, lambda request: False)
+  desk = sessions.SessionDesk(lambda env_id: batcher, None, 8, 8, node.links.token)
+  transport, path = node.sections.transport, node.folder.path
+  [server] = transports.serve_beside(transport, desk, batcher.loop, path, 1 << 20)
+  server.start()
+  ended = threading.Event()
+
+  def answer():
+    while not ended.is_set():
+      for pending in batcher.next_batch(0.1):
+        pending.answer(np.zeros(pending.request.env_ids.size, np.int32))
+
+  thread = threading.Thread(target=answer, daemon=True)
+  thread.start()
+  yield
+  server.stop()
+  ended.set()
+  thread.join()
+  batcher.loop.close()
+
+
+def _config(environment, settings, **actor):
+  config = registry.load('catch_vtrace')
+  return dataclasses.replace(
+    config,
+    num_actors=1,
+    environments_per_actor=8,
+    num_evaluation_environments=0,
+    environment=config_lib.EnvironmentConfig(f'drill_environments:{environment}', settings),
+    network=dataclasses.replace(config.network, mlp_sizes=(8,)),
+    actor=dataclasses.replace(config.actor, **actor),
   )
-  assert run.wait() == 0, run.stderr
-  assert run.summary()['status'] == 'finished'
 
 
-@pytest.mark.parametrize(
-  'launch, node, log',
-  [('local_mp', 'actor/0', 'actor/0'), ('single_process', 'single_process', 'launcher')],
-)
-def test_an_environment_that_raises_ends_the_run_with_one_short_message(runs, launch, node, log):
-  run = runs.train(
-    runs.endless,
-    '--config.environment.id=drill_environments:Raising',
-    '--config.environment.settings',
-    'at_step',
-    '30',
-    f'--launch={launch}',
-  )
-  assert run.wait() == 1
-  assert run.nodes() == []
-  message, where = run.stderr.splitlines()
-  assert message.startswith(f'error in {node}: ')
-  assert message.endswith('RuntimeError: the ball fell off the board')
-  assert where == f'log: {run.run_dir.logs / log}'
-  assert run.log(log).count('Traceback (most recent call last)') >= 1
-  assert 'Traceback' not in run.stdout
-  assert run.summary()['status'] == 'failed'
-
-
-def test_an_environment_that_hangs_costs_its_worker_and_not_the_run(runs):
+@pytest.fixture
+def folder(runs, monkeypatch):
+  """The working folder of this process."""
   folder = runs.folder()
-  run = runs.train(
-    '--config.total_steps=3000',
-    '--config.environment.id=drill_environments:Hanging',
-    '--config.environment.settings',
-    'mark',
-    str(folder / 'mark'),
-    '--config.actor.step_timeout_s=4',
-    folder=folder,
+  monkeypatch.chdir(folder)
+  monkeypatch.syspath_prepend(folder)
+  yield folder
+  sys.modules.pop('drill_environments', None)
+
+
+@pytest.fixture
+def fail(folder):
+  """`fail(environment, settings, ...)`: lets an actor's node run, without the other nodes, until it
+  fails; returns its exit code, the record of its failure and the notices."""
+
+  def fail(environment, settings, **actor):
+    run = run_directory.create(folder / 'run')
+    node = node_lib.Node(
+      sections_lib.split(_config(environment, settings, **actor)).actors[0],
+      node_lib.Links('token', 'localhost:1'),
+      run,
+      lives.OnThisMachine(threading.Event()),
+    )
+    with _answered(node), pytest.raises(SystemExit) as ended:
+      node.life.actor(node)
+    notices = run.notices.read_text().splitlines() if run.notices.exists() else []
+    return ended.value.code, processes.read_failure(run), notices
+
+  return fail
+
+
+def test_an_environment_that_raises_ends_the_run_with_one_short_message(fail, capfd):
+  code, failure, _ = fail('Raising', {'at_step': 30})
+  assert code == 1 and failure['node'] == 'actor/0'
+  assert failure['message'] == (
+    'the worker failed 3 times in a row (actor.max_failures), the last time with '
+    'RuntimeError: the ball fell off the board'
   )
-  assert run.wait() == 0, run.stderr
-  slow, hung = [line for line in run.stderr.splitlines() if line.startswith('Notice: ')]
+  assert 'Traceback (most recent call last)' in capfd.readouterr().err
+
+
+def test_an_environment_that_hangs_costs_its_worker(fail, folder, capfd):
+  code, failure, notices = fail(
+    'Hanging', {'mark': str(folder / 'mark')}, step_timeout_s=4.0, max_failures=1
+  )
+  assert code == 1 and failure['message'].endswith('(actor.step_timeout_s)')
+  slow, hung = notices
   assert slow.startswith(
-    'Notice: actor/0: environment drill_environments:Hanging is slow: step() '
-    'of environments 0 ... 7 took '
+    'actor/0: environment drill_environments:Hanging is slow: step() of environments 0 ... 7 took '
   )
   assert hung == (
-    'Notice: actor/0: environment drill_environments:Hanging hangs: step() of environments '
+    'actor/0: environment drill_environments:Hanging hangs: step() of environments '
     '0 ... 7 has not returned for 4 s (actor.step_timeout_s): its worker was ended, failure 1 '
-    'of 3 in a row; the log says where it stood'
+    'of 1 in a row; the log says where it stood'
   )
-  assert (folder / 'mark.left').read_text() == 'False'
-  stack = run.log('actor/0').partition('most recent call first')[2]
+  assert not processes.is_alive(int((folder / 'mark').read_text()))
+  stack = capfd.readouterr().err.partition('most recent call first')[2]
   assert 'drill_environments.py", line' in stack and 'in _hang' in stack
-  assert run.nodes() == []
 
 
-def test_an_environment_that_always_hangs_ends_the_run_with_its_name(runs):
-  run = runs.train(
-    runs.endless,
-    '--config.environment.id=drill_environments:never_made',
-    '--config.actor.reset_timeout_s=2',
-    '--config.actor.max_failures=2',
-  )
-  assert run.wait() == 1
-  assert run.nodes() == []
-  message, where = run.stderr.splitlines()[-2:]
-  assert message == (
-    'error in actor/0: the worker failed 2 times in a row (actor.max_failures), the last time '
+def test_an_environment_that_always_hangs_ends_the_run_with_its_name(fail):
+  code, failure, _ = fail('never_made', {}, reset_timeout_s=2.0, max_failures=2)
+  assert code == 1 and failure['message'] == (
+    'the worker failed 2 times in a row (actor.max_failures), the last time '
     'with environment drill_environments:never_made hangs: the making of environments 0 ... 7 '
     'has not returned for 2 s (actor.reset_timeout_s)'
   )
-  assert where == f'log: {run.run_dir.logs / "actor" / "0"}'
 
 
-def test_of_a_thread_that_hangs_the_user_is_told(runs, until):
-  run = runs.train(
-    runs.endless,
-    '--config.environment.id=drill_environments:Hanging',
-    '--config.environment.settings',
-    'slow_s',
-    '5',
-    '--config.actor.step_timeout_s=2',
-    '--launch=single_process',
+_WRONG = 'environment 0 of drill_environments:WrongReward: reward: expected a finite scalar, got '
+
+
+def test_a_reward_that_is_nan_costs_its_worker_and_at_last_the_run(fail, capfd):
+  code, failure, _ = fail('WrongReward', {}, max_failures=2)
+  assert code == 2 and failure['is_user_error']
+  assert failure['message'] == (
+    'actor/0: the worker failed 2 times in a row (actor.max_failures), '
+    f'the last time with {_WRONG}nan'
   )
-  until(lambda: 'is slow: ' in run.stderr or run.check_runs(), 'the second notice')
-  run.process.send_signal(signal.SIGINT)
-  assert run.wait() == 130, run.stderr
-  hung, slow = [line for line in run.stderr.splitlines() if line.startswith('Notice: ')]
+  said = capfd.readouterr()
+  assert f'worker failed ({_WRONG}nan), failure 1 of 2 in a row' in said.out
+  assert 'Traceback' not in said.out + said.err
+
+
+def test_a_reward_of_another_type_ends_the_run_at_once(fail, capfd):
+  code, failure, _ = fail('WrongReward', {'reward': '[1.0]'})
+  assert code == 2 and failure['is_user_error']
+  assert failure['message'] == _WRONG + '[1.0]'
+  assert 'failure 1 of' not in capfd.readouterr().out
+
+
+def test_without_workers_a_reward_that_is_nan_ends_the_run_at_once(folder):
+  config = _config('WrongReward', {})
+  with pytest.raises(types.UserError) as error:
+    single_process.run(config, run_directory.create(folder / 'run'))
+  assert str(error.value) == _WRONG + 'nan'
+
+
+def test_of_a_thread_that_hangs_the_user_is_told(folder):
+  run = run_directory.create(folder / 'run')
+  config = _config('Hanging', {'slow_s': 2.5}, step_timeout_s=1.0)
+  is_told = lambda: run.notices.exists() and 'is slow: ' in run.notices.read_text()
+  assert single_process.run(config, run, is_told) == training_loop.STOPPED
+  hung, slow = run.notices.read_text().splitlines()
   assert hung == (
-    'Notice: actor/0: environment drill_environments:Hanging hangs: step() of environments '
-    '0 ... 7 has not returned for 2 s (actor.step_timeout_s): a thread cannot be ended, a '
+    'actor/0: environment drill_environments:Hanging hangs: step() of environments '
+    '0 ... 7 has not returned for 1 s (actor.step_timeout_s): a thread cannot be ended, a '
     'worker of --launch=local_mp would be started anew; Ctrl-C ends the run'
   )
   assert 'is slow: step() of environments 0 ... 7 took ' in slow
-
-
-def _expect_wrong_input(run, *words):
-  assert run.wait() == 2, run.stderr
-  assert run.failure()['is_user_error'] is True
-  assert run.nodes() == []
-  [message] = run.stderr.splitlines()
-  for word in words:
-    assert word in message
-
-
-def test_a_reward_that_is_nan_costs_its_worker_and_at_last_the_run(runs):
-  run = runs.train(
-    runs.endless,
-    '--config.environment.id=drill_environments:WrongReward',
-    '--config.actor.max_failures=2',
-  )
-  words = 'environment 0 of drill_environments:WrongReward: reward: expected a finite scalar, got '
-  _expect_wrong_input(
-    run,
-    'error: actor/0: the worker failed 2 times in a row (actor.max_failures), the last time with ',
-    words + 'nan',
-  )
-  log = run.log('actor/0')
-  assert f'worker failed ({words}nan), failure 1 of 2 in a row' in log
-  assert 'Traceback' not in log
-
-
-def test_a_reward_of_another_type_ends_the_run_at_once(runs):
-  run = runs.train(
-    runs.endless,
-    '--config.environment.id=drill_environments:WrongReward',
-    '--config.environment.settings',
-    'reward',
-    '[1.0]',
-  )
-  words = (
-    'error: environment 0 of drill_environments:WrongReward: reward: expected a finite scalar, got '
-  )
-  _expect_wrong_input(run, words + '[1.0]')
-  assert 'failure 1 of' not in run.log('actor/0')
-
-
-def test_without_workers_a_reward_that_is_nan_ends_the_run_at_once(runs):
-  run = runs.train(
-    runs.endless,
-    '--config.environment.id=drill_environments:WrongReward',
-    '--launch=single_process',
-  )
-  words = 'environment 0 of drill_environments:WrongReward: reward: expected a finite scalar, got '
-  _expect_wrong_input(run, words + 'nan')

@@ -15,7 +15,6 @@ from dm_env import specs
 import numpy as np
 
 from seed_acme.envs import catch
-from seed_acme.programs.system import processes
 
 _WORKING_FOLDER = os.path.dirname(os.path.abspath(__file__))
 PID_SCALE = 2.0**-22  # a process id times this is small and exact in float32
@@ -47,7 +46,8 @@ class _Wrapped:
 class Marked(_Wrapped):
   """Catch whose last observation number identifies the process that made it.
 
-  It starts a program that inherits all open files and outlives the actor's worker.
+  It starts a program that inherits all open files and outlives the actor's worker. When there is a
+  file like `report` with the suffix `.nan`, its rewards become NaN.
   """
 
   def __init__(self, seed, num_environments, report=''):
@@ -58,6 +58,7 @@ class Marked(_Wrapped):
       observation=specs.Array((board.shape[0] + 1,), np.float32, name='board_and_process'),
     )
     self._report = report
+    self._spoils = os.path.splitext(report)[0] + '.nan'
     variables = {name: value for name, value in os.environ.items() if name != 'SEED_ACME_NODE'}
     self._program = subprocess.Popen(['sleep', '600'], close_fds=False, env=variables)
 
@@ -66,7 +67,11 @@ class Marked(_Wrapped):
       with open(self._report, 'w') as file:
         json.dump(sorted(sys.modules), file)
     mark = np.full((self.num_environments, 1), os.getpid() * PID_SCALE, np.float32)
-    return timestep._replace(observation=np.concatenate([timestep.observation, mark], axis=1))
+    observation = np.concatenate([timestep.observation, mark], axis=1)
+    reward = timestep.reward
+    if os.path.exists(self._spoils):
+      reward = np.full_like(reward, np.nan)
+    return timestep._replace(observation=observation, reward=reward)
 
 
 class Meddling(_Wrapped):
@@ -106,8 +111,13 @@ class Raising(_Wrapped):
 class Exploding(_Wrapped):
   """Catch whose observations become so large that the network overflows."""
 
+  def __init__(self, seed, num_environments, when_there_is=''):
+    """when_there_is: a file; '' = at step 60."""
+    super().__init__(seed, num_environments)
+    self._file = when_there_is
+
   def _changed(self, timestep):
-    if self.num_steps < 60:
+    if not (os.path.exists(self._file) if self._file else self.num_steps >= 60):
       return timestep
     return timestep._replace(observation=np.full_like(timestep.observation, 3e38))
 
@@ -119,14 +129,10 @@ class Hanging(_Wrapped):
   """
 
   def __init__(self, seed, num_environments, slow_s=1.5, mark=''):
-    """mark: a file written when it hangs, with the number of its program. When the environments are
-    made again, a file with the suffix `.left` gets that program's state."""
+    """mark: a file written when it hangs, with the number of its program."""
     super().__init__(seed, num_environments)
     self._slow_s = slow_s
     self._mark = mark
-    if mark and os.path.exists(mark) and os.environ.get('SEED_ACME_NODE') == 'actor':
-      with open(mark) as file, open(mark + '.left', 'w') as left:
-        left.write(str(processes.is_alive(int(file.read()))))
 
   def step(self, actions):
     if self.num_steps == 10:

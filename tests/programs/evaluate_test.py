@@ -1,10 +1,12 @@
 """`seed-acme evaluate`: several runs, human-normalised scores, video, progress."""
 
 import collections
+import functools
 import importlib
 import io
 import itertools
 import json
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +15,7 @@ import pytest
 
 from seed_acme import config as config_lib
 from seed_acme.envs import atari_games
+from seed_acme.envs import catch as catch_lib
 from seed_acme.inference import server as server_lib
 from seed_acme.programs import cli
 from seed_acme.programs.pictures import video
@@ -34,24 +37,23 @@ def _signals(monkeypatch):
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
 
 
+@pytest.fixture(scope='module')
+def load():
+  """`evaluation.load`, which loads each run once."""
+  return functools.cache(evaluation.load)
+
+
+@pytest.fixture(autouse=True)
+def _loads_once(monkeypatch, load):
+  monkeypatch.setattr(evaluation, 'load', load)
+
+
 @pytest.fixture(scope='module', name='catch')
 def _catch(tmp_path_factory):
   return evaluated_runs.train(
     tmp_path_factory.mktemp('runs') / 'catch',
     'catch_vtrace',
     config_lib.EnvironmentConfig('catch'),
-    {},
-    mlp_sizes=(8,),
-  )
-
-
-@pytest.fixture(scope='module', name='drill')
-def _drill(tmp_path_factory):
-  """Makes a run of a user's environment without render()."""
-  return evaluated_runs.train(
-    tmp_path_factory.mktemp('runs') / 'drill',
-    'catch_vtrace',
-    config_lib.EnvironmentConfig('tests.scripted_environments:ScriptedEnvironment'),
     {},
     mlp_sizes=(8,),
   )
@@ -64,9 +66,12 @@ def _pong(tmp_path_factory):
 
 
 @pytest.fixture(scope='module', name='boxing')
-def _boxing(tmp_path_factory):
-  pytest.importorskip('ale_py')
-  return evaluated_runs.atari(tmp_path_factory.mktemp('runs') / 'boxing', 'Boxing')
+def _boxing(pong):
+  """The run of Pong, copied and played on another game."""
+  boxing = shutil.copytree(pong, pong.with_name('boxing'))
+  config = boxing / 'config.json'
+  config.write_text(config.read_text().replace('atari:Pong', 'atari:Boxing'))
+  return boxing
 
 
 def test_one_run_is_one_record(catch, capsys):
@@ -233,11 +238,12 @@ def test_a_missing_package_names_the_extra(catch, tmp_path, capsys, monkeypatch,
 
 
 def test_an_environment_without_a_screen_is_refused_before_any_play(
-  drill, tmp_path, capsys, monkeypatch
+  catch, tmp_path, capsys, monkeypatch
 ):
   monkeypatch.setattr(evaluation, '_timesteps', None)
+  monkeypatch.delattr(catch_lib.Catch, 'render')
   assert 'cannot show its screen' in evaluated_runs.refusal(
-    capsys, drill, f'--video={tmp_path / "a.mp4"}', '--trust_run_dir'
+    capsys, catch, f'--video={tmp_path / "a.mp4"}'
   )
   assert list(tmp_path.iterdir()) == []
 
@@ -305,6 +311,14 @@ def test_a_window_without_a_display_or_for_several_runs_is_refused_before_tensor
   for name in ('DISPLAY', 'WAYLAND_DISPLAY', 'SDL_VIDEODRIVER'):
     monkeypatch.delenv(name, raising=False)
   assert '--video=episode.mp4' in evaluated_runs.refusal(capsys, catch, '--watch')
+
+
+def test_a_checkpoint_that_is_not_whole_is_a_failure(catch, tmp_path, capsys):
+  run = shutil.copytree(catch, tmp_path / 'run')
+  for arrays in (run / 'checkpoints').glob('*/arrays.npz'):
+    arrays.write_bytes(arrays.read_bytes()[:-100])
+  assert cli.main(['evaluate', str(run)]) == 1
+  assert 'corrupt' in capsys.readouterr().err
 
 
 def test_a_folder_that_is_no_run_is_refused_before_the_others_are_played(

@@ -4,9 +4,11 @@ import dataclasses
 
 from seed_acme import config as config_lib
 from seed_acme.configs import registry
+from seed_acme.envs import registry as suites
 from seed_acme.learning import training_loop
 from seed_acme.programs import cli
 from seed_acme.programs import single_process
+from seed_acme.programs.trial import specification
 from seed_acme.storage import run_directory
 from seed_acme.storage import saved_config
 
@@ -29,12 +31,13 @@ def train(folder, name, environment, agent_changes, **network_changes):
   )
   run = run_directory.create(folder)
   saved_config.save(config, run.config)
+  specification.save(run, suites.environment_spec(environment))  # otherwise a process is started
   assert single_process.run(config, run) == training_loop.FINISHED
   return folder
 
 
 def atari(folder, game):
-  settings = {'max_frames': GAME_FRAMES, 'full_action_set': False}
+  settings = {'max_frames': GAME_FRAMES}  # with all 18 actions, so that games have one network
   return train(
     folder,
     'atari_vtrace_small',

@@ -11,9 +11,11 @@ import reverb
 
 from seed_acme import config as config_lib
 from seed_acme.configs import registry
+from seed_acme.envs import catch
 from seed_acme.files import local
 from seed_acme.learning import training_loop
 from seed_acme.programs import single_process
+from seed_acme.programs.trial import specification
 from seed_acme.progress import waiting
 from seed_acme.replay import local_items
 from seed_acme.replay import table_counts
@@ -37,6 +39,14 @@ def _config(name, **agent):
   )
 
 
+@pytest.fixture(name='run')
+def _run(tmp_path):
+  """A run folder that has the specification, for which a process would be started."""
+  run = run_directory.create(tmp_path)
+  specification.save(run, catch.Catch(1, seed=0).spec)
+  return run
+
+
 class _Turns:
   """The order for a queue, independent of its contents."""
 
@@ -54,7 +64,7 @@ class _Turns:
 
 
 def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_for(
-  tmp_path, monkeypatch
+  run, monkeypatch
 ):
   """It hears of the end whatever happened to the sample. Signal handlers need this thread, too."""
   config = dataclasses.replace(
@@ -64,12 +74,12 @@ def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_
   monkeypatch.setattr(single_process, '_QueueTurns', lambda shard: _Turns(may_sample=True))
   monkeypatch.setattr(waiting, 'SILENT_S', 0.0)
   monkeypatch.setattr(waiting, '_LOOK_S', 0.05)
-  run, stopped = run_directory.create(tmp_path), []
+  stopped = []
   previous = signal.signal(signal.SIGTERM, lambda *_: stopped.append(None))
 
   def terminate():
     while not run.notices.exists() or 'a sample of 4 unrolls' not in run.notices.read_text():
-      pass
+      time.sleep(0.01)
     signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
 
   threading.Thread(target=terminate, daemon=True).start()
@@ -80,13 +90,13 @@ def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_
   assert 'received by the learner' in run.notices.read_text()
 
 
-def test_a_queue_that_strangers_have_filled_is_learnt_from_to_the_end(tmp_path):
+def test_a_queue_that_strangers_have_filled_is_learnt_from_to_the_end(run):
   config = dataclasses.replace(
     _config('catch_vtrace', batch_size=4),
-    total_steps=800,
+    total_steps=300,
     replay=config_lib.ReplayConfig(queue_size=4, unrolls_per_item=2),
   )
-  run, inserted = run_directory.create(tmp_path), []
+  inserted = []
 
   def insert():
     """Polled; once there is a queue, fills it with tickets that belong to no item."""
@@ -104,7 +114,7 @@ def test_a_queue_that_strangers_have_filled_is_learnt_from_to_the_end(tmp_path):
   assert inserted and 'stands for no item' in run.notices.read_text()
 
 
-def test_it_hears_of_a_failed_fetch_while_it_waits_for_room(tmp_path, monkeypatch):
+def test_it_hears_of_a_failed_fetch_while_it_waits_for_room(run, monkeypatch):
   config = dataclasses.replace(
     _config('catch_vtrace', batch_size=4),
     replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
@@ -117,13 +127,13 @@ def test_it_hears_of_a_failed_fetch_while_it_waits_for_room(tmp_path, monkeypatc
   monkeypatch.setattr(local_items.LocalItems, 'take', fail)
   give_up_s = time.monotonic() + 60  # earlier versions kept waiting
   with pytest.raises(RuntimeError, match='the fetch has failed'):
-    single_process.run(config, run_directory.create(tmp_path), lambda: time.monotonic() > give_up_s)
+    single_process.run(config, run, lambda: time.monotonic() > give_up_s)
 
 
-def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(tmp_path):
+def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(run):
   """Reverb's rate limiter has counted them, and gives the learner that many fewer."""
   config = _config('catch_r2d2', overlap=1, batch_size=4, replay_min_size=16, replay_ratio=1.0)
-  program = single_process.SingleProcess(config, run_directory.create(tmp_path))
+  program = single_process.SingleProcess(config, run)
   stolen = []
   thief = threading.Thread(
     daemon=True,
@@ -141,7 +151,7 @@ def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(tmp_path):
   program.close()
 
 
-def test_a_stopped_step_leaves_the_wait_for_room(tmp_path, monkeypatch):
+def test_a_stopped_step_leaves_the_wait_for_room(run, monkeypatch):
   """The queue is full, although the order of acting and training should prevent that."""
   config = dataclasses.replace(
     _config('catch_vtrace', batch_size=4),
@@ -149,7 +159,7 @@ def test_a_stopped_step_leaves_the_wait_for_room(tmp_path, monkeypatch):
   )
   monkeypatch.setattr(single_process, '_QueueTurns', lambda shard: _Turns(may_sample=False))
   stopped = threading.Event()
-  program = single_process.SingleProcess(config, run_directory.create(tmp_path), stopped.is_set)
+  program = single_process.SingleProcess(config, run, stopped.is_set)
   threading.Timer(3.0, stopped.set).start()
   while not stopped.is_set():
     program.step()

@@ -1,35 +1,40 @@
 """Wrong input gives at most four lines with the fix and exit code 2, and changes no file."""
 
+import dataclasses
+import importlib.util
 import os
-import pathlib
+import shutil
 import signal
 import socket
 import sys
 
+import numpy as np
 import psutil
 import pytest
 
+from seed_acme.configs import registry
 from seed_acme.programs import cli
+from seed_acme.progress import counting
+from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
+from seed_acme.storage import saved_config
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope='module')
 def folder(runs):
-  """Makes a working folder with a small finished run in it, `old`."""
+  """Makes a working folder with what a small finished run leaves in it, `old`."""
   folder = runs.folder()
-  run = runs.train(
-    '--config.total_steps=500', '--launch=single_process', run_dir='old', folder=folder
+  run = run_directory.create(folder / 'old')
+  config = dataclasses.replace(registry.load('catch_vtrace'), total_steps=500)
+  saved_config.save(config, run.config)
+  counts = counting.Counts(
+    agent_steps=512, frames=512, updates=7, episodes=50, trained_steps=500, wall_s=3.0
   )
-  assert run.wait() == 0, run.stderr
+  meta = {'counts': counts._asdict(), 'resumptions': 0}
+  checkpoint.save(run.checkpoints, 7, {'w': np.zeros(200)}, meta, keep=3)
   return folder
-
-
-def _expect_refusal(run, *words, code=2):
-  assert run.wait() == code, run.stdout + run.stderr
-  _expect_words(run.stdout, run.stderr, words)
-  assert run.nodes() == []
 
 
 def _expect_words(stdout, stderr, words):
@@ -49,10 +54,10 @@ def _refuse(folder, monkeypatch, capsys):
   monkeypatch.chdir(folder)
   monkeypatch.setattr(sys, 'path', list(sys.path))
 
-  def refuse(arguments, words):
+  def refuse(arguments, words, code=2):
     before = psutil.Process().children(recursive=True)
     capsys.readouterr()
-    assert cli.main(list(arguments)) == 2
+    assert cli.main(list(arguments)) == code
     _expect_words(*capsys.readouterr(), words)
     assert set(psutil.Process().children(recursive=True)) <= set(before)
 
@@ -129,57 +134,43 @@ def test_a_port_in_use(refuse, folder, digest, request, part):
   assert digest(folder / 'old') == before
 
 
-def test_a_folder_of_something_else(runs, folder):
+def test_a_folder_of_something_else(refuse, folder):
   (folder / 'thesis').mkdir()
   (folder / 'thesis' / 'chapter.tex').write_text('all my work')
-  _expect_refusal(runs.train(run_dir='thesis', folder=folder), 'thesis', 'chapter.tex')
+  refuse(['train', '--run_dir=thesis'], ['thesis', 'chapter.tex'])
   assert os.listdir(folder / 'thesis') == ['chapter.tex']
 
 
 def test_without_a_whole_checkpoint_nothing_is_changed_and_the_end_is_a_failure(
-  runs, folder, digest
+  refuse, folder, digest
 ):
-  for path in (folder / 'old' / 'checkpoints').glob('*/arrays.npz'):
+  shutil.copytree(folder / 'old', folder / 'cut')
+  for path in (folder / 'cut' / 'checkpoints').glob('*/arrays.npz'):
     path.write_bytes(path.read_bytes()[:-100])
-  before = digest(folder / 'old')
-  resumed = runs.start('train', '--run_dir=old', '--config.total_steps=1000', folder=folder)
-  _expect_refusal(resumed, 'arrays.npz', 'corrupt', code=1)
-  _expect_refusal(runs.start('evaluate', 'old', folder=folder), 'corrupt', code=1)
-  assert digest(folder / 'old') == before
+  before = digest(folder / 'cut')
+  refuse(['train', '--run_dir=cut', '--config.total_steps=1000'], ['arrays.npz', 'corrupt'], code=1)
+  assert digest(folder / 'cut') == before
 
 
-def test_a_run_that_is_being_trained(runs, folder, digest):
+def test_a_run_that_is_being_trained(refuse, folder, digest):
   run = run_directory.create(folder / 'busy')
   (folder / 'busy' / 'config.json').write_bytes((folder / 'old' / 'config.json').read_bytes())
   before = digest(folder / 'busy' / 'logs')
   with run_directory.lock(run):
-    _expect_refusal(
-      runs.start('train', '--run_dir=busy', folder=folder), 'busy', f'process {os.getpid()}'
-    )
+    refuse(['train', '--run_dir=busy'], ['busy', f'process {os.getpid()}'])
   assert digest(folder / 'busy' / 'logs') == before
 
 
-def test_a_package_that_is_missing(runs, folder):
-  hidden = pathlib.Path(folder) / 'hidden'
-  hidden.mkdir()
-  (hidden / 'experiment.py').write_text(
-    'import importlib.util\n'
-    'find = importlib.util.find_spec\n'
-    'importlib.util.find_spec = (\n'
-    '    lambda name, *rest: None if name == "gymnasium" else find(name, *rest))\n'
-    'from seed_acme.configs import catch_vtrace\n'
-    'def experiment():\n'
-    '  return catch_vtrace.experiment()\n'
+def test_a_package_that_is_missing(refuse, monkeypatch):
+  find = importlib.util.find_spec
+  monkeypatch.setattr(
+    importlib.util,
+    'find_spec',
+    lambda name, *rest: None if name == 'gymnasium' else find(name, *rest),
   )
-  _expect_refusal(
-    runs.start(
-      'train',
-      '--config=hidden/experiment.py',
-      '--config.environment.id=gymnasium:CartPole-v1',
-      folder=folder,
-    ),
-    'gymnasium',
-    "pip install -e '.[gymnasium]'",
+  refuse(
+    ['train', '--config.environment.id=gymnasium:CartPole-v1'],
+    ['gymnasium', "pip install -e '.[gymnasium]'"],
   )
 
 
@@ -202,6 +193,7 @@ def test_wrong_arguments_of_the_other_commands(refuse, arguments, words):
 
 def test_a_command_ends_so_too(runs, folder):
   """Runs in a process of its own, to include the interpreter's output at exit."""
-  _expect_refusal(
-    runs.start('train', '--config.environment.id=catsh', folder=folder), 'catsh', 'catch'
-  )
+  run = runs.start('train', '--config.environment.id=catsh', folder=folder)
+  assert run.wait() == 2, run.stdout + run.stderr
+  _expect_words(run.stdout, run.stderr, ['catsh', 'catch'])
+  assert run.nodes() == []

@@ -129,15 +129,15 @@ def test_waiting_is_told_from_work(folder):
 
 
 @pytest.mark.parametrize(
-  'environment, expected, why',
+  'environment, num_starts, expected, why',
   [
-    (config_lib.EnvironmentConfig(id='catch'), 'single_process', 'µs'),
-    (_environment('sleepy'), 'local_mp', ' ms'),
-    (_environment('broken'), 'local_mp', 'cannot be stepped'),
+    (config_lib.EnvironmentConfig(id='catch'), 2, 'single_process', 'µs'),
+    (_environment('sleepy'), 1, 'local_mp', ' ms'),
+    (_environment('broken'), 1, 'local_mp', 'cannot be stepped'),
   ],
 )
 def test_a_run_is_launched_as_chosen_says_so_and_remembers_it(
-  folder, monkeypatch, environment, expected, why
+  folder, monkeypatch, environment, num_starts, expected, why
 ):
   monkeypatch.setattr('os.sched_getaffinity', lambda pid: {0, 1})
   monkeypatch.setattr('seed_acme.programs.system.graphics.is_there', lambda: False)
@@ -157,14 +157,14 @@ def test_a_run_is_launched_as_chosen_says_so_and_remembers_it(
   monkeypatch.setattr(attempt, 'Attempt', Attempt)
   run = run_directory.create(folder / 'run')
   given, life = _changed(environment=environment), launches.Life(show=shown.append)
-  for _ in range(2):  # a resumed run chooses again
+  for _ in range(num_starts):  # a resumed run chooses again
     layout = layout_lib.Layout.of(given)
     launches.load('auto').start(launches.Run(given, run), layout, life)
-  assert launched == [(expected,)] * 2
-  assert [line.partition(',')[0] for line in shown] == [f'Launch: {expected}'] * 2
+  assert launched == [(expected,)] * num_starts
+  assert [line.partition(',')[0] for line in shown] == [f'Launch: {expected}'] * num_starts
   assert why in shown[0]
   record = json.loads(run.launch.read_text())
-  assert record['launch'] == expected and record['reason'] in shown[1]
+  assert record['launch'] == expected and record['reason'] in shown[-1]
   run_directory.create(run.path)  # all files in it are the run's own
 
 

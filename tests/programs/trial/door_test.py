@@ -8,8 +8,11 @@ import pytest
 
 from seed_acme import config as config_lib
 from seed_acme import types
+from seed_acme.acting import activity as activity_lib
 from seed_acme.configs import registry as configs
+from seed_acme.programs import building
 from seed_acme.programs import cli
+from seed_acme.programs.system import versions
 from seed_acme.programs.trial import door
 
 _ENVIRONMENTS = """
@@ -76,9 +79,6 @@ def network(spec, config):
 """
 
 
-_FILMS = ('--config.num_evaluation_environments=1', '--config.record_every=100')
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
   (tmp_path / 'doors.py').write_text(_ENVIRONMENTS)
@@ -89,39 +89,25 @@ def folder(tmp_path, monkeypatch):
   sys.modules.pop('doors', None)
 
 
+def _config(name='catch_vtrace', environment='', film=False, **network):
+  config = configs.load(name)
+  if environment:
+    config = dataclasses.replace(config, environment=config_lib.EnvironmentConfig(environment))
+  return dataclasses.replace(
+    config, record_every=100 if film else 0, network=dataclasses.replace(config.network, **network)
+  )
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
   'arguments, exit_code, words',
   [
     (['--config.agent.agent=on_polic'], 2, ["('on_polic')", 'did you mean on_policy']),
-    (['--config.network.torso=nature_cnn'], 2, ["'nature_cnn' needs one image", '(50,)']),
-    (
-      ['--config.environment.id=doors:empty'],
-      2,
-      ['environment doors:empty: observation: expected one number at least, got {}'],
-    ),
     (
       ['--config.environment.id=doors:saying'],
       2,
       ['environment doors:saying: observation/said: expected a dm_env.specs.Array of numbers'],
     ),
-    (
-      ['--config.environment.id=doors:nothing_to_push'],
-      2,
-      ['environment doors:nothing_to_push: action: expected one number at least, got shape (0,)'],
-    ),
-    (['--config.network.torso=mlpp'], 2, ["('mlpp') is not known; did you mean mlp"]),
-    (
-      ['--config=catch_r2d2', '--config.environment.id=doors:strong'],
-      2,
-      ['shape (2,)', 'one discrete action'],
-    ),
-    (
-      ['--config.environment.id=doors:small', '--config.network.torso=nature_cnn'],
-      2,
-      ['36 x 36 or more', '(35, 84, 1)'],
-    ),
-    (['--config.environment.id=doors:seedless'], 2, ['does not take a seed', 'seedless(seed,']),
     (['--config.environment.id=doors:broken'], 1, ['OSError: no data file (doors.py:']),
     (['--config.environment.id=doors:crashing'], 1, ['killed by SIGABRT']),
     (
@@ -129,10 +115,6 @@ def folder(tmp_path, monkeypatch):
       1,
       ['doors:never hangs: its making has not returned for 1 s (actor.reset_timeout_s)'],
     ),
-    (['--config.environment.id=doors:small', *_FILMS], 2, ["'doors:small' cannot show its screen"]),
-    (['--config.environment.id=doors:dark', *_FILMS], 1, ['the screen needs a lamp (doors.py:']),
-    (['--config.network.module=doors:network'], 1, ['RuntimeError: no such layer (doors.py:']),
-    (['--config=cartpole_ppo', '--config.environment.id=doors:unbounded'], 2, ['give it bounds']),
   ],
 )
 def test_it_is_refused_before_anything_is_written(folder, capsys, arguments, exit_code, words):
@@ -145,6 +127,48 @@ def test_it_is_refused_before_anything_is_written(folder, capsys, arguments, exi
   assert not (folder / 'runs').exists()
 
 
+@pytest.mark.parametrize(
+  'changes, exit_code, words',
+  [
+    (
+      {'environment': 'doors:empty'},
+      2,
+      ['environment doors:empty: observation: expected one number at least, got {}'],
+    ),
+    (
+      {'environment': 'doors:nothing_to_push'},
+      2,
+      ['environment doors:nothing_to_push: action: expected one number at least, got shape (0,)'],
+    ),
+    ({'torso': 'mlpp'}, 2, ["('mlpp') is not known; did you mean mlp"]),
+    (
+      {'name': 'catch_r2d2', 'environment': 'doors:strong'},
+      2,
+      ['shape (2,)', 'one discrete action'],
+    ),
+    ({'environment': 'doors:small', 'torso': 'nature_cnn'}, 2, ['36 x 36 or more', '(35, 84, 1)']),
+    ({'environment': 'doors:seedless'}, 2, ['does not take a seed', 'seedless(seed,']),
+    ({'environment': 'doors:small', 'film': True}, 2, ["'doors:small' cannot show its screen"]),
+    ({'environment': 'doors:dark', 'film': True}, 1, ['the screen needs a lamp (doors.py:']),
+    ({'name': 'cartpole_ppo', 'environment': 'doors:unbounded'}, 2, ['give it bounds']),
+    pytest.param(
+      {'module': 'doors:network'},
+      1,
+      ['RuntimeError: no such layer (doors.py:'],
+      marks=pytest.mark.slow,  # the only one that loads TensorFlow
+    ),
+  ],
+)
+def test_what_does_not_fit_is_named(folder, changes, exit_code, words):
+  """Checks here what the trial checks in a process of its own, each start of which takes longer."""
+  with pytest.raises((types.UserError, door.CannotStart)) as refused:
+    door._check_all([_config(**changes)], False, activity_lib.Activity(), [])
+  code, answer = door._refusal(refused.value)
+  assert code == exit_code
+  for word in words:
+    assert word in answer['message']
+
+
 def test_a_sweep_refuses_all_of_it_at_once(folder, capsys):
   assert (
     cli.main(['sweep', '--config=catch_vtrace', '--seeds=1', '--grid=network.torso=mlp,nature_cnn'])
@@ -154,24 +178,13 @@ def test_a_sweep_refuses_all_of_it_at_once(folder, capsys):
   assert not (folder / 'runs').exists()
 
 
-@pytest.mark.parametrize('name', ['catch_vtrace', 'memory_chain_r2d2', 'pendulum_ppo'])
-def test_what_can_start_passes(name):
-  door.check([configs.load(name)])
-
-
 def test_an_environment_need_not_close_before_its_first_reset(folder):
-  config = dataclasses.replace(
-    configs.load('catch_vtrace'),
-    environment=config_lib.EnvironmentConfig('doors:closing_badly'),
-    network=config_lib.NetworkConfig(torso='mlp'),
-  )
-  [spec] = door.check([config])
+  [spec] = door.check([_config(environment='doors:closing_badly', torso='mlp')])
   assert spec.action.num_values == 2
 
 
 def test_what_an_environment_has_registered_for_the_end_is_called(folder):
-  environment = config_lib.EnvironmentConfig(id='doors:registering')
-  door.environment_spec(dataclasses.replace(configs.load('catch_vtrace'), environment=environment))
+  door.environment_spec(_config(environment='doors:registering'))
   assert (folder / 'ended').exists()
 
 
@@ -184,11 +197,8 @@ def test_each_configuration_gets_the_specification_of_its_own_environment():
 def test_python_meets_the_same_door(folder):
   import seed_acme
 
-  config = dataclasses.replace(
-    configs.load('catch_vtrace'), environment=config_lib.EnvironmentConfig('doors:broken')
-  )
   with pytest.raises(types.TrainingFailed, match='no data file'):
-    seed_acme.train(config)
+    seed_acme.train(_config(environment='doors:broken'))
   assert not (folder / 'runs').exists()
 
 
@@ -198,7 +208,10 @@ def test_packages_that_do_not_work_together_lead_to_the_doctor(folder, capsys, m
   record.mkdir()
   (record / 'METADATA').write_text('Name: numpy\nVersion: 2.0.2\n')
   monkeypatch.setenv('PYTHONPATH', str(folder))
-  door.check([configs.load('catch_vtrace')])  # another version that works is accepted
+  with monkeypatch.context() as patch:  # another version that works is accepted
+    patch.setattr(building, 'learner_side', None, raising=False)  # as if it had been loaded
+    assert [found.name for found in versions.declared() if found.fix] == ['numpy']
+    door._check_versions()
   (folder / 'tensorflow.py').write_text('raise TypeError("Unable to convert function")\n')
   assert cli.main(['train']) == 1
   said = capsys.readouterr().err
