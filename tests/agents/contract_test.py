@@ -28,16 +28,15 @@ def _changed(name, **changes):
 
 _CASES = {
   'vtrace': lambda: configs.load('catch_vtrace'),
-  'ppo': lambda: _changed(
-    'cartpole_ppo',
+  'vmpo': lambda: _changed(
+    'cartpole_vmpo',
     num_epochs=2,
-    minibatch_size=8,
+    minibatch_size=2,
     values=_AVERAGE,
     observations=_AVERAGE,
     value_compensation=False,
     value_clip=0.2,
   ),
-  'vmpo': lambda: _changed('cartpole_vmpo', num_epochs=2, minibatch_size=0),
   'r2d2': lambda: configs.load('catch_r2d2'),
   'sac': lambda: _changed(
     'pendulum_sac', normalize_observations=True, replay='prioritized', random_steps=0
@@ -113,7 +112,7 @@ class _Case:
 
 def _params():
   """Returns the cases; one or two of each agent are quick, the others are marked slow."""
-  quick = ('vtrace', 'ppo', 'r2d2', 'sac')
+  quick = ('vtrace', 'vmpo', 'r2d2', 'sac')
   slow = {name: () if name in quick else pytest.mark.slow for name in _CASES}
   return [pytest.param(name, marks=slow[name]) for name in sorted(_CASES)]
 
