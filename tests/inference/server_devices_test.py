@@ -15,6 +15,7 @@ from tests.inference import device_actions
 _SCRIPT = pathlib.Path(device_actions.__file__)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_two_devices_act_as_one(tmp_path):
   """Each environment gets the same actions, whichever others share its batch."""

@@ -12,21 +12,35 @@ from seed_acme.learning import learner as learner_lib
 from tests.learning import learners
 
 
+@pytest.fixture(name='pair', scope='module')
+def _pair():
+  """Two learners after an update each, which tests share because tracing takes a second."""
+  made = learners.vtrace_learner(seed=1), learners.vtrace_learner(seed=2)
+  for seed, learner in enumerate(made):
+    learner.step(learners.vtrace_sample(learner, seed), agent_steps=0)
+  return made
+
+
+def _saved(learner):
+  return {name: np.array(x) for name, x in learner.save().items()}
+
+
 @pytest.mark.parametrize('field', ['reward', 'observation'])
 @pytest.mark.parametrize('value', [np.nan, np.inf])
-def test_what_is_not_finite_stops_the_run_and_the_metric_is_named(field, value):
-  learner = learners.vtrace_learner()
+def test_what_is_not_finite_stops_the_run_and_the_metric_is_named(pair, field, value):
+  learner, _ = pair
+  before, number = _saved(learner), learner.num_updates
   good = learners.vtrace_sample(learner)
-  learner.step(good, agent_steps=0)
   array = np.array(getattr(good.unroll.inputs, field))
   array[2, 1] = value
   with pytest.raises(learner_lib.NonFiniteError) as error:
     learner.step(learners.with_inputs(good, **{field: array}), agent_steps=0)
   # A NaN in the observation may reach only the gradient: some ReLU kernels turn NaN into 0.
   assert 'loss/policy' in str(error.value) or 'gradient_norm' in str(error.value)
-  assert 'update 2' in str(error.value)
+  assert f'update {number + 1}' in str(error.value)
   assert len(str(error.value).splitlines()) <= 4
-  assert learner.num_updates == 1
+  assert learner.num_updates == number
+  learner.restore(before, number)
 
 
 def test_a_gradient_that_is_not_finite_stops_the_run_though_the_loss_is():
@@ -58,15 +72,14 @@ def test_published_values_do_not_change_when_further_updates_run(name):
     assert all((a != b).any() for a, b in zip(older, newer))
 
 
-def test_the_acting_network_is_not_the_learners():
-  first, second = learners.vtrace_learner(seed=1), learners.vtrace_learner(seed=1)
+def test_a_learner_has_variables_of_its_own(pair):
+  first, second = pair
   before = learners.values(second)
   first.step(learners.vtrace_sample(first), agent_steps=0)
   learners.assert_all_equal(learners.values(second), before)
 
 
 _LEARNERS = {
-  'adam': learners.vtrace_learner,
   'rmsprop': functools.partial(
     learners.vtrace_learner,
     optimizer=config_lib.OptimizerConfig(
@@ -98,10 +111,9 @@ def test_after_restoring_the_next_steps_are_equal_to_the_bit(kind):
   learners.assert_all_equal(list(restored.values()), list(saved.values()))
 
 
-def test_a_checkpoint_is_complete_before_the_first_update():
-  fresh, trained = learners.vtrace_learner(), learners.vtrace_learner()
-  trained.step(learners.vtrace_sample(trained), agent_steps=0)
-  before = fresh.save()
+def test_a_checkpoint_is_complete_before_the_first_update(pair):
+  trained, _ = pair
+  before = learners.vtrace_learner().save()
   assert before.keys() == trained.save().keys()
   moments = [x for name, x in before.items() if name.startswith('optimizer/')]
   assert len(moments) > len([name for name in before if name.startswith('acting/')])
@@ -118,14 +130,11 @@ def test_a_checkpoint_is_complete_before_the_first_update():
 )
 @pytest.mark.parametrize('index', [0, -1])
 def test_restoring_from_another_network_names_the_variable_and_assigns_nothing(
-  spoil, wanted, index
+  pair, spoil, wanted, index
 ):
-  learner = learners.vtrace_learner()
-  learner.step(learners.vtrace_sample(learner), agent_steps=0)
-  before = {name: np.array(x) for name, x in learner.save().items()}
-  other = learners.vtrace_learner(seed=2)
-  other.step(learners.vtrace_sample(other, seed=5), agent_steps=0)
-  arrays = other.save()
+  learner, other = pair
+  before, number = _saved(learner), learner.num_updates
+  arrays = dict(other.save())
   name = list(arrays)[index]
   spoil(arrays, name)
   with pytest.raises(types.UserError) as error:
@@ -134,21 +143,19 @@ def test_restoring_from_another_network_names_the_variable_and_assigns_nothing(
   assert wanted in str(error.value)
   assert len(str(error.value).splitlines()) <= 4
   learners.assert_all_equal(list(learner.save().values()), list(before.values()))
-  assert learner.num_updates == 1
+  assert learner.num_updates == number
 
 
-def test_warm_start_takes_the_weights_and_leaves_the_optimiser_new():
-  donor, learner = learners.vtrace_learner(seed=1), learners.vtrace_learner(seed=2)
-  for _ in range(3):
-    donor.step(learners.vtrace_sample(donor), agent_steps=0)
+def test_warm_start_takes_the_weights_and_leaves_the_optimiser_new(pair):
+  (donor, _), learner = pair, learners.vtrace_learner(seed=3)
   learner.warm_start(donor.save())
   learners.assert_all_equal(learners.values(learner), learners.values(donor))
   assert learner.num_updates == 0
   assert all((x == 0).all() for name, x in learner.save().items() if name.startswith('optimizer/'))
 
 
-def test_warm_start_needs_no_optimiser_in_the_checkpoint():
-  donor, learner = learners.vtrace_learner(seed=1), learners.vtrace_learner(seed=2)
+def test_warm_start_needs_no_optimiser_in_the_checkpoint(pair):
+  (donor, _), learner = pair, learners.vtrace_learner(seed=3)
   learner.warm_start(
     {name: x for name, x in donor.save().items() if name.startswith(('acting/', 'learning/'))}
   )

@@ -11,7 +11,7 @@ from tests.learning import toy_learner
 pytestmark = pytest.mark.timeout(240)
 
 
-@pytest.mark.parametrize('num_epochs, num_minibatches', [(1, 1), (3, 4), (2, 12), (4, 1)])
+@pytest.mark.parametrize('num_epochs, num_minibatches', [(1, 1), (2, 12), (4, 1)])
 def test_every_epoch_uses_each_element_once_in_minibatches_of_one_size(num_epochs, num_minibatches):
   learner = toy_learner.learner(num_epochs=num_epochs, num_minibatches=num_minibatches)
   for update in range(2):
@@ -75,8 +75,7 @@ def _toy_step(w, data, prepared_w, rate, m, v, t):
   return w - rate * m_hat / (np.sqrt(v_hat) + config.epsilon), m, v
 
 
-@pytest.mark.parametrize('xla', [False, True])
-@pytest.mark.parametrize('each_epoch', [False, True])
+@pytest.mark.parametrize('each_epoch, xla', [(False, False), (True, True)])
 def test_the_weights_are_those_of_a_slow_reference(each_epoch, xla):
   learner = toy_learner.learner(
     prepares_each_epoch=each_epoch, xla=xla, optimizer={'max_gradient_norm': 0.0}
@@ -135,7 +134,7 @@ def test_a_metric_is_of_the_first_or_of_the_last_pass_where_the_agent_says_so(xl
     assert metrics['toy/step'] == first + 5.5
 
 
-@pytest.mark.parametrize('num_minibatches', [1, 4, 12])
+@pytest.mark.parametrize('num_minibatches', [1, 4])
 def test_a_variance_is_that_of_the_whole_sample_however_it_is_dealt_out(num_minibatches):
   def loss(network, batch):
     output = toy_learner.loss(network, batch)
@@ -184,8 +183,7 @@ def test_what_finishes_comes_after_the_last_step_and_is_published():
   [
     (0, 'toy/odd', np.nan),
     (5, 'toy/odd', -np.inf),
-    (11, 'toy/odd', np.nan),
-    (5, 'toy/odd_max', np.nan),
+    (11, 'toy/odd_max', np.nan),
     (5, 'toy/odd_max', np.inf),
   ],
 )
@@ -237,7 +235,7 @@ def test_versions_are_the_number_of_updates_and_steps_count_once_a_sample():
   assert update.metrics['learner/policy_lag'] == update.metrics['learner/policy_lag_max'] == 2
 
 
-@pytest.mark.parametrize('agent_steps, share', [(0, 1.0), (250, 0.75), (1000, 0.0), (2000, 0.0)])
+@pytest.mark.parametrize('agent_steps, share', [(250, 0.75), (2000, 0.0)])
 def test_the_learning_rate_follows_the_steps_of_the_run(agent_steps, share):
   learner = toy_learner.learner(num_epochs=1, num_minibatches=1, optimizer={'schedule': 'linear'})
   before = toy_learner.by_name(learner.variables())['w']

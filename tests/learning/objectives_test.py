@@ -113,16 +113,16 @@ def _drawn(network, batch, key, progress):
 @pytest.mark.parametrize('xla', [False, True])
 def test_randomness_depends_on_seed_and_update_alone(xla):
   _product.critic = critic = tf.Variable([1.0], name='q')
+  (one, _), (other, _) = (_learner(critic, _drawn, seed=seed, xla=xla) for seed in (3, 4))
 
-  def noises(seed, first=0, number=4):
-    learner, _ = _learner(critic, _drawn, seed=seed, xla=xla)
+  def noises(learner, first, number):
     learner.num_updates = first
     return [learner.step(tf.zeros([1]), 0).metrics['toy/noise'] for _ in range(number)]
 
-  whole = noises(3)
+  whole = noises(one, 0, 4)
   assert len(set(whole)) == 4 and all(0 < x < 1 for x in whole)
-  assert noises(3, first=2, number=2) == whole[2:]
-  assert noises(4) != whole
+  assert noises(one, 2, 2) == whole[2:]
+  assert noises(other, 0, 4) != whole
 
 
 def test_progress_is_the_share_of_the_run_that_is_over():

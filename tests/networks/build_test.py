@@ -130,9 +130,10 @@ _COMBINATIONS = [
 ]
 
 
-@pytest.mark.parametrize('more', [{}, {'head_sizes': (5, 4), 'frame_stack': 3}])
 @pytest.mark.parametrize('settings', _COMBINATIONS)
-@pytest.mark.parametrize('make', [_make, _make_q])
+@pytest.mark.parametrize(
+  'make, more', [(_make, {'head_sizes': (5, 4), 'frame_stack': 3}), (_make_q, {})]
+)
 def test_all_variables_exist_at_once_in_a_stable_order_with_unique_names(make, settings, more):
   network, again = make(**settings, **more), make(**settings, **more)
   names = [v.name for v in network.variables]

@@ -45,7 +45,7 @@ def _reference(images, is_first, frames):
 
 
 @pytest.mark.parametrize('first', ['none', 'some', 'many', 'all'])
-@pytest.mark.parametrize('rows', [1, 2, 3, 9])
+@pytest.mark.parametrize('rows', [1, 3, 9])
 @pytest.mark.parametrize('num_frames', [2, 4])
 def test_stacks_equal_the_reference_in_stack_and_in_state(num_frames, rows, first):
   rng = np.random.default_rng(rows)
@@ -129,9 +129,9 @@ def _assert_close(actual, expected):
     np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize('shape', [(_HEIGHT, _WIDTH, 1), (_HEIGHT, _WIDTH)])
-@pytest.mark.parametrize('rows', [2, 9])
-@pytest.mark.parametrize('core', ['none', 'lstm'])
+@pytest.mark.parametrize(
+  'core, rows, shape', [('none', 2, (_HEIGHT, _WIDTH)), ('lstm', 6, (_HEIGHT, _WIDTH, 1))]
+)
 def test_unroll_equals_steps_with_state_carried_in(core, rows, shape):
   network = _network(_spec(shape), core, frame_stack=4)
   inputs, state = _inputs(rows, images_shape=shape), _state(network)

@@ -17,9 +17,16 @@ from seed_acme.ops import structured
 from seed_acme.ops import tanh_normal
 from seed_acme.ops import uniforms
 
-tfp = pytest.importorskip('tensorflow_probability')
-tfb, tfd = tfp.bijectors, tfp.distributions
 _ROWS = 5
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _tfp():
+  """Loads the library here, because it takes long and every process of a test run collects this
+  file."""
+  global tfp, tfb, tfd
+  tfp = pytest.importorskip('tensorflow_probability')
+  tfb, tfd = tfp.bijectors, tfp.distributions
 
 
 def _choices(params):

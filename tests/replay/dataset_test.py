@@ -46,8 +46,8 @@ def _assert_is_time_major(sample, unrolls):
 
 def test_no_wait_for_a_sample_outlasts_its_time():
   """In Python 3.10, waiting for a SimpleQueue could exceed it, once in some ten thousand calls."""
+  prefetcher = dataset_lib.Prefetcher((), on_failure=print, num_ahead=0)
   for _ in range(100_000):
-    prefetcher = dataset_lib.Prefetcher((), on_failure=print, num_ahead=0)
     assert prefetcher.next(timeout_s=0.0) is None
 
 
@@ -244,6 +244,8 @@ print('over')
 """
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)  # starts a process beside other slow tests
 def test_a_prefetcher_that_waits_for_data_does_not_hold_up_the_process():
   result = subprocess.run(
     [sys.executable, '-c', _WAITING_FOR_DATA], capture_output=True, text=True, check=False
@@ -270,6 +272,8 @@ client.insert(row, {sys.argv[2]: 1.0})  # with one more axis, which is time to i
 """
 
 
+@pytest.mark.slow  # local_items_test.py has a quick one
+@pytest.mark.timeout(300)
 def test_an_item_of_another_shape_is_dropped_and_the_run_goes_on(
   serve, coded_unrolls, join_prefetchers
 ):

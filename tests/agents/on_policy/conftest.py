@@ -46,6 +46,17 @@ class _Networks(loss_lib.Networks):
 
 
 @pytest.fixture
+def eagerly():
+  """Turns off tracing, which takes longer than a few updates of a small network.
+
+  recorded_updates/ and tests/agents/contract_test.py check that traced updates are the same.
+  """
+  tf.config.run_functions_eagerly(True)
+  yield
+  tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
 def make_config():
   """`make_config(**fields)`: unrolls of 6 transitions, 4 per update, and two passes, so that
   advantages are prepared before the passes."""

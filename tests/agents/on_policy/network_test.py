@@ -16,8 +16,6 @@ from seed_acme.agents.on_policy import presets
 from seed_acme.agents.on_policy import resolve
 from seed_acme.checks import dotted_path
 
-_KINDS = ['discrete', 'continuous', 'multi_discrete', 'nested']
-_PRESETS = ['vpg', 'ppo', 'vtrace', 'awr', 'vmpo']
 _AVERAGE = on_policy_config.NormalizationConfig('average')
 Penalty = on_policy_config.PenaltyConfig
 
@@ -37,8 +35,16 @@ def _loss_gradients(network, sample, config, gradients):
   return dict(zip((v.name for v in network.trainable_variables), found))
 
 
-@pytest.mark.parametrize('kind', _KINDS)
-@pytest.mark.parametrize('name', _PRESETS)
+@pytest.mark.parametrize(
+  'name, kind',
+  [
+    ('vpg', 'continuous'),
+    ('ppo', 'nested'),
+    ('vtrace', 'discrete'),
+    ('awr', 'multi_discrete'),
+    ('vmpo', 'continuous'),
+  ],
+)
 def test_every_trainable_variable_gets_a_gradient(name, kind, make_network, make_sample, gradients):
   """The free deviations have an entry for each policy parameter, and entries of parameters that are
   no deviations get 0. The policy head's columns for deviations get 0, too."""
@@ -69,8 +75,7 @@ def test_every_trainable_variable_gets_a_gradient(name, kind, make_network, make
     assert not head[:, is_std].any() and head[:, ~is_std].any()
 
 
-@pytest.mark.parametrize('core', ['none', 'lstm'])
-@pytest.mark.parametrize('separate', [False, True])
+@pytest.mark.parametrize('separate, core', [(False, 'none'), (True, 'lstm')])
 def test_unrolling_equals_stepping(separate, core, make_config, make_network, make_sample):
   config = make_config(values=_AVERAGE, observations=_AVERAGE, state_independent_std=True)
   network = make_network(

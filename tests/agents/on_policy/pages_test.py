@@ -48,6 +48,7 @@ assert not loaded, loaded
 _OTHERS = [f'seed_acme.agents.on_policy.{name}' for name in ('ppo', 'awr', 'vmpo', 'vpg')]
 
 
+@pytest.mark.slow  # imports TensorFlow anew
 def test_vtrace_trains_without_the_pages_of_the_others():
   done = subprocess.run(
     [sys.executable, '-c', _WITHOUT.replace('{pages}', repr(_OTHERS))],

@@ -140,9 +140,14 @@ def test_all_masked_moves_neither_policy_nor_weight(make_config, gradients):
   assert value == 0.0 and found[0] == 0.0 and not found[1].any()
 
 
-@pytest.mark.parametrize('weight', [0.05, 3.0])
 @pytest.mark.parametrize(
-  'name, threshold', [('entropy', -0.6), ('kl_from_behaviour', 0.05), ('kl_to_behaviour', 0.2)]
+  'name, threshold, weight',
+  [
+    ('entropy', -0.6, 0.05),
+    ('entropy', -0.6, 3.0),
+    ('kl_from_behaviour', 0.05, 3.0),
+    ('kl_to_behaviour', 0.2, 0.05),
+  ],
 )
 def test_a_learnt_weight_holds_its_quantity_at_the_threshold(name, threshold, weight, make_config):
   """Maximises the expected reward of a bandit, which alone would end with a single action."""

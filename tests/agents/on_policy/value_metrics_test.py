@@ -21,9 +21,12 @@ def _whole_unrolls(make_sample, network, config):
   return make_sample(network, config, step_type=np.full(rows, types.MID, np.uint8))
 
 
-@pytest.mark.parametrize('statistics', ['none', 'average'])
 @pytest.mark.parametrize(
-  'dealt', [{'minibatch_size': 1}, {'minibatch_size': 3, 'minibatch_of': 'transitions'}]
+  'dealt, statistics',
+  [
+    ({'minibatch_size': 1}, 'none'),
+    ({'minibatch_size': 3, 'minibatch_of': 'transitions'}, 'average'),
+  ],
 )
 def test_error_and_variance_are_those_of_the_first_pass_in_learnt_units(
   dealt, statistics, make_config, make_network, make_sample, make_learner
@@ -95,8 +98,7 @@ def test_targets_that_are_all_alike_leave_nothing_to_explain(variance):
   assert value_metrics.of_row(means) == {}
 
 
-@pytest.mark.parametrize('num_epochs', [1, 2])
-@pytest.mark.parametrize('is_held', [True, False])
+@pytest.mark.parametrize('is_held, num_epochs', [(True, 2), (False, 1)])
 def test_a_value_head_held_at_0_is_told_of(
   is_held, num_epochs, make_config, make_network, make_sample, make_learner
 ):

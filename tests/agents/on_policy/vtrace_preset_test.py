@@ -162,8 +162,7 @@ def _expected_losses(sample, params, values, config):
   return {name: np.mean(x) for name, x in terms.items()}
 
 
-@pytest.mark.parametrize('max_abs_reward', [0.0, 0.5])
-@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('seed, max_abs_reward', [(0, 0.0), (1, 0.5)])
 def test_equals_a_slow_loop_over_transitions(seed, max_abs_reward):
   config = dataclasses.replace(_CONFIG, max_abs_reward=max_abs_reward)
   network = _network(config)
@@ -178,8 +177,7 @@ def test_equals_a_slow_loop_over_transitions(seed, max_abs_reward):
   np.testing.assert_allclose(loss, sum(expected.values()), rtol=2e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize('core', ['none', 'lstm', 'gru'])
-@pytest.mark.parametrize('target_entropy', [None, 0.4])
+@pytest.mark.parametrize('core, target_entropy', [('none', None), ('lstm', 0.4), ('gru', None)])
 def test_every_variable_gets_a_gradient(core, target_entropy):
   config = _with_target(target_entropy)
   network = _network(config, core)

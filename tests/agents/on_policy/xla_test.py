@@ -42,13 +42,9 @@ def _module_name(program):
 @pytest.mark.parametrize(
   'name, fields',
   [
-    ('ppo', {}),
     ('ppo', {'keep_advantages': 'top_half'}),
     pytest.param('ppo', {'keep_advantages': 'positive'}, marks=pytest.mark.slow),
-    pytest.param('vpg', {'keep_advantages': 'top_half'}, marks=pytest.mark.slow),
-    ('vtrace', {}),
-    pytest.param('awr', {}, marks=pytest.mark.slow),
-    ('vmpo', {}),
+    pytest.param('vtrace', {}, marks=pytest.mark.slow),
     pytest.param('vmpo', {'minibatch_of': 'transitions'}, marks=pytest.mark.slow),
     pytest.param('vmpo', {'vmpo_form': 'original'}, marks=pytest.mark.slow),
   ],

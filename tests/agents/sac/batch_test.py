@@ -84,8 +84,9 @@ class _Median:
     return self._distribution.sample_with_log_prob(params, tf.fill(uniforms.shape, 0.5))
 
 
-@pytest.mark.parametrize('bootstrap', ['action_value', 'state_value'])
-@pytest.mark.parametrize('action', ['continuous', 'discrete'])
+@pytest.mark.parametrize(
+  'action, bootstrap', [('continuous', 'state_value'), ('discrete', 'action_value')]
+)
 def test_pairs_of_all_rows_have_the_same_losses_and_priorities(
   make_world, make_sample, action, bootstrap
 ):

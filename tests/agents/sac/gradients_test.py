@@ -10,8 +10,6 @@ from seed_acme.agents.sac import batch as batch_lib
 from seed_acme.ops import uniforms as uniforms_lib
 
 LAST = types.LAST
-_BOOTSTRAPS = ['action_value', 'state_value']
-_ACTIONS = ['continuous', 'discrete', 'multi_discrete', 'nested']
 _KEY = (1, 2)
 
 
@@ -153,9 +151,17 @@ def test_the_score_function_leads_where_the_expectation_does(make_world, make_sa
   assert cosine > 0.98
 
 
-@pytest.mark.parametrize('network', [{}, {'core': 'lstm'}], ids=str)
-@pytest.mark.parametrize('bootstrap', _BOOTSTRAPS)
-@pytest.mark.parametrize('action', _ACTIONS)
+@pytest.mark.parametrize(
+  'action, bootstrap, network',
+  [
+    ('continuous', 'action_value', {}),
+    ('continuous', 'state_value', {'core': 'lstm'}),
+    ('discrete', 'action_value', {'core': 'lstm'}),
+    ('multi_discrete', 'state_value', {}),
+    ('nested', 'action_value', {}),
+  ],
+  ids=str,
+)
 def test_each_loss_moves_what_its_objective_names(
   make_world, make_sample, action, bootstrap, network
 ):
@@ -176,8 +182,9 @@ def test_each_loss_moves_what_its_objective_names(
   assert nothing('policy', 'entropy_weight')
 
 
-@pytest.mark.parametrize('bootstrap', _BOOTSTRAPS)
-@pytest.mark.parametrize('action', ['continuous', 'discrete'])
+@pytest.mark.parametrize(
+  'action, bootstrap', [('continuous', 'action_value'), ('discrete', 'state_value')]
+)
 def test_a_batch_taken_twice_has_the_same_losses(make_world, make_sample, action, bootstrap):
   """Both halves have the same fresh actions."""
   fields = {'bootstrap': bootstrap, 'replay': 'prioritized', 'target_entropy': -0.5}
@@ -227,8 +234,15 @@ def _poisoned(sample, spec):
   )
 
 
-@pytest.mark.parametrize('bootstrap', _BOOTSTRAPS)
-@pytest.mark.parametrize('action', _ACTIONS)
+@pytest.mark.parametrize(
+  'action, bootstrap',
+  [
+    ('continuous', 'action_value'),
+    ('continuous', 'state_value'),
+    ('multi_discrete', 'action_value'),
+    ('nested', 'state_value'),
+  ],
+)
 def test_nan_in_everything_masked_changes_no_bit(make_world, make_sample, action, bootstrap):
   world = make_world(
     action, bootstrap=bootstrap, replay='prioritized', target_entropy=-0.5, max_abs_reward=1.0

@@ -15,18 +15,17 @@ from seed_acme.inference import policy as policy_lib
 from seed_acme.learning import learner as learner_lib
 
 pytestmark = pytest.mark.usefixtures('op_by_op')
-_BOOTSTRAPS = ['action_value', 'state_value']
+
+
+_NETWORK = config_lib.NetworkConfig(mlp_sizes=(6,), activation='tanh')
 
 
 class _Run:
   """A learner, with access to the arrays of its checkpoints."""
 
   def __init__(self, spec, config, xla=False):
-    network = config_lib.NetworkConfig(mlp_sizes=(6,), activation='tanh')
     tf.random.set_seed(7)
-    agent = sac_agent.make_agent(spec, network, config)
-    published = policy_lib.PublishedVariables()
-    self.policy = policy_lib.Policy(spec, agent.acting, published)
+    agent = sac_agent.make_agent(spec, _NETWORK, config)
 
     def make_learning(network):
       self.learning = agent.make_learning(network)
@@ -34,14 +33,12 @@ class _Run:
 
     self.learner = learner_lib.Learner(
       dataclasses.replace(agent, make_learning=make_learning),
-      published=self.policy.variables_read,
+      published=(),
       total_steps=1000,
       seed=1,
       xla=xla,
       devices=['cpu:0'],
     )
-    network = agent.acting.make()
-    self.published = [network.variables[i].name for i in self.policy.variables_read]
 
   def step(self, sample):
     return self.learner.step(sample, agent_steps=10)
@@ -72,9 +69,11 @@ def sample(make_sample, make_world):
   return make_sample(make_world())
 
 
-@pytest.mark.parametrize('action', ['continuous', 'discrete'])
-@pytest.mark.parametrize('bootstrap', _BOOTSTRAPS)
-def test_only_what_bootstraps_has_a_target(make_run, bootstrap, action):
+@pytest.mark.parametrize(
+  'bootstrap, action',
+  [('action_value', 'continuous'), ('action_value', 'discrete'), ('state_value', 'continuous')],
+)
+def test_only_what_bootstraps_has_a_target_which_starts_as_a_copy(make_run, bootstrap, action):
   run = make_run(action, bootstrap=bootstrap, num_critics=3)
   kinds = lambda part: {name.split('/')[1] for name in run.values(part)}
   actions = {'critic_0', 'critic_1', 'critic_2'}
@@ -82,17 +81,11 @@ def test_only_what_bootstraps_has_a_target(make_run, bootstrap, action):
   assert kinds('learning/targets') == ({'state_value'} if from_state else actions)
   has_state = from_state or action == 'discrete'
   assert kinds('learning/critics') == actions | ({'state_value'} if has_state else set())
-
-
-@pytest.mark.parametrize('bootstrap', _BOOTSTRAPS)
-def test_targets_start_as_copies_of_what_is_learnt(make_run, bootstrap):
-  run = make_run(bootstrap=bootstrap)
   for name, (target, source) in run.targets_and_sources().items():
     np.testing.assert_array_equal(target, source, err_msg=name)
 
 
-@pytest.mark.parametrize('bootstrap', _BOOTSTRAPS)
-@pytest.mark.parametrize('share', [0.25, 1.0])
+@pytest.mark.parametrize('bootstrap, share', [('action_value', 0.25), ('state_value', 1.0)])
 def test_targets_go_a_share_of_the_way(make_run, sample, bootstrap, share):
   run = make_run(bootstrap=bootstrap, target_step=share)
   for _ in range(2):
@@ -109,26 +102,23 @@ def test_targets_go_a_share_of_the_way(make_run, sample, bootstrap, share):
 
 
 def test_targets_are_renewed_after_every_target_period_th_update(make_run, sample):
-  run = make_run(target_step=0.5, target_period=3)
+  run = make_run(target_step=0.5, target_period=2)
   moved = []
-  for _ in range(6):
+  for _ in range(4):
     before = run.values('learning/targets')
     run.step(sample)
     moved.append(
       any((before[name] != target).any() for name, (target, _) in run.targets_and_sources().items())
     )
-  assert moved == [False, False, True, False, False, True]
+  assert moved == [False, True, False, True]
 
 
-@pytest.mark.parametrize(
-  'start, target, falls',
-  [(1.0, -50.0, True), (1.0, 50.0, False), (1e-3, -50.0, True), (1e-3, 50.0, False)],
-)
+@pytest.mark.parametrize('start, target, falls', [(1e-3, -50.0, True), (1.0, 50.0, False)])
 def test_the_weight_falls_while_the_entropy_exceeds_its_target(
   make_run, sample, start, target, falls
 ):
   run = make_run(entropy_weight=start, target_entropy=target)
-  weights = [run.step(sample).metrics['policy/entropy_weight'] for _ in range(4)]
+  weights = [run.step(sample).metrics['policy/entropy_weight'] for _ in range(3)]
   np.testing.assert_allclose(weights[0], start, rtol=1e-5)
   assert (np.diff(weights) < 0).all() if falls else (np.diff(weights) > 0).all()
 
@@ -224,8 +214,12 @@ def test_the_first_losses_are_those_without_statistics(make_run, sample):
     np.testing.assert_allclose(first[name], plain[name], rtol=1e-4)
 
 
-def test_statistics_are_published_and_acted_with(make_run, sample):
-  names = _normalizing(make_run).published
+def test_statistics_are_published_and_acted_with(make_spec, make_config):
+  spec, config = make_spec(), make_config(normalize_observations=True)
+  acting = sac_agent.make_agent(spec, _NETWORK, config).acting
+  policy = policy_lib.Policy(spec, acting, policy_lib.PublishedVariables())
+  variables = acting.make().variables
+  names = [variables[i].name for i in policy.variables_read]
   assert sum('statistics' in name for name in names) >= 2
   assert not any('critic' in name or 'target' in name for name in names)
 
@@ -251,15 +245,11 @@ def test_critics_see_normalised_observations(make_world, make_sample):
 
 
 @pytest.mark.slow  # XLA takes seconds to compile
-@pytest.mark.parametrize(
-  'action, fields',
-  [('continuous', {}), ('nested', {'transitions_per_unroll': 2, 'replay': 'prioritized'})],
-)
-def test_a_compiled_update_is_the_same(make_run, make_world, make_sample, action, fields):
+def test_a_compiled_update_is_the_same(make_run, make_world, make_sample):
   tf.config.run_functions_eagerly(False)
-  fields = {'target_entropy': -1.0, **fields}
-  sample = make_sample(make_world(action))
-  plain, compiled = (make_run(action, xla, **fields) for xla in (False, True))
+  fields = {'target_entropy': -1.0, 'transitions_per_unroll': 2, 'replay': 'prioritized'}
+  sample = make_sample(make_world('nested'))
+  plain, compiled = (make_run('nested', xla, **fields) for xla in (False, True))
   for _ in range(2):
     a, b = plain.step(sample), compiled.step(sample)
     for name, value in a.metrics.items():

@@ -15,7 +15,6 @@ from seed_acme.programs.graph import program_graph
 from seed_acme.programs.system import processes
 from seed_acme.programs.vertex import command as vertex_command
 from seed_acme.programs.vertex import image as cloud_image
-from seed_acme.programs.vertex import submit as vertex_submit
 from tests.programs.vertex import launching
 
 pytestmark = pytest.mark.slow
@@ -188,7 +187,10 @@ def test_the_printed_command_resumes_the_run(
   monkeypatch.chdir(tmp_path)
   monkeypatch.setenv('GOOGLE_AUTH_TOKEN_FOR_TESTING', 'x')
   monkeypatch.setattr(vertex_command, '_check_resume', lambda *_: None)
-  monkeypatch.setattr(vertex_submit, 'submit', lambda *_: ('projects/1/customJobs/42', 'page'))
+  # By its name, because importing it loads Vertex AI's library.
+  monkeypatch.setattr(
+    'seed_acme.programs.vertex.submit.submit', lambda *_: ('projects/1/customJobs/42', 'page')
+  )
   arguments = [
     *launching.VERTEX,
     *launching.CLOUD,

@@ -16,11 +16,17 @@ import requests
 
 from seed_acme import types
 from seed_acme.programs.vertex import cloud as cloud_lib
-from seed_acme.programs.vertex import job as vertex_job
 from seed_acme.programs.vertex import missing as vertex_missing
-from seed_acme.programs.vertex import submit as vertex_submit
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(name='vertex_submit', scope='module')
+def _vertex_submit():
+  """The module, which loads Vertex AI's library: a quarter of what collecting all tests takes."""
+  from seed_acme.programs.vertex import submit
+
+  return submit
 
 
 def test_what_cloud_build_takes_is_listed_where_it_builds(without_docker):
@@ -50,7 +56,7 @@ class _CustomJob:
 
 
 @pytest.fixture
-def job(tmp_path, monkeypatch):
+def job(tmp_path, monkeypatch, vertex_submit):
   """Returns a job of two pools, and a Vertex AI that accepts everything."""
   monkeypatch.setattr(_CustomJob, 'made', [])
   monkeypatch.setattr(vertex_submit.aiplatform, 'init', lambda **_: None)
@@ -61,8 +67,8 @@ def job(tmp_path, monkeypatch):
     context = tmp_path / group
     context.mkdir()
     (context / 'job.pkl').write_text('the token')
-    pools.append(vertex_job.Pool(group, 1, machine, f'host/p/r/x-{group}:1', context))
-  return vertex_job.Job('name', ['specs'], tuple(pools), tmp_path / 'job.json')
+    pools.append(vertex_submit.vertex_job.Pool(group, 1, machine, f'host/p/r/x-{group}:1', context))
+  return vertex_submit.vertex_job.Job('name', ['specs'], tuple(pools), tmp_path / 'job.json')
 
 
 _CONFIG = cloud_lib.CloudConfig(project='p', bucket='gs://bucket/folder', region='r')
@@ -78,7 +84,7 @@ _HANDED_IN = [
 ]
 
 
-def test_docker_builds_and_pushes_and_the_job_is_handed_in(job, docker):
+def test_docker_builds_and_pushes_and_the_job_is_handed_in(job, vertex_submit, docker):
   assert vertex_submit.submit(job, _CONFIG) == (_CustomJob.resource_name, 'https://page')
   expected = ['info']
   for pool in job.pools:
@@ -87,7 +93,7 @@ def test_docker_builds_and_pushes_and_the_job_is_handed_in(job, docker):
   assert _CustomJob.made == _HANDED_IN
 
 
-def test_a_push_that_fails_is_one_line_and_no_job(job, docker, monkeypatch):
+def test_a_push_that_fails_is_one_line_and_no_job(job, vertex_submit, docker, monkeypatch):
   monkeypatch.setenv('PUSH_EXIT', '1')
   with pytest.raises(types.UserError) as caught:
     vertex_submit.submit(job, _CONFIG)
@@ -153,7 +159,7 @@ class _Builds:
 
 
 @pytest.fixture
-def cloud_build(monkeypatch, tmp_path, without_docker):
+def cloud_build(monkeypatch, tmp_path, without_docker, vertex_submit):
   """Returns (bucket, builds) in place of Google's; temporary files go to `scratch`."""
   bucket, builds = _Bucket(), _Builds('SUCCESS')
   xm = vertex_submit.cloud_build
@@ -172,7 +178,7 @@ def _is_clean(tmp_path):
   return not list((tmp_path / 'scratch').iterdir())
 
 
-def test_cloud_build_leaves_no_token_behind(job, cloud_build, tmp_path):
+def test_cloud_build_leaves_no_token_behind(job, vertex_submit, cloud_build, tmp_path):
   bucket, builds = cloud_build
   vertex_submit.submit(job, _CONFIG)
   assert _CustomJob.made == _HANDED_IN
@@ -206,7 +212,9 @@ def _http_error():
     (httplib2.ServerNotFoundError('no such server'), 'no such server'),
   ],
 )
-def test_a_cloud_build_that_refuses_is_one_line(job, cloud_build, tmp_path, error, reason):
+def test_a_cloud_build_that_refuses_is_one_line(
+  job, vertex_submit, cloud_build, tmp_path, error, reason
+):
   bucket, builds = cloud_build
   builds.error = error
   with pytest.raises(types.UserError) as caught:
@@ -217,7 +225,9 @@ def test_a_cloud_build_that_refuses_is_one_line(job, cloud_build, tmp_path, erro
   assert bucket.uploaded and not bucket.kept and _is_clean(tmp_path) and not _CustomJob.made
 
 
-def test_a_build_that_fails_says_where_to_look(job, cloud_build, tmp_path, monkeypatch):
+def test_a_build_that_fails_says_where_to_look(
+  job, vertex_submit, cloud_build, tmp_path, monkeypatch
+):
   bucket, builds = cloud_build
   builds.answer['status'] = 'FAILURE'
   with pytest.raises(types.UserError, match=r'x-learner:1 .*the page of the build, above'):
@@ -225,7 +235,9 @@ def test_a_build_that_fails_says_where_to_look(job, cloud_build, tmp_path, monke
   assert not bucket.kept and _is_clean(tmp_path)
 
 
-def test_a_context_that_cannot_be_deleted_is_named(job, cloud_build, tmp_path, capsys):
+def test_a_context_that_cannot_be_deleted_is_named(
+  job, vertex_submit, cloud_build, tmp_path, capsys
+):
   bucket, _ = cloud_build
   bucket.on_delete = api_exceptions.Forbidden('no delete')
   vertex_submit.submit(job, _CONFIG)
@@ -244,7 +256,7 @@ def test_a_context_that_cannot_be_deleted_is_named(job, cloud_build, tmp_path, c
     requests.exceptions.ConnectionError('denied'),
   ],
 )
-def test_a_vertex_ai_that_refuses_is_one_line(job, docker, monkeypatch, error):
+def test_a_vertex_ai_that_refuses_is_one_line(job, vertex_submit, docker, monkeypatch, error):
   def refuse(*_, **__):
     raise error
 

@@ -38,6 +38,7 @@ class Run:
     made: list[agent_lib.Learning] = []
 
     def make_learning(network: Any) -> agent_lib.Learning:
+      self._network = network
       made.append(self._agent.make_learning(network))
       return made[-1]
 
@@ -56,7 +57,7 @@ class Run:
     self._learner.restore(
       {name: _fixed(name, x) if name in names else x for name, x in arrays.items()}, 0
     )
-    self._behaviour = self._agent.acting.make()  # only for shapes and initial states
+    self._prediction: types.Nest = None  # of the first sample, only for its shapes
 
   def gradient(self) -> dict[str, Any]:
     """Returns loss and metrics on a batch, and the gradient of each variable, before any step.
@@ -128,10 +129,11 @@ class Run:
       observation=normal(*shape, 4) + np.float32(0.5),
     )
     state = tree.map_structure(
-      lambda x: normal(*x.shape), self._behaviour.initial_state(config.batch_size)
+      lambda x: normal(*x.shape), self._network.initial_state(config.batch_size)
     )
-    shapes, _ = self._behaviour.unroll(inputs, state)
-    prediction = tree.map_structure(lambda x: np.float32(0.2) * normal(*x.shape), shapes)
+    if self._prediction is None:
+      self._prediction, _ = self._network.unroll(inputs, state)
+    prediction = tree.map_structure(lambda x: np.float32(0.2) * normal(*x.shape), self._prediction)
     actions = self._actions(prediction, rng)
     outputs = types.AgentOutput(actions, prediction)
     versions = np.zeros(shape, np.int64)
