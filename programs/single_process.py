@@ -208,10 +208,13 @@ class SingleProcess:
     self._answer(waiting_channels)
     for actor in acting:
       actor.step()
-    while self._write_items():
+    is_written = True
+    while is_written:
+      # First, because a restored memory may have no room before samples are drawn.
       while all(turns.may_sample() for turns in self._turns):
         if not self._train() and self._is_to_end():
           return
+      is_written = self._write_items()
 
   def _answer(self, channels: Sequence[actor_lib.LocalChannel]) -> None:
     """Answers waiting requests in few batches, because a call costs as much as hundreds of rows."""
