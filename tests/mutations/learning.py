@@ -348,7 +348,7 @@ MUTATIONS = (
     file='seed_acme/parallel/data_parallel.py',
     old='tf.convert_to_tensor(dv) * hosts.number',
     new='tf.convert_to_tensor(dv)',
-    tests='tests/learning/learner_hosts_test.py::test_two_hosts_learn_what_one_does',
+    tests='tests/learning/divided_learner_test.py::test_two_hosts_learn_what_one_does',
     fault='the mean over learner hosts divides what each host has of the gradient',
   ),
 )
