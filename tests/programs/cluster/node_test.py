@@ -77,7 +77,7 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
   train = lambda steps: cluster.learner(*_ENVIRONMENT, f'--config.total_steps={steps}')
 
   early = actor(1)
-  until(lambda: 'for the learner' in early.stderr, 'an actor that waits for the learner')
+  until(lambda: 'waiting for the learner' in early.stderr, 'an actor that waits for the learner')
   _expect_stop(early, signal.SIGTERM, 143)
   memory, learner = cluster.start('replay', *_ENVIRONMENT), train(10**9)
   until(lambda: learner.run_dir.addresses.exists() or learner.check_runs(), 'the learner')
