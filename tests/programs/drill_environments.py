@@ -96,14 +96,15 @@ class Meddling(_Wrapped):
 
 
 class Raising(_Wrapped):
-  """Catch that raises at a step."""
+  """Catch that raises at a step, or only while there is a file `only_with`."""
 
-  def __init__(self, seed, num_environments, at_step=30):
+  def __init__(self, seed, num_environments, at_step=30, only_with=''):
     super().__init__(seed, num_environments)
     self._at_step = at_step
+    self._only_with = os.path.join(_WORKING_FOLDER, only_with)
 
   def _changed(self, timestep):
-    if self.num_steps == self._at_step:
+    if self.num_steps == self._at_step and os.path.exists(self._only_with):
       raise RuntimeError('the ball fell off the board')
     return timestep
 
