@@ -88,11 +88,13 @@ def test_a_failure_is_told_by_urls_and_logs_of_each_start_stay(runs, tmp_path):
   for number, options in ((1, first), (2, [*_ALONE, '--trust_run_dir'])):
     run = runs.train(*options, run_dir=url, folder=folder)
     assert run.wait(400) == 1, run.stderr
+    assert run.nodes() == [] and 'Traceback' not in run.stdout
     assert run.stderr.splitlines()[-2:] == [
       'error in single_process: RuntimeError: the ball fell off the board',
       f'log: {url}/logs/launcher',
     ]
     there = run_directory.RunDirectory(tmp_path / 'bucket' / 'run')
+    assert local.read_json(there.summary)['status'] == 'failed'
     assert local.read_json(there.failure)['log'] == f'{url}/logs/launcher'
     logs = [there.logs / 'launcher', there.logs / 'attempt_1' / 'launcher'][:number]
     assert sorted(path for path in there.logs.rglob('*') if path.is_file()) == sorted(logs)
