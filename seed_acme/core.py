@@ -104,7 +104,7 @@ class ServerPaused(ChannelClosed):
   """Raised when the server shuts down before the run is over; another may take its place."""
 
 
-class ServerLost(ConnectionError):
+class ServerLost(types.Failure, ConnectionError):
   """Raised when no server could be reached for as long as the configuration allows."""
 
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from seed_acme import core
 from seed_acme import types
 from seed_acme.files import local
 from seed_acme.programs.front_end import summary as summary_lib
@@ -31,7 +32,12 @@ def _fail(run, error):
 
 
 @pytest.mark.parametrize(
-  'error, code', [(types.UserError('no such level'), 2), (types.Failure('the reward is nan'), 1)]
+  'error, code',
+  [
+    (types.UserError('no such level'), 2),
+    (types.Failure('the reward is nan'), 1),
+    (core.ServerLost('no server for 60 s'), 1),
+  ],
 )
 def test_only_wrong_input_ends_with_2(run, capfd, error, code):
   assert _fail(run, error) == code
