@@ -84,8 +84,7 @@ def _report_lost_processes(run: run_directory.RunDirectory, workers: list[tuple[
 
   If a node has failed because another one has died, that one may still be dying, and is waited for.
   """
-  is_missed = processes.is_of_another(processes.read_failure(run))
-  end_s = time.monotonic() + _DYING_S * is_missed
+  end_s = time.monotonic() + _DYING_S * processes.is_of_another(processes.read_failure(run))
   while not any(_reported(run, *worker) for worker in workers) and time.monotonic() < end_s:
     time.sleep(0.05)
 

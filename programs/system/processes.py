@@ -134,8 +134,7 @@ def reported_failures(run: run_directory.RunDirectory, node: str, log: str) -> I
     if shortage:
       record |= {'message': shortage, 'is_user_error': False}
     if isinstance(error, types.OtherNodeFailed):
-      record[_OF_ANOTHER] = True
-      record[_HAS_BEGUN] = error.has_begun
+      record |= {_OF_ANOTHER: True, _HAS_BEGUN: error.has_begun}
     _write_failure(run, record)
     if not isinstance(error, (types.UserError, types.Failure)) and not disk.is_full(error):
       traceback.print_exc()
