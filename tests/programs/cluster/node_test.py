@@ -67,6 +67,44 @@ def _expect_stop(actor, number, code):
   assert actor.nodes() == [] and 'Traceback' not in actor.stderr
 
 
+def _expect_takeover(until, learner, actor):
+  """Starts two actors with the same index; returns both. The second one does not wait for long."""
+  first = actor(1)
+  _wait_for_actor(until, learner, 1)
+  second = actor(1, '--config.actor.connect_timeout_s=1')
+  assert first.wait() == 2
+  assert _last_line(first) == (
+    'error: another actor has taken over the environments of actor/1, one that was started '
+    'later: give every actor of a run another --index'
+  )
+  return first, second
+
+
+def _expect_end_again(learner, steps, train, actor):
+  """Starts all nodes of a run that is over, as after a preemption that left only the summary and
+  the plot to do; returns what was started, the learner first."""
+  run_dir, summary = learner.run_dir, learner.summary()
+  for path in (run_dir.summary, run_dir.plot):
+    path.unlink()
+  saved = checkpoint.newest(run_dir.checkpoints).stat().st_mtime_ns
+  again, *_ = started = [train(steps), actor(0), actor(1)]
+  assert [run.wait() for run in started] == [0, 0, 0], again.stdout + again.stderr
+  costs = {name: learner.summary()[name] for name in ('cpu_s', 'steps_per_cpu_s')}
+  assert learner.summary() == {**summary, **costs}  # only the summary had the costs
+  assert run_dir.plot.exists()
+  assert checkpoint.newest(run_dir.checkpoints).stat().st_mtime_ns == saved
+  assert again.stdout.startswith(f'Over: this run has made its {steps:,} steps')
+  assert 'Finished: ' in again.stdout and again.stderr == ''
+  return started
+
+
+def _expect_no_token(learner, runs):
+  """Looks into everything that the nodes have written."""
+  written = [text for run in runs for text in (run.stdout, run.stderr)]
+  written += [learner.run_dir.config.read_text(), learner.run_dir.status.read_text()]
+  assert not any(clusters.TOKEN in text for text in written)
+
+
 def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cluster, until):
   """Actors that fail, end or change are nobody else's concern. A learner that was killed, was
   stopped, or had no time for its summary goes on with the same command."""
@@ -90,14 +128,7 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
   _expect_stop(first, signal.SIGINT, 130)
   _wait_for_actor(until, learner, 1, is_connected=False)
 
-  first = actor(1)
-  _wait_for_actor(until, learner, 1)
-  second = actor(1, '--config.actor.connect_timeout_s=1')  # by mistake: the same index
-  assert first.wait() == 2
-  assert _last_line(first) == (
-    'error: another actor has taken over the environments of actor/1, one that was started '
-    'later: give every actor of a run another --index'
-  )
+  first, second = _expect_takeover(until, learner, actor)
   learner.wait_for_updates(5, since=learner.status()['updates'])
   newest = lambda: int(checkpoint.newest(learner.run_dir.checkpoints).name)
   until(newest, 'a checkpoint with updates')
@@ -108,6 +139,7 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
     f'error: no inference server at localhost:{cluster.port} for 1 s '
     '(actor.connect_timeout_s): Connection refused'
   )
+  assert 'Traceback' not in second.stderr
 
   updates, killed, learner = newest(), learner, train(10**9)
   until(lambda: newest() > updates or learner.check_runs(), 'a checkpoint with more updates')
@@ -140,32 +172,17 @@ def test_the_nodes_of_a_run_from_an_early_actor_to_a_start_after_the_end(make_cl
   assert re.search(r'actor/\d connected \(\d of 2 connected\)', learner.stdout)
   assert 'Finished: ' in learner.stdout and 'Evaluate: seed-acme evaluate' in learner.stdout
 
-  # as if it was preempted at that moment
-  for path in (learner.run_dir.summary, learner.run_dir.plot):
-    path.unlink()
-  saved = checkpoint.newest(learner.run_dir.checkpoints).stat().st_mtime_ns
-  again, told = train(steps), [actor(index) for index in (0, 1)]
-  assert [run.wait() for run in (again, *told)] == [0, 0, 0], again.stdout + again.stderr
+  again, *told = _expect_end_again(learner, steps, train, actor)
   for index, run in enumerate((here, away, *told)):
     assert f'environments {8 * (index % 2)} ... {8 * (index % 2) + 7} for the learner' in run.stderr
     assert _last_line(run) == f'actor/{index % 2}: the run is over'
     assert 'Traceback' not in run.stderr
-  assert learner.summary() == {
-    **summary,
-    **{name: learner.summary()[name] for name in ('cpu_s', 'steps_per_cpu_s')},
-  }  # only the summary had it
-  assert learner.run_dir.plot.exists()
-  assert checkpoint.newest(learner.run_dir.checkpoints).stat().st_mtime_ns == saved
-  assert again.stdout.startswith(f'Over: this run has made its {steps:,} steps')
-  assert 'Finished: ' in again.stdout and again.stderr == ''
   by_hand = cluster.start_without('train', '--run_dir=run', '--trust_run_dir')
   assert by_hand.wait() == 2 and 'raise --config.total_steps' in by_hand.stderr
 
   runs = (early, stays, first, second, killed, memory, learner, here, away, again, *told)
   assert all(run.nodes() == [] for run in runs)
-  written = [text for run in runs for text in (run.stdout, run.stderr)]
-  written += [learner.run_dir.config.read_text(), learner.run_dir.status.read_text()]
-  assert not any(clusters.TOKEN in text for text in written)
+  _expect_no_token(learner, runs)
 
 
 def test_wrong_input_is_one_line_and_nothing_is_made(make_cluster, monkeypatch, capsys):
