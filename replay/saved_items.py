@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import shutil
+import tempfile
 from typing import NamedTuple
 
 from google.protobuf import message
@@ -87,27 +89,33 @@ def read(folder: pathlib.Path) -> SavedItems:
   per learner host and shard. Raises OSError or ValueError if it is damaged."""
   paths = sorted(folder.rglob(_ITEMS)) or [folder / _ITEMS]
   found: dict[str, list[_Item]] = {}
-  for path in paths:
-    _read_into(found, path)
+  with tempfile.TemporaryDirectory() as copies:
+    # A live run replaces its checkpoint before many items are read one by one.
+    copied = [shutil.copy2(path, pathlib.Path(copies, str(i))) for i, path in enumerate(paths)]
+    times_s = [copy.stat().st_mtime for copy in copied]
+    for path, copy, time_s in zip(paths, copied, times_s):
+      try:
+        _read_into(found, copy, time_s)
+      except ValueError as error:
+        raise ValueError(f'{path} is damaged ({error})') from error
   return SavedItems(
     int(folder.parent.name.partition('.')[0]),
-    max(path.stat().st_mtime for path in paths),
+    max(times_s),
     {table: _columns(items) for table, items in found.items()},
   )
 
 
-def _read_into(found: dict[str, list[_Item]], path: pathlib.Path) -> None:
-  """Adds the items of one server, by table."""
-  time_s = path.stat().st_mtime
+def _read_into(found: dict[str, list[_Item]], path: pathlib.Path, time_s: float) -> None:
+  """Adds the items of one server, which were written at time_s, by table."""
   if not path.stat().st_size:
-    raise ValueError(f'{path} is damaged (it is empty)')
+    raise ValueError('it is empty')
   records = tf.data.TFRecordDataset(str(path), compression_type='ZLIB')
   try:
     for record in records.as_numpy_iterator():
       item = schema_pb2.PrioritizedItem.FromString(record)
       found.setdefault(item.table, []).append(_item(item, time_s))
   except (tf.errors.OpError, message.DecodeError) as error:
-    raise ValueError(f'{path} is damaged ({type(error).__name__}: {error})') from error
+    raise ValueError(f'{type(error).__name__}: {error}') from error
 
 
 def _item(item: schema_pb2.PrioritizedItem, time_s: float) -> _Item:

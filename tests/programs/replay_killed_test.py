@@ -18,6 +18,7 @@ _R2D2 = (
   '--config.replay.unrolls_per_item=1',
   '--config.agent.replay_min_size=30',
   '--config.agent.replay_capacity=100000',
+  '--config.checkpoint.period_s=2',  # time to read a memory before it is replaced
 )
 
 

@@ -121,6 +121,27 @@ def test_a_checkpoint_that_is_replaced_meanwhile_is_looked_for_again(folder, mon
     saved_items.newest(folder.parent.parent)
 
 
+def test_a_checkpoint_that_is_deleted_while_its_items_are_read_is_read_to_the_end(
+  folder, tmp_path, monkeypatch
+):
+  expected = saved_items.read(folder)
+  # Two servers' files: the second one is opened when the folder is gone.
+  live = tmp_path / '12' / 'replay'
+  for server in ('0', '1'):
+    shutil.copytree(folder, live / server)
+  dataset = tf.data.TFRecordDataset
+
+  def opens_while_it_is_replaced(*args, **kwargs):
+    shutil.rmtree(live, ignore_errors=True)
+    return dataset(*args, **kwargs)
+
+  monkeypatch.setattr(tf.data, 'TFRecordDataset', opens_while_it_is_replaced)
+  found = saved_items.read(live)
+  assert found.updates == 12 and found.time_s == expected.time_s
+  for name, items in expected.tables.items():
+    assert found.tables[name].keys.tolist() == 2 * items.keys.tolist()
+
+
 def test_ages_are_not_begun_anew_by_a_restoration(folder, tmp_path):
   server = reverb.Server(
     [_table('a'), _table('b'), _table('c')],
