@@ -42,15 +42,16 @@ def test_the_hosts_meet_again_after_each_loss_and_train_to_the_end(replicas, sto
     return json.loads(path.read_text()) if path.exists() else {}
 
   def wait_for_updates(resumptions):
-    until(
-      lambda: (
-        (status().get('resumptions') == resumptions and status()['status'] == 'running')
-        or replicas.processes['learner', 0].poll() is not None
-      ),
-      'updates',
-      launching.HANG_S,
+    # At least as many: a host that comes back late on a busy machine costs the others one more.
+    is_training = lambda now: (
+      now.get('resumptions', -1) >= resumptions and now['status'] == 'running'
     )
-    assert replicas.processes['learner', 0].poll() is None, replicas.logs()
+    chief = replicas.processes['learner', 0]
+    try:
+      until(lambda: is_training(status()) or chief.poll() is not None, 'updates', launching.HANG_S)
+    except AssertionError as error:
+      raise AssertionError(f'{error}: {status()}\n{replicas.logs()}') from error
+    assert chief.poll() is None, replicas.logs()
 
   replicas.start_all()
   wait_for_updates(0)
@@ -63,7 +64,7 @@ def test_the_hosts_meet_again_after_each_loss_and_train_to_the_end(replicas, sto
   replicas.start('workerpool0', 'learner', 0)
   assert set(replicas.wait().values()) == {0}, replicas.logs()
   final = status()
-  assert final['status'] == 'finished' and final['agent_steps'] >= _STEPS
+  assert final['status'] == 'finished' and final['agent_steps'] >= _STEPS, replicas.logs()
   assert final['resumptions'] >= 2
   assert all(actor['rows'] for actor in final['actors'])
   for key in (('learner', 0), ('learners', 0)):
