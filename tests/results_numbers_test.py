@@ -1,0 +1,151 @@
+"""Numbers in README.md and docs/results.md are those of the runs in docs/evidence."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tests import pages
+
+_EVIDENCE = pages.ROOT / 'docs' / 'evidence'
+_README = (pages.ROOT / 'README.md').read_text(encoding='utf-8')
+_RESULTS = (pages.ROOT / 'docs' / 'results.md').read_text(encoding='utf-8')
+_T_OF_4 = 2.776  # two-sided 95 % quantile of Student's t with 4 degrees of freedom
+_NUMBER = r'-?\d+(?:,\d{3})*(?:\.\d+)?'
+
+# Row of the table in docs/results.md, by agent and game -> the folder of its runs.
+_ROWS = {
+  ('V-trace, Nature CNN, settings of commit 433e6dc', 'Pong, 6 actions'): 'pong_vtrace',
+  ('R2D2, LSTM', 'Pong, 6 actions'): 'pong_r2d2',
+  ('R2D2, LSTM', 'Boxing, sticky actions'): 'boxing_r2d2',
+  ('SAC', 'HalfCheetah-v4'): 'halfcheetah_sac',
+  ('PPO (`mujoco_ppo`)', 'HalfCheetah-v4'): 'mujoco_ppo_halfcheetah',
+  ('PPO (`mujoco_ppo`)', 'Hopper-v4'): 'mujoco_ppo_hopper',
+  ('PPO (`mujoco_ppo`)', 'Walker2d-v4'): 'mujoco_ppo_walker2d',
+  ('PPO', 'Pong, 6 actions'): 'pong_ppo',
+  ('V-trace, Nature CNN', "Football, empty goal, envpool's build"): 'football_academy_envpool',
+  ('V-trace, Nature CNN', 'Football, empty goal, real engine'): 'football_academy',
+}
+# Agent and environment of a row of README's table -> the folders of its runs.
+_README_ROWS = {
+  ('V-trace (IMPALA)', 'Pong, 6 million steps'): ('pong_vtrace',),
+  ('R2D2', 'Pong; Boxing with sticky actions; 2.5 million steps each'): (
+    'pong_r2d2',
+    'boxing_r2d2',
+  ),
+  ('PPO', 'Pong, 2 million steps'): ('pong_ppo',),
+}
+
+
+def _summaries(folder):
+  """Returns the summaries of a folder's runs, in the order of their seeds."""
+  paths = sorted((_EVIDENCE / folder).rglob('summary.json'))
+  assert paths, folder
+  return [json.loads(path.read_text()) for path in paths]
+
+
+def _return(summary):
+  """Returns the return that is quoted first: of evaluation, if the run evaluates."""
+  evaluated = summary['evaluation_return']
+  return summary['episode_return_last_100'] if evaluated is None else evaluated
+
+
+def _rows(text):
+  """Returns the cells of each row of a page's tables, by the first two."""
+  lines = (line for line in text.splitlines() if line.startswith('| '))
+  cells = [[cell.strip() for cell in line.strip('|').split('|')] for line in lines]
+  return {tuple(row[:2]): row for row in cells}
+
+
+def _numbers(text):
+  return [float(number.replace(',', '')) for number in re.findall(_NUMBER, text)]
+
+
+def _is_rounded(quoted, value):
+  """Whether `quoted`, as a page has it, is `value` with that number of decimals."""
+  decimals = len(quoted.partition('.')[2])
+  # half a unit, and half a hundredth by which summaries are rounded themselves
+  return abs(float(quoted.replace(',', '')) - value) <= 0.5 * 10**-decimals + 0.005
+
+
+def _seeds(text):
+  """Returns the seeds of `1`, `1, 2, 3` or `1 to 5`, with which a row may have run twice."""
+  numbers = [int(number) for number in _numbers(text)]
+  return list(range(numbers[0], numbers[1] + 1)) if ' to ' in text else numbers
+
+
+def _steps(text):
+  """Returns the number of steps in `6 M`, `0.5 M` or `150,000`."""
+  [number] = _numbers(text)
+  return number * (1e6 if text.endswith('M') else 1)
+
+
+@pytest.mark.parametrize(
+  ('row', 'folder'), _ROWS.items(), ids=lambda x: x if type(x) is str else ''
+)
+def test_a_row_of_the_table_quotes_its_runs(row, folder):
+  _, _, steps, seeds, here, _ = _rows(_RESULTS)[row]
+  runs = _summaries(folder)
+  quoted = re.findall(_NUMBER, here)
+  assert len(quoted) >= len(runs)
+  for number, run in zip(quoted, runs):
+    assert _is_rounded(number, _return(run)), (here, run['seed'])
+    assert 0 <= run['agent_steps'] - _steps(steps) < 0.01 * _steps(steps)
+  assert [run['seed'] for run in runs] == _seeds(seeds)
+
+
+@pytest.mark.parametrize(('row', 'folders'), _README_ROWS.items())
+def test_a_row_of_the_readme_quotes_its_runs(row, folders):
+  here = _rows(_README)[row][2]
+  quoted = re.findall(_NUMBER, re.sub(r'\(\[.*?\]\(.*?\)\)', '', here))
+  for number, folder in zip(quoted, folders):
+    [run] = _summaries(folder)
+    assert _is_rounded(number, _return(run)), (here, folder)
+
+
+def test_the_readme_quotes_means_over_seeds():
+  rows = _rows(_README)
+  sac = rows['SAC', 'HalfCheetah-v4, 500,000 steps'][2]
+  assert _is_rounded(re.findall(_NUMBER, sac)[0], np.mean(_returns('halfcheetah_sac')))
+  ppo = rows['PPO', 'HalfCheetah, Walker2d, Hopper, 1 million steps'][2]
+  quoted = re.findall(rf'({_NUMBER}) ± ({_NUMBER})', ppo)
+  for (mean, interval), task in zip(quoted, ('halfcheetah', 'walker2d', 'hopper')):
+    assert (mean, interval) == _mean_and_interval(f'mujoco_ppo_{task}'), task
+
+
+def test_the_page_quotes_means_and_intervals_over_seeds():
+  for task in ('HalfCheetah', 'Hopper', 'Walker2d'):
+    row = _rows(_RESULTS)[f'{task}-v4', '1 to 5']
+    assert row[3] == '{} ± {}'.format(*_mean_and_interval(f'mujoco_ppo_{task.lower()}'))
+
+
+def _returns(folder):
+  return [_return(run) for run in _summaries(folder)]
+
+
+def _mean_and_interval(folder):
+  returns = _returns(folder)
+  interval = _T_OF_4 * np.std(returns, ddof=1) / np.sqrt(len(returns))
+  return f'{np.mean(returns):,.0f}', f'{interval:,.0f}'
+
+
+_SECTIONS = [
+  (section, re.findall(r'\]\(evidence/(\w+)\)', section))
+  for section in re.split(r'^## ', _RESULTS, flags=re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize('folder', ('pong_vtrace', 'pong_r2d2', 'boxing_r2d2'))
+def test_the_prose_quotes_steps_updates_time_and_cpu_seconds(folder):
+  [section] = [section for section, folders in _SECTIONS if folder in folders]
+  text, [run] = ' '.join(section.split()), _summaries(folder)
+  cpu_s = run['agent_steps'] / run['steps_per_cpu_s']
+  for expected in (
+    f'The run made {run["agent_steps"]:,} steps',
+    f'and {run["updates"]:,} updates in {run["wall_s"] / 60:.0f} minutes',
+    f'{cpu_s:,.0f} CPU-seconds',
+  ):
+    assert expected in text, expected
+  frames = re.search(r'\(([\d.]+) million frames\)', text)
+  assert _is_rounded(frames[1], run['frames'] / 1e6)
