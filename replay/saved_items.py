@@ -91,7 +91,9 @@ def read(folder: pathlib.Path) -> SavedItems:
   found: dict[str, list[_Item]] = {}
   with tempfile.TemporaryDirectory() as copies:
     # A live run replaces its checkpoint before many items are read one by one.
-    copied = [shutil.copy2(path, pathlib.Path(copies, str(i))) for i, path in enumerate(paths)]
+    copied = [pathlib.Path(copies, str(i)) for i in range(len(paths))]
+    for path, copy in zip(paths, copied):
+      shutil.copy2(path, copy)
     times_s = [copy.stat().st_mtime for copy in copied]
     for path, copy, time_s in zip(paths, copied, times_s):
       try:

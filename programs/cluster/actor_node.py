@@ -9,6 +9,7 @@ from seed_acme.programs.cluster import membership
 from seed_acme.programs.cluster import own_process
 from seed_acme.programs.nodes import node as node_lib
 from seed_acme.programs.system import processes
+from seed_acme.programs.system import signals
 
 
 def run(sections: sections_lib.ActorSections, cluster: cluster_file.Cluster) -> int:
@@ -21,7 +22,8 @@ def run(sections: sections_lib.ActorSections, cluster: cluster_file.Cluster) -> 
   with membership.local_folder() as folder:
     member = membership.member(sections, cluster.token, learner)
     try:
-      start = membership.explained(member.join, cluster)
+      with signals.signals_to(lambda number: signals.leave(128 + number)):
+        start = membership.explained(member.join, cluster)
     except core.ServerLost as error:
       membership.say('error', str(error))
       return processes.FAILURE_EXIT

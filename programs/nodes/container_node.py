@@ -163,7 +163,7 @@ def _stopped_at_once(stop: threading.Event) -> Iterator[None]:
 
   def end() -> None:
     stop.set()
-    raise SystemExit(_STOPPED_EXIT)
+    signals.leave(_STOPPED_EXIT)
 
   with signals.replaced(signal.SIGTERM, end):
     if stop.is_set():

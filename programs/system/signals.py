@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 import contextlib
+import os
 import signal
 import threading
+from typing import NoReturn
 
 from seed_acme.programs.system import streams
+
+LOST_S = 5  # after which `leave` takes its exception for lost
 
 
 def ending() -> tuple[signal.Signals, ...]:
@@ -76,6 +80,17 @@ def replaced(number: signal.Signals, handler: Callable[[], None]) -> Iterator[No
 def terminate(handler: Callable[[], None]) -> None:
   """Makes SIGTERM call `handler` from now on. Main thread only."""
   signal.signal(signal.SIGTERM, lambda *_: handler())
+
+
+def leave(code: int) -> NoReturn:
+  """Ends the process from a handler with `SystemExit`, or without it if that is lost.
+
+  An exception that is raised while a C library calls Python, as gRPC does, is printed and
+  forgotten.
+  """
+  signal.signal(signal.SIGALRM, lambda *_: os._exit(code))
+  signal.alarm(LOST_S)
+  raise SystemExit(code)
 
 
 def ignore(*numbers: signal.Signals) -> None:

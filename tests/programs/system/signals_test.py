@@ -64,3 +64,23 @@ def test_a_process_whose_parent_tells_it_outlives_a_hangup_and_what_it_starts_do
   signal.raise_signal(signal.SIGHUP)
   code = 'import os, signal; os.kill(os.getpid(), signal.SIGHUP)'
   assert subprocess.run([sys.executable, '-c', code]).returncode == -signal.SIGHUP
+
+
+@pytest.mark.parametrize('is_lost', [False, True])
+def test_a_process_leaves_even_if_a_library_loses_the_exception(is_lost):
+  code = f"""
+import ctypes, signal, time
+from seed_acme.programs.system import signals
+signals.LOST_S = 1
+
+def call():
+  signal.raise_signal(signal.SIGTERM)
+
+with signals.signals_to(lambda number: signals.leave(100 + number)):
+  (ctypes.CFUNCTYPE(None)(call) if {is_lost} else call)()
+  print('went on', flush=True)
+  time.sleep(60)
+"""
+  done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=50)
+  assert done.returncode == 100 + signal.SIGTERM, done.stderr
+  assert done.stdout == ('went on\n' if is_lost else '')
