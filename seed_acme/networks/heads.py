@@ -70,10 +70,10 @@ class ActorCriticHeads(snt.Module):
 
   def __call__(self, x: tf.Tensor) -> types.ActorCriticOutput:
     """`[N, H]` -> policy_params `[N, P]`, value `[N]`."""
-    return types.ActorCriticOutput(
-      policy_params=self._policy(self._policy_hidden(x)),
-      value=tf.squeeze(self._value(self._value_hidden(x)), axis=-1),
+    policy_params, value = _outputs(
+      x, (self._policy_hidden, self._policy), (self._value_hidden, self._value)
     )
+    return types.ActorCriticOutput(policy_params, tf.squeeze(value, axis=-1))
 
 
 class DuelingHeads(snt.Module):
@@ -100,6 +100,26 @@ class DuelingHeads(snt.Module):
 
   def __call__(self, x: tf.Tensor) -> types.QOutput:
     """`[N, H]` -> q_values `[N, A]`."""
-    value = self._value(self._value_hidden(x))
-    advantage = self._advantage(self._advantage_hidden(x))
+    value, advantage = _outputs(
+      x, (self._value_hidden, self._value), (self._advantage_hidden, self._advantage)
+    )
     return types.QOutput(value + advantage - tf.reduce_mean(advantage, axis=-1, keepdims=True))
+
+
+def _outputs(x: tf.Tensor, *heads: tuple[torsos.MLP, snt.Linear]) -> Sequence[tf.Tensor]:
+  """Computes heads, each hidden layers and then a dense layer: `[N, H]` -> `[N, output_size]` each.
+
+  Dense layers without hidden ones share one product, with their weights side by side. A product
+  and the two of its gradient read or write an `[N, H]` array each, which is much of the cost of a
+  small network.
+  """
+  separate = lambda: [layer(hidden(x)) for hidden, layer in heads]
+  if any(hidden.submodules for hidden, _ in heads):
+    return separate()
+  hidden, layers = heads[0][0], [layer for _, layer in heads]
+  if not hasattr(layers[-1], 'w'):
+    separate()  # creates the variables, each within the scope of its layer
+  weights = tf.concat([layer.w for layer in layers], axis=1)
+  biases = [layer.b if layer.with_bias else tf.zeros([layer.output_size]) for layer in layers]
+  outputs = tf.nn.bias_add(tf.matmul(hidden(x), weights), tf.concat(biases, axis=0))
+  return tf.split(outputs, [layer.output_size for layer in layers], axis=1)

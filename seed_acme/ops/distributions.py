@@ -80,14 +80,19 @@ class Categorical:
     self.is_reparametrizable = False
 
   def log_prob(self, params: Any, actions: Any) -> tf.Tensor:
-    """params `[..., P]`, actions `[...]` integers in [0, P) -> `[...]`.
+    """params `[..., P]`, actions `[...]` integers in [0, P) -> `[...]`; NaN for other integers.
 
     log p(a) = z_a - log sum_k exp z_k
     """
     params, actions = shapes.as_float(params), tf.cast(actions, tf.int32)
     shapes.check_params(params, self.num_params)
     shapes.check_event('actions', actions, params, ())
-    return -tf.nn.sparse_softmax_cross_entropy_with_logits(labels=actions, logits=params)
+    # In a graph, TensorFlow computes this logarithm once for entropy, KL and log p(a) of the same
+    # params. The product has a cheaper gradient than an index; log p(a) may be -inf.
+    is_taken = tf.one_hot(actions, self.num_params)
+    log_probs = tf.math.multiply_no_nan(tf.nn.log_softmax(params), is_taken)
+    is_action = tf.logical_and(actions >= 0, actions < self.num_params)
+    return tf.where(is_action, tf.reduce_sum(log_probs, axis=-1), np.nan)
 
   def entropy(self, params: Any) -> tf.Tensor:
     """params `[..., P]` -> `[...]`,  H = -sum_k p_k log p_k."""

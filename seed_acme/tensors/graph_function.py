@@ -107,16 +107,36 @@ def _is_elsewhere(device: str) -> bool:
 
 
 def _stand_ins(function: Any, specs: Sequence[tf.TensorSpec]) -> list[tf.Tensor | None]:
-  """Returns an empty tensor for each argument that no op reads, and None for the others.
+  """Returns an empty tensor for each argument that the function does not need, None for the others.
 
-  Converting a numpy array to a tensor costs as much as two small ops, and a policy reads few of
-  its inputs.
+  Converting a numpy array to a tensor costs as much as two small ops, and a policy needs few of
+  its inputs. TensorFlow does not run ops that lead to no output and have no effect, so that the
+  shape of a stand-in is never seen.
   """
-  outputs = {id(tensor) for tensor in function.graph.outputs}
+  needed = _needed_operations(function.graph)
   return [
-    None if placeholder.consumers() or id(placeholder) in outputs else tf.zeros([0], spec.dtype)
+    None if placeholder.op.name in needed else tf.zeros([0], spec.dtype)
     for placeholder, spec in zip(function.graph.inputs, specs)
   ]
+
+
+def _needed_operations(graph: Any) -> set[str]:
+  """Returns the names of operations that outputs or effects depend on.
+
+  An operation that calls another function, as a condition does, needs all of its inputs.
+  """
+  rest = [
+    *(tensor.op for tensor in graph.outputs),
+    *graph.control_outputs,
+    *(operation for operation in graph.get_operations() if operation.op_def.is_stateful),
+  ]
+  needed: set[str] = set()
+  while rest:
+    operation = rest.pop()
+    if operation.name not in needed:
+      needed.add(operation.name)
+      rest += [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+  return needed
 
 
 def _to_tensor(array: Any) -> tf.Tensor:

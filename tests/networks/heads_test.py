@@ -70,3 +70,71 @@ def test_actor_critic_heads_without_hidden_layers_have_the_names_of_old_checkpoi
     'heads/value/b:0',
     'heads/value/w:0',
   ]
+
+
+def test_heads_without_hidden_layers_start_with_the_weights_of_separate_layers():
+  tf.random.set_seed(3)
+  module = heads.ActorCriticHeads(3, (), _STYLE, 1.0, 0.5)
+  module(_features())
+  tf.random.set_seed(3)
+  initializers = (_STYLE.output_initializer(gain) for gain in (1.0, 0.5))
+  layers = [
+    torsos.linear(*x, w_init=w) for x, w in zip([(3, 'policy'), (1, 'value')], initializers)
+  ]
+  for layer in layers:
+    layer(_features())
+  for variable, expected in zip(module.variables, [v for x in layers for v in x.variables]):
+    np.testing.assert_array_equal(variable, expected)
+
+
+def _products(graph):
+  return sum(operation.type == 'MatMul' for operation in graph.get_operations())
+
+
+@pytest.mark.parametrize(('sizes', 'products'), [((), 3), ((7,), 12)])
+@pytest.mark.parametrize(
+  'module_of',
+  [
+    lambda sizes: heads.ActorCriticHeads(3, sizes, _STYLE, 1.0, 1.0),
+    lambda sizes: heads.DuelingHeads(_ACTIONS, sizes, _STYLE),
+  ],
+)
+def test_heads_without_hidden_layers_share_a_product(module_of, sizes, products):
+  module = module_of(sizes)
+  module(_features())
+
+  @tf.function(input_signature=[tf.TensorSpec([None, _FEATURES])])
+  def gradients(x):
+    with tf.GradientTape() as tape:
+      tape.watch(x)
+      loss = sum(tf.reduce_sum(y**2) for y in module(x))
+    return tape.gradient(loss, [x, *module.trainable_variables])
+
+  assert _products(gradients.get_concrete_function().graph) == products
+
+
+@pytest.mark.parametrize('module_of', [heads.ActorCriticHeads, heads.DuelingHeads])
+def test_a_shared_product_has_the_gradients_of_separate_layers(module_of):
+  gains = (1.0, 1.0) if module_of is heads.ActorCriticHeads else ()
+  module, x = module_of(_ACTIONS, (), _STYLE, *gains), _features()
+  _run_with_random_weights(module)
+  weights = {v.name.removeprefix('heads/').removesuffix(':0'): v for v in module.variables}
+
+  def separate():
+    value = tf.matmul(x, weights['value/w']) + weights['value/b']
+    if module_of is heads.ActorCriticHeads:
+      return tf.matmul(x, weights['policy/w']) + weights['policy/b'], value[:, 0]
+    advantage = tf.matmul(x, weights['advantage/w'])
+    return [value + advantage - tf.reduce_mean(advantage, axis=1, keepdims=True)]
+
+  def outputs_and_gradients(function):
+    with tf.GradientTape() as tape:
+      tape.watch(x)
+      outputs = function()
+      loss = tf.add_n([tf.reduce_sum(tf.sin(y)) for y in outputs])
+    return [*outputs, *tape.gradient(loss, [x, *weights.values()])]
+
+  for found, expected in zip(
+    outputs_and_gradients(lambda: module(x)), outputs_and_gradients(separate), strict=True
+  ):
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from seed_acme.ops import distributions
 
@@ -51,6 +52,50 @@ def test_extreme_params_stay_finite_with_their_gradients():
   for number in numbers:
     assert np.isfinite(number).all()
     assert np.isfinite(tape.gradient(number, params)).all()
+
+
+@pytest.mark.parametrize(
+  'row',
+  [
+    [0.3, -2.0, 1.5, 0.0],
+    [1e4, -1e4, 0.0, 0.0],
+    [0.0, -1e30, 2.0, -1e30],  # as `MultiCategorical` pads
+    [0.0, -np.inf, 2.0, -np.inf],
+  ],
+)
+def test_log_prob_and_its_gradient_equal_the_cross_entropy(row):
+  params, actions = tf.constant([row] * 4, tf.float32), tf.range(4)
+  with tf.GradientTape(persistent=True) as tape:
+    tape.watch(params)
+    log_prob = CATEGORICAL.log_prob(params, actions)
+    expected = -tf.nn.sparse_softmax_cross_entropy_with_logits(labels=actions, logits=params)
+  np.testing.assert_allclose(log_prob, expected, rtol=1e-6, atol=1e-6)
+  found, wanted = tape.gradient(log_prob, params), tape.gradient(expected, params)
+  assert np.isfinite(found).all()
+  np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_an_action_that_does_not_exist_has_no_log_prob():
+  log_prob = CATEGORICAL.log_prob(_params(4), [-1, 0, 3, 4])
+  np.testing.assert_array_equal(np.isnan(log_prob), [True, False, False, True])
+
+
+def test_log_prob_entropy_and_kl_share_a_logarithm():
+
+  @tf.function(input_signature=[tf.TensorSpec([6, 4]), tf.TensorSpec([6], tf.int32)])
+  def quantities(params, actions):
+    log_prob = CATEGORICAL.log_prob(params, actions)
+    return log_prob, CATEGORICAL.entropy(params), CATEGORICAL.kl(params, tf.zeros([6, 4]))
+
+  context.enable_run_metadata()
+  try:
+    quantities(_params(), np.zeros(6, np.int32))
+    graphs = context.export_run_metadata().function_graphs
+  finally:
+    context.disable_run_metadata()
+  operations = [node.op for x in graphs for node in x.post_optimization_graph.node]
+  assert sum('LogSoftmax' in operation for operation in operations) == 1
+  assert not any('CrossEntropy' in operation for operation in operations)
 
 
 def test_sampling_frequencies_are_the_probabilities():

@@ -207,6 +207,36 @@ def test_an_argument_that_nothing_reads_is_not_converted():
   np.testing.assert_array_equal(call(np.array([1, 2], np.float32), unfit), [2, 3])
 
 
+@pytest.mark.parametrize('surroundings', [contextlib.nullcontext, graph_function.serial_execution])
+def test_an_argument_whose_results_nothing_reads_is_not_converted(surroundings):
+
+  def function(read, unread):
+    tf.matmul(read, tf.cast(unread, tf.float32))  # would fail for the shape of a stand-in
+    return read + 1
+
+  call = graph_function.GraphFunction(function, (_spec([None, 2]), _spec([2, 3], tf.int32)))
+  with surroundings():
+    np.testing.assert_array_equal(call(np.array([[1, 2]], np.float32), object()), [[2, 3]])
+
+
+def test_arguments_of_a_condition_a_check_and_an_order_are_converted():
+  """They reach the output through another function, an effect, or as what must run before."""
+
+  def function(condition, checked, before):
+    with tf.control_dependencies([tf.debugging.assert_positive(checked), tf.identity(before)]):
+      return tf.cond(condition > 0, lambda: tf.constant(1.0), lambda: tf.constant(2.0))
+
+  call = graph_function.GraphFunction(function, (_spec([]), _spec([2]), _spec([2])))
+  arguments = [np.float32(1), np.ones(2, np.float32), np.ones(2, np.float32)]
+  assert call(*arguments).numpy() == 1
+  assert call(np.float32(-1), *arguments[1:]).numpy() == 2
+  with pytest.raises(tf.errors.InvalidArgumentError):
+    call(arguments[0], -arguments[1], arguments[2])
+  for i in range(3):
+    with pytest.raises(ValueError, match='object'):
+      call(*arguments[:i], object(), *arguments[i + 1 :])
+
+
 def test_an_argument_that_is_handed_on_and_one_for_an_effect_are_converted():
   variable = tf.Variable(0.0)
 
