@@ -135,6 +135,7 @@ def test_the_weights_are_drawn_as_everywhere():
 
 @pytest.mark.parametrize('make', [image_torsos.NatureCNN, image_torsos.ImpalaResNet])
 def test_in_bfloat16_weights_features_and_gradients_are_float32_and_nearly_the_same(make):
+  tf.random.set_seed(2)  # how far bfloat16 is off depends on the weights
   image = np.random.default_rng(0).integers(0, 256, (32, 60, 52, 3)).astype(np.uint8)
   target = tf.random.stateless_normal([32, 64], (0, 1))
   exact, short = make(64), make(64, dtype=tf.bfloat16)
