@@ -1,7 +1,8 @@
-"""The reference program: the same objects as the distributed one, without RPC, one after another.
+"""The reference program: the objects of the distributed one, without RPC, one after another.
 
-Actors, inference, replay and learner take turns. With a queue, a seed makes it repeatable bit for
-bit; sampling from a replay memory is Reverb's and cannot be seeded.
+Actors, inference, replay and learner take turns. Nobody waits at a queue, so it is no table of
+Reverb's (`local_queue`). With a queue, a seed makes the program repeatable bit for bit; sampling
+from a replay memory is Reverb's and cannot be seeded.
 """
 
 from __future__ import annotations
@@ -66,11 +67,11 @@ def _train(program: SingleProcess, should_stop: Callable[[], bool]) -> str:
 
 
 class _QueueTurns:
-  """The order of acting and training with a queue, in which one thread must never block."""
+  """The order of acting and training with a queue, in which one thread cannot wait."""
 
   def __init__(self, shard: layout_lib.Shard):
     self._shard = shard
-    self._num_queued = 0  # unrolls in the table, or on their way to the learner
+    self._num_queued = 0  # unrolls
 
   def may_insert(self) -> bool:
     return self._num_queued + self._shard.unrolls_per_item <= self._shard.queue_size
@@ -140,7 +141,6 @@ class SingleProcess:
     [learner] = sections.learners
     self._should_stop = should_stop
     self._failure: BaseException | None = None  # raised in another thread
-    self._early: types.Sample | None = None  # fetched while an item waited for room
     self._cleanup = contextlib.ExitStack()
     self._watch = stall_watch.Thread(run_dir, on_hanging_close)
     self._cleanup.callback(self._watch.stop)
@@ -151,6 +151,7 @@ class SingleProcess:
       self._cleanup,
       on_failure=self._on_failure,
       num_ahead=0,
+      takes_turns=True,
       fence=fence_lib.Fence(tell=run_dir.add_notice),
     )
     learner_side.write_addresses(run_dir, side)
@@ -160,7 +161,7 @@ class SingleProcess:
     self.loop = side.loop
     self.replay_addresses = side.replay_addresses
     self._memory, self._samples, self._account = side.memory, side.samples, side.account
-    self._layout = side.layout
+    self._layout, self._shown_counts = side.layout, side.shown_counts
     self._turns: list[_QueueTurns | _MemoryTurns] = []
     for shard in side.layout.learners[0].shards:
       memory = None if side.memory is None else side.memory.each[shard.index]
@@ -215,6 +216,8 @@ class SingleProcess:
         if not self._train() and self._is_to_end():
           return
       is_written = self._write_items()
+    for shown in self._shown_counts:
+      shown.update()
 
   def _answer(self, channels: Sequence[actor_lib.LocalChannel]) -> None:
     """Answers waiting requests in few batches, because a call costs as much as hundreds of rows."""
@@ -254,27 +257,10 @@ class SingleProcess:
     has_written = False
     for writer, turns in zip(self.writer.each, self._turns):
       if writer.has_item() and turns.may_insert():
-        writer.write_item(self._stops_waiting_for_room())
+        writer.write_item(self._is_to_end)
         turns.inserted()
         has_written = True
     return has_written
-
-  def _stops_waiting_for_room(self) -> Callable[[], bool]:
-    """Returns a function that is called before each time-out of an item that is being written.
-
-    Items of this process find room at once. A queue without room holds items of another process,
-    which leave when a sample is fetched.
-    """
-    has_waited = False
-
-    def stops() -> bool:
-      nonlocal has_waited
-      if has_waited and self._memory is None and self._early is None:
-        self._early = self._samples.next(0.0)
-      has_waited = True
-      return self._is_to_end()
-
-    return stops
 
   def _train(self) -> bool:
     """Makes one update; returns False if the run is to end, or if the actors have to act first."""
@@ -290,9 +276,6 @@ class SingleProcess:
 
   def _next_sample(self) -> types.Sample | None:
     """Returns the next sample; None if the run is to end, or if the actors have to act first."""
-    if self._early is not None:
-      early, self._early = self._early, None
-      return early
     with waiting.on(self._account.waiting_for):
       while (sample := self._samples.next(_LOOK_S)) is None:
         if self._is_to_end():

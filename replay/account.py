@@ -7,8 +7,8 @@ import time
 
 import reverb
 
-from seed_acme.replay import connection
 from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import local_queue as local_queue_lib
 from seed_acme.replay import table_counts as table_counts_lib
 from seed_acme.replay import writer as writer_lib
 
@@ -43,23 +43,26 @@ class Account:
 
   def __init__(
     self,
-    server_address: str,
+    read_counts: Callable[[int], table_counts_lib.TableCounts],
     writer: writer_lib.ReplayWriter,
-    prefetcher: dataset_lib.Prefetcher,
+    prefetcher: dataset_lib.Prefetcher | local_queue_lib.LocalQueue,
     batch_size: int,
     unrolls_per_item: int,
     num_items_under_way: int,
     dropped: Dropped | None = None,
   ):
-    """num_items_under_way: items that Reverb takes out of the table before they are asked for."""
-    self._client = connection.client(server_address)
+    """read_counts: returns the counts of the table or queue within so many seconds, or raises as
+    `table_counts.read` does. num_items_under_way: items that Reverb takes out of the table before
+    they are asked for.
+    """
+    self._read_counts = read_counts
     self._writer = writer
     self._prefetcher = prefetcher
     self._batch_size = batch_size
     self._unrolls_per_item = unrolls_per_item
     self._num_items_under_way = num_items_under_way
     self._dropped = dropped
-    self._num_sampled_before = table_counts_lib.read(self._client, _FIRST_ANSWER_S).sampled
+    self._num_sampled_before = read_counts(_FIRST_ANSWER_S).sampled
     self._next_s = time.monotonic() + _PERIOD_S
 
   def confirmed(self) -> int:
@@ -119,6 +122,6 @@ class Account:
   def _counts(self) -> table_counts_lib.TableCounts | None:
     """Reads the table's counts; None if the server does not answer at once, as while it saves."""
     try:
-      return table_counts_lib.read(self._client, _ANSWER_S)
+      return self._read_counts(_ANSWER_S)
     except (reverb.ReverbError, RuntimeError):
       return None

@@ -19,6 +19,8 @@ from seed_acme.replay import local_items
 from seed_acme.replay import rate_limit
 from seed_acme.replay import tables as tables_lib
 
+_COUNTS = [tables_lib.COUNTS]  # the names of leaves
+
 
 class NoAnswer(types.UserError):
   """Raised if the server does not answer, or not as Reverb does."""
@@ -43,8 +45,8 @@ class Table:
   inserts_waited_s, samples_waited_s: seconds, since the table was made, in which the rate limiter
     kept a call of that kind waiting; Reverb does not report how many calls wait.
   is_fifo: items are removed in the order of insertion, and in no other way.
-  holds_tickets: the items themselves are in the learner's process (`local_items`), and have the
-    same leaves as those of the mirror table.
+  is_in_learner: the items themselves are in the learner's process (`local_items`, `local_queue`),
+    and have the same leaves as those of the mirror table.
   shards: the tables of several servers that were merged into this one; () for one server's table.
   """
 
@@ -59,7 +61,7 @@ class Table:
   inserts_waited_s: float
   samples_waited_s: float
   is_fifo: bool
-  holds_tickets: bool
+  is_in_learner: bool
   shards: tuple[Table, ...] = ()
 
   @property
@@ -72,6 +74,11 @@ class Table:
       and not limiter.bounds_samples
       and not limiter.bounds_inserts
     )
+
+  @property
+  def holds_counts(self) -> bool:
+    """Whether its item is the counts of a `LocalQueue`."""
+    return [leaf.name for leaf in self.leaves or ()] == _COUNTS
 
   @property
   def holds_unrolls(self) -> bool:
@@ -125,7 +132,10 @@ class Server:
       ) from error
     time_s = time.monotonic()
     tables = {name: _table(infos[name]) for name in sorted(infos)}
-    if (queue := tables.get(tables_lib.UNROLLS)) is not None and queue.holds_tickets:
+    if (queue := tables.get(tables_lib.UNROLLS)) is not None and queue.is_in_learner:
+      if queue.holds_counts and queue.limiter.size:
+        [item] = self._client.sample(tables_lib.UNROLLS, 1, emit_timesteps=False)
+        queue = _local_queue(queue, *item.data[0].tolist())
       leaves = tables[tables_lib.MIRROR].leaves
       tables[tables_lib.UNROLLS] = dataclasses.replace(queue, leaves=leaves)
     return Snapshot(tables, time_s)
@@ -184,7 +194,23 @@ def _table(info: Any) -> Table:
     inserts_waited_s=worker.waiting_for_sampling_ms / 1e3,
     samples_waited_s=worker.waiting_for_inserts_ms / 1e3,
     is_fifo=is_fifo,
-    holds_tickets=[leaf.name for leaf in leaves or ()] == [local_items.TICKET],
+    is_in_learner=[leaf.name for leaf in leaves or ()] in ([local_items.TICKET], _COUNTS),
+  )
+
+
+def _local_queue(table: Table, inserts: int, samples: int, size: int, max_size: int) -> Table:
+  """Describes the queue whose counts a table holds like a table of its items."""
+  return dataclasses.replace(
+    table,
+    sampler='fifo',
+    remover='fifo',
+    limiter=rate_limit.Limiter(1.0, 1, 0.0, max_size, inserts, samples, size, max_size, 1),
+    num_episodes=0,
+    num_deleted_episodes=0,
+    num_unique_samples=samples,
+    inserts_waited_s=0.0,
+    samples_waited_s=0.0,
+    is_fifo=True,
   )
 
 

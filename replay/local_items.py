@@ -28,24 +28,27 @@ _OF_ANOTHER_FORM = (  # parts of Reverb's error messages, as of 0.7
 _ALIGNMENT = 64  # bytes; TensorFlow copies an array that is not aligned to it
 
 
+Parts = Sequence[types.Unroll]  # leaves `[K, L, ...]`, which together make one item `[U, L, ...]`
+
+
 class LocalItems:
-  """Unrolls `[U, L, ...]` by ticket. One thread calls `keep`, another one `take`."""
+  """Items by ticket. One thread calls `keep`, another one `take`."""
 
   def __init__(self) -> None:
-    self._items: dict[int, types.Unroll] = {}
+    self._items: dict[int, Parts] = {}
     self._next_kept = self._next_taken = 0
 
-  def keep(self, item: types.Unroll) -> np.ndarray:
+  def keep(self, parts: Parts) -> np.ndarray:
     """Stores an item and returns its ticket, `[]` int64."""
     ticket = self._next_kept
-    self._items[ticket] = item
+    self._items[ticket] = parts
     self._next_kept += 1
     return np.array(ticket, np.int64)
 
   def num_waiting(self) -> int:
     return len(self._items)
 
-  def take(self, ticket: int) -> types.Unroll | None:
+  def take(self, ticket: int) -> Parts | None:
     """Removes and returns the item, and drops older ones, whose tickets another client has drawn.
 
     Returns None for a ticket that was never issued or whose item is gone: any client that reaches
@@ -101,9 +104,9 @@ class Samples:
         np.repeat([getattr(info, name).numpy() for info in infos], self._unrolls_per_item)
         for name in ('key', 'probability')
       )
-      yield types.Sample(_merged(items), *map(_tensor, repeated))
+      yield types.Sample(merged([part for item in items for part in item]), *map(tensor, repeated))
 
-  def _next(self, tickets: Iterator[Any]) -> tuple[types.Unroll, Any]:
+  def _next(self, tickets: Iterator[Any]) -> tuple[Parts, Any]:
     """Returns an item, and Reverb's information about it."""
     while True:
       try:
@@ -117,22 +120,25 @@ class Samples:
       self._drop(f'ticket {ticket} stands for no item that waits')
 
 
-def _merged(items: Sequence[types.Unroll]) -> types.Unroll:
-  """Merges items `[U, L, ...]` into tensors `[L, B, ...]`, copying each number once."""
+def merged(parts: Parts) -> types.Unroll:
+  """Merges parts `[K, L, ...]` into tensors `[L, B, ...]`, copying each number once.
+
+  The tensors may share the memory of their copies, which are therefore never written to again.
+  """
   state = tree.map_structure(
-    lambda *x: _tensor(np.concatenate(x)), *[item.initial_state for item in items]
+    lambda *x: tensor(np.concatenate(x)), *[part.initial_state for part in parts]
   )
-  rows = [(item.inputs, item.outputs, item.policy_version) for item in items]
+  rows = [(part.inputs, part.outputs, part.policy_version) for part in parts]
   return types.Unroll(state, *tree.map_structure(_time_major, *rows))
 
 
 def _time_major(*leaves: np.ndarray) -> tf.Tensor:
-  """Merges leaves `[U, L, ...]` into one `[L, B, ...]`."""
-  num_unrolls, num_rows = leaves[0].shape[:2]
-  merged = _aligned((num_rows, num_unrolls * len(leaves), *leaves[0].shape[2:]), leaves[0].dtype)
-  for i, leaf in enumerate(leaves):
-    merged[:, i * num_unrolls : (i + 1) * num_unrolls] = leaf.swapaxes(0, 1)
-  return _tensor(merged)
+  """Merges leaves `[K, L, ...]` into one `[L, B, ...]`."""
+  num_rows, *row = leaves[0].shape[1:]
+  num_unrolls = sum(leaf.shape[0] for leaf in leaves)
+  rows = _aligned((num_rows, num_unrolls, *row), leaves[0].dtype)
+  np.concatenate([leaf.swapaxes(0, 1) for leaf in leaves], axis=1, out=rows)
+  return tensor(rows)
 
 
 def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -142,5 +148,6 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
   return memory[start : start + num_bytes].view(dtype).reshape(shape)
 
 
-def _tensor(array: Any) -> tf.Tensor:
+def tensor(array: Any) -> tf.Tensor:
+  """Makes a tensor, which may share the array's memory."""
   return constant_op.convert_to_eager_tensor(array, context.context())

@@ -39,14 +39,14 @@ class ReplayServer:
     unroll_example: types.Unroll,
     port: int,
     *,
-    keeps_items: bool = True,
+    queue_of: tables.QueueOf = 'items',
     checkpoints: pathlib.Path | None = None,
     restore_from: pathlib.Path | None = None,
     fence: fence_lib.Fence = fence_lib.LOOPBACK,
   ):
     """port 0 picks a free one; raises `types.UserError` if the port is taken.
 
-    keeps_items: see `tables.make_tables`.
+    queue_of: see `tables.make_tables`.
     checkpoints: folder for Reverb's checkpoints, emptied here; callers move each one away at once.
     restore_from: a checkpoint to start with; raises `CannotRestore` if it is not readable.
     fence: who may connect; Reverb itself listens on every interface and asks for no password.
@@ -57,7 +57,7 @@ class ReplayServer:
         '--config.replay.port, or 0 for any free one'
       )
     made = tables.make_tables(
-      spec, batch_size, queue_size, unrolls_per_item, unroll_example, keeps_items
+      spec, batch_size, queue_size, unrolls_per_item, unroll_example, queue_of
     )
     try:
       self._server = reverb.Server(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import reverb
+import tensorflow as tf
 
 from seed_acme import core
 from seed_acme import types
@@ -13,7 +15,13 @@ from seed_acme.replay import signature as signature_lib
 
 UNROLLS = 'unrolls'
 MIRROR = 'mirror'  # for inspection: sampling it takes nothing from the learner, admits no insert
+COUNTS = 'counts'
+QueueOf = Literal['items', 'tickets', 'counts']
 _MIRROR_SIZE = 16  # items
+
+
+# Items inserted, sampled, in the queue, and for which it has room.
+_COUNTS = {COUNTS: tf.TensorSpec((4,), tf.int64, name=COUNTS)}
 
 
 def make_tables(
@@ -22,30 +30,38 @@ def make_tables(
   queue_size: int,
   unrolls_per_item: int,
   unroll_example: types.Unroll,
-  keeps_items: bool,
+  queue_of: QueueOf,
 ) -> list[reverb.Table]:
   """Makes the learner's table and a small one for inspection.
 
   batch_size: unrolls in a sample. queue_size: unrolls. unroll_example: numpy nest of one unroll,
-  leaves `[L, ...]`. keeps_items: False = the items of a queue are tickets (`local_items`).
+  leaves `[L, ...]`. queue_of: what is in the table of a queue: its items; their tickets
+  (`local_items`); or its counts, for inspection, if it is no table (`local_queue`).
   """
   signature = signature_lib.item_signature(unroll_example, unrolls_per_item)
   if spec.is_memory:
     return [_memory(spec, batch_size, signature), _mirror(signature)]
+  if queue_of == 'counts':
+    return [_latest(UNROLLS, 1, _COUNTS), _mirror(signature)]
   # Hands out each item once, in the order of insertion, and blocks insertion while it is
   # full, which is the back-pressure on the actors.
   num_items = max(1, math.ceil(queue_size / unrolls_per_item))
-  held = signature if keeps_items else local_items.signature()
+  held = signature if queue_of == 'items' else local_items.signature()
   queue = reverb.Table.queue(UNROLLS, num_items, signature=held)
   return [queue, _mirror(signature)]
 
 
 def _mirror(signature: types.Unroll) -> reverb.Table:
+  return _latest(MIRROR, _MIRROR_SIZE, signature)
+
+
+def _latest(name: str, size: int, signature: object) -> reverb.Table:
+  """Makes a table of the items inserted last, which never keeps an insert waiting."""
   return reverb.Table(
-    MIRROR,
+    name,
     reverb.selectors.Uniform(),
     reverb.selectors.Fifo(),
-    max_size=_MIRROR_SIZE,
+    max_size=size,
     rate_limiter=reverb.rate_limiters.MinSize(1),
     signature=signature,
   )

@@ -16,6 +16,7 @@ from seed_acme.progress import timing
 from seed_acme.progress import waiting
 from seed_acme.replay import connection
 from seed_acme.replay import local_items
+from seed_acme.replay import local_queue
 from seed_acme.replay import tables
 
 _FLUSH_TIMEOUT_MS = 500  # how often a writer that waits for room checks for `stop`
@@ -32,7 +33,8 @@ class ReplayWriter:
   then lets training environments wait, so a full table slows the actors down and never fills the
   memory. At most `backlog` plus one unroll of every environment wait here.
 
-  The single-process program calls `write_item` itself; a distributed one calls `start`.
+  The single-process program calls `write_item` itself; a distributed one calls `start`. A writer
+  into a `LocalQueue` has no thread and never waits.
   """
 
   def __init__(
@@ -41,11 +43,12 @@ class ReplayWriter:
     unrolls_per_item: int,
     backlog: int,
     initial_priorities: InitialPriorities | None = None,
-    items: local_items.LocalItems | None = None,
+    items: local_queue.Keeper | None = None,
   ):
     """initial_priorities: unrolls `[U, L, ...]` -> `[U]`; None gives all the same priority.
 
-    items: keeps the items, and the table gets their tickets; None = the table gets the items.
+    items: keeps the items of a queue, of which the table gets tickets, or nothing; None = the table
+    gets the items.
     """
     self._initial_priorities = initial_priorities
     self._next_mirrored_s = 0.0
@@ -89,19 +92,31 @@ class ReplayWriter:
   def write_item(self, should_stop: Callable[[], bool] = lambda: False) -> None:
     """Inserts one item and waits until the table has taken it, or until `stop` or `should_stop`."""
     with self.timer.phase('insert'):
-      item = self._take_item()
-      priority = self._priority(item)
-      held = item if self._items is None else {local_items.TICKET: self._items.keep(item)}
-      self._writer.append(held)
-      _create_item(self._writer, tables.UNROLLS, priority)
+      parts, priority = self._take_parts(), 1.0
+      if isinstance(self._items, local_queue.LocalQueue):
+        self._items.insert(parts)
+      else:
+        held, priority = self._held(parts)
+        self._writer.append(held)
+        _create_item(self._writer, tables.UNROLLS, priority)
       now = time.monotonic()
       if now >= self._next_mirrored_s:
         self._next_mirrored_s = now + _MIRROR_PERIOD_S
         if self._items is not None:
-          self._mirror_writer.append(item)
+          self._mirror_writer.append(_joined(parts))
         _create_item(self._mirror_writer, tables.MIRROR, priority)
     self._num_written += self._unrolls_per_item
-    self._flush(_ITEMS_IN_FLIGHT if self._thread else 0, should_stop)
+    if isinstance(self._items, local_queue.LocalQueue):
+      self.num_confirmed = self._num_written
+    else:
+      self._flush(_ITEMS_IN_FLIGHT if self._thread else 0, should_stop)
+
+  def _held(self, parts: local_items.Parts) -> tuple[types.Nest, float]:
+    """Returns what the table gets of an item, and its priority."""
+    if isinstance(self._items, local_items.LocalItems):
+      return {local_items.TICKET: self._items.keep(parts)}, 1.0
+    item = _joined(parts)
+    return item, self._priority(item)
 
   def _priority(self, item: types.Unroll) -> float:
     if self._initial_priorities is None:
@@ -114,8 +129,8 @@ class ReplayWriter:
       )
     return priority
 
-  def _take_item(self) -> types.Unroll:
-    """Removes the oldest `unrolls_per_item` unrolls and returns them as one nest `[U, ...]`."""
+  def _take_parts(self) -> list[types.Unroll]:
+    """Removes the oldest `unrolls_per_item` unrolls and returns them, in nests `[K, ...]`."""
     wanted = self._unrolls_per_item
     parts: list[types.Unroll] = []
     with self._condition:
@@ -130,9 +145,7 @@ class ReplayWriter:
           size = wanted
         parts.append(unrolls)
         wanted -= size
-    if len(parts) == 1:
-      return parts[0]
-    return tree.map_structure(lambda *leaves: np.concatenate(leaves), *parts)
+    return parts
 
   def _flush(self, num_in_flight: int, should_stop: Callable[[], bool]) -> None:
     with (
@@ -170,6 +183,12 @@ class ReplayWriter:
       self._thread.join()
     self._mirror_writer.close()
     self._writer.close()
+
+
+def _joined(parts: local_items.Parts) -> types.Unroll:
+  if len(parts) == 1:
+    return parts[0]
+  return tree.map_structure(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 def _create_item(writer: reverb.TrajectoryWriter, table: str, priority: float) -> None:

@@ -14,10 +14,13 @@ from seed_acme import core
 from seed_acme import layout as layout_lib
 from seed_acme.programs.building import build
 from seed_acme.replay import account as account_lib
+from seed_acme.replay import connection
 from seed_acme.replay import dataset as dataset_lib
-from seed_acme.replay import local_items as local_items_lib
+from seed_acme.replay import local_queue as local_queue_lib
 from seed_acme.replay import memory as memory_lib
 from seed_acme.replay import server as server_lib
+from seed_acme.replay import table_counts as table_counts_lib
+from seed_acme.replay import tables as tables_lib
 from seed_acme.replay import writer as writer_lib
 from seed_acme.replay.shards import accounts
 from seed_acme.replay.shards import memories
@@ -36,15 +39,15 @@ def make_replay_server(
   is_saved: bool,
   port: int,
   fence: fence_lib.Fence,
-  items: local_items_lib.LocalItems | None = None,
+  queue_of: tables_lib.QueueOf = 'items',
   host: int = 0,
   shard: int = 0,
 ) -> server_lib.ReplayServer:
   """Serves the agent's tables of one shard on `port` (0 = any free one).
 
   is_saved: whether checkpoints include the replay memory. fence: who may connect.
-  items: keeps the items of a queue in this process; None = the table keeps them. host, shard: index
-    of the learner host, and of the shard within that host.
+  queue_of: see `tables.make_tables`. host, shard: index of the learner host, and of the shard
+    within that host.
 
   A replay memory is restored from the newest checkpoint that has one. If it cannot be restored, the
   run continues with an empty one and adds a notice that says why.
@@ -58,7 +61,7 @@ def make_replay_server(
     part.unrolls_per_item,
     acting.example_unroll(),
     port,
-    keeps_items=items is None,
+    queue_of=queue_of,
     fence=fence,
   )
   if not part.spec.is_memory:
@@ -160,7 +163,7 @@ def make_writers(
   acting: build.Acting,
   addresses: Sequence[str],
   memory: memories.Memories | None,
-  items: Sequence[local_items_lib.LocalItems | None],
+  items: Sequence[local_queue_lib.Keeper | None],
   host: int = 0,
 ) -> writers.Writers:
   """Makes a writer for each shard of a learner host.
@@ -185,32 +188,36 @@ def make_samples(
   of_shards: writers.Writers,
   num_ahead: int,
   on_failure: Callable[[BaseException], None],
-  items: Sequence[local_items_lib.LocalItems | None],
+  items: Sequence[local_queue_lib.Keeper | None],
   tell: Callable[[str], None],
 ) -> tuple[samples.Samples, accounts.Accounts]:
-  """Makes the learner's prefetched samples and the account of them, neither of them started.
+  """Makes the learner's samples and the account of them, neither of them started.
 
-  num_ahead: samples to prefetch. tell: called with a line for the user if another process inserts
-    into a table.
+  num_ahead: samples to prefetch, except from a local queue. tell: called with a line for the user
+    if another process inserts into a table.
   """
-  prefetchers, its_accounts = [], []
+  sources: list[dataset_lib.Prefetcher | local_queue_lib.LocalQueue] = []
+  its_accounts = []
   for shard, address, writer, its_items in zip(shards, addresses, of_shards.each, items):
-    counts = (address, shard.batch_size, shard.unrolls_per_item, num_ahead)
+    sizes = (shard.batch_size, shard.unrolls_per_item)
+    if isinstance(its_items, local_queue_lib.LocalQueue):
+      sources.append(its_items)
+      its_accounts.append(account_lib.Account(its_items.counts, writer, its_items, *sizes, 0))
+      continue
     dropped = account_lib.Dropped(address, tell)
-    dataset = dataset_lib.make_samples(*counts, its_items, dropped)
-    prefetchers.append(dataset_lib.Prefetcher(dataset, on_failure, num_ahead, dropped))
+    dataset = dataset_lib.make_samples(address, *sizes, num_ahead, its_items, dropped)
+    sources.append(dataset_lib.Prefetcher(dataset, on_failure, num_ahead, dropped))
     its_accounts.append(
       account_lib.Account(
-        address,
+        functools.partial(table_counts_lib.read, connection.client(address)),
         writer,
-        prefetchers[-1],
-        shard.batch_size,
-        shard.unrolls_per_item,
-        dataset_lib.num_items_under_way(*counts),
+        sources[-1],
+        *sizes,
+        dataset_lib.num_items_under_way(address, *sizes, num_ahead),
         dropped,
       )
     )
-  return samples.Samples(prefetchers), accounts.Accounts(its_accounts)
+  return samples.Samples(sources), accounts.Accounts(its_accounts)
 
 
 def _initial_priorities(

@@ -21,6 +21,8 @@ from seed_acme.programs.building import sections as sections_lib
 from seed_acme.progress import counting
 from seed_acme.progress import waiting
 from seed_acme.replay import local_items as local_items_lib
+from seed_acme.replay import local_queue as local_queue_lib
+from seed_acme.replay import tables as tables_lib
 from seed_acme.replay.shards import accounts
 from seed_acme.replay.shards import memories
 from seed_acme.replay.shards import samples
@@ -43,6 +45,7 @@ class LearnerSide(NamedTuple):
   loop: training_loop.TrainingLoop
   samples: samples.Samples
   account: accounts.Accounts
+  shown_counts: tuple[local_queue_lib.ShownCounts, ...]  # of local queues
 
 
 def make(
@@ -53,6 +56,7 @@ def make(
   *,
   on_failure: Callable[[BaseException], None],
   num_ahead: int,
+  takes_turns: bool = False,
   replay_addresses: Sequence[str] = (),
   peers: peers_lib.Peers = peers_lib.ALONE,
   fence: fence_lib.Fence,
@@ -61,6 +65,7 @@ def make(
 
   spec: of the environments. cleanup: receives the calls that stop the parts.
   on_failure: called from the threads of the parts. num_ahead: samples to prefetch.
+    takes_turns: whether one thread acts and trains, so that a queue need not be a Reverb table.
     replay_addresses: of replay nodes; () = this process serves replay. peers: the learner hosts
     that train together. fence: who may connect to replay served by this process.
   """
@@ -78,13 +83,14 @@ def make(
   layout = layout.with_devices(index, devices.inference)
   acting = build.make_acting(agent, network, spec, devices)
   replay_spec = learner.shards[0].spec
-  items: list[local_items_lib.LocalItems | None] = [None for _ in learner.shards]
+  items: list[local_queue_lib.Keeper | None] = [None for _ in learner.shards]
   if replay_addresses:
     build_replay.take_over(replay_spec, replay_addresses)
   else:
+    queue_of: tables_lib.QueueOf = 'counts' if takes_turns else 'tickets'
     if not replay_spec.is_memory:
-      items = [local_items_lib.LocalItems() for _ in items]
-    replay_addresses = _serve(sections, layout, run_dir, acting, items, cleanup, fence)
+      items = [_new_keeper(shard, takes_turns) for shard in learner.shards]
+    replay_addresses = _serve(sections, layout, run_dir, acting, queue_of, cleanup, fence)
   memory = build_replay.make_memories(replay_spec, run_dir, replay_addresses, index)
   writer = build_replay.make_writers(layout, acting, replay_addresses, memory, items, index)
   cleanup.callback(writer.stop)
@@ -99,6 +105,13 @@ def make(
     learner.shards, replay_addresses, writer, num_ahead, on_failure, items, run_dir.add_notice
   )
   loop.watch_replay(writer.seconds, account)
+  shown_counts = tuple(
+    local_queue_lib.ShownCounts(queue, address, shard.queue_size // shard.unrolls_per_item)
+    for queue, address, shard in zip(items, replay_addresses, learner.shards)
+    if isinstance(queue, local_queue_lib.LocalQueue)
+  )
+  for shown in shown_counts:
+    cleanup.callback(shown.stop)
   return LearnerSide(
     layout,
     acting,
@@ -111,6 +124,7 @@ def make(
     loop,
     its_samples,
     account,
+    shown_counts,
   )
 
 
@@ -142,20 +156,26 @@ def write_addresses(run_dir: run_directory.RunDirectory, side: LearnerSide, **ot
   local.write_json(run_dir.addresses, {**others, 'replay': replay})
 
 
+def _new_keeper(shard: layout_lib.Shard, takes_turns: bool) -> local_queue_lib.Keeper:
+  if takes_turns:
+    return local_queue_lib.LocalQueue(shard.batch_size, shard.unrolls_per_item)
+  return local_items_lib.LocalItems()
+
+
 def _serve(
   sections: sections_lib.LearnerSections,
   layout: layout_lib.Layout,
   run_dir: run_directory.RunDirectory,
   acting: build.Acting,
-  items: Sequence[local_items_lib.LocalItems | None],
+  queue_of: tables_lib.QueueOf,
   cleanup: contextlib.ExitStack,
   fence: fence_lib.Fence,
 ) -> list[str]:
   """Starts replay servers in this process; returns the address of each shard."""
   addresses, host, is_saved = [], sections.place.index, sections.loop.checkpoint.replay
-  for shard, its_items in zip(sections.place.shards, items):
+  for shard in sections.place.shards:
     server = build_replay.make_replay_server(
-      run_dir, layout, acting, is_saved, shard.port, fence, its_items, host, shard.index
+      run_dir, layout, acting, is_saved, shard.port, fence, queue_of, host, shard.index
     )
     cleanup.callback(server.stop)
     addresses.append(server.address)

@@ -11,12 +11,13 @@ import tree
 from seed_acme import types
 from seed_acme.learning import batch_axes
 from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import local_queue
 
 
 class Samples:
-  """The prefetchers of all shards as one. Each fetches on a thread of its own."""
+  """The prefetchers, or local queues, of all shards as one. A prefetcher has its own thread."""
 
-  def __init__(self, prefetchers: Sequence[dataset_lib.Prefetcher]):
+  def __init__(self, prefetchers: Sequence[dataset_lib.Prefetcher | local_queue.LocalQueue]):
     self._prefetchers = tuple(prefetchers)
     self._parts: list[types.Sample | None] = [None] * len(self._prefetchers)
 

@@ -25,11 +25,19 @@ MUTATIONS = (
   record.Mutation(
     name='local_items_batch_major',
     file='replay/local_items.py',
-    old='= leaf.swapaxes(0, 1)',
-    new='= leaf.reshape(num_rows, num_unrolls, *leaf.shape[2:])',
+    old='[leaf.swapaxes(0, 1) for leaf in leaves]',
+    new='[leaf.reshape(num_rows, -1, *row) for leaf in leaves]',
     tests='tests/replay/local_items_test.py::test_samples_are_those_of_a_table_that_holds_the_'
     'items',
     fault='rows of one unroll come into another',
+  ),
+  record.Mutation(
+    name='local_queue_newest_first',
+    file='replay/local_queue.py',
+    old='self._items.popleft()',
+    new='self._items.pop()',
+    tests='tests/replay/local_queue_test.py::test_samples_hold_the_unrolls_in_order_time_major',
+    fault='one process learns from the newest unrolls first',
   ),
   record.Mutation(
     name='rest_of_unrolls_one_too_many',

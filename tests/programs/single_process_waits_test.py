@@ -5,19 +5,16 @@ import signal
 import threading
 import time
 
-import numpy as np
 import pytest
 import reverb
 
 from seed_acme import config as config_lib
 from seed_acme.configs import registry
 from seed_acme.envs import catch
-from seed_acme.files import local
 from seed_acme.learning import training_loop
 from seed_acme.programs import single_process
 from seed_acme.programs.trial import specification
 from seed_acme.progress import waiting
-from seed_acme.replay import local_items
 from seed_acme.replay import table_counts
 from seed_acme.replay import tables
 from seed_acme.storage import run_directory
@@ -47,31 +44,22 @@ def _run(tmp_path):
   return run
 
 
-class _Turns:
-  """The order for a queue, independent of its contents."""
+def _memory_config():
+  """Returns settings with a replay memory, because a local queue is never waited for."""
+  return _config('catch_r2d2', overlap=1, batch_size=4, replay_min_size=16, replay_ratio=1.0)
 
-  def __init__(self, may_sample):
-    self._may_sample = may_sample
 
-  def may_insert(self):
-    return True
-
-  def inserted(self):
-    pass
-
-  def may_sample(self):
-    return self._may_sample
+def _let_it_sample(monkeypatch, may_sample):
+  """Replaces the order for a memory by one that is independent of its contents."""
+  path = 'seed_acme.programs.single_process._MemoryTurns.may_sample'
+  monkeypatch.setattr(path, lambda self: may_sample)
 
 
 def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_for(
   run, monkeypatch
 ):
   """It hears of the end whatever happened to the sample. Signal handlers need this thread, too."""
-  config = dataclasses.replace(
-    _config('catch_vtrace', batch_size=4),
-    replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
-  )
-  monkeypatch.setattr(single_process, '_QueueTurns', lambda shard: _Turns(may_sample=True))
+  _let_it_sample(monkeypatch, True)
   monkeypatch.setattr(waiting, 'SILENT_S', 0.0)
   monkeypatch.setattr(waiting, '_LOOK_S', 0.05)
   stopped = []
@@ -84,55 +72,27 @@ def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_
 
   threading.Thread(target=terminate, daemon=True).start()
   try:
-    assert single_process.run(config, run, lambda: bool(stopped)) == training_loop.STOPPED
+    assert single_process.run(_memory_config(), run, lambda: bool(stopped)) == training_loop.STOPPED
   finally:
     signal.signal(signal.SIGTERM, previous)
   assert 'received by the learner' in run.notices.read_text()
 
 
-def test_a_queue_that_strangers_have_filled_is_learnt_from_to_the_end(run):
-  config = dataclasses.replace(
-    _config('catch_vtrace', batch_size=4),
-    total_steps=300,
-    replay=config_lib.ReplayConfig(queue_size=4, unrolls_per_item=2),
-  )
-  inserted = []
+def test_it_hears_of_a_failed_fetch_while_it_waits_for_a_sample(run, monkeypatch):
+  _let_it_sample(monkeypatch, True)
 
-  def insert():
-    """Polled; once there is a queue, fills it with tickets that belong to no item."""
-    if not inserted and run.addresses.exists():
-      inserted.append(local.read_json(run.addresses)['replay'])
-      with reverb.Client(inserted[0]).trajectory_writer(1) as stranger:
-        stranger.append({local_items.TICKET: np.array(2**62, np.int64)})
-        ticket = stranger.history[local_items.TICKET][-1]
-        for _ in range(2):
-          stranger.create_item(tables.UNROLLS, 1.0, {local_items.TICKET: ticket})
-        stranger.flush(timeout_ms=5000)
-    return False
-
-  assert single_process.run(config, run, insert) == training_loop.FINISHED
-  assert inserted and 'stands for no item' in run.notices.read_text()
-
-
-def test_it_hears_of_a_failed_fetch_while_it_waits_for_room(run, monkeypatch):
-  config = dataclasses.replace(
-    _config('catch_vtrace', batch_size=4),
-    replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
-  )
-  monkeypatch.setattr(single_process, '_QueueTurns', lambda shard: _Turns(may_sample=False))
-
-  def fail(self, ticket):
+  def fail(self):
     raise RuntimeError('the fetch has failed')
 
-  monkeypatch.setattr(local_items.LocalItems, 'take', fail)
+  monkeypatch.setattr('seed_acme.replay.dataset.Prefetcher._fetch', fail)
   give_up_s = time.monotonic() + 60  # earlier versions kept waiting
   with pytest.raises(RuntimeError, match='the fetch has failed'):
-    single_process.run(config, run, lambda: time.monotonic() > give_up_s)
+    single_process.run(_memory_config(), run, lambda: time.monotonic() > give_up_s)
 
 
 def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(run):
   """Reverb's rate limiter has counted them, and gives the learner that many fewer."""
-  config = _config('catch_r2d2', overlap=1, batch_size=4, replay_min_size=16, replay_ratio=1.0)
+  config = _memory_config()
   program = single_process.SingleProcess(config, run)
   stolen = []
   thief = threading.Thread(
@@ -152,18 +112,15 @@ def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(run):
 
 
 def test_a_stopped_step_leaves_the_wait_for_room(run, monkeypatch):
-  """The queue is full, although the order of acting and training should prevent that."""
-  config = dataclasses.replace(
-    _config('catch_vtrace', batch_size=4),
-    replay=config_lib.ReplayConfig(queue_size=8, unrolls_per_item=2),
-  )
-  monkeypatch.setattr(single_process, '_QueueTurns', lambda shard: _Turns(may_sample=False))
+  """The memory takes no more, although the order of acting and training should prevent that."""
+  _let_it_sample(monkeypatch, False)
   stopped = threading.Event()
+  config = _memory_config()
   program = single_process.SingleProcess(config, run, stopped.is_set)
-  threading.Timer(3.0, stopped.set).start()
+  threading.Timer(5.0, stopped.set).start()
   while not stopped.is_set():
     program.step()
-  # A sample fetched because there was no room is removed from the queue once.
-  most = config.replay.queue_size + config.agent.batch_size + 2
+  # An item more than the limiter's bound waits for room.
+  most = config.agent.replay_min_size + 2 * config.agent.batch_size + 1
   assert program.writer.each[0].num_confirmed <= most
   program.close()

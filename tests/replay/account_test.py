@@ -1,5 +1,6 @@
 """The account of unrolls, against a real server: it reports lost unrolls, not those in flight."""
 
+import functools
 import types as python_types
 
 import pytest
@@ -7,6 +8,7 @@ import reverb
 
 from seed_acme.replay import account as account_lib
 from seed_acme.replay import dataset as dataset_lib
+from seed_acme.replay import table_counts
 from seed_acme.replay import tables
 from seed_acme.replay import writer as writer_lib
 
@@ -43,7 +45,7 @@ def test_unrolls_that_went_elsewhere_are_named_and_those_under_way_are_not(
   )
   dropped = account_lib.Dropped(server.address, print)
   account = account_lib.Account(
-    server.address,
+    functools.partial(table_counts.read, reverb.Client(server.address)),
     writer,
     prefetcher,
     batch_size=4,

@@ -25,8 +25,9 @@ def queue(coded_unrolls, iterate):
 
   def start(batch_size, unrolls_per_item, queue_size, items, drop=print):
     example = tree.map_structure(lambda x: x[0], coded_unrolls(0, 1))
+    queue_of = 'tickets' if items else 'items'
     server = server_lib.ReplayServer(
-      core.ReplaySpec(), batch_size, queue_size, unrolls_per_item, example, 0, keeps_items=not items
+      core.ReplaySpec(), batch_size, queue_size, unrolls_per_item, example, 0, queue_of=queue_of
     )
     writer = writer_lib.ReplayWriter(server.address, unrolls_per_item, 1000, None, items)
     started.extend([writer, server])

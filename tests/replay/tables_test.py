@@ -21,7 +21,7 @@ _PRIORITIZED = core.ReplaySpec(
 
 
 def _make(queue_size, unrolls_per_item, spec=_QUEUE):
-  return tables.make_tables(spec, 8, queue_size, unrolls_per_item, _EXAMPLE, keeps_items=True)
+  return tables.make_tables(spec, 8, queue_size, unrolls_per_item, _EXAMPLE, 'items')
 
 
 @pytest.mark.parametrize(

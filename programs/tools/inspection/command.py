@@ -261,7 +261,7 @@ def _table_to_sample(
   if len(names) != 1:
     raise types.UserError(f'--consume needs --table=NAME, one of: {", ".join(names)}')
   table = snapshot.tables[names[0]]
-  if table.holds_tickets:
+  if table.is_in_learner:
     raise types.UserError(
       f"table {table.name} has no items to draw, they are in the learner's process: "
       'leave out --table and --consume, and the mirror shows some of them'

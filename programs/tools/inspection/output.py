@@ -24,7 +24,7 @@ _OF_ALL_SHARDS = (
   'interval_s',
   'signature',
 )
-_TICKETS = ", in the learner's process; the table has their tickets, and the mirror some of them"
+_IN_LEARNER = ", in the learner's process; the mirror has some of them"
 
 
 def table_lines(table: inspection.Table, rates: inspection.Rates) -> list[str]:
@@ -90,7 +90,7 @@ def _leaf_lines(table: inspection.Table) -> list[str]:
     return [_line('items', 'no signature: --sample=N shows what they hold')]
   width = max((len(leaf.name) for leaf in table.leaves), default=0)
   return [
-    _line('items', f'{len(table.leaves)} leaves' + _TICKETS * table.holds_tickets),
+    _line('items', f'{len(table.leaves)} leaves' + _IN_LEARNER * table.is_in_learner),
     *(
       f'    {leaf.name:{width}}  {leaf.dtype:8} {shape_words(leaf.shape)}' for leaf in table.leaves
     ),
