@@ -10,6 +10,7 @@ import collections
 import time
 
 import numpy as np
+import reverb
 
 from seed_acme import types
 from seed_acme.replay import connection
@@ -76,22 +77,26 @@ class ShownCounts:
 
   def __init__(self, queue: LocalQueue, server_address: str, max_items: int):
     self._queue = queue
-    client = connection.client(server_address)
-    self._writer = client.trajectory_writer(num_keep_alive_refs=1)
+    self._server_address = server_address
     self._max_items = max_items
+    self._writer: reverb.TrajectoryWriter | None = None
     self._next_s = 0.0
-    self.update()
 
   def update(self) -> None:
     """Writes the counts if those in the table are older than a fifth of a second."""
     now = time.monotonic()
-    if now >= self._next_s:
-      self._next_s = now + _SHOWN_PERIOD_S
-      counts = np.array([*self._queue.counts(), self._max_items], np.int64)
-      self._writer.append({tables.COUNTS: counts})
-      newest = {tables.COUNTS: self._writer.history[tables.COUNTS][-1]}
-      self._writer.create_item(tables.UNROLLS, 1.0, newest)
+    if now < self._next_s:
+      return
+    self._next_s = now + _SHOWN_PERIOD_S
+    if self._writer is None:
+      client = connection.client(self._server_address)
+      self._writer = client.trajectory_writer(num_keep_alive_refs=1)
+    counts = np.array([*self._queue.counts(), self._max_items], np.int64)
+    self._writer.append({tables.COUNTS: counts})
+    newest = {tables.COUNTS: self._writer.history[tables.COUNTS][-1]}
+    self._writer.create_item(tables.UNROLLS, 1.0, newest)
 
   def stop(self) -> None:
     """Closes the connection."""
-    self._writer.close()
+    if self._writer is not None:
+      self._writer.close()
