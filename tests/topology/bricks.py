@@ -35,6 +35,7 @@ from seed_acme.programs.trial import specification
 from seed_acme.progress import waiting
 from seed_acme.replay import account
 from seed_acme.replay import dataset
+from seed_acme.replay import local_queue
 from seed_acme.replay import memory
 from seed_acme.replay import server as replay_server
 from seed_acme.replay import writer
@@ -76,11 +77,17 @@ class ReplayServer(Quiet):
 class Writer(Quiet):
   def __init__(self, *arguments: Any):
     super().__init__(*arguments)
-    self.address, self.item, self.backlog, *_ = arguments
+    self.address, self.item, self.backlog, _, self.items = arguments
     self.has_got = False
 
   def put(self, unrolls: Any) -> None:
     self.has_got = True
+
+
+class LocalQueue(local_queue.LocalQueue):
+  def __init__(self, *arguments: Any):
+    super().__init__(*arguments)
+    self.arguments = arguments
 
 
 class InferenceServer(Quiet):
@@ -166,6 +173,7 @@ class Bricks:
     patch.setattr(writer, 'ReplayWriter', kept('writer', Writer))
     patch.setattr(dataset, 'make_samples', kept('samples', lambda *arguments: arguments[:4]))
     patch.setattr(dataset, 'Prefetcher', Quiet)
+    patch.setattr(local_queue, 'LocalQueue', LocalQueue)
     patch.setattr(account, 'Account', Quiet)
     patch.setattr(waiting, 'Watch', Quiet)
     found = {'GPU': self._num_gpus, 'CPU': 4}

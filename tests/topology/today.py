@@ -163,7 +163,11 @@ class _Run:
   def _learning(self, name: str, replay_addresses: Sequence[str] = ()) -> dict[str, Any]:
     """Describes the learner that was built last: devices, batches and replay."""
     [acting], servers = self.bricks.take('acting'), self.bricks.take('server')
-    writers, samples = self.bricks.take('writer'), self.bricks.take('samples')
+    writers = self.bricks.take('writer')
+    # A local queue prefetches nothing.
+    samples = self.bricks.take('samples') or [
+      (writer.address, *writer.items.arguments, 0) for writer in writers
+    ]
     memories = self.bricks.take('memory') or [None] * len(writers)
     here = {server.address: server for server in self.bricks.take('replay')}
     shards = []
