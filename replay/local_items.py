@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import context
-from tensorflow.python.framework import constant_op
 import tree
 
 from seed_acme import types
+from seed_acme.tensors import aligned
 
 TICKET = 'ticket'
 _OF_ANOTHER_FORM = (  # parts of Reverb's error messages, as of 0.7
@@ -25,8 +24,6 @@ _OF_ANOTHER_FORM = (  # parts of Reverb's error messages, as of 0.7
   'Inconsistent number of tensors received',
   'Number of tensors in the replay sample did not match',
 )
-_ALIGNMENT = 64  # bytes; TensorFlow copies an array that is not aligned to it
-
 
 Parts = Sequence[types.Unroll]  # leaves `[K, L, ...]`, which together make one item `[U, L, ...]`
 
@@ -100,11 +97,13 @@ class Samples:
     tickets = iter(self._tickets)
     while True:
       items, infos = zip(*(self._next(tickets) for _ in range(self._num_items)))
-      repeated = (
-        np.repeat([getattr(info, name).numpy() for info in infos], self._unrolls_per_item)
+      of_unrolls = (
+        aligned.to_tensor(
+          np.repeat([getattr(info, name).numpy() for info in infos], self._unrolls_per_item)
+        )
         for name in ('key', 'probability')
       )
-      yield types.Sample(merged([part for item in items for part in item]), *map(tensor, repeated))
+      yield types.Sample(merged([part for item in items for part in item]), *of_unrolls)
 
   def _next(self, tickets: Iterator[Any]) -> tuple[Parts, Any]:
     """Returns an item, and Reverb's information about it."""
@@ -121,12 +120,13 @@ class Samples:
 
 
 def merged(parts: Parts) -> types.Unroll:
-  """Merges parts `[K, L, ...]` into tensors `[L, B, ...]`, copying each number once.
+  """Merges parts `[K, L, ...]` into tensors `[L, B, ...]`.
 
-  The tensors may share the memory of their copies, which are therefore never written to again.
+  A single part that is a view of `[L, K, ...]` is not copied. The tensors may share its memory, so
+  nobody may write to a part again.
   """
   state = tree.map_structure(
-    lambda *x: tensor(np.concatenate(x)), *[part.initial_state for part in parts]
+    lambda *x: aligned.to_tensor(np.concatenate(x)), *[part.initial_state for part in parts]
   )
   rows = [(part.inputs, part.outputs, part.policy_version) for part in parts]
   return types.Unroll(state, *tree.map_structure(_time_major, *rows))
@@ -134,20 +134,10 @@ def merged(parts: Parts) -> types.Unroll:
 
 def _time_major(*leaves: np.ndarray) -> tf.Tensor:
   """Merges leaves `[K, L, ...]` into one `[L, B, ...]`."""
-  num_rows, *row = leaves[0].shape[1:]
-  num_unrolls = sum(leaf.shape[0] for leaf in leaves)
-  rows = _aligned((num_rows, num_unrolls, *row), leaves[0].dtype)
-  np.concatenate([leaf.swapaxes(0, 1) for leaf in leaves], axis=1, out=rows)
-  return tensor(rows)
-
-
-def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-  num_bytes = int(np.prod(shape)) * dtype.itemsize
-  memory = np.empty(num_bytes + _ALIGNMENT, np.uint8)
-  start = -memory.ctypes.data % _ALIGNMENT
-  return memory[start : start + num_bytes].view(dtype).reshape(shape)
-
-
-def tensor(array: Any) -> tf.Tensor:
-  """Makes a tensor, which may share the array's memory."""
-  return constant_op.convert_to_eager_tensor(array, context.context())
+  parts = [leaf.swapaxes(0, 1) for leaf in leaves]
+  if len(parts) == 1 and aligned.is_aligned(parts[0]):  # as the inference server has made it
+    return aligned.to_tensor(parts[0])
+  num_rows, _, *row = parts[0].shape
+  rows = aligned.empty((num_rows, sum(part.shape[1] for part in parts), *row), parts[0].dtype)
+  np.concatenate(parts, axis=1, out=rows)
+  return aligned.to_tensor(rows)

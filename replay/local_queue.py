@@ -17,6 +17,7 @@ from seed_acme.replay import connection
 from seed_acme.replay import local_items
 from seed_acme.replay import table_counts
 from seed_acme.replay import tables
+from seed_acme.tensors import aligned
 
 _SHOWN_PERIOD_S = 0.2
 
@@ -33,7 +34,7 @@ class LocalQueue:
     self._unrolls_per_item = unrolls_per_item
     self._items: collections.deque[local_items.Parts] = collections.deque()
     self._num_inserted = 0
-    self._probabilities = local_items.tensor(np.ones(batch_size))
+    self._probabilities = aligned.to_tensor(np.ones(batch_size))
     self.num_received = 0  # samples that the learner has taken
 
   @property
@@ -54,7 +55,7 @@ class LocalQueue:
     keys = np.arange(first, first + self._num_items, dtype=np.uint64)
     keys = np.repeat(keys, self._unrolls_per_item)
     self.num_received += 1
-    return types.Sample(local_items.merged(parts), local_items.tensor(keys), self._probabilities)
+    return types.Sample(local_items.merged(parts), aligned.to_tensor(keys), self._probabilities)
 
   def counts(self, timeout_s: int = 0) -> table_counts.TableCounts:
     """Returns the counts of items, as `table_counts.read` does; needs no time."""

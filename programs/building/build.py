@@ -114,6 +114,7 @@ def make_inference_servers(
   counters: counting.Counters,
   statistics: server_statistics.ServerStatistics,
   host: int = 0,
+  checks_values: bool = True,
 ) -> tuple[server_lib.InferenceServer, ...]:
   """Builds a server for each inference device of a learner host; `sink` takes finished unrolls."""
   return tuple(
@@ -131,6 +132,7 @@ def make_inference_servers(
       counters=counters,
       quota=_make_quota(layout),
       statistics=statistics,
+      checks_values=checks_values,
     )
     for device, policy in zip(layout.learners[host].devices, acting.policies)
   )

@@ -65,7 +65,8 @@ def make(
 
   spec: of the environments. cleanup: receives the calls that stop the parts.
   on_failure: called from the threads of the parts. num_ahead: samples to prefetch.
-    takes_turns: whether one thread acts and trains, so that a queue need not be a Reverb table.
+    takes_turns: whether one thread steps environments, acts and trains. A queue is no Reverb table
+    then, and time steps are checked only once.
     replay_addresses: of replay nodes; () = this process serves replay. peers: the learner hosts
     that train together. fence: who may connect to replay served by this process.
   """
@@ -97,7 +98,7 @@ def make(
   counters = peers.new_counters()
   statistics = server_statistics.ServerStatistics(layout.num_environments)
   servers = build.make_inference_servers(
-    sections.environment.id, layout, acting, writer, counters, statistics, index
+    sections.environment.id, layout, acting, writer, counters, statistics, index, not takes_turns
   )
   loop = build.make_training_loop(sections, run_dir, acting, statistics, counters, memory, peers)
   loop.restore()

@@ -18,11 +18,11 @@ class Rows:
   """The rows of one batch, padded to `size`; rows from `num_rows` on have no effect."""
 
   def __init__(self, requests: Sequence[types.ActorRequest], size: int):
-    self.env_ids = np.concatenate([r.env_ids for r in requests]).astype(np.int64)
-    self.run_ids = np.concatenate([r.run_ids for r in requests])
+    self.env_ids = _joined([r.env_ids for r in requests]).astype(np.int64)
+    self.run_ids = _joined([r.run_ids for r in requests])
     self.num_rows = self.env_ids.size
-    self.request_numbers = np.repeat(
-      np.array([r.request_number for r in requests], np.int64), [r.env_ids.size for r in requests]
+    self.request_numbers = _joined(
+      [np.full(r.env_ids.size, r.request_number, np.int64) for r in requests]
     )
     self.timestep = nests.map_arrays(
       lambda *parts: _padded(parts, size), *[r.timestep for r in requests]
@@ -32,10 +32,14 @@ class Rows:
 def _padded(parts: Sequence[np.ndarray], size: int) -> np.ndarray:
   num_rows = sum(part.shape[0] for part in parts)
   if num_rows == size:
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+    return _joined(parts)
   rows = np.zeros((size, *parts[0].shape[1:]), parts[0].dtype)
   np.concatenate(parts, out=rows[:num_rows])
   return rows
+
+
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+  return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 class ActedRows(NamedTuple):

@@ -9,10 +9,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.python.eager import context
-from tensorflow.python.framework import constant_op
 import tree
 
 from seed_acme import types
+from seed_acme.tensors import aligned
 from seed_acme.tensors import nests
 
 # Operations that `tf.cond` and `tf.while_loop` become; the serial executor has no kernel for the
@@ -73,7 +73,7 @@ class GraphFunction:
 
   def _call(self, arguments: tuple[types.Nest, ...]) -> list[Any]:
     flat = [
-      stand_in if stand_in is not None else x if isinstance(x, tf.Tensor) else _to_tensor(x)
+      stand_in if stand_in is not None else x if isinstance(x, tf.Tensor) else aligned.to_tensor(x)
       for x, stand_in in zip(tree.flatten(arguments), self._stand_ins)
     ]
     # `self._concrete(*flat)` would first check every argument again in Python, which is half of
@@ -137,10 +137,6 @@ def _needed_operations(graph: Any) -> set[str]:
       needed.add(operation.name)
       rest += [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
   return needed
-
-
-def _to_tensor(array: Any) -> tf.Tensor:
-  return constant_op.convert_to_eager_tensor(array, context.context())
 
 
 def batch_specs(example: types.Nest) -> types.Nest:

@@ -146,10 +146,20 @@ MUTATIONS = (
   record.Mutation(
     name='unroll_padding_typed_first',
     file='seed_acme/inference/unrolls.py',
-    old='step_type[env_ids, : self.overlap] = types.LAST',
-    new='step_type[env_ids, : self.overlap] = types.FIRST',
+    old='step_type[: self.overlap, env_ids] = types.LAST',
+    new='step_type[: self.overlap, env_ids] = types.FIRST',
     tests='tests/inference/unrolls_test.py::test_scenario',
     fault='padding counts as transitions',
+  ),
+  record.Mutation(
+    name='finished_unrolls_share_the_buffers',
+    file='seed_acme/inference/unrolls.py',
+    old="return np.take(buffer, env_ids, axis=1, out=taken, mode='clip')",
+    new='return buffer[:, env_ids[0] : env_ids[-1] + 1]',
+    tests='tests/inference/unrolls_test.py::test_a_finished_unroll_is_not_changed_by_what_'
+    'follows tests/replay/local_queue_test.py::test_unrolls_of_inference_become_tensors_'
+    'without_a_copy',
+    fault='the next rows overwrite unrolls that wait for the learner',
   ),
   record.Mutation(
     name='unroll_steps_of_all_rows',

@@ -26,7 +26,7 @@ MUTATIONS = (
     name='local_items_batch_major',
     file='replay/local_items.py',
     old='[leaf.swapaxes(0, 1) for leaf in leaves]',
-    new='[leaf.reshape(num_rows, -1, *row) for leaf in leaves]',
+    new='[leaf.reshape(leaf.shape[1], -1, *leaf.shape[2:]) for leaf in leaves]',
     tests='tests/replay/local_items_test.py::test_samples_are_those_of_a_table_that_holds_the_'
     'items',
     fault='rows of one unroll come into another',

@@ -10,6 +10,7 @@ from seed_acme.replay import local_queue
 from seed_acme.replay import server as server_lib
 from seed_acme.replay import tables
 from seed_acme.replay import writer as writer_lib
+from tests.inference import unroll_rows
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -61,8 +62,22 @@ def test_samples_hold_the_unrolls_in_order_time_major(served, coded_unrolls, unr
     np.testing.assert_array_equal(sample.probabilities, np.ones(8))
 
 
+def test_unrolls_of_inference_become_tensors_without_a_copy():
+  assembler, queue = unroll_rows.make_assembler(2, 2, 1), local_queue.LocalQueue(2, 2)
+  for number in (1, 2, 3):
+    finished = unroll_rows.append(assembler, [0, 1], [number, 10 + number])
+  queue.insert([finished])
+  sample = queue.next(0.0)
+  for part in ('inputs', 'outputs', 'policy_version'):
+    for x, y in zip(*(tree.flatten(getattr(all_, part)) for all_ in (sample.unroll, finished))):
+      assert np.shares_memory(memoryview(x), y)
+  for number in range(4, 12):
+    unroll_rows.append(assembler, [0, 1], [number, 10 + number])
+  assembler.reset(np.array([0, 1]))
+  np.testing.assert_array_equal(sample.unroll.inputs.reward, [[0, 0], [1, 11], [2, 12], [3, 13]])
+
+
 def test_a_sample_is_not_changed_by_later_ones(served, coded_unrolls):
-  """Tensors may share the memory of the arrays that they were made of."""
   _, writer, queue = served(8, 8, 16)
   unrolls = coded_unrolls(0, 8)
   _put(writer, unrolls)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from seed_acme import types
+from seed_acme.tensors import aligned
 from seed_acme.tensors import graph_function
 
 
@@ -88,6 +89,28 @@ def test_a_user_error_while_tracing_keeps_its_type_and_its_length():
   with pytest.raises(types.UserError) as error:
     graph_function.GraphFunction(function, (_spec([3]),))
   assert str(error.value) == 'no good: (3,)'
+
+
+def test_an_argument_is_not_copied_and_results_do_not_follow_it():
+  array = aligned.empty((3, 4), np.dtype(np.float32))
+  array[:] = 1
+  assert np.shares_memory(memoryview(aligned.to_tensor(array)), array)
+  call = graph_function.GraphFunction(lambda x: (x, x + 1), (_spec([None, 4]),))
+  results = [call.numpy(array), tuple(x.numpy() for x in call(array))]
+  array[:] = 5
+  for same, more in results:
+    np.testing.assert_array_equal(same, np.ones((3, 4)))
+    np.testing.assert_array_equal(more, np.full((3, 4), 2))
+
+
+def test_an_argument_that_is_read_once_is_not_written_to():
+  array = aligned.empty((64, 64), np.dtype(np.float32))
+  array[:] = -1
+  with graph_function.serial_execution():
+    # TensorFlow computes in place where nothing else needs the memory.
+    call = graph_function.GraphFunction(lambda x: tf.nn.relu(x) * 2 + 1, (_spec([None, 64]),))
+    np.testing.assert_array_equal(call.numpy(array), np.ones((64, 64)))
+  np.testing.assert_array_equal(array, np.full((64, 64), -1))
 
 
 def test_batch_specs_leave_the_first_dimension_open():
