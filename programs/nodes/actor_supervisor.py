@@ -26,6 +26,7 @@ from seed_acme.transport import wire
 
 _POLL_S = 0.1
 _STOP_S = activity_lib.CLOSE_S  # a worker that has not stopped by then is killed
+_KILLED_S = 5.0  # for the end of killed programs; without an init process they stay zombies
 # Failures count as "in a row" unless the worker acted for this long in between.
 _HEALTHY_S = 60.0
 
@@ -142,6 +143,7 @@ class Supervisor:
       for program in programs:
         with contextlib.suppress(psutil.NoSuchProcess):
           program.kill()
+      psutil.wait_procs(programs, timeout=_KILLED_S)
 
   def _start_worker(self, start: wire.Start, report_fd: int, activity_fd: int) -> subprocess.Popen:
     variables = {
