@@ -9,6 +9,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.python.eager import context
+from tensorflow.python.eager import execute
+from tensorflow.python.eager.polymorphic_function import atomic_function
 import tree
 
 from seed_acme import types
@@ -20,6 +22,7 @@ from seed_acme.tensors import nests
 _CONTROL_FLOW = frozenset(
   {'If', 'StatelessIf', 'While', 'StatelessWhile', 'Case', 'StatelessCase', 'Switch', 'RefSwitch'}
 )
+_AS_IT_IS = contextlib.nullcontext()
 _COLLECTIVE = frozenset({'CollectiveGatherV2', 'CollectiveReduceV2'})  # waits for other hosts
 
 
@@ -57,7 +60,11 @@ class GraphFunction:
       flat_function, input_signature=flat_specs, autograph=False, jit_compile=xla or None
     )
     self._concrete = self._function.get_concrete_function()
-    self._captured = self._concrete.captured_inputs
+    self._captured = list(self._concrete.captured_inputs)
+    runtime_function = self._concrete._inference_function
+    self._name = runtime_function.name.decode()
+    self._num_outputs = len(self._concrete.outputs)
+    self._explained_errors = atomic_function.InterpolateRuntimeError(runtime_function)
     self._needs_parallel = not xla and _needs_parallel(self._concrete)
     self._stand_ins = [None] * len(flat_specs) if xla else _stand_ins(self._concrete, flat_specs)
     self._unflatten_output = nests.unflattener(self._output_structure)
@@ -74,14 +81,28 @@ class GraphFunction:
   def _call(self, arguments: tuple[types.Nest, ...]) -> list[Any]:
     flat = [
       stand_in if stand_in is not None else x if isinstance(x, tf.Tensor) else aligned.to_tensor(x)
-      for x, stand_in in zip(tree.flatten(arguments), self._stand_ins)
+      for x, stand_in in zip(tree.flatten(arguments), self._stand_ins, strict=True)
     ]
-    # `self._concrete(*flat)` would first check every argument again in Python, which is half of
-    # the cost of a call of a small network. `_call_flat` is private; we pin TensorFlow's version.
-    if self._needs_parallel:
-      with _in_parallel():
-        return self._concrete._call_flat(flat, self._captured)
-    return self._concrete._call_flat(flat, self._captured)
+    with _in_parallel() if self._needs_parallel else _AS_IT_IS:
+      return self._execute(flat + self._captured)
+
+  def _execute(self, inputs: list[tf.Tensor]) -> list[tf.Tensor]:
+    """Executes the function as `self._concrete(*flat)` does.
+
+    That would first check every argument again, and look for gradient tapes and for a graph that is
+    being traced. It takes longer than the ops of a small network. The classes that it uses are
+    private; we pin TensorFlow's version.
+    """
+    its_context = context.context()
+    options = its_context.function_call_options.as_attrs()
+    with self._explained_errors:
+      return execute.execute(
+        self._name,
+        self._num_outputs,
+        inputs,
+        ('executor_type', options['executor_type'], 'config_proto', options['config_proto']),
+        its_context,
+      )
 
   def variables_read(self, variables: Sequence[tf.Variable]) -> tuple[int, ...]:
     """Returns the positions of those `variables` that the function uses, in order of first use."""
