@@ -14,5 +14,5 @@ def experiment() -> config_lib.ExperimentConfig:
     name='bench_catch_lstm',
     network=dataclasses.replace(mlp.network, core='lstm', core_size=128),
     agent=dataclasses.replace(mlp.agent, batch_size=256),
-    replay=dataclasses.replace(mlp.replay, queue_size=256, unrolls_per_item=256),
+    replay=dataclasses.replace(mlp.replay, queue_size=256, unrolls_per_item=0),
   )

@@ -17,6 +17,6 @@ def experiment() -> config_lib.ExperimentConfig:
     environments_per_actor=32,
     network=dataclasses.replace(lstm.network, core_size=64),
     agent=dataclasses.replace(lstm.agent, batch_size=64),
-    replay=config_lib.ReplayConfig(queue_size=128, unrolls_per_item=64),
+    replay=config_lib.ReplayConfig(queue_size=128, unrolls_per_item=0),
     inference=config_lib.InferenceConfig(batch_size=128),  # rows: all environments
   )

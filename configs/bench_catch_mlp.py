@@ -19,5 +19,5 @@ def experiment() -> config_lib.ExperimentConfig:
       entropy=on_policy_config.PenaltyConfig(weight=0.01),
       optimizer=config_lib.OptimizerConfig(learning_rate=1e-3),
     ),
-    replay=config_lib.ReplayConfig(queue_size=512, unrolls_per_item=512),
+    replay=config_lib.ReplayConfig(queue_size=512, unrolls_per_item=0),
   )

@@ -46,7 +46,7 @@ def experiment() -> config_lib.ExperimentConfig:
         learning_rate=3e-4, schedule='linear', max_gradient_norm=0.5
       ),
     ),
-    replay=config_lib.ReplayConfig(queue_size=128, unrolls_per_item=128),
+    replay=config_lib.ReplayConfig(queue_size=128, unrolls_per_item=0),
     inference=config_lib.InferenceConfig(strictly_on_policy=True),
     learner=config_lib.LearnerConfig(xla=True),
   )

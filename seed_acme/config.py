@@ -159,7 +159,7 @@ class ReplayConfig:
 
   queue_size: unrolls that a FIFO table holds before it blocks the actors; unused by a memory.
   unrolls_per_item: unrolls stored as one Reverb item, which costs less for small observations;
-    divides the batch size. A replay memory needs 1.
+    divides the batch size; 0 = a whole batch. A replay memory needs 1.
   writer_backlog: finished unrolls that may wait to be written before actors wait; 0 = one batch.
   prefetch_batches: batches prepared before the learner asks for them; 0 = none, which gives the
     least policy lag. Reverb holds one more item, or one more batch in a separate process.
@@ -169,7 +169,7 @@ class ReplayConfig:
   """
 
   queue_size: int = 256
-  unrolls_per_item: Annotated[int, bounds.at_least(1)] = 1
+  unrolls_per_item: Annotated[int, bounds.at_least(0)] = 1
   writer_backlog: Annotated[int, bounds.at_least(0)] = 0
   prefetch_batches: Annotated[int, bounds.at_least(0)] = 1
   num_shards: Annotated[int, bounds.at_least(1)] = 1

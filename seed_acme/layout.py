@@ -271,7 +271,7 @@ def _shards(config: config_lib.ExperimentConfig, learner: int) -> tuple[Shard, .
     ),
     queue_size=replay.queue_size // number,
     batch_size=batch_size,
-    unrolls_per_item=math.gcd(replay.unrolls_per_item, batch_size),
+    unrolls_per_item=math.gcd(replay.unrolls_per_item, batch_size),  # of 0, the batch size
     writer_backlog=replay.writer_backlog or batch_size,
   )
   has_port = bool(replay.port) and learner == 0

@@ -36,7 +36,7 @@ def _check_unrolls(config: config_lib.ExperimentConfig) -> None:
       f'environments_per_actor ({config.environments_per_actor}) is not a multiple of '
       f'actor.environment_groups ({config.actor.environment_groups}): change one of them'
     )
-  if agent.batch_size % replay.unrolls_per_item:
+  if replay.unrolls_per_item and agent.batch_size % replay.unrolls_per_item:
     raise types.UserError(
       f'agent.batch_size ({agent.batch_size}) is not a multiple of '
       f'replay.unrolls_per_item ({replay.unrolls_per_item}): change one of them'

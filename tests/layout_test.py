@@ -199,6 +199,8 @@ def test_a_shard_draws_and_keeps_its_part():
   part = _first_shard(config)
   assert part.batch_size == part.unrolls_per_item == part.writer_backlog == 4
   assert part.queue_size == 16
+  replay = dataclasses.replace(config.replay, unrolls_per_item=0)  # a whole batch
+  assert _first_shard(dataclasses.replace(config, replay=replay)) == part
   part = _first_shard(dataclasses.replace(config, num_learner_hosts=2))
   assert (part.batch_size, part.queue_size) == (2, 8)
   memory = _sharded('catch_r2d2')

@@ -38,6 +38,8 @@ def dry_run(parent, *arguments):
     patch.setattr(signal, 'signal', lambda *_: None)
     code = cli.main([*VERTEX, *CLOUD, '--dry_run', f'--out={folder}', *arguments])
   assert code == 0, error.getvalue()
-  assert not error.getvalue(), error.getvalue()
+  # On a busy machine the trial says after a few seconds that it is under way.
+  lines = error.getvalue().splitlines()
+  assert all(line.startswith('Trying environment') for line in lines), error.getvalue()
   assert sorted(path.name for path in parent.iterdir()) == ['out'], 'it left files'
   return DryRun(folder, out.getvalue())
