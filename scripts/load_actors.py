@@ -65,7 +65,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
   parser.add_argument('--environments', type=int, default=8, help='of each actor')
   parser.add_argument('--config', default='catch_vtrace')
   parser.add_argument('--processes', type=int, default=4, help='that hold the actors')
-  parser.add_argument('--seconds', type=float, default=30.0, help='measured, or until an update')
+  parser.add_argument(
+    '--seconds', type=float, default=30.0, help='measured, at least until an update'
+  )
   parser.add_argument('--json', action='store_true')
   parser.add_argument('--worker', type=int, default=None, help=argparse.SUPPRESS)
   parser.add_argument('--cluster', default='', help=argparse.SUPPRESS)

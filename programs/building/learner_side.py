@@ -98,7 +98,14 @@ def make(
   counters = peers.new_counters()
   statistics = server_statistics.ServerStatistics(layout.num_environments)
   servers = build.make_inference_servers(
-    sections.environment.id, layout, acting, writer, counters, statistics, index, not takes_turns
+    sections.environment.id,
+    layout,
+    acting,
+    writer,
+    counters,
+    statistics,
+    index,
+    checks_values=not takes_turns,
   )
   loop = build.make_training_loop(sections, run_dir, acting, statistics, counters, memory, peers)
   loop.restore()
@@ -106,13 +113,6 @@ def make(
     learner.shards, replay_addresses, writer, num_ahead, on_failure, items, run_dir.add_notice
   )
   loop.watch_replay(writer.seconds, account)
-  shown_counts = tuple(
-    local_queue_lib.ShownCounts(queue, address, shard.queue_size // shard.unrolls_per_item)
-    for queue, address, shard in zip(items, replay_addresses, learner.shards)
-    if isinstance(queue, local_queue_lib.LocalQueue)
-  )
-  for shown in shown_counts:
-    cleanup.callback(shown.stop)
   return LearnerSide(
     layout,
     acting,
@@ -125,7 +125,7 @@ def make(
     loop,
     its_samples,
     account,
-    shown_counts,
+    _show_counts(learner.shards, items, replay_addresses, cleanup),
   )
 
 
@@ -161,6 +161,23 @@ def _new_keeper(shard: layout_lib.Shard, takes_turns: bool) -> local_queue_lib.K
   if takes_turns:
     return local_queue_lib.LocalQueue(shard.batch_size, shard.unrolls_per_item)
   return local_items_lib.LocalItems()
+
+
+def _show_counts(
+  shards: Sequence[layout_lib.Shard],
+  items: Sequence[local_queue_lib.Keeper | None],
+  addresses: Sequence[str],
+  cleanup: contextlib.ExitStack,
+) -> tuple[local_queue_lib.ShownCounts, ...]:
+  """Makes what shows the counts of each local queue to `seed-acme inspect`."""
+  shown_counts = tuple(
+    local_queue_lib.ShownCounts(queue, address, shard.queue_size // shard.unrolls_per_item)
+    for queue, address, shard in zip(items, addresses, shards)
+    if isinstance(queue, local_queue_lib.LocalQueue)
+  )
+  for shown in shown_counts:
+    cleanup.callback(shown.stop)
+  return shown_counts
 
 
 def _serve(

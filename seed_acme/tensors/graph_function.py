@@ -22,7 +22,6 @@ from seed_acme.tensors import nests
 _CONTROL_FLOW = frozenset(
   {'If', 'StatelessIf', 'While', 'StatelessWhile', 'Case', 'StatelessCase', 'Switch', 'RefSwitch'}
 )
-_AS_IT_IS = contextlib.nullcontext()
 _COLLECTIVE = frozenset({'CollectiveGatherV2', 'CollectiveReduceV2'})  # waits for other hosts
 
 
@@ -83,8 +82,11 @@ class GraphFunction:
       stand_in if stand_in is not None else x if isinstance(x, tf.Tensor) else aligned.to_tensor(x)
       for x, stand_in in zip(tree.flatten(arguments), self._stand_ins, strict=True)
     ]
-    with _in_parallel() if self._needs_parallel else _AS_IT_IS:
-      return self._execute(flat + self._captured)
+    inputs = flat + self._captured
+    if not self._needs_parallel:
+      return self._execute(inputs)
+    with _in_parallel():
+      return self._execute(inputs)
 
   def _execute(self, inputs: list[tf.Tensor]) -> list[tf.Tensor]:
     """Executes the function as `self._concrete(*flat)` does.
