@@ -30,6 +30,7 @@ def run(tmp_path_factory):
   return folder
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_played_and_drawn(run, tmp_path):
   folder = tmp_path / 'kept'
   _script().keep(run.path, folder, max_rows=2)

@@ -144,6 +144,7 @@ def test_memory_chain_stays_at_chance_with_r2d2_without_a_memory(tmp_path):
   assert abs(_memory_score(tmp_path)) <= 0.15  # five standard errors
 
 
+@pytest.mark.slow
 def test_discrete_observations_are_learnt_from(tmp_path):
   pytest.importorskip('gymnasium')
   config = dataclasses.replace(

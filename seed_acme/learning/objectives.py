@@ -9,6 +9,7 @@ from seed_acme import agent as agent_lib
 from seed_acme import config as config_lib
 from seed_acme import core
 from seed_acme import types
+from seed_acme.learning import fused_optimizers
 from seed_acme.ops import schedules
 
 
@@ -75,14 +76,14 @@ def check_partition(network: core.RecurrentNetwork, learning: agent_lib.Learning
 
 
 def make_optimizer(config: config_lib.OptimizerConfig, learning_rate: tf.Variable) -> snt.Optimizer:
-  """Makes Sonnet's optimiser. epsilon is added to the second moment's root (Adam) or inside it."""
+  """Makes an optimiser. epsilon is added to the second moment's root (Adam) or inside it."""
   if config.name == 'rmsprop':
-    return snt.optimizers.RMSProp(
+    return fused_optimizers.RMSProp(
       learning_rate,
       decay=config.rmsprop_decay,
       momentum=config.rmsprop_momentum,
       epsilon=config.epsilon,
     )
-  return snt.optimizers.Adam(
+  return fused_optimizers.Adam(
     learning_rate, beta1=config.adam_beta1, beta2=config.adam_beta2, epsilon=config.epsilon
   )

@@ -56,10 +56,23 @@ def check_event(name: str, x: tf.Tensor, params: tf.Tensor, event_shape: Sequenc
 def merge_rows(x: Any) -> tf.Tensor:
   """`[T, B, ...]` -> `[T*B, ...]`."""
   x = tf.convert_to_tensor(x)
-  return tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], axis=0))
+  return tf.reshape(x, _joined([-1], _lengths(x, slice(2, None))))
 
 
 def split_rows_like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
   """`[T*B, ...]` -> `[T, B, ...]`, T and B of `rows`."""
-  split = tf.reshape(x, tf.concat([tf.shape(rows)[:2], tf.shape(x)[1:]], axis=0))
+  split = tf.reshape(x, _joined(_lengths(rows, slice(2)), _lengths(x, slice(1, None))))
   return tf.ensure_shape(split, rows.shape[:2].concatenate(x.shape[1:]))
+
+
+def _lengths(x: tf.Tensor, axes: slice) -> list[int] | tf.Tensor:
+  """Returns lengths of axes, as numbers where all are known when traced: operations on shapes would
+  take time in every update."""
+  known = x.shape[axes]
+  return known.as_list() if known.is_fully_defined() else tf.shape(x)[axes]
+
+
+def _joined(first: list[int] | tf.Tensor, rest: list[int] | tf.Tensor) -> list[int] | tf.Tensor:
+  if isinstance(first, list) and isinstance(rest, list):
+    return first + rest
+  return tf.concat([first, rest], axis=0)

@@ -160,6 +160,7 @@ def test_what_is_published_is_what_acting_reads_and_nothing_else(case):
   assert len(set(policy.variables_read)) == len(policy.variables_read) > 3
 
 
+@pytest.mark.slow
 def test_published_copies_are_in_the_order_of_acting(case):
   case.learner.step(case.sample(), agent_steps=10)
   published = case.learner.variables()
@@ -208,6 +209,7 @@ def test_every_trained_variable_is_in_one_objective_and_changes(case):
     assert (variable.numpy() != old).any(), variable.name
 
 
+@pytest.mark.slow
 def test_updates_run_op_by_op_for_whoever_debugs_them(case):
   samples = [case.sample(seed) for seed in range(2)]
   case.learner.step(samples[0], agent_steps=10)

@@ -54,6 +54,7 @@ def _assert_holds(now, before, where):
     _assert_holds(now[key], value, f'{where}.{key}')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', _RUNS)
 def test_a_learner_takes_over_all_of_its_checkpoint(name):
   run = run_directory.RunDirectory(_FOLDER / name)

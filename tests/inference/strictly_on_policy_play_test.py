@@ -49,6 +49,7 @@ def played(request, learning, strict_rig, make_group):
   return rig, groups, updates, (overlap, unroll_length, unrolls_per_update)
 
 
+@pytest.mark.slow
 def test_every_update_has_as_many_unrolls_of_each_environment_all_of_one_version(played):
   _, groups, updates, (overlap, _, unrolls_per_update) = played
   env_id_of = {
@@ -83,6 +84,7 @@ def test_the_rows_are_those_that_were_played_each_transition_once(played):
   assert len(runs) > 4  # some were restarts
 
 
+@pytest.mark.slow
 def test_replaying_an_unroll_from_its_initial_state_gives_what_it_stored(played):
   """Each row is replayed with the weights of its version; the last row has no outputs."""
   rig, _, updates, _ = played

@@ -163,6 +163,7 @@ def played(request, acting):
   return acting(core), unroll_length, overlap, record
 
 
+@pytest.mark.slow
 def test_replaying_an_unroll_from_its_initial_state_gives_what_it_stored(played):
   acting, _, overlap, record = played
   batch = tree.map_structure(lambda *leaves: np.stack(leaves, axis=1), *record.unrolls)

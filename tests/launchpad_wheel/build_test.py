@@ -21,6 +21,7 @@ def _names(wheel):
     return set(content.namelist())
 
 
+@pytest.mark.slow
 def test_it_is_the_same_byte_for_byte_under_another_python_and_constraints(wheel, tmp_path):
   """The constraints of an installation, which name the wheel itself, do not stand in its way."""
   (tmp_path / 'constraints.txt').write_text('dm-launchpad==0.5.1+seed\n')

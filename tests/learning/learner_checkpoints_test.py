@@ -92,6 +92,7 @@ _LEARNERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('kind', _LEARNERS)
 def test_after_restoring_the_next_steps_are_equal_to_the_bit(kind):
   learner, other = _LEARNERS[kind](seed=1), _LEARNERS[kind](seed=2)

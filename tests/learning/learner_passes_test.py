@@ -178,6 +178,7 @@ def test_what_finishes_comes_after_the_last_step_and_is_published():
     assert update.priorities is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'step, name, value',
   [

@@ -166,6 +166,7 @@ def test_policy_lag_follows_the_updates():
   assert lags == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_every_trainable_variable_changes():
   learner = learners.vtrace_learner(core='lstm', target_entropy=0.5)
   weights = lambda: {

@@ -52,6 +52,7 @@ def _history(client, run_id, name):
   return [(point.step, point.value) for point in client.get_metric_history(run_id, name)]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_in_the_same_one(run, tmp_path):
   first = _make(run)
   first.write(100, {'loss/total': 0.5, 'odd:name': 2})

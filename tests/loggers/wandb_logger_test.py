@@ -86,6 +86,7 @@ def _runs(records):
   return [record.run for record in records if record.WhichOneof('record_type') == 'run']
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_in_the_same_one_with_steps_that_rise(run):
   first = _make(run)
   first.write(100, {'loss/total': 0.5, 'updates': 1})

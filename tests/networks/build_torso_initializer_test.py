@@ -20,6 +20,7 @@ def _make(**settings):
   return build.make_actor_critic(config_lib.NetworkConfig(**settings), _SPEC, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'torso', ['nature_cnn', 'impala_shallow', 'rllib_42', 'impala_resnet', 'football_resnet']
 )

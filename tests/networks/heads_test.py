@@ -91,6 +91,7 @@ def _products(graph):
   return sum(operation.type == 'MatMul' for operation in graph.get_operations())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('sizes', 'products'), [((), 3), ((7,), 12)])
 @pytest.mark.parametrize(
   'module_of',

@@ -168,6 +168,7 @@ def test_one_trace_serves_every_batch_size():
     _assert_close(step(row, state), network(row, state))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core', ['none', 'lstm', 'gru'])
 @pytest.mark.parametrize('head_sizes', [(), (5, 7)])
 def test_every_variable_gets_a_gradient(core, head_sizes):

@@ -56,6 +56,7 @@ def test_the_whole_network_starts_with_lecuns_variance():
     assert np.abs(weight).max() < 2.3 * std, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('torso', ['football_resnet', 'impala_resnet', 'nature_cnn', 'mlp'])
 def test_a_network_sees_packed_planes_as_it_sees_plain_ones(torso):
   planes = np.random.default_rng(1).integers(0, 2, (2, 72, 96, 16)).astype(np.uint8) * 255
@@ -78,6 +79,7 @@ def test_packed_planes_are_stacked_by_the_environment_only():
     requirements.check(config_lib.NetworkConfig(torso='nature_cnn', frame_stack=4), _PACKED)
 
 
+@pytest.mark.slow
 def test_footballs_configuration_takes_training_steps_on_packed_planes(tmp_path):
   config = registry.load('football_scoring')
   config = dataclasses.replace(

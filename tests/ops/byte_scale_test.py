@@ -81,6 +81,7 @@ def test_stacked_images_have_the_bound_of_one(scale, divisor):
   assert sorted(seen)[-2:] == pytest.approx([2 / divisor, 5 / divisor])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('torso', ['nature_cnn', 'impala_shallow', 'impala_resnet'])
 def test_an_image_of_small_bytes_is_one_of_floats_from_0_to_1(torso):
   small = np.random.default_rng(1).integers(0, 2, (1, 36, 36, 2), np.uint8)

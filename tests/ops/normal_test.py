@@ -31,6 +31,7 @@ def test_log_prob_is_the_density_before_clipping(distribution):
   )
 
 
+@pytest.mark.slow
 @_BOTH
 def test_entropy_and_kl_are_those_of_the_normal(distribution):
   params, mean, std = _params()

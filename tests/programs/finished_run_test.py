@@ -103,6 +103,7 @@ def test_the_files_of_the_run(finished):
   assert metrics['agent_steps'][-1] == run.summary()['agent_steps']
 
 
+@pytest.mark.slow
 def test_evaluate_and_plot_read_it(finished, runs, one_json):
   run, _, _ = finished
   evaluation = runs.start('evaluate', 'runs/latest', '--episodes=30', '--json', folder=run.folder)

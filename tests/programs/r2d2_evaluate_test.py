@@ -34,6 +34,7 @@ def trained(tmp_path_factory):
   return run
 
 
+@pytest.mark.slow
 def test_the_saved_memory_is_not_touched(trained, digest, monkeypatch, capsys, one_json):
   monkeypatch.setattr(cli.signal, 'signal', lambda *_: None)
   newest = checkpoint.newest(trained.checkpoints)

@@ -122,6 +122,7 @@ def _status(run):
   return json.loads(run.status.read_text())
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights_to_the_bit_however_often_it_logs(first, tmp_path):
   """Training must not depend on when the clock causes rows to be written."""
   quiet = _run(tmp_path / 'quiet', learner=config_lib.LearnerConfig(log_period_s=1e9))
@@ -205,6 +206,7 @@ def test_the_last_checkpoint_is_of_the_last_update(first):
   assert int(saved.path.name) == status['updates']
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_to_a_higher_total_and_its_counters_too(first, tmp_path):
   run = _create(tmp_path / 'run')
   saved_config.save(_config(), run.config)
@@ -285,6 +287,7 @@ def test_a_checkpoint_of_another_network_is_refused(first, tmp_path):
   assert len(str(error.value).splitlines()) <= 4
 
 
+@pytest.mark.slow
 def test_memory_overlap_and_one_environment_group(tmp_path):
   config = _config()
   run = _run(

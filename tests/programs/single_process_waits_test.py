@@ -55,6 +55,7 @@ def _let_it_sample(monkeypatch, may_sample):
   monkeypatch.setattr(path, lambda self: may_sample)
 
 
+@pytest.mark.slow
 def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_for(
   run, monkeypatch
 ):
@@ -78,6 +79,7 @@ def test_it_hears_of_the_end_while_it_waits_for_a_sample_and_says_what_it_waits_
   assert 'received by the learner' in run.notices.read_text()
 
 
+@pytest.mark.slow
 def test_it_hears_of_a_failed_fetch_while_it_waits_for_a_sample(run, monkeypatch):
   _let_it_sample(monkeypatch, True)
 
@@ -90,6 +92,7 @@ def test_it_hears_of_a_failed_fetch_while_it_waits_for_a_sample(run, monkeypatch
     single_process.run(_memory_config(), run, lambda: time.monotonic() > give_up_s)
 
 
+@pytest.mark.slow
 def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(run):
   """Reverb's rate limiter has counted them, and gives the learner that many fewer."""
   config = _memory_config()
@@ -111,6 +114,7 @@ def test_a_memory_goes_on_though_draws_of_its_went_elsewhere(run):
   program.close()
 
 
+@pytest.mark.slow
 def test_a_stopped_step_leaves_the_wait_for_room(run, monkeypatch):
   """The memory takes no more, although the order of acting and training should prevent that."""
   _let_it_sample(monkeypatch, False)

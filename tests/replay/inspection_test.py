@@ -36,6 +36,7 @@ _TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('inserts, samples', [(0, 0), (3, 0), (4, 2), (12, 3)])
 @pytest.mark.parametrize('kind', sorted(_TABLES))
 def test_the_distances_are_what_the_server_does(serve_tables, kind, inserts, samples):

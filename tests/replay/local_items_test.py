@@ -112,6 +112,7 @@ reverb.Client(sys.argv[1]).insert({'ticket': np.array(1, np.int64)}, {sys.argv[2
 """
 
 
+@pytest.mark.slow
 def test_an_item_of_another_shape_is_dropped(queue, coded_unrolls):
   dropped = []
   server, writer, samples = queue(4, 2, 12, local_items.LocalItems(), dropped.append)

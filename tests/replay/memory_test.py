@@ -171,6 +171,7 @@ def test_inserts_wait_for_the_learner_and_the_learner_for_the_minimum_size(start
   assert not failures
 
 
+@pytest.mark.slow
 def test_samples_keep_the_ratio_to_inserts(start, coded_unrolls, iterate):
   config = _config(replay_ratio=2.0, replay_min_size=20, batch_size=20)
   server = start(config)

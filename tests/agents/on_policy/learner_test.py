@@ -89,6 +89,7 @@ def _numbered(sample):
   return sample._replace(unroll=sample.unroll._replace(outputs=outputs)), numbers[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('of, size', [('unrolls', 2), ('transitions', 6)])
 def test_every_transition_is_learnt_as_often_as_there_are_epochs(
   of, size, make_config, make_network, make_sample, make_learner
@@ -143,6 +144,7 @@ def test_a_minibatch_has_all_leaves_of_the_same_elements(
     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'fields',
   [
@@ -194,6 +196,7 @@ def _targets_by_epoch(recompute, make_config, make_network, make_sample, make_le
   return [spy.seen[i][1:] for i in range(3)], network
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('recompute', ['never', 'epoch', 'minibatch'])
 def test_prepared_targets_change_between_epochs_only_when_asked(
   recompute, eagerly, make_config, make_network, make_sample, make_learner
@@ -262,6 +265,7 @@ def test_observation_statistics_change_in_finish_alone(
   np.testing.assert_allclose(metrics['value/normalizer_std'], network.values.std())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['ppo', 'vtrace'])
 def test_an_update_of_the_agent_is_its_parts_in_order(
   name, make_network, make_sample, make_learner

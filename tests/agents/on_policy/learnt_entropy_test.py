@@ -87,18 +87,21 @@ def _train(config, num_updates=400):
   return entropies[-100:].mean(), weights[0], weights[-1]
 
 
+@pytest.mark.slow
 def test_a_fixed_weight_lets_the_policy_turn_greedy_and_stays():
   entropy, first, last = _train(_config())
   assert entropy < 0.1
   assert first == last == np.float32(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('target_entropy, weight', [(0.5, 1.0), (0.9, 0.01)])
 def test_the_entropy_is_led_to_its_target_from_both_sides(target_entropy, weight):
   entropy, _, _ = _train(_config(weight, target_entropy))
   np.testing.assert_allclose(entropy, target_entropy, atol=0.06)
 
 
+@pytest.mark.slow
 def test_a_target_of_0_is_a_target():
   entropy, first, last = _train(_config(target_entropy=0.0))
   assert entropy < 0.1

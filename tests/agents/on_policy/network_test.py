@@ -35,6 +35,7 @@ def _loss_gradients(network, sample, config, gradients):
   return dict(zip((v.name for v in network.trainable_variables), found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'name, kind',
   [

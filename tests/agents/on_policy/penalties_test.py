@@ -140,6 +140,7 @@ def test_all_masked_moves_neither_policy_nor_weight(make_config, gradients):
   assert value == 0.0 and found[0] == 0.0 and not found[1].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'name, threshold, weight',
   [

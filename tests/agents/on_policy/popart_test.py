@@ -140,6 +140,7 @@ def test_the_loss_recomputes_in_the_same_units(make):
   np.testing.assert_allclose(*losses, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'compensates, order, recompute',
   [
@@ -232,6 +233,7 @@ def _learnt(make_config, make_network, make_sample, make_learner, scale, fields)
   return [v.numpy() for v in network.trainable_variables], _values(network, sample) / scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'fields',
   [

@@ -92,6 +92,7 @@ def test_each_builds_with_its_own_numbers(name, make_network):
   assert list(weights.penalty_weights()) == penalties.get(name, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', sorted(_DIFFERENCES))
 @pytest.mark.parametrize('core', ['none', 'lstm'])
 def test_which_ones_take_a_core(name, core, make_network):

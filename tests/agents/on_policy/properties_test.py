@@ -58,6 +58,7 @@ def _with_prediction(sample, **fields):
   return sample._replace(unroll=sample.unroll._replace(outputs=outputs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', _PRESETS)
 def test_permuting_a_minibatch_changes_nothing(name, make_network, make_sample, gradients):
   config = _preset(name)
@@ -77,6 +78,7 @@ def test_permuting_a_minibatch_changes_nothing(name, make_network, make_sample, 
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'name, recompute, penalties_in_rewards, kind',
   [
@@ -138,6 +140,7 @@ def test_nan_in_everything_masked_changes_no_bit(
     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', _PRESETS)
 def test_a_batch_of_nothing_but_padding_moves_nothing(name, make_network, make_sample, gradients):
   config = _preset(name, penalties_in_rewards='subtracted')

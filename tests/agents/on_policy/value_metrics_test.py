@@ -51,6 +51,7 @@ def test_error_and_variance_are_those_of_the_first_pass_in_learnt_units(
   assert metrics['value/squared_error'] == pytest.approx(((targets - values) ** 2).mean(), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_targets_that_move_with_the_weights_are_compared_within_a_minibatch(
   make_config, make_network, make_sample, make_learner
 ):
@@ -68,6 +69,7 @@ def test_targets_that_move_with_the_weights_are_compared_within_a_minibatch(
   assert of_unrolls < 0.9 * targets.var()
 
 
+@pytest.mark.slow
 def test_what_the_weights_learn_in_later_passes_shows_in_the_last_divergence_alone(
   make_config, make_network, make_sample, make_learner
 ):
@@ -98,6 +100,7 @@ def test_targets_that_are_all_alike_leave_nothing_to_explain(variance):
   assert value_metrics.of_row(means) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('is_held, num_epochs', [(True, 2), (False, 1)])
 def test_a_value_head_held_at_0_is_told_of(
   is_held, num_epochs, make_config, make_network, make_sample, make_learner

@@ -177,6 +177,7 @@ def test_equals_a_slow_loop_over_transitions(seed, max_abs_reward):
   np.testing.assert_allclose(loss, sum(expected.values()), rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core, target_entropy', [('none', None), ('lstm', 0.4), ('gru', None)])
 def test_every_variable_gets_a_gradient(core, target_entropy):
   config = _with_target(target_entropy)
@@ -188,6 +189,7 @@ def test_every_variable_gets_a_gradient(core, target_entropy):
     assert np.isfinite(tf.convert_to_tensor(gradient)).all(), variable.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('target_entropy', [None, 0.0])
 def test_nan_in_every_masked_entry_changes_no_bit(target_entropy):
   config = _with_target(target_entropy, max_abs_reward=1.0)

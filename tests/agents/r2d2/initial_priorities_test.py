@@ -34,6 +34,7 @@ def _batch_major(unroll):
   return swapped._replace(initial_state=unroll.initial_state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('overlap', [0, 3])
 @pytest.mark.parametrize('num_unrolls', [1, 6])
 def test_they_are_the_losses_at_equal_weights(make_network, make_sample, overlap, num_unrolls):

@@ -173,6 +173,7 @@ def _poisoned(sample, num_padding, config):
   return sample._replace(unroll=sample.unroll._replace(inputs=inputs, outputs=outputs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('overlap', [0, 4])
 def test_nan_in_everything_masked_changes_no_bit(make_network, make_sample, overlap):
   config = _config(overlap=overlap, max_abs_reward=2.0)

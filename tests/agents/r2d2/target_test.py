@@ -103,6 +103,7 @@ def test_only_the_online_network_is_trained_and_published():
   _assert_equal([value.numpy() for value in learner.variables().values], _online(learner))
 
 
+@pytest.mark.slow
 def test_a_restored_learner_has_its_target_and_keeps_the_period():
   learner = _learner()
   for _ in range(4):  # copied after the third

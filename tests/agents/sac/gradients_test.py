@@ -82,6 +82,7 @@ def test_the_policys_gradient_is_that_of_the_expectation(make_world, make_sample
     assert np.abs(b).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_the_policys_gradient_agrees_with_finite_differences(make_world, make_sample):
   world = make_world(target_entropy=-1.0)
   batch = _prepared(world, make_sample(world))
@@ -99,6 +100,7 @@ def test_the_policys_gradient_agrees_with_finite_differences(make_world, make_sa
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('action', ['discrete', 'multi_discrete', 'nested'])
 def test_the_score_function_is_the_score_alone(make_world, make_sample, action):
   """The gradient is -mean(A grad log pi(a)) for given actions, continuous parts included."""
@@ -182,6 +184,7 @@ def test_each_loss_moves_what_its_objective_names(
   assert nothing('policy', 'entropy_weight')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'action, bootstrap', [('continuous', 'action_value'), ('discrete', 'state_value')]
 )
@@ -234,6 +237,7 @@ def _poisoned(sample, spec):
   )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'action, bootstrap',
   [

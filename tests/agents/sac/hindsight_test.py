@@ -127,6 +127,7 @@ def three_rows(goal, discount):
   )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'goal, old_discount, ends_at_goal, reward, discount',
   [

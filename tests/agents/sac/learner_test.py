@@ -69,6 +69,7 @@ def sample(make_sample, make_world):
   return make_sample(make_world())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'bootstrap, action',
   [('action_value', 'continuous'), ('action_value', 'discrete'), ('state_value', 'continuous')],
@@ -85,6 +86,7 @@ def test_only_what_bootstraps_has_a_target_which_starts_as_a_copy(make_run, boot
     np.testing.assert_array_equal(target, source, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('bootstrap, share', [('action_value', 0.25), ('state_value', 1.0)])
 def test_targets_go_a_share_of_the_way(make_run, sample, bootstrap, share):
   run = make_run(bootstrap=bootstrap, target_step=share)
@@ -101,6 +103,7 @@ def test_targets_go_a_share_of_the_way(make_run, sample, bootstrap, share):
         )
 
 
+@pytest.mark.slow
 def test_targets_are_renewed_after_every_target_period_th_update(make_run, sample):
   run = make_run(target_step=0.5, target_period=2)
   moved = []
@@ -113,6 +116,7 @@ def test_targets_are_renewed_after_every_target_period_th_update(make_run, sampl
   assert moved == [False, True, False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('start, target, falls', [(1e-3, -50.0, True), (1.0, 50.0, False)])
 def test_the_weight_falls_while_the_entropy_exceeds_its_target(
   make_run, sample, start, target, falls
@@ -123,6 +127,7 @@ def test_the_weight_falls_while_the_entropy_exceeds_its_target(
   assert (np.diff(weights) < 0).all() if falls else (np.diff(weights) > 0).all()
 
 
+@pytest.mark.slow
 def test_a_target_of_0_is_held_as_any_other(make_run, sample):
   """The entropy is above 0 at first with one standard deviation, and below 0 with the other."""
   for std in (0.7, 0.02):
@@ -143,6 +148,7 @@ def test_a_fixed_weight_has_no_objective_and_stays(make_run, sample):
   assert set(learnt.learning.objectives) == {'policy', 'critics', 'entropy_weight'}
 
 
+@pytest.mark.slow
 def test_the_speed_is_the_exponent(make_run, sample):
   """alpha = exp(k p), and Adam's first step of p is the learning rate."""
   optimizer = config_lib.OptimizerConfig(learning_rate=0.01, epsilon=1e-8, max_gradient_norm=0.0)
@@ -152,6 +158,7 @@ def test_the_speed_is_the_exponent(make_run, sample):
     np.testing.assert_allclose(second / first, np.exp(speed * 0.01), rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('still', ['optimizer', 'critic_optimizer', 'entropy_optimizer'])
 def test_each_optimizer_moves_its_own(make_run, sample, still):
   """For example, the policy's loss passes through critics but does not train them."""
@@ -204,6 +211,7 @@ def test_statistics_change_at_the_end_of_an_update_alone(make_run, sample):
   assert all((x != before[name]).any() for name, x in _statistics(run).items())
 
 
+@pytest.mark.slow
 def test_the_first_losses_are_those_without_statistics(make_run, sample):
   first = _normalizing(make_run, observation_clip=100.0).step(sample).metrics
   plain = make_run().step(sample).metrics

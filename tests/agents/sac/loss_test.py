@@ -231,6 +231,7 @@ def test_equals_a_slow_loop_from_the_papers(
   _check(world, make_sample(world, seed=num_critics))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'bootstrap, changes',
   [
@@ -251,6 +252,7 @@ def test_equals_it_with_other_settings(make_world, make_sample, bootstrap, chang
   _check(world, make_sample(world, seed=5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'core, action, bootstrap',
   [('gru', 'continuous', 'state_value'), ('lstm', 'nested', 'action_value')],

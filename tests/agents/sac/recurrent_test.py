@@ -77,6 +77,7 @@ def test_the_losses_see_what_acting_saw(make_recurrent, make_sample):
   np.testing.assert_allclose(seen[0], acted.policy_params[_OVERLAP:], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core', ['lstm', 'gru'])
 def test_a_first_row_forgets_all_before_it(make_recurrent, make_sample, core):
   world = make_recurrent(core)
@@ -111,6 +112,7 @@ def test_the_critics_memory_starts_empty_and_the_policys_with_what_was_stored(
   assert abs(output.metrics['policy/entropy'] - other.metrics['policy/entropy']) > 1e-5
 
 
+@pytest.mark.slow
 def test_every_overlapping_row_warms_the_critics_up(make_recurrent, make_sample):
   world = make_recurrent()
   step_type = np.full((_OVERLAP + 6, 4), types.MID, np.uint8)
@@ -122,6 +124,7 @@ def test_every_overlapping_row_warms_the_critics_up(make_recurrent, make_sample)
   assert (np.abs(np.diff(means)) > 1e-6).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('bootstrap', ['action_value', 'state_value'])
 def test_no_gradient_reaches_the_rows_of_burn_in_nor_the_stored_state(
   make_recurrent, make_sample, bootstrap

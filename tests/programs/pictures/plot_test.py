@@ -47,6 +47,7 @@ def test_a_curve_has_the_rows_with_episodes_in_steps_and_minutes(tmp_path):
   np.testing.assert_array_equal(curve.returns, [-1.0, 0.5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('num_runs, num_rows', [(1, 1), (2, 40), (9, 3)])
 def test_writes_a_picture_of_all_runs(tmp_path, num_runs, num_rows):
   paths = [_run(tmp_path / f'run{i}', np.linspace(-1, 1, num_rows)) for i in range(num_runs)]
@@ -88,6 +89,7 @@ def test_the_title_names_configuration_and_environment(tmp_path):
   assert {'catch_vtrace/one', f'{tmp_path.name}/mine (cartpole_ppo)'} <= set(two)
 
 
+@pytest.mark.slow
 def test_the_legend_says_in_what_few_runs_differ(tmp_path):
   base = registry.load('catch_vtrace')
   agent = dataclasses.replace(base.agent, unroll_length=7, batch_size=3)

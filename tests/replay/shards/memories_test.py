@@ -102,6 +102,7 @@ def test_priorities_go_back_to_the_shard_that_each_row_is_of(start):
   assert memories.counts()[0] == 8
 
 
+@pytest.mark.slow
 def test_unrolls_are_drawn_as_often_as_their_probabilities_say(start):
   """Shards of three and of six unrolls each give half of every batch."""
   servers, memories = start([3, 6])

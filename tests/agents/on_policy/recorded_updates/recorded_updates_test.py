@@ -33,6 +33,7 @@ def test_every_combination_is_recorded():
   assert list(_RECORDED) == list(cases.CASES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', cases.CASES)
 def test_it_learns_as_it_did(name, eagerly):
   assert not recording.differences(_RECORDED[name], updates.numbers(cases.CASES[name]))

@@ -89,6 +89,7 @@ def test_a_host_that_another_one_leaves_alone_starts_again_for_nothing(made, mak
     assert len(alone['spec']['podFailurePolicy']['rules']) == 2
 
 
+@pytest.mark.slow
 def test_a_memory_is_divided_and_not_saved(capsys):
   notices, seconds = [], []
   for number in (1, 2):

@@ -14,6 +14,7 @@ _ROOT = pathlib.Path(__file__).parents[4]
 _VERSIONS = ('1.31', '1.34', kubernetes_validate.latest_version())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('version', _VERSIONS)
 @pytest.mark.parametrize(
   'fields',

@@ -89,6 +89,7 @@ def test_the_card_is_for_people_and_its_head_for_hubs(run, pack):
   assert '![' in body and '(plot.png)' in body and '--config=catch_vtrace' in body
 
 
+@pytest.mark.slow
 def test_a_run_that_played_little_has_a_card_that_says_so(tmp_path, pack):
   few = packed.make(tmp_path / 'few', evaluation=[])
   score = json.loads(pack(few)[0].read('pack.json'))['score']
@@ -107,6 +108,7 @@ def test_the_checkpoint_that_is_chosen_is_packed(run, pack):
   assert len([name for name in archive.namelist() if name.endswith('.npz')]) == 1
 
 
+@pytest.mark.slow
 def test_a_video_is_packed_the_newest_of_the_run_or_the_one_that_is_given(tmp_path, pack):
   run = packed.make(tmp_path / 'filmed')
   (run.path / 'videos').mkdir()
@@ -134,6 +136,7 @@ def test_unpacked_it_is_a_run_again(run, pack, tmp_path, capsys):
   assert 'is there already' in _refusal(capsys, 'unpack', tmp_path / 'out.zip', tmp_path / 'theirs')
 
 
+@pytest.mark.slow
 def test_a_pack_is_packed_again(run, pack, tmp_path, capsys):
   pack(run)
   again = tmp_path / 'again.zip'
@@ -198,6 +201,7 @@ def test_a_checkpoint_that_a_live_run_deletes_meanwhile_is_said(run, tmp_path, c
   assert 'was deleted meanwhile by a live run: try again' in message
 
 
+@pytest.mark.slow
 def test_neither_loads_tensorflow_where_nothing_is_played(run, tmp_path):
   code = (
     'import sys; from seed_acme.programs import cli\n'

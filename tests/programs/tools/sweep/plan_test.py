@@ -115,6 +115,7 @@ def test_folder_names_are_unique_short_and_stable():
   assert again == slugs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'grids',
   [
@@ -142,6 +143,7 @@ def test_more_values_seeds_fields_and_steps_extend_a_sweep_and_keep_its_folders(
   assert by_settings[0.9, 0.001] == 'lambda_=0.9,learning_rate=0.001'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'grid, num_seeds, changes, words',
   [
@@ -177,6 +179,7 @@ def test_every_combination_is_checked_before_anything_is_started(grid, num_seeds
     assert word in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'grid, words',
   [
