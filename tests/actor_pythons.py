@@ -1,4 +1,6 @@
-"""Interpreters other than the learner's, with actors' packages and envpool, made only once.
+"""Interpreters other than the learner's, with actors' packages, made only once.
+
+The newest has envpool, too, which takes longer to install than all the others.
 
 A machine without Python 3.12 and 3.13 fails here, because actors are promised to run under them.
 """
@@ -11,6 +13,7 @@ import subprocess
 import sys
 
 VERSIONS = ('3.12', '3.13')
+_EXTRAS = {'3.13': ('--extras', 'envpool')}
 _COMMAND = pathlib.Path(sys.executable).with_name('seed-acme')
 _HANG_S = 900.0
 
@@ -30,7 +33,7 @@ def make(folder, version):
   with _only_one(pathlib.Path(folder) / f'actor-{version}.lock'):
     if not stamp.exists():
       done = subprocess.run(
-        [_COMMAND, 'actor-env', made, f'--python={version}', '--extras', 'envpool'],
+        [_COMMAND, 'actor-env', made, f'--python={version}', *_EXTRAS.get(version, ())],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,4 +1,4 @@
-"""Real runs whose environments live under Python 3.11 and 3.12."""
+"""Real runs whose environments live under Python 3.12 and 3.13."""
 
 import dataclasses
 import json
