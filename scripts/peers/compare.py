@@ -20,6 +20,7 @@ from typing import Any
 import contenders
 import peer_process
 
+from seed_acme import config as config_lib
 from seed_acme import types
 from seed_acme.checks import bounds
 from seed_acme.configs import registry
@@ -27,8 +28,9 @@ from seed_acme.programs.tools.benchmark import bench
 
 _HERE = pathlib.Path(__file__).parent
 RULE = (
-  'agent steps that were acted and trained, per CPU-second (user and system) of all processes of '
-  'the run; steps of a wrapper or a library that only reset are not counted'
+  'agent steps that were acted and trained (where the work is acting alone: acted), per CPU-second '
+  '(user and system) of all processes of the run; steps of a wrapper or a library that only reset '
+  'are not counted'
 )
 _TRIAL_S = 8.0  # window in which one thread is compared with two
 _THREADS = (1, 2)
@@ -43,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ('rounds', 'seconds'):
       bounds.above(0).check(f'--{name}', getattr(arguments, name))
     bounds.at_least(0).check('--warmup_seconds', arguments.warmup_seconds)
+    # The processes of our runs import modules of this folder, too.
+    os.environ['PYTHONPATH'] = os.pathsep.join(filter(None, (str(_HERE), os.getenv('PYTHONPATH'))))
     record = compare(arguments)
   except types.UserError as error:
     print(f'error: {error}', file=sys.stderr)
@@ -133,7 +137,7 @@ def _measure_peer(
 
 def _measure_ours(ours: contenders.Ours, arguments: argparse.Namespace) -> dict[str, float]:
   result = bench.bench(
-    registry.load(ours.config),
+    load(ours.config),
     arguments.seconds,
     arguments.warmup_seconds,
     measures_bounds=False,
@@ -141,6 +145,11 @@ def _measure_ours(ours: contenders.Ours, arguments: argparse.Namespace) -> dict[
   )
   names = ('agent_steps', 'window_s', 'steps_per_s', 'steps_per_cpu_s', 'cores_in_use')
   return {name: result[name] for name in names}
+
+
+def load(name: str) -> config_lib.ExperimentConfig:
+  """Loads a configuration by name, or from a file of this folder."""
+  return registry.load(str(_HERE / name) if name.endswith('.py') else name)
 
 
 def summary(rounds: Sequence[Round], ours: str) -> dict[str, Any]:

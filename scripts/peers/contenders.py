@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Ours:
-  """A configuration of ours by name. launch: as for `seed-acme bench --launch`."""
+  """A configuration of ours, by name or a file of this folder. launch: as for `bench --launch`."""
 
   name: str
   config: str
@@ -49,13 +49,17 @@ def _torch(environments: str) -> Peer:
 
 _SB3 = Peer('Stable-Baselines3 PPO', 'sb3_ppo.py', (), ('stable-baselines3', 'torch'))
 _PUFFER = Peer('PufferLib', 'puffer_catch.py', (), ('pufferlib', 'torch'))
+_TORCHRL = Peer('TorchRL', 'torchrl_acting.py', (), ('torchrl', 'tensordict', 'torch'))
 _SAMPLE_FACTORY = Peer('Sample Factory', 'sample_factory_pong.py', (), ('sample-factory', 'torch'))
 
 WORKS = {
   'halfcheetah_ppo': Work(
     8,
     '256 steps, minibatches of 64, 10 epochs, tanh MLPs 64-64 for policy and value, Adam 3e-4',
-    _ours('mujoco_ppo_halfcheetah'),
+    (
+      *_ours('mujoco_ppo_halfcheetah'),
+      Ours('seed_acme, one process, envpool', 'halfcheetah_envpool.py', 'single_process'),
+    ),
     (_SB3, _torch('own'), _torch('envpool')),
   ),
   'catch_mlp': Work(
@@ -76,5 +80,26 @@ WORKS = {
     'pass, Adam 1e-3',
     _ours('bench_pong_cnn'),
     (_SB3, _torch('envpool'), _SAMPLE_FACTORY),
+  ),
+  'acting_catch': Work(
+    512,
+    'one process of environments, MLP 64-64 with policy and value, unrolls of 20 steps, no '
+    'training',
+    (Ours('seed_acme', 'acting_catch.py', 'local_mp'),),
+    (_TORCHRL,),
+  ),
+  'acting_catch_2': Work(
+    512,
+    'two processes of environments, MLP 64-64 with policy and value, unrolls of 20 steps, no '
+    'training',
+    (Ours('seed_acme', 'acting_catch_2.py', 'local_mp'),),
+    (_TORCHRL,),
+  ),
+  'acting_frames_2': Work(
+    32,
+    'two processes of environments, Nature CNN on 84 x 84 x 4 bytes, 18 actions, unrolls of 20 '
+    'steps, no training',
+    (Ours('seed_acme', 'acting_frames_2.py', 'local_mp'),),
+    (_TORCHRL,),
   ),
 }

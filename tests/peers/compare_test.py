@@ -57,12 +57,10 @@ def test_the_text_states_what_was_counted_and_every_ratio(compare):
 
 
 def test_every_contender_of_a_work_has_a_script_and_a_configuration(compare):
-  from seed_acme.configs import registry
-
   for work in compare.contenders.WORKS.values():
     assert all((_FOLDER / peer.script).is_file() for peer in work.peers)
     for ours in work.ours:
-      config = registry.load(ours.config)
+      config = compare.load(ours.config)
       assert config.num_actors * config.environments_per_actor == work.num_environments
     names = [contender.name for contender in (*work.ours, *work.peers)]
     assert len(set(names)) == len(names)
