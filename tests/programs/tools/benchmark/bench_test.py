@@ -60,8 +60,9 @@ def test_the_account_adds_up(result):
   assert result['steps_per_cpu_s'] == pytest.approx(result['agent_steps'] / cpu_s)
   assert result['cores_in_use'] == pytest.approx(cpu_s / result['window_s'])
   assert {'learner', 'actor', 'actor_supervisor', 'launcher'} <= set(result['cpu_s'])
-  # In Catch, one of an episode's 10 rows is LAST, which starts no transition.
-  assert result['steps_per_row'] == pytest.approx(0.9, abs=0.02)
+  # In Catch, one of an episode's 10 rows is LAST, which starts no transition. The window may cut
+  # through a batch at both ends: rows trained and inserted agree to 2 %, as do steps.
+  assert result['steps_per_row'] == pytest.approx(0.9, abs=0.04)
   for shares in result['phase_shares'].values():
     assert sum(shares.values()) == pytest.approx(1.0)
   assert {'environment', 'wait'} <= set(result['phase_shares']['actor'])
