@@ -170,7 +170,9 @@ def summary(rounds: Sequence[Round], ours: str) -> dict[str, Any]:
 
 
 def _versions(work: contenders.Work, python: str) -> dict[str, str]:
-  ours = _installed(sys.executable, _OURS)
+  extras = sorted({ours.extra for ours in work.ours} - {''})
+  advice = f"PIP_CONSTRAINT=constraints.txt pip install -e '.[{','.join(extras)}]'"
+  ours = _installed(sys.executable, (*_OURS, *extras), advice)
   names = sorted({package for peer in work.peers for package in peer.packages})
   theirs = _installed(python, (*names, 'numpy', 'gymnasium', 'mujoco', 'ale-py'))
   return {
@@ -179,7 +181,9 @@ def _versions(work: contenders.Work, python: str) -> dict[str, str]:
   }
 
 
-def _installed(python: str, packages: Sequence[str]) -> dict[str, str]:
+def _installed(
+  python: str, packages: Sequence[str], advice: str = 'scripts/peers/install.sh'
+) -> dict[str, str]:
   code = (
     'import importlib.metadata as m, json, platform, sys; '
     'print(json.dumps({"Python": platform.python_version(), '
@@ -190,7 +194,7 @@ def _installed(python: str, packages: Sequence[str]) -> dict[str, str]:
   )
   if answer.returncode:
     reason = (answer.stderr.strip().splitlines() or ['no reason given'])[-1]
-    raise types.UserError(f'{python} lacks a package: {reason}: run scripts/peers/install.sh')
+    raise types.UserError(f'{python} lacks a package: {reason}: run {advice}')
   found: dict[str, str] = json.loads(answer.stdout)
   return found
 

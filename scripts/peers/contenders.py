@@ -7,11 +7,15 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Ours:
-  """A configuration of ours, by name or a file of this folder. launch: as for `bench --launch`."""
+  """A configuration of ours, by name or a file of this folder. launch: as for `bench --launch`.
+
+  extra: of this project, that it needs besides those of `make setup`; also the package's name.
+  """
 
   name: str
   config: str
   launch: str
+  extra: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +62,9 @@ WORKS = {
     '256 steps, minibatches of 64, 10 epochs, tanh MLPs 64-64 for policy and value, Adam 3e-4',
     (
       *_ours('mujoco_ppo_halfcheetah'),
-      Ours('seed_acme, one process, envpool', 'halfcheetah_envpool.py', 'single_process'),
+      Ours(
+        'seed_acme, one process, envpool', 'halfcheetah_envpool.py', 'single_process', 'envpool'
+      ),
     ),
     (_SB3, _torch('own'), _torch('envpool')),
   ),

@@ -58,6 +58,7 @@ def test_the_tensorflow_that_is_installed_is_imported_silently_and_without_optio
     at_first = gc.get_stats()[2]['collections']
     processes.load_tensorflow()
     assert gc.isenabled() and gc.get_stats()[2]['collections'] == at_first
+    assert gc.get_freeze_count() > 100_000
     from seed_acme.programs.nodes import learner_node
     for name in ('keras', 'h5py', 'scipy', 'googleapiclient'):
       assert name not in sys.modules, name
