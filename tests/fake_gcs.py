@@ -12,6 +12,7 @@ import json
 import pathlib
 import ssl
 import sys
+import threading
 import urllib.parse
 
 from cryptography import x509
@@ -63,7 +64,8 @@ class Objects:
   def write(self, bucket, name, content):
     path = self._path(bucket, name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name('.writing')
+    # A name of its own for each request, because they are served in threads.
+    temporary = path.with_name(f'.writing-{threading.get_ident()}')
     temporary.write_bytes(content)
     temporary.replace(path)
 

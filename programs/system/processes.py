@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 import contextlib
 import ctypes
-import gc
 import os
 import pathlib
 import shlex
@@ -21,8 +20,8 @@ from seed_acme import types
 from seed_acme.files import disk
 from seed_acme.files import local
 from seed_acme.libraries import matplotlib_loading
+from seed_acme.libraries import tensorflow_loading
 from seed_acme.programs.system import descriptors
-from seed_acme.programs.system import native_output
 from seed_acme.storage import checkpoint
 from seed_acme.storage import run_directory
 
@@ -36,9 +35,6 @@ _OF_ANOTHER = 'is_of_another'  # in failure.json: the cause is another node's fa
 LAUNCHER = 'launcher'  # node name and log file of the process that starts the others
 # Nodes that do without setuptools; workers keep it, because their environments may need it.
 _WITHOUT_SETUPTOOLS = (LAUNCHER, 'learner', 'replay', 'actor_supervisor')
-# `tf.keras` is imported only on use, and so is pandas with it; the old copy of Keras in TensorFlow
-# would load h5py and scipy; Google's client is only for names of cluster machines.
-_OPTIONAL_FOR_TENSORFLOW = ('keras', 'h5py', 'scipy', 'googleapiclient')
 USER_ERROR_EXIT = 2
 FAILURE_EXIT = 1
 OTHER_NODE_EXIT = 3  # only for separately started nodes
@@ -49,13 +45,7 @@ def environment(node: str, parent_pid: int) -> dict[str, str]:
   return {
     NODE_VARIABLE: node,
     _PARENT_VARIABLE: str(parent_pid),
-    # Set before TensorFlow loads; on by default in 2.15.
-    'TF_ENABLE_ONEDNN_OPTS': os.environ.get('TF_ENABLE_ONEDNN_OPTS', '1'),
-    'TF_CPP_MIN_LOG_LEVEL': os.environ.get('TF_CPP_MIN_LOG_LEVEL', '2'),
-    # If TensorFlow is imported within absl's app.run, as in a Launchpad node, it would otherwise
-    # set up its context before it knows that it is version 2, and `==` on tensors would compare
-    # identity.
-    'TF2_BEHAVIOR': '1',
+    **tensorflow_loading.variables(),
     'GRPC_VERBOSITY': os.environ.get('GRPC_VERBOSITY', 'ERROR'),
     'GRPC_ENABLE_FORK_SUPPORT': '0',
     # Launchpad and TensorFlow import distutils. setuptools would replace Python's by its own, which
@@ -88,28 +78,9 @@ def set_tensorflow_defaults() -> None:
 
 
 def load_tensorflow() -> None:
-  """Sets the defaults and imports TensorFlow, without the lines that it prints on every machine.
-
-  Optional packages that TensorFlow would import, but that nothing here needs, are hidden during the
-  import; they take a quarter of its CPU time. The garbage collector is off, because it would take a
-  sixth and find nothing. It never walks over the imported objects, a quarter of a million.
-  """
+  """Sets the defaults and imports TensorFlow, as `tensorflow_loading` does."""
   set_tensorflow_defaults()
-  if 'tensorflow' in sys.modules:
-    return
-  collects = gc.isenabled()
-  gc.disable()
-  hidden = [name for name in _OPTIONAL_FOR_TENSORFLOW if name not in sys.modules]
-  for name in hidden:
-    sys.modules[name] = None  # type: ignore[assignment]
-  try:
-    native_output.import_tensorflow()
-  finally:
-    for name in hidden:
-      del sys.modules[name]
-    gc.freeze()
-    if collects:
-      gc.enable()
+  tensorflow_loading.load()
 
 
 def end_with_parent() -> None:

@@ -173,6 +173,7 @@ def _make(config: environments.Settings) -> core.VectorEnvironment:
 
 
 def _build_network(config: config_lib.ExperimentConfig, spec: types.EnvironmentSpec) -> None:
+  processes.load_tensorflow()
   from seed_acme.programs.building import build
 
   try:
@@ -196,6 +197,7 @@ def _check_versions() -> None:
   if not wrong:
     return
   try:
+    processes.load_tensorflow()
     from seed_acme.programs.building import learner_side  # noqa: F401  everything that a run loads
   except Exception as error:
     versions = '; '.join(f'{found.name}: {found.detail}' for found in wrong)

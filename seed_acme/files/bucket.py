@@ -15,6 +15,7 @@ import pathlib
 from typing import Any
 
 from seed_acme import types
+from seed_acme.libraries import tensorflow_loading
 
 GOOGLE = 'gs://'
 _MARK = '://'
@@ -36,7 +37,7 @@ def join(url: str, *parts: str) -> str:
 
 def read_bytes(url: str) -> bytes | None:
   """Returns the content, or None if there is no such file."""
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   with _explained('read', url):
     try:
       with tf.io.gfile.GFile(url, 'rb') as file:
@@ -47,7 +48,7 @@ def read_bytes(url: str) -> bytes | None:
 
 def write_bytes(url: str, content: bytes) -> None:
   """Writes or replaces the file, and creates the folders above it."""
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   with _explained('write', url):
     _make_folder_of(url, tf)
     with tf.io.gfile.GFile(url, 'wb') as file:
@@ -56,7 +57,7 @@ def write_bytes(url: str, content: bytes) -> None:
 
 def upload(local: pathlib.Path, url: str) -> None:
   """Copies a local file to `url`; raises `FileNotFoundError` if it no longer exists."""
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   with _explained('write', url):
     if not local.exists():
       raise FileNotFoundError(local)
@@ -66,7 +67,7 @@ def upload(local: pathlib.Path, url: str) -> None:
 
 def download(url: str, local: pathlib.Path) -> bool:
   """Copies the file to `local`; returns False if there is none."""
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   with _explained('read', url):
     try:
       tf.io.gfile.copy(url, str(local), overwrite=True)
@@ -80,7 +81,7 @@ def download(url: str, local: pathlib.Path) -> bool:
 
 def names(url: str) -> list[str]:
   """Returns the names of the files and folders in a folder; empty if there is no such folder."""
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   with _explained('list', url):
     try:
       found = tf.io.gfile.listdir(url)
@@ -91,7 +92,7 @@ def names(url: str) -> list[str]:
 
 def files_below(url: str) -> list[str]:
   """Returns the paths of all files in a folder and its subfolders, relative to it."""
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   with _explained('list', url):
     try:
       return sorted(
@@ -106,7 +107,7 @@ def files_below(url: str) -> list[str]:
 
 def rename(url: str, target: str) -> None:
   """Moves a file within its bucket; during the move both files may be visible."""
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   with _explained('write', target):
     _make_folder_of(target, tf)
     tf.io.gfile.rename(url, target, overwrite=True)
@@ -114,14 +115,14 @@ def rename(url: str, target: str) -> None:
 
 def delete(url: str) -> None:
   """Deletes a file, if it exists."""
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   with _explained('delete', url), contextlib.suppress(tf.errors.NotFoundError):
     tf.io.gfile.remove(url)
 
 
 def delete_folder(url: str) -> None:
   """Deletes a folder with its content, if it exists."""
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   with _explained('delete', url), contextlib.suppress(tf.errors.NotFoundError):
     tf.io.gfile.rmtree(url)
 
@@ -131,15 +132,9 @@ def _make_folder_of(url: str, tf: Any) -> None:
     tf.io.gfile.makedirs(url.rpartition('/')[0])
 
 
-def _tensorflow() -> Any:
-  import tensorflow as tf  # not at the top: front ends of local runs never need it
-
-  return tf
-
-
 @contextlib.contextmanager
 def _explained(doing: str, url: str) -> Iterator[None]:
-  tf = _tensorflow()
+  tf = tensorflow_loading.load()
   try:
     yield
   except tf.errors.OpError as error:

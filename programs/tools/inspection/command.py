@@ -19,8 +19,8 @@ import tyro
 
 from seed_acme import types
 from seed_acme.checks import bounds
+from seed_acme.libraries import native_output
 from seed_acme.programs.command_line import command as command_lib
-from seed_acme.programs.system import native_output
 from seed_acme.programs.system import processes
 from seed_acme.programs.system import signals
 from seed_acme.programs.tools.inspection import address as inspect_address
@@ -81,8 +81,8 @@ def inspect(arguments: InspectArguments) -> int | command_lib.Answer:
   addresses = inspect_address.find(arguments.server, arguments.run_dir)
   for one in addresses:
     inspect_address.check_answers(one, _PROBE_TIMEOUT_S)
-  processes.set_tensorflow_defaults()
   os.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # otherwise TensorFlow would take the GPU's memory
+  processes.load_tensorflow()
   with native_output.without_noise():
     from seed_acme.programs.tools.inspection import saved as saved_lib
     from seed_acme.replay.shards import inspection

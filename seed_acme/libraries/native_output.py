@@ -10,16 +10,6 @@ import tempfile
 
 from seed_acme import types
 
-# Lines that TensorFlow 2.15 prints on import: the first three always, the others without a GPU or
-# TensorRT, which `seed-acme doctor` checks.
-_OF_EVERY_IMPORT = (
-  'Unable to register cuDNN factory',
-  'Unable to register cuFFT factory',
-  'Unable to register cuBLAS factory',
-  'Could not find cuda drivers on your machine',
-  'TF-TRT Warning: Could not find TensorRT',
-)
-
 
 @contextlib.contextmanager
 def held_back(shown: Callable[[bytes], bytes]) -> Iterator[None]:
@@ -52,15 +42,3 @@ def without_noise() -> Iterator[None]:
     except (types.UserError, KeyboardInterrupt, SystemExit, BrokenPipeError):
       is_expected = True
       raise
-
-
-def import_tensorflow() -> None:
-  """Imports TensorFlow without the lines that it prints on every import."""
-  with held_back(_without_words_of_every_import):
-    import tensorflow  # noqa: F401
-
-
-def _without_words_of_every_import(written: bytes) -> bytes:
-  known = [words.encode() for words in _OF_EVERY_IMPORT]
-  lines = written.splitlines(keepends=True)
-  return b''.join(line for line in lines if not any(words in line for words in known))

@@ -1,4 +1,4 @@
-"""C++ output to descriptor 2: what is suppressed and what is shown."""
+"""TensorFlow is imported silently and without optional packages, whoever imports it."""
 
 import os
 import subprocess
@@ -6,40 +6,14 @@ import sys
 
 import pytest
 
-from seed_acme import types
-from seed_acme.programs.system import native_output
-
-
-def test_the_lines_that_are_shown_come_after_all_in_their_order(capfd):
-  with native_output.held_back(lambda written: written.replace(b'noise\n', b'')):
-    os.write(2, b'noise\none\nnoise\ntwo\n')
-    assert not capfd.readouterr().err
-  assert capfd.readouterr().err == 'one\ntwo\n'
-  os.write(2, b'later\n')
-  assert capfd.readouterr().err == 'later\n'
-
-
-@pytest.mark.parametrize(
-  'error, is_shown', [(None, False), (types.UserError('x'), False), (ValueError('x'), True)]
-)
-def test_noise_is_shown_after_all_where_something_unforeseen_happens(error, is_shown, capfd):
-  try:
-    with native_output.without_noise():
-      os.write(2, b'noise\n')
-      if error:
-        raise error
-  except (types.UserError, ValueError):
-    pass
-  assert ('noise' in capfd.readouterr().err) == is_shown
-
 
 def _imported(tmp_path, says):
   """Returns standard error of a process that imports a `tensorflow` which prints this."""
   (tmp_path / 'tensorflow.py').write_text(f'import os\nos.write(2, {says!r})\n')
   code = (
-    'from seed_acme.programs.system import native_output\n'
+    'from seed_acme.libraries import tensorflow_loading\n'
     f'import sys; sys.path.insert(0, {str(tmp_path)!r})\n'
-    'native_output.import_tensorflow()\n'
+    'tensorflow_loading.load()\n'
   )
   run = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
   return run.stderr
@@ -50,13 +24,19 @@ def test_only_what_every_import_says_is_kept_back(tmp_path):
   assert _imported(tmp_path, says) == 'E x.cc] a fault\nno line'
 
 
-def test_the_tensorflow_that_is_installed_is_imported_silently_and_without_optional_packages():
-  code = """if True:
+@pytest.mark.parametrize(
+  'first_use', ['processes.load_tensorflow()', "bucket.read_bytes('/nowhere/x')"]
+)
+def test_the_tensorflow_that_is_installed_is_imported_silently_and_without_optional_packages(
+  first_use,
+):
+  code = f"""if True:
     import sys
+    from seed_acme.files import bucket
     from seed_acme.programs.system import processes
     import gc
     at_first = gc.get_stats()[2]['collections']
-    processes.load_tensorflow()
+    {first_use}
     assert gc.isenabled() and gc.get_stats()[2]['collections'] == at_first
     assert gc.get_freeze_count() > 100_000
     from seed_acme.programs.nodes import learner_node
