@@ -10,7 +10,7 @@ from tests.programs.vertex import launching
 pytestmark = pytest.mark.slow
 
 _URL = 'gs://bucket/vertex/learners'
-_STEPS = 60_000  # so many that each host can be lost before the end
+_STEPS = 20_000  # so many that each host can be lost before the end
 
 
 @pytest.fixture(scope='module')
