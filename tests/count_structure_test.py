@@ -12,6 +12,7 @@ def _script():
   return sources.script('count_structure')
 
 
+@pytest.mark.slow
 def test_few_files_are_read_to_follow_a_vtrace_loss(script):
   files = script.vtrace_loss_files()
   assert {
@@ -57,6 +58,7 @@ def test_below_the_node_nobody_knows_a_whole_experiment_but_the_checks_of_agents
   assert all(name.startswith('agents/') and name.endswith('config.py') for name in files)
 
 
+@pytest.mark.slow
 def test_few_places_decide_by_the_number_of_hosts_or_shards(script):
   assert len(script.conditions_on_hosts_and_shards()) <= 12
 
@@ -67,6 +69,7 @@ def test_the_configuration_is_split_once(script):
   assert len(takers) <= 20
 
 
+@pytest.mark.slow
 def test_what_belongs_to_one_node_travels_as_one(script):
   most = script.travelling_values()
   assert most and all(len(line.partition(': ')[2].split()) <= 3 for line in most)
@@ -80,6 +83,7 @@ def test_only_what_speaks_to_launchpad_asks_it_for_its_launch(script):
   assert files == {'programs/graph/program_graph.py', 'programs/nodes/host.py'}
 
 
+@pytest.mark.slow
 def test_signals_are_handled_in_one_place(script):
   """Handlers that environments have set are removed."""
   files = {line.partition(':')[0] for line in script.files_that_set_signal_handlers()}

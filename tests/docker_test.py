@@ -73,6 +73,7 @@ def _compose():
   return yaml.safe_load((_ROOT / 'compose.yaml').read_text())
 
 
+@pytest.mark.slow
 def test_the_compose_file_fits_its_schema():
   done = subprocess.run(
     [_BIN / 'check-jsonschema', '--builtin-schema', 'vendor.compose-spec', _ROOT / 'compose.yaml'],
@@ -126,6 +127,7 @@ def test_the_nodes_of_compose_are_those_of_their_cluster_file(tmp_path, monkeypa
     assert f'--cluster={service["configs"][0]["target"]}' in service['command']
 
 
+@pytest.mark.slow
 def test_what_docker_sees_builds_the_whole_package(tmp_path):
   """.dockerignore admits everything that setup.py installs, links included."""
   lines = (_ROOT / '.dockerignore').read_text().splitlines()

@@ -1,7 +1,8 @@
 """Imports go down or left in the diagram of the rooms in docs/architecture.md."""
 
-import ast
 import pathlib
+
+from tests import sources
 
 _ROOT = pathlib.Path(__file__).parent.parent
 _TOPS = ('seed_acme', 'agents', 'replay', 'programs', 'configs')
@@ -38,16 +39,10 @@ def _room(module):
 
 def _imported(path):
   """Yields our modules that a file imports, also within functions."""
-  for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-    names = []
-    if isinstance(node, ast.Import):
-      names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom):
-      names = [f'{node.module}.{alias.name}' for alias in node.names]
-    for name in names:
-      found = name if name in _MODULES else name.rpartition('.')[0]
-      if found in _MODULES:
-        yield node.lineno, found
+  for line, name in sources.imports(path):
+    found = name if name in _MODULES else name.rpartition('.')[0]
+    if found in _MODULES:
+      yield line, found
 
 
 def _drawn():

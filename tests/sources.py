@@ -1,6 +1,7 @@
 """The sources of the package, their imports, and the contents of setup.py."""
 
 import ast
+import functools
 import importlib.util
 import pathlib
 
@@ -32,15 +33,17 @@ def _loaded(name, path):
   return module
 
 
+@functools.cache
 def imports(path):
-  """Yields (line, dotted name) of every import; `from a import b` counts as `a.b`."""
+  """Returns (line, dotted name) of every import; `from a import b` counts as `a.b`."""
+  found = []
   for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
     if isinstance(node, ast.Import):
-      for alias in node.names:
-        yield node.lineno, alias.name
+      found += [(node.lineno, alias.name) for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
-      for alias in node.names:
-        yield node.lineno, f'{"." * node.level}{node.module or ""}.{alias.name}'
+      module = f'{"." * node.level}{node.module or ""}'
+      found += [(node.lineno, f'{module}.{alias.name}') for alias in node.names]
+  return found
 
 
 def layer(path):

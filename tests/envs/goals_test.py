@@ -66,6 +66,7 @@ def test_goals_may_have_any_shape_and_batches_any_size(function):
   assert numbers.reward.shape == (5,)
 
 
+@pytest.mark.slow
 def test_no_environment_is_loaded_with_the_goals_and_no_tensorflow_with_the_environment():
   for imported, absent in (('goals', 'seed_acme.envs.bit_flip'), ('bit_flip', 'tensorflow')):
     code = f'import sys; import seed_acme.envs.{imported}; print({absent!r} in sys.modules)'

@@ -38,6 +38,7 @@ def _expect_equal(actual, expected):
     np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('xla', [False, True])
 @pytest.mark.parametrize('name', _MAKERS)
 def test_a_hundred_steps_equal_sonnets_with_a_rate_that_changes(name, xla):

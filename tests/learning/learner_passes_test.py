@@ -35,6 +35,7 @@ def test_the_elements_are_dealt_anew_in_each_epoch_and_update():
   assert tuple(in_order.ravel().tolist()) not in dealt
 
 
+@pytest.mark.slow
 def test_dealing_depends_on_the_seed_and_the_number_of_the_update_alone():
   long, late, other = toy_learner.learner(), toy_learner.learner(), toy_learner.learner(seed=6)
   for seed in range(3):
@@ -115,6 +116,7 @@ def test_metrics_are_means_over_the_gradient_steps_and_maxima_where_they_are_cal
   }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('xla', [False, True])
 def test_a_metric_is_of_the_first_or_of_the_last_pass_where_the_agent_says_so(xla):
   def loss(network, batch):
@@ -247,6 +249,7 @@ def test_the_learning_rate_follows_the_steps_of_the_run(agent_steps, share):
   np.testing.assert_allclose(np.abs(after - before), share * toy_learner.RATE, rtol=1e-3, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_xla_changes_no_number():
   plain, compiled = toy_learner.learner(), toy_learner.learner(xla=True)
   for seed in range(3):
@@ -258,6 +261,7 @@ def test_xla_changes_no_number():
     np.testing.assert_allclose(a, b, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('xla', [False, True])
 def test_published_values_do_not_change_when_further_updates_run(xla):
   learner = toy_learner.learner(xla=xla)

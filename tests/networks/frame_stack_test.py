@@ -186,6 +186,7 @@ def test_the_state_is_the_observation_s_dtype_and_there_is_none_without_stacking
   assert _network(_spec(), 'none', frame_stack=1).initial_state(2) == ()
 
 
+@pytest.mark.slow
 def test_one_trace_serves_every_batch_size_and_length():
   """Without a core even T may be unknown; inference leaves only the batch size open."""
   network = _network(_spec(), 'none', frame_stack=4)

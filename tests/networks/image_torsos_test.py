@@ -133,6 +133,7 @@ def test_the_weights_are_drawn_as_everywhere():
   assert len(biases) == 4 and not any(b.any() for b in biases)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('make', [image_torsos.NatureCNN, image_torsos.ImpalaResNet])
 def test_in_bfloat16_weights_features_and_gradients_are_float32_and_nearly_the_same(make):
   tf.random.set_seed(2)  # how far bfloat16 is off depends on the weights

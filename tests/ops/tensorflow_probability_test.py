@@ -160,6 +160,7 @@ def test_reasons_their_clip_rounds_the_bound_away():
   assert tfp.math.clip_by_value_preserve_gradient(x, -15.0, 15.0).numpy() == 0
 
 
+@pytest.mark.slow
 def test_reasons_their_uniforms_are_others_under_xla():
   def both(draw):
     return [

@@ -40,6 +40,7 @@ def test_the_key_decides():
   assert (first != other).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('shape', [[1], [8, 40], [3, 5, 2]])
 @pytest.mark.parametrize('jit_compile', [False, True])
 def test_in_a_graph_and_compiled_by_xla_they_are_the_same(shape, jit_compile):

@@ -89,6 +89,7 @@ def test_a_batch_of_unknown_size_is_refused():
     graph(tf.ones([4, 2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core', ['none', 'lstm'])
 def test_a_network_says_the_same_on_several_devices(core):
   spec = types.EnvironmentSpec(specs.Array((2,), np.float32), specs.DiscreteArray(3))

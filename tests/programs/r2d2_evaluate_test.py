@@ -50,6 +50,7 @@ def test_the_saved_memory_is_not_touched(trained, digest, monkeypatch, capsys, o
   assert digest(trained.path) == before
 
 
+@pytest.mark.slow
 def test_a_spoilt_memory_does_not_matter(trained):
   wanted = evaluation.evaluate(str(trained.path), _NUM_EPISODES)
   chunks = checkpoint.newest(trained.checkpoints) / 'replay' / 'chunks.tfrecord'

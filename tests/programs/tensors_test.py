@@ -20,6 +20,7 @@ app.run(main)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_tensors_compare_by_element_in_a_node():
   variables = {**os.environ, **processes.environment('learner', os.getpid())}

@@ -21,6 +21,7 @@ def _whole_unrolls(make_sample, network, config):
   return make_sample(network, config, step_type=np.full(rows, types.MID, np.uint8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'dealt, statistics',
   [

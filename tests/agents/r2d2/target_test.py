@@ -76,6 +76,7 @@ def _is_copy(learner):
   return all(np.array_equal(a, b) for a, b in zip(_online(learner), _target(learner)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('executor', [contextlib.nullcontext, graph_function.serial_execution])
 def test_the_target_is_a_copy_at_the_start_and_at_multiples_of_its_period_only(executor):
   """Runs on both executors, one of which needs a second thread for conditionals."""
@@ -95,6 +96,7 @@ def test_the_target_is_a_copy_at_the_start_and_at_multiples_of_its_period_only(e
         _assert_equal(_target(learner), target)  # unchanged in between
 
 
+@pytest.mark.slow
 def test_only_the_online_network_is_trained_and_published():
   learner = _learner()
   optimised = {name.split('/', 3)[-1] for name in learner.save() if name.startswith('optimizer/')}
@@ -120,6 +122,7 @@ def test_a_restored_learner_has_its_target_and_keeps_the_period():
     assert _is_copy(other) == (number == 6)
 
 
+@pytest.mark.slow
 def test_a_warm_start_takes_the_target_along():
   learner = _learner()
   learner.step(_sample(), agent_steps=0)

@@ -84,6 +84,7 @@ class _Median:
     return self._distribution.sample_with_log_prob(params, tf.fill(uniforms.shape, 0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'action, bootstrap', [('continuous', 'state_value'), ('discrete', 'action_value')]
 )
@@ -123,6 +124,7 @@ def test_what_is_taken_of_a_transition_belongs_together(make_world, make_sample)
     assert batch.inputs.step_type[0, i] == step_type[row, unroll]
 
 
+@pytest.mark.slow
 def test_places_differ_and_each_is_as_likely(make_world, make_sample):
   """Applies chi-squared tests to places, by unroll and over pairs, and compares different keys."""
   world = make_world(transitions_per_unroll=2)
@@ -162,6 +164,7 @@ def test_the_places_of_an_unroll_tell_nothing_of_anothers(make_world, make_sampl
   assert stats.chi2_contingency(table).pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_priorities_are_those_of_the_unrolls_in_order(make_world, make_sample):
   """An unroll with large rewards gets a large priority at every position."""
   for taken in (0, 2):
@@ -174,6 +177,7 @@ def test_priorities_are_those_of_the_unrolls_in_order(make_world, make_sample):
       assert priorities[which] > 400 and np.delete(priorities, which).max() < 100
 
 
+@pytest.mark.slow
 def test_importance_weights_are_those_of_the_unrolls(make_world, make_sample):
   for taken in (0, 2, _U):
     world = make_world(replay='prioritized', transitions_per_unroll=taken, importance_exponent=0.5)

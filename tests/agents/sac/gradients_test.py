@@ -153,6 +153,7 @@ def test_the_score_function_leads_where_the_expectation_does(make_world, make_sa
   assert cosine > 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'action, bootstrap, network',
   [

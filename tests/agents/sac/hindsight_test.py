@@ -22,6 +22,7 @@ def test_without_substitution_pairs_of_rows_come_back():
   assert pairs.observation['observation'].shape == (2, 8, 4, 5)
 
 
+@pytest.mark.slow
 def test_every_transition_gets_one_goal_at_both_ends_from_later_in_its_episode():
   rows, is_transition = goal_rows.numbered_rows(), goal_rows.STEP_TYPES[:-1] != goal_rows.LAST
   last = goal_rows.last_rows(goal_rows.STEP_TYPES)
@@ -223,6 +224,7 @@ def test_garbage_in_masked_pairs_does_not_spread():
   )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('jit_compile', [False, True])
 def test_in_a_graph_and_compiled_by_xla_it_is_the_same(jit_compile):
   rows = goal_rows.bit_rows(np.tile(goal_rows.STEP_TYPES, (1, 10)), num_bits=2)

@@ -139,6 +139,7 @@ def test_a_target_of_0_is_held_as_any_other(make_run, sample):
     assert (np.diff(weights) < 0).all() if entropy > 0 else (np.diff(weights) > 0).all()
 
 
+@pytest.mark.slow
 def test_a_fixed_weight_has_no_objective_and_stays(make_run, sample):
   run = make_run(entropy_weight=0.25)
   assert set(run.learning.objectives) == {'policy', 'critics'}
@@ -186,6 +187,7 @@ def _statistics(run):
   return {name: x for name, x in run.values('acting').items() if 'statistics' in name}
 
 
+@pytest.mark.slow
 def test_statistics_are_of_the_rows_that_actions_were_taken_in(make_run, sample):
   run = _normalizing(make_run)
   run.step(sample)
@@ -232,6 +234,7 @@ def test_statistics_are_published_and_acted_with(make_spec, make_config):
   assert not any('critic' in name or 'target' in name for name in names)
 
 
+@pytest.mark.slow
 def test_critics_see_normalised_observations(make_world, make_sample):
   """Shifted and scaled rows have the plain rows' losses once the statistics have seen them."""
   world = make_world(normalize_observations=True)
@@ -264,6 +267,7 @@ def test_a_compiled_update_is_the_same(make_run, make_world, make_sample):
       np.testing.assert_allclose(b.metrics[name], value, rtol=2e-3, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_the_targets_are_of_the_weights_before_the_update(make_run, sample):
   """All losses use the same weights, so another step of the policy changes no critic."""
   fast = dataclasses.replace(config_lib.OptimizerConfig(), learning_rate=1.0)

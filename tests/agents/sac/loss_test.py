@@ -287,6 +287,7 @@ def _check(world, sample):
     np.testing.assert_allclose(output.priorities, priorities, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_target_of_0_counts_as_a_target(make_world, make_sample):
   world = make_world(target_entropy=0.0)
   sample = make_sample(world)

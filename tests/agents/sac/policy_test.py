@@ -127,6 +127,7 @@ def test_what_a_row_does_depends_on_no_other(act, kind, steps):
       np.testing.assert_allclose(a, b[rows], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core', ['none', 'lstm'])
 @pytest.mark.parametrize('kind', _KINDS)
 def test_the_agent_acts_by_its_network_and_stores_nothing_of_it(make_world, kind, core):

@@ -97,6 +97,7 @@ def test_a_first_row_forgets_all_before_it(make_recurrent, make_sample, core):
     np.testing.assert_array_equal(one[4:], other[4:], err_msg=name)
 
 
+@pytest.mark.slow
 def test_the_critics_memory_starts_empty_and_the_policys_with_what_was_stored(
   make_recurrent, make_sample
 ):
@@ -146,6 +147,7 @@ def test_no_gradient_reaches_the_rows_of_burn_in_nor_the_stored_state(
     assert np.abs(rows).max() > 0
 
 
+@pytest.mark.slow
 def test_goals_stay_out_of_the_memory_and_reach_the_branch(make_recurrent, make_sample):
   """Another desired goal leaves the memory unchanged, but changes the outputs."""
   world = make_recurrent(observation='goals')
@@ -164,6 +166,7 @@ def test_goals_stay_out_of_the_memory_and_reach_the_branch(make_recurrent, make_
       assert (np.abs(said[0] - said[1]).max() > 1e-3) == changes, (name, key)
 
 
+@pytest.mark.slow
 def test_the_memory_is_of_the_observation_previous_action_and_reward(make_recurrent, make_sample):
   """The queried action is no input of the memory."""
   world = make_recurrent(observation='goals')
@@ -184,6 +187,7 @@ def test_the_memory_is_of_the_observation_previous_action_and_reward(make_recurr
       assert (np.abs(other - remembered).max() > 1e-4) == (field != 'discount'), (name, field)
 
 
+@pytest.mark.slow
 def test_what_is_remembered_is_no_matter_of_the_actions_played(make_recurrent, make_sample):
   """The action of row t is queried in row t, and enters the memory from row t+1 on, as
   `previous_action`; so other actions change the errors but not the fresh actions."""

@@ -132,6 +132,7 @@ class _Shell:
     os.close(self._terminal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', [name for name in ('bash', 'zsh') if shutil.which(name)])
 def test_a_real_shell_completes(name, tmp_path):
   (tmp_path / '.zshrc').touch()  # otherwise zsh asks new users to make one

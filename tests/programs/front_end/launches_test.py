@@ -54,6 +54,7 @@ def _run(tmp_path):
   return run
 
 
+@pytest.mark.slow
 def test_a_launch_is_a_file_and_an_entry(run):
   small = ('--config.num_actors=2', '--config.environments_per_actor=5')
   started = run('train', '--launch=pigeon', *small)

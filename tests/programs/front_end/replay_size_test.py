@@ -36,6 +36,7 @@ def _suggested(config, warning):
   return _with_agent(config, **{name: int(value) for name, value in found.items()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['atari_r2d2_small', 'catch_r2d2'])
 def test_it_is_what_the_unrolls_hold_or_little_more(name):
   """The estimate has at most one number per row more, since not every agent stores a value."""
@@ -122,6 +123,7 @@ def test_in_a_container_what_it_has_left(control_group, files, expected):
   assert replay_size.available_memory() == expected
 
 
+@pytest.mark.slow
 def test_train_says_so_at_the_start(tmp_path, monkeypatch):
   monkeypatch.setattr(replay_size, 'available_memory', lambda: 10 * _GB)
   monkeypatch.setattr(attempt.Attempt, 'run', lambda self: 0)

@@ -84,12 +84,14 @@ def test_a_film_shows_the_episode_and_says_its_return(rig):
   assert rig.films() == ['000000000000.gif', '000000000000.json', '000000000000.mp4']
 
 
+@pytest.mark.slow
 def test_the_first_episode_and_then_one_after_each_multiple_of_steps(rig):
   for rig.agent_steps in (0, 60, 99, 130, 170, 450, 499, 500):
     rig.play(1)
   assert recordings.steps(rig.folder) == [0, 130, 450, 500]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_where_it_stood_and_films_again_what_it_has_lost(tmp_path):
   first = Rig(tmp_path)
   for first.agent_steps in (0, 120, 350):

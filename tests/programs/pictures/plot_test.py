@@ -126,6 +126,7 @@ def test_the_legend_says_in_what_few_runs_differ(tmp_path):
   ]
 
 
+@pytest.mark.slow
 def test_more_than_five_runs_become_a_band_for_each_configuration(tmp_path):
   base = registry.load('catch_vtrace')
   changed = dataclasses.replace(base, agent=dataclasses.replace(base.agent, unroll_length=7))

@@ -162,6 +162,7 @@ def _with_environment(id_):
   )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('id_', ['my_world.catch:make', 'my_world.catch.make', 'my_world:make'])
 def test_modules_of_the_user_have_to_come_along(tmp_path, id_):
   config = _with_environment(id_)

@@ -13,9 +13,9 @@ from seed_acme.programs.vertex import image as cloud_image
 from tests import ports
 from tests.programs.vertex import launching
 
-# At the end of each process of a replica, records which modules it has loaded, and from where. Until
-# a file says otherwise, environments are slow, so that a run is not over, and takes little of this
-# machine, before a test has done to it what it wants.
+# Records at the end of each process of a replica which modules it has loaded, and from where. Slows
+# environments down until there is a file, so that a run is not over before a test has done to it
+# what it wants, and leaves the machine to other tests.
 SITE = """
 import atexit, json, os, sys, time
 

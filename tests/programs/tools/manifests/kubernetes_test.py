@@ -191,6 +191,7 @@ def test_no_pod_runs_as_root_and_the_image_has_a_user_by_number(make_objects):
     assert users and int(users[-1]) > 0
 
 
+@pytest.mark.slow
 def test_time_to_save_a_replay_memory_is_left_before_a_kill(make_objects):
   seconds = {
     config: manifests.pod(make_objects(config=config, name='x')['Job', 'x-learner'])[

@@ -45,6 +45,7 @@ def _refusal(capsys, *arguments):
   return output.err
 
 
+@pytest.mark.slow
 def test_the_zip_holds_what_it_takes_and_the_record_says_what_it_is(run, pack):
   archive, said = pack(run, '--licence=CC-BY-4.0', '--json')
   assert set(archive.namelist()) == {
@@ -72,6 +73,7 @@ def test_the_zip_holds_what_it_takes_and_the_record_says_what_it_is(run, pack):
   assert archive.read('plot.png').startswith(b'\x89PNG')
 
 
+@pytest.mark.slow
 def test_the_card_is_for_people_and_its_head_for_hubs(run, pack):
   archive, _ = pack(run, '--licence=CC-BY-4.0')
   card = archive.read('README.md').decode()
@@ -101,6 +103,7 @@ def test_a_run_that_played_little_has_a_card_that_says_so(tmp_path, pack):
   assert 'plot.png' not in archive.read('README.md').decode() and said.err == ''
 
 
+@pytest.mark.slow
 def test_the_checkpoint_that_is_chosen_is_packed(run, pack):
   archive, said = pack(run, '--checkpoint=best')
   assert f'checkpoints/{3:012d}/arrays.npz' in archive.namelist()
@@ -122,6 +125,7 @@ def test_a_video_is_packed_the_newest_of_the_run_or_the_one_that_is_given(tmp_pa
   assert archive.read('video.gif') == b'GIF89a' and 'video.mp4' not in archive.namelist()
 
 
+@pytest.mark.slow
 def test_unpacked_it_is_a_run_again(run, pack, tmp_path, capsys):
   pack(run)
   assert cli.main(['unpack', str(tmp_path / 'out.zip'), str(tmp_path / 'theirs')]) == 0
@@ -144,6 +148,7 @@ def test_a_pack_is_packed_again(run, pack, tmp_path, capsys):
   assert opening.load_checkpoint(str(again)).counts.updates == 7
 
 
+@pytest.mark.slow
 def test_code_of_ones_own_is_named_and_never_imported_unasked(tmp_path, pack, capsys, monkeypatch):
   (tmp_path / 'corridor_of_mine.py').write_text('raise SystemExit("imported")')
   monkeypatch.syspath_prepend(tmp_path)

@@ -78,6 +78,7 @@ def _panel(name, *returns):
   )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'panels',
   [

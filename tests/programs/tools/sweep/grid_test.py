@@ -110,6 +110,7 @@ def _file(tmp_path, text):
   return str(path)
 
 
+@pytest.mark.slow
 def test_files_hold_one_product_or_several(tmp_path):
   one = {
     'agent.discount': [0.9, 1],

@@ -23,6 +23,7 @@ def _slugs(plan):
   return [combination.slug for combination in plan.combinations]
 
 
+@pytest.mark.slow
 def test_a_grid_is_a_product_and_several_are_a_union():
   plan = _plan(f'{_RATE}=1e-3,1e-4 agent.lambda_=0.9,0.95', 'agent.discount=0.9')
   assert [combination.settings for combination in plan.combinations] == [

@@ -14,6 +14,7 @@ _BASE = registry.load('catch_vtrace')
 _RATE = 'agent.optimizer.learning_rate'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'written, space',
   [
