@@ -46,6 +46,7 @@ def test_epsilon_goes_from_the_first_training_environment_to_the_last(acting, en
   np.testing.assert_allclose(found[: len(env_ids)], wanted, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_evaluation_is_greedy_and_reaches_neither_sink_nor_counters(rig):
   env_ids = [5, 6, 7]
   greedy, sampled = [], []

@@ -12,6 +12,7 @@ from tests.inference import rigs
 pytestmark = pytest.mark.timeout(120)
 
 
+@pytest.mark.slow
 def test_a_new_run_resets_that_environment_alone(rig, acting):
   """The others act bit for bit as if nothing had happened, and this one as in a new server."""
   other = rigs.Rig(rig.acting)

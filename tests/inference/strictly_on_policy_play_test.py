@@ -122,6 +122,7 @@ def test_steps_and_episodes_are_counted_once(played):
   )
 
 
+@pytest.mark.slow
 def test_behind_a_batcher_and_a_thread(learning, strict_rig, make_group):
   """Two actors and a learner wait for each other without a deadlock."""
   rig = strict_rig(learning('none'), unroll_length=4)

@@ -11,6 +11,7 @@ from tests.learning import toy_learner
 pytestmark = pytest.mark.timeout(240)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('num_epochs, num_minibatches', [(1, 1), (2, 12), (4, 1)])
 def test_every_epoch_uses_each_element_once_in_minibatches_of_one_size(num_epochs, num_minibatches):
   learner = toy_learner.learner(num_epochs=num_epochs, num_minibatches=num_minibatches)
@@ -23,6 +24,7 @@ def test_every_epoch_uses_each_element_once_in_minibatches_of_one_size(num_epoch
   assert (epochs.sum(axis=3) == toy_learner.ELEMENTS // num_minibatches).all()
 
 
+@pytest.mark.slow
 def test_the_elements_are_dealt_anew_in_each_epoch_and_update():
   learner = toy_learner.learner()
   for _ in range(4):
@@ -76,6 +78,7 @@ def _toy_step(w, data, prepared_w, rate, m, v, t):
   return w - rate * m_hat / (np.sqrt(v_hat) + config.epsilon), m, v
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('each_epoch, xla', [(False, False), (True, True)])
 def test_the_weights_are_those_of_a_slow_reference(each_epoch, xla):
   learner = toy_learner.learner(
@@ -136,6 +139,7 @@ def test_a_metric_is_of_the_first_or_of_the_last_pass_where_the_agent_says_so(xl
     assert metrics['toy/step'] == first + 5.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('num_minibatches', [1, 4])
 def test_a_variance_is_that_of_the_whole_sample_however_it_is_dealt_out(num_minibatches):
   def loss(network, batch):
@@ -212,6 +216,7 @@ def test_what_is_not_finite_at_the_end_stops_the_run():
     learner.step(toy_learner.sample(), agent_steps=0)
 
 
+@pytest.mark.slow
 def test_a_gradient_that_is_not_finite_stops_the_run():
   learner = toy_learner.learner()
   sample = toy_learner.sample()
@@ -220,6 +225,7 @@ def test_a_gradient_that_is_not_finite_stops_the_run():
     learner.step(sample, agent_steps=0)
 
 
+@pytest.mark.slow
 def test_versions_are_the_number_of_updates_and_steps_count_once_a_sample():
   step_type = np.full((toy_learner.T + 1, toy_learner.B), toy_learner.MID, np.uint8)
   step_type[0, 1] = step_type[2, 3] = step_type[3, 0] = (
@@ -238,6 +244,7 @@ def test_versions_are_the_number_of_updates_and_steps_count_once_a_sample():
   assert update.metrics['learner/policy_lag'] == update.metrics['learner/policy_lag_max'] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('agent_steps, share', [(250, 0.75), (2000, 0.0)])
 def test_the_learning_rate_follows_the_steps_of_the_run(agent_steps, share):
   learner = toy_learner.learner(num_epochs=1, num_minibatches=1, optimizer={'schedule': 'linear'})

@@ -32,6 +32,7 @@ def _rmsprop(config, gradients):
   return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'reference, settings',
   [

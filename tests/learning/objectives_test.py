@@ -110,6 +110,7 @@ def _drawn(network, batch, key, progress):
   )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('xla', [False, True])
 def test_randomness_depends_on_seed_and_update_alone(xla):
   _product.critic = critic = tf.Variable([1.0], name='q')

@@ -130,6 +130,7 @@ _COMBINATIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('settings', _COMBINATIONS)
 @pytest.mark.parametrize(
   'make, more', [(_make, {'head_sizes': (5, 4), 'frame_stack': 3}), (_make_q, {})]

@@ -49,6 +49,7 @@ def _assert_close(actual, expected):
     np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['none', 'lstm', 'gru'])
 def test_unroll_equals_steps_in_outputs_and_state(name):
   core = _make(name)

@@ -129,6 +129,7 @@ def _assert_close(actual, expected):
     np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'core, rows, shape', [('none', 2, (_HEIGHT, _WIDTH)), ('lstm', 6, (_HEIGHT, _WIDTH, 1))]
 )
@@ -144,6 +145,7 @@ def test_unroll_equals_steps_with_state_carried_in(core, rows, shape):
   np.testing.assert_array_equal(last.frames, state.frames)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core', ['none', 'lstm'])
 def test_the_torso_sees_the_stack(core):
   """The same weights give the same outputs on the reference's stacks."""
@@ -164,6 +166,7 @@ def test_the_torso_sees_the_stack(core):
   _assert_close((predictions, last.core), (expected, core_state))
 
 
+@pytest.mark.slow
 def test_older_images_matter_and_those_of_the_last_episode_do_not():
   network = _network(_spec(), 'none', frame_stack=4)
   inputs = _inputs(1, 'none')
@@ -175,6 +178,7 @@ def test_older_images_matter_and_those_of_the_last_episode_do_not():
   _assert_close(network(row, one), network(row, network.initial_state(_BATCH)))
 
 
+@pytest.mark.slow
 def test_the_state_is_the_observation_s_dtype_and_there_is_none_without_stacking():
   network = _network(_spec(), 'none', frame_stack=4)
   state = network.initial_state(2)

@@ -27,6 +27,7 @@ def _shapes(network):
   return sorted(tuple(variable.shape) for variable in network.trainable_variables)
 
 
+@pytest.mark.slow
 def test_the_network_of_dmlab_has_39_variables():
   spec = types.EnvironmentSpec(_IMAGE, _ACTION)
   network = build.make_actor_critic(_config('impala_resnet'), spec, 9)
@@ -41,6 +42,7 @@ def test_the_network_of_dmlab_has_39_variables():
     assert shape in shapes
 
 
+@pytest.mark.slow
 def test_with_instructions_there_are_an_embedding_and_an_lstm_more():
   spec = types.EnvironmentSpec(_PAIR, _ACTION)
   network = build.make_actor_critic(_config('impala_resnet_instruction'), spec, 9)

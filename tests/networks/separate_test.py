@@ -46,6 +46,7 @@ def _state(network):
   )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'core, settings, observation',
   [('none', {}, _VECTOR), ('gru', {}, _VECTOR), ('lstm', {'frame_stack': 2}, _IMAGE)],
@@ -80,6 +81,7 @@ def test_with_memory_each_network_has_its_own():
   assert all(x.shape[0] == _B for x in tf.nest.flatten(state))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core', ['none', 'lstm'])
 def test_neither_gradient_reaches_the_other_networks_weights(core):
   network, inputs = _network(core), _inputs()

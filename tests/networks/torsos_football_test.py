@@ -43,6 +43,7 @@ def test_football_resnet_has_the_sizes_of_the_paper():
   assert sorted(map(tuple, kernels)) == sorted([*expected, (5 * 6 * 32, 256)])
 
 
+@pytest.mark.slow
 def test_the_whole_network_starts_with_lecuns_variance():
   tf.random.set_seed(1)
   config = registry.load('football_scoring').network

@@ -26,6 +26,7 @@ def _linear(has_last_layer):
   return normalizer, lambda: (hidden @ w + b)[:, 0], w, b
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('has_last_layer', [False, True])
 def test_with_compensation_the_values_are_preserved_over_many_updates(has_last_layer):
   rng = np.random.default_rng(0)

@@ -212,6 +212,7 @@ def test_prepared_targets_change_between_epochs_only_when_asked(
   assert weight == num_unmasked, 'the statistics of the values take in an update once'
 
 
+@pytest.mark.slow
 def test_recomputing_in_each_minibatch_uses_the_weights_of_the_moment(
   make_config, make_network, make_sample
 ):

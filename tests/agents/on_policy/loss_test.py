@@ -138,6 +138,7 @@ def test_equals_a_slow_loop_over_transitions(choice, make_config, make_network, 
   assert output.priorities is None
 
 
+@pytest.mark.slow
 def test_the_temperature_is_among_the_metrics_of_vmpo_alone(make_config, make_network, make_sample):
   for name in ('vmpo', 'ppo'):
     config = make_config(policy_loss=name, vmpo_initial_temperature=0.6)

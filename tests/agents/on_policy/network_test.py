@@ -76,6 +76,7 @@ def test_every_trainable_variable_gets_a_gradient(name, kind, make_network, make
     assert not head[:, is_std].any() and head[:, ~is_std].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('separate, core', [(False, 'none'), (True, 'lstm')])
 def test_unrolling_equals_stepping(separate, core, make_config, make_network, make_sample):
   config = make_config(values=_AVERAGE, observations=_AVERAGE, state_independent_std=True)
@@ -229,6 +230,7 @@ def test_names_are_unique_and_every_variable_is_carried(separate, make_config, m
   assert sorted(trainable) == sorted(v.name for v in network.trainable_variables)
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_variables_says_the_same(make_config, make_network, make_sample):
   """Statistics are published, too."""
   config = _full(make_config)

@@ -105,6 +105,7 @@ def _request(number, step_type, rng):
   )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('kind', ['discrete', 'nested'])
 def test_what_is_returned_is_what_is_stored(kind, make_config, make_spec, make_network):
   """D24: SEED RL returned the mode in evaluation but stored a sample. Environments 2 and 3 are

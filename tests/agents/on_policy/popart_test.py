@@ -129,6 +129,7 @@ def test_the_value_loss_is_in_normalised_units(of, make, gradients):
   np.testing.assert_allclose(gradient, [-2 * np.mean(errors)], rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_loss_recomputes_in_the_same_units(make):
   """The advantages of `minibatch` equal those of `never` as long as the weights are the same."""
   losses = []
@@ -199,6 +200,7 @@ def _errors(network, batch, config):
   return np.mean((batch.targets - values).numpy()[batch.mask.numpy()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('compensates', [True, False])
 def test_values_when_acting_go_through_a_checkpoint(compensates, make):
   """The statistics before the update are state: `epoch` reads them after it."""

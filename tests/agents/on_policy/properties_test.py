@@ -157,6 +157,7 @@ def test_a_batch_of_nothing_but_padding_moves_nothing(name, make_network, make_s
     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'name, compensates, kind',
   [
@@ -191,6 +192,7 @@ def test_the_first_gradient_step_is_exactly_on_policy(
   )
 
 
+@pytest.mark.slow
 def test_on_policy_the_policy_gradients_of_vpg_ppo_and_vtrace_are_one(
   make_config, make_network, make_sample, gradients
 ):

@@ -105,6 +105,7 @@ def test_equals_a_slow_reference_with_masks(number, eta, form, make_config, grad
     np.testing.assert_allclose(by_eta, 0.01 - log_mean_exp, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_temperature_settles_where_the_kl_is_epsilon(make_config):
   """Minimises L_eta alone, for which the original's form does not settle there."""
   advantages = np.random.default_rng(0).normal(size=20)

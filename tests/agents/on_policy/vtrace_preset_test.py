@@ -239,6 +239,7 @@ def test_a_batch_of_nothing_but_padding_moves_nothing():
     np.testing.assert_array_equal(tf.convert_to_tensor(gradient), np.zeros(gradient.shape))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('overlap', [1, 4])
 def test_overlap_rows_warm_the_state_and_are_not_learnt_from(overlap):
   config = dataclasses.replace(_CONFIG, overlap=overlap)

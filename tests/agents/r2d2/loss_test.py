@@ -188,6 +188,7 @@ def test_nan_in_everything_masked_changes_no_bit(make_network, make_sample, over
     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_a_wholly_masked_unroll_has_the_priority_0_and_moves_nothing(make_network, make_sample):
   network = make_network()
   sample = make_sample(network, _T + 1, num_padding=(_T + 1, 0))
@@ -204,6 +205,7 @@ def test_a_wholly_masked_unroll_has_the_priority_0_and_moves_nothing(make_networ
     np.testing.assert_array_equal(gradient, np.zeros(gradient.shape))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core, overlap', [('none', 0), ('lstm', 4), ('gru', 0)])
 def test_online_variables_learn_and_the_target_does_not(make_network, make_sample, core, overlap):
   config = _config(overlap=overlap)
@@ -221,6 +223,7 @@ def test_online_variables_learn_and_the_target_does_not(make_network, make_sampl
   assert all(g is None for g in tape.gradient(loss, network.target.variables))
 
 
+@pytest.mark.slow
 def test_no_gradient_reaches_the_burn_in_rows_nor_the_stored_state(make_network, make_sample):
   config = _config(overlap=4)
   network = make_network()
@@ -240,6 +243,7 @@ def test_no_gradient_reaches_the_burn_in_rows_nor_the_stored_state(make_network,
     np.testing.assert_array_equal(gradient, np.zeros_like(gradient))
 
 
+@pytest.mark.slow
 def test_burn_in_rows_are_no_part_of_the_metrics(make_network, make_sample):
   config = _config(overlap=4)
   network = make_network()

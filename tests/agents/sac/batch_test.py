@@ -53,6 +53,7 @@ def _errors(world, batch):
   return batch.rewards + batch.discounts * later - played
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('action', ['continuous', 'nested'])
 def test_pairs_of_all_rows_are_the_rows_in_their_order(make_world, make_sample, action):
   fields = {'replay': 'prioritized', 'reward_scale': 2.0, 'max_abs_reward': 0.7}
@@ -104,6 +105,7 @@ def test_pairs_of_all_rows_have_the_same_losses_and_priorities(
   assert len(set(found.priorities.numpy())) == _B
 
 
+@pytest.mark.slow
 def test_what_is_taken_of_a_transition_belongs_together(make_world, make_sample):
   world = make_world(transitions_per_unroll=3)
   sample = _numbered(world, make_sample)
@@ -148,6 +150,7 @@ def test_places_differ_and_each_is_as_likely(make_world, make_sample):
     assert stats.chisquare(of_unroll).pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_the_places_of_an_unroll_tell_nothing_of_anothers(make_world, make_sample):
   world = make_world(transitions_per_unroll=1)
   sample = _numbered(world, make_sample)
@@ -196,6 +199,7 @@ _HINDSIGHT = sac_config.HindsightConfig(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('taken', [0, 2])
 def test_goals_replaced_are_the_same_at_both_ends_and_pay(make_world, make_sample, taken):
   world = make_world(
@@ -228,6 +232,7 @@ def _plain_rewards(world, sample, batch):
   return np.array([of[tuple(x)] for x in batch.inputs.observation['observation'][0].numpy()])
 
 
+@pytest.mark.slow
 def test_losses_take_the_goals_that_are_replaced(make_world, make_sample):
   world = make_world('discrete', 'goals', hindsight=_HINDSIGHT)
   sample = make_sample(world, seed=1)
@@ -242,6 +247,7 @@ def test_losses_take_the_goals_that_are_replaced(make_world, make_sample):
 _IMAGE = specs.BoundedArray((6, 6, 1), np.uint8, 0, 255)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('taken, overlap', [(0, 0), (2, 0), (0, 2)])
 def test_stacks_are_those_that_acting_saw(make_world, make_sample, taken, overlap):
   """Acts row by row on the stored frames; channel 0 is the newest image."""

@@ -61,6 +61,7 @@ def _of_mask(x, mask):
   return tf.reduce_mean(tf.boolean_mask(x, mask))
 
 
+@pytest.mark.slow
 def test_the_policys_gradient_is_that_of_the_expectation(make_world, make_sample):
   """Recomputes d/dtheta E[c log pi(a|x) - Q_min(x, a)] through a = tanh(mean + std z)."""
   world = make_world()
@@ -126,6 +127,7 @@ def test_the_score_function_is_the_score_alone(make_world, make_sample, action):
     assert np.abs(b).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_the_score_function_leads_where_the_expectation_does(make_world, make_sample):
   """Averaged over samples in one state it points along -grad E[Q - c log pi], a sum over
   choices."""
@@ -262,6 +264,7 @@ def test_nan_in_everything_masked_changes_no_bit(make_world, make_sample, action
       np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_terminated_row_is_of_no_matter(make_world, make_sample):
   """A terminated row has no future; a truncation bootstraps from its LAST row."""
   world = make_world(batch_size=2)
@@ -281,6 +284,7 @@ def test_what_is_said_of_a_terminated_row_is_of_no_matter(make_world, make_sampl
   assert changed[0] == 0 and abs(changed[1]) > 1e-4
 
 
+@pytest.mark.slow
 def test_a_wholly_masked_batch_moves_nothing(make_world, make_sample):
   world = make_world(replay='prioritized')
   sample = make_sample(world, step_type=np.full((6, 4), LAST, np.uint8))

@@ -199,6 +199,7 @@ def test_statistics_are_of_the_rows_that_actions_were_taken_in(make_run, sample)
   np.testing.assert_allclose(by_name['var'], rows.var(axis=0), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_statistics_change_at_the_end_of_an_update_alone(make_run, sample):
   """Preparation and losses leave them unchanged; the first update sees raw observations."""
   run = _normalizing(make_run)

@@ -299,6 +299,7 @@ def test_a_target_of_0_counts_as_a_target(make_world, make_sample):
   assert 'entropy_weight' not in fixed.losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('size', [2, 4])
 def test_the_entropy_is_summed_over_the_dimensions_of_the_action(make_world, make_spec, size):
   """The entropy of n equal dimensions is n times that of one; a mean would not change."""

@@ -42,6 +42,7 @@ def _tensors(nest):
   return tree.map_structure(tf.convert_to_tensor, nest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('core, action', [('lstm', 'continuous'), ('gru', 'nested')])
 def test_acting_row_by_row_equals_the_unroll(make_recurrent, make_sample, core, action):
   world = make_recurrent(core, action)
@@ -58,6 +59,7 @@ def test_acting_row_by_row_equals_the_unroll(make_recurrent, make_sample, core, 
     np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_losses_see_what_acting_saw(make_recurrent, make_sample):
   """The policy's parameters in the learnt rows, burn-in included, are those of acting."""
   world = make_recurrent()
@@ -200,6 +202,7 @@ def test_what_is_remembered_is_no_matter_of_the_actions_played(make_recurrent, m
   assert abs(one.losses['critics'] - two.losses['critics']) > 1e-4
 
 
+@pytest.mark.slow
 def test_the_best_action_depends_on_what_is_remembered(make_recurrent, make_sample):
   """If a critic only added a term for its memory, the best action would not depend on it."""
   world = make_recurrent()

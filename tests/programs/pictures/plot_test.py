@@ -55,6 +55,7 @@ def test_writes_a_picture_of_all_runs(tmp_path, num_runs, num_rows):
   assert out.read_bytes().startswith(b'\x89PNG') and out.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_figure_has_labelled_axes_and_one_entry_a_run(tmp_path):
   paths = [_run(tmp_path / 'a' / 'one', [0.0, 1.0]), _run(tmp_path / 'a' / 'two', [0.0, 1.0])]
   out = plot.plot(paths, tmp_path / 'curve.svg')
@@ -68,6 +69,7 @@ def test_the_figure_has_labelled_axes_and_one_entry_a_run(tmp_path):
   } <= set(_text(out))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('seconds_per_row, unit', [(29.0, 'seconds'), (31.0, 'minutes')])
 def test_less_than_a_minute_is_counted_in_seconds(tmp_path, seconds_per_row, unit):
   path = _run(tmp_path / 'run', [0.0, 1.0, 1.0], seconds_per_row)
@@ -77,6 +79,7 @@ def test_less_than_a_minute_is_counted_in_seconds(tmp_path, seconds_per_row, uni
   assert (max(numbers) > 40) == (unit == 'seconds'), numbers
 
 
+@pytest.mark.slow
 def test_the_title_names_configuration_and_environment(tmp_path):
   paths = [
     _run_of(tmp_path / 'catch_vtrace' / 'one', registry.load('catch_vtrace'), [0.0, 1.0]),
@@ -161,6 +164,7 @@ def test_a_band_is_the_mean_of_the_runs_that_go_so_far_with_its_interval():
   assert grid[-1] == 100 and np.isnan(interval.low).all()
 
 
+@pytest.mark.slow
 def test_runs_with_equal_names_are_told_apart(tmp_path):
   paths = [_run(tmp_path / top / 'catch' / '1', [0.0]) for top in ('a', 'b')]
   text = _text(plot.plot(paths, tmp_path / 'curve.svg'))

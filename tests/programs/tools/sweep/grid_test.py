@@ -11,6 +11,7 @@ from seed_acme.programs.tools.sweep import grid as sweep_grid
 _BASE = registry.load('catch_vtrace')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'grid, product',
   [

@@ -46,6 +46,7 @@ def test_without_a_grid_the_configuration_itself_is_run():
   assert [(c.slug, c.settings, c.config) for c in plan.combinations] == [('base', {}, _BASE)]
 
 
+@pytest.mark.slow
 def test_the_same_configuration_is_run_once_however_it_is_written():
   assert (_BASE.agent.lambda_, _BASE.agent.discount) == (1.0, 0.99)
   plan = _plan('agent.lambda_=1,0.9', 'agent.discount=0.99,0.9')
@@ -85,6 +86,7 @@ def test_folders_are_named_after_the_settings(grid, slugs):
   assert _slugs(_plan(grid)) == slugs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'grid, slugs',
   [
@@ -133,6 +135,7 @@ def test_a_saved_plan_is_read_back(tmp_path, grids):
   assert sweep_plan.make(saved.base, saved.products(), saved.num_seeds, saved) == plan
 
 
+@pytest.mark.slow
 def test_more_values_seeds_fields_and_steps_extend_a_sweep_and_keep_its_folders():
   old = _plan(f'{_RATE}=1e-3,1e-4')
   longer = dataclasses.replace(_BASE, total_steps=2 * _BASE.total_steps)

@@ -43,6 +43,7 @@ def test_a_field_that_may_be_none_takes_a_range_of_numbers():
   assert parsed == {'agent.entropy.threshold': Range(0.1, 0.9)}
 
 
+@pytest.mark.slow
 def test_a_json_file(tmp_path):
   path = tmp_path / 'space.json'
   path.write_text(json.dumps({_RATE: '1e-4..1e-2:log', 'network.mlp_sizes': [[64, 64], []]}))
