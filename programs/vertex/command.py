@@ -7,6 +7,7 @@ import importlib.util
 import math
 import pathlib
 import shlex
+import shutil
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -228,13 +229,14 @@ def _stage(asked: _Asked, folder: pathlib.Path) -> vertex_job.Job:
   actor, cloud = cloud_stage.actor_python(asked.config.actor.python), asked.request.cloud
   saving_s = math.ceil(replay_size.saving_seconds(asked.replay_bytes()))
   with tempfile.TemporaryDirectory(prefix='seed-acme-') as scratch:
+    of_all = pathlib.Path(scratch) / 'code'
+    cloud_stage.stage_package(of_all)
+    cloud_stage.stage_launchpad(of_all)
+    if cloud.code:
+      user_code.find(cloud.code, cloud_stage.PACKAGE).copy_to(of_all)
     parts = {}
     for group, machine in asked.machines.items():
-      code = pathlib.Path(scratch) / group
-      cloud_stage.stage_package(code)
-      cloud_stage.stage_launchpad(code)
-      if cloud.code:
-        user_code.find(cloud.code, cloud_stage.PACKAGE).copy_to(code)
+      code = pathlib.Path(shutil.copytree(of_all, pathlib.Path(scratch) / group))
       lines = code.with_suffix('.txt')
       cloud_stage.write_lines(asked.requirements[group], lines)
       if actor.version:
