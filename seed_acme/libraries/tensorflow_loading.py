@@ -9,6 +9,7 @@ import gc
 import importlib
 import os
 import sys
+import threading
 from typing import Any
 
 from seed_acme.libraries import native_output
@@ -25,6 +26,8 @@ _OF_EVERY_IMPORT = (
   'Could not find cuda drivers on your machine',
   'TF-TRT Warning: Could not find TensorRT',
 )
+# Standard error is redirected meanwhile, which two threads must not do at once.
+_LOCK = threading.Lock()
 
 
 def variables() -> dict[str, str]:
@@ -48,10 +51,11 @@ def load() -> Any:
   never walks over the imported objects, a quarter of a million. The lines that TensorFlow prints on
   every machine are not shown.
   """
-  if 'tensorflow' not in sys.modules:
-    for name, value in variables().items():
-      os.environ.setdefault(name, value)
-    _load()
+  with _LOCK:
+    if 'tensorflow' not in sys.modules:
+      for name, value in variables().items():
+        os.environ.setdefault(name, value)
+      _load()
   return importlib.import_module('tensorflow')
 
 

@@ -7,13 +7,14 @@ import sys
 import pytest
 
 
-def _imported(tmp_path, says):
+def _imported(tmp_path, says, load='tensorflow_loading.load()'):
   """Returns standard error of a process that imports a `tensorflow` which prints this."""
-  (tmp_path / 'tensorflow.py').write_text(f'import os\nos.write(2, {says!r})\n')
+  source = f'import os, time\nos.write(2, {says!r})\ntime.sleep(0.3)\n'
+  (tmp_path / 'tensorflow.py').write_text(source)
   code = (
     'from seed_acme.libraries import tensorflow_loading\n'
-    f'import sys; sys.path.insert(0, {str(tmp_path)!r})\n'
-    'tensorflow_loading.load()\n'
+    f'import os, sys, threading; sys.path.insert(0, {str(tmp_path)!r})\n'
+    f'{load}\n'
   )
   run = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
   return run.stderr
@@ -22,6 +23,21 @@ def _imported(tmp_path, says):
 def test_only_what_every_import_says_is_kept_back(tmp_path):
   says = b'E x.cc] Unable to register cuDNN factory: y\nE x.cc] a fault\nno line'
   assert _imported(tmp_path, says) == 'E x.cc] a fault\nno line'
+
+
+def test_threads_that_need_it_at_once_leave_standard_error_as_it_was(tmp_path):
+  load = """
+start = threading.Barrier(32)
+def wait_and_load():
+  start.wait()
+  tensorflow_loading.load()
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=wait_and_load) for _ in range(32)]
+for one in threads: one.start()
+for one in threads: one.join()
+os.write(2, b'later')
+"""
+  assert _imported(tmp_path, b'E x.cc] a fault\n', load) == 'E x.cc] a fault\nlater'
 
 
 @pytest.mark.parametrize(
